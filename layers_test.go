@@ -58,15 +58,24 @@ var directions = map[string][]string{
 	"catalog":                   {"internal/ruleid", "skill", "search", "reads", "limit"},
 	"access":                    {"catalog", "skill"},
 	// A server's record of its answers, and limit on their rate: concerns of the server alone.
-	"audit":     {},
-	"limit":     {"skill"}, // its errors
-	"tool":      {"skill/frontmatter", "internal/ruleid", "reads", "catalog", "limit", "skill"},
-	"function":  {"tool"},
-	"mcpserver": {"skill/frontmatter", "reads", "tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
+	"audit":    {},
+	"limit":    {"skill"}, // its errors
+	"tool":     {"skill/frontmatter", "internal/ruleid", "reads", "catalog", "limit", "skill"},
+	"function": {"tool"},
+	"mcpserver": {"skill/frontmatter", "reads", "tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "internal/rawjson", "internal/subscription", "internal/trail",
+		"mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	// How the server speaks: messages as bytes, as lines, and over HTTP.
-	"mcpserver/internal/wire":  {},
-	"mcpserver/internal/stdio": {"mcpserver/internal/wire"},
-	"mcpserver/internal/httpd": {"reads", "mcpserver/internal/wire", "access", "audit", "catalog", "limit", "skillsext", "skill"},
+	"mcpserver/internal/wire":   {"internal/rawjson"},
+	"mcpserver/internal/stdio":  {"mcpserver/internal/wire"},
+	"mcpserver/internal/httpd":  {"mcpserver/internal/wire", "internal/guard", "limit", "skillsext"},
+	"mcpserver/internal/notify": {"access", "catalog", "internal/subscription", "skill"},
+	"internal/rawjson":          {},
+	// What every HTTP request passes, to MCP and to pages alike.
+	"internal/guard": {"access", "audit", "catalog", "internal/trail", "limit", "reads"},
+	// Requests in words of the audit log.
+	"internal/trail": {"access", "audit", "catalog", "reads", "skill"},
+	// Files that sessions wait for.
+	"internal/subscription": {"catalog", "limit", "skill"},
 	// The one place that counts problems, for commands and pages alike; it asks the sources
 	// which files are beside the skills.
 	"doctor": {"internal/naming", "internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
@@ -100,7 +109,7 @@ var programs = []string{"bench"}
 // row needs one, and a decision.
 var outside = map[string][]string{
 	"go.yaml.in/yaml/v4":                     {"skill/frontmatter", "client"},
-	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
+	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	"github.com/fsnotify/fsnotify":           {"source/dir/internal/watch"},
 	"github.com/tailscale/hujson":            {"client"},
 	"github.com/spf13/cobra":                 {"internal/cli"},

@@ -162,7 +162,7 @@ func (b *bench) open(k kind, t *tree, argv ...string) (side, error) {
 	case !floor && k.era == legacy:
 		return b.listed(argv[0], t)
 	}
-	p, err := start(t.home, argv...)
+	p, err := start(b.ctx, t.home, argv...)
 	if err != nil || !k.http {
 		return p, err
 	}
@@ -213,7 +213,7 @@ func (b *bench) kinds(kinds []kind) (rows []row, err error) {
 	c, table, err := b.client(t)
 	for i := 0; err == nil && i < len(kinds); i++ {
 		if err = b.kind(kinds[i], t, c, table); err == nil {
-			rows = append(rows, b.relative(kinds[i].what, "", kinds[i].what, kinds[i].floor, "µs", kinds[i].limit))
+			rows = append(rows, b.relative(kinds[i].what, kinds[i].what, kinds[i].floor, "µs", kinds[i].limit))
 		}
 	}
 	return rows, err
@@ -300,23 +300,31 @@ func (b *bench) http() ([]row, error) {
 	return b.kinds(kinds)
 }
 
-// first measures the first call after a start beside the median of those that follow.
+// first measures the first call after a start beside the median of those that follow at
+// once, and calls after a pause, for which the processor's caches are as cold.
 func (b *bench) first() ([]row, error) {
 	const what = "the first tools/call after a start and its first list"
 	k := kind{method: "tools/call", era: legacy, window: 1}
 	err := b.loading(k, 3*b.rounds, func(name string, s side, c *client) error {
 		var each []float64
-		for range 200 {
+		for i := range 205 {
+			if i >= 200 {
+				time.Sleep(100 * time.Millisecond)
+			}
 			took, _, err := s.run(c, k, 1)
 			if err != nil {
 				return err
 			}
 			each = append(each, took)
 		}
-		b.add(what+"/"+name, each[0]/quantile(each[1:], .5))
+		b.add(what+"/"+name, each[0]/quantile(each[1:200], .5))
+		b.add("first/"+name, each[0])
+		b.add("rested/"+name, quantile(each[200:], .5))
 		return nil
 	})
-	return []row{b.absolute(what, "", what, "× the median of the next 199", 2, 2)}, err
+	r := b.absolute(what, what, "× the median of the next 199", 2, 2)
+	r.got += fmt.Sprintf(" (%.0f µs; a call after 100 ms of silence %.0f, the read floor's %.0f)", b.median("first/"+ours), b.median("rested/"+ours), b.median("rested/read"))
+	return []row{r}, err
 }
 
 // loads measures the memory of a client that loads 200 different skills, one after the
@@ -334,7 +342,7 @@ func (b *bench) loads() (rows []row, err error) {
 		}); err != nil {
 			return nil, err
 		}
-		r := b.absolute(k.what, "", k.what, "MB", 1, k.limit)
+		r := b.absolute(k.what, k.what, "MB", 1, k.limit)
 		r.got += fmt.Sprintf(" (the read floor %.1f)", b.median(k.what+"/read"))
 		rows = append(rows, r)
 	}

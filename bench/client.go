@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ type proc struct {
 
 // serve starts a knack over a tree, up to its first answer.
 func (b *bench) serve(knack string, t *tree, flags ...string) (*proc, error) {
-	p, err := start(t.home, append([]string{knack, "serve"}, flags...)...)
+	p, err := start(b.ctx, t.home, append([]string{knack, "serve"}, flags...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +48,8 @@ func (b *bench) serve(knack string, t *tree, flags ...string) (*proc, error) {
 }
 
 // start starts a program in a home folder, with no other environment than that and PATH.
-func start(home string, argv ...string) (*proc, error) {
-	p := &proc{cmd: exec.Command(argv[0], argv[1:]...)}
+func start(ctx context.Context, home string, argv ...string) (*proc, error) {
+	p := &proc{cmd: exec.CommandContext(ctx, argv[0], argv[1:]...)}
 	p.cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
 	p.cmd.Dir = home
 	var err error
@@ -177,7 +178,7 @@ type served struct {
 
 // serveHTTP starts a knack over HTTP, with a session of the older era.
 func (b *bench) serveHTTP(knack string, t *tree) (*served, error) {
-	p := &proc{cmd: exec.Command(knack, "serve", "--http", "127.0.0.1:0"), begun: time.Now()}
+	p := &proc{cmd: exec.CommandContext(b.ctx, knack, "serve", "--http", "127.0.0.1:0"), begun: time.Now()}
 	p.cmd.Env, p.cmd.Dir = []string{"HOME=" + t.home}, t.home
 	said, err := p.cmd.StderrPipe()
 	if err != nil {

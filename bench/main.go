@@ -3,7 +3,7 @@
 //
 //	go run ./bench                    everything; builds knack and the floors first
 //	go run ./bench -run 'calls|http'  the measurements whose name matches
-//	go run ./bench -old PATH          another knack in turn with it: a binary, or a source tree
+//	go run ./bench -old BINARY        another knack in turn with it
 //	go run ./bench -quick             small, for trying: not fit for the page, and not written there
 //
 // It measures the built binary as a process and sends what clients send: each call names
@@ -13,6 +13,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -42,9 +43,14 @@ type bench struct {
 	rounds       int
 	quick        bool
 
+	ctx     context.Context // of a measurement: the programs that it starts end with it
 	trees   map[int]*tree
 	samples map[string][]float64
 }
+
+// longest is what one measurement may take. After it its programs are killed, its rows say
+// so, and the others are measured all the same.
+const longest = 20 * time.Minute
 
 // build is a measured knack; name is the end of its keys in samples.
 type build struct{ name, knack string }
@@ -73,7 +79,7 @@ func run(args []string) error {
 	out := flags.String("o", "", "write the page to `FILE`; doc/performance.md for a whole run, else stdout")
 	flags.StringVar(&b.work, "tmp", "", "keep the trees in `DIR` for the next run")
 	knack := flags.String("knack", "", "measure this `BINARY` instead of building one")
-	before := flags.String("old", "", "measure the knack at `PATH` too, a binary or a source tree, in turn with ours")
+	before := flags.String("old", "", "measure this `BINARY` too, in turn with ours, and say what has become worse")
 	flags.BoolVar(&b.quick, "quick", false, "run small and short, for trying")
 	flags.IntVar(&b.rounds, "rounds", 5, "how often each side is measured")
 	if err := flags.Parse(args); err != nil {
@@ -102,10 +108,16 @@ func run(args []string) error {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "%s…\n", m.name)
+		ctx, stop := context.WithTimeout(context.Background(), longest)
+		b.ctx = ctx
 		rows, err := m.run(b)
+		stop()
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", m.name, err))
 			rows = []row{{what: m.name, got: "not measured: " + err.Error()}}
+		}
+		for _, r := range rows {
+			fmt.Fprint(os.Stderr, r.line(*before != ""))
 		}
 		page.rows = append(page.rows, rows...)
 	}
@@ -137,31 +149,25 @@ func (b *bench) prepare(knack, before string) (err error) {
 	if err := os.MkdirAll(b.work, 0o755); err != nil {
 		return err
 	}
-	build1 := func(tree, program, pkg string) {
+	build1 := func(program, pkg string) {
 		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", program, pkg)
-		cmd.Dir, cmd.Env = tree, append(os.Environ(), "CGO_ENABLED=0")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if said, failed := cmd.CombinedOutput(); failed != nil {
 			err = errors.Join(err, fmt.Errorf("build %s: %w\n%s", pkg, failed, said))
 		}
 	}
 	b.floor, b.write = filepath.Join(b.work, "floor"), filepath.Join(b.work, "write")
-	build1(".", b.floor, "./bench/floor")
-	build1(".", b.write, "./internal/genskills/write")
+	build1(b.floor, "./bench/floor")
+	build1(b.write, "./internal/genskills/write")
+	if knack == "" {
+		knack = filepath.Join(b.work, ours)
+		build1(knack, "./cmd/knack")
+	}
 	for _, one := range []build{{ours, knack}, {old, before}} {
-		from := "."
-		if info, err := os.Stat(one.knack); err == nil && info.IsDir() {
-			from, one.knack = one.knack, ""
-		} else if one.knack == "" && one.name == old {
-			continue
+		if one.knack != "" {
+			at, wrong := filepath.Abs(one.knack)
+			b.builds, err = append(b.builds, build{one.name, at}), errors.Join(err, wrong)
 		}
-		if one.knack == "" {
-			one.knack = filepath.Join(b.work, one.name)
-			build1(from, one.knack, "./cmd/knack")
-		}
-		if one.knack, err = filepath.Abs(one.knack); err != nil {
-			return err
-		}
-		b.builds = append(b.builds, one)
 	}
 	return err
 }
@@ -182,7 +188,7 @@ func (b *bench) tree(n int) (*tree, error) {
 		if err := errors.Join(os.RemoveAll(t.root), os.RemoveAll(part), os.MkdirAll(filepath.Dir(t.root), 0o755)); err != nil {
 			return nil, err
 		}
-		write := exec.Command(b.write, "-n", fmt.Sprint(n), fmt.Sprintf("-main-only=%t", t.options.MainOnly), part)
+		write := exec.CommandContext(b.ctx, b.write, "-n", fmt.Sprint(n), fmt.Sprintf("-main-only=%t", t.options.MainOnly), part)
 		if said, err := write.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("%w: %s", err, said)
 		}
@@ -240,7 +246,7 @@ func µs(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 
 // scanFloor runs a floor over a tree and returns its milliseconds.
 func (b *bench) scanFloor(what string, t *tree) (float64, error) {
-	out, err := exec.Command(b.floor, what, t.root).Output()
+	out, err := exec.CommandContext(b.ctx, b.floor, what, t.root).Output()
 	var took int64
 	if err == nil {
 		_, err = fmt.Sscan(string(out), &took)

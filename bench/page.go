@@ -11,7 +11,7 @@ import (
 )
 
 // row is one line of the table.
-type row struct{ what, elsewhere, target, got, verdict, before string }
+type row struct{ what, target, got, verdict, before string }
 
 func judge(got, limit float64) string {
 	if got <= limit {
@@ -21,10 +21,10 @@ func judge(got, limit float64) string {
 }
 
 // absolute makes a row of a series that has a number for its limit; 0 means no limit.
-func (b *bench) absolute(what, elsewhere, series, unit string, digits int, limit float64) row {
+func (b *bench) absolute(what, series, unit string, digits int, limit float64) row {
 	show := func(v float64) string { return fmt.Sprintf("%.*f %s", digits, v, unit) }
 	got := b.median(series + "/" + ours)
-	r := row{what: what, elsewhere: elsewhere, got: show(got)}
+	r := row{what: what, got: show(got)}
 	if limit > 0 {
 		r.target, r.verdict = fmt.Sprintf("≤ %g %s", limit, unit), judge(got, limit)
 	}
@@ -35,7 +35,7 @@ func (b *bench) absolute(what, elsewhere, series, unit string, digits int, limit
 }
 
 // relative makes a row of a series whose limit is a multiple of a floor's.
-func (b *bench) relative(what, elsewhere, series, floor, unit string, limit float64) row {
+func (b *bench) relative(what, series, floor, unit string, limit float64) row {
 	below := b.median(series + "/" + floor)
 	show := func(name string) string {
 		v := b.median(series + "/" + name)
@@ -49,9 +49,17 @@ func (b *bench) relative(what, elsewhere, series, floor, unit string, limit floa
 		return said + ")"
 	}
 	ratio := b.median(series+"/"+ours) / below
-	r := row{what: what, elsewhere: elsewhere, target: fmt.Sprintf("≤ %g × the %s floor", limit, floor), got: show(ours), verdict: judge(ratio, limit)}
+	r := row{what: what, target: fmt.Sprintf("≤ %g × the %s floor", limit, floor), got: show(ours), verdict: judge(ratio, limit)}
 	if b.median(series+"/"+old) > 0 {
 		r.before = fmt.Sprintf("%s; now %.2f ×", show(old), b.change(series))
+	}
+	return r
+}
+
+// kept judges whether a row has become worse than the old build's by more than a factor.
+func (b *bench) kept(r row, series string, most float64) row {
+	if r.before != "" {
+		r.before += fmt.Sprintf(" (≤ %g: %s)", most, judge(b.change(series), most))
 	}
 	return r
 }
@@ -88,17 +96,22 @@ twice as many workers as processors. *read* takes the request, opens, reads and 
 very bytes that knack answered. Over HTTP both are handlers of net/http.
 
 `, p.begun.UTC().Format("2006-01-02"), machine(), p.load, p.rounds)
-	rows := append([]row{{"what", "elsewhere", "target", "measured", " ", "before"}, {"---", "---", "---", "---", "---", "---"}}, p.rows...)
+	rows := append([]row{{"what", "goal", "measured", " ", "before"}, {"---", "---", "---", "---", "---"}}, p.rows...)
 	for _, r := range rows {
-		cells := []string{r.what, r.elsewhere, r.target, r.got, r.verdict, r.before}
-		if p.old == "" {
-			cells = cells[:5]
-		}
-		for _, cell := range cells {
-			fmt.Fprintf(b, "| %s ", cmp.Or(cell, "–"))
-		}
-		b.WriteString("|\n")
+		b.WriteString(r.line(p.old != ""))
 	}
+}
+
+// line is the row in the table.
+func (r row) line(before bool) string {
+	cells := []string{r.what, r.target, r.got, r.verdict, r.before}
+	if !before {
+		cells = cells[:4]
+	}
+	for i := range cells {
+		cells[i] = cmp.Or(cells[i], "–")
+	}
+	return "| " + strings.Join(cells, " | ") + " |\n"
 }
 
 // part returns the text of a file between two others, trimmed.

@@ -50,7 +50,7 @@ func (b *bench) refresh() (rows []row, err error) {
 		if err != nil {
 			return nil, err
 		}
-		r := b.absolute(fmt.Sprintf("processor of an idle server of %s skills, each 30 s", count(n)), "full re-read", key("refresh", n), "ms", 0, 300)
+		r := b.kept(b.absolute(fmt.Sprintf("processor of an idle server of %s skills, each 30 s", count(n)), key("refresh", n), "ms", 0, 300), key("refresh", n), 1.1)
 		r.got += fmt.Sprintf(" (the stat floor takes %.0f on all processors)", floor)
 		rows = append(rows, r)
 	}
@@ -58,7 +58,8 @@ func (b *bench) refresh() (rows []row, err error) {
 }
 
 // across calls the tool skill every 5 ms during refreshes, each time for another skill. It
-// runs the read floor right after each call, to show what the machine itself takes.
+// runs the read floor right after each call, to show what the machine itself takes: if
+// that is over 8 ms, the slowest call says nothing of knack.
 func (b *bench) across() ([]row, error) {
 	var rows []row
 	for _, n := range []int{1000, b.size(10_000)} {
@@ -72,9 +73,12 @@ func (b *bench) across() ([]row, error) {
 		}
 		series := key("across", n)
 		worst, floor := slices.Max(b.samples[series+"/"+ours]), slices.Max(b.samples[series+"/read"])
-		r := row{what: fmt.Sprintf("calls across refreshes, %s skills", count(n)), elsewhere: map[int]string{1000: "26 of 5,340 wrong", 10_000: "183 of 5,340 wrong"}[n], target: "0 wrong, none over 15 ms",
+		r := row{what: fmt.Sprintf("calls across refreshes, %s skills", count(n)), target: "0 wrong, none over 15 ms if the floor's are under 8",
 			got: fmt.Sprintf("%d of %s wrong, slowest %.1f ms, p99.9 %.1f (the read floor between them %.1f, %.1f)", wrong, count(len(b.samples[series+"/"+ours])), worst,
 				quantile(b.samples[series+"/"+ours], .999), floor, quantile(b.samples[series+"/read"], .999)), verdict: judge(max(float64(wrong)*100, worst), 15)}
+		if wrong == 0 && worst > 15 && floor > 8 {
+			r.verdict = "the machine was busy"
+		}
 		if was := b.samples[series+"/"+old]; was != nil {
 			r.before = fmt.Sprintf("slowest %.1f ms, p99.9 %.1f", slices.Max(was), quantile(was, .999))
 		}
@@ -99,7 +103,7 @@ func (b *bench) acrossOnce(t *tree) (wrong int, err error) {
 			return 0, err
 		}
 	}
-	if sides["read"], err = start(t.home, b.floor, "read", table); err != nil {
+	if sides["read"], err = start(b.ctx, t.home, b.floor, "read", table); err != nil {
 		return 0, err
 	}
 	// A folder that comes and goes makes the watchers ask for a refresh, in addition to the
@@ -140,7 +144,7 @@ func (b *bench) changes() ([]row, error) {
 			return nil, err
 		}
 	}
-	return []row{b.absolute(fmt.Sprintf("one changed skill among %s visible", count(n)), "≤ 30 s", "change", "ms", 0, 500)}, nil
+	return []row{b.absolute(fmt.Sprintf("one changed skill among %s visible", count(n)), "change", "ms", 0, 500)}, nil
 }
 
 func (b *bench) changeOf(build build, t *tree) error {

@@ -127,7 +127,7 @@ func (s *Snapshot) deniedAt(label, at string) *skill.Notice {
 			continue
 		}
 		for i, n := range r.Notices {
-			if errors.Is(n.Err, fs.ErrPermission) && (at == n.Path || skill.IsBelow(at, n.Path)) {
+			if errors.Is(n.Err, fs.ErrPermission) && (n.Path == "." || strings.HasPrefix(at+"/", n.Path+"/")) {
 				return &r.Notices[i]
 			}
 		}

@@ -119,7 +119,7 @@ func (s *Snapshot) Innermost(e *Entry, file string) *Entry {
 	if most := max(2*s.longest, 8<<10); len(at) > most {
 		at = at[:max(strings.LastIndexByte(at[:most+1], '/'), 0)]
 	}
-	for ; skill.IsBelow(at, e.Path); at = parent(at) {
+	for ; e.Contains(at); at = parent(at) {
 		if in := s.placedAt(e.Root.Label, at); in != nil {
 			return in
 		}

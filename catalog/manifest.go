@@ -165,7 +165,7 @@ func (m *manifests) verify(e *Entry, path string, stamp skill.Stamp, digest func
 	default:
 		return // a manifest is being made
 	}
-	if k, ok := skill.FileIn(d.files, path); ok && k.Stamp == stamp && k.Digest != digest() {
+	if i := slices.IndexFunc(d.files, func(f skill.File) bool { return f.Path == path }); i >= 0 && d.files[i].Stamp == stamp && d.files[i].Digest != digest() {
 		if d.doubted == nil {
 			d.doubted = map[string]skill.Stamp{}
 		}

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -60,7 +61,7 @@ func TestBuildAllocates(t *testing.T) {
 func TestPlacesAndFolders(t *testing.T) {
 	m, n := source("a"), source("b")
 	for _, p := range []string{"z", "a", "a/z", "a-b", "a/b/c", "B", "ä", "x/a", "y/a", "x/z"} {
-		m.write(p+"/SKILL.md", text("s"+skill.Base(p), "d"))
+		m.write(p+"/SKILL.md", text("s"+path.Base(p), "d"))
 		n.write(p+"/q/SKILL.md", text("t", "d"))
 	}
 	v := view(t, catalogOf(t, m, n))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -126,7 +127,7 @@ func renamed(sk *skill.Skill) (string, bool) {
 		return "", false // nearly always: a name that differs from the folder's is a problem
 	}
 	at := folderPath(sk)
-	if sk.Name == skill.Base(at) || !skill.ValidName(sk.Name) {
+	if sk.Name == path.Base(at) || !skill.ValidName(sk.Name) {
 		return "", false
 	}
 	return join(parent(at), sk.Name), true

@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -26,7 +27,7 @@ func windowsNames(s *subject) (out []Finding) {
 			break
 		}
 	}
-	if f, ok := s.doc.Field("name"); ok && skill.ValidName(s.skill.Name) && skill.Base(at) != s.skill.Name {
+	if f, ok := s.doc.Field("name"); ok && skill.ValidName(s.skill.Name) && path.Base(at) != s.skill.Name {
 		if fault := naming.WindowsFault(s.skill.Name); fault != "" {
 			out = append(out, s.field(f, "on Windows no folder can be called "+display.Quote(s.skill.Name)+", for "+fault, "give the skill another name"))
 		}

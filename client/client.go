@@ -32,34 +32,34 @@ type Client struct {
 	// Command returns the client's own command that adds the entry to the user's
 	// configuration; nil if there is no such command.
 	Command func(Server) string
-	// OnceApproved is set if a project's entry counts only after the user has approved it,
+	// NeedsApproval is set if a project's entry counts only after the user has approved it,
 	// and the user's own of the same name until then.
-	OnceApproved bool
+	NeedsApproval bool
 	// Source lists the documentation of the file and of the skill folders.
 	Source string
-	// Tried is the version of the client with which the entries were tried, and how;
+	// Tested is the version of the client with which the entries were tried, and how;
 	// "" if they were written from its documentation alone.
-	Tried string
+	Tested string
 
-	format  format
-	dialect dialect  // of JSON
-	list    bool     // of YAML: the servers are a list
-	keys    []string // the path to the servers
-	nested  string   // the key below which an entry says how the server is reached, "" for none
-	places  []place  // in the client's order of precedence
-	// after is what [Client.After] says, with NAME and SETTINGS.
-	after map[Scope][]string
-	lists []nameList // outside of the entry
-	// must tells the user how to make the file, if knack must not make it. Continue reads
+	format    format
+	dialect   dialect    // of JSON
+	list      bool       // of YAML: the servers are a list
+	keys      []string   // the path to the servers
+	nested    string     // the key below which an entry says how the server is reached, "" for none
+	locations []location // in the client's order of precedence
+	// nextSteps is what [Client.NextSteps] returns, with NAME and SETTINGS.
+	nextSteps map[Scope][]string
+	lists     []nameList // outside of the entry
+	// createHint tells the user how to make the file, if knack createHint not make it. Continue reads
 	// an older config.json only as long as there is no config.yaml.
-	must    string
-	folder  func(Places) string
-	local   func(Server) []field
-	remote  func(Server) []field // nil if the file has no form for it
-	extra   func(Server) []field // further fields of a new entry, which the user may change; nil for none
-	untyped bool                 // an entry that starts a command may lack its "type"
-	trust   []field              // the field that makes the client call the tools without asking
-	bearer  []field              // the form of the token for a server behind a URL
+	createHint string
+	folder     func(Env) string
+	local      func(Server) []field
+	remote     func(Server) []field // nil if the file has no form for it
+	newFields  func(Server) []field // further fields of a new entry, which the user may change; nil for none
+	untyped    bool                 // an entry that starts a command may lack its "type"
+	trust      []field              // the field that makes the client call the tools without asking
+	bearer     []field              // the form of the token for a server behind a URL
 	// tokenEnv is set if the client reads the token from the environment.
 	tokenEnv bool
 }
@@ -99,14 +99,14 @@ func bearer(token string) []field {
 // else the token takes the place of [TokenPlaceholder] in the file.
 func (c Client) TokenFromEnvironment() bool { return c.tokenEnv }
 
-// Trusts reports whether an entry can make the client call the tools without asking.
-func (c Client) Trusts() bool { return len(c.trust) > 0 }
+// CanTrust reports whether an entry can make the client call the tools without asking.
+func (c Client) CanTrust() bool { return len(c.trust) > 0 }
 
-// Twice says that skills show twice if a server behind a URL reads the folders that the
+// DuplicateHint says that skills show twice if a server behind a URL reads the folders that the
 // client reads itself, and what prevents it; server is that server, as in "that server".
 // It is an unfinished sentence, to which more remedies can be added, and "" if the client
 // reads no such folder.
-func (c Client) Twice(server string) string {
+func (c Client) DuplicateHint(server string) string {
 	if len(c.Reads) == 0 {
 		return ""
 	}
@@ -115,7 +115,7 @@ func (c Client) Twice(server string) string {
 
 // Scopes are the scopes in which the client has entries of its own.
 func (c Client) Scopes() (out []Scope) {
-	for _, at := range c.places {
+	for _, at := range c.locations {
 		if !slices.Contains(out, at.scope) {
 			out = append(out, at.scope)
 		}
@@ -133,9 +133,9 @@ func Find(name string) (Client, bool) {
 	return Client{}, false
 }
 
-// After says, in whole sentences, what the client still asks of the user after an entry of
+// NextSteps says, in whole sentences, what the client still asks of the user after an entry of
 // this scope and name was written.
-func (c Client) After(p Places, scope Scope, name string) (out []string) {
+func (c Client) NextSteps(p Env, scope Scope, name string) (out []string) {
 	settings := ""
 	if c.folder != nil {
 		settings = filepath.Join(filepath.FromSlash(c.folder(p)), "settings.json")
@@ -150,7 +150,7 @@ func (c Client) After(p Places, scope Scope, name string) (out []string) {
 		return '_'
 	}, name)
 	fill := strings.NewReplacer("SETTINGS", settings, "mcp__NAME", "mcp__"+tools, `"NAME"`, strconv.Quote(name), "NAME", quoted(name))
-	for _, sentence := range c.after[scope] {
+	for _, sentence := range c.nextSteps[scope] {
 		out = append(out, fill.Replace(sentence))
 	}
 	return out
@@ -158,8 +158,8 @@ func (c Client) After(p Places, scope Scope, name string) (out []string) {
 
 // File returns the path of the user's configuration file of the client, or "" if its folder
 // is unknown.
-func (c Client) File(p Places) string {
-	for _, at := range c.places {
+func (c Client) File(p Env) string {
+	for _, at := range c.locations {
 		if at.scope == User {
 			return at.file(p)
 		}
@@ -173,12 +173,12 @@ func (c Client) Remote() bool { return c.remote != nil }
 // ErrNoRemote is returned if a client's file cannot name a server that runs elsewhere.
 var ErrNoRemote = errors.New("its file has no form for a server behind a URL")
 
-// In returns what an entry says in this file. If several clients read the file, that is
+// ServerIn returns what an entry says in this file. If several clients read the file, that is
 // nothing of one client's own: the entry leaves out only roots that all of them read.
-func (c Client) In(p Places, file string, s Server) Server {
+func (c Client) ServerIn(p Env, file string, s Server) Server {
 	var readers []Client
 	for _, other := range Clients {
-		if slices.ContainsFunc(other.places, func(at place) bool {
+		if slices.ContainsFunc(other.locations, func(at location) bool {
 			return at.scope == Project && at.file(p) != "" && sameFile(filepath.FromSlash(at.file(p)), file)
 		}) {
 			readers = append(readers, other)
@@ -203,8 +203,8 @@ func (c Client) In(p Places, file string, s Server) Server {
 	return s
 }
 
-// fresh returns the fields of a new entry.
-func (c Client) fresh(s Server) []field {
+// newEntry returns the fields of a new entry.
+func (c Client) newEntry(s Server) []field {
 	out := c.local
 	if s.URL != "" {
 		out = c.remote
@@ -213,8 +213,8 @@ func (c Client) fresh(s Server) []field {
 	if s.shared && s.URL == "" {
 		fields = stdio(s) // which all of them read
 	}
-	if c.extra != nil && !s.shared {
-		fields = append(fields, c.extra(s)...)
+	if c.newFields != nil && !s.shared {
+		fields = append(fields, c.newFields(s)...)
 	}
 	if s.URL != "" && s.Token {
 		fields = append(fields, c.bearer...)

@@ -197,7 +197,7 @@ func mergeAll(t *testing.T, c Client, data string) {
 	}
 	now := data
 	for _, s := range servers {
-		s.Switch = true
+		s.ReplaceURL = true
 		out, err := c.Merge([]byte(now), s)
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, now)
@@ -246,14 +246,14 @@ func has(t *testing.T, c Client, data []byte, s Server) bool {
 	own, ok := all[Name]
 	got := maps.Clone(own.fields)
 	wanted := map[string]any{}
-	for _, f := range c.fresh(s) {
+	for _, f := range c.newEntry(s) {
 		wanted[f.key] = plainValue(f.value)
 	}
 	maps.DeleteFunc(got, func(key string, _ any) bool {
 		_, ok := wanted[key]
-		return !ok && (c.list && key == "name" || c.extra != nil)
+		return !ok && (c.list && key == "name" || c.newFields != nil)
 	})
-	maps.DeleteFunc(wanted, func(key string, _ any) bool { _, ok := got[key]; return !ok && c.extra != nil })
+	maps.DeleteFunc(wanted, func(key string, _ any) bool { _, ok := got[key]; return !ok && c.newFields != nil })
 	return ok && cmp.Equal(got, wanted)
 }
 
@@ -342,7 +342,7 @@ func TestTokenStays(t *testing.T) {
 		"other headers":    {"cursor", jsonHead + `, "headers": {"X-A": "b"}` + jsonTail, jsonHead + `, "headers": {"X-A": "b","Authorization": "Bearer ${env:KNACK_TOKEN}"}` + jsonTail, with},
 		"no token asked":   {"cursor", jsonHead + `, "headers": {"X-A": "b"}` + jsonTail, "", Server{URL: "http://x"}},
 		"to a command": {"codex", "[mcp_servers.knack]\nurl = \"http://x\"\nbearer_token_env_var = \"KNACK_TOKEN\"\n",
-			"[mcp_servers.knack]\ncommand = \"/k\"\nargs = [\"serve\"]\n", Server{Command: "/k", Args: []string{"serve"}, Switch: true}},
+			"[mcp_servers.knack]\ncommand = \"/k\"\nargs = [\"serve\"]\n", Server{Command: "/k", Args: []string{"serve"}, ReplaceURL: true}},
 	} {
 		client, _ := Find(c.id)
 		want := c.after
@@ -384,7 +384,7 @@ func TestOlderEntry(t *testing.T) {
 	} {
 		c, _ := Find(id)
 		to := here
-		to.Switch = true
+		to.ReplaceURL = true
 		out, err := c.Merge([]byte(files[0]), to)
 		if diff := cmp.Diff(files[1], string(out)); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", id, err, diff)
@@ -410,7 +410,7 @@ func TestOtherWay(t *testing.T) {
 		},
 	} {
 		to := here
-		to.Switch = true
+		to.ReplaceURL = true
 		if name != "to here" {
 			to = remote
 		}
@@ -477,7 +477,7 @@ func TestAsMeant(t *testing.T) {
 		`{"m": {"knack": {"command": "/k", "env": {"A": "b"}}}, "z": 1.50`:              false,
 	} {
 		before, err := parseJSON([]byte(`{"m": {"knack": {"url": "x", "env": {"A": "b"}}}, "z": 1.50}`), dialectLax)
-		if got := asMeant(before.value(), []byte(out), path, set, []string{"url"}, dialectLax); got != want || err != nil {
+		if got := asIntended(before.value(), []byte(out), path, set, []string{"url"}, dialectLax); got != want || err != nil {
 			t.Errorf("%s: %t, %v", out, got, err)
 		}
 	}
@@ -494,7 +494,7 @@ func FuzzMerge(f *testing.F) {
 			c, _ := Find(id)
 			now := text
 			for _, s := range []Server{here, remote} {
-				s.Switch = true
+				s.ReplaceURL = true
 				out, err := c.Merge([]byte(now), s)
 				if err != nil {
 					break

@@ -47,29 +47,29 @@ func TestDoc(t *testing.T) {
 }
 
 func clientRow(c Client) string {
-	places := map[string]Places{}
+	envs := map[string]Env{}
 	for _, system := range []string{"linux", "darwin", "windows"} {
-		places[system] = Places{OS: system, Home: "~", Project: ".", AppData: "%APPDATA%"}
+		envs[system] = Env{OS: system, Home: "~", Project: ".", AppData: "%APPDATA%"}
 	}
-	own := code(c.File(places["linux"]))
-	for _, at := range c.places {
-		if file := at.file(places["linux"]); at.scope == User && file != c.File(places["linux"]) {
+	own := code(c.File(envs["linux"]))
+	for _, at := range c.locations {
+		if file := at.file(envs["linux"]); at.scope == User && file != c.File(envs["linux"]) {
 			own += " or " + code(path.Base(file))
 		}
 	}
-	if mac := c.File(places["darwin"]); code(mac) != code(c.File(places["linux"])) {
+	if mac := c.File(envs["darwin"]); code(mac) != code(c.File(envs["linux"])) {
 		own += ", macOS " + code(mac)
 	}
-	if windows := c.File(places["windows"]); code(windows) != code(c.File(places["linux"])) {
+	if windows := c.File(envs["windows"]); code(windows) != code(c.File(envs["linux"])) {
 		own += ", Windows " + code(windows)
 	}
 	theirs := "–"
-	for _, at := range c.places {
+	for _, at := range c.locations {
 		if at.scope == Project && (theirs == "–" || at.preferred) {
-			theirs = code(at.file(places["linux"]))
+			theirs = code(at.file(envs["linux"]))
 		}
 	}
-	tried, _, _ := strings.Cut(c.Tried, ":")
+	tried, _, _ := strings.Cut(c.Tested, ":")
 	if tried == "" {
 		tried = "from its documentation"
 	}

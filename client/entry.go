@@ -12,14 +12,14 @@ import (
 
 // Server is the server that an entry starts or connects to.
 type Server struct {
-	Command string   // absolute path of the executable
-	Args    []string // of the command
-	URL     string   // if it is not empty, a server that runs elsewhere
-	Token   bool     // the server behind the URL requires a token: the entry names its variable or has a placeholder
-	Trust   bool     // the client is to call the tools without asking, see [Client.Trusts]
-	Switch  bool     // an entry with a URL is changed to start Command
+	Command    string   // absolute path of the executable
+	Args       []string // of the command
+	URL        string   // if it is not empty, a server that runs elsewhere
+	Token      bool     // the server behind the URL requires a token: the entry names its variable or has a placeholder
+	Trust      bool     // the client is to call the tools without asking, see [Client.CanTrust]
+	ReplaceURL bool     // an entry with a URL is changed to start Command
 
-	shared bool // several clients read the file, see [Client.In]
+	shared bool // several clients read the file, see [Client.ServerIn]
 }
 
 // State describes the entry for knack in a client's file.
@@ -41,13 +41,13 @@ type Difference struct {
 
 // ways lists the fields that say how a server is reached, for all clients.
 var (
-	localWay  = []string{"command", "cmd", "args"} // in the order of the words
-	remoteWay = []string{"url", "httpUrl", "serverUrl", "uri"}
+	commandKeys = []string{"command", "cmd", "args"} // in the order of the words
+	urlKeys     = []string{"url", "httpUrl", "serverUrl", "uri"}
 )
 
-// started returns the command line that an entry starts, and its URL.
-func started(fields map[string]any) (words []string, url string) {
-	for _, key := range localWay {
+// launch returns the command line that an entry starts, and its URL.
+func launch(fields map[string]any) (words []string, url string) {
+	for _, key := range commandKeys {
 		switch v := fields[key].(type) {
 		case string:
 			words = append(words, v)
@@ -58,7 +58,7 @@ func started(fields map[string]any) (words []string, url string) {
 			}
 		}
 	}
-	for _, key := range remoteWay {
+	for _, key := range urlKeys {
 		if v, ok := fields[key].(string); ok {
 			url = v
 		}
@@ -79,10 +79,10 @@ func startsKnack(words []string, now string) bool {
 	return name(words[0]) == Name || now != "" && name(words[0]) == name(now)
 }
 
-// suspect says why an entry of a project's file may start something that came with the
+// suspicion says why an entry of a project's file may start something that came with the
 // project, "" for no reason. A name on PATH is safe, and so is an absolute path outside of
 // the project, or the very path that the new entry has.
-func suspect(p Places, have map[string]any, s Server) string {
+func suspicion(p Env, have map[string]any, s Server) string {
 	if helper, ok := have["headersHelper"].(string); ok { // Claude Code runs it in a shell
 		return "it runs " + helper
 	}
@@ -94,7 +94,7 @@ func suspect(p Places, have map[string]any, s Server) string {
 			}
 		}
 	}
-	words, _ := started(have)
+	words, _ := launch(have)
 	if len(words) == 0 {
 		return ""
 	}
@@ -102,7 +102,7 @@ func suspect(p Places, have map[string]any, s Server) string {
 	switch {
 	case strings.ContainsAny(at, "$%"):
 		return "its path has a variable"
-	case bare(words) || at == s.Command && filepath.IsAbs(at):
+	case isBareName(words) || at == s.Command && filepath.IsAbs(at):
 		return ""
 	case !filepath.IsAbs(at):
 		return "its path is relative"
@@ -128,15 +128,15 @@ func inside(folder, at string) bool {
 	return false
 }
 
-// keepArgs returns the arguments of an entry, in their order, followed by missing ones that
+// mergeArgs returns the arguments of an entry, in their order, followed by missing ones that
 // the client needs. With --dir there is no root to exclude. The entry's name is the wanted
 // one, or none.
-func keepArgs(have, want []string) []string {
+func mergeArgs(have, want []string) []string {
 	if !slices.Contains(have, "serve") {
 		return want
 	}
 	dirs := slices.ContainsFunc(have, func(a string) bool { return a == "--dir" || strings.HasPrefix(a, "--dir=") })
-	have = entryCalled(have, values(want, "--entry"))
+	have = withEntryName(have, values(want, "--entry"))
 	out := slices.Clone(have)
 	for i := 1; i+1 < len(want); i += 2 { // "serve", and then flags with their values
 		flag, value := want[i], want[i+1]
@@ -148,8 +148,8 @@ func keepArgs(have, want []string) []string {
 	return out
 }
 
-// entryCalled returns arguments without --entry, or with the name instead of another.
-func entryCalled(have, name []string) (out []string) {
+// withEntryName returns arguments without --entry, or with the name instead of another.
+func withEntryName(have, name []string) (out []string) {
 	for i := 0; i < len(have); i++ {
 		old, ok := strings.CutPrefix(have[i], "--entry=")
 		two := !ok && have[i] == "--entry" && i+1 < len(have)
@@ -201,24 +201,24 @@ type change struct {
 // reached.
 func (c Client) decide(have map[string]any, s Server) change {
 	if have == nil {
-		return change{Absent, c.fresh(s), nil}
+		return change{Absent, c.newEntry(s), nil}
 	}
-	words, url := started(have)
+	words, url := launch(have)
 	switch {
 	case len(words) > 0 && !startsKnack(words, s.Command):
 		return change{state: Foreign}
-	case s.URL == "" && url != "" && len(words) == 0 && !s.Switch:
+	case s.URL == "" && url != "" && len(words) == 0 && !s.ReplaceURL:
 		return change{state: Connected}
 	}
 	out := change{state: Connected}
 	if s.URL == "" {
 		if len(words) > 0 {
-			s.Args = keepArgs(words[1:], s.Args)
+			s.Args = mergeArgs(words[1:], s.Args)
 		}
 		out.set = c.local(s)
-		out.drop = append(slices.Clone(remoteWay), keys(c.bearer)...) // Codex refuses a file that has a token beside a command
+		out.drop = append(slices.Clone(urlKeys), keys(c.bearer)...) // Codex refuses a file that has a token beside a command
 	} else {
-		out.set, out.drop = c.remote(s), slices.Clone(localWay)
+		out.set, out.drop = c.remote(s), slices.Clone(commandKeys)
 	}
 	switch sameWay := (s.URL == "") == (len(words) > 0); {
 	case !sameWay:

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Places are the folders and variables that determine the clients' files.
-type Places struct {
+// Env is the part of a user's environment that determines the clients' files.
+type Env struct {
 	OS      string              // as runtime.GOOS says it
 	Home    string              // the user's home folder
 	Project string              // the root of the project
@@ -19,7 +19,7 @@ type Places struct {
 	Getenv  func(string) string // returns variables that move a client's folder; may be nil
 }
 
-func (p Places) env(name string) string {
+func (p Env) env(name string) string {
 	if p.Getenv == nil {
 		return ""
 	}
@@ -36,23 +36,24 @@ const (
 	Local   Scope = "local"   // for one user, in one project
 )
 
-// place is a file in which a client looks for entries, with the path of the servers if it
+// location is a file in which a client looks for entries, with the path of the servers if it
 // differs from the client's usual one.
-type place struct {
+type location struct {
 	scope Scope
-	file  func(Places) string
-	keys  func(Places) []string
+	file  func(Env) string
+	keys  func(Env) []string
 	// preferred is set for the file to create if a scope has none.
 	preferred bool
-	// lent is set for a file that the client reads too, but whose entries other clients write.
-	lent bool
+	// borrowed is set for a file that belongs to other clients: this client reads it too, and
+	// knack adds no entry to it for this client.
+	borrowed bool
 }
 
-func user(file func(Places) string) place { return place{scope: User, file: file} }
+func user(file func(Env) string) location { return location{scope: User, file: file} }
 
-func project(rel string) place { return place{scope: Project, file: atProject(rel)} }
+func project(rel string) location { return location{scope: Project, file: atProject(rel)} }
 
-func preferred(at place) place {
+func preferred(at location) location {
 	at.preferred = true
 	return at
 }
@@ -60,27 +61,27 @@ func preferred(at place) place {
 // nameList is a list of servers' names with which a client turns servers off, or the only
 // ones on.
 type nameList struct {
-	place
+	location
 	key  string
 	only bool // servers that are not in it are off
 }
 
-func lent(at place) place {
-	at.lent = true
+func borrowed(at location) location {
+	at.borrowed = true
 	return at
 }
 
-func atHome(rel string) func(Places) string {
-	return func(p Places) string { return below(p.Home, rel) }
+func atHome(rel string) func(Env) string {
+	return func(p Env) string { return below(p.Home, rel) }
 }
 
-func atProject(rel string) func(Places) string {
-	return func(p Places) string { return below(p.Project, rel) }
+func atProject(rel string) func(Env) string {
+	return func(p Env) string { return below(p.Project, rel) }
 }
 
 // moved is a file at home, or in the folder that a variable names.
-func moved(variable, inside, rel string) func(Places) string {
-	return func(p Places) string {
+func moved(variable, inside, rel string) func(Env) string {
+	return func(p Env) string {
 		if dir := p.env(variable); dir != "" {
 			return below(dir, inside)
 		}
@@ -89,11 +90,11 @@ func moved(variable, inside, rel string) func(Places) string {
 }
 
 // xdg is a file in the user's configuration folder, on every system.
-func xdg(rel string) func(Places) string { return moved("XDG_CONFIG_HOME", rel, ".config/"+rel) }
+func xdg(rel string) func(Env) string { return moved("XDG_CONFIG_HOME", rel, ".config/"+rel) }
 
 // config is a file in the user's configuration folder as Linux, macOS and Windows have it.
-func config(unix func(Places) string, mac, windows string) func(Places) string {
-	return func(p Places) string {
+func config(unix func(Env) string, mac, windows string) func(Env) string {
+	return func(p Env) string {
 		switch {
 		case p.OS == "windows":
 			return below(p.AppData, windows)
@@ -112,8 +113,8 @@ func below(dir, rel string) string {
 }
 
 // base is the folder of a file.
-func base(file func(Places) string) func(Places) string {
-	return func(p Places) string {
+func base(file func(Env) string) func(Env) string {
+	return func(p Env) string {
 		if at := file(p); at != "" {
 			return path.Dir(at)
 		}
@@ -121,13 +122,13 @@ func base(file func(Places) string) func(Places) string {
 	}
 }
 
-// Here reports whether the client is used on this machine: its program is in a folder of
+// Installed reports whether the client is used on this machine: its program is in a folder of
 // PATH, or its own folder holds more than skills, which another tool may have put there.
-func (c Client) Here(p Places) bool {
-	return c.onPath(p) || c.folder != nil && used(filepath.FromSlash(c.folder(p)))
+func (c Client) Installed(p Env) bool {
+	return c.onPath(p) || c.folder != nil && inUse(filepath.FromSlash(c.folder(p)))
 }
 
-func used(folder string) bool {
+func inUse(folder string) bool {
 	if folder == "" {
 		return false
 	}
@@ -137,10 +138,10 @@ func used(folder string) bool {
 	})
 }
 
-func (c Client) onPath(p Places) bool { return c.Program != "" && p.Program(c.Program) != "" }
+func (c Client) onPath(p Env) bool { return c.Program != "" && p.Program(c.Program) != "" }
 
 // Program returns the path of a program in the folders of PATH, "" if none has it.
-func (p Places) Program(name string) string {
+func (p Env) Program(name string) string {
 	names := []string{name}
 	if p.OS == "windows" && filepath.Ext(name) == "" { // npm makes a .cmd, an installer an .exe
 		names = []string{name + ".exe", name + ".cmd"}
@@ -150,7 +151,7 @@ func (p Places) Program(name string) string {
 			continue // a project's folder could say what it likes
 		}
 		for _, name := range names {
-			if at := filepath.Join(dir, name); p.runs(at) {
+			if at := filepath.Join(dir, name); p.isProgram(at) {
 				return at
 			}
 		}
@@ -158,16 +159,16 @@ func (p Places) Program(name string) string {
 	return ""
 }
 
-// runs reports whether there is a program at a path.
-func (p Places) runs(at string) bool {
+// isProgram reports whether there is a program at a path.
+func (p Env) isProgram(at string) bool {
 	info, err := os.Stat(at)
 	return err == nil && info.Mode().IsRegular() && (p.OS == "windows" || info.Mode().Perm()&0o111 != 0)
 }
 
-// Starts reports whether a client can start this command: a path, or a name on PATH.
-func (p Places) Starts(command string) bool {
+// CanStart reports whether a client can start this command: a path, or a name on PATH.
+func (p Env) CanStart(command string) bool {
 	if filepath.Base(command) == command {
 		return p.Program(command) != ""
 	}
-	return p.runs(command)
+	return p.isProgram(command)
 }

@@ -42,7 +42,7 @@ func mergeJSON(data []byte, path []string, set []field, drop []string, d dialect
 	if !bytes.HasSuffix(data, []byte("\n")) {
 		out = bytes.TrimSuffix(out, []byte("\n"))
 	}
-	if out = append(mark, out...); !asMeant(before, out, path, set, drop, d) {
+	if out = append(mark, out...); !asIntended(before, out, path, set, drop, d) {
 		return nil, errSelfCheck
 	}
 	return out, nil
@@ -52,9 +52,9 @@ func mergeJSON(data []byte, path []string, set []field, drop []string, d dialect
 // unchanged.
 var errSelfCheck = errors.New("the entry cannot be added here without changing something else; add it by hand")
 
-// asMeant parses the result again and checks that the entry has its fields and none of the
+// asIntended parses the result again and checks that the entry has its fields and none of the
 // dropped ones, and that everything else has its old value.
-func asMeant(before map[string]any, out []byte, path []string, set []field, drop []string, d dialect) bool {
+func asIntended(before map[string]any, out []byte, path []string, set []field, drop []string, d dialect) bool {
 	f, err := parseJSON(out, d)
 	if err != nil {
 		return false

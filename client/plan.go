@@ -36,9 +36,9 @@ type Change struct {
 	State   State
 	Command []string // the command and arguments of the existing entry
 	URL     string   // the URL of the existing entry
-	// Suspect says why an entry of the project that looks like knack's is [Foreign]: what it
+	// Suspicion says why an entry of the project that looks like knack's is [Foreign]: what it
 	// starts can come with the project, which may be a clone. It is "" for any other entry.
-	Suspect string
+	Suspicion string
 	// Off is the field that turns the entry off, "" if it is on.
 	Off string
 	// ListFile is a file that turns the entry off by its list ListKey, "" for none. The list
@@ -50,17 +50,17 @@ type Change struct {
 	// Shared is set for an entry of the project under another name than [Name], if the
 	// choice did not ask for the project. Write then changes nothing.
 	Shared bool
-	// First is the entry of the same name that the client uses instead of this one, in a
+	// OverriddenBy is the entry of the same name that the client uses instead of this one, in a
 	// file that it prefers; nil if this one counts. It may need an approval, without which
 	// some clients use this one.
-	First *Change
+	OverriddenBy *Change
 	// Differences are the fields of the entry that change, none for a new entry.
 	Differences []Difference
-	// Unread lists further files of the client that cannot be read.
-	Unread []*fs.PathError
-	Before []byte // nil if there is no file yet
-	After  []byte
-	Backup string // the path of the backup, after [Change.Write]
+	// Unreadable lists further files of the client that cannot be read.
+	Unreadable []*fs.PathError
+	Before     []byte // nil if there is no file yet
+	After      []byte
+	Backup     string // the path of the backup, after [Change.Write]
 
 	existed bool
 	mode    fs.FileMode
@@ -71,9 +71,9 @@ func (c Change) Changed() bool {
 	return !c.Shared && c.State != Foreign && (!c.existed || !bytes.Equal(c.Before, c.After))
 }
 
-// found is a file in which the client looks.
-type found struct {
-	place
+// candidate is a file in which the client looks.
+type candidate struct {
+	location
 	at, real string // as the client names it, and with links resolved; real is "" for a missing file
 	data     []byte
 	mode     fs.FileMode
@@ -84,57 +84,56 @@ type found struct {
 // Plan reads the client's files in its order of precedence, and merges the entry into the
 // one that has it already. If no file has it, Plan uses the user's own file, or the one
 // that choice names.
-func (c Client) Plan(p Places, s Server, choice Choice) (Change, error) {
+func (c Client) Plan(p Env, s Server, choice Choice) (Change, error) {
 	if s.URL != "" && c.remote == nil {
 		return Change{}, ErrNoRemote
 	}
-	all := c.look(p, choice)
-	i, name := pick(p, all, s, choice)
+	all := c.readFiles(p, choice)
+	i, name := choose(p, all, s, choice)
 	if i < 0 {
-		return Change{}, ErrNoFolder
+		return Change{}, errNoFolder
 	}
 	at := all[i]
 	ch, err := c.change(p, at, name, s)
 	ch.Shared = at.scope == Project && choice == Choice{} && at.all[name].fields != nil
 	for j, other := range all {
 		same := func(e *fs.PathError) bool { return e.Path == other.at }
-		if j != i && other.err != nil && other.at != at.at && !slices.ContainsFunc(ch.Unread, same) {
-			ch.Unread = append(ch.Unread, &fs.PathError{Op: "read", Path: other.at, Err: other.err})
+		if j != i && other.err != nil && other.at != at.at && !slices.ContainsFunc(ch.Unreadable, same) {
+			ch.Unreadable = append(ch.Unreadable, &fs.PathError{Op: "read", Path: other.at, Err: other.err})
 		}
 	}
 	if choice.File != "" && err == nil {
 		if _, missing := os.Stat(filepath.Dir(ch.File)); missing != nil {
-			err = &MissingError{"its folder is not there", "make the folder " + filepath.Dir(ch.File) + ", or mend --file"}
+			err = &MissingError{"its folder is not there", "make the folder " + filepath.Dir(ch.File) + ", or correct --file"}
 		}
 		return ch, err
 	}
-	for _, f := range c.look(p, Choice{}) {
+	for _, f := range c.readFiles(p, Choice{}) {
 		if f.at == at.at && f.scope == at.scope {
 			break
 		}
 		if f.all[name].fields != nil && f.err == nil {
-			s.Switch = false // that one is not to change
+			s.ReplaceURL = false // that one is not to change
 			first, _ := c.change(p, f, name, s)
-			ch.First = &first
+			ch.OverriddenBy = &first
 			break
 		}
 	}
 	return ch, err
 }
 
-// ErrNoFolder is returned if the client's file is in a folder that is not known, such as
-// the home folder without HOME.
-var ErrNoFolder = errors.New("the folder of its file is not known")
+// MissingError is returned if knack does not make a client's file or its folder, or does
+// not know that folder, for example without HOME. Fix tells the user what to do.
+type MissingError struct{ What, Fix string }
 
-// MissingError is returned if knack does not make a client's file, or its folder.
-type MissingError struct{ What, Mend string }
+var errNoFolder = &MissingError{"the folder of its file is not known", "set HOME, or name the file with --file"}
 
 // Error says what is missing.
 func (e *MissingError) Error() string { return e.What }
 
 // change is the change of the entry of this name in one file.
-func (c Client) change(p Places, at found, name string, s Server) (Change, error) {
-	path := append(c.keysAt(p, at.place), name)
+func (c Client) change(p Env, at candidate, name string, s Server) (Change, error) {
+	path := append(c.keysAt(p, at.location), name)
 	ch := Change{
 		File: cmp.Or(at.real, at.at), Scope: at.scope, Name: name, Key: strings.Join(path, "."), State: Absent,
 		Before: at.data, existed: at.real != "", mode: at.mode,
@@ -142,21 +141,21 @@ func (c Client) change(p Places, at found, name string, s Server) (Change, error
 	if at.err != nil {
 		return ch, at.err
 	}
-	if !ch.existed && c.must != "" {
-		return ch, &MissingError{"it is not there yet", c.must + ", and then run this again"}
+	if !ch.existed && c.createHint != "" {
+		return ch, &MissingError{"it is not there yet", c.createHint + ", and then run this again"}
 	}
-	s = c.In(p, at.at, s)
+	s = c.ServerIn(p, at.at, s)
 	if name != Name && s.URL == "" {
 		s.Args = append(slices.Clone(s.Args), "--entry", name)
 	}
 	have := at.all[name]
-	words, url := started(have.fields)
-	if at.scope == Project && !s.Switch && startsKnack(words, "") && (bare(words) || p.runs(words[0])) {
+	words, url := launch(have.fields)
+	if at.scope == Project && !s.ReplaceURL && startsKnack(words, "") && (isBareName(words) || p.isProgram(words[0])) {
 		s.Command = words[0] // it is for everyone, so this machine's own path is no better
 	}
 	todo := c.decide(have.fields, s)
 	if at.scope == Project && have.fields != nil {
-		if ch.Suspect = suspect(p, have.fields, s); ch.Suspect != "" {
+		if ch.Suspicion = suspicion(p, have.fields, s); ch.Suspicion != "" {
 			todo = change{state: Foreign}
 		}
 	}
@@ -167,12 +166,12 @@ func (c Client) change(p Places, at found, name string, s Server) (Change, error
 	case have.fields["disabled"] == true:
 		ch.Off = "disabled"
 	}
-	ch.Trusted = c.Trusts() && (s.Trust || have.fields[c.trust[0].key] == c.trust[0].value)
+	ch.Trusted = c.CanTrust() && (s.Trust || have.fields[c.trust[0].key] == c.trust[0].value)
 	if have.fields == nil {
 		ch.Differences = nil
 	}
 	for _, l := range c.lists {
-		if c.turnsOff(p, l, name) {
+		if c.disables(p, l, name) {
 			ch.ListFile, ch.ListKey, ch.ListOnly = filepath.FromSlash(l.file(p)), strings.Join(append(l.keys(p), l.key), "."), l.only
 		}
 	}
@@ -181,9 +180,9 @@ func (c Client) change(p Places, at found, name string, s Server) (Change, error
 	return ch, err
 }
 
-// turnsOff reports whether a list turns a server off.
-func (c Client) turnsOff(p Places, l nameList, name string) bool {
-	f := found{place: l.place, at: filepath.FromSlash(l.file(p))}
+// disables reports whether a list turns a server off.
+func (c Client) disables(p Env, l nameList, name string) bool {
+	f := candidate{location: l.location, at: filepath.FromSlash(l.file(p))}
 	if f.at == "" {
 		return false
 	}
@@ -196,29 +195,29 @@ func (c Client) turnsOff(p Places, l nameList, name string) bool {
 	return err == nil && ok && slices.Contains(names, any(name)) != l.only
 }
 
-// bare reports whether a command line names a program on PATH.
-func bare(words []string) bool { return len(words) > 0 && !strings.ContainsAny(words[0], `/\`) }
+// isBareName reports whether a command line names a program on PATH.
+func isBareName(words []string) bool { return len(words) > 0 && !strings.ContainsAny(words[0], `/\`) }
 
 // keysAt returns the path of keys to the servers in a file.
-func (c Client) keysAt(p Places, at place) []string {
+func (c Client) keysAt(p Env, at location) []string {
 	if at.keys != nil {
 		return at.keys(p)
 	}
 	return slices.Clone(c.keys)
 }
 
-// look reads the files of a choice.
-func (c Client) look(p Places, choice Choice) (all []found) {
+// readFiles reads the files of a choice.
+func (c Client) readFiles(p Env, choice Choice) (all []candidate) {
 	if choice.File != "" {
-		f := found{place: place{scope: cmp.Or(choice.Scope, User)}, at: choice.File, mode: 0o600}
+		f := candidate{location: location{scope: cmp.Or(choice.Scope, User)}, at: choice.File, mode: 0o600}
 		c.read(p, &f)
-		return []found{f}
+		return []candidate{f}
 	}
-	for _, at := range c.places {
+	for _, at := range c.locations {
 		if choice.Scope != "" && at.scope != choice.Scope || at.file(p) == "" {
 			continue
 		}
-		f := found{place: at, at: filepath.FromSlash(at.file(p)), mode: 0o600}
+		f := candidate{location: at, at: filepath.FromSlash(at.file(p)), mode: 0o600}
 		if at.scope == Project && choice.Scope == "" && c.isUsers(p, f.at) {
 			continue // the project is the home folder
 		}
@@ -232,8 +231,8 @@ func (c Client) look(p Places, choice Choice) (all []found) {
 }
 
 // isUsers reports whether a file belongs to the user, not to a project.
-func (c Client) isUsers(p Places, file string) bool {
-	return slices.ContainsFunc(c.places, func(at place) bool {
+func (c Client) isUsers(p Env, file string) bool {
+	return slices.ContainsFunc(c.locations, func(at location) bool {
 		return at.scope == User && sameFile(filepath.FromSlash(at.file(p)), file)
 	})
 }
@@ -248,23 +247,23 @@ func sameFile(a, b string) bool {
 	return err == nil && other == nil && os.SameFile(x, y)
 }
 
-// pick returns the file to change and the name of the entry in it: the first file with an
+// choose returns the file to change and the name of the entry in it: the first file with an
 // entry, else the first existing file of the requested scope. It is -1 for none. An entry
 // knack of the project's file, which its team shares, is not the user's: then the user's
 // own file gets one.
-func pick(p Places, all []found, s Server, choice Choice) (at int, name string) {
+func choose(p Env, all []candidate, s Server, choice Choice) (at int, name string) {
 	for i, f := range all {
-		if _, ok := f.all[Name]; ok && !f.lent && (f.scope != Project || choice != Choice{}) {
+		if _, ok := f.all[Name]; ok && !f.borrowed && (f.scope != Project || choice != Choice{}) {
 			return i, Name
 		}
 	}
 	if s.URL == "" { // an entry under another name that starts a knack would be a second one
 		for i, f := range all {
-			if f.lent && choice != (Choice{}) {
+			if f.borrowed && choice != (Choice{}) {
 				continue
 			}
 			for _, name := range slices.Sorted(maps.Keys(f.all)) {
-				if words, _ := started(f.all[name].fields); name != Name && startsKnack(words, "") && slices.Contains(words, "serve") && (f.scope != Project || suspect(p, f.all[name].fields, s) == "") {
+				if words, _ := launch(f.all[name].fields); name != Name && startsKnack(words, "") && slices.Contains(words, "serve") && (f.scope != Project || suspicion(p, f.all[name].fields, s) == "") {
 					return i, name
 				}
 			}
@@ -274,7 +273,7 @@ func pick(p Places, all []found, s Server, choice Choice) (at int, name string) 
 	best := -1
 	for i, f := range all {
 		switch {
-		case f.scope != scope || f.lent:
+		case f.scope != scope || f.borrowed:
 		case f.real != "" || f.err != nil: // it is there
 			return i, Name
 		case best < 0 || f.preferred:
@@ -286,7 +285,7 @@ func pick(p Places, all []found, s Server, choice Choice) (at int, name string) 
 
 // read fills in the content of the file. A project may be a clone, so its links are not
 // followed out of it. Links in the home folder are.
-func (c Client) read(p Places, f *found) {
+func (c Client) read(p Env, f *candidate) {
 	if root := filepath.FromSlash(p.Project); root != "" && root != filepath.FromSlash(p.Home) {
 		if f.err = edit.Inside(root, f.at); f.err != nil {
 			return
@@ -305,7 +304,7 @@ func (c Client) read(p Places, f *found) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		f.err = errors.New("it is a link that leads nowhere")
-	case err != nil && inCircle(f.at):
+	case err != nil && isLinkLoop(f.at):
 		f.err = errors.New("it is a link that leads back to itself")
 	case err != nil:
 		f.err = err
@@ -316,13 +315,13 @@ func (c Client) read(p Places, f *found) {
 	default:
 		f.mode = info.Mode().Perm()
 		if f.data, f.err = os.ReadFile(f.real); f.err == nil {
-			f.all, f.err = c.servers(f.data, c.keysAt(p, f.place))
+			f.all, f.err = c.servers(f.data, c.keysAt(p, f.location))
 		}
 	}
 }
 
-// inCircle reports whether the links of a path never end.
-func inCircle(at string) bool {
+// isLinkLoop reports whether the links of a path never end.
+func isLinkLoop(at string) bool {
 	_, err := os.Stat(at)
 	return errors.Is(err, syscall.ELOOP)
 }

@@ -17,13 +17,13 @@ import (
 
 // tree makes a home folder and a project. A file's name begins with ~/ or ./, and a content
 // that begins with -> makes a link.
-func tree(t *testing.T, files map[string]string) Places {
+func tree(t *testing.T, files map[string]string) Env {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := Places{OS: "linux", Home: filepath.Join(dir, "home"), Project: filepath.Join(dir, "project")}
+	p := Env{OS: "linux", Home: filepath.Join(dir, "home"), Project: filepath.Join(dir, "project")}
 	for _, d := range []string{p.Home, p.Project} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			t.Fatal(err)
@@ -45,7 +45,7 @@ func tree(t *testing.T, files map[string]string) Places {
 	return p
 }
 
-func (p Places) at(name string) string {
+func (p Env) at(name string) string {
 	switch {
 	case strings.HasPrefix(name, "~/"):
 		return filepath.Join(p.Home, filepath.FromSlash(name[2:]))
@@ -56,7 +56,7 @@ func (p Places) at(name string) string {
 }
 
 // name is the reverse of at.
-func (p Places) name(at string) string {
+func (p Env) name(at string) string {
 	at = strings.Replace(at, p.Home, "~", 1)
 	return filepath.ToSlash(strings.Replace(at, p.Project, ".", 1))
 }
@@ -84,17 +84,17 @@ func TestPlan(t *testing.T) {
 		"no project's file":         {"claude-code", map[string]string{"./.mcp.json": `{"mcpServers": {"a": {}}}`}, Choice{}, here, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Absent}},
 		"of the user":               {"claude-code", map[string]string{"~/.claude.json": ownCLI}, Choice{}, here, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
 		"of the user in a project":  {"claude-code", map[string]string{"~/.claude.json": localCLI}, Choice{}, here, Change{File: "~/.claude.json", Scope: Local, Key: "projects.PROJECT.mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
-		"of the project":            {"claude-code", map[string]string{"./.mcp.json": ownCLI}, Choice{}, here, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Absent, First: &Change{Name: "knack", File: "./.mcp.json", Scope: Project, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}}},
-		"of both":                   {"qwen-code", map[string]string{"./.qwen/settings.json": ownCLI, "~/.qwen/settings.json": ownCLI}, Choice{}, here, Change{File: "~/.qwen/settings.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command, First: &Change{Name: "knack", File: "./.qwen/settings.json", Scope: Project, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}}},
-		"of a project's user":       {"claude-code", map[string]string{"~/.claude.json": localCLI, "./.mcp.json": ownCLI}, Choice{Scope: Project}, here, Change{File: "./.mcp.json", Scope: Project, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command, First: &Change{Name: "knack", File: "~/.claude.json", Scope: Local, Key: "projects.PROJECT.mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}}},
+		"of the project":            {"claude-code", map[string]string{"./.mcp.json": ownCLI}, Choice{}, here, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Absent, OverriddenBy: &Change{Name: "knack", File: "./.mcp.json", Scope: Project, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}}},
+		"of both":                   {"qwen-code", map[string]string{"./.qwen/settings.json": ownCLI, "~/.qwen/settings.json": ownCLI}, Choice{}, here, Change{File: "~/.qwen/settings.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command, OverriddenBy: &Change{Name: "knack", File: "./.qwen/settings.json", Scope: Project, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}}},
+		"of a project's user":       {"claude-code", map[string]string{"~/.claude.json": localCLI, "./.mcp.json": ownCLI}, Choice{Scope: Project}, here, Change{File: "./.mcp.json", Scope: Project, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command, OverriddenBy: &Change{Name: "knack", File: "~/.claude.json", Scope: Local, Key: "projects.PROJECT.mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}}},
 		"the project's other name":  {"cursor", map[string]string{"./.cursor/mcp.json": another}, Choice{}, here, Change{Name: "skills", File: "./.cursor/mcp.json", Scope: Project, Key: "mcpServers.skills", State: Outdated, Command: []string{"/old/knack.exe", "serve", "--dir=/mine"}, Shared: true, Differences: []Difference{{"command", `"/old/knack.exe"`, `"/opt/knack"`}, {"args", `["serve","--dir=/mine"]`, `["serve","--dir=/mine","--entry","skills"]`}}}},
 		"of the project, asked for": {"claude-code", map[string]string{"./.mcp.json": ownCLI}, Choice{Scope: Project}, here, Change{File: "./.mcp.json", Scope: Project, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
-		"beside the project's":      {"claude-code", map[string]string{"./.mcp.json": ownCLI}, Choice{Scope: User}, here, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Absent, First: &Change{Name: "knack", File: "./.mcp.json", Scope: Project, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}}},
+		"beside the project's":      {"claude-code", map[string]string{"./.mcp.json": ownCLI}, Choice{Scope: User}, here, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Absent, OverriddenBy: &Change{Name: "knack", File: "./.mcp.json", Scope: Project, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}}},
 		"under another name":        {"cursor", map[string]string{"~/.cursor/mcp.json": another}, Choice{}, here, Change{Name: "skills", File: "~/.cursor/mcp.json", Scope: User, Key: "mcpServers.skills", State: Outdated, Command: []string{"/old/knack.exe", "serve", "--dir=/mine"}, Differences: []Difference{{"command", `"/old/knack.exe"`, `"/opt/knack"`}, {"args", `["serve","--dir=/mine"]`, `["serve","--dir=/mine","--entry","skills"]`}}}},
 		"another server":            {"cursor", map[string]string{"~/.cursor/mcp.json": elseCLI}, Choice{}, here, Change{File: "~/.cursor/mcp.json", Scope: User, Key: "mcpServers.knack", State: Foreign, Command: []string{"npx", "-y", "serve"}}},
 		"another server, by URL":    {"cursor", map[string]string{"~/.cursor/mcp.json": elseCLI}, Choice{}, remote, Change{File: "~/.cursor/mcp.json", Scope: User, Key: "mcpServers.knack", State: Foreign, Command: []string{"npx", "-y", "serve"}}},
 		"behind a URL":              {"claude-code", map[string]string{"~/.claude.json": ownURL}, Choice{}, here, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Connected, URL: "https://skills.example.com/mcp"}},
-		"no longer behind a URL": {"claude-code", map[string]string{"~/.claude.json": ownURL}, Choice{}, Server{Command: "/opt/knack", Args: []string{"serve"}, Switch: true}, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Outdated, URL: "https://skills.example.com/mcp", Differences: []Difference{
+		"no longer behind a URL": {"claude-code", map[string]string{"~/.claude.json": ownURL}, Choice{}, Server{Command: "/opt/knack", Args: []string{"serve"}, ReplaceURL: true}, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Outdated, URL: "https://skills.example.com/mcp", Differences: []Difference{
 			{"type", `"http"`, `"stdio"`}, {"command", "", `"/opt/knack"`}, {"args", "", `["serve"]`}, {"url", `"https://skills.example.com/mcp"`, ""}, {"headers", "…", ""},
 		}}},
 		"to another URL":         {"claude-code", map[string]string{"~/.claude.json": ownURL}, Choice{}, Server{URL: "http://x"}, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Outdated, URL: "https://skills.example.com/mcp", Differences: []Difference{{"url", `"https://skills.example.com/mcp"`, `"http://x"`}}}},
@@ -146,9 +146,9 @@ func TestPlan(t *testing.T) {
 				ch.Before, ch.After, ch.Backup, ch.existed, ch.mode = nil, nil, "", false, 0
 				return ch
 			}
-			if got = bare(got); got.First != nil {
-				first := bare(*got.First)
-				got.First = &first
+			if got = bare(got); got.OverriddenBy != nil {
+				first := bare(*got.OverriddenBy)
+				got.OverriddenBy = &first
 			}
 			if c.want.Name == "" {
 				c.want.Name = Name
@@ -183,7 +183,7 @@ func TestKeepArgs(t *testing.T) {
 		if strings.Contains(c.have, "--entry") && !strings.Contains(c.have, "company") && !strings.HasSuffix(c.have, "--entry") {
 			want = append(slices.Clone(want), "--entry", "mine")
 		}
-		if got := strings.Join(keepArgs(strings.Fields(c.have), want), " "); got != c.want {
+		if got := strings.Join(mergeArgs(strings.Fields(c.have), want), " "); got != c.want {
 			t.Errorf("%q becomes %q, want %q", c.have, got, c.want)
 		}
 	}
@@ -191,7 +191,7 @@ func TestKeepArgs(t *testing.T) {
 
 // An entry of the project is knack's if it starts an installed knack, not one that can
 // come with the project.
-func TestSuspect(t *testing.T) {
+func TestSuspicion(t *testing.T) {
 	for _, c := range []struct {
 		entry string
 		want  State
@@ -222,8 +222,8 @@ func TestSuspect(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if ch.First != nil {
-				ch = *ch.First
+			if ch.OverriddenBy != nil {
+				ch = *ch.OverriddenBy
 			}
 			if ch.Scope != Project || ch.State != c.want {
 				t.Errorf("%s is %s, want %s", c.entry, ch.State, c.want)
@@ -245,7 +245,7 @@ func TestSuspect(t *testing.T) {
 func TestSharedFile(t *testing.T) {
 	for _, id := range []string{"claude-code", "copilot-cli", "qwen-code"} {
 		c, _ := Find(id)
-		s := Server{Command: "/opt/knack", Args: []string{"serve"}, Trust: c.Trusts()}
+		s := Server{Command: "/opt/knack", Args: []string{"serve"}, Trust: c.CanTrust()}
 		for _, label := range c.Reads {
 			s.Args = append(s.Args, "--exclude", label)
 		}
@@ -307,7 +307,7 @@ func TestMoved(t *testing.T) {
 		{"continue", "CONTINUE_GLOBAL_DIR", "/x/config.yaml"},
 	} {
 		client, _ := Find(c.id)
-		p := Places{OS: "linux", Home: "/h", Getenv: func(name string) string {
+		p := Env{OS: "linux", Home: "/h", Getenv: func(name string) string {
 			if name == c.variable {
 				return "/x"
 			}
@@ -324,20 +324,20 @@ func TestClients(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range Clients {
 		for _, os := range []string{"linux", "darwin", "windows"} {
-			file := c.File(Places{OS: os, Home: "/h", Project: "/p", AppData: `C:\A`})
+			file := c.File(Env{OS: os, Home: "/h", Project: "/p", AppData: `C:\A`})
 			if file == "" || seen[os+file] || strings.Contains(file, `\`) {
 				t.Errorf("%s on %s: %q", c.ID, os, file)
 			}
 			seen[os+file] = true
 		}
-		nowhere := Places{OS: "linux"}
-		if _, err := c.Plan(nowhere, here, Choice{}); c.File(nowhere) != "" || c.Here(nowhere) || err == nil {
+		nowhere := Env{OS: "linux"}
+		if _, err := c.Plan(nowhere, here, Choice{}); c.File(nowhere) != "" || c.Installed(nowhere) || err == nil {
 			t.Errorf("%s is nowhere", c.ID)
 		}
 		if c.Source == "" || c.folder == nil {
 			t.Errorf("%s: no source, or no folder", c.ID)
 		}
-		for scope := range c.after {
+		for scope := range c.nextSteps {
 			if !strings.Contains(strings.Join(scopes(c), " "), string(scope)) {
 				t.Errorf("%s has no %s scope", c.ID, scope)
 			}
@@ -353,7 +353,7 @@ func scopes(c Client) (out []string) {
 }
 
 // A client is here if its program is on PATH, or if its folder holds more than skills.
-func TestHere(t *testing.T) {
+func TestInstalled(t *testing.T) {
 	c, _ := Find("codex")
 	for name, want := range map[string]struct {
 		files map[string]string
@@ -373,11 +373,11 @@ func TestHere(t *testing.T) {
 		for _, dir := range []string{p.Home, p.Project} {
 			_ = os.Chmod(filepath.Join(dir, "bin", "codex"), 0o755)
 		}
-		if got := c.Here(p); got != want.here {
+		if got := c.Installed(p); got != want.here {
 			t.Errorf("%s: %t", name, got)
 		}
 		_ = os.Chmod(filepath.Join(p.Home, "bin", "codex"), 0o644)
-		if name == "a program" && runtime.GOOS != "windows" && c.Here(p) {
+		if name == "a program" && runtime.GOOS != "windows" && c.Installed(p) {
 			t.Error("a file that cannot be run is taken for a program")
 		}
 	}
@@ -392,10 +392,10 @@ func TestWrite(t *testing.T) {
 			mine = "# mine\n"
 		}
 		p := tree(t, nil)
-		if c.Here(p) {
+		if c.Installed(p) {
 			t.Errorf("%s is on an empty machine", c.ID)
 		}
-		if c.must != "" {
+		if c.createHint != "" {
 			if err := os.MkdirAll(filepath.Dir(c.File(p)), 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -404,7 +404,7 @@ func TestWrite(t *testing.T) {
 			}
 		}
 		first := write(t, c, p)
-		if (first.Backup != "") != (c.must != "") {
+		if (first.Backup != "") != (c.createHint != "") {
 			t.Errorf("%s: backup %q", c.ID, first.Backup)
 		}
 		if info, err := os.Stat(first.File); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
@@ -442,7 +442,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-func write(t *testing.T, c Client, p Places) Change {
+func write(t *testing.T, c Client, p Env) Change {
 	t.Helper()
 	ch, err := c.Plan(p, here, Choice{})
 	if err == nil {

@@ -38,23 +38,23 @@ func TestPlanRefuses(t *testing.T) {
 	}
 	// An unreadable file that the client would read first is reported with the plan.
 	ch, err := claude.Plan(tree(t, map[string]string{"./.mcp.json": "{"}), here, Choice{})
-	if err != nil || ch.Scope != User || len(ch.Unread) != 1 || !strings.HasSuffix(ch.Unread[0].Path, ".mcp.json") || !strings.HasPrefix(ch.Unread[0].Err.Error(), "line 1") {
+	if err != nil || ch.Scope != User || len(ch.Unreadable) != 1 || !strings.HasSuffix(ch.Unreadable[0].Path, ".mcp.json") || !strings.HasPrefix(ch.Unreadable[0].Err.Error(), "line 1") {
 		t.Errorf("%v: %+v", err, ch)
 	}
 	// One file that is two places is reported once.
 	opencode, _ := Find("opencode")
 	ch, err = claude.Plan(tree(t, map[string]string{"~/.claude.json": "{", "./.mcp.json": "{"}), here, Choice{Scope: Project})
-	if err == nil || len(ch.Unread) != 0 {
-		t.Errorf("%v: %+v", err, ch.Unread)
+	if err == nil || len(ch.Unreadable) != 0 {
+		t.Errorf("%v: %+v", err, ch.Unreadable)
 	}
-	if ch, _ = claude.Plan(tree(t, map[string]string{"~/.claude.json": "{"}), here, Choice{}); len(ch.Unread) != 0 {
-		t.Errorf("%+v", ch.Unread)
+	if ch, _ = claude.Plan(tree(t, map[string]string{"~/.claude.json": "{"}), here, Choice{}); len(ch.Unreadable) != 0 {
+		t.Errorf("%+v", ch.Unreadable)
 	}
 	// Without a home folder the project's file is no substitute.
 	for _, c := range []Client{claude, opencode} {
 		p := tree(t, nil)
 		p.Home = ""
-		if _, err := c.Plan(p, here, Choice{}); !errors.Is(err, ErrNoFolder) {
+		if _, err := c.Plan(p, here, Choice{}); !errors.Is(err, errNoFolder) {
 			t.Errorf("%s: %v", c.ID, err)
 		}
 	}
@@ -82,14 +82,14 @@ func TestPlanRefuses(t *testing.T) {
 }
 
 // What a client asks names the entry, and the settings that the client reads.
-func TestAfter(t *testing.T) {
+func TestNextSteps(t *testing.T) {
 	claude, _ := Find("claude")
 	qwen, _ := Find("qwen")
-	p := Places{OS: "linux", Home: "/h"}
-	moved := Places{OS: "linux", Home: "/h", Getenv: func(name string) string { return map[string]string{"CLAUDE_CONFIG_DIR": "/c"}[name] }}
+	p := Env{OS: "linux", Home: "/h"}
+	moved := Env{OS: "linux", Home: "/h", Getenv: func(name string) string { return map[string]string{"CLAUDE_CONFIG_DIR": "/c"}[name] }}
 	for _, row := range []struct {
 		client Client
-		at     Places
+		at     Env
 		scope  Scope
 		name   string
 		want   []string
@@ -99,7 +99,7 @@ func TestAfter(t *testing.T) {
 		{claude, p, Project, "my team", []string{"start claude here once.", `"mcp__my_team"`}},
 		{qwen, p, Project, "my team", []string{"qwen mcp approve 'my team'."}},
 	} {
-		text := strings.Join(row.client.After(row.at, row.scope, row.name), "\n")
+		text := strings.Join(row.client.NextSteps(row.at, row.scope, row.name), "\n")
 		for _, want := range row.want {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s %s: %s", row.client.ID, row.name, text)

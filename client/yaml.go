@@ -70,14 +70,14 @@ func mergeYAML(data []byte, path []string, set []field, drop []string, list bool
 		}
 	case servers.Tag == "!!null" && servers.Value == "":
 		end := e.endOfLine(key.Line)
-		e.splices = append(e.splices, splice{end, end, e.opened(end) + e.block(strings.Repeat(" ", key.Column-1)+"  ", set)})
+		e.splices = append(e.splices, splice{end, end, e.missingNewline(end) + e.block(strings.Repeat(" ", key.Column-1)+"  ", set)})
 	case servers.Kind == kind && len(servers.Content) == 0 && servers.Line == key.Line:
 		at := e.offset(servers.Line, servers.Column)
 		if text := string(data[at:]); !strings.HasPrefix(text, "{}") && !strings.HasPrefix(text, "[]") {
 			return nil, fmt.Errorf("line %d: %s is written in braces, which knack does not change", servers.Line, path[0])
 		}
 		end := e.endOfLine(key.Line)
-		e.splices = append(e.splices, splice{at, at + 2, ""}, splice{end, end, e.opened(end) + e.block(strings.Repeat(" ", key.Column-1)+"  ", set)})
+		e.splices = append(e.splices, splice{at, at + 2, ""}, splice{end, end, e.missingNewline(end) + e.block(strings.Repeat(" ", key.Column-1)+"  ", set)})
 	case list:
 		return nil, fmt.Errorf("line %d: %s is not a list with a dash and a name for each server, below it", servers.Line, path[0])
 	default:
@@ -90,7 +90,7 @@ func mergeYAML(data []byte, path []string, set []field, drop []string, list bool
 func parseYAML(data []byte) (*yaml.Node, error) {
 	// The parser counts these as line ends too, and the edit does not.
 	if at := strings.IndexAny(strings.ReplaceAll(string(data), "\r\n", " \n"), "\r\u0085\u2028\u2029"); at >= 0 {
-		return nil, fmt.Errorf("line %d: it has an odd line end, neither \\n nor \\r\\n", 1+strings.Count(string(data[:at]), "\n"))
+		return nil, fmt.Errorf("line %d: it has a line end other than \\n and \\r\\n", 1+strings.Count(string(data[:at]), "\n"))
 	}
 	d := yaml.NewDecoder(strings.NewReader(string(data)))
 	var doc, next yaml.Node
@@ -182,8 +182,8 @@ func (e *yamlEdit) endOfLine(line int) int {
 	return len(e.data)
 }
 
-// opened returns a line end if the last line has none.
-func (e *yamlEdit) opened(end int) string {
+// missingNewline returns a line end if the last line has none.
+func (e *yamlEdit) missingNewline(end int) string {
 	if end == len(e.data) && end > 0 && e.data[end-1] != '\n' {
 		return e.newline
 	}
@@ -242,7 +242,7 @@ func (e *yamlEdit) into(key, servers *yaml.Node, set []field, drop []string) err
 		if e.list { // the first key is on the line of the dash
 			end = e.endOfLine(lastLine(have.Content[1]))
 		}
-		e.splices = append(e.splices, splice{end, end, e.opened(end) + add})
+		e.splices = append(e.splices, splice{end, end, e.missingNewline(end) + add})
 	}
 	return nil
 }

@@ -20,8 +20,8 @@ type Access struct {
 	// the key.
 	Open  bool
 	Rules []access.Rule
-	// Places are where the file has each pattern for the first time, by its text.
-	Places map[string]skill.Position
+	// Positions are where the file has each pattern for the first time, by its text.
+	Positions map[string]skill.Position
 }
 
 // Omits returns the key whose absence from a later file would reveal what this section
@@ -48,23 +48,23 @@ func (a Access) SameRules(other Access) bool {
 
 // accessSection is the section before it is checked as a whole.
 type accessSection struct {
-	allow  *bool
-	tokens []access.Credential
-	rules  []access.Rule
-	places map[string]skill.Position
+	allow     *bool
+	tokens    []access.Credential
+	rules     []access.Rule
+	positions map[string]skill.Position
 }
 
 var accessKeys = []key[accessSection]{
-	{"default", "allow, deny", "", "what becomes of a skill of which no rule speaks; it must be there where there are rules", func(d *decoder, v frontmatter.Value, a *accessSection) {
+	{"default", "allow, deny", "", "whether a skill that no rule matches is visible; required if there are rules", func(d *decoder, v frontmatter.Value, a *accessSection) {
 		const at = "access.default"
 		if v.Kind != frontmatter.String || v.Text != "allow" && v.Text != "deny" {
-			d.add(RuleValue, v.Position, at, "write allow or deny", "%s is not allow or deny", at)
+			d.add(ruleValue, v.Position, at, "write allow or deny", "%s is not allow or deny", at)
 			return
 		}
 		allow := v.Text == "allow"
 		a.allow = &allow
 	}},
-	{"tokens", "list", "", "who may ask over HTTP, beside those of `--token-file`", func(d *decoder, v frontmatter.Value, a *accessSection) {
+	{"tokens", "list", "", "the tokens that clients may use over HTTP, in addition to those of `--token-file`", func(d *decoder, v frontmatter.Value, a *accessSection) {
 		first := map[skill.Digest]int{}
 		for i, item := range d.items("access.tokens", v) {
 			at := "access.tokens[" + strconv.Itoa(i) + "]"
@@ -72,23 +72,23 @@ var accessKeys = []key[accessSection]{
 			section(d, at, item, tokenKeys(at), &h)
 			switch line, twice := first[h.Hash]; {
 			case lacks(item, "hash"), lacks(item, "subject"):
-				d.add(RuleValue, item.Position, at, "write hash: sha256:… as 'knack config token' prints it, and subject: with a name", "%s lacks its hash or its subject", at)
+				d.add(ruleValue, item.Position, at, "write hash: sha256:… as 'knack config token' prints it, and subject: with a name", "%s lacks its hash or its subject", at)
 			case twice && h.Hash != skill.Digest{}:
-				d.add(RuleValue, item.Position, at, "make a token of its own for each subject", "%s has the hash of the token on line %d", at, line)
+				d.add(ruleValue, item.Position, at, "make a separate token for each subject", "%s has the hash of the token on line %d", at, line)
 			}
 			first[h.Hash] = item.Position.Line
 			a.tokens = append(a.tokens, h)
 		}
 	}},
-	{"rules", "list", "", "who sees which skills; a deny outweighs every allow", func(d *decoder, v frontmatter.Value, a *accessSection) {
+	{"rules", "list", "", "which clients see which skills; a deny overrides every allow", func(d *decoder, v frontmatter.Value, a *accessSection) {
 		a.rules = []access.Rule{}
 		for i, item := range d.items("access.rules", v) {
 			at := "access.rules[" + strconv.Itoa(i) + "]"
 			var r access.Rule
 			before := len(d.problems)
-			section(d, at, item, ruleOfKeys(at, a.places), &r)
+			section(d, at, item, ruleKeysOf(at, a.positions), &r)
 			if len(d.problems) == before && len(r.Allow)+len(r.Deny) == 0 || lacks(item, "allow") && lacks(item, "deny") {
-				d.add(RuleValue, item.Position, at, "write allow: or deny: with a list of patterns, such as [\"skill://acme/**\"]", "%s neither allows nor denies anything", at)
+				d.add(ruleValue, item.Position, at, "write allow: or deny: with a list of patterns, such as [\"skill://acme/**\"]", "%s neither allows nor denies anything", at)
 			}
 			a.rules = append(a.rules, r)
 		}
@@ -100,12 +100,12 @@ func tokenKeys(at string) []key[access.Credential] {
 		{"hash", "text", "", "the token's SHA-256, as `knack config token` prints it", func(d *decoder, v frontmatter.Value, h *access.Credential) {
 			hash, err := skill.ParseDigest(v.Text)
 			if v.Kind != frontmatter.String || err != nil { // it may be a token, so it is not repeated
-				d.add(RuleValue, v.Position, at+".hash", "write sha256: and 64 lower-case hexadecimal digits, as 'knack config token' prints them; never the token itself", "%s.hash is no hash of a token", at)
+				d.add(ruleValue, v.Position, at+".hash", "write sha256: and 64 lower-case hexadecimal digits, as 'knack config token' prints them; never the token itself", "%s.hash is not the hash of a token", at)
 				return
 			}
 			h.Hash = hash
 		}},
-		{"subject", "text", "", "whose the token is: a name for rules and logs", func(d *decoder, v frontmatter.Value, h *access.Credential) {
+		{"subject", "text", "", "the token's owner: a name for rules and logs", func(d *decoder, v frontmatter.Value, h *access.Credential) {
 			h.Name = d.name(at+".subject", v)
 		}},
 		{"groups", "list", "none", "the groups that the subject is in", func(d *decoder, v frontmatter.Value, h *access.Credential) {
@@ -114,17 +114,17 @@ func tokenKeys(at string) []key[access.Credential] {
 	}
 }
 
-// ruleOfKeys are the keys of a rule. places gets the places of its patterns.
-func ruleOfKeys(at string, places map[string]skill.Position) []key[access.Rule] {
+// ruleKeysOf are the keys of a rule. places gets the places of its patterns.
+func ruleKeysOf(at string, places map[string]skill.Position) []key[access.Rule] {
 	patterns := func(d *decoder, at string, v frontmatter.Value) (all []access.Pattern) {
 		for i, item := range d.items(at, v) {
 			p, err := access.ParsePattern(item.Text)
 			if item.Kind != frontmatter.String || err != nil {
-				why := "is no text"
+				why := "is not text"
 				if err != nil && item.Kind == frontmatter.String {
-					why = "is no pattern: " + err.Error()
+					why = "is not a pattern: " + err.Error()
 				}
-				d.add(RuleValue, item.Position, at, "write the URI of a skill, or one with * and **, such as \"skill://acme/**\"", "%s[%d] %s", at, i, why)
+				d.add(ruleValue, item.Position, at, "write the URI of a skill, or one with * and **, such as \"skill://acme/**\"", "%s[%d] %s", at, i, why)
 				continue
 			}
 			if _, ok := places[p.String()]; !ok && places != nil {
@@ -135,31 +135,31 @@ func ruleOfKeys(at string, places map[string]skill.Position) []key[access.Rule] 
 		return all
 	}
 	return []key[access.Rule]{
-		{"subjects", "list", "", "the rule holds for these; without subjects and groups it holds for all", func(d *decoder, v frontmatter.Value, r *access.Rule) {
-			r.Subjects = d.someNames(at+".subjects", v)
+		{"subjects", "list", "", "the rule applies to these; without subjects and groups it applies to all clients", func(d *decoder, v frontmatter.Value, r *access.Rule) {
+			r.Subjects = d.nonEmptyNames(at+".subjects", v)
 		}},
-		{"groups", "list", "", "the rule holds for everybody in one of these", func(d *decoder, v frontmatter.Value, r *access.Rule) {
-			r.Groups = d.someNames(at+".groups", v)
+		{"groups", "list", "", "the rule applies to every subject in one of these groups", func(d *decoder, v frontmatter.Value, r *access.Rule) {
+			r.Groups = d.nonEmptyNames(at+".groups", v)
 		}},
-		{"allow", "list", "", "patterns of the skills that are seen", func(d *decoder, v frontmatter.Value, r *access.Rule) {
+		{"allow", "list", "", "patterns of the skills that are visible", func(d *decoder, v frontmatter.Value, r *access.Rule) {
 			r.Allow = patterns(d, at+".allow", v)
 		}},
-		{"deny", "list", "", "patterns of the skills that are not", func(d *decoder, v frontmatter.Value, r *access.Rule) {
+		{"deny", "list", "", "patterns of the skills that are hidden", func(d *decoder, v frontmatter.Value, r *access.Rule) {
 			r.Deny = patterns(d, at+".deny", v)
 		}},
 	}
 }
 
-// accessOf decodes the section.
-func accessOf(d *decoder, v frontmatter.Value) Access {
-	a := accessSection{places: map[string]skill.Position{}}
+// decodeAccess decodes the section.
+func decodeAccess(d *decoder, v frontmatter.Value) Access {
+	a := accessSection{positions: map[string]skill.Position{}}
 	section(d, "access", v, accessKeys, &a)
 	if lacks(v, "default") && len(a.rules) > 0 {
-		d.add(RuleValue, v.Position, "access.default", "write default: deny, or default: allow", "access has rules and no default: nothing says what becomes of the skills that no rule speaks of")
+		d.add(ruleValue, v.Position, "access.default", "write default: deny, or default: allow", "access has rules and no default for the skills that no rule matches")
 	}
 	out := Access{Tokens: a.tokens, Rules: a.rules}
-	if len(a.places) > 0 {
-		out.Places = a.places
+	if len(a.positions) > 0 {
+		out.Positions = a.positions
 	}
 	if a.allow != nil {
 		out.Open, out.Policy = *a.allow, access.NewPolicy(*a.allow, a.rules)
@@ -170,7 +170,7 @@ func accessOf(d *decoder, v frontmatter.Value) Access {
 // items returns the items of a list.
 func (d *decoder) items(at string, v frontmatter.Value) []frontmatter.Value {
 	if v.Kind != frontmatter.List {
-		d.add(RuleValue, v.Position, at, "write a list: each item on a line of its own behind a hyphen and a blank, or all in [ ]", "%s is no list", at)
+		d.add(ruleValue, v.Position, at, "write a list: each item on its own line after a hyphen and a space, or all in [ ]", "%s is not a list", at)
 	}
 	return v.Items
 }
@@ -179,7 +179,7 @@ func (d *decoder) items(at string, v frontmatter.Value) []frontmatter.Value {
 func (d *decoder) name(at string, v frontmatter.Value) string {
 	name := strings.TrimSpace(v.Text)
 	if v.Kind != frontmatter.String || name == "" {
-		d.add(RuleValue, v.Position, at, "write a name; one that YAML takes for something else stands in quotes", "%s is no name", at)
+		d.add(ruleValue, v.Position, at, "write a name; put it in quotes if YAML reads it as something else", "%s is not a name", at)
 	}
 	return name
 }
@@ -191,17 +191,17 @@ func (d *decoder) names(at string, v frontmatter.Value) (all []string) {
 	return all
 }
 
-// someNames decodes the names to which a rule applies. An empty list is an error: it would
+// nonEmptyNames decodes the names to which a rule applies. An empty list is an error: it would
 // mean every name.
-func (d *decoder) someNames(at string, v frontmatter.Value) []string {
+func (d *decoder) nonEmptyNames(at string, v frontmatter.Value) []string {
 	all := d.names(at, v)
 	if v.Kind == frontmatter.List && len(all) == 0 {
-		d.add(RuleValue, v.Position, at, "name somebody, or leave the key out: then the rule holds for all", "%s is empty", at)
+		d.add(ruleValue, v.Position, at, "give a name, or leave the key out: then the rule applies to all clients", "%s is empty", at)
 	}
 	return all
 }
 
-// accessDocument lists the keys of the items, for the documentation.
-func accessDocument() []Key {
-	return slices.Concat(keysOf("access.", accessKeys), keysOf("access.tokens[].", tokenKeys("")), keysOf("access.rules[].", ruleOfKeys("", nil)))
+// accessKeyDocs lists the keys of the items, for the documentation.
+func accessKeyDocs() []keyDoc {
+	return slices.Concat(keysOf("access.", accessKeys), keysOf("access.tokens[].", tokenKeys("")), keysOf("access.rules[].", ruleKeysOf("", nil)))
 }

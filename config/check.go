@@ -15,30 +15,30 @@ import (
 // Check is the section check: changes to the rules of `knack check`.
 type Check struct {
 	Strict *bool // warnings are errors; nil if the file lacks the key
-	// Rules gives findings of a rule another severity, or [Off].
+	// Rules gives findings of a rule another severity, or "off".
 	Rules map[skill.RuleID]skill.Severity
 }
 
-// Off drops the findings of a rule.
-const Off skill.Severity = "off"
+// off drops the findings of a rule.
+const off skill.Severity = "off"
 
 // severities lists the values of a rule. YAML reads off as a text.
-var severities = []string{string(Off), string(skill.SeverityInfo), string(skill.SeverityWarning), string(skill.SeverityError)}
+var severities = []string{string(off), string(skill.SeverityInfo), string(skill.SeverityWarning), string(skill.SeverityError)}
 
 var checkKeys = []key[Check]{
 	{"strict", "boolean", "false", "warnings are errors, as with `--strict`", func(d *decoder, v frontmatter.Value, c *Check) {
 		c.Strict = d.boolean("check.strict", v)
 	}},
-	{"rules", "section", "", "what becomes of a rule's findings", func(d *decoder, v frontmatter.Value, c *Check) {
-		c.Rules = rules(d, v)
+	{"rules", "section", "", "the severity of each rule's findings", func(d *decoder, v frontmatter.Value, c *Check) {
+		c.Rules = decodeRules(d, v)
 	}},
 }
 
-var ruleKeys = []Key{{
-	"check.rules.RULE", strings.Join(severities, ", "), "its severity in doc/check.md", "the severity of this rule's findings; `off` leaves them out, and does not mend them",
+var ruleKeys = []keyDoc{{
+	"check.rules.RULE", strings.Join(severities, ", "), "its severity in doc/check.md", "the severity of this rule's findings; `off` drops them, and --fix leaves them alone",
 }}
 
-func rules(d *decoder, v frontmatter.Value) map[skill.RuleID]skill.Severity {
+func decodeRules(d *decoder, v frontmatter.Value) map[skill.RuleID]skill.Severity {
 	const at = "check.rules"
 	out := map[skill.RuleID]skill.Severity{}
 	for _, f := range d.fields(at, v) {
@@ -54,16 +54,16 @@ func rules(d *decoder, v frontmatter.Value) map[skill.RuleID]skill.Severity {
 			out[skill.RuleID(f.Key)] = skill.Severity(to)
 			continue
 		}
-		mend := "write one of " + strings.Join(severities, ", ")
+		fix := "write one of " + strings.Join(severities, ", ")
 		if best := typo.Nearest(f.Value.Text, severities); best != "" {
-			mend = "did you mean " + best + "?"
+			fix = "did you mean " + best + "?"
 		}
-		d.add(RuleValue, f.Value.Position, at+"."+f.Key, mend, "%s is no severity", shown(f.Value))
+		d.add(ruleValue, f.Value.Position, at+"."+f.Key, fix, "%s is not a severity", describe(f.Value))
 	}
 	return out
 }
 
-func shown(v frontmatter.Value) string {
+func describe(v frontmatter.Value) string {
 	switch v.Kind {
 	case frontmatter.List:
 		return "a list"
@@ -75,8 +75,8 @@ func shown(v frontmatter.Value) string {
 	return display.Quote(v.Text)
 }
 
-// Over returns the section with the values of base for the keys that c lacks.
-func (c Check) Over(base Check) Check {
+// WithDefaults returns the section with the values of base for the keys that c lacks.
+func (c Check) WithDefaults(base Check) Check {
 	out := Check{Strict: base.Strict, Rules: maps.Clone(base.Rules)}
 	if c.Strict != nil {
 		out.Strict = c.Strict
@@ -88,10 +88,11 @@ func (c Check) Over(base Check) Check {
 	return out
 }
 
-// Severity returns the severity that this section gives a finding of a rule, or given.
-func (c Check) Severity(rule skill.RuleID, given skill.Severity) skill.Severity {
+// Severity returns the severity of a rule's findings: that of this section, or else given.
+// The second result is false if the section drops them.
+func (c Check) Severity(rule skill.RuleID, given skill.Severity) (skill.Severity, bool) {
 	if to, ok := c.Rules[rule]; ok {
-		return to
+		given = to
 	}
-	return given
+	return given, given != off
 }

@@ -26,8 +26,8 @@ const MaxSize = 1 << 20
 
 // The rules of a file's problems, in addition to those of YAML.
 const (
-	RuleKey   skill.RuleID = "config-key"   // an unknown key
-	RuleValue skill.RuleID = "config-value" // a value that the key does not accept
+	ruleKey   skill.RuleID = "config-key"   // an unknown key
+	ruleValue skill.RuleID = "config-value" // a value that the key does not accept
 )
 
 // Config is a whole file. Keys that the file lacks are zero.
@@ -41,37 +41,37 @@ type Config struct {
 }
 
 var root = []key[Config]{
-	{"check", "section", "", "what `knack check` asks", func(d *decoder, v frontmatter.Value, c *Config) {
+	{"check", "section", "", "the rules of `knack check`", func(d *decoder, v frontmatter.Value, c *Config) {
 		section(d, "check", v, checkKeys, &c.Check)
 	}},
-	{"access", "section", "", "who may ask `knack serve --http`, and what they see", func(d *decoder, v frontmatter.Value, c *Config) {
-		c.Access = accessOf(d, v)
+	{"access", "section", "", "which clients may use `knack serve --http`, and which skills they see", func(d *decoder, v frontmatter.Value, c *Config) {
+		c.Access = decodeAccess(d, v)
 	}},
-	{"http", "section", "", "where `knack serve` listens; flags go before it", func(d *decoder, v frontmatter.Value, c *Config) {
-		c.HTTP = httpOf(d, v)
+	{"http", "section", "", "where `knack serve` listens; flags take precedence", func(d *decoder, v frontmatter.Value, c *Config) {
+		c.HTTP = decodeHTTP(d, v)
 	}},
-	{"log", "section", "", "what `knack serve` says on standard error; flags go before it", func(d *decoder, v frontmatter.Value, c *Config) {
+	{"log", "section", "", "the log of `knack serve` on standard error; flags take precedence", func(d *decoder, v frontmatter.Value, c *Config) {
 		section(d, "log", v, logKeys, &c.Log)
 	}},
-	{"audit", "section", "", "where `knack serve` writes what it decided; `--audit` goes before it", func(d *decoder, v frontmatter.Value, c *Config) {
-		c.Audit = auditOf(d, v)
+	{"audit", "section", "", "where `knack serve` writes its audit log; `--audit` takes precedence", func(d *decoder, v frontmatter.Value, c *Config) {
+		c.Audit = decodeAudit(d, v)
 	}},
-	{"limits", "section", "", "how often a client may ask over HTTP", func(d *decoder, v frontmatter.Value, c *Config) {
+	{"limits", "section", "", "how often a client may send requests over HTTP", func(d *decoder, v frontmatter.Value, c *Config) {
 		section(d, "limits", v, limitKeys, &c.Limits)
 	}},
 }
 
-// Key is one key of the file, for its documentation.
-type Key struct {
-	Path   string // with dots between the levels, "check.rules.RULE"
-	Type   string // the type of its value
-	Normal string // the default
-	Title  string // its meaning, in one line
+// keyDoc describes one key of the file, for doc/configuration.md.
+type keyDoc struct {
+	Path    string // with dots between the levels, "check.rules.RULE"
+	Type    string // the type of its value
+	Default string // the default
+	Title   string // its meaning, in one line
 }
 
-// Keys returns every key, in the order of the documentation.
-func Keys() []Key {
-	return slices.Concat(keysOf("", root), keysOf("check.", checkKeys), ruleKeys, accessDocument(), serveDocument())
+// keyDocs returns every key, in the order of the documentation.
+func keyDocs() []keyDoc {
+	return slices.Concat(keysOf("", root), keysOf("check.", checkKeys), ruleKeys, accessKeyDocs(), serveKeyDocs())
 }
 
 // Parse decodes a file. If it returns problems, the configuration is empty. Problems are in
@@ -79,7 +79,7 @@ func Keys() []Key {
 func Parse(data []byte) (Config, []skill.Problem) {
 	var c Config
 	if len(data) > MaxSize {
-		return c, []skill.Problem{{Rule: RuleValue, Position: skill.Position{Line: 1, Column: 1},
+		return c, []skill.Problem{{Rule: ruleValue, Position: skill.Position{Line: 1, Column: 1},
 			Message: "the file is too large; the limit is 1 MiB", Mend: "make it shorter"}}
 	}
 	v, problems := frontmatter.ParseYAML(strings.TrimPrefix(string(data), "\ufeff"))
@@ -101,13 +101,13 @@ func Parse(data []byte) (Config, []skill.Problem) {
 
 // key is a row of a section's table.
 type key[T any] struct {
-	name, kind, normal, title string
-	read                      func(d *decoder, v frontmatter.Value, into *T)
+	name, kind, byDefault, title string
+	read                         func(d *decoder, v frontmatter.Value, into *T)
 }
 
-func keysOf[T any](prefix string, keys []key[T]) (out []Key) {
+func keysOf[T any](prefix string, keys []key[T]) (out []keyDoc) {
 	for _, k := range keys {
-		out = append(out, Key{prefix + k.name, k.kind, k.normal, k.title})
+		out = append(out, keyDoc{prefix + k.name, k.kind, k.byDefault, k.title})
 	}
 	return out
 }
@@ -118,9 +118,9 @@ type decoder struct{ problems []skill.Problem }
 // maxProblems bounds the problems of one file.
 const maxProblems = 100
 
-func (d *decoder) add(rule skill.RuleID, p skill.Position, field, mend, format string, args ...any) {
+func (d *decoder) add(rule skill.RuleID, p skill.Position, field, fix, format string, args ...any) {
 	if len(d.problems) < maxProblems {
-		d.problems = append(d.problems, skill.Problem{Rule: rule, Position: p, Field: field, Message: fmt.Sprintf(format, args...), Mend: mend})
+		d.problems = append(d.problems, skill.Problem{Rule: rule, Position: p, Field: field, Message: fmt.Sprintf(format, args...), Mend: fix})
 	}
 }
 
@@ -147,7 +147,7 @@ func (d *decoder) fields(at string, v frontmatter.Value) []frontmatter.Field {
 		if at != "" {
 			what = at
 		}
-		d.add(RuleValue, v.Position, at, "write each key on a line of its own, indented, with a colon and a blank behind it", "%s does not hold keys with values", what)
+		d.add(ruleValue, v.Position, at, "write each key on its own line, indented, followed by a colon and a space", "%s does not consist of keys with values", what)
 	}
 	return v.Fields
 }
@@ -166,22 +166,22 @@ func (d *decoder) unknown(f frontmatter.Field, at, what string, known []string) 
 	if at != "" {
 		where = " in " + at
 	}
-	mend := "the " + what + "s are " + strings.Join(known, ", ")
+	fix := "the " + what + "s are " + strings.Join(known, ", ")
 	switch best := typo.Nearest(f.Key, known); {
 	case best != "":
-		mend = "did you mean " + best + "?"
+		fix = "did you mean " + best + "?"
 	case len(known) == 1:
-		mend = "the only " + what + " is " + known[0]
+		fix = "the only " + what + " is " + known[0]
 	case len(known) > 12:
-		mend = "see doc/" + at[:max(strings.IndexByte(at, '.'), 0)] + ".md for the " + what + "s"
+		fix = "see doc/" + at[:max(strings.IndexByte(at, '.'), 0)] + ".md for the " + what + "s"
 	}
-	d.add(RuleKey, f.KeyPosition, strings.TrimPrefix(at+"."+f.Key, "."), mend, "there is no %s %s%s", what, display.Quote(f.Key), where)
+	d.add(ruleKey, f.KeyPosition, strings.TrimPrefix(at+"."+f.Key, "."), fix, "there is no %s %s%s", what, display.Quote(f.Key), where)
 }
 
 // boolean decodes true or false.
 func (d *decoder) boolean(at string, v frontmatter.Value) *bool {
 	if v.Kind != frontmatter.Bool {
-		d.add(RuleValue, v.Position, at, "write true or false", "%s is not true or false", at)
+		d.add(ruleValue, v.Position, at, "write true or false", "%s is not true or false", at)
 		return nil
 	}
 	is := strings.EqualFold(v.Text, "true")

@@ -22,7 +22,7 @@ func TestParse(t *testing.T) {
 		"check:\n  strict: true\n":      {Check: Check{Strict: &yes}},
 		"check:\r\n  strict: False\r\n": {Check: Check{Strict: &no}},
 		"\ufeffcheck:\n  rules:\n    description-when: off\n    name-folder: warning\n    \"text-comment\": 'error'\n": {Check: Check{Rules: map[skill.RuleID]skill.Severity{
-			"description-when": Off, "name-folder": skill.SeverityWarning, "text-comment": skill.SeverityError,
+			"description-when": off, "name-folder": skill.SeverityWarning, "text-comment": skill.SeverityError,
 		}}},
 		"check:\n  rules:\n": {Check: Check{Rules: map[skill.RuleID]skill.Severity{}}},
 	} {
@@ -47,13 +47,13 @@ func TestParseRefuses(t *testing.T) {
 		"check:\n  strict:\n":                                 {"config-value@2:10 check.strict: check.strict is not true or false | write true or false"},
 		"check:\n  rules:\n    name-foldr: off\n":             {"config-key@3:5 check.rules.name-foldr: there is no rule 'name-foldr' in check.rules | did you mean name-folder?"},
 		"check:\n  rules:\n    everything: off\n":             {"config-key@3:5 check.rules.everything: there is no rule 'everything' in check.rules | see doc/check.md for the rules"},
-		"check:\n  rules:\n    name-folder: warn\n":           {"config-value@3:18 check.rules.name-folder: 'warn' is no severity | write one of off, info, warning, error"},
-		"check:\n  rules:\n    name-folder: warnin\n":         {"config-value@3:18 check.rules.name-folder: 'warnin' is no severity | did you mean warning?"},
-		"check:\n  rules:\n    name-folder: false\n":          {"config-value@3:18 check.rules.name-folder: 'false' is no severity | write one of off, info, warning, error"},
-		"check:\n  rules:\n    name-folder: [off]\n":          {"config-value@3:18 check.rules.name-folder: a list is no severity | write one of off, info, warning, error"},
-		"check:\n  rules: [name-folder]\n":                    {"config-value@2:10 check.rules: check.rules does not hold keys with values | write each key on a line of its own, indented, with a colon and a blank behind it"},
-		"check: strict\n":                                     {"config-value@1:8 check: check does not hold keys with values | write each key on a line of its own, indented, with a colon and a blank behind it"},
-		"check\n":                                             {"config-value@1:1 : the file does not hold keys with values | write each key on a line of its own, indented, with a colon and a blank behind it"},
+		"check:\n  rules:\n    name-folder: warn\n":           {"config-value@3:18 check.rules.name-folder: 'warn' is not a severity | write one of off, info, warning, error"},
+		"check:\n  rules:\n    name-folder: warnin\n":         {"config-value@3:18 check.rules.name-folder: 'warnin' is not a severity | did you mean warning?"},
+		"check:\n  rules:\n    name-folder: false\n":          {"config-value@3:18 check.rules.name-folder: 'false' is not a severity | write one of off, info, warning, error"},
+		"check:\n  rules:\n    name-folder: [off]\n":          {"config-value@3:18 check.rules.name-folder: a list is not a severity | write one of off, info, warning, error"},
+		"check:\n  rules: [name-folder]\n":                    {"config-value@2:10 check.rules: check.rules does not consist of keys with values | write each key on its own line, indented, followed by a colon and a space"},
+		"check: strict\n":                                     {"config-value@1:8 check: check does not consist of keys with values | write each key on its own line, indented, followed by a colon and a space"},
+		"check\n":                                             {"config-value@1:1 : the file does not consist of keys with values | write each key on its own line, indented, followed by a colon and a space"},
 		"check:\n  strict: true\n  strict: false\n":           {"yaml-duplicate-key@3:3 : the key 'strict' stands twice; the first, on line 2, counts | delete one of the two"},
 		"check:\n\tstrict: true\n":                            {"yaml-syntax@2:1 : a tab stands where YAML wants blanks | write blanks instead of the tab"},
 		"check:\n  rules: {name-folder: off\n":                {"yaml-syntax@2:10 : the { that begins here is never closed | write the closing }"},
@@ -83,20 +83,23 @@ func TestParseRefuses(t *testing.T) {
 // A project's file overrides the user's, rule by rule.
 func TestOver(t *testing.T) {
 	yes, no := true, false
-	user := Check{Strict: &yes, Rules: map[skill.RuleID]skill.Severity{"name-folder": Off, "text-bom": skill.SeverityError}}
+	user := Check{Strict: &yes, Rules: map[skill.RuleID]skill.Severity{"name-folder": off, "text-bom": skill.SeverityError}}
 	project := Check{Strict: &no, Rules: map[skill.RuleID]skill.Severity{"name-folder": skill.SeverityInfo}}
 	want := Check{Strict: &no, Rules: map[skill.RuleID]skill.Severity{"name-folder": skill.SeverityInfo, "text-bom": skill.SeverityError}}
-	if diff := cmp.Diff(want, project.Over(user)); diff != "" {
+	if diff := cmp.Diff(want, project.WithDefaults(user)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(user, Check{}.Over(user)); diff != "" {
+	if diff := cmp.Diff(user, Check{}.WithDefaults(user)); diff != "" {
 		t.Error(diff)
 	}
-	if len(user.Rules) != 2 || user.Rules["name-folder"] != Off {
+	if len(user.Rules) != 2 || user.Rules["name-folder"] != off {
 		t.Errorf("the user's section changed: %+v", user)
 	}
-	if got := want.Severity("text-bidi", skill.SeverityWarning); got != skill.SeverityWarning {
-		t.Errorf("a rule that nobody names is %s", got)
+	if got, reported := want.Severity("text-bidi", skill.SeverityWarning); got != skill.SeverityWarning || !reported {
+		t.Errorf("a rule without a setting is %s, reported: %v", got, reported)
+	}
+	if _, reported := user.Severity("name-folder", skill.SeverityWarning); reported {
+		t.Error("a rule that is off is reported")
 	}
 }
 
@@ -107,8 +110,8 @@ func TestDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := string(data)
-	for _, k := range Keys() {
-		if row := fmt.Sprintf("| `%s` | %s | %s | %s |\n", k.Path, k.Type, k.Normal, k.Title); !strings.Contains(doc, row) {
+	for _, k := range keyDocs() {
+		if row := fmt.Sprintf("| `%s` | %s | %s | %s |\n", k.Path, k.Type, k.Default, k.Title); !strings.Contains(doc, row) {
 			t.Errorf("doc/configuration.md lacks the row\n%s", row)
 		}
 	}

@@ -31,11 +31,8 @@ type Audit struct {
 	Keep    int    // number of older files
 }
 
-// The defaults.
-const (
-	DefaultMaxSize = 100 << 20
-	DefaultKeep    = 10
-)
+// DefaultAudit has the defaults of the section: 100 MiB in a file and 10 older files.
+var DefaultAudit = Audit{MaxSize: 100 << 20, Keep: 10}
 
 // Limits is the section limits. Fields are nil if the file lacks the key.
 type Limits struct {
@@ -43,8 +40,8 @@ type Limits struct {
 	Burst *int
 }
 
-// Over returns the rate that the section sets, with given as the default.
-func (l Limits) Over(given limit.Rate) limit.Rate {
+// Apply returns the rate that the section sets, with given as the default.
+func (l Limits) Apply(given limit.Rate) limit.Rate {
 	if l.Rate != nil {
 		given.PerSecond = *l.Rate
 	}
@@ -55,30 +52,30 @@ func (l Limits) Over(given limit.Rate) limit.Rate {
 }
 
 var httpKeys = []key[HTTP]{
-	{"listen", "text", "", "serve over HTTP at this port or host:port, as with `--http`; it counts in a file that `--config` names", func(d *decoder, v frontmatter.Value, h *HTTP) {
+	{"listen", "text", "", "serve over HTTP at this port or host:port, as with `--http`; used only in a file given with `--config`", func(d *decoder, v frontmatter.Value, h *HTTP) {
 		if v.Kind == frontmatter.Number { // a port
 			v.Kind = frontmatter.String
 		}
-		const mend = "write a port, or host:port, such as 0.0.0.0:8080"
+		const fix = "write a port, or host:port, such as 0.0.0.0:8080"
 		before := len(d.problems)
-		if h.Listen = d.word("http.listen", v, mend); len(d.problems) == before && !isAddress(h.Listen) {
-			d.add(RuleValue, v.Position, "http.listen", mend, "http.listen is no port from 0 to 65535, nor one behind a host")
+		if h.Listen = d.text("http.listen", v, fix); len(d.problems) == before && !isAddress(h.Listen) {
+			d.add(ruleValue, v.Position, "http.listen", fix, "http.listen is neither a port from 0 to 65535 nor host:port")
 		}
 	}},
-	{"hosts", "list", "names of the loopback", "clients reach the server by these names, as with `--allow-host`", func(d *decoder, v frontmatter.Value, h *HTTP) {
+	{"hosts", "list", "loopback names", "clients reach the server by these names, as with `--allow-host`", func(d *decoder, v frontmatter.Value, h *HTTP) {
 		h.Hosts = d.names("http.hosts", v)
 	}},
 	{"origins", "list", "its own pages", "web pages of these origins may call the server, as with `--allow-origin`", func(d *decoder, v frontmatter.Value, h *HTTP) {
 		h.Origins = d.names("http.origins", v)
 	}},
 	{"tls-cert", "text", "no TLS", "the certificate's file (PEM), as with `--tls-cert`", func(d *decoder, v frontmatter.Value, h *HTTP) {
-		h.TLSCert = d.word("http.tls-cert", v, aFile)
+		h.TLSCert = d.text("http.tls-cert", v, writeAFile)
 	}},
 	{"tls-key", "text", "no TLS", "the file of its private key (PEM), as with `--tls-key`", func(d *decoder, v frontmatter.Value, h *HTTP) {
-		h.TLSKey = d.word("http.tls-key", v, aFile)
+		h.TLSKey = d.text("http.tls-key", v, writeAFile)
 	}},
 	{"token-file", "text", "", "a file with hashes of tokens, as with `--token-file`", func(d *decoder, v frontmatter.Value, h *HTTP) {
-		h.TokenFile = d.word("http.token-file", v, aFile)
+		h.TokenFile = d.text("http.token-file", v, writeAFile)
 	}},
 }
 
@@ -96,21 +93,21 @@ func isAddress(text string) bool {
 	return err == nil
 }
 
-const aFile = "write the path of a file; one that begins with no / lies beside this file"
+const writeAFile = "write the path of a file; a relative path starts at this file's folder"
 
-func httpOf(d *decoder, v frontmatter.Value) (h HTTP) {
+func decodeHTTP(d *decoder, v frontmatter.Value) (h HTTP) {
 	section(d, "http", v, httpKeys, &h)
 	if lacks(v, "tls-cert") != lacks(v, "tls-key") {
-		d.add(RuleValue, v.Position, "http", "give both, or neither", "http has one of tls-cert and tls-key, and they go together")
+		d.add(ruleValue, v.Position, "http", "give both, or neither", "http has only one of tls-cert and tls-key")
 	}
 	return h
 }
 
 var logKeys = []key[Log]{
-	{"level", "debug, info, warn, error", "warn", "what is said on standard error: this and what is worse", func(d *decoder, v frontmatter.Value, l *Log) {
+	{"level", "debug, info, warn, error", "warn", "the log has messages of this level and above", func(d *decoder, v frontmatter.Value, l *Log) {
 		l.Level = d.oneOf("log.level", v, LogLevels)
 	}},
-	{"format", "text, json", "text", "how it is written", func(d *decoder, v frontmatter.Value, l *Log) {
+	{"format", "text, json", "text", "the format of the log", func(d *decoder, v frontmatter.Value, l *Log) {
 		l.Format = d.oneOf("log.format", v, LogFormats)
 	}},
 }
@@ -122,56 +119,56 @@ var (
 )
 
 var auditKeys = []key[Audit]{
-	{"to", "text", "nothing is written", "the audit log: a file, stdout or stderr, as with `--audit`", func(d *decoder, v frontmatter.Value, a *Audit) {
-		a.To = d.word("audit.to", v, "write the path of a file, stdout or stderr")
+	{"to", "text", "no audit log", "the audit log: a file, stdout or stderr, as with `--audit`", func(d *decoder, v frontmatter.Value, a *Audit) {
+		a.To = d.text("audit.to", v, "write the path of a file, stdout or stderr")
 	}},
-	{"max-size", "number", "100", "MiB that the file may have before another is begun; 0: it is never", func(d *decoder, v frontmatter.Value, a *Audit) {
+	{"max-size", "number", "100", "the size in MiB at which a new file is started; 0 for never", func(d *decoder, v frontmatter.Value, a *Audit) {
 		a.MaxSize = int64(d.number("audit.max-size", v, 0, 1<<20, true)) << 20
 	}},
-	{"keep", "number", "10", "how many earlier files are kept beside it, as .1, .2 and so on", func(d *decoder, v frontmatter.Value, a *Audit) {
+	{"keep", "number", "10", "the number of older files to keep beside it, as .1, .2 and so on", func(d *decoder, v frontmatter.Value, a *Audit) {
 		a.Keep = int(d.number("audit.keep", v, 1, 10_000, true))
 	}},
 }
 
-func auditOf(d *decoder, v frontmatter.Value) Audit {
-	a := Audit{MaxSize: DefaultMaxSize, Keep: DefaultKeep}
+func decodeAudit(d *decoder, v frontmatter.Value) Audit {
+	a := DefaultAudit
 	section(d, "audit", v, auditKeys, &a)
 	if lacks(v, "to") {
-		d.add(RuleValue, v.Position, "audit.to", "write to: and the path of a file, stdout or stderr", "audit does not say where to")
+		d.add(ruleValue, v.Position, "audit.to", "write to: and the path of a file, stdout or stderr", "audit has no destination")
 	}
 	return a
 }
 
 var limitKeys = []key[Limits]{
-	{"rate", "number", "100", "how many requests a second a client may send in the long run; 0: as many as it likes", func(d *decoder, v frontmatter.Value, l *Limits) {
+	{"rate", "number", "100", "the requests a second that a client may send on average; 0 for no limit", func(d *decoder, v frontmatter.Value, l *Limits) {
 		rate := d.number("limits.rate", v, 0, 1e6, false)
 		if rate > 0 && rate < 0.01 {
-			d.add(RuleValue, v.Position, "limits.rate", "write 0, or 0.01 and more", "limits.rate is less than one in 100 seconds")
+			d.add(ruleValue, v.Position, "limits.rate", "write 0, or 0.01 and more", "limits.rate is less than one in 100 seconds")
 		}
 		l.Rate = &rate
 	}},
-	{"burst", "number", "2000", "how many it may send at once", func(d *decoder, v frontmatter.Value, l *Limits) {
+	{"burst", "number", "2000", "the requests that a client may send at once", func(d *decoder, v frontmatter.Value, l *Limits) {
 		burst := int(d.number("limits.burst", v, 1, 1e6, true))
 		l.Burst = &burst
 	}},
 }
 
-// word decodes a text that is not blank.
-func (d *decoder) word(at string, v frontmatter.Value, mend string) string {
+// text decodes a text that is not blank.
+func (d *decoder) text(at string, v frontmatter.Value, fix string) string {
 	text := strings.TrimSpace(v.Text)
 	if v.Kind != frontmatter.String || text == "" {
-		d.add(RuleValue, v.Position, at, mend, "%s is no text", at)
+		d.add(ruleValue, v.Position, at, fix, "%s is not text", at)
 	}
 	return text
 }
 
 func (d *decoder) oneOf(at string, v frontmatter.Value, words []string) string {
 	if v.Kind != frontmatter.String || !slices.Contains(words, v.Text) {
-		mend := "write one of " + strings.Join(words, ", ")
+		fix := "write one of " + strings.Join(words, ", ")
 		if best := typo.Nearest(v.Text, words); v.Kind == frontmatter.String && best != "" {
-			mend = "did you mean " + best + "?"
+			fix = "did you mean " + best + "?"
 		}
-		d.add(RuleValue, v.Position, at, mend, "%s is not one of %s", shown(v), strings.Join(words, ", "))
+		d.add(ruleValue, v.Position, at, fix, "%s is not one of %s", describe(v), strings.Join(words, ", "))
 	}
 	return v.Text
 }
@@ -184,16 +181,16 @@ func (d *decoder) number(at string, v frontmatter.Value, least, most float64, wh
 		if whole {
 			kind = "whole number"
 		}
-		mend := "write a " + kind + " from " + strconv.FormatFloat(least, 'f', -1, 64) + " to " + strconv.FormatFloat(most, 'f', -1, 64)
-		d.add(RuleValue, v.Position, at, mend, "%s is no such number", at)
+		fix := "write a " + kind + " from " + strconv.FormatFloat(least, 'f', -1, 64) + " to " + strconv.FormatFloat(most, 'f', -1, 64)
+		d.add(ruleValue, v.Position, at, fix, "%s is not such a number", at)
 		return least
 	}
 	return n
 }
 
-// Stale returns the keys that differ from the file with which a server was started and take
+// NeedRestart returns the keys that differ from the file with which a server was started and take
 // effect only after a restart.
-func (c Config) Stale(started Config) (keys []string) {
+func (c Config) NeedRestart(started Config) (keys []string) {
 	for _, k := range []struct {
 		key string
 		of  func(*Config) string
@@ -216,7 +213,7 @@ func (c Config) Stale(started Config) (keys []string) {
 	return keys
 }
 
-// serveDocument lists the keys of the sections of a server, for the documentation.
-func serveDocument() []Key {
+// serveKeyDocs lists the keys of the sections of a server, for the documentation.
+func serveKeyDocs() []keyDoc {
 	return slices.Concat(keysOf("http.", httpKeys), keysOf("log.", logKeys), keysOf("audit.", auditKeys), keysOf("limits.", limitKeys))
 }

@@ -45,41 +45,41 @@ func TestServe(t *testing.T) {
 		}
 	}
 	given := limit.Rate{PerSecond: 7, Burst: 8}
-	if got := want.Limits.Over(given); got != (limit.Rate{PerSecond: 0.5, Burst: 20}) {
+	if got := want.Limits.Apply(given); got != (limit.Rate{PerSecond: 0.5, Burst: 20}) {
 		t.Error(got)
 	}
-	if got := (Limits{}).Over(given); got != given {
+	if got := (Limits{}).Apply(given); got != given {
 		t.Error(got)
 	}
 }
 
 func TestServeRefuses(t *testing.T) {
-	const noPort = "config-value@1:16 http.listen: http.listen is no port from 0 to 65535, nor one behind a host | write a port, or host:port, such as 0.0.0.0:8080"
+	const noPort = "config-value@1:16 http.listen: http.listen is neither a port from 0 to 65535 nor host:port | write a port, or host:port, such as 0.0.0.0:8080"
 	for text, want := range map[string]string{
 		"http: {port: 80}":                  "config-key@1:8 http.port: there is no key 'port' in http | the keys are listen, hosts, origins, tls-cert, tls-key, token-file",
-		"http: {listen: [80]}":              "config-value@1:16 http.listen: http.listen is no text | write a port, or host:port, such as 0.0.0.0:8080",
+		"http: {listen: [80]}":              "config-value@1:16 http.listen: http.listen is not text | write a port, or host:port, such as 0.0.0.0:8080",
 		"http: {listen: 99999}":             noPort,
 		"http: {listen: -1}":                noPort,
 		"http: {listen: 80.5}":              noPort,
 		"http: {listen: localhost}":         noPort,
 		"http: {listen: \"0.0.0.0:65536\"}": noPort,
 		"http: {listen: \"1:2:3\"}":         noPort,
-		"http: {hosts: a}":                  "config-value@1:15 http.hosts: http.hosts is no list | write a list: each item on a line of its own behind a hyphen and a blank, or all in [ ]",
-		"http: {tls-cert: a}":               "config-value@1:7 http: http has one of tls-cert and tls-key, and they go together | give both, or neither",
-		"http: {token-file: ''}":            "config-value@1:20 http.token-file: http.token-file is no text | " + aFile,
-		"http: {tls-cert: a, listen: -1}":   "config-value@1:7 http: http has one of tls-cert and tls-key, and they go together | give both, or neither\nconfig-value@1:29 http.listen: http.listen is no port from 0 to 65535, nor one behind a host | write a port, or host:port, such as 0.0.0.0:8080",
-		"audit: {keep: 0}":                  "config-value@1:8 audit.to: audit does not say where to | write to: and the path of a file, stdout or stderr\nconfig-value@1:15 audit.keep: audit.keep is no such number | write a whole number from 1 to 10000",
+		"http: {hosts: a}":                  "config-value@1:15 http.hosts: http.hosts is not a list | write a list: each item on its own line after a hyphen and a space, or all in [ ]",
+		"http: {tls-cert: a}":               "config-value@1:7 http: http has only one of tls-cert and tls-key | give both, or neither",
+		"http: {token-file: ''}":            "config-value@1:20 http.token-file: http.token-file is not text | " + writeAFile,
+		"http: {tls-cert: a, listen: -1}":   "config-value@1:7 http: http has only one of tls-cert and tls-key | give both, or neither\nconfig-value@1:29 http.listen: http.listen is neither a port from 0 to 65535 nor host:port | write a port, or host:port, such as 0.0.0.0:8080",
+		"audit: {keep: 0}":                  "config-value@1:8 audit.to: audit has no destination | write to: and the path of a file, stdout or stderr\nconfig-value@1:15 audit.keep: audit.keep is not such a number | write a whole number from 1 to 10000",
 		"log: {level: warning}":             "config-value@1:14 log.level: 'warning' is not one of debug, info, warn, error | write one of debug, info, warn, error",
 		"log: {level: 3}":                   "config-value@1:14 log.level: '3' is not one of debug, info, warn, error | write one of debug, info, warn, error",
 		"log: {fromat: json}":               "config-key@1:7 log.fromat: there is no key 'fromat' in log | did you mean format?",
-		"audit: {}":                         "config-value@1:8 audit.to: audit does not say where to | write to: and the path of a file, stdout or stderr",
-		"audit: {to: a, max-size: 100 MiB}": "config-value@1:26 audit.max-size: audit.max-size is no such number | write a whole number from 0 to 1048576",
-		"audit: {to: a, max-size: 0.5}":     "config-value@1:26 audit.max-size: audit.max-size is no such number | write a whole number from 0 to 1048576",
-		"audit: {to: a, keep: 0}":           "config-value@1:22 audit.keep: audit.keep is no such number | write a whole number from 1 to 10000",
-		"limits: {rate: -1}":                "config-value@1:16 limits.rate: limits.rate is no such number | write a number from 0 to 1000000",
+		"audit: {}":                         "config-value@1:8 audit.to: audit has no destination | write to: and the path of a file, stdout or stderr",
+		"audit: {to: a, max-size: 100 MiB}": "config-value@1:26 audit.max-size: audit.max-size is not such a number | write a whole number from 0 to 1048576",
+		"audit: {to: a, max-size: 0.5}":     "config-value@1:26 audit.max-size: audit.max-size is not such a number | write a whole number from 0 to 1048576",
+		"audit: {to: a, keep: 0}":           "config-value@1:22 audit.keep: audit.keep is not such a number | write a whole number from 1 to 10000",
+		"limits: {rate: -1}":                "config-value@1:16 limits.rate: limits.rate is not such a number | write a number from 0 to 1000000",
 		"limits: {rate: 0.001}":             "config-value@1:16 limits.rate: limits.rate is less than one in 100 seconds | write 0, or 0.01 and more",
-		"limits: {burst: 0}":                "config-value@1:17 limits.burst: limits.burst is no such number | write a whole number from 1 to 1000000",
-		"limits: 5":                         "config-value@1:9 limits: limits does not hold keys with values | write each key on a line of its own, indented, with a colon and a blank behind it",
+		"limits: {burst: 0}":                "config-value@1:17 limits.burst: limits.burst is not such a number | write a whole number from 1 to 1000000",
+		"limits: 5":                         "config-value@1:9 limits: limits does not consist of keys with values | write each key on its own line, indented, followed by a colon and a space",
 	} {
 		c, problems := Parse([]byte(text + "\n"))
 		var got []string
@@ -108,15 +108,15 @@ access: {default: deny}
 		t.Fatal(problems)
 	}
 	var want []string
-	for _, k := range serveDocument() {
+	for _, k := range serveKeyDocs() {
 		if strings.HasPrefix(k.Path, "http.") || strings.HasPrefix(k.Path, "audit.") || k.Path == "log.format" {
 			want = append(want, k.Path)
 		}
 	}
-	if diff := cmp.Diff(want, other.Stale(started)); diff != "" {
+	if diff := cmp.Diff(want, other.NeedRestart(started)); diff != "" {
 		t.Error(diff)
 	}
-	if stale := started.Stale(started); stale != nil {
+	if stale := started.NeedRestart(started); stale != nil {
 		t.Error(stale)
 	}
 }

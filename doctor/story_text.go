@@ -211,7 +211,7 @@ func (s *Story) printFiles(p *paper, d *Verdict) {
 			continue
 		}
 		for _, n := range r.Notices {
-			if skill.IsBelow(n.Path, d.Entry.Path) {
+			if d.Entry.Contains(n.Path) {
 				p.line("  left out   %s", noticeLine(r.Root, n))
 			}
 		}

@@ -14,18 +14,18 @@ import (
 func copyAttributes(to, from string) error {
 	want, err := attributes(from)
 	if err != nil {
-		return ErrAttributes
+		return errAttributes
 	}
 	have, err := attributes(to)
 	if err != nil {
-		return ErrAttributes
+		return errAttributes
 	}
 	for name := range have {
 		if _, keep := want[name]; keep || strings.HasPrefix(name, "security.") {
 			continue // the kernel's security modules label every new file
 		}
 		if unix.Lremovexattr(to, name) != nil {
-			return ErrAttributes
+			return errAttributes
 		}
 	}
 	for name, value := range want {
@@ -33,7 +33,7 @@ func copyAttributes(to, from string) error {
 			continue
 		}
 		if setAttribute(to, name, value, 0) != nil {
-			return ErrAttributes
+			return errAttributes
 		}
 	}
 	return nil

@@ -110,8 +110,8 @@ func TestReplaceRefusesAttributes(t *testing.T) {
 	was := setAttribute
 	defer func() { setAttribute = was }()
 	setAttribute = func(string, string, []byte, int) error { return unix.EPERM }
-	if err := Replace(path, []byte("old"), []byte("new")); !errors.Is(err, ErrAttributes) {
-		t.Errorf("%v, want %v", err, ErrAttributes)
+	if err := Replace(path, []byte("old"), []byte("new")); !errors.Is(err, errAttributes) {
+		t.Errorf("%v, want %v", err, errAttributes)
 	}
 	holds(t, path, "old")
 }

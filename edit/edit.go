@@ -16,15 +16,15 @@ import (
 
 // The reasons to leave a file alone.
 var (
-	ErrLink      = errors.New("it is a link; change the file that it leads to")
+	errLink      = errors.New("it is a link; change the file that it leads to")
 	ErrIrregular = errors.New("it is not a regular file")
 	ErrReadOnly  = errors.New("it is read-only")
 	ErrChanged   = errors.New("it has changed since it was read")
 	ErrExists    = errors.New("it exists already")
-	ErrOwner     = errors.New("it belongs to another user or group, which the new file could not; change it as its owner")
-	// ErrAttributes is returned for a file with an access control list (ACL) or other
+	errOwner     = errors.New("it belongs to another user or group, which the new file could not; change it as its owner")
+	// errAttributes is returned for a file with an access control list (ACL) or other
 	// extended attributes that the new file cannot have.
-	ErrAttributes = errors.New("it has an access control list or extended attributes that the new file could not have; change it by hand")
+	errAttributes = errors.New("it has an access control list or extended attributes that the new file could not have; change it by hand")
 )
 
 // Replace gives the file at path the new content if it holds the old one. The new file is
@@ -46,20 +46,20 @@ func Replace(path string, old, new []byte) error {
 	}
 	temp, err := write(path, info, new)
 	if err != nil {
-		return fail("write beside", path, err)
+		return pathError("write beside", path, err)
 	}
 	defer os.Remove(temp) // fails after a success, because the file was renamed
 	// This check comes as late as possible, so that a change made in the meantime is not
 	// lost.
 	now, err := os.ReadFile(path)
 	if err != nil {
-		return fail("read", path, err)
+		return pathError("read", path, err)
 	}
 	if !bytes.Equal(now, old) {
-		return fail("replace", path, ErrChanged)
+		return pathError("replace", path, ErrChanged)
 	}
 	if err := os.Rename(temp, path); err != nil {
-		return fail("replace", path, err)
+		return pathError("replace", path, err)
 	}
 	return syncFolder(filepath.Dir(path))
 }
@@ -70,37 +70,37 @@ func Replace(path string, old, new []byte) error {
 func Create(path string, data []byte, mode fs.FileMode) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fail("make the folder of", path, err)
+		return pathError("make the folder of", path, err)
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return fail("create", path, ErrExists)
+		return pathError("create", path, ErrExists)
 	}
 	temp, err := writeNew(dir, mode, data)
 	if err != nil {
-		return fail("write beside", path, err)
+		return pathError("write beside", path, err)
 	}
 	defer os.Remove(temp)
-	return place(temp, path)
+	return renameNew(temp, path)
 }
 
-// place renames the new file temp to path in the same folder, if path does not exist.
-func place(temp, path string) error {
+// renameNew renames the new file temp to path in the same folder, if path does not exist.
+func renameNew(temp, path string) error {
 	// Link fails if another process was faster; rename would replace its file.
 	err := os.Link(temp, path)
 	switch _, there := os.Lstat(path); {
 	case errors.Is(err, fs.ErrExist):
-		return fail("create", path, ErrExists)
+		return pathError("create", path, ErrExists)
 	case err != nil && there != nil: // the file system has no hard links
 		err = os.Rename(temp, path)
 	}
 	if err != nil {
-		return fail("create", path, err)
+		return pathError("create", path, err)
 	}
 	return syncFolder(filepath.Dir(path))
 }
 
-// maxKept bounds the number of backups beside a file.
-const maxKept = 1000
+// maxBackups bounds the number of backups beside a file.
+const maxBackups = 1000
 
 // Backup writes data to a new file beside the file at path, with that file's owner,
 // permissions and attributes, so that the backup is as private as the file. The new file is
@@ -113,14 +113,14 @@ func Backup(path string, data []byte) (kept string, err error) {
 	}
 	temp, err := write(path, info, data)
 	if err != nil {
-		return "", fail("write beside", path, err)
+		return "", pathError("write beside", path, err)
 	}
 	defer os.Remove(temp)
-	for n := range maxKept {
+	for n := range maxBackups {
 		if kept = path + ".bak"; n > 0 {
 			kept += fmt.Sprint(n)
 		}
-		if err = place(temp, kept); !errors.Is(err, ErrExists) {
+		if err = renameNew(temp, kept); !errors.Is(err, ErrExists) {
 			return kept, err
 		}
 	}
@@ -137,10 +137,10 @@ func Rename(path, name string) error {
 	}
 	to := filepath.Join(filepath.Dir(path), name)
 	if other, err := os.Lstat(to); err == nil && !os.SameFile(info, other) {
-		return fail("rename to", to, ErrExists)
+		return pathError("rename to", to, ErrExists)
 	}
 	if err := os.Rename(path, to); err != nil {
-		return fail("rename", path, err)
+		return pathError("rename", path, err)
 	}
 	return syncFolder(filepath.Dir(path))
 }
@@ -151,13 +151,13 @@ func regular(path string) (fs.FileInfo, error) {
 	info, err := os.Lstat(path)
 	switch {
 	case err != nil:
-		return nil, fail("find", path, err)
+		return nil, pathError("find", path, err)
 	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, fail("change", path, ErrLink)
+		return nil, pathError("change", path, errLink)
 	case !info.Mode().IsRegular():
-		return nil, fail("change", path, ErrIrregular)
+		return nil, pathError("change", path, ErrIrregular)
 	case info.Mode().Perm()&0o200 == 0:
-		return nil, fail("change", path, ErrReadOnly)
+		return nil, pathError("change", path, ErrReadOnly)
 	}
 	return info, nil
 }
@@ -172,7 +172,7 @@ func write(path string, of fs.FileInfo, data []byte) (name string, err error) {
 	}
 	// Changing the owner removes permissions, so they come last. Until then the mode keeps
 	// an ACL inherited from the folder from granting access.
-	if err = own(name, of); err == nil {
+	if err = copyOwner(name, of); err == nil {
 		err = copyAttributes(name, path)
 	}
 	if err == nil {
@@ -185,19 +185,19 @@ func write(path string, of fs.FileInfo, data []byte) (name string, err error) {
 	return name, nil
 }
 
-// temporary is the prefix of files that are being written.
-const temporary = ".knack-"
+// tempPrefix is the prefix of files that are being written.
+const tempPrefix = ".knack-"
 
 // IsTemporary reports whether a name belongs to a file that this package writes before
 // renaming it. A killed process can leave such a file behind; it can be deleted.
 func IsTemporary(name string) bool {
-	rest, ok := strings.CutPrefix(name, temporary)
+	rest, ok := strings.CutPrefix(name, tempPrefix)
 	return ok && len(rest) == len(rand.Text()) && strings.Trim(rest, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
 }
 
 // writeNew is write with a mode to which the umask applies.
 func writeNew(dir string, mode fs.FileMode, data []byte) (name string, err error) {
-	name = filepath.Join(dir, temporary+rand.Text())
+	name = filepath.Join(dir, tempPrefix+rand.Text())
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return "", err
@@ -228,7 +228,7 @@ func syncFolder(dir string) error {
 	return nil
 }
 
-func fail(op, path string, err error) error {
+func pathError(op, path string, err error) error {
 	var p *fs.PathError
 	var l *os.LinkError
 	switch {

@@ -56,7 +56,7 @@ func TestReplaceRefuses(t *testing.T) {
 		t.Skip(err)
 	}
 	for path, want := range map[string]error{
-		changed: ErrChanged, readOnly: ErrReadOnly, dir: ErrIrregular, link: ErrLink, filepath.Join(dir, "none"): os.ErrNotExist,
+		changed: ErrChanged, readOnly: ErrReadOnly, dir: ErrIrregular, link: errLink, filepath.Join(dir, "none"): os.ErrNotExist,
 	} {
 		if err := Replace(path, []byte("old"), []byte("new")); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", filepath.Base(path), err, want)

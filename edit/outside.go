@@ -29,12 +29,12 @@ func (e *OutsideError) Error() string {
 // Inside does not guard against links that change between the check and the write.
 func Inside(root, path string) error {
 	rel, err := filepath.Rel(root, path)
-	if err != nil || rel == "." || isUp(rel) {
+	if err != nil || rel == "." || leaves(rel) {
 		return nil
 	}
 	real, err := filepath.EvalSymlinks(root)
 	if err != nil {
-		return fail("resolve", root, err)
+		return pathError("resolve", root, err)
 	}
 	at := real
 	for part := range strings.SplitSeq(rel, string(filepath.Separator)) {
@@ -47,14 +47,14 @@ func Inside(root, path string) error {
 		target, err := filepath.EvalSymlinks(next)
 		if err != nil || target == next { // a dangling link, or a Windows junction
 			if target, err = os.Readlink(next); err != nil {
-				return fail("resolve", next, err)
+				return pathError("resolve", next, err)
 			}
 			if !filepath.IsAbs(target) {
 				target = filepath.Join(at, target)
 			}
 		}
 		below, err := filepath.Rel(real, target)
-		if err != nil || isUp(below) {
+		if err != nil || leaves(below) {
 			return &OutsideError{Link: next, Target: target}
 		}
 		at = target
@@ -62,7 +62,7 @@ func Inside(root, path string) error {
 	return nil
 }
 
-// isUp reports whether a relative path leaves the folder it starts in.
-func isUp(rel string) bool {
+// leaves reports whether a relative path leaves the folder it starts in.
+func leaves(rel string) bool {
 	return rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// own gives the file at path the owner and group of another file. Without it, a file
+// copyOwner gives the file at path the owner and group of another file. Without it, a file
 // written by an administrator would be closed to its owner.
-func own(path string, of fs.FileInfo) error {
+func copyOwner(path string, of fs.FileInfo) error {
 	made, err := os.Lstat(path)
 	if err != nil {
 		return err
@@ -21,7 +21,7 @@ func own(path string, of fs.FileInfo) error {
 		return nil
 	}
 	if os.Lchown(path, int(want.Uid), int(want.Gid)) != nil {
-		return ErrOwner
+		return errOwner
 	}
 	return nil
 }

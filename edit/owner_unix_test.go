@@ -39,8 +39,8 @@ func TestReplaceKeepsOwner(t *testing.T) {
 // to write the folder and to read the file.
 func TestReplaceRefusesOwner(t *testing.T) {
 	if path := os.Getenv("EDIT_TEST_FILE"); path != "" {
-		if err := Replace(path, []byte("old"), []byte("new")); !errors.Is(err, ErrOwner) {
-			t.Errorf("%v, want %v", err, ErrOwner)
+		if err := Replace(path, []byte("old"), []byte("new")); !errors.Is(err, errOwner) {
+			t.Errorf("%v, want %v", err, errOwner)
 		}
 		return
 	}

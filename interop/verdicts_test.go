@@ -135,7 +135,7 @@ func (u *unfiltered) serve(t *testing.T) string {
 			}
 			return &skillsext.GetSkillResult{Skill: u.skills[i]}, nil
 		},
-	}, &skillsext.Options{})
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// Budget divides a number of bytes among clients, first come, first served. A client that
-// holds a quarter gets none of the last quarter, so that another one finds room.
+// Budget divides a number of units, such as bytes or calls, among clients, first come, first
+// served. A client that holds a quarter gets none of the last quarter, so that another one
+// finds room.
 type Budget struct {
-	bytes    int64
+	units    int64
 	patience time.Duration
 
 	mu      sync.Mutex
@@ -21,24 +22,39 @@ type Budget struct {
 
 type waiter struct {
 	account *Account
-	bytes   int64
+	units   int64
 	granted chan struct{} // closed with mu held
 }
 
 // NewBudget returns a budget. A client that finds no room waits for at most patience.
-func NewBudget(bytes int64, patience time.Duration) *Budget {
-	return &Budget{bytes: bytes, patience: patience, of: map[string]int64{}}
+func NewBudget(units int64, patience time.Duration) *Budget {
+	return &Budget{units: units, patience: patience, of: map[string]int64{}}
 }
 
 // Open returns an account of a client, which its user must close. The client "" has no
 // share: it may hold all.
 func (b *Budget) Open(client string) *Account { return &Account{budget: b, client: client} }
 
-// Held is how many bytes all accounts hold.
+// Held is how many units all accounts hold.
 func (b *Budget) Held() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.held
+}
+
+// Share is how many units a client holds, and whether it gets no more because the rest is for
+// others.
+func (b *Budget) Share(client string) (own int64, over bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	own = b.of[client]
+	return own, b.over(client, own+1, b.held+1)
+}
+
+// over reports whether a client would hold more than its share. The caller holds mu.
+func (b *Budget) over(client string, own, all int64) bool {
+	share := max(b.units/4, 1)
+	return client != "" && own > share && all > b.units-share
 }
 
 // Account is what one request holds of a budget. Its methods can be called concurrently. A
@@ -51,23 +67,23 @@ type Account struct {
 	closed, refused bool
 }
 
-// Try takes room for more bytes, if there is room now.
-func (a *Account) Try(bytes int64) bool {
+// Try takes room for more units, if there is room now.
+func (a *Account) Try(units int64) bool {
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
-	return a.take(bytes)
+	return a.take(units)
 }
 
-// Wait takes room for more bytes. It reports false if no room is free for as long as the
+// Wait takes room for more units. It reports false if no room is free for as long as the
 // budget's patience or the context lasts.
-func (a *Account) Wait(ctx context.Context, bytes int64) bool {
+func (a *Account) Wait(ctx context.Context, units int64) bool {
 	b := a.budget
 	b.mu.Lock()
-	if a.take(bytes) {
+	if a.take(units) {
 		b.mu.Unlock()
 		return true
 	}
-	w := &waiter{a, bytes, make(chan struct{})}
+	w := &waiter{a, units, make(chan struct{})}
 	b.waiting = append(b.waiting, w)
 	b.mu.Unlock()
 	late := time.NewTimer(b.patience)
@@ -90,10 +106,10 @@ func (a *Account) Wait(ctx context.Context, bytes int64) bool {
 	return false
 }
 
-// Settle makes the account hold as many bytes as that, and waits for room if it held less.
-func (a *Account) Settle(ctx context.Context, bytes int64) bool {
+// Settle makes the account hold that many units, and waits for room if it held less.
+func (a *Account) Settle(ctx context.Context, units int64) bool {
 	a.budget.mu.Lock()
-	more := bytes - a.held
+	more := units - a.held
 	if more < 0 {
 		a.give(-more)
 	}
@@ -117,38 +133,37 @@ func (a *Account) Close() {
 }
 
 // take needs mu.
-func (a *Account) take(bytes int64) bool {
+func (a *Account) take(units int64) bool {
 	b := a.budget
-	share := b.bytes / 4
-	most := b.bytes // that one account can have
+	most := b.units // that one account can have
 	if a.client != "" {
-		most -= share
+		most -= b.units / 4
 	}
-	bytes = min(bytes, most-a.held)
-	all, own := b.held+bytes, b.of[a.client]+bytes
+	units = min(units, most-a.held)
+	all, own := b.held+units, b.of[a.client]+units
 	switch {
-	case a.closed, all > b.bytes, a.client != "" && own > share && all > b.bytes-share:
+	case a.closed, all > b.units, b.over(a.client, own, all):
 		return false
-	case bytes > 0:
+	case units > 0:
 		b.held, b.of[a.client] = all, own
-		a.held += bytes
+		a.held += units
 	}
 	return true
 }
 
 // give needs mu.
-func (a *Account) give(bytes int64) {
-	if bytes == 0 {
+func (a *Account) give(units int64) {
+	if units == 0 {
 		return
 	}
 	b := a.budget
-	a.held -= bytes
-	b.held -= bytes
-	if b.of[a.client] -= bytes; b.of[a.client] == 0 {
+	a.held -= units
+	b.held -= units
+	if b.of[a.client] -= units; b.of[a.client] == 0 {
 		delete(b.of, a.client)
 	}
 	b.waiting = slices.DeleteFunc(b.waiting, func(w *waiter) bool {
-		if !w.account.take(w.bytes) {
+		if !w.account.take(w.units) {
 			return false
 		}
 		close(w.granted)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -12,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/internal/guard"
 	"github.com/knack-dev/knack/limit"
-	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
@@ -31,7 +30,7 @@ type request struct {
 	client tool.Client
 	// session is nil if the call came as bytes over HTTP.
 	session *mcp.ServerSession
-	httpd.Caller
+	guard.Caller
 	room   *limit.Account
 	copies int64 // of what an answer holds that are made until it is written
 }
@@ -89,7 +88,7 @@ var errNoRoom = &jsonrpc.Error{Code: wire.CodeBusy, Message: "server busy: too m
 // value is logged and never sent.
 func (s *Server) perform(ctx context.Context, r *request, work func(context.Context) (reply, error)) (out reply, err error) {
 	out.failed = true
-	defer func() { s.counts.Call(r.method, out.failed) }()
+	defer func() { s.count(r.method, out.failed) }()
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.Error("panic while answering", "method", r.method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
@@ -140,30 +139,4 @@ func plainCapabilities(raw []byte) bool {
 	}
 	var c *mcp.ClientCapabilities
 	return len(raw) > 0 && json.Unmarshal(raw, &c) == nil && c != nil
-}
-
-// paramsOf are a request's params in the form that both doors have.
-func paramsOf(req mcp.Request) (p wire.Params) {
-	from := reflect.ValueOf(req.GetParams())
-	if from.Kind() != reflect.Pointer || from.IsNil() {
-		return p
-	}
-	for name, to := range map[string]*string{"Cursor": &p.Cursor, "URI": &p.URI, "Name": &p.Name} {
-		if text := from.Elem().FieldByName(name); text.IsValid() {
-			*to = text.String()
-		}
-	}
-	switch from := req.GetParams().(type) {
-	case *mcp.CallToolParamsRaw:
-		p.Arguments = from.Arguments
-		p.Meta.CallID, _ = from.Meta["callId"].(string)
-	case *mcp.GetPromptParams:
-		p.Texts = from.Arguments
-	case *mcp.CompleteParams:
-		if from.Ref != nil {
-			p.Ref = wire.Ref(*from.Ref)
-		}
-		p.Argument = wire.Argument(from.Argument)
-	}
-	return p
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/mcpserver/internal/wire"
+	"github.com/knack-dev/knack/internal/rawjson"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -51,7 +51,7 @@ func (s *Server) complete(ctx context.Context, r *request) (reply, error) {
 	if lacks != nil {
 		total = 0 // it is not known, and not written
 	}
-	return partly(v, reply{members: func(e *wire.Encoder) {
+	return partly(v, reply{members: func(e *rawjson.Encoder) {
 		e.Raw(`"completion":`)
 		e.Value(mcp.CompletionResultDetails{
 			Total: total, HasMore: lacks != nil || len(values) > completions, Values: values[:min(len(values), completions)],

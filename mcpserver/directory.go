@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"sort"
 	"strings"
@@ -131,7 +132,7 @@ func child(v catalog.View, e *catalog.Entry, c named) *mcp.Resource {
 	if err != nil {
 		return nil
 	}
-	r := &mcp.Resource{URI: c.uri.String(), Name: skill.Base(c.path)}
+	r := &mcp.Resource{URI: c.uri.String(), Name: path.Base(c.path)}
 	switch {
 	case info.IsDir():
 		if strings.Count(c.path, "/") >= skill.MaxDepth {

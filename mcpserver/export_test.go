@@ -6,14 +6,15 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/internal/guard"
+	"github.com/knack-dev/knack/internal/subscription"
 	"github.com/knack-dev/knack/limit"
-	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
 // NewHTTPWithout is NewHTTP without the core: the SDK has every call.
 func NewHTTPWithout(s *Server, o HTTPOptions) (*HTTP, error) {
-	return newHTTP(s, o, func(wire.Call, wire.Params, httpd.Caller, *mcp.InitializeParams) (func(context.Context) wire.Answer, bool) {
+	return newHTTP(s, o, func(wire.Call, wire.Params, guard.Caller, *mcp.InitializeParams) (func(context.Context) wire.Answer, bool) {
 		return nil, false
 	})
 }
@@ -32,7 +33,7 @@ func (s *Server) RunCounting(ctx context.Context, t *StdioTransport, taken func(
 
 // NewHTTPCounting is NewHTTP, and taken hears of each call that the core takes.
 func NewHTTPCounting(s *Server, o HTTPOptions, taken func()) (*HTTP, error) {
-	return newHTTP(s, o, func(c wire.Call, p wire.Params, from httpd.Caller, init *mcp.InitializeParams) (func(context.Context) wire.Answer, bool) {
+	return newHTTP(s, o, func(c wire.Call, p wire.Params, from guard.Caller, init *mcp.InitializeParams) (func(context.Context) wire.Answer, bool) {
 		work, ok := s.take(c, p, from, init)
 		if ok {
 			taken()
@@ -42,24 +43,25 @@ func NewHTTPCounting(s *Server, o HTTPOptions, taken func()) (*HTTP, error) {
 }
 
 // SetRoom has answers share another budget. It is called before [NewHTTP].
-func (s *Server) SetRoom(b *limit.Budget) { s.room = b }
+func (s *Server) SetRoom(b *limit.Budget) { s.memory = b }
 
-// LookEvery sets how often files with a subscriber are looked at.
-func (s *Server) LookEvery(d time.Duration) { s.subscriptions.period = d }
+// CheckEvery sets how often files with a subscriber are looked at.
+func (s *Server) CheckEvery(d time.Duration) {
+	o := s.subscriptionOptions()
+	o.Period = d
+	s.notifier.Files = subscription.New[*mcp.ServerSession](o)
+}
 
-// DivideSubscriptions makes the bounds of subscriptions n times smaller, and
-// returns them.
+// DivideSubscriptions makes the bounds of subscriptions n times smaller.
 func (s *Server) DivideSubscriptions(n int) (all, own int) {
-	s.subscriptions.all, s.subscriptions.own = limit.NewBudget(int64(maxSubscriptions/n), 0), maxOwn/n
-	return maxSubscriptions / n, s.subscriptions.own
+	o := s.subscriptionOptions()
+	o.MaxFiles, o.MaxOwn = o.MaxFiles/n, o.MaxOwn/n
+	s.notifier.Files = subscription.New[*mcp.ServerSession](o)
+	return o.MaxFiles, o.MaxOwn
 }
 
 // Subscriptions is how many files have a subscriber.
-func (s *Server) Subscriptions() int {
-	s.subscriptions.mu.Lock()
-	defer s.subscriptions.mu.Unlock()
-	return len(s.subscriptions.watched)
-}
+func (s *Server) Subscriptions() int { return s.notifier.Files.Len() }
 
 // WaitForRoots has the first calls wait longer for a client's roots.
 func (s *Server) WaitForRoots(d time.Duration) { s.roots.grace = d }
@@ -67,5 +69,5 @@ func (s *Server) WaitForRoots(d time.Duration) { s.roots.grace = d }
 // WaitForSkills has the first answers wait no longer than d until all skills were read.
 func (s *Server) WaitForSkills(d time.Duration) { s.grace = d }
 
-// WaitForFirstLook has the server give roots up that are still not read after d.
-func (h *HTTP) WaitForFirstLook(d time.Duration) { h.firstLook = d }
+// WaitForFirstScan has the server give roots up that are still not read after d.
+func (h *HTTP) WaitForFirstScan(d time.Duration) { h.firstScan = d }

@@ -1,36 +1,35 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/audit"
+	"github.com/knack-dev/knack/internal/guard"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
-	"github.com/knack-dev/knack/skill"
 )
 
-// What the zero values of [HTTPOptions] mean.
+// Defaults of [HTTPOptions].
 const (
-	DefaultMaxBody        = 4 << 20 // the SDK's own; no request of this server needs a hundredth
-	DefaultMaxCalls       = 256     // as over stdio
-	DefaultMaxStreams     = 1024
-	DefaultMaxSessions    = 1024
-	DefaultSessionTimeout = 30 * time.Minute
-	// DefaultInitializeTimeout is what a client has between its initialize and
-	// notifications/initialized: a round trip, and time to think.
-	DefaultInitializeTimeout = 30 * time.Second
-	DefaultBodyTimeout       = 15 * time.Second
-	DefaultWriteTimeout      = 30 * time.Second
+	defaultMaxBody           = 4 << 20 // the SDK's own; no request of this server needs a hundredth
+	defaultMaxCalls          = 256     // as over stdio
+	defaultMaxStreams        = 1024
+	defaultMaxSessions       = 1024
+	defaultSessionTimeout    = 30 * time.Minute
+	defaultInitializeTimeout = 30 * time.Second // a round trip, and time to think
+	defaultBodyTimeout       = 15 * time.Second
+	defaultWriteTimeout      = 30 * time.Second
 )
 
 // DefaultLimit is how often each client may ask: far above what an agent does, and below
@@ -38,8 +37,8 @@ const (
 // thousand files.
 var DefaultLimit = limit.Rate{PerSecond: 100, Burst: 2000}
 
-// HTTPOptions of a server. The zero value serves loopback names. [Options.Access]
-// decides on callers.
+// HTTPOptions of a server. The zero value serves loopback names. [Options.Access] decides on
+// callers.
 type HTTPOptions struct {
 	// Hosts are the names under which clients reach the server, "name" for every
 	// port or "name:port", besides those of the loopback.
@@ -48,27 +47,28 @@ type HTTPOptions struct {
 	// besides pages of the server itself.
 	Origins []string
 	// Issuers are the OAuth authorization servers, by their issuer URLs, whose tokens the
-	// Verifier of [Options.Access] knows, and Resource is the URL of MCP as clients have
-	// it. Clients are told of them (RFC 9728), or that tokens have no issuer.
+	// Verifier of [Options.Access] knows. Resource is the URL of MCP as clients have it.
+	// Clients can read both (RFC 9728), or that tokens have no issuer.
 	Issuers  []string
 	Resource string
 	// Pages, if set, answers at every path that is not one of this package's, behind the
 	// same checks. In a request's context the catalogue shows what the request's subject
-	// may see, and [access.SubjectOf] returns that subject. If Pages is a [Door] too,
+	// may see, and [access.SubjectOf] returns that subject. If Pages is a [SignIn] too,
 	// people can sign in.
 	Pages http.Handler
 
-	MaxBody        int64         // bytes of a request
-	MaxCalls       int           // calls that are worked on at once
-	MaxStreams     int           // streams that wait for news
-	MaxSessions    int           // of protocol versions before 2026-07-28, which has none
-	SessionTimeout time.Duration // of a session without a request
+	MaxBody        int64         // bytes of a request; default 4 MiB
+	MaxCalls       int           // calls in flight; default 256
+	MaxStreams     int           // streams that wait for notifications; default 1024
+	MaxSessions    int           // of protocol versions before 2026-07-28, which has none; default 1024
+	SessionTimeout time.Duration // of a session without a request; default 30 minutes
 	// InitializeTimeout is the same for a session whose client has not yet sent
-	// notifications/initialized. If there are too many sessions, these go first.
+	// notifications/initialized; default 30 s. If there are too many sessions, these end
+	// first.
 	InitializeTimeout time.Duration
-	BodyTimeout       time.Duration // for a request to arrive
-	WriteTimeout      time.Duration // for a client to take the next 64 KiB
-	DrainTimeout      time.Duration // for calls to end when the server does
+	BodyTimeout       time.Duration // for a request to arrive; default 15 s
+	WriteTimeout      time.Duration // for a client to take the next 64 KiB; default 30 s
+	DrainTimeout      time.Duration // for calls to end when the server does; default 10 s
 
 	// Limit is how often each client may ask; the zero value is no limit. See
 	// [HTTP.Limit].
@@ -77,41 +77,29 @@ type HTTPOptions struct {
 	Log *slog.Logger
 }
 
-func (o HTTPOptions) orDefault() httpd.Options {
-	def(&o.MaxBody, DefaultMaxBody)
-	def(&o.MaxCalls, DefaultMaxCalls)
-	def(&o.MaxStreams, DefaultMaxStreams)
-	def(&o.MaxSessions, DefaultMaxSessions)
-	def(&o.SessionTimeout, DefaultSessionTimeout)
-	def(&o.InitializeTimeout, DefaultInitializeTimeout)
-	def(&o.BodyTimeout, DefaultBodyTimeout)
-	def(&o.WriteTimeout, DefaultWriteTimeout)
-	def(&o.DrainTimeout, DefaultDrainTimeout)
-	o.Log = bounded(o.Log)
-	return httpd.Options(o)
+// SignIn is a handler of pages at which people can sign in with a token. It is not asked at
+// /mcp: a cookie there would let any page that a browser shows call tools, because the browser
+// sends it by itself.
+type SignIn = guard.SignIn
+
+// Numbers are the counts of an HTTP server since it was made. They name no skill and no
+// client.
+type Numbers struct {
+	Calls    []CallCount // in the order of method and outcome
+	Refusals []RefusalCount
+	Sessions int // open now, of protocol versions before 2026-07-28
+	Streams  int // open now
 }
 
-func def[T int | int64 | time.Duration](v *T, to T) {
-	if *v <= 0 {
-		*v = to
-	}
+// CallCount is how often a method was called with one outcome: "ok", or "error" for an error
+// of the protocol and for a result that reports one.
+type CallCount struct {
+	Method, Outcome string
+	Count           uint64
 }
 
-// Door is a handler of pages that lets people in who have signed in with a token: its
-// methods tell whose session a request's cookie is, and answer at the way in. At /mcp it is
-// not asked: what a browser sends along by itself, such as a cookie, would let any page that
-// it shows call tools.
-type Door = httpd.Door
-
-// Numbers are what an HTTP server counts since it was made: calls by method and outcome,
-// refusals by status and reason, open sessions and streams.
-type Numbers = httpd.Numbers
-
-// CallCount is how often a method was called with one outcome.
-type CallCount = httpd.CallCount
-
-// RefusalCount is how often something was refused with a status for a reason.
-type RefusalCount = httpd.RefusalCount
+// RefusalCount is how often a request was refused with a status for a reason.
+type RefusalCount = guard.RefusalCount
 
 // HTTP serves MCP over Streamable HTTP: at /mcp, both protocol eras on the one
 // URL; /healthz and /readyz; and [HTTPOptions.Pages] elsewhere.
@@ -119,12 +107,12 @@ type HTTP struct {
 	server    *Server
 	handler   *httpd.Handler
 	begun     time.Time
-	firstLook time.Duration // the constant; tests wait for less
+	firstScan time.Duration // the constant; tests wait for less
 }
 
-// firstLook bounds how long a server is not ready for roots that were never read. After it
-// the other roots are served: a disk that never answers keeps no server from its clients.
-const firstLook = time.Minute
+// firstScan bounds how long a server is not ready because a root was never read. After it
+// the other roots are served: a disk that never answers must not stop the server.
+const firstScan = time.Minute
 
 // NewHTTP makes the HTTP side of a server, of which a server has one. The error says which
 // host or origin cannot be one.
@@ -133,13 +121,27 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 }
 
 func newHTTP(s *Server, o HTTPOptions, take httpd.Take) (*HTTP, error) {
-	h := &HTTP{server: s, begun: time.Now(), firstLook: firstLook}
-	core := httpd.Core{SDK: s.mcp, Access: s.access, Counts: &s.counts, Take: take, Room: s.room, Missing: s.missing, Waits: h.waits}
-	if s.audit {
-		core.Tell = func(who access.Subject, e audit.Event) { s.observe(Use{Method: e.Method, Subject: who, Event: e}) }
-	}
+	h := &HTTP{server: s, begun: time.Now(), firstScan: firstScan}
+	log := bounded(o.Log)
 	var err error
-	if h.handler, err = httpd.New(core, o.orDefault()); err != nil {
+	h.handler, err = httpd.New(httpd.Options{
+		Guard: guard.Options{
+			Hosts: o.Hosts, Origins: o.Origins, Issuers: o.Issuers, Resource: o.Resource, Pages: o.Pages,
+			BodyTimeout:  positive(o.BodyTimeout, defaultBodyTimeout),
+			WriteTimeout: positive(o.WriteTimeout, defaultWriteTimeout),
+			DrainTimeout: positive(o.DrainTimeout, defaultDrainTimeout),
+			MaxCalls:     positive(o.MaxCalls, defaultMaxCalls),
+			Memory:       s.memory, Catalog: s.catalog, Limit: o.Limit, Access: s.access,
+			Observe: s.observeRequest(), NotReady: h.notReady, Log: log,
+		},
+		MaxBody:           positive(o.MaxBody, defaultMaxBody),
+		MaxStreams:        positive(o.MaxStreams, defaultMaxStreams),
+		MaxSessions:       positive(o.MaxSessions, defaultMaxSessions),
+		SessionTimeout:    positive(o.SessionTimeout, defaultSessionTimeout),
+		InitializeTimeout: positive(o.InitializeTimeout, defaultInitializeTimeout),
+		SDK:               s.mcp, Take: take,
+	})
+	if err != nil {
 		return nil, err
 	}
 	recheck := h.handler.Recheck
@@ -147,8 +149,16 @@ func newHTTP(s *Server, o HTTPOptions, take httpd.Take) (*HTTP, error) {
 	return h, nil
 }
 
+// positive is v, or the default of an option that is not set.
+func positive[T int | int64 | time.Duration](v, otherwise T) T {
+	if v > 0 {
+		return v
+	}
+	return otherwise
+}
+
 // take makes the work of a call over HTTP, or leaves it to the SDK.
-func (s *Server) take(c wire.Call, p wire.Params, from httpd.Caller, init *mcp.InitializeParams) (func(context.Context) wire.Answer, bool) {
+func (s *Server) take(c wire.Call, p wire.Params, from guard.Caller, init *mcp.InitializeParams) (func(context.Context) wire.Answer, bool) {
 	r, ok := s.read(c, p)
 	if !ok || !r.in(init) {
 		return nil, false
@@ -157,36 +167,14 @@ func (s *Server) take(c wire.Call, p wire.Params, from httpd.Caller, init *mcp.I
 	return func(ctx context.Context) wire.Answer { return s.reply(ctx, c.ID, r) }, true
 }
 
-// missing tells what is out of sight from what is not there.
-func (s *Server) missing(who access.Principal, asked string, fault error) audit.Result {
-	if asked == "" {
-		return audit.NotFound
-	}
-	q := &question{name: asked}
-	if strings.HasPrefix(asked, skill.Scheme) {
-		q = &question{uri: asked}
-	}
-	if view, ready := s.catalog.Now(who.Filter); ready && find(view, q) != nil {
-		return faultOf(fault, true)
-	}
-	whole, ready := s.catalog.Now(nil)
-	switch {
-	case ready && find(whole, q) != nil:
-		return audit.Denied
-	case !ready || whole.Unsure() != nil: // it may be there
-		return audit.Failed
-	}
-	return audit.NotFound
-}
-
-// waits says for which roots the server waits, or nothing. Anyone may ask, so that it names
-// them only if everyone sees everything.
-func (h *HTTP) waits() string {
+// notReady names the roots that were never read, empty without one. Anyone may ask, so that it
+// names them only if everyone sees everything.
+func (h *HTTP) notReady() string {
 	v, ready := h.server.catalog.Now(nil)
 	switch {
 	case !ready:
 		return "the skills are being read"
-	case time.Since(h.begun) >= h.firstLook:
+	case time.Since(h.begun) >= h.firstScan:
 		return ""
 	}
 	var names []string
@@ -214,16 +202,40 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.handler.Ser
 // [HTTPOptions.Pages].
 func (h *HTTP) Routes() []string { return h.handler.Routes() }
 
-// Limit sets how often each client may ask, from now on. A client is a subject, or,
-// if there are no tokens or they have no name, an address; but if there are no tokens, this
-// machine's own address is not limited. An address whose tokens are refused is told so a
-// hundred times, and then five times a second; requests that are let in do not count there.
-// What needs no token counts for the address too, 400 at once and 20 a second. Counts go on
-// if the rate is the one in force. The zero rate ends all limits.
+// Limit sets how often each client may ask, from now on; the zero rate ends all limits.
+//
+// A client is a subject, or an address if tokens are not required or have no name. Without
+// tokens, this machine's own address is not limited. An address whose tokens are refused is
+// told so a hundred times, and then five times a second; requests that are let in do not
+// count there. Requests that need no token count for the address too: 400 at once, and 20 a
+// second. Counts continue if the rate is the one in force.
 func (h *HTTP) Limit(rate limit.Rate) { h.handler.Limit(rate) }
 
-// Numbers are those of now.
-func (h *HTTP) Numbers() Numbers { return h.handler.Numbers() }
+// Numbers returns the counts so far.
+func (h *HTTP) Numbers() Numbers {
+	n := Numbers{Refusals: h.handler.Refusals()}
+	n.Sessions, n.Streams = h.handler.Open()
+	for key, count := range h.server.calls.Range {
+		c := key.(CallCount)
+		c.Count = count.(*atomic.Uint64).Load()
+		n.Calls = append(n.Calls, c)
+	}
+	slices.SortFunc(n.Calls, func(a, b CallCount) int {
+		return cmp.Or(cmp.Compare(a.Method, b.Method), cmp.Compare(a.Outcome, b.Outcome))
+	})
+	return n
+}
+
+// count counts a call of a method. Its callers know the method, so that no client can make
+// the counts many.
+func (s *Server) count(method string, failed bool) {
+	key := CallCount{Method: method, Outcome: "ok"}
+	if failed {
+		key.Outcome = "error"
+	}
+	n, _ := s.calls.LoadOrStore(key, new(atomic.Uint64))
+	n.(*atomic.Uint64).Add(1)
+}
 
 // Serve answers on a listener until the context ends, over TLS if there is a
 // configuration for it. At the end it takes no new calls, ends the streams, and

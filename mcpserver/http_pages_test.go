@@ -35,7 +35,7 @@ func TestReady(t *testing.T) {
 	holders := twoHolders(t)
 	open, closed := serve(access.State{}), serve(access.State{Verifier: holders.verifier})
 	rules, patient := serve(access.State{Policy: holders.policy}), serve(access.State{})
-	patient.WaitForFirstLook(0)
+	patient.WaitForFirstScan(0)
 	says := func(when string, h *mcpserver.HTTP, code int, body string) {
 		t.Helper()
 		w := httptest.NewRecorder()

@@ -168,7 +168,7 @@ func TestShareOfSubscriptions(t *testing.T) {
 func TestSpellingsAreOneSubscription(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{})
-	w.server.LookEvery(100 * time.Millisecond)
+	w.server.CheckEvery(100 * time.Millisecond)
 	const plain, odd = "skill://a-first/crlf.txt", "skill://a-first/%63rlf.txt"
 	one, other := w.dial(legacy), w.dial(legacy)
 	told, toldOther := follow(t, one, plain), follow(t, other, odd)

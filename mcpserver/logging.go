@@ -65,7 +65,7 @@ func (s *Server) logSkipped(d catalog.Diff) {
 		return
 	}
 	for session := range s.mcp.Sessions() {
-		who, known := s.principal(context.Background(), session)
+		who, known := s.notifier.Principal(context.Background(), session)
 		if !known {
 			continue
 		}

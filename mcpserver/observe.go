@@ -5,14 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"strings"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/mcpserver/internal/httpd"
+	"github.com/knack-dev/knack/internal/trail"
 	"github.com/knack-dev/knack/reads"
 	"github.com/knack-dev/knack/skill"
 )
@@ -64,50 +63,37 @@ func (s *Server) observed(ctx context.Context, r *request) (context.Context, fun
 	}
 }
 
+// observeRequest returns the function that observes requests over HTTP which come to no
+// method, nil without an audit log.
+func (s *Server) observeRequest() func(who access.Subject, e audit.Event) {
+	if !s.audit {
+		return nil
+	}
+	return func(who access.Subject, e audit.Event) { s.observe(Use{Method: e.Method, Subject: who, Event: e}) }
+}
+
 // isUse are the methods that are uses of skills.
 var isUse = map[string]bool{"tools/list": true, "tools/call": true, "resources/read": true, "prompts/get": true}
 
-// question is what a request asks about.
-type question struct {
-	name, uri, file string // a skill by its name, something by its URI, a file of the skill
-}
-
-func useOf(r *request) (Use, *question) {
+func useOf(r *request) (Use, trail.Asked) {
 	p := &r.params
 	u := Use{Method: r.method, Client: r.client.Name, Name: p.Name, Arguments: p.Arguments, URI: p.URI, Subject: r.Subject}
-	q := &question{}
+	var q trail.Asked
 	switch r.method {
 	case "tools/call":
-		*q = argumentsOf(p.Arguments)
+		q = trail.Arguments(p.Arguments)
 	case "prompts/get":
-		q.name = p.Name
+		q.Name = p.Name
 	}
-	q.uri = cmp.Or(u.URI, q.uri)
+	q.URI = cmp.Or(u.URI, q.URI)
 	return u, q
 }
 
-// argumentsOf reads the arguments that name a skill or a file of one, by all the contracts.
-func argumentsOf(arguments json.RawMessage) (q question) {
-	var a struct {
-		Name      string `json:"name"`
-		Command   string `json:"command"`
-		SkillName string `json:"skill_name"`
-		FilePath  string `json:"file_path"`
-		URI       string `json:"uri"`
-	}
-	_ = json.Unmarshal(arguments, &a) // what is malformed asks for nothing
-	q = question{name: cmp.Or(a.Name, a.Command, a.SkillName), uri: a.URI, file: a.FilePath}
-	if name := strings.TrimSpace(q.name); q.uri == "" && len(name) > len(skill.Scheme) && strings.EqualFold(name[:len(skill.Scheme)], skill.Scheme) {
-		q.name, q.uri = "", name
-	}
-	return q
-}
-
 // eventOf is a use for the audit log.
-func (s *Server) eventOf(ctx context.Context, u Use, address string, q *question, trace *reads.Trace, failed bool) audit.Event {
+func (s *Server) eventOf(ctx context.Context, u Use, address string, q trail.Asked, trace *reads.Trace, failed bool) audit.Event {
 	e := audit.Event{
 		Surface: audit.MCP, Subject: u.Subject.Name, Client: display.RedactURI(u.Client), Address: address, Method: u.Method,
-		Asked: display.RedactURI(cmp.Or(q.uri, q.name)), File: display.RedactURI(q.file), Result: audit.OK,
+		Asked: display.RedactURI(cmp.Or(q.URI, q.Name)), File: display.RedactURI(q.File), Result: audit.OK,
 	}
 	if u.Method == "tools/call" {
 		e.Tool = display.RedactURI(u.Name)
@@ -116,68 +102,25 @@ func (s *Server) eventOf(ctx context.Context, u Use, address string, q *question
 		e.Result = s.resultOf(ctx, u, q, trace)
 		return e // what was read was not given out
 	}
-	e.Loaded = httpd.LoadsOf(trace)
+	e.Loaded = trail.Loaded(trace)
 	return e
 }
 
-// resultOf says what became of a request that was not answered with what it asked
-// for. The client is told of a skill out of its sight what it is told of one that
-// there is not; here the two are told apart.
-func (s *Server) resultOf(ctx context.Context, u Use, q *question, trace *reads.Trace) audit.Result {
-	if q.name == "" && q.uri == "" || ctx.Err() != nil {
+// resultOf is the result of a request that was not answered with what it asked for.
+func (s *Server) resultOf(ctx context.Context, u Use, q trail.Asked, trace *reads.Trace) audit.Result {
+	if q.Name == "" && q.URI == "" || ctx.Err() != nil {
 		return audit.Failed
 	}
-	seen := u.View.Snapshot != nil && find(u.View, q) != nil
-	if !seen {
-		whole, err := s.catalog.View(catalog.WithFilter(ctx, nil))
-		switch {
-		case err != nil:
-			return audit.Failed
-		case find(whole, q) != nil:
-			return audit.Denied
-		case whole.Unsure() != nil: // it may be there
-			return audit.Failed
-		}
-		return audit.NotFound
+	e := q.Find(u.View)
+	if e == nil {
+		return q.Absent(s.catalog)
 	}
-	e := find(u.View, q)
-	_, err := skill.FilePath(q.file)
+	_, err := skill.FilePath(q.File)
 	switch {
 	case u.Method == "tools/call" && !e.ModelInvocable, u.Method == "prompts/get" && !e.UserInvocable:
 		return audit.Denied
-	case q.file != "" && errors.Is(err, skill.ErrOutside):
+	case q.File != "" && errors.Is(err, skill.ErrOutside):
 		return audit.Denied
 	}
-	return faultOf(trace.Fault(), q.file != "" || u.Method != "tools/call")
-}
-
-// faultOf is how a request for something that is in sight failed. If nothing was
-// opened, it asked for what is not there, or for nothing.
-func faultOf(fault error, forFile bool) audit.Result {
-	switch {
-	case errors.Is(fault, skill.ErrOutside):
-		return audit.Denied
-	case errors.Is(fault, fs.ErrNotExist), errors.Is(fault, skill.ErrNotRegular), fault == nil && forFile:
-		return audit.NotFound
-	}
-	return audit.Failed
-}
-
-// find is the skill that a request asks about.
-func find(v catalog.View, q *question) *catalog.Entry {
-	if q.uri != "" {
-		uri, err := skill.ParseURI(strings.TrimSpace(q.uri))
-		if err != nil {
-			return nil
-		}
-		e, _ := v.At(uri)
-		return e
-	}
-	if e := v.Named(q.name); e != nil {
-		return e
-	}
-	if e := v.ServedInFolder(q.name); e != nil {
-		return e
-	}
-	return v.InFolder(q.name)
+	return trail.Fault(trace.Fault(), q.File != "" || u.Method != "tools/call")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/rawjson"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
@@ -47,7 +48,7 @@ func (s *Server) listPrompts(ctx context.Context, r *request) (reply, error) {
 		next = cursorAfter(uint64(end), all[end-1].URI().String())
 	}
 	arguments := promptArguments(r.client)
-	return partly(v, listed("prompts", all[start:end], next, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, func(e *wire.Encoder, of *catalog.Entry) {
+	return partly(v, listed("prompts", all[start:end], next, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, func(e *rawjson.Encoder, of *catalog.Entry) {
 		e.Value(&mcp.Prompt{Name: of.Name, Description: display.OneLine(of.Description), Arguments: arguments})
 	}), start == end)
 }
@@ -125,7 +126,7 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 	if said := strings.TrimSpace(r.params.Texts[promptText]); said != "" {
 		text = strings.TrimRight(text, "\n") + "\n\nThe user's request: " + said
 	}
-	return reply{meta: fallbackMeta(d.Fallback), members: func(w *wire.Encoder) {
+	return reply{meta: fallbackMeta(d.Fallback), members: func(w *rawjson.Encoder) {
 		if description := display.OneLine(e.Description); description != "" {
 			w.Raw(`"description":`)
 			w.String(description)

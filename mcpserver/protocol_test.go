@@ -110,7 +110,7 @@ func TestRefusedInitializeHasNoSession(t *testing.T) {
 func TestStreamBeginsAnew(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{})
-	w.server.LookEvery(20 * time.Millisecond)
+	w.server.CheckEvery(20 * time.Millisecond)
 	c := w.dial(legacy)
 	files := []string{"a-first/crlf.txt", "a-first/data.bin", "a-first/scripts/run.sh", "a-first/templates/deep/t.md"}
 	for _, file := range files {

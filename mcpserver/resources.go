@@ -19,6 +19,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/rawjson"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
@@ -45,7 +46,7 @@ func (s *Server) listResources(ctx context.Context, r *request) (reply, error) {
 	if end < len(served) {
 		next = cursorAfter(toldVersion(v), served[end-1].URI().String())
 	}
-	return partly(v, listed("resources", served[start:end], next, s.cacheable(skillsTTL), func(e *wire.Encoder, of *catalog.Entry) {
+	return partly(v, listed("resources", served[start:end], next, s.cacheable(skillsTTL), func(e *rawjson.Encoder, of *catalog.Entry) {
 		e.Value(mainResource(of, int64(of.Size)))
 	}), start == end)
 }
@@ -141,7 +142,7 @@ func (s *Server) readDocument(ctx context.Context, v catalog.View, asked string,
 	case err != nil:
 		return reply{}, err
 	}
-	res := s.content(asked, markdown, len(d.Text), func(e *wire.Encoder) {
+	res := s.content(asked, markdown, len(d.Text), func(e *rawjson.Encoder) {
 		e.Raw(`,"text":`)
 		e.String(d.Text)
 	})
@@ -150,9 +151,9 @@ func (s *Server) readDocument(ctx context.Context, v catalog.View, asked string,
 }
 
 // content is a reply with the contents of one resource.
-func (s *Server) content(uri, kind string, weight int, members func(*wire.Encoder)) reply {
+func (s *Server) content(uri, kind string, weight int, members func(*rawjson.Encoder)) reply {
 	hints := s.cacheable(entryTTL)
-	return reply{hints: &hints, weight: weight, members: func(e *wire.Encoder) {
+	return reply{hints: &hints, weight: weight, members: func(e *rawjson.Encoder) {
 		e.Raw(`"contents":[{"uri":`)
 		e.String(uri)
 		e.Raw(`,"mimeType":`)
@@ -185,7 +186,7 @@ func (s *Server) contents(uri, file string, data []byte) reply {
 	default:
 		kind = "application/octet-stream"
 	}
-	return s.content(uri, kind, len(data), func(e *wire.Encoder) {
+	return s.content(uri, kind, len(data), func(e *rawjson.Encoder) {
 		if asText {
 			e.Raw(`,"text":`)
 			e.Text(data)

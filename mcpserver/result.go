@@ -6,18 +6,18 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/mcpserver/internal/wire"
+	"github.com/knack-dev/knack/internal/rawjson"
 	"github.com/knack-dev/knack/skillsext"
 )
 
 // reply is what a method answers, before it is known in which era.
 type reply struct {
-	meta    map[string]any        // said beside the members; mostly nil
-	hints   *mcp.Cacheable        // of lists and contents; they came with 2026-07-28
-	members func(e *wire.Encoder) // writes the members of the result, one at least
-	failed  bool                  // a tool's answer that says so
-	absent  bool                  // a tool's answer that there is no such skill, as contract 002 says without an error
-	weight  int                   // of what the members hold; see [wire.Result]
+	meta    map[string]any           // said beside the members; mostly nil
+	hints   *mcp.Cacheable           // of lists and contents; they came with 2026-07-28
+	members func(e *rawjson.Encoder) // writes the members of the result, one at least
+	failed  bool                     // a tool's answer that says so
+	absent  bool                     // a tool's answer that there is no such skill, as contract 002 says without an error
+	weight  int                      // of what the members hold; see [wire.Result]
 }
 
 // result is a reply in its era, for both doors.
@@ -29,7 +29,7 @@ type result struct {
 
 // Encode writes the result. Versions before 2026-07-28 have no resultType, no ttlMs, no
 // cacheScope and no serverInfo; the SDK would write some of them all the same.
-func (r *result) Encode(e *wire.Encoder) {
+func (r *result) Encode(e *rawjson.Encoder) {
 	e.Raw("{")
 	switch {
 	case len(r.meta) > 0:
@@ -63,7 +63,7 @@ func (r *result) Encode(e *wire.Encoder) {
 func (r *result) Weight() int { return r.weight }
 
 // MarshalJSON is [result.Encode] for the SDK's door.
-func (r *result) MarshalJSON() ([]byte, error) { return wire.Bytes(r.Encode), nil }
+func (r *result) MarshalJSON() ([]byte, error) { return rawjson.Bytes(r.Encode), nil }
 
 // rawJSON is JSON as it is.
 type rawJSON []byte
@@ -72,8 +72,8 @@ type rawJSON []byte
 func (r rawJSON) MarshalJSON() ([]byte, error) { return r, nil }
 
 // listed is a reply with a page of a list. each writes one item.
-func listed[T any](member string, items []T, next string, hints mcp.Cacheable, each func(*wire.Encoder, T)) reply {
-	return reply{hints: &hints, members: func(e *wire.Encoder) {
+func listed[T any](member string, items []T, next string, hints mcp.Cacheable, each func(*rawjson.Encoder, T)) reply {
+	return reply{hints: &hints, members: func(e *rawjson.Encoder) {
 		e.Raw(`"` + member + `":[`)
 		for i, item := range items {
 			if i > 0 {
@@ -90,7 +90,7 @@ func listed[T any](member string, items []T, next string, hints mcp.Cacheable, e
 }
 
 // value writes an item as encoding/json has it.
-func value[T any](e *wire.Encoder, v T) { e.Value(v) }
+func value[T any](e *rawjson.Encoder, v T) { e.Value(v) }
 
 // errCursor refuses a cursor that no answer has given.
 func errCursor() error {

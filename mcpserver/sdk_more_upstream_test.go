@@ -110,7 +110,7 @@ func upstreamRequest(body, version string) *http.Request {
 
 // go-sdk#22.
 func TestUpstreamWorksOnAnyNumberOfCalls(t *testing.T) {
-	const calls = 2 * DefaultMaxInFlight
+	const calls = 2 * defaultMaxInFlight
 	gate, begun := make(chan struct{}), make(chan struct{}, calls)
 	s := mcp.NewServer(&mcp.Implementation{Name: "t", Version: "1"}, nil)
 	s.AddTool(&mcp.Tool{Name: "wait", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -17,8 +16,10 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/subscription"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
+	"github.com/knack-dev/knack/mcpserver/internal/notify"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
@@ -112,20 +113,15 @@ type Server struct {
 	audit        bool
 	grace        time.Duration // wholeGrace; tests have less
 
-	entry         string
-	private       bool
-	room          *limit.Budget // of answers that are not written yet
-	subscriptions *subscriptions
-	subscribers   subscribers
-	counts        httpd.Counts
+	entry    string
+	private  bool
+	memory   *limit.Budget // of answers that are not written yet
+	notifier *notify.Notifier
+	calls    sync.Map // how many, of *atomic.Uint64, by CallCount with a Count of 0
 	// accessChanged is called after another state of access was put in force.
 	accessChanged atomic.Pointer[func()]
-	told          sync.Map // what was logged of skills that are not published
-	nudged        struct { // what was added and not removed, to announce a change
-		sync.Mutex
-		tools, templates, prompts bool
-	}
-	unprompted atomic.Int64 // how many skills the log last said to have no prompt
+	told          sync.Map     // what was logged of skills that are not published
+	unprompted    atomic.Int64 // how many skills the log last said to have no prompt
 }
 
 // New makes a server. Everything is registered before the first session.
@@ -137,9 +133,9 @@ func New(o Options) *Server {
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, access: o.Access, roots: newClientRoots(o),
 		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
-		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, room: limit.NewBudget(maxHeld, maxWait),
+		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, memory: limit.NewBudget(maxHeld, maxWait),
 	}
-	s.entry, s.subscriptions = o.Entry, newSubscriptions(s)
+	s.entry = o.Entry
 	capabilities := &mcp.ServerCapabilities{
 		Tools:       &mcp.ToolCapabilities{ListChanged: true},
 		Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
@@ -160,8 +156,8 @@ func New(o Options) *Server {
 		InitializedHandler: s.roots.initialized,
 		//lint:ignore SA1019 deprecated by the specification, spoken by the clients in use
 		RootsListChangedHandler: s.roots.changed,
-		SubscribeHandler:        s.subscriptions.subscribe,
-		UnsubscribeHandler:      s.subscriptions.unsubscribe,
+		SubscribeHandler:        s.subscribe,
+		UnsubscribeHandler:      s.unsubscribe,
 		Capabilities:            capabilities,
 
 		SupportedProtocolVersions: httpd.Versions(),
@@ -173,118 +169,15 @@ func New(o Options) *Server {
 	); err != nil {
 		panic(err) // a method's name is a standard one: the SDK has its own package by now
 	}
+	s.notifier = &notify.Notifier{Catalog: o.Catalog, Access: o.Access, SDK: s.mcp, Files: subscription.New[*mcp.ServerSession](s.subscriptionOptions())}
 	s.mcp.AddReceivingMiddleware(s.door)
-	s.mcp.AddSendingMiddleware(s.tell)
+	s.mcp.AddSendingMiddleware(s.notifier.Filter)
 	o.Catalog.Subscribe(s.announce)
 	return s
 }
 
-// unreached makes a method known to the SDK. [Server.door] answers it.
-func unreached[P mcp.Params](context.Context, *mcp.ServerSession, P) (*result, error) {
-	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
-}
-
 // MCP is the SDK's server, to connect transports to.
 func (s *Server) MCP() *mcp.Server { return s.mcp }
-
-// sdkCopies is how often the SDK holds an answer until it is written, at most: as JSON, within
-// a message, and in buffers that have grown.
-const sdkCopies = 6
-
-// door is the SDK's door: its middleware.
-func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		r := &request{method: method, params: paramsOf(req), Caller: httpd.Caller{Principal: s.access.Now().PrincipalOf(access.Subject{})}}
-		r.session, _ = req.GetSession().(*mcp.ServerSession)
-		if v := httpd.VisitOf(req); v != nil {
-			if !v.Enter() {
-				return nil, &jsonrpc.Error{Code: wire.CodeBusy, Message: httpd.TooManyCalls}
-			}
-			defer v.Leave()
-			r.Caller, r.room = v.Caller, v.Room
-		}
-		if p := req.GetParams(); hasParams(p) {
-			r.modern, r.client = skillsext.Modern(p), clientOf(req)
-		} else if init := r.session.InitializeParams(); init != nil && init.ClientInfo != nil {
-			r.client = tool.Client{Name: init.ClientInfo.Name, Version: init.ClientInfo.Version}
-		}
-		if methods[method] != nil {
-			if r.copies = sdkCopies; r.room == nil {
-				r.room = s.room.Open(r.Share)
-				defer r.room.Close()
-			}
-			res, err := s.answer(ctx, r)
-			if err != nil {
-				return nil, err // without a result that is a nil pointer
-			}
-			return res, nil
-		}
-		var res mcp.Result
-		_, err := s.perform(ctx, r, func(ctx context.Context) (_ reply, err error) {
-			res, err = s.pass(ctx, next, r, req)
-			return reply{}, err
-		})
-		return res, err
-	}
-}
-
-// hasParams reports whether a request has params.
-func hasParams(p mcp.Params) bool {
-	v := reflect.ValueOf(p)
-	return v.IsValid() && (v.Kind() != reflect.Pointer || !v.IsNil())
-}
-
-// The version of 2025-03-26 is not served: servers of it must take batches, which no client
-// in use sends and every other version forbids. A client that proposes it is answered with
-// the version before, which clients of that time speak too; later ones they do not know.
-const (
-	batched   = "2025-03-26"
-	unbatched = "2024-11-05"
-)
-
-// pass leaves a request to the SDK.
-func (s *Server) pass(ctx context.Context, next mcp.MethodHandler, r *request, req mcp.Request) (mcp.Result, error) {
-	switch r.method {
-	case "initialize":
-		p := req.GetParams().(*mcp.InitializeParams)
-		if p.ProtocolVersion == batched {
-			p.ProtocolVersion = unbatched
-		}
-		res, err := next(ctx, r.method, req)
-		if err != nil {
-			return nil, err
-		}
-		s.instruct(ctx, res, req)
-		s.subscribe(r)
-		return res, nil
-	case "server/discover":
-		// The SDK would take the session for one of 2026-07-28 from then on, and refuse the
-		// handshake of a client that chooses another of the versions.
-		res := &mcp.DiscoverResult{SupportedVersions: httpd.Versions(), Capabilities: s.capabilities}
-		s.instruct(ctx, res, req)
-		return res, nil
-	case "subscriptions/listen":
-		s.subscribe(r)
-		s.subscriptions.keepKnown(ctx, req.(*mcp.SubscriptionsListenRequest).Params)
-	case "logging/setLevel":
-		return s.setLevel(ctx, next, req)
-	}
-	return next(ctx, r.method, req)
-}
-
-// clientOf is what the client calls itself: in the request's own metadata since
-// 2026-07-28, in the session's handshake before.
-func clientOf(req mcp.Request) tool.Client {
-	if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p != nil && p.ClientInfo != nil {
-		return tool.Client{Name: p.ClientInfo.Name, Version: p.ClientInfo.Version}
-	}
-	if from, ok := req.(interface{ ClientInfo() *mcp.Implementation }); ok {
-		if info := from.ClientInfo(); info != nil {
-			return tool.Client{Name: info.Name, Version: info.Version}
-		}
-	}
-	return tool.Client{}
-}
 
 // view waits for the first snapshot.
 func (s *Server) view(ctx context.Context) (catalog.View, error) {
@@ -344,41 +237,6 @@ func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) 
 	case *mcp.DiscoverResult:
 		r.Instructions, r.CacheScope = text, "private" // they name this user's skills
 	}
-}
-
-// announce tells every session of a change.
-func (s *Server) announce(d catalog.Diff) {
-	s.subscriptions.poke()
-	s.logSkipped(d)
-	// A skipped skill is in no list.
-	s.nudge(d.Completed || d.Listing, d.Completed || d.Invocable >= 0 && d.Invocable < maxPrompts, d.Completed || d.Listing || d.Served())
-}
-
-// nudge has every session told that lists have changed. The SDK has no public call for
-// it: adding or removing a tool, a template or a prompt makes it notify, once each. What is
-// added shows nowhere, since the lists are our own. (go-sdk#1238 brings a call for its own
-// skills package.)
-func (s *Server) nudge(tools, prompts, resources bool) {
-	s.nudged.Lock()
-	defer s.nudged.Unlock()
-	toggle := func(wanted bool, added *bool, add, remove func()) {
-		if !wanted {
-			return
-		}
-		if *added = !*added; *added {
-			add()
-		} else {
-			remove()
-		}
-	}
-	const name, template = "changed", "knack-changed:{x}"
-	toggle(tools, &s.nudged.tools, func() {
-		s.mcp.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
-	}, func() { s.mcp.RemoveTools(name) })
-	toggle(prompts, &s.nudged.prompts, func() { s.mcp.AddPrompt(&mcp.Prompt{Name: name}, nil) }, func() { s.mcp.RemovePrompts(name) })
-	toggle(resources, &s.nudged.templates, func() {
-		s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{Name: name, URITemplate: template}, nil)
-	}, func() { s.mcp.RemoveResourceTemplates(template) })
 }
 
 // internal hides what an error says behind a code; the log has it.

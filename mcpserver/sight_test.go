@@ -307,7 +307,7 @@ func TestHiddenChangesAreNotTold(t *testing.T) {
 func TestRestrictLater(t *testing.T) {
 	h := twoHolders(t)
 	w := start(t, setting{files: hiddenLibrary(), policy: access.NewPolicy(true, nil), verifier: h.verifier, private: true})
-	w.server.LookEvery(50 * time.Millisecond)
+	w.server.CheckEvery(50 * time.Millisecond)
 	w.token = h.some
 	c := w.dial(legacy)
 	resp, err := http.DefaultClient.Do(c.request("GET", ""))
@@ -337,7 +337,7 @@ func TestRestrictTells(t *testing.T) {
 	t.Parallel()
 	h := twoHolders(t)
 	w := start(t, setting{files: hiddenLibrary(), verifier: h.verifier, private: true})
-	w.server.LookEvery(50 * time.Millisecond)
+	w.server.CheckEvery(50 * time.Millisecond)
 	streams := map[string]<-chan message{}
 	for name, token := range map[string]string{"all": h.all, "some": h.some} {
 		w.token = token
@@ -422,7 +422,7 @@ func TestGroupTakenAway(t *testing.T) {
 		return access.NewTokens([]access.Credential{{Hash: d, Subject: access.Subject{Name: "ann", Groups: []string{group}}}})
 	}
 	w := start(t, setting{files: hiddenLibrary(), policy: h.policy, verifier: in("all"), private: true})
-	w.server.LookEvery(50 * time.Millisecond)
+	w.server.CheckEvery(50 * time.Millisecond)
 	w.token = token
 	both := []string{"skill://open/notes.txt", "skill://zebra/zebra.txt"}
 	m := w.dial(modern)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"runtime"
 	"slices"
 	"sync"
@@ -15,8 +16,8 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/rawjson"
 	"github.com/knack-dev/knack/limit"
-	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 )
@@ -51,7 +52,7 @@ const (
 // publishable: SKILL.md satisfies the specification, and the URI ends with the
 // skill's name. Whether its files fit is known only from its manifest.
 func publishable(e *catalog.Entry) bool {
-	return e.Publishable && e.Status != catalog.Skipped && skill.Base(e.Base()) == e.Name
+	return e.Publishable && e.Status != catalog.Skipped && path.Base(e.Base()) == e.Name
 }
 
 // listSkills lists every published skill in the order of the URIs' text, those
@@ -91,7 +92,7 @@ func (s *Server) listSkills(ctx context.Context, r *request) (reply, error) {
 	if i < len(served) {
 		next = cursorAfter(toldVersion(v), served[i-1].URI().String())
 	}
-	res := listed("skills", page, next, s.cacheable(skillsTTL), func(e *wire.Encoder, of *skillsext.Skill) { e.Append(of.AppendJSON) })
+	res := listed("skills", page, next, s.cacheable(skillsTTL), func(e *rawjson.Encoder, of *skillsext.Skill) { e.Append(of.AppendJSON) })
 	res.weight = 200 * files // about what the entry of a file takes
 	return partly(v, res, len(page) == 0)
 }
@@ -195,7 +196,7 @@ func (s *Server) getSkill(ctx context.Context, r *request) (reply, error) {
 
 func (s *Server) skillReply(got *skillsext.Skill) reply {
 	hints := s.cacheable(entryTTL)
-	return reply{hints: &hints, members: func(e *wire.Encoder) {
+	return reply{hints: &hints, members: func(e *rawjson.Encoder) {
 		e.Raw(`"skill":`)
 		e.Append(got.AppendJSON)
 	}}

@@ -19,11 +19,11 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// What the zero values of [StdioTransport] mean.
+// Defaults of [StdioTransport].
 const (
-	DefaultMaxInFlight  = 256
-	DefaultMaxLine      = mcp.DefaultMaxLineLength
-	DefaultDrainTimeout = stdio.Patience
+	defaultMaxInFlight  = 256
+	defaultMaxLine      = mcp.DefaultMaxLineLength
+	defaultDrainTimeout = stdio.Patience
 )
 
 // ErrUnanswered says that a session ended before its client had every answer: the calls
@@ -61,13 +61,13 @@ type StdioTransport struct {
 	// still brings is dropped.
 	Interrupt <-chan struct{}
 	// MaxInFlight bounds the calls that are being worked on, and apart from
-	// them the open subscriptions; not positive is DefaultMaxInFlight.
+	// them the open subscriptions; not positive is 256.
 	MaxInFlight int
 	// MaxLine bounds a line in bytes, its end not counted; not positive is
-	// DefaultMaxLine. A longer line is skipped, not held.
+	// the SDK's 16 MiB. A longer line is skipped, not held.
 	MaxLine int
 	// DrainTimeout bounds the wait for answers after In has ended; zero is
-	// DefaultDrainTimeout, negative does not wait. If answers are missing then, the
+	// 10 s, negative does not wait. If answers are missing then, the
 	// session ends with ErrUnanswered. It is also how long a cancelled call that
 	// stays unanswered goes on holding its place.
 	DrainTimeout time.Duration
@@ -87,7 +87,8 @@ func (t *StdioTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 func (t *StdioTransport) transport(core func(wire.Call) (func(context.Context) wire.Answer, bool)) *stdio.Transport {
 	t.once.Do(func() {
 		o := stdio.Options{
-			In: t.In, Out: t.Out, Interrupt: t.Interrupt, MaxInFlight: t.MaxInFlight, MaxLine: t.MaxLine, Drain: t.DrainTimeout,
+			In: t.In, Out: t.Out, Interrupt: t.Interrupt, MaxInFlight: positive(t.MaxInFlight, defaultMaxInFlight),
+			MaxLine: positive(t.MaxLine, defaultMaxLine), Drain: t.DrainTimeout,
 			Log: bounded(t.Logger), Core: core,
 		}
 		if o.In == nil {
@@ -96,10 +97,8 @@ func (t *StdioTransport) transport(core func(wire.Call) (func(context.Context) w
 		if o.Out == nil {
 			o.Out = os.Stdout
 		}
-		def(&o.MaxInFlight, DefaultMaxInFlight)
-		def(&o.MaxLine, DefaultMaxLine)
 		if o.Drain == 0 {
-			o.Drain = DefaultDrainTimeout
+			o.Drain = defaultDrainTimeout
 		}
 		t.pipes = stdio.New(o)
 	})
@@ -185,7 +184,7 @@ func (r *request) in(init *mcp.InitializeParams) bool {
 
 // reply answers a call that came as bytes.
 func (s *Server) reply(ctx context.Context, id []byte, r *request) wire.Answer {
-	r.room, r.copies = s.room.Open(r.Share), 1
+	r.room, r.copies = s.memory.Open(r.Share), 1
 	res, err := s.answer(ctx, r)
 	if err != nil {
 		r.room.Close()

@@ -40,7 +40,7 @@ func follow(t *testing.T, c *client, uris ...string) <-chan message {
 func TestChangesAreTold(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{})
-	w.server.LookEvery(100 * time.Millisecond)
+	w.server.CheckEvery(100 * time.Millisecond)
 	// Files as old as most are: a young one is read again each time.
 	old := time.Now().Add(-time.Hour)
 	_ = os.Chtimes(filepath.Join(w.dir, "a-first", "crlf.txt"), old, old)
@@ -100,7 +100,7 @@ func quiet(t *testing.T, from <-chan message, method string) {
 func TestTouchedIsNotChanged(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{})
-	w.server.LookEvery(100 * time.Millisecond)
+	w.server.CheckEvery(100 * time.Millisecond)
 	c := w.dial(modern)
 	told := follow(t, c, "skill://a-first/crlf.txt")
 	rewrite(t, w.dir, "a-first/crlf.txt", fixtures()["a-first/crlf.txt"])

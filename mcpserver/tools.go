@@ -6,7 +6,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/mcpserver/internal/wire"
+	"github.com/knack-dev/knack/internal/rawjson"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -39,7 +39,7 @@ func (s *Server) listTools(ctx context.Context, r *request) (reply, error) {
 		return reply{}, err
 	}
 	define := func() any {
-		return wire.Bytes(listed("tools", s.tools, "", mcp.Cacheable{}, func(e *wire.Encoder, t *tool.Tool) {
+		return rawjson.Bytes(listed("tools", s.tools, "", mcp.Cacheable{}, func(e *rawjson.Encoder, t *tool.Tool) {
 			d := t.Define(v, r.client)
 			e.Value(&mcp.Tool{Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: d.Schema, Annotations: readOnly, Meta: d.Meta})
 		}).members)
@@ -51,7 +51,7 @@ func (s *Server) listTools(ctx context.Context, r *request) (reply, error) {
 	} else {
 		tools = define().([]byte)
 	}
-	of.members = func(e *wire.Encoder) { e.RawBytes(tools) }
+	of.members = func(e *rawjson.Encoder) { e.RawBytes(tools) }
 	return of, err
 }
 
@@ -68,7 +68,7 @@ func (s *Server) callTool(ctx context.Context, r *request) (reply, error) {
 	if res.Object != nil {
 		weight *= 2 // the same, in another form
 	}
-	return reply{meta: res.Meta, failed: res.IsError, absent: res.Absent, weight: weight, members: func(e *wire.Encoder) {
+	return reply{meta: res.Meta, failed: res.IsError, absent: res.Absent, weight: weight, members: func(e *rawjson.Encoder) {
 		e.Raw(`"content":[{"type":"text","text":`)
 		e.String(res.Text)
 		e.Raw("}]")
@@ -86,7 +86,7 @@ func (s *Server) callTool(ctx context.Context, r *request) (reply, error) {
 }
 
 // object writes what a tool says as an object. Of a long one no copy is made.
-func object(e *wire.Encoder, v any) {
+func object(e *rawjson.Encoder, v any) {
 	o, ok := v.(tool.Object)
 	if !ok {
 		e.Value(v)

@@ -19,7 +19,7 @@ func FuzzSearch(f *testing.F) {
 	f.Add("kubernetes", "kubernets kubernete", "", "", "kubentes kube")
 	f.Fuzz(func(t *testing.T, name, description, headings, tags, query string) {
 		for _, text := range []string{name, description, headings, tags, query} {
-			for w := range words(display.CutBytes(text, mostBytes)) {
+			for w := range words(display.CutBytes(text, maxFieldBytes)) {
 				if len(w) == 0 || len(w) > maxWord || !utf8.Valid(w) {
 					t.Fatalf("%q has the word %q", text, w)
 				}
@@ -63,7 +63,7 @@ func FuzzSearch(f *testing.F) {
 
 // firstWord returns the first indexed word of a text, or "".
 func firstWord(text string) string {
-	for w := range words(display.CutBytes(text, mostQueryBytes)) {
+	for w := range words(display.CutBytes(text, maxQueryBytes)) {
 		return string(w)
 	}
 	return ""

@@ -55,7 +55,7 @@ func (x *Index[K]) Update(keys []K, read func(places []int) []Doc) *Index[K] {
 			fresh = append(fresh, i)
 		}
 	}
-	var made building
+	var made builder
 	for chunk := range slices.Chunk(fresh, block) {
 		added := part{seg: made.segment(read(chunk)), live: len(chunk), places: make([]int32, len(chunk))}
 		for doc, place := range chunk {
@@ -117,7 +117,7 @@ func (x *index) weigh(docs int) {
 	for f := range x.norms {
 		average := max(float32(sum[f])/float32(max(docs, 1)), 1)
 		for n := range x.norms[f] {
-			x.norms[f][n] = fieldWeight[f] / (1 - lengthCounts[f] + lengthCounts[f]*float32(n)/average)
+			x.norms[f][n] = fieldWeight[f] / (1 - lengthWeight[f] + lengthWeight[f]*float32(n)/average)
 		}
 	}
 }

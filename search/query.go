@@ -13,49 +13,49 @@ import (
 
 // Bounds of one query.
 const (
-	mostQueryBytes = 1024
-	mostQueryWords = 32 // longer queries are cut
-	// mostUnknown is how many words of a query may be misspelt: each is compared
+	maxQueryBytes = 1024
+	maxQueryWords = 32 // longer queries are cut
+	// maxMisspelt is how many words of a query may be misspelt: each is compared
 	// with every term.
-	mostUnknown = 8
-	// mostBeginnings and mostTypos bound the terms that one word of a query can match; the
+	maxMisspelt = 8
+	// maxPrefixes and maxTypos bound the terms that one word of a query can match; the
 	// closest are kept.
-	mostBeginnings = 64
-	mostTypos      = 16
+	maxPrefixes = 64
+	maxTypos    = 16
 )
 
 // variant is a term that a word of a query can match.
 type variant struct {
 	part, term int
-	how        How
+	how        matchKind
 	weight     float32
 }
 
-// wanted is one word of a query with the terms that it can match.
-type wanted struct {
+// queryTerm is one word of a query with the terms that it can match.
+type queryTerm struct {
 	word     string
 	typed    bool // not joined from two others
 	variants []variant
 }
 
-// want parses a query.
-func (x *index) want(query string) (all []wanted, words int) {
+// parse parses a query.
+func (x *index) parse(query string) (all []queryTerm, words int) {
 	typed := typedWords(query)
 	unknown := 0
 	for _, w := range distinct(typed) {
 		v := x.variants(w)
-		if len(v) == 0 && unknown < mostUnknown {
+		if len(v) == 0 && unknown < maxMisspelt {
 			unknown++
 			v = x.typos(w)
 		}
 		if len(v) > 0 {
-			all = append(all, wanted{w, true, v})
+			all = append(all, queryTerm{w, true, v})
 		}
 		words++
 	}
 	for _, w := range joined(typed) {
-		if v := x.terms(nil, w, Joined); len(v) > 0 {
-			all = append(all, wanted{w, false, v})
+		if v := x.terms(nil, w, joinedMatch); len(v) > 0 {
+			all = append(all, queryTerm{w, false, v})
 		}
 	}
 	return all, words
@@ -63,15 +63,15 @@ func (x *index) want(query string) (all []wanted, words int) {
 
 // HasWords reports whether there is anything in a query to look for.
 func HasWords(query string) bool {
-	for range asked(display.CutBytes(query, mostQueryBytes)) {
+	for range queryWords(display.CutBytes(query, maxQueryBytes)) {
 		return true
 	}
 	return false
 }
 
 func typedWords(query string) (typed []string) {
-	for w := range asked(display.CutBytes(query, mostQueryBytes)) {
-		if len(typed) == mostQueryWords {
+	for w := range queryWords(display.CutBytes(query, maxQueryBytes)) {
+		if len(typed) == maxQueryWords {
 			break
 		}
 		typed = append(typed, string(w))
@@ -85,11 +85,11 @@ func distinct(typed []string) []string {
 	all := slices.Clone(typed)
 	slices.Sort(all)
 	all = slices.Compact(all)
-	telling := slices.DeleteFunc(slices.Clone(all), func(w string) bool { return stop()[w] })
-	if len(telling) == 0 {
+	significant := slices.DeleteFunc(slices.Clone(all), func(w string) bool { return stop()[w] })
+	if len(significant) == 0 {
 		return all
 	}
-	return telling
+	return significant
 }
 
 // joined returns each pair of neighbouring words, written as one.
@@ -106,7 +106,7 @@ func joined(typed []string) (all []string) {
 // variants returns the terms that a word can match: itself, terms with its stem, and terms
 // that it begins.
 func (x *index) variants(word string) []variant {
-	all := x.terms(nil, word, Exact)
+	all := x.terms(nil, word, exactMatch)
 	all = x.stems(all, word)
 	letters := utf8.RuneCountInString(word)
 	if letters >= 3 || len(all) == 0 && (letters == 2 || word[0] >= utf8.RuneSelf) {
@@ -116,10 +116,10 @@ func (x *index) variants(word string) []variant {
 }
 
 // terms adds the word itself.
-func (x *index) terms(all []variant, word string, how How) []variant {
+func (x *index) terms(all []variant, word string, how matchKind) []variant {
 	for p, part := range x.parts {
 		if i := part.seg.from(word); i < part.seg.len() && part.seg.term(i) == word && part.has(i) {
-			all = append(all, variant{p, i, how, howWeight[how]})
+			all = append(all, variant{p, i, how, kindWeight[how]})
 		}
 	}
 	return all
@@ -136,7 +136,7 @@ func (x *index) stems(all []variant, word string) []variant {
 		for ; at < len(s.stems) && s.stems[at] == h; at++ {
 			t := int(s.byStem[at])
 			if s.term(t) != word && bytes.Equal(stem(append(other[:0], s.term(t)...)), want) && part.has(t) {
-				all = append(all, variant{p, t, Stem, howWeight[Stem]})
+				all = append(all, variant{p, t, stemMatch, kindWeight[stemMatch]})
 			}
 		}
 	}
@@ -151,11 +151,11 @@ func (x *index) beginnings(all []variant, word string) []variant {
 		for i := s.from(word); i < s.len() && strings.HasPrefix(s.term(i), word); i++ {
 			same := func(v variant) bool { return v.part == p && v.term == i }
 			if s.term(i) != word && !slices.ContainsFunc(all, same) && part.has(i) {
-				found = append(found, variant{p, i, Prefix, howWeight[Prefix]})
+				found = append(found, variant{p, i, prefixMatch, kindWeight[prefixMatch]})
 			}
 		}
 	}
-	return append(all, x.closest(found, mostBeginnings, func(v variant) int { return len(x.term(v)) })...)
+	return append(all, x.closest(found, maxPrefixes, func(v variant) int { return len(x.term(v)) })...)
 }
 
 // typos returns the terms that differ from the word in one letter. For a long word without
@@ -169,16 +169,17 @@ func (x *index) typos(word string) (found []variant) {
 		limit = 1
 	}
 	for d := 1; d <= limit && len(found) == 0; d++ {
-		found = x.within(word, d)
+		found = x.near(word, d)
 	}
 	return found
 }
 
-func (x *index) within(word string, d int) (found []variant) {
+// near returns the terms that differ from the word in at most d letters.
+func (x *index) near(word string, d int) (found []variant) {
 	set := letterSet(word)
 	for p, part := range x.parts {
 		for i, other := range part.seg.letters {
-			if apart(set, other) > 2*d {
+			if bitDistance(set, other) > 2*d {
 				continue
 			}
 			term := part.seg.term(i)
@@ -186,12 +187,12 @@ func (x *index) within(word string, d int) (found []variant) {
 				continue
 			}
 			if typo.Distance(word, term, d) <= d && part.has(i) {
-				found = append(found, variant{p, i, Typo, howWeight[Typo] / float32(d)})
+				found = append(found, variant{p, i, typoMatch, kindWeight[typoMatch] / float32(d)})
 			}
 		}
 	}
 	// Most people get the first letter right.
-	return x.closest(found, mostTypos, func(v variant) int {
+	return x.closest(found, maxTypos, func(v variant) int {
 		if x.term(v)[0] == word[0] {
 			return 0
 		}

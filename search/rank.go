@@ -12,12 +12,12 @@ import (
 // measures them on the even lines.
 var (
 	// fieldWeight is how much a word in a field counts.
-	fieldWeight = [fields]float32{Name: 6, Tags: 3, Description: 1.5, Headings: 0.6}
-	// lengthCounts is how much the length of a field reduces that weight: 0 not at all, 1
+	fieldWeight = [fields]float32{inName: 6, inTags: 3, inDescription: 1.5, inHeadings: 0.6}
+	// lengthWeight is how much the length of a field reduces that weight: 0 not at all, 1
 	// in full proportion.
-	lengthCounts = [fields]float32{Name: 0.4, Tags: 0.5, Description: 0.3, Headings: 0.5}
-	// howWeight is the weight of a term that is not the word itself.
-	howWeight = [...]float32{Exact: 1, Stem: 0.85, Joined: 1, Prefix: 0.5, Typo: 0.6}
+	lengthWeight = [fields]float32{inName: 0.4, inTags: 0.5, inDescription: 0.3, inHeadings: 0.5}
+	// kindWeight is the weight of a term that is not the word itself.
+	kindWeight = [...]float32{exactMatch: 1, stemMatch: 0.85, joinedMatch: 1, prefixMatch: 0.5, typoMatch: 0.6}
 )
 
 const (
@@ -47,7 +47,7 @@ type Result struct {
 // is not nil, a document's score is multiplied by its weight; a document with a weight of 0
 // or less is neither returned nor counted. A query without words finds nothing.
 func (x *Index[K]) Search(query string, weight func(doc int) float32, o Options) Result {
-	all, words := x.core.want(query)
+	all, words := x.core.parse(query)
 	if len(all) == 0 {
 		return Result{}
 	}
@@ -70,7 +70,7 @@ func (x *Index[K]) Search(query string, weight func(doc int) float32, o Options)
 	}
 	r.Hits = top.sorted()
 	if o.Explain {
-		x.core.explain(s, all, r.Hits)
+		x.core.explain(all, r.Hits)
 	}
 	s.clear()
 	scratches.Put(s)
@@ -79,12 +79,12 @@ func (x *Index[K]) Search(query string, weight func(doc int) float32, o Options)
 
 // scratch is the working memory of one search, with an entry for each document.
 type scratch struct {
-	lines  []line
+	lines  []docScore
 	found  []uint32 // documents with a score
 	ofWord []uint32 // documents of the word at hand
 }
 
-type line struct {
+type docScore struct {
 	score float32 // of the words so far
 	word  float32 // of the word at hand
 	words uint8   // how many were found
@@ -96,19 +96,19 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 func (s *scratch) grow(docs int) {
 	if len(s.lines) < docs {
-		s.lines = make([]line, docs)
+		s.lines = make([]docScore, docs)
 	}
 }
 
 func (s *scratch) clear() {
 	for _, doc := range s.found {
-		s.lines[doc] = line{}
+		s.lines[doc] = docScore{}
 	}
 	s.found = s.found[:0]
 }
 
 // score adds the value of a word to each document that contains it.
-func (x *index) score(s *scratch, w wanted) {
+func (x *index) score(s *scratch, w queryTerm) {
 	s.ofWord = s.ofWord[:0]
 	for _, v := range w.variants {
 		x.collect(s, v, w.typed)
@@ -150,25 +150,25 @@ func (x *index) collect(s *scratch, v variant, typed bool) {
 		length := &p.seg.lengths[doc]
 		var often float32
 		if packed&1 != 0 {
-			often = x.norms[Name][length[Name]]
+			often = x.norms[inName][length[inName]]
 		}
 		if packed&2 != 0 {
-			often += x.norms[Tags][length[Tags]]
+			often += x.norms[inTags][length[inTags]]
 		}
-		if t := packed >> descriptionShift & mostTimes; t != 0 {
-			often += float32(t) * x.norms[Description][length[Description]]
+		if t := packed >> descriptionShift & maxTimes; t != 0 {
+			often += float32(t) * x.norms[inDescription][length[inDescription]]
 		}
 		if t := packed >> headingsShift; t != 0 {
-			often += float32(t) * x.norms[Headings][length[Headings]]
+			often += float32(t) * x.norms[inHeadings][length[inHeadings]]
 		}
 		l := &s.lines[place]
 		if l.word == 0 {
 			s.ofWord = append(s.ofWord, uint32(place))
 		}
 		l.word = max(l.word, v.weight*often/(saturation+often))
-		if v.how == Exact && typed && packed&1 != 0 {
+		if v.how == exactMatch && typed && packed&1 != 0 {
 			l.named++
-			l.rest = length[Name]
+			l.rest = length[inName]
 		}
 	}
 }
@@ -229,12 +229,20 @@ func (t *top) sorted() []Hit {
 	return t.hits
 }
 
+// reason is a [Match] before its words.
+type reason struct {
+	word, term string
+	field      fieldID
+	how        matchKind
+}
+
 // explain fills in the matches of each hit.
-func (x *index) explain(s *scratch, all []wanted, hits []Hit) {
+func (x *index) explain(all []queryTerm, hits []Hit) {
 	at := make(map[int32]int, len(hits))
 	for i, h := range hits {
 		at[int32(h.Doc)] = i
 	}
+	reasons := make([][]reason, len(hits))
 	for _, w := range all {
 		for _, v := range w.variants {
 			p := x.parts[v.part]
@@ -242,7 +250,7 @@ func (x *index) explain(s *scratch, all []wanted, hits []Hit) {
 				if i, ok := at[p.places[doc]]; ok {
 					for f := range fields {
 						if times(packed, f) > 0 {
-							hits[i].Matches = append(hits[i].Matches, Match{w.word, x.term(v), f, v.how})
+							reasons[i] = append(reasons[i], reason{w.word, x.term(v), f, v.how})
 						}
 					}
 				}
@@ -250,14 +258,16 @@ func (x *index) explain(s *scratch, all []wanted, hits []Hit) {
 		}
 	}
 	for i := range hits {
-		hits[i].Matches = surest(hits[i].Matches)
+		for _, r := range surest(reasons[i]) {
+			hits[i].Matches = append(hits[i].Matches, Match{r.word, r.term, r.field.String(), r.how.String()})
+		}
 	}
 }
 
-// surest keeps one match for each word and field.
-func surest(all []Match) []Match {
-	slices.SortFunc(all, func(a, b Match) int {
-		return cmp.Or(cmp.Compare(a.Word, b.Word), cmp.Compare(a.Field, b.Field), cmp.Compare(a.How, b.How), cmp.Compare(a.Term, b.Term))
+// surest keeps one reason for each word and field.
+func surest(all []reason) []reason {
+	slices.SortFunc(all, func(a, b reason) int {
+		return cmp.Or(cmp.Compare(a.word, b.word), cmp.Compare(a.field, b.field), cmp.Compare(a.how, b.how), cmp.Compare(a.term, b.term))
 	})
-	return slices.CompactFunc(all, func(a, b Match) bool { return a.Word == b.Word && a.Field == b.Field })
+	return slices.CompactFunc(all, func(a, b reason) bool { return a.word == b.word && a.field == b.field })
 }

@@ -13,48 +13,21 @@
 // the work of one query.
 package search
 
-// Field is a part of a document.
-type Field uint8
-
-// The fields, in the order of their weight.
-const (
-	Name Field = iota
-	Tags
-	Description
-	Headings
-	fields
-)
-
-// String returns the field's name in lower case.
-func (f Field) String() string { return [...]string{"name", "tags", "description", "headings"}[f] }
-
 // Doc holds the texts of one document that are indexed. An index does not keep it.
 type Doc struct {
 	Name, Description string
 	Tags, Headings    []string
 }
 
-// How is the way in which a word of a query matches a word of a document.
-type How uint8
-
-// The ways, the most certain first.
-const (
-	Exact  How = iota
-	Stem       // the same word with another ending: "deploy", "deployed"
-	Joined     // two words of the query written as one: "change log", "changelog"
-	Prefix     // the beginning: "kube", "kubernetes"
-	Typo       // one or two letters differ: "kuberentes"
-)
-
-// String returns the way's name in lower case.
-func (h How) String() string { return [...]string{"exact", "stem", "joined", "prefix", "typo"}[h] }
-
 // Match is one reason why a document was found.
 type Match struct {
 	Word  string // of the query, folded
 	Term  string // of the document, folded
-	Field Field
-	How   How
+	Field string // of the document: "name", "tags", "description" or "headings"
+	// How the word matches the term: "exact", "stem" (the same word with another ending),
+	// "joined" (two words of the query written as one), "prefix" (the word begins the term)
+	// or "typo" (one or two letters differ).
+	How string
 }
 
 // Hit is one document that a search returns.

@@ -292,15 +292,15 @@ func TestBounds(t *testing.T) {
 	x := of(Doc{Name: strings.Repeat("n ", 1000) + "lost", Description: many + "lost", Headings: []string{many, "lost"}, Tags: []string{many, "lost"}}, Doc{Name: "other"})
 	diffs(t, "beyond the bound", found(x, "lost"), []string(nil))
 	diffs(t, "within it", len(found(x, "word")), 1)
-	for i := range most {
-		if n := int(x.core.parts[0].seg.lengths[0][i]); n != min(most[i]/unit[i], 255) {
-			t.Errorf("%s has the length %d", Field(i), n)
+	for i := range maxWords {
+		if n := int(x.core.parts[0].seg.lengths[0][i]); n != min(maxWords[i]/unit[i], 255) {
+			t.Errorf("%s has the length %d", fieldID(i), n)
 		}
 	}
-	diffs(t, "a long query", found(x, strings.Repeat("x ", mostQueryBytes)+"other"), []string(nil))
-	diffs(t, "far behind blanks", found(x, strings.Repeat(" ", mostQueryBytes)+"other"), []string(nil))
-	diffs(t, "a text far behind blanks", found(of(Doc{Name: "x", Description: strings.Repeat(" ", mostBytes) + "lost"}), "lost"), []string(nil))
-	if HasWords(strings.Repeat(" ", mostQueryBytes)+"x") || HasWords("... -") || !HasWords(" x") {
+	diffs(t, "a long query", found(x, strings.Repeat("x ", maxQueryBytes)+"other"), []string(nil))
+	diffs(t, "far behind blanks", found(x, strings.Repeat(" ", maxQueryBytes)+"other"), []string(nil))
+	diffs(t, "a text far behind blanks", found(of(Doc{Name: "x", Description: strings.Repeat(" ", maxFieldBytes) + "lost"}), "lost"), []string(nil))
+	if HasWords(strings.Repeat(" ", maxQueryBytes)+"x") || HasWords("... -") || !HasWords(" x") {
 		t.Error("HasWords sees what a search does not, or not what it does")
 	}
 	unknown := "xxxxa xxxxb xxxxc xxxxd xxxxe xxxxf xxxxg"
@@ -308,9 +308,9 @@ func TestBounds(t *testing.T) {
 	diffs(t, "many misspelt words", found(x, unknown+" xxxxh zther"), []string(nil))
 	often := of(Doc{Name: "x", Description: strings.Repeat("often ", 9), Headings: []string{strings.Repeat("more ", 9)}})
 	diffs(t, "more often than is counted", often.Search("often more", nil, Options{Explain: true}).Hits[0].Matches,
-		[]Match{{"more", "more", Headings, Exact}, {"often", "often", Description, Exact}})
-	diffs(t, "a query of many words", found(x, strings.Repeat("x ", mostQueryWords)+"other"), []string(nil))
-	diffs(t, "one less", found(x, strings.Repeat("x ", mostQueryWords-1)+"other"), []string{"other"})
+		[]Match{{"more", "more", "headings", "exact"}, {"often", "often", "description", "exact"}})
+	diffs(t, "a query of many words", found(x, strings.Repeat("x ", maxQueryWords)+"other"), []string(nil))
+	diffs(t, "one less", found(x, strings.Repeat("x ", maxQueryWords-1)+"other"), []string{"other"})
 }
 
 // A word that begins very many terms matches the shortest of them.
@@ -321,7 +321,7 @@ func TestManyBeginnings(t *testing.T) {
 	}
 	x := of(docs...)
 	got := found(x, "word")
-	diffs(t, "how many", len(got), mostBeginnings)
+	diffs(t, "how many", len(got), maxPrefixes)
 	if !slices.Contains(got, "word999") || slices.Contains(got, "word500xxxxxxxxxx") {
 		t.Errorf("not the shortest: %v", got)
 	}

@@ -13,9 +13,9 @@ import (
 
 // Bounds of what is indexed of one document: words by field, and bytes of a
 // text. Of 40,217 real skills the longest description has 1,929 characters.
-var most = [fields]int{Name: 32, Tags: 64, Description: 500, Headings: 500}
+var maxWords = [fields]int{inName: 32, inTags: 64, inDescription: 500, inHeadings: 500}
 
-const mostBytes = 16 << 10
+const maxFieldBytes = 16 << 10
 
 // block is how many documents are indexed at once. It bounds the memory that indexing takes
 // besides the index itself.
@@ -38,37 +38,37 @@ type segment struct {
 }
 
 // unit is the number of words in one step of a stored length.
-var unit = [fields]int{Name: 1, Tags: 1, Description: 2, Headings: 2}
+var unit = [fields]int{inName: 1, inTags: 1, inDescription: 2, inHeadings: 2}
 
 // A byte holds how often a term occurs in each field: name and tags in one bit each,
 // description and headings in three.
 const (
-	mostTimes        = 7
+	maxTimes         = 7
 	descriptionShift = 2
 	headingsShift    = 5
 )
 
-func times(packed byte, f Field) int {
+func times(packed byte, f fieldID) int {
 	switch f {
-	case Name:
+	case inName:
 		return int(packed & 1)
-	case Tags:
+	case inTags:
 		return int(packed >> 1 & 1)
-	case Description:
-		return int(packed >> descriptionShift & mostTimes)
+	case inDescription:
+		return int(packed >> descriptionShift & maxTimes)
 	}
 	return int(packed >> headingsShift)
 }
 
-func oneMore(packed byte, f Field) byte {
+func oneMore(packed byte, f fieldID) byte {
 	switch {
-	case f == Name:
+	case f == inName:
 		return packed | 1
-	case f == Tags:
+	case f == inTags:
 		return packed | 2
-	case times(packed, f) == mostTimes:
+	case times(packed, f) == maxTimes:
 		return packed
-	case f == Description:
+	case f == inDescription:
 		return packed + 1<<descriptionShift
 	}
 	return packed + 1<<headingsShift
@@ -99,17 +99,17 @@ func (s *segment) each(term int, visit func(doc uint32, packed byte)) {
 	}
 }
 
-// building makes segments from blocks of documents, one after the other, and reuses its
+// builder makes segments from blocks of documents, one after the other, and reuses its
 // memory.
-type building struct {
+type builder struct {
 	ids      map[string]uint32
 	names    []string
 	postings []posting
 	lengths  [][fields]uint8
 	seen     map[uint32]byte // of the current document
 	tokens   tokens
-	at       Field // of that
-	n        int   // words of that field
+	at       fieldID // of that
+	n        int     // words of that field
 
 	order, ends []uint32
 	placed      []placed
@@ -128,7 +128,7 @@ type placed struct {
 }
 
 // segment indexes at most a block of documents.
-func (b *building) segment(docs []Doc) *segment {
+func (b *builder) segment(docs []Doc) *segment {
 	if b.ids == nil {
 		b.ids, b.seen = map[string]uint32{}, map[uint32]byte{}
 		b.tokens = tokens{yield: b.word, buf: make([]byte, 0, maxWord), lasts: true}
@@ -150,11 +150,11 @@ func room[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-func (b *building) add(doc uint32, d Doc) {
+func (b *builder) add(doc uint32, d Doc) {
 	clear(b.seen)
 	var length [fields]uint8
-	for f, texts := range [fields][]string{Name: {d.Name}, Tags: d.Tags, Description: {d.Description}, Headings: d.Headings} {
-		n := b.field(Field(f), texts)
+	for f, texts := range [fields][]string{inName: {d.Name}, inTags: d.Tags, inDescription: {d.Description}, inHeadings: d.Headings} {
+		n := b.field(fieldID(f), texts)
 		length[f] = uint8(min((n+unit[f]-1)/unit[f], 255))
 	}
 	b.lengths = append(b.lengths, length)
@@ -164,9 +164,9 @@ func (b *building) add(doc uint32, d Doc) {
 }
 
 // field counts the words of a field, up to the bound.
-func (b *building) field(f Field, texts []string) (n int) {
+func (b *builder) field(f fieldID, texts []string) (n int) {
 	b.at, b.n = f, 0
-	left := mostBytes
+	left := maxFieldBytes
 	for _, text := range texts {
 		text = display.CutBytes(text, left)
 		left -= len(text)
@@ -178,8 +178,8 @@ func (b *building) field(f Field, texts []string) (n int) {
 }
 
 // word adds a word of the current field, unless the field has enough.
-func (b *building) word(w []byte) bool {
-	if b.n == most[b.at] {
+func (b *builder) word(w []byte) bool {
+	if b.n == maxWords[b.at] {
 		return false
 	}
 	b.n++
@@ -194,7 +194,7 @@ func (b *building) word(w []byte) bool {
 	return true
 }
 
-func (b *building) done() *segment {
+func (b *builder) done() *segment {
 	b.order = room(b.order, len(b.names)) // the terms, sorted
 	size := 0
 	for i := range b.order {
@@ -267,8 +267,8 @@ func (w *writer) end() {
 func (w *writer) done(lengths [][fields]uint8) *segment {
 	s := &segment{
 		docs: len(lengths), lengths: slices.Clip(lengths), text: string(w.text),
-		terms: snug(append(w.terms, uint32(len(w.text)))), begins: snug(append(w.begins, uint32(len(w.postings)))),
-		postings: snug(w.postings),
+		terms: clip(append(w.terms, uint32(len(w.text)))), begins: clip(append(w.begins, uint32(len(w.postings)))),
+		postings: clip(w.postings),
 	}
 	s.letters = make([]uint32, s.len())
 	for i := range s.letters {
@@ -278,9 +278,9 @@ func (w *writer) done(lengths [][fields]uint8) *segment {
 	return s
 }
 
-// snug returns the slice without much spare capacity. It copies only if there is much,
+// clip returns the slice without much spare capacity. It copies only if there is much,
 // since a large index beside its copy is the peak of memory.
-func snug[T any](s []T) []T {
+func clip[T any](s []T) []T {
 	if cap(s)-len(s) > len(s)/16 {
 		return slices.Clone(s)
 	}
@@ -327,4 +327,4 @@ func letterSet(word string) (set uint32) {
 	return set
 }
 
-func apart(a, b uint32) int { return bits.OnesCount32(a ^ b) }
+func bitDistance(a, b uint32) int { return bits.OnesCount32(a ^ b) }

@@ -2,6 +2,7 @@ package search
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -24,9 +25,9 @@ func words(text string) func(yield func(word []byte) bool) {
 	return func(yield func([]byte) bool) { cut(text, true, yield) }
 }
 
-// asked yields the words of a query. A run's last character counts only if the run has no
+// queryWords yields the words of a query. A run's last character counts only if the run has no
 // other.
-func asked(text string) func(yield func(word []byte) bool) {
+func queryWords(text string) func(yield func(word []byte) bool) {
 	return func(yield func([]byte) bool) { cut(text, false, yield) }
 }
 
@@ -200,3 +201,18 @@ func isASCII(s string) bool {
 	}
 	return true
 }
+
+// stop lists words that say nothing about the subject of a query. They are indexed like
+// others, and searched for if a query has no other words.
+var stop = sync.OnceValue(func() map[string]bool {
+	all := map[string]bool{}
+	for w := range words(`
+		a about all also am an and any are as at be been but by can could did do does doing done
+		for from get give go got had has have having he her him his how i if in into is it its just
+		let like make me my need no not of on or our out please she should show so some something
+		tell that the their them then there these they thing things this those to too up us
+		use used using very want was we were what when where which while who whom why will with would you your`) {
+		all[string(w)] = true
+	}
+	return all
+})

@@ -98,7 +98,7 @@ func TestLettersAreNear(t *testing.T) {
 	letters := []rune(word)
 	try := func(d int, changed []rune) {
 		t.Helper()
-		if n := apart(letterSet(word), letterSet(string(changed))); n > 2*d {
+		if n := bitDistance(letterSet(word), letterSet(string(changed))); n > 2*d {
 			t.Errorf("%s and %s are %d bits apart", word, string(changed), n)
 		}
 	}

@@ -139,6 +139,11 @@ func (b *Bundle) top() string {
 	return b.In.Dir
 }
 
+// Contains reports whether a path, as Path is written, is below the skill's folder.
+func (b *Bundle) Contains(path string) bool {
+	return b.Path == "." && path != "." || strings.HasPrefix(path, b.Path+"/")
+}
+
 // Same reports whether both bundles yield the same skill, as far as stamps tell. A bundle
 // with a fault is never the same.
 func (b *Bundle) Same(o *Bundle) bool {

@@ -314,12 +314,12 @@ func TestManifestWhileFilesChange(t *testing.T) {
 	}
 }
 
-func TestIsBelow(t *testing.T) {
+func TestContains(t *testing.T) {
 	for _, c := range []struct {
 		p, folder string
 		want      bool
 	}{{"a/b", "a", true}, {"a", "a", false}, {"ab", "a", false}, {"a", ".", true}, {".", ".", false}, {"a/b/c", "a/b", true}} {
-		if IsBelow(c.p, c.folder) != c.want {
+		if (&Bundle{Path: c.folder}).Contains(c.p) != c.want {
 			t.Errorf("%q below %q: %v", c.p, c.folder, !c.want)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"path"
 	"slices"
 	"sort"
 	"strings"
@@ -178,7 +177,7 @@ func (s *Skill) listAll(ctx context.Context) ([]File, error) {
 func (s *Skill) hashAll(ctx context.Context, files, known []File) (read bool, err error) {
 	var buf []byte
 	for i, f := range files {
-		if k, ok := FileIn(known, f.Path); ok && k.Stamp == f.Stamp && k.Size == f.Size {
+		if k, ok := fileIn(known, f.Path); ok && k.Stamp == f.Stamp && k.Size == f.Size {
 			files[i] = k
 			continue
 		}
@@ -186,7 +185,7 @@ func (s *Skill) hashAll(ctx context.Context, files, known []File) (read bool, er
 			return read, err
 		}
 		if buf == nil {
-			buf = make([]byte, HashBuffer)
+			buf = make([]byte, hashBuffer)
 		}
 		read = true
 		if err := s.hash(&files[i], buf); err != nil {
@@ -199,8 +198,8 @@ func (s *Skill) hashAll(ctx context.Context, files, known []File) (read bool, er
 	return read, nil
 }
 
-// FileIn finds a file by its path among files in path order.
-func FileIn(files []File, path string) (File, bool) {
+// fileIn finds a file by its path among files in path order.
+func fileIn(files []File, path string) (File, bool) {
 	i, ok := slices.BinarySearchFunc(files, path, func(f File, path string) int { return cmp.Compare(f.Path, path) })
 	if !ok {
 		return File{}, false
@@ -217,6 +216,35 @@ func sizeOf(files []File) (total int64) {
 
 func (s *Skill) tooLarge() error {
 	return &fs.PathError{Op: "manifest", Path: s.Folder(), Err: ErrTooLarge}
+}
+
+// hashBuffer is the size of the buffer through which files are hashed.
+const hashBuffer = 64 << 10
+
+// Hash reads one file of the skill by the path under which it is served, and describes the
+// bytes it read: size, digest and stamp belong together, even if the file changes
+// meanwhile. The errors are those of the file system, [ErrNotRegular]
+// and [ErrUnstable].
+func (s *Skill) Hash(path string) (File, error) {
+	f := File{Path: path}
+	info, err := fs.Stat(s.FS, s.OnDisk(path))
+	if err != nil {
+		return f, err
+	}
+	if !info.Mode().IsRegular() {
+		return f, &fs.PathError{Op: "hash", Path: path, Err: ErrNotRegular}
+	}
+	return f, s.hash(&f, make([]byte, hashBuffer))
+}
+
+// ServedPath maps the path of a file on disk to its served path. It returns "" for files
+// that are not served: dot-entries, names that no URI can carry, and a file that the main
+// file hides.
+func (s *Skill) ServedPath(onDisk string) string {
+	if Hidden(onDisk) {
+		return ""
+	}
+	return s.served(onDisk)
 }
 
 func (s *Skill) hash(f *File, buf []byte) error {
@@ -258,11 +286,3 @@ func hashOnce(file fs.File, f *File, buf []byte) (same bool, err error) {
 	h.Sum(f.Digest[:0])
 	return n == before.Size() && StampOf(after) == f.Stamp, nil
 }
-
-// IsBelow reports whether p is strictly below folder.
-func IsBelow(p, folder string) bool {
-	return folder == "." && p != "." || strings.HasPrefix(p, folder+"/")
-}
-
-// Base returns the base name of a slash-separated path.
-func Base(p string) string { return path.Base(p) }

@@ -11,22 +11,22 @@ import (
 
 // The bounds of one answer of an untrusted server.
 const (
-	// MaxAnswer is its size in bytes after decompression: a file of 16 MiB in base64, with
+	// maxAnswer is its size in bytes after decompression: a file of 16 MiB in base64, with
 	// some room.
-	MaxAnswer = 32 << 20
-	// MaxValues is its number of JSON values, which take many times their bytes once they
+	maxAnswer = 32 << 20
+	// maxValues is its number of JSON values, which take many times their bytes once they
 	// are decoded. A page of 100 skills with 512 files each has 200,000.
-	MaxValues = 1_000_000
-	// AnswerTime is the time from the request to its last byte. A file of the largest size,
+	maxValues = 1_000_000
+	// answerTime is the time from the request to its last byte. A file of the largest size,
 	// 22 MB in base64, then needs 3 Mbit a second.
-	AnswerTime = time.Minute
+	answerTime = time.Minute
 )
 
 // Bounded is a transport that bounds each answer in size, in values and in time. Reading
 // fails as soon as a bound is exceeded.
 type Bounded struct {
 	Next http.RoundTripper
-	// Time bounds one answer; zero is [AnswerTime].
+	// Time bounds one answer; zero is a minute.
 	Time time.Duration
 	// Exceeded, if set, is called with the reason when an answer is over a bound.
 	Exceeded func(error)
@@ -36,7 +36,7 @@ type Bounded struct {
 func (b *Bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	limit := b.Time
 	if limit == 0 {
-		limit = AnswerTime
+		limit = answerTime
 	}
 	late := fmt.Errorf("the answer was not complete after %s", limit)
 	ctx, cancel := context.WithTimeoutCause(r.Context(), limit, late)
@@ -66,8 +66,8 @@ func (b *Bounded) exceeded(err error) {
 }
 
 var (
-	errAnswerSize   = fmt.Errorf("the answer is larger than %d MiB", MaxAnswer>>20)
-	errAnswerValues = fmt.Errorf("the answer has more than %d JSON values", MaxValues)
+	errAnswerSize   = fmt.Errorf("the answer is larger than %d MiB", maxAnswer>>20)
+	errAnswerValues = fmt.Errorf("the answer has more than %d JSON values", maxValues)
 )
 
 // boundedBody counts the bytes and values that are read.
@@ -92,9 +92,9 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	b.size += n
 	b.count(p[:n])
 	switch {
-	case b.size > MaxAnswer:
+	case b.size > maxAnswer:
 		b.failed = errAnswerSize
-	case b.values > MaxValues:
+	case b.values > maxValues:
 		b.failed = errAnswerValues
 	default:
 		return n, b.of.reason(b.ctx, b.late, err)

@@ -68,14 +68,14 @@ func TestBounded(t *testing.T) {
 		want error
 	}{
 		"small":            {strings.NewReader(`{"a":[1,2,3]}`), nil},
-		"largest":          {repeat("a", MaxAnswer), nil},
-		"too large":        {repeat("a", MaxAnswer+1), errAnswerSize},
+		"largest":          {repeat("a", maxAnswer), nil},
+		"too large":        {repeat("a", maxAnswer+1), errAnswerSize},
 		"endless":          {repeat("a", 1<<40), errAnswerSize},
-		"many values":      {repeat("{},", MaxValues/2*3), nil},
-		"too many values":  {repeat("{},", MaxValues*3), errAnswerValues},
-		"a text of commas": {io.MultiReader(strings.NewReader(`{"a":"\\\"`), repeat(",", 2*MaxValues), strings.NewReader(`"}`)), nil},
-		"commas behind it": {io.MultiReader(strings.NewReader(`{"a":"\\"`), repeat(",", 2*MaxValues)), errAnswerValues},
-		"an odd comment":   {io.MultiReader(strings.NewReader(": \"\n"), repeat(",", 2*MaxValues)), errAnswerValues},
+		"many values":      {repeat("{},", maxValues/2*3), nil},
+		"too many values":  {repeat("{},", maxValues*3), errAnswerValues},
+		"a text of commas": {io.MultiReader(strings.NewReader(`{"a":"\\\"`), repeat(",", 2*maxValues), strings.NewReader(`"}`)), nil},
+		"commas behind it": {io.MultiReader(strings.NewReader(`{"a":"\\"`), repeat(",", 2*maxValues)), errAnswerValues},
+		"an odd comment":   {io.MultiReader(strings.NewReader(": \"\n"), repeat(",", 2*maxValues)), errAnswerValues},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var told error
@@ -103,7 +103,7 @@ func TestBoundedTime(t *testing.T) {
 				return c.body
 			})}
 			n, err := ask(t, b)
-			if took := time.Since(begun); c.slow && (err == nil || told != err || took != AnswerTime || !strings.Contains(err.Error(), "not complete after 1m0s")) {
+			if took := time.Since(begun); c.slow && (err == nil || told != err || took != answerTime || !strings.Contains(err.Error(), "not complete after 1m0s")) {
 				t.Errorf("%v, and %v was told, after %s and %d bytes", err, told, took, n)
 			} else if !c.slow && err != nil {
 				t.Error(err)

@@ -78,7 +78,7 @@ func CheckServer(ctx context.Context, o CheckOptions) (*Report, error) {
 		session = &mcp.ClientSessionOptions{ProtocolVersion: o.Protocol}
 	}
 	ss, err := client.Connect(ctx, &mcp.StreamableClientTransport{
-		Endpoint: o.Endpoint, HTTPClient: o.HTTP, DisableStandaloneSSE: true, MaxRetries: -1, MaxEventSize: MaxAnswer,
+		Endpoint: o.Endpoint, HTTPClient: o.HTTP, DisableStandaloneSSE: true, MaxRetries: -1, MaxEventSize: maxAnswer,
 	}, session)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
@@ -248,7 +248,7 @@ func isRPC(err error) bool {
 }
 
 func (c *checker) skill(ctx context.Context, s *Skill) {
-	for _, problem := range CheckEntry(s, Limits{}) {
+	for _, problem := range checkEntry(s) {
 		c.find("entry", s.URI, "", "%s", problem)
 	}
 	p, got, err := c.get(ctx, s.URI)
@@ -268,7 +268,7 @@ func (c *checker) skill(ctx context.Context, s *Skill) {
 	if !s.Resources.IsDynamic() {
 		files = files[:0]
 		list := s.Resources.List() // an entry with too many files has a finding already
-		for _, r := range list[:min(len(list), skill.MaxFiles)] {
+		for _, r := range list[:min(len(list), maxFiles)] {
 			files = append(files, r.URI)
 		}
 	}
@@ -278,7 +278,7 @@ func (c *checker) skill(ctx context.Context, s *Skill) {
 			return
 		}
 	}
-	if root, ok := strings.CutSuffix(s.URI, "/"+skill.MainFile); ok && c.directory && len(s.Resources.List()) <= skill.MaxFiles {
+	if root, ok := strings.CutSuffix(s.URI, "/"+skill.MainFile); ok && c.directory && len(s.Resources.List()) <= maxFiles {
 		c.complete(ctx, s, root)
 	}
 }
@@ -290,7 +290,7 @@ func (c *checker) file(ctx context.Context, s *Skill, uri string) {
 	case err == nil:
 		c.report.Files++
 	case errors.As(err, &failed):
-		c.find(string(failed.Reason), s.URI, uri, "%s", failed.detail)
+		c.find(failed.Reason, s.URI, uri, "%s", failed.detail)
 	default:
 		c.find("read", s.URI, uri, "resources/read: %s", err)
 	}

@@ -61,7 +61,7 @@ func serve(t *testing.T, protocol string, b bad) *mcp.ClientSession {
 			return res, nil
 		},
 	}
-	if err := AddHandlers(server, h, nil); err != nil {
+	if err := AddHandlers(server, h); err != nil {
 		t.Fatal(err)
 	}
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
@@ -165,10 +165,10 @@ func TestClientIsLazy(t *testing.T) {
 		t.Errorf("%q %v", data, err) // only the one file: a fault of another does not matter
 	}
 	var failed *VerificationError
-	if _, err := c.Read(t.Context(), found[0], "skill://git-flow/none"); !errors.As(err, &failed) || failed.Reason != Unlisted {
+	if _, err := c.Read(t.Context(), found[0], "skill://git-flow/none"); !errors.As(err, &failed) || failed.Reason != reasonUnlisted {
 		t.Errorf("unlisted: %v", err)
 	}
-	if _, err := c.Read(t.Context(), found[0], "skill://git-flow/empty"); !errors.As(err, &failed) || failed.Reason != WrongSize {
+	if _, err := c.Read(t.Context(), found[0], "skill://git-flow/empty"); !errors.As(err, &failed) || failed.Reason != reasonSize {
 		t.Errorf("size: %v", err)
 	}
 }
@@ -185,7 +185,7 @@ func TestSharedResults(t *testing.T) {
 		},
 		Get: func(context.Context, *mcp.ServerSession, *GetSkillParams) (*GetSkillResult, error) { return nil, nil },
 	}
-	if err := AddHandlers(server, h, nil); err != nil {
+	if err := AddHandlers(server, h); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
@@ -226,7 +226,7 @@ func TestLimits(t *testing.T) {
 		t.Error(err)
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	if AddHandlers(server, nil, nil) == nil || AddHandlers(server, &Handlers{}, nil) == nil {
+	if AddHandlers(server, nil) == nil || AddHandlers(server, &Handlers{}) == nil {
 		t.Error("handlers without list and get are taken")
 	}
 }

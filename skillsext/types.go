@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/skill"
 )
 
 // Names of the extension (SEP-2640).
@@ -27,24 +28,12 @@ const (
 // cacheScope.
 const Since = "2026-07-28"
 
-// Limits bound one skill, SKILL.md included. A host must accept a skill within them.
-type Limits struct {
-	Files int   // entries of its manifest; 512 if zero
-	Bytes int64 // sum of their sizes; 16 MiB if zero
-}
-
-// DefaultLimits are those of SEP-2640.
-var DefaultLimits = Limits{Files: 512, Bytes: 16 << 20}
-
-func (l Limits) orDefault() Limits {
-	if l.Files == 0 {
-		l.Files = DefaultLimits.Files
-	}
-	if l.Bytes == 0 {
-		l.Bytes = DefaultLimits.Bytes
-	}
-	return l
-}
+// The limits of one skill, SKILL.md included (SEP-2640). A host must accept a skill within
+// them.
+const (
+	maxFiles = skill.MaxFiles
+	maxBytes = skill.MaxSkillSize
+)
 
 // Skill is an entry. It has everything a host needs to know of one skill: to show it, to ask
 // for approval, and to verify every file that it reads later.

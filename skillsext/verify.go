@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,21 +17,20 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// Reason is the way in which a file failed verification.
-type Reason string
-
-// The ways to fail. In each case the file must not be used; for a SKILL.md the
-// skill must not be loaded (SEP-2640, integrity and verification).
+// The reasons of a [VerificationError].
 const (
-	Unlisted            Reason = "unlisted"    // the entry does not list it
-	WrongSize           Reason = "size"        // other than the entry says
-	WrongDigest         Reason = "digest"      // other than the entry says
-	FrontmatterMismatch Reason = "frontmatter" // the entry's differs from the file's
+	reasonUnlisted    = "unlisted"
+	reasonSize        = "size"
+	reasonDigest      = "digest"
+	reasonFrontmatter = "frontmatter"
 )
 
-// VerificationError reports a file that differs from its entry.
+// VerificationError reports a file that differs from its entry. The file must not be used; for
+// a SKILL.md the skill must not be loaded (SEP-2640, integrity and verification).
 type VerificationError struct {
-	Reason      Reason
+	// Reason is "unlisted" for a file that the entry does not list, and "size", "digest" or
+	// "frontmatter" for one that differs from the entry in that.
+	Reason      string
 	URI         string
 	Differences []string // of the frontmatter, one a field
 	detail      string
@@ -45,19 +45,19 @@ func (e *VerificationError) Error() string { return e.URI + ": " + e.detail }
 func VerifyResource(s *Skill, uri string, data []byte) error {
 	if s.Resources.IsDynamic() {
 		if root, ok := strings.CutSuffix(s.URI, "/"+skill.MainFile); !ok || !strings.HasPrefix(canonical(uri), canonical(root)+"/") {
-			return &VerificationError{Reason: Unlisted, URI: uri, detail: "lies outside of the skill"}
+			return &VerificationError{Reason: reasonUnlisted, URI: uri, detail: "lies outside of the skill"}
 		}
 		return nil
 	}
 	r, ok := s.resource(uri)
 	if !ok {
-		return &VerificationError{Reason: Unlisted, URI: uri, detail: "the entry does not list it"}
+		return &VerificationError{Reason: reasonUnlisted, URI: uri, detail: "the entry does not list it"}
 	}
 	if int64(len(data)) != r.Size {
-		return &VerificationError{Reason: WrongSize, URI: uri, detail: fmt.Sprintf("it has %d bytes; the entry says %d", len(data), r.Size)}
+		return &VerificationError{Reason: reasonSize, URI: uri, detail: fmt.Sprintf("it has %d bytes; the entry says %d", len(data), r.Size)}
 	}
 	if d := skill.DigestOf(data).String(); d != r.Digest {
-		return &VerificationError{Reason: WrongDigest, URI: uri, detail: fmt.Sprintf("its digest is %s; the entry says %s", d, display.Echo(r.Digest))}
+		return &VerificationError{Reason: reasonDigest, URI: uri, detail: fmt.Sprintf("its digest is %s; the entry says %s", d, display.Echo(r.Digest))}
 	}
 	return nil
 }
@@ -68,12 +68,12 @@ func VerifySkillMD(s *Skill, data []byte) error {
 	if err := VerifyResource(s, s.URI, data); err != nil {
 		return err
 	}
-	differences, err := FrontmatterDifferences(s.Frontmatter, data)
+	differences, err := frontmatterDifferences(s.Frontmatter, data)
 	if err != nil {
-		return &VerificationError{Reason: FrontmatterMismatch, URI: s.URI, detail: "its frontmatter cannot be read: " + err.Error()}
+		return &VerificationError{Reason: reasonFrontmatter, URI: s.URI, detail: "its frontmatter cannot be read: " + err.Error()}
 	}
 	if len(differences) > 0 {
-		return &VerificationError{Reason: FrontmatterMismatch, URI: s.URI, Differences: differences,
+		return &VerificationError{Reason: reasonFrontmatter, URI: s.URI, Differences: differences,
 			detail: "its frontmatter is not the entry's: " + strings.Join(differences[:min(len(differences), 3)], "; ")}
 	}
 	return nil
@@ -98,10 +98,10 @@ func canonical(uri string) string {
 	return uri
 }
 
-// FrontmatterDifferences compares an entry's frontmatter with that of a SKILL.md:
+// frontmatterDifferences compares an entry's frontmatter with that of a SKILL.md:
 // every field, in both directions, mappings in any order, lists in order, numbers
 // by their value, no types converted.
-func FrontmatterDifferences(entry Frontmatter, data []byte) ([]string, error) {
+func frontmatterDifferences(entry Frontmatter, data []byte) ([]string, error) {
 	d := frontmatter.Parse(data)
 	if d.Repaired || len(d.Fields) == 0 {
 		return nil, errors.New("it is no valid YAML mapping between two lines of ---")
@@ -200,19 +200,18 @@ func shown(v any) string {
 	return display.Excerpt(string(b))
 }
 
-// CheckEntry returns the faults of an entry, one line each: by SEP-2640, by the Agent
+// checkEntry returns the faults of an entry, one line each: by SEP-2640, by the Agent
 // Skills specification, and by the limits.
-func CheckEntry(s *Skill, limits Limits) []string {
-	limits = limits.orDefault()
+func checkEntry(s *Skill) []string {
 	root, ok := strings.CutSuffix(s.URI, "/"+skill.MainFile)
 	if !ok || !strings.Contains(s.URI, "://") || strings.HasSuffix(root, "/") {
 		return []string{"the uri does not end in <name>/SKILL.md"}
 	}
-	out := checkFrontmatter(s, skill.Base(decoded(root)))
+	out := checkFrontmatter(s, path.Base(decoded(root)))
 	if s.Resources.IsDynamic() {
 		return out
 	}
-	return append(out, checkResources(s, root, limits)...)
+	return append(out, checkResources(s, root)...)
 }
 
 // decoded returns the path of a URI in readable form.
@@ -263,7 +262,7 @@ func mapsStrings(v any) bool {
 	return ok
 }
 
-func checkResources(s *Skill, root string, limits Limits) (out []string) {
+func checkResources(s *Skill, root string) (out []string) {
 	var total int64
 	seen := map[string]bool{}
 	for _, r := range s.Resources.list {
@@ -286,11 +285,11 @@ func checkResources(s *Skill, root string, limits Limits) (out []string) {
 	if !seen[canonical(s.URI)] {
 		out = append(out, "resources does not list the skill's own SKILL.md")
 	}
-	if len(s.Resources.list) > limits.Files {
-		out = append(out, fmt.Sprintf("it has %d files, over the limit of %d", len(s.Resources.list), limits.Files))
+	if len(s.Resources.list) > maxFiles {
+		out = append(out, fmt.Sprintf("it has %d files, over the limit of %d", len(s.Resources.list), maxFiles))
 	}
-	if total > limits.Bytes {
-		out = append(out, fmt.Sprintf("it has %d bytes, over the limit of %d", total, limits.Bytes))
+	if total > maxBytes {
+		out = append(out, fmt.Sprintf("it has %d bytes, over the limit of %d", total, maxBytes))
 	}
 	return out
 }

@@ -27,17 +27,17 @@ func good() *Skill {
 func TestVerifyResource(t *testing.T) {
 	for _, x := range []struct {
 		name, uri, data string
-		want            Reason
+		want            string
 	}{
 		{"as listed", "skill://git-flow/a%20b.txt", "text", ""},
 		{"in another spelling", "skill://git%2Dflow/a%20%62.txt", "text", ""},
 		{"empty", "skill://git-flow/empty", "", ""},
-		{"shorter", "skill://git-flow/a%20b.txt", "tex", WrongSize},
-		{"longer", "skill://git-flow/empty", "x", WrongSize},
-		{"as long, other bytes", "skill://git-flow/a%20b.txt", "tExt", WrongDigest},
-		{"not listed", "skill://git-flow/c.txt", "text", Unlisted},
-		{"of another skill", "skill://git/a%20b.txt", "text", Unlisted},
-		{"no URI", "", "text", Unlisted},
+		{"shorter", "skill://git-flow/a%20b.txt", "tex", reasonSize},
+		{"longer", "skill://git-flow/empty", "x", reasonSize},
+		{"as long, other bytes", "skill://git-flow/a%20b.txt", "tExt", reasonDigest},
+		{"not listed", "skill://git-flow/c.txt", "text", reasonUnlisted},
+		{"of another skill", "skill://git/a%20b.txt", "text", reasonUnlisted},
+		{"no URI", "", "text", reasonUnlisted},
 	} {
 		err := VerifyResource(good(), x.uri, []byte(x.data))
 		var failed *VerificationError
@@ -76,7 +76,7 @@ func TestVerifySkillMD(t *testing.T) {
 		s := good()
 		s.Frontmatter = Frontmatter(frontmatter)
 		var failed *VerificationError
-		if err := VerifySkillMD(s, []byte(mainText)); !errors.As(err, &failed) || failed.Reason != FrontmatterMismatch {
+		if err := VerifySkillMD(s, []byte(mainText)); !errors.As(err, &failed) || failed.Reason != reasonFrontmatter {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -86,7 +86,7 @@ func TestVerifySkillMD(t *testing.T) {
 		t.Error(err)
 	}
 	repaired := "---\nname: git-flow\ndescription: a: b\n---\n" // readers disagree about it
-	if _, err := FrontmatterDifferences(Frontmatter(`{"name":"git-flow","description":"a: b"}`), []byte(repaired)); err == nil {
+	if _, err := frontmatterDifferences(Frontmatter(`{"name":"git-flow","description":"a: b"}`), []byte(repaired)); err == nil {
 		t.Error("repaired frontmatter is taken")
 	}
 	for _, text := range []string{"no frontmatter", "---\nname: git-flow\ndescription: a: b\n---\n", "", "\xff"} {
@@ -148,7 +148,7 @@ func TestCheckEntry(t *testing.T) {
 		"digest":         {Skill{"skill://git-flow/SKILL.md", fm(""), StaticResources(Resource{"skill://git-flow/SKILL.md", strings.ToUpper(digest), 0})}, 1},
 		"negative":       {Skill{"skill://git-flow/SKILL.md", fm(""), StaticResources(Resource{"skill://git-flow/SKILL.md", digest, -1})}, 1},
 	} {
-		if got := CheckEntry(&x.skill, Limits{}); len(got) != x.want {
+		if got := checkEntry(&x.skill); len(got) != x.want {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

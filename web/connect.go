@@ -40,7 +40,7 @@ func (s *Site) connect(r *request) error {
 	remote := client.Server{URL: p.URL, Token: p.Token}
 	p.Variable, p.Placeholder = client.TokenVariable, client.TokenPlaceholder
 	for _, c := range client.Clients {
-		w := snippet{FromEnv: c.TokenFromEnvironment(), ID: c.ID, Name: c.Name, Reads: c.Reads, Twice: c.Twice("this server"), Tried: c.Tried, File: strings.TrimPrefix(c.File(client.Places{OS: "linux", Home: "~", Project: "."}), "./")}
+		w := snippet{FromEnv: c.TokenFromEnvironment(), ID: c.ID, Name: c.Name, Reads: c.Reads, Twice: c.DuplicateHint("this server"), Tried: c.Tested, File: strings.TrimPrefix(c.File(client.Env{OS: "linux", Home: "~", Project: "."}), "./")}
 		var err error
 		if w.Remote, err = c.Entry(remote); errors.Is(err, client.ErrNoRemote) {
 			w.NoRemote = true

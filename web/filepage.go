@@ -64,7 +64,7 @@ func (s *Site) file(r *request, v catalog.View, e *catalog.Entry, file string) e
 	if isMarkdown(file) {
 		if r.URL.Query().Get("view") != viewSource {
 			body := text
-			if skill.Base(file) == skill.MainFile && encoding == "utf-8" {
+			if path.Base(file) == skill.MainFile && encoding == "utf-8" {
 				body = text[frontmatter.Parse(data).Body:]
 			}
 			p.Body, p.Plain = s.markdown.render(r.Context(), body, place{v, e, file})

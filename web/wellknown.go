@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"path"
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
@@ -22,7 +23,7 @@ const (
 // artifact is SKILL.md alone, so the limits of the Skills extension on other files do
 // not apply.
 func discoverable(e *catalog.Entry) bool {
-	return e.Status == catalog.Available && e.Publishable && skill.Base(e.Base()) == e.Name
+	return e.Status == catalog.Available && e.Publishable && path.Base(e.Base()) == e.Name
 }
 
 // maxIndexes is the maximum size of the cached indexes, in bytes. That is enough for

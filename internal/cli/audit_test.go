@@ -252,7 +252,7 @@ func TestAudit(t *testing.T) {
 		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		testwait.Until(t, func() bool { return strings.Contains(said(), "was read again") }, "the configuration was not read again:", said)
+		testwait.Until(t, func() bool { return strings.Contains(said(), "was reloaded") }, "the configuration was not read again:", said)
 		for n := range 8 {
 			code, body, header := a.send("GET", "/api/v1/skills", bert, "")
 			wait, _ := strconv.Atoi(header.Get("Retry-After"))
@@ -352,17 +352,17 @@ func TestReload(t *testing.T) {
 	ask()
 	moved()
 	put(t, config, "audit: {to: elsewhere.log, keep: 2}\nlog: {format: text, level: error}\nhttp: {hosts: [a.example]}\nlimits: {rat: 1}\n")
-	hangUp(`"msg":"the configuration was not taken over; the one before holds","reason":"` + config + `:4:10: there is no key 'rat' in limits"`)
+	hangUp(`"msg":"the configuration was not reloaded; the previous one stays in effect","reason":"` + config + `:4:10: there is no key 'rat' in limits"`)
 	ask() // into the new file
 	moved()
 	put(t, config, "audit: {to: elsewhere.log, keep: 2}\nlog: {format: text, level: info}\nhttp: {hosts: [a.example]}\nlimits: {rate: 1}\n")
-	hangUp(`"msg":"these keys have changed, and hold from the next start on","keys":"http.hosts, log.format, audit.to, audit.keep"`)
+	hangUp(`"msg":"these keys have changed, and take effect after a restart","keys":"http.hosts, log.format, audit.to, audit.keep"`)
 	ask()
 	if _, err := os.Stat(filepath.Join(etc, "elsewhere.log")); err == nil {
 		t.Error("it writes elsewhere before it is started anew")
 	}
 	put(t, config, "log: {level: error}\naudit: {to: audit.log}\n")
-	n := strings.Count(said(), "was read again")
+	n := strings.Count(said(), "was reloaded")
 	for range 2 { // from here on only errors are logged; the second one shows that the first reload is done
 		moved()
 		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
@@ -372,7 +372,7 @@ func TestReload(t *testing.T) {
 	}
 	replace(t, config, "log: {lovel: error}\n") // the second reload may be reading it
 	hangUp("there is no key 'lovel' in log")
-	if strings.Count(said(), "was read again") != n {
+	if strings.Count(said(), "was reloaded") != n {
 		t.Error("the level was not taken over")
 	}
 }

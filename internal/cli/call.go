@@ -32,7 +32,7 @@ In a list, everything besides the calls is skipped. Each call and its result are
 shown on standard error. The exit status is 0 if a message was printed, even one
 that reports an error to the model, and 2 if the input is not a tool call; then
 nothing is printed.`,
-		Args: between(0, 0, "no arguments; the call is read from standard input"),
+		Args: argCount(0, 0, "no arguments; the call is read from standard input"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// A program that closes stderr still waits for its answer.
 			signal.Ignore(syscall.SIGPIPE)

@@ -13,10 +13,8 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// tokenVariable holds the token for a server that requires one. It is not a flag, because
-// other users of a machine can see a process's arguments.
-const tokenVariable = "KNACK_TOKEN"
-
+// checkCommand checks files, and servers with the token in [client.TokenVariable]: other users
+// of a machine can see the arguments of a process.
 func checkCommand(env *Env) *cobra.Command {
 	var f checkFlags
 	var protocol string

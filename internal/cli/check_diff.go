@@ -67,7 +67,7 @@ func writeLines(out *strings.Builder, sign string, lines []string) {
 	}
 }
 
-// showDiff prints the changes that mend would make. A person's terminal gets no control
+// showDiff prints the changes that applyFixes would make. A person's terminal gets no control
 // characters; patch gets every byte.
 func showDiff(env *Env, run *checkRun, f *checkFlags, level check.Level) error {
 	n := 0
@@ -79,13 +79,13 @@ func showDiff(env *Env, run *checkRun, f *checkFlags, level check.Level) error {
 		_, err := io.WriteString(env.Stdout, diff)
 		return err
 	}
-	for _, m := range run.renamed(f, level) {
+	for _, m := range run.misspeltFiles(f, level) {
 		if err := show(renamePatch(m.shown, path.Join(path.Dir(m.shown), skill.MainFile))); err != nil {
 			return err
 		}
 	}
 	for _, c := range run.skills {
-		old, _ := c.misspelt(f, level)
+		old, _ := c.misnamedFile(f, level)
 		if c.Data == nil && old == "" {
 			continue
 		}
@@ -106,7 +106,7 @@ func showDiff(env *Env, run *checkRun, f *checkFlags, level check.Level) error {
 		}
 	}
 	if n > 0 {
-		return &failure{exitNo, fmt.Errorf("%s can be mended", display.Count(n, "file")), "the same without --diff, with --fix, writes this"}
+		return &failure{exitNo, fmt.Errorf("%s can be fixed", display.Count(n, "file")), "the same without --diff, with --fix, writes this"}
 	}
 	return nil
 }

@@ -85,16 +85,11 @@ func (f *checkFlags) isStrict(c config.Check) bool {
 // fixed.
 func (c *checkedSkill) ignored(f *checkFlags) (out []skill.RuleID) {
 	for _, r := range check.Rules {
-		if f.ignores(r.ID) || c.settings.Severity(r.ID, r.Severity) == config.Off {
+		if _, reported := c.settings.Severity(r.ID, r.Severity); f.ignores(r.ID) || !reported {
 			out = append(out, r.ID)
 		}
 	}
 	return out
-}
-
-// isOff reports whether the settings drop the finding.
-func isOff(f checkedFinding) bool {
-	return f.settings.Severity(f.Rule, f.Severity) == config.Off
 }
 
 func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) error {
@@ -115,7 +110,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 			return err
 		}
 	}
-	run, err := lookAt(ctx, env, all)
+	run, err := scanTargets(ctx, env, all)
 	if err != nil {
 		return err
 	}
@@ -132,8 +127,8 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 	}
 	var failed error
 	if level != check.None {
-		failed = mend(ctx, env, run, f, level)
-		if run, err = lookAt(ctx, env, all); err != nil {
+		failed = applyFixes(ctx, env, run, f, level)
+		if run, err = scanTargets(ctx, env, all); err != nil {
 			return err
 		}
 	}
@@ -141,7 +136,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 	run.lost = append(lost, run.lost...)
 	run.collect(f)
 	if len(run.skills) == 0 && len(paths) == 0 {
-		fmt.Fprintln(env.Stderr, "no skill was found in the project's folders; name one, or a folder that holds some")
+		fmt.Fprintln(env.Stderr, "no skill was found in the project's folders; give the path of a skill, or of a folder with skills")
 	}
 	// An empty run is printed in the requested format, too.
 	if f.format != "text" || len(run.lost) == 0 || len(run.skills)+len(run.findings) > 0 {

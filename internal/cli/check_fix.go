@@ -15,9 +15,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// misspelt returns the file that the fixes of this level rename to SKILL.md, and the rule
+// misnamedFile returns the file that the fixes of this level rename to SKILL.md, and the rule
 // for it, or "".
-func (c *checkedSkill) misspelt(f *checkFlags, level check.Level) (file string, rule skill.RuleID) {
+func (c *checkedSkill) misnamedFile(f *checkFlags, level check.Level) (file string, rule skill.RuleID) {
 	switch {
 	case c.Skill.Entry != "" && c.Skill.Entry != skill.MainFile:
 		file, rule = c.Skill.Entry, ruleid.FileSpelling
@@ -30,14 +30,14 @@ func (c *checkedSkill) misspelt(f *checkFlags, level check.Level) (file string, 
 	return file, rule
 }
 
-// mend writes the result of Fix for each skill's file.
-func mend(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level check.Level) error {
-	failed := run.renameNear(ctx, env, f, level)
+// applyFixes writes the result of Fix for each skill's file.
+func applyFixes(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level check.Level) error {
+	failed := run.renameMisspelt(ctx, env, f, level)
 	for _, c := range run.skills {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		old, rule := c.misspelt(f, level)
+		old, rule := c.misnamedFile(f, level)
 		if c.Data == nil && old == "" || c.Skill.Dir() == "" {
 			continue
 		}
@@ -48,18 +48,18 @@ func mend(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level che
 		name := c.shown(cmp.Or(c.Skill.Entry, old))
 		if err := c.write(*env, now, old); err != nil {
 			failed++
-			fmt.Fprintf(env.Stderr, "not mended: %s: %s\n", clean(name), clean(err.Error()))
+			fmt.Fprintf(env.Stderr, "not fixed: %s: %s\n", clean(name), clean(err.Error()))
 			continue
 		}
 		for _, m := range mends {
-			fmt.Fprintf(env.Stderr, "mended: %s:%d: %s [%s]\n", clean(name), m.Line, clean(m.What), m.Rule)
+			fmt.Fprintf(env.Stderr, "fixed: %s:%d: %s [%s]\n", clean(name), m.Line, clean(m.What), m.Rule)
 		}
 		if old != "" {
-			fmt.Fprintf(env.Stderr, "mended: %s: renamed to SKILL.md [%s]\n", clean(name), rule)
+			fmt.Fprintf(env.Stderr, "fixed: %s: renamed to SKILL.md [%s]\n", clean(name), rule)
 		}
 	}
 	if failed > 0 {
-		return runError("mend these by hand, or let knack write them", "%s could not be written", display.Count(failed, "file"))
+		return runError("fix these by hand, or make them writable", "%s could not be written", display.Count(failed, "file"))
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func (c *checkedSkill) write(env Env, now []byte, old string) error {
 		err = edit.Rename(filepath.Join(c.Skill.Dir(), old), skill.MainFile)
 	}
 	if err != nil {
-		return bare(err) // the message names the file already
+		return systemCause(err) // the message names the file already
 	}
 	return nil
 }
@@ -96,19 +96,19 @@ func behindNoLink(env Env, base, folder string) error {
 	return nil
 }
 
-// renamed returns the files that the fixes of this level rename to SKILL.md.
-func (r *checkRun) renamed(f *checkFlags, level check.Level) (out []checkedFinding) {
+// misspeltFiles returns the files that the fixes of this level rename to SKILL.md.
+func (r *checkRun) misspeltFiles(f *checkFlags, level check.Level) (out []checkedFinding) {
 	for _, n := range r.notices {
-		if n.Fix != check.None && n.Fix <= level && !f.ignores(n.Rule) && !isOff(n) {
+		if _, reported := n.settings.Severity(n.Rule, n.Severity); reported && n.Fix != check.None && n.Fix <= level && !f.ignores(n.Rule) {
 			out = append(out, n)
 		}
 	}
 	return out
 }
 
-// renameNear applies these fixes, and returns the number of files that failed.
-func (r *checkRun) renameNear(ctx context.Context, env *Env, f *checkFlags, level check.Level) (failed int) {
-	for _, n := range r.renamed(f, level) {
+// renameMisspelt applies these fixes, and returns the number of files that failed.
+func (r *checkRun) renameMisspelt(ctx context.Context, env *Env, f *checkFlags, level check.Level) (failed int) {
+	for _, n := range r.misspeltFiles(f, level) {
 		if ctx.Err() != nil {
 			return failed
 		}
@@ -118,10 +118,10 @@ func (r *checkRun) renameNear(ctx context.Context, env *Env, f *checkFlags, leve
 		}
 		if err != nil {
 			failed++
-			fmt.Fprintf(env.Stderr, "not mended: %s: %s\n", clean(n.shown), clean(bare(err).Error()))
+			fmt.Fprintf(env.Stderr, "not fixed: %s: %s\n", clean(n.shown), clean(systemCause(err).Error()))
 			continue
 		}
-		fmt.Fprintf(env.Stderr, "mended: %s: renamed to SKILL.md [%s]\n", clean(n.shown), n.Rule)
+		fmt.Fprintf(env.Stderr, "fixed: %s: renamed to SKILL.md [%s]\n", clean(n.shown), n.Rule)
 	}
 	return failed
 }

@@ -36,7 +36,7 @@ func printAnnotations(env *Env, run *checkRun, flags *checkFlags) error {
 		}
 		message := f.Message
 		if f.Mend != "" {
-			message += "\nmend: " + f.Mend
+			message += "\nfix: " + f.Mend
 		}
 		fmt.Fprintf(&b, ",title=%s::%s\n", annotationProperty.Replace(string(f.Rule)), annotationData.Replace(clean(message)))
 	}

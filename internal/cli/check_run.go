@@ -58,8 +58,8 @@ func (r *checkRun) files() string {
 	return strings.Join(names, " and ")
 }
 
-// lookAt scans the targets and judges every skill found.
-func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
+// scanTargets scans the targets and judges every skill found.
+func scanTargets(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 	run := &checkRun{}
 	watches := dir.NewWatches()
 	var sources []catalog.Source
@@ -80,7 +80,7 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	done := waiting(env, judging)
+	done := showWait(env, judgingNotice)
 	judged, err := doctor.JudgeAll(ctx, v)
 	done()
 	if err != nil {
@@ -107,7 +107,7 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 			at := filepath.Join(r.Dir, filepath.FromSlash(n.Path)) + " " + string(n.Rule)
 			if !seen[at] {
 				seen[at] = true
-				run.notices = append(run.notices, noticed(*t, n))
+				run.notices = append(run.notices, findingOf(*t, n))
 			}
 		}
 	}
@@ -141,8 +141,9 @@ func (r *checkRun) collect(f *checkFlags) {
 		if f.ignores(found.Rule) {
 			return
 		}
-		switch found.Severity = found.settings.Severity(found.Rule, found.Severity); {
-		case found.Severity == config.Off:
+		var reported bool
+		switch found.Severity, reported = found.settings.Severity(found.Rule, found.Severity); {
+		case !reported:
 			r.silenced++
 			return
 		case found.Severity == skill.SeverityWarning && f.isStrict(found.settings):
@@ -169,8 +170,8 @@ func (r *checkRun) count(severity skill.Severity) (n int) {
 	return n
 }
 
-// noticed returns a notice of a scan as a finding.
-func noticed(t target, n skill.Notice) checkedFinding {
+// findingOf returns a notice of a scan as a finding.
+func findingOf(t target, n skill.Notice) checkedFinding {
 	rule, _ := check.RuleOf(n.Rule)
 	f := checkedFinding{shown: path.Join(t.root.Shown, n.Path), settings: t.settings, Finding: check.Finding{
 		Rule: n.Rule, Severity: rule.Severity, File: n.Path, Message: n.Message, Mend: n.Mend,

@@ -99,7 +99,7 @@ func printSARIF(env *Env, run *checkRun, _ *checkFlags) error {
 		}
 		message := f.Message
 		if f.Mend != "" {
-			message += "; mend: " + f.Mend
+			message += "; fix: " + f.Mend
 		}
 		r := sarifResult{RuleID: f.Rule, RuleIndex: i, Level: sarifLevels[f.Severity], Message: sarifText{message}}
 		at := sarifPhysical{Artifact: sarifArtifact{sarifURI(f.shown)}}

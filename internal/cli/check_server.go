@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/knack-dev/knack/client"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skillsext"
 )
@@ -19,7 +20,7 @@ import (
 func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	o := skillsext.CheckOptions{Endpoint: u.String(), Protocol: protocol, HTTP: serverClient(u, env.Getenv(tokenVariable), cancel)}
+	o := skillsext.CheckOptions{Endpoint: u.String(), Protocol: protocol, HTTP: serverClient(u, env.Getenv(client.TokenVariable), cancel)}
 	if env.StderrTerminal {
 		o.Progress = func(done, all int) { fmt.Fprintf(env.Stderr, "\r%d of %s checked", done, display.Count(all, "skill")) }
 	}
@@ -34,7 +35,7 @@ func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format str
 	case cause != nil: // the resulting error of the session says less
 		return runError("", "%s", unqueried(u, cause))
 	default:
-		return runError("is this the address of an MCP server? A token is taken from "+tokenVariable, "%s", unqueried(u, err))
+		return runError("is this the address of an MCP server? A token is taken from "+client.TokenVariable, "%s", unqueried(u, err))
 	}
 	if format == "json" {
 		err = printJSON(env.Stdout, report)
@@ -52,7 +53,7 @@ func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format str
 // bound.
 func serverClient(u *url.URL, token string, exceeded func(error)) *http.Client {
 	return &http.Client{
-		Transport: &patient{&skillsext.Bounded{Next: &tokenBearer{token: token, host: u.Host, next: http.DefaultTransport}, Exceeded: exceeded}},
+		Transport: &retryTransport{&skillsext.Bounded{Next: &tokenBearer{token: token, host: u.Host, next: http.DefaultTransport}, Exceeded: exceeded}},
 		// A redirect leads to another server, which the user did not name.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
@@ -113,19 +114,19 @@ func (t *tokenBearer) RoundTrip(r *http.Request) (*http.Response, error) {
 // The longest wait after an answer 429, and the largest number of waits. A server with
 // limits asks for seconds; one that asks for more refuses the check.
 const (
-	longestWait = time.Minute
-	mostWaits   = 5
+	maxRetryWait = time.Minute
+	maxRetries   = 5
 )
 
-// patient repeats a request after an answer 429 with Retry-After. It returns the answer if
-// the header is missing or asks for a longer time, after mostWaits, and if the body cannot
+// retryTransport repeats a request after an answer 429 with Retry-After. It returns the answer if
+// the header is missing or asks for a longer time, after maxRetries, and if the body cannot
 // be sent again.
-type patient struct{ next http.RoundTripper }
+type retryTransport struct{ next http.RoundTripper }
 
-func (p *patient) RoundTrip(r *http.Request) (*http.Response, error) {
+func (p *retryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	for waits := 0; ; waits++ {
 		resp, err := p.next.RoundTrip(r)
-		if err != nil || resp.StatusCode != http.StatusTooManyRequests || waits == mostWaits {
+		if err != nil || resp.StatusCode != http.StatusTooManyRequests || waits == maxRetries {
 			return resp, err
 		}
 		wait, ok := retryAfter(resp.Header.Get("Retry-After"), time.Now())
@@ -152,7 +153,7 @@ func (p *patient) RoundTrip(r *http.Request) (*http.Response, error) {
 func retryAfter(text string, now time.Time) (time.Duration, bool) {
 	wait := time.Duration(0)
 	if n, err := strconv.Atoi(text); err == nil {
-		if n < 0 || n > int(longestWait/time.Second) {
+		if n < 0 || n > int(maxRetryWait/time.Second) {
 			return 0, false
 		}
 		wait = time.Duration(n) * time.Second
@@ -161,5 +162,5 @@ func retryAfter(text string, now time.Time) (time.Duration, bool) {
 	} else {
 		return 0, false
 	}
-	return wait, wait <= longestWait
+	return wait, wait <= maxRetryWait
 }

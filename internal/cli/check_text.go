@@ -27,10 +27,10 @@ func printCheckText(env *Env, run *checkRun, flags *checkFlags) error {
 	fmt.Fprintf(&b, "%s: %s, %s", display.Count(len(run.skills), "skill"),
 		display.Count(run.count(skill.SeverityError), "error"), display.Count(run.count(skill.SeverityWarning), "warning"))
 	if n := run.fixable(check.Certain); n > 0 {
-		fmt.Fprintf(&b, "; --fix mends %d", n)
+		fmt.Fprintf(&b, "; --fix corrects %d", n)
 	}
 	if n := run.fixable(check.Guess); n > 0 {
-		fmt.Fprintf(&b, "; --fix=guess mends %d more", n)
+		fmt.Fprintf(&b, "; --fix=guess corrects %d more", n)
 	}
 	if n := run.silenced; n > 0 {
 		fmt.Fprintf(&b, "; %s left out by %s", display.Count(n, "finding"), clean(run.files()))
@@ -52,8 +52,8 @@ func (r *checkRun) fixable(level check.Level) (n int) {
 	return n
 }
 
-// placed is a message about a position in a file.
-type placed struct {
+// diagnostic is a message about a position in a file.
+type diagnostic struct {
 	file     string
 	severity skill.Severity
 	rule     skill.RuleID
@@ -65,7 +65,7 @@ type placed struct {
 
 // write prints it like a compiler: position, message, the line with a mark under the token,
 // and the fix. Without the file's text it omits the line.
-func (p placed) write(env *Env, b *strings.Builder, source *check.Source) {
+func (p diagnostic) write(env *Env, b *strings.Builder, source *check.Source) {
 	where := p.file
 	if p.at.Line > 0 {
 		where += ":" + p.at.String()
@@ -80,7 +80,7 @@ func (p placed) write(env *Env, b *strings.Builder, source *check.Source) {
 	}
 	if p.mend != "" {
 		ask, lines, _ := strings.Cut(p.mend, "\n")
-		fmt.Fprintf(b, " %s = mend: %s\n", gutter, oneLine(ask))
+		fmt.Fprintf(b, " %s = fix: %s\n", gutter, oneLine(ask))
 		for l := range strings.Lines(lines) {
 			fmt.Fprintf(b, " %s | %s\n", gutter, clean(strings.TrimRight(l, "\n")))
 		}
@@ -103,5 +103,5 @@ func writeFinding(env *Env, b *strings.Builder, f checkedFinding) {
 	if f.skill != nil && f.File == f.skill.Skill.Entry {
 		source = f.skill.source
 	}
-	placed{f.shown, f.Severity, f.Rule, f.Position, f.Length, f.Message, ask}.write(env, b, source)
+	diagnostic{f.shown, f.Severity, f.Rule, f.Position, f.Length, f.Message, ask}.write(env, b, source)
 }

@@ -1,5 +1,8 @@
-// Package cli is the command line: flags, wiring and words for people. Each verb has its
-// own file.
+// Package cli is the command line: flags, wiring and text for people. Each verb has its own
+// file, and the parts of the large verbs begin with its name: check_fix.go, connect_text.go,
+// serve_http.go. Shared are sources.go (which folders are scanned), scan.go (one scan for one
+// command), config_file.go (finding and reading knack.yaml), paths.go (how paths are resolved
+// and displayed) and output.go (text and JSON that are safe on a terminal).
 package cli
 
 import (
@@ -57,7 +60,7 @@ func Main(ctx context.Context, env Env, args []string) int {
 	failed := out.failed.Load()
 	switch isOurs := errors.As(err, &f); {
 	case failed != nil && !isOurs:
-		f = &failure{exitError, fmt.Errorf("the output cannot be written: %w", bare(*failed)), ""}
+		f = &failure{exitError, fmt.Errorf("the output cannot be written: %w", systemCause(*failed)), ""}
 	case err == nil:
 		return exitDone
 	case !isOurs:
@@ -70,8 +73,8 @@ func Main(ctx context.Context, env Env, args []string) int {
 	return f.code
 }
 
-// bare returns the system's reason, without the operation and the file's name.
-func bare(err error) error {
+// systemCause returns the system's reason, without the operation and the file's name.
+func systemCause(err error) error {
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		return p.Err
 	}
@@ -130,8 +133,8 @@ func flagError(err error) error {
 // helpCommand is the command that people try first; the help texts name --help.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "help [COMMAND]", Short: "Say what a command does", Hidden: true,
-		Args: between(0, 1, "the name of one command"),
+		Use: "help [COMMAND]", Short: "Describe a command", Hidden: true,
+		Args: argCount(0, 1, "the name of one command"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
@@ -143,8 +146,8 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// between requires a number of arguments and reports any other number in words.
-func between(low, high int, want string) cobra.PositionalArgs {
+// argCount requires a number of arguments and reports any other number in words.
+func argCount(low, high int, want string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < low || len(args) > high {
 			return usageError("usage: "+cmd.UseLine(), "%s takes %s", cmd.CommandPath(), want)

@@ -57,7 +57,7 @@ func TestClientsConnect(t *testing.T) {
 			program := clientOfNPM(t, id)
 			for what, sent := range map[string]string{"ok": token, "refused token": token + "x"} {
 				audit := filepath.Join(t.TempDir(), "audit")
-				url := serving(t, "--dir", skills(t), "--token-file", tokens, "--audit", audit)
+				url := startServer(t, "--dir", skills(t), "--token-file", tokens, "--audit", audit)
 				home := t.TempDir()
 				settle(t, id, home)
 				var out, errs bytes.Buffer

@@ -15,7 +15,7 @@ func completionCommand(env *Env) *cobra.Command {
   zsh         knack completion zsh > "${fpath[1]}/_knack"
   fish        knack completion fish > ~/.config/fish/completions/knack.fish
   powershell  knack completion powershell | Out-String | Invoke-Expression`,
-		Args:      between(1, 1, "one shell: bash, zsh, fish or powershell"),
+		Args:      argCount(1, 1, "one shell: bash, zsh, fish or powershell"),
 		ValidArgs: shells,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root, w := cmd.Root(), env.Stdout

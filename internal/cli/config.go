@@ -34,7 +34,7 @@ func tokenCommand(env *Env) *cobra.Command {
 Give the token to the client, which sends it in the header "Authorization: Bearer";
 it is shown this once and kept nowhere. Add the line to the file that is given to
 'knack serve --token-file', with a remark after it if you like.`,
-		Args: between(0, 0, "no arguments"),
+		Args: argCount(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			token, line := access.NewToken()
 			if asJSON {

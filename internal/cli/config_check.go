@@ -26,7 +26,7 @@ instead. Without FILE, check the files in effect here: the project's ` + config.
 the user's. doc/configuration.md lists the keys.
 
 The exit status is 1 if anything is wrong.`,
-		Args: between(0, 1, "one file, or nothing"),
+		Args: argCount(0, 1, "one file, or nothing"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && args[0] == "" {
 				return usageError("give a file, or none", "the file's name is empty")
@@ -85,10 +85,10 @@ func printConfigCheck(env *Env, files []*configFile, user string, asJSON bool) e
 			fmt.Fprintf(&b, "%s: warning: %s\n", clean(f.shown), clean(w))
 		}
 		source := check.NewSource(f.data)
-		hide(source, f.problems)
+		hideTokens(source, f.problems)
 		for _, p := range f.problems {
 			out.Findings = append(out.Findings, configReportRow{p.Rule, f.shown, p.Position.Line, p.Position.Column, p.Field, p.Message, p.Mend})
-			placed{f.shown, skill.SeverityError, p.Rule, p.Position, token(source, p.Position), p.Message, p.Mend}.write(env, &b, source)
+			diagnostic{f.shown, skill.SeverityError, p.Rule, p.Position, wordLength(source, p.Position), p.Message, p.Mend}.write(env, &b, source)
 		}
 	}
 	if len(files) == 0 {
@@ -126,7 +126,7 @@ func (f *configFile) warnings() (all []string) {
 		if !s.Group {
 			continue
 		}
-		w := "a rule holds for the group " + display.Quote(s.Name) + ", and no token is in it"
+		w := "a rule applies to the group " + display.Quote(s.Name) + ", but no token is in it"
 		if s.Near != "" {
 			w += ": did you mean " + s.Near + "?"
 		}
@@ -138,8 +138,8 @@ func (f *configFile) warnings() (all []string) {
 // secrets returns tokens that were written in place of their hashes.
 var secrets = regexp.MustCompile(`knack_[A-Za-z0-9_-]+`)
 
-// hide replaces possible tokens by stars, to keep them out of terminals and logs.
-func hide(source *check.Source, problems []skill.Problem) {
+// hideTokens replaces possible tokens by stars, to keep them out of terminals and logs.
+func hideTokens(source *check.Source, problems []skill.Problem) {
 	stars := func(text string) string { return strings.Repeat("*", utf8.RuneCountInString(text)) }
 	source.Hide(func(n int, line string) string {
 		line = secrets.ReplaceAllStringFunc(line, stars)
@@ -153,8 +153,8 @@ func hide(source *check.Source, problems []skill.Problem) {
 	})
 }
 
-// token returns the length in characters of the key or word at a position.
-func token(source *check.Source, at skill.Position) int {
+// wordLength returns the length in characters of the key or word at a position.
+func wordLength(source *check.Source, at skill.Position) int {
 	line, _ := source.Line(at.Line)
 	runes := []rune(line)
 	rest := string(runes[min(max(at.Column-1, 0), len(runes)):])

@@ -116,7 +116,7 @@ func (s *settings) checkOf(folder string) (config.Check, error) {
 		if len(f.problems) > 0 {
 			return c, f.refused()
 		}
-		c = c.Over(f.config.Check)
+		c = c.WithDefaults(f.config.Check)
 	}
 	return c, nil
 }
@@ -127,7 +127,7 @@ func (s *settings) load(file, shown string, read func(string) ([]byte, error)) (
 	}
 	data, err := read(file)
 	if err != nil {
-		return nil, runError("let the file be a text file that the user who runs knack can read, or name another with --config", "%s cannot be read: %w", shown, readError{err})
+		return nil, runError("make it a text file that knack can read, or name another with --config", "%s cannot be read: %w", shown, readError{err})
 	}
 	f := &configFile{path: file, shown: filepath.ToSlash(shown), data: data}
 	f.config, f.problems = config.Parse(data)
@@ -154,12 +154,12 @@ func readContained(file string) ([]byte, error) {
 }
 
 // readGiven reads a configuration that the user named.
-func readGiven(file string) ([]byte, error) { return readOwn(file) }
+func readGiven(file string) ([]byte, error) { return readUserFile(file) }
 
-// readOwn reads a file that the operator named, following links, and at most one byte more
+// readUserFile reads a file that the operator named, following links, and at most one byte more
 // than [config.MaxSize]. It refuses a pipe or a device, which could block the command, or a
 // server that reloads it, for ever. The null device is an empty file.
-func readOwn(file string) ([]byte, error) {
+func readUserFile(file string) ([]byte, error) {
 	regular := func(info os.FileInfo, err error) error {
 		if err == nil && !info.Mode().IsRegular() {
 			err = &fs.PathError{Op: "open", Path: file, Err: skill.ErrNotRegular}

@@ -16,7 +16,8 @@ import (
 
 type connectFlags struct {
 	write, asJSON, token, trust bool
-	http, project, scope        string
+	http, project               string
+	scope                       client.Scope
 	command, file               string
 }
 
@@ -33,14 +34,14 @@ func connectCommand(env *Env) *cobra.Command {
 entry that it needs in its configuration file.
 
 With --write the entry goes into that file: into the one of yours that has an entry
-already, or else into your own for all projects. Comments, formatting and everything else in the
-file stay, and the file from before is kept beside it (.bak). An entry that is there
-already keeps its arguments, and what changes in it is shown. A file that cannot be
-parsed is left alone.
+already, or else into your own for all projects. Comments, formatting and everything
+else in the file stay, and the previous file is kept beside it (.bak). An existing entry
+keeps its arguments, and its changes are printed. A file that cannot be parsed is not
+changed.
 
-Roots that the client reads itself are kept out of the lists with --exclude: it would show
+--exclude leaves roots that the client reads itself out of the lists: it would show
 their skills twice. The clients are: ` + strings.Join(ids, ", ") + `.`,
-		Args: between(0, 1, "the name of one client, or nothing"),
+		Args: argCount(0, 1, "the name of one client, or nothing"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				for _, flag := range []string{"write", "http", "token", "trust", "scope", "file"} {
@@ -63,10 +64,10 @@ their skills twice. The clients are: ` + strings.Join(ids, ", ") + `.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.write, "write", false, "write the entry into the client's file")
-	flags.StringVar(&f.scope, "scope", "", "the entry is for you in all projects (user) or for everyone in this project (project): `SCOPE`")
+	flags.StringVar((*string)(&f.scope), "scope", "", "the entry is for you in all projects (user) or for all users of this project (project): `SCOPE`")
 	flags.BoolVar(&f.trust, "trust", false, "the client calls knack's tools without asking (gemini-cli, qwen-code)")
 	flags.StringVar(&f.http, "http", "", "connect to a knack that serves at `URL`, instead of starting one")
-	flags.BoolVar(&f.token, "token", false, "that server wants a token: the client reads it from KNACK_TOKEN, or the entry has a place for it")
+	flags.BoolVar(&f.token, "token", false, "the server requires a token: the client reads it from KNACK_TOKEN, or the entry has a placeholder")
 	flags.StringVar(&f.project, "project", "", "the project's folder is `DIR`, not the working directory")
 	flags.StringVar(&f.file, "file", "", "the client's file is `FILE`, wherever it is")
 	flags.StringVar(&f.command, "command", "", "the client starts the knack at `PATH`, or the program of this name on PATH, not this one")
@@ -82,20 +83,20 @@ func (f *connectFlags) check(env Env, c client.Client) error {
 	switch {
 	case f.token && f.http == "":
 		return usageError("for example: --http https://skills.example.com/mcp --token", "--token is for a server behind a URL: --http is missing")
-	case f.scope != "" && f.scope != "user" && f.scope != "project":
-		return usageError("give user, for all your projects, or project, for everyone in this one", "--scope %s: there is no such scope", f.scope)
-	case f.scope != "" && !slices.Contains(scopes, client.Scope(f.scope)):
+	case f.scope != "" && f.scope != client.User && f.scope != client.Project:
+		return usageError("give user, for all your projects, or project, for all users of this one", "--scope %s: there is no such scope", f.scope)
+	case f.scope != "" && !slices.Contains(scopes, f.scope):
 		return usageError("leave --scope out", "%s has no project file", c.Name)
-	case f.scope == "project" && f.file == "" && f.places(env).Project == "":
+	case f.scope == client.Project && f.file == "" && f.clientEnv(env).Project == "":
 		return usageError("give it with --project", "the project's folder is not known")
-	case f.trust && !c.Trusts():
-		return usageError("leave --trust out, and allow the tools in the application", "the file of %s cannot say --trust", c.Name)
+	case f.trust && !c.CanTrust():
+		return usageError("leave --trust out, and allow the tools in the application", "the file of %s has no setting for --trust", c.Name)
 	}
 	return nil
 }
 
-func (f *connectFlags) places(env Env) client.Places {
-	return client.Places{
+func (f *connectFlags) clientEnv(env Env) client.Env {
+	return client.Env{
 		OS: runtime.GOOS, Home: env.Home, Project: projectRoot(env, f.project),
 		AppData: env.Getenv("APPDATA"), Path: env.Getenv("PATH"), Getenv: env.Getenv,
 	}
@@ -112,12 +113,12 @@ func (f *connectFlags) server(env Env, c client.Client) (client.Server, error) {
 	}
 	s := client.Server{Command: executable(), Args: []string{"serve"}, Trust: f.trust}
 	if f.command != "" {
-		s.Command, s.Switch = absolute(env, f.command), true
+		s.Command, s.ReplaceURL = absolute(env, f.command), true
 	}
 	if bare := filepath.Base(f.command) == f.command && f.command != ""; bare {
-		at := f.places(env).Program(f.command)
+		at := f.clientEnv(env).Program(f.command)
 		switch {
-		case f.scope == "project": // each user has their own
+		case f.scope == client.Project: // each user has their own
 			s.Command = f.command
 		case at == "":
 			return s, usageError("give its path", "--command %s: no folder of PATH has this program", f.command)
@@ -135,22 +136,22 @@ func (f *connectFlags) server(env Env, c client.Client) (client.Server, error) {
 
 // state reads the state of the entry from the client's files.
 func (f *connectFlags) state(env Env, c client.Client, s client.Server) (connection, client.Change, error) {
-	p := f.places(env)
-	choice := client.Choice{Scope: client.Scope(f.scope)}
+	p := f.clientEnv(env)
+	choice := client.Choice{Scope: f.scope}
 	if f.file != "" {
 		choice.File = absolute(env, f.file)
 	}
 	ch, err := c.Plan(p, s, choice)
 	out := connectionOf(ch)
-	out.Client, out.Name, out.Here = c.ID, c.Name, c.Here(p)
-	if ch.First != nil {
-		first := connectionOf(*ch.First)
+	out.Client, out.Name, out.Here = c.ID, c.Name, c.Installed(p)
+	if ch.OverriddenBy != nil {
+		first := connectionOf(*ch.OverriddenBy)
 		first.Client, first.Name, first.Here = c.ID, c.Name, out.Here
-		first.Missing = len(first.Command) > 0 && filepath.Base(first.Command[0]) == first.Command[0] && !p.Starts(first.Command[0])
+		first.Missing = len(first.Command) > 0 && filepath.Base(first.Command[0]) == first.Command[0] && !p.CanStart(first.Command[0])
 		out.First = &first
 	}
 	if err != nil {
-		out.State, out.Why = "refused", bare(err).Error()
+		out.State, out.Why = refused, systemCause(err).Error()
 	}
 	return out, ch, err
 }
@@ -162,7 +163,7 @@ func (f *connectFlags) list(env *Env) error {
 		if err != nil {
 			return err
 		}
-		s.Switch = false // an entry that leads to a URL is connected
+		s.ReplaceURL = false // an entry that leads to a URL is connected
 		state, _, _ := f.state(*env, c, s)
 		all = append(all, state)
 	}
@@ -171,11 +172,11 @@ func (f *connectFlags) list(env *Env) error {
 	}
 	var rest []string
 	for _, c := range all {
-		if !c.Here && c.State != "connected" && c.State != "outdated" {
+		if !c.Here && c.State != client.Connected && c.State != client.Outdated {
 			rest = append(rest, c.Client)
 			continue
 		}
-		fmt.Fprintf(env.Stdout, "%-14s  %s\n", c.Client, clean(c.sentence(*env)))
+		fmt.Fprintf(env.Stdout, "%-14s  %s\n", c.Client, clean(c.status(*env)))
 	}
 	if len(rest) > 0 {
 		fmt.Fprintf(env.Stdout, "not found: %s\n", strings.Join(rest, ", "))
@@ -190,7 +191,7 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 		return err
 	}
 	state, ch, planErr := f.state(*env, c, s)
-	entry, err := c.Entry(c.In(f.places(*env), state.File, s))
+	entry, err := c.Entry(c.ServerIn(f.clientEnv(*env), state.File, s))
 	if errors.Is(err, client.ErrNoRemote) {
 		return &failure{exitNo, fmt.Errorf("%s: %w", c.Name, err), "add the URL in the application's own settings"}
 	} else if err != nil {
@@ -198,10 +199,10 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 	}
 	state.Entry = entry
 	file := atHome(*env, state.File)
-	for _, err := range ch.Unread {
-		fmt.Fprintf(env.Stderr, "warning: %s, where %s looks too, cannot be read: %s\n", clean(atHome(*env, err.Path)), c.Name, clean(bare(err.Err).Error()))
+	for _, err := range ch.Unreadable {
+		fmt.Fprintf(env.Stderr, "warning: %s, where %s looks too, cannot be read: %s\n", clean(atHome(*env, err.Path)), c.Name, clean(systemCause(err.Err).Error()))
 	}
-	f.warn(env, c, s, ch)
+	f.warnCommand(env, c, s, ch)
 	if f.write {
 		if err := refusal(c, state, file, planErr); err != nil {
 			return err
@@ -210,7 +211,7 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 			showChanges(env.Stdout, state, file)
 		}
 		if err := ch.Write(); err != nil {
-			return &failure{exitError, fmt.Errorf("%s is left as it is: %w", file, bare(err)), writeHint(*env, c, ch.File, err)}
+			return &failure{exitError, fmt.Errorf("%s is unchanged: %w", file, systemCause(err)), writeHint(*env, c, ch.File, err)}
 		}
 		state.Written, state.Backup = ch.Changed(), ch.Backup
 	}
@@ -219,15 +220,15 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 			return err
 		}
 	} else if f.write {
-		report(env, c, s, state, ch, file)
-		f.advise(env, c, s, ch)
+		printResult(env, c, s, state, ch, file)
+		f.printAdvice(env, c, s, ch)
 	} else {
 		fmt.Fprint(env.Stdout, clean(entry))
-		explain(env, c, s, state, ch, file)
-		f.advise(env, c, s, ch)
+		printDestination(env, c, s, state, ch, file)
+		f.printAdvice(env, c, s, ch)
 	}
 	if f.write {
-		return f.unconnected(*env, c, state, ch)
+		return f.obstacle(*env, c, state, ch)
 	}
 	return nil
 }

@@ -14,24 +14,24 @@ import (
 	"github.com/knack-dev/knack/edit"
 )
 
-// warn says what may keep the client from starting the command that the entry names.
-func (f *connectFlags) warn(env *Env, c client.Client, s client.Server, ch client.Change) {
+// warnCommand says what may keep the client from starting the command that the entry names.
+func (f *connectFlags) warnCommand(env *Env, c client.Client, s client.Server, ch client.Change) {
 	kept := ch.Scope == client.Project && len(ch.Command) > 0 && !slices.ContainsFunc(ch.Differences, func(d client.Difference) bool { return d.Key == "command" })
 	if kept {
 		s.Command = ch.Command[0]
 	}
 	switch {
 	case s.URL != "" || ch.State == client.Foreign:
-	case !f.places(*env).Starts(s.Command):
+	case !f.clientEnv(*env).CanStart(s.Command):
 		fmt.Fprintf(env.Stderr, "warning: there is no program %s now, so that %s cannot start it\n", clean(s.Command), c.Name)
-	case f.scope == "project" && f.command == "" && !kept:
-		fmt.Fprintf(env.Stderr, "warning: a project's file is for everyone, and %s is a path of this machine; --command knack names the one on each one's PATH\n", clean(s.Command))
+	case f.scope == client.Project && f.command == "" && !kept:
+		fmt.Fprintf(env.Stderr, "warning: all users of a project share its file, and %s is a path of this machine; --command knack names the program on each user's PATH\n", clean(s.Command))
 	}
 }
 
-// unconnected returns what keeps the client from using the entry after --write, with the
+// obstacle returns what keeps the client from using the entry after --write, with the
 // fix. It returns nil if nothing does, or if something was written for other projects.
-func (f *connectFlags) unconnected(env Env, c client.Client, state connection, ch client.Change) error {
+func (f *connectFlags) obstacle(env Env, c client.Client, state connection, ch client.Change) error {
 	off := func(file, field string) error {
 		value := "true"
 		if field == "disabled" {
@@ -39,12 +39,12 @@ func (f *connectFlags) unconnected(env Env, c client.Client, state connection, c
 		}
 		return &failure{exitNo, fmt.Errorf("%s: the entry is turned off there, so %s does not start knack", file, c.Name), fmt.Sprintf("set %q to %s there", field, value)}
 	}
-	file, first := atHome(env, ch.File), ch.First
+	file, first := atHome(env, ch.File), ch.OverriddenBy
 	switch {
 	case first != nil && first.State == client.Foreign: // even if the user's entry was written: the client uses the other one
-		return &failure{exitNo, fmt.Errorf("%s %s, and its server called knack %s: that is not known to be knack", atHome(env, first.File), state.comes(c), state.First.how()), removeIt}
+		return &failure{exitNo, fmt.Errorf("%s %s, and its server called knack %s: that is not known to be knack", atHome(env, first.File), state.comes(c), state.First.target()), removeAdvice}
 	case first != nil && state.First.Missing:
-		return &failure{exitNo, fmt.Errorf("%s %s, and its entry %s: no folder of PATH has that program", atHome(env, first.File), state.comes(c), state.First.how()), "install knack into a folder of PATH"}
+		return &failure{exitNo, fmt.Errorf("%s %s, and its entry %s: no folder of PATH has that program", atHome(env, first.File), state.comes(c), state.First.target()), "install knack into a folder of PATH"}
 	case ch.ListFile != "":
 		at, says, mend := atHome(env, ch.ListFile), "has", "take "+strconv.Quote(ch.Name)+" out of it"
 		if ch.ListOnly {
@@ -54,7 +54,7 @@ func (f *connectFlags) unconnected(env Env, c client.Client, state connection, c
 	case ch.Off != "": // even if another comes first: some clients merge the two
 		return off(file, ch.Off)
 	case first == nil && ch.Shared && ch.State == client.Outdated:
-		return &failure{exitNo, fmt.Errorf("%s has an entry already, which %s; nothing is written", file, state.how()),
+		return &failure{exitNo, fmt.Errorf("%s has an entry already, which %s; nothing is written", file, state.target()),
 			"--scope user adds one for all your projects, --scope project brings this one up to date"}
 	case first == nil || state.Written:
 		return nil
@@ -64,16 +64,16 @@ func (f *connectFlags) unconnected(env Env, c client.Client, state connection, c
 	case first.Off != "":
 		return off(file, first.Off)
 	case first.State == client.Outdated:
-		return &failure{exitNo, fmt.Errorf("%s %s, and its entry is not up to date: it %s", file, state.comes(c), state.First.how()), f.again(c, first.Scope) + " brings it up to date"}
+		return &failure{exitNo, fmt.Errorf("%s %s, and its entry is not up to date: it %s", file, state.comes(c), state.First.target()), f.rerunCommand(c, first.Scope) + " brings it up to date"}
 	}
 	return nil
 }
 
-// removeIt is the advice about another server called knack.
-const removeIt = "do not approve it; remove it there, or give it another name"
+// removeAdvice is the advice about another server called knack.
+const removeAdvice = "do not approve it; remove it there, or give it another name"
 
-// again returns the command that writes the entry of a scope.
-func (f *connectFlags) again(c client.Client, scope client.Scope) string {
+// rerunCommand returns the command that writes the entry of a scope.
+func (f *connectFlags) rerunCommand(c client.Client, scope client.Scope) string {
 	out := "knack connect " + c.ID + " --write"
 	if scope == client.Project {
 		out = "knack connect " + c.ID + " --scope project --write"
@@ -89,22 +89,22 @@ func refusal(c client.Client, state connection, file string, err error) error {
 	var missing *client.MissingError
 	switch {
 	case state.Suspect != "":
-		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s: that is not known to be knack; it is left as it is", file, state.how()), removeIt}
-	case state.State == "other":
-		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s; it is left as it is", file, state.how()),
-			"give that server another name there, or say with --command that this program is your knack"}
-	case state.State != "refused":
+		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s: that is not known to be knack; it is unchanged", file, state.target()), removeAdvice}
+	case state.State == client.Foreign:
+		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s; it is unchanged", file, state.target()),
+			"rename that server there, or, if this program is your knack, name it with --command"}
+	case state.State != refused:
 		return nil
-	case errors.Is(err, client.ErrNoFolder):
-		return &failure{exitNo, fmt.Errorf("%s: %w", c.Name, err), "set HOME, or name the file with --file"}
+	case errors.As(err, &missing) && file == "":
+		return &failure{exitNo, fmt.Errorf("%s: %w", c.Name, err), missing.Fix}
 	case errors.As(err, &missing):
-		return &failure{exitNo, fmt.Errorf("%s cannot be written: %w", file, err), missing.Mend}
+		return &failure{exitNo, fmt.Errorf("%s cannot be written: %w", file, err), missing.Fix}
 	case errors.Is(err, fs.ErrPermission):
-		return &failure{exitNo, fmt.Errorf("%s is left as it is: %s", file, state.Why), "make it readable, or add by hand what knack connect " + c.ID + " prints"}
+		return &failure{exitNo, fmt.Errorf("%s is unchanged: %s", file, state.Why), "make it readable, or add by hand what knack connect " + c.ID + " prints"}
 	case errors.As(err, new(*edit.OutsideError)):
-		return &failure{exitNo, fmt.Errorf("%s is left as it is: %s", file, state.Why), "if you mean the file behind that link, name it with --file"}
+		return &failure{exitNo, fmt.Errorf("%s is unchanged: %s", file, state.Why), "if you mean the file behind that link, name it with --file"}
 	}
-	return &failure{exitNo, fmt.Errorf("%s is left as it is: %s", file, state.Why), "mend the file, or add by hand what knack connect " + c.ID + " prints"}
+	return &failure{exitNo, fmt.Errorf("%s is unchanged: %s", file, state.Why), "fix the file, or add by hand what knack connect " + c.ID + " prints"}
 }
 
 // showChanges shows what changes in an entry, as a difference.
@@ -137,40 +137,40 @@ func writeHint(env Env, c client.Client, file string, err error) string {
 	return ""
 }
 
-// report says what --write did.
-func report(env *Env, c client.Client, s client.Server, state connection, ch client.Change, file string) {
+// printResult says what --write did.
+func printResult(env *Env, c client.Client, s client.Server, state connection, ch client.Change, file string) {
 	switch {
-	case ch.Shared && ch.State == client.Outdated: // see unconnected
+	case ch.Shared && ch.State == client.Outdated: // see obstacle
 		return
 	case !state.Written && s.URL == "" && len(state.Command) == 0:
-		fmt.Fprintf(env.Stdout, "%s has an entry already, which %s; nothing is written\n", clean(file), clean(state.how()))
+		fmt.Fprintf(env.Stdout, "%s has an entry already, which %s; nothing is written\n", clean(file), clean(state.target()))
 		fmt.Fprintln(env.Stderr, "hint: --command PATH makes it start the knack at PATH, --http URL lead to another server")
 	case !state.Written:
-		fmt.Fprintf(env.Stdout, "%s has the entry already%s\n", clean(file), clean(state.besides()))
+		fmt.Fprintf(env.Stdout, "%s has the entry already%s\n", clean(file), clean(state.extras()))
 	case state.Backup != "":
-		fmt.Fprintf(env.Stdout, "%s has the entry now%s; the file from before is %s\n", clean(file), clean(state.besides()), clean(atHome(*env, state.Backup)))
+		fmt.Fprintf(env.Stdout, "%s has the entry now%s; the previous file is %s\n", clean(file), clean(state.extras()), clean(atHome(*env, state.Backup)))
 	default:
-		fmt.Fprintf(env.Stdout, "%s has the entry now%s\n", clean(file), clean(state.besides()))
+		fmt.Fprintf(env.Stdout, "%s has the entry now%s\n", clean(file), clean(state.extras()))
 	}
 	switch {
 	case state.First != nil:
 		fmt.Fprintln(env.Stdout, clean(state.precedence(*env, c)))
-	case state.Written && !state.Off && (ch.Scope != client.Project || len(c.After(client.Places{}, ch.Scope, ch.Name)) == 0):
+	case state.Written && !state.Off && (ch.Scope != client.Project || len(c.NextSteps(client.Env{}, ch.Scope, ch.Name)) == 0):
 		fmt.Fprintf(env.Stderr, "hint: restart %s to see the skills\n", c.Name)
 	}
 }
 
-// explain says where the printed entry goes.
-func explain(env *Env, c client.Client, s client.Server, state connection, ch client.Change, file string) {
+// printDestination says where the printed entry goes.
+func printDestination(env *Env, c client.Client, s client.Server, state connection, ch client.Change, file string) {
 	switch {
 	case state.File == "":
 		fmt.Fprintf(env.Stderr, "It goes into the configuration file of %s.\n", c.Name)
-	case state.State == "refused" || state.State == "other" || ch.Shared:
-		fmt.Fprintf(env.Stderr, "%s: %s.\n", c.Name, clean(state.sentence(*env)))
-	case state.State == "connected":
-		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s.\n", clean(file), clean(state.how()))
-	case state.State == "outdated":
-		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s; --write would change it:\n", clean(file), clean(state.how()))
+	case state.State == refused || state.State == client.Foreign || ch.Shared:
+		fmt.Fprintf(env.Stderr, "%s: %s.\n", c.Name, clean(state.status(*env)))
+	case state.State == client.Connected:
+		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s.\n", clean(file), clean(state.target()))
+	case state.State == client.Outdated:
+		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s; --write would change it:\n", clean(file), clean(state.target()))
 		showChanges(env.Stderr, state, file)
 	default:
 		fmt.Fprintf(env.Stderr, "It goes into %s; --write puts it there.\n", clean(file))
@@ -178,7 +178,7 @@ func explain(env *Env, c client.Client, s client.Server, state connection, ch cl
 	if state.First != nil {
 		fmt.Fprintln(env.Stderr, clean(state.precedence(*env, c)))
 	}
-	if c.Command != nil && state.State == "absent" && state.Scope != "project" {
+	if c.Command != nil && state.State == client.Absent && state.Scope != client.Project {
 		fmt.Fprintf(env.Stderr, "Or: %s\n", clean(c.Command(s)))
 	}
 	if strings.Contains(state.Entry, "--exclude") {
@@ -186,39 +186,39 @@ func explain(env *Env, c client.Client, s client.Server, state connection, ch cl
 	}
 }
 
-// advise says what is left to do, and what to know.
-func (f *connectFlags) advise(env *Env, c client.Client, s client.Server, ch client.Change) {
+// printAdvice says what is left to do, and what to know.
+func (f *connectFlags) printAdvice(env *Env, c client.Client, s client.Server, ch client.Change) {
 	if s.Token && c.TokenFromEnvironment() {
 		fmt.Fprintf(env.Stderr, "%s reads the token from the environment variable %s.\n", c.Name, client.TokenVariable)
 	} else if s.Token && ch.State != client.Connected {
 		fmt.Fprintf(env.Stderr, "Put your token in place of %s; the file is then not one to share.\n", client.TokenPlaceholder)
 	}
 	counts := ch
-	if ch.First != nil {
-		counts = *ch.First
+	if ch.OverriddenBy != nil {
+		counts = *ch.OverriddenBy
 	}
 	if counts.State == client.Foreign { // no word about approving, allowing or trusting
-		if !f.write { // else see unconnected
-			fmt.Fprintf(env.Stderr, "That is not known to be knack: %s.\n", removeIt)
+		if !f.write { // else see obstacle
+			fmt.Fprintf(env.Stderr, "That is not known to be knack: %s.\n", removeAdvice)
 		}
 		return
 	}
 	if counts.Scope == client.Project && counts.URL != "" && counts.URL != s.URL {
 		fmt.Fprintf(env.Stderr, "Anyone can have written that entry: approve it only if you know the server at %s.\n", clean(counts.URL))
 	}
-	for _, sentence := range c.After(f.places(*env), counts.Scope, counts.Name) {
+	for _, sentence := range c.NextSteps(f.clientEnv(*env), counts.Scope, counts.Name) {
 		fmt.Fprintln(env.Stderr, clean(sentence))
 	}
 	switch {
-	case f.write && !ch.Changed() && ch.First != nil: // see unconnected
-	case ch.First != nil && ch.First.State == client.Outdated:
-		fmt.Fprintf(env.Stderr, "%s brings that entry up to date.\n", f.again(c, counts.Scope))
-	case c.Trusts() && !counts.Trusted && ch.First != nil:
+	case f.write && !ch.Changed() && ch.OverriddenBy != nil: // see obstacle
+	case ch.OverriddenBy != nil && ch.OverriddenBy.State == client.Outdated:
+		fmt.Fprintf(env.Stderr, "%s brings that entry up to date.\n", f.rerunCommand(c, counts.Scope))
+	case c.CanTrust() && !counts.Trusted && ch.OverriddenBy != nil:
 		fmt.Fprintf(env.Stderr, "%s asks before it calls a tool, and a headless run gets no tools; knack connect %s --scope project --write --trust adds an entry for which it does not ask.\n", c.Name, c.ID)
-	case c.Trusts() && !counts.Trusted:
+	case c.CanTrust() && !counts.Trusted:
 		fmt.Fprintf(env.Stderr, "%s asks before it calls a tool, and a headless run gets no tools; --trust adds \"trust\": true, and it no longer asks for knack's.\n", c.Name)
 	}
-	if twice := c.Twice("that server"); twice != "" && s.URL != "" {
+	if twice := c.DuplicateHint("that server"); twice != "" && s.URL != "" {
 		fmt.Fprintf(env.Stderr, "%s, or use an entry without --http.\n", twice)
 	}
 }

@@ -31,7 +31,7 @@ func agreeOverHTTP(t *testing.T, dir string) {
 	if err := json.Unmarshal([]byte(out), &list); err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
-	base := strings.TrimSuffix(serving(t, "--dir", dir), "/mcp")
+	base := strings.TrimSuffix(startServer(t, "--dir", dir), "/mcp")
 	ask := func(path string, into any) string {
 		t.Helper()
 		for range 100 {

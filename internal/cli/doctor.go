@@ -19,12 +19,12 @@ func doctorCommand(env *Env) *cobra.Command {
 		Use:   "doctor [SKILL]",
 		Short: "Explain where skills are looked for, what became of each, and why one is missing",
 		Long: `Explain where skills are looked for, what became of each one found, and what
-clients are shown of them.
+clients see of them.
 
 With SKILL, explain that name alone: every skill with that name or a similar one,
 its faults, and what to write instead. SKILL is a name, a folder's name,
 LABEL:NAME, a skill:// URI or a path. The exit status is 1 if no agent can load it.`,
-		Args: between(0, 1, "the name of one skill, or nothing"),
+		Args: argCount(0, 1, "the name of one skill, or nothing"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := from.check(*env); err != nil {
 				return err
@@ -40,7 +40,7 @@ LABEL:NAME, a skill:// URI or a path. The exit status is 1 if no agent can load 
 			}
 			o := from.doctorOptions(*env, sources)
 			if len(args) == 0 {
-				done := waiting(env, judging)
+				done := showWait(env, judgingNotice)
 				r, err := doctor.Examine(cmd.Context(), v, o)
 				done()
 				switch {
@@ -49,9 +49,9 @@ LABEL:NAME, a skill:// URI or a path. The exit status is 1 if no agent can load 
 				case asJSON:
 					return printJSON(env.Stdout, r)
 				}
-				return r.Print(cleaned{env.Stdout})
+				return r.Print(cleanWriter{env.Stdout})
 			}
-			return tell(cmd, env, v, o, args[0], asJSON)
+			return explainSkill(cmd, env, v, o, args[0], asJSON)
 		},
 	}
 	from.register(cmd, env)
@@ -59,8 +59,8 @@ LABEL:NAME, a skill:// URI or a path. The exit status is 1 if no agent can load 
 	return cmd
 }
 
-// tell prints the story of one name.
-func tell(cmd *cobra.Command, env *Env, v catalog.View, o doctor.Options, asked string, asJSON bool) error {
+// explainSkill explains one name.
+func explainSkill(cmd *cobra.Command, env *Env, v catalog.View, o doctor.Options, asked string, asJSON bool) error {
 	name := asked
 	if bare := strings.TrimRight(name, "/"); bare != "" && !strings.Contains(bare, "/") {
 		name = bare // a folder's name, as a shell completes it
@@ -72,7 +72,7 @@ func tell(cmd *cobra.Command, env *Env, v catalog.View, o doctor.Options, asked 
 	case asJSON:
 		err = printJSON(env.Stdout, s)
 	default:
-		err = s.Print(cleaned{env.Stdout})
+		err = s.Print(cleanWriter{env.Stdout})
 	}
 	if err == nil && !s.Available {
 		err = &failure{code: exitNo, err: fmt.Errorf("no agent can load '%s'", display.Echo(asked))}
@@ -86,13 +86,13 @@ func (f *sourceFlags) doctorOptions(env Env, sources []catalog.Source) doctor.Op
 		o.Project = absolute(env, f.project)
 	}
 	o.Shown = func(path string) string { return atHome(env, path) }
-	o.Serving = func(folder string) string { return serving(env, folder) }
+	o.Serving = func(folder string) string { return serveCommandLine(env, folder) }
 	return o
 }
 
-// serving returns the command that serves a folder in addition to all others, including
+// serveCommandLine returns the command that serves a folder in addition to all others, including
 // those in KNACK_DIRS.
-func serving(env Env, folder string) string {
+func serveCommandLine(env Env, folder string) string {
 	at := atHome(env, folder)
 	if strings.ContainsRune(at, filepath.ListSeparator) {
 		return "not while there is a " + string(filepath.ListSeparator) + " in its path; rename it first"

@@ -20,7 +20,7 @@ import (
 )
 
 // serving runs 'knack serve --http' until the test ends, and returns its URL.
-func serving(t *testing.T, args ...string) string {
+func startServer(t *testing.T, args ...string) string {
 	t.Helper()
 	url, _ := servingLog(t, args...)
 	return url
@@ -121,7 +121,7 @@ func TestCheckOurselves(t *testing.T) {
 	if err := os.WriteFile(file, []byte(line+" test\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	url := serving(t, "--dir", skills(t), "--token-file", file)
+	url := startServer(t, "--dir", skills(t), "--token-file", file)
 	for _, protocol := range []string{"2026-07-28", "2025-11-25"} {
 		code, out, errs := check(t, token, "--protocol", protocol, url)
 		if want := "1 skill, 2 files verified, protocol " + protocol + ": 0 findings\n"; code != 0 || out != want || errs != "" {
@@ -145,7 +145,7 @@ func TestCheckOurselves(t *testing.T) {
 // files.
 func TestCheckFindsFaults(t *testing.T) {
 	dir := skills(t)
-	url := serving(t, "--dir", dir)
+	url := startServer(t, "--dir", dir)
 	spoiled := http.NewServeMux()
 	spoiled.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

@@ -22,14 +22,14 @@ func listCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the available skills; with --all also the others, with reasons",
-		Args:  between(0, 0, "no arguments"),
+		Args:  argCount(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, err := from.view(cmd.Context(), *env)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				done := waiting(env, judging)
+				done := showWait(env, judgingNotice)
 				out, err := listJSON(cmd.Context(), v, all)
 				done()
 				if err != nil {
@@ -104,7 +104,7 @@ func printList(env *Env, v catalog.View, all bool) {
 		}
 	}
 	if all {
-		printRest(w, v)
+		printHidden(w, v)
 	}
 	fmt.Fprintln(w, summary(v, shadowed, unlisted, all))
 }
@@ -128,7 +128,7 @@ func printSkill(env *Env, e *catalog.Entry, called string, width int) {
 	fmt.Fprintf(env.Stdout, "  %s%s  %s%s\n", name, pad, mark, description)
 }
 
-func printRest(w io.Writer, v catalog.View) {
+func printHidden(w io.Writer, v catalog.View) {
 	first := true
 	for _, e := range v.Entries {
 		if e.Status == catalog.Shadowed || e.Status == catalog.Copy {
@@ -180,7 +180,7 @@ func printVariants(w io.Writer, v catalog.View) {
 			fmt.Fprintln(w, "not read")
 			first = false
 		}
-		fmt.Fprintf(w, "  %s  lies beside %s\n", clean(strings.Join(e.Others(), ", ")), clean(e.Place()))
+		fmt.Fprintf(w, "  %s  is beside %s\n", clean(strings.Join(e.Others(), ", ")), clean(e.Place()))
 	}
 }
 
@@ -217,9 +217,9 @@ func summary(v catalog.View, shadowed, unlisted int, all bool) string {
 	if len(v.Skipped) > 0 {
 		s += fmt.Sprintf(", %d skipped", len(v.Skipped))
 	}
-	failed, passed := 0, 0
+	failed, notices := 0, 0
 	for _, r := range v.Roots {
-		passed += len(r.Notices)
+		notices += len(r.Notices)
 		if r.Err != nil {
 			failed++
 		}
@@ -227,11 +227,11 @@ func summary(v catalog.View, shadowed, unlisted int, all bool) string {
 	if failed > 0 {
 		s += ", " + display.Count(failed, "root") + " not readable"
 	}
-	if passed > 0 {
-		s += fmt.Sprintf(", %d passed over", passed)
+	if notices > 0 {
+		s += ", " + display.Count(notices, "notice")
 	}
-	if !all && shadowed+unlisted+len(v.Skipped)+failed+passed > 0 {
-		s += " (knack list --all says which and why)"
+	if !all && shadowed+unlisted+len(v.Skipped)+failed+notices > 0 {
+		s += " (knack list --all shows which and why)"
 	}
 	return s
 }

@@ -17,7 +17,7 @@ func TestLogIsVisible(t *testing.T) {
 	const odd = "a\x7fb\u0085c\x1b[2J\u202ed\u200be\U000e0041f\U0001d173g\u00adh\u2028i\ufeffj\r\nk\tl"
 	for _, form := range []string{"text", "json"} {
 		var b bytes.Buffer
-		o := &operation{logForm: form}
+		o := &serveConfig{logFormat: form}
 		slog.New(o.handler(&b, slog.LevelInfo)).Warn("skill skipped", "at", odd, odd, "x")
 		line := strings.TrimSuffix(b.String(), "\n")
 		for _, r := range line {

@@ -20,7 +20,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
@@ -194,10 +193,8 @@ func matrix(t *testing.T, set string) {
 	put(t, tokenFile, tokens["nameless's hash"]+"\n")
 	file := filepath.Join(t.TempDir(), "knack.yaml")
 	write := func(who ...string) {
-		text := "access:\n  default: deny\n  tokens:\n"
-		if slices.ContainsFunc(config.Keys(), func(k config.Key) bool { return k.Path == "limits.rate" }) {
-			text = "limits: {rate: 0}\n" + text // the rate limit has tests of its own
-		}
+		// The rate limit has tests of its own.
+		text := "limits: {rate: 0}\naccess:\n  default: deny\n  tokens:\n"
 		for _, line := range who {
 			name, groups, _ := strings.Cut(line, " ")
 			if tokens[name] == "" {
@@ -388,7 +385,7 @@ func matrix(t *testing.T, set string) {
 	}
 	write("anna", "carl others", "guest insiders", "dora insiders, outsiders")
 	company{log: real.log}.hangUp(t)
-	awaitLog(t, control.log, "the configuration was read again")
+	awaitLog(t, control.log, "the configuration was reloaded")
 	for _, p := range probes {
 		must(role{name: "revoked", headers: bearerOf("revoked")}, p)
 		for i, h := range houses {
@@ -522,7 +519,7 @@ access:
 	// The rules hide the skills: without them, every route shows them at once.
 	put(t, file, "limits: {rate: 0}\naccess: {default: allow, rules: []}\n")
 	company{log: houses[0].log}.hangUp(t)
-	awaitLog(t, houses[1].log, "the configuration was read again")
+	awaitLog(t, houses[1].log, "the configuration was reloaded")
 	shown := map[string]bool{}
 	for _, p := range probes {
 		of := ask(roles[0], p)

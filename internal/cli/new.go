@@ -30,7 +30,7 @@ print its path. Existing files stay unchanged.
 
 It goes below ` + newFolder + ` at the root of the project's repository; outside a
 repository, below the working directory. --dir names another folder.`,
-		Args: between(1, 1, "the name of the new skill"),
+		Args: argCount(1, 1, "the name of the new skill"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			at := projectRoot(*env, project)
 			switch {
@@ -69,7 +69,7 @@ func makeSkill(env *Env, project, below, name, description string) error {
 	folder := filepath.Join(below, name)
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return runError("", "%s cannot be read: %w", atHome(*env, folder), bare(err))
+		return runError("", "%s cannot be read: %w", atHome(*env, folder), systemCause(err))
 	}
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), skill.MainFile) {
@@ -87,7 +87,7 @@ func makeSkill(env *Env, project, below, name, description string) error {
 		return existsError(*env, file, name)
 	}
 	if err != nil {
-		return runError("", "%s cannot be written: %w", atHome(*env, file), bare(err))
+		return runError("", "%s cannot be written: %w", atHome(*env, file), systemCause(err))
 	}
 	fmt.Fprintln(env.Stdout, clean(atHome(*env, file)))
 	fmt.Fprintln(env.Stderr, "hint: write down in the description when to use it, and in the text what to do; then see it with knack doctor "+name)

@@ -43,10 +43,10 @@ func clean(s string) string {
 	})
 }
 
-// cleaned is a writer that makes text fit for a terminal. Each write must be whole lines.
-type cleaned struct{ w io.Writer }
+// cleanWriter is a writer that makes text fit for a terminal. Each write must be whole lines.
+type cleanWriter struct{ w io.Writer }
 
-func (c cleaned) Write(p []byte) (int, error) {
+func (c cleanWriter) Write(p []byte) (int, error) {
 	_, err := io.WriteString(c.w, clean(string(p)))
 	return len(p), err
 }

@@ -93,7 +93,7 @@ func TestTokenFileBecomesPipe(t *testing.T) {
 	}
 	_, other := access.NewToken()
 	put(t, tokens, other+" bert\n")
-	again("the configuration was read again")
+	again("the configuration was reloaded")
 	if code, _, _ := check(t, token, url); code == 0 {
 		t.Error("a token that was taken away lets in")
 	}
@@ -130,7 +130,7 @@ func TestGroupsNobodyIsIn(t *testing.T) {
 	put(t, filepath.Join(dir, "knack.yaml"), "access:\n  default: allow\n  tokens: [{hash: "+line+", subject: a, groups: [admin]}]\n  rules:\n    - {groups: [admn, admin], subjects: [b], deny: [\"skill://x\"]}\n")
 	var out bytes.Buffer
 	env := cli.Env{Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }, Dir: dir}
-	const want = "knack.yaml: warning: a rule holds for the group 'admn', and no token is in it: did you mean admin?\n"
+	const want = "knack.yaml: warning: a rule applies to the group 'admn', but no token is in it: did you mean admin?\n"
 	if code := cli.Main(t.Context(), env, []string{"config", "check", "knack.yaml"}); code != 0 || out.String() != want {
 		t.Errorf("%d\n%s", code, out.String())
 	}

@@ -55,7 +55,7 @@ func projectRoot(env Env, project string) string {
 }
 
 // atHome returns a path with ~ for the home folder.
-func atHome(env Env, path string) string { return shown(path, []string{env.Dir}, env.Home) }
+func atHome(env Env, path string) string { return displayPath(path, []string{env.Dir}, env.Home) }
 
 func absolute(env Env, d string) string {
 	if !filepath.IsAbs(d) {
@@ -64,10 +64,10 @@ func absolute(env Env, d string) string {
 	return filepath.Clean(d)
 }
 
-// shown writes a folder as people do: relative to the project or with ~, whichever is
+// displayPath writes a folder as people do: relative to the project or with ~, whichever is
 // nearer. The root of the file system, in which graphical clients start servers, does not
 // count: everything is below it.
-func shown(d string, projects []string, home string) string {
+func displayPath(d string, projects []string, home string) string {
 	near := ""
 	for _, base := range append(slices.Clone(projects), home) {
 		if _, ok := below(d, base); ok && len(base) > len(near) && base != filepath.Dir(base) {

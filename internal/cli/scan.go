@@ -38,7 +38,7 @@ func (f *sourceFlags) scan(ctx context.Context, env Env) (*catalog.Catalog, cata
 // scanned makes a catalogue and waits until it has read all of its sources, however long
 // that takes. A command that answers once must not answer with a part.
 func scanned(ctx context.Context, env *Env, sources []catalog.Source) (*catalog.Catalog, catalog.View, error) {
-	defer waiting(env, "the skills are still being read")()
+	defer showWait(env, "the skills are still being read")()
 	c := catalog.New(sources, catalog.Options{})
 	if err := c.Refresh(ctx); err != nil {
 		return nil, catalog.View{}, interrupted(err)
@@ -61,21 +61,21 @@ func rootError(v catalog.View) error {
 	return nil
 }
 
-// longWait is the time after which a person at a terminal is told what a command waits for.
-const longWait = 2 * time.Second
+// noticeDelay is the time after which a person at a terminal is told what a command waits for.
+const noticeDelay = 2 * time.Second
 
-// judging says what a command that reports every problem waits for.
-const judging = "the skills are being checked"
+// judgingNotice says what a command that reports every problem waits for.
+const judgingNotice = "the skills are being checked"
 
-// waiting tells a person at a terminal what a command waits for, if that takes longer than
+// showWait tells a person at a terminal what a command waits for, if that takes longer than
 // a moment. Calling done ends this.
-func waiting(env *Env, what string) (done func()) {
+func showWait(env *Env, what string) (done func()) {
 	if !env.StderrTerminal {
 		return func() {}
 	}
 	var mu sync.Mutex
 	var said, ended bool
-	t := time.AfterFunc(longWait, func() {
+	t := time.AfterFunc(noticeDelay, func() {
 		mu.Lock()
 		defer mu.Unlock()
 		if said = !ended; said {

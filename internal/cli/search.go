@@ -29,13 +29,13 @@ with a letter or two wrong. Case and accents do not count. Skills that are hidde
 models are found too, and marked; models do not find them.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if !search.HasWords(strings.Join(args, " ")) {
-				return usageError("usage: "+cmd.UseLine(), "%s takes words to look for", cmd.CommandPath())
+				return usageError("usage: "+cmd.UseLine(), "%s requires words to search for", cmd.CommandPath())
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 {
-				return usageError("give a whole number from 1 on", "--limit %d: there must be room for one skill", limit)
+				return usageError("give a whole number of at least 1", "--limit %d: it must be at least 1", limit)
 			}
 			v, err := from.view(cmd.Context(), *env)
 			if err != nil {
@@ -103,7 +103,7 @@ func searchJSON(ctx context.Context, v catalog.View, query string, found catalog
 	for _, h := range found.Hits {
 		f := foundSkills{Called: v.Called(h.Entry), Score: h.Score, Skill: doctor.SkillOf(doctor.Judge(ctx, h.Entry))}
 		for _, m := range h.Matches {
-			f.Matches = append(f.Matches, foundMatch{m.Word, m.Term, m.Field.String(), m.How.String()})
+			f.Matches = append(f.Matches, foundMatch{m.Word, m.Term, m.Field, m.How})
 		}
 		out.Skills = append(out.Skills, f)
 	}
@@ -131,15 +131,15 @@ func printFound(env *Env, v catalog.View, found catalog.Found, explain bool) {
 func reasons(all []search.Match) string {
 	var words []string
 	for i, m := range all {
-		where := m.Field.String()
+		where := m.Field
 		switch m.How {
-		case search.Stem:
+		case "stem":
 			where += " (" + m.Term + ", another ending)"
-		case search.Joined:
+		case "joined":
 			where += " (as one word)"
-		case search.Prefix:
+		case "prefix":
 			where += " (" + m.Term + ", which begins so)"
-		case search.Typo:
+		case "typo":
 			where += " (" + m.Term + ", spelt like it)"
 		}
 		if i > 0 && all[i-1].Word == m.Word {

@@ -213,7 +213,7 @@ func TestSeesWhatIsLeft(t *testing.T) {
 			if reload > 0 {
 				w.vary()
 				replace(t, file, w.settings(true, section))
-				hangUp(t, full.log, "the configuration was read again")
+				hangUp(t, full.log, "the configuration was reloaded")
 			}
 			for name, group := range names {
 				left := maps.Clone(w.files)

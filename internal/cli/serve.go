@@ -26,7 +26,7 @@ import (
 func serveCommand(env *Env) *cobra.Command {
 	var from sourceFlags
 	var web httpFlags
-	var op operation
+	var op serveConfig
 	var set, entry string
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -38,17 +38,17 @@ A client starts it. For Claude Code, for example, this adds it:
   knack connect claude-code --write
 
 Standard output carries the protocol and nothing else; what was skipped, and why,
-goes to standard error. A signal (SIGINT, SIGTERM) ends the input too: what was
-asked before it is answered, for up to 10 seconds; a second one ends at once.
-Where answers are missing then, or the client does not read, the status is 3.
+goes to standard error. A signal (SIGINT, SIGTERM) ends the input too: earlier
+requests are answered, for up to 10 seconds; a second signal ends that at once.
+If answers are missing then, or the client does not read them, the exit status is 3.
 
 With --http ADDR it serves Streamable HTTP at http://ADDR/mcp, until it is
-interrupted. On an address that other machines can reach it wants a token of each
-client (--token-file) or the words that it need not (--no-auth). Your knack.yaml
-then says who may see which skills, and more (doc/configuration.md); it is read
-again on SIGHUP. --config FILE is read instead, also without --http; where it says
-http.listen, that is the address.`,
-		Args: between(0, 0, "no arguments"),
+interrupted. If other machines can reach the address, clients need tokens
+(--token-file, or access.tokens in knack.yaml); --no-auth turns this off. Your
+knack.yaml then sets which clients see which skills, and more
+(doc/configuration.md); SIGHUP reloads it. --config FILE is used in its place, also
+without --http; its http.listen is the address.`,
+		Args: argCount(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tools, err := tool.ParseSets(set)
 			if err != nil {
@@ -77,11 +77,11 @@ http.listen, that is the address.`,
 	return cmd
 }
 
-// patience is how long the first list waits for a root whose disk does not answer. Clients
+// slowRootTimeout is how long the first list waits for a root whose disk does not answer. Clients
 // give a server some ten seconds to start.
-const patience = 2 * time.Second
+const slowRootTimeout = 2 * time.Second
 
-func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op *operation, tools []*tool.Tool, entry string) error {
+func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op *serveConfig, tools []*tool.Tool, entry string) error {
 	tuneCollector(env)
 	if err := from.check(*env); err != nil {
 		return err
@@ -92,7 +92,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 		return err
 	}
 	if web.addr != "" {
-		if err := web.admit(env, op); err != nil {
+		if err := web.loadAccess(env, op); err != nil {
 			return err
 		}
 	}
@@ -113,15 +113,15 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 	}
 	defer op.end(log)
 	if a := op.given().Access; web.addr == "" && (a.Policy != nil || len(a.Tokens) > 0) {
-		log.Warn("access holds over HTTP alone: on standard input and output everything is served")
+		log.Warn("the section access applies only over HTTP: on standard input and output, every skill is served")
 	}
-	c := catalog.New(sources, catalog.Options{Log: log, Patience: patience})
+	c := catalog.New(sources, catalog.Options{Log: log, Patience: slowRootTimeout})
 	go func() { _ = c.Run(ctx) }() // the scan goes on during the rest of the start
 	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log, Engage: from.builtin().Engage, Entry: entry, Access: web.gate,
 		Remote: web.addr != "" && !web.isLocal(), Private: web.addr == "" || web.tokens || web.policy != nil} // a server over stdio has one user
 	if !from.fixed() && web.addr == "" {
 		options.Roots = func(ctx context.Context, folders []string) {
-			warnOfRoots(log, *env, folders)
+			warnRoots(log, *env, folders)
 			sources, err := from.sources(*env, folders)
 			if err != nil {
 				log.Warn("the client's roots cannot be used", "error", err.Error())
@@ -131,10 +131,10 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 			_ = c.Refresh(ctx)
 		}
 	}
-	pages := web.pagesOf(&options)
+	pages := web.pageOptions(&options)
 	options.Observe, options.Audit = observing(pages.Usage, op.audit), op.audit != nil
 	server := mcpserver.New(options)
-	go giveBack(ctx)
+	go releaseMemory(ctx)
 	if web.addr != "" {
 		return web.serveHTTP(interrupted, env, op, c, server, pages, log)
 	}
@@ -153,13 +153,13 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 	return runError("", "the session ended: %w", err)
 }
 
-// warnOfRoots logs once for each of a client's roots what is wrong with it. The folders
+// warnRoots logs once for each of a client's roots what is wrong with it. The folders
 // that would be below such a root are only missing.
-func warnOfRoots(log *slog.Logger, env Env, folders []string) {
+func warnRoots(log *slog.Logger, env Env, folders []string) {
 	for _, d := range folders {
 		if err := dir.Check(d); err != nil {
 			words, _ := skill.FolderReason(err)
-			log.Warn("a root of the client cannot be used", "root", shown(d, nil, env.Home), "error", words)
+			log.Warn("a root of the client cannot be used", "root", displayPath(d, nil, env.Home), "error", words)
 		}
 	}
 }

@@ -29,12 +29,12 @@ type admission struct {
 // file's bytes.
 func (a *admission) read(given config.Config) (tokens *access.Tokens, data []byte, err error) {
 	if a.tokenFile != "" {
-		data, err = readOwn(absolute(*a.env, a.tokenFile))
+		data, err = readUserFile(absolute(*a.env, a.tokenFile))
 		if err == nil && len(data) > config.MaxSize {
 			err = skill.ErrTooLarge
 		}
 		if err != nil {
-			return nil, nil, runError("let it be a file of at most 1 MiB that the user who runs knack can read", "--token-file %s: %s", a.tokenFile, reasonOf(err))
+			return nil, nil, runError("use a file of at most 1 MiB that knack can read", "--token-file %s: %s", a.tokenFile, reasonOf(err))
 		}
 		if tokens, err = access.ParseTokens(bytes.NewReader(data)); err != nil {
 			return nil, nil, runError("", "--token-file %s: %w", a.tokenFile, err)
@@ -59,8 +59,8 @@ func stateOf(tokens *access.Tokens, policy *access.Policy) access.State {
 	return access.State{Verifier: tokens, Policy: policy}
 }
 
-// warnOfStrangers names the subjects and groups of the rules that no token has.
-func warnOfStrangers(policy *access.Policy, tokens *access.Tokens, log *slog.Logger) {
+// warnUnknownSubjects names the subjects and groups of the rules that no token has.
+func warnUnknownSubjects(policy *access.Policy, tokens *access.Tokens, log *slog.Logger) {
 	if policy == nil {
 		return
 	}
@@ -73,14 +73,14 @@ func warnOfStrangers(policy *access.Policy, tokens *access.Tokens, log *slog.Log
 		if s.Near != "" {
 			about = append(about, "near", s.Near)
 		}
-		log.Warn("a rule of the access rules holds for a "+what+" that no token has: it may be misspelt", about...)
+		log.Warn("an access rule applies to a "+what+" that no token has: it may be misspelt", about...)
 	}
 }
 
-// misspelt refuses rules if one matches no skill, and would match with another root's label
+// checkPatterns refuses rules if one matches no skill, and would match with another root's label
 // in front. Such a rule was written for other roots, and a deny would hide nothing.
-// misspelt waits for the first list of skills.
-func misspelt(ctx context.Context, c *catalog.Catalog, file string, given config.Access) error {
+// checkPatterns waits for the first list of skills.
+func checkPatterns(ctx context.Context, c *catalog.Catalog, file string, given config.Access) error {
 	if given.Policy == nil {
 		return nil
 	}
@@ -88,15 +88,15 @@ func misspelt(ctx context.Context, c *catalog.Catalog, file string, given config
 	if err != nil {
 		return err
 	}
-	return misspeltIn(v, file, given)
+	return checkPatternsIn(v, file, given)
 }
 
-func misspeltIn(v catalog.View, file string, given config.Access) error {
+func checkPatternsIn(v catalog.View, file string, given config.Access) error {
 	all := given.Policy.Misspelt(v.Entries)
 	if len(all) == 0 {
 		return nil
 	}
-	at := given.Places[all[0].Pattern.String()]
+	at := given.Positions[all[0].Pattern.String()]
 	why := "with several roots each URI begins with the label of its root, with one root none does ('knack list --json' has the URIs)"
 	if n := len(all) - 1; n > 0 {
 		why += fmt.Sprintf("; so it is with %s more", display.Count(n, "pattern"))
@@ -104,9 +104,9 @@ func misspeltIn(v catalog.View, file string, given config.Access) error {
 	return usageError("write "+all[0].As+": "+why, "%s:%s: no skill of these roots matches the pattern %s, and as %s it would match", file, at, all[0].Pattern, all[0].As)
 }
 
-// watchLate ends a server, by calling end, if a root that was still being read at the start
+// watchLateRoots ends a server, by calling end, if a root that was still being read at the start
 // shows that rules are misspelt.
-func watchLate(c *catalog.Catalog, file string, given config.Access, end func(error)) {
+func watchLateRoots(c *catalog.Catalog, file string, given config.Access, end func(error)) {
 	if given.Policy == nil {
 		return
 	}
@@ -120,7 +120,7 @@ func watchLate(c *catalog.Catalog, file string, given config.Access, end func(er
 			return
 		}
 		late := slices.ContainsFunc(v.Roots, catalog.RootStatus.Late)
-		err := misspeltIn(v, file, given)
+		err := checkPatternsIn(v, file, given)
 		if (err != nil || !late) && done.CompareAndSwap(false, true) && err != nil {
 			end(err)
 		}
@@ -129,15 +129,15 @@ func watchLate(c *catalog.Catalog, file string, given config.Access, end func(er
 	look()
 }
 
-// idleGrace is how long [warnOfIdle] waits for skills that are still being read.
-const idleGrace = time.Hour
+// unmatchedGrace is how long [warnUnmatchedPatterns] waits for skills that are still being read.
+const unmatchedGrace = time.Hour
 
-// warnOfIdle names the patterns that no skill matches.
-func warnOfIdle(ctx context.Context, c *catalog.Catalog, policy *access.Policy, log *slog.Logger) {
+// warnUnmatchedPatterns names the patterns that no skill matches.
+func warnUnmatchedPatterns(ctx context.Context, c *catalog.Catalog, policy *access.Policy, log *slog.Logger) {
 	if policy == nil {
 		return
 	}
-	v, err := c.CompleteView(ctx, idleGrace)
+	v, err := c.CompleteView(ctx, unmatchedGrace)
 	if err != nil || v.Incomplete() != nil {
 		return // a skill that is not read yet may match
 	}

@@ -64,8 +64,8 @@ func TestServeAccess(t *testing.T) {
 		}
 	}
 	expect("at first", map[string]string{anna: "3 skills,", bert: "1 skill,", carl: "1 skill,"})
-	logged(`holds for a group that no token has: it may be misspelt" group=insider near=insiders`)
-	logged(`holds for a subject that no token has: it may be misspelt" subject=brt near=bert`)
+	logged(`applies to a group that no token has: it may be misspelt" group=insider near=insiders`)
+	logged(`applies to a subject that no token has: it may be misspelt" subject=brt near=bert`)
 	logged(`subject=zacharias` + "\n")
 	if strings.Contains(log(), "subject=carl") {
 		t.Error("a subject of the token file is a stranger")
@@ -79,15 +79,15 @@ func TestServeAccess(t *testing.T) {
 
 	put(t, file, "")
 	hangUp()
-	logged(`reason="` + file + ` says nothing of access.default, which it did before, and skills would be seen that are not now; where that is meant, write default: allow and rules: [] into the section access"`)
+	logged(`reason="` + file + ` no longer has access.default, and skills that are hidden now would become visible; if you intend that, write default: allow and rules: [] in the section access"`)
 	put(t, file, "access: {default: allow}\n")
 	hangUp()
-	logged(`reason="` + file + ` says nothing of access.rules, `)
+	logged(`reason="` + file + ` no longer has access.rules, `)
 	expect("after a file that was emptied", map[string]string{anna: "3 skills,", bert: "1 skill,", carl: "1 skill,"})
 
 	put(t, file, strings.TrimSuffix(held, strange))
 	hangUp()
-	const cut = " is the beginning of the file that holds, lacks a rule or whose a token is, and looks cut short; write the whole file anew, or, where less is meant, change something else in it too, such as a comment in place of what is gone, or start the server anew\""
+	const cut = " is only the beginning of the previous file, lacks rules or token owners that are in effect, and looks cut short; write the whole file again, or, if you intend to remove something, make another change too, such as a comment in place of it, or restart the server\""
 	logged(`reason="` + file + cut)
 	put(t, file, strings.TrimSpace(held)) // only the last line's end
 	put(t, tokens, carlLine+" car")
@@ -98,9 +98,9 @@ func TestServeAccess(t *testing.T) {
 	// Deleting its line revokes a token, also on the last line.
 	dora, doraLine := access.NewToken()
 	again := func() {
-		before := strings.Count(log(), "the configuration was read again")
+		before := strings.Count(log(), "the configuration was reloaded")
 		hangUp()
-		testwait.Until(t, func() bool { return strings.Count(log(), "the configuration was read again") > before }, "it was not read again:", log)
+		testwait.Until(t, func() bool { return strings.Count(log(), "the configuration was reloaded") > before }, "it was not read again:", log)
 	}
 	put(t, tokens, carlLine+" carl\n"+doraLine+" dora\n")
 	again()

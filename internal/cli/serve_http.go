@@ -32,7 +32,7 @@ type httpFlags struct {
 	cert, key      string
 
 	admission admission
-	gate      *access.Gate // of the tokens and the policy, set by admit
+	gate      *access.Gate // of the tokens and the policy, set by loadAccess
 	policy    *access.Policy
 	tokens    bool // whether tokens are required
 
@@ -71,7 +71,7 @@ func (f *httpFlags) check() error {
 // merge takes from the configuration what no flag says. It takes an address only from a
 // file that was named. An address in the user's own file would take every server that a
 // client starts away from the client.
-func (f *httpFlags) merge(o *operation) {
+func (f *httpFlags) merge(o *serveConfig) {
 	c := o.given().HTTP
 	if f.addr == "" && o.config != "" {
 		f.addr = c.Listen
@@ -93,8 +93,8 @@ func (f *httpFlags) merge(o *operation) {
 	}
 }
 
-// admit reads which clients may ask, and what they see.
-func (f *httpFlags) admit(env *Env, o *operation) error {
+// loadAccess reads which clients may ask, and what they see.
+func (f *httpFlags) loadAccess(env *Env, o *serveConfig) error {
 	f.admission.env, f.admission.tokenFile = env, f.tokenFile
 	tokens, data, err := f.admission.read(o.given())
 	if err != nil {
@@ -111,7 +111,7 @@ func (f *httpFlags) admit(env *Env, o *operation) error {
 
 // options reads what the flags name.
 func (f *httpFlags) options(env Env, given config.Config, log *slog.Logger) (mcpserver.HTTPOptions, *tls.Config, error) {
-	o := mcpserver.HTTPOptions{Hosts: f.hosts, Origins: f.origins, Log: log, Limit: given.Limits.Over(mcpserver.DefaultLimit)}
+	o := mcpserver.HTTPOptions{Hosts: f.hosts, Origins: f.origins, Log: log, Limit: given.Limits.Apply(mcpserver.DefaultLimit)}
 	if f.cert == "" {
 		return o, nil, nil
 	}
@@ -123,7 +123,7 @@ func (f *httpFlags) options(env Env, given config.Config, log *slog.Logger) (mcp
 }
 
 // serveHTTP serves until the context ends.
-func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *operation, c *catalog.Catalog, server *mcpserver.Server, pages web.Options, log *slog.Logger) error {
+func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *serveConfig, c *catalog.Catalog, server *mcpserver.Server, pages web.Options, log *slog.Logger) error {
 	o, conf, err := f.options(*env, op.given(), log)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *operation, c *c
 	if op.file != nil {
 		file = op.file.shown
 	}
-	if err := misspelt(ctx, c, file, op.given().Access); err != nil && ctx.Err() == nil {
+	if err := checkPatterns(ctx, c, file, op.given().Access); err != nil && ctx.Err() == nil {
 		ln.Close()
 		return err
 	}
@@ -146,7 +146,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *operation, c *c
 		o.Hosts = append(o.Hosts, host)
 	}
 	var measured atomic.Pointer[mcpserver.HTTP]
-	pages.Measures = func() []web.Measure { return measures(measured.Load(), op.audit) }
+	pages.Measures = func() []web.Measure { return serverMetrics(measured.Load(), op.audit) }
 	o.Pages = f.pages(pages, ln.Addr())
 	h, err := mcpserver.NewHTTP(server, o)
 	if err != nil {
@@ -154,20 +154,20 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *operation, c *c
 		return usageError("", "--allow-host or --allow-origin: %w", err)
 	}
 	measured.Store(h)
-	go watchLate(c, file, op.given().Access, end)
+	go watchLateRoots(c, file, op.given().Access, end)
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP) // from here on SIGHUP does not end the process
 	defer signal.Stop(hangups)
 	go func() {
-		warnOfStrangers(f.policy, f.admission.tokens, log)
-		warnOfIdle(ctx, c, f.policy, log)
+		warnUnknownSubjects(f.policy, f.admission.tokens, log)
+		warnUnmatchedPatterns(ctx, c, f.policy, log)
 		r := reloader{op: op, admission: &f.admission, catalog: c, server: server, http: h, log: log, access: op.given().Access, cert: f.certificate}
 		if op.file != nil {
 			r.data = op.file.data
 		}
 		r.run(ctx, hangups)
 	}()
-	if at := endpoint(ln.Addr(), cmp.Or(host, "127.0.0.1"), conf != nil); op.logForm == "json" {
+	if at := endpoint(ln.Addr(), cmp.Or(host, "127.0.0.1"), conf != nil); op.logFormat == "json" {
 		slog.New(op.handler(env.Stderr, slog.LevelInfo)).Info("knack serves MCP", "url", at)
 	} else {
 		fmt.Fprintf(env.Stderr, "knack serves MCP at %s\n", at)
@@ -181,9 +181,9 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *operation, c *c
 	return nil
 }
 
-// pagesOf returns what the web catalogue shares with the MCP server, whose clients it
+// pageOptions returns what the web catalogue shares with the MCP server, whose clients it
 // counts.
-func (f *httpFlags) pagesOf(o *mcpserver.Options) web.Options {
+func (f *httpFlags) pageOptions(o *mcpserver.Options) web.Options {
 	if f.addr == "" {
 		return web.Options{}
 	}

@@ -47,7 +47,7 @@ func (a address) unguarded(tokens, open bool) string {
 	if a.tcp.IP.IsLoopback() || tokens || open {
 		return ""
 	}
-	return "other machines can reach this address, and nothing says who may ask"
+	return "other machines can reach this address, and no setting restricts its clients"
 }
 
 // unnamed returns why clients of other machines are refused there although they may ask, or
@@ -69,11 +69,11 @@ func (f *httpFlags) listen(ctx context.Context, log *slog.Logger) (net.Listener,
 		return nil, "", runError("", "--http %s: %w", f.addr, err)
 	}
 	if why := at.unguarded(f.tokens, f.noAuth); why != "" {
-		return nil, "", usageError("require a token with --token-file FILE ('knack config token' makes one), or, if all of them may read every skill, say --no-auth",
+		return nil, "", usageError("require a token with --token-file FILE ('knack config token' makes one), or, if every client may read every skill, use --no-auth",
 			"--http %s: %s", f.addr, why)
 	}
 	if why := at.unnamed(f.hosts); why != "" {
-		log.Warn(why, "listen", f.addr, "mend", "give each of them with --allow-host, or in http.hosts")
+		log.Warn(why, "listen", f.addr, "fix", "give each of them with --allow-host, or in http.hosts")
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", at.tcp.String())
 	if err != nil {
@@ -129,11 +129,11 @@ type certificate struct {
 // read loads the pair that is in the files now, and reports whether it is another one.
 // After an error, the pair before stays.
 func (c *certificate) read() (renewed bool, err error) {
-	cert, err := readOwn(absolute(c.env, c.certFile))
+	cert, err := readUserFile(absolute(c.env, c.certFile))
 	if err != nil {
 		return false, runError("", "--tls-cert %s: %s", c.certFile, reasonOf(err))
 	}
-	key, err := readOwn(absolute(c.env, c.keyFile))
+	key, err := readUserFile(absolute(c.env, c.keyFile))
 	if err != nil {
 		return false, runError("", "--tls-key %s: %s", c.keyFile, reasonOf(err))
 	}

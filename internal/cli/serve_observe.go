@@ -8,8 +8,8 @@ import (
 	"github.com/knack-dev/knack/web"
 )
 
-// measures are the metrics of the server around the pages. doc/running.md has each.
-func measures(h *mcpserver.HTTP, log *audit.Log) (all []web.Measure) {
+// serverMetrics returns the metrics of the server around the pages. doc/running.md has each.
+func serverMetrics(h *mcpserver.HTTP, log *audit.Log) (all []web.Measure) {
 	if h == nil {
 		return nil
 	}
@@ -27,7 +27,7 @@ func measures(h *mcpserver.HTTP, log *audit.Log) (all []web.Measure) {
 	}
 	all = append(all, calls, refusals)
 	one("knack_mcp_sessions", "gauge", "Sessions that are open, of protocol versions before 2026-07-28.", float64(n.Sessions))
-	one("knack_mcp_streams", "gauge", "Streams that are open and wait for news.", float64(n.Streams))
+	one("knack_mcp_streams", "gauge", "Streams that are open for notifications.", float64(n.Streams))
 	if log != nil {
 		written, lost := log.Totals()
 		one("knack_audit_lines_total", "counter", "Events that were written to the audit log.", float64(written))

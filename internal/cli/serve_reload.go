@@ -17,7 +17,7 @@ import (
 
 // reloader puts the present configuration in force.
 type reloader struct {
-	op        *operation
+	op        *serveConfig
 	admission *admission
 	catalog   *catalog.Catalog
 	server    *mcpserver.Server
@@ -40,12 +40,12 @@ func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal) {
 		}
 		if r.op.audit != nil {
 			if err := r.op.audit.Reopen(); err != nil {
-				r.log.Error("the audit log cannot be opened anew; it goes on in the file that is open", "reason", whyUnwritten(err))
+				r.log.Error("the audit log cannot be reopened; it continues in the open file", "reason", whyUnwritten(err))
 			}
 		}
 		r.renew()
 		if err := r.reload(ctx); err != nil {
-			r.log.Error("the configuration was not taken over; the one before holds", "reason", err.Error())
+			r.log.Error("the configuration was not reloaded; the previous one stays in effect", "reason", err.Error())
 		}
 	}
 }
@@ -58,16 +58,16 @@ func (r *reloader) renew() {
 	}
 	switch renewed, err := r.cert.read(); {
 	case err != nil:
-		r.log.Error("the TLS certificate was not taken over; the one before is served on", "reason", err.Error())
+		r.log.Error("the TLS certificate was not reloaded; the previous one stays in use", "reason", err.Error())
 	case renewed:
-		r.log.Warn("the TLS certificate was read again, and another one is served", "until", r.cert.until())
+		r.log.Warn("the TLS certificate was reloaded", "until", r.cert.until())
 	}
 }
 
 func (r *reloader) reload(ctx context.Context) error {
 	var now config.Config
 	var data []byte
-	what := "your " + config.Name + " is gone, and"
+	what := "your " + config.Name + ", which is gone,"
 	own, err := newSettings(r.admission.env, r.op.config).own()
 	if err != nil {
 		return err
@@ -75,11 +75,11 @@ func (r *reloader) reload(ctx context.Context) error {
 	if own != nil {
 		now, what, data = own.config, own.shown, own.data
 	}
-	if err := misspelt(ctx, r.catalog, what, now.Access); err != nil {
+	if err := checkPatterns(ctx, r.catalog, what, now.Access); err != nil {
 		return err
 	}
 	if key := r.access.Omits(now.Access); key != "" {
-		return fmt.Errorf("%s says nothing of %s, which it did before, and skills would be seen that are not now; where that is meant, write default: allow and rules: [] into the section access", what, key)
+		return fmt.Errorf("%s no longer has %s, and skills that are hidden now would become visible; if you intend that, write default: allow and rules: [] in the section access", what, key)
 	}
 	tokens, tokenData, err := r.admission.read(now)
 	if err != nil {
@@ -88,28 +88,28 @@ func (r *reloader) reload(ctx context.Context) error {
 	if loses := !now.Access.SameRules(r.access) || !tokens.SubsetOf(r.admission.tokens); loses {
 		switch {
 		case own != nil && cutShort(r.data, data):
-			return lessThan(what)
+			return cutShortError(what)
 		case cutShort(r.admission.held, tokenData):
-			return lessThan("--token-file " + r.admission.tokenFile)
+			return cutShortError("--token-file " + r.admission.tokenFile)
 		}
 	}
 	if (tokens == nil) != (r.admission.tokens == nil) {
-		return errors.New("whether tokens are required cannot change while the server runs; start it anew")
+		return errors.New("whether tokens are required cannot change while the server runs; restart it")
 	}
 	r.admission.take(tokens, tokenData)
 	r.access, r.data = now.Access, data
 	policy := now.Access.Policy
 	r.server.SetAccess(stateOf(tokens, policy))
-	r.http.Limit(now.Limits.Over(mcpserver.DefaultLimit))
+	r.http.Limit(now.Limits.Apply(mcpserver.DefaultLimit))
 	if !r.op.levelFixed {
 		r.op.level.Set(levelOf(cmp.Or(now.Log.Level, "warn")))
 	}
-	r.log.Warn("the configuration was read again")
-	if keys := now.Stale(r.op.given()); len(keys) > 0 {
-		r.log.Warn("these keys have changed, and hold from the next start on", "keys", strings.Join(keys, ", "))
+	r.log.Warn("the configuration was reloaded")
+	if keys := now.NeedRestart(r.op.given()); len(keys) > 0 {
+		r.log.Warn("these keys have changed, and take effect after a restart", "keys", strings.Join(keys, ", "))
 	}
-	warnOfStrangers(policy, tokens, r.log)
-	warnOfIdle(ctx, r.catalog, policy, r.log)
+	warnUnknownSubjects(policy, tokens, r.log)
+	warnUnmatchedPatterns(ctx, r.catalog, policy, r.log)
 	return nil
 }
 
@@ -123,6 +123,6 @@ func cutShort(held, now []byte) bool {
 	return len(now) < len(held) && bytes.HasPrefix(held, now)
 }
 
-func lessThan(file string) error {
-	return fmt.Errorf("%s is the beginning of the file that holds, lacks a rule or whose a token is, and looks cut short; write the whole file anew, or, where less is meant, change something else in it too, such as a comment in place of what is gone, or start the server anew", file)
+func cutShortError(file string) error {
+	return fmt.Errorf("%s is only the beginning of the previous file, lacks rules or token owners that are in effect, and looks cut short; write the whole file again, or, if you intend to remove something, make another change too, such as a comment in place of it, or restart the server", file)
 }

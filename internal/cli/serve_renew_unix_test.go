@@ -60,18 +60,18 @@ func TestServeRenewsCertificate(t *testing.T) {
 		return string(conn.ConnectionState().PeerCertificates[0].Raw)
 	}
 	first := served()
-	hangUp(t, log, "the configuration was read again")
+	hangUp(t, log, "the configuration was reloaded")
 	if served() != first || strings.Contains(log(), "certificate was") {
 		t.Errorf("nothing has changed:\n%s", log())
 	}
 	next := take()
 	replace(t, cert, next[0])
-	hangUp(t, log, "the TLS certificate was not taken over; the one before is served on")
+	hangUp(t, log, "the TLS certificate was not reloaded; the previous one stays in use")
 	if served() != first {
 		t.Error("a certificate is served whose key is another")
 	}
 	replace(t, key, next[1])
-	hangUp(t, log, "the TLS certificate was read again, and another one is served")
+	hangUp(t, log, "the TLS certificate was reloaded")
 	if served() == first {
 		t.Error("the log says that another certificate is served, and it is not")
 	}
@@ -129,7 +129,7 @@ func TestServeRefusesMisspeltRules(t *testing.T) {
 		hangUp(t, log, "knack.yaml:4:14: no skill of these roots matches the pattern "+pattern+", and as skill://dir-2/secret/** it would match")
 		hidden()
 	}
-	if strings.Contains(log(), "was read again") {
+	if strings.Contains(log(), "was reloaded") {
 		t.Errorf("it says that it was read:\n%s", log())
 	}
 }

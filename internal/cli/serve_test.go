@@ -208,7 +208,7 @@ func TestListWidth(t *testing.T) {
 	}
 	want := `claude-user (~/.claude/skills)
   git  Größe über alles und noch…
-1 skill, 1 skipped, 1 root not readable (knack list --all says which and why)
+1 skill, 1 skipped, 1 root not readable (knack list --all shows which and why)
 `
 	if diff := cmp.Diff(want, env.Stdout.(*locked).String()); diff != "" {
 		t.Error(diff)

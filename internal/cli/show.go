@@ -29,7 +29,7 @@ or a skill:// URI.
 With --as TOOL: exactly what that tool answers when a model calls it with this
 SKILL and FILE. TOOL is a tool's name, or SET:TOOL where sets differ. The exit
 status is 1 if that answer is an error or reports that there is no such skill.`,
-		Args: between(1, 2, "the name of a skill and, if you like, one of its files"),
+		Args: argCount(1, 2, "the name of a skill and, if you like, one of its files"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("as") {
 				return showAs(cmd, env, &from, as, args)

@@ -127,7 +127,7 @@ func employ(t *testing.T, args ...string) company {
 // hangUp makes the server reload its configuration.
 func (c company) hangUp(t *testing.T) {
 	t.Helper()
-	const said = "the configuration was read again"
+	const said = "the configuration was reloaded"
 	before := strings.Count(c.log(), said)
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		t.Fatal(err)
@@ -319,7 +319,7 @@ func TestSignInOverTLS(t *testing.T) {
 
 // TestNoSignInWithoutTokens checks that a server without tokens has no sign-in.
 func TestNoSignInWithoutTokens(t *testing.T) {
-	s := newSurfer(t, strings.TrimSuffix(serving(t, "--dir", skills(t)), "/mcp"))
+	s := newSurfer(t, strings.TrimSuffix(startServer(t, "--dir", skills(t)), "/mcp"))
 	if r := s.get("/signin"); r.code != 404 {
 		t.Errorf("%d %s", r.code, r.body)
 	}

@@ -73,7 +73,7 @@ func (f *sourceFlags) allRoots(env Env, projects []string) []skill.Root {
 	roots := slices.Concat(variableRoots(env), dir.WellKnown(projects, env.Home))
 	for i := range roots {
 		roots[i].Prefix = roots[i].Label
-		roots[i].Shown = shown(roots[i].Dir, projects, env.Home)
+		roots[i].Shown = displayPath(roots[i].Dir, projects, env.Home)
 	}
 	return roots
 }
@@ -117,7 +117,7 @@ func (f *sourceFlags) sources(env Env, projects []string) ([]catalog.Source, err
 		}
 	}
 	for _, r := range roots {
-		r.Unlisted, r.ShownBy = f.excluded(r.Label), shownBy(r.Label)
+		r.Unlisted, r.ShownBy = f.excluded(r.Label), clientsShowing(r.Label)
 		add(r.Label, dir.New(dir.Options{Root: r, Required: len(f.dirs) > 0, Watches: f.watches, Load: true}))
 	}
 	if !f.noBuiltin {
@@ -165,7 +165,7 @@ func (f *sourceFlags) check(env Env) error {
 		}
 	}
 	if f.given("project") && len(f.dirs) > 0 {
-		fmt.Fprintln(env.Stderr, "warning: --project has no effect beside --dir")
+		fmt.Fprintln(env.Stderr, "warning: --project has no effect with --dir")
 	}
 	return nil
 }
@@ -188,11 +188,11 @@ func folderError(flag, shown string, err error) error {
 }
 
 // excluded reports whether a root is left out of all lists.
-func (f *sourceFlags) excluded(label string) bool { return labelled(f.exclude, label) }
+func (f *sourceFlags) excluded(label string) bool { return matchesLabel(f.exclude, label) }
 
-// labelled reports whether labels name a root: "claude-project" also names the same folder of
+// matchesLabel reports whether labels name a root: "claude-project" also names the same folder of
 // the project's parents, "claude-project-2" and so on.
-func labelled(labels []string, label string) bool {
+func matchesLabel(labels []string, label string) bool {
 	for _, x := range labels {
 		if x == label {
 			return true
@@ -204,11 +204,11 @@ func labelled(labels []string, label string) bool {
 	return false
 }
 
-// shownBy names the clients that show a root's skills themselves, see [skill.Root].
-func shownBy(label string) string {
+// clientsShowing names the clients that show a root's skills themselves, see [skill.Root].
+func clientsShowing(label string) string {
 	var out []string
 	for _, c := range client.Clients {
-		if labelled(c.Reads, label) {
+		if matchesLabel(c.Reads, label) {
 			out = append(out, c.Name)
 		}
 	}

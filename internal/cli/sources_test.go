@@ -30,11 +30,11 @@ func TestShown(t *testing.T) {
 		{at("srv", "skills"), nil, filepath.ToSlash(at("srv", "skills"))},
 		{home, []string{root}, "~"},
 	} {
-		if got := shown(c.folder, c.projects, home); got != c.want {
-			t.Errorf("shown(%s, %v) = %s, want %s", c.folder, c.projects, got, c.want)
+		if got := displayPath(c.folder, c.projects, home); got != c.want {
+			t.Errorf("displayPath(%s, %v) = %s, want %s", c.folder, c.projects, got, c.want)
 		}
 	}
-	if got, want := shown(at("srv", "skills"), nil, root), filepath.ToSlash(at("srv", "skills")); got != want {
+	if got, want := displayPath(at("srv", "skills"), nil, root), filepath.ToSlash(at("srv", "skills")); got != want {
 		t.Errorf("at home in the root: %s, want %s", got, want)
 	}
 }

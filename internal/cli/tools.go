@@ -25,7 +25,7 @@ an array, or for gemini one object with functionDeclarations. knack call answers
 the model's calls.
 
 With --prompt: the list of skills as text, for the system prompt of an agent.`,
-		Args: between(0, 0, "no arguments"),
+		Args: argCount(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tools, format, err := with.parse()
 			if err != nil {

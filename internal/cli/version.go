@@ -53,7 +53,7 @@ func versionCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  between(0, 0, "no arguments"),
+		Args:  argCount(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			b := build()
 			if asJSON {

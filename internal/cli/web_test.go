@@ -51,7 +51,7 @@ func TestPagesStandBehindTheGuards(t *testing.T) {
 	if err := os.WriteFile(file, []byte(line+" test\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	base := strings.TrimSuffix(serving(t, "--dir", skills(t), "--token-file", file), "/mcp")
+	base := strings.TrimSuffix(startServer(t, "--dir", skills(t), "--token-file", file), "/mcp")
 	bearer := "Authorization: Bearer " + token
 	for _, path := range []string{
 		"/", "/skills/one/", "/skills/one/x/y.txt", "/raw/one/SKILL.md", "/health", "/usage", "/connect", "/metrics", "/api/v1/skills", "/api/v1/openapi.json",
@@ -85,7 +85,7 @@ func TestPagesStandBehindTheGuards(t *testing.T) {
 
 // TestPagesCountUses checks that a client's uses are on the page and in the metrics.
 func TestPagesCountUses(t *testing.T) {
-	url := serving(t, "--dir", skills(t))
+	url := startServer(t, "--dir", skills(t))
 	ctx := context.Background()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "walker", Version: "1"}, nil).Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url}, nil)
 	if err != nil {
@@ -143,7 +143,7 @@ func TestPagesKeepOutOfSight(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "knack.yaml")
 	put(t, config, "access:\n  default: deny\n  tokens:\n    - {hash: "+insiderLine+", subject: insider, groups: [in]}\n    - {hash: "+guestLine+", subject: guest}\n"+
 		"  rules:\n    - {groups: [in], allow: [\"skill://**\"]}\n    - allow: [\"skill://open\"]\n")
-	base := strings.TrimSuffix(serving(t, "--dir", dir, "--config", config), "/mcp")
+	base := strings.TrimSuffix(startServer(t, "--dir", dir, "--config", config), "/mcp")
 	ask := func(token, path string) (int, string) { return fetch(t, base+path, "Authorization: Bearer "+token) }
 	// A client uses the skill, so that there are numbers that could reveal it.
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "hush-agent", Version: "1"}, nil).Connect(t.Context(),
@@ -196,7 +196,7 @@ func TestPagesKeepOutOfSight(t *testing.T) {
 // TestLongSearch checks that a search of 100 kB is refused unread, and that a shorter one
 // is cut.
 func TestLongSearch(t *testing.T) {
-	base := strings.TrimSuffix(serving(t, "--dir", skills(t)), "/mcp")
+	base := strings.TrimSuffix(startServer(t, "--dir", skills(t)), "/mcp")
 	for _, path := range []string{"/?q=", "/api/v1/skills?q="} {
 		if code, body := fetch(t, base+path+strings.Repeat("one%20", 17_000)); code != http.StatusRequestHeaderFieldsTooLarge || len(body) > 200 {
 			t.Errorf("%s of 100 kB: %d, %d bytes", path, code, len(body))

@@ -35,9 +35,9 @@ func auditPart() part {
 	return part{name: "audit", promise: "the audit log after kill -9 in the midst of it, on a full disk, with names that forge lines, and under floods without a token: whole lines of JSON, one for each request, few for a flood, and what is lost is counted", run: audits,
 		broken: []variant{
 			{name: "raw-lines", says: "no JSON", changes: []change{{"audit/event.go", "	line, err := json.Marshal(e)\n", "	line, err := json.Marshal(e)\n	line = bytes.ReplaceAll(line, []byte(`\\n`), []byte(\"\\n\"))\n"}, {"audit/event.go", "	\"encoding/json\"\n", "	\"bytes\"\n	\"encoding/json\"\n"}}},
-			{name: "floods-the-log", says: "lines of a flood", changes: []change{{"mcpserver/internal/httpd/watch.go", "	case x.denied&(x.denied-1) != 0: // a flood is not written down one by one\n		return\n", ""}}},
-			{name: "counts-no-flood", says: "says how often", changes: []change{{"mcpserver/internal/httpd/watch.go", "		e.Times = x.denied\n", ""}}},
-			{name: "waits-for-nobody", says: "told to wait", changes: []change{{"mcpserver/internal/httpd/watch.go", "	wait, _ := l.unknown.Take(networkOf(x.address))\n", "	wait, _ := l.unknown.Take(networkOf(x.address))\n	wait = 0\n"}}},
+			{name: "floods-the-log", says: "lines of a flood", changes: []change{{"internal/guard/record.go", "	case x.denied&(x.denied-1) != 0: // a flood is not written down one by one\n		return\n", ""}}},
+			{name: "counts-no-flood", says: "says how often", changes: []change{{"internal/guard/record.go", "		e.Times = x.denied\n", ""}}},
+			{name: "waits-for-nobody", says: "told to wait", changes: []change{{"internal/guard/rate.go", "	wait, _ := l.unknown.Take(networkOf(x.address))\n", "	wait, _ := l.unknown.Take(networkOf(x.address))\n	wait = 0\n"}}},
 			{name: "loses-silently", says: "no count", changes: []change{{"audit/log.go", "	if lost > 0 {\n		missing", "	if lost > 1<<40 {\n		missing"}}},
 		}}
 }
@@ -85,7 +85,7 @@ func reloads(r *trial) {
 			good := map[string]string{config: rules, tokens: line(held)}[at]
 			r.must(os.RemoveAll(at))
 			r.must(c.lay(at, good))
-			r.check(what, r.hangUp(k, notTakenOver))
+			r.check(what, r.hangUp(k, notReloaded))
 			serves(what+", with the old token", held)
 			r.must(os.RemoveAll(at))
 			held = fmt.Sprintf("knack_token-of-round-%d-%s", i, filepath.Base(at))
@@ -146,7 +146,7 @@ func reloads(r *trial) {
 
 	for what, text := range map[string]string{"blank": " \n\n", "a comment": "# " + rules[:10] + "\n", "of other sections": "limits: {rate: 0}\n", "without the default": "access:\n", "without the rules": "access: {default: allow}\n", "wrong at its end": "access: {default: allow, rules: []}\nlimits: {rat: 0}\n"} {
 		r.write(home, map[string]string{"access.yaml": text})
-		r.check("access.yaml "+what, r.hangUp(k, notTakenOver))
+		r.check("access.yaml "+what, r.hangUp(k, notReloaded))
 		serves("access.yaml "+what, held)
 	}
 	r.write(home, map[string]string{"access.yaml": "limits: {rate: 0}\naccess: {default: allow, rules: []}\n"})
@@ -162,7 +162,7 @@ func reloads(r *trial) {
 	base = strings.TrimSuffix(k.url, "/mcp")
 	serves("by the user's own file", held)
 	r.must(os.Remove(own))
-	r.check("the user's own file is gone", r.hangUp(k, notTakenOver))
+	r.check("the user's own file is gone", r.hangUp(k, notReloaded))
 	serves("the user's own file is gone", held)
 	r.ends([]*knack{k})
 }

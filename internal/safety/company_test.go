@@ -28,18 +28,18 @@ func signInPart() part {
 			{name: "leads-out", says: "leads to", changes: []change{{page, "	u, err := url.Parse(to)\n", "	if to != \"\" {\n		return to\n	}\n	u, err := url.Parse(to)\n"}}},
 			{name: "cookie-writes", says: "a cookie with", changes: []change{{page, "s.sessions == nil || r.Method != http.MethodGet && r.Method != http.MethodHead {", "s.sessions == nil {"}}},
 			{name: "stays-in", says: "signed out", changes: []change{{page, "		s.sessions.End(id)\n", ""}}},
-			{name: "comes-back", says: "known again", changes: []change{{"mcpserver/internal/httpd/handler.go", "		door.Recheck(h.ended)\n", "		_ = door\n"}}},
+			{name: "comes-back", says: "known again", changes: []change{{"internal/guard/guard.go", "		pages.Recheck(g.ended)\n", "		_ = pages\n"}}},
 			{name: "no-cap", says: "17 sessions", changes: []change{{"access/session.go", "maxSessionsOfOne = 16", "maxSessionsOfOne = 1600"}}},
 		}}
 }
 
 func limitsPart() part {
-	const watch = "mcpserver/internal/httpd/watch.go"
+	const rate, caller = "internal/guard/rate.go", "internal/guard/caller.go"
 	return part{name: "limits", promise: "who asks too often is told when to come again, whatever headers and addresses they come with; others are not, nor is who has a token where others guess", run: rates,
 		broken: []variant{
-			{name: "no-limit", says: "over the limit", changes: []change{{watch, "	wait, denied := l.clients.Take(nameOf(who.Subject, x.address))\n", "	_, denied := l.clients.Take(nameOf(who.Subject, x.address))\n	wait := time.Duration(0)\n"}}},
-			{name: "one-for-all", says: "another's", changes: []change{{watch, "who := \"subject \" + subject.Name", "who := \"subject \""}}},
-			{name: "believes-headers", says: "guesses", changes: []change{{watch, "	host, _, err := net.SplitHostPort(r.RemoteAddr)\n", "	if f := r.Header.Get(\"X-Forwarded-For\"); f != \"\" {\n		return f\n	}\n	host, _, err := net.SplitHostPort(r.RemoteAddr)\n"}}},
+			{name: "no-limit", says: "over the limit", changes: []change{{rate, "	wait, denied := l.clients.Take(clientName(who.Subject, x.address))\n", "	_, denied := l.clients.Take(clientName(who.Subject, x.address))\n	wait := time.Duration(0)\n"}}},
+			{name: "one-for-all", says: "another's", changes: []change{{caller, "return \"subject \" + subject.Name", "return \"subject \""}}},
+			{name: "believes-headers", says: "guesses", changes: []change{{caller, "	host, _, err := net.SplitHostPort(r.RemoteAddr)\n", "	if f := r.Header.Get(\"X-Forwarded-For\"); f != \"\" {\n		return f\n	}\n	host, _, err := net.SplitHostPort(r.RemoteAddr)\n"}}},
 		}}
 }
 
@@ -105,8 +105,8 @@ func (r *trial) hangUp(k *knack, says string) error {
 }
 
 const (
-	takenOver    = "the configuration was read again"
-	notTakenOver = "the configuration was not taken over"
+	takenOver    = "the configuration was reloaded"
+	notReloaded = "the configuration was not reloaded"
 	takenOrNot   = "the configuration was "
 )
 

@@ -48,7 +48,7 @@ var targets = []target{
 	{"mcpserver", "FuzzDoors", "JSON-RPC call: the core and the SDK answer it alike"},
 	{"mcpserver", "FuzzCursor", "cursor: refused, or the place that it names"},
 	{"mcpserver/internal/wire", "FuzzParseCall", "JSON-RPC call: declined, or what every decoder finds"},
-	{"mcpserver/internal/wire", "FuzzAnswer", "answer: the value that went in, in as many bytes as announced"},
+	{"internal/rawjson", "FuzzWrite", "JSON: the value that went in, in as many bytes as announced"},
 	{"mcpserver/internal/wire", "FuzzKey", "id: the same in every spelling"},
 	{"web", "FuzzSanitize", "pages: no script, no style, no address but those allowed, whatever the HTML"},
 	{"web", "FuzzRender", "pages: rendered in bounded time, without scripts, whatever the Markdown"},

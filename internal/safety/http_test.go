@@ -14,7 +14,7 @@ import (
 )
 
 func httpParts() []part {
-	const guard, server = "mcpserver/internal/httpd/guard.go", "mcpserver/internal/httpd/post.go"
+	const guard, server = "internal/guard/origin.go", "mcpserver/internal/httpd/post.go"
 	return []part{
 		signInPart(), limitsPart(),
 		{name: "matrix", promise: "Host × Origin × method, of the protocol, the pages and the API: each cell is let in or refused as the lists say, and CORS is granted to nobody else", run: hostsAndOrigins,
@@ -24,15 +24,15 @@ func httpParts() []part {
 			}},
 		{name: "floods", promise: "idle and half-open connections, slow headers and bodies, bodies of 1 GiB, header floods: active clients are answered, p99 within 2 × of the base or 5 ms, and memory, goroutines and descriptors are back within 60 s", run: floods,
 			broken: []variant{
-				{name: "waits-for-headers", says: "half-open", changes: []change{{"mcpserver/internal/httpd/serve.go", "ReadHeaderTimeout:            min(headerTimeout, h.o.BodyTimeout), IdleTimeout", "IdleTimeout"}}},
+				{name: "waits-for-headers", says: "half-open", changes: []change{{"internal/guard/serve.go", "ReadHeaderTimeout:            min(headerTimeout, g.o.BodyTimeout), IdleTimeout", "IdleTimeout"}}},
 				{name: "slots-for-slow-bodies", says: "was refused", changes: []change{{server, "	if size > smallBody {\n		arriving", "	if size > 0 {\n		arriving"}}},
 				{name: "reads-it-all", says: "1 GiB", changes: []change{
 					{server, "	if r.ContentLength > h.o.MaxBody {\n", "	if r.ContentLength > h.o.MaxBody {\n		all, err := io.ReadAll(r.Body)\n		return all, err == nil\n	}\n	if r.ContentLength < -1 {\n"}}},
 			}},
 		{name: "caps", promise: "sessions, streams and subscriptions over the cap: a clear refusal, and room again once one ends", run: caps,
 			broken: []variant{
-				{name: "no-cap-on-sessions", says: "sessions", changes: []change{{"mcpserver/internal/httpd/session.go", "	case all >= most && !t.evict(\"\"):\n", "	case all < 0:\n"}}},
-				{name: "no-cap-on-subscriptions", says: "subscriptions", changes: []change{{"mcpserver/subscribe.go", "len(mine.texts) >= w.own || !mine.room.Try(1)", "len(mine.texts) < 0"}}},
+				{name: "no-cap-on-sessions", says: "sessions", changes: []change{{"mcpserver/internal/httpd/session.go", "!place.Try(1)", "!place.Try(0)"}}},
+				{name: "no-cap-on-subscriptions", says: "subscriptions", changes: []change{{"internal/subscription/subscription.go", "len(mine.spellings) >= t.o.MaxOwn || !mine.room.Try(1)", "len(mine.spellings) < 0"}}},
 			}},
 		sharesPart(),
 	}

@@ -16,11 +16,11 @@ import (
 const places = 1024
 
 func sharesPart() part {
-	all := change{"mcpserver/internal/httpd/places.go", "client != \"\" && own >= share && all >= most-share", "client == \"\\x00\" && own >= share && all >= most-share"}
+	all := change{"limit/budget.go", "own > share && all", "own < 0 && all"}
 	return part{name: "shares", promise: "one client who takes all the sessions and streams that it can: a quarter is left to others, who find room", run: shares,
 		broken: []variant{
 			{name: "no-share-of-sessions", says: "sessions of one client: 1024 ", changes: []change{all}},
-			{name: "no-share-of-streams", says: "streams of one client: 1024 ", changes: []change{{"mcpserver/internal/httpd/places.go", "case overShare(client, own, t.all, t.most):", "case overShare(\"\", own, t.all, t.most):"}}},
+			{name: "no-share-of-streams", says: "streams of one client: 1024 ", changes: []change{{"mcpserver/internal/httpd/sdk.go", "h.streams.Open(c.Share)", "h.streams.Open(\"\")"}}},
 		}}
 }
 
@@ -126,7 +126,7 @@ func initializePart() part {
 			{name: "any-size", says: "is taken", changes: []change{{session, "if r.ContentLength > maxInitialize {", "if r.ContentLength > 1<<30 {"}}},
 			{name: "hoards", says: "MiB with", changes: []change{
 				{session, "// create makes a session,", "var hoard []string\n\n// create makes a session,"},
-				{session, "	owner := from.Share\n", "	owner := from.Share\n	hoard = append(hoard, fmt.Sprintf(\"%01048576d\", 1))\n"}}},
+				{session, "	place, no := h.sessions.reserve(from.Share)\n", "	place, no := h.sessions.reserve(from.Share)\n	hoard = append(hoard, fmt.Sprintf(\"%01048576d\", 1))\n"}}},
 		}}
 }
 

@@ -33,8 +33,11 @@ type pass struct {
 	sum     hash.Hash // of files that content does not hold whole
 }
 
+// hashBuffer is the size of the buffer for a file's content.
+const hashBuffer = 64 << 10
+
 var passes = sync.Pool{New: func() any {
-	return &pass{entries: make([]byte, 8<<10), content: make([]byte, skill.HashBuffer), sum: sha256.New()}
+	return &pass{entries: make([]byte, 8<<10), content: make([]byte, hashBuffer), sum: sha256.New()}
 }}
 
 // Whole lists and hashes the files of a skill's folder in one pass; see

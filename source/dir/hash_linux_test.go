@@ -46,7 +46,7 @@ const main = "---\nname: s\ndescription: S.\n---\n"
 func TestWholeIsTheManifest(t *testing.T) {
 	files := map[string]string{
 		"SKILL.md": main, "skill.md": "another spelling", "empty": "", "a/b/c.txt": "deep", "a.txt": "sorted before a/",
-		"big": strings.Repeat("x", 3*skill.HashBuffer+5), "just": strings.Repeat("y", skill.HashBuffer),
+		"big": strings.Repeat("x", 3*hashBuffer+5), "just": strings.Repeat("y", hashBuffer),
 		".hidden": "no", ".git/config": "no", "a/.x": "no", "ü b.md": "name", "none/": "",
 	}
 	for i := range 400 {

@@ -23,10 +23,10 @@ const (
 // its session lives (TestUpstreamKeepsEveryStream).
 type events struct {
 	mu sync.Mutex
-	of map[string]*news // by session
+	of map[string]*eventLog // by session
 }
 
-type news struct {
+type eventLog struct {
 	first int // the index of the first event that is left
 	left  [][]byte
 	size  int
@@ -37,7 +37,7 @@ func (s *events) Open(_ context.Context, session, stream string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if stream == "" && s.of[session] == nil {
-		s.of[session] = &news{}
+		s.of[session] = &eventLog{}
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (s *events) after(session, stream string, from int) ([][]byte, error) {
 	if n != nil && from == 0 && stream == "" {
 		// The client opens its stream anew: it asks for nothing that is past, and the SDK
 		// counts from 0 again.
-		*n = news{}
+		*n = eventLog{}
 	}
 	if n == nil || stream != "" || from < n.first {
 		return nil, fmt.Errorf("events of a stream: %w", mcp.ErrEventsPurged)

@@ -24,7 +24,7 @@ func replay(s mcp.EventStore, session, stream string, index int) (got []string, 
 // for a stream that is opened anew.
 func TestEventsAsTheSDK(t *testing.T) {
 	ctx := t.Context()
-	ours, theirs := &events{of: map[string]*news{}}, mcp.NewMemoryEventStore(nil)
+	ours, theirs := &events{of: map[string]*eventLog{}}, mcp.NewMemoryEventStore(nil)
 	for _, s := range []mcp.EventStore{ours, theirs} {
 		if err := s.Open(ctx, "a", ""); err != nil {
 			t.Fatal(err)
@@ -57,7 +57,7 @@ func TestEventsAsTheSDK(t *testing.T) {
 // and counts from 0.
 func TestEventsAnew(t *testing.T) {
 	ctx := t.Context()
-	s := &events{of: map[string]*news{}}
+	s := &events{of: map[string]*eventLog{}}
 	_ = s.Open(ctx, "a", "")
 	for range 2 {
 		if got, err := replay(s, "a", "", -1); len(got) > 0 || err != nil {
@@ -75,7 +75,7 @@ func TestEventsAnew(t *testing.T) {
 // takes nothing of another's.
 func TestEventsAreBounded(t *testing.T) {
 	ctx := t.Context()
-	s := &events{of: map[string]*news{}}
+	s := &events{of: map[string]*eventLog{}}
 	for _, session := range []string{"many", "large", "quiet"} {
 		_ = s.Open(ctx, session, "")
 	}

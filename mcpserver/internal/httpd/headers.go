@@ -5,21 +5,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skillsext"
 )
 
 var (
-	reSession = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[!-~]{1,128}$`) })
-	reEvent   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z]{0,64}_[0-9]{1,18}$`) })
+	sessionID = lazyregexp.New(`^[!-~]{1,128}$`)
+	eventID   = lazyregexp.New(`^[0-9A-Za-z]{0,64}_[0-9]{1,18}$`)
 )
 
 const malformed = "a header of the protocol is malformed or given twice"
@@ -28,8 +27,8 @@ const malformed = "a header of the protocol is malformed or given twice"
 func wellFormed(h http.Header) bool {
 	for name, ok := range map[string]func(string) bool{
 		"Mcp-Protocol-Version": wire.IsVersion,
-		"Mcp-Session-Id":       func(s string) bool { return reSession().MatchString(s) },
-		"Last-Event-Id":        func(s string) bool { return reEvent().MatchString(s) },
+		"Mcp-Session-Id":       sessionID().MatchString,
+		"Last-Event-Id":        eventID().MatchString,
 	} {
 		if v := h[name]; len(v) > 1 || len(v) == 1 && !ok(v[0]) {
 			return false
@@ -108,7 +107,7 @@ func decodedName(value string) (string, *jsonrpc.Error) {
 
 // objection is what keeps a message from the SDK because of its headers, nil if nothing
 // does. It decodes Mcp-Name.
-func (h *Handler) objection(header http.Header, s sent, modern bool) *jsonrpc.Error {
+func objection(header http.Header, s sent, modern bool) *jsonrpc.Error {
 	if !wellFormed(header) {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: malformed}
 	}

@@ -12,19 +12,32 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/internal/guard"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skillsext"
 )
 
+// Bounds of the bodies that are on their way.
+const (
+	// smallBody is above all but a few requests, and maxSmall of them take at most 64 MiB.
+	smallBody = 16 << 10
+	maxSmall  = 4096
+	// maxLarge is how many larger bodies, or of unknown size, arrive at once if there is
+	// memory for them.
+	maxLarge = 64
+	// bodyCopies is how often a large body is held at most: as bytes, and as the message.
+	bodyCopies = 2
+)
+
 // serveMCP answers at /mcp.
 func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case h.draining.Load():
+	case h.Ended().Err() != nil:
 		refuseBusy(w, http.StatusServiceUnavailable, nil, "the server is ending")
 		return
 	case r.Method != http.MethodPost && !wellFormed(r.Header):
-		refuse(w, http.StatusBadRequest, malformed)
+		invalid(w, http.StatusBadRequest, malformed)
 		return
 	}
 	modern := r.Header.Get("Mcp-Protocol-Version") >= skillsext.Since
@@ -34,57 +47,54 @@ func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
 	case http.MethodGet, http.MethodDelete:
 		if modern {
 			w.Header().Set("Allow", "POST")
-			refuse(w, http.StatusMethodNotAllowed, "method not allowed: protocol version 2026-07-28 has no sessions")
+			invalid(w, http.StatusMethodNotAllowed, "method not allowed: protocol version 2026-07-28 has no sessions")
 			return
 		}
-		c, ok := h.caller(r)
+		c, ok := h.Caller(r)
 		switch {
 		case !ok:
-			h.unknown(w, r)
+			h.Unauthorized(w, r)
 		case r.Method == http.MethodDelete:
 			h.pass(w, carry(r, &Visit{Caller: c}), h.legacy, sent{})
-			h.sessions.forget(r.Header.Get("Mcp-Session-Id"), h.core.SDK)
+			h.sessions.forget(r.Header.Get("Mcp-Session-Id"), h.o.SDK)
 		default:
 			h.stream(w, carry(r, &Visit{Caller: c}), h.legacy, sent{}, c)
 		}
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
-		refuse(w, http.StatusMethodNotAllowed, "method not allowed")
+		invalid(w, http.StatusMethodNotAllowed, "method not allowed")
 	}
 }
-
-// TooManyCalls refuses a call for which there is no place.
-const TooManyCalls = "too many calls at once; try again"
 
 func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 	if kind := r.Header.Get("Content-Type"); kind != "application/json" {
 		if t, _, err := mime.ParseMediaType(kind); err != nil || t != "application/json" {
-			refuse(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
+			invalid(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
 			return
 		}
 	}
-	room := h.core.Room.Open("")
+	memory := h.o.Guard.Memory.Open("")
 	if size := r.ContentLength; size > smallBody || size < 0 {
-		early, _ := h.caller(r)
-		room = h.core.Room.Open(early.Share)
+		early, _ := h.Caller(r)
+		memory = h.o.Guard.Memory.Open(early.Share)
 	}
-	defer room.Close()
+	defer memory.Close()
 	// A body that comes slowly must not take a place from a call that could be worked
 	// on: it has to be here first.
-	body, ok := h.body(w, r, room)
+	body, ok := h.body(w, r, memory)
 	if !ok {
 		return
 	}
-	caller, ok := h.caller(r)
+	caller, ok := h.Caller(r)
 	if !ok {
-		h.unknown(w, r) // the token was taken back while the body arrived
+		h.Unauthorized(w, r) // the token was taken back while the body arrived
 		return
 	}
-	if no := h.calls.take(caller.Share); no != "" {
+	visit := &Visit{Caller: caller, guard: h.Guard}
+	if no := visit.begin(); no != "" {
 		refuseBusy(w, http.StatusTooManyRequests, nil, no)
 		return
 	}
-	visit := &Visit{Caller: caller, Room: h.core.Room.Open(caller.Share), rooms: h.core.Room, calls: h.calls, holders: 1}
 	defer visit.Leave()
 	if h.answered(w, r, body, caller, modern) {
 		return
@@ -93,7 +103,7 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, modern bool)
 }
 
 // answered answers a call that the core takes, and reports whether it did.
-func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, from Caller, modern bool) bool {
+func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, from guard.Caller, modern bool) bool {
 	if !accepted(r.Header["Accept"]) || len(r.Header["Last-Event-Id"]) > 0 {
 		return false
 	}
@@ -129,13 +139,11 @@ func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, 
 		defer in.end(call.Key())
 		init = in.init
 	}
-	work, ok := h.core.Take(call, p, from, init)
+	work, ok := h.o.Take(call, p, from, init)
 	if !ok {
 		return false
 	}
-	if x := exchangeOf(r); x != nil {
-		x.method, x.handled = call.Method, true
-	}
+	guard.Note(r, call.Method, true)
 	a := work(ctx)
 	defer a.Done()
 	if a.Busy {
@@ -143,10 +151,10 @@ func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, 
 		return true
 	}
 	if status := statusOf(a.Error, modern); status != http.StatusOK {
-		refuseRPC(w, status, a.ID, a.Error)
+		writeError(w, status, a.ID, a.Error)
 		return true
 	}
-	to := newPaced(w, h.o.WriteTimeout)
+	to := guard.NewPacedWriter(w, h.o.Guard.WriteTimeout)
 	_ = a.Write(&to, "", func(size int64) error { // what fails, fails for a client that has left
 		header := w.Header()
 		header["Cache-Control"], header["Content-Type"] = noCache, asJSON
@@ -177,8 +185,8 @@ func statusOf(err *jsonrpc.Error, modern bool) int {
 
 // body reads a request's body, which must arrive within BodyTimeout. Small bodies and
 // others have separate bounds on how many arrive at once, so that large ones keep no
-// small one waiting; large ones take room.
-func (h *Handler) body(w http.ResponseWriter, r *http.Request, room *limit.Account) ([]byte, bool) {
+// small one waiting; large ones take memory.
+func (h *Handler) body(w http.ResponseWriter, r *http.Request, memory *limit.Account) ([]byte, bool) {
 	if r.ContentLength > h.o.MaxBody {
 		w.Header().Set("Connection", "close") // what comes is not read
 		h.tooLarge(w)
@@ -188,17 +196,19 @@ func (h *Handler) body(w http.ResponseWriter, r *http.Request, room *limit.Accou
 	if size < 0 {
 		size = h.o.MaxBody // it is not said
 	}
-	arriving := h.arriving
+	arriving, room := h.small, true
 	if size > smallBody {
-		arriving = h.loading
+		arriving, room = h.large, memory.Try(bodyCopies*size)
 	}
-	took := take(arriving)
-	if took {
+	select {
+	case arriving <- struct{}{}:
 		defer func() { <-arriving }()
+	default:
+		room = false
 	}
-	if !took || size > smallBody && !room.Try(bodyCopies*size) {
+	if !room {
 		w.Header().Set("Connection", "close") // else the rest is waited for
-		refuseBusy(w, http.StatusTooManyRequests, nil, TooManyCalls)
+		refuseBusy(w, http.StatusTooManyRequests, nil, guard.TooManyCalls)
 		return nil, false
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.o.MaxBody))
@@ -212,12 +222,12 @@ func (h *Handler) body(w http.ResponseWriter, r *http.Request, room *limit.Accou
 		return nil, false
 	case err != nil:
 		w.Header().Set("Connection", "close")
-		refuse(w, http.StatusRequestTimeout, "the request did not arrive whole")
+		invalid(w, http.StatusRequestTimeout, "the request did not arrive whole")
 		return nil, false
 	}
 	return body, true
 }
 
 func (h *Handler) tooLarge(w http.ResponseWriter) {
-	refuse(w, http.StatusRequestEntityTooLarge, "the request is over "+strconv.FormatInt(h.o.MaxBody, 10)+" bytes")
+	invalid(w, http.StatusRequestEntityTooLarge, "the request is over "+strconv.FormatInt(h.o.MaxBody, 10)+" bytes")
 }

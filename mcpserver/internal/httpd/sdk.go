@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/internal/guard"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
@@ -24,20 +25,16 @@ type sent struct {
 
 // serveSDK leaves a message to the SDK.
 func (h *Handler) serveSDK(w http.ResponseWriter, r *http.Request, body []byte, visit *Visit, modern bool) {
-	defer func() {
-		if x := exchangeOf(r); x != nil && visit.begun() {
-			x.handled = true
-		}
-	}()
+	defer func() { guard.Note(r, "", visit.isHandled()) }()
 	s, ok := peek(w, body)
 	if !ok {
 		return
 	}
-	if x := exchangeOf(r); x != nil && s.id != nil {
-		x.method = s.method
+	if s.id != nil {
+		guard.Note(r, s.method, false)
 	}
-	if no := h.objection(r.Header, s, modern); no != nil {
-		refuseRPC(w, http.StatusBadRequest, s.id, no)
+	if no := objection(r.Header, s, modern); no != nil {
+		writeError(w, http.StatusBadRequest, s.id, no)
 		return
 	}
 	r = carry(r, visit)
@@ -62,7 +59,7 @@ var notifications = map[string]bool{
 
 // ignore takes a notification of an unknown kind, which the SDK would refuse: a client may
 // know more of them than this server (JSON-RPC, Notification).
-func (h *Handler) ignore(w http.ResponseWriter, r *http.Request, modern bool, from Caller) {
+func (h *Handler) ignore(w http.ResponseWriter, r *http.Request, modern bool, from guard.Caller) {
 	if !modern {
 		in := h.sessions.enter(r.Header, from.Token)
 		if in == nil {
@@ -78,18 +75,18 @@ func (h *Handler) ignore(w http.ResponseWriter, r *http.Request, modern bool, fr
 func peek(w http.ResponseWriter, body []byte) (s sent, ok bool) {
 	trimmed := bytes.TrimSpace(body)
 	if len(trimmed) > 0 && trimmed[0] == '[' && json.Valid(trimmed) {
-		refuseRPC(w, http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "batches are not supported"})
+		invalid(w, http.StatusBadRequest, "batches are not supported")
 		return s, false
 	}
 	if len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(trimmed) {
-		refuseRPC(w, http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the body is not one valid JSON-RPC message"})
+		refuse(w, http.StatusBadRequest, nil, jsonrpc.CodeParseError, "the body is not one valid JSON-RPC message")
 		return s, false
 	}
 	// The same check as over stdio: the SDK would take a message without a method
 	// for nothing to answer, and round an id.
 	m, no := wire.Parse(trimmed)
 	if no != nil {
-		refuseRPC(w, http.StatusBadRequest, no.ID, &no.Error)
+		writeError(w, http.StatusBadRequest, no.ID, &no.Error)
 		return s, false
 	}
 	if req, ok := m.(*jsonrpc.Request); ok {
@@ -114,19 +111,20 @@ func metaVersion(params json.RawMessage) string {
 }
 
 // stream serves what waits for news until the client or the server ends.
-func (h *Handler) stream(w http.ResponseWriter, r *http.Request, next http.Handler, s sent, c Caller) {
-	if no := h.streams.take(c.Share); no != "" {
-		refuseBusy(w, http.StatusTooManyRequests, s.id, no)
+func (h *Handler) stream(w http.ResponseWriter, r *http.Request, next http.Handler, s sent, c guard.Caller) {
+	place := h.streams.Open(c.Share)
+	defer place.Close()
+	if !place.Try(1) {
+		refuseBusy(w, http.StatusTooManyRequests, s.id, guard.Full(h.streams, c.Share, "streams"))
 		return
 	}
-	defer h.streams.leave(c.Share)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	defer context.AfterFunc(h.ended, cancel)()
+	defer context.AfterFunc(h.Ended(), cancel)()
 	open := &openStream{c.Token, cancel}
 	h.open.Store(open, nil)
 	defer h.open.Delete(open)
-	if _, ok := h.know(r, open.token); !ok {
+	if _, ok := h.o.Guard.Access.Now().Authenticate(ctx, c.Token); !ok {
 		cancel() // the token was taken back after it was asked for
 	}
 	h.pass(w, r.WithContext(ctx), next, s)
@@ -134,7 +132,7 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, next http.Handl
 
 // pass reports whether the SDK took the request.
 func (h *Handler) pass(w http.ResponseWriter, r *http.Request, next http.Handler, s sent) bool {
-	a := newAnswer(w, h.o.WriteTimeout, s)
+	a := newAnswer(w, h.o.Guard.WriteTimeout, s)
 	next.ServeHTTP(a, r)
 	a.finish()
 	return a.refused == 0

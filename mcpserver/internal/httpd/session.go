@@ -12,30 +12,36 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/internal/guard"
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// sessions are those that the SDK has begun, of versions before 2026-07-28. The SDK does
-// not hear of the calls that the core takes, so that the table, and not the SDK, ends a
-// session after its time.
+// maxInitialize bounds what a session keeps of its client; real ones send less than a
+// hundredth.
+const maxInitialize = 64 << 10
+
+// sessions are the sessions of versions before 2026-07-28. The SDK begins them, but does not
+// hear of the calls that the core takes, so that the table ends a session after its time.
 //
 // A client that never sends notifications/initialized has left, or means to take places
 // from others: its session ends soon if nothing comes, and gives way if there are too many.
 // One that goes on calling without it keeps its session.
 type sessions struct {
 	idle, begun time.Duration // without a request; the second before notifications/initialized
+	room        *limit.Budget // of sessions, those that are being made included
 
-	mu     sync.Mutex
-	of     map[string]*session // by id
-	making map[string]int      // by client, sessions that are being made: they count for the cap
+	mu sync.Mutex
+	of map[string]*session // by id
 }
 
 type session struct {
 	in    *sessions
 	ss    *mcp.ServerSession
 	init  *mcp.InitializeParams
-	token string // that began it; empty if none was needed
-	owner string // the client whose share it counts for, see [Handler.sharer]
+	token string         // that began it; empty if none was needed
+	owner string         // the client whose share it counts for
+	place *limit.Account // of the table's room
 
 	// Guarded by the table's mu.
 	initialized bool
@@ -46,8 +52,11 @@ type session struct {
 }
 
 // add takes a session in, until it ends.
-func (t *sessions) add(ss *mcp.ServerSession, token, owner string) {
-	s := &session{in: t, ss: ss, init: ss.InitializeParams(), token: token, owner: owner, last: time.Now(), calls: map[string]context.CancelFunc{}}
+func (t *sessions) add(ss *mcp.ServerSession, from guard.Caller, place *limit.Account) {
+	s := &session{
+		in: t, ss: ss, init: ss.InitializeParams(), token: from.Token, owner: from.Share, place: place,
+		last: time.Now(), calls: map[string]context.CancelFunc{},
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.of[ss.ID()] = s
@@ -73,13 +82,25 @@ func (t *sessions) remove(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s := t.of[id]; s != nil {
-		s.timer.Stop()
-		delete(t.of, id)
+		s.remove()
 	}
 }
 
-// most is how long the session lasts without a request.
-func (s *session) most() time.Duration {
+// remove takes the session out of the table. The caller holds mu.
+func (s *session) remove() {
+	delete(s.in.of, s.ss.ID())
+	s.timer.Stop()
+	s.place.Close()
+}
+
+// close ends the session. The caller holds mu. Closing waits for handlers.
+func (s *session) close() {
+	s.remove()
+	go func() { _ = s.ss.Close() }()
+}
+
+// timeout is how long the session lasts without a request.
+func (s *session) timeout() time.Duration {
 	if s.initialized {
 		return s.in.idle
 	}
@@ -90,23 +111,16 @@ func (s *session) most() time.Duration {
 func (s *session) expire() {
 	s.in.mu.Lock()
 	defer s.in.mu.Unlock()
-	left := time.Until(s.last.Add(s.most()))
+	left := time.Until(s.last.Add(s.timeout()))
 	switch {
 	case s.in.of[s.ss.ID()] != s:
 	case s.busy > 0:
-		s.timer.Reset(s.most()) // its last request is yet to end
+		s.timer.Reset(s.timeout()) // its last request is yet to end
 	case left > 0:
 		s.timer.Reset(left)
 	default:
 		s.close()
 	}
-}
-
-// close ends the session. The caller holds mu. Closing waits for handlers.
-func (s *session) close() {
-	delete(s.in.of, s.ss.ID())
-	s.timer.Stop()
-	go func() { _ = s.ss.Close() }()
 }
 
 // enter notes a request to a session, if there is one for its headers and its token;
@@ -176,38 +190,22 @@ func (t *sessions) count() int {
 	return len(t.of)
 }
 
-// reserve takes room for one more session of a client, or says why it cannot. If room was
-// taken, it must be given back once the session is in the table or refused.
-func (t *sessions) reserve(owner string, most int) (no string) {
+// reserve takes room for one more session of a client. If no room is left, refusal says why.
+// The caller closes the account if no session is made.
+func (t *sessions) reserve(owner string) (place *limit.Account, refusal string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all, own := len(t.of), t.making[owner]
-	for _, n := range t.making {
-		all += n
-	}
-	for _, s := range t.of {
-		if s.owner == owner {
-			own++
+	const end = "end one that is not needed (DELETE with its Mcp-Session-Id), or try again later"
+	for place = t.room.Open(owner); !place.Try(1); {
+		own, over := t.room.Share(owner)
+		switch all := t.room.Held(); {
+		case over && !t.evict(owner):
+			return nil, fmt.Sprintf("you have %d of the %d sessions that there are, and the rest is for others: %s", own, all, end)
+		case !over && !t.evict(""):
+			return nil, fmt.Sprintf("there are %d sessions, and no more can be had: %s", all, end)
 		}
 	}
-	const end = "end one that is not needed (DELETE with its Mcp-Session-Id), or try again later"
-	switch {
-	case overShare(owner, own, all, most) && !t.evict(owner):
-		return fmt.Sprintf("you have %d of the %d sessions that there are, and the rest is for others: %s", own, all, end)
-	case all >= most && !t.evict(""):
-		return fmt.Sprintf("there are %d sessions, and no more can be had: %s", all, end)
-	}
-	t.making[owner]++
-	return ""
-}
-
-// release gives back the room that a session took while it was made.
-func (t *sessions) release(owner string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.making[owner]--; t.making[owner] == 0 {
-		delete(t.making, owner)
-	}
+	return place, ""
 }
 
 // evict ends the session without notifications/initialized that has been silent for
@@ -236,7 +234,7 @@ func (t *sessions) closeAll() {
 }
 
 // serveSession leaves a POST of the versions that have sessions to the SDK.
-func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, s sent, from Caller) {
+func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, s sent, from guard.Caller) {
 	switch {
 	case r.Header.Get("Mcp-Session-Id") != "":
 		in := h.sessions.enter(r.Header, from.Token)
@@ -253,35 +251,40 @@ func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, s sent, f
 		h.create(w, r, s, from)
 	default:
 		// The SDK would make a session, refuse, and log it as an error of its own.
-		refuseRPC(w, http.StatusBadRequest, s.id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
-			Message: "there is no session: send initialize first, then its Mcp-Session-Id with every request"})
+		refuse(w, http.StatusBadRequest, s.id, jsonrpc.CodeInvalidRequest,
+			"there is no session: send initialize first, then its Mcp-Session-Id with every request")
 	}
 }
 
 // create makes a session, unless there are enough that are in use.
-func (h *Handler) create(w http.ResponseWriter, r *http.Request, s sent, from Caller) {
+func (h *Handler) create(w http.ResponseWriter, r *http.Request, s sent, from guard.Caller) {
 	if r.ContentLength > maxInitialize { // the body is here, and that is its length
-		refuseRPC(w, http.StatusRequestEntityTooLarge, s.id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
-			Message: fmt.Sprintf("initialize is over %d bytes, which a session would have to keep", maxInitialize)})
+		refuse(w, http.StatusRequestEntityTooLarge, s.id, jsonrpc.CodeInvalidRequest,
+			fmt.Sprintf("initialize is over %d bytes, which a session would have to keep", maxInitialize))
 		return
 	}
-	owner := from.Share
-	if no := h.sessions.reserve(owner, h.o.MaxSessions); no != "" {
+	place, no := h.sessions.reserve(from.Share)
+	if no != "" {
 		refuseBusy(w, http.StatusTooManyRequests, s.id, no)
 		return
 	}
-	made := sync.OnceFunc(func() { h.sessions.release(owner) })
-	defer made()
-	a := newAnswer(w, h.o.WriteTimeout, s)
+	made := false
+	defer func() {
+		if !made {
+			place.Close()
+		}
+	}()
+	a := newAnswer(w, h.o.Guard.WriteTimeout, s)
 	a.held = func() { // the SDK has answered, and nothing was written
-		defer made()
 		id := w.Header().Get("Mcp-Session-Id")
-		for ss := range h.core.SDK.Sessions() {
+		for ss := range h.o.SDK.Sessions() {
 			if id != "" && ss.ID() == id && ss.InitializeParams() != nil && !a.isError() {
-				h.sessions.add(ss, from.Token, owner)
+				h.sessions.add(ss, from, place)
+				made = true
 				return
 			}
 		}
+		place.Close() // before the client reads that there is no session
 		w.Header().Del("Mcp-Session-Id")
 	}
 	h.legacy.ServeHTTP(a, r)

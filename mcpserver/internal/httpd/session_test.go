@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/guard"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
@@ -33,14 +34,16 @@ func TestInitializesAreMadeAtOnce(t *testing.T) {
 			return next(ctx, method, req)
 		}
 	})
-	h, err := New(Core{
-		SDK: sdk, Access: &access.Gate{}, Counts: &Counts{}, Room: limit.NewBudget(1<<20, time.Second), Waits: func() string { return "" },
-		Take: func(wire.Call, wire.Params, Caller, *mcp.InitializeParams) (func(context.Context) wire.Answer, bool) {
+	h, err := New(Options{
+		Guard: guard.Options{
+			Access: &access.Gate{}, MaxCalls: 10, Memory: limit.NewBudget(1<<20, time.Second),
+			BodyTimeout: time.Minute, WriteTimeout: time.Minute, DrainTimeout: time.Minute,
+		},
+		MaxBody: 1 << 20, MaxStreams: 1, MaxSessions: most, SessionTimeout: time.Hour, InitializeTimeout: time.Hour,
+		SDK: sdk,
+		Take: func(wire.Call, wire.Params, guard.Caller, *mcp.InitializeParams) (func(context.Context) wire.Answer, bool) {
 			return nil, false
 		},
-	}, Options{
-		MaxBody: 1 << 20, MaxCalls: 10, MaxStreams: 1, MaxSessions: most, SessionTimeout: time.Hour, InitializeTimeout: time.Hour,
-		BodyTimeout: time.Minute, WriteTimeout: time.Minute, DrainTimeout: time.Minute,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +72,7 @@ func TestInitializesAreMadeAtOnce(t *testing.T) {
 	}
 	close(refused)
 	made.Wait()
-	if n := h.sessions.count(); n != most || len(h.sessions.making) != 0 {
-		t.Errorf("%d sessions, %v being made", n, h.sessions.making)
+	if n, room := h.sessions.count(), h.sessions.room.Held(); n != most || room != most {
+		t.Errorf("%d sessions with room for %d, want %d", n, room, most)
 	}
 }

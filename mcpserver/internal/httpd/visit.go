@@ -10,75 +10,92 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/internal/guard"
 	"github.com/knack-dev/knack/limit"
 )
 
-// Visit is what the SDK's door must know of an HTTP request: its sender, its place among
-// the calls that are worked on, and its room. Both are held until the request is over and
-// its handler has ended: a client of a session may leave before, and were the place free by
-// then, clients that leave at once could have any number of calls worked on.
+// Visit is what the SDK's middleware must know of an HTTP request: its sender and what it
+// holds. That is held until the request is over and its handler has ended. A client of a
+// session may leave before its handler ends; were its place free by then, clients that leave
+// at once could have any number of calls worked on.
 type Visit struct {
-	Caller
-	Room  *limit.Account // nil for what waits for news
-	calls *places        // nil for what holds no place
-	rooms *limit.Budget
+	guard.Caller
+	guard *guard.Guard // nil for a request that takes no place
 
 	mu      sync.Mutex
-	holders int  // the request and the handler
-	entered bool // by a handler, which tells of the call
+	work    *guard.Work // nil while nothing is held
+	users   int         // of work: the request and the handler
+	handled bool        // a handler has begun, which logs the call
+}
+
+// begin takes what the visit holds, or says why that cannot be had.
+func (v *Visit) begin() (refusal string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.guard != nil && v.work == nil {
+		if v.work, refusal = v.guard.Begin(v.Share); refusal != "" {
+			return refusal
+		}
+	}
+	v.users++
+	return ""
 }
 
 // Enter begins the handler. It reports false if the request is over and its place was
 // given to another.
 func (v *Visit) Enter() bool {
+	refusal := v.begin()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.entered = true
-	if v.calls == nil {
-		return true
+	v.handled = true
+	return refusal == ""
+}
+
+// Memory is what the visit holds of the memory, nil if it waits for notifications.
+func (v *Visit) Memory() *limit.Account {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.work == nil {
+		return nil
 	}
-	if v.holders == 0 {
-		if v.calls.take(v.Share) != "" {
-			return false
-		}
-		v.Room = v.rooms.Open(v.Share)
-	}
-	v.holders++
-	return true
+	return v.work.Memory
 }
 
 // Leave ends the request, or the handler.
 func (v *Visit) Leave() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.calls == nil {
-		return
-	}
-	if v.holders--; v.holders == 0 {
-		v.calls.leave(v.Share)
-		v.Room.Close()
+	if v.users--; v.users == 0 {
+		v.release()
 	}
 }
 
-// wait gives the place up: what waits for news does not work.
+// wait gives everything back: a request that waits for notifications does not work.
 func (v *Visit) wait() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.calls.leave(v.Share)
-	v.Room.Close()
-	v.calls, v.Room = nil, nil
+	v.release()
+	v.guard = nil
 }
 
-func (v *Visit) begun() bool {
+// release needs mu.
+func (v *Visit) release() {
+	if v.work != nil {
+		v.work.Close()
+		v.work = nil
+	}
+}
+
+func (v *Visit) isHandled() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.entered
+	return v.handled
 }
 
-// visitKey is where the SDK's note on a token has the visit.
+// visitKey is the key of the visit in the SDK's TokenInfo.
 const visitKey = "visit"
 
-// VisitOf is nil for a request that did not come over HTTP.
+// VisitOf returns the visit of a request, nil if that did not come over HTTP.
 func VisitOf(req mcp.Request) *Visit {
 	extra := req.GetExtra()
 	if extra == nil || extra.TokenInfo == nil {
@@ -88,11 +105,11 @@ func VisitOf(req mcp.Request) *Visit {
 	return v
 }
 
-// carry puts a visit into a request for the SDK. Of its request a handler in a session gets
-// the headers and the token's holder alone, and that from the SDK's own middleware, which
-// wants a token: the one written here is seen by that middleware and by nothing else. A
-// session belongs to the token that began it: two tokens of one subject have two sessions,
-// since either may be revoked.
+// carry puts a visit into a request for the SDK. A handler in a session gets the headers of
+// its HTTP request and the TokenInfo, which only the SDK's own middleware can set. That needs
+// an Authorization header; the one written here is seen by nothing else. A session belongs to
+// the token that began it: two tokens of one subject have two sessions, since either may be
+// revoked.
 func carry(r *http.Request, v *Visit) (carrying *http.Request) {
 	user := ""
 	if v.Token != "" {

@@ -10,52 +10,15 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/knack-dev/knack/internal/guard"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
-
-// Two types wrap the writer of an answer: [exchange], for what is watched of every request,
-// and answer, for what the SDK writes. Under both is paced.
-
-// writeChunk is how much is written under one deadline.
-const writeChunk = 64 << 10
-
-// leastSpeed is what a client must take of an answer, in bytes a second, beyond the time
-// that it has for its first piece: an answer holds memory until it is written.
-const leastSpeed = 32 << 10
-
-// paced gives up on a client that does not read, or too slowly.
-type paced struct {
-	http.ResponseWriter
-	control *http.ResponseController
-	timeout time.Duration
-	left    time.Duration // that writing may still take; a stream's pauses do not count
-}
-
-func newPaced(w http.ResponseWriter, timeout time.Duration) paced {
-	return paced{w, http.NewResponseController(w), timeout, timeout}
-}
-
-// Unwrap lets [http.ResponseController] reach the connection.
-func (p *paced) Unwrap() http.ResponseWriter { return p.ResponseWriter }
-
-// Write writes in pieces, each with its own deadline.
-func (p *paced) Write(data []byte) (n int, err error) {
-	for n < len(data) && err == nil {
-		begun := time.Now()
-		_ = p.control.SetWriteDeadline(begun.Add(min(p.timeout, p.left)))
-		var m int
-		m, err = p.ResponseWriter.Write(data[n:min(n+writeChunk, len(data))])
-		n += m
-		p.left += time.Duration(m)*time.Second/leastSpeed - time.Since(begun)
-	}
-	return n, err
-}
 
 // answer is the writer of an answer of the SDK's. It rewords the SDK's refusals: those in
 // plain text, which clients of the protocol cannot read, become JSON-RPC errors, and none
 // repeats what was sent. The errors in answers are worded as over stdio.
 type answer struct {
-	paced
+	guard.PacedWriter
 	sent    sent
 	held    func()       // if set, everything is held back until finish, which calls it first
 	status  int          // what was held back; 0 if nothing was
@@ -65,7 +28,7 @@ type answer struct {
 }
 
 func newAnswer(w http.ResponseWriter, timeout time.Duration, s sent) *answer {
-	return &answer{paced: newPaced(w, timeout), sent: s}
+	return &answer{PacedWriter: guard.NewPacedWriter(w, timeout), sent: s}
 }
 
 // WriteHeader holds a refusal back.
@@ -108,10 +71,10 @@ func (a *answer) Write(data []byte) (n int, err error) {
 	// A copy, if anything is changed: what the SDK writes is also what it keeps for clients
 	// that resume. It is told of the length of its own text.
 	if said := worded(data); len(said) != len(data) {
-		_, err = a.paced.Write(said)
+		_, err = a.PacedWriter.Write(said)
 		return len(data), err
 	}
-	return a.paced.Write(data)
+	return a.PacedWriter.Write(data)
 }
 
 // FlushError sends what is buffered, within the deadline.
@@ -120,8 +83,7 @@ func (a *answer) FlushError() error {
 	if a.refused != 0 || a.held != nil {
 		return nil
 	}
-	_ = a.control.SetWriteDeadline(time.Now().Add(a.timeout))
-	return a.control.Flush()
+	return a.PacedWriter.FlushError()
 }
 
 // isError reports whether what was held back is an error.
@@ -136,7 +98,7 @@ func (a *answer) finish() {
 		a.held()
 		if a.refused == 0 && a.begun {
 			a.head(a.status)
-			_, _ = a.paced.Write(worded(a.text.Bytes()))
+			_, _ = a.PacedWriter.Write(worded(a.text.Bytes()))
 			return
 		}
 	}
@@ -145,7 +107,7 @@ func (a *answer) finish() {
 	}
 	a.Header().Del("Mcp-Session-Id")
 	if _, _, no := errorIn(a.text.Bytes()); no != nil {
-		refuseRPC(a.ResponseWriter, a.refused, a.sent.id, wire.Plain(no.Error))
+		writeError(a.ResponseWriter, a.refused, a.sent.id, wire.Plain(no.Error))
 		return
 	}
 	status, no := wire.PlainText(a.refused, a.text.String())
@@ -154,7 +116,7 @@ func (a *answer) finish() {
 		// (Streamable HTTP, Sending Messages).
 		status = max(status, http.StatusBadRequest)
 	}
-	refuseRPC(a.ResponseWriter, status, a.sent.id, no)
+	writeError(a.ResponseWriter, status, a.sent.id, no)
 }
 
 // failure is a JSON-RPC error as the SDK writes it.
@@ -212,18 +174,22 @@ func worded(data []byte) []byte {
 // maxRefusal bounds what is held back of a refusal; ours echo at most 256 bytes.
 const maxRefusal = 64 << 10
 
-// refuse answers outside of any call.
-func refuse(w http.ResponseWriter, status int, message string) {
-	refuseRPC(w, status, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: message})
+// invalid answers a request that belongs to no call.
+func invalid(w http.ResponseWriter, status int, message string) {
+	refuse(w, status, nil, jsonrpc.CodeInvalidRequest, message)
 }
 
 // refuseBusy answers that there is too much to do.
 func refuseBusy(w http.ResponseWriter, status int, id json.RawMessage, message string) {
 	w.Header().Set("Retry-After", "1")
-	refuseRPC(w, status, id, &jsonrpc.Error{Code: wire.CodeBusy, Message: message})
+	refuse(w, status, id, wire.CodeBusy, message)
 }
 
-func refuseRPC(w http.ResponseWriter, status int, id json.RawMessage, no *jsonrpc.Error) {
+func refuse(w http.ResponseWriter, status int, id json.RawMessage, code int64, message string) {
+	writeError(w, status, id, &jsonrpc.Error{Code: code, Message: message})
+}
+
+func writeError(w http.ResponseWriter, status int, id json.RawMessage, no *jsonrpc.Error) {
 	body := (&wire.Refusal{ID: id, Error: *no}).Encode()
 	h := w.Header()
 	h.Set("Content-Type", "application/json")

@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/internal/rawjson"
 	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
@@ -165,7 +166,7 @@ type said string
 
 func (s said) Weight() int { return len(s) }
 
-func (s said) Encode(e *wire.Encoder) {
+func (s said) Encode(e *rawjson.Encoder) {
 	if s == "broken" {
 		panic("CANARY")
 	}

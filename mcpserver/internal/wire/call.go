@@ -3,9 +3,12 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/internal/rawjson"
 )
 
 // Call is a request that waits for an answer, as its client wrote it.
@@ -24,7 +27,7 @@ func ParseCall(line []byte) (c Call, ok bool) {
 		return c, false
 	}
 	var version, id, method, params []byte
-	ok = members(line, func(key, value []byte) bool {
+	ok = rawjson.Members(line, func(key, value []byte) bool {
 		switch string(key) {
 		case `"jsonrpc"`:
 			return once(&version, value)
@@ -40,7 +43,7 @@ func ParseCall(line []byte) (c Call, ok bool) {
 	if !ok || string(version) != `"2.0"` || len(id) == 0 || !plainID(id) || params != nil && params[0] != '{' {
 		return c, false
 	}
-	name, ok := text(method)
+	name, ok := rawjson.Text(method)
 	return Call{ID: id, Method: name, Params: params}, ok
 }
 
@@ -94,7 +97,7 @@ func ParseParams(method string, raw []byte) (p Params, ok bool) {
 		return p, true
 	}
 	var meta, cursor, uri, name, arguments, ref, argument []byte
-	ok = members(raw, func(key, value []byte) bool {
+	ok = rawjson.Members(raw, func(key, value []byte) bool {
 		switch string(key) {
 		case `"_meta"`:
 			return once(&meta, value)
@@ -139,7 +142,7 @@ func optional(raw []byte, to *string) (ok bool) {
 	if raw == nil || string(raw) == "null" {
 		return true
 	}
-	*to, ok = text(raw)
+	*to, ok = rawjson.Text(raw)
 	return ok
 }
 
@@ -148,12 +151,12 @@ func parseTexts(raw []byte, to *map[string]string) bool {
 		return true
 	}
 	*to = map[string]string{}
-	return members(raw, func(key, value []byte) bool {
-		k, ok := text(key)
+	return rawjson.Members(raw, func(key, value []byte) bool {
+		k, ok := rawjson.Text(key)
 		if _, twice := (*to)[k]; !ok || twice {
 			return false
 		}
-		v, ok := text(value)
+		v, ok := rawjson.Text(value)
 		(*to)[k] = v
 		return ok
 	})
@@ -164,7 +167,7 @@ func (m *Meta) parse(raw []byte) bool {
 		return true
 	}
 	var version []byte
-	return members(raw, func(key, value []byte) bool {
+	return rawjson.Members(raw, func(key, value []byte) bool {
 		switch string(key) {
 		case keyVersion:
 			return once(&version, value) && value[0] == '"' && optional(value, &m.Version)
@@ -184,7 +187,7 @@ func (m *Meta) parse(raw []byte) bool {
 // texts decodes the members of an object that to names; they may be missing or null.
 func texts(raw []byte, to map[string]*string) bool {
 	seen := map[string]bool{}
-	return members(raw, func(key, value []byte) bool {
+	return rawjson.Members(raw, func(key, value []byte) bool {
 		at, known := to[string(key)]
 		if !known {
 			return bytes.IndexByte(key, '\\') < 0
@@ -201,7 +204,7 @@ func ParseClient(raw []byte) (name, version string, ok bool) {
 	var other string
 	icons := false
 	ok = texts(raw, map[string]*string{`"name"`: &name, `"version"`: &version, `"title"`: &other, `"description"`: &other, `"websiteUrl"`: &other})
-	ok = ok && members(raw, func(key, _ []byte) bool { icons = icons || string(key) == `"icons"`; return true })
+	ok = ok && rawjson.Members(raw, func(key, _ []byte) bool { icons = icons || string(key) == `"icons"`; return true })
 	if ok && icons {
 		ok = json.Unmarshal(raw, &mcp.Implementation{}) == nil
 	}
@@ -217,4 +220,22 @@ func (r *Ref) parse(raw []byte) bool {
 
 func (a *Argument) parse(raw []byte) bool {
 	return len(raw) > 0 && texts(raw, map[string]*string{`"name"`: &a.Name, `"value"`: &a.Value}) && a.Name != ""
+}
+
+// plainID reports whether an id is written as every encoder writes it, so that it can be
+// given back as it is: a whole number of at most 15 digits, or ASCII without escapes.
+func plainID(raw []byte) bool {
+	if raw[0] == '"' {
+		for _, c := range raw[1 : len(raw)-1] {
+			if c < ' ' || c > '~' || c == '\\' {
+				return false
+			}
+		}
+		return true
+	}
+	if len(raw) > 15 {
+		return false
+	}
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	return err == nil && (n != 0 || len(raw) == 1)
 }

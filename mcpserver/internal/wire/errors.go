@@ -4,14 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/lazyregexp"
 )
 
 // This file words errors for clients, for both transports. The SDK's own texts repeat whole
@@ -21,8 +20,8 @@ import (
 // maxMessage bounds what an error says, in bytes.
 const maxMessage = 512
 
-// CodeNoSession is what the TypeScript SDK answers too.
-const CodeNoSession = -32001
+// codeNoSession is what the TypeScript SDK answers too.
+const codeNoSession = -32001
 
 // refusals are the SDK's texts (v1.8.0) by how they begin. A status is that of
 // HTTP, 0 for the SDK's own.
@@ -49,8 +48,8 @@ var refusals = []struct {
 	{"Bad Request: Unsupported protocol version", jsonrpc.CodeInvalidRequest, "unsupported protocol version", 0},
 	{"Bad Request: DELETE requires an Mcp-Session-Id", jsonrpc.CodeInvalidRequest, "the Mcp-Session-Id header is missing", 0},
 	{"Bad Request: GET requires an Mcp-Session-Id", jsonrpc.CodeInvalidRequest, "the Mcp-Session-Id header is missing", 0},
-	{"session not found", CodeNoSession, "session not found; initialize a new one", 0},
-	{"session user mismatch", CodeNoSession, "the session belongs to another token", 0},
+	{"session not found", codeNoSession, "session not found; initialize a new one", 0},
+	{"session user mismatch", codeNoSession, "the session belongs to another token", 0},
 	{"failed to replay", jsonrpc.CodeInvalidRequest, "these events are no longer kept; ask again", 0},
 	{"stream ID conflicts", jsonrpc.CodeInvalidRequest, "the stream is open already", 0},
 }
@@ -58,18 +57,13 @@ var refusals = []struct {
 var (
 	// handling is what the SDK writes before what it could not read; the method is
 	// a known one.
-	handling = later(`^handling '[\w/-]+': `)
+	handling = lazyregexp.New(`^handling '[\w/-]+': `)
 	// wrongType ends what it says of a parameter of the wrong type. What was sent comes
 	// before, so that only the end counts.
-	wrongType = later(`into Go (?:struct field [\w.]*?(\w+)|value) of type (\S+)$`)
+	wrongType = lazyregexp.New(`into Go (?:struct field [\w.]*?(\w+)|value) of type (\S+)$`)
 )
 
-// later compiles an expression when it is first asked for: over stdio it hardly ever is.
-func later(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
-
-var version = later(`^[0-9A-Za-z.-]{1,32}$`)
+var version = lazyregexp.New(`^[0-9A-Za-z.-]{1,32}$`)
 
 // IsVersion reports whether a text can be a protocol version. An unknown one is repeated
 // in the answer (2026-07-28, -32022).

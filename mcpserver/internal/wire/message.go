@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/knack-dev/knack/internal/rawjson"
 )
 
 // CodeBusy is the JSON-RPC code for a request that is refused to bound work; it is of the
@@ -39,7 +41,7 @@ func (r *Refusal) Encode() []byte {
 		id = json.RawMessage("null")
 	}
 	b := append(append([]byte(`{"jsonrpc":"2.0","id":`), id...), `,"error":`...)
-	return append(AppendError(b, &r.Error), '}')
+	return append(appendError(b, &r.Error), '}')
 }
 
 // Parse reads a line as a JSON-RPC message. Both results are nil if there is nothing to
@@ -134,7 +136,7 @@ func parseID(raw json.RawMessage) (jsonrpc.ID, error) {
 		return jsonrpc.ID{}, errID
 	}
 	if raw[0] == '"' {
-		s, ok := text(raw)
+		s, ok := rawjson.Text(raw)
 		if !ok {
 			return jsonrpc.ID{}, errSurrogate
 		}

@@ -171,82 +171,6 @@ func FuzzParseCall(f *testing.F) {
 	})
 }
 
-// texted is a result of one text, in whichever form.
-type texted struct {
-	text string
-	data []byte
-	any  any
-}
-
-func (r texted) Weight() int { return len(r.text) + len(r.data) }
-
-func (r texted) Encode(e *Encoder) {
-	e.Raw(`{"text":`)
-	e.String(r.text)
-	e.Raw(`,"blob":`)
-	e.Base64(r.data)
-	e.Raw(`,"bytes":`)
-	e.Text([]byte(r.text))
-	e.Raw(`,"n":`)
-	e.Append(func(b []byte) []byte { return append(b, '-') })
-	e.Int(5)
-	e.Raw(`,"any":`)
-	e.Value(r.any)
-	e.Raw("}")
-}
-
-// pieces is a writer that keeps what it was given, and counts the pieces.
-type pieces struct {
-	bytes.Buffer
-	n       int
-	largest int
-}
-
-func (p *pieces) Write(b []byte) (int, error) {
-	p.n++
-	p.largest = max(p.largest, len(b))
-	return p.Buffer.Write(b)
-}
-
-// checkWritten writes an answer, and requires the announced size and the value that went
-// in.
-func checkWritten(t *testing.T, r texted) *pieces {
-	t.Helper()
-	a := Answer{ID: []byte("1"), Result: r}
-	out, size := &pieces{}, int64(-1)
-	if err := a.Write(out, "\n", func(n int64) error { size = n; return nil }); err != nil {
-		t.Fatal(err)
-	}
-	if int64(out.Len()) != size {
-		t.Errorf("%d bytes were announced, and %d came", size, out.Len())
-	}
-	var got struct {
-		JSONRPC string
-		ID      int
-		Result  struct {
-			Text  string
-			Bytes string
-			Blob  []byte
-			N     int
-			Any   any
-		}
-	}
-	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
-		t.Fatalf("%s: %.100q", err, out.Bytes())
-	}
-	var any any
-	plain, _ := json.Marshal(r.any)
-	_ = json.Unmarshal(plain, &any)
-	// A byte that belongs to no character becomes U+FFFD, as in encoding/json.
-	if want := string([]rune(r.text)); got.Result.Text != want || got.Result.Bytes != want || !bytes.Equal(got.Result.Blob, r.data) || !cmp.Equal(got.Result.Any, any) {
-		t.Errorf("%.100q came as %.100q", r.text, got.Result.Text)
-	}
-	if !bytes.Equal(append(append([]byte(`{"jsonrpc":"2.0","id":1,"result":`), Bytes(r.Encode)...), "}\n"...), out.Bytes()) {
-		t.Error("the result alone is another one")
-	}
-	return out
-}
-
 func TestParseClient(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"name":"a","version":"1","title":"A","more":5}`: "a 1",
@@ -266,45 +190,13 @@ func TestParseClient(t *testing.T) {
 	}
 }
 
-func TestAnswers(t *testing.T) {
-	for name, r := range map[string]texted{
-		"nothing":    {},
-		"short":      {text: "a\"\\\n\u2028<&>\x00\x7f\xffä", data: []byte("ab"), any: map[string]any{"a": "<"}},
-		"one piece":  {text: strings.Repeat("x", piece), data: bytes.Repeat([]byte("y"), piece)},
-		"characters": {text: strings.Repeat("a", piece-1) + strings.Repeat("😀", 9000)},
-		"no text":    {text: strings.Repeat("\x80", 3*piece)},
-		"mixed":      {text: strings.Repeat("\xf0\x9f\x98\x80\x80\x80\x80\x80\x80", 9000)},
-		"controls":   {text: strings.Repeat("\x01", 1<<20), data: bytes.Repeat([]byte{0}, 1<<20)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			out := checkWritten(t, r)
-			if len(r.text) > 4*flushAt && out.n < 10 {
-				t.Errorf("%d bytes were written in %d pieces", out.Len(), out.n)
-			}
-			// A piece of text can grow sixfold when the buffer is nearly full.
-			if out.largest > flushAt+6*piece+2 {
-				t.Errorf("a piece has %d bytes", out.largest)
-			}
-		})
-	}
-}
-
-func FuzzAnswer(f *testing.F) {
-	f.Add("a", []byte("b"), 1)
-	f.Add("\xe2\x80\xa8\xff\x1f", []byte{0xff}, 5000)
-	f.Fuzz(func(t *testing.T, s string, data []byte, n int) {
-		n = max(1, min(n, 1<<17/(len(s)+len(data)+1)))
-		checkWritten(t, texted{text: strings.Repeat(s, n), data: bytes.Repeat(data, n), any: s})
-	})
-}
-
 // An answer that is not to be written is not, and one that cannot be says so.
 func TestAnswerNotWritten(t *testing.T) {
 	a := Answer{ID: []byte("1"), Error: &jsonrpc.Error{Code: -5, Message: "<m>", Data: json.RawMessage(`{"a":1}`)}}
 	no := errors.New("no")
-	out := &pieces{}
-	if err := a.Write(out, "", func(int64) error { return no }); err != no || out.n != 0 {
-		t.Error(err, out.n)
+	out := new(bytes.Buffer)
+	if err := a.Write(out, "", func(int64) error { return no }); err != no || out.Len() != 0 {
+		t.Error(err, out)
 	}
 	r, w := io.Pipe()
 	r.CloseWithError(no)
@@ -313,30 +205,6 @@ func TestAnswerNotWritten(t *testing.T) {
 	}
 	if err := a.Write(out, "", func(int64) error { return nil }); err != nil || out.String() != `{"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":"<m>","data":{"a":1}}}` {
 		t.Error(err, out.String())
-	}
-}
-
-// keeper is a writer that fails and goes on reading what it was given, as one does that
-// cannot be interrupted.
-type keeper struct {
-	given []byte
-	then  string // what was given, at that time
-}
-
-func (k *keeper) Write(p []byte) (int, error) {
-	k.given, k.then = p, string(p)
-	return 0, errors.New("no")
-}
-
-// The bytes that a writer was given do not change afterwards, though it has failed.
-func TestAnswerLeavesWhatWasGiven(t *testing.T) {
-	k := &keeper{}
-	a := Answer{ID: []byte("1"), Result: texted{text: strings.Repeat("0123456789", 10*flushAt/10) + strings.Repeat("x", 10*flushAt)}}
-	if err := a.Write(k, "\n", func(int64) error { return nil }); err == nil {
-		t.Fatal("no error")
-	}
-	if string(k.given) != k.then {
-		t.Error("the buffer was used again")
 	}
 }
 

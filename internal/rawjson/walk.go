@@ -1,23 +1,25 @@
-package wire
+package rawjson
 
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/lazyregexp"
 )
 
-// maxDepth is how deep a message may nest to be read here. The deepest request of a real
-// client has eight levels; the SDK reads up to 1000.
+// maxDepth is how deep an object may nest. The deepest request of a real client of MCP has
+// eight levels.
 const maxDepth = 64
 
 // The functions of this file walk over JSON that [json.Valid] has accepted, without decoding
 // it: only where a value ends has to be found.
 
-// members calls each with the text of every key of an object, quotes included, and of its
-// value, until each reports false. It reports false if b is no object or nests too deep.
-func members(b []byte, each func(key, value []byte) bool) bool {
+// Members calls visit with each key of an object, its quotes included, and the key's value,
+// until visit reports false. It reports false then, and if b is no object or nests deeper than
+// 64 levels.
+func Members(b []byte, visit func(key, value []byte) bool) bool {
 	if len(b) == 0 || b[0] != '{' {
 		return false
 	}
@@ -25,7 +27,7 @@ func members(b []byte, each func(key, value []byte) bool) bool {
 		keyEnd := i + length(b[i:])
 		from := space(b, space(b, keyEnd)+1) // behind the colon
 		n := length(b[from:])
-		if n == 0 || !each(b[i:keyEnd], b[from:from+n]) {
+		if n == 0 || !visit(b[i:keyEnd], b[from:from+n]) {
 			return false
 		}
 		if i = space(b, from+n); b[i] == ',' {
@@ -78,9 +80,9 @@ func length(b []byte) int {
 	return len(b)
 }
 
-// text decodes a JSON string. It declines half of a surrogate pair, for which decoders
+// Text decodes a JSON string. It declines half of a surrogate pair, for which decoders
 // put U+FFFD.
-func text(raw []byte) (s string, ok bool) {
+func Text(raw []byte) (s string, ok bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return "", false
 	}
@@ -94,22 +96,4 @@ func text(raw []byte) (s string, ok bool) {
 }
 
 // paired matches a string in which every half of a surrogate pair has its other half.
-var paired = later(`^(?:[^\\]|\\[^u]|\\u[^dD]...|\\u[dD][0-7]..|\\u[dD][89abAB]..\\u[dD][c-fC-F]..)*$`)
-
-// plainID reports whether an id is written as every encoder writes it, so that it can be
-// given back as it is: a whole number of at most 15 digits, or ASCII without escapes.
-func plainID(raw []byte) bool {
-	if raw[0] == '"' {
-		for _, c := range raw[1 : len(raw)-1] {
-			if c < ' ' || c > '~' || c == '\\' {
-				return false
-			}
-		}
-		return true
-	}
-	if len(raw) > 15 {
-		return false
-	}
-	n, err := strconv.ParseInt(string(raw), 10, 64)
-	return err == nil && (n != 0 || len(raw) == 1)
-}
+var paired = lazyregexp.New(`^(?:[^\\]|\\[^u]|\\u[^dD]...|\\u[dD][0-7]..|\\u[dD][89abAB]..\\u[dD][c-fC-F]..)*$`)

@@ -1,4 +1,6 @@
-package wire
+// Package rawjson writes and walks JSON as text: an encoder that appends and writes piece by
+// piece, and functions that find the members of an object without decoding them.
+package rawjson
 
 import (
 	"encoding/base64"
@@ -8,8 +10,6 @@ import (
 	"sync"
 	"unicode/utf8"
 	"unsafe"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/knack-dev/knack/internal/display"
 )
@@ -153,67 +153,21 @@ func (a *appending) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Result is the result of a call: one JSON value that writes itself, the same each time.
-type Result interface {
-	Encode(*Encoder)
-	// Weight is about how many bytes of memory it holds until it is written.
-	Weight() int
-}
-
-// Answer is what a call is answered with: a result, or an error.
-type Answer struct {
-	ID     []byte // as the client wrote it
-	Result Result
-	Error  *jsonrpc.Error
-	Busy   bool   // the error says that there was no room
-	Free   func() // gives the room back; nil if the answer holds none
-}
-
-// Done is called when the answer was written, or never will be.
-func (a *Answer) Done() {
-	if a.Free != nil {
-		a.Free()
-	}
-}
-
-// Weight is that of the result, 0 for an error.
-func (a *Answer) Weight() int {
-	if a.Result == nil {
-		return 0
-	}
-	return a.Result.Weight()
-}
-
-func (a *Answer) encode(e *Encoder) {
-	e.Raw(`{"jsonrpc":"2.0","id":`)
-	e.RawBytes(a.ID)
-	if a.Result == nil {
-		e.Raw(`,"error":`)
-		e.RawBytes(AppendError(nil, a.Error))
-	} else {
-		e.Raw(`,"result":`)
-		a.Result.Encode(e)
-	}
-	e.Raw("}")
-}
-
-// Write writes the answer and what end says behind it. Before the first byte it calls
-// begin with the number of bytes that follow; an answer that does not fit into one
-// buffer is encoded twice for that, first to be counted.
-func (a *Answer) Write(w io.Writer, end string, begin func(size int64) error) error {
+// Write writes what encode writes. Before the first byte it calls begin with the number of
+// bytes that follow. For that, a text that does not fit into one buffer is encoded twice, first
+// to be counted, so that encode must write the same each time.
+func Write(w io.Writer, encode func(*Encoder), begin func(size int64) error) error {
 	e := encoders.Get().(*Encoder)
 	defer e.free()
 	e.out = nil
-	a.encode(e)
-	e.Raw(end)
+	encode(e)
 	if err := begin(e.sent + int64(len(e.buf))); err != nil {
 		return err
 	}
 	e.out = w
 	if e.sent > 0 {
 		e.buf, e.sent = e.buf[:0], 0
-		a.encode(e)
-		e.Raw(end)
+		encode(e)
 	}
 	if len(e.buf) > 0 {
 		e.empty()
@@ -238,14 +192,4 @@ func Bytes(f func(*Encoder)) []byte {
 	f(e)
 	e.empty()
 	return whole.b
-}
-
-// AppendError appends a JSON-RPC error.
-func AppendError(b []byte, err *jsonrpc.Error) []byte {
-	b = strconv.AppendInt(append(b, `{"code":`...), err.Code, 10)
-	b = display.AppendJSONString(append(b, `,"message":`...), err.Message)
-	if len(err.Data) > 0 {
-		b = append(append(b, `,"data":`...), err.Data...)
-	}
-	return append(b, '}')
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/knack-dev/knack/internal/display"
 )
 
-// operation says how a server is watched: its log, and its record of decisions. The
+// serveConfig says how a server is watched: its log, and its record of decisions. The
 // configuration sets both, and flags take precedence.
-type operation struct {
-	config            string // --config
-	auditTo           string
-	logLevel, logForm string
+type serveConfig struct {
+	config              string // --config
+	auditTo             string
+	logLevel, logFormat string
 
 	file  *configFile // the configuration in force; nil without one
 	audit *audit.Log
@@ -30,12 +30,12 @@ type operation struct {
 	levelFixed bool
 }
 
-func (o *operation) register(cmd *cobra.Command) {
+func (o *serveConfig) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.config, "config", "", "the settings are in `FILE`, not in your knack.yaml (doc/configuration.md)")
 	flags.StringVar(&o.auditTo, "audit", "", "write what was decided and loaded to `FILE`, or with --http to stdout, one JSON object a line (doc/running.md)")
-	flags.StringVar(&o.logLevel, "log-level", "", "say on standard error what is of this `LEVEL` or worse: "+strings.Join(config.LogLevels, ", "))
-	flags.StringVar(&o.logForm, "log-format", "", "the `FORMAT` of the log on standard error: "+strings.Join(config.LogFormats, ", "))
+	flags.StringVar(&o.logLevel, "log-level", "", "log messages of this `LEVEL` and above on standard error: "+strings.Join(config.LogLevels, ", "))
+	flags.StringVar(&o.logFormat, "log-format", "", "the `FORMAT` of the log on standard error: "+strings.Join(config.LogFormats, ", "))
 	for _, name := range []string{"audit", "config"} {
 		_ = cmd.MarkFlagFilename(name)
 	}
@@ -46,7 +46,7 @@ func (o *operation) register(cmd *cobra.Command) {
 // settings reads the file that was named or, for a server over HTTP, the user's. A server
 // that a client starts over stdio reads none by default. An error in a file that is about
 // something else would leave an agent without skills.
-func (o *operation) settings(env *Env, http bool) error {
+func (o *serveConfig) settings(env *Env, http bool) error {
 	if o.config == "" && !http {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (o *operation) settings(env *Env, http bool) error {
 }
 
 // given returns the configuration, or an empty one without a file.
-func (o *operation) given() config.Config {
+func (o *serveConfig) given() config.Config {
 	if o.file == nil {
 		return config.Config{}
 	}
@@ -64,7 +64,7 @@ func (o *operation) given() config.Config {
 }
 
 // beside resolves a path in the configuration, relative to the file's folder.
-func (o *operation) beside(path string) string {
+func (o *serveConfig) beside(path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
 	}
@@ -72,7 +72,7 @@ func (o *operation) beside(path string) string {
 }
 
 // merge takes from the configuration what no flag says.
-func (o *operation) merge(env *Env) error {
+func (o *serveConfig) merge(env *Env) error {
 	c := o.given()
 	o.levelFixed = o.logLevel != ""
 	if o.auditTo == "" {
@@ -89,7 +89,7 @@ func (o *operation) merge(env *Env) error {
 		to                  *string
 	}{
 		{"--log-level", c.Log.Level, "warn", config.LogLevels, &o.logLevel},
-		{"--log-format", c.Log.Format, "text", config.LogFormats, &o.logForm},
+		{"--log-format", c.Log.Format, "text", config.LogFormats, &o.logFormat},
 	} {
 		switch {
 		case *w.to == "" && w.given != "":
@@ -97,7 +97,7 @@ func (o *operation) merge(env *Env) error {
 		case *w.to == "":
 			*w.to = w.normal
 		case !slices.Contains(w.words, *w.to):
-			return usageError("give one of "+strings.Join(w.words, ", "), "%s %s: there is no such one", w.flag, *w.to)
+			return usageError("give one of "+strings.Join(w.words, ", "), "%s %s: unknown value", w.flag, *w.to)
 		}
 	}
 	return nil
@@ -106,7 +106,7 @@ func (o *operation) merge(env *Env) error {
 func isStream(to string) bool { return to == "stdout" || to == "stderr" }
 
 // logger returns the server's log.
-func (o *operation) logger(env *Env) *slog.Logger {
+func (o *serveConfig) logger(env *Env) *slog.Logger {
 	o.level.Set(levelOf(o.logLevel))
 	return slog.New(o.handler(env.Stderr, &o.level))
 }
@@ -114,8 +114,8 @@ func (o *operation) logger(env *Env) *slog.Logger {
 // handler writes lines without invisible characters and without any that control a
 // terminal. Skills' names and paths are in the lines, and the handlers of slog let some
 // such characters through, for example DEL.
-func (o *operation) handler(w io.Writer, level slog.Leveler) slog.Handler {
-	if o.logForm == "json" {
+func (o *serveConfig) handler(w io.Writer, level slog.Leveler) slog.Handler {
+	if o.logFormat == "json" {
 		return slog.NewJSONHandler(visibleLines{w, func(line []byte) []byte { return display.AppendVisibleJSON(nil, line) }}, &slog.HandlerOptions{Level: level})
 	}
 	return slog.NewTextHandler(visibleLines{w, func(line []byte) []byte { return []byte(display.Visible(string(line), display.Escaped)) }}, &slog.HandlerOptions{Level: level})
@@ -139,20 +139,21 @@ func levelOf(word string) slog.Level {
 }
 
 // open begins the audit log, if one is set.
-func (o *operation) open(env *Env, overStdio bool, log *slog.Logger) error {
+func (o *serveConfig) open(env *Env, overStdio bool, log *slog.Logger) error {
 	if o.auditTo == "" {
 		return nil
 	}
-	options := audit.Options{MaxSize: config.DefaultMaxSize, Keep: config.DefaultKeep, Trouble: func(err error) {
+	files := config.DefaultAudit
+	if c := o.given().Audit; c.To != "" {
+		files = c
+	}
+	options := audit.Options{MaxSize: files.MaxSize, Keep: files.Keep, Trouble: func(err error) {
 		if err != nil {
-			log.Error("the audit log lacks lines until it can be written again", "reason", err.Error())
+			log.Error("the audit log cannot be written, and lines are missing until it can", "reason", err.Error())
 			return
 		}
-		log.Warn("the audit log is written again, and says how many lines it lacks")
+		log.Warn("the audit log is written again, and records how many lines are missing")
 	}}
-	if c := o.given().Audit; c.To != "" {
-		options.MaxSize, options.Keep = c.MaxSize, c.Keep
-	}
 	switch {
 	case o.auditTo == "stdout" && overStdio:
 		return usageError("give a file, or stderr", "--audit stdout: standard output carries the protocol")
@@ -165,7 +166,7 @@ func (o *operation) open(env *Env, overStdio bool, log *slog.Logger) error {
 	}
 	var err error
 	if o.audit, err = audit.Open(o.auditTo, options); err != nil {
-		hint := "let the folder exist, and the user who runs knack write to it"
+		hint := "create the folder, and let the user who runs knack write to it"
 		if errors.Is(err, audit.ErrIrregular) {
 			hint = "name a file, stdout or stderr"
 		}
@@ -179,11 +180,11 @@ func whyUnwritten(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "there is no such folder"
 	}
-	return bare(err).Error()
+	return systemCause(err).Error()
 }
 
 // end closes the audit log, which writes the waiting lines.
-func (o *operation) end(log *slog.Logger) {
+func (o *serveConfig) end(log *slog.Logger) {
 	if err := o.audit.Close(); err != nil {
 		log.Error("the audit log has not all", "reason", err.Error())
 	}

@@ -26,7 +26,7 @@ func TestPatient(t *testing.T) {
 		"overflowing": {"99999999999999", 1, 429, 1},
 		"negative":    {"-1", 1, 429, 1},
 		"no number":   {"soon", 1, 429, 1},
-		"for ever":    {"0", 100, 429, 1 + mostWaits},
+		"for ever":    {"0", 100, 429, 1 + maxRetries},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var bodies []string
@@ -43,7 +43,7 @@ func TestPatient(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			client := http.Client{Transport: &patient{http.DefaultTransport}}
+			client := http.Client{Transport: &retryTransport{http.DefaultTransport}}
 			resp, err := client.Post(server.URL, "text/plain", strings.NewReader("whole"))
 			if err != nil {
 				t.Fatal(err)

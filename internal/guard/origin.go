@@ -1,4 +1,4 @@
-package httpd
+package guard
 
 import (
 	"fmt"
@@ -9,52 +9,46 @@ import (
 	"strings"
 )
 
-// guard checks every request over HTTP before anything else. A web page that a user
-// visits can make the browser send requests here, and can point a name of its own
-// at this address (DNS rebinding): hence a list of Host values on every request,
-// and a list of origins on every request that names one, whatever its method.
-// ([http.CrossOriginProtection] lets rebound POSTs and cross-site GETs through.)
-type guard struct {
-	hosts   []string
-	origins []string
-	pages   http.Handler
-}
-
 // vary is the Vary header of every answer. It must not be changed.
 var vary = []string{"Origin"}
 
-func newGuard(o Options) (*guard, error) {
-	g := &guard{pages: o.Pages}
-	for _, h := range o.Hosts {
+// allow reads the hosts and origins that are served besides the loopback's.
+func (g *Guard) allow(hosts, origins []string) error {
+	for _, h := range hosts {
 		name := strings.ToLower(strings.TrimSpace(h))
 		if name == "" || strings.ContainsAny(name, "/*@ ") {
-			return nil, fmt.Errorf("'%s' is no host: write a name or address, with :port for one port alone", h)
+			return fmt.Errorf("'%s' is no host: write a name or address, with :port for one port alone", h)
 		}
 		g.hosts = append(g.hosts, name)
 	}
-	for _, o := range o.Origins {
+	for _, o := range origins {
 		u, err := url.Parse(strings.ToLower(strings.TrimSpace(o)))
 		if err != nil || u.Scheme == "" || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil || strings.Contains(u.Host, "*") {
-			return nil, fmt.Errorf("'%s' is no origin: write scheme://host or scheme://host:port, without a path", o)
+			return fmt.Errorf("'%s' is no origin: write scheme://host or scheme://host:port, without a path", o)
 		}
 		g.origins = append(g.origins, u.Scheme+"://"+u.Host)
 	}
-	return g, nil
+	return nil
 }
 
-func (g *guard) wrap(next http.Handler, refuse func(http.ResponseWriter, *http.Request, int, string)) http.Handler {
+// checkOrigin checks the Host and the Origin of every request before anything else. A web
+// page that a user visits can make the browser send requests here, and can point a name of
+// its own at this address (DNS rebinding). Hence each request must name an allowed host, and
+// an allowed origin if it names one, whatever its method. ([http.CrossOriginProtection] lets
+// rebound POSTs and cross-site GETs through.)
+func (g *Guard) checkOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !g.allowsHost(r.Host) && (!isProbe(r) || len(r.Header["Origin"]) > 0) {
-			why(w, whyHost)
-			refuse(w, r, http.StatusForbidden, "this Host is not served; the operator can allow it with --allow-host")
+			recordOf(r).reason = reasonHost
+			g.refuse(w, r, http.StatusForbidden, "this Host is not served; the operator can allow it with --allow-host")
 			return
 		}
 		origins := r.Header.Values("Origin")
 		w.Header()["Vary"] = vary
 		switch {
 		case len(origins) > 1 || len(origins) == 1 && !g.allowsOrigin(origins[0], r.Host):
-			why(w, whyOrigin)
-			refuse(w, r, http.StatusForbidden, "this Origin is not served; the operator can allow it with --allow-origin")
+			recordOf(r).reason = reasonOrigin
+			g.refuse(w, r, http.StatusForbidden, "this Origin is not served; the operator can allow it with --allow-origin")
 			return
 		case len(origins) == 1:
 			allowCORS(w.Header(), origins[0])
@@ -67,13 +61,9 @@ func (g *guard) wrap(next http.Handler, refuse func(http.ResponseWriter, *http.R
 	})
 }
 
-// isProbe reports whether a request asks only whether the server runs. A balancer sends
-// the address that it probes as the Host, and no Origin.
-func isProbe(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Path == "/readyz" }
-
-// allowsHost reports whether a Host is a name of the loopback, which no rebinding can make
-// another's, or one of the list.
-func (g *guard) allowsHost(host string) bool {
+// allowsHost reports whether a Host is a name of the loopback, which no rebinding can point
+// elsewhere, or an allowed one.
+func (g *Guard) allowsHost(host string) bool {
 	host = strings.ToLower(host)
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
@@ -88,9 +78,9 @@ func (g *guard) allowsHost(host string) bool {
 	return slices.ContainsFunc(g.hosts, func(allowed string) bool { return allowed == host || allowed == name || allowed == "["+name+"]" })
 }
 
-// allowsOrigin reports whether an origin is this server's, whose Host is allowed, or one of
-// the list.
-func (g *guard) allowsOrigin(origin, host string) bool {
+// allowsOrigin reports whether an origin is the server's own, whose Host is allowed, or an
+// allowed one.
+func (g *Guard) allowsOrigin(origin, host string) bool {
 	origin, host = strings.ToLower(origin), strings.ToLower(host)
 	return origin == "http://"+host || origin == "https://"+host || slices.Contains(g.origins, origin)
 }
@@ -105,12 +95,12 @@ func allowCORS(h http.Header, origin string) {
 	h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, WWW-Authenticate, Retry-After")
 }
 
-// methods are those that are answered at a path.
-func (g *guard) methods(path string) string {
+// methods returns the methods that are answered at a path.
+func (g *Guard) methods(path string) string {
 	if path == "/mcp" {
 		return "GET, POST, DELETE"
 	}
-	if p, ok := g.pages.(interface{ Methods(path string) string }); ok && path != "/healthz" && path != "/readyz" {
+	if p, ok := g.o.Pages.(interface{ Methods(path string) string }); ok && path != "/healthz" && path != "/readyz" {
 		return p.Methods(path)
 	}
 	return "GET, HEAD"
@@ -136,42 +126,4 @@ func preflight(w http.ResponseWriter, r *http.Request, methods string) {
 
 func isToken(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') && (r < '0' || r > '9') }) < 0
-}
-
-// authenticated asks for a token, if tokens are required, before anything else of the
-// request is read. Its sender is looked up again when its body is here.
-func (h *Handler) authenticated(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who, ok := h.know(r, tokenOf(r))
-		if !ok {
-			h.unknown(w, r)
-			return
-		}
-		if h.admits(w, r, who) {
-			next.ServeHTTP(w, r)
-		}
-	})
-}
-
-func (h *Handler) unknown(w http.ResponseWriter, r *http.Request) {
-	h.challenge(w, r)
-	h.refuse(w, r, http.StatusUnauthorized, "unauthorized: send a token in the header Authorization: Bearer")
-}
-
-// tokenOf is the token that a request bears, empty without one.
-func tokenOf(r *http.Request) string {
-	token, _ := bearer(r.Header.Values("Authorization"))
-	return token
-}
-
-// bearer reads the one Authorization header.
-func bearer(values []string) (token string, ok bool) {
-	if len(values) != 1 {
-		return "", false
-	}
-	fields := strings.Fields(values[0])
-	if len(fields) != 2 || !strings.EqualFold(fields[0], "Bearer") {
-		return "", false
-	}
-	return fields[1], true
 }

@@ -1,0 +1,227 @@
+// Package notify tells sessions of changes: that lists have changed, and which files.
+//
+// The SDK sends a notification to all its sessions. Each passes [Notifier], which drops those
+// about skills that the session's principal does not see.
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/subscription"
+	"github.com/knack-dev/knack/skill"
+)
+
+// The notifications that are about skills.
+const (
+	toolsChanged     = "notifications/tools/list_changed"
+	promptsChanged   = "notifications/prompts/list_changed"
+	resourcesChanged = "notifications/resources/list_changed"
+	resourceUpdated  = "notifications/resources/updated"
+)
+
+// Notifier notifies the sessions of one server.
+type Notifier struct {
+	Catalog *catalog.Catalog
+	Access  *access.Gate
+	SDK     *mcp.Server
+	Files   *subscription.Table[*mcp.ServerSession]
+
+	mu          sync.Mutex
+	subscribers map[*mcp.ServerSession]*subscriber
+
+	toggling                  sync.Mutex
+	tools, prompts, templates bool // registered with the SDK, see ListsChanged
+}
+
+// subscriber is a session that gets notifications: it was initialized, or it listens.
+type subscriber struct {
+	token string // of the request that subscribed; empty if none was required
+	share string // the client that its subscriptions count for
+	// reported is the state that the session was notified of last, or began with, by
+	// notification. It is nil without a policy: then the session gets every notification.
+	reported map[string]catalog.Fingerprints
+}
+
+// Subscribe adds a session until it ends. It begins with what its caller sees now.
+func (n *Notifier) Subscribe(session *mcp.ServerSession, token, share string, who access.Principal) {
+	s := &subscriber{token: token, share: share}
+	if who.Filter != nil {
+		v, _ := n.Catalog.Now(who.Filter)
+		s.report(v) // without a snapshot, the first list is a change
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.subscribers == nil {
+		n.subscribers = map[*mcp.ServerSession]*subscriber{}
+	}
+	if n.subscribers[session] != nil {
+		return
+	}
+	n.subscribers[session] = s
+	go func() {
+		_ = session.Wait()
+		n.mu.Lock()
+		delete(n.subscribers, session)
+		n.mu.Unlock()
+		n.Files.End(session)
+	}()
+}
+
+func (s *subscriber) report(v catalog.View) {
+	var now catalog.Fingerprints
+	if v.Snapshot != nil {
+		now = v.Fingerprints()
+	}
+	s.reported = map[string]catalog.Fingerprints{toolsChanged: now, promptsChanged: now, resourcesChanged: now}
+}
+
+func (n *Notifier) find(session *mcp.ServerSession) *subscriber {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.subscribers[session]
+}
+
+// Share is the client that a session's subscriptions count for.
+func (n *Notifier) Share(session *mcp.ServerSession) string {
+	if s := n.find(session); s != nil {
+		return s.share
+	}
+	return ""
+}
+
+// Principal returns the principal of a session's token, by the state of access in force. It
+// reports false if the session did not subscribe or its token is no longer known.
+func (n *Notifier) Principal(ctx context.Context, session *mcp.ServerSession) (p access.Principal, ok bool) {
+	state, s := n.Access.Now(), n.find(session)
+	switch {
+	case s == nil:
+		return p, false
+	case s.token == "":
+		return state.PrincipalOf(access.Subject{}), true
+	}
+	return state.Authenticate(ctx, s.token)
+}
+
+// SetAccess puts a state of access in force for all notifications. Sessions that see
+// something else than before are notified of the lists that have changed.
+func (n *Notifier) SetAccess(state access.State) {
+	if whole, ready := n.Catalog.Now(nil); ready && state.Policy != nil {
+		n.mu.Lock()
+		for _, s := range n.subscribers {
+			if s.reported == nil { // until here, the session got every notification
+				s.report(whole)
+			}
+		}
+		n.mu.Unlock()
+	}
+	n.Access.Set(state)
+	// A session gets no news of what it does not see any more.
+	n.Files.Prune(func(session *mcp.ServerSession, uri string) bool {
+		who, known := n.Principal(context.Background(), session)
+		v, ready := n.Catalog.Now(who.Filter)
+		return known && (!ready || leads(v, uri))
+	})
+	n.mu.Lock()
+	subscribed := len(n.subscribers) > 0
+	n.mu.Unlock()
+	if subscribed {
+		n.ListsChanged(true, true, true)
+	}
+}
+
+// ListsChanged notifies every session of the lists that have changed. The SDK has no public
+// call for it: adding or removing a tool, a template or a prompt makes it notify, once each.
+// What is added appears in no answer, since knack answers the lists itself. (go-sdk#1238
+// brings a call for its own skills package.)
+func (n *Notifier) ListsChanged(tools, prompts, resources bool) {
+	n.toggling.Lock()
+	defer n.toggling.Unlock()
+	toggle := func(changed bool, added *bool, add, remove func()) {
+		if !changed {
+			return
+		}
+		if *added = !*added; *added {
+			add()
+		} else {
+			remove()
+		}
+	}
+	const name, template = "changed", "knack-changed:{x}"
+	toggle(tools, &n.tools, func() {
+		n.SDK.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
+	}, func() { n.SDK.RemoveTools(name) })
+	toggle(prompts, &n.prompts, func() { n.SDK.AddPrompt(&mcp.Prompt{Name: name}, nil) }, func() { n.SDK.RemovePrompts(name) })
+	toggle(resources, &n.templates, func() {
+		n.SDK.AddResourceTemplate(&mcp.ResourceTemplate{Name: name, URITemplate: template}, nil)
+	}, func() { n.SDK.RemoveResourceTemplates(template) })
+}
+
+// Filter is the SDK's middleware for sending. It drops notifications about skills that the
+// session's principal does not see.
+func (n *Notifier) Filter(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		session, ok := req.GetSession().(*mcp.ServerSession)
+		if ok && !n.allows(ctx, session, method, req) {
+			return nil, nil
+		}
+		return next(ctx, method, req)
+	}
+}
+
+func (n *Notifier) allows(ctx context.Context, session *mcp.ServerSession, method string, req mcp.Request) bool {
+	switch method {
+	case toolsChanged, promptsChanged, resourcesChanged, resourceUpdated:
+	default:
+		return true // a part of an answer, or a log line, which is written for one session
+	}
+	who, known := n.Principal(ctx, session)
+	if !known {
+		return false
+	}
+	v, ready := n.Catalog.Now(who.Filter)
+	if !ready {
+		return false
+	}
+	if p, ok := req.GetParams().(*mcp.ResourceUpdatedNotificationParams); ok {
+		whole, _ := n.Catalog.Now(nil)
+		// The session could see a deleted file when it subscribed.
+		return leads(v, p.URI) || !leads(whole, p.URI) && n.Files.Has(session, p.URI)
+	}
+	return n.isNew(session, method, v)
+}
+
+// isNew reports whether a session was not yet notified of this state of a list, and notes that
+// it is now.
+func (n *Notifier) isNew(session *mcp.ServerSession, method string, v catalog.View) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := n.subscribers[session]
+	if s == nil || s.reported == nil {
+		return s != nil
+	}
+	was, now := s.reported[method], v.Fingerprints()
+	s.reported[method] = now
+	switch method {
+	case toolsChanged:
+		return was.Listing != now.Listing
+	case promptsChanged:
+		return was.Invocable != now.Invocable
+	}
+	return was.Served != now.Served || was.Listing != now.Listing
+}
+
+// leads reports whether a URI leads to a skill.
+func leads(v catalog.View, text string) bool {
+	uri, err := skill.ParseURI(text)
+	if err != nil {
+		return false
+	}
+	e, _ := v.At(uri)
+	return e != nil
+}

@@ -1,0 +1,148 @@
+package mcpserver
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/guard"
+	"github.com/knack-dev/knack/mcpserver/internal/httpd"
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
+	"github.com/knack-dev/knack/skillsext"
+	"github.com/knack-dev/knack/tool"
+)
+
+// This file is the SDK's way to the methods: its middleware, and what the SDK keeps.
+
+// unreached makes a method known to the SDK. [Server.door] answers it.
+func unreached[P mcp.Params](context.Context, *mcp.ServerSession, P) (*result, error) {
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
+}
+
+// sdkCopies is how often the SDK holds an answer until it is written, at most: as JSON, within
+// a message, and in buffers that have grown.
+const sdkCopies = 6
+
+// door is the SDK's door: its middleware.
+func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		r := &request{method: method, params: paramsOf(req), Caller: guard.Caller{Principal: s.access.Now().PrincipalOf(access.Subject{})}}
+		r.session, _ = req.GetSession().(*mcp.ServerSession)
+		if v := httpd.VisitOf(req); v != nil {
+			if !v.Enter() {
+				return nil, &jsonrpc.Error{Code: wire.CodeBusy, Message: guard.TooManyCalls}
+			}
+			defer v.Leave()
+			r.Caller, r.room = v.Caller, v.Memory()
+		}
+		if p := req.GetParams(); hasParams(p) {
+			r.modern, r.client = skillsext.Modern(p), clientOf(req)
+		} else if init := r.session.InitializeParams(); init != nil && init.ClientInfo != nil {
+			r.client = tool.Client{Name: init.ClientInfo.Name, Version: init.ClientInfo.Version}
+		}
+		if methods[method] != nil {
+			if r.copies = sdkCopies; r.room == nil {
+				r.room = s.memory.Open(r.Share)
+				defer r.room.Close()
+			}
+			res, err := s.answer(ctx, r)
+			if err != nil {
+				return nil, err // without a result that is a nil pointer
+			}
+			return res, nil
+		}
+		var res mcp.Result
+		_, err := s.perform(ctx, r, func(ctx context.Context) (_ reply, err error) {
+			res, err = s.pass(ctx, next, r, req)
+			return reply{}, err
+		})
+		return res, err
+	}
+}
+
+// hasParams reports whether a request has params.
+func hasParams(p mcp.Params) bool {
+	v := reflect.ValueOf(p)
+	return v.IsValid() && (v.Kind() != reflect.Pointer || !v.IsNil())
+}
+
+// The version of 2025-03-26 is not served: servers of it must take batches, which no client
+// in use sends and every other version forbids. A client that proposes it is answered with
+// the version before, which clients of that time speak too; later ones they do not know.
+const (
+	batched   = "2025-03-26"
+	unbatched = "2024-11-05"
+)
+
+// pass leaves a request to the SDK.
+func (s *Server) pass(ctx context.Context, next mcp.MethodHandler, r *request, req mcp.Request) (mcp.Result, error) {
+	switch r.method {
+	case "initialize":
+		p := req.GetParams().(*mcp.InitializeParams)
+		if p.ProtocolVersion == batched {
+			p.ProtocolVersion = unbatched
+		}
+		res, err := next(ctx, r.method, req)
+		if err != nil {
+			return nil, err
+		}
+		s.instruct(ctx, res, req)
+		s.notifier.Subscribe(r.session, r.Token, r.Share, r.Principal)
+		return res, nil
+	case "server/discover":
+		// The SDK would take the session for one of 2026-07-28 from then on, and refuse the
+		// handshake of a client that chooses another of the versions.
+		res := &mcp.DiscoverResult{SupportedVersions: httpd.Versions(), Capabilities: s.capabilities}
+		s.instruct(ctx, res, req)
+		return res, nil
+	case "subscriptions/listen":
+		s.notifier.Subscribe(r.session, r.Token, r.Share, r.Principal)
+		s.keepKnown(ctx, req.(*mcp.SubscriptionsListenRequest).Params)
+	case "logging/setLevel":
+		return s.setLevel(ctx, next, req)
+	}
+	return next(ctx, r.method, req)
+}
+
+// clientOf is what the client calls itself: in the request's own metadata since
+// 2026-07-28, in the session's handshake before.
+func clientOf(req mcp.Request) tool.Client {
+	if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p != nil && p.ClientInfo != nil {
+		return tool.Client{Name: p.ClientInfo.Name, Version: p.ClientInfo.Version}
+	}
+	if from, ok := req.(interface{ ClientInfo() *mcp.Implementation }); ok {
+		if info := from.ClientInfo(); info != nil {
+			return tool.Client{Name: info.Name, Version: info.Version}
+		}
+	}
+	return tool.Client{}
+}
+
+// paramsOf are a request's params in the form that both doors have.
+func paramsOf(req mcp.Request) (p wire.Params) {
+	from := reflect.ValueOf(req.GetParams())
+	if from.Kind() != reflect.Pointer || from.IsNil() {
+		return p
+	}
+	for name, to := range map[string]*string{"Cursor": &p.Cursor, "URI": &p.URI, "Name": &p.Name} {
+		if text := from.Elem().FieldByName(name); text.IsValid() {
+			*to = text.String()
+		}
+	}
+	switch from := req.GetParams().(type) {
+	case *mcp.CallToolParamsRaw:
+		p.Arguments = from.Arguments
+		p.Meta.CallID, _ = from.Meta["callId"].(string)
+	case *mcp.GetPromptParams:
+		p.Texts = from.Arguments
+	case *mcp.CompleteParams:
+		if from.Ref != nil {
+			p.Ref = wire.Ref(*from.Ref)
+		}
+		p.Argument = wire.Argument(from.Argument)
+	}
+	return p
+}

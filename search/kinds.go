@@ -1,0 +1,31 @@
+package search
+
+// fieldID is a field of a document.
+type fieldID uint8
+
+// The fields, in the order of their weight.
+const (
+	inName fieldID = iota
+	inTags
+	inDescription
+	inHeadings
+	fields
+)
+
+func (f fieldID) String() string { return [...]string{"name", "tags", "description", "headings"}[f] }
+
+// matchKind is the way in which a word of a query matches a word of a document.
+type matchKind uint8
+
+// The ways, the most certain first.
+const (
+	exactMatch  matchKind = iota
+	stemMatch             // the same word with another ending: "deploy", "deployed"
+	joinedMatch           // two words of the query written as one: "change log", "changelog"
+	prefixMatch           // the beginning: "kube", "kubernetes"
+	typoMatch             // one or two letters differ: "kuberentes"
+)
+
+func (k matchKind) String() string {
+	return [...]string{"exact", "stem", "joined", "prefix", "typo"}[k]
+}
