@@ -91,16 +91,16 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 		}
 		d, err := skill.ParseDigest(fields[0])
 		if err != nil {
-			return nil, fmt.Errorf("line %d is no hash of a token: want sha256: and 64 lower-case hexadecimal digits, as 'knack config token' prints", n)
+			return nil, fmt.Errorf("line %d is not the hash of a token: it must be sha256: and 64 lower-case hexadecimal digits, as 'knack config token' prints", n)
 		}
 		name := strings.Join(fields[1:], " ")
 		if strings.ContainsFunc(name, unicode.IsControl) {
-			return nil, fmt.Errorf("line %d has a control character in whose the token is: the file may be damaged; write the name anew", n)
+			return nil, fmt.Errorf("line %d has a control character in the name of the token's owner: the file may be damaged; write the name again", n)
 		}
 		t.held = append(t.held, Credential{d, Subject{Name: name}})
 	}
 	if err := in.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, fmt.Errorf("line %d is longer than 64 KiB: write one hash of a token a line, as 'knack config token' prints it, and whose it is", n)
+		return nil, fmt.Errorf("line %d is longer than 64 KiB: write one hash of a token per line, as 'knack config token' prints it, and the name of its owner", n)
 	} else if err != nil {
 		return nil, err
 	}

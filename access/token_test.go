@@ -21,7 +21,7 @@ func TestParseTokens(t *testing.T) {
 		t.Errorf("%+v %v", s, ok)
 	}
 	_, err = access.ParseTokens(strings.NewReader(line + "\n\n" + strings.Repeat("x", 100_000) + "\n"))
-	const want = "line 3 is longer than 64 KiB: write one hash of a token a line, as 'knack config token' prints it, and whose it is"
+	const want = "line 3 is longer than 64 KiB: write one hash of a token per line, as 'knack config token' prints it, and the name of its owner"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
@@ -32,7 +32,7 @@ func TestParseTokens(t *testing.T) {
 func TestParseTokensDamaged(t *testing.T) {
 	_, line := access.NewToken()
 	for _, name := range []string{"an\x00\x00\x00", "\x1b[2Janna"} {
-		const want = "line 2 has a control character in whose the token is: the file may be damaged; write the name anew"
+		const want = "line 2 has a control character in the name of the token's owner: the file may be damaged; write the name again"
 		if _, err := access.ParseTokens(strings.NewReader("# one\n" + line + " " + name + "\n")); err == nil || err.Error() != want {
 			t.Errorf("%q: got %v\nwant %s", name, err, want)
 		}

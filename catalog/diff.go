@@ -139,7 +139,7 @@ func (c *Catalog) logProblems(next *Snapshot) {
 			c.logOnce(before, "root not read", r.LocalName(), skill.Problem{Rule: "root-unreadable", Message: reason, Mend: mend})
 		}
 		for _, n := range r.Notices {
-			c.logOnce(before, "passed over", r.Label+":"+n.Path, skill.Problem{Rule: n.Rule, Message: n.Message, Mend: n.Mend})
+			c.logOnce(before, "entry skipped", r.Label+":"+n.Path, skill.Problem{Rule: n.Rule, Message: n.Message, Mend: n.Mend})
 		}
 	}
 }
