@@ -62,7 +62,7 @@ var directions = map[string][]string{
 	"limit":    {"skill"}, // its errors
 	"tool":     {"skill/frontmatter", "internal/ruleid", "reads", "catalog", "limit", "skill"},
 	"function": {"tool"},
-	"mcpserver": {"skill/frontmatter", "reads", "tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "internal/rawjson", "internal/subscription", "internal/trail",
+	"mcpserver": {"skill/frontmatter", "reads", "tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "internal/publication", "internal/rawjson", "internal/subscription", "internal/trail",
 		"mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	// How the server speaks: messages as bytes, as lines, and over HTTP.
 	"mcpserver/internal/wire":   {"internal/rawjson"},
@@ -74,6 +74,8 @@ var directions = map[string][]string{
 	"internal/guard": {"access", "audit", "catalog", "internal/trail", "limit", "reads"},
 	// Requests in words of the audit log.
 	"internal/trail": {"access", "audit", "catalog", "reads", "skill"},
+	// Entries of the Skills extension.
+	"internal/publication": {"catalog", "skill", "skill/frontmatter", "skillsext"},
 	// Files that sessions wait for.
 	"internal/subscription": {"catalog", "limit", "skill"},
 	// The one place that counts problems, for commands and pages alike; it asks the sources
@@ -89,11 +91,13 @@ var directions = map[string][]string{
 	"internal/genskills":       {},
 	"internal/genskills/write": {"internal/genskills"},
 	// Measurements are separate from what they measure.
-	"bench":         {"internal/genskills", "skill", "source/dir", "catalog"},
+	"bench":         {"internal/genskills", "tool", "skill", "source/dir", "catalog"},
 	"bench/floor":   {},
 	"internal/sbom": {}, // a program of the release, no part of knack
 	// For tests: a model server that follows a script.
 	"interop/agents/model": {},
+	// For tests: where the corpus of real skills is.
+	"internal/corpus": {},
 	// For tests: what a function asks of the heap.
 	"internal/alloctest": {},
 	// For tests: waits for events, and moves the clock of a bubble.
@@ -129,7 +133,7 @@ var surroundings = use{
 		"syscall": {"Getenv", "Environ"},
 		"flag":    {"Parse", "Args", "Arg", "NArg", "CommandLine"},
 	},
-	allowed: []string{"internal/cli", "cmd/knack", "internal/genskills/write", "internal/sbom", "internal/prose", "bench", "bench/floor"},
+	allowed: []string{"internal/cli", "cmd/knack", "internal/genskills/write", "internal/sbom", "internal/prose", "internal/corpus", "bench", "bench/floor"},
 }
 
 // files lists the names that access a disk by path. A source opens skills; edit and client
@@ -146,7 +150,7 @@ var files = use{
 		"syscall":               {"Open", "Openat", "Stat", "Lstat"},
 		"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Stat", "Lstat", "Fstatat"},
 	},
-	allowed: []string{"source/dir", "source/dir/internal/watch", "source/dir/internal/realpath", "source/builtin", "edit", "client", "doctor", "internal/cli", "audit", "internal/genskills/write", "internal/prose", "bench", "bench/floor"},
+	allowed: []string{"source/dir", "source/dir/internal/watch", "source/dir/internal/realpath", "source/builtin", "edit", "client", "doctor", "internal/cli", "audit", "internal/genskills/write", "internal/prose", "internal/corpus", "bench", "bench/floor"},
 }
 
 // writes lists the names that make or replace a file. Package edit writes files whole or

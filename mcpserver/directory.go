@@ -34,25 +34,21 @@ func (s *Server) readDirectory(ctx context.Context, r *request) (reply, error) {
 			return reply{}, err
 		}
 	}
-	v, err := s.view(ctx)
+	at, err := s.lookup(ctx, asked, ", without a slash at its end")
 	if err != nil {
 		return reply{}, err
 	}
-	uri, err := skill.ParseURI(asked)
-	if err != nil {
-		return reply{}, notFound(asked, malformedURI(asked, ", without a slash at its end"))
-	}
-	v, e, dir, notSure := s.host.At(ctx, v, uri)
-	if only := s.unlistedFolder(uri); e == nil && only != nil {
-		return listed("resources", []*mcp.Resource{only}, "", s.cacheable(entryTTL), value), nil
-	}
-	if e == nil && notSure != nil {
-		return reply{}, unsure(notSure)
-	}
+	v, e := at.view, at.entry
 	if e == nil {
+		if only := s.engageFile(at.uri); only != nil {
+			return listed("resources", []*mcp.Resource{only}, "", s.cacheable(entryTTL), value), nil
+		}
+		if at.unsure != nil {
+			return reply{}, unsure(at.unsure)
+		}
 		return reply{}, notFound(asked, "no skill has it")
 	}
-	names, err := children(ctx, e, dir)
+	names, err := children(ctx, e, at.path)
 	switch {
 	case errors.Is(err, skill.ErrNotRegular), errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrOutside):
 		return reply{}, invalid(display.RedactURI(asked) + " is not a directory resource")
@@ -67,7 +63,7 @@ func (s *Server) readDirectory(ctx context.Context, r *request) (reply, error) {
 			return reply{}, ctx.Err()
 		}
 		if len(page) == pageSize {
-			next = cursorAfter(toldVersion(v), names[start+i-1].uri.String())
+			next = cursorAfter(0, names[start+i-1].uri.String())
 			break
 		}
 		if r := child(v, e, c); r != nil {

@@ -4,42 +4,35 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/publication"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// engageBase is the path of the skill that answers though no source has it.
-const engageBase = "engage"
+// The server answers for skill://engage even if no source has that skill: a server answers
+// skills/get for every skill that it serves, listed or not (SEP-2640).
+const (
+	engageBase = "engage"
+	engageURI  = skill.Scheme + engageBase + "/" + skill.MainFile
+)
 
-// unlisted is the entry of skill://engage where no skill has that URI and the
-// server answers it all the same: a server answers skills/get for every skill that
-// it serves, listed or not (SEP-2640). It is nil for any other URI.
-func (s *Server) unlisted(uri skill.URI) *skillsext.Skill {
-	main := engageBase + "/" + skill.MainFile
-	if s.host.Engage == nil || uri.Path() != main {
+// engageEntry is the entry of skill://engage if a URI is its own, else nil.
+func (s *Server) engageEntry(uri skill.URI) *skillsext.Skill {
+	if s.host.Engage == nil || uri.Path() != engageBase+"/"+skill.MainFile {
 		return nil
 	}
-	text := []byte(s.host.Engage())
-	doc := frontmatter.Parse(text)
-	return &skillsext.Skill{
-		URI: skill.Scheme + main, Frontmatter: skillsext.Frontmatter(doc.JSON()),
-		Resources: skillsext.StaticResources(skillsext.Resource{
-			URI: skill.Scheme + main, Digest: skill.DigestOf(text).String(), Size: int64(len(text)),
-		}),
-	}
+	return publication.OfText(engageURI, []byte(s.host.Engage()))
 }
 
-// unlistedFolder is the one file of skill://engage then.
-func (s *Server) unlistedFolder(uri skill.URI) *mcp.Resource {
-	if s.host.Engage == nil || uri.Path() != engageBase {
+// engageFile is the one file of skill://engage if a URI is its folder's, else nil.
+func (s *Server) engageFile(folder skill.URI) *mcp.Resource {
+	if s.host.Engage == nil || folder.Path() != engageBase {
 		return nil
 	}
 	text := s.host.Engage()
-	doc := frontmatter.Parse([]byte(text))
-	description, _ := doc.Field("description")
+	description, _ := frontmatter.Parse([]byte(text)).Field("description")
 	return &mcp.Resource{
-		URI: skill.Scheme + engageBase + "/" + skill.MainFile, Name: engageBase,
-		Description: display.OneLine(description.Value.Text), MIMEType: markdown, Size: int64(len(text)),
+		URI: engageURI, Name: engageBase, Description: display.OneLine(description.Value.Text), MIMEType: markdown, Size: int64(len(text)),
 	}
 }

@@ -20,18 +20,6 @@ import (
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
-// Defaults of [HTTPOptions].
-const (
-	defaultMaxBody           = 4 << 20 // the SDK's own; no request of this server needs a hundredth
-	defaultMaxCalls          = 256     // as over stdio
-	defaultMaxStreams        = 1024
-	defaultMaxSessions       = 1024
-	defaultSessionTimeout    = 30 * time.Minute
-	defaultInitializeTimeout = 30 * time.Second // a round trip, and time to think
-	defaultBodyTimeout       = 15 * time.Second
-	defaultWriteTimeout      = 30 * time.Second
-)
-
 // DefaultLimit is how often each client may ask: far above what an agent does, and below
 // what would keep a server from others. A client that takes in a whole library reads some
 // thousand files.
@@ -57,8 +45,8 @@ type HTTPOptions struct {
 	// people can sign in.
 	Pages http.Handler
 
-	MaxBody        int64         // bytes of a request; default 4 MiB
-	MaxCalls       int           // calls in flight; default 256
+	MaxBody        int64         // bytes of a request; default 4 MiB, the SDK's own
+	MaxCalls       int           // calls in flight; default 256, as over stdio
 	MaxStreams     int           // streams that wait for notifications; default 1024
 	MaxSessions    int           // of protocol versions before 2026-07-28, which has none; default 1024
 	SessionTimeout time.Duration // of a session without a request; default 30 minutes
@@ -127,18 +115,18 @@ func newHTTP(s *Server, o HTTPOptions, take httpd.Take) (*HTTP, error) {
 	h.handler, err = httpd.New(httpd.Options{
 		Guard: guard.Options{
 			Hosts: o.Hosts, Origins: o.Origins, Issuers: o.Issuers, Resource: o.Resource, Pages: o.Pages,
-			BodyTimeout:  positive(o.BodyTimeout, defaultBodyTimeout),
-			WriteTimeout: positive(o.WriteTimeout, defaultWriteTimeout),
+			BodyTimeout:  positive(o.BodyTimeout, 15*time.Second),
+			WriteTimeout: positive(o.WriteTimeout, 30*time.Second),
 			DrainTimeout: positive(o.DrainTimeout, defaultDrainTimeout),
-			MaxCalls:     positive(o.MaxCalls, defaultMaxCalls),
+			MaxCalls:     positive(o.MaxCalls, 256),
 			Memory:       s.memory, Catalog: s.catalog, Limit: o.Limit, Access: s.access,
 			Observe: s.observeRequest(), NotReady: h.notReady, Log: log,
 		},
-		MaxBody:           positive(o.MaxBody, defaultMaxBody),
-		MaxStreams:        positive(o.MaxStreams, defaultMaxStreams),
-		MaxSessions:       positive(o.MaxSessions, defaultMaxSessions),
-		SessionTimeout:    positive(o.SessionTimeout, defaultSessionTimeout),
-		InitializeTimeout: positive(o.InitializeTimeout, defaultInitializeTimeout),
+		MaxBody:           positive(o.MaxBody, 4<<20),
+		MaxStreams:        positive(o.MaxStreams, 1024),
+		MaxSessions:       positive(o.MaxSessions, 1024),
+		SessionTimeout:    positive(o.SessionTimeout, 30*time.Minute),
+		InitializeTimeout: positive(o.InitializeTimeout, 30*time.Second),
 		SDK:               s.mcp, Take: take,
 	})
 	if err != nil {

@@ -4,16 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/trail"
 	"github.com/knack-dev/knack/reads"
-	"github.com/knack-dev/knack/skill"
 )
 
 // Use is something that a client did with skills, and was answered: it asked for
@@ -57,7 +54,8 @@ func (s *Server) observed(ctx context.Context, r *request) (context.Context, fun
 			return
 		}
 		if s.audit {
-			u.Event = s.eventOf(ctx, u, r.Address, q, trace, failed)
+			call := trail.Call{Asked: q, Method: u.Method, Name: u.Name, Client: u.Client, Address: r.Address, Subject: u.Subject, View: u.View}
+			u.Event = call.Event(ctx, s.catalog, trace, failed)
 		}
 		s.observe(u)
 	}
@@ -87,40 +85,4 @@ func useOf(r *request) (Use, trail.Asked) {
 	}
 	q.URI = cmp.Or(u.URI, q.URI)
 	return u, q
-}
-
-// eventOf is a use for the audit log.
-func (s *Server) eventOf(ctx context.Context, u Use, address string, q trail.Asked, trace *reads.Trace, failed bool) audit.Event {
-	e := audit.Event{
-		Surface: audit.MCP, Subject: u.Subject.Name, Client: display.RedactURI(u.Client), Address: address, Method: u.Method,
-		Asked: display.RedactURI(cmp.Or(q.URI, q.Name)), File: display.RedactURI(q.File), Result: audit.OK,
-	}
-	if u.Method == "tools/call" {
-		e.Tool = display.RedactURI(u.Name)
-	}
-	if failed {
-		e.Result = s.resultOf(ctx, u, q, trace)
-		return e // what was read was not given out
-	}
-	e.Loaded = trail.Loaded(trace)
-	return e
-}
-
-// resultOf is the result of a request that was not answered with what it asked for.
-func (s *Server) resultOf(ctx context.Context, u Use, q trail.Asked, trace *reads.Trace) audit.Result {
-	if q.Name == "" && q.URI == "" || ctx.Err() != nil {
-		return audit.Failed
-	}
-	e := q.Find(u.View)
-	if e == nil {
-		return q.Absent(s.catalog)
-	}
-	_, err := skill.FilePath(q.File)
-	switch {
-	case u.Method == "tools/call" && !e.ModelInvocable, u.Method == "prompts/get" && !e.UserInvocable:
-		return audit.Denied
-	case q.File != "" && errors.Is(err, skill.ErrOutside):
-		return audit.Denied
-	}
-	return trail.Fault(trace.Fault(), q.File != "" || u.Method != "tools/call")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -45,7 +44,7 @@ func (s *Server) listPrompts(ctx context.Context, r *request) (reply, error) {
 	end := min(start+promptPage, len(all))
 	next := ""
 	if end < len(all) {
-		next = cursorAfter(uint64(end), all[end-1].URI().String())
+		next = cursorAfter(end, all[end-1].URI().String())
 	}
 	arguments := promptArguments(r.client)
 	return partly(v, listed("prompts", all[start:end], next, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, func(e *rawjson.Encoder, of *catalog.Entry) {
@@ -70,13 +69,13 @@ func promptStart(all []*catalog.Entry, cursor string) (int, error) {
 		return 0, nil
 	}
 	place, last, err := parseCursor(cursor)
-	if err != nil || place > math.MaxInt32 {
+	if err != nil {
 		return 0, errCursor()
 	}
 	if i := slices.IndexFunc(all, func(e *catalog.Entry) bool { return e.URI().String() == last }); i >= 0 {
 		return i + 1, nil
 	}
-	return min(int(place), len(all)), nil
+	return min(place, len(all)), nil
 }
 
 // getPrompt answers with the skill's text as it is on disk now, in the user's name,

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -44,41 +45,33 @@ func (s *Server) listResources(ctx context.Context, r *request) (reply, error) {
 	end := min(start+pageSize, len(served))
 	next := ""
 	if end < len(served) {
-		next = cursorAfter(toldVersion(v), served[end-1].URI().String())
+		next = cursorAfter(0, served[end-1].URI().String())
 	}
 	return partly(v, listed("resources", served[start:end], next, s.cacheable(skillsTTL), func(e *rawjson.Encoder, of *catalog.Entry) {
 		e.Value(mainResource(of, int64(of.Size)))
 	}), start == end)
 }
 
-// cursorAfter is the snapshot's version, or for prompts a place, and the last URI. Lists are
-// in the order of URIs, so a cursor from an older snapshot goes on behind the same place.
-func cursorAfter(n uint64, uri string) string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", n, uri))
+// cursorAfter is the last URI of a page, and for prompts its place. The other lists are in the
+// order of URIs, so that a cursor from an older snapshot goes on behind the same URI.
+func cursorAfter(place int, uri string) string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", place, uri))
 }
 
-// toldVersion is the version in a cursor. It is 0 in a narrowed view, since the snapshot's
-// version counts changes of hidden skills too.
-func toldVersion(v catalog.View) uint64 {
-	if v.Narrowed() {
-		return 0
-	}
-	return v.Version
-}
-
-func parseCursor(cursor string) (n uint64, uri string, err error) {
+func parseCursor(cursor string) (place int, uri string, err error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || len(raw) > 8192 {
 		return 0, "", errCursor()
 	}
 	count, uri, _ := strings.Cut(string(raw), " ")
-	if n, err = strconv.ParseUint(count, 10, 64); err != nil {
+	n, err := strconv.ParseUint(count, 10, 31)
+	if err != nil {
 		return 0, "", errCursor()
 	}
 	if u, err := skill.ParseURI(uri); err != nil || u.String() != uri {
 		return 0, "", errCursor()
 	}
-	return n, uri, nil
+	return int(n), uri, nil
 }
 
 // startOf is where a list of skills in the order of their URIs goes on.
@@ -101,20 +94,24 @@ func (s *Server) listTemplates(_ context.Context, r *request) (reply, error) {
 }
 
 func (s *Server) readResource(ctx context.Context, r *request) (reply, error) {
-	v, err := s.view(ctx)
+	asked := r.params.URI
+	at, err := s.lookup(ctx, asked, "/SKILL.md")
 	if err != nil {
 		return reply{}, err
 	}
-	asked := r.params.URI
-	uri, err := skill.ParseURI(asked)
-	if err != nil {
-		return reply{}, notFound(asked, malformedURI(asked, "/SKILL.md"))
+	v, e, file := at.view, at.entry, at.path
+	if e == nil || file == skill.MainFile { // the document says too why there is none
+		return s.readDocument(ctx, v, asked, at.uri, e != nil)
 	}
-	v, e, file, _ := s.host.At(ctx, v, uri) // the document says so too
-	if e == nil || file == skill.MainFile {
-		return s.readDocument(ctx, v, asked, uri, e != nil)
+	var data []byte
+	switch {
+	case file == ".":
+		err = skill.ErrNotRegular
+	case skill.Hidden(file):
+		err = fs.ErrNotExist
+	default:
+		data, err = v.ReadFile(ctx, e, file)
 	}
-	data, err := s.readFile(ctx, v, e, file)
 	switch {
 	case ctx.Err() != nil:
 		return reply{}, ctx.Err()
@@ -138,7 +135,7 @@ func (s *Server) readDocument(ctx context.Context, v catalog.View, asked string,
 	case errors.Is(err, tool.ErrUnknown) && known:
 		return reply{}, notFound(asked, "the skill has no such file")
 	case errors.Is(err, tool.ErrUnknown):
-		return reply{}, notFound(asked, noSkill(v, uri))
+		return reply{}, notFound(asked, cmp.Or(skippedAt(v, uri), "no skill has it; resources/list names all"))
 	case err != nil:
 		return reply{}, err
 	}
@@ -163,16 +160,6 @@ func (s *Server) content(uri, kind string, weight int, members func(*rawjson.Enc
 	}}
 }
 
-func (s *Server) readFile(ctx context.Context, v catalog.View, e *catalog.Entry, file string) ([]byte, error) {
-	switch {
-	case file == ".":
-		return nil, skill.ErrNotRegular
-	case skill.Hidden(file):
-		return nil, fs.ErrNotExist
-	}
-	return v.ReadFile(ctx, e, file)
-}
-
 // contents is text for text and a blob for everything else: for an empty file, of which
 // the SDK would send neither (go-sdk#1149), and for text that would swell as JSON.
 func (s *Server) contents(uri, file string, data []byte) reply {
@@ -195,6 +182,27 @@ func (s *Server) contents(uri, file string, data []byte) reply {
 			e.Base64(data)
 		}
 	})
+}
+
+// target is what a URI leads to.
+type target struct {
+	view   catalog.View
+	uri    skill.URI
+	entry  *catalog.Entry // nil if no skill has the URI
+	path   string         // in the skill
+	unsure error          // why a skill may have the URI though none was found
+}
+
+// lookup returns what a URI leads to. end is how a URI of its kind ends.
+func (s *Server) lookup(ctx context.Context, asked, end string) (t target, err error) {
+	if t.view, err = s.view(ctx); err != nil {
+		return t, err
+	}
+	if t.uri, err = skill.ParseURI(asked); err != nil {
+		return t, notFound(asked, malformedURI(asked, end))
+	}
+	t.view, t.entry, t.path, t.unsure = s.host.At(ctx, t.view, t.uri)
+	return t, nil
 }
 
 // malformedURI says what keeps a URI from being that of a skill's file or folder,

@@ -28,8 +28,8 @@ type clientRoots struct {
 	grace time.Duration // rootsGrace; tests have slow machines
 
 	session  atomic.Pointer[mcp.ServerSession] // the first that offers roots
-	once     sync.Once
-	named    chan struct{} // closed when the roots are taken in, or will not come
+	named    chan struct{}                     // closed by settle when the roots are taken in, or will not come
+	settle   func()
 	answered chan struct{} // closed by answer when the client has named them
 	answer   func()
 	asking   sync.Mutex // held while the client is asked
@@ -41,19 +41,14 @@ func newClientRoots(o Options) *clientRoots {
 		return nil
 	}
 	r := &clientRoots{use: o.Roots, log: o.Log, grace: rootsGrace, named: make(chan struct{}), answered: make(chan struct{})}
-	r.answer = sync.OnceFunc(func() { close(r.answered) })
+	r.answer, r.settle = sync.OnceFunc(func() { close(r.answered) }), sync.OnceFunc(func() { close(r.named) })
 	return r
 }
 
-func (r *clientRoots) initialized(_ context.Context, req *mcp.InitializedRequest) {
-	if r.offeredBy(req.Session) {
-		go r.take(req.Session)
-	}
-}
-
-func (r *clientRoots) changed(_ context.Context, req *mcp.RootsListChangedRequest) {
-	if r.offeredBy(req.Session) {
-		go r.take(req.Session)
+// offered takes in the roots of a session that was initialized, or whose roots have changed.
+func (r *clientRoots) offered(ss *mcp.ServerSession) {
+	if r.offeredBy(ss) {
+		go r.take(ss)
 	}
 }
 
@@ -118,10 +113,6 @@ func folderOf(uri string) string {
 		return ""
 	}
 	return filepath.Clean(p)
-}
-
-func (r *clientRoots) settle() {
-	r.once.Do(func() { close(r.named) })
 }
 
 // await has every call wait a moment for the roots of a session that offers them:

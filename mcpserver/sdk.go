@@ -40,8 +40,8 @@ func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		if p := req.GetParams(); hasParams(p) {
 			r.modern, r.client = skillsext.Modern(p), clientOf(req)
-		} else if init := r.session.InitializeParams(); init != nil && init.ClientInfo != nil {
-			r.client = tool.Client{Name: init.ClientInfo.Name, Version: init.ClientInfo.Version}
+		} else if init := r.session.InitializeParams(); init != nil {
+			r.client = clientNamed(init.ClientInfo)
 		}
 		if methods[method] != nil {
 			if r.copies = sdkCopies; r.room == nil {
@@ -111,14 +111,19 @@ func (s *Server) pass(ctx context.Context, next mcp.MethodHandler, r *request, r
 // 2026-07-28, in the session's handshake before.
 func clientOf(req mcp.Request) tool.Client {
 	if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p != nil && p.ClientInfo != nil {
-		return tool.Client{Name: p.ClientInfo.Name, Version: p.ClientInfo.Version}
+		return clientNamed(p.ClientInfo)
 	}
 	if from, ok := req.(interface{ ClientInfo() *mcp.Implementation }); ok {
-		if info := from.ClientInfo(); info != nil {
-			return tool.Client{Name: info.Name, Version: info.Version}
-		}
+		return clientNamed(from.ClientInfo())
 	}
 	return tool.Client{}
+}
+
+func clientNamed(info *mcp.Implementation) tool.Client {
+	if info == nil {
+		return tool.Client{}
+	}
+	return tool.Client{Name: info.Name, Version: info.Version}
 }
 
 // paramsOf are a request's params in the form that both doors have.

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,8 +24,8 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Name is what the server calls itself.
-const Name = "knack"
+// serverName is what the server calls itself.
+const serverName = "knack"
 
 // Timing of the first answers.
 const (
@@ -79,22 +77,12 @@ type Options struct {
 	Log   *slog.Logger
 }
 
-// clientFaults begin the lines that the SDK (v1.8.0) logs as errors or warnings of its own
-// when a client has sent what it must not, and is told, or has left while it was told of a
-// change. Any client can have them written, and the log is for the operator.
-var clientFaults = []string{
-	"calling notifications/", "method invalid during initialization", "method removed in the new protocol",
-	"initialized before initialize", "duplicate initialized notification", "duplicate initialize request", "rejecting request with protocol version",
-}
-
 // bounded is a log as the server writes it; a nil log is silent.
 func bounded(log *slog.Logger) *slog.Logger {
 	if log == nil {
 		return slog.New(slog.DiscardHandler)
 	}
-	return limit.Log(log, func(message string) bool {
-		return slices.ContainsFunc(clientFaults, func(fault string) bool { return strings.HasPrefix(message, fault) })
-	})
+	return limit.Log(log, wire.IsClientFault)
 }
 
 // Server is an MCP server for any number of sessions.
@@ -120,7 +108,7 @@ type Server struct {
 	calls    sync.Map // how many, of *atomic.Uint64, by CallCount with a Count of 0
 	// accessChanged is called after another state of access was put in force.
 	accessChanged atomic.Pointer[func()]
-	told          sync.Map     // what was logged of skills that are not published
+	logged        sync.Map     // the reasons why skills are not published that the log has
 	unprompted    atomic.Int64 // how many skills the log last said to have no prompt
 }
 
@@ -133,9 +121,8 @@ func New(o Options) *Server {
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, access: o.Access, roots: newClientRoots(o),
 		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
-		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, memory: limit.NewBudget(maxHeld, maxWait),
+		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, entry: o.Entry, private: o.Private, memory: limit.NewBudget(maxHeld, maxWait),
 	}
-	s.entry = o.Entry
 	capabilities := &mcp.ServerCapabilities{
 		Tools:       &mcp.ToolCapabilities{ListChanged: true},
 		Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
@@ -149,13 +136,13 @@ func New(o Options) *Server {
 	//lint:ignore SA1019 not declared since it is no longer of the protocol
 	since.Logging = nil
 	s.capabilities = &since
-	self := &mcp.Implementation{Name: Name, Title: "knack skills", Version: o.Version}
+	self := &mcp.Implementation{Name: serverName, Title: "knack skills", Version: o.Version}
 	s.info, _ = json.Marshal(self) // strings always marshal
 	s.mcp = mcp.NewServer(self, &mcp.ServerOptions{
 		Logger:             o.Log,
-		InitializedHandler: s.roots.initialized,
+		InitializedHandler: func(_ context.Context, req *mcp.InitializedRequest) { s.roots.offered(req.Session) },
 		//lint:ignore SA1019 deprecated by the specification, spoken by the clients in use
-		RootsListChangedHandler: s.roots.changed,
+		RootsListChangedHandler: func(_ context.Context, req *mcp.RootsListChangedRequest) { s.roots.offered(req.Session) },
 		SubscribeHandler:        s.subscribe,
 		UnsubscribeHandler:      s.unsubscribe,
 		Capabilities:            capabilities,

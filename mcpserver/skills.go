@@ -1,21 +1,16 @@
 package mcpserver
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
-	"runtime"
-	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/publication"
 	"github.com/knack-dev/knack/internal/rawjson"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
@@ -49,12 +44,6 @@ const (
 	filesPage  = 6000
 )
 
-// publishable: SKILL.md satisfies the specification, and the URI ends with the
-// skill's name. Whether its files fit is known only from its manifest.
-func publishable(e *catalog.Entry) bool {
-	return e.Publishable && e.Status != catalog.Skipped && path.Base(e.Base()) == e.Name
-}
-
 // listSkills lists every published skill in the order of the URIs' text, those
 // that a name shadows included: a skill is identified by its URI.
 func (s *Server) listSkills(ctx context.Context, r *request) (reply, error) {
@@ -73,7 +62,7 @@ func (s *Server) listSkills(ctx context.Context, r *request) (reply, error) {
 	var page []*skillsext.Skill
 	files := 0
 	for i < len(served) && len(page) < skillsPage && files < filesPage {
-		entries, err := s.entriesNow(ctx, v, served[i:min(i+skillsPage-len(page), len(served))])
+		entries, err := publication.Entries(ctx, v, served[i:min(i+skillsPage-len(page), len(served))], s.unpublished)
 		if err != nil {
 			return reply{}, err
 		}
@@ -90,59 +79,11 @@ func (s *Server) listSkills(ctx context.Context, r *request) (reply, error) {
 	}
 	next := ""
 	if i < len(served) {
-		next = cursorAfter(toldVersion(v), served[i-1].URI().String())
+		next = cursorAfter(0, served[i-1].URI().String())
 	}
 	res := listed("skills", page, next, s.cacheable(skillsTTL), func(e *rawjson.Encoder, of *skillsext.Skill) { e.Append(of.AppendJSON) })
 	res.weight = 200 * files // about what the entry of a file takes
 	return partly(v, res, len(page) == 0)
-}
-
-// entriesNow makes the entries of several skills at once; nil for one that is not
-// published.
-func (s *Server) entriesNow(ctx context.Context, v catalog.View, of []*catalog.Entry) ([]*skillsext.Skill, error) {
-	out := make([]*skillsext.Skill, len(of))
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(2*runtime.GOMAXPROCS(0), len(of)) { // some wait for the disk
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(of) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				var err error
-				if out[i], err = s.entryNow(ctx, v, of[i]); err != nil && ctx.Err() == nil {
-					// One skill that cannot be read must not take the others with it.
-					s.unpublished(of[i], skill.Reason(err))
-				}
-			}
-		})
-	}
-	wg.Wait()
-	return out, ctx.Err()
-}
-
-// entryNow is the entry of a published skill as it is on disk now. It is nil, with the
-// reason, if the skill is not published. Frontmatter and manifest are of one state.
-func (s *Server) entryNow(ctx context.Context, v catalog.View, e *catalog.Entry) (*skillsext.Skill, error) {
-	if !publishable(e) {
-		return nil, nil
-	}
-	now, files, err := v.Manifest(ctx, e)
-	if err != nil {
-		return nil, err
-	}
-	if !publishable(now) || !now.SameURI(e) {
-		return nil, nil
-	}
-	list := make([]skillsext.Resource, len(files))
-	for i, f := range files {
-		uri, err := now.FileText(f.Path)
-		if err != nil {
-			return nil, err
-		}
-		list[i] = skillsext.Resource{URI: uri, Digest: f.Digest.String(), Size: f.Size}
-	}
-	slices.SortFunc(list, func(a, b skillsext.Resource) int { return cmp.Compare(a.URI, b.URI) })
-	return &skillsext.Skill{
-		URI: now.URI().String(), Frontmatter: skillsext.Frontmatter(now.Frontmatter), Resources: skillsext.StaticResources(list...),
-	}, nil
 }
 
 // getSkill answers for every published skill, in whichever way the client
@@ -153,30 +94,26 @@ func (s *Server) getSkill(ctx context.Context, r *request) (reply, error) {
 		return reply{}, invalid("skills/get wants the parameter uri: the URI of a skill's SKILL.md")
 	}
 	none := func() (reply, error) { return reply{}, invalid("No skill is served at " + display.RedactURI(asked)) }
-	v, err := s.view(ctx)
+	at, err := s.lookup(ctx, asked, "/SKILL.md")
 	if err != nil {
 		return reply{}, err
 	}
-	uri, err := skill.ParseURI(asked)
-	if err != nil {
-		return reply{}, notFound(asked, malformedURI(asked, "/SKILL.md"))
-	}
-	v, e, file, notSure := s.host.At(ctx, v, uri)
+	e := at.entry
 	if e == nil {
-		if got := s.unlisted(uri); got != nil {
+		if got := s.engageEntry(at.uri); got != nil {
 			return s.skillReply(got), nil
 		}
-		if why := skippedAt(v, uri); why != "" {
+		if why := skippedAt(at.view, at.uri); why != "" {
 			return reply{}, notFound(asked, why)
 		}
-		if notSure != nil {
-			return reply{}, unsure(notSure)
+		if at.unsure != nil {
+			return reply{}, unsure(at.unsure)
 		}
 	}
-	if e == nil || file != skill.MainFile {
+	if e == nil || at.path != skill.MainFile {
 		return none()
 	}
-	got, err := s.entryNow(ctx, v, e)
+	got, err := publication.Entry(ctx, at.view, e)
 	switch {
 	case ctx.Err() != nil:
 		return reply{}, ctx.Err()
@@ -189,7 +126,7 @@ func (s *Server) getSkill(ctx context.Context, r *request) (reply, error) {
 	case err != nil:
 		return reply{}, s.internal(fmt.Sprintf("cannot read %s: %s", display.Echo(asked), skill.Reason(err)), err)
 	case got == nil:
-		return reply{}, notFound(asked, "the skill is not published: "+whyNot(e))
+		return reply{}, notFound(asked, "the skill is not published: "+publication.Obstacle(e))
 	}
 	return s.skillReply(got), nil
 }
@@ -202,19 +139,10 @@ func (s *Server) skillReply(got *skillsext.Skill) reply {
 	}}
 }
 
-// whyNot is the first reason that keeps a served skill from being published.
-func whyNot(e *catalog.Entry) string {
-	for _, p := range e.Problems {
-		if skill.RuleOf(p.Rule).Unpublishes {
-			return p.Message
-		}
-	}
-	return "its URI does not end with its name"
-}
-
-// unpublished tells the operator, once for each skill and reason.
-func (s *Server) unpublished(e *catalog.Entry, why string) {
-	if _, told := s.told.LoadOrStore(e.Place()+"\x00"+why, true); !told {
+// unpublished logs a skill whose entry cannot be made, once for each reason.
+func (s *Server) unpublished(e *catalog.Entry, err error) {
+	why := skill.Reason(err)
+	if _, logged := s.logged.LoadOrStore(e.Place()+"\x00"+why, true); !logged {
 		s.log.Warn("skill not published", "at", e.Place(), "reason", why)
 	}
 }

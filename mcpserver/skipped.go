@@ -1,20 +1,93 @@
+//lint:file-ignore SA1019 deprecated by the specification, spoken by the clients in use
+
 package mcpserver
 
 import (
+	"context"
+	"fmt"
 	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
 )
 
-// noSkill says why nothing answers to a URI: no skill has it, or why the skill there was
-// skipped.
-func noSkill(v catalog.View, uri skill.URI) string {
-	if why := skippedAt(v, uri); why != "" {
-		return why
+// A session that sets a level of "warning" or below is told of every skill that is
+// skipped, and why: at once of those there are, later of new ones. 2026-07-28 has
+// taken logging out of the protocol, and knack does not declare it there.
+
+// levels are those of the protocol; the SDK takes any word.
+var levels = map[mcp.LoggingLevel]bool{
+	"debug": true, "info": true, "notice": true, "warning": true, "error": true, "critical": true, "alert": true, "emergency": true,
+}
+
+// skippedGrace is how long a client may take to receive a message before it goes
+// without.
+const skippedGrace = 10 * time.Second
+
+// setLevel takes a session's level and tells it what is skipped.
+func (s *Server) setLevel(ctx context.Context, next mcp.MethodHandler, req mcp.Request) (mcp.Result, error) {
+	set, ok := req.(*mcp.ServerRequest[*mcp.SetLoggingLevelParams])
+	if !ok || skillsext.Modern(set.Params) {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: `"logging/setLevel" is not supported`}
 	}
-	return "no skill has it; resources/list names all"
+	if set.Params == nil || !levels[set.Params.Level] {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no such level: use one of debug, info, notice, warning, error, critical, alert and emergency"}
+	}
+	res, err := next(ctx, "logging/setLevel", req)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	logSkippedTo(ctx, set.Session, v.Skipped)
+	return res, nil
+}
+
+// logSkippedTo sends a warning for each entry, if the session's level lets it.
+func logSkippedTo(ctx context.Context, session *mcp.ServerSession, entries []*catalog.Entry) {
+	for _, e := range entries {
+		err := session.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Logger: serverName, Data: fmt.Sprintf("skill skipped: %s", tool.Reason(e))})
+		if err != nil {
+			return // the session is over, or does not read
+		}
+	}
+}
+
+// logSkipped tells the sessions that set a level of what a refresh has skipped.
+func (s *Server) logSkipped(d catalog.Diff) {
+	if len(newlySkipped(d)) == 0 {
+		return
+	}
+	for session := range s.mcp.Sessions() {
+		who, known := s.notifier.Principal(context.Background(), session)
+		if !known {
+			continue
+		}
+		go func() { // a client that does not read holds up no other
+			ctx, cancel := context.WithTimeout(context.Background(), skippedGrace)
+			defer cancel()
+			logSkippedTo(ctx, session, newlySkipped(d.Through(who.Filter)))
+		}()
+	}
+}
+
+func newlySkipped(d catalog.Diff) (fresh []*catalog.Entry) {
+	for _, entries := range [][]*catalog.Entry{d.Added, d.Changed} {
+		for _, e := range entries {
+			if e.Status == catalog.Skipped {
+				fresh = append(fresh, e)
+			}
+		}
+	}
+	return fresh
 }
 
 // skippedAt says why the skill in a URI's folder was skipped, "" without a skipped skill. As

@@ -16,7 +16,6 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/mcpserver/internal/stdio"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
-	"github.com/knack-dev/knack/tool"
 )
 
 // Defaults of [StdioTransport].
@@ -36,15 +35,12 @@ var ErrUnanswered = stdio.ErrUnanswered
 //
 //   - When In ends, the calls it brought are answered before the session ends
 //     (go-sdk#1061).
-//
 //   - A line that is no message is answered with an error, and the session goes on
 //     (go-sdk#1209).
-//
-//   - Calls beyond MaxInFlight are refused at once, so that what comes after
-//     them, such as a cancellation, is still read.
-//
-//   - A client that stops reading cannot hold the session: what is still owed
-//     when DrainTimeout is over is given up, a write that hangs included.
+//   - Calls beyond MaxInFlight are refused at once, so that the lines behind them, such as a
+//     cancellation, are still read.
+//   - A client that stops reading cannot hold the session: the answers that are missing when
+//     DrainTimeout is over are given up, and so is a write that hangs.
 //
 // The zero value serves os.Stdin and os.Stdout. It serves one session, and does
 // not close In and Out. A read that In has begun cannot be interrupted, nor can a
@@ -176,8 +172,8 @@ func (r *request) in(init *mcp.InitializeParams) bool {
 	if init == nil {
 		return r.modern
 	}
-	if r.params.Meta.ClientInfo == nil && init.ClientInfo != nil {
-		r.client = tool.Client{Name: init.ClientInfo.Name, Version: init.ClientInfo.Version}
+	if r.params.Meta.ClientInfo == nil {
+		r.client = clientNamed(init.ClientInfo)
 	}
 	return true
 }

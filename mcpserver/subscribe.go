@@ -45,19 +45,14 @@ func (s *Server) subscriptionOptions() subscription.Options {
 
 func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
 	asked := req.Params.URI
-	uri, err := skill.ParseURI(asked)
-	if err != nil {
-		return notFound(asked, malformedURI(asked, "/SKILL.md"))
-	}
-	v, err := s.view(ctx)
+	at, err := s.lookup(ctx, asked, "/SKILL.md")
 	if err != nil {
 		return err
 	}
-	v, e, _, notSure := s.host.At(ctx, v, uri)
-	if e == nil && notSure != nil {
-		return unsure(notSure)
+	if at.entry == nil && at.unsure != nil {
+		return unsure(at.unsure)
 	}
-	spelling, err := s.notifier.Files.Add(req.Session, s.notifier.Share(req.Session), v, uri, asked)
+	spelling, err := s.notifier.Files.Add(req.Session, s.notifier.Share(req.Session), at.view, at.uri, asked)
 	switch {
 	case errors.Is(err, subscription.ErrNoFile):
 		return notFound(asked, err.Error())

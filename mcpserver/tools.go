@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -56,10 +57,11 @@ func (s *Server) listTools(ctx context.Context, r *request) (reply, error) {
 }
 
 func (s *Server) callTool(ctx context.Context, r *request) (reply, error) {
-	t := s.tool(r.params.Name)
-	if t == nil {
+	i := slices.IndexFunc(s.tools, func(t *tool.Tool) bool { return t.Name == r.params.Name })
+	if i < 0 {
 		return reply{}, s.unknownTool(r.params.Name)
 	}
+	t := s.tools[i]
 	res, err := t.Call(ctx, s.host, r.params.Arguments)
 	if err != nil {
 		return reply{}, err
@@ -105,15 +107,6 @@ func object(e *rawjson.Encoder, v any) {
 		comma = ","
 	}
 	e.Raw("}")
-}
-
-func (s *Server) tool(name string) *tool.Tool {
-	for _, t := range s.tools {
-		if t.Name == name {
-			return t
-		}
-	}
-	return nil
 }
 
 // unknownTool names the tools that there are.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/reads"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -130,12 +131,14 @@ func (h *Host) fresher(ctx context.Context, v catalog.View, match func(string) b
 		all = false // it was not looked into, since too many others were in vain
 	}
 	if lacks := v.Unsure(); lacks != nil {
-		return v, len(folders) > 0, lacks
+		unsure = lacks
+	} else if !all {
+		unsure = ErrBusy
 	}
-	if !all {
-		return v, len(folders) > 0, ErrBusy
+	if unsure != nil {
+		reads.TraceOf(ctx).Failed(skill.ErrBusy) // the audit log tells it from "not found"
 	}
-	return v, len(folders) > 0, nil
+	return v, len(folders) > 0, unsure
 }
 
 func foldersNow(ctx context.Context, v catalog.View, match func(string) bool) (found []catalog.FolderNow, all bool) {

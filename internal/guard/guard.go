@@ -54,7 +54,8 @@ type Guard struct {
 	root     http.Handler
 	metadata string // URL of the protected resource's metadata (RFC 9728), or empty
 
-	calls *limit.Budget // of requests in flight
+	small, large chan struct{} // one token for each body of that size on its way
+	calls        *limit.Budget // of requests in flight
 	// signingIn counts the sign-ins in flight apart: their clients have no token yet, and
 	// must not take places from calls that have one.
 	signingIn *limit.Budget
@@ -68,7 +69,7 @@ type Guard struct {
 // New makes a guard. The error says which host, origin or issuer is malformed.
 func New(o Options) (*Guard, error) {
 	g := &Guard{
-		o: o, logged: limit.New(loggedRate),
+		o: o, logged: limit.New(loggedRate), small: make(chan struct{}, maxSmall), large: make(chan struct{}, maxLarge),
 		calls: limit.NewBudget(int64(o.MaxCalls), 0), signingIn: limit.NewBudget(int64(o.MaxCalls), 0),
 	}
 	g.ended, g.end = context.WithCancel(context.Background())

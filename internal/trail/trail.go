@@ -5,6 +5,7 @@ package trail
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/reads"
 	"github.com/knack-dev/knack/skill"
 )
@@ -21,8 +23,8 @@ import (
 // the skill.
 type Asked struct{ Name, URI, File string }
 
-// Named is what a text asks for that is a skill's name or a URI.
-func Named(text string) Asked {
+// named is what a text asks for that is a skill's name or a URI.
+func named(text string) Asked {
 	if strings.HasPrefix(text, skill.Scheme) {
 		return Asked{URI: text}
 	}
@@ -47,8 +49,8 @@ func Arguments(arguments json.RawMessage) Asked {
 	return q
 }
 
-// Find returns the skill that is asked for, nil if the view has none.
-func (q Asked) Find(v catalog.View) *catalog.Entry {
+// find returns the skill that is asked for, nil if the view has none.
+func (q Asked) find(v catalog.View) *catalog.Entry {
 	if v.Snapshot == nil {
 		return nil
 	}
@@ -69,39 +71,87 @@ func (q Asked) Find(v catalog.View) *catalog.Entry {
 	return v.InFolder(q.Name)
 }
 
-// Absent is the result of a request for something that its principal does not see.
-func (q Asked) Absent(c *catalog.Catalog) audit.Result {
+// absent is the result of a request for something that its principal does not see. err is why
+// the disk could not be asked for it, nil if it was asked.
+func (q Asked) absent(c *catalog.Catalog, err error) audit.Result {
 	all, ready := c.Now(nil)
 	switch {
-	case ready && q.Find(all) != nil:
+	case ready && q.find(all) != nil:
 		return audit.Denied
-	case !ready || all.Unsure() != nil: // it may exist
-		return audit.Failed
+	case !ready, errors.Is(err, skill.ErrBusy), all.Unsure() != nil: // it may exist
+		return audit.Busy
 	}
 	return audit.NotFound
 }
 
-// Missing is the result of a request that was answered with "not found". fault is what kept
+// Call is a call of a method of MCP.
+type Call struct {
+	Asked                         Asked
+	Method, Name, Client, Address string // Name is that of a tool or prompt
+	Subject                       access.Subject
+	View                          catalog.View // what the subject sees
+}
+
+// Event is a call's event. A failed call loaded nothing, whatever was read for it.
+func (c Call) Event(ctx context.Context, of *catalog.Catalog, trace *reads.Trace, failed bool) audit.Event {
+	e := audit.Event{
+		Surface: audit.MCP, Subject: c.Subject.Name, Client: display.RedactURI(c.Client), Address: c.Address, Method: c.Method,
+		Asked: display.RedactURI(cmp.Or(c.Asked.URI, c.Asked.Name)), File: display.RedactURI(c.Asked.File), Result: audit.OK,
+	}
+	if c.Method == "tools/call" {
+		e.Tool = display.RedactURI(c.Name)
+	}
+	if failed {
+		e.Result = c.result(ctx, of, trace)
+		return e
+	}
+	e.Loaded = Loaded(trace)
+	return e
+}
+
+// result is the result of a call that was not answered with what it asked for.
+func (c Call) result(ctx context.Context, of *catalog.Catalog, trace *reads.Trace) audit.Result {
+	q := c.Asked
+	if q.Name == "" && q.URI == "" || ctx.Err() != nil {
+		return audit.Failed
+	}
+	e := q.find(c.View)
+	if e == nil {
+		return q.absent(of, trace.Fault())
+	}
+	_, err := skill.FilePath(q.File)
+	switch {
+	case c.Method == "tools/call" && !e.ModelInvocable, c.Method == "prompts/get" && !e.UserInvocable:
+		return audit.Denied
+	case q.File != "" && errors.Is(err, skill.ErrOutside):
+		return audit.Denied
+	}
+	return fault(trace.Fault(), q.File != "" || c.Method != "tools/call")
+}
+
+// Missing is the result of a request that was answered with "not found". err is what kept
 // the file from being read, nil if none was opened.
-func Missing(c *catalog.Catalog, who access.Principal, asked string, fault error) audit.Result {
+func Missing(c *catalog.Catalog, who access.Principal, asked string, err error) audit.Result {
 	if asked == "" {
 		return audit.NotFound
 	}
-	q := Named(asked)
-	if view, ready := c.Now(who.Filter); ready && q.Find(view) != nil {
-		return Fault(fault, true)
+	q := named(asked)
+	if view, ready := c.Now(who.Filter); ready && q.find(view) != nil {
+		return fault(err, true)
 	}
-	return q.Absent(c)
+	return q.absent(c, err)
 }
 
-// Fault is the result of a failed request for something that its principal sees. If no file
+// fault is the result of a failed request for something that its principal sees. If no file
 // was opened, the request asked for a file that does not exist, or for none.
-func Fault(fault error, forFile bool) audit.Result {
+func fault(err error, forFile bool) audit.Result {
 	switch {
-	case errors.Is(fault, skill.ErrOutside):
+	case errors.Is(err, skill.ErrOutside):
 		return audit.Denied
-	case errors.Is(fault, fs.ErrNotExist), errors.Is(fault, skill.ErrNotRegular), fault == nil && forFile:
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrNotRegular), err == nil && forFile:
 		return audit.NotFound
+	case errors.Is(err, skill.ErrBusy):
+		return audit.Busy
 	}
 	return audit.Failed
 }

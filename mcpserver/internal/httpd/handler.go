@@ -39,10 +39,9 @@ type Handler struct {
 	o              Options
 	modern, legacy http.Handler // the SDK's
 
-	small, large chan struct{} // one token for each body of that size on its way
-	sessions     sessions
-	streams      *limit.Budget // of open streams
-	open         sync.Map      // of *openStream
+	sessions sessions
+	streams  *limit.Budget // of open streams
+	open     sync.Map      // of *openStream
 }
 
 // New makes a handler. The error says which host, origin or issuer is malformed.
@@ -59,7 +58,7 @@ func New(o Options) (*Handler, error) {
 		return nil, err
 	}
 	h := &Handler{
-		Guard: g, o: o, small: make(chan struct{}, maxSmall), large: make(chan struct{}, maxLarge),
+		Guard: g, o: o,
 		sessions: sessions{idle: o.SessionTimeout, begun: o.InitializeTimeout, room: limit.NewBudget(int64(o.MaxSessions), 0), of: map[string]*session{}},
 		streams:  limit.NewBudget(int64(o.MaxStreams), 0),
 	}

@@ -2,32 +2,16 @@ package httpd
 
 import (
 	"context"
-	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/internal/guard"
-	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skillsext"
-)
-
-// Bounds of the bodies that are on their way.
-const (
-	// smallBody is above all but a few requests, and maxSmall of them take at most 64 MiB.
-	smallBody = 16 << 10
-	maxSmall  = 4096
-	// maxLarge is how many larger bodies, or of unknown size, arrive at once if there is
-	// memory for them.
-	maxLarge = 64
-	// bodyCopies is how often a large body is held at most: as bytes, and as the message.
-	bodyCopies = 2
 )
 
 // serveMCP answers at /mcp.
@@ -73,15 +57,10 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, modern bool)
 			return
 		}
 	}
-	memory := h.o.Guard.Memory.Open("")
-	if size := r.ContentLength; size > smallBody || size < 0 {
-		early, _ := h.Caller(r)
-		memory = h.o.Guard.Memory.Open(early.Share)
-	}
-	defer memory.Close()
 	// A body that comes slowly must not take a place from a call that could be worked
 	// on: it has to be here first.
-	body, ok := h.body(w, r, memory)
+	body, free, ok := h.Body(w, r, h.o.MaxBody)
+	defer free()
 	if !ok {
 		return
 	}
@@ -181,53 +160,4 @@ func statusOf(err *jsonrpc.Error, modern bool) int {
 		}
 	}
 	return http.StatusOK
-}
-
-// body reads a request's body, which must arrive within BodyTimeout. Small bodies and
-// others have separate bounds on how many arrive at once, so that large ones keep no
-// small one waiting; large ones take memory.
-func (h *Handler) body(w http.ResponseWriter, r *http.Request, memory *limit.Account) ([]byte, bool) {
-	if r.ContentLength > h.o.MaxBody {
-		w.Header().Set("Connection", "close") // what comes is not read
-		h.tooLarge(w)
-		return nil, false
-	}
-	size := r.ContentLength
-	if size < 0 {
-		size = h.o.MaxBody // it is not said
-	}
-	arriving, room := h.small, true
-	if size > smallBody {
-		arriving, room = h.large, memory.Try(bodyCopies*size)
-	}
-	select {
-	case arriving <- struct{}{}:
-		defer func() { <-arriving }()
-	default:
-		room = false
-	}
-	if !room {
-		w.Header().Set("Connection", "close") // else the rest is waited for
-		refuseBusy(w, http.StatusTooManyRequests, nil, guard.TooManyCalls)
-		return nil, false
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.o.MaxBody))
-	if err == nil { // else the connection is to end, and must not be waited for
-		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	}
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		h.tooLarge(w)
-		return nil, false
-	case err != nil:
-		w.Header().Set("Connection", "close")
-		invalid(w, http.StatusRequestTimeout, "the request did not arrive whole")
-		return nil, false
-	}
-	return body, true
-}
-
-func (h *Handler) tooLarge(w http.ResponseWriter) {
-	invalid(w, http.StatusRequestEntityTooLarge, "the request is over "+strconv.FormatInt(h.o.MaxBody, 10)+" bytes")
 }

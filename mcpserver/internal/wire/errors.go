@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -171,4 +172,17 @@ func PlainText(status int, text string) (int, *jsonrpc.Error) {
 		}
 	}
 	return status, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: strings.ToLower(http.StatusText(status))}
+}
+
+// clientFaults begin the lines that the SDK (v1.8.0) logs as errors or warnings of its own
+// when a client has sent what it must not, and is told, or has left while it was told of a
+// change. Any client can have them written, and the log is for the operator.
+var clientFaults = []string{
+	"calling notifications/", "method invalid during initialization", "method removed in the new protocol",
+	"initialized before initialize", "duplicate initialized notification", "duplicate initialize request", "rejecting request with protocol version",
+}
+
+// IsClientFault reports whether a line of the SDK's log says that a client made a mistake.
+func IsClientFault(message string) bool {
+	return slices.ContainsFunc(clientFaults, func(fault string) bool { return strings.HasPrefix(message, fault) })
 }
