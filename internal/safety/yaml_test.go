@@ -28,7 +28,7 @@ func yamlParts() []part {
 			broken: []variant{
 				{name: "no-xml-escape", says: "closes the list", changes: []change{{"tool/listing.go", "func escapeXML(s string) string { return xmlEscaper.Replace(s) }", "func escapeXML(s string) string { _ = xmlEscaper; return s }"}}},
 				{name: "no-html-escape", says: "markup of a skill", changes: []change{
-					{"web/home.go", "	\"context\"\n", "	\"context\"\n	\"html/template\"\n"}, {"web/home.go", "	Href, Name, Description string\n", "	Href, Name string\n	Description template.HTML\n"},
+					{"web/home.go", "	\"net/http\"\n", "	\"html/template\"\n	\"net/http\"\n"}, {"web/home.go", "	Href, Name, Description string\n", "	Href, Name string\n	Description template.HTML\n"},
 					{"web/home.go", "Description: tool.Cut(inLine(e.Description), 320)", "Description: template.HTML(tool.Cut(inLine(e.Description), 320))"}, {"web/home.go", "w.Description = inLine(p.Message)", "w.Description = template.HTML(inLine(p.Message))"},
 				}},
 				{name: "terminal", says: "knack.*control character", changes: []change{{"internal/cli/output.go", "		if unicode.IsControl(r) || display.IsBidiControl(r) {\n", "		if unicode.IsControl(r) {\n			return string(r)\n		}\n		if display.IsBidiControl(r) {\n"}}},
