@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/corpus"
 	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -80,7 +81,7 @@ var strictly = map[string]string{
 // --strict` end with 1. It compares the strict reading with the column strict of cases.tsv;
 // package skill tests the lenient one.
 func TestEdge(t *testing.T) {
-	root, err := filepath.Abs(corpusDir(t, "edge"))
+	root, err := filepath.Abs(corpus.Dir(t, "edge"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/knack-dev/knack/internal/corpus"
 	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 )
@@ -253,7 +254,7 @@ func TestUnreadable(t *testing.T) {
 // Every position of every finding in the corpus exists.
 func TestPositions(t *testing.T) {
 	n := 0
-	for _, b := range bundles(t, corpusDir(t, "edge")) {
+	for _, b := range bundles(t, corpus.Dir(t, "edge")) {
 		r := Skill(t.Context(), b)
 		lines := linesOf(string(r.Data))
 		for _, f := range r.Findings {
@@ -268,7 +269,7 @@ func TestPositions(t *testing.T) {
 
 func BenchmarkCorpus(b *testing.B) {
 	b.ReportAllocs()
-	all := bundles(b, corpusDir(b, "skills"))
+	all := bundles(b, corpus.Dir(b, "skills"))
 	for b.Loop() {
 		for _, s := range all {
 			Skill(context.Background(), s)
