@@ -49,7 +49,7 @@ var mutations = []mutation{
 		{"mcpserver/call.go", "profile.WithClient(r.Context(ctx), r.client)", "profile.WithClient(ctx, r.client)"}}},
 	{"session-of-token", "a session serves only the token that began it", "./mcpserver ^TestTokens$", "", []change{
 		{"mcpserver/internal/httpd/session.go", "[]byte(token)) == 0", "[]byte(token)) < 0"}}},
-	{"busy-is-not-absent", "a name that a busy machine could not look for is not called unknown", "./tool ^TestUnansweredLookIsNotNotFound$", "", []change{
+	{"busy-is-not-absent", "a name that a busy machine could not look for is not called unknown", "./tool ^TestBusyIsNotNotFound$", "", []change{
 		{"tool/lookup/refresh.go", "unsure = ErrBusy", "unsure = nil"}}},
 
 	{"links", "no link leads out of a skill", "hostile-tree/entries", "leaks a file outside", []change{
