@@ -93,11 +93,13 @@ var directions = map[string][]string{
 	"internal/genskills":       {},
 	"internal/genskills/write": {"internal/genskills"},
 	// Measurements are separate from what they measure.
-	"bench":         {"internal/genskills", "skill", "source/dir", "catalog", "tool"},
+	"bench":         {"internal/genskills", "tool", "skill", "source/dir", "catalog"},
 	"bench/floor":   {},
 	"internal/sbom": {}, // a program of the release, no part of knack
 	// For tests: a model server that follows a script.
 	"interop/agents/model": {},
+	// For tests: where the corpus of real skills is.
+	"internal/corpus": {},
 	// For tests: what a function asks of the heap.
 	"internal/alloctest": {},
 	// For tests: skills in memory.
@@ -135,7 +137,7 @@ var surroundings = use{
 		"syscall": {"Getenv", "Environ"},
 		"flag":    {"Parse", "Args", "Arg", "NArg", "CommandLine"},
 	},
-	allowed: []string{"internal/cli", "cmd/knack", "internal/genskills/write", "internal/sbom", "internal/prose", "bench", "bench/floor"},
+	allowed: []string{"internal/cli", "cmd/knack", "internal/genskills/write", "internal/sbom", "internal/prose", "internal/corpus", "bench", "bench/floor"},
 }
 
 // files lists the names that access a disk by path. A source opens skills; edit and client
@@ -152,7 +154,7 @@ var files = use{
 		"syscall":               {"Open", "Openat", "Stat", "Lstat"},
 		"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Stat", "Lstat", "Fstatat"},
 	},
-	allowed: []string{"source/dir", "source/builtin", "edit", "client", "doctor", "internal/cli", "audit", "internal/genskills/write", "internal/prose", "bench", "bench/floor"},
+	allowed: []string{"source/dir", "source/builtin", "edit", "client", "doctor", "internal/cli", "audit", "internal/genskills/write", "internal/prose", "internal/corpus", "bench", "bench/floor"},
 }
 
 // writes lists the names that make or replace a file. Package edit writes files whole or

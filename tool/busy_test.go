@@ -119,6 +119,10 @@ func TestBusyIsNotNotFound(t *testing.T) {
 						t.Errorf("%s %s of one that is known: %.200q", l.set, l.tool, got.Text)
 					}
 				}
+				if row.patience > 0 { // else the first look still waits
+					<-time.After(3 * time.Minute)
+					asked(t, h, "misspelt", "skills of claude-user cannot be looked up, since the disk has not answered for 3 min; no other root has what was asked for, so check the spelling, or go on without it")
+				}
 				r.scan.Store(nil)
 				r.list.Store(nil)
 				close(answer)

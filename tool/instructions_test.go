@@ -316,10 +316,10 @@ func TestInstructionsAreInert(t *testing.T) {
 
 // corpusRepositories returns the skills of each repository of the corpus, and of all.
 func corpusRepositories(t *testing.T) map[string][]*catalog.Entry {
-	corpus := cmp.Or(os.Getenv("KNACK_CORPUS"), "../../shared/corpus")
-	files, _ := filepath.Glob(filepath.Join(corpus, "skills", "*", "*"))
-	if len(files) == 0 {
-		t.Log("without the corpus: set KNACK_CORPUS")
+	corpus := os.Getenv("KNACK_CORPUS")
+	if corpus == "" {
+		t.Log("without the corpus of real skills, whose folder KNACK_CORPUS names")
+		return nil
 	}
 	out := map[string][]*catalog.Entry{}
 	add := func(repository string, e *catalog.Entry) {

@@ -103,7 +103,7 @@ func TestSkillPage(t *testing.T) {
 		facts[text(all(d, tag("dt"))[0])] = text(all(d, tag("dd"))[0])
 	}
 	want := map[string]string{
-		"Loads as": "git", "URI": "skill://one/git/SKILL.md", "Lies in": "one/git/SKILL.md (project)", "Size": size,
+		"Loads as": "git", "URI": "skill://one/git/SKILL.md", "Location": "one/git/SKILL.md (project)", "Size": size,
 		"Costs": "9 tokens in a list, " + strconv.Itoa((len(main)+3)/4) + " when loaded (estimated)", "Digest": facts["Digest"], "For": "models and people", "Published": "yes",
 		"Same name": "two/git/SKILL.md shadowed, loads as two:git", "license": "MIT", "metadata": `{ "b": "2", "a": "1" }`,
 	}

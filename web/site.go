@@ -187,7 +187,7 @@ func (s *Site) handle(pattern, methods string, page func(*request) error) http.H
 		r := &request{Request: hr.WithContext(ctx), w: counted}
 		if !slices.Contains(strings.Split(methods, ", "), r.Method) {
 			w.Header().Set("Allow", methods)
-			s.fail(r, problem(http.StatusMethodNotAllowed, "Here is no answer but to "+methods+"."))
+			s.fail(r, problem(http.StatusMethodNotAllowed, "The allowed methods here are "+methods+"."))
 			return
 		}
 		if _, err := url.ParseQuery(r.URL.RawQuery); err != nil { // url.Values drops malformed parts, so a list would lose its filters

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/corpus"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -19,7 +20,7 @@ import (
 // there are, how each fares, whether it is published, and every problem of it.
 func TestCountsOverHTTP(t *testing.T) {
 	for name, dir := range map[string]func(*testing.T) string{
-		"corpus": func(t *testing.T) string { return corpus(t, "skills") }, "edge": func(t *testing.T) string { return corpus(t, "edge") }, "states": inEveryState,
+		"corpus": func(t *testing.T) string { return corpus.Dir(t, "skills") }, "edge": func(t *testing.T) string { return corpus.Dir(t, "edge") }, "states": inEveryState,
 	} {
 		t.Run(name, func(t *testing.T) { agreeOverHTTP(t, dir(t)) })
 	}

@@ -190,7 +190,7 @@ func printRoots(w io.Writer, v catalog.View) {
 		state := fmt.Sprintf("%d found", r.Count)
 		switch {
 		case r.Err != nil:
-			state = doctor.Unread(r)
+			state = doctor.UnreadReason(r)
 		case r.Missing:
 			state = "not there"
 		}

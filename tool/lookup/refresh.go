@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/reads"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -88,12 +89,14 @@ func (f *Finder) Fresh(ctx context.Context, v catalog.View, match func(string) b
 		all = false // no refresh, since too many others were in vain
 	}
 	if lacks := v.Unsure(); lacks != nil {
-		return v, len(folders) > 0, lacks
+		unsure = lacks
+	} else if !all {
+		unsure = ErrBusy
 	}
-	if !all {
-		return v, len(folders) > 0, ErrBusy
+	if unsure != nil {
+		reads.TraceOf(ctx).Failed(skill.ErrBusy) // the audit log tells it from "not found"
 	}
-	return v, len(folders) > 0, nil
+	return v, len(folders) > 0, unsure
 }
 
 // foldersNow lists the folders on the current disk; all is false if a root did not answer.

@@ -16,9 +16,9 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Print writes the story for people.
-func (s *Story) Print(w io.Writer) error {
-	p := &paper{w: w}
+// Print writes the explanation for people.
+func (s *Explanation) Print(w io.Writer) error {
+	p := &printer{w: w}
 	s.printAnswer(p)
 	for _, e := range s.entries {
 		p.line("")
@@ -53,14 +53,14 @@ func (s *Story) Print(w io.Writer) error {
 }
 
 // printAnswer prints whether an agent can load it.
-func (s *Story) printAnswer(p *paper) {
+func (s *Explanation) printAnswer(p *printer) {
 	name := display.Echo(s.Name)
-	switch held := s.held(); {
+	switch e := s.byFolder(); {
 	case s.Available:
 		p.line("'%s' can be loaded.", name)
-	case held != nil:
+	case e != nil:
 		p.line("The folder '%s' holds the skill '%s', which loads as %s; no agent can load it as '%s'.",
-			display.Spelt(held.Folder()), display.OneLine(held.Name), display.OneLine(s.report.view.Called(held)), name)
+			display.Spelt(e.Folder()), display.OneLine(e.Name), display.OneLine(s.report.view.Called(e)), name)
 	case slices.ContainsFunc(s.entries, func(e *catalog.Entry) bool { return e.Status == catalog.Available && e.UserInvocable }):
 		p.line("'%s' is for people, who are offered it as a prompt; no agent can load it.", name)
 	case len(s.entries) > 0:
@@ -70,14 +70,14 @@ func (s *Story) printAnswer(p *paper) {
 	}
 }
 
-// isBare reports whether the story already has the folder without a skill of a notice.
-func (s *Story) isBare(n placed) bool {
-	return n.Rule == dir.RuleNearMiss && slices.ContainsFunc(s.Folders, func(b BareFolder) bool { return b.At == shownBelow(n.root, n.Path) })
+// isBare reports whether the explanation already has the folder without a skill of a notice.
+func (s *Explanation) isBare(n rootNotice) bool {
+	return n.Rule == dir.RuleNearMiss && slices.ContainsFunc(s.Folders, func(b bareFolder) bool { return b.At == shownBelow(n.root, n.Path) })
 }
 
-func printBare(p *paper, b BareFolder) {
+func printBare(p *printer, b bareFolder) {
 	if b.Link != "" && holdsMain(b.dir) {
-		p.line("%s is a link to %s, and is not followed: it leads back, or lies in a skill.", b.At, display.Echo(b.Link))
+		p.line("%s is a link to %s, and is not followed: it leads back, or is in a skill.", b.At, display.Echo(b.Link))
 		p.line("  mend: ask for the skill that it leads to, or put a copy of that into a folder of skills")
 		return
 	}
@@ -96,7 +96,7 @@ func printBare(p *paper, b BareFolder) {
 	entries := entriesOf(b.dir)
 	switch {
 	case len(b.Files) > 0:
-		p.line("%s holds no SKILL.md, only %s.", b.At, some(b.Files))
+		p.line("%s holds no SKILL.md, only %s.", b.At, firstOf(b.Files))
 	case len(entries) > 0:
 		p.line("%s holds no SKILL.md, only hidden files, such as %s.", b.At, display.Spelt(entries[0].Name()))
 	default:
@@ -119,7 +119,7 @@ func printBare(p *paper, b BareFolder) {
 }
 
 // printSearched prints where a skill would have been found.
-func (s *Story) printSearched(p *paper) {
+func (s *Explanation) printSearched(p *printer) {
 	var there []string
 	for _, r := range s.report.view.Roots {
 		if !r.Missing && r.Err == nil {
@@ -128,16 +128,16 @@ func (s *Story) printSearched(p *paper) {
 	}
 	p.line("")
 	if len(there) == 0 {
-		there = []string{"no folder: none of those for skills is there"}
+		there = []string{"no folder, since none of those for skills exists"}
 	}
 	p.line("Looked in %s, and found %s.", strings.Join(there, ", "), display.Count(len(s.report.view.Entries), "skill"))
-	for _, b := range s.Blind {
-		p.line("Could not look: %s", b)
+	for _, b := range s.Unsearched {
+		p.line("Not searched: %s", b)
 	}
-	p.line("A skill is a folder with a SKILL.md in one of these; knack doctor lists every folder that is looked in.")
+	p.line("A skill is a folder with a SKILL.md in one of these; knack doctor lists every folder that is searched.")
 }
 
-func (s *Story) printEntry(p *paper, d *Verdict) {
+func (s *Explanation) printEntry(p *printer, d *Verdict) {
 	e := d.Entry
 	switch e.Status {
 	case catalog.Available:
@@ -171,7 +171,7 @@ func (s *Story) printEntry(p *paper, d *Verdict) {
 	printProblems(p, d)
 }
 
-func printPublished(p *paper, d *Verdict) {
+func printPublished(p *printer, d *Verdict) {
 	if d.Entry.Status == catalog.Unlisted {
 		p.line("  published  no: its root is excluded")
 		return
@@ -191,7 +191,7 @@ func printPublished(p *paper, d *Verdict) {
 	p.line("  published  no: %s", strings.Join(reasons, "; "))
 }
 
-func (s *Story) printFiles(p *paper, d *Verdict) {
+func (s *Explanation) printFiles(p *printer, d *Verdict) {
 	text := display.Count(d.Cost.Files, "file")
 	if d.Cost.More {
 		text = "more than " + text
@@ -247,10 +247,10 @@ func (r *Report) forModels(e *catalog.Entry) string {
 
 // printProblems prints each error and warning with its place in the file, beginning with
 // those that skip the skill. Infos are left to check --info.
-func printProblems(p *paper, d *Verdict) {
+func printProblems(p *printer, d *Verdict) {
 	source := check.NewSource(d.Data)
 	findings := slices.DeleteFunc(slices.Clone(d.Findings), func(f check.Finding) bool {
-		return f.Severity == skill.SeverityInfo || f.Rule == check.RuleNameDuplicate // the first line says so already
+		return f.Severity == skill.SeverityInfo || f.Related != nil // the first line says so already
 	})
 	slices.SortStableFunc(findings, func(a, b check.Finding) int { return rank(a) - rank(b) })
 	for i, f := range findings {

@@ -17,33 +17,33 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Story collects everything about one name. Its exported fields are its JSON form.
-type Story struct {
+// Explanation collects everything about one name. Its exported fields are its JSON form.
+type Explanation struct {
 	Name      string `json:"name"`
 	Available bool   `json:"available"` // an agent that gives the name gets a skill
 	// Skills have the name, or are in a folder of it; Near have nearly the name.
 	Skills []Skill `json:"skills"`
 	Near   []Skill `json:"near"`
 	// Folders have that name and no SKILL.md, Strays are in places from which no skill is
-	// served, and Passed are the scan's notices about that name.
-	Folders []BareFolder `json:"foldersWithoutSkill"`
-	Strays  []Stray      `json:"elsewhere"`
-	Passed  []Notice     `json:"passedOver"`
-	Blind   []string     `json:"notLookedAt"` // places where knack could not look
+	// served, and Notices are the scan's notices about that name.
+	Folders    []bareFolder `json:"foldersWithoutSkill"`
+	Strays     []stray      `json:"elsewhere"`
+	Notices    []Notice     `json:"passedOver"`
+	Unsearched []string     `json:"notLookedAt"` // places where knack could not look
 
 	report  *Report
 	isPath  bool             // the name is the path of a skill
 	loads   *catalog.Entry   // the skill that an agent gets for the name, or nil
 	entries []*catalog.Entry // Skills
 	near    []*catalog.Entry // Near
-	notices []placed         // Passed
+	notices []rootNotice     // Notices
 }
 
 // bareFiles is the number of files that are named of a folder without a skill.
 const bareFiles = 20
 
-// BareFolder is a folder without a skill.
-type BareFolder struct {
+// bareFolder is a folder without a skill.
+type bareFolder struct {
 	At    string   `json:"folder"`
 	Files []string `json:"files"`
 	Link  string   `json:"link,omitempty"` // its target, if it is a link
@@ -51,21 +51,21 @@ type BareFolder struct {
 }
 
 // placed is a notice with its root.
-type placed struct {
+type rootNotice struct {
 	root skill.Root
 	skill.Notice
 }
 
-// Tell returns the story of one name: a skill's, a folder's, LABEL:NAME, a skill:// URI or
-// a path. It judges the skills in the story. The only error is the context's.
-func Tell(ctx context.Context, v catalog.View, o Options, name string) (*Story, error) {
+// Explain explains one name: a skill's, a folder's, LABEL:NAME, a skill:// URI or
+// a path. It judges the skills of the explanation. The only error is the context's.
+func Explain(ctx context.Context, v catalog.View, o Options, name string) (*Explanation, error) {
 	r := blank(v, o)
-	s := &Story{Name: name, report: r, loads: tool.Loads(v, name), Skills: []Skill{}, Near: []Skill{}, Folders: []BareFolder{}, Strays: []Stray{}, Passed: []Notice{}, Blind: []string{}}
+	s := &Explanation{Name: name, report: r, loads: tool.Loads(v, name), Skills: []Skill{}, Near: []Skill{}, Folders: []bareFolder{}, Strays: []stray{}, Notices: []Notice{}, Unsearched: []string{}}
 	key := skill.KeyOf(name)
 	s.collect(key)
-	s.lookForFolders(ctx)
-	s.lookAround(key)
-	s.Folders = slices.DeleteFunc(s.Folders, s.noticeKnowsBetter)
+	s.findFolders(ctx)
+	s.collectNotices(key)
+	s.Folders = slices.DeleteFunc(s.Folders, s.isExplained)
 	for _, e := range s.entries {
 		r.verdicts[e] = Judge(ctx, e)
 		s.Skills = append(s.Skills, SkillOf(r.verdicts[e]))
@@ -74,7 +74,7 @@ func Tell(ctx context.Context, v catalog.View, o Options, name string) (*Story, 
 		s.Near = append(s.Near, SkillOf(Judge(ctx, e)))
 	}
 	for _, n := range s.notices {
-		s.Passed = append(s.Passed, Notice{shownBelow(n.root, n.Path), n.Rule, n.Message, n.Mend})
+		s.Notices = append(s.Notices, Notice{shownBelow(n.root, n.Path), n.Rule, n.Message, n.Mend})
 	}
 	s.Available = s.loads != nil && loadable(s.loads)
 	if s.isPath { // agents do not know the path, but they know the skill there
@@ -84,7 +84,7 @@ func Tell(ctx context.Context, v catalog.View, o Options, name string) (*Story, 
 }
 
 // collect finds the skills of the name, and those with a similar name.
-func (s *Story) collect(key skill.Key) {
+func (s *Explanation) collect(key skill.Key) {
 	v := s.report.view
 	label, rest, labelled := strings.Cut(strings.TrimSpace(s.Name), ":")
 	var owner *catalog.Entry
@@ -108,9 +108,9 @@ func (s *Story) collect(key skill.Key) {
 	}
 }
 
-// lookForFolders finds folders and files of the name in the roots and, if there is no skill
+// findFolders finds folders and files of the name in the roots and, if there is no skill
 // of the name, in all other places.
-func (s *Story) lookForFolders(ctx context.Context) {
+func (s *Explanation) findFolders(ctx context.Context) {
 	for _, source := range s.report.o.Sources {
 		f, ok := source.(folders)
 		if !ok {
@@ -121,21 +121,21 @@ func (s *Story) lookForFolders(ctx context.Context) {
 		if ok && !known {
 			at := filepath.Join(f.Root().Dir, s.Name)
 			target, _ := os.Readlink(at) // fails if it is no link
-			s.Folders = append(s.Folders, BareFolder{shownBelow(f.Root(), s.Name), append([]string{}, names...), target, at})
+			s.Folders = append(s.Folders, bareFolder{shownBelow(f.Root(), s.Name), append([]string{}, names...), target, at})
 		}
 	}
 	if len(s.entries) == 0 {
 		last := filepath.Base(strings.TrimSuffix(filepath.ToSlash(s.Name), "/"+skill.MainFile)) // of a path
-		s.lookElsewhere(ctx, skill.KeyOf(last))
+		s.searchElsewhere(ctx, skill.KeyOf(last))
 	}
 }
 
-// lookAround collects the scan's notices about the name, and the places that it could not
+// collectNotices collects the scan's notices about the name, and the places that it could not
 // read.
-func (s *Story) lookAround(key skill.Key) {
+func (s *Explanation) collectNotices(key skill.Key) {
 	for _, r := range s.report.view.Roots {
 		if r.Err != nil {
-			s.Blind = append(s.Blind, Heading(r.Root)+": "+Unread(r))
+			s.Unsearched = append(s.Unsearched, Heading(r.Root)+": "+UnreadReason(r))
 		}
 		for _, n := range r.Notices {
 			named := false
@@ -144,17 +144,17 @@ func (s *Story) lookAround(key skill.Key) {
 			}
 			switch {
 			case named:
-				s.notices = append(s.notices, placed{r.Root, n})
+				s.notices = append(s.notices, rootNotice{r.Root, n})
 			case n.Rule == dir.RuleUnreadable, n.Rule == dir.RuleDepthLimit, n.Rule == dir.RuleFolderLimit, n.Rule == dir.RuleNoticesCut, n.Rule == dir.RuleNameNotUTF8, n.Rule == dir.RuleLinkIgnored:
-				s.Blind = append(s.Blind, noticeLine(r.Root, n))
+				s.Unsearched = append(s.Unsearched, noticeLine(r.Root, n))
 			}
 		}
 	}
 }
 
-// noticeKnowsBetter reports whether a notice explains a folder without a skill.
-func (s *Story) noticeKnowsBetter(b BareFolder) bool {
-	return slices.ContainsFunc(s.notices, func(n placed) bool {
+// isExplained reports whether a notice explains a folder without a skill.
+func (s *Explanation) isExplained(b bareFolder) bool {
+	return slices.ContainsFunc(s.notices, func(n rootNotice) bool {
 		switch {
 		case shownBelow(n.root, n.Path) != b.At:
 			return false
@@ -170,7 +170,7 @@ func loadable(e *catalog.Entry) bool { return e.Status != catalog.Skipped && e.M
 
 // held returns the skill in a folder of the requested name, if it can be loaded by another
 // name only.
-func (s *Story) held() *catalog.Entry {
+func (s *Explanation) byFolder() *catalog.Entry {
 	if i := slices.IndexFunc(s.entries, loadable); i >= 0 && s.loads == nil {
 		return s.entries[i]
 	}
