@@ -105,9 +105,9 @@ func (r *trial) hangUp(k *knack, says string) error {
 }
 
 const (
-	takenOver    = "the configuration was reloaded"
+	takenOver   = "the configuration was reloaded"
 	notReloaded = "the configuration was not reloaded"
-	takenOrNot   = "the configuration was "
+	takenOrNot  = "the configuration was "
 )
 
 // company serves one skill to the holders of tokens, by the settings access.yaml in a
