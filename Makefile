@@ -33,7 +33,7 @@ fuzz-record:
 	SAFETY=full SAFETY_WRITE=1 SAFETY_FUZZTIME=$(FUZZTIME) go test -count=1 -timeout 0 -v -run 'TestSafety/fuzz' ./internal/safety
 
 # Everything beside what the machine can do at all; writes doc/performance.md. It
-# wants a quiet machine and some 4 GB below TMPDIR.
+# wants a quiet machine for a quarter of an hour, and some 4 GB below TMPDIR.
 bench:
 	go run ./bench
 

@@ -107,7 +107,7 @@ func run(args []string) error {
 		if *only != "" && !wanted.MatchString(m.name) {
 			continue
 		}
-		fmt.Fprintf(os.Stderr, "%s…\n", m.name)
+		fmt.Fprintf(os.Stderr, "%s, after %v…\n", m.name, time.Since(page.begun).Round(time.Second))
 		ctx, stop := context.WithTimeout(context.Background(), longest)
 		b.ctx = ctx
 		rows, err := m.run(b)

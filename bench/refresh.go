@@ -14,7 +14,7 @@ import (
 // refresh measures the processor time of servers without requests, which only refresh each
 // 30 s. All of them run at once, since they are mostly idle.
 func (b *bench) refresh() (rows []row, err error) {
-	const intervals, interval = 4, 30 * time.Second
+	const intervals, interval = 2, 30 * time.Second
 	idle := map[string]*proc{}
 	defer func() {
 		for _, p := range idle {

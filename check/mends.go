@@ -54,7 +54,7 @@ func (j *judged) candidates(folder string) []candidate {
 		case ruleid.FenceLate:
 			try(p.Rule, 0, Certain, "deleted the blank lines before the frontmatter", "delete the blank lines before the frontmatter", j.dropLeading(at))
 		case ruleid.FenceBlanks:
-			try(p.Rule, at, Certain, "deleted the blanks after ---", "delete the blanks after ---", j.splice(at, at+1, strings.TrimRight(j.lines[at].text, " \t")+j.lines[at].end()))
+			try(p.Rule, at, Certain, "deleted the blanks after ---", "delete the spaces after ---", j.splice(at, at+1, strings.TrimRight(j.lines[at].text, " \t")+j.lines[at].end()))
 		case ruleid.FenceGlued:
 			l := j.lines[at]
 			try(p.Rule, at, Certain, "put the text behind --- on the next line", "put the text behind --- on the next line", j.splice(at, at+1, l.text[:3]+j.end(at)+l.text[3:]+l.end()))

@@ -39,7 +39,7 @@ type Difference struct {
 	Key, Old, New string
 }
 
-// ways lists the fields that say how a server is reached, for all clients.
+// commandKeys and urlKeys list the fields that say how a server is reached, for all clients.
 var (
 	commandKeys = []string{"command", "cmd", "args"} // in the order of the words
 	urlKeys     = []string{"url", "httpUrl", "serverUrl", "uri"}

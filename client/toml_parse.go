@@ -69,7 +69,7 @@ func parseTOML(data []byte) (f tomlFile, err error) {
 			}
 			seen[id] = true
 			if t.array {
-				for k := range seen { // each of the list begins anew
+				for k := range seen { // each of the list starts again
 					if strings.HasPrefix(k, id[:len(id)-1]+" ") {
 						delete(seen, k)
 					}

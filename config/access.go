@@ -114,8 +114,8 @@ func tokenKeys(at string) []key[access.Holder] {
 	}
 }
 
-// ruleKeysOf are the keys of a rule. places gets the places of its patterns.
-func ruleKeysOf(at string, places map[string]skill.Position) []key[access.Rule] {
+// ruleKeysOf returns the keys of a rule. positions gets the positions of its patterns.
+func ruleKeysOf(at string, positions map[string]skill.Position) []key[access.Rule] {
 	patterns := func(d *decoder, at string, v frontmatter.Value) (all []access.Pattern) {
 		for i, item := range d.items(at, v) {
 			p, err := access.ParsePattern(item.Text)
@@ -127,8 +127,8 @@ func ruleKeysOf(at string, places map[string]skill.Position) []key[access.Rule] 
 				d.add(ruleValue, item.Position, at, "write the URI of a skill, or one with * and **, such as \"skill://acme/**\"", "%s[%d] %s", at, i, why)
 				continue
 			}
-			if _, ok := places[p.String()]; !ok && places != nil {
-				places[p.String()] = item.Position
+			if _, ok := positions[p.String()]; !ok && positions != nil {
+				positions[p.String()] = item.Position
 			}
 			all = append(all, p)
 		}

@@ -54,15 +54,15 @@ func TestParseRefuses(t *testing.T) {
 		"check:\n  rules: [name-folder]\n":                    {"config-value@2:10 check.rules: check.rules does not consist of keys with values | write each key on its own line, indented, followed by a colon and a space"},
 		"check: strict\n":                                     {"config-value@1:8 check: check does not consist of keys with values | write each key on its own line, indented, followed by a colon and a space"},
 		"check\n":                                             {"config-value@1:1 : the file does not consist of keys with values | write each key on its own line, indented, followed by a colon and a space"},
-		"check:\n  strict: true\n  strict: false\n":           {"yaml-duplicate-key@3:3 : the key 'strict' stands twice; the first, on line 2, counts | delete one of the two"},
-		"check:\n\tstrict: true\n":                            {"yaml-syntax@2:1 : a tab stands where YAML wants blanks | write blanks instead of the tab"},
+		"check:\n  strict: true\n  strict: false\n":           {"yaml-duplicate-key@3:3 : the key 'strict' occurs twice; the first, on line 2, counts | delete one of the two"},
+		"check:\n\tstrict: true\n":                            {"yaml-syntax@2:1 : there is a tab where YAML requires spaces | use spaces instead of the tab"},
 		"check:\n  rules: {name-folder: off\n":                {"yaml-syntax@2:10 : the { that begins here is never closed | write the closing }"},
 		"a: &x 1\nb: *x\n":                                    {"yaml-syntax@1:4 : an anchor (&x) is not supported | see doc/configuration.md"},
 		"check:\n  strict: true\n---\ncheck: {}\n":            {"yaml-syntax@3:1 : a second YAML document begins here | see doc/configuration.md"},
 		"check: \x00\n":                                       {"yaml-control@1:8 : the file holds a NUL character | delete it"},
 		"check: \xff\n":                                       {"file-encoding@1:8 : the file is not valid UTF-8 | save the file as UTF-8"},
 		"# " + strings.Repeat("x", MaxSize):                   {"config-value@1:1 : the file is too large; the limit is 1 MiB | make it shorter"},
-		"check:\n  strict: true\n\u007f: 1\n":                 {"yaml-syntax@3:1 : the character U+007F must not stand here | delete the character"},
+		"check:\n  strict: true\n\u007f: 1\n":                 {"yaml-syntax@3:1 : the character U+007F is not allowed here | delete the character"},
 		"check:\n  strict: 1\nchick: 1\n1: 2\n":               {"config-value@2:11 check.strict: check.strict is not true or false | write true or false", "config-key@3:1 chick: there is no key 'chick' | did you mean check?", "yaml-key-type@4:1 : the key '1' is not a string | quote the key", "config-key@4:1 1: there is no key '1' | the keys are check, access, http, log, audit, limits"},
 		strings.Repeat("x: 1\n", 1) + "check:\n  strict: 1\n": {"config-key@1:1 x: there is no key 'x' | the keys are check, access, http, log, audit, limits", "config-value@3:11 check.strict: check.strict is not true or false | write true or false"},
 	} {
@@ -81,7 +81,7 @@ func TestParseRefuses(t *testing.T) {
 }
 
 // A project's file overrides the user's, rule by rule.
-func TestOver(t *testing.T) {
+func TestWithDefaults(t *testing.T) {
 	yes, no := true, false
 	user := Check{Strict: &yes, Rules: map[skill.RuleID]skill.Severity{"name-folder": off, "text-bom": skill.SeverityError}}
 	project := Check{Strict: &no, Rules: map[skill.RuleID]skill.Severity{"name-folder": skill.SeverityInfo}}

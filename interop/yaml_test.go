@@ -119,13 +119,13 @@ var differences = []difference{
 		return reAlias.MatchString(b.text) && b.says("begins with *") && b.their.Whole.Description.Kind == "alias"
 	}},
 	{"only the library reads it", "half of a character is written as \\ud83c or \\ud83d, which no JSON can carry", 4, func(b *block) bool {
-		return regexp.MustCompile(`\\ud83[cd]`).MatchString(b.text) && b.says("is no whole character")
+		return regexp.MustCompile(`\\ud83[cd]`).MatchString(b.text) && b.says("is not a complete character")
 	}},
 	{"only the library reads it", "a list stands as a key, which no JSON can carry", 1, func(b *block) bool {
-		return strings.Contains(b.text, `,["`) && b.says("a list or mapping stands where a key is expected")
+		return strings.Contains(b.text, `,["`) && b.says("there is a list or mapping where a key is expected")
 	}},
 	{"only the library reads it", "it holds U+0080, which the specification of YAML 1.2 does not print (5.1)", 1, func(b *block) bool {
-		return strings.Contains(b.text, "\u0080") && b.says("U+0080 must not stand here")
+		return strings.Contains(b.text, "\u0080") && b.says("U+0080 is not allowed here")
 	}},
 	{"only the library reads it", "it holds NUL, which the specification of YAML 1.2 forbids (5.1)", 1, func(b *block) bool {
 		return strings.Contains(b.text, "\x00") && b.says("NUL")

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Scope is the owner of a root: a project, the user or knack. Contract 002 shows it as a
@@ -117,22 +116,22 @@ func (b *Bundle) Folder() string {
 	if b.Path != "." {
 		return b.Path[strings.LastIndexByte(b.Path, '/')+1:]
 	}
-	return filepath.Base(b.top())
+	return filepath.Base(b.rootDir())
 }
 
 // Dir returns the folder's absolute path for people and for "Base directory". It is empty
 // if the skill is not on disk.
 func (b *Bundle) Dir() string {
 	const separator = string(filepath.Separator)
-	switch top := b.top(); {
-	case top == "" || b.Path == ".":
-		return top
+	switch rootDir := b.rootDir(); {
+	case rootDir == "" || b.Path == ".":
+		return rootDir
 	default:
-		return strings.TrimSuffix(top, separator) + separator + filepath.FromSlash(b.Path)
+		return strings.TrimSuffix(rootDir, separator) + separator + filepath.FromSlash(b.Path)
 	}
 }
 
-func (b *Bundle) top() string {
+func (b *Bundle) rootDir() string {
 	if b.In == nil {
 		return ""
 	}
@@ -147,83 +146,10 @@ func (b *Bundle) Contains(path string) bool {
 // Same reports whether both bundles yield the same skill, as far as stamps tell. A bundle
 // with a fault is never the same.
 func (b *Bundle) Same(o *Bundle) bool {
-	return b.Path == o.Path && b.top() == o.top() && b.Entry == o.Entry && b.Stamp == o.Stamp && b.Link() == o.Link() &&
+	return b.Path == o.Path && b.rootDir() == o.rootDir() && b.Entry == o.Entry && b.Stamp == o.Stamp && b.Link() == o.Link() &&
 		b.Fault() == nil && o.Fault() == nil && slices.Equal(b.Others(), o.Others())
 }
 
 // EntryNames lists the spellings of a skill's main file, in order of preference. Any other
 // spelling is reported, not served.
 var EntryNames = [...]string{"SKILL.md", "skill.md", "SKILL.MD", "Skill.md"}
-
-// Notice reports something that a scan found and that belongs to no skill: a folder without
-// permission, a link that leaves, a loop.
-type Notice struct {
-	Path    string // below the root, slash-separated
-	Rule    RuleID
-	Message string
-	Mend    string
-	Err     error // why the folder could not be read; nil if it was skipped
-	// File is the name of the file in the folder Path that was probably meant as its
-	// SKILL.md; "" for a notice about anything else. Meant is set if the file begins like
-	// one.
-	File  string
-	Meant bool
-}
-
-// Folder is the current state on disk of a direct child of a root.
-type Folder struct {
-	Name  string
-	Main  bool  // it holds SKILL.md in one of [EntryNames]
-	Stamp Stamp // of that file, or of a link in its place
-	Err   error // why the state is unknown
-}
-
-// Scan is the result of scanning a source.
-type Scan struct {
-	Bundles []*Bundle // in path order; must not be changed
-	// Skills are what a source read of Bundles during the scan, at the same places; nil
-	// for those that are still to be loaded. It may be empty.
-	Skills  []*Skill
-	Notices []Notice
-	// Version, if not zero, identifies the scanned state within a process. Two scans with
-	// one version have the same bundles, notices and stamps.
-	Version uint64
-	// Missing is true if the root does not exist. That alone is not an error: a well-known
-	// root may be absent. Together with an error it means that a requested root is gone,
-	// and its skills with it.
-	Missing bool
-}
-
-// Stamp identifies a version of a file without its content. It is comparable. Fields that a
-// file system does not have are zero.
-type Stamp struct {
-	Size  int64
-	MTime int64 // nanoseconds since 1970
-	CTime int64 // change of content or inode, nanoseconds since 1970
-	Dev   uint64
-	Inode uint64
-}
-
-// StampRacy is the age below which two writes can leave one stamp: the
-// coarsest time stamp of the file systems in use (FAT: 2 s).
-const StampRacy = 2 * time.Second
-
-// Racy reports whether the file was changed so shortly before now that a later write could
-// leave the same stamp. Git guards its index in the same way.
-func (s Stamp) Racy(now time.Time) bool {
-	t := max(s.MTime, s.CTime)
-	return now.UnixNano()-t < int64(StampRacy)
-}
-
-// StampOf returns the stamp of a file's info. A source that knows more than [fs.FileInfo]
-// returns an info with a method Stamp() Stamp.
-func StampOf(info fs.FileInfo) Stamp {
-	if s, ok := info.(interface{ Stamp() Stamp }); ok {
-		return s.Stamp()
-	}
-	s := Stamp{Size: info.Size()}
-	if t := info.ModTime(); !t.IsZero() {
-		s.MTime = t.UnixNano()
-	}
-	return s
-}

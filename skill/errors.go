@@ -1,6 +1,10 @@
 package skill
 
-import "errors"
+import (
+	"errors"
+	"io/fs"
+	"syscall"
+)
 
 // Reasons why a file could not be read. Sources return them wrapped. Other failures are
 // [io/fs.ErrNotExist], [io/fs.ErrPermission] or an error of the system.
@@ -15,6 +19,8 @@ var (
 	ErrNotUTF8 = errors.New("not valid UTF-8")
 	// ErrUnstable: the file changed each time it was read.
 	ErrUnstable = errors.New("changes while it is read")
+	// ErrNotFolder: something else in a folder's place.
+	ErrNotFolder = errors.New("it is a file, not a folder")
 	// ErrBusy: too many reads of one disk have not been answered yet.
 	ErrBusy = errors.New("the disk does not answer, and too many reads are waiting for it")
 	// ErrNoRoom: too much is being answered at once.
@@ -23,3 +29,43 @@ var (
 	// [MaxDepth] levels, so that a list of its files would lack some.
 	ErrIncomplete = errors.New("a folder cannot be read or is more than 12 levels deep, or a file has a name that no URI can carry, so that files would be missing")
 )
+
+// Reason words a read error for people and models, without a path of the machine.
+func Reason(err error) string {
+	if err == nil {
+		return ""
+	}
+	for _, s := range []error{ErrOutside, ErrNotRegular, ErrTooLarge, ErrNotUTF8, ErrUnstable, ErrBusy, ErrNoRoom, ErrIncomplete} {
+		if errors.Is(err, s) {
+			return s.Error()
+		}
+	}
+	var errno syscall.Errno
+	switch {
+	case errors.Is(err, syscall.ELOOP):
+		return "link loop"
+	case errors.Is(err, fs.ErrNotExist):
+		return "no such file"
+	case errors.Is(err, fs.ErrPermission):
+		return "permission denied"
+	case errors.As(err, &errno):
+		return errno.Error()
+	}
+	return "cannot be read"
+}
+
+// FolderReason words why a folder of skills cannot be read, and what to do, without a path
+// of the machine.
+func FolderReason(err error) (reason, mend string) {
+	switch {
+	case errors.Is(err, ErrNotFolder):
+		return ErrNotFolder.Error(), "give a folder"
+	case errors.Is(err, fs.ErrNotExist):
+		return "there is no such folder", "check the path, or create the folder"
+	case errors.Is(err, fs.ErrPermission):
+		return "permission denied", "let the user who runs knack read the folder"
+	case errors.Is(err, syscall.ELOOP):
+		return "link loop", "make the link point to a folder, or name the folder itself"
+	}
+	return Reason(err), "see whether the disk and the folder can be read at all"
+}

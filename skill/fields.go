@@ -55,8 +55,8 @@ func isNo(v frontmatter.Value) bool {
 	return err == nil && n == 0
 }
 
-// saysNothing reports whether the value is empty in any form of YAML.
-func saysNothing(v frontmatter.Value) bool {
+// isEmpty reports whether the value is empty in any form of YAML.
+func isEmpty(v frontmatter.Value) bool {
 	switch v.Kind {
 	case frontmatter.Null:
 		return true
@@ -85,24 +85,24 @@ func (s *Skill) judgeInvocation(d *frontmatter.Document) {
 		if key == "user-invocable" {
 			s.UserInvocable = s.UserInvocable && taken
 		} else {
-			taken = taken && !saysNothing(f.Value)
+			taken = taken && !isEmpty(f.Value)
 			s.ModelInvocable = s.ModelInvocable && !taken
 			if taken && s.Disabled == "" {
-				s.Disabled = f.Key + ": " + written(f.Value)
+				s.Disabled = f.Key + ": " + sourceText(f.Value)
 			}
 		}
 		mend := fmt.Sprintf("write %s: %v", key, taken)
 		switch {
 		case f.Key != key:
-			s.problem(ruleid.Invocation, f.KeyPosition, f.Key, "the key "+toldKey(f.Key)+" is read as "+key+"; other clients do not know it", mend)
+			s.problem(ruleid.Invocation, f.KeyPosition, f.Key, "the key "+quoteKey(f.Key)+" is read as "+key+"; other clients do not know it", mend)
 		case f.Value.Kind != frontmatter.Bool:
-			s.problem(ruleid.Invocation, f.Value.Position, f.Key, fmt.Sprintf("%s is %s, which is neither true nor false: knack takes it for %v, and clients differ", key, written(f.Value), taken), mend)
+			s.problem(ruleid.Invocation, f.Value.Position, f.Key, fmt.Sprintf("%s is %s, which is neither true nor false: knack treats it as %v, and clients differ", key, sourceText(f.Value), taken), mend)
 		}
 	}
 }
 
-// written returns the source text of a value, or nearly so, for a message.
-func written(v frontmatter.Value) string {
+// sourceText returns the source text of a value, or nearly so, for a message.
+func sourceText(v frontmatter.Value) string {
 	switch {
 	case v.Kind == frontmatter.List || v.Kind == frontmatter.Map:
 		return display.Excerpt(string(v.AppendJSON(nil)))
@@ -125,7 +125,7 @@ func frontmatterAt(d *frontmatter.Document) Position {
 func (s *Skill) judgeName(d *frontmatter.Document) {
 	f, ok := d.Field("name")
 	if !ok {
-		if !has(d.Problems, ruleid.NameSyntax) {
+		if !hasRule(d.Problems, ruleid.NameSyntax) {
 			s.missing(d, ruleid.NameMissing, "name", "add a line "+naming.Line(naming.Suggest(s.Folder())))
 		}
 		return
@@ -139,7 +139,7 @@ func (s *Skill) judgeName(d *frontmatter.Document) {
 		s.problem(ruleid.NameMissing, p, "name", "name is empty", "write "+naming.Line(naming.Suggest(s.Folder())))
 		return
 	case !inPattern(f.Value.Text) && strings.IndexFunc(strings.TrimSpace(f.Value.Text), isControl) >= 0:
-		s.problem(ruleid.NameControl, p, "name", "a control character or line break stands in name", "delete it")
+		s.problem(ruleid.NameControl, p, "name", "name contains a control character or line break", "delete it")
 		return
 	case f.Value.Kind != frontmatter.String:
 		s.problem(ruleid.NameType, p, "name", "name is not a string in YAML; its text "+display.Quote(f.Value.Text)+" is used", "quote the name")
@@ -150,21 +150,21 @@ func (s *Skill) judgeName(d *frontmatter.Document) {
 	}
 	switch {
 	case s.Name != f.Value.Text:
-		s.problem(ruleid.NamePattern, p, "name", "white space stands around name", "write "+naming.Line(s.fitting()))
+		s.problem(ruleid.NamePattern, p, "name", "name has white space around it", "write "+naming.Line(s.proposedName()))
 	case !inPattern(s.Name):
-		s.problem(ruleid.NamePattern, p, "name", display.Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example "+naming.Line(s.fitting()))
+		s.problem(ruleid.NamePattern, p, "name", display.Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example "+naming.Line(s.proposedName()))
 	}
 	if s.Name != s.Folder() {
-		s.problem(ruleid.NameFolder, p, "name", "the folder is called "+told(s.Folder())+", not "+told(s.Name), s.oneName())
+		s.problem(ruleid.NameFolder, p, "name", "the folder is called "+quoteName(s.Folder())+", not "+quoteName(s.Name), s.folderFix())
 	}
 }
 
 // isControl reports whether r is a control character or ends a line.
 func isControl(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
-// told quotes a name, with escapes if it has invisible characters or look-alike letters of
+// quoteName quotes a name, with escapes if it has invisible characters or look-alike letters of
 // two scripts.
-func told(name string) string {
+func quoteName(name string) string {
 	latin, other := false, false
 	for _, r := range name {
 		latin = latin || unicode.Is(unicode.Latin, r)
@@ -179,27 +179,27 @@ func told(name string) string {
 	return display.Quote(name)
 }
 
-// oneName suggests how to make name and folder equal: rename the folder, since agents and
+// folderFix suggests how to make name and folder equal: rename the folder, since agents and
 // other skills use the name, unless only the folder's name is valid.
-func (s *Skill) oneName() string {
+func (s *Skill) folderFix() string {
 	switch {
 	case ValidName(s.Name):
 		return "rename the folder to " + display.Quote(s.Name)
 	case ValidName(s.Folder()):
 		return "write " + naming.Line(s.Folder())
 	}
-	return "write " + naming.Line(s.fitting()) + " and rename the folder to the same"
+	return "write " + naming.Line(s.proposedName()) + " and rename the folder to the same"
 }
 
-// fitting returns a replacement for an invalid name: the folder's, if that is valid.
-func (s *Skill) fitting() string {
+// proposedName returns a replacement for an invalid name: the folder's, if that is valid.
+func (s *Skill) proposedName() string {
 	if ValidName(s.Folder()) {
 		return s.Folder()
 	}
 	return naming.Suggest(s.Name)
 }
 
-func has(problems []Problem, id RuleID) bool {
+func hasRule(problems []Problem, id RuleID) bool {
 	for _, p := range problems {
 		if p.Rule == id {
 			return true
@@ -212,20 +212,20 @@ func has(problems []Problem, id RuleID) bool {
 func (s *Skill) missing(d *frontmatter.Document, rule RuleID, field, mend string) {
 	for _, f := range d.Fields {
 		if f.Key != field && strings.EqualFold(strings.Trim(f.Key, " \t"), field) {
-			s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s is another one", field, display.Quote(f.Key)), "write the key in lower case: "+field+":")
+			s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s is a different key", field, display.Quote(f.Key)), "write the key in lower case: "+field+":")
 			return
 		}
 	}
 	if f, certain, ok := d.Meant(field); ok {
-		is := "is nearly that"
+		is := "is probably a misspelling of it"
 		if certain {
 			is = "only looks like it"
 		}
-		s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s %s", field, toldKey(f.Key), is), "write the key so: "+field+":")
+		s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s %s", field, quoteKey(f.Key), is), "write the key as "+field+":")
 		return
 	}
 	for _, f := range d.Fields {
-		if isForeign(f.Key) {
+		if isOtherScript(f.Key) {
 			s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s is in another script, and no client knows it", field, display.Quote(f.Key)), "write the key "+field+": in English; "+mend)
 			return
 		}
@@ -233,13 +233,13 @@ func (s *Skill) missing(d *frontmatter.Document, rule RuleID, field, mend string
 	s.problem(rule, frontmatterAt(d), field, field+" is missing", mend)
 }
 
-// isForeign reports whether the key has letters, but no Latin ones.
-func isForeign(key string) bool {
+// isOtherScript reports whether the key has letters, but no Latin ones.
+func isOtherScript(key string) bool {
 	return strings.IndexFunc(key, unicode.IsLetter) >= 0 && strings.IndexFunc(key, func(r rune) bool { return unicode.Is(unicode.Latin, r) }) < 0
 }
 
-// toldKey quotes a key, with escapes if a character is not what it looks like.
-func toldKey(key string) string {
+// quoteKey quotes a key, with escapes if a character is not what it looks like.
+func quoteKey(key string) string {
 	if !display.IsASCII(key) && typo.Fold(key) != strings.ToLower(key) {
 		return display.Spelt(key)
 	}
@@ -302,8 +302,8 @@ func (s *Skill) judgeCompatibility(d *frontmatter.Document) {
 	}
 }
 
-// takenAsText reports whether the field was read as text because it is not valid YAML.
-func takenAsText(d *frontmatter.Document, key string) bool {
+// readAsText reports whether the field was read as text because it is not valid YAML.
+func readAsText(d *frontmatter.Document, key string) bool {
 	f, ok := d.Field(key)
 	return ok && f.Value.Kind == frontmatter.String && slices.ContainsFunc(d.Problems, func(p Problem) bool { return p.Rule == ruleid.YAMLSyntax && p.Field == key })
 }
@@ -313,7 +313,7 @@ const maxMetadata = 10
 
 func (s *Skill) judgeMetadata(d *frontmatter.Document) {
 	f, ok := d.Field("metadata")
-	if !ok || takenAsText(d, "metadata") {
+	if !ok || readAsText(d, "metadata") {
 		return // its fault is reported already
 	}
 	if f.Value.Kind != frontmatter.Map {

@@ -5,7 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"strings"
-	"syscall"
+	"time"
 )
 
 // MaxFile bounds any file of a skill, in bytes (contract 001 by contracts.md).
@@ -118,51 +118,36 @@ func Hidden(p string) bool {
 	return false
 }
 
-// Reason words a read error for people and models, without a path of the machine.
-func Reason(err error) string {
-	if err == nil {
-		return ""
-	}
-	for _, s := range []error{ErrOutside, ErrNotRegular, ErrTooLarge, ErrNotUTF8, ErrUnstable, ErrBusy, ErrNoRoom, ErrIncomplete} {
-		if errors.Is(err, s) {
-			return s.Error()
-		}
-	}
-	var errno syscall.Errno
-	switch {
-	case errors.Is(err, syscall.ELOOP):
-		return "link loop"
-	case errors.Is(err, fs.ErrNotExist):
-		return "no such file"
-	case errors.Is(err, fs.ErrPermission):
-		return "permission denied"
-	case errors.As(err, &errno):
-		return errno.Error()
-	}
-	return "cannot be read"
+// Stamp identifies a version of a file without its content. It is comparable. Fields that a
+// file system does not have are zero.
+type Stamp struct {
+	Size  int64
+	MTime int64 // nanoseconds since 1970
+	CTime int64 // change of content or inode, nanoseconds since 1970
+	Dev   uint64
+	Inode uint64
 }
 
-// ErrNotFolder is returned if a folder's path is something else.
-var ErrNotFolder = errors.New("it is a file, not a folder")
+// StampRacy is the age below which two writes can leave one stamp: the
+// coarsest time stamp of the file systems in use (FAT: 2 s).
+const StampRacy = 2 * time.Second
 
-// FolderReason words why a folder of skills cannot be read, and what to do, without a path
-// of the machine.
-func FolderReason(err error) (reason, mend string) {
-	switch {
-	case errors.Is(err, ErrNotFolder):
-		return ErrNotFolder.Error(), "give a folder"
-	case errors.Is(err, fs.ErrNotExist):
-		return "there is no such folder", "check the path, or create the folder"
-	case errors.Is(err, fs.ErrPermission):
-		return "permission denied", "let the user who runs knack read the folder"
-	case errors.Is(err, syscall.ELOOP):
-		return "link loop", "make the link point to a folder, or name the folder itself"
-	}
-	return Reason(err), "see whether the disk and the folder can be read at all"
+// Racy reports whether the file was changed so shortly before now that a later write could
+// leave the same stamp. Git guards its index in the same way.
+func (s Stamp) Racy(now time.Time) bool {
+	t := max(s.MTime, s.CTime)
+	return now.UnixNano()-t < int64(StampRacy)
 }
 
-// ReadServed reads a file of the skill by its served path or its path on disk. SKILL.md is
-// the main file in any spelling.
-func (s *Skill) ReadServed(path string, limit int64) ([]byte, Stamp, error) {
-	return ReadFile(s.FS, s.OnDisk(path), limit)
+// StampOf returns the stamp of a file's info. A source that knows more than [fs.FileInfo]
+// returns an info with a method Stamp() Stamp.
+func StampOf(info fs.FileInfo) Stamp {
+	if s, ok := info.(interface{ Stamp() Stamp }); ok {
+		return s.Stamp()
+	}
+	s := Stamp{Size: info.Size()}
+	if t := info.ModTime(); !t.IsZero() {
+		s.MTime = t.UnixNano()
+	}
+	return s
 }

@@ -80,7 +80,7 @@ func (s *Skill) Parsed(data []byte, stamp Stamp) *Skill {
 
 // parsed fills in a skill that has only a bundle.
 func (s *Skill) parsed(data []byte, stamp Stamp) *Skill {
-	s.stamped(stamp)
+	s.setStamp(stamp)
 	s.Size, s.Digest = int32(len(data)), DigestOf(data)
 	scratch := scratches.Get().(*scratch)
 	defer scratch.done()
@@ -97,8 +97,8 @@ func (s *Skill) parsed(data []byte, stamp Stamp) *Skill {
 	return s
 }
 
-// stamped sets the stamp of the bytes that were read, nearly always the bundle's.
-func (s *Skill) stamped(stamp Stamp) {
+// setStamp sets the stamp of the bytes that were read, nearly always the bundle's.
+func (s *Skill) setStamp(stamp Stamp) {
 	if stamp != s.Stamp {
 		b := *s.Bundle
 		b.Stamp = stamp
@@ -178,7 +178,7 @@ func (s *Skill) readEntry() ([]byte, bool) {
 	if s.Entry == "" {
 		mend := "rename it to SKILL.md"
 		if len(s.Others()) > 1 {
-			mend = "rename the one that is meant to SKILL.md, and delete the others"
+			mend = "rename the intended one to SKILL.md, and delete the others"
 		}
 		s.problem(ruleid.FileName, Position{}, "", fmt.Sprintf("the file is called %s", display.Excerpt(strings.Join(s.Others(), " and "))), mend)
 		return nil, false
@@ -192,7 +192,7 @@ func (s *Skill) readEntry() ([]byte, bool) {
 		s.fault(err)
 		return nil, false
 	}
-	s.stamped(stamp)
+	s.setStamp(stamp)
 	return data, true
 }
 
@@ -231,10 +231,10 @@ func (s *Skill) judgeFile() {
 		s.problem(ruleid.FileSpelling, Position{}, "", "the file is spelt "+s.Entry, "rename it to SKILL.md")
 	}
 	if s.Entry != "" && len(s.Others()) > 0 {
-		s.problem(ruleid.FileVariants, Position{}, "", fmt.Sprintf("the folder also holds %s, which is not read", display.Excerpt(strings.Join(s.Others(), " and "))), "delete or rename it")
+		s.problem(ruleid.FileVariants, Position{}, "", fmt.Sprintf("the folder also contains %s, which is not read", display.Excerpt(strings.Join(s.Others(), " and "))), "delete or rename it")
 	}
 	if s.Path != "" && !s.InURI() {
-		s.problem(ruleid.FolderName, Position{}, "", "the path of its folder cannot stand in a URI as it is", "rename the folder, without backslashes, percent signs and colons")
+		s.problem(ruleid.FolderName, Position{}, "", "the path of its folder cannot be used in a URI as it is", "rename the folder, without backslashes, percent signs and colons")
 	}
 	slices.SortStableFunc(s.Problems, func(a, b Problem) int { return a.Position.Compare(b.Position) })
 	s.Available, s.Publishable = true, true

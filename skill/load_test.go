@@ -27,7 +27,7 @@ func TestLoad(t *testing.T) {
 		problems                 []string
 	}{
 		{"name: a\ndescription: b", "a", "b", true, true, nil},
-		{"name: ' a'\ndescription: ' b '", "a", "b", true, false, []string{"name-pattern@2:7 name: white space stands around name | write name: a"}},
+		{"name: ' a'\ndescription: ' b '", "a", "b", true, false, []string{"name-pattern@2:7 name: name has white space around it | write name: a"}},
 		{"name: 8004\ndescription: b", "8004", "b", true, false, []string{
 			"name-type@2:7 name: name is not a string in YAML; its text '8004' is used | quote the name",
 			"name-folder@2:7 name: the folder is called 'a', not '8004' | rename the folder to '8004'"}},
@@ -36,12 +36,12 @@ func TestLoad(t *testing.T) {
 			"name-folder@2:7 name: the folder is called 'a', not 'CI/CD Pipeline' | write name: a"}},
 		{"name: b\ndescription: b", "b", "b", true, true, []string{"name-folder@2:7 name: the folder is called 'a', not 'b' | rename the folder to 'b'"}},
 		{"description: b", "", "b", false, false, []string{"name-missing@2:1 name: name is missing | add a line name: a"}},
-		{"Name: a\ndescription: b", "", "b", false, false, []string{"name-missing@2:1 name: name is missing; the key 'Name' is another one | write the key in lower case: name:"}},
+		{"Name: a\ndescription: b", "", "b", false, false, []string{"name-missing@2:1 name: name is missing; the key 'Name' is a different key | write the key in lower case: name:"}},
 		{"name:\ndescription: b", "", "b", false, false, []string{"name-missing@2:6 name: name is empty | write name: a"}},
 		{"name: \"\\u202e \"\ndescription: b", "", "b", false, false, []string{"name-missing@2:7 name: name is empty | write name: a"}},
 		{"name: [a]\ndescription: b", "", "b", false, false, []string{"name-syntax@2:7 name: name is not a text | write one line name: a"}},
-		{"name: \"a\\0\"\ndescription: b", "", "b", false, false, []string{"name-control@2:7 name: a control character or line break stands in name | delete it"}},
-		{"name: \"a\\Lb\"\ndescription: b", "", "b", false, false, []string{"name-control@2:7 name: a control character or line break stands in name | delete it"}},
+		{"name: \"a\\0\"\ndescription: b", "", "b", false, false, []string{"name-control@2:7 name: name contains a control character or line break | delete it"}},
+		{"name: \"a\\Lb\"\ndescription: b", "", "b", false, false, []string{"name-control@2:7 name: name contains a control character or line break | delete it"}},
 		{"name: a", "a", "", false, false, []string{"description-missing@2:1 description: description is missing | add a line description: that says what the skill does and when to use it"}},
 		{"name: a\ndescription: ''", "a", "", false, false, []string{"description-missing@3:14 description: description is empty | say in one or two sentences what the skill does and when to use it"}},
 		{"name: a\ndescription: [b, c]", "a", "b, c", true, false, []string{"description-type@3:14 description: description is not a string in YAML; its text is used | quote the description"}},
@@ -87,14 +87,14 @@ func TestInvocationIsSaid(t *testing.T) {
 	for field, want := range map[string][2]string{
 		"disable-model-invocation: true":   {"disable-model-invocation: true", ""},
 		"disable-model-invocation: false":  {"", ""},
-		"disable-model-invocation: maybe":  {"disable-model-invocation: maybe", "4:27 disable-model-invocation is maybe, which is neither true nor false: knack takes it for true, and clients differ (write disable-model-invocation: true)"},
-		"disable-model-invocation: 'true'": {"disable-model-invocation: 'true'", "4:27 disable-model-invocation is 'true', which is neither true nor false: knack takes it for true, and clients differ (write disable-model-invocation: true)"},
-		"disable-model-invocation: [x]":    {`disable-model-invocation: ["x"]`, `4:27 disable-model-invocation is ["x"], which is neither true nor false: knack takes it for true, and clients differ (write disable-model-invocation: true)`},
-		"disable-model-invocation: {}":     {"", "4:27 disable-model-invocation is {}, which is neither true nor false: knack takes it for false, and clients differ (write disable-model-invocation: false)"},
-		"disable-model-invocation: 0.0":    {"", "4:27 disable-model-invocation is 0.0, which is neither true nor false: knack takes it for false, and clients differ (write disable-model-invocation: false)"},
-		"disable-model-invocation: none":   {"", "4:27 disable-model-invocation is none, which is neither true nor false: knack takes it for false, and clients differ (write disable-model-invocation: false)"},
+		"disable-model-invocation: maybe":  {"disable-model-invocation: maybe", "4:27 disable-model-invocation is maybe, which is neither true nor false: knack treats it as true, and clients differ (write disable-model-invocation: true)"},
+		"disable-model-invocation: 'true'": {"disable-model-invocation: 'true'", "4:27 disable-model-invocation is 'true', which is neither true nor false: knack treats it as true, and clients differ (write disable-model-invocation: true)"},
+		"disable-model-invocation: [x]":    {`disable-model-invocation: ["x"]`, `4:27 disable-model-invocation is ["x"], which is neither true nor false: knack treats it as true, and clients differ (write disable-model-invocation: true)`},
+		"disable-model-invocation: {}":     {"", "4:27 disable-model-invocation is {}, which is neither true nor false: knack treats it as false, and clients differ (write disable-model-invocation: false)"},
+		"disable-model-invocation: 0.0":    {"", "4:27 disable-model-invocation is 0.0, which is neither true nor false: knack treats it as false, and clients differ (write disable-model-invocation: false)"},
+		"disable-model-invocation: none":   {"", "4:27 disable-model-invocation is none, which is neither true nor false: knack treats it as false, and clients differ (write disable-model-invocation: false)"},
 		"Disable_Model_Invocation: true":   {"Disable_Model_Invocation: true", "4:1 the key 'Disable_Model_Invocation' is read as disable-model-invocation; other clients do not know it (write disable-model-invocation: true)"},
-		"user-invocable: ''":               {"", "4:17 user-invocable is '', which is neither true nor false: knack takes it for true, and clients differ (write user-invocable: true)"},
+		"user-invocable: ''":               {"", "4:17 user-invocable is '', which is neither true nor false: knack treats it as true, and clients differ (write user-invocable: true)"},
 	} {
 		s := loaded("---\nname: a\ndescription: b\n" + field + "\n---\n")
 		said := ""
@@ -160,7 +160,7 @@ func TestSpellings(t *testing.T) {
 	s := Load(&Bundle{Path: "a", Entry: "skill.md", FS: fstest.MapFS{"skill.md": text, "SKILL.MD": {}}, Extra: &Extra{Others: []string{"SKILL.MD"}}})
 	diff(t, "problems", said(s.Problems), []string{
 		"file-spelling@ the file is spelt skill.md | rename it to SKILL.md",
-		"file-variants@ the folder also holds SKILL.MD, which is not read | delete or rename it"})
+		"file-variants@ the folder also contains SKILL.MD, which is not read | delete or rename it"})
 	if !s.Available || !s.Publishable || s.Size != int32(len(text.Data)) || s.Digest != DigestOf(text.Data) {
 		t.Errorf("%+v", s)
 	}

@@ -113,6 +113,12 @@ func (s *Skill) OnDisk(name string) string {
 	return name
 }
 
+// ReadServed reads a file of the skill by its served path or its path on disk. SKILL.md is
+// the main file in any spelling.
+func (s *Skill) ReadServed(path string, limit int64) ([]byte, Stamp, error) {
+	return ReadFile(s.FS, s.OnDisk(path), limit)
+}
+
 // onePass is a file system that lists and hashes the files of a skill in one pass. It
 // does so if it can tell that they were all of one state. known are files as an earlier
 // call returned them. ok is false if something about the skill requires the long way.

@@ -24,13 +24,13 @@ func (s *Skill) Tags() (tags []string) {
 }
 
 func (s *Skill) readTags() (tags []string) {
-	var top map[string]json.RawMessage
-	if json.Unmarshal(s.Frontmatter, &top) != nil {
+	var rootDir map[string]json.RawMessage
+	if json.Unmarshal(s.Frontmatter, &rootDir) != nil {
 		return nil
 	}
 	var below map[string]json.RawMessage
-	_ = json.Unmarshal(top["metadata"], &below) // only a mapping has tags
-	for _, fields := range []map[string]json.RawMessage{top, below} {
+	_ = json.Unmarshal(rootDir["metadata"], &below) // only a mapping has tags
+	for _, fields := range []map[string]json.RawMessage{rootDir, below} {
 		for _, k := range tagKeys {
 			var one string
 			var many []json.RawMessage
@@ -60,9 +60,9 @@ func appendTags(tags []string, text string) []string {
 
 // Headings returns at most n headings of a SKILL.md's text, without their marks. Lines in
 // code fences do not count. Headings underlined with = or - are ignored; hardly any skill
-// has one.
+// hasRule one.
 func Headings(data []byte, n int) (headings []string) {
-	defer func() { together(headings) }()
+	defer func() { copyTogether(headings) }()
 	s := textOf(data)
 	if _, body, ok := frontmatter.Cut(data); ok {
 		s = textOf(body)
@@ -97,8 +97,8 @@ func Headings(data []byte, n int) (headings []string) {
 	return headings
 }
 
-// together copies texts that are parts of a longer one, with one allocation.
-func together(texts []string) {
+// copyTogether copies texts that are parts of a longer one, with one allocation.
+func copyTogether(texts []string) {
 	n := 0
 	for _, t := range texts {
 		n += len(t)

@@ -173,7 +173,7 @@ func isPlainPath(p string) bool {
 	return before != '/'
 }
 
-var inPlainPath = kept("/")
+var inPlainPath = byteSet("/")
 
 // maxLayers bounds the layers of percent-encoding of a segment: more are an attempt to be
 // expensive.
@@ -218,16 +218,16 @@ func escapeInto(b *strings.Builder, seg string, keep *[256]bool) {
 
 var (
 	// inSegment reports whether a byte is a pchar of RFC 3986.
-	inSegment = kept("!$&'()*+,;=:@")
+	inSegment = byteSet("!$&'()*+,;=:@")
 	// inAuthority reports whether a byte needs no encoding in the first segment, which
 	// generic URI parsers read as a host: unreserved characters, and sub-delimiters without
 	// a meaning there.
-	inAuthority = kept("!*'()")
-	unreserved  = kept("")
+	inAuthority = byteSet("!*'()")
+	unreserved  = byteSet("")
 )
 
-// kept marks the unreserved characters of RFC 3986, and some others.
-func kept(others string) *[256]bool {
+// byteSet marks the unreserved characters of RFC 3986, and some others.
+func byteSet(others string) *[256]bool {
 	var t [256]bool
 	for _, c := range []byte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~" + others) {
 		t[c] = true

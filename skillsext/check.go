@@ -64,7 +64,7 @@ func Versions() []string { return mcp.SupportedProtocolVersions() }
 // The error means that the server could not be asked; its faults are in the report.
 func CheckServer(ctx context.Context, o CheckOptions) (*Report, error) {
 	if o.Protocol != "" && !slices.Contains(Versions(), o.Protocol) {
-		return nil, fmt.Errorf("there is no protocol version %s known here", display.Echo(o.Protocol))
+		return nil, fmt.Errorf("the protocol version %s is not known here", display.Echo(o.Protocol))
 	}
 	if o.HTTP == nil {
 		o.HTTP = &http.Client{Transport: &Bounded{Next: http.DefaultTransport}}
@@ -155,12 +155,12 @@ func (c *checker) capability(caps *mcp.ServerCapabilities) bool {
 	}
 	settings, ok := declared.(map[string]any)
 	if !ok {
-		c.find("capability", "", "", "the settings of %s are no object", ExtensionID)
+		c.find("capability", "", "", "the settings of %s are not an object", ExtensionID)
 		return true
 	}
 	for _, key := range []string{"config", "specVersion", "stability", "id"} {
 		if _, wrapped := settings[key]; wrapped {
-			c.find("capability", "", "", "the settings of %s are wrapped: %s stands there", ExtensionID, key)
+			c.find("capability", "", "", "the settings of %s are wrapped: they contain %s", ExtensionID, key)
 		}
 	}
 	c.directory, _ = settings["directoryRead"].(bool)
@@ -331,7 +331,7 @@ func (c *checker) walk(ctx context.Context, s *Skill, uri string, there map[stri
 		c.hints("directory", s.URI, p)
 		for _, child := range children {
 			if child == nil || !strings.HasPrefix(canonical(child.URI), canonical(uri)+"/") || strings.HasSuffix(child.URI, "/") {
-				c.find("directory", s.URI, uri, "a child's URI does not lie directly below it, without a slash at its end")
+				c.find("directory", s.URI, uri, "a child's URI is not directly below it, without a slash at its end")
 				return false
 			}
 			if child.MIMEType != DirectoryType {

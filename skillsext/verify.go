@@ -45,7 +45,7 @@ func (e *VerificationError) Error() string { return e.URI + ": " + e.detail }
 func VerifyResource(s *Skill, uri string, data []byte) error {
 	if s.Resources.IsDynamic() {
 		if root, ok := strings.CutSuffix(s.URI, "/"+skill.MainFile); !ok || !strings.HasPrefix(canonical(uri), canonical(root)+"/") {
-			return &VerificationError{Reason: reasonUnlisted, URI: uri, detail: "lies outside of the skill"}
+			return &VerificationError{Reason: reasonUnlisted, URI: uri, detail: "is outside of the skill"}
 		}
 		return nil
 	}
@@ -104,11 +104,11 @@ func canonical(uri string) string {
 func frontmatterDifferences(entry Frontmatter, data []byte) ([]string, error) {
 	d := frontmatter.Parse(data)
 	if d.Repaired || len(d.Fields) == 0 {
-		return nil, errors.New("it is no valid YAML mapping between two lines of ---")
+		return nil, errors.New("it is not a valid YAML mapping between two lines of ---")
 	}
 	got, err := entry.Map()
 	if err != nil {
-		return nil, fmt.Errorf("the entry's is no JSON object: %w", err)
+		return nil, fmt.Errorf("the entry's is not a JSON object: %w", err)
 	}
 	want, err := Frontmatter(d.JSON()).Map()
 	if err != nil {
@@ -140,9 +140,9 @@ func compare(at string, entry, file any, out []string) []string {
 			name := strings.TrimPrefix(at+"."+display.Excerpt(k), ".")
 			switch {
 			case !inEntry:
-				out = append(out, name+" stands in the file alone")
+				out = append(out, name+" is only in the file")
 			case !inFile:
-				out = append(out, name+" stands in the entry alone")
+				out = append(out, name+" is only in the entry")
 			default:
 				out = compare(name, ev, fv, out)
 			}
@@ -225,12 +225,12 @@ func decoded(uri string) string {
 func checkFrontmatter(s *Skill, last string) (out []string) {
 	m, err := s.Frontmatter.Map()
 	if err != nil {
-		return []string{"frontmatter is no object"}
+		return []string{"frontmatter is not an object"}
 	}
 	name, isText := m["name"].(string)
 	switch {
 	case !isText:
-		out = append(out, "frontmatter.name is missing or no string")
+		out = append(out, "frontmatter.name is missing or not a string")
 	case !skill.ValidName(name):
 		out = append(out, "frontmatter.name "+display.Quote(name)+" is not 1 to 64 of a-z, 0-9 and single inner hyphens")
 	case name != last:
@@ -238,12 +238,12 @@ func checkFrontmatter(s *Skill, last string) (out []string) {
 	}
 	description, isText := m["description"].(string)
 	if n := utf8.RuneCountInString(description); !isText || n < 1 || n > skill.MaxDescription {
-		out = append(out, "frontmatter.description is no string of 1 to 1024 characters")
+		out = append(out, "frontmatter.description is not a string of 1 to 1024 characters")
 	}
 	if v, given := m["compatibility"]; given {
 		text, isText := v.(string)
 		if n := utf8.RuneCountInString(text); !isText || n < 1 || n > skill.MaxCompatibility {
-			out = append(out, "frontmatter.compatibility is no string of 1 to 500 characters")
+			out = append(out, "frontmatter.compatibility is not a string of 1 to 500 characters")
 		}
 	}
 	if v, given := m["metadata"]; given && !mapsStrings(v) {
@@ -271,7 +271,7 @@ func checkResources(s *Skill, root string) (out []string) {
 		case seen[at]:
 			out = append(out, display.Echo(r.URI)+" is listed more than once")
 		case !strings.HasPrefix(at, canonical(root)+"/"):
-			out = append(out, display.Echo(r.URI)+" lies outside of the skill")
+			out = append(out, display.Echo(r.URI)+" is outside of the skill")
 		}
 		seen[at] = true
 		if _, err := skill.ParseDigest(r.Digest); err != nil {

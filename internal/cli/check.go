@@ -74,12 +74,12 @@ anything to fix.`,
 			}
 			u, err := url.Parse(args[0])
 			if err != nil || u.Host == "" {
-				return usageError("for example knack check http://localhost:8080/mcp", "'%s' is no http:// or https:// URL", args[0])
+				return usageError("for example knack check http://localhost:8080/mcp", "'%s' is not an http:// or https:// URL", args[0])
 			}
 			if timeout <= 0 {
-				return usageError("for example --timeout 10m", "--timeout %s: it leaves no time", timeout)
+				return usageError("for example --timeout 10m", "--timeout %s: it must be positive", timeout)
 			}
-			ctx, cancel := context.WithTimeoutCause(cmd.Context(), timeout, fmt.Errorf("it was not done after %s; --timeout gives it more time", timeout))
+			ctx, cancel := context.WithTimeoutCause(cmd.Context(), timeout, fmt.Errorf("it did not finish within %s; --timeout allows more time", timeout))
 			defer cancel()
 			return checkServer(ctx, env, u, protocol, f.format)
 		},
@@ -95,7 +95,7 @@ anything to fix.`,
 	flags.StringVar(&f.fix, "fix", "", "write the fixes of this `LEVEL`: certain, the default of a bare --fix, or guess")
 	flags.Lookup("fix").NoOptDefVal = "certain"
 	flags.BoolVar(&f.diff, "diff", false, "show what --fix would write, and write nothing")
-	flags.StringVar(&protocol, "protocol", "", "speak this `VERSION` of the protocol, for example 2025-11-25, not the newest that both sides know")
+	flags.StringVar(&protocol, "protocol", "", "use this `VERSION` of the protocol, for example 2025-11-25, instead of the newest that both sides support")
 	flags.DurationVar(&timeout, "timeout", time.Hour, "end the check of a server after this `TIME`, for example 10m")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json", "sarif", "github"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("protocol", cobra.FixedCompletions(skillsext.Versions(), cobra.ShellCompDirectiveNoFileComp))

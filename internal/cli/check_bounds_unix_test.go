@@ -136,7 +136,7 @@ func TestCheckDrip(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	})
-	if _, stderr, code := checkedURL(t, url, "--timeout", "500ms"); code != 3 || !strings.Contains(stderr, "it was not done after 500ms; --timeout gives it more time") {
+	if _, stderr, code := checkedURL(t, url, "--timeout", "500ms"); code != 3 || !strings.Contains(stderr, "it did not finish within 500ms; --timeout allows more time") {
 		t.Errorf("status %d: %s", code, stderr)
 	}
 }

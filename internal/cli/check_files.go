@@ -100,7 +100,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 	if err != nil {
 		return err
 	}
-	all, lost, err := targets(env, &f.from, paths)
+	all, unread, err := targets(env, &f.from, paths)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 		return err
 	}
 	if f.diff {
-		run.lost = append(lost, run.lost...)
+		run.unread = append(unread, run.unread...)
 		err := showDiff(env, run, f, level)
 		if missing := run.failure(env); missing != nil {
 			if err != nil {
@@ -133,13 +133,13 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 		}
 	}
 	run.used = files.used
-	run.lost = append(lost, run.lost...)
+	run.unread = append(unread, run.unread...)
 	run.collect(f)
 	if len(run.skills) == 0 && len(paths) == 0 {
 		fmt.Fprintln(env.Stderr, "no skill was found in the project's folders; give the path of a skill, or of a folder with skills")
 	}
 	// An empty run is printed in the requested format, too.
-	if f.format != "text" || len(run.lost) == 0 || len(run.skills)+len(run.findings) > 0 {
+	if f.format != "text" || len(run.unread) == 0 || len(run.skills)+len(run.findings) > 0 {
 		if err := checkFormats[f.format](env, run, f); err != nil {
 			return err
 		}

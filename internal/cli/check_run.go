@@ -46,7 +46,7 @@ type checkRun struct {
 	findings []checkedFinding // without the ignored ones
 	silenced int              // the number that a configuration file dropped
 	used     []*configFile
-	lost     []*failure // paths that could not be read
+	unread   []*failure // paths that could not be read
 }
 
 // files lists the configuration files in effect.
@@ -99,9 +99,9 @@ func scanTargets(ctx context.Context, env *Env, all []target) (*checkRun, error)
 	for _, r := range v.Roots {
 		t := by[r.Label]
 		if r.Err != nil {
-			run.lost = append(run.lost, &failure{exitError, fmt.Errorf("%s: %s", r.Shown, skill.Reason(r.Err)), ""})
+			run.unread = append(run.unread, &failure{exitError, fmt.Errorf("%s: %s", r.Shown, skill.Reason(r.Err)), ""})
 		} else if found[r.Label] == 0 && t.given != "" {
-			run.lost = append(run.lost, noSkill(*t))
+			run.unread = append(run.unread, noSkill(*t))
 		}
 		for _, n := range r.Notices {
 			at := filepath.Join(r.Dir, filepath.FromSlash(n.Path)) + " " + string(n.Rule)
@@ -114,15 +114,15 @@ func scanTargets(ctx context.Context, env *Env, all []target) (*checkRun, error)
 	return run, nil
 }
 
-// failure returns the error for the lost paths, or nil. It prints all but one as separate
+// failure returns the error for the unread paths, or nil. It prints all but one as separate
 // messages; if there are findings, it prints all.
 func (r *checkRun) failure(env *Env) *failure {
-	if len(r.lost) == 0 {
+	if len(r.unread) == 0 {
 		return nil
 	}
-	last := r.lost[len(r.lost)-1]
+	last := r.unread[len(r.unread)-1]
 	code := exitNo
-	for _, f := range r.lost {
+	for _, f := range r.unread {
 		if f.code == exitError {
 			code = exitError
 		}

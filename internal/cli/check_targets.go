@@ -27,9 +27,9 @@ type target struct {
 	settings       config.Check
 }
 
-// targets returns the given paths, or else the project's roots. lost has the paths that do
+// targets returns the given paths, or else the project's roots. unread has the paths that do
 // not exist.
-func targets(env *Env, from *sourceFlags, paths []string) (out []target, lost []*failure, err error) {
+func targets(env *Env, from *sourceFlags, paths []string) (out []target, unread []*failure, err error) {
 	if len(paths) == 0 {
 		if err := from.check(*env); err != nil {
 			return nil, nil, err
@@ -54,7 +54,7 @@ func targets(env *Env, from *sourceFlags, paths []string) (out []target, lost []
 	}
 	for _, flag := range []string{"dir", "project", "exclude", "no-builtin"} {
 		if from.given(flag) {
-			return nil, nil, usageError("give the one or the other", "--%s chooses roots, and a path was given", flag)
+			return nil, nil, usageError("give one or the other", "--%s chooses roots, and a path was given", flag)
 		}
 	}
 	for _, p := range paths {
@@ -64,7 +64,7 @@ func targets(env *Env, from *sourceFlags, paths []string) (out []target, lost []
 		case p == "":
 			return nil, nil, usageError("give a file or a folder", "the path is empty")
 		case err != nil:
-			lost = append(lost, &failure{exitError, fmt.Errorf("%s: %s", p, skill.Reason(err)), "check the path"})
+			unread = append(unread, &failure{exitError, fmt.Errorf("%s: %s", p, skill.Reason(err)), "check the path"})
 		case info.IsDir():
 			out = append(out, target{root: checkRoot(abs, p), given: p, base: abs})
 		case strings.EqualFold(filepath.Base(abs), skill.MainFile):
@@ -72,10 +72,10 @@ func targets(env *Env, from *sourceFlags, paths []string) (out []target, lost []
 		case typo.IsMainFile(filepath.Base(abs)):
 			return nil, nil, usageError("rename it to SKILL.md; 'knack check --fix=guess "+filepath.ToSlash(filepath.Dir(p))+"' does it", "%s: only a SKILL.md can be checked alone", p)
 		default:
-			return nil, nil, usageError("give a SKILL.md, or the folder of a skill or of many", "%s: only a SKILL.md can be checked alone", p)
+			return nil, nil, usageError("give a SKILL.md, a skill's folder, or a folder with skills", "%s: only a SKILL.md can be checked alone", p)
 		}
 	}
-	return out, lost, nil
+	return out, unread, nil
 }
 
 func checkRoot(abs, shown string) skill.Root {
@@ -93,7 +93,7 @@ func (t *target) Scan(ctx context.Context) (skill.Scan, error) {
 }
 
 // noSkill returns the error for a named place without a skill, with the file there that was
-// perhaps meant as a SKILL.md.
+// perhaps intended as a SKILL.md.
 func noSkill(t target) *failure {
 	f := &failure{exitNo, fmt.Errorf("%s: no skill was found there", t.given), "a skill is a folder with a SKILL.md"}
 	entries, _ := os.ReadDir(t.root.Dir)

@@ -92,7 +92,7 @@ func printConfigCheck(env *Env, files []*configFile, user string, asJSON bool) e
 		}
 	}
 	if len(files) == 0 {
-		fmt.Fprintf(env.Stderr, "there is no %s in this project, nor %s; nothing needs one\n", config.Name, clean(atHome(*env, user)))
+		fmt.Fprintf(env.Stderr, "this project has no %s, and there is no %s; neither is required\n", config.Name, clean(atHome(*env, user)))
 	}
 	var err error
 	if asJSON {

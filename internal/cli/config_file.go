@@ -55,7 +55,7 @@ func (s *settings) userFile() string {
 // first.
 func (s *settings) files(folder string) ([]*configFile, error) {
 	if s.given != "" {
-		f, err := s.load(absolute(*s.env, s.given), s.given, readGiven)
+		f, err := s.load(absolute(*s.env, s.given), s.given, readUserFile)
 		return []*configFile{f}, err
 	}
 	var out []*configFile
@@ -75,16 +75,16 @@ func (s *settings) files(folder string) ([]*configFile, error) {
 	if user == "" {
 		return out, nil
 	}
-	f, err := s.load(user, atHome(*s.env, user), readGiven)
+	f, err := s.load(user, atHome(*s.env, user), readUserFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return out, nil
 	}
 	return append(out, f), err
 }
 
-// own returns the file of --config, or the user's, or nil. It never reads a project's,
-// which may come from a stranger.
-func (s *settings) own() (*configFile, error) {
+// trusted returns the file of --config, or the user's, or nil. It never reads a project's,
+// which may be a clone.
+func (s *settings) trusted() (*configFile, error) {
 	file, shown := absolute(*s.env, s.given), s.given
 	if s.given == "" {
 		if file = s.userFile(); file == "" {
@@ -92,7 +92,7 @@ func (s *settings) own() (*configFile, error) {
 		}
 		shown = atHome(*s.env, file)
 	}
-	f, err := s.load(file, shown, readGiven)
+	f, err := s.load(file, shown, readUserFile)
 	switch {
 	case s.given == "" && errors.Is(err, fs.ErrNotExist):
 		return nil, nil
@@ -143,7 +143,7 @@ func (e readError) Error() string { return reasonOf(e.err) }
 func (e readError) Unwrap() error { return e.err }
 
 // readContained reads a project's file like a skill's file, without following links out of
-// the folder, since the project may come from a stranger.
+// the folder, since the project may be a clone.
 func readContained(file string) ([]byte, error) {
 	fsys, err := dir.FS(filepath.Dir(file))
 	if err != nil {
@@ -153,12 +153,9 @@ func readContained(file string) ([]byte, error) {
 	return data, err
 }
 
-// readGiven reads a configuration that the user named.
-func readGiven(file string) ([]byte, error) { return readUserFile(file) }
-
-// readUserFile reads a file that the operator named, following links, and at most one byte more
-// than [config.MaxSize]. It refuses a pipe or a device, which could block the command, or a
-// server that reloads it, for ever. The null device is an empty file.
+// readUserFile reads a file that the user named, through links, and at most one byte more
+// than [config.MaxSize]. It refuses a pipe or a device, which could block the process for
+// ever. The null device is an empty file.
 func readUserFile(file string) ([]byte, error) {
 	regular := func(info os.FileInfo, err error) error {
 		if err == nil && !info.Mode().IsRegular() {

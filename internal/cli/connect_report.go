@@ -42,9 +42,9 @@ func (f *connectFlags) obstacle(env Env, c client.Client, state connection, ch c
 	file, first := atHome(env, ch.File), ch.OverriddenBy
 	switch {
 	case first != nil && first.State == client.Foreign: // even if the user's entry was written: the client uses the other one
-		return &failure{exitNo, fmt.Errorf("%s %s, and its server called knack %s: that is not known to be knack", atHome(env, first.File), state.comes(c), state.First.target()), removeAdvice}
+		return &failure{exitNo, fmt.Errorf("%s %s, and its server called knack %s: that is not known to be knack", atHome(env, first.File), state.precedes(c), state.First.target()), removeAdvice}
 	case first != nil && state.First.Missing:
-		return &failure{exitNo, fmt.Errorf("%s %s, and its entry %s: no folder of PATH has that program", atHome(env, first.File), state.comes(c), state.First.target()), "install knack into a folder of PATH"}
+		return &failure{exitNo, fmt.Errorf("%s %s, and its entry %s: no folder of PATH has that program", atHome(env, first.File), state.precedes(c), state.First.target()), "install knack into a folder of PATH"}
 	case ch.ListFile != "":
 		at, says, mend := atHome(env, ch.ListFile), "has", "take "+strconv.Quote(ch.Name)+" out of it"
 		if ch.ListOnly {
@@ -64,7 +64,7 @@ func (f *connectFlags) obstacle(env Env, c client.Client, state connection, ch c
 	case first.Off != "":
 		return off(file, first.Off)
 	case first.State == client.Outdated:
-		return &failure{exitNo, fmt.Errorf("%s %s, and its entry is not up to date: it %s", file, state.comes(c), state.First.target()), f.rerunCommand(c, first.Scope) + " brings it up to date"}
+		return &failure{exitNo, fmt.Errorf("%s %s, and its entry is not up to date: it %s", file, state.precedes(c), state.First.target()), f.rerunCommand(c, first.Scope) + " brings it up to date"}
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func printResult(env *Env, c client.Client, s client.Server, state connection, c
 		return
 	case !state.Written && s.URL == "" && len(state.Command) == 0:
 		fmt.Fprintf(env.Stdout, "%s has an entry already, which %s; nothing is written\n", clean(file), clean(state.target()))
-		fmt.Fprintln(env.Stderr, "hint: --command PATH makes it start the knack at PATH, --http URL lead to another server")
+		fmt.Fprintln(env.Stderr, "hint: --command PATH starts the knack at PATH, --http URL connects to another server")
 	case !state.Written:
 		fmt.Fprintf(env.Stdout, "%s has the entry already%s\n", clean(file), clean(state.extras()))
 	case state.Backup != "":
@@ -191,7 +191,7 @@ func (f *connectFlags) printAdvice(env *Env, c client.Client, s client.Server, c
 	if s.Token && c.TokenFromEnvironment() {
 		fmt.Fprintf(env.Stderr, "%s reads the token from the environment variable %s.\n", c.Name, client.TokenVariable)
 	} else if s.Token && ch.State != client.Connected {
-		fmt.Fprintf(env.Stderr, "Put your token in place of %s; the file is then not one to share.\n", client.TokenPlaceholder)
+		fmt.Fprintf(env.Stderr, "Replace %s by your token; then do not share the file.\n", client.TokenPlaceholder)
 	}
 	counts := ch
 	if ch.OverriddenBy != nil {
@@ -204,7 +204,7 @@ func (f *connectFlags) printAdvice(env *Env, c client.Client, s client.Server, c
 		return
 	}
 	if counts.Scope == client.Project && counts.URL != "" && counts.URL != s.URL {
-		fmt.Fprintf(env.Stderr, "Anyone can have written that entry: approve it only if you know the server at %s.\n", clean(counts.URL))
+		fmt.Fprintf(env.Stderr, "Anyone may have written that entry: approve it only if you know the server at %s.\n", clean(counts.URL))
 	}
 	for _, sentence := range c.NextSteps(f.clientEnv(*env), counts.Scope, counts.Name) {
 		fmt.Fprintln(env.Stderr, clean(sentence))

@@ -122,8 +122,8 @@ func (c connection) precedence(env Env, cl client.Client) string {
 	return fmt.Sprintf("In this project %s comes first: %s %s", file, what, c.First.target())
 }
 
-// comes says when the entry that precedes this one comes first.
-func (c connection) comes(cl client.Client) string {
+// precedes says when the entry that precedes this one comes first.
+func (c connection) precedes(cl client.Client) string {
 	if cl.NeedsApproval && c.First.Scope == client.Project {
 		return "comes first once it is approved"
 	}

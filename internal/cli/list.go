@@ -165,7 +165,7 @@ func printUnlisted(w io.Writer, v catalog.View) {
 			fmt.Fprintln(w, "unlisted")
 			first = false
 		}
-		fmt.Fprintf(w, "  %s  is of a root that --exclude names; load it as %s\n", clean(e.Place()), clean(v.Called(e)))
+		fmt.Fprintf(w, "  %s  is in a root that --exclude names; load it as %s\n", clean(e.Place()), clean(v.Called(e)))
 	}
 }
 

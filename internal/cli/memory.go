@@ -13,7 +13,7 @@ const (
 	// 20 to 200 % of the live heap. A few skills then need no collection, and a hundred
 	// thousand no second copy of their memory.
 	gcBudget = 16 << 20
-	// minReleased is the memory beside the live heap that releaseMemory leaves to every process.
+	// minReleased is the memory, beside the live heap, from which on releaseMemory collects.
 	minReleased = 64 << 20
 )
 

@@ -61,7 +61,7 @@ func makeSkill(env *Env, project, below, name, description string) error {
 	}
 	if fault := naming.WindowsFault(name); fault != "" {
 		return usageError("for example: knack new "+naming.Suggest(name),
-			"'%s' cannot be the name of a skill that everybody can use: on Windows no folder can be called so, for %s", name, fault)
+			"'%s' cannot be the name of a skill for every system: Windows allows no such folder (%s)", name, fault)
 	}
 	if n := len([]rune(description)); n > skill.MaxDescription {
 		return usageError("shorten it", "the description has %d characters, over the limit of %d", n, skill.MaxDescription)
@@ -90,7 +90,7 @@ func makeSkill(env *Env, project, below, name, description string) error {
 		return runError("", "%s cannot be written: %w", atHome(*env, file), systemCause(err))
 	}
 	fmt.Fprintln(env.Stdout, clean(atHome(*env, file)))
-	fmt.Fprintln(env.Stderr, "hint: write down in the description when to use it, and in the text what to do; then see it with knack doctor "+name)
+	fmt.Fprintln(env.Stderr, "hint: say in the description when to use it, and in the text what to do; then run knack doctor "+name)
 	return nil
 }
 
@@ -113,7 +113,7 @@ description: %s
 
 # %s
 
-Say here what an agent does not know by itself: the steps of your team, the traps
+Write here what an agent does not know by itself: the steps of your team, the traps
 of your tools, and what shows that the result is right.
 
 ## Steps

@@ -61,7 +61,7 @@ func rootError(v catalog.View) error {
 	return nil
 }
 
-// noticeDelay is the time after which a person at a terminal is told what a command waits for.
+// noticeDelay is the time after which a command at a terminal says what it waits for.
 const noticeDelay = 2 * time.Second
 
 // judgingNotice says what a command that reports every problem waits for.

@@ -17,12 +17,12 @@ import (
 )
 
 // admission says which clients may ask over HTTP, and what they see. It can be read again
-// while it is in force.
+// while it is in effect.
 type admission struct {
 	env       *Env
 	tokenFile string
 	tokens    *access.Tokens // nil: every client may ask
-	held      []byte         // the token file in force
+	tokenData []byte         // the token file in effect
 }
 
 // read reads the token file and adds the tokens of the configuration. It also returns the
@@ -46,9 +46,9 @@ func (a *admission) read(given config.Config) (tokens *access.Tokens, data []byt
 	return tokens, data, nil
 }
 
-// take puts in force what read returned.
-func (a *admission) take(tokens *access.Tokens, data []byte) {
-	a.tokens, a.held = tokens, data
+// set puts into effect what read returned.
+func (a *admission) set(tokens *access.Tokens, data []byte) {
+	a.tokens, a.tokenData = tokens, data
 }
 
 // stateOf returns the access state of tokens and rules.
@@ -99,7 +99,7 @@ func checkPatternsIn(v catalog.View, file string, given config.Access) error {
 	at := given.Positions[all[0].Pattern.String()]
 	why := "with several roots each URI begins with the label of its root, with one root none does ('knack list --json' has the URIs)"
 	if n := len(all) - 1; n > 0 {
-		why += fmt.Sprintf("; so it is with %s more", display.Count(n, "pattern"))
+		why += fmt.Sprintf("; the same applies to %s more", display.Count(n, "pattern"))
 	}
 	return usageError("write "+all[0].As+": "+why, "%s:%s: no skill of these roots matches the pattern %s, and as %s it would match", file, at, all[0].Pattern, all[0].As)
 }

@@ -23,7 +23,7 @@ type serveConfig struct {
 	auditTo             string
 	logLevel, logFormat string
 
-	file  *configFile // the configuration in force; nil without one
+	file  *configFile // the configuration in effect; nil without one
 	audit *audit.Log
 	level slog.LevelVar
 	// levelFixed reports that a flag sets the level, which no configuration then changes.
@@ -33,7 +33,7 @@ type serveConfig struct {
 func (o *serveConfig) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.config, "config", "", "the settings are in `FILE`, not in your knack.yaml (doc/configuration.md)")
-	flags.StringVar(&o.auditTo, "audit", "", "write what was decided and loaded to `FILE`, or with --http to stdout, one JSON object a line (doc/running.md)")
+	flags.StringVar(&o.auditTo, "audit", "", "write the audit log to `FILE`, or with --http to stdout, one JSON object a line (doc/running.md)")
 	flags.StringVar(&o.logLevel, "log-level", "", "log messages of this `LEVEL` and above on standard error: "+strings.Join(config.LogLevels, ", "))
 	flags.StringVar(&o.logFormat, "log-format", "", "the `FORMAT` of the log on standard error: "+strings.Join(config.LogFormats, ", "))
 	for _, name := range []string{"audit", "config"} {
@@ -50,8 +50,8 @@ func (o *serveConfig) settings(env *Env, http bool) error {
 	if o.config == "" && !http {
 		return nil
 	}
-	own, err := newSettings(env, o.config).own()
-	o.file = own
+	file, err := newSettings(env, o.config).trusted()
+	o.file = file
 	return err
 }
 
@@ -186,6 +186,6 @@ func whyUnwritten(err error) string {
 // end closes the audit log, which writes the waiting lines.
 func (o *serveConfig) end(log *slog.Logger) {
 	if err := o.audit.Close(); err != nil {
-		log.Error("the audit log has not all", "reason", err.Error())
+		log.Error("the audit log is incomplete", "reason", err.Error())
 	}
 }

@@ -103,7 +103,7 @@ func (f *httpFlags) loadAccess(env *Env, o *serveConfig) error {
 	if tokens != nil && f.noAuth {
 		return usageError("leave out --no-auth, or the tokens", "--no-auth: the configuration has tokens")
 	}
-	f.admission.take(tokens, data)
+	f.admission.set(tokens, data)
 	f.policy, f.tokens = o.given().Access.Policy, tokens != nil
 	f.gate = access.NewGate(stateOf(tokens, f.policy))
 	return nil

@@ -139,7 +139,7 @@ func (c *certificate) read() (renewed bool, err error) {
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
-		return false, runError("let the certificate and its private key be a pair, both in PEM", "--tls-cert %s, --tls-key %s: %w", c.certFile, c.keyFile, err)
+		return false, runError("use a certificate and its own private key, both in PEM", "--tls-cert %s, --tls-key %s: %w", c.certFile, c.keyFile, err)
 	}
 	before := c.pair.Swap(&pair)
 	return before == nil || !slices.EqualFunc(before.Certificate, pair.Certificate, bytes.Equal), nil

@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// reloader puts the present configuration in force.
+// reloader puts the present configuration in effect.
 type reloader struct {
 	op        *serveConfig
 	admission *admission
@@ -23,13 +23,13 @@ type reloader struct {
 	server    *mcpserver.Server
 	http      *mcpserver.HTTP
 	log       *slog.Logger
-	access    config.Access // in force
+	access    config.Access // in effect
 	cert      *certificate  // nil without TLS
-	data      []byte        // the configuration file in force
+	data      []byte        // the configuration file in effect
 }
 
 // run reads everything again on each SIGHUP. A faulty configuration is refused whole, and
-// the one before stays in force. The audit log is reopened by its name in any case: a
+// the one before stays in effect. The audit log is reopened by its name in any case: a
 // program that rotates it waits for that alone.
 func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal) {
 	for {
@@ -68,12 +68,12 @@ func (r *reloader) reload(ctx context.Context) error {
 	var now config.Config
 	var data []byte
 	what := "your " + config.Name + ", which is gone,"
-	own, err := newSettings(r.admission.env, r.op.config).own()
+	file, err := newSettings(r.admission.env, r.op.config).trusted()
 	if err != nil {
 		return err
 	}
-	if own != nil {
-		now, what, data = own.config, own.shown, own.data
+	if file != nil {
+		now, what, data = file.config, file.shown, file.data
 	}
 	if err := checkPatterns(ctx, r.catalog, what, now.Access); err != nil {
 		return err
@@ -87,16 +87,16 @@ func (r *reloader) reload(ctx context.Context) error {
 	}
 	if loses := !now.Access.SameRules(r.access) || !tokens.Within(r.admission.tokens); loses {
 		switch {
-		case own != nil && cutShort(r.data, data):
+		case file != nil && cutShort(r.data, data):
 			return cutShortError(what)
-		case cutShort(r.admission.held, tokenData):
+		case cutShort(r.admission.tokenData, tokenData):
 			return cutShortError("--token-file " + r.admission.tokenFile)
 		}
 	}
 	if (tokens == nil) != (r.admission.tokens == nil) {
 		return errors.New("whether tokens are required cannot change while the server runs; restart it")
 	}
-	r.admission.take(tokens, tokenData)
+	r.admission.set(tokens, tokenData)
 	r.access, r.data = now.Access, data
 	policy := now.Access.Policy
 	r.server.SetAccess(stateOf(tokens, policy))
@@ -113,14 +113,14 @@ func (r *reloader) reload(ctx context.Context) error {
 	return nil
 }
 
-// cutShort reports whether a file is only the beginning of the one in force. If rules,
-// names or groups have changed as well, a cut cannot be told from an intended change. The
+// cutShort reports whether a file is only the beginning of the one in effect. If rules,
+// names or groups have changed as well, a cut looks like an intended change. The
 // missing part may then have hidden something, while tokens that are missing as a whole
 // only shut clients out. White space at the end does not count.
-func cutShort(held, now []byte) bool {
+func cutShort(before, now []byte) bool {
 	const blank = " \t\r\n"
-	held, now = bytes.TrimRight(held, blank), bytes.TrimRight(now, blank)
-	return len(now) < len(held) && bytes.HasPrefix(held, now)
+	before, now = bytes.TrimRight(before, blank), bytes.TrimRight(now, blank)
+	return len(now) < len(before) && bytes.HasPrefix(before, now)
 }
 
 func cutShortError(file string) error {

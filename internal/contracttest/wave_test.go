@@ -127,7 +127,7 @@ func TestWave(t *testing.T) {
 // as it stands.
 func TestWaveMalformed(t *testing.T) {
 	w := waveWorld(t)
-	w.ask(t, "wave", "Skill", `{"skill_name":"colon"}`, waveInvalid("colon", "3:20: a value without quotes holds a colon and a blank", "put the value in quotes: description: '…'"))
+	w.ask(t, "wave", "Skill", `{"skill_name":"colon"}`, waveInvalid("colon", "3:20: an unquoted value contains a colon and a space", "put the value in quotes: description: '…'"))
 }
 
 // The contract's own folders, as they are found: ~/.wave/skills holds the personal

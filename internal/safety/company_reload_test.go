@@ -24,8 +24,8 @@ func reloadPart() part {
 			{name: "takes-half", says: "access.yaml wrong at its end: .*skills/vault/: 200", changes: []change{{"config/config.go", "	if len(d.problems) == 0 {\n		return c, nil\n", "	if c.Access.Policy != nil || len(d.problems) == 0 {\n		return c, nil\n"}}},
 			{name: "drops-rules", says: "skills/vault/: 200", changes: []change{{"internal/cli/serve_reload.go", "	if key := r.access.Omits(now.Access); key != \"\" {\n", "	if key := r.access.Omits(now.Access); false {\n"}}},
 			{name: "drops-last-rules", says: "access.yaml without the rules: .*skills/vault/: 200", changes: []change{{"config/access.go", "	case now.Open && now.Rules == nil && len(a.Rules) > 0:\n		return \"access.rules\"\n", ""}}},
-			{name: "takes-cut-settings", says: "access.yaml cut .*skills/vault/: 200", changes: []change{{"internal/cli/serve_reload.go", "		case own != nil && cutShort(r.data, data):\n", "		case false:\n"}}},
-			{name: "takes-cut-tokens", says: "tokens cut .*skills/vault/: 200", changes: []change{{"internal/cli/serve_reload.go", "		case cutShort(r.admission.held, tokenData):\n", "		case false:\n"}}},
+			{name: "takes-cut-settings", says: "access.yaml cut .*skills/vault/: 200", changes: []change{{"internal/cli/serve_reload.go", "		case file != nil && cutShort(r.data, data):\n", "		case false:\n"}}},
+			{name: "takes-cut-tokens", says: "tokens cut .*skills/vault/: 200", changes: []change{{"internal/cli/serve_reload.go", "		case cutShort(r.admission.tokenData, tokenData):\n", "		case false:\n"}}},
 			{name: "waits-for-pipes", says: "a pipe: the log does not say", changes: []change{{"internal/cli/config_file.go", "	if err := regular(info, err); err != nil {\n		return nil, err\n	}\n	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)\n", "	_ = syscall.O_NONBLOCK\n	f, err := os.OpenFile(file, os.O_RDONLY, 0)\n"}}},
 			{name: "forgets-tokens", says: "old token", changes: []change{{"internal/cli/serve_reload.go", "	tokens, tokenData, err := r.admission.read(now)\n	if err != nil {\n", "	tokens, tokenData, err := r.admission.read(now)\n	if err != nil {\n		r.admission.tokens.Store(access.NewTokens(nil))\n"}}},
 		}}

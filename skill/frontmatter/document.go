@@ -93,13 +93,13 @@ func (d *Document) boundProblems() {
 		}
 	}
 	if n > 0 {
-		d.add(last.Rule, d.Problems[len(d.Problems)-1].Position, "", fmt.Sprintf("%d more problems are not listed", n), "mend the ones that are listed first")
+		d.add(last.Rule, d.Problems[len(d.Problems)-1].Position, "", fmt.Sprintf("%d more problems are not listed", n), "fix the ones that are listed first")
 	}
 }
 
 func (d *Document) parse(s string, keep func(string) string, room []Field) {
 	name := wideName(s)
-	wide, control := survey(s)
+	wide, control := scanBytes(s)
 	switch {
 	case name != "":
 		d.add(ruleid.FileEncoding, Position{1, 1}, "", "the file is "+name+", not UTF-8", "save it as UTF-8, in an editor or with: iconv -f "+name+" -t UTF-8")
@@ -114,7 +114,7 @@ func (d *Document) parse(s string, keep func(string) string, room []Field) {
 	}
 	d.Body = f.body
 	if i := indexLoneCR(s, f.body); i >= 0 {
-		d.add(ruleid.TextControl, positionOf(s, i), "", "a carriage return alone ends a line", "save the file with LF line ends")
+		d.add(ruleid.TextControl, positionOf(s, i), "", "a line ends with a lone carriage return", "save the file with LF line ends")
 	}
 	// The values keep only the block alive, not the file.
 	block := keep(s[f.start:f.end])
@@ -123,7 +123,7 @@ func (d *Document) parse(s string, keep func(string) string, room []Field) {
 		control = f.body + indexBadControl(s[f.body:])
 	}
 	if control < len(s) {
-		d.add(ruleid.TextControl, positionOf(s, control), "", "a control character stands in the text", "delete it")
+		d.add(ruleid.TextControl, positionOf(s, control), "", "the text contains a control character", "delete it")
 	}
 }
 
@@ -182,14 +182,14 @@ func (d *Document) readBlock(block string, line int, room []Field, safe bool) {
 	var fault *yamlFault
 	if !safe {
 		if i := strings.IndexByte(block, 0); i >= 0 {
-			d.add(ruleid.YAMLControl, shift(positionOf(block, i)), "", "the frontmatter holds a NUL character", "delete it")
+			d.add(ruleid.YAMLControl, shift(positionOf(block, i)), "", "the frontmatter contains a NUL character", "delete it")
 			return
 		}
 		fault = unsafeCharacter(block)
 	}
 	if fault == nil {
 		if v, ok := readPlainInto(block, room); ok {
-			d.takeRoot(v, nil, shift)
+			d.setRoot(v, nil, shift)
 			return
 		}
 		var v Value
@@ -201,7 +201,7 @@ func (d *Document) readBlock(block string, line int, room []Field, safe bool) {
 			fault = &yamlFault{rule: ruleid.YAMLSyntax, position: v.Position, message: "the frontmatter is not a mapping of keys to values"}
 		}
 		if fault == nil {
-			d.takeRoot(v, notes, shift)
+			d.setRoot(v, notes, shift)
 			return
 		}
 	}
@@ -209,7 +209,7 @@ func (d *Document) readBlock(block string, line int, room []Field, safe bool) {
 	d.repair(block, fault, shift)
 }
 
-func (d *Document) takeRoot(v Value, notes []yamlFault, shift func(Position) Position) {
+func (d *Document) setRoot(v Value, notes []yamlFault, shift func(Position) Position) {
 	for _, n := range notes {
 		d.Repaired = d.Repaired || n.rule == ruleid.YAMLDuplicate
 		d.Problems = append(d.Problems, n.problem(shift))
@@ -233,7 +233,7 @@ func (n yamlFault) problem(shift func(Position) Position) Problem {
 		p.Mend = "delete one of the two"
 	case ruleid.YAMLKeyType:
 		p.Mend = "quote the key"
-		if strings.HasPrefix(p.Message, "no key") {
+		if strings.HasPrefix(p.Message, "there is no key") {
 			p.Mend = "write the key, or delete the line"
 		}
 	case ruleid.YAMLNotJSON:

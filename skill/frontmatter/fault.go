@@ -13,11 +13,11 @@ import (
 // position, and what to type instead. The parser's words remain for faults that are not
 // known yet.
 
-// complaint is the parser's error for a block.
-type complaint struct {
-	said      string
-	at, begin Position // the end, and the beginning of the construct
-	lines     []string
+// parserError is the parser's error for a block.
+type parserError struct {
+	message          string
+	at, contextStart Position // the end, and the beginning of the construct
+	lines            []string
 }
 
 // reEntry matches a line with a key, up to the beginning of the value.
@@ -27,12 +27,12 @@ const (
 	// lastResort introduces the parser's own words.
 	lastResort = "the YAML parser stops here: "
 	mendDepth  = "nest it less deeply"
-	mendTab    = "write blanks instead of the tab"
+	mendTab    = "use spaces instead of the tab"
 	mendQuotes = "write one pair of quotes around the whole value; inside of single quotes each ' is written twice"
 )
 
 // fault words the complaint for an author.
-func (c complaint) fault() *yamlFault {
+func (c parserError) fault() *yamlFault {
 	f := &yamlFault{rule: ruleid.YAMLSyntax, position: c.at}
 	say := func(mend, format string, args ...any) *yamlFault {
 		f.mend, f.message = mend, fmt.Sprintf(format, args...)
@@ -43,80 +43,80 @@ func (c complaint) fault() *yamlFault {
 	switch {
 	case strings.HasPrefix(c.line(1), "%"):
 		f.position = Position{1, 1}
-		return say("delete the line", "a line that begins with %% is no field")
+		return say("delete the line", "a line that begins with %% is not a field")
 	case strings.HasPrefix(c.line(c.at.Line), "%"):
 		f.position.Column = 1
-		return say("delete the line", "a line that begins with %% is no field")
-	case strings.Contains(c.said, "tab character"), strings.Contains(c.said, "spaces and tabs"), c.said == "found character that cannot start any token" && r == "\t":
-		return say(mendTab, "a tab stands where YAML wants blanks")
-	case c.said == "mapping values are not allowed in this context":
+		return say("delete the line", "a line that begins with %% is not a field")
+	case strings.Contains(c.message, "tab character"), strings.Contains(c.message, "spaces and tabs"), c.message == "found character that cannot start any token" && r == "\t":
+		return say(mendTab, "there is a tab where YAML requires spaces")
+	case c.message == "mapping values are not allowed in this context":
 		return c.colon(f)
-	case c.said == "did not find expected alphabetic or numeric character", strings.HasPrefix(c.said, "unknown anchor "):
-		if begin := c.character(c.begin); begin == "*" || begin == "&" {
-			f.position = c.begin
+	case c.message == "did not find expected alphabetic or numeric character", strings.HasPrefix(c.message, "unknown anchor "):
+		if begin := c.character(c.contextStart); begin == "*" || begin == "&" {
+			f.position = c.contextStart
 		}
 		return c.start(f)
-	case c.said == "found character that cannot start any token", c.said == "did not find expected node content" && r != "":
+	case c.message == "found character that cannot start any token", c.message == "did not find expected node content" && r != "":
 		return c.start(f)
 	case value != "" && strings.ContainsRune("!?", rune(value[0])):
 		f.position.Column = c.column(c.at.Line, value)
 		return c.start(f)
-	case c.said == "could not find expected ':'":
-		f.position = c.begin
-		return say("", "the line is no field, and not indented below one")
-	case c.said == "did not find expected key", c.said == "did not find expected <document start>" && r != "":
+	case c.message == "could not find expected ':'":
+		f.position = c.contextStart
+		return say("", "the line is not a field and is not indented under one")
+	case c.message == "did not find expected key", c.message == "did not find expected <document start>" && r != "":
 		return c.key(f)
-	case strings.HasPrefix(c.said, "did not find expected ',' or "), c.said == "did not find expected node content":
+	case strings.HasPrefix(c.message, "did not find expected ',' or "), c.message == "did not find expected node content":
 		return c.bracket(f)
-	case strings.Contains(c.said, "escape c"), c.said == "did not find expected hexadecimal number":
+	case strings.Contains(c.message, "escape c"), c.message == "did not find expected hexadecimal number":
 		return c.escape(f)
-	case strings.HasPrefix(c.said, "found unexpected end of stream"), strings.HasPrefix(c.said, "found unexpected document indicator"):
-		f.position = c.begin
-		if end, ok := c.behindBracket(c.begin); ok {
+	case strings.HasPrefix(c.message, "found unexpected end of stream"), strings.HasPrefix(c.message, "found unexpected document indicator"):
+		f.position = c.contextStart
+		if end, ok := c.behindBracket(c.contextStart); ok {
 			f.position = end
-			return c.behind(f, "bracket")
+			return c.trailing(f, "bracket")
 		}
-		q := c.character(c.begin)
+		q := c.character(c.contextStart)
 		return say("write the closing "+q+", or put the other kind of quotes around the whole value", "the quote %s that begins here is never closed", q)
-	case c.said == "block sequence entries are not allowed in this context":
+	case c.message == "block sequence entries are not allowed in this context":
 		if key, _, _ := c.entry(c.at.Line); isText(key) {
 			return c.start(f)
 		}
 		return say("write each entry on a line of its own, below the key", "a list begins on the line of its key")
-	case c.said == "did not find expected '-' indicator":
+	case c.message == "did not find expected '-' indicator":
 		return say("indent it as they are, or begin it with -", "the line is not indented as the entries of the list above it")
 	case value != "" && strings.ContainsRune(">|", rune(value[0])):
-		return say("", "text stands behind %s on the same line", value[:1])
-	case strings.HasPrefix(c.said, "exceeded max depth"):
+		return say("", "there is text after %s on the same line", value[:1])
+	case strings.HasPrefix(c.message, "exceeded max depth"):
 		return say(mendDepth, "more than %d levels deep", maxDepth)
-	case c.said == "found a comment without preceding whitespace":
-		return say("put a blank before the #, or the whole value in quotes", "a # stands right behind the value")
+	case c.message == "found a comment without preceding whitespace":
+		return say("put a space before the #, or put the whole value in quotes", "there is a # directly after the value")
 	}
-	return say("", "%s", c.parserWords())
+	return say("", "%s", c.parserMessage())
 }
 
-func (c complaint) parserWords() string {
-	return lastResort + display.CutBytes(display.OneLine(c.said), 160)
+func (c parserError) parserMessage() string {
+	return lastResort + display.CutBytes(display.OneLine(c.message), 160)
 }
 
 // colon explains a second colon.
-func (c complaint) colon(f *yamlFault) *yamlFault {
+func (c parserError) colon(f *yamlFault) *yamlFault {
 	key, value, ok := c.entry(c.at.Line)
 	if ok && value != "" && c.column(c.at.Line, value) <= c.at.Column {
 		switch {
 		case strings.ContainsRune(`"'`, rune(value[0])):
-			return c.behind(f, "quote")
+			return c.trailing(f, "quote")
 		case strings.ContainsRune(`[{`, rune(value[0])):
-			return c.behind(f, "bracket")
+			return c.trailing(f, "bracket")
 		}
-		f.message, f.mend = "a value without quotes holds a colon and a blank", quoteMend(key)
+		f.message, f.mend = "an unquoted value contains a colon and a space", quoteMend(key)
 		if strings.TrimSpace(c.from(Position{c.at.Line, c.at.Column + 1})) == "" {
-			f.message = "a value without quotes ends with a colon"
+			f.message = "an unquoted value ends with a colon"
 		}
 		return f
 	}
-	if key, value, n := c.owner(c.at.Line - 1); n > 0 && value != "" {
-		f.message = fmt.Sprintf("the value of %s goes on in this line, which holds a colon and a blank", display.Excerpt(key))
+	if key, value, n := c.fieldAbove(c.at.Line - 1); n > 0 && value != "" {
+		f.message = fmt.Sprintf("the value of %s continues on this line, which contains a colon and a space", display.Excerpt(key))
 		f.mend = quoteMend(key) + "; or, if this is a field, indent it as the others"
 		return f
 	}
@@ -126,23 +126,23 @@ func (c complaint) colon(f *yamlFault) *yamlFault {
 			break
 		}
 	}
-	f.message = "the line is no field, and not indented below one"
+	f.message = "the line is not a field and is not indented under one"
 	f.mend = "write it as a field, name: value, or delete it"
 	return f
 }
 
 // start explains a character with which no value and no line can begin.
-func (c complaint) start(f *yamlFault) *yamlFault {
+func (c parserError) start(f *yamlFault) *yamlFault {
 	r := c.character(f.position)
 	if r == "" {
-		f.message = c.parserWords()
+		f.message = c.parserMessage()
 		return f
 	}
 	if strings.TrimLeft(c.until(f.position), " \t") == "" {
-		f.message = fmt.Sprintf("a line that begins with %s is no field", r)
+		f.message = fmt.Sprintf("a line that begins with %s is not a field", r)
 		return f
 	}
-	f.message = fmt.Sprintf("a value that begins with %s must stand in quotes", r)
+	f.message = fmt.Sprintf("a value that begins with %s must be quoted", r)
 	if key, _, ok := c.entry(f.position.Line); ok {
 		f.mend = quoteMend(key)
 	}
@@ -150,19 +150,19 @@ func (c complaint) start(f *yamlFault) *yamlFault {
 }
 
 // key explains text in the place of the next field.
-func (c complaint) key(f *yamlFault) *yamlFault {
+func (c parserError) key(f *yamlFault) *yamlFault {
 	// The parser stops before the blanks after the text that it has read.
 	rest := c.from(f.position)
 	f.position.Column += len(rest) - len(strings.TrimLeft(rest, " \t"))
-	key, value, n := c.owner(f.position.Line)
+	key, value, n := c.fieldAbove(f.position.Line)
 	ran := n > 0 && value != "" && (n < f.position.Line || c.column(n, value) < f.position.Column)
 	switch {
 	case ran && strings.ContainsRune(`"'`, rune(value[0])) && c.until(f.position) != "":
-		return c.behind(f, "quote")
+		return c.trailing(f, "quote")
 	case ran && strings.ContainsRune(`[{`, rune(value[0])) && c.until(f.position) != "":
-		return c.behind(f, "bracket")
+		return c.trailing(f, "bracket")
 	case strings.HasPrefix(c.from(f.position), "- "):
-		f.message = "an entry of a list stands where a field is expected"
+		f.message = "there is a list entry where a field is expected"
 		f.mend = "indent the entries below their key"
 		if value != "" {
 			f.mend = quoteMend(key) + ", or indent its lines"
@@ -173,9 +173,9 @@ func (c complaint) key(f *yamlFault) *yamlFault {
 	return f
 }
 
-func (c complaint) behind(f *yamlFault, what string) *yamlFault {
-	f.message, f.mend = "text stands behind the closing "+what, mendQuotes
-	if key, _, _ := c.owner(f.position.Line); what == "bracket" {
+func (c parserError) trailing(f *yamlFault, what string) *yamlFault {
+	f.message, f.mend = "there is text after the closing "+what, mendQuotes
+	if key, _, _ := c.fieldAbove(f.position.Line); what == "bracket" {
 		f.mend = "delete it"
 		if isText(key) {
 			f.mend = quoteMend(key)
@@ -185,20 +185,20 @@ func (c complaint) behind(f *yamlFault, what string) *yamlFault {
 }
 
 // bracket explains a fault in a list or mapping in brackets.
-func (c complaint) bracket(f *yamlFault) *yamlFault {
-	key, value, n := c.owner(c.at.Line)
-	if n > 0 && c.begin == c.at && value != "" {
-		c.begin = Position{n, c.column(n, value)} // the parser names no bracket if the next value is missing
+func (c parserError) bracket(f *yamlFault) *yamlFault {
+	key, value, n := c.fieldAbove(c.at.Line)
+	if n > 0 && c.contextStart == c.at && value != "" {
+		c.contextStart = Position{n, c.column(n, value)} // the parser names no bracket if the next value is missing
 	}
-	closer := map[string]string{"[": "]", "{": "}"}[c.character(c.begin)]
+	closer := map[string]string{"[": "]", "{": "}"}[c.character(c.contextStart)]
 	f.message, f.mend = "a comma or the closing "+closer+" is missing before this", "write what is missing"
 	switch {
 	case closer == "":
-		f.message, f.mend = c.parserWords(), ""
+		f.message, f.mend = c.parserMessage(), ""
 	case c.at.Line > len(c.lines) || c.character(c.at) == "":
-		f.position = c.begin
-		key, _, _ = c.owner(c.begin.Line)
-		f.message, f.mend = fmt.Sprintf("the %s that begins here is never closed", c.character(c.begin)), "write the closing "+closer
+		f.position = c.contextStart
+		key, _, _ = c.fieldAbove(c.contextStart.Line)
+		f.message, f.mend = fmt.Sprintf("the %s that begins here is never closed", c.character(c.contextStart)), "write the closing "+closer
 	}
 	if isText(key) {
 		f.mend = quoteMend(key)
@@ -207,7 +207,7 @@ func (c complaint) bracket(f *yamlFault) *yamlFault {
 }
 
 // escape explains a backslash in double quotes.
-func (c complaint) escape(f *yamlFault) *yamlFault {
+func (c parserError) escape(f *yamlFault) *yamlFault {
 	text := []rune(c.until(f.position))
 	for i := len(text) - 1; i >= max(len(text)-10, 0); i-- {
 		if text[i] == '\\' {
@@ -216,15 +216,15 @@ func (c complaint) escape(f *yamlFault) *yamlFault {
 		}
 	}
 	shown := []rune(c.from(f.position))
-	if strings.Contains(c.said, "Unicode") {
-		f.message = fmt.Sprintf("%s is no whole character", display.Excerpt(string(shown[:min(len(shown), 6)])))
+	if strings.Contains(c.message, "Unicode") {
+		f.message = fmt.Sprintf("%s is not a complete character", display.Excerpt(string(shown[:min(len(shown), 6)])))
 		f.mend = "write the character itself"
 		return f
 	}
 	escape := string(shown[:min(len(shown), 2)])
 	f.message = fmt.Sprintf("in double quotes %s means nothing", display.Excerpt(escape))
 	if digits := map[string]int{`\x`: 2, `\u`: 4, `\U`: 8}[escape]; digits > 0 {
-		f.message = fmt.Sprintf("in double quotes %s wants %d hexadecimal digits behind it", escape, digits)
+		f.message = fmt.Sprintf("in double quotes %s must be followed by %d hexadecimal digits", escape, digits)
 	}
 	f.mend = `use single quotes, or write \\ for each backslash`
 	return f
@@ -232,7 +232,7 @@ func (c complaint) escape(f *yamlFault) *yamlFault {
 
 // behindBracket finds text after the bracket with which a field's value began, if that text
 // contains the quote at p.
-func (c complaint) behindBracket(p Position) (Position, bool) {
+func (c parserError) behindBracket(p Position) (Position, bool) {
 	_, value, ok := c.entry(p.Line)
 	if !ok || value == "" || !strings.ContainsRune("[{", rune(value[0])) {
 		return p, false
@@ -247,7 +247,7 @@ func (c complaint) behindBracket(p Position) (Position, bool) {
 }
 
 // entry returns the line's key and value.
-func (c complaint) entry(n int) (key, value string, ok bool) {
+func (c parserError) entry(n int) (key, value string, ok bool) {
 	m := reEntry().FindStringSubmatchIndex(c.line(n))
 	if m == nil {
 		return "", "", false
@@ -255,8 +255,8 @@ func (c complaint) entry(n int) (key, value string, ok bool) {
 	return c.line(n)[m[2]:m[3]], c.line(n)[m[1]:], true
 }
 
-// owner returns the nearest line upwards with a key; n is 0 if no line has one.
-func (c complaint) owner(from int) (key, value string, n int) {
+// fieldAbove returns the nearest line upwards with a key; n is 0 if no line has one.
+func (c parserError) fieldAbove(from int) (key, value string, n int) {
 	for n := min(from, len(c.lines)); n > 0; n-- {
 		if key, value, ok := c.entry(n); ok {
 			return key, value, n
@@ -265,7 +265,7 @@ func (c complaint) owner(from int) (key, value string, n int) {
 	return "", "", 0
 }
 
-func (c complaint) line(n int) string {
+func (c parserError) line(n int) string {
 	if n < 1 || n > len(c.lines) {
 		return ""
 	}
@@ -273,23 +273,23 @@ func (c complaint) line(n int) string {
 }
 
 // column returns the column after the line's last character.
-func (c complaint) column(n int, tail string) int {
+func (c parserError) column(n int, tail string) int {
 	return len([]rune(c.line(n))) - len([]rune(tail)) + 1
 }
 
 // from and until return the two parts of a line at a position.
-func (c complaint) from(p Position) string {
+func (c parserError) from(p Position) string {
 	runes := []rune(c.line(p.Line))
 	return string(runes[min(max(p.Column-1, 0), len(runes)):])
 }
 
-func (c complaint) until(p Position) string {
+func (c parserError) until(p Position) string {
 	runes := []rune(c.line(p.Line))
 	return string(runes[:min(max(p.Column-1, 0), len(runes))])
 }
 
 // character returns the character at a position, or "" after a line's end.
-func (c complaint) character(p Position) string {
+func (c parserError) character(p Position) string {
 	for _, r := range c.from(p) {
 		return string(r)
 	}

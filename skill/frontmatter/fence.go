@@ -39,13 +39,13 @@ func (d *Document) findFence(s string) (fence, bool) {
 			d.fenceOpened(text, line, before)
 			return d.findCloser(s, next, line+1)
 		case strings.TrimSpace(text) == "":
-			before = cmp.Or(before, "a blank line stands")
+			before = cmp.Or(before, "there is a blank line")
 		case strings.HasPrefix(text, "<!--"):
 			end := strings.Index(s[pos:], "-->")
 			if end < 0 {
 				return d.noFence(s, pos, line)
 			}
-			before = "an HTML comment stands"
+			before = "there is an HTML comment"
 			line += lineEnds(s[pos : pos+end])
 			_, next = cutLine(s, pos+end)
 		case strings.HasPrefix(text, "```") && before != "a code fence opens":
@@ -66,7 +66,7 @@ func (d *Document) fenceOpened(text string, line int, before string) {
 	}
 	if text != "---" {
 		d.Repaired = true
-		d.add(ruleid.FenceBlanks, Position{line, 4}, "", "blanks follow the opening ---", "delete the blanks")
+		d.add(ruleid.FenceBlanks, Position{line, 4}, "", "there are spaces after the opening ---", "delete the spaces")
 	}
 }
 
@@ -82,7 +82,7 @@ func (d *Document) findCloser(s string, pos, line int) (fence, bool) {
 			if strings.TrimRight(text, " \t") != "---" {
 				f.body = pos + len("---")
 				d.Repaired = true
-				d.add(ruleid.FenceGlued, Position{line, 4}, "", "text is glued to the closing ---", "put the text on the next line")
+				d.add(ruleid.FenceGlued, Position{line, 4}, "", "there is text directly after the closing ---", "put the text on the next line")
 			}
 			return f, d.fenceFits(f)
 		}
@@ -104,9 +104,9 @@ func (d *Document) fenceFits(f fence) bool {
 	return false
 }
 
-// visible returns a text without invisible characters around it, or "" if it consists of
+// trimInvisible returns a text without invisible characters around it, or "" if it consists of
 // blanks and line ends, which YAML allows.
-func visible(text string) string {
+func trimInvisible(text string) string {
 	if strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
 		return ""
 	}
@@ -121,30 +121,30 @@ func (d *Document) noFence(s string, pos, line int) (fence, bool) {
 	switch {
 	case strings.HasPrefix(trimmed, "name:") || strings.HasPrefix(trimmed, "description:"):
 		d.add(ruleid.FenceOpener, at, "", "the line --- is missing before the frontmatter", "put the line --- before the first field and after the last")
-	case visible(text) == "---":
+	case trimInvisible(text) == "---":
 		odd := strings.IndexFunc(text, func(r rune) bool { return r != '-' && r != ' ' && r != '\t' })
 		r, _ := utf8.DecodeRuneInString(text[odd:])
 		at.Column = odd + 1
-		where := "behind"
+		where := "after"
 		if odd < strings.Index(text, "---") {
 			where = "before"
 		}
-		what := "the character U+%04X, which cannot be seen"
+		what := "the invisible character U+%04X"
 		if unicode.IsSpace(r) {
-			what = "the space U+%04X, which is no blank to YAML"
+			what = "the space U+%04X, which YAML does not accept as a space"
 		}
-		d.add(ruleid.FenceOpener, at, "", where+" the opening --- stands "+fmt.Sprintf(what, r), "delete it")
+		d.add(ruleid.FenceOpener, at, "", where+" the opening --- there is "+fmt.Sprintf(what, r), "delete it")
 	case strings.Trim(text, "-") == "" && len(text) > 3:
 		d.add(ruleid.FenceOpener, at, "", fmt.Sprintf("the frontmatter opens with %d hyphens, not three", len(text)), "write three hyphens: ---")
 	case strings.HasPrefix(text, "version https://git-lfs.github.com/"):
 		d.add(ruleid.FenceMissing, at, "", "the file is a pointer of Git LFS; its text was not fetched", "run git lfs pull")
 	case strings.HasPrefix(text, "---"):
-		d.add(ruleid.FenceOpener, at, "", "the opening --- does not stand alone on its line", "put --- on a line of its own")
+		d.add(ruleid.FenceOpener, at, "", "the opening --- is not alone on its line", "put --- on a line of its own")
 	case strings.HasPrefix(trimmed, "@") && strings.TrimSpace(s[next:]) == "", isStub(trimmed) && strings.TrimSpace(s[next:]) == "":
 		d.add(ruleid.FenceMissing, at, "", "the file only names another file, which is never followed", "put the skill's text here, or link the skill's folder")
 	default:
 		if l, ok := laterFence(s, pos, line); ok {
-			d.add(ruleid.FenceMissing, at, "", "text stands before the frontmatter", "move the frontmatter ("+Position{l, 1}.String()+") to the beginning of the file")
+			d.add(ruleid.FenceMissing, at, "", "there is text before the frontmatter", "move the frontmatter ("+Position{l, 1}.String()+") to the beginning of the file")
 			break
 		}
 		d.add(ruleid.FenceMissing, at, "", "the file has no frontmatter", "begin the file with ---, name:, description: and --- on lines of their own")

@@ -35,20 +35,20 @@ func TestFence(t *testing.T) {
 		}},
 		{"---\r\nname: a\r\ndescription: b\r\n---\r\nBody\r\n", "{\"name\":\"a\",\"description\":\"b\"}", "Body\r\n", []string{}},
 		{"\n\n---\nname: a\ndescription: b\n---\n", "{\"name\":\"a\",\"description\":\"b\"}", "", []string{
-			"fence-late@3:1 a blank line stands before the frontmatter | let the file begin with the line ---",
+			"fence-late@3:1 there is a blank line before the frontmatter | let the file begin with the line ---",
 		}},
 		{"\ufeff\n---\nname: a\ndescription: b\n---\n", "{\"name\":\"a\",\"description\":\"b\"}", "", []string{
 			"text-bom@1:1 the file begins with a byte-order mark | save the file as UTF-8 without a byte-order mark",
-			"fence-late@2:1 a blank line stands before the frontmatter | let the file begin with the line ---",
+			"fence-late@2:1 there is a blank line before the frontmatter | let the file begin with the line ---",
 		}},
 		{"<!-- c -->\n---\nname: a\ndescription: b\n---\n", "{\"name\":\"a\",\"description\":\"b\"}", "", []string{
-			"fence-late@2:1 an HTML comment stands before the frontmatter | let the file begin with the line ---",
+			"fence-late@2:1 there is an HTML comment before the frontmatter | let the file begin with the line ---",
 		}},
 		{"<!-- c\r\nd\r\n-->\r\n\r\n---\r\nname: a\ndescription: b\n---\n", "{\"name\":\"a\",\"description\":\"b\"}", "", []string{
-			"fence-late@5:1 an HTML comment stands before the frontmatter | let the file begin with the line ---",
+			"fence-late@5:1 there is an HTML comment before the frontmatter | let the file begin with the line ---",
 		}},
 		{"<!-- c\n---\nname: a\ndescription: b\n---\n", "{}", "", []string{
-			"fence-missing@1:1 text stands before the frontmatter | move the frontmatter (2:1) to the beginning of the file",
+			"fence-missing@1:1 there is text before the frontmatter | move the frontmatter (2:1) to the beginning of the file",
 		}},
 		{"<!--\n---\nname: a\ndescription: b\n---\n-->\n", "{}", "", []string{
 			"fence-missing@1:1 the file has no frontmatter | begin the file with ---, name:, description: and --- on lines of their own",
@@ -57,23 +57,23 @@ func TestFence(t *testing.T) {
 			"fence-late@2:1 a code fence opens before the frontmatter | let the file begin with the line ---",
 		}},
 		{"```\n```\n---\nname: a\ndescription: b\n---\n", "{}", "", []string{
-			"fence-missing@2:1 text stands before the frontmatter | move the frontmatter (3:1) to the beginning of the file",
+			"fence-missing@2:1 there is text before the frontmatter | move the frontmatter (3:1) to the beginning of the file",
 		}},
 		{"---\nname: a\ndescription: b\n---# Title\n", "{\"name\":\"a\",\"description\":\"b\"}", "# Title\n", []string{
-			"fence-glued@4:4 text is glued to the closing --- | put the text on the next line",
+			"fence-glued@4:4 there is text directly after the closing --- | put the text on the next line",
 		}},
 		{"---\nname: a\ndescription: b\n--- # Title\n", "{\"name\":\"a\",\"description\":\"b\"}", " # Title\n", []string{
-			"fence-glued@4:4 text is glued to the closing --- | put the text on the next line",
+			"fence-glued@4:4 there is text directly after the closing --- | put the text on the next line",
 		}},
 		{"---\nname: a\ndescription: b\n--- \t\nBody", "{\"name\":\"a\",\"description\":\"b\"}", "Body", []string{}},
 		{"--- \nname: a\ndescription: b\n---\n", "{\"name\":\"a\",\"description\":\"b\"}", "", []string{
-			"fence-blanks@1:4 blanks follow the opening --- | delete the blanks",
+			"fence-blanks@1:4 there are spaces after the opening --- | delete the spaces",
 		}},
 		{"---\t\nname: a\ndescription: b\n---\n", "{\"name\":\"a\",\"description\":\"b\"}", "", []string{
-			"fence-blanks@1:4 blanks follow the opening --- | delete the blanks",
+			"fence-blanks@1:4 there are spaces after the opening --- | delete the spaces",
 		}},
 		{"---\nname: a\n----\ndescription: b\n---\n", "{\"description\":\"b\"}", "", []string{
-			"name-syntax@3:1 name: the name cannot be read: the line is no field, and not indented below one | indent the lines that continue the value, or quote it",
+			"name-syntax@3:1 name: the name cannot be read: the line is not a field and is not indented under one | indent the lines that continue the value, or quote it",
 		}},
 		{"---\nname: a\ndescription: one --- two\nx: '---'\ny: |\n  a\n  ---\n  b\n---\n", "{\"name\":\"a\",\"description\":\"one --- two\",\"x\":\"---\",\"y\":\"a\\n---\\nb\\n\"}", "", []string{}},
 		{"---\nname: a\ndescription: b\n ---\n---\n", "{\"name\":\"a\",\"description\":\"b ---\"}", "", []string{}},
@@ -115,7 +115,7 @@ func TestFence(t *testing.T) {
 			"fence-missing@1:1 the file has no frontmatter | begin the file with ---, name:, description: and --- on lines of their own",
 		}},
 		{"# Title\n\nText.\n\n---\nname: a\ndescription: b\n---\n", "{}", "", []string{
-			"fence-missing@1:1 text stands before the frontmatter | move the frontmatter (5:1) to the beginning of the file",
+			"fence-missing@1:1 there is text before the frontmatter | move the frontmatter (5:1) to the beginning of the file",
 		}},
 		{"# Title\n\n---\nText\n---\n", "{}", "", []string{
 			"fence-missing@1:1 the file has no frontmatter | begin the file with ---, name:, description: and --- on lines of their own",
@@ -127,22 +127,22 @@ func TestFence(t *testing.T) {
 			"fence-opener@1:1 the line --- is missing before the frontmatter | put the line --- before the first field and after the last",
 		}},
 		{"---name: a\nname: a\ndescription: b\n---\n", "{}", "", []string{
-			"fence-opener@1:1 the opening --- does not stand alone on its line | put --- on a line of its own",
+			"fence-opener@1:1 the opening --- is not alone on its line | put --- on a line of its own",
 		}},
 		{"--- # x\nname: a\ndescription: b\n---\n", "{}", "", []string{
-			"fence-opener@1:1 the opening --- does not stand alone on its line | put --- on a line of its own",
+			"fence-opener@1:1 the opening --- is not alone on its line | put --- on a line of its own",
 		}},
 		{"----\nname: a\ndescription: b\n----\n", "{}", "", []string{
 			"fence-opener@1:1 the frontmatter opens with 4 hyphens, not three | write three hyphens: ---",
 		}},
 		{"---\rname: a\rdescription: b\r---\rBody\r", "{\"name\":\"a\",\"description\":\"b\"}", "Body\r", []string{
-			"text-control@1:4 a carriage return alone ends a line | save the file with LF line ends",
+			"text-control@1:4 a line ends with a lone carriage return | save the file with LF line ends",
 		}},
 		{"---\nname: a\r\r\ndescription: b\n---\n", "{\"name\":\"a\",\"description\":\"b\"}", "", []string{
-			"text-control@2:8 a carriage return alone ends a line | save the file with LF line ends",
+			"text-control@2:8 a line ends with a lone carriage return | save the file with LF line ends",
 		}},
 		{"---\r\nname: a\rdescription: \"b\r\n---\r\n", "{\"name\":\"a\",\"description\":\"\\\"b\"}", "", []string{
-			"text-control@2:8 a carriage return alone ends a line | save the file with LF line ends",
+			"text-control@2:8 a line ends with a lone carriage return | save the file with LF line ends",
 			"yaml-syntax@3:14 description: the quote \" that begins here is never closed | write the closing \", or put the other kind of quotes around the whole value",
 		}},
 		{"<!-- x -->", "{}", "", []string{
@@ -152,7 +152,7 @@ func TestFence(t *testing.T) {
 			"fence-missing@1:1 the file has no frontmatter | begin the file with ---, name:, description: and --- on lines of their own",
 		}},
 		{"---\nname: a\ndescription: b\n---\nbad \x1b text\n", "{\"name\":\"a\",\"description\":\"b\"}", "bad \x1b text\n", []string{
-			"text-control@5:5 a control character stands in the text | delete it",
+			"text-control@5:5 the text contains a control character | delete it",
 		}},
 		{"---\nname: \xff\n---\n", "{}", "", []string{
 			"file-encoding@2:7 the file is not valid UTF-8 | save the file as UTF-8",
@@ -161,7 +161,7 @@ func TestFence(t *testing.T) {
 			"file-encoding@5:3 the file is not valid UTF-8 | save the file as UTF-8",
 		}},
 		{"---js\nconsole.log(1)\n---\n", "{}", "", []string{
-			"fence-opener@1:1 the opening --- does not stand alone on its line | put --- on a line of its own",
+			"fence-opener@1:1 the opening --- is not alone on its line | put --- on a line of its own",
 		}},
 		{"+++\nname = \"a\"\n+++\n", "{}", "", []string{
 			"fence-missing@1:1 the file has no frontmatter | begin the file with ---, name:, description: and --- on lines of their own",

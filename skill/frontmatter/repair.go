@@ -68,16 +68,16 @@ func (d *Document) repair(block string, fault *yamlFault, shift func(Position) P
 	tries := maxRepairs
 	for len(chunks) > 0 {
 		c := chunks[0]
-		if at, twice := first[c.key]; twice {
+		if at, duplicate := first[c.key]; duplicate {
 			found = true
-			d.twice(c.key, shift(Position{c.line, 1}), at)
+			d.duplicate(c.key, shift(Position{c.line, 1}), at)
 			chunks = chunks[1:]
 			continue
 		}
 		parts, used := readChunks(chunks, &tries)
 		chunks = chunks[used:]
 		for _, p := range parts {
-			found = d.takePart(p, first, shift) || found
+			found = d.addPart(p, first, shift) || found
 		}
 	}
 	if !found {
@@ -86,8 +86,8 @@ func (d *Document) repair(block string, fault *yamlFault, shift func(Position) P
 	}
 }
 
-// takePart records a part's fields and problems, and reports whether it had a problem.
-func (d *Document) takePart(p part, first map[string]Position, shift func(Position) Position) (found bool) {
+// addPart records a part's fields and problems, and reports whether it had a problem.
+func (d *Document) addPart(p part, first map[string]Position, shift func(Position) Position) (found bool) {
 	if p.fault != nil {
 		found = true
 		mend := mendFor(p.chunk, p.fault)
@@ -103,9 +103,9 @@ func (d *Document) takePart(p part, first map[string]Position, shift func(Positi
 		d.add(n.rule, shift(n.position), p.chunk.key, n.message, "")
 	}
 	for _, f := range shiftFields(p.fields, shift) {
-		if at, twice := first[f.Key]; twice {
+		if at, duplicate := first[f.Key]; duplicate {
 			found = true
-			d.twice(f.Key, f.KeyPosition, at)
+			d.duplicate(f.Key, f.KeyPosition, at)
 			continue
 		}
 		first[f.Key] = f.KeyPosition
@@ -114,8 +114,8 @@ func (d *Document) takePart(p part, first map[string]Position, shift func(Positi
 	return found
 }
 
-func (d *Document) twice(key string, at, first Position) {
-	d.add(ruleid.YAMLDuplicate, at, key, fmt.Sprintf("the key %s stands twice; the first, on line %d, counts", display.Quote(key), first.Line), "delete one of the two")
+func (d *Document) duplicate(key string, at, first Position) {
+	d.add(ruleid.YAMLDuplicate, at, key, fmt.Sprintf("the key %s occurs twice; the first, on line %d, counts", display.Quote(key), first.Line), "delete one of the two")
 }
 
 // conflict reports the first conflict marker of a merge.
@@ -124,7 +124,7 @@ func (d *Document) conflict(block string, shift func(Position) Position) bool {
 		text, next := cutLine(block, pos)
 		pos = next
 		if reConflict().MatchString(text) {
-			d.add(ruleid.YAMLSyntax, shift(Position{line, 1}), "", "a conflict marker of a merge stands in the frontmatter", "resolve the conflict and delete its markers")
+			d.add(ruleid.YAMLSyntax, shift(Position{line, 1}), "", "the frontmatter contains a merge conflict marker", "resolve the conflict and delete its markers")
 			return true
 		}
 	}
@@ -136,12 +136,12 @@ func (d *Document) conflict(block string, shift func(Position) Position) bool {
 // counts if the block has no better one of that name.
 func cutFields(block string) []chunk {
 	var chunks []chunk
-	sound := map[string]bool{}
+	proper := map[string]bool{}
 	for pos, line := 0, 1; pos < len(block); line++ {
 		text, next := cutLine(block, pos)
 		pos = next
 		if key, colon, ok := matchKey(text); ok {
-			sound[key] = sound[key] || colon == len(text) || text[colon] == ' ' || text[colon] == '\t'
+			proper[key] = proper[key] || colon == len(text) || text[colon] == ' ' || text[colon] == '\t'
 			chunks = append(chunks, chunk{key: key, colon: colon, lines: []string{text}, line: line})
 			continue
 		}
@@ -152,15 +152,15 @@ func cutFields(block string) []chunk {
 			chunks[n-1].lines = append(chunks[n-1].lines, text)
 		}
 	}
-	return slices.DeleteFunc(mergeGlued(chunks, sound), func(c chunk) bool { return c.lines == nil })
+	return slices.DeleteFunc(mergeGlued(chunks, proper), func(c chunk) bool { return c.lines == nil })
 }
 
 // mergeGlued adds the lines of a key without a blank to the field above as text, if a
 // proper key has the same name.
-func mergeGlued(chunks []chunk, sound map[string]bool) []chunk {
+func mergeGlued(chunks []chunk, proper map[string]bool) []chunk {
 	last := -1
 	for i, c := range chunks {
-		if c.glued() && sound[c.key] && last >= 0 {
+		if c.glued() && proper[c.key] && last >= 0 {
 			chunks[last].lines = append(chunks[last].lines, c.lines...)
 			chunks[i].lines = nil
 			continue
@@ -278,11 +278,11 @@ func (c chunk) read() (part, *yamlFault) {
 func (c chunk) gluedFault() *yamlFault {
 	at := utf8.RuneCountInString(c.lines[0][:c.colon])
 	if r, _ := utf8.DecodeRuneInString(c.lines[0][c.colon:]); unicode.IsSpace(r) {
-		f := syntaxFault(Position{1, at + 1}, "behind the colon of %s stands the space U+%04X, which is no blank to YAML", display.Excerpt(c.key), r)
-		f.mend = "delete it, and type a blank"
+		f := syntaxFault(Position{1, at + 1}, "after the colon of %s there is the space U+%04X, which YAML does not accept as a space", display.Excerpt(c.key), r)
+		f.mend = "replace it with an ordinary space"
 		return f
 	}
-	return syntaxFault(Position{1, at}, "no blank stands behind the colon of %s", display.Excerpt(c.key))
+	return syntaxFault(Position{1, at}, "there is no space after the colon of %s", display.Excerpt(c.key))
 }
 
 // asText reads the chunk's value as text, because of a fault.
@@ -339,7 +339,7 @@ func mendFor(c chunk, f *yamlFault) string {
 	case f.mend != "":
 		return f.mend
 	case c.glued():
-		return "put a blank after " + key + ":"
+		return "put a space after " + key + ":"
 	case value != "" && strings.ContainsRune(">|", rune(value[0])):
 		return "put the text on the next line, indented, or delete the " + value[:1]
 	case value == "":

@@ -32,13 +32,13 @@ func wideName(s string) string {
 // line breaks of YAML 1.1 that are text in 1.2, and the two non-characters that YAML
 // forbids.
 func unsafeCharacter(block string) *yamlFault {
-	if wide, control := survey(block); min(wide, control) == len(block) {
+	if wide, control := scanBytes(block); min(wide, control) == len(block) {
 		return nil
 	}
 	for i, r := range block {
 		if isBadControl(r) || isSeparator(r) || r == 0xfeff || r == 0xfffe || r == 0xffff {
 			return &yamlFault{rule: ruleid.YAMLSyntax, position: positionOf(block, i),
-				message: fmt.Sprintf("the character U+%04X must not stand here", r), mend: "delete the character"}
+				message: fmt.Sprintf("the character U+%04X is not allowed here", r), mend: "delete the character"}
 		}
 	}
 	return nil
@@ -65,26 +65,26 @@ var controls = func() (t [256]byte) {
 // indexBadControl returns the index of the first character of isBadControl in valid UTF-8,
 // or the text's length.
 func indexBadControl(s string) int {
-	_, control := survey(s)
+	_, control := scanBytes(s)
 	return control
 }
 
-// survey checks every byte, 32 at a time. All bytes before wide are ASCII, and control is
+// scanBytes checks every byte, 32 at a time. All bytes before wide are ASCII, and control is
 // the index of the first character of isBadControl if the text is valid UTF-8. Each is the
 // text's length if there is no such byte.
-func survey(s string) (wide, control int) {
+func scanBytes(s string) (wide, control int) {
 	wide = len(s)
 	i := 0
 	for ; i+32 <= len(s); i += 32 {
 		// All four words at once, with line feeds among the ordinary bytes: a mispredicted
 		// branch costs more than the extra work.
 		part := s[i : i+32]
-		if (oddBytes(eight(part))|oddBytes(eight(part[8:]))|oddBytes(eight(part[16:]))|oddBytes(eight(part[24:])))&tops == 0 {
+		if (specialBytes(eight(part))|specialBytes(eight(part[8:]))|specialBytes(eight(part[16:]))|specialBytes(eight(part[24:])))&tops == 0 {
 			continue
 		}
 		for at := i; at < i+32; at += 8 {
 			w := eight(s[at:])
-			if oddBytes(w)&tops == 0 {
+			if specialBytes(w)&tops == 0 {
 				continue
 			}
 			if w&tops != 0 {
@@ -111,10 +111,10 @@ func survey(s string) (wide, control int) {
 // Masks for eight bytes at once: the lowest and the highest bit of each.
 const ones, tops = 0x0101010101010101, 0x8080808080808080
 
-// oddBytes sets the highest bit of at least one byte if one of eight bytes is not ASCII, is
+// specialBytes sets the highest bit of at least one byte if one of eight bytes is not ASCII, is
 // DEL, or is below the blank and not a line feed. A carry out of a byte that is not ASCII
 // does not matter: that byte sets its own bit.
-func oddBytes(w uint64) uint64 {
+func specialBytes(w uint64) uint64 {
 	return ^(w+ones*0x60)&((w^ones*'\n')+ones*0x7f) | (w + ones) | w
 }
 

@@ -34,11 +34,11 @@ func TestBadControlAnywhere(t *testing.T) {
 // little of it to be checked again.
 func TestSurveyIsWide(t *testing.T) {
 	text := strings.Repeat("a line\nof ASCII, ", 6)
-	if wide, _ := survey(text); wide != len(text) {
+	if wide, _ := scanBytes(text); wide != len(text) {
 		t.Errorf("ASCII is wide at %d", wide)
 	}
 	for at := range text {
-		if wide, _ := survey(text[:at] + "é" + text[at:]); wide > at || wide < at-7 {
+		if wide, _ := scanBytes(text[:at] + "é" + text[at:]); wide > at || wide < at-7 {
 			t.Errorf("what is wide at %d is said to be so at %d", at, wide)
 		}
 	}
@@ -52,7 +52,7 @@ func FuzzBadControl(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		wide, control := survey(s)
+		wide, control := scanBytes(s)
 		want := strings.IndexFunc(s, isBadControl)
 		if want < 0 {
 			want = len(s)

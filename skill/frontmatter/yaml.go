@@ -60,7 +60,7 @@ func parseYAML(block string) (v Value, notes []yamlFault, fault *yamlFault) {
 	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 {
 		return Value{Kind: Null, Position: Position{1, 1}}, nil, nil
 	}
-	var w walker
+	var w converter
 	v, fault = w.value(doc.Content[0])
 	return v, w.notes, fault
 }
@@ -91,16 +91,16 @@ func ParseYAML(text string) (Value, []Problem) {
 
 // faultOf words the library's error about a block.
 func faultOf(err error, block string) *yamlFault {
-	c := complaint{said: err.Error(), at: Position{1, 1}, lines: linesOf(block)}
+	c := parserError{message: err.Error(), at: Position{1, 1}, lines: linesOf(block)}
 	var load *yaml.LoadError
 	if errors.As(err, &load) {
-		c.said = load.Message
-		c.begin = Position{load.ContextMark.Line, load.ContextMark.Column}
+		c.message = load.Message
+		c.contextStart = Position{load.ContextMark.Line, load.ContextMark.Column}
 		if c.at = (Position{load.Mark.Line, load.Mark.Column}); c.at.Line == 0 {
-			c.at = c.begin
+			c.at = c.contextStart
 		}
-		if c.begin.Line == 0 {
-			c.begin = c.at
+		if c.contextStart.Line == 0 {
+			c.contextStart = c.at
 		}
 	}
 	f := c.fault()
@@ -108,12 +108,12 @@ func faultOf(err error, block string) *yamlFault {
 	return f
 }
 
-type walker struct {
+type converter struct {
 	notes []yamlFault
 	depth int
 }
 
-func (w *walker) note(rule RuleID, p Position, format string, args ...any) {
+func (w *converter) note(rule RuleID, p Position, format string, args ...any) {
 	w.notes = append(w.notes, yamlFault{rule: rule, position: p, message: fmt.Sprintf(format, args...)})
 }
 
@@ -123,7 +123,7 @@ func syntaxFault(p Position, format string, args ...any) *yamlFault {
 
 const quotedStyles = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 
-func (w *walker) value(n *yaml.Node) (Value, *yamlFault) {
+func (w *converter) value(n *yaml.Node) (Value, *yamlFault) {
 	v := Value{Position: Position{n.Line, n.Column}}
 	switch {
 	case n.Kind == yaml.AliasNode:
@@ -171,7 +171,7 @@ func (w *walker) value(n *yaml.Node) (Value, *yamlFault) {
 	return v, syntaxFault(v.Position, "this kind of YAML node is not supported")
 }
 
-func (w *walker) fields(n *yaml.Node) ([]Field, *yamlFault) {
+func (w *converter) fields(n *yaml.Node) ([]Field, *yamlFault) {
 	fields := make([]Field, 0, len(n.Content)/2)
 	seen := make(map[string]Position, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -184,7 +184,7 @@ func (w *walker) fields(n *yaml.Node) ([]Field, *yamlFault) {
 			return fields, fault
 		}
 		if first, dup := seen[key.Text]; dup {
-			w.note(ruleid.YAMLDuplicate, key.Position, "the key %s stands twice", display.Quote(key.Text))
+			w.note(ruleid.YAMLDuplicate, key.Position, "the key %s occurs twice", display.Quote(key.Text))
 			w.notes[len(w.notes)-1].first = first
 			continue
 		}
@@ -194,17 +194,17 @@ func (w *walker) fields(n *yaml.Node) ([]Field, *yamlFault) {
 	return fields, nil
 }
 
-func (w *walker) key(n *yaml.Node) (Value, *yamlFault) {
+func (w *converter) key(n *yaml.Node) (Value, *yamlFault) {
 	key, fault := w.value(n)
 	switch {
 	case fault != nil:
 	case key.Kind == List || key.Kind == Map:
-		fault = syntaxFault(key.Position, "a list or mapping stands where a key is expected")
+		fault = syntaxFault(key.Position, "there is a list or mapping where a key is expected")
 		fault.mend = "write a key, or delete the brackets"
 	case key.Kind == String && key.Text == "<<" && n.Style&quotedStyles == 0:
 		fault = syntaxFault(key.Position, "a merge key (<<) is not supported")
 	case key.Kind == Null && key.Text == "":
-		w.note(ruleid.YAMLKeyType, key.Position, "no key stands before the colon")
+		w.note(ruleid.YAMLKeyType, key.Position, "there is no key before the colon")
 	case key.Kind != String:
 		w.note(ruleid.YAMLKeyType, key.Position, "the key %s is not a string", display.Quote(key.Text))
 	case key.Text == "__proto__":

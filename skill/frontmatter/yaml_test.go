@@ -17,7 +17,7 @@ func TestYAML(t *testing.T) {
 			"yaml-syntax@4:4 x: an anchor (&anchor) is not supported | put the value in quotes: x: '…'",
 		}},
 		{"---\nname: a\ndescription: b\nx: *alias\n---\n", "{\"name\":\"a\",\"description\":\"b\",\"x\":\"*alias\"}", "", []string{
-			"yaml-syntax@4:4 x: a value that begins with * must stand in quotes | put the value in quotes: x: '…'",
+			"yaml-syntax@4:4 x: a value that begins with * must be quoted | put the value in quotes: x: '…'",
 		}},
 		{"---\nname: a\ndescription: b\nx: {<<: {a: b}}\n---\n", "{\"name\":\"a\",\"description\":\"b\",\"x\":\"{<<: {a: b}}\"}", "", []string{
 			"yaml-syntax@4:5 x: a merge key (<<) is not supported | put the value in quotes: x: '…'",
@@ -39,17 +39,17 @@ func TestYAML(t *testing.T) {
 		}},
 		{"---\nname: a\ndescription: b\n...\n---\n", "{\"name\":\"a\",\"description\":\"b\"}", "", []string{}},
 		{"---\n%YAML 1.1\nname: a\ndescription: b\n---\n", "{\"name\":\"a\",\"description\":\"b\"}", "", []string{
-			"yaml-syntax@2:1 a line that begins with % is no field | delete the line",
+			"yaml-syntax@2:1 a line that begins with % is not a field | delete the line",
 		}},
 		{"---\nname: a\ndescription: b\nname: c\n---\n", "{\"name\":\"a\",\"description\":\"b\"}", "", []string{
-			"yaml-duplicate-key@4:1 the key 'name' stands twice; the first, on line 2, counts | delete one of the two",
+			"yaml-duplicate-key@4:1 the key 'name' occurs twice; the first, on line 2, counts | delete one of the two",
 		}},
 		{"---\nname: a\ndescription: b\nx:\n  y: 1\n  z: 2\n  y: 3\n---\n", "{\"name\":\"a\",\"description\":\"b\",\"x\":{\"y\":1,\"z\":2}}", "", []string{
-			"yaml-duplicate-key@7:3 the key 'y' stands twice; the first, on line 5, counts | delete one of the two",
+			"yaml-duplicate-key@7:3 the key 'y' occurs twice; the first, on line 5, counts | delete one of the two",
 		}},
 		{"---\n1: a\n\"1\": b\nname: a\ndescription: b\n---\n", "{\"1\":\"a\",\"name\":\"a\",\"description\":\"b\"}", "", []string{
 			"yaml-key-type@2:1 the key '1' is not a string | quote the key",
-			"yaml-duplicate-key@3:1 the key '1' stands twice; the first, on line 2, counts | delete one of the two",
+			"yaml-duplicate-key@3:1 the key '1' occurs twice; the first, on line 2, counts | delete one of the two",
 		}},
 		{"---\nname: a\ndescription: b\n12: c\ntrue: d\n~: e\n---\n", "{\"name\":\"a\",\"description\":\"b\",\"12\":\"c\",\"true\":\"d\",\"~\":\"e\"}", "", []string{
 			"yaml-key-type@4:1 the key '12' is not a string | quote the key",
@@ -57,13 +57,13 @@ func TestYAML(t *testing.T) {
 			"yaml-key-type@6:1 the key '~' is not a string | quote the key",
 		}},
 		{"---\nname: a\ndescription: b\n: x\n---\n", "{\"name\":\"a\",\"description\":\"b\",\"\":\"x\"}", "", []string{
-			"yaml-key-type@4:1 no key stands before the colon | write the key, or delete the line",
+			"yaml-key-type@4:1 there is no key before the colon | write the key, or delete the line",
 		}},
 		{"---\nname: a\ndescription: b\n? [k]\n: v\n---\n", "{\"name\":\"a\",\"description\":\"b ? [k] : v\"}", "", []string{
-			"yaml-syntax@4:3 description: a list or mapping stands where a key is expected | write a key, or delete the brackets",
+			"yaml-syntax@4:3 description: there is a list or mapping where a key is expected | write a key, or delete the brackets",
 		}},
 		{"---\nname: a\ndescription: b\n{k: 1}: v\n---\n", "{\"name\":\"a\",\"description\":\"b {k: 1}: v\"}", "", []string{
-			"yaml-syntax@4:1 description: a list or mapping stands where a key is expected | write a key, or delete the brackets",
+			"yaml-syntax@4:1 description: there is a list or mapping where a key is expected | write a key, or delete the brackets",
 		}},
 		{"---\nname: a\ndescription: b\nx: .inf\ny: [.nan, -.INF, 1e400]\n---\n", "{\"name\":\"a\",\"description\":\"b\",\"x\":\".inf\",\"y\":[\".nan\",\"-.INF\",\"1e400\"]}", "", []string{
 			"yaml-not-json@4:4 .inf has no JSON form | quote the value, or rename the key",
@@ -87,34 +87,34 @@ func TestYAML(t *testing.T) {
 			"yaml-syntax@4:5 x: in double quotes \\q means nothing | use single quotes, or write \\\\ for each backslash",
 		}},
 		{"---\nname: a\ndescription: b\nstray\nx: 1\n---\n", "{\"name\":\"a\",\"description\":\"b stray\",\"x\":1}", "", []string{
-			"yaml-syntax@4:1 description: the line is no field, and not indented below one | indent the lines that continue the value, or quote it",
+			"yaml-syntax@4:1 description: the line is not a field and is not indented under one | indent the lines that continue the value, or quote it",
 		}},
 		{"---\nname: a\ndescription: b\nx:\n\t- y\n---\n", "{\"name\":\"a\",\"description\":\"b\",\"x\":\"- y\"}", "", []string{
-			"yaml-syntax@5:1 x: a tab stands where YAML wants blanks | write blanks instead of the tab",
+			"yaml-syntax@5:1 x: there is a tab where YAML requires spaces | use spaces instead of the tab",
 		}},
 		{"---\nname: a\ndescription: b\nx: é \u0085\n---\n", "{\"name\":\"a\",\"description\":\"b\",\"x\":\"é\"}", "", []string{
-			"yaml-syntax@4:6 x: the character U+0085 must not stand here | delete the character",
+			"yaml-syntax@4:6 x: the character U+0085 is not allowed here | delete the character",
 		}},
 		{"---\nname: a\ndescription: b\u2028c\n---\n", "{\"name\":\"a\",\"description\":\"b c\"}", "", []string{
-			"yaml-syntax@3:15 description: the character U+2028 must not stand here | delete the character",
+			"yaml-syntax@3:15 description: the character U+2028 is not allowed here | delete the character",
 		}},
 		{"---\nname: a\ndescription: b\nx: c\u2029\n---\n", "{\"name\":\"a\",\"description\":\"b\",\"x\":\"c\"}", "", []string{
-			"yaml-syntax@4:5 x: the character U+2029 must not stand here | delete the character",
+			"yaml-syntax@4:5 x: the character U+2029 is not allowed here | delete the character",
 		}},
 		{"---\nname: a\ndescription: b\a\n---\n", "{\"name\":\"a\",\"description\":\"b\"}", "", []string{
-			"yaml-syntax@3:15 description: the character U+0007 must not stand here | delete the character",
+			"yaml-syntax@3:15 description: the character U+0007 is not allowed here | delete the character",
 		}},
 		{"---\nname: a\ndescription: b\u0091\n---\n", "{\"name\":\"a\",\"description\":\"b\"}", "", []string{
-			"yaml-syntax@3:15 description: the character U+0091 must not stand here | delete the character",
+			"yaml-syntax@3:15 description: the character U+0091 is not allowed here | delete the character",
 		}},
 		{"---\nname: a\ndescription: b\x00\n---\n", "{}", "", []string{
-			"yaml-control@3:15 the frontmatter holds a NUL character | delete it",
+			"yaml-control@3:15 the frontmatter contains a NUL character | delete it",
 		}},
 		{"---\nname: a\ndescription: b\ufeff\n---\n", `{"name":"a","description":"b"}`, "", []string{
-			"yaml-syntax@3:15 description: the character U+FEFF must not stand here | delete the character",
+			"yaml-syntax@3:15 description: the character U+FEFF is not allowed here | delete the character",
 		}},
 		{"---\nname: a\ndescription: b\uffff\n---\n", "{\"name\":\"a\",\"description\":\"b\uffff\"}", "", []string{
-			"yaml-syntax@3:15 description: the character U+FFFF must not stand here | delete the character",
+			"yaml-syntax@3:15 description: the character U+FFFF is not allowed here | delete the character",
 		}},
 		{"---\n- name: a\n- description: b\n---\n", "{}", "", []string{
 			"yaml-mapping@2:1 the frontmatter is not a mapping of keys to values | write name: and description: between the two --- lines",

@@ -1,0 +1,62 @@
+package skill
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// Notice reports something that a scan found and that belongs to no skill: a folder without
+// permission, a link that leaves, a loop.
+type Notice struct {
+	Path    string // below the root, slash-separated
+	Rule    RuleID
+	Message string
+	Mend    string
+	Err     error // why the folder could not be read; nil if it was skipped
+	// File is the name of the file in the folder Path that was probably meant as its
+	// SKILL.md; "" for a notice about anything else. Meant is set if the file begins like
+	// one.
+	File  string
+	Meant bool
+}
+
+// Folder is the current state on disk of a direct child of a root.
+type Folder struct {
+	Name  string
+	Main  bool  // it holds SKILL.md in one of [EntryNames]
+	Stamp Stamp // of that file, or of a link in its place
+	Err   error // why the state is unknown
+}
+
+// Scan is the result of scanning a source.
+type Scan struct {
+	Bundles []*Bundle // in path order; must not be changed
+	// Skills are what a source read of Bundles during the scan, at the same places; nil
+	// for those that are still to be loaded. It may be empty.
+	Skills  []*Skill
+	Notices []Notice
+	// Version, if not zero, identifies the scanned state within a process. Two scans with
+	// one version have the same bundles, notices and stamps.
+	Version uint64
+	// Missing is true if the root does not exist. That alone is not an error: a well-known
+	// root may be absent. Together with an error it means that a requested root is gone,
+	// and its skills with it.
+	Missing bool
+}
+
+type progressKey struct{}
+
+// WithProgress makes scans in the context count finished folders and files in n. Counting
+// is optional for a source, but without it a waiting caller cannot tell a scan from a disk
+// that does not answer.
+func WithProgress(ctx context.Context, n *atomic.Int64) context.Context {
+	return context.WithValue(ctx, progressKey{}, n)
+}
+
+// Progress returns the counter for a scan in the context.
+func Progress(ctx context.Context) *atomic.Int64 {
+	if n, ok := ctx.Value(progressKey{}).(*atomic.Int64); ok {
+		return n
+	}
+	return new(atomic.Int64)
+}
