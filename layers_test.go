@@ -88,7 +88,7 @@ var directions = map[string][]string{
 	"internal/genskills":       {},
 	"internal/genskills/write": {"internal/genskills"},
 	// Measurements are separate from what they measure.
-	"bench":         {"internal/genskills", "skill", "source/dir", "catalog"},
+	"bench":         {"internal/genskills", "skill", "source/dir", "catalog", "tool"},
 	"bench/floor":   {},
 	"internal/sbom": {}, // a program of the release, no part of knack
 	// For tests: a model server that follows a script.
