@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 BENCH    ?= .
 comma    := ,
 
-.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop agents web-shots prose build sbom hostile safety safety-selftest
+.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop agents web-walk web-shots prose build sbom hostile safety safety-selftest
 
 check:
 	bash .ci/gofmt
@@ -44,16 +44,18 @@ bench-go:
 
 # The ranking beside another engine's on real skills, and its speed on generated ones.
 search:
-	go -C search/eval run . "$${KNACK_CORPUS:-$(CURDIR)/../shared/corpus}"
+	go -C search/eval run . "$${KNACK_CORPUS:?names the folder of the corpus of real skills}"
 	go test -run '^$$' -bench . ./search
 
-# One mutation for each contract, which that contract's tests must notice.
+# Breaks each of the gravest promises once, by an overlay, which its test must notice:
+# MUTATE=tests is those that tests of packages notice, parts those that take the binary.
+MUTATE ?= all
 mutate:
-	bash .ci/mutate
+	MUTATE=$(MUTATE) go test -count=1 -timeout 0 -v -run 'TestMutations$$' ./internal/safety
 
 interop:
 	npm ci --prefix interop --no-audit --no-fund --loglevel=error
-	go test -count=1 -run Interop ./interop
+	go test -count=1 -timeout 20m -run Interop ./interop
 
 # Real clients, installed by lock files (2.3 GB), against a model server of ours. One that
 # the registry does not give is named here and skipped by name there. With KNACK=/PATH
@@ -64,6 +66,11 @@ agents:
 	npm ci --prefix interop --no-audit --no-fund --loglevel=error
 	bash interop/agents/install $(if $(filter-out all,$(AGENTS)),$(subst $(comma), ,$(AGENTS))) || true
 	KNACK_AGENTS=$(AGENTS) go test -count=1 -timeout 30m -v ./interop/agents $(AGENTSFLAGS)
+
+# Every page in a browser, in both themes and two widths.
+web-walk:
+	npm ci --prefix web/walk --no-audit --no-fund --loglevel=error
+	go test -count=1 -v -run TestWalk ./web/walk
 
 # A picture of every page, in both themes and two widths, to be looked at: in shots/.
 web-shots:
@@ -92,4 +99,4 @@ safety:
 	SAFETY=full SAFETY_WRITE=1 go test -count=1 -timeout 0 -v -run 'TestSafety$$' ./internal/safety
 
 safety-selftest:
-	SAFETY=full go test -count=1 -timeout 0 -v -run 'TestSelftest$$' ./internal/safety
+	$(MAKE) mutate MUTATE=parts

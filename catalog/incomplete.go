@@ -2,7 +2,9 @@ package catalog
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
@@ -19,13 +21,24 @@ type Incomplete struct {
 	Skills int
 	// Read is how many folders and files were read so far.
 	Read int64
+	// Silent is how long the scan runs of these roots have lasted, at most. A disk that hangs
+	// never ends one.
+	Silent time.Duration
 	// Roots are the labels of the roots that are not read. It is empty in a narrowed
 	// view, which may not show every label.
 	Roots []string
 }
 
+// silentTime is how long a root may not answer before a caller is told not to wait for it.
+const silentTime = time.Minute
+
 // Error says what is missing and what to do, for people and models.
-func (i *Incomplete) Error() string { return i.State() + "; try again in a moment" }
+func (i *Incomplete) Error() string {
+	if !i.Unread && i.Silent >= silentTime {
+		return i.State() + "; no other root has what was asked for, so check the spelling, or go on without it"
+	}
+	return i.State() + "; try again in a moment"
+}
 
 // State says what is missing.
 func (i *Incomplete) State() string {
@@ -36,10 +49,15 @@ func (i *Incomplete) State() string {
 		return fmt.Sprintf("the skills are still being read, %d folders and files so far", i.Read)
 	case i.Unread:
 		return "the skills are still being read"
-	case len(i.Roots) == 0:
-		return "a folder of skills does not answer in time"
 	}
-	return "skills of " + strings.Join(i.Roots, ", ") + " cannot be looked up, since the disk does not answer in time"
+	answer := "does not answer in time"
+	if i.Silent >= silentTime {
+		answer = fmt.Sprintf("has not answered for %d min", int(i.Silent.Minutes()))
+	}
+	if len(i.Roots) == 0 {
+		return "a folder of skills " + answer
+	}
+	return "skills of " + strings.Join(i.Roots, ", ") + " cannot be looked up, since the disk " + answer
 }
 
 // Is makes the error one of [ErrLate].
@@ -75,12 +93,24 @@ func (v View) lacks(byName bool) *Incomplete {
 	}
 	i := &Incomplete{Unread: unread, Skills: len(v.Entries)}
 	if v.catalog != nil {
-		i.Read = v.catalog.progress.Load()
+		i.Read, i.Silent = v.catalog.progress.Load(), v.catalog.silent(roots)
 	}
 	if !v.Narrowed() {
 		i.Roots = roots
 	}
 	return i
+}
+
+// silent returns how long the longest of the scan runs of some roots has lasted.
+func (c *Catalog) silent(roots []string) (most time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, h := range c.sources {
+		if h.run != nil && slices.Contains(roots, h.Root().Label) {
+			most = max(most, time.Since(h.run.begun))
+		}
+	}
+	return most
 }
 
 // entire returns the snapshot of which this one shows a part, or the snapshot itself.

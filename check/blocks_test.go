@@ -8,6 +8,7 @@ import (
 	"path"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/corpus"
 	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -21,7 +22,7 @@ func TestFixBlocks(t *testing.T) {
 	if raced {
 		t.Skip("one goroutine races with nobody, and takes minutes")
 	}
-	f, err := os.Open(corpusDir(t, "frontmatter.jsonl.gz"))
+	f, err := os.Open(corpus.Dir(t, "frontmatter.jsonl.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,18 +48,14 @@ type Cost struct {
 
 // Report is the result of checking one skill.
 type Report struct {
-	Skill    *skill.Skill
-	Data     []byte // SKILL.md as judged; nil if it could not be read
-	Name     Name
+	Skill *skill.Skill
+	Data  []byte // SKILL.md as judged; nil if it could not be read
+	// NameAt is the position of the name's value in SKILL.md, or zero if there is no name.
+	NameAt   skill.Position
 	Findings []Finding
 	Cost     Cost
-}
 
-// Name is the position of the name's value in a SKILL.md and its length in characters. It
-// is zero if there is no name.
-type Name struct {
-	Position skill.Position
-	Length   int
+	nameLength int // in characters
 }
 
 // Publishable reports whether the Skills extension's lists would have the skill: it is
@@ -115,7 +111,7 @@ func Loaded(ctx context.Context, s *skill.Skill) Report {
 	r.Cost = sub.cost
 	if f, ok := sub.doc.Field("name"); ok {
 		at := sub.field(f, "", "")
-		r.Name = Name{at.Position, at.Length}
+		r.NameAt, r.nameLength = at.Position, at.Length
 	}
 	r.Findings = sub.judge()
 	return r
@@ -173,7 +169,7 @@ func (s *subject) judge() []Finding {
 		all = append(all, s.finding(p))
 	}
 	for _, r := range rows {
-		for _, f := range r.look(s) {
+		for _, f := range r.apply(s) {
 			f.Rule, f.Severity = r.ID, cmp.Or(f.Severity, r.Severity)
 			all = append(all, f)
 		}

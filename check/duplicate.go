@@ -6,15 +6,15 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-var nameDuplicate = Rule{RuleNameDuplicate, skill.SeverityWarning, GroupPortability, "knack", "no two skills have the same name; agents load the first"}
+var nameDuplicate = Rule{ruleNameDuplicate, skill.SeverityWarning, groupPortability, "knack", "no two skills have the same name; agents load the first"}
 
-// Place is a position in a file, whose name is one that people are shown.
+// Place is a position in a file, which has its name for people.
 type Place struct {
 	File     string
 	Position skill.Position
 }
 
-// String is "file:line:column".
+// String returns "file:line:column".
 func (p Place) String() string {
 	if at := p.Position.String(); at != "" {
 		return p.File + ":" + at
@@ -22,13 +22,12 @@ func (p Place) String() string {
 	return p.File
 }
 
-// Duplicate is the finding about a skill whose name another skill has that comes before
-// it, at the place given. A copy of the other, byte by byte, costs agents nothing: it is
-// an info.
+// Duplicate returns the finding about a skill whose name an earlier skill has, at the given
+// place. A copy of the other, byte by byte, costs agents nothing and is only an info.
 func Duplicate(r Report, other Place, isCopy bool) Finding {
 	f := Finding{
-		Rule: RuleNameDuplicate, Severity: nameDuplicate.Severity, File: r.Skill.Entry, Position: r.Name.Position, Length: r.Name.Length, Field: "name", Related: &other,
-		Message: "the name " + display.Quote(r.Skill.Name) + " stands already in " + other.String(), Mend: "give one of the two another name",
+		Rule: ruleNameDuplicate, Severity: nameDuplicate.Severity, File: r.Skill.Entry, Position: r.NameAt, Length: r.nameLength, Field: "name", Related: &other,
+		Message: "the name " + display.Quote(r.Skill.Name) + " is already used in " + other.String(), Mend: "give one of the two another name",
 	}
 	if isCopy {
 		f.Severity = skill.SeverityInfo
@@ -37,18 +36,18 @@ func Duplicate(r Report, other Place, isCopy bool) Finding {
 	return f
 }
 
-// NamePosition is where a SKILL.md has its name; zero if it has none.
+// NamePosition returns the position of the name in a SKILL.md, or zero if it has none.
 func NamePosition(data []byte) skill.Position {
 	f, _ := frontmatter.Parse(data).Field("name")
 	return f.Value.Position
 }
 
-var uriName = Rule{RuleURIName, skill.SeverityWarning, GroupPublication, "SEP-2640", "the URI of a skill ends with its name"}
+var uriName = Rule{ruleURIName, skill.SeverityWarning, groupPublication, "SEP-2640", "the URI of a skill ends with its name"}
 
-// URIName is the finding about a skill whose URI does not end with its name, since what
-// has the place of that URI came first.
+// URIName returns the finding about a skill whose URI does not end with its name, because
+// another skill, folder or file already has that URI.
 func URIName(s *skill.Skill, uri skill.URI) Finding {
-	return Finding{Rule: RuleURIName, Severity: uriName.Severity, File: s.Entry, Field: "name",
+	return Finding{Rule: ruleURIName, Severity: uriName.Severity, File: s.Entry, Field: "name",
 		Message: "its URI " + uri.String() + " does not end with its name: another skill, folder or file has that place",
 		Mend:    "give it a name of its own, or rename what has its place"}
 }

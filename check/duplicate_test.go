@@ -14,8 +14,8 @@ func TestDuplicate(t *testing.T) {
 	for _, c := range []struct {
 		text, first, want string
 	}{
-		{other, sound, "warning name-duplicate 3:7+3 the name 'GIT' stands already in a/SKILL.md:2:7 | give one of the two another name"},
-		{sound, other, "warning name-duplicate 2:7+3 the name 'git' stands already in a/SKILL.md:3:7 | give one of the two another name"},
+		{other, sound, "warning name-duplicate 3:7+3 the name 'GIT' is already used in a/SKILL.md:2:7 | give one of the two another name"},
+		{sound, other, "warning name-duplicate 2:7+3 the name 'git' is already used in a/SKILL.md:3:7 | give one of the two another name"},
 		{sound, sound, "info name-duplicate 2:7+3 this SKILL.md is a copy of a/SKILL.md:2:7 | delete one of the two, unless clients that read different folders need both"},
 	} {
 		f := Duplicate(checked(t, c.text), Place{"a/SKILL.md", NamePosition([]byte(c.first))}, c.text == c.first)
@@ -24,7 +24,7 @@ func TestDuplicate(t *testing.T) {
 			t.Errorf("%+v %s", f, diff)
 		}
 	}
-	if r, known := RuleOf(RuleNameDuplicate); !known || r.Severity != skill.SeverityWarning {
+	if r, known := RuleOf(ruleNameDuplicate); !known || r.Severity != skill.SeverityWarning {
 		t.Errorf("%+v", r)
 	}
 }

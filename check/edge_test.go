@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/corpus"
 	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -25,16 +26,16 @@ var update = flag.Bool("update", false, "rewrite golden files")
 var speaks = map[string][]skill.RuleID{
 	"bytes/bad-utf8": {ruleid.FileEncoding}, "bytes/bom": {ruleid.TextBOM}, "bytes/crlf": {ruleid.TextControl, ruleid.FenceMissing, ruleid.YAMLSyntax},
 	"bytes/mixed-eol": {ruleid.TextControl, ruleid.YAMLSyntax}, "bytes/nul-control": {ruleid.TextControl, ruleid.YAMLControl},
-	"bytes/unicode-tags-bidi": {RuleTextTags, RuleTextBidi},
+	"bytes/unicode-tags-bidi": {ruleTextTags, ruleTextBidi},
 	"case/Skill.md":           {ruleid.FileSpelling}, "case/skill.md": {ruleid.FileSpelling}, "case/two-variants": {ruleid.FileVariants},
-	"collision/case-only": {RuleNameDuplicate}, "collision/same-name-differing": {RuleNameDuplicate},
+	"collision/case-only": {ruleNameDuplicate}, "collision/same-name-differing": {ruleNameDuplicate},
 	"desc/empty-null": {ruleid.DescriptionMissing}, "desc/list": {ruleid.DescriptionType}, "desc/missing": {ruleid.DescriptionMissing},
-	"desc/multiline": {ruleid.DescriptionType, ruleid.YAMLSyntax}, "desc/placeholder": {RuleDescriptionPlaceholder},
-	"desc/too-long": {ruleid.DescriptionLength}, "desc/xml-in-catalog": {ruleid.YAMLSyntax}, "desc/zero-width": {RuleTextTags, RuleTextBidi},
-	"fields/allowed-tools-comma": {RuleAllowedTools}, "fields/allowed-tools-list": {RuleAllowedTools}, "fields/allowed-tools-parens": {ruleid.YAMLSyntax},
-	"fields/compatibility-nonstring": {ruleid.Compatibility}, "fields/dates": {RuleFieldUnknown}, "fields/hooks": {RuleFieldUnknown}, "fields/invocation": {RuleFieldUnknown},
+	"desc/multiline": {ruleid.DescriptionType, ruleid.YAMLSyntax}, "desc/placeholder": {ruleDescriptionPlaceholder},
+	"desc/too-long": {ruleid.DescriptionLength}, "desc/xml-in-catalog": {ruleid.YAMLSyntax}, "desc/zero-width": {ruleTextTags, ruleTextBidi},
+	"fields/allowed-tools-comma": {ruleAllowedTools}, "fields/allowed-tools-list": {ruleAllowedTools}, "fields/allowed-tools-parens": {ruleid.YAMLSyntax},
+	"fields/compatibility-nonstring": {ruleid.Compatibility}, "fields/dates": {ruleFieldUnknown}, "fields/hooks": {ruleFieldUnknown}, "fields/invocation": {ruleFieldUnknown},
 	"fields/metadata-nested": {ruleid.Metadata}, "fields/metadata-not-map": {ruleid.Metadata},
-	"files/case-collision": {RuleFileCase, ruleid.FileVariants}, "files/executable-binary": {RuleFileWindows}, "files/lfs-pointer": {RuleFileWindows}, "files/odd-names": {RuleFileCase},
+	"files/case-collision": {ruleFileCase, ruleid.FileVariants}, "files/executable-binary": {ruleFileWindows}, "files/lfs-pointer": {ruleFileWindows}, "files/odd-names": {ruleFileCase},
 	"fm/dashes-inside": {ruleid.FenceGlued, ruleid.FenceUnclosed}, "fm/delimiter-trailing-space": {ruleid.FenceBlanks}, "fm/empty-file": {ruleid.FileEmpty},
 	"fm/glued-closer": {ruleid.FenceGlued}, "fm/html-comment-first": {ruleid.FenceLate, ruleid.FenceMissing}, "fm/in-code-fence": {ruleid.FenceLate, ruleid.FenceMissing},
 	"fm/include-stub": {ruleid.FenceMissing}, "fm/leading-blank": {ruleid.FenceLate}, "fm/none": {ruleid.FenceMissing}, "fm/opener-variant": {ruleid.FenceMissing, ruleid.FenceOpener},
@@ -43,9 +44,9 @@ var speaks = map[string][]skill.RuleID{
 	"name/dir-mismatch": {ruleid.NameFolder}, "name/hyphen-edge": {ruleid.NamePattern}, "name/missing": {ruleid.NameMissing},
 	"name/non-string": {ruleid.NameType, ruleid.NameSyntax}, "name/space-upper": {ruleid.NamePattern}, "name/too-long": {ruleid.NameLength},
 	"name/underscore": {ruleid.NamePattern}, "name/unicode": {ruleid.NamePattern},
-	"refs/broken": {RuleRefMissing}, "refs/case": {RuleRefCase}, "refs/escape": {RuleRefOutside}, "security/fixtures": {ruleid.FenceMissing, ruleid.YAMLSyntax},
-	"size/big-bytes": {RuleFilesLarge, RuleSizeFile}, "size/big-skill-md": {RuleSizeBody, ruleid.FileTooLarge}, "size/long-frontmatter": {ruleid.FenceTooLong},
-	"size/long-line": {ruleid.FileTooLarge, ruleid.YAMLSyntax}, "size/many-files": {RuleFilesMany}, "tree/nested-skills": {}, "tree/root-skill": {ruleid.FenceMissing},
+	"refs/broken": {ruleRefMissing}, "refs/case": {ruleRefCase}, "refs/escape": {ruleRefOutside}, "security/fixtures": {ruleid.FenceMissing, ruleid.YAMLSyntax},
+	"size/big-bytes": {ruleid.FilesLarge, ruleSizeFile}, "size/big-skill-md": {ruleSizeBody, ruleid.FileTooLarge}, "size/long-frontmatter": {ruleid.FenceTooLong},
+	"size/long-line": {ruleid.FileTooLarge, ruleid.YAMLSyntax}, "size/many-files": {ruleid.FilesMany}, "tree/nested-skills": {}, "tree/root-skill": {ruleid.FenceMissing},
 	"yaml/duplicate-key": {ruleid.YAMLDuplicate}, "yaml/flow-collections-valid": {ruleid.YAMLSyntax}, "yaml/flow-trailing": {ruleid.YAMLSyntax},
 	"yaml/inner-quotes": {ruleid.YAMLSyntax}, "yaml/list-dash-start": {ruleid.YAMLSyntax}, "yaml/nested-fault": {ruleid.YAMLSyntax},
 	"yaml/non-mapping": {ruleid.YAMLMapping}, "yaml/reserved-start": {ruleid.YAMLSyntax}, "yaml/star-or-amp-start": {ruleid.YAMLSyntax},
@@ -80,7 +81,7 @@ var strictly = map[string]string{
 // --strict` end with 1. It compares the strict reading with the column strict of cases.tsv;
 // package skill tests the lenient one.
 func TestEdge(t *testing.T) {
-	root, err := filepath.Abs(corpusDir(t, "edge"))
+	root, err := filepath.Abs(corpus.Dir(t, "edge"))
 	if err != nil {
 		t.Fatal(err)
 	}

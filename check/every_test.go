@@ -141,7 +141,7 @@ func TestSkillRules(t *testing.T) {
 func TestEveryRuleIsTested(t *testing.T) {
 	tested := map[skill.RuleID]bool{
 		// TestFileRules, TestFilesIncomplete, TestLimits, TestDuplicate, and doctor.TestURIName
-		RuleFileWindows: true, RuleFileCase: true, RuleSizeFile: true, RuleFilesMany: true, RuleFilesLarge: true, RuleFilesIncomplete: true, RuleNameDuplicate: true, RuleURIName: true,
+		ruleFileWindows: true, ruleFileCase: true, ruleSizeFile: true, ruleid.FilesMany: true, ruleid.FilesLarge: true, ruleFilesIncomplete: true, ruleNameDuplicate: true, ruleURIName: true,
 	}
 	for _, c := range ruleCases {
 		tested[c.rule] = len(c.bad) > 0 && len(c.good) > 0
@@ -160,9 +160,9 @@ func TestEveryRuleIsTested(t *testing.T) {
 			t.Errorf("%s: no test breaks it, or none keeps it", r.ID)
 		}
 	}
-	mended := map[skill.RuleID]bool{}
+	fixed := map[skill.RuleID]bool{}
 	for _, c := range fixes {
-		mended[c.rule] = true
+		fixed[c.rule] = true
 	}
 	script, err := os.ReadFile("../internal/cli/testdata/script/check_fix.txtar")
 	if err != nil {
@@ -175,11 +175,11 @@ func TestEveryRuleIsTested(t *testing.T) {
 	}
 	named := []skill.RuleID{ruleid.FileSpelling, ruleid.FileName, "near-miss"}
 	for _, id := range named {
-		mended[id] = strings.Contains(string(script), `renamed to SKILL.md \[`+string(id)+`\]`) || strings.Contains(string(near), "renamed to SKILL.md ["+string(id)+"]")
+		fixed[id] = strings.Contains(string(script), `renamed to SKILL.md \[`+string(id)+`\]`) || strings.Contains(string(near), "renamed to SKILL.md ["+string(id)+"]")
 	}
-	for _, id := range append(mendedRules(t), named...) {
-		if !mended[id] {
-			t.Errorf("%s: no test of its mend", id)
+	for _, id := range append(fixableRules(t), named...) {
+		if !fixed[id] {
+			t.Errorf("%s: no test of its fix", id)
 		}
 	}
 }
@@ -208,8 +208,8 @@ func scanTests(t *testing.T) map[skill.RuleID]bool {
 	return out
 }
 
-// mendedRules returns the rules for which candidates proposes a fix, from its source code.
-func mendedRules(t *testing.T) (out []skill.RuleID) {
+// fixableRules returns the rules for which candidates proposes a fix, from its source code.
+func fixableRules(t *testing.T) (out []skill.RuleID) {
 	t.Helper()
 	ids := map[string]skill.RuleID{}
 	for _, file := range []string{"rules.go", "../internal/ruleid/ruleid.go"} {
@@ -223,7 +223,7 @@ func mendedRules(t *testing.T) (out []skill.RuleID) {
 			return true
 		})
 	}
-	for _, d := range parsed(t, "mends.go").Decls {
+	for _, d := range parsed(t, "fix_candidates.go").Decls {
 		f, ok := d.(*ast.FuncDecl)
 		if !ok || f.Name.Name != "candidates" {
 			continue
@@ -236,7 +236,7 @@ func mendedRules(t *testing.T) (out []skill.RuleID) {
 		})
 	}
 	if len(out) < 11 {
-		t.Errorf("only %q have mends: is candidates still where they are proposed?", out)
+		t.Errorf("only %q have fixes: is candidates still the function that proposes them?", out)
 	}
 	return out
 }

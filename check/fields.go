@@ -2,12 +2,10 @@ package check
 
 import (
 	"regexp"
-	"strings"
 	"sync"
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/typo"
-	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // known lists the specification's fields.
@@ -25,10 +23,10 @@ func unknownFields(s *subject) (out []Finding) {
 		}
 		n := min(max(f.KeyPosition.Line, 1), len(s.lines))
 		l := s.lines[n-1]
-		mend := "put it under metadata: where no client needs it here"
+		mend := "put it under metadata: if no client needs it here"
 		if near := typo.Field(f.Key); near != "" {
 			if _, there := s.doc.Field(near); !there {
-				mend = "write " + near + ": where that was meant, else " + mend
+				mend = "write " + near + ": if that was meant, else " + mend
 			}
 		}
 		out = append(out, s.at(l.offset()+l.index(f.KeyPosition.Column), len([]rune(f.Key)), "the specification does not know the field "+display.Quote(f.Key), mend))
@@ -63,81 +61,4 @@ func xmlDescription(s *subject) []Finding {
 		return nil
 	}
 	return []Finding{s.field(f, "a description with the tag "+display.Quote(m)+" in it is refused where skills are uploaded to Claude", "write it without angle brackets")}
-}
-
-func allowedToolsForm(s *subject) []Finding {
-	f, ok := s.doc.Field("allowed-tools")
-	if !ok {
-		return nil
-	}
-	const mend = "write the tools in one line, separated by blanks"
-	switch f.Value.Kind {
-	case frontmatter.Null:
-		return nil
-	case frontmatter.String:
-		if strings.Contains(outsideParens(f.Value.Text), ",") {
-			return []Finding{s.field(f, "the tools are separated by commas; the specification separates them by blanks", mend)}
-		}
-		return nil
-	case frontmatter.List:
-		return []Finding{s.field(f, "the tools are a list; the specification wants one string", mend)}
-	}
-	return []Finding{s.field(f, "allowed-tools is not a string", mend)}
-}
-
-// outsideParens removes text in parentheses.
-func outsideParens(s string) string {
-	depth := 0
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '(':
-			depth++
-		case r == ')' && depth > 0:
-			depth--
-		case depth == 0:
-			return r
-		}
-		return -1
-	}, s)
-}
-
-// toolsOf lists the tools of allowed-tools in any of its forms; ok is false if another
-// reader would see other tools.
-func toolsOf(v frontmatter.Value) (tools []string, ok bool) {
-	switch v.Kind {
-	case frontmatter.String:
-		depth, begin := 0, 0
-		for i, r := range v.Text + " " {
-			switch {
-			case r == '(':
-				depth++
-			case r == ')' && depth > 0:
-				depth--
-			case depth == 0 && (r == ',' || r == ' ' || r == '\t' || r == '\n'):
-				if tool := v.Text[begin:min(i, len(v.Text))]; tool != "" {
-					tools = append(tools, tool)
-				}
-				begin = i + 1
-			}
-		}
-		if depth != 0 {
-			return nil, false
-		}
-	case frontmatter.List:
-		for _, item := range v.Items {
-			if item.Kind != frontmatter.String {
-				return nil, false
-			}
-			tools = append(tools, item.Text)
-		}
-	default:
-		return nil, false
-	}
-	for _, tool := range tools {
-		// "Bash(git add:*)": a reader that splits at blanks sees two tools.
-		if tool == "" || strings.ContainsAny(tool, ", \t\r\n'\"") {
-			return nil, false
-		}
-	}
-	return tools, len(tools) > 0
 }

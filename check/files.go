@@ -13,9 +13,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// windowsNames checks the names on disk, since a name that no URI can carry is in no
-// listing, and the skill's own name, since clients that install a skill name a folder after
-// it.
+// windowsNames checks the names of the files and their folders. It reads the folders if the
+// list of files lacks some, since a name that no URI can carry is in no list. It also checks
+// the skill's own name, since clients that install a skill name a folder after it.
 func windowsNames(s *subject) (out []Finding) {
 	at := s.skill.Path
 	if at == "." {
@@ -35,6 +35,17 @@ func windowsNames(s *subject) (out []Finding) {
 	if s.skill.FS == nil {
 		return out
 	}
+	bad := func(p string) {
+		if fault := naming.WindowsFault(path.Base(p)); fault != "" {
+			out = append(out, Finding{File: p, Message: "on Windows no file can be called " + display.Quote(path.Base(p)) + ", for " + fault, Mend: "rename it"})
+		}
+	}
+	if s.names != nil && s.lacks == "" && !s.more {
+		for p := range s.names {
+			bad(p)
+		}
+		return out
+	}
 	n := 0
 	_ = fs.WalkDir(s.skill.FS, ".", func(p string, e fs.DirEntry, err error) error {
 		if err != nil || p == "." {
@@ -49,9 +60,7 @@ func windowsNames(s *subject) (out []Finding) {
 			}
 			return nil
 		}
-		if fault := naming.WindowsFault(e.Name()); fault != "" {
-			out = append(out, Finding{File: p, Message: "on Windows no file can be called " + display.Quote(e.Name()) + ", for " + fault, Mend: "rename it"})
-		}
+		bad(p)
 		return nil
 	})
 	return out
@@ -69,7 +78,7 @@ func caseCollisions(s *subject) (out []Finding) {
 		if other, twice := first[key]; twice {
 			f := Finding{File: name, Message: "differs from " + display.Quote(other) + " only by case; on macOS and Windows one replaces the other", Mend: "rename this one"}
 			if !strings.EqualFold(name, other) {
-				f.Message = "differs from " + display.Spelt(other) + " only by how a character is composed, which nobody sees; on macOS one replaces the other"
+				f.Message = "differs from " + display.Spelt(other) + " only by how a character is composed, which is invisible; on macOS one replaces the other"
 				f.Mend = "rename this one, which is written " + display.Spelt(name)
 			}
 			out = append(out, f)
@@ -144,7 +153,7 @@ func incomplete(s *subject) []Finding {
 	if s.lacks == "" {
 		return nil
 	}
-	message, mend := Unlisted(s.lacks)
+	message, mend := unlistable(s.lacks)
 	f := Finding{Message: message, Mend: mend}
 	if utf8.ValidString(s.lacks) {
 		f.File = s.lacks
@@ -152,9 +161,9 @@ func incomplete(s *subject) []Finding {
 	return []Finding{f}
 }
 
-// Unlisted returns why a file or folder of a skill is in no list of its files, and what to
+// unlistable returns why a file or folder of a skill is in no list of its files, and what to
 // do.
-func Unlisted(at string) (message, mend string) {
+func unlistable(at string) (message, mend string) {
 	const consequence = ", so that the Skills extension's lists leave the skill out"
 	switch {
 	case !utf8.ValidString(at):

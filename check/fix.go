@@ -28,8 +28,8 @@ const (
 // String returns the level as in reports and flags: "", "certain" or "guess".
 func (l Level) String() string { return [...]string{"", "certain", "guess"}[l] }
 
-// Mended is one change that Fix made.
-type Mended struct {
+// Change is one change that Fix made.
+type Change struct {
 	Rule skill.RuleID
 	Line int    // in the file before this change
 	What string // in the past tense: "quoted the value of description"
@@ -37,7 +37,7 @@ type Mended struct {
 	of    skill.Problem // the solved problem
 	ask   string        // the change as a request: "put the value in quotes"
 	lines []string      // the written lines
-	then  []Mended      // fixes of problems that this one revealed
+	then  []Change      // fixes of problems that this one revealed
 }
 
 // candidate is a possible fix: the resulting file.
@@ -57,11 +57,11 @@ type candidate struct {
 // fix and keeps it only if it solves a problem, causes no new one, and keeps the value of
 // every readable field and every byte of the body. It does not try fixes for the rules in
 // except. Calling Fix again with its result changes nothing.
-func Fix(data []byte, folder string, level Level, except ...skill.RuleID) ([]byte, []Mended) {
+func Fix(data []byte, folder string, level Level, except ...skill.RuleID) ([]byte, []Change) {
 	if level == None || !utf8.Valid(data) || len(data) > skill.MaxSkillMD {
 		return data, nil
 	}
-	var all []Mended
+	var all []Change
 	now := judgeBytes(data, folder)
 	for {
 		i := slices.IndexFunc(now.candidates(folder), func(c candidate) bool {
@@ -72,7 +72,7 @@ func Fix(data []byte, folder string, level Level, except ...skill.RuleID) ([]byt
 			if !next.better(now, c.rule, c.from, c.to) {
 				return false
 			}
-			all = append(all, Mended{Rule: c.rule, Line: c.line, What: c.what, of: c.of, ask: c.ask, lines: written(now.lines, next.lines)})
+			all = append(all, Change{Rule: c.rule, Line: c.line, What: c.what, of: c.of, ask: c.ask, lines: written(now.lines, next.lines)})
 			now = next
 			return true
 		})
@@ -86,18 +86,18 @@ func Fix(data []byte, folder string, level Level, except ...skill.RuleID) ([]byt
 // Their suggestion becomes that of the fix, so that the user is asked to write what Fix
 // would write.
 func markFixable(s *subject, findings []Finding) {
-	if !slices.ContainsFunc(findings, func(f Finding) bool { return mendable[f.Rule] }) {
+	if !slices.ContainsFunc(findings, func(f Finding) bool { return fixable[f.Rule] }) {
 		return
 	}
 	for _, level := range []Level{Guess, Certain} {
-		if isForAuthor(s.skill.Problems, s.doc) {
+		if isLeftToAuthor(s.skill.Problems, s.doc) {
 			break
 		}
-		data, mended := Fix([]byte(s.text), s.skill.Folder(), level)
-		if len(mended) == 0 {
+		data, changes := Fix([]byte(s.text), s.skill.Folder(), level)
+		if len(changes) == 0 {
 			continue
 		}
-		mended = consequences(mended, findings)
+		changes = consequences(changes, findings)
 		left := map[kind]int{}
 		after := judgeBytes(data, s.skill.Folder())
 		for _, p := range after.problems {
@@ -107,16 +107,16 @@ func markFixable(s *subject, findings []Finding) {
 			f := &findings[i]
 			same := kind{f.Rule, f.Field, f.Message}
 			left[same]--
-			if !mendable[f.Rule] || f.Rule != RuleAllowedTools && left[same] >= 0 {
+			if !fixable[f.Rule] || f.Rule != ruleAllowedTools && left[same] >= 0 {
 				continue
 			}
-			at := slices.IndexFunc(mended, func(m Mended) bool {
-				return m.Rule == f.Rule && (f.Rule == RuleAllowedTools || same == kind{m.Rule, m.of.Field, m.of.Message})
+			at := slices.IndexFunc(changes, func(m Change) bool {
+				return m.Rule == f.Rule && (f.Rule == ruleAllowedTools || same == kind{m.Rule, m.of.Field, m.of.Message})
 			})
 			if at >= 0 {
-				f.Mend = mended[at].request(mended[at+1:], after.lines, f.Mend)
-				mended = slices.Delete(mended, at, at+1)
-			} else if f.Rule == RuleAllowedTools {
+				f.Mend = changes[at].request(changes[at+1:], after.lines, f.Mend)
+				changes = slices.Delete(changes, at, at+1)
+			} else if f.Rule == ruleAllowedTools {
 				continue
 			}
 			f.Fix = level
@@ -137,13 +137,13 @@ type kind struct {
 
 // consequences assigns each fix of an unreported problem to the fix that revealed the
 // problem.
-func consequences(mended []Mended, findings []Finding) (out []Mended) {
-	told := map[kind]bool{}
+func consequences(changes []Change, findings []Finding) (out []Change) {
+	reported := map[kind]bool{}
 	for _, f := range findings {
-		told[kind{f.Rule, f.Field, f.Message}] = true
+		reported[kind{f.Rule, f.Field, f.Message}] = true
 	}
-	for _, m := range mended {
-		if n := len(out); n > 0 && m.of.Rule != "" && !told[kind{m.Rule, m.of.Field, m.of.Message}] {
+	for _, m := range changes {
+		if n := len(out); n > 0 && m.of.Rule != "" && !reported[kind{m.Rule, m.of.Field, m.of.Message}] {
 			out[n-1].then = append(out[n-1].then, m)
 			continue
 		}
@@ -158,10 +158,10 @@ const maxWritten = 200
 // request words the fix as a suggestion, with the lines that it writes. If a later fix
 // changes these lines again, the final ones count. If the lines cannot be quoted, it
 // returns otherwise.
-func (m Mended) request(later []Mended, file []line, otherwise string) string {
+func (m Change) request(later []Change, file []line, otherwise string) string {
 	lines := m.lines
 	for _, l := range later {
-		if l.of.Field == m.of.Field && m.of.Field != "" && len(l.lines) > 0 && !hold(file, lines) {
+		if l.of.Field == m.of.Field && m.of.Field != "" && len(l.lines) > 0 && !hasLines(file, lines) {
 			lines = l.lines
 		}
 	}
@@ -170,12 +170,12 @@ func (m Mended) request(later []Mended, file []line, otherwise string) string {
 			return otherwise
 		}
 	}
-	if !hold(file, lines) {
+	if !hasLines(file, lines) {
 		return otherwise
 	}
 	then := ""
 	for _, m := range m.then {
-		if len(m.lines) == 1 && len(m.lines[0]) <= maxWritten && hold(file, m.lines) {
+		if len(m.lines) == 1 && len(m.lines[0]) <= maxWritten && hasLines(file, m.lines) {
 			then += "; then " + m.ask + ": " + strings.TrimLeft(m.lines[0], " ")
 		}
 	}
@@ -188,7 +188,8 @@ func (m Mended) request(later []Mended, file []line, otherwise string) string {
 	return m.ask + then + ":\n" + strings.Join(lines, "\n")
 }
 
-func hold(file []line, lines []string) bool {
+// hasLines reports whether a file has each of the lines.
+func hasLines(file []line, lines []string) bool {
 	for _, l := range lines {
 		if !slices.ContainsFunc(file, func(f line) bool { return f.text == l }) {
 			return false
@@ -210,11 +211,11 @@ func written(old, now []line) []string {
 	return textsOf(now[from : len(now)-end])
 }
 
-// mendable lists the rules for which there is a fix.
-var mendable = map[skill.RuleID]bool{
+// fixable lists the rules for which there is a fix.
+var fixable = map[skill.RuleID]bool{
 	ruleid.FenceBlanks: true, ruleid.FenceGlued: true, ruleid.FenceLate: true, ruleid.FenceUnclosed: true,
 	ruleid.FenceOpener: true, ruleid.YAMLSyntax: true, ruleid.YAMLDuplicate: true, ruleid.NameType: true,
-	ruleid.DescriptionType: true, ruleid.NameMissing: true, ruleid.DescriptionMissing: true, ruleid.FileSpelling: true, RuleAllowedTools: true,
+	ruleid.DescriptionType: true, ruleid.NameMissing: true, ruleid.DescriptionMissing: true, ruleid.FileSpelling: true, ruleAllowedTools: true,
 }
 
 // judged is a file with the data that fixing needs.
@@ -231,7 +232,7 @@ func judgeBytes(data []byte, folder string) *judged {
 	s := (&skill.Skill{Bundle: &skill.Bundle{Path: folder, Entry: skill.MainFile}}).Parsed(data, skill.Stamp{})
 	j := &judged{data: data, text: string(data), doc: frontmatter.Parse(data), problems: s.Problems}
 	j.lines = linesOf(j.text)
-	_, tools := j.toolsMend()
+	_, tools := j.toolsFix()
 	j.tools = tools
 	return j
 }

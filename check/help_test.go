@@ -12,23 +12,6 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// corpusDir finds the corpus of real skills, which is not part of the project.
-func corpusDir(t testing.TB, part string) string {
-	t.Helper()
-	dir := os.Getenv("KNACK_CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "corpus")
-	}
-	dir = filepath.Join(dir, part)
-	if _, err := os.Stat(dir); err != nil {
-		if os.Getenv("CI") != "" && os.Getenv("KNACK_CORPUS") != "" {
-			t.Fatalf("KNACK_CORPUS is set and cannot be read: %v", err)
-		}
-		t.Skip("the corpus of real skills is not here; set KNACK_CORPUS to its folder")
-	}
-	return dir
-}
-
 // bundles finds every folder below dir that holds a SKILL.md in any spelling.
 func bundles(t testing.TB, dir string) (all []*skill.Bundle) {
 	t.Helper()

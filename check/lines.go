@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-const mark = "\ufeff" // the byte-order mark is not a character of its line
+// bom is the byte-order mark, which is not a character of its line.
+const bom = "\ufeff"
 
 // line is one line of a text, without its end. A text can have a million
 // lines, so a line is small.
@@ -56,7 +57,7 @@ func lineAt(lines []line, offset int) int {
 func (l line) column(offset int) int {
 	head := l.text[:min(max(offset-l.offset(), 0), len(l.text))]
 	if l.at == 0 {
-		head = strings.TrimPrefix(head, mark)
+		head = strings.TrimPrefix(head, bom)
 	}
 	return utf8.RuneCountInString(head) + 1
 }
@@ -67,8 +68,8 @@ func (l line) from(column int) string { return l.text[l.index(column):] }
 // index returns the offset of a column in the line.
 func (l line) index(column int) int {
 	skip := 0
-	if l.at == 0 && strings.HasPrefix(l.text, mark) {
-		skip = len(mark)
+	if l.at == 0 && strings.HasPrefix(l.text, bom) {
+		skip = len(bom)
 	}
 	n := 1
 	for i := range l.text[skip:] {

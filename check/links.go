@@ -246,11 +246,11 @@ func missingRefs(s *subject) (out []Finding) {
 			switch exists, err := s.exists(p); {
 			case exists || s.inAnyCase(p) != "":
 			case errors.Is(err, skill.ErrOutside):
-				out = append(out, s.ref(l, display.Quote(p)+" is or lies behind a link that leads out of the skill's folder, and is not followed", "put a copy of the file into the skill"))
+				out = append(out, s.ref(l, display.Quote(p)+" is, or is behind, a link that leads out of the skill's folder, and is not followed", "put a copy of the file into the skill"))
 			case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrInvalid):
 				out = append(out, s.ref(l, display.Quote(p)+" does not exist in the skill's folder", "add the file, or correct the link"))
 			default:
-				out = append(out, s.ref(l, display.Quote(p)+" cannot be read: "+skill.Reason(err), "mend the file, or correct the link"))
+				out = append(out, s.ref(l, display.Quote(p)+" cannot be read: "+skill.Reason(err), "fix the file, or correct the link"))
 			}
 		}
 	}, nil)

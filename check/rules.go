@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -12,15 +13,15 @@ type Group string
 
 // The groups of rules, in the order in which doc/check.md lists them.
 const (
-	GroupFile        Group = "file"          // SKILL.md as a file
-	GroupFrontmatter Group = "frontmatter"   // fences and YAML
-	GroupFields      Group = "specification" // fields by the specification
-	GroupPortability Group = "portability"   // other clients and systems
-	GroupReferences  Group = "references"    // links in the body
-	GroupSize        Group = "size"          // the cost for a model
-	GroupPublication Group = "publication"   // limits of the Skills extension
-	GroupText        Group = "text"          // characters and words
-	GroupScan        Group = "scan"          // reports of the scan
+	groupFile        Group = "file"          // SKILL.md as a file
+	groupFrontmatter Group = "frontmatter"   // fences and YAML
+	groupFields      Group = "specification" // fields by the specification
+	groupPortability Group = "portability"   // other clients and systems
+	groupReferences  Group = "references"    // links in the body
+	groupSize        Group = "size"          // the cost for a model
+	groupPublication Group = "publication"   // limits of the Skills extension
+	groupText        Group = "text"          // characters and words
+	groupScan        Group = "scan"          // reports of the scan
 )
 
 // Rule is one row of the table.
@@ -37,69 +38,67 @@ type Rule struct {
 
 // The rules that this package adds to those in package skill.
 const (
-	RuleAllowedTools   skill.RuleID = "allowed-tools-form"
-	RuleFileWindows    skill.RuleID = "file-windows"
-	RuleFileCase       skill.RuleID = "file-case"
-	RuleFieldUnknown   skill.RuleID = "field-unknown"
-	RuleNameReserved   skill.RuleID = "name-reserved"
-	RuleDescriptionXML skill.RuleID = "description-xml"
-	RuleNameDuplicate  skill.RuleID = "name-duplicate"
+	ruleAllowedTools   skill.RuleID = "allowed-tools-form"
+	ruleFileWindows    skill.RuleID = "file-windows"
+	ruleFileCase       skill.RuleID = "file-case"
+	ruleFieldUnknown   skill.RuleID = "field-unknown"
+	ruleNameReserved   skill.RuleID = "name-reserved"
+	ruleDescriptionXML skill.RuleID = "description-xml"
+	ruleNameDuplicate  skill.RuleID = "name-duplicate"
 
-	RuleRefMissing skill.RuleID = "ref-missing"
-	RuleRefCase    skill.RuleID = "ref-case"
-	RuleRefOutside skill.RuleID = "ref-outside"
+	ruleRefMissing skill.RuleID = "ref-missing"
+	ruleRefCase    skill.RuleID = "ref-case"
+	ruleRefOutside skill.RuleID = "ref-outside"
 
-	RuleSizeListing skill.RuleID = "size-listing"
-	RuleSizeBody    skill.RuleID = "size-body"
-	RuleSizeLines   skill.RuleID = "size-lines"
-	RuleSizeFile    skill.RuleID = "size-file"
+	ruleSizeListing skill.RuleID = "size-listing"
+	ruleSizeBody    skill.RuleID = "size-body"
+	ruleSizeLines   skill.RuleID = "size-lines"
+	ruleSizeFile    skill.RuleID = "size-file"
 
-	RuleFilesMany       skill.RuleID = "files-many"
-	RuleFilesLarge      skill.RuleID = "files-large"
-	RuleFilesIncomplete skill.RuleID = "files-incomplete"
-	RuleURIName         skill.RuleID = "uri-name"
+	ruleFilesIncomplete skill.RuleID = "files-incomplete"
+	ruleURIName         skill.RuleID = "uri-name"
 
-	RuleTextTags               skill.RuleID = "text-tags"
-	RuleTextBidi               skill.RuleID = "text-bidi"
-	RuleTextZeroWidth          skill.RuleID = "text-zero-width"
-	RuleTextComment            skill.RuleID = "text-comment"
-	RuleDescriptionPlaceholder skill.RuleID = "description-placeholder"
-	RuleDescriptionWhen        skill.RuleID = "description-when"
+	ruleTextTags               skill.RuleID = "text-tags"
+	ruleTextBidi               skill.RuleID = "text-bidi"
+	ruleTextZeroWidth          skill.RuleID = "text-zero-width"
+	ruleTextComment            skill.RuleID = "text-comment"
+	ruleDescriptionPlaceholder skill.RuleID = "description-placeholder"
+	ruleDescriptionWhen        skill.RuleID = "description-when"
 )
 
 // row is a rule of this package with the function that applies it.
 type row struct {
 	Rule
-	look func(*subject) []Finding
+	apply func(*subject) []Finding
 }
 
 var rows = []row{
-	{Rule{RuleAllowedTools, skill.SeverityWarning, GroupPortability, "spec", "allowed-tools is one string, its tools separated by blanks"}, allowedToolsForm},
-	{Rule{RuleFileWindows, skill.SeverityWarning, GroupPortability, "Windows, Naming Files, Paths, and Namespaces", "the names of the skill, its folder and its files can exist on Windows"}, windowsNames},
-	{Rule{RuleFileCase, skill.SeverityWarning, GroupPortability, "knack", "no two files differ only by case or by how a character is composed"}, caseCollisions},
-	{Rule{RuleFieldUnknown, skill.SeverityInfo, GroupPortability, "spec", "the frontmatter's fields are those of the specification"}, unknownFields},
-	{Rule{RuleNameReserved, skill.SeverityInfo, GroupPortability, "Claude API, Agent Skills, field requirements", "name does not contain anthropic or claude"}, reservedName},
-	{Rule{RuleDescriptionXML, skill.SeverityInfo, GroupPortability, "Claude API, Agent Skills, field requirements", "description holds no XML tags"}, xmlDescription},
+	{Rule{ruleAllowedTools, skill.SeverityWarning, groupPortability, "spec", "allowed-tools is one string, its tools separated by blanks"}, allowedToolsForm},
+	{Rule{ruleFileWindows, skill.SeverityWarning, groupPortability, "Windows, Naming Files, Paths, and Namespaces", "the names of the skill, its folder and its files can exist on Windows"}, windowsNames},
+	{Rule{ruleFileCase, skill.SeverityWarning, groupPortability, "knack", "no two files differ only by case or by how a character is composed"}, caseCollisions},
+	{Rule{ruleFieldUnknown, skill.SeverityInfo, groupPortability, "spec", "the frontmatter's fields are those of the specification"}, unknownFields},
+	{Rule{ruleNameReserved, skill.SeverityInfo, groupPortability, "Claude API, Agent Skills, field requirements", "name does not contain anthropic or claude"}, reservedName},
+	{Rule{ruleDescriptionXML, skill.SeverityInfo, groupPortability, "Claude API, Agent Skills, field requirements", "description holds no XML tags"}, xmlDescription},
 
-	{Rule{RuleRefMissing, skill.SeverityWarning, GroupReferences, "spec", "a file that the body links to exists"}, missingRefs},
-	{Rule{RuleRefCase, skill.SeverityWarning, GroupReferences, "spec", "a link spells the file's name in its case"}, wrongCaseRefs},
-	{Rule{RuleRefOutside, skill.SeverityWarning, GroupReferences, "spec", "a link stays in the skill's folder"}, outsideRefs},
+	{Rule{ruleRefMissing, skill.SeverityWarning, groupReferences, "spec", "a file that the body links to exists"}, missingRefs},
+	{Rule{ruleRefCase, skill.SeverityWarning, groupReferences, "spec", "a link spells the file's name in its case"}, wrongCaseRefs},
+	{Rule{ruleRefOutside, skill.SeverityWarning, groupReferences, "spec", "a link stays in the skill's folder"}, outsideRefs},
 
-	{Rule{RuleSizeListing, skill.SeverityInfo, GroupSize, "spec", "name and description cost about 100 tokens"}, listingSize},
-	{Rule{RuleSizeBody, skill.SeverityWarning, GroupSize, "spec", "the body costs less than 5,000 tokens"}, bodySize},
-	{Rule{RuleSizeLines, skill.SeverityWarning, GroupSize, "spec", "SKILL.md has less than 500 lines"}, lineCount},
-	{Rule{RuleSizeFile, skill.SeverityWarning, GroupSize, "contract 001", "each file has at most 16 MiB"}, fileSizes},
+	{Rule{ruleSizeListing, skill.SeverityInfo, groupSize, "spec", "name and description cost about 100 tokens"}, listingSize},
+	{Rule{ruleSizeBody, skill.SeverityWarning, groupSize, "spec", "the body costs less than 5,000 tokens"}, bodySize},
+	{Rule{ruleSizeLines, skill.SeverityWarning, groupSize, "spec", "SKILL.md has less than 500 lines"}, lineCount},
+	{Rule{ruleSizeFile, skill.SeverityWarning, groupSize, "contract 001", "each file has at most 16 MiB"}, fileSizes},
 
-	{Rule{RuleFilesMany, skill.SeverityWarning, GroupPublication, "SEP-2640", "the skill has at most 512 files"}, manyFiles},
-	{Rule{RuleFilesLarge, skill.SeverityWarning, GroupPublication, "SEP-2640", "the skill's files have at most 16 MiB together"}, largeFiles},
-	{Rule{RuleFilesIncomplete, skill.SeverityWarning, GroupPublication, "SEP-2640", "every file and folder of the skill can be listed"}, incomplete},
+	{Rule{ruleid.FilesMany, skill.SeverityWarning, groupPublication, "SEP-2640", "the skill has at most 512 files"}, manyFiles},
+	{Rule{ruleid.FilesLarge, skill.SeverityWarning, groupPublication, "SEP-2640", "the skill's files have at most 16 MiB together"}, largeFiles},
+	{Rule{ruleFilesIncomplete, skill.SeverityWarning, groupPublication, "SEP-2640", "every file and folder of the skill can be listed"}, incomplete},
 
-	{Rule{RuleTextTags, skill.SeverityWarning, GroupText, "Unicode, block Tags", "the text holds no tag characters, which models read and people do not see"}, tagCharacters},
-	{Rule{RuleTextBidi, skill.SeverityWarning, GroupText, "UAX #9", "the text holds no characters that reorder it on the screen"}, bidiCharacters},
-	{Rule{RuleTextZeroWidth, skill.SeverityInfo, GroupText, "UAX #31", "the text holds no invisible characters outside of the scripts and emoji that need them"}, zeroWidth},
-	{Rule{RuleTextComment, skill.SeverityInfo, GroupText, "knack", "the body holds no HTML comments, which models read and people do not see"}, comments},
-	{Rule{RuleDescriptionPlaceholder, skill.SeverityWarning, GroupText, "knack", "description is no left-over of a template"}, placeholder},
-	{Rule{RuleDescriptionWhen, skill.SeverityInfo, GroupText, "spec", "description says when to use the skill"}, neverWhen},
+	{Rule{ruleTextTags, skill.SeverityWarning, groupText, "Unicode, block Tags", "the text holds no tag characters, which models read and people do not see"}, tagCharacters},
+	{Rule{ruleTextBidi, skill.SeverityWarning, groupText, "UAX #9", "the text holds no characters that reorder it on the screen"}, bidiCharacters},
+	{Rule{ruleTextZeroWidth, skill.SeverityInfo, groupText, "UAX #31", "the text holds no invisible characters outside of the scripts and emoji that need them"}, zeroWidth},
+	{Rule{ruleTextComment, skill.SeverityInfo, groupText, "knack", "the body holds no HTML comments, which models read and people do not see"}, comments},
+	{Rule{ruleDescriptionPlaceholder, skill.SeverityWarning, groupText, "knack", "description is not left over from a template"}, placeholder},
+	{Rule{ruleDescriptionWhen, skill.SeverityInfo, groupText, "spec", "description says when to use the skill"}, neverWhen},
 }
 
 // scanRules lists the rules of notices from a source. They are repeated here, since this
@@ -121,14 +120,14 @@ var Rules = func() []Rule {
 	}
 	all = append(all, nameDuplicate, uriName)
 	for _, id := range scanRules {
-		all = append(all, Rule{id, skill.SeverityWarning, GroupScan, "knack", scanTitles[id]})
+		all = append(all, Rule{id, skill.SeverityWarning, groupScan, "knack", scanTitles[id]})
 	}
 	return all
 }()
 
 var scanTitles = map[skill.RuleID]string{
 	"folder-unreadable":    "every folder can be read",
-	"depth-limit":          "skills lie at most 12 levels below their root",
+	"depth-limit":          "skills are at most 12 levels below their root",
 	"folder-limit":         "a root has at most a million folders",
 	"notices-cut":          "a scan reports at most 1,000 notices",
 	"folder-name-not-utf8": "the names of folders are UTF-8",
@@ -140,14 +139,14 @@ var scanTitles = map[skill.RuleID]string{
 	"file-special":         "the files of a skill are regular files",
 	"link-loop":            "links do not lead back to themselves",
 	"link-ignored":         "links to folders are followed",
-	"near-miss":            "a file that is meant as SKILL.md is called so",
+	"near-miss":            "a file that is meant as SKILL.md has that name",
 }
 
 // Unpublishes reports whether a finding of a rule keeps a skill out of the Skills
 // extension's lists.
 func Unpublishes(id skill.RuleID) bool {
 	switch id {
-	case RuleFilesMany, RuleFilesLarge, RuleFilesIncomplete, RuleURIName:
+	case ruleid.FilesMany, ruleid.FilesLarge, ruleFilesIncomplete, ruleURIName:
 		return true
 	}
 	return skill.RuleOf(id).Unpublishes
@@ -156,16 +155,16 @@ func Unpublishes(id skill.RuleID) bool {
 func groupOf(id skill.RuleID) Group {
 	switch kind, _, _ := strings.Cut(string(id), "-"); kind {
 	case "file", "folder":
-		return GroupFile
+		return groupFile
 	case "fence", "yaml":
-		return GroupFrontmatter
+		return groupFrontmatter
 	case "text":
-		return GroupText
+		return groupText
 	}
-	return GroupFields
+	return groupFields
 }
 
-// RuleOf returns the rule with that id.
+// RuleOf returns the rule with that id, and whether there is one.
 func RuleOf(id skill.RuleID) (Rule, bool) {
 	i := slices.IndexFunc(Rules, func(r Rule) bool { return r.ID == id })
 	if i < 0 {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/knack-dev/knack/internal/corpus"
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -28,29 +30,29 @@ var ruleCases = []struct {
 	good  []string
 	files []string // of both
 }{
-	{RuleAllowedTools, []string{with("allowed-tools: Read, Write\n", ""), with("allowed-tools:\n- Read\n", ""), with("allowed-tools: {a: b}\n", ""), with("allowed-tools: 3\n", "")}, "4:16",
+	{ruleAllowedTools, []string{with("allowed-tools: Read, Write\n", ""), with("allowed-tools:\n- Read\n", ""), with("allowed-tools: {a: b}\n", ""), with("allowed-tools: 3\n", "")}, "4:16",
 		[]string{with("allowed-tools: Read Write\n", ""), with("allowed-tools: Bash(git add:*, git log)\n", ""), with("allowed-tools:\n", ""), with("", "")}, nil},
-	{RuleFieldUnknown, []string{with("owner: me\n", ""), with("'über': me\n", "")}, "4:1", []string{with("license: MIT\ncompatibility: all\nmetadata: {}\n", "")}, nil},
-	{RuleNameReserved, []string{"---\nname: my-claude\ndescription: d\n---\n", "---\nname: Anthropic\ndescription: d\n---\n"}, "2:7", []string{with("", "claude"), "---\nname: cloud\ndescription: claude\n---\n"}, nil},
-	{RuleDescriptionXML, []string{described("Use <b>it</b>"), described("Use </system>")}, "3:14", []string{described("Use a < b and c > d, 1<2"), described("a <- b -> c")}, nil},
+	{ruleFieldUnknown, []string{with("owner: me\n", ""), with("'über': me\n", "")}, "4:1", []string{with("license: MIT\ncompatibility: all\nmetadata: {}\n", "")}, nil},
+	{ruleNameReserved, []string{"---\nname: my-claude\ndescription: d\n---\n", "---\nname: Anthropic\ndescription: d\n---\n"}, "2:7", []string{with("", "claude"), "---\nname: cloud\ndescription: claude\n---\n"}, nil},
+	{ruleDescriptionXML, []string{described("Use <b>it</b>"), described("Use </system>")}, "3:14", []string{described("Use a < b and c > d, 1<2"), described("a <- b -> c")}, nil},
 
-	{RuleRefMissing, []string{with("", "See [a](gone.md)."), with("", "![a](<gone one.png>)"), with("", "[a]: gone.md\n"), with("", "- item\n\n    [a](gone.md)\n"), with("", "[a](.env)"), with("", "[a](x%20y.md)"), with("", "<!-- [x](y) --> [a](z)"), with("", "``` `a` ``` [a](z)")}, "5:9",
+	{ruleRefMissing, []string{with("", "See [a](gone.md)."), with("", "![a](<gone one.png>)"), with("", "[a]: gone.md\n"), with("", "- item\n\n    [a](gone.md)\n"), with("", "[a](.env)"), with("", "[a](x%20y.md)"), with("", "<!-- [x](y) --> [a](z)"), with("", "``` `a` ``` [a](z)")}, "5:9",
 		[]string{with("", "[a](a.md#x) [b](./b/c.md?q) [c](b) [d](#here) [e](https://x/y.md) [f](mailto:a@b) [g](b/c%2emd) [h](<two words.md>)"),
 			with("", "`[a](gone.md)` ``[b](gone.md) ` ``\n```\n[c](gone.md)\n```\n\n    [d](gone.md)\n\n~~~~\n```\n[e](gone.md)\n~~~~\n<!-- [f](gone.md)\n[g](gone.md) -->\n\\[h\\](gone.md)"), with("", "[a](//host/x) [^1]: x")}, []string{"a.md", "b/c.md", "two words.md"}},
-	{RuleRefCase, []string{with("", "[a](A.md)"), with("", "[a](B/c.md)")}, "5:5", []string{with("", "[a](a.md) [b](b/c.md) [c](gone.md)")}, []string{"a.md", "b/c.md"}},
-	{RuleRefOutside, []string{with("", "x\n[a](../x.md)"), with("", "[a](/etc/passwd)"), with("", "[a](~/x)"), with("", "[a](file:///x)"), with("", `[a](b\..\..\x)`), with("", "[a](%2e%2e/x)")}, "6:5", []string{with("", "[a](b/../a.md) [b](https://x/../y)")}, []string{"a.md"}},
+	{ruleRefCase, []string{with("", "[a](A.md)"), with("", "[a](B/c.md)")}, "5:5", []string{with("", "[a](a.md) [b](b/c.md) [c](gone.md)")}, []string{"a.md", "b/c.md"}},
+	{ruleRefOutside, []string{with("", "x\n[a](../x.md)"), with("", "[a](/etc/passwd)"), with("", "[a](~/x)"), with("", "[a](file:///x)"), with("", `[a](b\..\..\x)`), with("", "[a](%2e%2e/x)")}, "6:5", []string{with("", "[a](b/../a.md) [b](https://x/../y)")}, []string{"a.md"}},
 
-	{RuleSizeListing, []string{described("Use " + strings.Repeat("x", 400))}, "3:14", []string{described("Use " + strings.Repeat("x", 393))}, nil},
-	{RuleSizeBody, []string{with("", strings.Repeat("é", 20001))}, "", []string{with("", strings.Repeat("é", 20000))}, nil},
-	{RuleSizeLines, []string{with("", strings.Repeat("\n", 497))}, "", []string{with("", strings.Repeat("\r\n", 496))}, nil},
+	{ruleSizeListing, []string{described("Use " + strings.Repeat("x", 400))}, "3:14", []string{described("Use " + strings.Repeat("x", 393))}, nil},
+	{ruleSizeBody, []string{with("", strings.Repeat("é", 20001))}, "", []string{with("", strings.Repeat("é", 20000))}, nil},
+	{ruleSizeLines, []string{with("", strings.Repeat("\n", 497))}, "", []string{with("", strings.Repeat("\r\n", 496))}, nil},
 
-	{RuleTextTags, []string{with("", "a\U000e0041\U000e0042b"), with("", "\U0001f3f4\U000e0041")}, "5:2", []string{with("", "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"), with("", "ab")}, nil},
-	{RuleTextBidi, []string{with("", "a \u202eb"), described("Use \u2066it")}, "5:3", []string{with("", "\u200f\u0634 – “x” …")}, nil},
-	{RuleTextZeroWidth, []string{with("", "a\u200bb"), with("", "a\u200db"), with("", "\u0645\u200c\u200c\u06cc"), with("", "x\ufeffy"), with("", "x\U0001d173y"), with("", "x\u115fy")}, "5:2", []string{"\ufeff" + with("", "\u0645\u200c\u06cc \U0001f469\u200d\U0001f4bb é")}, nil},
-	{RuleTextComment, []string{with("", "a <!-- b -->"), with("", "<!--\n<!-- -->")}, "5:3", []string{with("", "`<!-- a -->`\n```\n<!-- b -->\n```\n")}, nil},
-	{RuleDescriptionPlaceholder, []string{described("TODO: write"), described("Replace with description of the skill."), described("A brief description here"), described("'[TODO: what]'"), described("Use {{name}}"), described("Use when this capability is needed.")}, "3:14",
+	{ruleTextTags, []string{with("", "a\U000e0041\U000e0042b"), with("", "\U0001f3f4\U000e0041")}, "5:2", []string{with("", "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"), with("", "ab")}, nil},
+	{ruleTextBidi, []string{with("", "a \u202eb"), described("Use \u2066it")}, "5:3", []string{with("", "\u200f\u0634 – “x” …")}, nil},
+	{ruleTextZeroWidth, []string{with("", "a\u200bb"), with("", "a\u200db"), with("", "\u0645\u200c\u200c\u06cc"), with("", "x\ufeffy"), with("", "x\U0001d173y"), with("", "x\u115fy")}, "5:2", []string{"\ufeff" + with("", "\u0645\u200c\u06cc \U0001f469\u200d\U0001f4bb é")}, nil},
+	{ruleTextComment, []string{with("", "a <!-- b -->"), with("", "<!--\n<!-- -->")}, "5:3", []string{with("", "`<!-- a -->`\n```\n<!-- b -->\n```\n")}, nil},
+	{ruleDescriptionPlaceholder, []string{described("TODO: write"), described("Replace with description of the skill."), described("A brief description here"), described("'[TODO: what]'"), described("Use {{name}}"), described("Use when this capability is needed.")}, "3:14",
 		[]string{described("Finds TODO comments. Use when cleaning up."), described("Writes descriptions of products."), described("Fills in todo lists.")}, nil},
-	{RuleDescriptionWhen, []string{described("Commits, branches, merges")}, "3:14", []string{described("Commits. Use when committing"), described("Für Commits"), described("处理提交")}, nil},
+	{ruleDescriptionWhen, []string{described("Commits, branches, merges")}, "3:14", []string{described("Commits. Use when committing"), described("Für Commits"), described("处理提交")}, nil},
 }
 
 // Names that differ in case have another message than names that differ in composition,
@@ -58,9 +60,9 @@ var ruleCases = []struct {
 func TestCollisionWords(t *testing.T) {
 	for name, want := range map[string][2]string{
 		"A.md":    {"differs from 'A.md' only by case; on macOS and Windows one replaces the other", "rename this one"},
-		"e\u0301": {`differs from "e\u0301" only by how a character is composed, which nobody sees; on macOS one replaces the other`, `rename this one, which is written "\u00e9"`},
+		"e\u0301": {`differs from "e\u0301" only by how a character is composed, which is invisible; on macOS one replaces the other`, `rename this one, which is written "\u00e9"`},
 	} {
-		got := found(checked(t, sound, "a.md", "é", name), RuleFileCase)
+		got := found(checked(t, sound, "a.md", "é", name), ruleFileCase)
 		if len(got) != 1 || [2]string{got[0].Message, got[0].Mend} != want {
 			t.Errorf("%q: %+v", name, got)
 		}
@@ -120,8 +122,8 @@ func TestFileRules(t *testing.T) {
 		rule      skill.RuleID
 		bad, good []string
 	}{
-		{RuleFileWindows, []string{"a:b", "con", "AUX.txt", "x/nul.tar.gz", "a?", "a\tb", "end.", "end ", `back\slash`, "lpt1 .x"}, []string{"console", "a b", "com10", "x.con", "ünï", ".con"}},
-		{RuleFileCase, []string{"A.md", "B/c", "e\u0301"}, []string{"d.md", "bb"}},
+		{ruleFileWindows, []string{"a:b", "con", "AUX.txt", "x/nul.tar.gz", "a?", "a\tb", "end.", "end ", `back\slash`, "lpt1 .x"}, []string{"console", "a b", "com10", "x.con", "ünï", ".con"}},
+		{ruleFileCase, []string{"A.md", "B/c", "e\u0301"}, []string{"d.md", "bb"}},
 	} {
 		for _, name := range c.bad {
 			got := found(checked(t, sound, "a.md", "b/x", "é", name), c.rule)
@@ -145,12 +147,12 @@ func TestWindowsFolders(t *testing.T) {
 		"a/b": "", "console": "", ".hidden/x": "",
 	} {
 		b := bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}}, at)
-		got := found(Skill(t.Context(), b), RuleFileWindows)
+		got := found(Skill(t.Context(), b), ruleFileWindows)
 		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0].Message, want) || got[0].Mend == "") {
 			t.Errorf("%s: %+v", at, got)
 		}
 	}
-	got := found(checked(t, "---\nname: nul\ndescription: d\n---\n"), RuleFileWindows)
+	got := found(checked(t, "---\nname: nul\ndescription: d\n---\n"), ruleFileWindows)
 	if len(got) != 1 || got[0].Position.String() != "2:7" || got[0].Field != "name" || got[0].Severity != skill.SeverityWarning {
 		t.Errorf("by its name: %+v", got)
 	}
@@ -166,7 +168,7 @@ func TestFilesIncomplete(t *testing.T) {
 		strings.Repeat("d/", skill.MaxDepth-1) + "x": "",
 	} {
 		r := checked(t, sound, name)
-		got := found(r, RuleFilesIncomplete)
+		got := found(r, ruleFilesIncomplete)
 		if ok := len(got) == 0; ok != (want == "") || ok != r.Publishable() || !ok && (!strings.Contains(got[0].Message, want) || got[0].Mend == "") {
 			t.Errorf("%q: %+v, publishable %v", name, got, r.Publishable())
 		}
@@ -178,15 +180,15 @@ func TestLimits(t *testing.T) {
 	for i := range many {
 		many[i] = fmt.Sprint(i)
 	}
-	if got := found(checked(t, sound, many...), RuleFilesMany); len(got) != 1 {
+	if got := found(checked(t, sound, many...), ruleid.FilesMany); len(got) != 1 {
 		t.Errorf("513 files: %+v", got)
 	}
-	if got := found(checked(t, sound, many[1:]...), RuleFilesMany); len(got) != 0 {
+	if got := found(checked(t, sound, many[1:]...), ruleid.FilesMany); len(got) != 0 {
 		t.Errorf("512 files: %+v", got)
 	}
 	for size, want := range map[int]int{skill.MaxFile + 1: 1, skill.MaxFile - len(sound): 0} {
 		r := Skill(t.Context(), bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "big": {Data: make([]byte, size)}}, "git"))
-		if a, b := found(r, RuleSizeFile), found(r, RuleFilesLarge); len(a) != want || len(b) != want {
+		if a, b := found(r, ruleSizeFile), found(r, ruleid.FilesLarge); len(a) != want || len(b) != want {
 			t.Errorf("%d bytes: %+v %+v", size, a, b)
 		}
 	}
@@ -252,7 +254,7 @@ func TestUnreadable(t *testing.T) {
 // Every position of every finding in the corpus exists.
 func TestPositions(t *testing.T) {
 	n := 0
-	for _, b := range bundles(t, corpusDir(t, "edge")) {
+	for _, b := range bundles(t, corpus.Dir(t, "edge")) {
 		r := Skill(t.Context(), b)
 		lines := linesOf(string(r.Data))
 		for _, f := range r.Findings {
@@ -267,7 +269,7 @@ func TestPositions(t *testing.T) {
 
 func BenchmarkCorpus(b *testing.B) {
 	b.ReportAllocs()
-	all := bundles(b, corpusDir(b, "skills"))
+	all := bundles(b, corpus.Dir(b, "skills"))
 	for b.Loop() {
 		for _, s := range all {
 			Skill(context.Background(), s)

@@ -22,7 +22,7 @@ func NewSource(data []byte) *Source {
 	if len(data) == 0 {
 		return &Source{}
 	}
-	text := strings.TrimPrefix(strings.ToValidUTF8(string(data), "\ufffd"), mark)
+	text := strings.TrimPrefix(strings.ToValidUTF8(string(data), "\ufffd"), bom)
 	if strings.ContainsRune(text, '\r') {
 		text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 	}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -48,7 +49,7 @@ func tagCharacters(s *subject) (out []Finding) {
 			}
 			return -1
 		}, s.text[start:end])
-		message := display.Count(n, "tag character") + ", which nobody sees and models read"
+		message := display.Count(n, "tag character") + ", which people do not see and models read"
 		if hidden != "" {
 			message += ": " + display.Quote(hidden)
 		}
@@ -84,8 +85,8 @@ func zeroWidth(s *subject) (out []Finding) {
 		return nil
 	}
 	skip := 0
-	if strings.HasPrefix(s.text, mark) {
-		skip = len(mark) // text-bom's
+	if strings.HasPrefix(s.text, bom) {
+		skip = len(bom) // text-bom's
 	}
 	runs(s.text[skip:], isInvisible, func(start, _, n int) {
 		start += skip
@@ -128,7 +129,7 @@ func comments(s *subject) (out []Finding) {
 		}
 		text = blankSpans(text)
 		if n := strings.Index(text, "<!--"); n >= 0 && !sc.comment && len(out) < maxRuns {
-			out = append(out, s.at(l.offset()+len(l.text)-len(text)+n, len("<!--"), "a comment, which nobody sees in the rendered page and models read", "delete it, or write it where people see it"))
+			out = append(out, s.at(l.offset()+len(l.text)-len(text)+n, len("<!--"), "a comment, which people do not see in the rendered page but models read", "delete it, or write it as visible text"))
 		}
 		sc.blankComments(text)
 	}
@@ -142,16 +143,25 @@ var rePlaceholder = onDemand(`(?i)^\W*(TODO|FIXME|TBD|XXX)\b|lorem ipsum|replace
 	`\[(TODO|describe|insert|add|your|description)\b[^\]]*\]|<(description|your [a-z ]+)>|\{\{[^}]*\}\}|` +
 	`^\W*use when this capability is needed\W*$`)
 
+// placeholderParts are such that every match of rePlaceholder contains one of them. To look
+// for them takes a tenth of the time.
+var placeholderParts = []string{"todo", "fixme", "tbd", "xxx", "lorem ipsum", "description", "[", "<", "{{", "capability"}
+
 func placeholder(s *subject) []Finding {
 	f, ok := s.doc.Field("description")
 	if !ok {
 		return nil
 	}
-	m := rePlaceholder().FindString(display.OneLine(f.Value.Text))
+	text := display.OneLine(f.Value.Text)
+	lower := strings.ToLower(text)
+	if !slices.ContainsFunc(placeholderParts, func(part string) bool { return strings.Contains(lower, part) }) {
+		return nil
+	}
+	m := rePlaceholder().FindString(text)
 	if m == "" {
 		return nil
 	}
-	return []Finding{s.field(f, display.Quote(m)+" is a left-over of a template", "say what the skill does and when to use it")}
+	return []Finding{s.field(f, display.Quote(m)+" is left over from a template", "say what the skill does and when to use it")}
 }
 
 // reWhen matches the words with which descriptions say when, in English.

@@ -2,7 +2,7 @@
 //
 // Every command and page uses [Judge] to judge a skill and [Count] to count skills and
 // problems, so that no two of them disagree. A [Report] holds everything as a value, with
-// the roots and the lists that clients are shown. A [Story] is about one name. Both can be
+// the roots and the lists that clients are shown. An [Explanation] is about one name. Both can be
 // printed as text or JSON.
 package doctor
 

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -63,9 +62,9 @@ func TestJudge(t *testing.T) {
 	}
 	var got []string
 	for _, d := range all {
-		line := fmt.Sprintf("%s %s %s", d.Entry.Place(), d.Entry.Status, d.State())
+		line := fmt.Sprintf("%s %s %s", d.Entry.Place(), d.Entry.Status, d.Summary().State())
 		for _, f := range d.Findings {
-			if f.Severity != skill.SeverityInfo || f.Rule == check.RuleNameDuplicate {
+			if f.Severity != skill.SeverityInfo || f.Related != nil {
 				line += fmt.Sprintf(" %s", f.Rule)
 			}
 		}
@@ -91,13 +90,13 @@ func TestJudge(t *testing.T) {
 	}
 	for _, d := range all {
 		for _, f := range d.Findings {
-			if f.Rule == check.RuleNameDuplicate && (f.Related == nil || f.Related.File != d.Entry.By.Place() || f.Related.Position.String() != "2:7") {
+			if f.Related != nil && (f.Related.File != d.Entry.By.Place() || f.Related.Position.String() != "2:7") {
 				t.Errorf("%s: related is %+v", d.Entry.Place(), f.Related)
 			}
 		}
 	}
 	c := doctor.CountOf(v, all)
-	if want := (doctor.Count{Skills: 7, Available: 4, Shadowed: 1, Copies: 1, Skipped: 1, Publishable: 5, Fine: 1, Problems: 3, Errors: 3, Warnings: 3, Infos: c.Infos}); c != want {
+	if want := (doctor.Count{Skills: 7, Available: 4, Shadowed: 1, Copies: 1, Skipped: 1, Publishable: 5, Fine: 1, Problems: 3, Severities: doctor.Severities{Errors: 3, Warnings: 3, Infos: c.Infos}}); c != want {
 		t.Errorf("%+v, want %+v", c, want)
 	}
 }
@@ -110,7 +109,7 @@ func TestExamineEnds(t *testing.T) {
 	if _, err := doctor.Examine(ctx, v, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	if _, err := doctor.Tell(ctx, v, o, "a"); !errors.Is(err, context.Canceled) {
+	if _, err := doctor.Explain(ctx, v, o, "a"); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }

@@ -27,8 +27,8 @@ const (
 	elsewhereFound    = 10
 )
 
-// Stray is a file or folder of the requested name in a place from which no skill is served.
-type Stray struct {
+// stray is a file or folder of the requested name in a place from which no skill is served.
+type stray struct {
 	At   string `json:"path"`
 	Why  string `json:"why"`
 	Mend string `json:"mend"`
@@ -38,17 +38,17 @@ type Stray struct {
 type elsewhere struct {
 	r       *Report
 	key     skill.Key
-	strays  []Stray
-	bare    []BareFolder
+	strays  []stray
+	bare    []bareFolder
 	seen    map[string]bool // folders that were reported
 	folders int
 	cut     string // the folder in which a bound was reached
 	full    bool   // enough was found
 }
 
-// lookElsewhere searches the roots for anything besides skills, and the repository outside
+// searchElsewhere searches the roots for anything besides skills, and the repository outside
 // of the roots.
-func (s *Story) lookElsewhere(ctx context.Context, key skill.Key) {
+func (s *Explanation) searchElsewhere(ctx context.Context, key skill.Key) {
 	ctx, cancel := context.WithTimeout(ctx, elsewherePatience)
 	defer cancel()
 	l := &elsewhere{r: s.report, key: key, seen: map[string]bool{}}
@@ -69,10 +69,10 @@ func (s *Story) lookElsewhere(ctx context.Context, key skill.Key) {
 	}
 	s.Strays, s.Folders = append(s.Strays, l.strays...), append(s.Folders, l.bare...)
 	if l.full {
-		s.Blind = append(s.Blind, fmt.Sprintf("further: the search ended with the first %d that have the name", elsewhereFound))
+		s.Unsearched = append(s.Unsearched, fmt.Sprintf("further: the search ended with the first %d that have the name", elsewhereFound))
 	}
 	if l.cut != "" {
-		s.Blind = append(s.Blind, l.cut+": it was searched for the name only in part, as it holds too much for a moment")
+		s.Unsearched = append(s.Unsearched, l.cut+": it was searched for the name only in part, as it holds too much for a moment")
 	}
 }
 
@@ -96,7 +96,7 @@ func (l *elsewhere) root(ctx context.Context, root string) {
 		case e.IsDir():
 			l.folders++
 			if name == "node_modules" || name == ".git" {
-				l.leftOut(ctx, at, name)
+				l.skippedFolder(ctx, at, name)
 				return fs.SkipDir
 			} else if skill.KeyOf(name) == l.key {
 				l.folder(at)
@@ -121,16 +121,16 @@ func (l *elsewhere) isFileOf(name string) bool {
 func fileMend(name string) string {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".zip", ".skill", ".tar", ".gz", ".tgz":
-		return "unpack it here, so that its SKILL.md lies in a folder"
+		return "unpack it here, so that its SKILL.md is in a folder"
 	}
 	folder := strings.TrimSuffix(name, path.Ext(name))
 	return "if it is meant as a skill, make the folder " + display.Quote(folder) + " here and move the file into it as SKILL.md"
 }
 
-// leftOut looks for the skill below a folder that no scan enters.
-func (l *elsewhere) leftOut(ctx context.Context, at, name string) {
+// skippedFolder looks for the skill below a folder that no scan enters.
+func (l *elsewhere) skippedFolder(ctx context.Context, at, name string) {
 	for _, b := range l.skills(ctx, at) {
-		l.add(b.Dir(), "lies below "+name+", which is not searched", "copy it into a folder that is searched, or add its folder to those: "+l.r.o.Serving(filepath.Dir(b.Dir())))
+		l.add(b.Dir(), "is below "+name+", which is not searched", "copy it into a folder that is searched, or add its folder to those: "+l.r.o.Serving(filepath.Dir(b.Dir())))
 	}
 }
 
@@ -141,7 +141,7 @@ func (l *elsewhere) repository(ctx context.Context, project string) {
 	l.noRoot(ctx, top)
 	for _, at := range chain {
 		if modules := filepath.Join(at, "node_modules"); len(l.strays) == 0 {
-			l.leftOut(ctx, modules, "node_modules")
+			l.skippedFolder(ctx, modules, "node_modules")
 		}
 	}
 	if ctx.Err() != nil {
@@ -161,7 +161,7 @@ func (l *elsewhere) clients(ctx context.Context) {
 func (l *elsewhere) noRoot(ctx context.Context, top string) {
 	for _, b := range l.skills(ctx, top) {
 		if !l.rooted(b.Dir()) {
-			l.add(b.Dir(), "holds the skill, and lies in no folder that is looked in", "move it into .claude/skills, or add its folder to those: "+l.r.o.Serving(filepath.Dir(b.Dir())))
+			l.add(b.Dir(), "holds the skill, but is in no folder that is searched", "move it into .claude/skills, or add its folder to those: "+l.r.o.Serving(filepath.Dir(b.Dir())))
 		}
 	}
 }
@@ -169,7 +169,7 @@ func (l *elsewhere) noRoot(ctx context.Context, top string) {
 // skills reports the skills below a folder that have the name, or whose folder has it.
 func (l *elsewhere) skills(ctx context.Context, at string) (out []*skill.Bundle) {
 	root := skill.Root{Label: "elsewhere", Scope: skill.ScopeProject, Dir: at}
-	scan, _ := dir.New(dir.Options{Root: root, Links: dir.LinksNever}).Scan(ctx)
+	scan, _ := dir.New(dir.Options{Root: root, NoLinks: true}).Scan(ctx)
 	for _, b := range scan.Bundles {
 		if ctx.Err() != nil {
 			return out
@@ -218,10 +218,10 @@ func (l *elsewhere) folder(at string) {
 	if err != nil {
 		return // a notice says so
 	}
-	b := BareFolder{At: l.shown(at), Files: []string{}, dir: at}
+	b := bareFolder{At: l.shown(at), Files: []string{}, dir: at}
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), skill.MainFile) {
-			l.add(at, "lies too deep below its root, or behind a link that is not followed", "move it up, or add its folder to those that are searched: "+l.r.o.Serving(filepath.Dir(at)))
+			l.add(at, "is too deep below its root, or behind a link that is not followed", "move it up, or add its folder to those that are searched: "+l.r.o.Serving(filepath.Dir(at)))
 			return
 		}
 		if !strings.HasPrefix(e.Name(), ".") && len(b.Files) < bareFiles {
@@ -235,7 +235,7 @@ func (l *elsewhere) folder(at string) {
 func (l *elsewhere) add(at, why, mend string) {
 	if !l.seen[at] && len(l.strays) < elsewhereFound {
 		l.seen[at] = true
-		l.strays = append(l.strays, Stray{l.shown(at), why, mend})
+		l.strays = append(l.strays, stray{l.shown(at), why, mend})
 	}
 }
 

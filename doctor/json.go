@@ -8,12 +8,12 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Problem is a finding in JSON, wherever one is written: in lists, reports and checks.
+// Problem is the JSON form of a finding, in lists, reports and checks.
 type Problem struct {
 	Rule     skill.RuleID   `json:"rule"`
 	Severity skill.Severity `json:"severity"`
 	Group    check.Group    `json:"group"`
-	File     string         `json:"file"` // as people are shown it
+	File     string         `json:"file"` // as shown to people
 	Line     int            `json:"line,omitempty"`
 	Column   int            `json:"column,omitempty"`
 	Length   int            `json:"length,omitempty"` // in characters
@@ -23,7 +23,8 @@ type Problem struct {
 	Fix      string         `json:"fix,omitempty"` // the level at which check --fix does it
 }
 
-// ProblemOf is a finding in a file with the name given.
+// ProblemOf returns the JSON form of a finding. file is the name under which people know the
+// file.
 func ProblemOf(f check.Finding, file string) Problem {
 	rule, _ := check.RuleOf(f.Rule)
 	return Problem{
@@ -32,7 +33,7 @@ func ProblemOf(f check.Finding, file string) Problem {
 	}
 }
 
-// Skill is a skill in JSON, in lists, searches and reports.
+// Skill is the JSON form of a skill, in lists, searches and reports.
 type Skill struct {
 	Name        string         `json:"name,omitempty"`
 	Description string         `json:"description,omitempty"`
@@ -60,12 +61,12 @@ type Skill struct {
 	Hidden      int       `json:"dotEntries"`
 }
 
-// SkillOf is a skill as it was judged.
+// SkillOf returns the JSON form of a judged skill.
 func SkillOf(d *Verdict) Skill {
-	e := d.Entry
+	e, sum := d.Entry, d.Summary()
 	s := Skill{
-		Name: e.Name, Description: e.Description, Status: e.Status, State: d.State(), Available: e.Available,
-		Publishable: d.Published(),
+		Name: e.Name, Description: e.Description, Status: e.Status, State: sum.State(), Available: e.Available,
+		Publishable: sum.Published,
 		URI:         e.URI().String(), Root: e.Root.Label, Scope: e.Root.Scope, Path: e.Path, File: e.Place(), Dir: e.Dir(), Link: e.Link(),
 		NotForModel: !e.ModelInvocable, Variants: e.Others(), Runner: notFor000(e),
 		Files: d.Cost.Files, More: d.Cost.More, Bytes: d.Cost.Bytes, Hidden: d.NHidden,
@@ -82,12 +83,12 @@ func SkillOf(d *Verdict) Skill {
 	return s
 }
 
-// fileOf is one of a skill's files as people are shown it; "" is its folder.
+// fileOf returns the name of one of a skill's files for people; "" means its folder.
 func fileOf(e *catalog.Entry, file string) string {
 	return path.Join(e.Root.Name(), e.Path, file)
 }
 
-// RootStatus is a root in JSON.
+// RootStatus is the JSON form of a root.
 type RootStatus struct {
 	Label   string      `json:"label"`
 	Scope   skill.Scope `json:"scope"`
@@ -99,7 +100,7 @@ type RootStatus struct {
 	Notices []Notice    `json:"notices,omitempty"`
 }
 
-// Notice is what a scan met on its way, in JSON.
+// Notice is the JSON form of a scan's notice.
 type Notice struct {
 	Path    string       `json:"path"`
 	Rule    skill.RuleID `json:"rule"`
@@ -107,7 +108,7 @@ type Notice struct {
 	Mend    string       `json:"mend,omitempty"`
 }
 
-// Roots are the roots of a view, those too that are not there.
+// Roots returns the roots of a view, including the missing ones.
 func Roots(v catalog.View) []RootStatus {
 	out := []RootStatus{}
 	for _, r := range v.Roots {
@@ -123,8 +124,8 @@ func Roots(v catalog.View) []RootStatus {
 	return out
 }
 
-// notFor000 says where contract 000, which reads SKILL.MD or else SKILL.md, reads another
-// file than everything else, or none; "" if it reads the same.
+// notFor000 explains how contract 000, which reads SKILL.MD or else SKILL.md, reads another
+// file than everything else, or no file. It returns "" if it reads the same file.
 func notFor000(e *catalog.Entry) string {
 	all := append([]string{e.Entry}, e.Others()...)
 	for _, want := range []string{"SKILL.MD", "SKILL.md"} {

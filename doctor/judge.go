@@ -12,45 +12,45 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Verdict is everything that is known to be wrong with one skill in its place among the
-// others, and what its folder holds.
+// Verdict has all findings about one skill in its place among the others, and describes its
+// folder.
 type Verdict struct {
 	Entry *catalog.Entry
-	// Report is what check says of the skill by itself, with the findings that come of
-	// its place: a name that another skill has, a URI without the name.
+	// Report is the report of package check on the skill itself, with the findings about its
+	// place: a name that another skill has, or a URI that does not end with the name.
 	check.Report
-	// Hidden are the first of its dot-entries, which are never served; NHidden is how
-	// many there are. Left are the files that an interrupted knack left behind.
+	// Hidden are the first of its dot-entries, which are never served. NHidden is their
+	// number. Left are the files that an interrupted knack left behind.
 	Hidden  []string
 	NHidden int
 	Left    []string
 }
 
 const (
-	// hiddenShown is how many dot-entries of a skill are named.
+	// hiddenShown is the number of dot-entries of a skill that are named.
 	hiddenShown = 5
-	// hiddenSeen is how many are looked at.
-	hiddenSeen = 1000
+	// hiddenCounted is the maximum number that is counted.
+	hiddenCounted = 1000
 )
 
-// hider is a file system that can count what it does not show.
-type hider interface {
+// hiddenLister is a file system that can count what it does not show.
+type hiddenLister interface {
 	Hidden(ctx context.Context, limit int) ([]string, int, error)
 }
 
-// InPlace is the verdict on a skill in its place, given what check says of it by itself,
-// and where the SKILL.md of the skill that shadows it has its name, if one does. It does
-// not look for dot-entries.
-func InPlace(e *catalog.Entry, alone check.Report, by skill.Position) *Verdict {
-	d := &Verdict{Entry: e, Report: alone}
+// InPlace returns the verdict on a skill in its place, given the report on the skill itself.
+// by is the position of the name in the SKILL.md of the skill that shadows it, if one does.
+// The verdict has no dot-entries.
+func InPlace(e *catalog.Entry, own check.Report, by skill.Position) *Verdict {
+	d := &Verdict{Entry: e, Report: own}
 	d.Findings = slices.Clip(d.Findings)
 	if e.By != nil {
-		d.Findings = append(d.Findings, check.Duplicate(alone, check.Place{File: e.By.Place(), Position: by}, e.Status == catalog.Copy))
+		d.Findings = append(d.Findings, check.Duplicate(own, check.Place{File: e.By.Place(), Position: by}, e.Status == catalog.Copy))
 	}
 	if e.Status != catalog.Skipped && skill.ValidName(e.Name) && path.Base(e.Base()) != e.Name {
 		d.Findings = append(d.Findings, check.URIName(e.Skill, e.URI()))
 	}
-	if len(d.Findings) > len(alone.Findings) {
+	if len(d.Findings) > len(own.Findings) {
 		slices.SortStableFunc(d.Findings, func(a, b check.Finding) int {
 			return cmp.Or(cmp.Compare(a.File, b.File), a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column)
 		})
@@ -67,8 +67,8 @@ func Judge(ctx context.Context, e *catalog.Entry) *Verdict {
 		by = check.NamePosition(data)
 	}
 	d := InPlace(e, check.Loaded(ctx, e.Skill), by)
-	if h, ok := e.FS.(hider); ok {
-		d.Hidden, d.NHidden, _ = h.Hidden(ctx, hiddenSeen)
+	if h, ok := e.FS.(hiddenLister); ok {
+		d.Hidden, d.NHidden, _ = h.Hidden(ctx, hiddenCounted)
 		for _, p := range d.Hidden {
 			if edit.IsTemporary(path.Base(p)) {
 				d.Left = append(d.Left, p)
@@ -79,8 +79,8 @@ func Judge(ctx context.Context, e *catalog.Entry) *Verdict {
 	return d
 }
 
-// Unpublished lists the findings that keep an available skill out of the Skills
-// extension's lists; none if it is published, skipped or, as in every list, unlisted.
+// Unpublished lists the findings that keep an available skill out of the Skills extension's
+// lists. It lists none for a published, skipped or unlisted skill.
 func (d *Verdict) Unpublished() (out []check.Finding) {
 	if !d.Skill.Available || d.Entry.Status == catalog.Unlisted {
 		return nil
@@ -93,41 +93,59 @@ func (d *Verdict) Unpublished() (out []check.Finding) {
 	return out
 }
 
-// Published reports whether the Skills extension's lists have the skill.
-func (d *Verdict) Published() bool {
-	return d.Publishable() && d.Entry.Status != catalog.Unlisted
+// Severities counts findings by their severity.
+type Severities struct {
+	Errors   int `json:"errors"`
+	Warnings int `json:"warnings"`
+	Infos    int `json:"infos"`
 }
 
-// Severe counts the findings that are errors or warnings.
-func (d *Verdict) Severe() (errors, warnings int) {
-	for _, f := range d.Findings {
-		switch f.Severity {
-		case skill.SeverityError:
-			errors++
-		case skill.SeverityWarning:
-			warnings++
-		}
+// Add counts one finding.
+func (s *Severities) Add(severity skill.Severity) { *s.of(severity)++ }
+
+func (s *Severities) of(severity skill.Severity) *int {
+	switch severity {
+	case skill.SeverityError:
+		return &s.Errors
+	case skill.SeverityWarning:
+		return &s.Warnings
 	}
-	return errors, warnings
+	return &s.Infos
 }
 
-// State is how a skill fares, in one word.
+// Summary is a verdict in numbers.
+type Summary struct {
+	Status catalog.Status
+	Severities
+	// Published reports whether the Skills extension's lists have the skill.
+	Published bool
+}
+
+// Summary returns the verdict in numbers.
+func (d *Verdict) Summary() Summary {
+	s := Summary{Status: d.Entry.Status, Published: d.Publishable() && d.Entry.Status != catalog.Unlisted}
+	for _, f := range d.Findings {
+		s.Add(f.Severity)
+	}
+	return s
+}
+
+// State is the state of a skill in one word.
 type State string
 
-// The states. A skill that another one shadows has no other state, whatever is wrong
-// with it: its author is told of the name first.
+// The states. A shadowed or unlisted skill has that state even if it has findings, since
+// its author has to know of its name first.
 const (
 	Fine     State = "fine"     // served, without an error or a warning
 	Problems State = "problems" // served, with an error or a warning
 	Shadowed State = "shadowed" // served, under another name than its own
-	Unlisted State = "unlisted" // served by its name, in no list: its root is excluded
+	Unlisted State = "unlisted" // served by its name but in no list, since its root is excluded
 	Skipped  State = "skipped"  // not served
 )
 
-// State is how the skill fares.
-func (d *Verdict) State() State {
-	errors, warnings := d.Severe()
-	switch d.Entry.Status {
+// State returns the state of the skill.
+func (s Summary) State() State {
+	switch s.Status {
 	case catalog.Skipped:
 		return Skipped
 	case catalog.Shadowed, catalog.Copy:
@@ -135,13 +153,13 @@ func (d *Verdict) State() State {
 	case catalog.Unlisted:
 		return Unlisted
 	}
-	if errors+warnings > 0 {
+	if s.Errors+s.Warnings > 0 {
 		return Problems
 	}
 	return Fine
 }
 
-// Count is how many skills and problems there are.
+// Count is a number of skills and problems.
 type Count struct {
 	Skills      int `json:"skills"` // found, in any status
 	Available   int `json:"available"`
@@ -153,30 +171,36 @@ type Count struct {
 	// Fine and Problems are the available skills by [State].
 	Fine     int `json:"fine"`
 	Problems int `json:"problems"`
-	// The findings about skills, and the notices of a scan, by their severity.
-	Errors   int `json:"errors"`
-	Warnings int `json:"warnings"`
-	Infos    int `json:"infos"`
-	Notices  int `json:"notices"` // of which so many are about what a scan met
+	// Severities count the findings about skills and the notices of a scan.
+	Severities
+	Notices int `json:"notices"` // also included in the severities
 }
 
-// CountOf counts the skills of a view, which were judged, and what its scan met.
-func CountOf(v catalog.View, all []*Verdict) (c Count) {
+// CountOf counts the judged skills of a view and the notices of its scan.
+func CountOf(v catalog.View, all []*Verdict) Count {
+	c := CountNotices(v)
 	for _, d := range all {
-		c.Add(d)
+		c.Add(d.Summary())
 	}
+	return c
+}
+
+// CountNotices counts the notices of a view's scan.
+func CountNotices(v catalog.View) (c Count) {
 	for _, r := range v.Roots {
 		for _, n := range r.Notices {
-			c.AddNotice(n)
+			c.Notices++
+			rule, _ := check.RuleOf(n.Rule)
+			c.Severities.Add(rule.Severity)
 		}
 	}
 	return c
 }
 
 // Add counts one skill and its findings.
-func (c *Count) Add(d *Verdict) {
+func (c *Count) Add(s Summary) {
 	c.Skills++
-	switch d.Entry.Status {
+	switch s.Status {
 	case catalog.Available:
 		c.Available++
 	case catalog.Shadowed:
@@ -188,34 +212,16 @@ func (c *Count) Add(d *Verdict) {
 	case catalog.Skipped:
 		c.Skipped++
 	}
-	if d.Published() {
+	if s.Published {
 		c.Publishable++
 	}
-	switch d.State() {
+	switch s.State() {
 	case Fine:
 		c.Fine++
 	case Problems:
 		c.Problems++
 	}
-	for _, f := range d.Findings {
-		c.add(f.Severity)
-	}
-}
-
-// AddNotice counts what a scan met.
-func (c *Count) AddNotice(n skill.Notice) {
-	c.Notices++
-	rule, _ := check.RuleOf(n.Rule)
-	c.add(rule.Severity)
-}
-
-func (c *Count) add(severity skill.Severity) {
-	switch severity {
-	case skill.SeverityError:
-		c.Errors++
-	case skill.SeverityWarning:
-		c.Warnings++
-	default:
-		c.Infos++
-	}
+	c.Errors += s.Errors
+	c.Warnings += s.Warnings
+	c.Infos += s.Infos
 }

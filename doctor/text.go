@@ -19,12 +19,12 @@ import (
 
 // paper writes text line by line. Text from a skill stays in one line; w should remove
 // characters that a terminal would obey.
-type paper struct {
+type printer struct {
 	w   io.Writer
 	err error
 }
 
-func (p *paper) line(format string, args ...any) {
+func (p *printer) line(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
 	text = indent + strings.NewReplacer("\r", " ", "\n", " ", "\t", " ").Replace(text[len(indent):])
@@ -35,7 +35,7 @@ func (p *paper) line(format string, args ...any) {
 
 // Print writes the report for people.
 func (r *Report) Print(w io.Writer) error {
-	p := &paper{w: w}
+	p := &printer{w: w}
 	p.line("roots, the first that has a name answers to it")
 	r.printRoots(p)
 	r.printSkills(p)
@@ -47,7 +47,7 @@ func (r *Report) Print(w io.Writer) error {
 	for _, l := range r.Limits {
 		p.line("  %s", l)
 	}
-	p.line("%s", r.sum())
+	p.line("%s", r.summaryLine())
 	return p.err
 }
 
@@ -59,8 +59,8 @@ func Heading(r skill.Root) string {
 	return r.Label + " (" + r.Shown + ")"
 }
 
-// Unread says why a root is not read and what to do, for a line that names it.
-func Unread(r catalog.RootStatus) string {
+// UnreadReason says why a root is not read and what to do, for a line that names it.
+func UnreadReason(r catalog.RootStatus) string {
 	reason, mend := r.Reason()
 	if !r.Late() {
 		reason = "cannot be read: " + reason
@@ -85,7 +85,7 @@ func noticeLine(r skill.Root, n skill.Notice) string {
 	return line
 }
 
-func (r *Report) printRoots(p *paper) {
+func (r *Report) printRoots(p *printer) {
 	var missing []string
 	for i, root := range r.view.Roots {
 		if root.Missing && root.Err == nil && len(root.Notices) == 0 {
@@ -110,7 +110,7 @@ func (r *Report) printRoots(p *paper) {
 // rootState describes a root in one line.
 func (r *Report) rootState(root catalog.RootStatus, watch Root) string {
 	if root.Err != nil {
-		return Unread(root)
+		return UnreadReason(root)
 	}
 	if root.Missing {
 		return "not there"
@@ -131,7 +131,7 @@ func (r *Report) rootState(root catalog.RootStatus, watch Root) string {
 	case watch.Watching:
 		return s + ", watched for changes"
 	}
-	return s + ", looked at every 30 s because " + watch.Polling
+	return s + ", scanned every 30 s because " + watch.Polling
 }
 
 func dotEntries(n int) string {
@@ -141,7 +141,7 @@ func dotEntries(n int) string {
 	return fmt.Sprintf("%d dot-entries", n)
 }
 
-func (r *Report) printSkills(p *paper) {
+func (r *Report) printSkills(p *printer) {
 	for _, group := range []struct {
 		status catalog.Status
 		title  string
@@ -166,7 +166,7 @@ func (r *Report) printSkills(p *paper) {
 	}
 }
 
-func (r *Report) printSkill(p *paper, d *Verdict) {
+func (r *Report) printSkill(p *printer, d *Verdict) {
 	e := d.Entry
 	switch e.Status {
 	case catalog.Skipped:
@@ -195,7 +195,7 @@ func (r *Report) printSkill(p *paper, d *Verdict) {
 	}
 	unpublished := d.Unpublished()
 	for _, f := range unpublished {
-		p.line("    not published: %s", brief(f))
+		p.line("    not published: %s", oneLine(f))
 	}
 	if problems := d.others(unpublished); problems != "" {
 		p.line("    %s", problems)
@@ -209,22 +209,17 @@ func (r *Report) printSkill(p *paper, d *Verdict) {
 }
 
 // others counts the errors and warnings that are not in told.
-func (d *Verdict) others(told []check.Finding) string {
-	errors, warnings := d.Severe()
-	for _, f := range append(slices.Clip(told), duplicates(d.Findings)...) {
-		switch f.Severity {
-		case skill.SeverityError:
-			errors--
-		case skill.SeverityWarning:
-			warnings--
-		}
+func (d *Verdict) others(reported []check.Finding) string {
+	left := d.Summary()
+	for _, f := range append(slices.Clip(reported), duplicates(d.Findings)...) {
+		*left.of(f.Severity)--
 	}
 	var parts []string
-	if errors > 0 {
-		parts = append(parts, display.Count(errors, "error"))
+	if left.Errors > 0 {
+		parts = append(parts, display.Count(left.Errors, "error"))
 	}
-	if warnings > 0 {
-		parts = append(parts, display.Count(warnings, "warning"))
+	if left.Warnings > 0 {
+		parts = append(parts, display.Count(left.Warnings, "warning"))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -232,7 +227,7 @@ func (d *Verdict) others(told []check.Finding) string {
 // duplicates returns the findings that the line of a shadowed skill reports.
 func duplicates(all []check.Finding) (out []check.Finding) {
 	for _, f := range all {
-		if f.Rule == check.RuleNameDuplicate {
+		if f.Related != nil {
 			out = append(out, f)
 		}
 	}
@@ -240,7 +235,7 @@ func duplicates(all []check.Finding) (out []check.Finding) {
 }
 
 // brief returns a finding in one line, without its file.
-func brief(f check.Finding) string {
+func oneLine(f check.Finding) string {
 	s := f.Message
 	if at := f.Position.String(); at != "" {
 		s = at + ": " + s
@@ -253,7 +248,7 @@ func brief(f check.Finding) string {
 
 // leftOver describes the files that an interrupted knack left behind.
 func leftOver(names []string) string {
-	return some(names) + ": knack was interrupted while it wrote here (delete what it left)"
+	return firstOf(names) + ": knack was interrupted while it wrote here (delete what it left)"
 }
 
 // shownTo describes in one line what a client sees of the list.
@@ -267,15 +262,15 @@ func shownTo(f tool.Fit) string {
 	case f.Form == tool.FormWhole:
 		return who + room + "all of it fits"
 	case f.Form == tool.FormShortened:
-		return who + room + fmt.Sprintf("descriptions over %d characters are cut: %s", f.Cut, some(namesOf(f.Shortened)))
+		return who + room + fmt.Sprintf("descriptions over %d characters are cut: %s", f.Cut, firstOf(namesOf(f.Shortened)))
 	case len(f.Left) == 0:
 		return who + room + "names alone, without descriptions"
 	}
-	return who + room + fmt.Sprintf("names alone, and %d not even by name: %s; find_skills finds them", len(f.Left), some(namesOf(f.Left)))
+	return who + room + fmt.Sprintf("names alone, and %d not even by name: %s; find_skills finds them", len(f.Left), firstOf(namesOf(f.Left)))
 }
 
 // some names the first few of a list.
-func some(names []string) string {
+func firstOf(names []string) string {
 	const few = 5
 	if len(names) > few+1 {
 		return strings.Join(names[:few], ", ") + fmt.Sprintf(" and %d more", len(names)-few)
@@ -299,8 +294,7 @@ func (r *Report) limits() []string {
 	var out []string
 	for _, root := range r.view.Roots {
 		for _, n := range root.Notices {
-			switch n.Rule {
-			case dir.RuleDepthLimit, dir.RuleFolderLimit, dir.RuleNoticesCut:
+			if dir.AtLimit(n.Rule) {
 				out = append(out, noticeLine(root.Root, n))
 			}
 		}
@@ -312,10 +306,10 @@ func (r *Report) limits() []string {
 		}
 		for _, f := range r.verdicts[e].Findings {
 			switch f.Rule {
-			case check.RuleFilesMany, check.RuleFilesLarge:
-				out = append(out, path.Dir(e.Place())+": "+brief(f))
+			case ruleid.FilesMany, ruleid.FilesLarge:
+				out = append(out, path.Dir(e.Place())+": "+oneLine(f))
 			case ruleid.FileTooLarge, ruleid.FenceTooLong, ruleid.NameLength, ruleid.DescriptionLength:
-				out = append(out, e.Place()+": "+brief(f))
+				out = append(out, e.Place()+": "+oneLine(f))
 			}
 		}
 	}
@@ -326,7 +320,7 @@ func (r *Report) limits() []string {
 }
 
 // sum returns the report in one line.
-func (r *Report) sum() string {
+func (r *Report) summaryLine() string {
 	c := r.Count
 	s := fmt.Sprintf("%d available", c.Available)
 	for _, part := range []struct {
@@ -343,5 +337,5 @@ func (r *Report) sum() string {
 	if c.Errors+c.Warnings > 0 {
 		s += fmt.Sprintf("; %s, %s", display.Count(c.Errors, "error"), display.Count(c.Warnings, "warning"))
 	}
-	return s + "; knack doctor SKILL tells the story of one"
+	return s + "; knack doctor SKILL explains one skill"
 }

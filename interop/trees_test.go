@@ -65,7 +65,7 @@ func TestInteropTrees(t *testing.T) {
 var corpus = sync.OnceValue(func() *tree {
 	dir := os.Getenv("KNACK_CORPUS")
 	if dir == "" {
-		dir = "../../shared/corpus"
+		return nil
 	}
 	dir, err := filepath.Abs(filepath.Join(dir, "skills"))
 	if err != nil {

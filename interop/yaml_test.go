@@ -177,7 +177,7 @@ func (b *block) leaves(out, end func(line string) bool) bool {
 // language, another author. If one of the two refuses a block, each field is compared with
 // a second implementation of the rule for faulty ones, in yaml_blocks.mjs. Every block that
 // differs has a reason in the table.
-func TestYAMLForeignReader(t *testing.T) {
+func TestInteropYAML(t *testing.T) {
 	blocks := foreignBlocks(t)
 	counts := make([]int, len(differences))
 	differs := func(b *block, what string) {
@@ -235,9 +235,6 @@ func TestYAMLForeignReader(t *testing.T) {
 func foreignBlocks(t *testing.T) []*block {
 	t.Helper()
 	at := os.Getenv("KNACK_CORPUS")
-	if at == "" {
-		at = "../../shared/corpus"
-	}
 	file, err := os.Open(filepath.Join(at, "frontmatter.jsonl.gz"))
 	if err != nil {
 		missing(t, "no corpus; set KNACK_CORPUS to its folder: %v", err)

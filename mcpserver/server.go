@@ -22,6 +22,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/lookup"
 )
 
 // serverName is what the server calls itself.
@@ -86,14 +87,13 @@ func bounded(log *slog.Logger) *slog.Logger {
 
 // Server is an MCP server for any number of sessions.
 type Server struct {
-	catalog *catalog.Catalog
-	tools   []*tool.Tool
-	host    *tool.Host
-	log     *slog.Logger
-	mcp     *mcp.Server
-	// capabilities are those since 2026-07-28, which has no logging.
-	capabilities *mcp.ServerCapabilities
-	info         []byte // the server's name and version as JSON
+	catalog      *catalog.Catalog
+	tools        []*tool.Tool
+	host         *tool.Host
+	log          *slog.Logger
+	mcp          *mcp.Server
+	capabilities *mcp.ServerCapabilities // since 2026-07-28, which has no logging
+	info         []byte                  // the server's name and version as JSON
 	access       *access.Gate
 	roots        *clientRoots
 	observe      func(Use)
@@ -119,7 +119,7 @@ func New(o Options) *Server {
 	}
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, access: o.Access, roots: newClientRoots(o),
-		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
+		host:    &tool.Host{Finder: lookup.Finder{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage}},
 		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: completeGrace, entry: o.Entry, private: o.Private, memory: limit.NewBudget(maxHeld, maxWait),
 	}
 	capabilities := &mcp.ServerCapabilities{

@@ -26,8 +26,7 @@ var levels = map[mcp.LoggingLevel]bool{
 	"debug": true, "info": true, "notice": true, "warning": true, "error": true, "critical": true, "alert": true, "emergency": true,
 }
 
-// skippedGrace is how long a client may take to receive a message before it is dropped.
-const skippedGrace = 10 * time.Second
+const skippedGrace = 10 * time.Second // for a client to receive a message, which is then dropped
 
 // setLevel sets a session's level and sends it what is skipped.
 func (s *Server) setLevel(ctx context.Context, next mcp.MethodHandler, req mcp.Request) (mcp.Result, error) {

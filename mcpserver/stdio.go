@@ -75,7 +75,7 @@ type StdioTransport struct {
 	pipes *stdio.Transport
 }
 
-// Connect starts to read In. A second call is an error: one input holds one session.
+// Connect starts to read In. A second call is an error.
 func (t *StdioTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	return t.transport(nil).Connect(ctx)
 }
@@ -160,7 +160,7 @@ func (p *pipe) take(c wire.Call) (func(context.Context) wire.Answer, bool) {
 	if r.session = p.session.Load(); r.session == nil || !r.in(r.session.InitializeParams()) {
 		return nil, false
 	}
-	r.Principal = p.server.access.Now().Of(access.Subject{})
+	r.Principal = p.server.access.Now().PrincipalOf(access.Subject{})
 	r.params.Arguments = bytes.Clone(r.params.Arguments) // they are part of the line
 	// A read that hangs holds up this call alone, and the transport answers if it is taken back.
 	return func(ctx context.Context) wire.Answer { return p.server.reply(catalog.InPlace(ctx), c.ID, r) }, true

@@ -1,34 +1,19 @@
 package search_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/corpus"
 	"github.com/knack-dev/knack/search/internal/knownitem"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// corpus returns a view of the corpus of real skills: KNACK_CORPUS, or a folder beside the
-// checkout. Continuous integration always has it.
-func corpus(t testing.TB) catalog.View {
+// realSkills returns a view of the corpus of real skills.
+func realSkills(t testing.TB) catalog.View {
 	t.Helper()
-	at := os.Getenv("KNACK_CORPUS")
-	if at == "" {
-		at = "../../shared/corpus"
-	}
-	at, err := filepath.Abs(filepath.Join(at, "skills"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(at); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("no corpus, and this is continuous integration: %v", err)
-		}
-		t.Skipf("no corpus; set KNACK_CORPUS to its folder: %v", err)
-	}
+	at := corpus.Dir(t, "skills")
 	root := skill.Root{Label: "corpus", Scope: skill.ScopeProject, Dir: at}
 	c := catalog.New([]catalog.Source{dir.New(dir.Options{Root: root, Required: true})}, catalog.Options{})
 	if err := c.Refresh(t.Context()); err != nil {
@@ -46,7 +31,7 @@ func corpus(t testing.TB) catalog.View {
 // is over 0.75. The bounds are stricter, just below the measured figures, so that a small
 // loss is noticed. A wrong letter may cost little.
 func TestQuality(t *testing.T) {
-	v := corpus(t)
+	v := realSkills(t)
 	measure := func(all []knownitem.Question) knownitem.Score {
 		t.Helper()
 		s, err := knownitem.Measure(v, all, func(query string) (names []string, err error) {

@@ -6,24 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-// corpusDir returns the folder of the corpus of real skills, which is not part of the
-// project.
-func corpusDir(t testing.TB) string {
-	t.Helper()
-	dir := os.Getenv("KNACK_CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "corpus")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		if os.Getenv("CI") != "" && os.Getenv("KNACK_CORPUS") != "" {
-			t.Fatalf("KNACK_CORPUS is set and cannot be read: %v", err)
-		}
-		t.Skip("the corpus of real skills is not here; set KNACK_CORPUS to its folder")
-	}
-	return dir
-}
+	"github.com/knack-dev/knack/internal/corpus"
+)
 
 // loadAll loads every folder below dir that holds a SKILL.md in any spelling.
 func loadAll(t testing.TB, dir string) []*Skill {
@@ -67,7 +52,7 @@ func loadAll(t testing.TB, dir string) []*Skill {
 // Each of the 776 real skills is available: missing skills are the most frequent complaint
 // about clients.
 func TestCorpusAvailable(t *testing.T) {
-	all := loadAll(t, filepath.Join(corpusDir(t), "skills"))
+	all := loadAll(t, filepath.Join(corpus.Dir(t), "skills"))
 	if len(all) != 776 {
 		t.Errorf("found %d skills, want 776", len(all))
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/knack-dev/knack/internal/corpus"
 )
 
 // deliberate lists every edge case whose outcome differs from the lenient column
@@ -52,7 +54,7 @@ func lenient(words string) outcome {
 // Every real edge case is read, or skipped with a reason, a position and a fix. Differences
 // from the table of cases are listed.
 func TestEdgeCases(t *testing.T) {
-	dir := filepath.Join(corpusDir(t), "edge")
+	dir := filepath.Join(corpus.Dir(t), "edge")
 	table, err := os.ReadFile(filepath.Join(dir, "cases.tsv"))
 	if err != nil {
 		t.Fatal(err)

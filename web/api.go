@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
@@ -86,12 +85,12 @@ type apiFileItem struct {
 }
 
 func apiItem(v catalog.View, d *doctor.Verdict) apiSkillItem {
-	e, f := d.Entry, fareOf(d)
-	w := rowOf(v, e, f)
+	e, sum := d.Entry, d.Summary()
+	w := rowOf(v, e, &sum)
 	out := apiSkillItem{
 		Name: e.Name, Description: e.Description, Status: e.Status, State: w.State, Scope: e.Root.Scope, Root: e.Root.Label, File: e.Place(),
-		Size: int64(e.Size), Tokens: apiTokens{w.Listing, w.Loading}, Published: f.published, ModelInvocable: e.ModelInvocable, UserInvocable: e.UserInvocable,
-		Problems: f.grave,
+		Size: int64(e.Size), Tokens: apiTokens{w.Listing, w.Loading}, Published: sum.Published, ModelInvocable: e.ModelInvocable, UserInvocable: e.UserInvocable,
+		Problems: w.Severe,
 	}
 	if e.Status != catalog.Skipped {
 		out.URI, out.Load, out.Digest = e.URI().String(), v.Called(e), e.Digest.String()
@@ -124,17 +123,17 @@ func (s *Site) apiList(r *request) error {
 	if err != nil {
 		return err
 	}
-	fares := unchecked // enough for states that follow from the status alone
+	var summaries map[*catalog.Entry]*doctor.Summary // not needed for states that follow from the status alone
 	if f.State == doctor.Fine || f.State == doctor.Problems {
 		totals, err := s.allChecked(r, v)
 		if err != nil {
 			return err
 		}
-		fares = totals.fare
+		summaries = totals.summaries
 	}
 	var all []*catalog.Entry
 	for _, e := range hits {
-		if f.takes(e, fares(e).state) {
+		if f.takes(e, stateOf(e, summaries[e])) {
 			all = append(all, e)
 		}
 	}
@@ -143,7 +142,7 @@ func (s *Site) apiList(r *request) error {
 		return err
 	}
 	out := apiList{Skills: []apiSkillItem{}, Total: len(all), Next: next, Incomplete: r.incomplete()}
-	verdicts, err := s.checks.some(r.Context(), v, page)
+	verdicts, err := s.checks.verdicts(r.Context(), v, page)
 	if err != nil {
 		return err
 	}
@@ -164,20 +163,16 @@ func only(q url.Values, keys ...string) error {
 	}
 	for _, key := range keys {
 		if len(q[key]) > 1 {
-			return problem(http.StatusBadRequest, key+" must stand in the query once.")
+			return problem(http.StatusBadRequest, key+" must be in the query once.")
 		}
 	}
 	return nil
 }
 
-// apiPatience is how long an API request waits for the check of all skills. The API
-// never returns partial results.
-const apiPatience = requestTime - 2*time.Second
-
 // allChecked waits until every skill has been checked.
 func (s *Site) allChecked(r *request, v catalog.View) (*totals, error) {
-	t, now := s.checks.totals(r.Context(), v, apiPatience)
-	if !now {
+	t, ok := s.checks.whole(r.Context(), v)
+	if !ok {
 		r.w.Header().Set("Retry-After", "5")
 		return nil, problem(http.StatusServiceUnavailable, fmt.Sprintf("The skills are still being checked: %d of %s so far. Try again in a moment.", t.known, display.Count(t.all, "skill")))
 	}
@@ -206,7 +201,7 @@ func paged(q url.Values, all []*catalog.Entry) (page []*catalog.Entry, next stri
 			start++
 		}
 		if start > len(all) {
-			return nil, "", problem(http.StatusBadRequest, "cursor is not one of an answer before, or its skill is gone: begin again without one.")
+			return nil, "", problem(http.StatusBadRequest, "cursor is not from an earlier answer, or its skill is gone: begin again without one.")
 		}
 	}
 	end := min(start+limit, len(all))
@@ -339,7 +334,7 @@ type apiProblemItem struct {
 
 func apiProblem(d *doctor.Verdict) apiProblemItem {
 	e := d.Entry
-	out := apiProblemItem{Name: e.Name, File: e.Place(), Status: e.Status, State: d.State(), Findings: apiFindings(d)}
+	out := apiProblemItem{Name: e.Name, File: e.Place(), Status: e.Status, State: d.Summary().State(), Findings: apiFindings(d)}
 	if e.Status != catalog.Skipped {
 		out.URI = e.URI().String()
 	}
@@ -366,7 +361,7 @@ func (s *Site) apiProblems(r *request) error {
 		return err
 	}
 	out := apiProblemList{Incomplete: r.incomplete(), Count: totals.count, Skills: []apiProblemItem{}, Roots: []doctor.RootStatus{}, Total: len(totals.flawed), Next: next}
-	verdicts, err := s.checks.some(r.Context(), v, page)
+	verdicts, err := s.checks.verdicts(r.Context(), v, page)
 	if err != nil {
 		return err
 	}

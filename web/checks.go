@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -16,31 +15,39 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// checks caches the results of package check for the skills of a catalogue. Checking a
-// skill reads all of it (0.35 ms for a real one). So it runs in the background, once
-// for each version of the files, and starts only when a client requests a page.
+// checks keeps the result of package check for each skill of a catalogue. Each version of
+// a skill is checked once, in the background, as soon as a snapshot has it. Requests use
+// the results. The catalogue does not notice changes of files other than SKILL.md, so a
+// request also starts a round that compares the stamps of all files.
 type checks struct {
 	catalog *catalog.Catalog
 	tallies latest[*tally]
 
-	mu      sync.Mutex
-	kept    map[*skill.Skill]*checked
-	version uint64        // incremented when kept changes
-	round   *round        // the current round, or the last one
-	took    time.Duration // duration of the last completed round
-	ended   time.Time     // when the last completed round began
+	mu       sync.Mutex
+	results  map[*skill.Skill]*result
+	findings int           // number of findings in results
+	most     int           // maximum of findings; see [maxFindings]
+	version  uint64        // incremented when results changes
+	round    *round        // the current round, or the last one
+	took     time.Duration // duration of the last round that compared stamps
+	ended    time.Time     // when that round began
 }
 
-// checked is the result of the check of a skill, without the text of its SKILL.md.
-type checked struct {
+// result is the result of the check of a skill, without the text of its SKILL.md.
+type result struct {
 	report check.Report
-	files  uint64    // identifies the state of the skill's files; 0 if unknown
-	looked time.Time // when the files were last in that state
+	// cut counts the findings that the report lacks because too many are kept already. It
+	// is nil if the report has all of them.
+	cut   *doctor.Severities
+	files uint64    // identifies the state of the skill's files; 0 if unknown
+	seen  time.Time // when the files were last seen in that state
 }
 
-// round is one check of every skill of a snapshot.
+// round is one check of the skills of a snapshot: of those without a result first, then
+// of the others if again is set and their files have changed.
 type round struct {
 	of    *catalog.Snapshot
+	again bool
 	begun time.Time
 	done  chan struct{}
 }
@@ -52,81 +59,146 @@ const (
 	checkRest = 100
 	// checkRestMost limits that time to the refresh interval of the catalogue.
 	checkRestMost = catalog.DefaultInterval
+	// checkAge is the maximum age of the stamps behind an answer of the API that does not
+	// wait for a round.
+	checkAge = 2 * checkRestMost
 	// checkTime limits the wait for the disk of one skill.
 	checkTime = requestTime
+	// maxFindings limits the findings that are kept, to about 20 MB. The findings of further
+	// skills are only counted, and such a skill is checked again when a client asks for them.
+	maxFindings = 50_000
 )
 
+// newChecks returns the checks of a catalogue and starts the first round as soon as there
+// is a snapshot.
 func newChecks(c *catalog.Catalog) *checks {
-	return &checks{catalog: c, kept: map[*skill.Skill]*checked{}}
+	k := &checks{catalog: c, results: map[*skill.Skill]*result{}, most: maxFindings}
+	c.Subscribe(func(catalog.Diff) { k.begin(false) })
+	go func() {
+		<-c.Ready()
+		k.begin(false)
+	}()
+	return k
 }
 
 // rest returns how long the observed state of a skill's files remains valid. The caller
 // holds mu.
 func (c *checks) rest() time.Duration { return min(checkRest*c.took, checkRestMost) }
 
-// begin starts a round unless one is running or the last one is still valid. It returns
-// a channel that is closed when the round ends.
-func (c *checks) begin() <-chan struct{} {
+// begin starts a round unless one is running or the last one is still valid. If again is
+// set, a round that compared stamps is valid for the time of rest only.
+func (c *checks) begin(again bool) *round {
 	v, ok := c.catalog.Now(nil)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r := c.round; r != nil {
-		select {
-		case <-r.done:
-			if ok && r.of == v.Snapshot && time.Since(r.begun) < c.rest() {
-				return r.done
-			}
-		default:
-			return r.done
-		}
+	again = c.ended.IsZero() || again && time.Since(c.ended) >= c.rest()
+	if r := c.round; r != nil && (!r.ended() || r.of == v.Snapshot && !again) {
+		return r
 	}
-	r := &round{v.Snapshot, time.Now(), make(chan struct{})}
-	if !ok {
+	r := &round{v.Snapshot, again, time.Now(), make(chan struct{})}
+	if !ok { // there is no snapshot yet
 		close(r.done)
-		return r.done // there is no snapshot yet
+		return r
 	}
 	c.round = r
 	go c.run(v, r)
-	return r.done
+	return r
 }
 
-// run checks every skill. It uses half of the processors, since agents have priority.
+func (r *round) ended() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// run checks the skills of a snapshot. It uses half of the processors, since agents have
+// priority.
 func (c *checks) run(v catalog.View, r *round) {
-	defer close(r.done)
-	c.each(context.Background(), v, v.Entries, max(1, runtime.GOMAXPROCS(0)/2), func(*catalog.Entry, check.Report) {})
+	workers := max(1, runtime.GOMAXPROCS(0)/2)
+	unknown, known := c.split(v.Entries)
+	c.each(context.Background(), unknown, workers, c.first(v))
+	if r.again {
+		c.mu.Lock()
+		age := c.rest()
+		c.mu.Unlock()
+		c.each(context.Background(), known, workers, func(ctx context.Context, e *catalog.Entry) error {
+			_, err := c.check(ctx, v, e, age, false)
+			return err
+		})
+	}
+	c.forgetAllBut(v.Entries)
+	c.mu.Lock()
+	if r.again {
+		c.took, c.ended = time.Since(r.begun), r.begun
+	}
+	c.mu.Unlock()
+	close(r.done)
+	if now, _ := c.catalog.Now(nil); now.Snapshot != r.of {
+		c.begin(false) // the skills of the snapshots since then
+	}
+}
+
+// first returns a function that checks a skill unless it has a result.
+func (c *checks) first(v catalog.View) func(context.Context, *catalog.Entry) error {
+	return func(ctx context.Context, e *catalog.Entry) error {
+		c.mu.Lock()
+		known := c.results[e.Skill] != nil
+		c.mu.Unlock()
+		if known {
+			return nil // another goroutine has just checked it
+		}
+		_, err := c.check(ctx, v, e, 0, false)
+		return err
+	}
+}
+
+// split separates the skills without a result from the others.
+func (c *checks) split(entries []*catalog.Entry) (unknown, known []*catalog.Entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	there := make(map[*skill.Skill]bool, len(v.Entries))
-	for _, e := range v.Entries {
-		there[e.Skill] = true
-	}
-	for s := range c.kept {
-		if !there[s] {
-			delete(c.kept, s)
+	for _, e := range entries {
+		if c.results[e.Skill] == nil {
+			unknown = append(unknown, e)
+		} else {
+			known = append(known, e)
 		}
 	}
-	c.took, c.ended = time.Since(r.begun), r.begun
+	return unknown, known
 }
 
-// each checks the given skills with a number of workers and stops early if the context
-// ends. It calls got from several goroutines, with the report on each skill.
-func (c *checks) each(ctx context.Context, v catalog.View, entries []*catalog.Entry, workers int, got func(*catalog.Entry, check.Report)) {
+func (c *checks) forgetAllBut(entries []*catalog.Entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	there := make(map[*skill.Skill]bool, len(entries))
+	for _, e := range entries {
+		there[e.Skill] = true
+	}
+	for s, r := range c.results {
+		if !there[s] {
+			c.findings -= len(r.report.Findings)
+			delete(c.results, s)
+		}
+	}
+}
+
+// each calls do for the given skills with a number of workers, and stops early if the
+// context ends. An error of do says that the disk of a skill's root does not answer. The
+// other skills of that root get this as their result, since waiting once is enough.
+func (c *checks) each(ctx context.Context, entries []*catalog.Entry, workers int, do func(context.Context, *catalog.Entry) error) {
 	next := make(chan *catalog.Entry)
 	var wg sync.WaitGroup
-	var silent sync.Map // labels of roots whose disk did not answer; waiting once is enough
+	var silent sync.Map // labels of the roots
 	for range min(workers, len(entries)) {
 		wg.Go(func() {
 			for e := range next {
 				if _, ok := silent.Load(e.Root.Label); ok {
-					c.keep(e.Skill, &checked{report: unanswered(e.Skill)})
-					got(e, unanswered(e.Skill))
-					continue
-				}
-				r, err := c.look(ctx, v, e, false)
-				if err != nil {
+					c.keep(e.Skill, &result{report: unanswered(e.Skill)})
+				} else if do(ctx, e) != nil && ctx.Err() == nil {
 					silent.Store(e.Root.Label, true)
 				}
-				got(e, r)
 				runtime.Gosched()
 			}
 		})
@@ -141,54 +213,80 @@ func (c *checks) each(ctx context.Context, v catalog.View, entries []*catalog.En
 	wg.Wait()
 }
 
-// look returns the report on a skill and caches it. Unless inAnyCase is set, it trusts
-// a recently observed state of the files. The error says that the disk does not answer,
-// or that the context has ended. A disk that does not answer is also cached as a
-// finding.
-func (c *checks) look(ctx context.Context, v catalog.View, e *catalog.Entry, inAnyCase bool) (check.Report, error) {
+// check returns the report on a skill and keeps it. It trusts a state of the files that
+// was seen within the given time. If whole is set, the report has all findings. The error
+// says that the disk does not answer, or that the context has ended. A disk that does not
+// answer is also kept as a finding.
+func (c *checks) check(ctx context.Context, v catalog.View, e *catalog.Entry, age time.Duration, whole bool) (check.Report, error) {
 	c.mu.Lock()
-	was := c.kept[e.Skill]
-	fresh := was != nil && was.files != 0 && time.Since(was.looked) < c.rest()
+	was := c.results[e.Skill]
 	c.mu.Unlock()
-	if fresh && !inAnyCase {
+	if was != nil && whole && was.cut != nil {
+		was = nil
+	}
+	if was != nil && was.files != 0 && time.Since(was.seen) < age {
 		return was.report, nil
 	}
 	patient, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	now, err := catalog.Await(patient, v, e, func() *checked {
+	now, err := catalog.Await(patient, v, e, func() *result {
 		at := time.Now()
 		files := filesState(patient, e.Skill, at)
 		if was != nil && files != 0 && files == was.files {
-			return &checked{was.report, files, at}
+			return &result{was.report, was.cut, files, at}
 		}
 		r := check.Loaded(patient, e.Skill)
 		r.Data = nil
-		return &checked{r, files, at}
+		return &result{r, nil, files, at}
 	})
 	switch {
 	case ctx.Err() != nil:
 		return check.Report{}, ctx.Err()
 	case err != nil:
-		now = &checked{report: unanswered(e.Skill)}
+		now = &result{report: unanswered(e.Skill)}
 	}
 	c.keep(e.Skill, now)
 	return now.report, err
 }
 
-func (c *checks) keep(s *skill.Skill, now *checked) {
+// keep keeps a result. If there are too many findings, it keeps a copy with those alone
+// that keep the skill out of the Skills extension's lists.
+func (c *checks) keep(s *skill.Skill, now *result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if was := c.kept[s]; was == nil || was.files != now.files || now.files == 0 {
+	was := c.results[s]
+	if was == nil || was.files != now.files || now.files == 0 {
 		c.version++
 	}
-	c.kept[s] = now
+	if was != nil {
+		c.findings -= len(was.report.Findings)
+	}
+	if now.cut == nil && c.findings+len(now.report.Findings) > c.most {
+		now = now.shortened()
+	}
+	c.results[s] = now
+	c.findings += len(now.report.Findings)
+}
+
+// shortened returns a copy of the result without most of its findings.
+func (r *result) shortened() *result {
+	short := *r
+	short.cut, short.report.Findings = &doctor.Severities{}, nil
+	for _, f := range r.report.Findings {
+		if check.Unpublishes(f.Rule) {
+			short.report.Findings = append(short.report.Findings, f)
+		} else {
+			short.cut.Add(f.Severity)
+		}
+	}
+	return &short
 }
 
 // unanswered returns the report on a skill whose disk does not answer.
 func unanswered(s *skill.Skill) check.Report {
 	return check.Report{Skill: s, Findings: []check.Finding{{
 		Rule: ruleid.FileUnreadable, Severity: skill.SeverityError, File: s.Entry,
-		Message: "the skill could not be checked: its disk does not answer", Mend: "see what the disk does, and look again",
+		Message: "the skill could not be checked: its disk does not answer", Mend: "find out why the disk does not answer, and check again",
 	}}}
 }
 
@@ -224,186 +322,3 @@ func filesState(ctx context.Context, s *skill.Skill, now time.Time) uint64 {
 // maxFiles is the maximum number of a skill's files that are examined, the same as in
 // package check.
 const maxFiles = 10_000
-
-// verdict returns the verdict on a skill as it is on disk now. The error is the
-// context's, or says that the disk does not answer.
-func (c *checks) verdict(ctx context.Context, v catalog.View, e *catalog.Entry) (*doctor.Verdict, error) {
-	var by skill.Position
-	if e.By != nil {
-		r, err := c.look(ctx, v, e.By, false)
-		if err != nil {
-			return nil, err
-		}
-		by = r.Name.Position
-	}
-	r, err := c.look(ctx, v, e, true)
-	if err != nil {
-		return nil, err
-	}
-	return doctor.InPlace(e, r, by), nil
-}
-
-// fare summarizes the verdict on one skill of a view. The zero fare is that of an
-// unchecked skill.
-type fare struct {
-	state        doctor.State
-	grave, infos int // number of errors and warnings, and of other findings
-	published    bool
-}
-
-func fareOf(d *doctor.Verdict) fare {
-	errors, warnings := d.Severe()
-	return fare{d.State(), errors + warnings, len(d.Findings) - errors - warnings, d.Published()}
-}
-
-// totals summarize the known verdicts on all skills of a view.
-type totals struct {
-	count doctor.Count
-	// The number of checked skills, and of all skills.
-	known, all int
-	fares      map[*catalog.Entry]fare
-	// flawed are the skills with an error or a warning, and the skipped skills.
-	// unpublished are listed skills that the Skills extension does not publish. Both
-	// are in the order of the view.
-	flawed, unpublished []*catalog.Entry
-}
-
-// fare returns the fare of one skill.
-func (t *totals) fare(e *catalog.Entry) fare {
-	if f, ok := t.fares[e]; ok {
-		return f
-	}
-	return unchecked(e)
-}
-
-// unchecked returns the fare of an unchecked skill, derived from its status.
-func unchecked(e *catalog.Entry) (f fare) {
-	if state := (&doctor.Verdict{Entry: e}).State(); state != doctor.Fine {
-		f.state = state
-	}
-	return f
-}
-
-// complete reports whether every skill has been checked.
-func (t *totals) complete() bool { return t.known == t.all }
-
-// lastAt returns when the last completed round began.
-func (c *checks) lastAt() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ended
-}
-
-// tally caches the totals of a snapshot.
-type tally struct {
-	mu      sync.Mutex
-	version uint64 // version of the checks that the totals were made from
-	made    time.Time
-	totals  *totals
-}
-
-// countRest is the maximum age of the totals on a page while skills are being checked.
-// Each count examines all skills.
-const countRest = 500 * time.Millisecond
-
-// totals waits up to patience for the current round and returns the totals known by
-// then. now reports whether they are complete and current.
-func (c *checks) totals(ctx context.Context, v catalog.View, patience time.Duration) (t *totals, now bool) {
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case <-c.begin():
-		now = true
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	kept := c.tallies.get(v, func() *tally { return &tally{} })
-	kept.mu.Lock()
-	defer kept.mu.Unlock()
-	c.mu.Lock()
-	version := c.version
-	c.mu.Unlock()
-	if kept.totals == nil || kept.version != version && (now || time.Since(kept.made) > countRest) {
-		kept.version, kept.totals, kept.made = version, c.count(v), time.Now()
-	}
-	return kept.totals, now && kept.totals.complete()
-}
-
-func (c *checks) count(v catalog.View) *totals {
-	t := &totals{all: len(v.Entries), fares: make(map[*catalog.Entry]fare, len(v.Entries))}
-	for i, e := range v.Entries {
-		if i%128 == 0 {
-			runtime.Gosched()
-		}
-		d := c.known(e)
-		if d == nil {
-			continue
-		}
-		t.known++
-		t.count.Add(d)
-		f := fareOf(d)
-		t.fares[e] = f
-		if f.grave > 0 || f.state == doctor.Skipped {
-			t.flawed = append(t.flawed, e)
-		}
-		if !f.published && f.state != doctor.Skipped && f.state != doctor.Unlisted {
-			t.unpublished = append(t.unpublished, e)
-		}
-	}
-	for _, r := range v.Roots {
-		for _, n := range r.Notices {
-			t.count.AddNotice(n)
-		}
-	}
-	return t
-}
-
-// known returns the verdict on a skill from its last check, or nil if it was not
-// checked.
-func (c *checks) known(e *catalog.Entry) *doctor.Verdict {
-	c.mu.Lock()
-	k := c.kept[e.Skill]
-	var by skill.Position
-	if e.By != nil {
-		if of := c.kept[e.By.Skill]; of != nil {
-			by = of.report.Name.Position
-		} else {
-			k = nil
-		}
-	}
-	c.mu.Unlock()
-	if k == nil {
-		return nil
-	}
-	return doctor.InPlace(e, k.report, by)
-}
-
-// some returns the verdicts on the given skills, in their order. The error is the
-// context's.
-func (c *checks) some(ctx context.Context, v catalog.View, entries []*catalog.Entry) ([]*doctor.Verdict, error) {
-	all := slices.Clone(entries)
-	for _, e := range entries {
-		if e.By != nil {
-			all = append(all, e.By)
-		}
-	}
-	var mu sync.Mutex
-	reports := make(map[*skill.Skill]check.Report, len(all))
-	c.each(ctx, v, all, runtime.GOMAXPROCS(0), func(e *catalog.Entry, r check.Report) {
-		mu.Lock()
-		defer mu.Unlock()
-		reports[e.Skill] = r
-	})
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	out := make([]*doctor.Verdict, len(entries))
-	for i, e := range entries {
-		var by skill.Position
-		if e.By != nil {
-			by = reports[e.By.Skill].Name.Position
-		}
-		out[i] = doctor.InPlace(e, reports[e.Skill], by)
-	}
-	return out, nil
-}

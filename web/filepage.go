@@ -48,7 +48,7 @@ func (s *Site) file(r *request, v catalog.View, e *catalog.Entry, file string) e
 		return problem(http.StatusNotFound, "The skill has no such file.")
 	}
 	p := filePage{
-		frame: s.frame(r, file+" · "+nameOf(e), "home"), Skill: rowOf(v, e, fare{}), Path: file, Folder: path.Dir(file), URI: uri.String(),
+		frame: s.frame(r, file+" · "+nameOf(e), "home"), Skill: rowOf(v, e, nil), Path: file, Folder: path.Dir(file), URI: uri.String(),
 		Href: "/skills/" + escapedPath(uri), RawHref: "/raw/" + escapedPath(uri), Size: int64(len(data)), Digest: skill.DigestOf(data).String(),
 	}
 	if kind := picture(file); kind != "" && http.DetectContentType(data) == kind {

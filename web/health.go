@@ -117,8 +117,8 @@ func (s *Site) health(r *request) error {
 	}
 	p := *s.reports.get(v, func() *healthPage { return s.report(v) })
 	p.frame = s.frame(r, "Health", "health")
-	totals, now := s.checks.totals(r.Context(), v, checkPatience)
-	p.checked(totals, s.checks.known)
+	totals, now := s.checks.soon(r.Context(), v)
+	p.checked(totals, s.checks)
 	p.Checking = s.checking(totals, now, "/health")
 	at, took := s.o.Catalog.Refreshed()
 	p.Refreshed, p.Took, p.Ago = at, lastedOf(took), "less than 1 s"
@@ -181,11 +181,11 @@ func skippedRowOf(e *catalog.Entry) skippedRow {
 }
 
 // checked adds the results of the check.
-func (p *healthPage) checked(t *totals, verdict func(*catalog.Entry) *doctor.Verdict) {
+func (p *healthPage) checked(t *totals, c *checks) {
 	p.Count, p.NUnpublished = t.count, len(t.unpublished)
 	for _, e := range t.unpublished[:min(len(t.unpublished), healthRows)] {
 		w := unpublishedRow{Href: pageOf(e), Name: nameOf(e)}
-		if d := verdict(e); d != nil {
+		if d, _ := c.kept(e); d != nil {
 			why := d.Unpublished()
 			for _, f := range why[:min(len(why), 1)] {
 				w.Why, w.More = f.Message, len(why)-1
@@ -287,5 +287,5 @@ func (s *Site) skipped(r *request) error {
 	if lacks := v.Unsure(); lacks != nil {
 		unsure = lacks
 	}
-	return absent(unsure, "No skill is skipped under this address. It may have been mended, moved or removed.")
+	return absent(unsure, "No skill is skipped under this address. It may have been fixed, moved or removed.")
 }

@@ -1,22 +1,17 @@
 package web
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/tool"
 )
 
 // pageRows is how many skills one page lists.
@@ -85,138 +80,25 @@ func (f filter) href() string {
 	return "/?" + q.Encode()
 }
 
-// found returns all skills that match a query, ranked as find_skills ranks them,
-// including those that only people may invoke. After them come copies, unlisted and
-// skipped skills whose names match, which the search does not rank. Without a query it
-// returns all skills, those that are shown to models first.
-func found(ctx context.Context, v catalog.View, query string) ([]*catalog.Entry, error) {
-	if query == "" {
-		all := append(make([]*catalog.Entry, 0, len(v.Entries)), v.Listed...)
-		for _, e := range v.Entries {
-			if !e.ModelVisible() {
-				all = append(all, e)
-			}
-		}
-		return all, nil
-	}
-	ranked, err := v.Search(ctx, catalog.Query{Text: query, People: true})
-	if err != nil {
-		return nil, err
-	}
-	all := make([]*catalog.Entry, 0, len(ranked.Hits))
-	for _, h := range ranked.Hits {
-		all = append(all, h.Entry)
-	}
-	words := strings.Fields(string(skill.KeyOf(query)))
-	for _, e := range v.Entries {
-		if (e.Status == catalog.Copy || e.Status == catalog.Unlisted || e.Status == catalog.Skipped) && holdsAll(words, string(e.Key), e.Folder()) {
-			all = append(all, e)
-		}
-	}
-	return all, nil
-}
-
-// indexTime is how long a page waits for the search index. After a change the index is
-// ready within milliseconds. After the start, or if everything has changed, reading the
-// headings of every skill takes longer than a page should.
-const indexTime = 10 * time.Millisecond
-
-// foundSoon is [found] for a page, which does not wait for an index that is still being
-// built. In that case it returns skills with the words in their names, then skills with
-// the words in their descriptions. The result comes from the same snapshot as the rest
-// of the page. It is not ranked, and the page must say so.
-func foundSoon(ctx context.Context, v catalog.View, query string) (all []*catalog.Entry, ranked bool, err error) {
-	soon := ctx
-	if !v.Indexed() { // with an index there is nothing to wait for, but a busy machine could exceed the timeout
-		var cancel context.CancelFunc
-		soon, cancel = context.WithTimeout(ctx, indexTime)
-		defer cancel()
-	}
-	all, err = found(soon, v, query)
-	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
-		return all, err == nil, err
-	}
-	words := strings.Fields(string(skill.KeyOf(query)))
-	var described []*catalog.Entry
-	everything, err := found(ctx, v, "") // those that are shown to models come first
-	if err != nil {
-		return nil, false, err
-	}
-	for _, e := range everything {
-		switch {
-		case holdsAll(words, string(e.Key), e.Folder()):
-			all = append(all, e)
-		case e.Status != catalog.Copy && e.Status != catalog.Unlisted && e.Status != catalog.Skipped && holdsAll(words, string(e.Key), e.Folder(), e.Description):
-			described = append(described, e)
-		}
-	}
-	return append(all, described...), false, nil
-}
-
-// holdsAll reports whether each word occurs in at least one of the texts, ignoring
-// case. The words must be in lower case. Without words it returns false.
-func holdsAll(words []string, texts ...string) bool {
-	for _, w := range words {
-		if !slices.ContainsFunc(texts, func(text string) bool { return containsFold(text, w) }) {
-			return false
-		}
-	}
-	return len(words) > 0
-}
-
-// containsFold is strings.Contains(strings.ToLower(text), word) without a copy of an
-// ASCII text. A page calls it for every description.
-func containsFold(text, word string) bool {
-	if word == "" {
-		return true
-	}
-	last := len(text) - len(word)
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c >= utf8.RuneSelf:
-			return strings.Contains(strings.ToLower(text), word)
-		case i <= last && lower(c) == word[0] && beginsFold(text[i:], word):
-			return true
-		}
-	}
-	return false
-}
-
-// beginsFold reports whether text begins with word, ignoring case after the first byte.
-// text must be at least as long as word.
-func beginsFold(text, word string) bool {
-	for i := 1; i < len(word); i++ {
-		if lower(text[i]) != word[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// lower returns an ASCII letter in lower case and any other byte unchanged.
-func lower(c byte) byte {
-	if 'A' <= c && c <= 'Z' {
-		c += 'a' - 'A'
-	}
-	return c
-}
-
 // row is one skill in a list.
 type row struct {
 	Href, Name, Description string
 	Place, Root             string
 	Size, Listing, Loading  int64        // bytes; tokens
 	State                   doctor.State // "" if not checked yet
-	Grave                   int          // errors and warnings
+	Severe                  int          // errors and warnings
 	Hidden                  bool         // from models
 	Called                  string
 }
 
-func rowOf(v catalog.View, e *catalog.Entry, f fare) row {
+func rowOf(v catalog.View, e *catalog.Entry, sum *doctor.Summary) row {
 	w := row{
-		Href: pageOf(e), Name: nameOf(e), Description: tool.Cut(inLine(e.Description), 320), Place: e.Place(), Root: e.Root.Label,
+		Href: pageOf(e), Name: nameOf(e), Description: display.Cut(inLine(e.Description), 320), Place: e.Place(), Root: e.Root.Label,
 		Size: int64(e.Size), Listing: tokensOf(int64(charactersOf(e))), Loading: tokensOf(int64(e.Size)),
-		State: f.state, Grave: f.grave, Hidden: !e.ModelInvocable && e.Status != catalog.Skipped,
+		State: stateOf(e, sum), Hidden: !e.ModelInvocable && e.Status != catalog.Skipped,
+	}
+	if sum != nil {
+		w.Severe = sum.Errors + sum.Warnings
 	}
 	switch e.Status {
 	case catalog.Shadowed, catalog.Copy, catalog.Unlisted:
@@ -260,10 +142,6 @@ type checking struct {
 	// Ago is the age of the last complete check, if the skills are being checked again.
 	Ago string
 }
-
-// checkPatience is how long a page waits for the check of the skills. Few skills are
-// checked in this time.
-const checkPatience = 20 * time.Millisecond
 
 // checking returns nil if the totals are current.
 func (s *Site) checking(t *totals, now bool, again string) *checking {
@@ -317,7 +195,7 @@ func (s *Site) home(r *request) error {
 		return err
 	}
 	p.Unranked = !ranked
-	totals, now := s.checks.totals(r.Context(), v, checkPatience)
+	totals, now := s.checks.soon(r.Context(), v)
 	entries := p.narrow(v, all, totals)
 	p.Total = len(entries)
 	last := max(1, (p.Total+pageRows-1)/pageRows)
@@ -326,7 +204,7 @@ func (s *Site) home(r *request) error {
 	p.From, p.To = min((f.Page-1)*pageRows, p.Total), min(f.Page*pageRows, p.Total)
 	p.Checking = s.checking(totals, now, p.Again)
 	for _, e := range entries[p.From:p.To] {
-		p.Rows = append(p.Rows, rowOf(v, e, totals.fare(e)))
+		p.Rows = append(p.Rows, rowOf(v, e, totals.summaries[e]))
 	}
 	turn := func(n int) string { g := f; g.Page = n; return g.href() }
 	if f.Page > 1 {
@@ -352,18 +230,18 @@ func unlisted(v catalog.View) (n int) {
 // value would show together with the other filters.
 func (p *homePage) narrow(v catalog.View, all []*catalog.Entry, t *totals) (kept []*catalog.Entry) {
 	f := p.Filter
-	inScopes, roots, fares := map[string]int{}, map[string]int{}, map[doctor.State]int{}
+	byScope, byRoot, byState := map[string]int{}, map[string]int{}, map[doctor.State]int{}
 	for _, e := range all {
-		scope, root, state := string(e.Root.Scope), e.Root.Label, t.fare(e).state
+		scope, root, state := string(e.Root.Scope), e.Root.Label, stateOf(e, t.summaries[e])
 		inScope, inRoot, inState := f.Scope == "" || f.Scope == scope, f.Root == "" || f.Root == root, f.State == state || f.State == "" && state != doctor.Unlisted
 		if inRoot && inState {
-			inScopes[scope]++
+			byScope[scope]++
 		}
 		if inScope && inState {
-			roots[root]++
+			byRoot[root]++
 		}
 		if inScope && inRoot {
-			fares[state]++
+			byState[state]++
 		}
 		if inScope && inRoot && inState {
 			kept = append(kept, e)
@@ -379,7 +257,7 @@ func (p *homePage) narrow(v catalog.View, all []*catalog.Entry, t *totals) (kept
 		if g.State = w; f.State == w {
 			g.State = ""
 		}
-		c := one(string(w), fares[w], f.State == w, g)
+		c := one(string(w), byState[w], f.State == w, g)
 		if w == doctor.Unlisted && c.Count == 0 && !c.On {
 			continue // few servers have an excluded root
 		}
@@ -392,8 +270,8 @@ func (p *homePage) narrow(v catalog.View, all []*catalog.Entry, t *totals) (kept
 		if g.Scope = string(w); f.Scope == string(w) {
 			g.Scope = ""
 		}
-		if inScopes[string(w)] > 0 || f.Scope == string(w) {
-			scope.Choices = append(scope.Choices, one(string(w), inScopes[string(w)], f.Scope == string(w), g))
+		if byScope[string(w)] > 0 || f.Scope == string(w) {
+			scope.Choices = append(scope.Choices, one(string(w), byScope[string(w)], f.Scope == string(w), g))
 		}
 	}
 	root := facet{Title: "Root"}
@@ -402,8 +280,8 @@ func (p *homePage) narrow(v catalog.View, all []*catalog.Entry, t *totals) (kept
 		if g.Root = w.Label; f.Root == w.Label {
 			g.Root = ""
 		}
-		if roots[w.Label] > 0 || f.Root == w.Label {
-			root.Choices = append(root.Choices, one(w.Label, roots[w.Label], f.Root == w.Label, g))
+		if byRoot[w.Label] > 0 || f.Root == w.Label {
+			root.Choices = append(root.Choices, one(w.Label, byRoot[w.Label], f.Root == w.Label, g))
 		}
 	}
 	p.Facets = []facet{state, scope, root}

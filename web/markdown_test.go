@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/corpus"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -201,18 +202,8 @@ func TestBusy(t *testing.T) {
 // TestRealText checks that Markdown files of real skills are rendered and contain only
 // what the table allows.
 func TestRealText(t *testing.T) {
-	corpus := os.Getenv("KNACK_CORPUS")
-	if corpus == "" {
-		corpus = "../../shared/corpus"
-	}
-	if _, err := os.Stat(corpus); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("no corpus: %v", err)
-		}
-		t.Skip("no corpus of real skills; KNACK_CORPUS names its folder")
-	}
 	m, at, n := newRenderer(), here(t, "SKILL.md"), 0
-	err := filepath.WalkDir(filepath.Join(corpus, "skills"), func(p string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(corpus.Dir(t, "skills"), func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !isMarkdown(path.Base(filepath.ToSlash(p))) {
 			return err
 		}

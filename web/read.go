@@ -35,7 +35,7 @@ func readFault(err error) error {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrOutside):
 		return problem(http.StatusNotFound, "The skill has no such file.")
 	case errors.Is(err, skill.ErrNotRegular):
-		return problem(http.StatusNotFound, "This is a folder, or no regular file.")
+		return problem(http.StatusNotFound, "This is a folder, or not a regular file.")
 	case errors.Is(err, skill.ErrTooLarge):
 		return problem(http.StatusRequestEntityTooLarge, fmt.Sprintf("The file is too large to be served: a SKILL.md may have %d MiB, another file %d MiB. It is there, and can be opened in the skill's own folder.", skill.MaxSkillMD>>20, skill.MaxFile>>20))
 	case errors.Is(err, skill.ErrBusy):

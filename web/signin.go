@@ -108,7 +108,7 @@ func (s *Site) form(r *request) (url.Values, error) {
 		return nil, problem(http.StatusForbidden, "This form came from a page of another server.")
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
-		return nil, problem(http.StatusUnsupportedMediaType, "This is no form.")
+		return nil, problem(http.StatusUnsupportedMediaType, "This is not a form.")
 	}
 	select {
 	case s.arriving <- struct{}{}:
@@ -127,7 +127,7 @@ func (s *Site) form(r *request) (url.Values, error) {
 	}
 	values, err := url.ParseQuery(string(body))
 	if err != nil {
-		return nil, problem(http.StatusBadRequest, "This is no form.")
+		return nil, problem(http.StatusBadRequest, "This is not a form.")
 	}
 	return values, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/lookup"
 )
 
 // Options configure a [Site].
@@ -83,7 +84,7 @@ func New(o Options) *Site {
 	}
 	s := &Site{
 		o: o, markdown: newRenderer(), metrics: newMetrics(), checks: newChecks(o.Catalog),
-		host:    &tool.Host{Catalog: o.Catalog, Remote: true, Engage: o.Engage},
+		host:    &tool.Host{Finder: lookup.Finder{Catalog: o.Catalog, Remote: true, Engage: o.Engage}},
 		indexes: latest[tagged]{weigh: func(t tagged) int { return cap(t.data) }, most: maxIndexes},
 	}
 	if o.Verifier != nil {
@@ -186,7 +187,7 @@ func (s *Site) handle(pattern, methods string, page func(*request) error) http.H
 		r := &request{Request: hr.WithContext(ctx), w: counted}
 		if !slices.Contains(strings.Split(methods, ", "), r.Method) {
 			w.Header().Set("Allow", methods)
-			s.fail(r, problem(http.StatusMethodNotAllowed, "Here is no answer but to "+methods+"."))
+			s.fail(r, problem(http.StatusMethodNotAllowed, "The allowed methods here are "+methods+"."))
 			return
 		}
 		if _, err := url.ParseQuery(r.URL.RawQuery); err != nil { // url.Values drops malformed parts, so a list would lose its filters

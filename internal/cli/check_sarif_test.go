@@ -11,6 +11,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/knack-dev/knack/internal/cli"
+	"github.com/knack-dev/knack/internal/corpus"
 )
 
 // sarifSchema reads the published schema. It is a draft 4 schema, which draft 7 reads alike
@@ -47,7 +48,7 @@ func TestSARIF(t *testing.T) {
 	schema := sarifSchema(t)
 	dirs := []string{writeSkills(t)}
 	if os.Getenv("KNACK_CORPUS") != "" {
-		dirs = append(dirs, corpus(t, "edge"))
+		dirs = append(dirs, corpus.Dir(t, "edge"))
 	}
 	for _, dir := range dirs {
 		out, code := checkPaths(t, "--format", "sarif", dir)

@@ -14,28 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/internal/cli"
+	"github.com/knack-dev/knack/internal/corpus"
 )
-
-// corpus returns the folder of real skills: KNACK_CORPUS, or a folder beside the checkout.
-// Continuous integration always has it.
-func corpus(t *testing.T, part string) string {
-	t.Helper()
-	dir := os.Getenv("KNACK_CORPUS")
-	if dir == "" {
-		dir = "../../../shared/corpus"
-	}
-	dir, err := filepath.Abs(filepath.Join(dir, part))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(dir); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("no corpus, and this is continuous integration: %v", err)
-		}
-		t.Skipf("no corpus; set KNACK_CORPUS to its folder: %v", err)
-	}
-	return dir
-}
 
 type listed struct {
 	Name, Status, File, Path string
@@ -68,7 +48,7 @@ func list(t *testing.T, args ...string) (skills []listed, found int) {
 // Each of the 776 real skills is available: each file has its entry, and each entry its own
 // URI.
 func TestCorpusSkills(t *testing.T) {
-	dir := corpus(t, "skills")
+	dir := corpus.Dir(t, "skills")
 	skills, found := list(t, "--dir", dir)
 	if len(skills) != 776 || found != 776 {
 		t.Errorf("%d listed of %d found, want 776", len(skills), found)
@@ -90,7 +70,7 @@ func TestCorpusSkills(t *testing.T) {
 // Every file of the edge cases, in any spelling, is an entry's file or another spelling
 // beside it. A skipped one has a reason.
 func TestCorpusEdge(t *testing.T) {
-	dir := corpus(t, "edge")
+	dir := corpus.Dir(t, "edge")
 	table, err := os.ReadFile(filepath.Join(dir, "cases.tsv"))
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/corpus"
 )
 
 // counted are what a command says in JSON of some skills.
@@ -113,10 +114,10 @@ func agree(t *testing.T, dir string) doctor.Count {
 }
 
 func TestCountsOfCorpus(t *testing.T) {
-	if c := agree(t, corpus(t, "skills")); c.Skills != 776 || c.Publishable != 772 {
+	if c := agree(t, corpus.Dir(t, "skills")); c.Skills != 776 || c.Publishable != 772 {
 		t.Errorf("%+v", c)
 	}
-	agree(t, corpus(t, "edge"))
+	agree(t, corpus.Dir(t, "edge"))
 }
 
 // inEveryState is a folder of skills of every state: published or not for each reason,

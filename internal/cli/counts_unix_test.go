@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/corpus"
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -19,7 +21,7 @@ import (
 // there are, how each fares, whether it is published, and every problem of it.
 func TestCountsOverHTTP(t *testing.T) {
 	for name, dir := range map[string]func(*testing.T) string{
-		"corpus": func(t *testing.T) string { return corpus(t, "skills") }, "edge": func(t *testing.T) string { return corpus(t, "edge") }, "states": inEveryState,
+		"corpus": func(t *testing.T) string { return corpus.Dir(t, "skills") }, "edge": func(t *testing.T) string { return corpus.Dir(t, "edge") }, "states": inEveryState,
 	} {
 		t.Run(name, func(t *testing.T) { agreeOverHTTP(t, dir(t)) })
 	}
@@ -34,23 +36,21 @@ func agreeOverHTTP(t *testing.T, dir string) {
 	base := strings.TrimSuffix(startServer(t, "--dir", dir), "/mcp")
 	ask := func(path string, into any) string {
 		t.Helper()
-		for range 100 {
-			code, body := fetch(t, base+path)
-			switch {
-			case code == 503: // they are still being checked
-				pause()
-				continue
-			case code != 200:
-				t.Fatalf("%s: %d %s", path, code, body)
-			case into != nil:
-				if err := json.Unmarshal([]byte(body), into); err != nil {
-					t.Fatalf("%s: %v", path, err)
-				}
-			}
-			return body
+		var code int
+		var body string
+		testwait.Until(t, func() bool {
+			code, body = fetch(t, base+path)
+			return code != 503 && !isUnready(body)
+		}, "the check of all skills for", path)
+		if code != 200 {
+			t.Fatalf("%s: %d %s", path, code, body)
 		}
-		t.Fatalf("%s: never", path)
-		return ""
+		if into != nil {
+			if err := json.Unmarshal([]byte(body), into); err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+		}
+		return body
 	}
 	c := list.Count
 	// Places are named by the label of the root, where the command line has its folder.

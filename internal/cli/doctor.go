@@ -65,7 +65,7 @@ func explainSkill(cmd *cobra.Command, env *Env, v catalog.View, o doctor.Options
 	if bare := strings.TrimRight(name, "/"); bare != "" && !strings.Contains(bare, "/") {
 		name = bare // a folder's name, as a shell completes it
 	}
-	s, err := doctor.Tell(cmd.Context(), v, o, name)
+	s, err := doctor.Explain(cmd.Context(), v, o, name)
 	switch {
 	case err != nil:
 		return interrupted(err)

@@ -176,7 +176,7 @@ func banner(env *Env, v catalog.View, tools []*tool.Tool) {
 	for _, r := range v.Roots {
 		switch {
 		case r.Err != nil:
-			fmt.Fprintf(&b, "  %s: %s\n", heading(r.Root), doctor.Unread(r))
+			fmt.Fprintf(&b, "  %s: %s\n", heading(r.Root), doctor.UnreadReason(r))
 		case !r.Missing:
 			fmt.Fprintf(&b, "  %s: %d found\n", heading(r.Root), r.Count)
 		}

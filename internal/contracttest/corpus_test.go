@@ -4,45 +4,27 @@ package contracttest
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/corpus"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/builtin"
 	"github.com/knack-dev/knack/source/dir"
-	"github.com/knack-dev/knack/tool"
 )
-
-// corpus returns the folder of real skills: KNACK_CORPUS, or a folder beside the checkout.
-// Continuous integration always has it.
-func corpus(t *testing.T) string {
-	t.Helper()
-	at := os.Getenv("KNACK_CORPUS")
-	if at == "" {
-		at = "../../../shared/corpus"
-	}
-	at, err := filepath.Abs(filepath.Join(at, "skills"))
-	must(t, err)
-	if _, err := os.Stat(at); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("no corpus, and this is continuous integration: %v", err)
-		}
-		t.Skipf("no corpus; set KNACK_CORPUS to its folder: %v", err)
-	}
-	return at
-}
 
 func sourceOf(root skill.Root) catalog.Source {
 	return dir.New(dir.Options{Root: root, Required: true})
 }
 
+// skillDocument is contract 004's answer as an object.
+type skillDocument struct{ URI, MIMEType, Text string }
+
 // For every skill of the corpus contract 004's text equals the result of resources/read and
 // the file on disk, byte for byte, as received over one session.
 func TestURIParityOverTheCorpus(t *testing.T) {
-	root := skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: corpus(t)}
+	root := skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: corpus.Dir(t, "skills")}
 	w := &world{t: t, dirs: []string{root.Dir}, sessions: map[string]*session{}}
 	w.catalog = catalog.New([]catalog.Source{sourceOf(root), builtin.New()}, catalog.Options{})
 	w.refresh()
@@ -68,14 +50,14 @@ func TestURIParityOverTheCorpus(t *testing.T) {
 		var m struct {
 			Result struct {
 				Content           []struct{ Text string }
-				StructuredContent tool.SkillDocument
+				StructuredContent skillDocument
 				IsError           *bool
 			}
 		}
 		must(t, json.Unmarshal([]byte(line), &m))
 		r := m.Result
 		if len(r.Content) != 1 || r.Content[0].Text != "URI: "+uri+"\n\n"+text || r.IsError == nil || *r.IsError ||
-			r.StructuredContent != (tool.SkillDocument{URI: uri, MIMEType: "text/markdown", Text: text}) {
+			r.StructuredContent != (skillDocument{URI: uri, MIMEType: "text/markdown", Text: text}) {
 			t.Errorf("%s: the tool answers %s", uri, short(line))
 		}
 		if strings.Count(line, `\u003c`) > strings.Count(text, `\u003c`)*2 {

@@ -54,3 +54,9 @@ const (
 	Metadata      = "metadata"
 	Invocation    = "invocation"
 )
+
+// The ids of package check that package doctor needs too.
+const (
+	FilesMany  = "files-many"
+	FilesLarge = "files-large"
+)

@@ -22,13 +22,7 @@ import (
 const mostInFlight = 256 << 20
 
 func budgetPart() part {
-	return part{name: "budget", promise: fmt.Sprintf("files of 16 MiB, some of control characters, by every method and page, read slowly or not at all, 300 calls without a reader: %d MiB at most, and another client is never refused", mostInFlight>>20), run: inFlight,
-		broken: []variant{
-			{name: "no-room", says: "MiB", changes: []change{{"limit/budget.go", "	case a.closed, all > b.units, ", "	case a.closed, all < 0, "}, {"limit/budget.go", "own > share && all", "own < 0 && all"}}},
-			{name: "no-shares", says: "was refused", changes: []change{{"limit/budget.go", "own > share && all", "own < 0 && all"}, {"limit/budget.go", "		most -= b.units / 4\n", ""}}},
-			{name: "no-share-of-calls", says: "was refused", changes: []change{{"internal/guard/work.go", "call := g.calls.Open(share)", "call := g.calls.Open(\"\")"}}},
-			{name: "swells", says: "MiB|was refused|is text", changes: []change{{"internal/display/json.go", "	return more > len(text)\n", "	return false\n"}}},
-		}}
+	return part{name: "budget", promise: fmt.Sprintf("files of 16 MiB, some of control characters, by every method and page, read slowly or not at all, 300 calls without a reader: %d MiB at most, and another client is never refused", mostInFlight>>20), run: inFlight}
 }
 
 // inFlight has one client take all that answers can hold while another one calls.

@@ -19,27 +19,11 @@ import (
 )
 
 func reloadPart() part {
-	return part{name: "reload", promise: "SIGHUP with a configuration or a token file that is wrong, empty, missing, unreadable, a pipe, or cut short at any byte: what held before holds, serving goes on, and a good one is taken afterwards; who means to drop the rules can", run: reloads,
-		broken: []variant{
-			{name: "takes-half", says: "access.yaml wrong at its end: .*skills/vault/: 200", changes: []change{{"config/config.go", "	if len(d.problems) == 0 {\n		return c, nil\n", "	if c.Access.Policy != nil || len(d.problems) == 0 {\n		return c, nil\n"}}},
-			{name: "drops-rules", says: "skills/vault/: 200", changes: []change{{"internal/cli/serve_reload.go", "	if key := r.access.Omits(now.Access); key != \"\" {\n", "	if key := r.access.Omits(now.Access); false {\n"}}},
-			{name: "drops-last-rules", says: "access.yaml without the rules: .*skills/vault/: 200", changes: []change{{"config/access.go", "	case now.Open && now.Rules == nil && len(a.Rules) > 0:\n		return \"access.rules\"\n", ""}}},
-			{name: "takes-cut-settings", says: "access.yaml cut .*skills/vault/: 200", changes: []change{{"internal/cli/serve_reload.go", "		case file != nil && cutShort(r.data, data):\n", "		case false:\n"}}},
-			{name: "takes-cut-tokens", says: "tokens cut .*skills/vault/: 200", changes: []change{{"internal/cli/serve_reload.go", "		case cutShort(r.admission.tokenData, tokenData):\n", "		case false:\n"}}},
-			{name: "waits-for-pipes", says: "a pipe: the log does not say", changes: []change{{"internal/cli/config_file.go", "	if err := regular(info, err); err != nil {\n		return nil, err\n	}\n	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)\n", "	_ = syscall.O_NONBLOCK\n	f, err := os.OpenFile(file, os.O_RDONLY, 0)\n"}}},
-			{name: "forgets-tokens", says: "old token", changes: []change{{"internal/cli/serve_reload.go", "	tokens, tokenData, err := r.admission.read(now)\n	if err != nil {\n", "	tokens, tokenData, err := r.admission.read(now)\n	if err != nil {\n		r.admission.tokens.Store(access.NewTokens(nil))\n"}}},
-		}}
+	return part{name: "reload", promise: "SIGHUP with a configuration or a token file that is wrong, empty, missing, unreadable, a pipe, or cut short at any byte: what held before holds, serving goes on, and a good one is taken afterwards; who means to drop the rules can", run: reloads}
 }
 
 func auditPart() part {
-	return part{name: "audit", promise: "the audit log after kill -9 in the midst of it, on a full disk, with names that forge lines, and under floods without a token: whole lines of JSON, one for each request, few for a flood, and what is lost is counted", run: audits,
-		broken: []variant{
-			{name: "raw-lines", says: "no JSON", changes: []change{{"audit/event.go", "	line, err := json.Marshal(e)\n", "	line, err := json.Marshal(e)\n	line = bytes.ReplaceAll(line, []byte(`\\n`), []byte(\"\\n\"))\n"}, {"audit/event.go", "	\"encoding/json\"\n", "	\"bytes\"\n	\"encoding/json\"\n"}}},
-			{name: "floods-the-log", says: "lines of a flood", changes: []change{{"internal/guard/record.go", "	case x.denied&(x.denied-1) != 0: // a flood is not written down one by one\n		return\n", ""}}},
-			{name: "counts-no-flood", says: "says how often", changes: []change{{"internal/guard/record.go", "		e.Times = x.denied\n", ""}}},
-			{name: "waits-for-nobody", says: "told to wait", changes: []change{{"internal/guard/rate.go", "	wait, _ := l.unknown.Take(networkOf(x.address))\n", "	wait, _ := l.unknown.Take(networkOf(x.address))\n	wait = 0\n"}}},
-			{name: "loses-silently", says: "no count", changes: []change{{"audit/log.go", "	if lost > 0 {\n		missing", "	if lost > 1<<40 {\n		missing"}}},
-		}}
+	return part{name: "audit", promise: "the audit log after kill -9 in the midst of it, on a full disk, with names that forge lines, and under floods without a token: whole lines of JSON, one for each request, few for a flood, and what is lost is counted", run: audits}
 }
 
 func reloads(r *trial) {

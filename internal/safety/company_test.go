@@ -21,26 +21,11 @@ import (
 )
 
 func signInPart() part {
-	const page = "web/signin.go"
-	return part{name: "sign-in", promise: "forms of another's page, cookies where a token belongs, invented, ended and revoked sessions, addresses that lead elsewhere: nobody is signed in, let in or led out", run: signIns,
-		broken: []variant{
-			{name: "any-form", says: "of another's page", changes: []change{{page, "	if new(http.CrossOriginProtection).Check(r.Request) != nil {", "	if false {"}}},
-			{name: "leads-out", says: "leads to", changes: []change{{page, "	u, err := url.Parse(to)\n", "	if to != \"\" {\n		return to\n	}\n	u, err := url.Parse(to)\n"}}},
-			{name: "cookie-writes", says: "a cookie with", changes: []change{{page, "s.sessions == nil || r.Method != http.MethodGet && r.Method != http.MethodHead {", "s.sessions == nil {"}}},
-			{name: "stays-in", says: "signed out", changes: []change{{page, "		s.sessions.End(id)\n", ""}}},
-			{name: "comes-back", says: "known again", changes: []change{{"internal/guard/guard.go", "		pages.Recheck(g.ended)\n", "		_ = pages\n"}}},
-			{name: "no-cap", says: "17 sessions", changes: []change{{"access/session.go", "maxSessionsOfOne = 16", "maxSessionsOfOne = 1600"}}},
-		}}
+	return part{name: "sign-in", promise: "forms of another's page, cookies where a token belongs, invented, ended and revoked sessions, addresses that lead elsewhere: nobody is signed in, let in or led out", run: signIns}
 }
 
 func limitsPart() part {
-	const rate, caller = "internal/guard/rate.go", "internal/guard/caller.go"
-	return part{name: "limits", promise: "who asks too often is told when to come again, whatever headers and addresses they come with; others are not, nor is who has a token where others guess", run: rates,
-		broken: []variant{
-			{name: "no-limit", says: "over the limit", changes: []change{{rate, "	wait, denied := l.clients.Take(clientName(who.Subject, x.address))\n", "	_, denied := l.clients.Take(clientName(who.Subject, x.address))\n	wait := time.Duration(0)\n"}}},
-			{name: "one-for-all", says: "another's", changes: []change{{caller, "return \"subject \" + subject.Name", "return \"subject \""}}},
-			{name: "believes-headers", says: "guesses", changes: []change{{caller, "	host, _, err := net.SplitHostPort(r.RemoteAddr)\n", "	if f := r.Header.Get(\"X-Forwarded-For\"); f != \"\" {\n		return f\n	}\n	host, _, err := net.SplitHostPort(r.RemoteAddr)\n"}}},
-		}}
+	return part{name: "limits", promise: "who asks too often is told when to come again, whatever headers and addresses they come with; others are not, nor is who has a token where others guess", run: rates}
 }
 
 func hashOf(token string) string {

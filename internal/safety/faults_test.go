@@ -22,30 +22,17 @@ import (
 )
 
 func faultParts() []part {
-	inPlace := []change{{"edit/edit.go", "	temp, err := write(path, info, new)\n", "	if true {\n		f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)\n		if err != nil {\n			return err\n		}\n		for _, b := range bytes.SplitAfter(new, []byte(\"\\n\")) {\n			_, _ = f.Write(b)\n		}\n		return f.Close()\n	}\n	temp, err := write(path, info, new)\n"}}
-	forgets := []change{{"catalog/look.go", "r.status.Err, r.kept, scan = err, true, last", "r.status.Err, scan = err, skill.Scan{}"}}
 	return []part{
 		reloadPart(), auditPart(),
-		{name: "disk-full", promise: "a full disk: --fix, --write and new fail with a reason, old files whole; serving goes on", run: diskFull,
-			broken: []variant{{name: "in-place", says: "status 0", changes: inPlace}}},
-		{name: "read-only", promise: "a read-only file system: the same", run: readOnly,
-			broken: []variant{{name: "says-done", says: "does not say why", changes: []change{{"edit/edit.go", "info, new)\n	if err != nil {\n		return pathError(\"write beside\", path, err)\n", "info, new)\n	if err != nil {\n		return nil\n"}}}}},
-		{name: "eio", promise: "a disk that fails to read: that file's answer says so, all others are served, the last good text where contract 004 has one", run: badDisk,
-			broken: []variant{{name: "empty-instead", says: "does not say", changes: []change{{"skill/file.go", "		return nil, Stamp{}, false, err\n	}\n	after", "		return []byte{}, StampOf(info), true, nil\n	}\n	after"}}}}},
-		{name: "emfile", promise: "no descriptor left: errors, no crash, and answers again once there are some", run: noDescriptors,
-			broken: []variant{{name: "leaks", says: "no answer|afterwards", changes: []change{{"source/dir/open_linux.go", "func (h fdHandle) close() { unix.Close(int(h)) }", "func (h fdHandle) close() {}"}}}}},
-		{name: "eacces", promise: "a root without permission: the last good skills stay listed, and are read again once it is back", run: rootShut,
-			broken: []variant{{name: "forgets", says: "is not listed", changes: forgets}}},
-		{name: "unmounted", promise: "a root unmounted and back: its skills go, others stay, and it is served again", run: rootUnmounted, slow: true,
-			broken: []variant{{name: "looks-once", says: "not within", changes: []change{{"catalog/refresh.go", "		tick.Stop()\n		if err", "		tick.Stop()\n		continue\n		if err"}}}}},
-		{name: "clock", promise: "the wall clock jumps by years, both ways, and files bear impossible times: every change is seen, every answer is of now", run: clockJumps, slow: true,
-			broken: []variant{{name: "trusts-it", says: "still the old", changes: []change{
-				{"catalog/read.go", "r := reading{begun: time.Now()}", "r := reading{begun: time.Now().Round(0)}"},
-				{"catalog/look.go", "begun: time.Now(), end: end", "begun: time.Now().Round(0), end: end"}}}}},
-		{name: "sigterm", promise: "SIGTERM with calls in flight, over stdio and HTTP: each that was taken is answered whole, status 0", run: termination,
-			broken: []variant{{name: "drops", says: "of 40 answers", changes: []change{{"mcpserver/stdio.go", "defaultDrainTimeout = stdio.Patience", "defaultDrainTimeout = 1"}}}}},
-		{name: "kill", promise: "kill -9 during --fix and --write: the old or the new file, complete", run: kills,
-			broken: []variant{{name: "in-place", says: "neither the old nor the new", changes: inPlace}}},
+		{name: "disk-full", promise: "a full disk: --fix, --write and new fail with a reason, old files whole; serving goes on", run: diskFull},
+		{name: "read-only", promise: "a read-only file system: the same", run: readOnly},
+		{name: "eio", promise: "a disk that fails to read: that file's answer says so, all others are served, the last good text where contract 004 has one", run: badDisk},
+		{name: "emfile", promise: "no descriptor left: errors, no crash, and answers again once there are some", run: noDescriptors},
+		{name: "eacces", promise: "a root without permission: the last good skills stay listed, and are read again once it is back", run: rootShut},
+		{name: "unmounted", promise: "a root unmounted and back: its skills go, others stay, and it is served again", run: rootUnmounted, slow: true},
+		{name: "clock", promise: "the wall clock jumps by years, both ways, and files bear impossible times: every change is seen, every answer is of now", run: clockJumps, slow: true},
+		{name: "sigterm", promise: "SIGTERM with calls in flight, over stdio and HTTP: each that was taken is answered whole, status 0", run: termination},
+		{name: "kill", promise: "kill -9 during --fix and --write: the old or the new file, complete", run: kills},
 	}
 }
 

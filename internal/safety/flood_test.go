@@ -237,10 +237,7 @@ func floods(r *trial) {
 	base := quiet.goroutines()
 
 	const most = 0.4
-	others := 0.0
-	if r.says == nil {
-		others = r.quiet(most, time.Duration(r.pick(0, 300))*time.Second)
-	}
+	others := r.quiet(most, time.Duration(r.pick(0, 300))*time.Second)
 	k := r.http(setting{}, flags...)
 	at := strings.TrimSuffix(strings.TrimPrefix(k.url, "http://"), "/mcp")
 	clients, idle, half := r.pick(50, 1000), r.pick(300, 5000), r.pick(100, 500)
@@ -249,7 +246,7 @@ func floods(r *trial) {
 	before := k.load()
 	const floor, aStall = 2500 * time.Microsecond, 20
 	var ratios []float64
-	for n := 0; n < r.pick(1, 3) || r.says == nil && r.fast && n < 3 && ratios[n-1] > aStall; n++ {
+	for n := 0; n < r.pick(1, 3) || r.fast && n < 3 && ratios[n-1] > aStall; n++ {
 		calm, _ := a.p99(time.Duration(r.pick(2, 12)) * time.Second)
 		f := r.flood(k, at, idle, half)
 		rough, n := a.p99(time.Duration(r.pick(4, 14)) * time.Second)

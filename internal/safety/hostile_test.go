@@ -15,35 +15,12 @@ import (
 )
 
 func treeParts() []part {
-	const open, linux = "source/dir/open.go", "source/dir/open_linux.go"
-	follows := []change{
-		{linux, "unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS", "0"},
-		{linux, "unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT", "unix.AT_NO_AUTOMOUNT"},
-		{linux, "name, unix.O_PATH|unix.O_NOFOLLOW, beneath)\n	if err != nil {\n		return nil, err", "name, unix.O_PATH, beneath)\n	if err != nil {\n		return nil, err"},
-	}
-	sleeps := []change{{"catalog/read.go", "	data, stamp, err := readReserved(ctx, v, e, path)\n", "	time.Sleep(3 * time.Second)\n	data, stamp, err := readReserved(ctx, v, e, path)\n"}}
 	return []part{
-		{name: "entries", promise: "links, special files, odd names × every way to a file: nothing from outside, no answer over 1 s, no crash", run: hostileEntries,
-			broken: []variant{
-				{name: "follows-links", changes: follows, says: "leaks a file outside"},
-				{name: "reads-dot-files", changes: []change{{open, "case part[0] == '.':", "case false:"}, {open, "if part[0] == '.' || len(part) > 255 {", "if len(part) > 255 {"}}, says: "leaks a dot-file"},
-				{name: "slow", changes: sleeps, says: "the answer took"},
-				{name: "crashes", changes: []change{{"catalog/read.go", "	data, stamp, err := readReserved(ctx, v, e, path)\n", "	if path == \"docs/in.md\" {\n		go panic(\"out\")\n	}\n	data, stamp, err := readReserved(ctx, v, e, path)\n"}}, says: "the server has ended"},
-				{name: "wrong-file", changes: []change{{"catalog/read.go", "readReserved(ctx, v, e, path)", "readReserved(ctx, v, e, \"SKILL.md\")"}}, says: "does not hold"},
-			}},
-		{name: "skill-files", promise: "a SKILL.md that is a link, a pipe, a device, a terabyte: × every list and every tool that loads", run: hostileSkillFiles,
-			broken: []variant{{name: "follows-links", changes: follows, says: "leaks"}}},
-		{name: "paths", promise: "paths, URIs and names that climb, in every spelling, or run to a mebibyte or 100,000 parts, through every way in: nothing from outside, no answer over 1 s, none longer than the lists are", run: hostileArguments,
-			broken: []variant{{name: "climbs", says: "leaks (another|a file)", changes: append(follows,
-				change{"skill/file.go", "return \"\", ErrOutside\n			}\n			out = out[:len(out)-1]", "out = append(out, \"..\")\n			} else {\n				out = out[:len(out)-1]\n			}"},
-				change{"skill/file.go", "strings.HasPrefix(seg, \".\")", "false"},
-				change{open, "	err := checkName(name)", "	err := error(nil)"},
-			)}, {name: "folds-all-of-a-name", says: "that folds: (no answer within|the answer took)", changes: []change{{"skill/name.go", "	if len(name) > maxFolded {", "	if len(name) < 0 {"}}}}},
-		{name: "permissions", promise: "files and folders without permission, asked for by a user without rights", run: hostilePermissions,
-			broken: []variant{{name: "gives-up", says: "does not hold", changes: []change{
-				{"source/dir/walk.go", "if more := results[0].more; depth == 0 && more != nil && more.err != nil {\n			return skill.Scan{}, more.err", "if i := slices.IndexFunc(results, func(r result) bool { return r.more != nil && r.more.err != nil }); i >= 0 {\n			return skill.Scan{}, results[i].more.err"}}}}},
-		{name: "wide", promise: "100,000 entries, 10,000 links each to the next, 200 levels: no answer over 1 s", run: hostileWidth,
-			broken: []variant{{name: "slow", says: "the answer took", changes: sleeps}}},
+		{name: "entries", promise: "links, special files, odd names × every way to a file: nothing from outside, no answer over 1 s, no crash", run: hostileEntries},
+		{name: "skill-files", promise: "a SKILL.md that is a link, a pipe, a device, a terabyte: × every list and every tool that loads", run: hostileSkillFiles},
+		{name: "paths", promise: "paths, URIs and names that climb, in every spelling, or run to a mebibyte or 100,000 parts, through every way in: nothing from outside, no answer over 1 s, none longer than the lists are", run: hostileArguments},
+		{name: "permissions", promise: "files and folders without permission, asked for by a user without rights", run: hostilePermissions},
+		{name: "wide", promise: "100,000 entries, 10,000 links each to the next, 200 levels: no answer over 1 s", run: hostileWidth},
 	}
 }
 

@@ -14,26 +14,11 @@ import (
 )
 
 func httpParts() []part {
-	const guard, body = "internal/guard/origin.go", "internal/guard/body.go"
 	return []part{
 		signInPart(), limitsPart(),
-		{name: "matrix", promise: "Host × Origin × method, of the protocol, the pages and the API: each cell is let in or refused as the lists say, and CORS is granted to nobody else", run: hostsAndOrigins,
-			broken: []variant{
-				{name: "any-host", says: "this Host gets", changes: []change{{guard, "		if !g.allowsHost(r.Host) && ", "		if r.Host == \"\" && "}}},
-				{name: "any-origin", says: "this Origin gets", changes: []change{{guard, "len(origins) > 1 || len(origins) == 1 && !g.allowsOrigin(origins[0], r.Host):", "len(origins) > 1:"}}},
-			}},
-		{name: "floods", promise: "idle and half-open connections, slow headers and bodies, bodies of 1 GiB, header floods: active clients are answered, p99 within 2 × of the base or 5 ms, and memory, goroutines and descriptors are back within 60 s", run: floods,
-			broken: []variant{
-				{name: "waits-for-headers", says: "half-open", changes: []change{{"internal/guard/serve.go", "ReadHeaderTimeout:            min(headerTimeout, g.o.BodyTimeout), IdleTimeout", "IdleTimeout"}}},
-				{name: "slots-for-slow-bodies", says: "was refused", changes: []change{{body, "if size > smallBody {", "if size > 0 {"}}},
-				{name: "reads-it-all", says: "1 GiB", changes: []change{
-					{body, "	case size > most:\n", "	case size > most:\n		all, err := io.ReadAll(r.Body)\n		return all, free, err == nil\n	case size < -1:\n"}}},
-			}},
-		{name: "caps", promise: "sessions, streams and subscriptions over the cap: a clear refusal, and room again once one ends", run: caps,
-			broken: []variant{
-				{name: "no-cap-on-sessions", says: "sessions", changes: []change{{"mcpserver/internal/httpd/session.go", "!place.Try(1)", "!place.Try(0)"}}},
-				{name: "no-cap-on-subscriptions", says: "subscriptions", changes: []change{{"internal/subscription/subscription.go", "len(mine.spellings) >= t.o.MaxOwn || !mine.room.Try(1)", "len(mine.spellings) < 0"}}},
-			}},
+		{name: "matrix", promise: "Host × Origin × method, of the protocol, the pages and the API: each cell is let in or refused as the lists say, and CORS is granted to nobody else", run: hostsAndOrigins},
+		{name: "floods", promise: "idle and half-open connections, slow headers and bodies, bodies of 1 GiB, header floods: active clients are answered, p99 within 2 × of the base or 5 ms, and memory, goroutines and descriptors are back within 60 s", run: floods},
+		{name: "caps", promise: "sessions, streams and subscriptions over the cap: a clear refusal, and room again once one ends", run: caps},
 		sharesPart(),
 	}
 }

@@ -26,17 +26,11 @@ import (
 const aged = 2500 * time.Millisecond
 
 func raceOldParts() []part {
-	return []part{{name: "old", promise: "folders of old files exchanged between and under calls: each answer is of the folder that is there (cases: swaps and answers)", run: swapsOfOld,
-		broken: []variant{{name: "believes-names", says: "not of version", changes: []change{
-			{"skill/manifest.go", "ok && k.Stamp == f.Stamp && k.Size == f.Size", "ok"}}}}}}
+	return []part{{name: "old", promise: "folders of old files exchanged between and under calls: each answer is of the folder that is there (cases: swaps and answers)", run: swapsOfOld}}
 }
 
 func secretSessionParts() []part {
-	return []part{{name: "sessions", promise: "calls of two tokens, in each era and over both transports, with canaries in their headers and arguments: none in a log, none in another's answer, and nothing given to another token's holder", run: secretsOfSessions,
-		broken: []variant{
-			{name: "logs-requests", says: "the log leaks", changes: []change{{"mcpserver/internal/httpd/post.go", "	visit := &Visit{", "	h.o.Guard.Log.Warn(string(body))\n	visit := &Visit{"}}},
-			{name: "for-every-token", says: "another token's holder", changes: []change{{"mcpserver/internal/httpd/session.go", "[]byte(token)) == 0 {", "[]byte(token)) < 0 {"}}},
-		}}}
+	return []part{{name: "sessions", promise: "calls of two tokens, in each era and over both transports, with canaries in their headers and arguments: none in a log, none in another's answer, and nothing given to another token's holder", run: secretsOfSessions}}
 }
 
 // messageOf returns the message in an answer. Over HTTP, headers precede it, and it may be

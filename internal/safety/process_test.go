@@ -21,7 +21,7 @@ import (
 )
 
 // patience bounds the wait for events without a promised time; promised times are cases
-// with their own bound. A broken variant is given up sooner.
+// with their own bound. A mutated binary is given up sooner.
 func (r *trial) patience() time.Duration {
 	if r.says != nil {
 		return 4 * time.Second

@@ -22,13 +22,6 @@ import (
 func raceParts() []part {
 	return []part{{
 		name: "swaps", promise: "files, folders and links exchanged under readers: no byte from outside, no answer whose bytes and digest disagree (cases: swaps and answers)", run: swaps,
-		broken: []variant{
-			{name: "looks-then-opens", says: "leaks", changes: []change{
-				{"source/dir/open_linux.go", "		return nil, skill.ErrNotRegular\n	}\n	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, beneath)", "		return nil, skill.ErrNotRegular\n	}\n	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)"},
-				{"source/dir/open_linux.go", "skill.Stamp, error) {\n	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, beneath)", "skill.Stamp, error) {\n	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)"},
-			}},
-			{name: "two-states", says: "disagree", changes: []change{{"internal/publication/publication.go", "Frontmatter: skillsext.Frontmatter(now.Frontmatter)", "Frontmatter: skillsext.Frontmatter(e.Frontmatter)"}}},
-		},
 	}}
 }
 

@@ -24,27 +24,11 @@ import (
 const mostFiles = 96
 
 func resourceParts() []part {
-	leak := []change{{"source/dir/open_linux.go", "func (h fdHandle) close() { unix.Close(int(h)) }", "func (h fdHandle) close() {}"}}
-	hoard := []change{{"catalog/read.go", "func (v View) ReadFile(", "var hoard [][]byte\n\nfunc (v View) ReadFile("}, {"catalog/read.go", "	e.RecordRead(ctx, path, data, err)\n", "	v.catalog.mu.Lock()\n	hoard = append(hoard, append([]byte(nil), data...))\n	v.catalog.mu.Unlock()\n	e.RecordRead(ctx, path, data, err)\n"}}
-	// By objects, since a busy machine reads little in the seconds of a variant.
-	hoardMany := []change{hoard[0], {hoard[1].file, hoard[1].from, strings.Replace(hoard[1].to, "	hoard = append(hoard, append([]byte(nil), data...))\n", "	for range 300 {\n		hoard = append(hoard, make([]byte, 32))\n	}\n", 1)}}
 	return []part{
-		{name: "descriptors", promise: fmt.Sprintf("at most %d descriptors, whatever the tree, while it is scanned, read and changed", mostFiles), run: descriptors,
-			broken: []variant{{name: "leaks", says: "descriptors", changes: leak}}},
-		{name: "memory", promise: "2 GiB read through a server: it holds the snapshot and what is being answered, under 192 MiB; 3,000 sessions that came and went leave nothing, nor do 20,000 calls in one", run: memory,
-			broken: []variant{
-				{name: "hoards", says: "MiB", changes: hoard},
-				{name: "keeps-calls", says: "objects", changes: []change{
-					{"mcpserver/internal/httpd/session.go", "func (s *session) end(", "var hoard []*[4]int64\n\nfunc (s *session) end("},
-					{"mcpserver/internal/httpd/session.go", "	delete(s.calls, key)\n", "	delete(s.calls, key)\n	for range 3 {\n		hoard = append(hoard, new([4]int64))\n	}\n"}}},
-			}},
+		{name: "descriptors", promise: fmt.Sprintf("at most %d descriptors, whatever the tree, while it is scanned, read and changed", mostFiles), run: descriptors},
+		{name: "memory", promise: "2 GiB read through a server: it holds the snapshot and what is being answered, under 192 MiB; 3,000 sessions that came and went leave nothing, nor do 20,000 calls in one", run: memory},
 		initializePart(), renderingPart(), budgetPart(),
-		{name: "soak", promise: "20 minutes of mixed calls and churn under the race detector: no race, no error; the heap after a collection, goroutines and descriptors flat", run: soak, slow: true,
-			broken: []variant{
-				{name: "leaks", says: "descriptors", changes: leak},
-				{name: "hoards", says: "memory grew", changes: hoardMany},
-				{name: "races", says: "DATA RACE", changes: []change{{"catalog/read.go", "func (v View) ReadFile(", "var count int\n\nfunc (v View) ReadFile("}, {"catalog/read.go", "	e.RecordRead(ctx, path, data, err)\n", "	count++\n	e.RecordRead(ctx, path, data, err)\n"}}},
-			}},
+		{name: "soak", promise: "20 minutes of mixed calls and churn under the race detector: no race, no error; the heap after a collection, goroutines and descriptors flat", run: soak, slow: true},
 	}
 }
 
@@ -288,7 +272,7 @@ func soak(r *trial) {
 	var wg sync.WaitGroup
 	during := func(every time.Duration, do func(i int)) {
 		wg.Go(func() {
-			for i := 0; time.Since(begin) < lasts && !r.over() && k.alive() && web.alive(); i++ {
+			for i := 0; time.Since(begin) < lasts && k.alive() && web.alive(); i++ {
 				do(i)
 				pause(every)
 			}
@@ -353,16 +337,14 @@ func soak(r *trial) {
 		})
 	}
 	during(time.Second, func(int) { // sessions that come and go
-		if !r.over() {
-			w.end(web, w.dial(web))
-		}
+		w.end(web, w.dial(web))
 	})
 	type sample struct {
 		held
 		load
 	}
 	var samples [2][]sample
-	for time.Since(begin) < lasts && !r.over() && k.alive() && web.alive() {
+	for time.Since(begin) < lasts && k.alive() && web.alive() {
 		pause(min(5*time.Second, lasts/20))
 		for i, k := range []*knack{k, web} {
 			h, err := k.heap()

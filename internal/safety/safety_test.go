@@ -2,13 +2,14 @@
 
 // Package safety counts what knack promises about hostile skills, faulty disks and heavy
 // load. Each property has parts, each part makes cases, and each case drives the built
-// binary. Variants of the binary without one control prove that a property can fail:
-// TestSelftest builds them and requires that the part fails.
+// binary. TestMutations breaks knack once for each promise and requires that a test notices.
 //
-//	SAFETY=fast go test ./internal/safety      what CI runs
-//	SAFETY=full go test ./internal/safety      what make safety runs
+//	SAFETY=fast go test -run TestSafety ./internal/safety      what CI runs
+//	SAFETY=full go test -run TestSafety ./internal/safety      what make safety runs
+//	MUTATE=all go test -run TestMutations ./internal/safety    what make mutate runs
 //
-// Without SAFETY only the checks of the tables in doc/reliability.md and SECURITY.md run.
+// Without these variables only the checks of the tables in doc/reliability.md and
+// SECURITY.md run.
 package safety
 
 import (
@@ -19,7 +20,6 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -39,33 +39,16 @@ type part struct {
 	run     func(*trial)
 	// slow parts run with SAFETY=full alone.
 	slow bool
-	// broken lists the ways to make the part fail. Each part must have one.
-	broken []variant
 }
-
-// A variant is knack without one control or, if the part uses no binary, a disturbed part.
-type variant struct {
-	name    string
-	changes []change
-	// set is passed to the trial, for parts that can be broken only from inside.
-	set string
-	// says is the text that the failure must contain: a part that fails for another reason
-	// has not noticed the fault.
-	says string
-}
-
-// A change replaces the only from in file by to, at build time.
-type change struct{ file, from, to string }
 
 // trial is one run of a part.
 type trial struct {
 	*testing.T
-	fast   bool
-	broken string // variant.set
-	race   bool   // the binary has the race detector
+	fast bool
+	race bool // the binary has the race detector
 
-	changes []change
-	says    *regexp.Regexp // the expected failure of a broken variant
+	changes []change       // what the binary is built with
+	says    *regexp.Regexp // the failure that a mutation must cause
 	noticed string
 
 	mu       sync.Mutex
@@ -167,41 +150,6 @@ func TestSafety(t *testing.T) {
 	}
 }
 
-// TestSelftest breaks knack in each way that a part must notice.
-func TestSelftest(t *testing.T) {
-	needMode(t)
-	for _, p := range properties() {
-		for _, part := range p.parts {
-			if len(part.broken) == 0 {
-				t.Errorf("%s/%s has no broken variant: can it fail?", p.name, part.name)
-			}
-			if part.slow && mode() == fast {
-				continue
-			}
-			for _, v := range part.broken {
-				t.Run(p.name+"/"+part.name+"/"+v.name, func(t *testing.T) {
-					r := &trial{T: t, fast: true, broken: v.set, changes: v.changes}
-					r.says = regexp.MustCompile(v.says)
-					ended := make(chan struct{})
-					go func() { // a goroutine of its own, which check ends
-						defer close(ended)
-						part.run(r)
-					}()
-					<-ended
-					switch {
-					case r.noticed != "":
-						t.Logf("noticed by case %d: %.300s", r.cases, r.noticed)
-					case len(r.untried) > 0 && r.cases == 0:
-						t.Skip("not tried: ", strings.Join(r.untried, "; "))
-					default:
-						t.Errorf("%d cases, none says %q: %.2000q", r.cases, v.says, r.failures)
-					}
-				})
-			}
-		}
-	}
-}
-
 // check counts one case, which failed if err is not nil.
 func (r *trial) check(name string, err error) bool {
 	r.mu.Lock()
@@ -214,12 +162,12 @@ func (r *trial) check(name string, err error) bool {
 	r.failures = append(r.failures, failure)
 	if r.says != nil && r.says.MatchString(failure) {
 		r.noticed = failure
-		runtime.Goexit() // a broken variant needs to be noticed once
+		runtime.Goexit() // a mutation needs to be noticed once
 	}
 	return false
 }
 
-// over reports whether a broken variant was noticed: the rest need not be tried.
+// over reports whether a mutation was noticed: the rest need not be tried.
 func (r *trial) over() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

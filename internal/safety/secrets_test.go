@@ -25,16 +25,6 @@ var everything = change{"internal/cli/serve_config.go", "	o.level.Set(levelOf(o.
 func secretParts() []part {
 	return []part{forbiddenPart(), {
 		name: "canaries", promise: "canaries in the environment, headers, URLs, files and arguments: in no log of any level, no audit log nor any other file that is written, no error, no answer; the audit log alone has the names and paths that were asked for", run: secretCanaries,
-		broken: []variant{
-			{name: "logs-environment", says: "leaks the environment", changes: []change{{"internal/cli/serve.go", "	c := catalog.New(sources,", "	log.Info(\"started\", \"token\", env.Getenv(\"GITHUB_TOKEN\"))\n	c := catalog.New(sources,"}}},
-			{name: "logs-arguments", says: "the log leaks", changes: []change{{"mcpserver/tools.go", "	\"context\"\n", "	\"context\"\n	\"os\"\n"}, {"mcpserver/tools.go", "	res, err := t.Call(ctx, s.host, r.params.Arguments)\n", "	_, _ = os.Stderr.Write(r.params.Arguments)\n	res, err := t.Call(ctx, s.host, r.params.Arguments)\n"}}},
-			{name: "audits-arguments", says: "a file that was written leaks", changes: []change{{"internal/trail/trail.go", "Asked: display.RedactURI(cmp.Or(c.Asked.URI, c.Asked.Name))", "Asked: cmp.Or(c.Asked.URI, c.Asked.Name)"}}},
-			{name: "audits-queries", says: "a file that was written leaks", changes: []change{{"internal/guard/record.go", "Asked: display.RedactURI(r.URL.Path)", "Asked: r.URL.String()"}}},
-			{name: "keeps-requests", says: "a file that was written leaks", changes: []change{{"internal/guard/record.go", "	r := x.r\n	e := audit.Event{\n", "	r := x.r\n	if f, err := os.OpenFile(\"requests\", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {\n		_, _ = fmt.Fprintln(f, r.Header)\n		f.Close()\n	}\n	e := audit.Event{\n"}, {"internal/guard/record.go", "import (\n", "import (\n	\"fmt\"\n	\"os\"\n"}}},
-			{name: "repeats-uris", says: "leaks the (userinfo|query|fragment|path)", changes: []change{{"internal/display/redact.go", "	segments := strings.Split(CutBytes(head+rest, 16*EchoLimit), \"/\")\n", "	return s\n	segments := strings.Split(CutBytes(head+rest, 16*EchoLimit), \"/\")\n"}}},
-			{name: "repeats-headers", says: "leaks the header", changes: []change{{"internal/guard/origin.go", "		origins := r.Header.Values(\"Origin\")\n", "		origins := r.Header.Values(\"Origin\")\n		w.Header().Set(\"X-Seen\", r.Header.Get(\"Cookie\"))\n"}}},
-			{name: "quotes-files", says: "leaks the line of a token file", changes: []change{{"access/token.go", "\"line %d is no hash", "in.Text()+\"line %d is no hash"}}},
-		},
 	}}
 }
 

@@ -16,12 +16,7 @@ import (
 const places = 1024
 
 func sharesPart() part {
-	all := change{"limit/budget.go", "own > share && all", "own < 0 && all"}
-	return part{name: "shares", promise: "one client who takes all the sessions and streams that it can: a quarter is left to others, who find room", run: shares,
-		broken: []variant{
-			{name: "no-share-of-sessions", says: "sessions of one client: 1024 ", changes: []change{all}},
-			{name: "no-share-of-streams", says: "streams of one client: 1024 ", changes: []change{{"mcpserver/internal/httpd/sdk.go", "h.streams.Open(c.Share)", "h.streams.Open(\"\")"}}},
-		}}
+	return part{name: "shares", promise: "one client who takes all the sessions and streams that it can: a quarter is left to others, who find room", run: shares}
 }
 
 // begin opens a session with an initialize of about the given size.
@@ -120,14 +115,7 @@ func shares(r *trial) {
 const mostOfSessions = 320 << 20
 
 func initializePart() part {
-	const session = "mcpserver/internal/httpd/session.go"
-	return part{name: "initialize", promise: fmt.Sprintf("1,000 sessions that began with the largest initialize that is taken: %d MiB at most; a larger one is refused", mostOfSessions>>20), run: initializes,
-		broken: []variant{
-			{name: "any-size", says: "is taken", changes: []change{{session, "if r.ContentLength > maxInitialize {", "if r.ContentLength > 1<<30 {"}}},
-			{name: "hoards", says: "MiB with", changes: []change{
-				{session, "// create makes a session,", "var hoard []string\n\n// create makes a session,"},
-				{session, "	place, no := h.sessions.reserve(from.Share)\n", "	place, no := h.sessions.reserve(from.Share)\n	hoard = append(hoard, fmt.Sprintf(\"%01048576d\", 1))\n"}}},
-		}}
+	return part{name: "initialize", promise: fmt.Sprintf("1,000 sessions that began with the largest initialize that is taken: %d MiB at most; a larger one is refused", mostOfSessions>>20), run: initializes}
 }
 
 func initializes(r *trial) {
@@ -168,12 +156,7 @@ func initializes(r *trial) {
 const mostToRender = 256 << 20
 
 func renderingPart() part {
-	return part{name: "rendering", promise: fmt.Sprintf("texts that would cost a renderer of Markdown seconds or gigabytes, up to the largest that are rendered and served: each page is there within 1 s, as text or markup, in less than 32 MiB; the server holds %d MiB at most", mostToRender>>20), run: rendering,
-		broken: []variant{
-			{name: "renders-all", says: "marks.*(the answer took|no answer)", changes: []change{{"web/markdown.go", "len(source) > maxRendered || hostile(source) {", "len(source) > maxRendered || hostile(source[:0]) {"}}},
-			{name: "follows", says: "for many links.*(the answer took|no answer|MiB)", changes: []change{{"web/markdown.go", "linked > maxLinked", "false"}, {"web/markdown.go", "len(dest) > maxDestination", "false"}}},
-			{name: "grows", says: "MiB", changes: []change{{"web/markdown.go", "cells+columns*rows > maxCells", "false"}, {"web/markdown.go", "m.Len()+len(p) > maxMarkup", "false"}}},
-		}}
+	return part{name: "rendering", promise: fmt.Sprintf("texts that would cost a renderer of Markdown seconds or gigabytes, up to the largest that are rendered and served: each page is there within 1 s, as text or markup, in less than 32 MiB; the server holds %d MiB at most", mostToRender>>20), run: rendering}
 }
 
 // bombs returns Markdown texts of about a given size.

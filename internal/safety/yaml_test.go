@@ -18,23 +18,8 @@ import (
 
 func yamlParts() []part {
 	return []part{
-		{name: "documents", promise: "hostile documents, each read, judged and listed within 100 ms of processor time and 32 MiB, above a document of one line", run: hostileDocuments,
-			broken: []variant{
-				{name: "thinks-long", says: `(\d{3}(\.\d+)?ms|\ds) of processor time`, changes: []change{{"skill/frontmatter/document.go", "func parse(data []byte, keep func(string) string, room []Field) *Document {\n", "func parse(data []byte, keep func(string) string, room []Field) *Document {\n	if len(data) > 60000 {\n		for i := 0; i < 1e9; i++ {\n			if i == -len(data) {\n				break\n			}\n		}\n	}\n"}}},
-				{name: "takes-memory", says: "of memory", changes: []change{{"skill/frontmatter/document.go", "func parse(data []byte, keep func(string) string, room []Field) *Document {\n", "func parse(data []byte, keep func(string) string, room []Field) *Document {\n	if len(data) > 60000 {\n		m := make([]byte, 40<<20)\n		for i := 0; i < len(m); i += 4096 {\n			m[i] = 1\n		}\n		defer func() { m[len(data)]++ }()\n	}\n"}}},
-				{name: "runs-forever", says: "did not decide", changes: []change{{"skill/frontmatter/document.go", "func parse(data []byte, keep func(string) string, room []Field) *Document {\n", "func parse(data []byte, keep func(string) string, room []Field) *Document {\n	for len(data) > 60000 {\n	}\n"}}},
-			}},
-		{name: "inert", promise: "names, descriptions and reasons that close the listing, forge log lines or drive a terminal: inert in every list, log and page of text", run: inertText,
-			broken: []variant{
-				{name: "no-xml-escape", says: "closes the list", changes: []change{{"tool/listing.go", "func escapeXML(s string) string { return xmlEscaper.Replace(s) }", "func escapeXML(s string) string { _ = xmlEscaper; return s }"}}},
-				{name: "no-html-escape", says: "markup of a skill", changes: []change{
-					{"web/home.go", "	\"context\"\n", "	\"context\"\n	\"html/template\"\n"}, {"web/home.go", "	Href, Name, Description string\n", "	Href, Name string\n	Description template.HTML\n"},
-					{"web/home.go", "Description: tool.Cut(inLine(e.Description), 320)", "Description: template.HTML(tool.Cut(inLine(e.Description), 320))"}, {"web/home.go", "w.Description = inLine(p.Message)", "w.Description = template.HTML(inLine(p.Message))"},
-				}},
-				{name: "terminal", says: "knack.*control character", changes: []change{{"internal/cli/output.go", "		if unicode.IsControl(r) || display.IsBidiControl(r) {\n", "		if unicode.IsControl(r) {\n			return string(r)\n		}\n		if display.IsBidiControl(r) {\n"}}},
-				{name: "unseen", says: `knack.*unseen character U\+E0041`, changes: []change{{"internal/display/unseen.go", "		{0xe0000, 0x10ffff, 1}, // tags, selectors, private planes\n", ""}}},
-				{name: "json", says: `list.*--all.*--json.*(direction|unseen) character`, changes: []change{{"internal/cli/output.go", "w.Write(display.AppendVisibleJSON(make([]byte, 0, b.Len()), b.Bytes()))", "w.Write(b.Bytes())"}}},
-			}},
+		{name: "documents", promise: "hostile documents, each read, judged and listed within 100 ms of processor time and 32 MiB, above a document of one line", run: hostileDocuments},
+		{name: "inert", promise: "names, descriptions and reasons that close the listing, forge log lines or drive a terminal: inert in every list, log and page of text", run: inertText},
 	}
 }
 

@@ -71,14 +71,15 @@ func (q Asked) find(v catalog.View) *catalog.Entry {
 	return v.InFolder(q.Name)
 }
 
-// absent is the result of a request for something that its principal does not see.
-func (q Asked) absent(c *catalog.Catalog) audit.Result {
+// absent is the result of a request for something that its principal does not see. err is why
+// the disk could not be asked for it, nil if it was asked.
+func (q Asked) absent(c *catalog.Catalog, err error) audit.Result {
 	all, ready := c.Now(nil)
 	switch {
 	case ready && q.find(all) != nil:
 		return audit.Denied
-	case !ready || all.Unsure() != nil: // it may exist
-		return audit.Failed
+	case !ready, errors.Is(err, skill.ErrBusy), all.Unsure() != nil: // it may exist
+		return audit.Busy
 	}
 	return audit.NotFound
 }
@@ -116,7 +117,7 @@ func (c Call) result(ctx context.Context, of *catalog.Catalog, trace *reads.Trac
 	}
 	e := q.find(c.View)
 	if e == nil {
-		return q.absent(of)
+		return q.absent(of, trace.Fault())
 	}
 	_, err := skill.FilePath(q.File)
 	switch {
@@ -138,7 +139,7 @@ func Missing(c *catalog.Catalog, who access.Principal, asked string, err error) 
 	if view, ready := c.Now(who.Filter); ready && q.find(view) != nil {
 		return fault(err, true)
 	}
-	return q.absent(c)
+	return q.absent(c, err)
 }
 
 // fault is the result of a failed request for something that its principal sees. If no file
@@ -149,6 +150,8 @@ func fault(err error, forFile bool) audit.Result {
 		return audit.Denied
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrNotRegular), err == nil && forFile:
 		return audit.NotFound
+	case errors.Is(err, skill.ErrBusy):
+		return audit.Busy
 	}
 	return audit.Failed
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/knack-dev/knack/internal/corpus"
 )
 
 // prompt is what the user says. The model follows its script whatever it reads.
@@ -261,7 +263,7 @@ func listedServers(list string) (out []string) {
 
 // testNames checks that the first request has the skills of one repository.
 func testNames(t *testing.T, a agent, version string) {
-	from := corpus(t)
+	from := corpus.Dir(t, "skills", repository)
 	of, err := list(from)
 	if err != nil {
 		t.Fatal(err)

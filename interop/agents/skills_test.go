@@ -8,27 +8,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
 )
 
 // repository is the one of the corpus that has 17 skills. Their names are like no
 // other words, so that a name in a request is that of the skill.
 const repository = "hashicorp+agent-skills"
-
-// corpus is the folder of real skills: KNACK_CORPUS, or the folder beside the
-// repository.
-func corpus(t *testing.T) string {
-	t.Helper()
-	at := os.Getenv("KNACK_CORPUS")
-	if at == "" {
-		at = "../../../shared/corpus"
-	}
-	at = filepath.Join(at, "skills", repository)
-	if _, err := os.Stat(at); err != nil {
-		t.Skipf("no corpus of real skills: %v", err)
-	}
-	return at
-}
 
 // listed is a skill that the model should see.
 type listed struct {

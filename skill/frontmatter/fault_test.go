@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/corpus"
 	"github.com/knack-dev/knack/internal/ruleid"
 )
 
@@ -107,7 +108,7 @@ func TestPlainWordsCorpus(t *testing.T) {
 		}
 	}
 	for _, part := range []string{"edge", "skills"} {
-		err := filepath.WalkDir(filepath.Join(corpusDir(t), part), func(path string, e os.DirEntry, err error) error {
+		err := filepath.WalkDir(filepath.Join(corpus.Dir(t), part), func(path string, e os.DirEntry, err error) error {
 			if err != nil || !e.Type().IsRegular() || !strings.EqualFold(e.Name(), "SKILL.md") {
 				return err
 			}

@@ -2,8 +2,6 @@ package frontmatter
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -88,21 +86,4 @@ func checkDocument(t *testing.T, file []byte, d *Document) {
 
 func sortedAfter(a, b Position) bool {
 	return a.Line > b.Line || a.Line == b.Line && a.Column > b.Column
-}
-
-// corpusDir returns the folder of the corpus of real skills, which is not part of the
-// project.
-func corpusDir(t testing.TB) string {
-	t.Helper()
-	dir := os.Getenv("KNACK_CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "corpus")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		if os.Getenv("CI") != "" && os.Getenv("KNACK_CORPUS") != "" {
-			t.Fatalf("KNACK_CORPUS is set and cannot be read: %v", err)
-		}
-		t.Skip("the corpus of real skills is not here; set KNACK_CORPUS to its folder")
-	}
-	return dir
 }

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/internal/corpus"
 )
 
 // agreePlain compares the plain reader with the library on one block, and reports
@@ -38,7 +40,7 @@ func agreePlain(t testing.TB, block string) bool {
 // realBlocks calls f with every frontmatter of the corpus.
 func realBlocks(t testing.TB, f func(block string)) {
 	t.Helper()
-	file, err := os.Open(filepath.Join(corpusDir(t), "frontmatter.jsonl.gz"))
+	file, err := os.Open(filepath.Join(corpus.Dir(t), "frontmatter.jsonl.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +79,7 @@ func TestPlainReader(t *testing.T) {
 	}
 	files := 0
 	for _, dir := range []string{"skills", "edge"} {
-		err := filepath.WalkDir(filepath.Join(corpusDir(t), dir), func(p string, e os.DirEntry, err error) error {
+		err := filepath.WalkDir(filepath.Join(corpus.Dir(t), dir), func(p string, e os.DirEntry, err error) error {
 			if err != nil || e.IsDir() || !e.Type().IsRegular() || filepath.Ext(p) != ".md" && filepath.Ext(p) != ".MD" {
 				return err
 			}

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	yaml3 "gopkg.in/yaml.v3"
+
+	"github.com/knack-dev/knack/internal/corpus"
 )
 
 // second reads name and description with another parser. ok is false if it refuses the
@@ -59,7 +61,7 @@ func isEmpty(v Value) bool { return v.Text == "" && len(v.Items) == 0 && len(v.F
 // the blocks that it refuses. interop/yaml_test.go compares the repaired values, and an
 // unrelated parser.
 func TestSecondParser(t *testing.T) {
-	f, err := os.Open(filepath.Join(corpusDir(t), "frontmatter.jsonl.gz"))
+	f, err := os.Open(filepath.Join(corpus.Dir(t), "frontmatter.jsonl.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

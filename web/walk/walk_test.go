@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"flag"
 	"image"
 	"image/color"
 	"image/png"
@@ -212,11 +213,12 @@ func serve(t *testing.T, root, hash string) string {
 	return ""
 }
 
-// TestWalk visits every page in both themes and two widths with Debian's Chromium. If
-// KNACK_SHOTS is set, it saves a screenshot of each page in that folder.
+// TestWalk visits every page in both themes and two widths with Debian's Chromium. It takes
+// minutes, so go test ./... leaves it to make web-walk and .ci/run. If KNACK_SHOTS is set, it
+// saves a screenshot of each page in that folder.
 func TestWalk(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a browser is slow")
+	if flag.Lookup("test.run").Value.String() == "" {
+		t.Skip("a browser takes minutes: make web-walk, or go test -run TestWalk ./web/walk")
 	}
 	chromium := browser(t)
 	if _, err := os.ReadFile("package-lock.json"); err != nil {

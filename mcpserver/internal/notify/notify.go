@@ -55,13 +55,20 @@ func (n *Notifier) Subscribe(session *mcp.ServerSession, token, share string, wh
 		v, _ := n.Catalog.Now(who.Filter)
 		s.report(v) // without a snapshot, the first list is a change
 	}
+	if n.add(session, s) {
+		n.catchUp(session, s)
+	}
+}
+
+// add reports false for a session that has subscribed before.
+func (n *Notifier) add(session *mcp.ServerSession, s *subscriber) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.subscribers == nil {
 		n.subscribers = map[*mcp.ServerSession]*subscriber{}
 	}
 	if n.subscribers[session] != nil {
-		return
+		return false
 	}
 	n.subscribers[session] = s
 	go func() {
@@ -71,6 +78,23 @@ func (n *Notifier) Subscribe(session *mcp.ServerSession, token, share string, wh
 		n.mu.Unlock()
 		n.Files.End(session)
 	}()
+	return true
+}
+
+// catchUp notifies a session that sees something else than its request did. A new state of
+// access may have come into force in between, which notified other sessions only.
+func (n *Notifier) catchUp(session *mcp.ServerSession, s *subscriber) {
+	who, known := n.Principal(context.Background(), session)
+	v, ready := n.Catalog.Now(who.Filter)
+	if !known || !ready {
+		return
+	}
+	n.mu.Lock()
+	changed := s.reported == nil && who.Filter != nil || s.reported != nil && s.reported[toolsChanged] != v.Fingerprints()
+	n.mu.Unlock()
+	if changed {
+		n.ListsChanged(true, true, true)
+	}
 }
 
 func (s *subscriber) report(v catalog.View) {
@@ -103,9 +127,9 @@ func (n *Notifier) Principal(ctx context.Context, session *mcp.ServerSession) (p
 	case s == nil:
 		return p, false
 	case s.token == "":
-		return state.Of(access.Subject{}), true
+		return state.PrincipalOf(access.Subject{}), true
 	}
-	return state.Know(ctx, s.token)
+	return state.Authenticate(ctx, s.token)
 }
 
 // SetAccess puts a state of access in force for all notifications. Sessions that see
@@ -193,17 +217,22 @@ func (n *Notifier) allows(ctx context.Context, session *mcp.ServerSession, metho
 		// The session could see a deleted file when it subscribed.
 		return leads(v, p.URI) || !leads(whole, p.URI) && n.Files.Has(session, p.URI)
 	}
-	return n.isNew(session, method, v)
+	return n.isNew(session, method, v, who.Filter != nil)
 }
 
 // isNew reports whether a session was not yet notified of this state of a list, and notes that
 // it is now.
-func (n *Notifier) isNew(session *mcp.ServerSession, method string, v catalog.View) bool {
+func (n *Notifier) isNew(session *mcp.ServerSession, method string, v catalog.View, filtered bool) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s := n.subscribers[session]
-	if s == nil || s.reported == nil {
-		return s != nil
+	switch {
+	case s == nil:
+		return false
+	case s.reported == nil && !filtered:
+		return true
+	case s.reported == nil: // it subscribed just before there was a policy
+		s.report(catalog.View{})
 	}
 	was, now := s.reported[method], v.Fingerprints()
 	s.reported[method] = now

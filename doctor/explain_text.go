@@ -1,0 +1,295 @@
+package doctor
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/typo"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool"
+)
+
+// Print writes the explanation for people.
+func (s *Explanation) Print(w io.Writer) error {
+	p := &printer{w: w}
+	s.printAnswer(p)
+	for _, e := range s.entries {
+		p.line("")
+		s.printEntry(p, s.report.verdicts[e])
+	}
+	if len(s.Folders)+len(s.Strays)+len(s.notices)+len(s.near) > 0 {
+		p.line("")
+	}
+	for _, b := range s.Folders {
+		printBare(p, b)
+	}
+	for _, t := range s.Strays {
+		p.line("%s %s.", t.At, t.Why)
+		p.line("  mend: %s", t.Mend)
+	}
+	for _, n := range s.notices {
+		if !s.isBare(n) {
+			p.line("%s", noticeLine(n.root, n.Notice))
+		}
+	}
+	for _, e := range s.near {
+		if e.Status == catalog.Skipped {
+			p.line("Nearly that name, and skipped: %s", tool.Reason(e))
+		} else {
+			p.line("Nearly that name: %s  %s", display.OneLine(e.Name), e.Place())
+		}
+	}
+	if !s.Available && len(s.entries) == 0 {
+		s.printSearched(p)
+	}
+	return p.err
+}
+
+// printAnswer prints whether an agent can load it.
+func (s *Explanation) printAnswer(p *printer) {
+	name := display.Echo(s.Name)
+	switch e := s.byFolder(); {
+	case s.Available:
+		p.line("'%s' can be loaded.", name)
+	case e != nil:
+		p.line("The folder '%s' holds the skill '%s', which loads as %s; no agent can load it as '%s'.",
+			display.Spelt(e.Folder()), display.OneLine(e.Name), display.OneLine(s.report.view.Called(e)), name)
+	case slices.ContainsFunc(s.entries, func(e *catalog.Entry) bool { return e.Status == catalog.Available && e.UserInvocable }):
+		p.line("'%s' is for people, who are offered it as a prompt; no agent can load it.", name)
+	case len(s.entries) > 0:
+		p.line("'%s' is there, and no agent can load it.", name)
+	default:
+		p.line("There is no skill '%s'.", name)
+	}
+}
+
+// isBare reports whether the explanation already has the folder without a skill of a notice.
+func (s *Explanation) isBare(n rootNotice) bool {
+	return n.File != "" && slices.ContainsFunc(s.Folders, func(b bareFolder) bool { return b.At == shownBelow(n.root, n.Path) })
+}
+
+func printBare(p *printer, b bareFolder) {
+	if b.Link != "" && holdsMain(b.dir) {
+		p.line("%s is a link to %s, and is not followed: it leads back, or is in a skill.", b.At, display.Echo(b.Link))
+		p.line("  mend: ask for the skill that it leads to, or put a copy of that into a folder of skills")
+		return
+	}
+	if b.Link != "" {
+		p.line("%s is a link to %s, which holds no SKILL.md.", b.At, display.Echo(b.Link))
+		p.line("  mend: let the link lead to the folder of a skill, or remove it")
+		return
+	}
+	for _, f := range b.Files {
+		if typo.IsMainFile(f) {
+			p.line("%s holds no SKILL.md, but %s.", b.At, display.Spelt(f))
+			p.line("  mend: rename %s to SKILL.md", display.Spelt(f))
+			return
+		}
+	}
+	entries := entriesOf(b.dir)
+	switch {
+	case len(b.Files) > 0:
+		p.line("%s holds no SKILL.md, only %s.", b.At, firstOf(b.Files))
+	case len(entries) > 0:
+		p.line("%s holds no SKILL.md, only hidden files, such as %s.", b.At, display.Spelt(entries[0].Name()))
+	default:
+		p.line("%s holds no SKILL.md, and nothing else.", b.At)
+	}
+	mend := "put a SKILL.md there"
+	if command := newCommand(b.At); command != "" {
+		mend += "; '" + command + "' writes one to start from"
+	}
+	p.line("  mend: %s", mend)
+	var left []string
+	for _, e := range entries {
+		if edit.IsTemporary(e.Name()) {
+			left = append(left, e.Name())
+		}
+	}
+	if len(left) > 0 {
+		p.line("  left over: %s", leftOver(left))
+	}
+}
+
+// printSearched prints where a skill would have been found.
+func (s *Explanation) printSearched(p *printer) {
+	var there []string
+	for _, r := range s.report.view.Roots {
+		if !r.Missing && r.Err == nil {
+			there = append(there, Heading(r.Root))
+		}
+	}
+	p.line("")
+	if len(there) == 0 {
+		there = []string{"no folder, since none of those for skills exists"}
+	}
+	p.line("Looked in %s, and found %s.", strings.Join(there, ", "), display.Count(len(s.report.view.Entries), "skill"))
+	for _, b := range s.Unsearched {
+		p.line("Not searched: %s", b)
+	}
+	p.line("A skill is a folder with a SKILL.md in one of these; knack doctor lists every folder that is searched.")
+}
+
+func (s *Explanation) printEntry(p *printer, d *Verdict) {
+	e := d.Entry
+	switch e.Status {
+	case catalog.Available:
+		p.line("%s is available", e.Place())
+		p.line("  loads as   %s, or %s", display.OneLine(e.Name), e.URI())
+	case catalog.Shadowed:
+		p.line("%s is shadowed: %s has the same name and comes first", e.Place(), e.By.Place())
+		p.line("  loads as   %s", s.report.view.Called(e))
+	case catalog.Copy:
+		p.line("%s is a copy of %s, which comes first", e.Place(), e.By.Place())
+		p.line("  loads as   %s", s.report.view.Called(e))
+	case catalog.Unlisted:
+		p.line("%s is unlisted: its root is excluded", e.Place())
+		p.line("  loads as   %s", s.report.view.Called(e))
+	case catalog.Skipped:
+		p.line("%s is skipped", e.Place())
+	}
+	p.line("  root       %s, %s", Heading(*e.Root), e.Root.Scope)
+	if e.Link() != "" {
+		p.line("  link       its folder is a link to %s", s.report.o.Shown(e.Link()))
+	}
+	if e.Status != catalog.Skipped {
+		p.line("  models     %s", s.report.forModels(e))
+		p.line("  people     %s", map[bool]string{true: "offered as a prompt", false: "not offered as a prompt"}[e.Status == catalog.Available && e.UserInvocable])
+		printPublished(p, d)
+	}
+	s.printFiles(p, d)
+	if other := notFor000(e); other != "" {
+		p.line("  beware     %s", other)
+	}
+	printProblems(p, d)
+}
+
+func printPublished(p *printer, d *Verdict) {
+	if d.Entry.Status == catalog.Unlisted {
+		p.line("  published  no: its root is excluded")
+		return
+	}
+	why := d.Unpublished()
+	if len(why) == 0 {
+		p.line("  published  yes")
+		return
+	}
+	reasons := make([]string, len(why))
+	for i, f := range why {
+		reasons[i] = f.Message
+		if f.Position.Line == 0 && f.Mend != "" {
+			reasons[i] += " (" + f.Mend + ")"
+		}
+	}
+	p.line("  published  no: %s", strings.Join(reasons, "; "))
+}
+
+func (s *Explanation) printFiles(p *printer, d *Verdict) {
+	text := display.Count(d.Cost.Files, "file")
+	if d.Cost.More {
+		text = "more than " + text
+	}
+	text += fmt.Sprintf(", %s bytes", thousands(int(d.Cost.Bytes)))
+	if d.NHidden > 0 {
+		text += fmt.Sprintf("; %s left out: %s", dotEntries(d.NHidden), strings.Join(d.Hidden, ", "))
+		if d.NHidden > len(d.Hidden) {
+			text += ", …"
+		}
+	}
+	p.line("  files      %s", text)
+	if len(d.Left) > 0 {
+		p.line("  left over  %s", leftOver(d.Left))
+	}
+	for _, r := range s.report.view.Roots {
+		if r.Label != d.Entry.Root.Label {
+			continue
+		}
+		for _, n := range r.Notices {
+			if d.Entry.Contains(n.Path) {
+				p.line("  left out   %s", noticeLine(r.Root, n))
+			}
+		}
+	}
+}
+
+// forModels describes how models learn of the skill.
+func (r *Report) forModels(e *catalog.Entry) string {
+	switch {
+	case !e.ModelInvocable:
+		return "neither listed nor loadable: its SKILL.md says " + display.OneLine(e.Disabled)
+	case e.Status != catalog.Available:
+		return "not listed; the name in 'loads as' loads it"
+	}
+	text := "listed"
+	for _, f := range r.fits {
+		who := f.Client
+		if who == "" {
+			who = "most clients"
+		}
+		switch {
+		case slices.Contains(f.Left, e):
+			text += "; in the list for " + who + " there is no room for its name"
+		case slices.Contains(f.Shortened, e) && f.Form == tool.FormShortened:
+			text += fmt.Sprintf("; for %s its description is cut to %d characters", who, f.Cut)
+		case slices.Contains(f.Shortened, e):
+			text += "; for " + who + " its name alone, without the description"
+		}
+	}
+	return text
+}
+
+// printProblems prints each error and warning with its place in the file, beginning with
+// those that skip the skill. Infos are left to check --info.
+func printProblems(p *printer, d *Verdict) {
+	source := check.NewSource(d.Data)
+	findings := slices.DeleteFunc(slices.Clone(d.Findings), func(f check.Finding) bool {
+		return f.Severity == skill.SeverityInfo || f.Related != nil // the first line says so already
+	})
+	slices.SortStableFunc(findings, func(a, b check.Finding) int { return rank(a) - rank(b) })
+	for i, f := range findings {
+		if slices.ContainsFunc(findings[:i], func(o check.Finding) bool {
+			return o.File == f.File && o.Position == f.Position && o.Mend == f.Mend && f.Position.Line > 0
+		}) {
+			continue // one mistake that breaks two rules
+		}
+		what := string(f.Severity)
+		if skill.RuleOf(f.Rule).Skips {
+			what = "skipped because"
+		}
+		if f.File != "" && !strings.Contains(f.Message, f.File) && (f.File != d.Skill.Entry || f.Position.Line == 0) {
+			what += ": " + display.Spelt(f.File)
+		}
+		p.line("")
+		p.line("  %s: %s  [%s]", what, f.Message, f.Rule)
+		if f.File == d.Skill.Entry {
+			if text, under, ok := source.Excerpt(f.Position, f.Length); ok {
+				number := fmt.Sprint(f.Position.Line)
+				p.line("    %s | %s", number, text)
+				p.line("    %s | %s", strings.Repeat(" ", len(number)), under)
+			}
+		}
+		if f.Mend != "" {
+			ask, lines, _ := strings.Cut(f.Mend, "\n")
+			p.line("  mend: %s", ask)
+			for l := range strings.Lines(lines) {
+				p.line("    | %s", strings.TrimRight(l, "\n"))
+			}
+		}
+	}
+}
+
+func rank(f check.Finding) int {
+	switch {
+	case skill.RuleOf(f.Rule).Skips:
+		return 0
+	case f.Severity == skill.SeverityError:
+		return 1
+	}
+	return 2
+}

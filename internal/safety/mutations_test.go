@@ -1,0 +1,223 @@
+//go:build linux
+
+package safety
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A mutation is one fault in knack, and the test that must notice it.
+type mutation struct {
+	name    string
+	promise string // what breaks
+	by      string // a part, as hostile-tree/entries, or a package and the tests of it: ./tool TestX
+	says    string // what the failure contains: a test that fails for another reason has not noticed
+	changes []change
+}
+
+// A change replaces the only from in file by to, at build time.
+type change struct{ file, from, to string }
+
+// mutations lists one fault for each of the gravest promises.
+var mutations = []mutation{
+	{"contract-000", "contract 000: SKILL.MD comes before SKILL.md", "./internal/contracttest ^TestRunner$/^000-", "", []change{
+		{"tool/getskill.go", `[...]string{"SKILL.MD", "SKILL.md"}`, `[...]string{"SKILL.md", "SKILL.MD"}`}}},
+	{"contract-001", "contract 001: a path outside of the skill has an answer of its own", "./internal/contracttest ^TestRunner$/^001-", "", []change{
+		{"tool/readfile.go", "case errors.Is(err, skill.ErrOutside):", "case false:"}}},
+	{"contract-002", "contract 002: an empty line follows the base directory", "./internal/contracttest ^TestUniversal$", "", []change{
+		{"tool/skill.go", `h.BaseLine(ctx, now) + "\n\n"`, `h.BaseLine(ctx, now) + "\n"`}}},
+	{"contract-003", "contract 003: a skill with faults is not invoked", "./internal/contracttest ^TestWave$", "", []change{
+		{"tool/wave/strict.go", "e.Name == name && len(faults(e)) == 0", "e.Name == name"}}},
+	{"contract-004", "contract 004: every answer says whether it is an error", "./internal/contracttest ^TestURI$", "", []change{
+		{"mcpserver/tools.go", "e.Raw(`,\"isError\":false`)", `e.Raw("")`}}},
+
+	{"call-read-strictly", "both doors read a call the same way", "./mcpserver/internal/wire ^TestParse", "", []change{
+		{"mcpserver/internal/wire/call.go", "return first", "return first || true"}}},
+	{"doors-agree", "stdio and HTTP give one answer to one call", "./mcpserver ^TestDoors$", "", []change{
+		{"mcpserver/internal/httpd/post.go", "case jsonrpc.CodeInvalidParams, ", "case "}}},
+	{"stdio-handshake", "a frozen stdio client gets no answer ahead of its handshake", "./mcpserver/internal/stdio ^TestStdioAnswersBehindTheHandshake$", "", []change{
+		{"mcpserver/internal/stdio/read.go", "c.calls.handshakes.Load() == 0", "c.calls.handshakes.Load() >= 0"}}},
+	{"client-sees", "a skill that is hidden from a client is absent", "./mcpserver ^TestHiddenSkillsAreAbsent$", "", []change{
+		{"mcpserver/call.go", "profile.WithClient(r.Context(ctx), r.client)", "profile.WithClient(ctx, r.client)"}}},
+	{"session-of-token", "a session serves only the token that began it", "./mcpserver ^TestTokens$", "", []change{
+		{"mcpserver/internal/httpd/session.go", "[]byte(token)) == 0", "[]byte(token)) < 0"}}},
+	{"busy-is-not-absent", "a name that a busy machine could not look for is not called unknown", "./tool ^TestUnansweredLookIsNotNotFound$", "", []change{
+		{"tool/lookup/refresh.go", "unsure = ErrBusy", "unsure = nil"}}},
+
+	{"links", "no link leads out of a skill", "hostile-tree/entries", "leaks a file outside", []change{
+		{"source/dir/open_linux.go", "unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS", "0"},
+		{"source/dir/open_linux.go", "unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT", "unix.AT_NO_AUTOMOUNT"},
+		{"source/dir/open_linux.go", "name, unix.O_PATH|unix.O_NOFOLLOW, beneath)\n	if err != nil {\n		return nil, err", "name, unix.O_PATH, beneath)\n	if err != nil {\n		return nil, err"}}},
+	{"links-swapped", "no link leads out that replaces a file between the look and the open", "race/swaps", "leaks", []change{
+		{"source/dir/open_linux.go", "		return nil, skill.ErrNotRegular\n	}\n	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, beneath)", "		return nil, skill.ErrNotRegular\n	}\n	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)"},
+		{"source/dir/open_linux.go", "skill.Stamp, error) {\n	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, beneath)", "skill.Stamp, error) {\n	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)"}}},
+	{"digests", "a digest is of the bytes that are there", "race/old", "not of version", []change{
+		{"skill/manifest.go", "ok && k.Stamp == f.Stamp && k.Size == f.Size", "ok"}}},
+	{"inert-texts", "a description cannot close the listing", "yaml-and-text/inert", "closes the list", []change{
+		{"tool/internal/listing/style.go", "func EscapeXML(s string) string { return xmlEscaper.Replace(s) }", "func EscapeXML(s string) string { _ = xmlEscaper; return s }"}}},
+	{"any-host", "a web page that renames its host gets nothing", "http/matrix", "this Host gets", []change{
+		{"internal/guard/origin.go", "		if !g.allowsHost(r.Host) && ", "		if r.Host == \"\" && "}}},
+	{"rules-stay", "a configuration that lost its rules opens nothing", "faults/reload", "skills/vault/: 200", []change{
+		{"internal/cli/serve_reload.go", "	if key := r.access.Omits(now.Access); key != \"\" {\n", "	if key := r.access.Omits(now.Access); false {\n"}}},
+	{"nothing-vanishes", "the skills of a root that cannot be read stay listed", "faults/eacces", "is not listed", []change{
+		{"catalog/scanrun.go", "r.status.Err, r.kept, scan = err, true, last", "r.status.Err, scan = err, skill.Scan{}"}}},
+	{"whole-files", "a file that knack writes is the old or the new one", "faults/kill", "neither the old nor the new", []change{
+		{"edit/edit.go", "	temp, err := write(path, info, new)\n", "	if true {\n		f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)\n		if err != nil {\n			return err\n		}\n		for _, b := range bytes.SplitAfter(new, []byte(\"\\n\")) {\n			_, _ = f.Write(b)\n		}\n		return f.Close()\n	}\n	temp, err := write(path, info, new)\n"}}},
+	{"rule-hides", "a skill that a rule hides is absent from every answer", "secrets/forbidden", "leaks|is told apart", []change{
+		{"catalog/filter.go", "		if filter.Visible(e) {\n", "		if filter.Visible(e) || true {\n"}}},
+	{"secrets", "no argument is in a log", "secrets/canaries", "the log leaks", []change{
+		{"mcpserver/tools.go", "	\"context\"\n", "	\"context\"\n	\"os\"\n"},
+		{"mcpserver/tools.go", "	res, err := t.Call(ctx, s.host, r.params.Arguments)\n", "	_, _ = os.Stderr.Write(r.params.Arguments)\n	res, err := t.Call(ctx, s.host, r.params.Arguments)\n"}}},
+	{"budgets", "answers in flight hold a bounded memory", "resources/budget", "MiB", []change{
+		{"limit/budget.go", "	case a.closed, all > b.units, ", "	case a.closed, all < 0, "},
+		{"limit/budget.go", "own > share && all", "own < 0 && all"}}},
+}
+
+// TestMutations puts each fault into knack and requires that its test fails with the
+// expected words. MUTATE chooses: tests for those that tests of packages notice, parts for
+// those that take the built binary, all for both.
+func TestMutations(t *testing.T) {
+	want := os.Getenv("MUTATE")
+	switch want {
+	case "tests", "parts", "all":
+	case "":
+		t.Skip("set MUTATE=tests, parts or all, or run make mutate")
+	default:
+		t.Fatalf("MUTATE=%s: want tests, parts or all", want)
+	}
+	for _, m := range mutations {
+		pkg, tests, ofPackage := strings.Cut(m.by, " ")
+		if want == "tests" && !ofPackage || want == "parts" && ofPackage {
+			continue
+		}
+		t.Run(m.name, func(t *testing.T) {
+			said := ""
+			if ofPackage {
+				said = m.tested(t, pkg, tests)
+			} else {
+				said = m.tried(t)
+			}
+			t.Logf("%s; noticed by %s: %.300s", m.promise, m.by, said)
+		})
+	}
+}
+
+// tested runs the tests of a package with the fault, and returns the failure.
+func (m mutation) tested(t *testing.T, pkg, tests string) string {
+	t.Helper()
+	overlay, err := overlaid(t.TempDir(), m.changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(more ...string) ([]byte, error) {
+		cmd := exec.Command("go", append([]string{"test", "-count=1", "-run", tests, pkg}, more...)...)
+		cmd.Dir = moduleDir()
+		return cmd.CombinedOutput()
+	}
+	if out, err := run(); err != nil || bytes.Contains(out, []byte("no tests to run")) {
+		t.Fatalf("%s fail without the fault, or are missing: %v\n%s", m.by, err, out)
+	}
+	out, err := run("-overlay", overlay)
+	at := bytes.Index(out, []byte("--- FAIL"))
+	if err == nil || at < 0 || !regexp.MustCompile(m.says).Match(out) {
+		t.Fatalf("%s do not notice that this is broken: %s\n%v\n%.2000s", m.by, m.promise, err, out)
+	}
+	return string(out[at:])
+}
+
+// tried runs a part with a binary that has the fault, and returns the failure.
+func (m mutation) tried(t *testing.T) string {
+	t.Helper()
+	r := &trial{T: t, fast: true, changes: m.changes, says: regexp.MustCompile(m.says)}
+	ended := make(chan struct{})
+	go func() { // a goroutine of its own, which check ends
+		defer close(ended)
+		partOf(t, m.by).run(r)
+	}()
+	<-ended
+	switch {
+	case r.noticed != "":
+	case len(r.untried) > 0 && r.cases == 0:
+		t.Skip("not tried: ", strings.Join(r.untried, "; "))
+	default:
+		t.Fatalf("%d cases, none says %q: %.2000q", r.cases, m.says, r.failures)
+	}
+	return r.noticed
+}
+
+// partOf finds a part by its name.
+func partOf(t *testing.T, name string) part {
+	t.Helper()
+	for _, p := range properties() {
+		for _, part := range p.parts {
+			if p.name+"/"+part.name == name {
+				return part
+			}
+		}
+	}
+	t.Fatalf("no such part: %s", name)
+	return part{}
+}
+
+// TestMutationsApply checks that the changes fit the code, without building anything.
+func TestMutationsApply(t *testing.T) {
+	for _, m := range mutations {
+		if _, err := overlaid(t.TempDir(), m.changes); err != nil {
+			t.Errorf("%s: %v", m.name, err)
+		}
+		if pkg, _, ofPackage := strings.Cut(m.by, " "); !ofPackage {
+			partOf(t, m.by)
+		} else if _, err := os.Stat(filepath.Join(moduleDir(), pkg)); err != nil {
+			t.Errorf("%s: %v", m.name, err)
+		}
+	}
+}
+
+// overlaid writes the changed files and the list of them that the go command takes with
+// -overlay. A change whose text is not exactly once in its file is an error: the code has
+// changed, and the change must follow.
+func overlaid(dir string, changes []change) (string, error) {
+	if len(changes) == 0 {
+		return "", nil
+	}
+	replace, text := map[string]string{}, map[string]string{}
+	for i, c := range changes {
+		path := filepath.Join(moduleDir(), filepath.FromSlash(c.file))
+		if rest, ok := strings.CutPrefix(c.file, "std:"); ok {
+			root, err := exec.Command("go", "env", "GOROOT").Output()
+			if err != nil {
+				return "", err
+			}
+			path = filepath.Join(strings.TrimSpace(string(root)), "src", filepath.FromSlash(rest))
+		}
+		if text[path] == "" {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return "", err
+			}
+			text[path] = string(data)
+		}
+		if n := strings.Count(text[path], c.from); n != 1 {
+			return "", fmt.Errorf("%s holds %d times, not once: %s", c.file, n, c.from)
+		}
+		text[path] = strings.Replace(text[path], c.from, c.to, 1)
+		replace[path] = filepath.Join(dir, fmt.Sprintf("%d.go", i))
+		if err := os.WriteFile(replace[path], []byte(text[path]), 0o644); err != nil {
+			return "", err
+		}
+	}
+	data, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	list := filepath.Join(dir, "overlay.json")
+	return list, os.WriteFile(list, data, 0o644)
+}

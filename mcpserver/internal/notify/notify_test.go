@@ -1,0 +1,109 @@
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/subscription"
+	"github.com/knack-dev/knack/skill"
+)
+
+// two is a source with the skills a and b.
+type two struct{}
+
+func (two) Root() skill.Root { return skill.Root{Label: "r"} }
+
+func (two) Scan(context.Context) (skill.Scan, error) {
+	var s skill.Scan
+	for _, name := range []string{"a", "b"} {
+		files := fstest.MapFS{"SKILL.md": {Data: []byte("---\nname: " + name + "\ndescription: D.\n---\n")}}
+		info, err := fs.Stat(files, "SKILL.md")
+		if err != nil {
+			return s, err
+		}
+		s.Bundles = append(s.Bundles, &skill.Bundle{Path: name, Entry: "SKILL.md", FS: files, Stamp: skill.StampOf(info)})
+	}
+	return s, nil
+}
+
+// denying returns a state of access in which no client sees the skill.
+func denying(t *testing.T, uri string) access.State {
+	t.Helper()
+	p, err := access.ParsePattern(uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return access.State{Policy: access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{p}}})}
+}
+
+// TestAccessRenewedBeforeSubscription checks a session whose request was resolved by a state
+// of access that another one has replaced before the session subscribes. It is notified if it
+// sees something else now, and of nothing that it does not see.
+func TestAccessRenewedBeforeSubscription(t *testing.T) {
+	for name, row := range map[string]struct {
+		was, now access.State
+		news     bool
+	}{
+		"the same":              {denying(t, "skill://a"), denying(t, "skill://a"), false},
+		"another skill":         {denying(t, "skill://a"), denying(t, "skill://b"), true},
+		"the first policy":      {access.State{}, denying(t, "skill://a"), true},
+		"no policy, as before":  {access.State{}, access.State{}, false},
+		"a policy is withdrawn": {denying(t, "skill://a"), access.State{}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := catalog.New([]catalog.Source{two{}}, catalog.Options{})
+				if err := c.Refresh(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				sdk := mcp.NewServer(&mcp.Implementation{Name: "test"}, nil)
+				sdk.AddTool(&mcp.Tool{Name: "skill", InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
+				gate := access.NewGate(row.was)
+				n := &Notifier{Catalog: c, Access: gate, SDK: sdk, Files: subscription.New[*mcp.ServerSession](subscription.Options{})}
+				sdk.AddSendingMiddleware(n.Filter)
+				here, there := mcp.NewInMemoryTransports()
+				session, err := sdk.Connect(t.Context(), there, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var heard atomic.Int64
+				agent := mcp.NewClient(&mcp.Implementation{Name: "test"}, &mcp.ClientOptions{
+					ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { heard.Add(1) },
+				})
+				client, err := agent.Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: "2025-06-18"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				who := gate.Now().PrincipalOf(access.Subject{})
+				gate.Set(row.now)
+				n.Subscribe(session, "", "", who)
+				<-time.After(time.Minute)
+				synctest.Wait()
+				if news := heard.Load() > 0; news != row.news {
+					t.Errorf("notified: %v, want %v", news, row.news)
+				}
+				// A further notification without a change is dropped if there is a policy.
+				before := heard.Load()
+				n.ListsChanged(true, true, true)
+				<-time.After(time.Minute)
+				synctest.Wait()
+				if again := heard.Load() > before; again != (row.was.Policy == nil && row.now.Policy == nil) {
+					t.Errorf("without a change: notified again: %v", again)
+				}
+				if err := client.Close(); err != nil {
+					t.Fatal(err)
+				}
+			})
+		})
+	}
+}
