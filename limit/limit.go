@@ -19,11 +19,11 @@ func (r Rate) interval() time.Duration {
 	return max(time.Duration(float64(time.Second)/r.PerSecond), 1)
 }
 
-// MaxClients is the number of clients that are counted separately, in some 1 MiB of memory.
+// maxClients is the number of clients that are counted separately, in some 1 MiB of memory.
 // All further clients together count as one.
-const MaxClients = 16384
+const maxClients = 16384
 
-// others is the name of all clients beyond [MaxClients]. No client has a name with NUL.
+// others is the name of all clients beyond [maxClients]. No client has a name with NUL.
 const others = "\x00"
 
 // Clients counts the requests of each client. The zero value sets no limit.
@@ -45,7 +45,7 @@ type client struct {
 
 // New returns Clients that allow each client the given rate.
 func New(rate Rate) *Clients {
-	return &Clients{rate: rate, most: MaxClients, now: time.Now, of: map[string]*client{}}
+	return &Clients{rate: rate, most: maxClients, now: time.Now, of: map[string]*client{}}
 }
 
 // Take counts one request of a client. If the request is not permitted, denied is the

@@ -13,7 +13,7 @@ import (
 const (
 	// logPause is how long an equal line is left out after one was written.
 	logPause = time.Minute
-	// logKinds is how many different lines are told apart; beyond it, lines with the same
+	// logKinds is how many different lines are distinguished; beyond it, lines with the same
 	// message count as equal.
 	logKinds = 256
 )
@@ -80,7 +80,7 @@ type seenLine struct {
 }
 
 // note reports whether to write a line, and how often it was left out before. kind
-// replaces it if there are too many to be told apart.
+// replaces it if there are too many lines.
 func (s *seenLines) note(line, kind string) (left int, write bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,11 +18,11 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// Calls come through two doors: as bytes, which this package reads and answers itself,
-// and through the SDK, which has the handshake, notifications and everything that the
-// first door declines. Behind both is [Server.answer], within one chain: [Server.perform].
+// Calls come in two ways: as bytes, which this package reads and answers itself, and through
+// the SDK, which has the handshake, notifications and everything that this package declines.
+// Both ways lead to [Server.answer], and within it to [Server.perform].
 
-// request is one call, whichever door it came through.
+// request is one call, whichever way it came.
 type request struct {
 	method string
 	params wire.Params
@@ -31,7 +31,7 @@ type request struct {
 	// session is nil if the call came as bytes over HTTP.
 	session *mcp.ServerSession
 	guard.Caller
-	room   *limit.Account
+	memory *limit.Account
 	copies int64 // of what an answer holds that are made until it is written
 }
 
@@ -56,9 +56,9 @@ func (s *Server) answer(ctx context.Context, r *request) (*result, error) {
 	res := &result{}
 	var err error
 	res.reply, err = s.perform(ctx, r, func(ctx context.Context) (reply, error) {
-		made, err := methods[r.method](s, limit.WithAccount(ctx, r.room), r)
-		if err == nil && !r.room.Settle(ctx, r.copies*int64(made.weight)) || r.room.Refused() {
-			err = errNoRoom
+		made, err := methods[r.method](s, limit.WithAccount(ctx, r.memory), r)
+		if err == nil && !r.memory.Settle(ctx, r.copies*int64(made.weight)) || r.memory.Refused() {
+			err = errNoMemory
 		}
 		return made, err
 	})
@@ -75,15 +75,15 @@ func (s *Server) answer(ctx context.Context, r *request) (*result, error) {
 // one waits for room. Twice that, for the garbage collector, and what the catalogue takes,
 // are to be the process's memory.
 const (
-	maxHeld  = 96 << 20
-	maxWait  = 10 * time.Second
-	listRoom = 2 << 20 // of a list that is made of many files
+	maxHeld    = 96 << 20
+	maxWait    = 10 * time.Second
+	listMemory = 2 << 20 // of a list that is made of many files
 )
 
-// errNoRoom refuses a call whose answer would hold too much.
-var errNoRoom = &jsonrpc.Error{Code: wire.CodeBusy, Message: "server busy: too much is being answered at once; try again"}
+// errNoMemory refuses a call whose answer would hold too much.
+var errNoMemory = &jsonrpc.Error{Code: wire.CodeBusy, Message: "server busy: too much is being answered at once; try again"}
 
-// perform does the work of a request: in the sight of its caller, counted and observed. A
+// perform does the work of a request with what its caller may see, and counts and observes it. A
 // panic becomes an internal error, since one bad request must not end the session; its
 // value is logged and never sent.
 func (s *Server) perform(ctx context.Context, r *request, work func(context.Context) (reply, error)) (out reply, err error) {
@@ -127,7 +127,7 @@ func (s *Server) read(c wire.Call, p wire.Params) (*request, bool) {
 	return r, true
 }
 
-// missingParams are the methods that need no params.
+// missingParams lists the methods that need no params.
 var missingParams = map[string]bool{
 	"tools/list": true, "resources/list": true, "resources/templates/list": true, "prompts/list": true, skillsext.MethodList: true,
 }

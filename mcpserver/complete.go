@@ -27,7 +27,7 @@ const completions = 100
 func (s *Server) complete(ctx context.Context, r *request) (reply, error) {
 	p := r.params
 	if p.Ref.Type == "" || p.Argument.Name == "" {
-		return reply{}, invalid("completion/complete wants the parameters ref, and argument with a name")
+		return reply{}, invalid("completion/complete requires the parameters ref, and argument with a name")
 	}
 	v, err := s.view(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Server) complete(ctx context.Context, r *request) (reply, error) {
 	if lacks != nil {
 		total = 0 // it is not known, and not written
 	}
-	return partly(v, reply{members: func(e *rawjson.Encoder) {
+	return markIncomplete(v, reply{members: func(e *rawjson.Encoder) {
 		e.Raw(`"completion":`)
 		e.Value(mcp.CompletionResultDetails{
 			Total: total, HasMore: lacks != nil || len(values) > completions, Values: values[:min(len(values), completions)],
@@ -66,23 +66,23 @@ func proposals(ctx context.Context, v catalog.View, begun string) []string {
 		folder := strings.TrimSuffix(path, skill.MainFile)
 		switch {
 		case strings.HasPrefix(begun, folder):
-			first = append(first, within(ctx, e, begun)...)
-		case begins(path, begun):
+			first = append(first, filesWithPrefix(ctx, e, begun)...)
+		case hasPrefixFold(path, begun):
 			first = append(first, path)
-		case begins(e.Name, begun):
+		case hasPrefixFold(e.Name, begun):
 			later = append(later, path)
 		}
 	}
 	return slices.Compact(append(first, later...))
 }
 
-// begins compares beginnings as people type them: in any case.
-func begins(s, begun string) bool {
+// hasPrefixFold compares prefixes as people type them: in any case.
+func hasPrefixFold(s, begun string) bool {
 	return len(s) >= len(begun) && strings.EqualFold(s[:len(begun)], begun)
 }
 
-// within are the files of a skill whose URIs begin so.
-func within(ctx context.Context, e *catalog.Entry, begun string) (values []string) {
+// filesWithPrefix returns the files of a skill whose URIs begin with a text.
+func filesWithPrefix(ctx context.Context, e *catalog.Entry, begun string) (values []string) {
 	files, _, err := e.List(ctx, skill.MaxFiles)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, skill.ErrIncomplete) {
 		return nil

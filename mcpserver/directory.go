@@ -26,7 +26,7 @@ import (
 func (s *Server) readDirectory(ctx context.Context, r *request) (reply, error) {
 	asked, after := r.params.URI, ""
 	if asked == "" {
-		return reply{}, invalid("resources/directory/read wants the parameter uri: the URI of a directory, without a slash at its end")
+		return reply{}, invalid("resources/directory/read requires the parameter uri: the URI of a directory, without a slash at its end")
 	}
 	if r.params.Cursor != "" {
 		var err error

@@ -2,7 +2,8 @@
 // HTTP.
 //
 // It answers lists, reads and calls of tools itself, from the catalogue's snapshot, so that
-// answers agree with each other at any size. The official SDK keeps sessions, subscriptions
-// and the two protocol eras, and reads what is no usual call. doc/conformance.md names each
-// place where the SDK needs help, with the upstream issue.
+// answers agree with each other at any size. [Server.answer] in call.go is the way of every
+// call; sdk.go, stdio.go and http.go lead to it. The official SDK keeps sessions and the two
+// protocol eras, and reads unusual calls. doc/conformance.md names each place where the SDK
+// needs help, with the upstream issue.
 package mcpserver

@@ -193,9 +193,8 @@ func (h *HTTP) Routes() []string { return h.handler.Routes() }
 // Limit sets how often each client may ask, from now on; the zero rate ends all limits.
 //
 // A client is a subject, or an address if tokens are not required or have no name. Without
-// tokens, this machine's own address is not limited. An address whose tokens are refused is
-// told so a hundred times, and then five times a second; requests that are let in do not
-// count there. Requests that need no token count for the address too: 400 at once, and 20 a
+// tokens, this machine's own address is not limited. An address gets 100 refusals of
+// tokens at once, and then five a second; requests that are let in do not count there. Requests that need no token count for the address too: 400 at once, and 20 a
 // second. Counts continue if the rate is the one in force.
 func (h *HTTP) Limit(rate limit.Rate) { h.handler.Limit(rate) }
 

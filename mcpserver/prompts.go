@@ -29,12 +29,12 @@ const (
 )
 
 func (s *Server) listPrompts(ctx context.Context, r *request) (reply, error) {
-	v, err := s.whole(ctx)
+	v, err := s.completeView(ctx)
 	if err != nil {
 		return reply{}, err
 	}
 	all := v.Invocable()
-	if left := int64(len(all) - maxPrompts); left > 0 && s.unprompted.Swap(left) != left {
+	if left := int64(len(all) - maxPrompts); left > 0 && s.withoutPrompt.Swap(left) != left {
 		s.log.Warn("skills without a prompt: only the first of the listing have one", "prompts", maxPrompts, "without", left, "first without", display.Echo(all[maxPrompts].Name))
 	}
 	all = all[:min(len(all), maxPrompts)]
@@ -48,7 +48,7 @@ func (s *Server) listPrompts(ctx context.Context, r *request) (reply, error) {
 		next = cursorAfter(end, all[end-1].URI().String())
 	}
 	arguments := promptArguments(r.client)
-	return partly(v, listed("prompts", all[start:end], next, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, func(e *rawjson.Encoder, of *catalog.Entry) {
+	return markIncomplete(v, listed("prompts", all[start:end], next, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, func(e *rawjson.Encoder, of *catalog.Entry) {
 		e.Value(&mcp.Prompt{Name: of.Name, Description: display.OneLine(of.Description), Arguments: arguments})
 	}), start == end)
 }

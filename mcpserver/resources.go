@@ -33,7 +33,7 @@ const pageSize = 500
 const markdown = "text/markdown"
 
 func (s *Server) listResources(ctx context.Context, r *request) (reply, error) {
-	v, err := s.whole(ctx)
+	v, err := s.completeView(ctx)
 	if err != nil {
 		return reply{}, err
 	}
@@ -47,7 +47,7 @@ func (s *Server) listResources(ctx context.Context, r *request) (reply, error) {
 	if end < len(served) {
 		next = cursorAfter(0, served[end-1].URI().String())
 	}
-	return partly(v, listed("resources", served[start:end], next, s.cacheable(skillsTTL), func(e *rawjson.Encoder, of *catalog.Entry) {
+	return markIncomplete(v, listed("resources", served[start:end], next, s.cacheable(skillsTTL), func(e *rawjson.Encoder, of *catalog.Entry) {
 		e.Value(mainResource(of, int64(of.Size)))
 	}), start == end)
 }
@@ -100,7 +100,7 @@ func (s *Server) readResource(ctx context.Context, r *request) (reply, error) {
 		return reply{}, err
 	}
 	v, e, file := at.view, at.entry, at.path
-	if e == nil || file == skill.MainFile { // the document says too why there is none
+	if e == nil || file == skill.MainFile { // the document gives the reason too
 		return s.readDocument(ctx, v, asked, at.uri, e != nil)
 	}
 	var data []byte
@@ -205,8 +205,8 @@ func (s *Server) lookup(ctx context.Context, asked, end string) (t target, err e
 	return t, nil
 }
 
-// malformedURI says what keeps a URI from being that of a skill's file or folder,
-// which ends as told.
+// malformedURI says what keeps a URI from being that of a skill's file or folder. end is how
+// such a URI ends.
 func malformedURI(uri, end string) string {
 	if _, fault := skill.PlainURI(uri); fault != "" {
 		return fault

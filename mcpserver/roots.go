@@ -141,7 +141,7 @@ func (r *clientRoots) await(ctx context.Context, req *request) {
 		case <-r.named:
 		case <-ctx.Done():
 			return
-		case <-time.After(wholeGrace):
+		case <-time.After(completeGrace):
 		}
 	default:
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// This file is the SDK's way to the methods: its middleware, and what the SDK keeps.
+// This file is the way of calls through the SDK: its middleware, and the methods that it keeps.
 
-// unreached makes a method known to the SDK. [Server.door] answers it.
-func unreached[P mcp.Params](context.Context, *mcp.ServerSession, P) (*result, error) {
+// declared makes a method known to the SDK. [Server.middleware] answers it.
+func declared[P mcp.Params](context.Context, *mcp.ServerSession, P) (*result, error) {
 	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
 }
 
@@ -26,8 +26,8 @@ func unreached[P mcp.Params](context.Context, *mcp.ServerSession, P) (*result, e
 // a message, and in buffers that have grown.
 const sdkCopies = 6
 
-// door is the SDK's door: its middleware.
-func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
+// middleware answers the calls that come through the SDK.
+func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		r := &request{method: method, params: paramsOf(req), Caller: guard.Caller{Principal: s.access.Now().PrincipalOf(access.Subject{})}}
 		r.session, _ = req.GetSession().(*mcp.ServerSession)
@@ -36,7 +36,7 @@ func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 				return nil, &jsonrpc.Error{Code: wire.CodeBusy, Message: guard.TooManyCalls}
 			}
 			defer v.Leave()
-			r.Caller, r.room = v.Caller, v.Memory()
+			r.Caller, r.memory = v.Caller, v.Memory()
 		}
 		if p := req.GetParams(); hasParams(p) {
 			r.modern, r.client = skillsext.Modern(p), clientOf(req)
@@ -44,9 +44,9 @@ func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 			r.client = clientNamed(init.ClientInfo)
 		}
 		if methods[method] != nil {
-			if r.copies = sdkCopies; r.room == nil {
-				r.room = s.memory.Open(r.Share)
-				defer r.room.Close()
+			if r.copies = sdkCopies; r.memory == nil {
+				r.memory = s.memory.Open(r.Share)
+				defer r.memory.Close()
 			}
 			res, err := s.answer(ctx, r)
 			if err != nil {

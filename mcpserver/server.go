@@ -30,11 +30,11 @@ const serverName = "knack"
 
 // Timing of the first answers.
 const (
-	// wholeGrace is how long the first answers wait until all skills were read, as long
+	// completeGrace is how long the first answers wait until all skills were read, as long
 	// as the reading goes on: a session is shown its instructions once, and many clients
 	// ask for no list again. Clients wait 10 to 60 s for initialize; 15,648 real skills
 	// took 7 s on a busy machine, and 0.3 s on a quiet one.
-	wholeGrace = 5 * time.Second
+	completeGrace = 5 * time.Second
 	// rootsGrace is how long a session that offers roots waits, once, for them to
 	// be named: its project's skills should be in the first list that it sees.
 	rootsGrace = 500 * time.Millisecond
@@ -68,12 +68,11 @@ type Options struct {
 	// Entry is the server's name in the settings of the client that starts it; empty if
 	// it is unknown.
 	Entry string
-	// Observe, if set, hears of everything that a client did with skills, after it
-	// was answered, from the goroutine of the call. It must not wait: the answer waits
-	// for it.
+	// Observe, if set, is called for each use of skills, in the goroutine of the call and
+	// after its answer was made. The answer waits for it.
 	Observe func(Use)
-	// Audit: Observe hears of what was refused or failed too, and of every method,
-	// and each use has its event for the audit log, with what was loaded.
+	// Audit extends Observe to every method and to requests that were refused or failed.
+	// Each use then has its event for the audit log, with what was loaded.
 	Audit bool
 	Log   *slog.Logger
 }
@@ -88,19 +87,18 @@ func bounded(log *slog.Logger) *slog.Logger {
 
 // Server is an MCP server for any number of sessions.
 type Server struct {
-	catalog *catalog.Catalog
-	tools   []*tool.Tool
-	host    *tool.Host
-	log     *slog.Logger
-	mcp     *mcp.Server
-	// capabilities are those since 2026-07-28, which has no logging.
-	capabilities *mcp.ServerCapabilities
-	info         []byte // the server's name and version as JSON
+	catalog      *catalog.Catalog
+	tools        []*tool.Tool
+	host         *tool.Host
+	log          *slog.Logger
+	mcp          *mcp.Server
+	capabilities *mcp.ServerCapabilities // since 2026-07-28, which has no logging
+	info         []byte                  // the server's name and version as JSON
 	access       *access.Gate
 	roots        *clientRoots
 	observe      func(Use)
 	audit        bool
-	grace        time.Duration // wholeGrace; tests have less
+	grace        time.Duration // completeGrace; tests have less
 
 	entry    string
 	private  bool
@@ -110,7 +108,7 @@ type Server struct {
 	// accessChanged is called after another state of access was put in force.
 	accessChanged atomic.Pointer[func()]
 	logged        sync.Map     // the reasons why skills are not published that the log has
-	unprompted    atomic.Int64 // how many skills the log last said to have no prompt
+	withoutPrompt atomic.Int64 // how many skills the log last said to have no prompt
 }
 
 // New makes a server. Everything is registered before the first session.
@@ -122,7 +120,7 @@ func New(o Options) *Server {
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, access: o.Access, roots: newClientRoots(o),
 		host:    &tool.Host{Finder: lookup.Finder{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage}},
-		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, entry: o.Entry, private: o.Private, memory: limit.NewBudget(maxHeld, maxWait),
+		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: completeGrace, entry: o.Entry, private: o.Private, memory: limit.NewBudget(maxHeld, maxWait),
 	}
 	capabilities := &mcp.ServerCapabilities{
 		Tools:       &mcp.ToolCapabilities{ListChanged: true},
@@ -151,14 +149,14 @@ func New(o Options) *Server {
 		SupportedProtocolVersions: httpd.Versions(),
 	})
 	if err := errors.Join(
-		mcp.AddReceivingCustomMethod(s.mcp, skillsext.MethodList, unreached[*skillsext.ListSkillsParams]),
-		mcp.AddReceivingCustomMethod(s.mcp, skillsext.MethodGet, unreached[*skillsext.GetSkillParams]),
-		mcp.AddReceivingCustomMethod(s.mcp, skillsext.MethodReadDirectory, unreached[*skillsext.ReadDirectoryParams]),
+		mcp.AddReceivingCustomMethod(s.mcp, skillsext.MethodList, declared[*skillsext.ListSkillsParams]),
+		mcp.AddReceivingCustomMethod(s.mcp, skillsext.MethodGet, declared[*skillsext.GetSkillParams]),
+		mcp.AddReceivingCustomMethod(s.mcp, skillsext.MethodReadDirectory, declared[*skillsext.ReadDirectoryParams]),
 	); err != nil {
 		panic(err) // a method's name is a standard one: the SDK has its own package by now
 	}
 	s.notifier = &notify.Notifier{Catalog: o.Catalog, Access: o.Access, SDK: s.mcp, Files: subscription.New[*mcp.ServerSession](s.subscriptionOptions())}
-	s.mcp.AddReceivingMiddleware(s.door)
+	s.mcp.AddReceivingMiddleware(s.middleware)
 	s.mcp.AddSendingMiddleware(s.notifier.Filter)
 	o.Catalog.Subscribe(s.announce)
 	return s
@@ -176,18 +174,18 @@ func (s *Server) view(ctx context.Context) (catalog.View, error) {
 	return v, nil
 }
 
-// whole is view, and waits until all skills were read, for at most [wholeGrace].
-func (s *Server) whole(ctx context.Context) (catalog.View, error) {
+// completeView is view, and waits until all skills were read, for at most [completeGrace].
+func (s *Server) completeView(ctx context.Context) (catalog.View, error) {
 	if v, err := s.catalog.CompleteView(ctx, s.grace); err == nil {
 		return v, nil
 	}
 	return s.view(ctx)
 }
 
-// partly is a list of a view that may be incomplete: marked then, and not to be kept. An
-// empty one is an error, since a client may ask for no list again before it is told that the
-// list has changed.
-func partly(v catalog.View, of reply, empty bool) (reply, error) {
+// markIncomplete marks a list of a view that may be incomplete, which clients must not keep.
+// An empty list is an error then, since a client may not ask again until a notification says
+// that the list has changed.
+func markIncomplete(v catalog.View, of reply, empty bool) (reply, error) {
 	lacks := v.Incomplete()
 	switch {
 	case lacks == nil:
@@ -202,7 +200,7 @@ func partly(v catalog.View, of reply, empty bool) (reply, error) {
 	return of, nil
 }
 
-// unsure is the error for what may be there and cannot be looked up now.
+// unsure is the error for something that may exist and cannot be looked up now.
 func unsure(err error) error { return &jsonrpc.Error{Code: wire.CodeBusy, Message: err.Error()} }
 
 // instruct writes the instructions into the SDK's result, which is this

@@ -47,7 +47,7 @@ const (
 // listSkills lists every published skill in the order of the URIs' text, those
 // that a name shadows included: a skill is identified by its URI.
 func (s *Server) listSkills(ctx context.Context, r *request) (reply, error) {
-	v, err := s.whole(ctx)
+	v, err := s.completeView(ctx)
 	if err != nil {
 		return reply{}, err
 	}
@@ -56,7 +56,7 @@ func (s *Server) listSkills(ctx context.Context, r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if err := limit.Reserve(ctx, listRoom); err != nil {
+	if err := limit.Reserve(ctx, listMemory); err != nil {
 		return reply{}, err
 	}
 	var page []*skillsext.Skill
@@ -83,15 +83,15 @@ func (s *Server) listSkills(ctx context.Context, r *request) (reply, error) {
 	}
 	res := listed("skills", page, next, s.cacheable(skillsTTL), func(e *rawjson.Encoder, of *skillsext.Skill) { e.Append(of.AppendJSON) })
 	res.weight = 200 * files // about what the entry of a file takes
-	return partly(v, res, len(page) == 0)
+	return markIncomplete(v, res, len(page) == 0)
 }
 
 // getSkill answers for every published skill, in whichever way the client
-// percent-encodes its URI. For one that is served and not published it says why.
+// percent-encodes its URI. For a skill that is served and not published it says why.
 func (s *Server) getSkill(ctx context.Context, r *request) (reply, error) {
 	asked := r.params.URI
 	if asked == "" {
-		return reply{}, invalid("skills/get wants the parameter uri: the URI of a skill's SKILL.md")
+		return reply{}, invalid("skills/get requires the parameter uri: the URI of a skill's SKILL.md")
 	}
 	none := func() (reply, error) { return reply{}, invalid("No skill is served at " + display.RedactURI(asked)) }
 	at, err := s.lookup(ctx, asked, "/SKILL.md")

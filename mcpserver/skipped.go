@@ -17,20 +17,18 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// A session that sets a level of "warning" or below is told of every skill that is
-// skipped, and why: at once of those there are, later of new ones. 2026-07-28 has
-// taken logging out of the protocol, and knack does not declare it there.
+// A session that sets a level of "warning" or below gets a log message for every skipped
+// skill, with the reason: at once for the present ones, later for new ones. 2026-07-28 has
+// no logging, and knack does not declare it there.
 
 // levels are those of the protocol; the SDK takes any word.
 var levels = map[mcp.LoggingLevel]bool{
 	"debug": true, "info": true, "notice": true, "warning": true, "error": true, "critical": true, "alert": true, "emergency": true,
 }
 
-// skippedGrace is how long a client may take to receive a message before it goes
-// without.
-const skippedGrace = 10 * time.Second
+const skippedGrace = 10 * time.Second // for a client to receive a message, which is then dropped
 
-// setLevel takes a session's level and tells it what is skipped.
+// setLevel sets a session's level and sends it what is skipped.
 func (s *Server) setLevel(ctx context.Context, next mcp.MethodHandler, req mcp.Request) (mcp.Result, error) {
 	set, ok := req.(*mcp.ServerRequest[*mcp.SetLoggingLevelParams])
 	if !ok || skillsext.Modern(set.Params) {
@@ -61,7 +59,7 @@ func logSkippedTo(ctx context.Context, session *mcp.ServerSession, entries []*ca
 	}
 }
 
-// logSkipped tells the sessions that set a level of what a refresh has skipped.
+// logSkipped sends what a refresh has skipped to the sessions that set a level.
 func (s *Server) logSkipped(d catalog.Diff) {
 	if len(newlySkipped(d)) == 0 {
 		return

@@ -67,15 +67,15 @@ type StdioTransport struct {
 	// session ends with ErrUnanswered. It is also how long a cancelled call that
 	// stays unanswered goes on holding its place.
 	DrainTimeout time.Duration
-	// Logger hears of refused lines (Debug) and of calls given up (Warn),
-	// never of what a line said; nil is silent.
+	// Logger logs refused lines (Debug) and calls that are given up (Warn), without the
+	// text of any line; nil is silent.
 	Logger *slog.Logger
 
 	once  sync.Once
 	pipes *stdio.Transport
 }
 
-// Connect starts to read In. A second call is an error: one input holds one session.
+// Connect starts to read In. A second call is an error.
 func (t *StdioTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	return t.transport(nil).Connect(ctx)
 }
@@ -180,11 +180,11 @@ func (r *request) in(init *mcp.InitializeParams) bool {
 
 // reply answers a call that came as bytes.
 func (s *Server) reply(ctx context.Context, id []byte, r *request) wire.Answer {
-	r.room, r.copies = s.memory.Open(r.Share), 1
+	r.memory, r.copies = s.memory.Open(r.Share), 1
 	res, err := s.answer(ctx, r)
 	if err != nil {
-		r.room.Close()
-		return wire.Answer{ID: id, Error: wire.Plain(err), Busy: r.room.Refused()}
+		r.memory.Close()
+		return wire.Answer{ID: id, Error: wire.ForClient(err), Busy: r.memory.Refused()}
 	}
-	return wire.Answer{ID: id, Result: res, Free: r.room.Close}
+	return wire.Answer{ID: id, Result: res, Free: r.memory.Close}
 }

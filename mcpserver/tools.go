@@ -13,7 +13,7 @@ import (
 )
 
 // listTTL is how long a client may keep a list, in milliseconds: the catalogue
-// may change at any moment, and clients are told when it does.
+// may change at any moment, and a notification says when it does.
 const listTTL = 0
 
 var (
@@ -23,11 +23,11 @@ var (
 	}
 )
 
-// longestKept bounds the names of clients for which the list is kept: they are anything.
-const longestKept = 200
+// maxCachedName bounds the names of clients for which the list is kept: they are anything.
+const maxCachedName = 200
 
-// listing is the key of what a snapshot keeps of tools/list for a client.
-type listing struct {
+// toolsKey is the key of what a snapshot keeps of tools/list for a client.
+type toolsKey struct {
 	server *Server
 	client profile.Client
 }
@@ -36,7 +36,7 @@ func (s *Server) listTools(ctx context.Context, r *request) (reply, error) {
 	if r.params.Cursor != "" {
 		return reply{}, errWhole()
 	}
-	v, err := s.whole(ctx)
+	v, err := s.completeView(ctx)
 	if err != nil {
 		return reply{}, err
 	}
@@ -46,10 +46,10 @@ func (s *Server) listTools(ctx context.Context, r *request) (reply, error) {
 			e.Value(&mcp.Tool{Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: d.Schema, Annotations: readOnly, Meta: d.Meta})
 		}).members)
 	}
-	of, err := partly(v, reply{hints: &mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}}, false)
+	of, err := markIncomplete(v, reply{hints: &mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}}, false)
 	var tools []byte
-	if len(r.client.Name)+len(r.client.Version) <= longestKept && of.meta == nil {
-		tools = v.Keep(listing{s, r.client}, define).([]byte)
+	if len(r.client.Name)+len(r.client.Version) <= maxCachedName && of.meta == nil {
+		tools = v.Keep(toolsKey{s, r.client}, define).([]byte)
 	} else {
 		tools = define().([]byte)
 	}

@@ -16,7 +16,7 @@ import (
 // How often an unknown client may ask: far above what a person does, and below what would
 // keep the server from others.
 var (
-	// refusalRate is how often an address is told that it may not ask.
+	// refusalRate is how often an address gets a refusal of its token as such.
 	refusalRate = limit.Rate{PerSecond: 5, Burst: 100}
 	// unknownRate is for requests without a token that need none: to sign in, and for the
 	// files of pages, about ten for one person.

@@ -61,7 +61,7 @@ func (g *Guard) record(w http.ResponseWriter, r *http.Request) {
 // Unwrap lets [http.ResponseController] reach the connection.
 func (x *record) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// WriteHeader counts refusals. An address whose tokens were refused too often is told to
+// WriteHeader counts refusals. An address whose tokens were refused too often must
 // wait. A refused host or origin counts too, and its answer stays the same.
 func (x *record) WriteHeader(status int) {
 	if x.status != 0 {

@@ -26,8 +26,8 @@ const (
 )
 
 // Encoder writes JSON by appending to a buffer. A full buffer goes to a writer,
-// piece by piece. Nothing is escaped for HTML. Its methods write what they are told:
-// commas and colons are the caller's.
+// piece by piece. Nothing is escaped for HTML. The caller writes
+// commas and colons.
 type Encoder struct {
 	buf  []byte
 	out  io.Writer // nil: the encoder counts

@@ -44,7 +44,7 @@ var mutations = []mutation{
 	{"doors-agree", "stdio and HTTP give one answer to one call", "./mcpserver ^TestDoors$", "", []change{
 		{"mcpserver/internal/httpd/post.go", "case jsonrpc.CodeInvalidParams, ", "case "}}},
 	{"stdio-handshake", "a frozen stdio client gets no answer ahead of its handshake", "./mcpserver/internal/stdio ^TestStdioAnswersBehindTheHandshake$", "", []change{
-		{"mcpserver/internal/stdio/read.go", "c.calls.shaking.Load() == 0", "c.calls.shaking.Load() >= 0"}}},
+		{"mcpserver/internal/stdio/read.go", "c.calls.handshakes.Load() == 0", "c.calls.handshakes.Load() >= 0"}}},
 	{"client-sees", "a skill that is hidden from a client is absent", "./mcpserver ^TestHiddenSkillsAreAbsent$", "", []change{
 		{"mcpserver/call.go", "profile.WithClient(r.Context(ctx), r.client)", "profile.WithClient(ctx, r.client)"}}},
 	{"session-of-token", "a session serves only the token that began it", "./mcpserver ^TestTokens$", "", []change{

@@ -15,15 +15,15 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// A change of a SKILL.md is known from the catalogue as soon as it is there. No watcher looks
-// at a skill's other files, so that each file with a subscriber is looked at in every period:
-// its stamp, and if that differs, its bytes. A file that is changed and changed back in
+// The catalogue reports a change of a SKILL.md at once. No watcher covers a skill's other
+// files, so that each file with a subscriber is checked once in a period: its stamp, and if
+// that differs, its bytes. A file that is changed and changed back in
 // between is not noticed, nor is a write that leaves size and times as they were. Being
 // deleted, and coming back, is a change.
 const (
-	// Period is how often the files are looked at.
+	// Period is the time between two checks.
 	Period = 2 * time.Second
-	// MaxFiles bounds the subscriptions of all sessions; looking at that many files takes a
+	// MaxFiles bounds the subscriptions of all sessions; checking that many files takes a
 	// fraction of the period. A client that has a quarter gets none of the last quarter.
 	MaxFiles = 4096
 	// MaxOwn bounds the subscriptions of one session.
@@ -51,7 +51,7 @@ type Options struct {
 type Table[S comparable] struct {
 	o    Options
 	room *limit.Budget // of subscriptions
-	wake chan struct{} // capacity 1: look now
+	wake chan struct{} // capacity 1: check now
 
 	mu       sync.Mutex
 	files    map[string]*file // by canonical URI, however clients spell it
@@ -87,7 +87,7 @@ func New[S comparable](o Options) *Table[S] {
 	}
 }
 
-// Poke has the files looked at now.
+// Poke starts a check now.
 func (t *Table[S]) Poke() {
 	select {
 	case t.wake <- struct{}{}:
@@ -103,7 +103,7 @@ func (t *Table[S]) Len() int {
 }
 
 // Add subscribes a session of a client to a file. It returns the spelling under which the
-// session hears of the file: the first one that it used.
+// session is notified of the file: the first one that it used.
 func (t *Table[S]) Add(s S, client string, v catalog.View, uri skill.URI, spelling string) (string, error) {
 	key := canonical(v, uri)
 	t.mu.Lock()
@@ -112,7 +112,7 @@ func (t *Table[S]) Add(s S, client string, v catalog.View, uri skill.URI, spelli
 	var now state
 	if known && Exists(v, uri) {
 		now.exists = true // a file that has a subscriber need not be read
-	} else if now = look(v, uri, state{}); !now.exists {
+	} else if now = stateOf(v, uri, state{}); !now.exists {
 		return "", ErrNoFile
 	}
 	t.mu.Lock()
@@ -213,7 +213,7 @@ func (t *Table[S]) forget(key string) {
 	}
 }
 
-// run looks at the files until there is no subscription.
+// run checks the files until no subscription is left.
 func (t *Table[S]) run() {
 	tick := time.NewTicker(t.o.Period)
 	defer tick.Stop()
@@ -237,7 +237,7 @@ func (t *Table[S]) run() {
 	}
 }
 
-// check looks at files and reports those that have changed.
+// check reports the files that have changed.
 func (t *Table[S]) check(files map[string]file) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -246,7 +246,7 @@ func (t *Table[S]) check(files map[string]file) {
 		return
 	}
 	for key, f := range files {
-		now := look(v, f.uri, f.state)
+		now := stateOf(v, f.uri, f.state)
 		var spellings []string
 		t.mu.Lock()
 		if f := t.files[key]; f != nil {
@@ -286,9 +286,9 @@ func Exists(v catalog.View, uri skill.URI) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() <= skill.MaxFile
 }
 
-// look returns the state of a file now. It does not read a file whose stamp is as before. A
+// stateOf returns the state of a file now. It does not read a file whose stamp is as before. A
 // file that cannot be read at the moment keeps its state.
-func look(v catalog.View, uri skill.URI, before state) state {
+func stateOf(v catalog.View, uri skill.URI, before state) state {
 	e, path := v.At(uri)
 	if e == nil || skill.Hidden(path) || path == "." {
 		return state{}

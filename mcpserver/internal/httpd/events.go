@@ -9,15 +9,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Bounds of what is kept of one session's news. The news of a session are list changes of
-// some 100 bytes each.
+// Bounds of the notifications that are kept for one session. They are list changes of some 100
+// bytes each.
 const (
-	keptEvents = 64
-	keptBytes  = 32 << 10
+	maxEvents     = 64
+	maxEventBytes = 32 << 10
 )
 
-// events keeps the last news of each session, so that a client whose stream broke can ask
-// for the rest. Answers to calls are JSON; nothing of them is kept.
+// events keeps the last notifications of each session, so that a client whose stream broke can
+// ask for the rest. Answers to calls are JSON; nothing of them is kept.
 //
 // The SDK's own store would keep every answer, and an entry for every POST for as long as
 // its session lives (TestUpstreamKeepsEveryStream).
@@ -51,7 +51,7 @@ func (s *events) Append(_ context.Context, session, stream string, data []byte) 
 		return nil
 	}
 	n.left, n.size = append(n.left, data), n.size+len(data)
-	for len(n.left) > keptEvents || n.size > keptBytes && len(n.left) > 1 {
+	for len(n.left) > maxEvents || n.size > maxEventBytes && len(n.left) > 1 {
 		n.size -= len(n.left[0])
 		n.left[0] = nil
 		n.left, n.first = n.left[1:], n.first+1

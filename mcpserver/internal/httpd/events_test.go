@@ -82,17 +82,17 @@ func TestEventsAreBounded(t *testing.T) {
 	_ = s.Append(ctx, "quiet", "", []byte("kept"))
 	for i := range 1000 {
 		_ = s.Append(ctx, "many", "", []byte(fmt.Sprint(i)))
-		_ = s.Append(ctx, "large", "", make([]byte, keptBytes/3))
+		_ = s.Append(ctx, "large", "", make([]byte, maxEventBytes/3))
 		_ = s.Open(ctx, "many", fmt.Sprint(i))
 		_ = s.Append(ctx, "many", fmt.Sprint(i), []byte("an answer"))
 		_ = s.Append(ctx, fmt.Sprint(i), "", []byte("of a session that there is not"))
 	}
-	_ = s.Append(ctx, "large", "", make([]byte, 2*keptBytes))
+	_ = s.Append(ctx, "large", "", make([]byte, 2*maxEventBytes))
 	for _, c := range []struct {
 		session string
 		index   int
 		n       int // -1: gone
-	}{{"many", 1000 - keptEvents - 2, -1}, {"many", 1000 - keptEvents - 1, keptEvents}, {"many", 998, 1}, {"many", 999, 0}, {"large", 998, -1}, {"large", 999, 1}, {"quiet", -1, 0}} {
+	}{{"many", 1000 - maxEvents - 2, -1}, {"many", 1000 - maxEvents - 1, maxEvents}, {"many", 998, 1}, {"many", 999, 0}, {"large", 998, -1}, {"large", 999, 1}, {"quiet", -1, 0}} {
 		got, err := replay(s, c.session, "", c.index)
 		if c.n < 0 != errors.Is(err, mcp.ErrEventsPurged) || c.n >= 0 && len(got) != c.n {
 			t.Errorf("%s after %d: %d, %v; want %d", c.session, c.index, len(got), err, c.n)

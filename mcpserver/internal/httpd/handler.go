@@ -59,7 +59,7 @@ func New(o Options) (*Handler, error) {
 	}
 	h := &Handler{
 		Guard: g, o: o,
-		sessions: sessions{idle: o.SessionTimeout, begun: o.InitializeTimeout, room: limit.NewBudget(int64(o.MaxSessions), 0), of: map[string]*session{}},
+		sessions: sessions{idle: o.SessionTimeout, handshake: o.InitializeTimeout, room: limit.NewBudget(int64(o.MaxSessions), 0), of: map[string]*session{}},
 		streams:  limit.NewBudget(int64(o.MaxStreams), 0),
 	}
 	get := func(*http.Request) *mcp.Server { return o.SDK }

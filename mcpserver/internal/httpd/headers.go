@@ -37,7 +37,7 @@ func wellFormed(h http.Header) bool {
 	return true
 }
 
-// accepted reports whether a client takes JSON and events, as the protocol wants it to.
+// accepted reports whether a client accepts JSON and events, as the protocol requires.
 func accepted(values []string) bool {
 	if len(values) != 1 {
 		return false

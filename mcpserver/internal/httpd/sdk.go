@@ -71,7 +71,7 @@ func (h *Handler) ignore(w http.ResponseWriter, r *http.Request, modern bool, fr
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// peek looks into a message as far as a refusal needs it.
+// peek reads a message as far as a refusal needs it.
 func peek(w http.ResponseWriter, body []byte) (s sent, ok bool) {
 	trimmed := bytes.TrimSpace(body)
 	if len(trimmed) > 0 && trimmed[0] == '[' && json.Valid(trimmed) {
@@ -110,7 +110,7 @@ func metaVersion(params json.RawMessage) string {
 	return version
 }
 
-// stream serves what waits for news until the client or the server ends.
+// stream serves a request that waits for notifications until the client or the server ends.
 func (h *Handler) stream(w http.ResponseWriter, r *http.Request, next http.Handler, s sent, c guard.Caller) {
 	place := h.streams.Open(c.Share)
 	defer place.Close()

@@ -22,14 +22,14 @@ import (
 const maxInitialize = 64 << 10
 
 // sessions are the sessions of versions before 2026-07-28. The SDK begins them, but does not
-// hear of the calls that the core takes, so that the table ends a session after its time.
+// see the calls that the core takes, so that the table ends a session after its time.
 //
 // A client that never sends notifications/initialized has left, or means to take places
 // from others: its session ends soon if nothing comes, and gives way if there are too many.
 // One that goes on calling without it keeps its session.
 type sessions struct {
-	idle, begun time.Duration // without a request; the second before notifications/initialized
-	room        *limit.Budget // of sessions, those that are being made included
+	idle, handshake time.Duration // without a request; the second before notifications/initialized
+	room            *limit.Budget // of sessions, those that are being made included
 
 	mu sync.Mutex
 	of map[string]*session // by id
@@ -60,15 +60,15 @@ func (t *sessions) add(ss *mcp.ServerSession, from guard.Caller, place *limit.Ac
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.of[ss.ID()] = s
-	s.timer = time.AfterFunc(t.begun, s.expire)
+	s.timer = time.AfterFunc(t.handshake, s.expire)
 	go func() {
 		_ = ss.Wait()
 		t.remove(ss.ID())
 	}()
 }
 
-// forget removes a session that the SDK has ended before the client is told, so that the
-// client has its room at once.
+// forget removes a session that the SDK has ended. It runs before the client gets the answer,
+// so that the client has its room at once.
 func (t *sessions) forget(id string, sdk *mcp.Server) {
 	for ss := range sdk.Sessions() {
 		if ss.ID() == id {
@@ -104,7 +104,7 @@ func (s *session) timeout() time.Duration {
 	if s.initialized {
 		return s.in.idle
 	}
-	return s.in.begun
+	return s.in.handshake
 }
 
 // expire ends the session if its time is over.
@@ -275,7 +275,7 @@ func (h *Handler) create(w http.ResponseWriter, r *http.Request, s sent, from gu
 		}
 	}()
 	a := newAnswer(w, h.o.Guard.WriteTimeout, s)
-	a.held = func() { // the SDK has answered, and nothing was written
+	a.beforeWrite = func() { // the SDK has answered, and nothing was written
 		id := w.Header().Get("Mcp-Session-Id")
 		for ss := range h.o.SDK.Sessions() {
 			if id != "" && ss.ID() == id && ss.InitializeParams() != nil && !a.isError() {

@@ -15,7 +15,7 @@ import (
 )
 
 // Visit is what the SDK's middleware must know of an HTTP request: its sender and what it
-// holds. That is held until the request is over and its handler has ended. A client of a
+// holds, until both the request and its handler have ended. A client of a
 // session may leave before its handler ends; were its place free by then, clients that leave
 // at once could have any number of calls worked on.
 type Visit struct {

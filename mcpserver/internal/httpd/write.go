@@ -19,12 +19,12 @@ import (
 // repeats what was sent. The errors in answers are worded as over stdio.
 type answer struct {
 	guard.PacedWriter
-	sent    sent
-	held    func()       // if set, everything is held back until finish, which calls it first
-	status  int          // what was held back; 0 if nothing was
-	refused int          // the status of a refusal, which is held back too, else 0
-	text    bytes.Buffer // and what it said
-	begun   bool
+	sent        sent
+	beforeWrite func()       // if set, everything is held back until finish, which calls it first
+	status      int          // what was held back; 0 if nothing was
+	refused     int          // the status of a refusal, which is held back too, else 0
+	text        bytes.Buffer // and what it said
+	begun       bool
 }
 
 func newAnswer(w http.ResponseWriter, timeout time.Duration, s sent) *answer {
@@ -40,7 +40,7 @@ func (a *answer) WriteHeader(status int) {
 	switch {
 	case status >= 400:
 		a.refused = status
-	case a.held != nil:
+	case a.beforeWrite != nil:
 		a.status = status
 	default:
 		a.head(status)
@@ -53,7 +53,7 @@ func (a *answer) head(status int) {
 	if strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") {
 		header.Set("X-Accel-Buffering", "no") // a proxy passes each event on (Streamable HTTP, Receiving Messages)
 	}
-	if a.held == nil {
+	if a.beforeWrite == nil {
 		header.Del("Mcp-Session-Id") // of a session that refuses to begin again
 	}
 	a.ResponseWriter.WriteHeader(status)
@@ -65,11 +65,11 @@ func (a *answer) Write(data []byte) (n int, err error) {
 	if a.refused != 0 && a.text.Len() >= maxRefusal {
 		return len(data), nil
 	}
-	if a.refused != 0 || a.held != nil {
+	if a.refused != 0 || a.beforeWrite != nil {
 		return a.text.Write(data)
 	}
 	// A copy, if anything is changed: what the SDK writes is also what it keeps for clients
-	// that resume. It is told of the length of its own text.
+	// that resume. The length that it expects is that of its own text.
 	if said := worded(data); len(said) != len(data) {
 		_, err = a.PacedWriter.Write(said)
 		return len(data), err
@@ -80,7 +80,7 @@ func (a *answer) Write(data []byte) (n int, err error) {
 // FlushError sends what is buffered, within the deadline.
 func (a *answer) FlushError() error {
 	a.WriteHeader(http.StatusOK)
-	if a.refused != 0 || a.held != nil {
+	if a.refused != 0 || a.beforeWrite != nil {
 		return nil
 	}
 	return a.PacedWriter.FlushError()
@@ -94,8 +94,8 @@ func (a *answer) isError() bool {
 
 // finish sends what was held back.
 func (a *answer) finish() {
-	if a.held != nil {
-		a.held()
+	if a.beforeWrite != nil {
+		a.beforeWrite()
 		if a.refused == 0 && a.begun {
 			a.head(a.status)
 			_, _ = a.PacedWriter.Write(worded(a.text.Bytes()))
@@ -107,10 +107,10 @@ func (a *answer) finish() {
 	}
 	a.Header().Del("Mcp-Session-Id")
 	if _, _, no := errorIn(a.text.Bytes()); no != nil {
-		writeError(a.ResponseWriter, a.refused, a.sent.id, wire.Plain(no.Error))
+		writeError(a.ResponseWriter, a.refused, a.sent.id, wire.ForClient(no.Error))
 		return
 	}
-	status, no := wire.PlainText(a.refused, a.text.String())
+	status, no := wire.RefusalOf(a.refused, a.text.String())
 	if a.sent.id == nil {
 		// A notification that is not taken has an error's status, whatever it is
 		// (Streamable HTTP, Sending Messages).
@@ -143,7 +143,7 @@ func errorIn(data []byte) (from, to int, no *failure) {
 			to--
 		}
 	}
-	// An answer with a result, which may be long, is told by its first members.
+	// An answer with a result, which may be long, is known by its first members.
 	in := json.NewDecoder(bytes.NewReader(data[from:to]))
 	for {
 		token, err := in.Token()
@@ -161,13 +161,13 @@ func errorIn(data []byte) (from, to int, no *failure) {
 	return from, to, &m
 }
 
-// worded is data with the error in it, if it has one, worded by [wire.Plain].
+// worded is data with the error in it, if it has one, worded by [wire.ForClient].
 func worded(data []byte) []byte {
 	from, to, no := errorIn(data)
 	if no == nil {
 		return data
 	}
-	line := (&wire.Refusal{ID: no.ID, Error: *wire.Plain(no.Error)}).Encode()
+	line := (&wire.Refusal{ID: no.ID, Error: *wire.ForClient(no.Error)}).Encode()
 	return slices.Concat(data[:from], line, data[to:])
 }
 

@@ -1,4 +1,4 @@
-// Package notify tells sessions of changes: that lists have changed, and which files.
+// Package notify notifies sessions of changes: of lists, and of files.
 //
 // The SDK sends a notification to all its sessions. Each passes [Notifier], which drops those
 // about skills that the session's principal does not see.
@@ -145,7 +145,7 @@ func (n *Notifier) SetAccess(state access.State) {
 		n.mu.Unlock()
 	}
 	n.Access.Set(state)
-	// A session gets no news of what it does not see any more.
+	// A session gets no notifications of files that it no longer sees.
 	n.Files.Prune(func(session *mcp.ServerSession, uri string) bool {
 		who, known := n.Principal(context.Background(), session)
 		v, ready := n.Catalog.Now(who.Filter)

@@ -271,10 +271,10 @@ func TestStdioClientStopsReading(t *testing.T) {
 func TestStdioAnswersWait(t *testing.T) {
 	s := startStdio(t, newStdioTools(), &Options{})
 	s.initialize()
-	s.conn.calls.waiting.Add(2 * maxWaiting)
+	s.conn.calls.unwritten.Add(2 * maxUnwritten)
 	s.send(stdioPing("1"), stdioCancel("1"))
 	s.want("1", wire.CodeBusy)
-	s.conn.calls.waiting.Add(-2 * maxWaiting)
+	s.conn.calls.unwritten.Add(-2 * maxUnwritten)
 	s.silent()
 	if err := s.end(); err != nil {
 		t.Fatal(err)
@@ -302,7 +302,7 @@ func TestStdioLedgerLateAnswer(t *testing.T) {
 		t.Errorf("%d owed", l.owing())
 	}
 	l.answered()
-	if l.owing() != 0 || len(l.calls) != 0 || l.places != 0 {
+	if l.owing() != 0 || len(l.calls) != 0 || l.placesTaken != 0 {
 		t.Errorf("left over: %+v", l)
 	}
 }

@@ -78,9 +78,9 @@ func newConn(o Options, over chan struct{}) *conn {
 		o: o, lines: newLineReader(o.In, o.MaxLine), calls: newLedger(o.MaxInFlight, o.Drain),
 		inbox: make(chan received), free: make(chan struct{}), turn: make(chan struct{}, 1),
 	}
-	c.isOver = sync.OnceFunc(func() { close(over) })
-	c.whole, c.breakOff = context.WithCancelCause(context.Background())
-	c.open, c.close = context.WithCancelCause(c.whole)
+	c.endSession = sync.OnceFunc(func() { close(over) })
+	c.output, c.failOutput = context.WithCancelCause(context.Background())
+	c.open, c.close = context.WithCancelCause(c.output)
 	return c
 }
 
@@ -95,14 +95,14 @@ type conn struct {
 	free  chan struct{} // takes a token if a goroutine waits for lines to read
 	turn  chan struct{} // holds a token while a message is written
 
-	finished atomic.Bool  // no more is taken from the input
-	isOver   func()       // closes [Transport.Over]
-	waiting  atomic.Int64 // goroutines that wait for their turn to read
+	finished   atomic.Bool  // no more is taken from the input
+	endSession func()       // closes [Transport.Over]
+	idle       atomic.Int64 // goroutines that wait for their turn to read
 
-	open     context.Context // ends with the session; the core's calls depend on it
-	close    context.CancelCauseFunc
-	whole    context.Context // ends if the output fails or is given up, with the reason
-	breakOff context.CancelCauseFunc
+	open       context.Context // ends with the session; the core's calls depend on it
+	close      context.CancelCauseFunc
+	output     context.Context // ends if the output fails or is given up, with the reason
+	failOutput context.CancelCauseFunc
 }
 
 // received is what one Read returns.
@@ -154,14 +154,14 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 // until then they can be lost.
 func (c *conn) answer(resp *jsonrpc.Response) error {
 	size := int64(len(resp.Result))
-	c.calls.waiting.Add(size)
-	defer c.calls.waiting.Add(-size)
+	c.calls.unwritten.Add(size)
+	defer c.calls.unwritten.Add(-size)
 	// It is encoded only when its turn has come: of the answers that wait for a client to
 	// read there is one copy.
-	if err := c.begin(nil); err != nil {
+	if err := c.takeTurn(nil); err != nil {
 		return err
 	}
-	defer c.ends()
+	defer c.giveTurn()
 	line, err := c.encode(resp)
 	if c.calls.answering(wire.Key(resp.ID)) {
 		defer c.calls.answered()
@@ -174,7 +174,7 @@ func (c *conn) answer(resp *jsonrpc.Response) error {
 
 func (c *conn) encode(resp *jsonrpc.Response) ([]byte, error) {
 	if resp.Error != nil {
-		resp = &jsonrpc.Response{ID: resp.ID, Error: wire.Plain(resp.Error)}
+		resp = &jsonrpc.Response{ID: resp.ID, Error: wire.ForClient(resp.Error)}
 	}
 	line, err := jsonrpc.EncodeMessage(resp)
 	if err != nil {
@@ -202,8 +202,8 @@ func (c *conn) request(req *jsonrpc.Request) error {
 	return c.send(append(line, '\n'), nil)
 }
 
-// rejected is an error with the code by which the SDK tells a message that cannot be sent
-// from a connection that is broken.
+// rejected is an error with the code by which the SDK distinguishes a message that cannot be
+// sent from a broken connection.
 func rejected(why string) error {
 	return &jsonrpc.Error{Code: -32005, Message: why}
 }
@@ -215,7 +215,7 @@ func (c *conn) respond(ctx context.Context, call *working, do func(context.Conte
 	defer func() {
 		if p := recover(); p != nil {
 			c.o.Log.Error("panic while answering", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			if begun { // what follows could not be told from what is written
+			if begun { // the rest of the line could not be distinguished from another message
 				_ = c.giveUp(errors.New("an answer could not be written"))
 				return
 			}
@@ -244,7 +244,7 @@ func (w *working) claim() bool { return !w.answered.Swap(true) }
 // takeBack answers a call that its client has taken back. Its work may hang in the system.
 func (c *conn) takeBack(call *working) {
 	if call.claim() {
-		go c.reply(call.key, wire.Answer{ID: call.id, Error: wire.Plain(context.Canceled)}, new(bool))
+		go c.reply(call.key, wire.Answer{ID: call.id, Error: wire.ForClient(context.Canceled)}, new(bool))
 	}
 }
 
@@ -253,18 +253,18 @@ func (c *conn) takeBack(call *working) {
 // An error of the write has ended the session.
 func (c *conn) reply(key string, a wire.Answer, begun *bool) {
 	weight := int64(a.Weight())
-	c.calls.waiting.Add(weight)
-	defer c.calls.waiting.Add(-weight)
+	c.calls.unwritten.Add(weight)
+	defer c.calls.unwritten.Add(-weight)
 	owed := false
 	_ = a.Write(pieces{c}, "\n", func(int64) error {
-		if err := c.begin(nil); err != nil {
+		if err := c.takeTurn(nil); err != nil {
 			return err
 		}
 		*begun, owed = true, c.calls.answering(key)
 		return nil
 	})
 	if *begun {
-		c.ends()
+		c.giveTurn()
 	} else {
 		owed = c.calls.answering(key)
 	}

@@ -153,7 +153,7 @@ func (s *stdioTools) take(c wire.Call) (func(context.Context) wire.Answer, bool)
 		case wait != nil:
 			select {
 			case <-ctx.Done():
-				return wire.Answer{ID: id, Error: wire.Plain(ctx.Err())}
+				return wire.Answer{ID: id, Error: wire.ForClient(ctx.Err())}
 			case <-wait:
 			}
 		}

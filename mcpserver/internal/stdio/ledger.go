@@ -21,38 +21,38 @@ const listenMethod = "subscriptions/listen"
 // the answer, is answered behind it, which the SDK sees to.
 const initializeMethod = "initialize"
 
-// maxWaiting bounds the bytes of answers that wait for a client to read: the largest
+// maxUnwritten bounds the bytes of answers that wait until the client reads: the largest
 // answer (a file of 16 MiB, in Base64) and as much again. Calls that come while more wait
 // are refused.
-const maxWaiting = 48 << 20
+const maxUnwritten = 48 << 20
 
-// ledger keeps the books on one session: what the client has asked and is still owed, and
-// what the server has asked the client.
+// ledger records the calls in flight of one session: the client's, with the answers that it is
+// owed, and the server's.
 //
 // The SDK answers every call it was given, cancelled or not, with one exception: a result
 // that cannot be marshalled. Such a call would hold its place for good, so a call that was
 // cancelled and stays unanswered loses it.
 type ledger struct {
-	limit    int
-	patience time.Duration // what a cancelled call has left to answer
-	settled  chan struct{} // has a token after owed has come down to zero
-	waiting  atomic.Int64  // bytes of answers that are not out yet
-	shaking  atomic.Int64  // handshakes that are not answered yet
+	limit      int
+	patience   time.Duration // what a cancelled call has left to answer
+	settled    chan struct{} // has a token after owed has come down to zero
+	unwritten  atomic.Int64  // bytes of answers that are not out yet
+	handshakes atomic.Int64  // handshakes that are not answered yet
 
-	mu      sync.Mutex
-	calls   map[string]*inFlight  // asked by the client, not answered, by [wire.Key]
-	places  int                   // calls that hold a place
-	listens int                   // open subscriptions
-	owed    int                   // answers that are not out yet
-	asked   map[string]jsonrpc.ID // asked by the server, not answered
-	ended   bool                  // nothing more will be read
+	mu          sync.Mutex
+	calls       map[string]*inFlight  // asked by the client, not answered, by [wire.Key]
+	placesTaken int                   // calls that hold a place
+	listens     int                   // open subscriptions
+	owed        int                   // answers that are not out yet
+	asked       map[string]jsonrpc.ID // asked by the server, not answered
+	ended       bool                  // nothing more will be read
 }
 
 // inFlight is one call of the client's.
 type inFlight struct {
 	listen    bool
-	shakes    bool               // it is the handshake
-	given     bool               // it was given up, and holds no place
+	handshake bool               // it is the handshake
+	abandoned bool               // it was given up, and holds no place
 	cancelled time.Time          // zero: it was not
 	cancel    context.CancelFunc // nil: the SDK has the call
 }
@@ -86,20 +86,20 @@ func (l *ledger) admit(key, method string, id json.RawMessage, cancel context.Ca
 		l.calls[key] = &inFlight{listen: true}
 		return nil
 	}
-	if l.waiting.Load() > maxWaiting {
+	if l.unwritten.Load() > maxUnwritten {
 		return busy("too many answers wait to be read; read them, then retry")
 	}
-	if l.places >= l.limit {
+	if l.placesTaken >= l.limit {
 		l.giveUpCancelled()
 	}
-	if l.places >= l.limit {
-		return busy("%d calls in flight; retry", l.places)
+	if l.placesTaken >= l.limit {
+		return busy("%d calls in flight; retry", l.placesTaken)
 	}
-	l.places++
+	l.placesTaken++
 	l.owed++
-	l.calls[key] = &inFlight{cancel: cancel, shakes: method == initializeMethod}
+	l.calls[key] = &inFlight{cancel: cancel, handshake: method == initializeMethod}
 	if method == initializeMethod {
-		l.shaking.Add(1)
+		l.handshakes.Add(1)
 	}
 	return nil
 }
@@ -109,16 +109,16 @@ func (l *ledger) admit(key, method string, id json.RawMessage, cancel context.Ca
 func (l *ledger) giveUpCancelled() {
 	for _, call := range l.calls {
 		late := !call.cancelled.IsZero() && time.Since(call.cancelled) >= l.patience
-		if late && !call.listen && !call.given {
-			call.given = true
-			l.places--
+		if late && !call.listen && !call.abandoned {
+			call.abandoned = true
+			l.placesTaken--
 			l.settle()
 		}
 	}
 }
 
-// cancelled notes that the client has taken a call back. It reports whether the SDK must
-// hear of that: not of a call that it never had.
+// cancelled notes that the client has cancelled a call. It reports whether the SDK must get
+// the cancellation: only for a call that the SDK has.
 func (l *ledger) cancelled(key string) (forSDK bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,17 +145,17 @@ func (l *ledger) answering(key string) (owed bool) {
 		return false
 	}
 	delete(l.calls, key)
-	if call.shakes {
-		l.shaking.Add(-1)
+	if call.handshake {
+		l.handshakes.Add(-1)
 	}
 	if call.listen {
 		l.listens--
 		return false
 	}
-	if call.given {
+	if call.abandoned {
 		return false
 	}
-	l.places--
+	l.placesTaken--
 	return true
 }
 

@@ -26,7 +26,7 @@ func (c *conn) next() bool {
 	case c.finished.Load():
 		return false
 	case errors.Is(err, errLineTooLong):
-		// Not a parse error: the line was not looked at.
+		// Not a parse error: the line was not parsed.
 		return c.refuse(wire.Invalid(fmt.Sprintf("the line exceeds the limit of %d bytes", c.o.MaxLine)))
 	case err != nil:
 		c.finish(err)
@@ -37,7 +37,7 @@ func (c *conn) next() bool {
 
 // take deals with one line. It reports false if the session is over.
 func (c *conn) take(line []byte) bool {
-	if c.o.Core != nil && c.calls.shaking.Load() == 0 {
+	if c.o.Core != nil && c.calls.handshakes.Load() == 0 {
 		if call, ok := wire.ParseCall(line); ok {
 			call.ID = bytes.Clone(call.ID) // it was a part of the line
 			if do, ok := c.o.Core(call); ok {
@@ -78,8 +78,8 @@ const (
 	// quick is how long a call may take before another goroutine reads on: what comes
 	// meanwhile may take the call back. Handing over at once takes longer than many calls.
 	quick = time.Millisecond
-	// maxWaiters bounds the goroutines that are kept for further lines.
-	maxWaiters = 32
+	// maxIdle bounds the goroutines that are kept for further lines.
+	maxIdle = 32
 )
 
 // work does the work of a call that the core has taken, in this goroutine, which has the
@@ -103,11 +103,11 @@ func (c *conn) work(call wire.Call, do func(context.Context) wire.Answer) bool {
 	if late != nil && late.Stop() {
 		return true // this goroutine still reads
 	}
-	if c.waiting.Add(1) > maxWaiters {
-		c.waiting.Add(-1)
+	if c.idle.Add(1) > maxIdle {
+		c.idle.Add(-1)
 		return false
 	}
-	defer c.waiting.Add(-1)
+	defer c.idle.Add(-1)
 	select {
 	case <-c.free:
 		return true
@@ -156,12 +156,12 @@ func (c *conn) finish(err error) {
 		}
 	}
 	c.awaitAnswers()
-	c.isOver()
+	c.endSession()
 	c.deliver(received{err: err})
 }
 
 // awaitAnswers waits until no answer is owed, for as long as the drain allows. Only
-// then may the SDK hear that the input has ended: from then on it writes nothing.
+// then may the SDK learn that the input has ended: it writes nothing from then on.
 // Answers that are still owed then are given up, whether they are being made or written.
 func (c *conn) awaitAnswers() {
 	most := max(c.o.Drain, 0)

@@ -11,15 +11,15 @@ import (
 // send waits for its turn and writes one line. When patience yields before the line is
 // out, the client does not read, and the session ends.
 func (c *conn) send(line []byte, patience <-chan time.Time) error {
-	if err := c.begin(patience); err != nil {
+	if err := c.takeTurn(patience); err != nil {
 		return err
 	}
-	defer c.ends()
+	defer c.giveTurn()
 	return c.line(line, patience)
 }
 
-// begin waits for the turn to write.
-func (c *conn) begin(patience <-chan time.Time) error {
+// takeTurn waits for the turn to write.
+func (c *conn) takeTurn(patience <-chan time.Time) error {
 	select {
 	case c.turn <- struct{}{}:
 	case <-c.open.Done():
@@ -28,17 +28,17 @@ func (c *conn) begin(patience <-chan time.Time) error {
 		return c.giveUp(errNotReading)
 	}
 	if c.open.Err() != nil {
-		c.ends()
+		c.giveTurn()
 		return context.Cause(c.open)
 	}
 	return nil
 }
 
-// ends gives the turn to the next, which looks whether the session goes on.
-func (c *conn) ends() { <-c.turn }
+// giveTurn lets the next writer write.
+func (c *conn) giveTurn() { <-c.turn }
 
 // line writes a message, or a piece of one, in its turn. The first failure ends the
-// session: what follows a line cut short could not be told from it.
+// session: the next line could not be distinguished from a line that is cut short.
 func (c *conn) line(data []byte, patience <-chan time.Time) error {
 	if out, ok := c.o.Out.(roomy); ok && out.Room(len(data)) {
 		// Nothing can hang on this one, and to hand it over costs more than to write it.
@@ -50,8 +50,8 @@ func (c *conn) line(data []byte, patience <-chan time.Time) error {
 	select {
 	case err := <-written:
 		return c.wrote(err)
-	case <-c.whole.Done():
-		return context.Cause(c.whole)
+	case <-c.output.Done():
+		return context.Cause(c.output)
 	case <-patience:
 		return c.giveUp(errNotReading)
 	}
@@ -86,7 +86,7 @@ var errNotReading = fmt.Errorf("the client does not read: %w", ErrUnanswered)
 // giveUp has every write fail from now on, those that are under way included, and
 // returns why.
 func (c *conn) giveUp(why error) error {
-	c.breakOff(why)
-	c.isOver()
-	return context.Cause(c.whole)
+	c.failOutput(why)
+	c.endSession()
+	return context.Cause(c.output)
 }

@@ -73,8 +73,8 @@ func IsVersion(s string) bool { return version().MatchString(s) }
 // MissingResource begins the message of an unknown resource.
 const MissingResource = "Resource not found: "
 
-// Plain is an error as a client is told it: a code that is one, and one sentence.
-func Plain(err error) *jsonrpc.Error {
+// ForClient words an error for a client: with a code of JSON-RPC, and one sentence.
+func ForClient(err error) *jsonrpc.Error {
 	var wire *jsonrpc.Error
 	text, code := err.Error(), int64(0)
 	if errors.As(err, &wire) {
@@ -141,8 +141,8 @@ func misread(text string) string {
 	return m[1] + " must be " + want
 }
 
-// versions are the data of a refused protocol version: the specification wants it
-// repeated, which it is if it can be one.
+// versions returns the data of a refused protocol version. The specification requires the
+// version in it, which is left out if it is malformed.
 func versions(data json.RawMessage) json.RawMessage {
 	var d struct {
 		Supported []string `json:"supported"`
@@ -161,8 +161,8 @@ func versions(data json.RawMessage) json.RawMessage {
 	return out
 }
 
-// PlainText is a refusal of the SDK's that is no message, and its HTTP status.
-func PlainText(status int, text string) (int, *jsonrpc.Error) {
+// RefusalOf words a refusal of the SDK's in plain text. It returns the HTTP status too.
+func RefusalOf(status int, text string) (int, *jsonrpc.Error) {
 	for _, r := range refusals {
 		if strings.HasPrefix(text, r.text) {
 			if r.status != 0 {
@@ -174,9 +174,9 @@ func PlainText(status int, text string) (int, *jsonrpc.Error) {
 	return status, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: strings.ToLower(http.StatusText(status))}
 }
 
-// clientFaults begin the lines that the SDK (v1.8.0) logs as errors or warnings of its own
-// when a client has sent what it must not, and is told, or has left while it was told of a
-// change. Any client can have them written, and the log is for the operator.
+// clientFaults are the beginnings of lines that the SDK (v1.8.0) logs as errors or warnings of
+// its own when a client has broken the protocol, or has left before a notification. Any client
+// can cause them, and the log is for the operator.
 var clientFaults = []string{
 	"calling notifications/", "method invalid during initialization", "method removed in the new protocol",
 	"initialized before initialize", "duplicate initialized notification", "duplicate initialize request", "rejecting request with protocol version",

@@ -158,8 +158,7 @@ func echoedID(raw json.RawMessage) json.RawMessage {
 	return nil
 }
 
-// Key tells an id from every other one: a string by a quote and its text, a number by its
-// digits. It is empty for the zero ID.
+// Key is unique for an id: a quote and the text for a string, the digits for a number. It is empty for the zero ID.
 func Key(id jsonrpc.ID) string {
 	switch v := id.Raw().(type) {
 	case string:
