@@ -41,25 +41,33 @@ var directions = map[string][]string{
 
 	"skill":             {"skill/frontmatter", "internal/naming", "internal/ruleid"},
 	"skill/frontmatter": {"internal/ruleid"},
-	"source/dir":        {"skill/frontmatter", "skill"}, // sources never import each other
-	"source/builtin":    {"skill"},
-	"skillsext":         {"skill/frontmatter", "skill"},
-	"client":            {"edit"}, // one place knows how a file is replaced whole
-	"edit":              {},
-	"check":             {"internal/naming", "skill/frontmatter", "internal/ruleid", "skill"},
-	"config":            {"skill/frontmatter", "skill", "check", "access", "limit"}, // the sections' types and keys; a rule is named by its table
-	"search":            {},
+	"source/dir":        {"skill/frontmatter", "skill", "source/dir/internal/watch", "source/dir/internal/realpath"}, // sources never import each other
+	// The folders of roots, watched through one watcher of the system.
+	"source/dir/internal/watch":    {"source/dir/internal/realpath"},
+	"source/dir/internal/realpath": {},
+	"source/builtin":               {"skill"},
+	"skillsext":                    {"skill/frontmatter", "skill"},
+	"client":                       {"edit"}, // one place knows how a file is replaced whole
+	"edit":                         {},
+	"check":                        {"internal/naming", "skill/frontmatter", "internal/ruleid", "skill"},
+	"config":                       {"skill/frontmatter", "skill", "check", "access", "limit"}, // the sections' types and keys; a rule is named by its table
+	"search":                       {},
 	// The measurement of search; another module measures another engine with it.
 	"search/internal/knownitem": {"catalog"},
 	"reads":                     {"skill"}, // what one request read, for the audit log
 	"catalog":                   {"internal/ruleid", "skill", "search", "reads", "limit"},
 	"access":                    {"catalog", "skill"},
 	// A server's record of its answers, and limit on their rate: concerns of the server alone.
-	"audit":    {},
-	"limit":    {"skill"}, // its errors
-	"tool":     {"skill/frontmatter", "internal/ruleid", "reads", "catalog", "limit", "skill"},
-	"function": {"tool"},
-	"mcpserver": {"skill/frontmatter", "reads", "tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "internal/publication", "internal/rawjson", "internal/subscription", "internal/trail",
+	"audit": {},
+	"limit": {"skill"}, // its errors
+	"tool":  {"internal/ruleid", "reads", "catalog", "limit", "skill", "tool/internal/listing", "tool/lookup", "tool/profile", "tool/wave"},
+	// What the tools are made of: what clients show, lists that fit, finding, and contract 003.
+	"tool/profile":          {},
+	"tool/internal/listing": {"catalog", "skill", "tool/profile"},
+	"tool/lookup":           {"catalog", "reads", "skill", "tool/profile"},
+	"tool/wave":             {"catalog", "internal/ruleid", "skill", "skill/frontmatter", "tool/internal/listing", "tool/lookup"},
+	"function":              {"tool", "tool/profile"},
+	"mcpserver": {"skill/frontmatter", "reads", "tool", "tool/lookup", "tool/profile", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "internal/publication", "internal/rawjson", "internal/subscription", "internal/trail",
 		"mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	// How the server speaks: messages as bytes, as lines, and over HTTP.
 	"mcpserver/internal/wire":   {"internal/rawjson"},
@@ -78,10 +86,10 @@ var directions = map[string][]string{
 	// The one place that counts problems, for commands and pages alike; it asks the sources
 	// which files are beside the skills.
 	"doctor": {"internal/naming", "internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
-	"web":    {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "catalog", "tool", "check", "client", "doctor", "skill"},
+	"web":    {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "audit", "limit", "tool", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming",
+		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming",
 	},
 	"cmd/knack": {"internal/cli"},
 	// Skills for benchmarks, and the command that writes them.
@@ -97,6 +105,8 @@ var directions = map[string][]string{
 	"internal/corpus": {},
 	// For tests: what a function asks of the heap.
 	"internal/alloctest": {},
+	// For tests: skills in memory.
+	"internal/skilltest": {"catalog", "skill"},
 	// For tests: waits for events, and moves the clock of a bubble.
 	"internal/testwait": {},
 	// The command that lists odd phrases; its test keeps them rare.
@@ -111,12 +121,12 @@ var programs = []string{"bench"}
 var outside = map[string][]string{
 	"go.yaml.in/yaml/v4":                     {"skill/frontmatter", "client"},
 	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
-	"github.com/fsnotify/fsnotify":           {"source/dir"},
+	"github.com/fsnotify/fsnotify":           {"source/dir/internal/watch"},
 	"github.com/tailscale/hujson":            {"client"},
 	"github.com/spf13/cobra":                 {"internal/cli"},
 	"golang.org/x/sys":                       {"source/dir", "internal/cli", "edit"},
 	"golang.org/x/term":                      {"internal/cli"},
-	"golang.org/x/text":                      {"skill", "internal/display", "internal/naming", "search", "catalog", "tool"},
+	"golang.org/x/text":                      {"skill", "internal/display", "internal/naming", "search", "catalog"},
 	"golang.org/x/net":                       {"web"},
 	"github.com/yuin/goldmark":               {"web"},
 }
@@ -147,7 +157,7 @@ var files = use{
 		"syscall":               {"Open", "Openat", "Stat", "Lstat"},
 		"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Stat", "Lstat", "Fstatat"},
 	},
-	allowed: []string{"source/dir", "source/builtin", "edit", "client", "doctor", "internal/cli", "audit", "internal/genskills/write", "internal/prose", "internal/corpus", "bench", "bench/floor"},
+	allowed: []string{"source/dir", "source/dir/internal/watch", "source/dir/internal/realpath", "source/builtin", "edit", "client", "doctor", "internal/cli", "audit", "internal/genskills/write", "internal/prose", "internal/corpus", "bench", "bench/floor"},
 }
 
 // writes lists the names that make or replace a file. Package edit writes files whole or

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 type openAIDefinition struct {
@@ -59,7 +60,7 @@ type mcpAnnotations struct {
 
 // Definitions describes the tools to a model: a JSON array, for Gemini one object. The
 // error is the context's, or reports an unknown format.
-func Definitions(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, c tool.Client) (json.RawMessage, error) {
+func Definitions(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, c profile.Client) (json.RawMessage, error) {
 	if _, err := ParseFormat(string(f)); err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/knack-dev/knack/function"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // Files is a custom source: the skills of any file system, each a folder with a SKILL.md. A
@@ -83,12 +84,13 @@ func Example_agentLoop() {
 	if err := skills.Refresh(ctx); err != nil {
 		panic(err)
 	}
-	host := &tool.Host{Catalog: skills, Observe: func(e tool.Event) { fmt.Println(e) }}
+	host := tool.NewHost(skills)
+	host.Observe = func(e tool.Event) { fmt.Println(e) }
 	tools, err := tool.ParseSets(tool.DefaultSet)
 	if err != nil {
 		panic(err)
 	}
-	definitions, err := function.Definitions(ctx, host, tools, function.OpenAI, tool.Client{})
+	definitions, err := function.Definitions(ctx, host, tools, function.OpenAI, profile.Client{})
 	if err != nil {
 		panic(err)
 	}
@@ -123,7 +125,7 @@ func Example_agentLoop() {
 	}
 	// Output:
 	// [Tool Call] read_file_in_skill(skill_name="calculator", file_path="examples/missing.py")
-	// [Tool Result] ERROR: File 'examples/missing.py' not found in skill 'calculator' (the file_path "." lists what there is)
+	// [Tool Result] ERROR: File 'examples/missing.py' not found in skill 'calculator' (the file_path "." lists the files)
 	// There is no such example.
 }
 
@@ -145,7 +147,7 @@ func ExampleCall() {
 	if err != nil {
 		panic(err)
 	}
-	message, err := function.Call(ctx, &tool.Host{Catalog: skills}, tools, function.Anthropic,
+	message, err := function.Call(ctx, tool.NewHost(skills), tools, function.Anthropic,
 		[]byte(`{"type":"tool_use","id":"toolu_1","name":"read_file_in_skill","input":{"skill_name":"calculator","file_path":"examples/basic.py"}}`))
 	if err != nil {
 		panic(err)

@@ -61,12 +61,12 @@ const (
 	// MaxInput is the largest size of a call or a list of calls in bytes, that of the
 	// largest file that a tool reads.
 	MaxInput = 16 << 20
-	// MaxCalls is the largest number of calls in a list. OpenAI accepts at most 128 tools,
+	// maxCalls is the largest number of calls in a list. OpenAI accepts at most 128 tools,
 	// and no model is known to make more calls at once.
-	MaxCalls = 128
-	// MaxOutput bounds the texts of a list's answers together, in bytes. Further calls are
+	maxCalls = 128
+	// maxOutput bounds the texts of a list's answers together, in bytes. Further calls are
 	// answered by an error; the first answer always fits.
-	MaxOutput = 32 << 20
+	maxOutput = 32 << 20
 )
 
 // ErrInput is in the chain of every error of [Call] about its input: not JSON, not a call
@@ -93,15 +93,15 @@ func Call(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, input
 		return nil, err
 	}
 	answers := make([]json.RawMessage, 0, len(calls))
-	room := MaxOutput
+	budget := maxOutput
 	for i, c := range calls {
 		r, err := execute(ctx, h, tools, f, c)
 		if err != nil {
 			return nil, err
 		}
-		if room -= len(r.Text); room < 0 && i > 0 {
+		if budget -= len(r.Text); budget < 0 && i > 0 {
 			r = refusal("The answers to these calls are too large together; make this call alone")
-			room += len(r.Text)
+			budget += len(r.Text)
 		}
 		a, err := answer(f, c, r)
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/function"
 	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 var update = flag.Bool("update", false, "rewrite the goldens; read the difference before you commit it")
@@ -37,7 +38,7 @@ func hostOf(t testing.TB) *tool.Host {
 	if err := c.Refresh(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	return &tool.Host{Catalog: c}
+	return tool.NewHost(c)
 }
 
 func toolsOf(t testing.TB, set string) []*tool.Tool {
@@ -56,7 +57,7 @@ func TestDefinitionsEqualTheContracts(t *testing.T) {
 		{"runner", "get_skill"}, {"runner", "read_file_in_skill"}, {"wave", "Skill"},
 	} {
 		t.Run(row.set+"/"+row.tool, func(t *testing.T) {
-			data, err := function.Definitions(t.Context(), hostOf(t), toolsOf(t, row.set), function.OpenAI, tool.Client{})
+			data, err := function.Definitions(t.Context(), hostOf(t), toolsOf(t, row.set), function.OpenAI, profile.Client{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +87,7 @@ func TestDefinitions(t *testing.T) {
 	for _, set := range tool.SetNames() {
 		for _, format := range function.Formats() {
 			t.Run(set+"/"+string(format), func(t *testing.T) {
-				data, err := function.Definitions(t.Context(), hostOf(t), toolsOf(t, set), format, tool.Client{})
+				data, err := function.Definitions(t.Context(), hostOf(t), toolsOf(t, set), format, profile.Client{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -98,7 +99,7 @@ func TestDefinitions(t *testing.T) {
 			})
 		}
 	}
-	if _, err := function.Definitions(t.Context(), hostOf(t), nil, "yaml", tool.Client{}); err == nil {
+	if _, err := function.Definitions(t.Context(), hostOf(t), nil, "yaml", profile.Client{}); err == nil {
 		t.Error("no error for a format that is none")
 	}
 }
@@ -141,7 +142,7 @@ func TestCall(t *testing.T) {
 		{"arguments as an object", "openai", `{"id":"1","type":"function","function":{"name":"read_file_in_skill","arguments":{"skill_name":"calculator","file_path":"page.html"}}}`,
 			`{"role":"tool","tool_call_id":"1","name":"read_file_in_skill","content":"<b>a && b</b>"}`},
 		{"neither id nor type", "openai", `{"function":{"name":"read_file_in_skill","arguments":"{\"skill_name\": \"calculator\", \"file_path\": \"examples/missing.py\"}"}}`,
-			`{"role":"tool","name":"read_file_in_skill","content":"ERROR: File 'examples/missing.py' not found in skill 'calculator' (the file_path \".\" lists what there is)"}`},
+			`{"role":"tool","name":"read_file_in_skill","content":"ERROR: File 'examples/missing.py' not found in skill 'calculator' (the file_path \".\" lists the files)"}`},
 		{"arguments empty", "openai", `{"id":"1","function":{"name":"skill","arguments":""}}`,
 			`{"role":"tool","tool_call_id":"1","name":"skill","content":"Invalid arguments for tool skill: 'name' is missing; give the name of a skill"}`},
 		{"arguments blank", "openai", `{"id":"1","function":{"name":"skill","arguments":" \n"}}`,
@@ -249,8 +250,8 @@ func TestUnusable(t *testing.T) {
 		format   function.Format
 		in, want string
 	}{
-		{"openai", "", "it is empty; a tool call is wanted, as JSON"},
-		{"openai", " \n\ufeff"[:2], "it is empty; a tool call is wanted, as JSON"},
+		{"openai", "", "it is empty; give a tool call as JSON"},
+		{"openai", " \n\ufeff"[:2], "it is empty; give a tool call as JSON"},
 		{"openai", "{", "it is not valid JSON: unexpected end of JSON input"},
 		{"openai", "hello", "it is not valid JSON: invalid character 'h' looking for beginning of value"},
 		{"openai", "[{}", "it is not valid JSON: unexpected end of JSON input"},
@@ -269,7 +270,7 @@ func TestUnusable(t *testing.T) {
 		{"openai", `{"name":"skill","arguments":{}}`, "its 'function' is missing, not an object; it looks like a call in the mcp format, not openai"},
 		{"openai", `[` + good + `,[]]`, "call 2 of 2: it is a list" + openAI},
 		{"openai", `[` + good + `,{"role":"user"}]`, "call 2 of 2: its 'function' is missing, not an object" + openAI},
-		{"openai", `[` + strings.Repeat(good+",", function.MaxCalls) + good + `]`, "the list has 129 calls; at most 128 are taken at once"},
+		{"openai", `[` + strings.Repeat(good+",", function.MaxCalls) + good + `]`, "the list has 129 calls; at most 128 are accepted at once"},
 		{"openai", strings.Repeat(" ", function.MaxInput) + good, "it is larger than 16 MiB"},
 		{"anthropic", `{"type":"tool_result","tool_use_id":"1"}`, `its type is "tool_result", not "tool_use"` + anthropic},
 		{"anthropic", `{"type":"text","text":"hello"}`, `its type is "text", not "tool_use"` + anthropic},
@@ -359,11 +360,11 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := catalog.New(nil, catalog.Options{}) // never scanned: a call waits for it
 	cancel()
-	_, err := function.Call(ctx, &tool.Host{Catalog: c}, toolsOf(t, "default"), function.MCP, []byte(`{"name":"skill","arguments":{"name":"x"}}`))
+	_, err := function.Call(ctx, tool.NewHost(c), toolsOf(t, "default"), function.MCP, []byte(`{"name":"skill","arguments":{"name":"x"}}`))
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := function.Definitions(ctx, &tool.Host{Catalog: c}, nil, function.MCP, tool.Client{}); !errors.Is(err, context.Canceled) {
+	if _, err := function.Definitions(ctx, tool.NewHost(c), nil, function.MCP, profile.Client{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("definitions: error %v", err)
 	}
 }

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // parse reads a call or a list of calls. Nothing is executed unless all are
@@ -17,7 +18,7 @@ func parse(f Format, input []byte) (calls []call, list bool, err error) {
 	}
 	input = bytes.TrimSpace(bytes.TrimPrefix(input, []byte("\ufeff")))
 	if len(input) == 0 {
-		return nil, false, inputError("it is empty; a tool call is wanted, as JSON")
+		return nil, false, inputError("it is empty; give a tool call as JSON")
 	}
 	if input[0] != '[' {
 		var one json.RawMessage
@@ -34,11 +35,11 @@ func parse(f Format, input []byte) (calls []call, list bool, err error) {
 	if err := json.Unmarshal(input, &many); err != nil {
 		return nil, false, inputError("it is not valid JSON: %s", err)
 	}
-	if len(many) > MaxCalls {
-		return nil, false, inputError("the list has %d calls; at most %d are taken at once", len(many), MaxCalls)
+	if len(many) > maxCalls {
+		return nil, false, inputError("the list has %d calls; at most %d are accepted at once", len(many), maxCalls)
 	}
 	for i, one := range many {
-		if prose(f, one) {
+		if isOther(f, one) {
 			continue
 		}
 		c, err := parseCall(f, one)
@@ -50,11 +51,11 @@ func parse(f Format, input []byte) (calls []call, list bool, err error) {
 	return calls, true, nil
 }
 
-// prose reports whether an element of a list is something other than a call, such as text
+// isOther reports whether an element of a list is something other than a call, such as text
 // or a tool run by the vendor. The content of an Anthropic message, the parts of a Gemini
 // one and OpenAI's output items contain both, possibly of types that are newer than this
 // program. A call in another format, or an answer to one, is a mistake and not prose.
-func prose(f Format, one json.RawMessage) bool {
+func isOther(f Format, one json.RawMessage) bool {
 	o := fields(one)
 	if o == nil {
 		return false
@@ -136,21 +137,21 @@ func parseCall(f Format, raw json.RawMessage) (call, error) {
 	if !isText {
 		return call{}, wrong(f, outer, s, fmt.Errorf("its '%sname' is %s, not a string", where, kind(inner["name"])))
 	}
-	for _, alien := range []string{"arguments", "input", "args"} {
-		if alien != s.arguments && inner[alien] != nil && inner[s.arguments] == nil {
-			return call{}, wrong(f, outer, s, fmt.Errorf("its arguments are in '%s%s', not '%s%s'", where, alien, where, s.arguments))
+	for _, other := range []string{"arguments", "input", "args"} {
+		if other != s.arguments && inner[other] != nil && inner[s.arguments] == nil {
+			return call{}, wrong(f, outer, s, fmt.Errorf("its arguments are in '%s%s', not '%s%s'", where, other, where, s.arguments))
 		}
 	}
 	c := call{name: name, arguments: inner[s.arguments], item: s.kind == item.kind}
 	if s.id == "" {
 		return c, nil
 	}
-	holder := outer
+	object := outer
 	if f == Gemini {
-		holder = inner
+		object = inner
 	}
-	if id := holder[s.id]; len(id) > 0 && string(id) != "null" {
-		if _, isText := holder.text(s.id); !isText {
+	if id := object[s.id]; len(id) > 0 && string(id) != "null" {
+		if _, isText := object.text(s.id); !isText {
 			return call{}, fmt.Errorf("its '%s' is %s, not a string", s.id, kind(id))
 		}
 		c.id = id
@@ -219,18 +220,7 @@ func kind(raw json.RawMessage) string {
 	return "a number"
 }
 
-// echoLimit bounds the part of a name that an answer repeats, in bytes (contracts.md).
-const echoLimit = 256
-
 // echo shortens a name for an answer, between characters.
 func echo(s string) string {
-	s = strings.ToValidUTF8(s, "\ufffd")
-	if len(s) <= echoLimit {
-		return s
-	}
-	n := echoLimit
-	for !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
+	return display.CutBytes(strings.ToValidUTF8(s, "\ufffd"), display.EchoLimit)
 }

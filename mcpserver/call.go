@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skillsext"
-	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // Calls come through two doors: as bytes, which this package reads and answers itself,
@@ -27,7 +27,7 @@ type request struct {
 	method string
 	params wire.Params
 	modern bool // of 2026-07-28 or later
-	client tool.Client
+	client profile.Client
 	// session is nil if the call came as bytes over HTTP.
 	session *mcp.ServerSession
 	guard.Caller
@@ -99,7 +99,7 @@ func (s *Server) perform(ctx context.Context, r *request, work func(context.Cont
 	r.client.Remote = s.host.Remote || r.Remote
 	// The calls of Codex 0.169.0 in its code mode, and no others, have such ids.
 	r.client.Scripted = strings.HasPrefix(r.params.Meta.CallID, "exec-")
-	ctx, observed := s.observed(tool.WithClient(r.Context(ctx), r.client), r)
+	ctx, observed := s.observed(profile.WithClient(r.Context(ctx), r.client), r)
 	defer func() { observed(out.failed || out.absent) }()
 	out, err = work(ctx)
 	out.failed = out.failed || err != nil

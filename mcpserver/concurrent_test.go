@@ -16,6 +16,8 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/lookup"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // history is what a file was, and when. A version may be seen from the moment
@@ -194,7 +196,7 @@ func (l *library) ask(ctx context.Context, s *mcp.ClientSession, n int) error {
 // isBusy reports whether an answer says that the machine is too busy to say anything, which
 // it may on such a one.
 func (l *library) isBusy(answer string) bool {
-	is := strings.Contains(answer, tool.ErrBusy.Error())
+	is := strings.Contains(answer, lookup.ErrBusy.Error())
 	if is {
 		l.busy.Add(1)
 	}
@@ -209,7 +211,7 @@ func (l *library) judgeSnapshot(ctx context.Context, got string, before catalog.
 		return err
 	}
 	for _, v := range []catalog.View{before, after} {
-		if l.tool.Define(v, tool.Client{}).Description == got {
+		if l.tool.Define(v, profile.Client{}).Description == got {
 			l.lists[0].Add(1)
 			return nil
 		}

@@ -14,7 +14,8 @@ import (
 	"github.com/knack-dev/knack/internal/rawjson"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/lookup"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // Limits of prompts.
@@ -53,12 +54,12 @@ func (s *Server) listPrompts(ctx context.Context, r *request) (reply, error) {
 }
 
 // promptArguments asks for what the person wrote in the way that the client gives it.
-func promptArguments(c tool.Client) []*mcp.PromptArgument {
-	if c.PromptArgument() == tool.ArgumentNone {
+func promptArguments(c profile.Client) []*mcp.PromptArgument {
+	if c.Profile().Argument == profile.ArgumentNone {
 		return nil
 	}
 	return []*mcp.PromptArgument{{
-		Name: promptText, Description: "What to do with the skill", Required: c.PromptArgument() == tool.ArgumentRequired,
+		Name: promptText, Description: "What to do with the skill", Required: c.Profile().Argument == profile.ArgumentRequired,
 	}}
 }
 
@@ -106,9 +107,9 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 	}
 	d, err := s.host.Document(ctx, e.URI())
 	switch {
-	case tool.IsUnsure(err):
+	case lookup.IsUnsure(err):
 		return reply{}, unsure(err)
-	case errors.Is(err, tool.ErrUnknown):
+	case errors.Is(err, lookup.ErrUnknown):
 		return reply{}, unknown
 	case err != nil:
 		return reply{}, err

@@ -23,7 +23,7 @@ import (
 	"github.com/knack-dev/knack/internal/rawjson"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/lookup"
 )
 
 // pageSize is how many resources one answer lists.
@@ -130,11 +130,11 @@ func (s *Server) readResource(ctx context.Context, r *request) (reply, error) {
 func (s *Server) readDocument(ctx context.Context, v catalog.View, asked string, uri skill.URI, known bool) (reply, error) {
 	d, err := s.host.Document(ctx, uri)
 	switch {
-	case tool.IsUnsure(err):
+	case lookup.IsUnsure(err):
 		return reply{}, unsure(err)
-	case errors.Is(err, tool.ErrUnknown) && known:
+	case errors.Is(err, lookup.ErrUnknown) && known:
 		return reply{}, notFound(asked, "the skill has no such file")
-	case errors.Is(err, tool.ErrUnknown):
+	case errors.Is(err, lookup.ErrUnknown):
 		return reply{}, notFound(asked, cmp.Or(skippedAt(v, uri), "no skill has it; resources/list names all"))
 	case err != nil:
 		return reply{}, err

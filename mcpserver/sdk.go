@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skillsext"
-	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // This file is the SDK's way to the methods: its middleware, and what the SDK keeps.
@@ -29,7 +29,7 @@ const sdkCopies = 6
 // door is the SDK's door: its middleware.
 func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		r := &request{method: method, params: paramsOf(req), Caller: guard.Caller{Principal: s.access.Now().Of(access.Subject{})}}
+		r := &request{method: method, params: paramsOf(req), Caller: guard.Caller{Principal: s.access.Now().PrincipalOf(access.Subject{})}}
 		r.session, _ = req.GetSession().(*mcp.ServerSession)
 		if v := httpd.VisitOf(req); v != nil {
 			if !v.Enter() {
@@ -109,21 +109,21 @@ func (s *Server) pass(ctx context.Context, next mcp.MethodHandler, r *request, r
 
 // clientOf is what the client calls itself: in the request's own metadata since
 // 2026-07-28, in the session's handshake before.
-func clientOf(req mcp.Request) tool.Client {
+func clientOf(req mcp.Request) profile.Client {
 	if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p != nil && p.ClientInfo != nil {
 		return clientNamed(p.ClientInfo)
 	}
 	if from, ok := req.(interface{ ClientInfo() *mcp.Implementation }); ok {
 		return clientNamed(from.ClientInfo())
 	}
-	return tool.Client{}
+	return profile.Client{}
 }
 
-func clientNamed(info *mcp.Implementation) tool.Client {
+func clientNamed(info *mcp.Implementation) profile.Client {
 	if info == nil {
-		return tool.Client{}
+		return profile.Client{}
 	}
-	return tool.Client{Name: info.Name, Version: info.Version}
+	return profile.Client{Name: info.Name, Version: info.Version}
 }
 
 // paramsOf are a request's params in the form that both doors have.

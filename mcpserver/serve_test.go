@@ -22,6 +22,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // eras are the protocol versions that behave differently.
@@ -211,7 +212,7 @@ func TestToolsList(t *testing.T) {
 					t.Fatalf("%d tools", len(res.Tools))
 				}
 				for i, got := range res.Tools {
-					d := want[i].Define(v, tool.Client{Name: name, Version: "2.1.330"})
+					d := want[i].Define(v, profile.Client{Name: name, Version: "2.1.330"})
 					if got.Name != d.Name || got.Title != d.Title || got.Description != d.Description {
 						t.Errorf("%s, %s: %s", era, name, cmp.Diff(d.Description, got.Description))
 					}

@@ -22,6 +22,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/lookup"
 )
 
 // serverName is what the server calls itself.
@@ -120,7 +121,7 @@ func New(o Options) *Server {
 	}
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, access: o.Access, roots: newClientRoots(o),
-		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
+		host:    &tool.Host{Finder: lookup.Finder{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage}},
 		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, entry: o.Entry, private: o.Private, memory: limit.NewBudget(maxHeld, maxWait),
 	}
 	capabilities := &mcp.ServerCapabilities{

@@ -9,6 +9,7 @@ import (
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/rawjson"
 	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // listTTL is how long a client may keep a list, in milliseconds: the catalogue
@@ -28,7 +29,7 @@ const longestKept = 200
 // listing is the key of what a snapshot keeps of tools/list for a client.
 type listing struct {
 	server *Server
-	client tool.Client
+	client profile.Client
 }
 
 func (s *Server) listTools(ctx context.Context, r *request) (reply, error) {
@@ -78,10 +79,9 @@ func (s *Server) callTool(ctx context.Context, r *request) (reply, error) {
 			e.Raw(`,"structuredContent":`)
 			object(e, res.Object)
 		}
-		// Contract 004 has isError in a success too; the others say it of a failure alone.
-		if _, says := res.Object.(tool.SkillDocument); res.IsError {
+		if res.IsError {
 			e.Raw(`,"isError":true`)
-		} else if says {
+		} else if res.WritesIsError {
 			e.Raw(`,"isError":false`)
 		}
 	}}, nil
@@ -95,14 +95,14 @@ func object(e *rawjson.Encoder, v any) {
 		return
 	}
 	comma := "{"
-	for _, f := range o.Fields() {
+	for key, value := range o.Fields() {
 		e.Raw(comma)
-		e.String(f.Key)
+		e.String(key)
 		e.Raw(":")
-		if text, ok := f.Value.(string); ok {
+		if text, ok := value.(string); ok {
 			e.String(text)
 		} else {
-			e.Value(f.Value)
+			e.Value(value)
 		}
 		comma = ","
 	}

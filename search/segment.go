@@ -141,9 +141,9 @@ func (b *builder) segment(docs []Doc) *segment {
 	return b.done()
 }
 
-// room returns a slice of n elements with any content. It reuses the given slice if that is
+// resize returns a slice of n elements with any content. It reuses the given slice if that is
 // large enough.
-func room[T any](s []T, n int) []T {
+func resize[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n, n+n/4)
 	}
@@ -195,7 +195,7 @@ func (b *builder) word(w []byte) bool {
 }
 
 func (b *builder) done() *segment {
-	b.order = room(b.order, len(b.names)) // the terms, sorted
+	b.order = resize(b.order, len(b.names)) // the terms, sorted
 	size := 0
 	for i := range b.order {
 		b.order[i] = uint32(i)
@@ -204,7 +204,7 @@ func (b *builder) done() *segment {
 	slices.SortFunc(b.order, func(x, y uint32) int { return strings.Compare(b.names[x], b.names[y]) })
 	// The postings were added document by document. Counting them for each term gives each
 	// posting its place without sorting.
-	b.ends = room(b.ends, len(b.names)+1)
+	b.ends = resize(b.ends, len(b.names)+1)
 	clear(b.ends)
 	for _, p := range b.postings {
 		b.ends[p.term+1]++
@@ -212,7 +212,7 @@ func (b *builder) done() *segment {
 	for i := range b.names {
 		b.ends[i+1] += b.ends[i]
 	}
-	b.placed = room(b.placed, len(b.postings))
+	b.placed = resize(b.placed, len(b.postings))
 	for _, p := range b.postings {
 		b.placed[b.ends[p.term]] = p.placed // from here on, ends[t] is where the postings of t end
 		b.ends[p.term]++

@@ -28,12 +28,7 @@ func (s *Skill) judgeFields(d *frontmatter.Document) {
 }
 
 func skips(problems []Problem) bool {
-	for _, p := range problems {
-		if RuleOf(p.Rule).Skips {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(problems, func(p Problem) bool { return RuleOf(p.Rule).Skips })
 }
 
 // noWords lists the words for false of YAML 1.1 and of authors.
@@ -81,22 +76,22 @@ func (s *Skill) judgeInvocation(d *frontmatter.Document) {
 		if key != "disable-model-invocation" && key != "user-invocable" {
 			continue
 		}
-		taken := !isNo(f.Value)
+		applies := !isNo(f.Value)
 		if key == "user-invocable" {
-			s.UserInvocable = s.UserInvocable && taken
+			s.UserInvocable = s.UserInvocable && applies
 		} else {
-			taken = taken && !isEmpty(f.Value)
-			s.ModelInvocable = s.ModelInvocable && !taken
-			if taken && s.Disabled == "" {
+			applies = applies && !isEmpty(f.Value)
+			s.ModelInvocable = s.ModelInvocable && !applies
+			if applies && s.Disabled == "" {
 				s.Disabled = f.Key + ": " + sourceText(f.Value)
 			}
 		}
-		mend := fmt.Sprintf("write %s: %v", key, taken)
+		mend := fmt.Sprintf("write %s: %v", key, applies)
 		switch {
 		case f.Key != key:
 			s.problem(ruleid.Invocation, f.KeyPosition, f.Key, "the key "+quoteKey(f.Key)+" is read as "+key+"; other clients do not know it", mend)
 		case f.Value.Kind != frontmatter.Bool:
-			s.problem(ruleid.Invocation, f.Value.Position, f.Key, fmt.Sprintf("%s is %s, which is neither true nor false: knack treats it as %v, and clients differ", key, sourceText(f.Value), taken), mend)
+			s.problem(ruleid.Invocation, f.Value.Position, f.Key, fmt.Sprintf("%s is %s, which is neither true nor false: knack treats it as %v, and clients differ", key, sourceText(f.Value), applies), mend)
 		}
 	}
 }
@@ -200,12 +195,7 @@ func (s *Skill) proposedName() string {
 }
 
 func hasRule(problems []Problem, id RuleID) bool {
-	for _, p := range problems {
-		if p.Rule == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(problems, func(p Problem) bool { return p.Rule == id })
 }
 
 // missing reports a missing field, and the key that was probably meant.

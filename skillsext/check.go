@@ -114,7 +114,7 @@ func CheckSession(ctx context.Context, ss *mcp.ClientSession, progress func(done
 			return nil, ctx.Err()
 		}
 		if len(c.report.Findings) >= maxFindings {
-			c.report.Findings = append(c.report.Findings, Finding{Rule: "findings", Message: fmt.Sprintf("there are too many findings; the check ended at %d of %d skills", i+1, len(entries))})
+			c.report.Findings = append(c.report.Findings, Finding{Rule: "findings", Message: fmt.Sprintf("there are too many findings; the check stopped after %d of %d skills", i+1, len(entries))})
 			return c.report, nil
 		}
 	}
@@ -175,7 +175,7 @@ func (c *checker) hints(rule, uri string, p *page) {
 			has  bool
 		}{{"resultType", p.ResultType != ""}, {"ttlMs", p.TTLMs != nil}, {"cacheScope", p.CacheScope != nil}} {
 			if member.has {
-				c.find(rule, uri, "", "it has the member %s, which came with protocol version %s", member.name, Since)
+				c.find(rule, uri, "", "the result has the member %s, which exists only since protocol version %s", member.name, Since)
 			}
 		}
 		return
@@ -258,10 +258,10 @@ func (c *checker) skill(ctx context.Context, s *Skill) {
 	default:
 		c.hints("get", s.URI, p)
 		if p.NextCursor != "" {
-			c.find("get", s.URI, "", "skills/get answers with a cursor")
+			c.find("get", s.URI, "", "the result of skills/get has a cursor")
 		}
 		if !sameEntry(s, got) {
-			c.find("get", s.URI, "", "skills/get answers otherwise than skills/list; has it changed meanwhile?")
+			c.find("get", s.URI, "", "skills/get and skills/list return different entries; did the skill change meanwhile?")
 		}
 	}
 	files := []string{s.URI}
@@ -369,10 +369,10 @@ func (c *checker) wantInvalid(rule, what string, err error) {
 	var rpc *jsonrpc.Error
 	switch {
 	case err == nil:
-		c.find(rule, "", "", "%s is answered without an error; -32602 is due", what)
+		c.find(rule, "", "", "%s is answered without an error; the answer must be error -32602", what)
 	case !errors.As(err, &rpc):
-		c.find(rule, "", "", "%s is answered with no JSON-RPC error; -32602 is due", what)
+		c.find(rule, "", "", "%s fails without a JSON-RPC error; the answer must be error -32602", what)
 	case rpc.Code != jsonrpc.CodeInvalidParams:
-		c.find(rule, "", "", "%s is answered with code %d; -32602 is due", what, rpc.Code)
+		c.find(rule, "", "", "%s is answered with code %d; the answer must be error -32602", what, rpc.Code)
 	}
 }

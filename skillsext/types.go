@@ -248,20 +248,20 @@ func (h hints) open(n int) ([]byte, error) {
 
 // MarshalJSON writes the members that the request's era has.
 func (r *ListSkillsResult) MarshalJSON() ([]byte, error) {
-	b, err := hintsOf(r.Meta, r.ResultType, r.Cacheable).open(r.room())
+	b, err := hintsOf(r.Meta, r.ResultType, r.Cacheable).open(r.sizeHint())
 	if err != nil {
 		return nil, err
 	}
 	return append(r.appendMembers(b), '}'), nil
 }
 
-// room estimates how many bytes the members take.
-func (r *ListSkillsResult) room() int {
-	room := len(r.NextCursor) + 100
+// sizeHint estimates how many bytes the members take.
+func (r *ListSkillsResult) sizeHint() int {
+	sizeHint := len(r.NextCursor) + 100
 	for _, s := range r.Skills {
-		room += s.size()
+		sizeHint += s.size()
 	}
-	return room
+	return sizeHint
 }
 
 // appendMembers appends the members skills and nextCursor.

@@ -19,8 +19,8 @@ type arguments map[string]json.RawMessage
 var errNoObject = errors.New("they must be one JSON object")
 
 // parseArguments parses a JSON object. Missing arguments count as an empty one. If keys are
-// given, any other key is an error, which does not repeat its value, unless it is in also.
-func parseArguments(data json.RawMessage, keys []string, also ...string) (arguments, error) {
+// given, any other key is an error, which does not repeat its value, unless it is an alias.
+func parseArguments(data json.RawMessage, keys []string, aliases ...string) (arguments, error) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 || string(data) == "null" {
 		return arguments{}, nil
@@ -37,17 +37,17 @@ func parseArguments(data json.RawMessage, keys []string, also ...string) (argume
 		return nil, errors.New("they are not valid JSON")
 	}
 	if keys != nil {
-		if err := a.onlyKeys(keys, also...); err != nil {
+		if err := a.onlyKeys(keys, aliases...); err != nil {
 			return nil, err
 		}
 	}
 	return a, nil
 }
 
-func (a arguments) onlyKeys(allowed []string, also ...string) error {
+func (a arguments) onlyKeys(allowed []string, aliases ...string) error {
 	var unknown []string
 	for k := range a {
-		if !slices.Contains(allowed, k) && !slices.Contains(also, k) {
+		if !slices.Contains(allowed, k) && !slices.Contains(aliases, k) {
 			unknown = append(unknown, k)
 		}
 	}
@@ -96,8 +96,8 @@ func (a arguments) number(key string, low, high, def int) (int, error) {
 	return int(f), nil
 }
 
-// numeral is number for the default set: it takes a number in quotes too.
-func (a arguments) numeral(key string, low, high, def int) (int, error) {
+// lenientNumber is number for the default set: it takes a number in quotes too.
+func (a arguments) lenientNumber(key string, low, high, def int) (int, error) {
 	var s string
 	if json.Unmarshal(a[key], &s) == nil {
 		if _, err := strconv.Atoi(strings.TrimSpace(s)); err == nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // Contract 002 promises a lookup under 100 ms, a scan and a refresh under 1 s,
@@ -39,7 +40,7 @@ func BenchmarkSkillDescription(b *testing.B) {
 				b.ReportAllocs()
 				t := toolOf(b, "default", "skill")
 				for b.Loop() {
-					t.Define(v, Client{Name: client})
+					t.Define(v, profile.Client{Name: client})
 				}
 			})
 		}
@@ -68,13 +69,13 @@ func BenchmarkSkillScanAndRefresh(b *testing.B) {
 // empty catalogue.
 func BenchmarkSkillHeap(b *testing.B) {
 	root := many(100, 276)
-	for name, f := range root.files {
+	for name, f := range root.Files {
 		body := make([]byte, 5800)
 		for i := range body {
 			body[i] = byte('a' + rand.IntN(26))
 		}
 		f.Data = append(f.Data, body...)
-		root.files[name] = f
+		root.Files[name] = f
 	}
 	for b.Loop() {
 		before := alive()
@@ -109,7 +110,7 @@ func BenchmarkFind(b *testing.B) {
 
 func BenchmarkReadFile(b *testing.B) {
 	root := calculators()
-	root.put("calculator/mb.txt", string(make([]byte, 1<<20)))
+	root.Put("calculator/mb.txt", string(make([]byte, 1<<20)))
 	h := hostOf(b, root)
 	t := toolOf(b, "default", "read_file_in_skill")
 	for name, path := range map[string]string{"1MB": "mb.txt", "traversal": "../../x", "missing": "none"} {

@@ -2,7 +2,10 @@ package tool
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,11 +13,13 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/skilltest"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/lookup"
 )
 
-// lookups are the calls that ask for a skill by name, in every set, with what begins the
-// answer of one that is found, and the whole answer if that cannot be known.
+// lookups are the calls that ask for a skill by name, in every set, with the beginning of the
+// answer for a skill that is found, and the whole answer if nothing can be known.
 var lookups = []struct{ set, tool, args, found, unsure string }{
 	{"universal", "skill", `{"name":"%s"}`, "Loading: ", "Skill '%s' cannot be read: %s."},
 	{"default", "skill", `{"name":"%s"}`, "Loading: ", "Skill '%s' cannot be read: %s."},
@@ -27,8 +32,8 @@ var lookups = []struct{ set, tool, args, found, unsure string }{
 	{"default", "read_file_in_skill", `{"skill_name":"%s","file_path":"SKILL.md"}`, "---\n", "ERROR: Cannot read file 'SKILL.md': %[2]s"},
 }
 
-// asked makes every lookup of a name. why is the reason that is given for what cannot be
-// known; empty if the skill is to be found.
+// asked makes every lookup of a name. why is the reason in the answers if nothing can be
+// known; it is empty if the skill is to be found.
 func asked(t *testing.T, h *Host, name, why string) {
 	t.Helper()
 	for _, l := range lookups {
@@ -47,7 +52,7 @@ func asked(t *testing.T, h *Host, name, why string) {
 
 // hanging is a root whose disk can stop to answer, to scans and to lists of folders.
 type hanging struct {
-	*memory
+	*skilltest.Memory
 	scan, list atomic.Pointer[chan struct{}] // to wait for; nil for a disk that answers
 }
 
@@ -59,14 +64,14 @@ func (r *hanging) Scan(ctx context.Context) (skill.Scan, error) {
 			return skill.Scan{}, ctx.Err()
 		}
 	}
-	return r.memory.Scan(ctx)
+	return r.Memory.Scan(ctx)
 }
 
 func (r *hanging) Folders(match func(string) bool) (all []skill.Folder) {
 	if c := r.list.Load(); c != nil {
 		<-*c
 	}
-	for file := range r.files {
+	for file := range r.Files {
 		if name := strings.TrimSuffix(file, "/"+skill.MainFile); match(name) {
 			all = append(all, skill.Folder{Name: name, Main: true})
 		}
@@ -74,10 +79,10 @@ func (r *hanging) Folders(match func(string) bool) (all []skill.Folder) {
 	return all
 }
 
-// What cannot be looked up, since a disk does not answer or a look takes too long, is "busy"
-// by every contract, and never "not found"; what is known is answered meanwhile, and the
-// skill is found as soon as the disk answers.
-func TestUnansweredLookIsNotNotFound(t *testing.T) {
+// If a disk does not answer, or a scan takes too long, every contract says "busy" and never
+// "not found". Known skills are answered meanwhile, and the new one is found as soon as the
+// disk answers.
+func TestBusyIsNotNotFound(t *testing.T) {
 	const late = "skills of claude-user cannot be looked up, since the disk does not answer in time; try again in a moment"
 	for _, row := range []struct {
 		name     string
@@ -86,25 +91,25 @@ func TestUnansweredLookIsNotNotFound(t *testing.T) {
 		why      string
 	}{
 		{"a scan that does not end", time.Second, false, late},
-		{"a scan that all wait for", 0, false, ErrBusy.Error()},
+		{"a scan that all wait for", 0, false, lookup.ErrBusy.Error()},
 		{"a disk that answers nothing", time.Second, true, late},
-		{"a disk that answers nothing, for which all wait", 0, true, ErrBusy.Error()},
+		{"a disk that answers nothing, for which all wait", 0, true, lookup.ErrBusy.Error()},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := &hanging{memory: global(map[string]string{"old/SKILL.md": md("old", "Old")})}
+				r := &hanging{Memory: global(map[string]string{"old/SKILL.md": md("old", "Old")})}
 				c := catalog.New([]catalog.Source{r, project(map[string]string{"mine/SKILL.md": md("mine", "Mine")})}, catalog.Options{Patience: row.patience})
 				if err := c.Refresh(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				h := &Host{Catalog: c}
+				h := NewHost(c)
 				<-time.After(time.Minute) // a look is due
 				answer := make(chan struct{})
 				r.scan.Store(&answer)
 				if row.list {
 					r.list.Store(&answer)
 				}
-				r.files["new/SKILL.md"] = global(map[string]string{"new/SKILL.md": md("new", "New")}).files["new/SKILL.md"]
+				r.Files["new/SKILL.md"] = global(map[string]string{"new/SKILL.md": md("new", "New")}).Files["new/SKILL.md"]
 				asked(t, h, "new", row.why)
 				for _, l := range lookups {
 					if strings.Contains(l.args, "claude-user") {
@@ -132,30 +137,72 @@ func TestUnansweredLookIsNotNotFound(t *testing.T) {
 	}
 }
 
-// A folder that no look was spent on, since too many others were looked into in vain, may
-// hold a skill.
-func TestFolderThatWasNotLookedInto(t *testing.T) {
+// stuck is a file system in which some names block until it is released.
+type stuck struct {
+	fs.FS
+	names map[string]bool
+	on    *bool
+	held  chan struct{}
+}
+
+func (s stuck) Open(name string) (fs.File, error) {
+	if *s.on && s.names[name] {
+		<-s.held
+	}
+	return s.FS.Open(name)
+}
+
+func (s stuck) Sub(dir string) (fs.FS, error) { return skilltest.Below(s, dir), nil }
+
+// For every tool, a disk that blocks does not affect other calls, and delays its own call
+// at most until the context ends.
+func TestBlockedDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &hanging{memory: global(map[string]string{"a/SKILL.md": md("a", "A")})}
-		c := catalog.New([]catalog.Source{r}, catalog.Options{})
-		if err := c.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
+		on, held := false, make(chan struct{})
+		root := project(map[string]string{"stuck/SKILL.md": md("stuck", "d"), "stuck/x.txt": "x", "free/SKILL.md": md("free", "d"), "free/x.txt": "x"})
+		root.FS = stuck{root.Files, map[string]bool{"stuck": true, "stuck/SKILL.md": true, "stuck/x.txt": true}, &on, held}
+		h := hostOf(t, root)
+		on = true
+		defer close(held)
+		type row struct{ set, tool, args string }
+		rows := []row{
+			{"runner", "get_skill", `{"skill_name":"%s"}`},
+			{"runner", "read_file_in_skill", `{"skill_name":"%s","file_path":"x.txt"}`},
+			{"universal", "skill", `{"name":"%s"}`},
+			{"wave", "Skill", `{"skill_name":"%s"}`},
+			{"uri", "get_skill", `{"uri":"skill://claude-project/%s/SKILL.md"}`},
 		}
-		h := &Host{Catalog: c}
-		v := viewOf(t, h)
-		folder := func(name string) catalog.FolderNow {
-			return catalog.FolderNow{Folder: skill.Folder{Name: name, Main: true}, Root: r.Root()}
-		}
-		for i := range fruitlessCount {
-			f := folder(fmt.Sprint("vain-", i))
-			h.rescan.note([]catalog.FolderNow{f}, []catalog.FolderNow{f}, time.Now().Add(time.Hour))
-		}
-		r.files["new/SKILL.md"] = r.files["a/SKILL.md"]
-		if _, folder, unsure := h.fresher(t.Context(), v, func(name string) bool { return name == "new" }); !folder || unsure == nil {
-			t.Errorf("the folder is there: %v, and it is known what it holds: %v", folder, unsure == nil)
-		}
-		if worth, inVain := h.rescan.isWorth(folder("vain-0"), time.Now()); worth || !inVain {
-			t.Errorf("one that was in vain: %v, %v", worth, inVain)
+		for _, r := range rows {
+			tl := toolOf(t, r.set, r.tool)
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 50)
+			for range 50 {
+				go func() {
+					_, err := tl.Call(ctx, h, json.RawMessage(fmt.Sprintf(r.args, "stuck")))
+					ended <- err
+				}()
+			}
+			begun := time.Now()
+			res, err := tl.Call(t.Context(), h, json.RawMessage(fmt.Sprintf(r.args, "free")))
+			if took := time.Since(begun); err != nil || res.IsError || took > 0 {
+				t.Errorf("%s %s: beside blocked calls: %v after %v, %q", r.set, r.tool, err, took, res.Text)
+			}
+			select {
+			case err := <-ended:
+				t.Errorf("%s %s: a blocked call ended: %v", r.set, r.tool, err)
+			case <-time.After(20 * time.Millisecond):
+			}
+			cancel()
+			for range 50 {
+				select {
+				case err := <-ended:
+					if !errors.Is(err, context.Canceled) {
+						t.Errorf("%s %s: %v", r.set, r.tool, err)
+					}
+				case <-time.After(30 * time.Second):
+					t.Fatalf("%s %s: a cancelled call goes on", r.set, r.tool)
+				}
+			}
 		}
 	})
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/internal/listing"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // find_skills(query?, limit?) searches, and lists every name that a listing had to leave
@@ -40,8 +42,8 @@ const findDescription = `Search all skills by topic, best match first, or list a
 
 Use it when no listed skill fits, when a list of skills was shortened, or when a skill that should be there is missing. Without a query it lists all skills, page by page. Load what it finds with the skill tool, by name.`
 
-// found is one skill in the answer of find_skills. Its name loads it: for a shadowed skill,
-// "<root label>:<name>" or its URI.
+// found is one skill in the answer of find_skills. The skill tool loads it by its name: for a
+// shadowed skill, that is "<root label>:<name>" or its URI.
 type found struct{ name, description, uri, scope string }
 
 // problem is a skipped skill or folder, or a root that was not read.
@@ -60,14 +62,14 @@ type findResult struct {
 	problems   []problem
 	more       int    // problems beyond these
 	unlisted   string // of skills that are in no list
-	lacks      *catalog.Incomplete
+	incomplete *catalog.Incomplete
 }
 
 func findSkills() *Tool {
 	return &Tool{
 		Contract: "find_skills", Name: findName, Title: "Find Skills", Schema: findSchema,
-		strict:   []string{"query", "limit", "cursor"},
-		describe: func(catalog.View, Client) string { return findDescription },
+		keys:     []string{"query", "limit", "cursor"},
+		describe: func(catalog.View, profile.Client) string { return findDescription },
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			query, _, err := args.text("query")
 			if err != nil {
@@ -90,54 +92,55 @@ func findSkills() *Tool {
 	}
 }
 
-func page(args arguments, query string) (after place, limit int, err error) {
+// page reads the arguments for one page: where to go on, and how many skills at most.
+func page(args arguments, query string) (after position, limit int, err error) {
 	def := findDefault
 	if strings.TrimSpace(query) == "" {
 		def = findPage
 	}
-	if limit, err = args.numeral("limit", 1, findLimit, def); err != nil {
-		return place{}, 0, err
+	if limit, err = args.lenientNumber("limit", 1, findLimit, def); err != nil {
+		return position{}, 0, err
 	}
 	cursor, given, err := args.text("cursor")
 	if err != nil || !given || cursor == "" {
-		return place{}, limit, err
+		return position{}, limit, err
 	}
-	after, err = parsePlace(cursor)
+	after, err = parsePosition(cursor)
 	return after, limit, err
 }
 
-// place is the position of a walk: the number of skills shown, and the last one. A short
-// hash of its URI names the last, since a model has to copy it.
-type place struct {
+// position is how far a walk through the list has come: the number of skills shown, and a
+// hash of the last one's URI, which is short since a model has to copy it.
+type position struct {
 	count int
 	last  string
 }
 
-func placeAfter(count int, e *catalog.Entry) place {
+func positionAfter(count int, e *catalog.Entry) position {
 	d := skill.DigestOf([]byte(e.URI().String()))
-	return place{count, hex.EncodeToString(d[:4])}
+	return position{count, hex.EncodeToString(d[:4])}
 }
 
-func (p place) String() string { return strconv.Itoa(p.count) + "-" + p.last }
+func (p position) String() string { return strconv.Itoa(p.count) + "-" + p.last }
 
-func parsePlace(cursor string) (place, error) {
+func parsePosition(cursor string) (position, error) {
 	count, last, _ := strings.Cut(strings.TrimSpace(cursor), "-")
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 0 {
-		return place{}, errors.New("'cursor' must be one that an earlier answer gave")
+		return position{}, errors.New("'cursor' must be one that an earlier answer gave")
 	}
-	return place{n, last}, nil
+	return position{n, last}, nil
 }
 
 // in returns where the walk continues: after the last skill, wherever that is now, or at
 // its old position if it is gone.
-func (p place) in(all []catalog.Hit) int {
+func (p position) in(all []catalog.Hit) int {
 	count := min(p.count, len(all))
 	if p.last == "" || p.at(all) {
 		return count
 	}
 	for i, h := range all {
-		if placeAfter(p.count, h.Entry) == p {
+		if positionAfter(p.count, h.Entry) == p {
 			return i + 1
 		}
 	}
@@ -145,11 +148,12 @@ func (p place) in(all []catalog.Hit) int {
 }
 
 // at reports whether the last skill is still at its old position.
-func (p place) at(all []catalog.Hit) bool {
-	return p.count > 0 && p.count <= len(all) && placeAfter(p.count, all[p.count-1].Entry) == p
+func (p position) at(all []catalog.Hit) bool {
+	return p.count > 0 && p.count <= len(all) && positionAfter(p.count, all[p.count-1].Entry) == p
 }
 
-func findIn(ctx context.Context, v catalog.View, query string, after place, limit int) (r findResult, start int, err error) {
+// findIn returns one page of the skills that match a query, and the number of those before.
+func findIn(ctx context.Context, v catalog.View, query string, after position, limit int) (r findResult, start int, err error) {
 	q := catalog.Query{Text: query, Limit: min(after.count, math.MaxInt-limit) + limit}
 	all, err := v.Search(ctx, q)
 	if err == nil && after.last != "" && !after.at(all.Hits) {
@@ -159,34 +163,34 @@ func findIn(ctx context.Context, v catalog.View, query string, after place, limi
 	if err != nil {
 		return findResult{}, 0, err
 	}
-	room, size := Budget, length
-	if most := clientIn(ctx).habits().result - findRoom; most < room {
-		room, size = most, func(s string) int { return len(s) }
+	budget, size := listing.Budget, display.Length
+	if most := profile.FromContext(ctx).Profile().Result - findReserve; most < budget {
+		budget, size = most, func(s string) int { return len(s) }
 	}
-	r.lacks = v.Incomplete()
-	r.problems, r.more = problemsOf(v, query, room/2, size)
+	r.incomplete = v.Incomplete()
+	r.problems, r.more = problemsOf(v, query, budget/2, size)
 	for _, p := range r.problems {
-		room -= size(p.line()) + 1
+		budget -= size(p.line()) + 1
 	}
 	if r.unlisted, err = unlistedFor(ctx, v, query); err != nil {
 		return findResult{}, 0, err
 	}
-	room -= size(r.unlisted)
+	budget -= size(r.unlisted)
 	start = after.in(all.Hits)
 	end := min(start+limit, len(all.Hits))
 	r.total = all.Total
 	for _, h := range all.Hits[start:end] {
 		e := h.Entry
-		f := found{name: called(v, e), description: Cut(display.OneLine(e.Description), foundLength), uri: e.URI().String(), scope: location(e)}
+		f := found{name: called(v, e), description: display.Cut(display.OneLine(e.Description), foundLength), uri: e.URI().String(), scope: listing.Location(e)}
 		// A page ends with the budget. One skill always fits, so that every page makes
 		// progress.
-		if room -= size(f.line()); room < 0 && len(r.skills) > 0 {
+		if budget -= size(f.line()); budget < 0 && len(r.skills) > 0 {
 			break
 		}
 		r.skills = append(r.skills, f)
 	}
 	if end := start + len(r.skills); end < all.Total {
-		r.nextCursor = placeAfter(end, all.Hits[end-1].Entry).String()
+		r.nextCursor = positionAfter(end, all.Hits[end-1].Entry).String()
 	}
 	return r, start, nil
 }
@@ -194,15 +198,14 @@ func findIn(ctx context.Context, v catalog.View, query string, after place, limi
 // unlistedNames is the number of unlisted skills that one answer names.
 const unlistedNames = 5
 
-// unlistedFor says which skills that are in no list a query finds, and how they load;
-// without a query it says how many there are. If the client shows the skills of all
-// their roots itself, it says so.
+// unlistedFor names the unlisted skills that match a query, or the first of all without a
+// query, and says why they are not listed.
 func unlistedFor(ctx context.Context, v catalog.View, query string) (string, error) {
 	hits, err := v.Search(ctx, catalog.Query{Text: query, Limit: unlistedNames, Unlisted: true})
 	if err != nil || hits.Total == 0 {
 		return "", err
 	}
-	client := clientIn(ctx).habits().title
+	client := profile.FromContext(ctx).Profile().Title
 	var names []string
 	for _, h := range hits.Hits {
 		names = append(names, fmt.Sprintf("%s (%s)", display.OneLine(called(v, h.Entry)), h.Root.Label))
@@ -222,13 +225,13 @@ func shownBy(v catalog.View, client string) bool {
 	return !slices.ContainsFunc(v.Roots, func(r catalog.RootStatus) bool { return r.Unlisted && !r.Missing && !r.IsShownBy(client) })
 }
 
-// findRoom is the number of bytes of an answer that are reserved for text around the
+// findReserve is the number of bytes of an answer that are reserved for text around the
 // skills.
-const findRoom = 500
+const findReserve = 500
 
 // problemsOf returns the skipped items, with a query only those that it may mean, in at
-// most room characters by that measure, and the number of the others.
-func problemsOf(v catalog.View, query string, room int, size func(string) int) (some []problem, more int) {
+// most budget characters by that measure, and the number of the others.
+func problemsOf(v catalog.View, query string, budget int, size func(string) int) (some []problem, more int) {
 	skipped, names := []*catalog.Entry(nil), []skill.Key(nil)
 	if strings.TrimSpace(query) != "" {
 		skipped, names = skippedNear(v, query), namesIn(query)
@@ -238,12 +241,12 @@ func problemsOf(v catalog.View, query string, room int, size func(string) int) (
 	// Any skill may be in a root that was not read, so these come first.
 	all := unread(v)
 	for _, e := range skipped[:min(len(skipped), problemLimit)] {
-		all = append(all, problem{skill: calledOrFolder(e), reason: Reason(e)})
+		all = append(all, problem{skill: nameOrFolder(e), reason: Reason(e)})
 	}
 	more = max(len(skipped)-problemLimit, 0)
-	all = append(all, passedOver(v, names)...)
+	all = append(all, skippedFolders(v, names)...)
 	for i, p := range all {
-		if room -= size(p.line()) + 1; i == problemLimit || room < 0 {
+		if budget -= size(p.line()) + 1; i == problemLimit || budget < 0 {
 			return all[:i], more + len(all) - i
 		}
 	}
@@ -268,8 +271,8 @@ func called(v catalog.View, e *catalog.Entry) string {
 	return e.URI().String()
 }
 
-// calledOrFolder returns the name of a skipped skill in an answer.
-func calledOrFolder(e *catalog.Entry) string {
+// nameOrFolder returns the name of a skipped skill in an answer.
+func nameOrFolder(e *catalog.Entry) string {
 	if e.Name != "" {
 		return display.Echo(e.Name)
 	}
@@ -290,7 +293,7 @@ func skippedNear(v catalog.View, query string) []*catalog.Entry {
 	return out
 }
 
-// line is one skill in the text of an answer.
+// line returns the skill as a line of an answer.
 func (f found) line() string {
 	where := f.scope
 	if f.name != f.uri {
@@ -299,13 +302,14 @@ func (f found) line() string {
 	return "\n- " + display.OneLine(f.name) + " (" + where + "): " + f.description
 }
 
+// findText writes the answer for a page.
 func findText(r findResult, query string, start int) string {
 	var b strings.Builder
 	switch {
-	case r.total == 0 && r.lacks != nil && strings.TrimSpace(query) != "":
-		fmt.Fprintf(&b, "No skill that was read so far matches '%s': %s.", display.Echo(query), r.lacks)
-	case r.total == 0 && r.lacks != nil:
-		fmt.Fprintf(&b, "No skill can be listed now: %s.", r.lacks)
+	case r.total == 0 && r.incomplete != nil && strings.TrimSpace(query) != "":
+		fmt.Fprintf(&b, "No skill that was read so far matches '%s': %s.", display.Echo(query), r.incomplete)
+	case r.total == 0 && r.incomplete != nil:
+		fmt.Fprintf(&b, "No skill can be listed now: %s.", r.incomplete)
 	case r.total == 0 && strings.TrimSpace(query) != "" && r.unlisted != "":
 		fmt.Fprintf(&b, "No listed skill matches '%s'.", display.Echo(query))
 	case r.total == 0 && strings.TrimSpace(query) != "":
@@ -327,15 +331,15 @@ func findText(r findResult, query string, start int) string {
 	if r.nextCursor != "" {
 		fmt.Fprintf(&b, "\nFor more, call again with cursor \"%s\".", r.nextCursor)
 	}
-	if r.lacks != nil && r.total > 0 {
-		fmt.Fprintf(&b, "\nThere may be more: %s.", r.lacks)
+	if r.incomplete != nil && r.total > 0 {
+		fmt.Fprintf(&b, "\nThere may be more: %s.", r.incomplete)
 	}
 	b.WriteString(r.unlisted)
 	for _, p := range r.problems {
 		b.WriteString("\n" + p.line())
 	}
 	if r.more > 0 {
-		fmt.Fprintf(&b, "\nAnd %s skipped: search for one by its name to hear why, or see the command `knack list --all`.", were(r.more, "more", "more"))
+		fmt.Fprintf(&b, "\nAnd %s skipped: search for one by its name to see why, or run the command `knack list --all`.", countWere(r.more, "more", "more"))
 	}
 	return b.String()
 }

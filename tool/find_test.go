@@ -10,13 +10,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/tool/internal/listing"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 func TestFindDefinition(t *testing.T) {
-	d := toolOf(t, "default", "find_skills").Define(viewOf(t, hostOf(t, shop()...)), Client{})
+	d := toolOf(t, "default", "find_skills").Define(viewOf(t, hostOf(t, shop()...)), profile.Client{})
 	same(t, d.Title, "Find Skills")
-	if length(d.Description) > 1024 || !strings.Contains(d.Description, "skipped and why") {
-		t.Errorf("%d characters: %s", length(d.Description), d.Description)
+	if display.Length(d.Description) > 1024 || !strings.Contains(d.Description, "skipped and why") {
+		t.Errorf("%d characters: %s", display.Length(d.Description), d.Description)
 	}
 	var got any
 	if err := json.Unmarshal(d.Schema, &got); err != nil {
@@ -176,7 +180,7 @@ func TestFindPages(t *testing.T) {
 				next[k] = v
 			}
 			for pages := 0; ; pages++ {
-				if n := length(call(t, h, "default", "find_skills", next).Text); n > Budget+200 {
+				if n := display.Length(call(t, h, "default", "find_skills", next).Text); n > listing.Budget+200 {
 					t.Fatalf("a page of %d characters", n)
 				}
 				r := answerOf(t, h, next)
@@ -212,7 +216,7 @@ func TestFindPagesWhileSkillsChange(t *testing.T) {
 	root := many(30, 20)
 	h := hostOf(t, root)
 	at := func(e string) string {
-		for name := range root.files {
+		for name := range root.Files {
 			if strings.HasPrefix(name, e+"/") {
 				return name
 			}
@@ -228,12 +232,12 @@ func TestFindPagesWhileSkillsChange(t *testing.T) {
 		}
 		switch cursor = r.cursor; page {
 		case 0:
-			delete(root.files, at(got[2]))
-			delete(root.files, at(got[3]))
+			delete(root.Files, at(got[2]))
+			delete(root.Files, at(got[3]))
 		case 1:
 			for c := range 15 { // more than a page
 				name := fmt.Sprintf("aaa-%c", 'a'+c)
-				root.put(name+"/SKILL.md", md(name, "x"))
+				root.Put(name+"/SKILL.md", md(name, "x"))
 			}
 		}
 		if err := h.Catalog.Refresh(t.Context()); err != nil {

@@ -1,10 +1,12 @@
 package tool
 
 import (
-	"math"
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/tool/internal/listing"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // Form is the way in which a list of skills was made to fit.
@@ -40,20 +42,17 @@ type Fit struct {
 // Fits returns how the list in the description of the default set's tool skill fits all
 // clients without a known limit, which come first, and those that cut.
 func Fits(v catalog.View) []Fit {
-	around := length(defaultHead) + length(skillTail)
-	rows := &rows{entries: v.Listed}
-	whole := rows.described()
-	need := wholeLength(rows, elements, escapeXML)
+	skills := listing.Of(v.Listed)
+	need := skills.Length(listing.Elements)
 	var out []Fit
-	for _, f := range cuts(around) {
-		f.Need = need
-		_, a := arrange(rows, elements, escapeXML, f.Budget, findName)
-		f.Form, f.Cut = a.form, a.cut
+	for _, f := range cuts(display.Length(defaultHead) + display.Length(skillTail)) {
+		_, a := skills.Arrange(listing.Elements, f.Budget, findName)
+		f.Need, f.Form, f.Cut = need, formOf(a), a.Cut
 		for i, e := range v.Listed {
 			switch {
-			case a.form == FormNames && a.left.has(i):
+			case a.Omits(i):
 				f.Left = append(f.Left, e)
-			case a.form == FormNames, a.form == FormShortened && utf8.RuneCountInString(whole[i].description) > a.cut:
+			case !a.Described, a.Cut > 0 && utf8.RuneCountInString(display.OneLine(e.Description)) > a.Cut:
 				f.Shortened = append(f.Shortened, e)
 			}
 		}
@@ -62,50 +61,31 @@ func Fits(v catalog.View) []Fit {
 	return out
 }
 
-// cuts returns the ways in which known clients cut a description with head characters
+func formOf(a listing.Arrangement) Form {
+	switch {
+	case !a.Described:
+		return FormNames
+	case a.Cut > 0:
+		return FormShortened
+	}
+	return FormWhole
+}
+
+// cuts returns the ways in which known clients cut a description with other characters
 // around the list; that of all the others comes first.
-func cuts(head int) []Fit {
-	out := []Fit{{Budget: budgetFor(Client{}, head)}}
-	newer := habits{} // the row before
-	for _, h := range knownClients {
-		if h.description == 0 || h.name == newer.name && h.description == newer.description {
+func cuts(other int) []Fit {
+	out := []Fit{{Budget: listing.BudgetFor(profile.Client{}, other)}}
+	newer, last := profile.Client{}, 0 // the row before, and what it shows
+	for _, c := range profile.Known() {
+		shown := c.Profile().Description
+		if shown == 0 || c.Name == newer.Name && shown == last {
 			continue
 		}
-		f := Fit{Client: h.name, Limit: h.description, Budget: budgetFor(Client{Name: h.name, Version: h.since}, head)}
-		if h.name == newer.name {
-			f.Client += " before " + newer.since
+		f := Fit{Client: c.Name, Limit: shown, Budget: listing.BudgetFor(c, other)}
+		if c.Name == newer.Name {
+			f.Client += " before " + newer.Version
 		}
-		out, newer = append(out, f), h
+		out, newer, last = append(out, f), c, shown
 	}
 	return out
-}
-
-// wholeLength returns the length of a list of whole descriptions, without rendering it.
-func wholeLength(rows *rows, st style, escape func(string) string) int {
-	n := bareLength(rows, st, escape, math.MaxInt)
-	for _, r := range rows.described() {
-		n += length(escape(r.description))
-	}
-	return n
-}
-
-// bareLength returns the length of a list without descriptions, or any number above most if
-// it is longer than that.
-func bareLength(rows *rows, st style, escape func(string) string, most int) int {
-	count := len(rows.entries)
-	if count == 0 {
-		return length(st.empty)
-	}
-	n := count - 1 // the line ends between them
-	around := map[string]int{}
-	for i := 0; i < count && n <= most; i++ {
-		r := rows.at(i)
-		frame, ok := around[r.location]
-		if !ok {
-			frame = length(st.item("", "", r.location))
-			around[r.location] = frame
-		}
-		n += frame + length(escape(r.name))
-	}
-	return n
 }

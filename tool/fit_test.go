@@ -2,11 +2,14 @@ package tool
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/alloctest"
+	"github.com/knack-dev/knack/tool/internal/listing"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // The report of Fits matches the description.
@@ -19,10 +22,10 @@ func TestFits(t *testing.T) {
 		}
 		v := catalog.View{Snapshot: &catalog.Snapshot{Listed: entriesOf(texts...)}}
 		fits := Fits(v)
-		if fits[0].Client != "" || fits[0].Budget != Budget || len(fits) != 3 {
+		if fits[0].Client != "" || fits[0].Budget != listing.Budget || len(fits) != 3 {
 			t.Fatalf("%d skills: %+v", n, fits)
 		}
-		if whole := length(list(v.Listed, elements, escapeXML, 1<<30, findName)); fits[0].Need != whole {
+		if whole := listing.Of(v.Listed).Length(listing.Elements); fits[0].Need != whole {
 			t.Errorf("%d skills: needs %d characters, reported %d", n, whole, fits[0].Need)
 		}
 		for _, f := range fits {
@@ -30,7 +33,7 @@ func TestFits(t *testing.T) {
 			if before == "" {
 				before = "999"
 			}
-			text := defaultSkill().Define(v, Client{Name: name, Version: olderThan(before)}).Description
+			text := defaultSkill().Define(v, profile.Client{Name: name, Version: olderThan(before)}).Description
 			_, text, _ = strings.Cut(text, "<available_skills>\n")
 			whole := strings.Count(text, long)
 			if want := n - len(f.Shortened) - len(f.Left); whole != want {
@@ -55,7 +58,8 @@ func TestFits(t *testing.T) {
 // olderThan returns a version just before another.
 func olderThan(version string) string {
 	at := strings.LastIndexByte(version, '.') + 1
-	return fmt.Sprint(version[:at], leadingNumber(version[at:])-1)
+	last, _ := strconv.Atoi(version[at:])
+	return fmt.Sprint(version[:at], last-1)
 }
 
 // Fits needs only a few arrays for many skills: it renders nothing that no client will see.

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/skilltest"
+	"github.com/knack-dev/knack/tool/internal/listing"
 )
 
 // errorLines bounds the lines of an error. Those of contract 003 also have the list, and
@@ -34,9 +37,9 @@ func FuzzToolArguments(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	root := calculators()
-	root.put("canary", canary)
-	w := &watching{FS: root.files}
-	root.fsys = w
+	root.Put("canary", canary)
+	w := &watching{FS: root.Files}
+	root.FS = w
 	h := hostOf(f, root)
 	var tools []*Tool
 	for _, set := range SetNames() {
@@ -55,7 +58,7 @@ func FuzzToolArguments(f *testing.F) {
 			if strings.Contains(r.Text, canary) {
 				t.Fatalf("%s reads outside: %q", tl.Name, r.Text)
 			}
-			if !utf8.ValidString(r.Text) || len(r.Text) > 3*Budget {
+			if !utf8.ValidString(r.Text) || len(r.Text) > 3*listing.Budget {
 				t.Fatalf("%s answers %d bytes: %.200q", tl.Name, len(r.Text), r.Text)
 			}
 			if r.IsError {
@@ -98,7 +101,7 @@ func (w *watching) Open(name string) (fs.File, error) {
 	return w.FS.Open(name)
 }
 
-func (w *watching) Sub(dir string) (fs.FS, error) { return below{w, dir}, nil }
+func (w *watching) Sub(dir string) (fs.FS, error) { return skilltest.Below(w, dir), nil }
 
 func (w *watching) taken() []string {
 	w.mu.Lock()

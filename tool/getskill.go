@@ -6,15 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"slices"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/lookup"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
-// Contract 000: get_skill(skill_name) and its list_skills. A skill is a folder here, and
-// its frontmatter does not matter.
+// Contract 000: get_skill(skill_name) and its list_skills. It names a skill by its folder and
+// ignores the frontmatter.
 
 var getSkillSchema = json.RawMessage(`{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill (folder name)"}},"required":["skill_name"]}`)
 
@@ -28,31 +31,34 @@ var noArguments = json.RawMessage(`{"type":"object","properties":{}}`)
 // preference.
 var docNames = [...]string{"SKILL.MD", "SKILL.md"}
 
-// GetSkillResult is contract 000's answer: a name and the documentation, or an
+// getSkillResult is contract 000's answer: a name and the documentation, or an
 // error alone.
-type GetSkillResult struct {
+type getSkillResult struct {
 	SkillName     string
 	Documentation string
 	Error         string
 }
 
 // Fields implements [Object]: the contract's success or error shape.
-func (r GetSkillResult) Fields() []Field {
-	if r.Error != "" {
-		return []Field{{"error", r.Error}}
+func (r getSkillResult) Fields() iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		if r.Error != "" {
+			yield("error", r.Error)
+			return
+		}
+		_ = yield("skill_name", r.SkillName) && yield("documentation", r.Documentation)
 	}
-	return []Field{{"skill_name", r.SkillName}, {"documentation", r.Documentation}}
 }
 
 // MarshalJSON writes the fields.
-func (r GetSkillResult) MarshalJSON() ([]byte, error) { return marshal(r), nil }
+func (r getSkillResult) MarshalJSON() ([]byte, error) { return marshal(r), nil }
 
-func (r GetSkillResult) result() Result {
+func (r getSkillResult) result() Result {
 	return Result{Text: string(marshal(r)), Object: r, IsError: r.Error != ""}
 }
 
-// FolderList is the answer of the runner set's list_skills.
-type FolderList struct {
+// folderList is the answer of the runner set's list_skills.
+type folderList struct {
 	Skills []string `json:"skills"` // folder names, sorted
 	// Incomplete says why skills may be missing; mostly empty, and then not written.
 	Incomplete string `json:"incomplete,omitempty"`
@@ -61,13 +67,13 @@ type FolderList struct {
 func runnerList() *Tool {
 	return &Tool{
 		Contract: "000", Name: "list_skills", Title: "List Skills", Schema: noArguments,
-		describe: func(catalog.View, Client) string { return "Lists the available skills." },
+		describe: func(catalog.View, profile.Client) string { return "Lists the available skills." },
 		call: func(ctx context.Context, h *Host, _ arguments) (Result, error) {
 			v, err := h.Catalog.View(ctx)
 			if err != nil {
 				return Result{}, err
 			}
-			list := FolderList{Skills: documented(v)}
+			list := folderList{Skills: documentedFolders(v)}
 			b := []byte(`{"skills":[`)
 			for i, name := range list.Skills {
 				if i > 0 {
@@ -85,8 +91,8 @@ func runnerList() *Tool {
 	}
 }
 
-// documented returns the folders whose documentation get_skill would look for.
-func documented(v catalog.View) []string {
+// documentedFolders returns the folders whose documentation get_skill would look for.
+func documentedFolders(v catalog.View) []string {
 	seen := make(map[string]bool, len(v.Entries))
 	names := []string{}
 	for _, e := range v.Entries {
@@ -108,7 +114,7 @@ func documented(v catalog.View) []string {
 func getSkill() *Tool {
 	return &Tool{
 		Contract: "000", Name: "get_skill", Title: "Get Skill", Schema: getSkillSchema,
-		describe: func(catalog.View, Client) string { return getSkillDescription },
+		describe: func(catalog.View, profile.Client) string { return getSkillDescription },
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			name, _, err := args.text("skill_name")
 			if err != nil {
@@ -129,7 +135,7 @@ func getSkill() *Tool {
 }
 
 func malformedGet(err error) Result {
-	return GetSkillResult{Error: invalidArguments + err.Error()}.result()
+	return getSkillResult{Error: invalidArguments + err.Error()}.result()
 }
 
 // byFolder finds a skill by its folder, else by its frontmatter name, both in exact case.
@@ -146,16 +152,16 @@ func byFolder(v catalog.View, name string) *catalog.Entry {
 	return nil
 }
 
-// documentation reads the current file of a skill.
-func documentation(ctx context.Context, h *Host, v catalog.View, name string) GetSkillResult {
+// documentation reads the current documentation of a skill.
+func documentation(ctx context.Context, h *Host, v catalog.View, name string) getSkillResult {
 	shown := display.Echo(name)
-	fail := func(format string, args ...any) GetSkillResult {
-		return GetSkillResult{Error: fmt.Sprintf(format, args...)}
+	fail := func(format string, args ...any) getSkillResult {
+		return getSkillResult{Error: fmt.Sprintf(format, args...)}
 	}
 	if !validFolderName(name) {
 		return fail(`Invalid skill name: '%s'. Skill names must not contain '/', '\', or '..'`, shown)
 	}
-	v, e, folder, unsure := h.find(ctx, v, name, byFolder)
+	v, e, folder, unsure := h.InFolder(ctx, v, name, byFolder)
 	switch {
 	case e == nil && deniedFolder(v, name) != nil:
 		return fail("Permission denied reading SKILL.MD for skill '%s'", shown)
@@ -167,7 +173,7 @@ func documentation(ctx context.Context, h *Host, v catalog.View, name string) Ge
 		return fail("Skill '%s' not found in skills folder", shown)
 	}
 	if !e.ModelInvocable {
-		return fail("%s", notForModels(name))
+		return fail("%s", lookup.NotForModels(name))
 	}
 	type document struct {
 		data []byte
@@ -183,7 +189,7 @@ func documentation(ctx context.Context, h *Host, v catalog.View, name string) Ge
 	e.RecordRead(ctx, skill.MainFile, d.data, err)
 	switch {
 	case err == nil:
-		return GetSkillResult{SkillName: name, Documentation: string(d.data)}
+		return getSkillResult{SkillName: name, Documentation: string(d.data)}
 	case errors.Is(err, errFolderGone):
 		return fail("Skill '%s' not found in skills folder", shown)
 	case errors.Is(err, fs.ErrNotExist):

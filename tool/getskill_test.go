@@ -8,7 +8,9 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/knack-dev/knack/internal/skilltest"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // Contract 000, and contract 001 as the set runner serves it.
@@ -28,7 +30,7 @@ func TestRunnerDefinitions(t *testing.T) {
 	}
 	var got []Definition
 	for _, tl := range tools {
-		got = append(got, tl.Define(v, Client{Name: "claude-code"}))
+		got = append(got, tl.Define(v, profile.Client{Name: "claude-code"}))
 	}
 	same(t, got, want)
 }
@@ -36,7 +38,7 @@ func TestRunnerDefinitions(t *testing.T) {
 const calculatorDoc = "# Calculator Skill\n\nProvides basic arithmetic operations.\n\n## Usage\n\n```python\nresult = 2 + 2\nprint(result)\n```"
 
 // runners returns a library of folders, most without frontmatter.
-func runners() []*memory {
+func runners() []*skilltest.Memory {
 	p := project(map[string]string{
 		"calculator/SKILL.MD":     calculatorDoc,
 		"both/SKILL.MD":           "upper",
@@ -57,11 +59,11 @@ func runners() []*memory {
 		"broken/SKILL.MD":         "x",
 		"x..y/SKILL.MD":           "x",
 	})
-	p.files["dir/SKILL.MD/x"] = &fstest.MapFile{}
-	p.files["dir/SKILL.md"] = &fstest.MapFile{Data: []byte("not asked for: the folder holds a SKILL.MD"), ModTime: written}
-	p.files["pipe/SKILL.MD"] = &fstest.MapFile{Mode: fs.ModeNamedPipe, ModTime: written}
-	p.fsys = failing{p.files, map[string]error{"denied/SKILL.MD": fs.ErrPermission, "link/SKILL.MD": skill.ErrOutside, "broken/SKILL.MD": syscall.EIO}}
-	return []*memory{p, global(map[string]string{"calculator/SKILL.MD": "shadowed", "deep/SKILL.MD": "shallow", "Deep/SKILL.MD": "case"})}
+	p.Files["dir/SKILL.MD/x"] = &fstest.MapFile{}
+	p.Files["dir/SKILL.md"] = &fstest.MapFile{Data: []byte("not asked for: the folder holds a SKILL.MD")}
+	p.Files["pipe/SKILL.MD"] = &fstest.MapFile{Mode: fs.ModeNamedPipe}
+	p.FS = failing{p.Files, map[string]error{"denied/SKILL.MD": fs.ErrPermission, "link/SKILL.MD": skill.ErrOutside, "broken/SKILL.MD": syscall.EIO}}
+	return []*skilltest.Memory{p, global(map[string]string{"calculator/SKILL.MD": "shadowed", "deep/SKILL.MD": "shallow", "Deep/SKILL.MD": "case"})}
 }
 
 func TestGetSkill(t *testing.T) {
@@ -81,7 +83,7 @@ func TestGetSkill(t *testing.T) {
 	for name, text := range found {
 		t.Run(name, func(t *testing.T) {
 			r := call(t, h, "runner", "get_skill", args{"skill_name": name})
-			same(t, r.Object, any(GetSkillResult{SkillName: name, Documentation: text}))
+			same(t, r.Object, any(getSkillResult{SkillName: name, Documentation: text}))
 			same(t, r.IsError, false)
 			var got map[string]string
 			if err := json.Unmarshal([]byte(r.Text), &got); err != nil {
@@ -135,7 +137,7 @@ func TestGetSkillErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := call(t, h, "runner", "get_skill", tt.args)
-			same(t, r.Object, any(GetSkillResult{Error: tt.want}))
+			same(t, r.Object, any(getSkillResult{Error: tt.want}))
 			same(t, r.IsError, true)
 			var got map[string]string
 			if err := json.Unmarshal([]byte(r.Text), &got); err != nil {
@@ -150,23 +152,23 @@ func TestGetSkillReadsTheDisk(t *testing.T) {
 	roots := runners()
 	h := hostOf(t, roots...)
 	text := func() string { return call(t, h, "runner", "get_skill", args{"skill_name": "lower"}).Text }
-	roots[0].put("lower/SKILL.md", "changed")
+	roots[0].Put("lower/SKILL.md", "changed")
 	same(t, text(), `{"skill_name":"lower","documentation":"changed"}`)
-	roots[0].put("lower/SKILL.MD", "preferred")
+	roots[0].Put("lower/SKILL.MD", "preferred")
 	same(t, text(), `{"skill_name":"lower","documentation":"preferred"}`)
-	delete(roots[0].files, "lower/SKILL.md")
-	delete(roots[0].files, "lower/SKILL.MD")
-	roots[0].put("lower/other", "")
+	delete(roots[0].Files, "lower/SKILL.md")
+	delete(roots[0].Files, "lower/SKILL.MD")
+	roots[0].Put("lower/other", "")
 	same(t, text(), `{"error":"SKILL.MD not found for skill 'lower'"}`)
-	delete(roots[0].files, "lower/other")
+	delete(roots[0].Files, "lower/other")
 	same(t, text(), `{"error":"Skill 'lower' not found in skills folder"}`)
 }
 
 func TestRunnerList(t *testing.T) {
-	want := FolderList{Skills: []string{"Deep", "bom", "both", "broken", "calculator", "deep", "denied", "dir", "empty", "large", "latin", "limit", "link", "lower", "named", "pipe"}}
+	want := folderList{Skills: []string{"Deep", "bom", "both", "broken", "calculator", "deep", "denied", "dir", "empty", "large", "latin", "limit", "link", "lower", "named", "pipe"}}
 	r := call(t, hostOf(t, runners()...), "runner", "list_skills", `{"ignored":1}`)
 	same(t, r, Result{Text: `{"skills":["` + strings.Join(want.Skills, `","`) + `"]}`, Object: want})
-	same(t, call(t, hostOf(t, project(nil)), "runner", "list_skills", args{}), Result{Text: `{"skills":[]}`, Object: FolderList{Skills: []string{}}})
+	same(t, call(t, hostOf(t, project(nil)), "runner", "list_skills", args{}), Result{Text: `{"skills":[]}`, Object: folderList{Skills: []string{}}})
 }
 
 // In runner the folder names the skill, and a skill that is skipped elsewhere is
@@ -198,12 +200,12 @@ func (c caseless) Open(name string) (fs.File, error) {
 	return c.MapFS.Open(name)
 }
 
-func (c caseless) Sub(dir string) (fs.FS, error) { return below{c, dir}, nil }
+func (c caseless) Sub(dir string) (fs.FS, error) { return skilltest.Below(c, dir), nil }
 
 // Every file system gives the same answer: skill.md is never a SKILL.MD.
 func TestGetSkillOnACaselessDisk(t *testing.T) {
 	root := project(map[string]string{"small/skill.md": "x", "lower/SKILL.md": "lower"})
-	root.fsys = caseless{root.files}
+	root.FS = caseless{root.Files}
 	h := hostOf(t, root)
 	same(t, call(t, h, "runner", "get_skill", args{"skill_name": "small"}).Text, `{"error":"SKILL.MD not found for skill 'small'"}`)
 	same(t, call(t, h, "runner", "get_skill", args{"skill_name": "lower"}).Text, `{"skill_name":"lower","documentation":"lower"}`)

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // TestListsHideNothing checks that no list for models, in any set, has an invisible
@@ -25,9 +26,9 @@ func TestListsHideNothing(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				lists = append(lists, Prompt(v, tools), Instructions(v, tools, Client{}))
+				lists = append(lists, Prompt(v, tools), Instructions(v, tools, profile.Client{}))
 				for _, one := range tools {
-					lists = append(lists, one.Define(v, Client{}).Description)
+					lists = append(lists, one.Define(v, profile.Client{}).Description)
 				}
 			}
 			shown := false

@@ -8,6 +8,8 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/tool/internal/listing"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 const (
@@ -22,33 +24,34 @@ const (
 	// have more.
 	unreadNotes, skippedNames = 3, 5
 	noteLength                = 300
+	// skippedLength bounds the name of a skipped skill.
+	skippedLength = 40
 )
 
-// Instructions tell a model at the start of a session what this server has, when to use
-// it and what to call. The first line, of at most [headLength] characters, is complete by
-// itself: it has the names of skills or their topics, and the tool that loads them. The
-// rest is for clients that show more: names with descriptions, as many as this client
-// shows, the project's skills first, and then what is missing. Notes are sentences for
-// the end.
+// Instructions returns the text that tells a model at the start of a session which skills
+// this server has, when to use them and what to call. The first line, of at most 240
+// characters, is complete by itself: it has the names of skills or their topics, and the tool
+// that loads them. The rest is for clients that show more: as many names with descriptions as
+// fit, the project's skills first, and then what is missing. Notes are sentences for the end.
 //
-// They are Markdown in which a skill cannot begin a line. With the zero View they say that
+// The text is Markdown in which a skill cannot begin a line. With the zero View it says that
 // the skills are still being read.
-func Instructions(v catalog.View, tools []*Tool, c Client, notes ...string) string {
-	g := guide{habits: c.habits(), search: more(tools)}
+func Instructions(v catalog.View, tools []*Tool, c profile.Client, notes ...string) string {
+	g := guide{Profile: c.Profile(), search: searchTool(tools)}
 	if g.load = loader(v, tools); g.load == nil {
 		return ""
 	}
 	if v.Snapshot == nil {
-		return paragraphs(append([]string{g.unread(), g.usage(nil, tools)}, notes...)...)
+		return paragraphs(append([]string{g.pending(), g.usage(nil, tools)}, notes...)...)
 	}
 	skills := g.skills(v)
-	top, told := g.head(v, skills)
+	top, named := g.head(v, skills)
 	if len(skills) > 0 {
 		top = paragraphs(top, g.usage(skills, tools))
 	}
 	end := paragraphs(append(g.notLoaded(v, tools), notes...)...)
-	used := length(top) + length(end) + 2*len("\n\n")
-	return paragraphs(top, g.list(v, c, skills, told, used), end)
+	used := display.Length(top) + display.Length(end) + 2*len("\n\n")
+	return paragraphs(top, g.list(v, c, skills, named, used), end)
 }
 
 // paragraphs joins the texts that are not empty.
@@ -58,13 +61,12 @@ func paragraphs(texts ...string) string {
 
 // guide writes the instructions for one client and one set of tools.
 type guide struct {
-	habits
+	profile.Profile
 	load   *Tool
 	search string // the tool that lists or searches skills, or empty
 }
 
-// loader is the tool that loads a skill: of several the one that loads the most, and of
-// these the first.
+// loader returns the tool that loads a skill: of several the first that loads the most.
 func loader(v catalog.View, tools []*Tool) *Tool {
 	var best *Tool
 	most := -1
@@ -85,7 +87,7 @@ func loader(v catalog.View, tools []*Tool) *Tool {
 
 // skills lists the skills that the tool loads, by its argument, the project's first.
 func (g guide) skills(v catalog.View) []*catalog.Entry {
-	skills := asCalled(v, []*Tool{g.load})
+	skills := loadable(v, []*Tool{g.load})
 	if g.load.Contract == "004" { // it also accepts skill://NAME/SKILL.md
 		skills = renamed(addressable(v), func(e *catalog.Entry) string {
 			if e.By == nil {
@@ -94,18 +96,13 @@ func (g guide) skills(v catalog.View) []*catalog.Entry {
 			return v.Called(e)
 		})
 	}
-	byRank := func(a, b *catalog.Entry) int { return rank(a) - rank(b) }
-	if !slices.IsSortedFunc(skills, byRank) {
-		skills = slices.Clone(skills)
-		slices.SortStableFunc(skills, byRank)
-	}
-	return skills
+	return listing.ByOwner(skills)
 }
 
-// call names the tool that loads skills.
+// call returns the name of the tool that loads skills.
 func (g guide) call() string {
-	s := g.tool(g.load.Name)
-	if !g.exact {
+	s := g.ToolName(g.load.Name)
+	if !g.Exact {
 		s = "this server's tool " + s
 	}
 	if g.load.Contract == "004" {
@@ -114,33 +111,33 @@ func (g guide) call() string {
 	return s
 }
 
-// unread is the head before the first scan.
-func (g guide) unread() string {
+// pending returns the head before the first scan.
+func (g guide) pending() string {
 	s := "The skills of this server, instructions for particular tasks, are still being read. Before a task, "
 	if g.search != "" {
-		s += "see with " + g.tool(g.search) + " which there are, and "
+		s += "see with " + g.ToolName(g.search) + " which there are, and "
 	}
 	return s + "load the one that fits with " + g.call() + "."
 }
 
-// head is the first line, with the names that are in it.
-func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, told []string) {
+// head returns the first line, and the names that are in it.
+func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, named []string) {
 	late := v.Incomplete() != nil || slices.ContainsFunc(v.Roots, catalog.RootStatus.Late)
 	switch {
 	case late && len(skills) == 0:
-		return g.unread(), nil
+		return g.pending(), nil
 	case len(skills) == 0:
 		text = "This server has no skills (instructions for particular tasks) now."
 		unlisted := func(e *catalog.Entry) bool { return e.Status == catalog.Unlisted && e.ModelInvocable }
 		if slices.ContainsFunc(v.Entries, unlisted) {
 			which := "it leaves to the application"
-			if slices.ContainsFunc(v.Entries, func(e *catalog.Entry) bool { return unlisted(e) && !e.Root.IsShownBy(g.title) }) {
+			if slices.ContainsFunc(v.Entries, func(e *catalog.Entry) bool { return unlisted(e) && !e.Root.IsShownBy(g.Title) }) {
 				which = "it was told to leave out" // by --exclude, for the user's own reasons
 			}
 			text = "This server lists no skills (instructions for particular tasks). Those in folders that " + which + " load by name with " + g.call() + "."
 		}
 		if g.search != "" {
-			text += " If the user asks for one, search with " + g.tool(g.search) + "."
+			text += " If the user asks for one, search with " + g.ToolName(g.search) + "."
 		}
 		return text, nil
 	}
@@ -156,89 +153,89 @@ func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, told 
 	if search != "" {
 		search = "`" + search + "`" // there is no room for more than the bare name
 	}
-	named, told := telling(skills, headLength-length(text)-length(load), search)
-	return text + cmp.Or(named, ".") + load, told
+	summary, named := listing.Summary(skills, headLength-display.Length(text)-display.Length(load), search)
+	return text + cmp.Or(summary, ".") + load, named
 }
 
-// usage has what does not fit into the head.
+// usage returns what does not fit into the head.
 func (g guide) usage(skills []*catalog.Entry, tools []*Tool) string {
 	var s []string
 	if len(skills) > 0 { // else the head says it
 		s = append(s, "A skill is instructions for one kind of task.")
 	}
-	if g.prefix != "" && !g.exact {
-		s = append(s, fmt.Sprintf("If this server is called %s, that tool is `%s`.", serverName, g.prefix+g.load.Name))
+	if g.Prefix != "" && !g.Exact {
+		s = append(s, fmt.Sprintf("If this server is called %s, that tool is `%s`.", profile.ServerName, g.Prefix+g.load.Name))
 	}
-	shown := func(e *catalog.Entry) bool { return e.Root.IsShownBy(g.title) }
+	shown := func(e *catalog.Entry) bool { return e.Root.IsShownBy(g.Title) }
 	switch {
-	case g.own == "" && g.title == "":
+	case g.OwnTool == "" && g.Title == "":
 		s = append(s, "If the application has a tool of its own for skills, that one does not know these.")
-	case g.own == "":
+	case g.OwnTool == "":
 	case !slices.ContainsFunc(skills, shown):
-		s = append(s, "The application's own tool `"+g.own+"` does not know these skills.")
+		s = append(s, "The application's own tool `"+g.OwnTool+"` does not know these skills.")
 	case !slices.ContainsFunc(skills, func(e *catalog.Entry) bool { return !shown(e) }):
-		s = append(s, "The application's own tool `"+g.own+"` knows these skills too.")
+		s = append(s, "The application's own tool `"+g.OwnTool+"` knows these skills too.")
 	default:
-		s = append(s, "The application's own tool `"+g.own+"` knows only some of these skills.")
+		s = append(s, "The application's own tool `"+g.OwnTool+"` knows only some of these skills.")
 	}
 	if find(tools, "read_file_in_skill") != nil {
-		s = append(s, g.tool("read_file_in_skill")+" reads the other files of a skill.")
+		s = append(s, g.ToolName("read_file_in_skill")+" reads the other files of a skill.")
 	}
 	if find(tools, findName) != nil {
-		s = append(s, g.tool(findName)+" searches all skills by topic.")
+		s = append(s, g.ToolName(findName)+" searches all skills by topic.")
 	}
 	return strings.Join(s, " ")
 }
 
-// found returns the client's name for the search tool, or "".
-func (g guide) found() string {
+// searchName returns the client's name for the search tool, or "".
+func (g guide) searchName() string {
 	if g.search == "" {
 		return ""
 	}
-	return g.tool(g.search)
+	return g.ToolName(g.search)
 }
 
-// list is the list of skills, beside used characters of other text. If the model sees
-// descriptions of all skills in the description of the tool, this is the names alone, or
-// nothing if all of them are in the head. Names that are left out there come first here,
-// and those of the head not again if there is no room for all: so the model sees as many
-// as possible.
-func (g guide) list(v catalog.View, c Client, skills []*catalog.Entry, told []string, used int) string {
+// list returns the list of skills, beside used characters of other text. If the model sees
+// the descriptions of all skills in the description of the tool, the list has the names alone,
+// or nothing if all of them are in the head.
+//
+// The model is to see as many names as possible. So those that the description of the tool
+// leaves out come first, and if there is no room for all, those of the head are not repeated.
+func (g guide) list(v catalog.View, c profile.Client, skills []*catalog.Entry, named []string, used int) string {
 	if len(skills) == 0 {
 		return ""
 	}
 	byName := func(most int, note string) string {
 		const all, others = "By name: ", "Others by name: "
-		text, left := names(&rows{entries: skills}, plain, g.room(most, used, all), note, g.found())
-		if len(told) == 0 || !left.any(len(skills)) {
+		text, a := listing.Of(skills).Names(g.room(most, used, all), note, g.searchName())
+		if len(named) == 0 || !a.OmitsAny() {
 			return all + text
 		}
-		skills = slices.DeleteFunc(slices.Clone(skills), func(e *catalog.Entry) bool { return slices.Contains(told, display.OneLine(e.Name)) })
-		text, _ = names(&rows{entries: skills}, plain, g.room(most, used, others), note, g.found())
+		skills = slices.DeleteFunc(slices.Clone(skills), func(e *catalog.Entry) bool { return slices.Contains(named, display.OneLine(e.Name)) })
+		text, _ = listing.Of(skills).Names(g.room(most, used, others), note, g.searchName())
 		return others + text
 	}
-	leftOut := shortened(g.found(), "descriptions are left out")
-	var there arranged
-	if g.lists && g.load.arranged != nil {
+	var there listing.Arrangement // in the tool's description
+	isThere := g.ShowsList && g.load.arranged != nil
+	if isThere {
 		there = g.load.arranged(v, c)
 	}
-	switch there.form {
-	case "", FormNames:
+	if !there.Described {
 		const title = "The skills:\n"
-		text, a := arrange(&rows{entries: skills}, items, plain, g.room(g.instructions, used, title), g.found())
-		if a.form != FormNames {
+		text, here := listing.Of(skills).Arrange(listing.Markdown, g.room(g.Instructions, used, title), g.searchName())
+		if here.Described {
 			return title + text
 		}
-		if there.form == "" {
-			return byName(g.instructions, leftOut)
+		if !isThere {
+			return byName(g.Instructions, "")
 		}
-		if there.left.any(len(v.Listed)) {
-			skills = leftFirst(v.Listed, there.left, skills)
-			return byName(g.instructions, leftOut)
+		if there.OmitsAny() {
+			skills = omittedFirst(v.Listed, there, skills)
+			return byName(g.Instructions, "")
 		}
-		text = byName(min(g.instructions, listedElsewhere), leftOut)
+		text = byName(min(g.Instructions, listedElsewhere), "")
 		if at := strings.LastIndex(text, ", not shown to fit; "); at > strings.LastIndexByte(text, '\n') { // they are shown, but there
-			text = text[:at] + ", named in the description of " + g.tool(g.load.Name) + ")"
+			text = text[:at] + ", named in the description of " + g.ToolName(g.load.Name) + ")"
 		}
 		return text
 	}
@@ -246,23 +243,24 @@ func (g guide) list(v catalog.View, c Client, skills []*catalog.Entry, told []st
 	if len(skills) == 1 {
 		each = "it"
 	}
-	where := "For what " + each + " does, see the description of " + g.tool(g.load.Name) + "."
-	if len(told) == len(skills) {
+	where := "For what " + each + " does, see the description of " + g.ToolName(g.load.Name) + "."
+	if len(named) == len(skills) {
 		return where
 	}
-	return byName(min(g.instructions, listedElsewhere), where)
+	return byName(min(g.Instructions, listedElsewhere), where)
 }
 
-// room is how many characters a list may have below a title, beside used others.
+// room returns the number of characters that a list may have below a title, beside used
+// others.
 func (g guide) room(most, used int, title string) int {
-	return max(most-used-len(title), leastBudget)
+	return max(most-used-len(title), listing.MinBudget)
 }
 
-// leftFirst orders skills so that those that a list leaves out come first.
-func leftFirst(listed []*catalog.Entry, out left, skills []*catalog.Entry) []*catalog.Entry {
+// omittedFirst orders skills so that those that the list elsewhere omits come first.
+func omittedFirst(listed []*catalog.Entry, a listing.Arrangement, skills []*catalog.Entry) []*catalog.Entry {
 	kept := map[*catalog.Entry]bool{}
-	for i, e := range listed[:min(out.from, len(listed))] {
-		if !out.has(i) {
+	for i, e := range listed {
+		if !a.Omits(i) {
 			kept[e] = true
 		}
 	}
@@ -277,11 +275,11 @@ func leftFirst(listed []*catalog.Entry, out left, skills []*catalog.Entry) []*ca
 	return append(first, last...)
 }
 
-// notLoaded names the roots that were not read, and the skipped skills.
+// notLoaded returns sentences that name the roots that were not read, and the skipped skills.
 func (g guide) notLoaded(v catalog.View, tools []*Tool) (out []string) {
 	roots := unread(v)
 	for _, p := range roots[:min(len(roots), unreadNotes)] {
-		out = append(out, Cut(p.line(), noteLength))
+		out = append(out, display.Cut(p.line(), noteLength))
 	}
 	skipped := skippedOfLists(v)
 	if len(skipped) == 0 || g.load.Contract == "000" { // the tool loads them all the same
@@ -289,19 +287,19 @@ func (g guide) notLoaded(v catalog.View, tools []*Tool) (out []string) {
 	}
 	var some []string
 	for _, e := range skipped[:min(len(skipped), skippedNames)] {
-		some = append(some, Cut(display.OneLine(calledOrFolder(e)), longestTelling))
+		some = append(some, display.Cut(display.OneLine(nameOrFolder(e)), skippedLength))
 	}
-	s := were(len(skipped), "skill", "skills") + " skipped: " + strings.Join(some, ", ")
+	s := countWere(len(skipped), "skill", "skills") + " skipped: " + strings.Join(some, ", ")
 	if left := len(skipped) - len(some); left > 0 {
 		s += fmt.Sprintf(" and %d more", left)
 	}
 	if find(tools, findName) != nil {
-		return append(out, s+". "+g.tool(findName)+" says why.")
+		return append(out, s+". "+g.ToolName(findName)+" says why.")
 	}
 	return append(out, s+". The command `knack list --all` says why.")
 }
 
-func were(n int, what, several string) string {
+func countWere(n int, what, several string) string {
 	if n == 1 {
 		return "1 " + what + " was"
 	}

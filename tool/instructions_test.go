@@ -16,14 +16,15 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // readers has a client for each row of the table, and three unknown ones.
-func readers() (all []Client) {
-	for _, h := range knownClients {
-		all = append(all, Client{Name: strings.Replace(h.name, "*", "knack", 1), Version: h.since})
+func readers() (all []profile.Client) {
+	for _, c := range profile.Known() {
+		all = append(all, profile.Client{Name: strings.Replace(c.Name, "*", "knack", 1), Version: c.Version})
 	}
-	return append(all, Client{}, Client{Name: "an-agent", Version: "1"}, Client{Name: "qwen-cli-mcp-client-" + strings.Repeat("x", 1<<16), Version: strings.Repeat("9", 1<<16)})
+	return append(all, profile.Client{}, profile.Client{Name: "an-agent", Version: "1"}, profile.Client{Name: "qwen-cli-mcp-client-" + strings.Repeat("x", 1<<16), Version: strings.Repeat("9", 1<<16)})
 }
 
 // seventeen are made up; their names are as long as those of a real repository.
@@ -95,7 +96,7 @@ func TestInstructions(t *testing.T) {
 			}
 			text := Instructions(v, toolsOf(t, "default"), c)
 			fmt.Fprintf(&b, "=== %s\n%s\n\n", strings.TrimSpace(cmp.Or(c.Name, "(no clientInfo)")+" "+c.Version), text)
-			if c.Name == "an-agent" && text != Instructions(v, toolsOf(t, "default"), Client{}) {
+			if c.Name == "an-agent" && text != Instructions(v, toolsOf(t, "default"), profile.Client{}) {
 				t.Error("clients of which nothing is known are told different things")
 			}
 		}
@@ -112,7 +113,7 @@ func TestInstructionsOfSets(t *testing.T) {
 	v := viewOf(t, hostOf(t, project(files)))
 	var b strings.Builder
 	for _, set := range []string{"runner", "universal", "wave", "uri"} {
-		for _, c := range []Client{{Name: "claude-code", Version: "2.1.330"}, {Name: "codex-mcp-client"}, {}} {
+		for _, c := range []profile.Client{{Name: "claude-code", Version: "2.1.330"}, {Name: "codex-mcp-client"}, {}} {
 			fmt.Fprintf(&b, "=== %s, %s\n%s\n\n", set, cmp.Or(c.Name, "(no clientInfo)"), Instructions(v, toolsOf(t, set), c))
 		}
 	}
@@ -134,8 +135,8 @@ func TestInstructionsFit(t *testing.T) {
 	}
 	check := func(t *testing.T, name, set string, v catalog.View, skills []*catalog.Entry) {
 		for _, c := range readers() {
-			text, h := Instructions(v, toolsOf(t, set), c), c.habits()
-			t.Run(fmt.Sprintf("%s/%s/%.40s %.9s", name, set, c.Name, c.Version), func(t *testing.T) { checkInstructions(t, text, skills, h, set) })
+			text, p := Instructions(v, toolsOf(t, set), c), c.Profile()
+			t.Run(fmt.Sprintf("%s/%s/%.40s %.9s", name, set, c.Name, c.Version), func(t *testing.T) { checkInstructions(t, text, skills, p, set) })
 		}
 	}
 	for name, skills := range libraries {
@@ -152,22 +153,22 @@ func TestInstructionsFit(t *testing.T) {
 	}
 }
 
-func checkInstructions(t *testing.T, text string, skills []*catalog.Entry, h habits, set string) {
-	if n := length(text); n > h.instructions {
-		t.Errorf("%d characters where %d are shown:\n%s", n, h.instructions, text)
+func checkInstructions(t *testing.T, text string, skills []*catalog.Entry, p profile.Profile, set string) {
+	if n := display.Length(text); n > p.Instructions {
+		t.Errorf("%d characters where %d are shown:\n%s", n, p.Instructions, text)
 	}
 	if !utf8.ValidString(text) || strings.Contains(text, "\n\n\n") {
 		t.Errorf("badly put together: %q", text)
 	}
 	head, rest, _ := strings.Cut(text, "\n\n")
-	if n := length(head); n > headLength || !strings.HasSuffix(head, ".") {
+	if n := display.Length(head); n > headLength || !strings.HasSuffix(head, ".") {
 		t.Errorf("the first %d characters do not stand by themselves: %s", n, head)
 	}
 	if len(skills) == 0 {
 		return
 	}
 	load := map[string]string{"default": "skill", "universal": "skill"}[set]
-	if load = cmp.Or(load, "get_skill"); !strings.Contains(head, h.tool(load)) || !h.exact && !strings.Contains(head, "this server's tool") {
+	if load = cmp.Or(load, "get_skill"); !strings.Contains(head, p.ToolName(load)) || !p.Exact && !strings.Contains(head, "this server's tool") {
 		t.Errorf("nothing says which tool to call: %s", head)
 	}
 	named := map[string]bool{}
@@ -188,24 +189,24 @@ func checkInstructions(t *testing.T, text string, skills []*catalog.Entry, h hab
 			continue
 		}
 		left = append(left, name)
-		shortest = min(shortest, length(name))
+		shortest = min(shortest, display.Length(name))
 	}
 	if len(left) == 0 {
 		return
 	}
-	room := h.instructions
-	if h.lists && load == "skill" {
+	room := p.Instructions
+	if p.ShowsList && load == "skill" {
 		room = min(room, listedElsewhere)
 	}
-	if length(text) < room-len(", ")-shortest-80 {
-		t.Errorf("%d of %d characters are used, and %d names are left out, such as %s", length(text), h.instructions, len(left), left[0])
+	if display.Length(text) < room-len(", ")-shortest-80 {
+		t.Errorf("%d of %d characters are used, and %d names are left out, such as %s", display.Length(text), p.Instructions, len(left), left[0])
 	}
 	if !strings.Contains(text, fmt.Sprintf("(and %d more skill", len(left))) {
 		t.Errorf("%d names are left out, and nothing says so:\n%s", len(left), text)
 	}
 }
 
-// namesInHead are the names in the first line, or in what telling says.
+// namesInHead returns the names in the first line.
 func namesInHead(head string) []string {
 	_, names, _ := strings.Cut(head, ": ")
 	if before, _, _ := strings.Cut(head, ": "); strings.Contains(before, ". Topics") {
@@ -217,66 +218,12 @@ func namesInHead(head string) []string {
 	return strings.Split(strings.TrimSuffix(names, "."), ", ")
 }
 
-// The 240 characters have the project's names before the others', short ones before long
-// ones, and the topics of the rest, the most frequent first.
-func TestTelling(t *testing.T) {
-	long := strings.Repeat("very-", 12) + "long"
-	of := func(scope skill.Scope, names ...string) (out []*catalog.Entry) {
-		for _, name := range names {
-			out = append(out, &catalog.Entry{Skill: &skill.Skill{Name: name}, Root: &skill.Root{Scope: scope}})
-		}
-		return out
-	}
-	project := of(skill.ScopeProject, "our-release-process", "house-style")
-	user := of(skill.ScopeGlobal, "azure-storage-blobs", "azure-cosmos-db", "pdf", "react-forms-builder", "azure-monitor")
-	everything := slices.Concat(project, user, of(skill.ScopeBuiltin, "engage"))
-	clouds := of(skill.ScopeProject, "zoo", "wiki")
-	for i := range 80 {
-		about := []string{"storage-blob", "keyvault-blob", "storage-queue", "identity", "storage-blob"}[i%5]
-		clouds = append(clouds, of(skill.ScopeProject, fmt.Sprintf("azure-%s-%d", about, i))...)
-	}
-	for _, row := range []struct {
-		skills []*catalog.Entry
-		room   int
-		more   string
-		want   string
-	}{
-		{project, 100, "`f`", ": our-release-process, house-style."},
-		{project, 36, "`f`", ": our-release-process, house-style."},
-		{project, 34, "`f`", ": house-style, …"},
-		{project, 36, "", ": our-release-process, house-style."},
-		{everything, 45, "", ": house-style. Others, on: azure, release, …"},
-		{everything, 105, "`f`", ": our-release-process, house-style, pdf, azure-monitor, engage. Others, with `f`: azure, forms."},
-		{everything, 80, "`f`", ": our-release-process, house-style, pdf. Others, with `f`: azure, forms, engage."},
-		{everything, 45, "`f`", ": house-style. Others, with `f`: azure, …"},
-		{of(skill.ScopeProject, long), 300, "`f`", ". Topics, with `f`: long."},
-		{of(skill.ScopeProject, long, "pdf"), 300, "`f`", ": pdf. Others, with `f`: long."},
-		{of(skill.ScopeProject, strings.Repeat("l", 41), "a-skill", "123"), 300, "", ": a-skill, 123, …"},
-		{of(skill.ScopeProject, strings.Repeat("l", 41)), 300, "", ""},
-		{of(skill.ScopeProject, "CI/CD Pipeline", "<b>&"), 300, "", ": CI/CD Pipeline, <b>&."},
-		// The words of many names come before those of one, also if another word stands for
-		// all of the many; of two that always come together there is one.
-		{clouds, 60, "`f`", ". Topics, with `f`: azure, blob, storage, keyvault, queue, …"},
-		{thousand(), 120, "`f`", ". Topics, with `f`: deploy, audit, report, import, weather, kitchen, payments, garden, fonts, maps, mail, trains, cloud."},
-	} {
-		text, told := telling(row.skills, row.room, row.more)
-		same(t, text, row.want)
-		var want []string
-		if strings.HasPrefix(text, ": ") {
-			want = slices.DeleteFunc(namesInHead(text), func(name string) bool { return name == ellipsis })
-		}
-		if !slices.Equal(told, want) {
-			t.Errorf("%s: told are %q", text, told)
-		}
-	}
-}
-
 // What a description leaves out for lack of room comes first in the instructions, so that
 // the model sees each name at least once if both have room for it.
 func TestInstructionsBeginWithWhatIsLeftOut(t *testing.T) {
 	for _, count := range []int{60, 160, 1000} {
 		skills := thousand()[:count]
-		for _, c := range []Client{{Name: "claude-code", Version: "2.1.330"}, {Name: "claude-code", Version: "2.1.197"}, {Name: "opencode"}} {
+		for _, c := range []profile.Client{{Name: "claude-code", Version: "2.1.330"}, {Name: "claude-code", Version: "2.1.197"}, {Name: "opencode"}} {
 			here := wordsOf(Instructions(seen(skills), toolsOf(t, "default"), c))
 			there := wordsOf(toolsOf(t, "default")[0].Define(seen(skills), c).Description)
 			either, both := 0, 0
@@ -301,7 +248,7 @@ func TestInstructionsBeginWithWhatIsLeftOut(t *testing.T) {
 func TestInstructionsPointToAllNames(t *testing.T) {
 	skills := thousand()[:700]
 	for _, name := range []string{"gemini-cli-mcp-client", "opencode"} {
-		c := Client{Name: name}
+		c := profile.Client{Name: name}
 		there := wordsOf(toolsOf(t, "default")[0].Define(seen(skills), c).Description)
 		for _, e := range skills {
 			if !there[e.Name] {
@@ -321,6 +268,34 @@ func wordsOf(text string) map[string]bool {
 		words[w] = true
 	}
 	return words
+}
+
+// The instructions of an entry with another name never have the name of an entry knack.
+func TestInstructionsOfAnEntry(t *testing.T) {
+	for _, row := range []struct{ client, entry, tool string }{
+		{"claude-code", "company", "`mcp__company__skill`"},
+		{"claude-code", "Knack", "`mcp__Knack__skill`"},
+		{"claude-code", "my skills", "`skill`"},
+		{"claude-code", strings.Repeat("x", 31), "`skill`"},
+		{"gemini-cli-mcp-client", "company", "`mcp_company_skill`"},
+		{"opencode", "company", "`company_skill`"},
+		{"codex-mcp-client", "company", "`skill`"},
+		{"continue-cli-client", "company", "`skill`"},
+		{"qwen-cli-mcp-client-theirs", "", "`mcp__theirs__skill`"},
+		{"qwen-cli-mcp-client-My Skills!", "", "`skill`"},
+		{"", "company", "`skill`"},
+	} {
+		c := profile.Client{Name: row.client, Version: "2.1.330", Entry: row.entry}
+		text := Instructions(seen(seventeen(allOf(skill.ScopeProject))), toolsOf(t, "default"), c)
+		if exact := row.tool != "`skill`"; !strings.Contains(text, row.tool) || exact == strings.Contains(text, "this server's tool") {
+			t.Errorf("%s %s: %s", row.client, row.entry, text)
+		}
+		for word := range strings.FieldsSeq(text) {
+			if strings.Contains(word, "knack") && strings.Contains(word, "skill") && !strings.Contains(text, "If this server is called knack, that tool is "+word) {
+				t.Errorf("%s %s is told of %s", row.client, row.entry, word)
+			}
+		}
+	}
 }
 
 // No text of a skill makes a line, a heading or an entity of the instructions.

@@ -6,128 +6,31 @@ import (
 	"flag"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"testing"
-	"testing/fstest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/skilltest"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 var update = flag.Bool("update", false, "rewrite the goldens; read the difference before you commit it")
 
-// memory is a root with skills in memory. Files may change between calls.
-type memory struct {
-	root  skill.Root
-	files fstest.MapFS
-	fsys  fs.FS // over files, where a test puts something between
-}
-
-func (m *memory) Root() skill.Root { return m.root }
-
-// Scan finds every folder with a SKILL.md in any spelling.
-func (m *memory) Scan(context.Context) (skill.Scan, error) {
-	folders := map[string]*skill.Bundle{}
-	for name := range m.files {
-		dir, file := path.Split(name)
-		dir = path.Clean(dir)
-		if !slices.Contains(skill.EntryNames[:], file) {
-			continue
-		}
-		fsys, err := fs.Sub(m.fsys, dir)
-		if err != nil {
-			return skill.Scan{}, err
-		}
-		b := folders[dir]
-		if b == nil {
-			b = &skill.Bundle{Path: dir, In: &m.root, FS: fsys}
-			folders[dir] = b
-		}
-		for _, want := range skill.EntryNames {
-			if m.files[path.Join(dir, want)] != nil {
-				b.Entry = want
-				break
-			}
-		}
-	}
-	var scan skill.Scan
-	for _, b := range folders {
-		f := m.files[path.Join(b.Path, b.Entry)]
-		b.Stamp = skill.Stamp{Size: int64(len(f.Data)), MTime: f.ModTime.UnixNano()}
-		scan.Bundles = append(scan.Bundles, b)
-	}
-	return scan, nil
-}
-
-// put writes a file like an editor.
-func (m *memory) put(name, content string) {
-	m.files[name] = &fstest.MapFile{Data: []byte(content), Mode: 0o644, ModTime: time.Now()}
-}
-
-var written = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-
-// rootOf makes a root with files by path.
-func rootOf(label string, scope skill.Scope, files map[string]string) *memory {
-	m := &memory{files: fstest.MapFS{}, root: skill.Root{Label: label, Scope: scope, Prefix: label}}
-	switch scope {
-	case skill.ScopeProject:
-		m.root.Dir, m.root.Shown = "/home/ana/shop/.claude/skills", ".claude/skills"
-	case skill.ScopeGlobal:
-		m.root.Dir, m.root.Shown = "/home/ana/.claude/skills", "~/.claude/skills"
-	case skill.ScopeBuiltin:
-		m.root.Prefix = ""
-	}
-	for name, content := range files {
-		m.files[name] = &fstest.MapFile{Data: []byte(content), Mode: 0o644, ModTime: written}
-	}
-	m.fsys = m.files
-	return m
-}
-
-func project(files map[string]string) *memory {
-	return rootOf("claude-project", skill.ScopeProject, files)
-}
-
-func global(files map[string]string) *memory {
-	return rootOf("claude-user", skill.ScopeGlobal, files)
-}
-
-func builtinRoot(files map[string]string) *memory {
-	return rootOf("builtin", skill.ScopeBuiltin, files)
-}
-
-// md is a SKILL.md.
-func md(name, description string) string {
-	return "---\nname: " + name + "\ndescription: " + description + "\n---\n\n# " + name + "\n"
-}
+// The skills of these tests are in memory.
+var project, global, md, entriesOf = skilltest.Project, skilltest.Global, skilltest.Document, skilltest.Entries
 
 // hostOf serves roots over stdio.
-func hostOf(t testing.TB, roots ...*memory) *Host {
+func hostOf(t testing.TB, roots ...*skilltest.Memory) *Host {
 	t.Helper()
-	sources := make([]catalog.Source, len(roots))
-	for i, r := range roots {
-		sources[i] = r
-	}
-	c := catalog.New(sources, catalog.Options{})
-	if err := c.Refresh(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	return &Host{Catalog: c}
+	return NewHost(skilltest.Catalog(t, roots...))
 }
 
 func viewOf(t testing.TB, h *Host) catalog.View {
 	t.Helper()
-	v, err := h.Catalog.View(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return skilltest.View(t, h.Catalog)
 }
 
 // toolsOf returns the tools of a set.
@@ -153,11 +56,11 @@ func toolOf(t testing.TB, set, name string) *Tool {
 // call calls a tool with arguments as JSON, or as a value to be written as JSON.
 func call(t testing.TB, h *Host, set, name string, args any) Result {
 	t.Helper()
-	return callBy(t, h, Client{}, set, name, args)
+	return callBy(t, h, profile.Client{}, set, name, args)
 }
 
 // callBy makes a call of a client.
-func callBy(t testing.TB, h *Host, c Client, set, name string, args any) Result {
+func callBy(t testing.TB, h *Host, c profile.Client, set, name string, args any) Result {
 	t.Helper()
 	raw, ok := args.(string)
 	if !ok {
@@ -167,7 +70,7 @@ func callBy(t testing.TB, h *Host, c Client, set, name string, args any) Result 
 		}
 		raw = string(data)
 	}
-	r, err := toolOf(t, set, name).Call(WithClient(context.Background(), c), h, json.RawMessage(raw))
+	r, err := toolOf(t, set, name).Call(profile.WithClient(context.Background(), c), h, json.RawMessage(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,22 +103,6 @@ func golden(t testing.TB, name, got string) {
 	same(t, got, string(want))
 }
 
-// forbidding is a file system that refuses some names.
-type forbidding struct {
-	fs.FS
-	names []string
-}
-
-func (f forbidding) Open(name string) (fs.File, error) {
-	if slices.Contains(f.names, name) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
-	}
-	return f.FS.Open(name)
-}
-
-// Sub keeps the wrapper around the sub file system.
-func (f forbidding) Sub(dir string) (fs.FS, error) { return below{f, dir}, nil }
-
 // counting counts the opened files.
 type counting struct {
 	fs.FS
@@ -227,19 +114,11 @@ func (c counting) Open(name string) (fs.File, error) {
 	return c.FS.Open(name)
 }
 
-func (c counting) Sub(dir string) (fs.FS, error) { return below{c, dir}, nil }
-
-// below is a folder of a file system, reached through its Open alone.
-type below struct {
-	fs.FS
-	dir string
-}
-
-func (b below) Open(name string) (fs.File, error) { return b.FS.Open(path.Join(b.dir, name)) }
+func (c counting) Sub(dir string) (fs.FS, error) { return skilltest.Below(c, dir), nil }
 
 // shop returns the library of most tests: a project's skills before the user's.
-func shop() []*memory {
-	return []*memory{
+func shop() []*skilltest.Memory {
+	return []*skilltest.Memory{
 		project(map[string]string{
 			"git/SKILL.md":      "---\nname: git\ndescription: Git deployment workflow skill\n---\n\n# Git Deployment GitOps\n\n## Overview\n\nManage commits and merge requests...\n",
 			"postgres/SKILL.md": md("postgres", "PostgreSQL database operations"),

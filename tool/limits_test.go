@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +19,8 @@ import (
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
+	"github.com/knack-dev/knack/tool/profile"
+	"github.com/knack-dev/knack/tool/wave"
 )
 
 // The promises of contracts 000, 001 and 003 about time and memory, on a real disk.
@@ -50,7 +51,7 @@ func onDisk(t testing.TB, skills int) (*Host, []catalog.Source) {
 	if err := c.Refresh(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	return &Host{Catalog: c}, sources
+	return NewHost(c), sources
 }
 
 // limited lists the calls with a limit.
@@ -80,7 +81,7 @@ func BenchmarkWave(b *testing.B) {
 	b.Run("003/description", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			t.Define(v, Client{})
+			t.Define(v, profile.Client{})
 		}
 	})
 }
@@ -109,11 +110,11 @@ func BenchmarkWaveDiscovery(b *testing.B) {
 			_, sources := onDisk(b, n)
 			b.ReportAllocs()
 			for b.Loop() {
-				m := SkillManager{Host: &Host{Catalog: catalog.New(sources, catalog.Options{})}}
-				if err := m.Host.Catalog.Refresh(b.Context()); err != nil {
+				h := NewHost(catalog.New(sources, catalog.Options{}))
+				if err := h.Catalog.Refresh(b.Context()); err != nil {
 					b.Fatal(err)
 				}
-				if got := len(m.AvailableSkills()); got != n+1 {
+				if got := len((&wave.SkillManager{Finder: &h.Finder}).AvailableSkills()); got != n+1 {
 					b.Fatalf("%d skills", got)
 				}
 			}
@@ -126,14 +127,14 @@ func BenchmarkWaveDiscovery(b *testing.B) {
 func waveHeap(t testing.TB) (metadata, loaded int64) {
 	_, sources := onDisk(t, 1000)
 	before := alive()
-	h := &Host{Catalog: catalog.New(sources, catalog.Options{})}
+	h := NewHost(catalog.New(sources, catalog.Options{}))
 	if err := h.Catalog.Refresh(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	m := SkillManager{Host: h}
+	m := wave.SkillManager{Finder: &h.Finder}
 	all := m.AvailableSkills()
 	metadata = int64(alive()) - int64(before)
-	var keep []*Skill
+	var keep []*wave.Skill
 	for _, s := range all[len(all)-100:] {
 		one, err := m.LoadSkill(context.Background(), s.Name)
 		if err != nil || one == nil {
@@ -195,7 +196,7 @@ func TestContractTimes(t *testing.T) {
 		})
 	}
 	v, wave := viewOf(t, h), toolOf(t, "wave", "Skill")
-	within("003/description", 50*time.Millisecond, func() { wave.Define(v, Client{}) })
+	within("003/description", 50*time.Millisecond, func() { wave.Define(v, profile.Client{}) })
 	within("003/discovery", 500*time.Millisecond, func() {
 		if err := catalog.New(sources, catalog.Options{}).Refresh(t.Context()); err != nil {
 			t.Fatal(err)
@@ -269,18 +270,6 @@ type countedFS struct {
 func (c countedFS) Open(name string) (fs.File, error) {
 	c.n.Add(1)
 	return c.FS.Open(name)
-}
-
-// An error of the system is reported neither as the skill's fault nor as its absence.
-func TestWaveSystemError(t *testing.T) {
-	root := project(map[string]string{"x/SKILL.md": md("x", "d")})
-	root.fsys = failing{root.files, map[string]error{"x/SKILL.md": syscall.EIO}}
-	h := hostOf(t, root)
-	_, err := (&SkillManager{Host: h}).LoadSkill(t.Context(), "x")
-	same(t, err, error(&SkillErrorDetails{Type: SkillSystemError, SkillName: "x", Message: "cannot be read: input/output error",
-		Suggestions: []string{"see whether the disk and the file can be read at all"}}))
-	e := "Error invoking skill 'x': cannot be read: input/output error\n\nAvailable skills:\n(none)"
-	same(t, call(t, h, "wave", "Skill", args{"skill_name": "x"}), Result{Text: e, IsError: true, Object: ToolResult{Content: e, Error: e}})
 }
 
 // No answer and no event contains the parts of a caller's URI outside the path, a value of

@@ -18,7 +18,7 @@ import (
 func (t *Tool) Call(ctx context.Context, h *Host, args json.RawMessage) (Result, error) {
 	r, err := t.answer(ctx, h, args)
 	if h.Observe != nil {
-		h.Observe(Event{Tool: t.Name, Parameters: t.taken(), Arguments: args, Result: r, Err: err})
+		h.Observe(Event{Tool: t.Name, Parameters: t.accepted(), Arguments: args, Result: r, Err: err})
 	}
 	return r, err
 }
@@ -26,10 +26,10 @@ func (t *Tool) Call(ctx context.Context, h *Host, args json.RawMessage) (Result,
 // Parameters lists the names of the arguments in the order of the schema.
 func (t *Tool) Parameters() []string { return keysOf(t.Schema, "properties") }
 
-// taken lists the names of all arguments that a call may have, aliases last.
-func (t *Tool) taken() []string {
+// accepted lists the names of all arguments that a call may have, aliases last.
+func (t *Tool) accepted() []string {
 	names := append([]string{}, t.Parameters()...) // not nil: there is such a tool
-	for _, name := range slices.Concat(t.strict, t.also) {
+	for _, name := range slices.Concat(t.keys, t.aliases) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -72,17 +72,17 @@ func keysOf(object json.RawMessage, key string) []string {
 // Event is one call with its result, for the operator of the tools to watch.
 type Event struct {
 	Tool       string
-	Parameters []string        // names of the arguments that the tool takes, in the schema's order; nil if no tool was reached, and then no argument is shown
+	Parameters []string        // names of the arguments that the tool accepts, in the schema's order; nil if no tool was called, and then no argument is shown
 	Arguments  json.RawMessage // as given
 	Result     Result
 	Err        error // why there is no result: the context's
 }
 
-// ShownLength is how many characters of a result, and of the arguments, an
-// event's text shows (contract 001's user visibility, contracts.md).
-const ShownLength = 2000
+// shownLength is the number of characters of a result, and of the arguments, in an event's
+// text (contract 001's user visibility, contracts.md).
+const shownLength = 2000
 
-// String is the event as contract 001 shows it to the user, fit for a terminal:
+// String returns the event as contract 001 shows it to the user, fit for a terminal:
 //
 //	[Tool Call] read_file_in_skill(skill_name="calculator", file_path="examples/basic.py")
 //	[Tool Result] <contents>
@@ -156,18 +156,13 @@ func isSkillURI(s string) bool {
 	return len(s) >= len(skill.Scheme) && strings.EqualFold(s[:len(skill.Scheme)], skill.Scheme)
 }
 
-// shownText cuts a text at [ShownLength] characters and says how many are left out. It
+// shownText cuts a text at [shownLength] characters and says how many are left out. It
 // drops invisible characters and those that would control a terminal.
 func shownText(s string) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	rest := ""
-	if n := utf8.RuneCountInString(s); n > ShownLength {
-		end := 0
-		for range ShownLength {
-			_, size := utf8.DecodeRuneInString(s[end:])
-			end += size
-		}
-		s, rest = s[:end], "… ("+display.Count(n-ShownLength, "more character")+")"
+	if n := utf8.RuneCountInString(s); n > shownLength {
+		s, rest = display.Prefix(s, shownLength), "… ("+display.Count(n-shownLength, "more character")+")"
 	}
 	return display.Visible(strings.ReplaceAll(s, "\r", ""), func(rune) string { return "" }) + rest
 }

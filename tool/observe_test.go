@@ -34,8 +34,8 @@ func TestObserve(t *testing.T) {
 	h := hostOf(t, project(map[string]string{
 		"calculator/SKILL.md":          md("calculator", "Adds"),
 		"calculator/examples/basic.py": basicPy,
-		"calculator/exact.txt":         strings.Repeat("é", ShownLength),
-		"calculator/long.txt":          strings.Repeat("é", ShownLength) + "a",
+		"calculator/exact.txt":         strings.Repeat("é", shownLength),
+		"calculator/long.txt":          strings.Repeat("é", shownLength) + "a",
 		"calculator/colour.txt":        "a\x1b[31mred\u202e\x7f\u0085\tb\r\nc",
 	}))
 	var seen []Event

@@ -6,6 +6,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/wave"
 )
 
 // Offered returns the skills that a model can load from this view with these tools, each
@@ -22,11 +23,11 @@ func Offered(v catalog.View, tools []*Tool) []*catalog.Entry {
 		done[t.Contract] = true
 		switch t.Contract {
 		case "000":
-			lists = append(lists, documents(v))
+			lists = append(lists, documentedSkills(v))
 		case "002":
 			lists = append(lists, v.Listed)
 		case "003":
-			lists = append(lists, strict(v))
+			lists = append(lists, wave.Skills(v))
 		case "004":
 			lists = append(lists, addressable(v))
 		}
@@ -45,9 +46,9 @@ func Offered(v catalog.View, tools []*Tool) []*catalog.Entry {
 	return all
 }
 
-// documents returns the skills whose documentation contract 000 reads.
-func documents(v catalog.View) (all []*catalog.Entry) {
-	for _, folder := range documented(v) {
+// documentedSkills returns the skills whose documentation contract 000 reads.
+func documentedSkills(v catalog.View) (all []*catalog.Entry) {
+	for _, folder := range documentedFolders(v) {
 		if e := v.InFolder(folder); isDocument(e) {
 			all = append(all, e)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // offeredHost has skills that the sets load in part.
@@ -73,7 +74,7 @@ func TestInstructionsCount(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text, want := Instructions(v, tools, Client{}), fmt.Sprintf("%d skills: ", n); !strings.HasPrefix(text, want) {
+		if text, want := Instructions(v, tools, profile.Client{}), fmt.Sprintf("%d skills: ", n); !strings.HasPrefix(text, want) {
 			t.Errorf("%s: %.60q, want %q", set, text, want)
 		}
 	}

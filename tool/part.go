@@ -7,35 +7,36 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
-// leastPart is the smallest size of a part in bytes, with names of any length in the note
+// minPart is the smallest size of a part in bytes, with names of any length in the note
 // below it.
-const leastPart = 1024
+const minPart = 1024
 
 // bounds limits the part of a text in one answer.
 type bounds struct{ bytes, lines int } // no lines: any number
 
-// shown returns the bounds of a text below a head in an answer.
-func (h habits) shown(head string) bounds {
-	b := bounds{bytes: h.result - len(head)}
-	if h.lines > 0 {
-		b.lines = h.lines - strings.Count(head, "\n") - 1 // the last one may be without an end
+// boundsBelow returns the bounds of a text that a client shows below a head in an answer.
+func boundsBelow(client profile.Profile, head string) bounds {
+	b := bounds{bytes: client.Result - len(head)}
+	if client.Lines > 0 {
+		b.lines = client.Lines - strings.Count(head, "\n") - 1 // the last one may be without an end
 	}
 	return b
 }
 
 // above returns the bounds of a part with a note and further lines below it.
 func (b bounds) above(note string, further int) bounds {
-	b.bytes = max(b.bytes-len(note)-1, leastPart)
+	b.bytes = max(b.bytes-len(note)-1, minPart)
 	if b.lines > 0 {
 		b.lines -= 1 + further
 	}
 	return b
 }
 
-// hold reports whether a text is within the bounds.
-func (b bounds) hold(bytes, lines int) bool {
+// contain reports whether a text is within the bounds.
+func (b bounds) contain(bytes, lines int) bool {
 	return bytes <= b.bytes && (b.lines == 0 || lines <= b.lines)
 }
 
@@ -66,7 +67,7 @@ func partOf(text string, s span, whole, some bounds) (part, error) {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		p.lines++
 	}
-	if text == "" || s == (span{}) && whole.hold(len(text), p.lines) {
+	if text == "" || s == (span{}) && whole.contain(len(text), p.lines) {
 		p.text, p.whole, p.last = text, true, p.lines
 		return p, nil
 	}
@@ -80,7 +81,7 @@ func partOf(text string, s span, whole, some bounds) (part, error) {
 	if p.from > max(utf8.RuneCountInString(line), 1) { // the line's end counts
 		return p, fmt.Errorf("there is no character %d in line %d; it has %s", p.from, p.first, display.Count(p.of, "character"))
 	}
-	rest = rest[len(upTo(line, p.from-1)):]
+	rest = rest[len(display.Prefix(line, p.from-1)):]
 	count := p.lines - p.first + 1
 	if s.limit > 0 {
 		count = min(count, s.limit)
@@ -93,11 +94,7 @@ func partOf(text string, s span, whole, some bounds) (part, error) {
 		p.text = p.text[:strings.LastIndexByte(p.text[:some.bytes], '\n')+1]
 	}
 	if p.text == "" && rest != "" { // not one whole line
-		end := some.bytes
-		for end > 0 && !utf8.RuneStart(rest[end]) {
-			end--
-		}
-		p.text = rest[:end]
+		p.text = display.CutBytes(rest, some.bytes)
 		p.last, p.to = p.first, p.from+utf8.RuneCountInString(p.text)-1
 		p.cut, p.next = true, span{p.first, s.limit, p.to + 1}
 		return p, nil
@@ -123,14 +120,14 @@ func lineStart(text string, n int) int {
 }
 
 // longestNote is a note of the greatest length that one can have.
-func longestNote(h habits, name, file string) string {
+func longestNote(client profile.Profile, name, file string) string {
 	const n = math.MaxInt32
-	return part{lines: n, first: n, last: n, from: n, to: n, of: n, cut: true, next: span{n, n, n}}.note(h, name, file, n)
+	return part{lines: n, first: n, last: n, from: n, to: n, of: n, cut: true, next: span{n, n, n}}.note(client, name, file, n)
 }
 
 // note returns a line with the position of the part, the length of the file, and the exact
 // call that reads on. It is empty for the whole file.
-func (p part) note(h habits, name, file string, size int) string {
+func (p part) note(client profile.Profile, name, file string, size int) string {
 	if p.whole {
 		return ""
 	}
@@ -157,7 +154,7 @@ func (p part) note(h habits, name, file string, size int) string {
 	if p.next.limit > 0 {
 		call += fmt.Sprintf(`, "limit": %d`, p.next.limit)
 	}
-	return s + " To read on: " + h.tool("read_file_in_skill") + " " + call + "}]"
+	return s + " To read on: " + client.ToolName("read_file_in_skill") + " " + call + "}]"
 }
 
 // withNote adds the note below the part, on a line of its own.

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/knack-dev/knack/tool/internal/listing"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 func TestPartOf(t *testing.T) {
@@ -54,12 +57,12 @@ var readOn = regexp.MustCompile("(?m)^\\[Lines? .*(?: It ends here\\.\\]| To rea
 
 // readWhole reads a file like a model: it makes the call that each answer names, and joins
 // the parts. It returns the text and the number of calls.
-func readWhole(t *testing.T, h *Host, c Client, first Result, name, path string) (text string, calls int) {
+func readWhole(t *testing.T, h *Host, c profile.Client, first Result, name, path string) (text string, calls int) {
 	t.Helper()
-	limits, r := c.habits(), first
+	limits, r := c.Profile(), first
 	for {
 		calls++
-		if r.IsError || len(r.Text) > limits.result || limits.lines > 0 && strings.Count(r.Text, "\n") >= limits.lines {
+		if r.IsError || len(r.Text) > limits.Result || limits.Lines > 0 && strings.Count(r.Text, "\n") >= limits.Lines {
 			t.Fatalf("answer %d to %s has %d bytes, %d lines: %.200s", calls, c.Name, len(r.Text), strings.Count(r.Text, "\n"), r.Text)
 		}
 		at := readOn.FindStringSubmatchIndex(r.Text)
@@ -76,7 +79,7 @@ func readWhole(t *testing.T, h *Host, c Client, first Result, name, path string)
 		if note[2] == "" {
 			return text, calls
 		}
-		if want := strings.Trim(limits.tool("read_file_in_skill"), "`"); note[1] != want {
+		if want := strings.Trim(limits.ToolName("read_file_in_skill"), "`"); note[1] != want {
 			t.Fatalf("the next call is %s, and %s calls the tool %s", note[1], c.Name, want)
 		}
 		var next args
@@ -119,7 +122,7 @@ func TestLongFilesCanBeReadOn(t *testing.T) {
 	}
 	h := hostOf(t, project(tree))
 	for _, c := range readers() {
-		limit := c.habits().result
+		limit := c.Profile().Result
 		for name, text := range files {
 			wholeFile = text
 			got, calls := readWhole(t, h, c, callBy(t, h, c, "default", "read_file_in_skill", read("big", name)), "big", name)
@@ -129,7 +132,7 @@ func TestLongFilesCanBeReadOn(t *testing.T) {
 			if most := len(text)/(limit-5000) + strings.Count(text, "\n")/1900 + 4; calls > most {
 				t.Errorf("%.40s: %s takes %d calls, and %d would do", c.Name, name, calls, most)
 			}
-			if fits := len(text) <= limit && (c.habits().lines == 0 || strings.Count(text, "\n") < c.habits().lines); fits != (calls == 1) {
+			if fits := len(text) <= limit && (c.Profile().Lines == 0 || strings.Count(text, "\n") < c.Profile().Lines); fits != (calls == 1) {
 				t.Errorf("%.40s: %s of %d bytes takes %d calls", c.Name, name, len(text), calls)
 			}
 		}
@@ -157,12 +160,12 @@ func TestReadOnNotes(t *testing.T) {
 		"pdf/c d\"e.md": strings.Repeat("line\n", 4000),
 	}))
 	room := func(file string) int { // what a note of the greatest length leaves of 11,800 bytes
-		return 11_800 - len(longestNote(Client{Name: "codex-mcp-client"}.habits(), "pdf", file)) - len("\n")
+		return 11_800 - len(longestNote(profile.Client{Name: "codex-mcp-client"}.Profile(), "pdf", file)) - len("\n")
 	}
 	letters, lines := room("b.txt"), room("c d\"e.md")/len("line\n")
-	codex, claude := Client{Name: "codex-mcp-client"}, Client{Name: "claude-code", Version: "2.1.330"}
+	codex, claude := profile.Client{Name: "codex-mcp-client"}, profile.Client{Name: "claude-code", Version: "2.1.330"}
 	for _, row := range []struct {
-		client Client
+		client profile.Client
 		args   args
 		note   string
 	}{
@@ -225,10 +228,10 @@ func TestAnswersFitClients(t *testing.T) {
 	}
 	h := hostOf(t, project(tree))
 	for _, c := range readers() {
-		limit := c.habits().result
+		limit := c.Profile().Result
 		for tool, a := range map[string]args{"find_skills": {"limit": 100}, "skill": {"name": "nonexistent"}} {
 			text := callBy(t, h, c, "default", tool, a).Text
-			if len(text) > limit || len(text) > Budget+hintsRoom {
+			if len(text) > limit || len(text) > listing.Budget+hintsReserve {
 				t.Errorf("%.40s: %s answers with %d bytes, and %d are shown", c.Name, tool, len(text), limit)
 			}
 			if !strings.Contains(text, "skill-000") {

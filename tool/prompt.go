@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/tool/internal/listing"
+	"github.com/knack-dev/knack/tool/wave"
 )
 
 // Prompt returns the list of skills as text for a system prompt, with the use of these
@@ -17,7 +19,7 @@ func Prompt(v catalog.View, tools []*Tool) string {
 		b.WriteString(" Files that a skill mentions are read with the tool read_file_in_skill.")
 	}
 	b.WriteString("\n\n<available_skills>\n")
-	b.WriteString(listOf(v, asCalled(v, tools), bullets, escapeXML, Budget, more(tools)))
+	b.WriteString(listing.Render(v, loadable(v, tools), listing.EscapedBullets, listing.Budget, searchTool(tools)))
 	b.WriteString("\n</available_skills>\n")
 	return b.String()
 }
@@ -36,16 +38,16 @@ func usage(tools []*Tool) string {
 	return text
 }
 
-// asCalled returns the skills that the first loading tool loads, by its argument.
-func asCalled(v catalog.View, tools []*Tool) []*catalog.Entry {
+// loadable returns the skills that the first loading tool loads, by its argument.
+func loadable(v catalog.View, tools []*Tool) []*catalog.Entry {
 	for _, t := range tools {
 		switch t.Contract {
 		case "002":
 			return v.Listed
 		case "003":
-			return strict(v)
+			return wave.Skills(v)
 		case "000":
-			return renamed(documents(v), func(e *catalog.Entry) string { return e.Folder() })
+			return renamed(documentedSkills(v), func(e *catalog.Entry) string { return e.Folder() })
 		case "004":
 			return renamed(addressable(v), func(e *catalog.Entry) string { return e.URI().String() })
 		}
@@ -65,8 +67,8 @@ func renamed(entries []*catalog.Entry, called func(*catalog.Entry) string) []*ca
 	return out
 }
 
-// more returns the tool that shows the rest of a list, or "" if the set has none.
-func more(tools []*Tool) string {
+// searchTool returns the tool that shows the rest of a list, or "" if the set has none.
+func searchTool(tools []*Tool) string {
 	for _, name := range []string{findName, "list_skills"} {
 		if find(tools, name) != nil {
 			return name

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"strings"
 	"syscall"
 	"unicode/utf8"
@@ -16,15 +17,17 @@ import (
 	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/lookup"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // Contract 001: read_file_in_skill(skill_name, file_path).
 
 var readFileSchema = json.RawMessage(`{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill (folder name containing the file)"},"file_path":{"type":"string","description":"Relative path to file within skill folder (e.g., 'examples/usage.py', 'docs/api.md')"}},"required":["skill_name","file_path"]}`)
 
-// FileResult is contract 001's result. A success has Content, SizeBytes and Encoding, a
+// fileResult is contract 001's result. A success has Content, SizeBytes and Encoding, a
 // failure has Error.
-type FileResult struct {
+type fileResult struct {
 	Success   bool
 	SkillName string
 	FilePath  string
@@ -35,23 +38,27 @@ type FileResult struct {
 }
 
 // Fields implements [Object]: the contract's success or error shape.
-func (r FileResult) Fields() []Field {
-	f := []Field{{"success", r.Success}, {"skill_name", r.SkillName}, {"file_path", r.FilePath}}
-	if !r.Success {
-		return append(f, Field{"error", r.Error})
+func (r fileResult) Fields() iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		switch ok := yield("success", r.Success) && yield("skill_name", r.SkillName) && yield("file_path", r.FilePath); {
+		case !ok:
+		case r.Success:
+			_ = yield("content", r.Content) && yield("size_bytes", r.SizeBytes) && yield("encoding", r.Encoding)
+		default:
+			yield("error", r.Error)
+		}
 	}
-	return append(f, Field{"content", r.Content}, Field{"size_bytes", r.SizeBytes}, Field{"encoding", r.Encoding})
 }
 
 // MarshalJSON writes the fields.
-func (r FileResult) MarshalJSON() ([]byte, error) { return marshal(r), nil }
+func (r fileResult) MarshalJSON() ([]byte, error) { return marshal(r), nil }
 
 // runnerReadFile is the contract as written: it finds the skill by its folder, then by its
 // frontmatter name.
 func runnerReadFile() *Tool {
 	return &Tool{
 		Contract: "001", Name: "read_file_in_skill", Title: "Read File in Skill", Schema: readFileSchema,
-		describe: func(catalog.View, Client) string { return readFileDescription },
+		describe: func(catalog.View, profile.Client) string { return readFileDescription },
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			name, _, err := args.text("skill_name")
 			path, _, pathErr := args.text("file_path")
@@ -72,7 +79,7 @@ func runnerReadFile() *Tool {
 	}
 }
 
-func (r FileResult) result() Result {
+func (r fileResult) result() Result {
 	if !r.Success {
 		return Result{Text: "ERROR: " + r.Error, Object: r, IsError: true}
 	}
@@ -80,7 +87,7 @@ func (r FileResult) result() Result {
 }
 
 func malformedFile(name, path string, err error) Result {
-	return FileResult{SkillName: display.Echo(name), FilePath: display.Echo(path), Error: invalidArguments + err.Error()}.result()
+	return fileResult{SkillName: display.Echo(name), FilePath: display.Echo(path), Error: invalidArguments + err.Error()}.result()
 }
 
 // validFolderName is the contracts' rule for a skill's name in a path.
@@ -91,17 +98,17 @@ func validFolderName(name string) bool {
 // fileReader reads files by the rules of one set of tools.
 type fileReader struct {
 	find func(v catalog.View, name string) *catalog.Entry
-	// within converts another path of the same file to a path below the skill's folder; may
+	// relative converts another path of the same file to a path below the skill's folder; may
 	// be nil.
-	within func(ctx context.Context, h *Host, v catalog.View, e *catalog.Entry, path string) string
+	relative func(ctx context.Context, h *Host, v catalog.View, e *catalog.Entry, path string) string
 	// served is set if a skill whose own file is denied is not served, so that its other
 	// files are not read either.
 	served bool
 }
 
-// fileRead is a requested file, with its place as far as known.
+// fileRead is a requested file, with its skill and path as far as they are known.
 type fileRead struct {
-	FileResult
+	fileResult
 	view  catalog.View
 	entry *catalog.Entry
 	file  string // its path below the skill's folder
@@ -109,15 +116,15 @@ type fileRead struct {
 }
 
 var (
-	errNoSkill = errors.New("there is no such skill")
-	errBinary  = errors.New("it is binary")
-	errSwells  = errors.New("most of it is control characters, with which an answer would be too long")
+	errNoSkill  = errors.New("there is no such skill")
+	errBinary   = errors.New("it is binary")
+	errControls = errors.New("most of it is control characters, with which an answer would be too long")
 )
 
 // read checks in the order of the contract and reads the current file. The error is the
 // context's.
 func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, path string) (fileRead, error) {
-	r := fileRead{FileResult: FileResult{SkillName: display.Echo(name), FilePath: display.Echo(path)}} // until it is known to be valid
+	r := fileRead{fileResult: fileResult{SkillName: display.Echo(name), FilePath: display.Echo(path)}} // until it is known to be valid
 	fail := func(format string, args ...any) (fileRead, error) {
 		r.Error = fmt.Sprintf(format, args...)
 		return r, nil
@@ -128,9 +135,9 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 	if path == "" {
 		return fail("Invalid file path: must not be empty")
 	}
-	v, e, _, unsure := h.find(ctx, v, name, f.find)
-	if e != nil && f.within != nil {
-		path = f.within(ctx, h, v, e, path)
+	v, e, _, unsure := h.InFolder(ctx, v, name, f.find)
+	if e != nil && f.relative != nil {
+		path = f.relative(ctx, h, v, e, path)
 	}
 	file, err := skill.FilePath(path)
 	r.view, r.entry, r.file = v, e, file
@@ -148,7 +155,7 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 		r.cause = errNoSkill
 		return fail("Skill '%s' not found in skills folder", r.SkillName)
 	case !e.ModelInvocable:
-		return fail("%s", notForModels(name))
+		return fail("%s", lookup.NotForModels(name))
 	}
 	if err == nil && f.served && e.Status == catalog.Skipped {
 		err = fs.ErrPermission
@@ -190,12 +197,12 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 	case !ok:
 		r.cause = errBinary
 	case display.Swells(text):
-		r.cause = errSwells
+		r.cause = errControls
 	}
 	if r.cause != nil {
 		return fail("Cannot read file '%s': %s (%d bytes)", r.FilePath, r.cause, len(data))
 	}
-	r.FileResult = FileResult{Success: true, SkillName: name, FilePath: path, Content: text, SizeBytes: int64(len(data)), Encoding: encoding}
+	r.fileResult = fileResult{Success: true, SkillName: name, FilePath: path, Content: text, SizeBytes: int64(len(data)), Encoding: encoding}
 	return r, nil
 }
 
@@ -256,7 +263,7 @@ func folderNames(ctx context.Context, v catalog.View, e *catalog.Entry, folder s
 			continue // not to be had by any path
 		}
 		if len(names) == most {
-			return append(names, ellipsis), true
+			return append(names, display.Ellipsis), true
 		}
 		n := display.Echo(d.Name())
 		if d.IsDir() {

@@ -15,14 +15,17 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/skilltest"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/lookup"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // Contract 001 in the set default.
 
 const basicPy = "\ndef add(a, b):\n    return a + b\n\ndef subtract(a, b):\n    return a - b\n"
 
-func calculators() *memory {
+func calculators() *skilltest.Memory {
 	return project(map[string]string{
 		"calculator/SKILL.md":              md("calculator", "Adds"),
 		"calculator/examples/basic.py":     basicPy,
@@ -63,7 +66,7 @@ func calculators() *memory {
 }
 
 func TestReadFileDefinition(t *testing.T) {
-	d := toolOf(t, "default", "read_file_in_skill").Define(viewOf(t, hostOf(t, calculators())), Client{})
+	d := toolOf(t, "default", "read_file_in_skill").Define(viewOf(t, hostOf(t, calculators())), profile.Client{})
 	same(t, d.Name, "read_file_in_skill")
 	same(t, d.Description, "Read a file of a skill: what its SKILL.md refers to, such as references, examples or scripts; or list one of its folders.\n\n"+
 		"The path is relative to the skill's folder. A file comes whole, unless it is longer than your application shows of an answer: then the last line says how long it is and which call reads on.")
@@ -87,7 +90,7 @@ func read(name, path string) args { return args{"skill_name": name, "file_path":
 
 // content is a file as the runner's set gives it.
 func content(name, path, text, encoding string, size int) Result {
-	return Result{Text: text, Object: FileResult{Success: true, SkillName: name, FilePath: path, Content: text, SizeBytes: int64(size), Encoding: encoding}}
+	return Result{Text: text, Object: fileResult{Success: true, SkillName: name, FilePath: path, Content: text, SizeBytes: int64(size), Encoding: encoding}}
 }
 
 func TestReadFileContents(t *testing.T) {
@@ -136,7 +139,7 @@ func TestReadFileContents(t *testing.T) {
 
 // refusedFile is a refusal by the runner's set, refused a refusal by the default set.
 func refusedFile(name, path, why string) Result {
-	return Result{Text: "ERROR: " + why, IsError: true, Object: FileResult{SkillName: name, FilePath: path, Error: why}}
+	return Result{Text: "ERROR: " + why, IsError: true, Object: fileResult{SkillName: name, FilePath: path, Error: why}}
 }
 
 func refused(why string) Result { return Result{Text: "ERROR: " + why, IsError: true} }
@@ -196,7 +199,7 @@ func TestReadFileErrors(t *testing.T) {
 			want := tt.want
 			switch {
 			case strings.HasPrefix(want, "File "):
-				want += ` (the file_path "." lists what there is)`
+				want += ` (the file_path "." lists the files)`
 			case strings.Contains(want, "it is binary"):
 				want += "; open it with a tool of your own: " + filepath.Join("/home/ana/shop/.claude/skills", tt.skill, tt.path)
 			}
@@ -213,7 +216,7 @@ func TestReadFileErrors(t *testing.T) {
 }
 
 func TestReadFileArguments(t *testing.T) {
-	root := Result{Text: "The skill 'weather' holds:\nSKILL.md\ndocs/\n"}
+	root := Result{Text: "The skill 'weather' contains:\nSKILL.md\ndocs/\n"}
 	notes := Result{Text: "a: 1\n"}
 	bad := func(why string) Result { return refused("Invalid tool arguments: " + why) }
 	tests := []struct {
@@ -250,28 +253,28 @@ func TestReadFileArguments(t *testing.T) {
 func TestReadFileListsFolders(t *testing.T) {
 	root := calculators()
 	for i := range 25 {
-		root.put(fmt.Sprintf("calculator/many/%02d.txt", i), "")
+		root.Put(fmt.Sprintf("calculator/many/%02d.txt", i), "")
 	}
-	root.put("calculator/strange/a\nb", "")
-	root.put("calculator/strange/"+strings.Repeat("n", 300), "")
+	root.Put("calculator/strange/a\nb", "")
+	root.Put("calculator/strange/"+strings.Repeat("n", 300), "")
 	h := hostOf(t, root)
 	var many string
 	for i := range 25 {
 		many += fmt.Sprintf("%02d.txt\n", i)
 	}
 	for path, want := range map[string]string{
-		"docs":                                  "The folder 'docs' of the skill 'calculator' holds:\nadvanced/\n",
-		"examples/":                             "The folder 'examples' of the skill 'calculator' holds:\nbasic.py\n",
-		`docs\advanced`:                         "The folder 'docs/advanced' of the skill 'calculator' holds:\ndeep.md\n",
-		"sub":                                   "The folder 'sub' of the skill 'calculator' holds no files.",
-		"many":                                  "The folder 'many' of the skill 'calculator' holds:\n" + many,
-		"strange":                               "The folder 'strange' of the skill 'calculator' holds:\na\\nb\n" + strings.Repeat("n", 256) + "\n",
-		"skill://claude-project/calculator/sub": "The folder 'sub' of the skill 'calculator' holds no files.",
+		"docs":                                  "The folder 'docs' of the skill 'calculator' contains:\nadvanced/\n",
+		"examples/":                             "The folder 'examples' of the skill 'calculator' contains:\nbasic.py\n",
+		`docs\advanced`:                         "The folder 'docs/advanced' of the skill 'calculator' contains:\ndeep.md\n",
+		"sub":                                   "The folder 'sub' of the skill 'calculator' contains no files.",
+		"many":                                  "The folder 'many' of the skill 'calculator' contains:\n" + many,
+		"strange":                               "The folder 'strange' of the skill 'calculator' contains:\na\\nb\n" + strings.Repeat("n", 256) + "\n",
+		"skill://claude-project/calculator/sub": "The folder 'sub' of the skill 'calculator' contains no files.",
 	} {
 		same(t, call(t, h, "default", "read_file_in_skill", read("calculator", path)), Result{Text: want})
 	}
 	for _, path := range []string{".", "./", "docs/..", "skill://claude-project/weather", "/home/ana/shop/.claude/skills/weather", "/home/ana/shop/.claude/skills/weather/"} {
-		same(t, call(t, h, "default", "read_file_in_skill", read("weather", path)), Result{Text: "The skill 'weather' holds:\nSKILL.md\ndocs/\n"})
+		same(t, call(t, h, "default", "read_file_in_skill", read("weather", path)), Result{Text: "The skill 'weather' contains:\nSKILL.md\ndocs/\n"})
 	}
 	same(t, call(t, h, "runner", "read_file_in_skill", read("weather", ".")), refusedFile("weather", ".", "Cannot read file '.': it is a directory; it holds: SKILL.md, docs/"))
 	same(t, call(t, h, "runner", "read_file_in_skill", read("calculator", "sub")), refusedFile("calculator", "sub", "Cannot read file 'sub': it is an empty directory"))
@@ -292,7 +295,7 @@ func TestReadFileBelowBaseDirectory(t *testing.T) {
 		}
 	}
 	same(t, call(t, h, "runner", "read_file_in_skill", read("calculator", dir+"/notes.yaml")), refusedFile("calculator", dir+"/notes.yaml", traversal))
-	remote := &Host{Catalog: h.Catalog, Remote: true}
+	remote := &Host{Finder: lookup.Finder{Catalog: h.Catalog, Remote: true}}
 	same(t, call(t, remote, "default", "read_file_in_skill", read("calculator", dir+"/notes.yaml")), refused(traversal))
 	same(t, call(t, remote, "default", "read_file_in_skill", read("calculator", "skill://claude-project/calculator/unicode%20%E6%96%87.md")), Result{Text: "Grüße, 世界 🌍\n"})
 }
@@ -305,7 +308,7 @@ func TestReadFileEchoes(t *testing.T) {
 	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", long)), Result{Text: "a: 1\n"})
 	path := strings.Repeat("é", 200) + "\x1b[2J"
 	cut := strings.Repeat("é", 128)
-	const lists = ` (the file_path "." lists what there is)`
+	const lists = ` (the file_path "." lists the files)`
 	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", path)), refused("File '"+cut+"' not found in skill 'calculator'"+lists))
 	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", "a\n\x1bb")), refused(`File 'a\n\x1bb' not found in skill 'calculator'`+lists))
 }
@@ -338,15 +341,15 @@ func (f failing) Open(name string) (fs.File, error) {
 	return f.FS.Open(name)
 }
 
-func (f failing) Sub(dir string) (fs.FS, error) { return below{f, dir}, nil }
+func (f failing) Sub(dir string) (fs.FS, error) { return skilltest.Below(f, dir), nil }
 
 func TestReadFileSystemErrors(t *testing.T) {
 	root := calculators()
-	root.files["calculator/pipe"] = &fstest.MapFile{Mode: fs.ModeNamedPipe}
-	root.files["calculator/big.txt"] = &fstest.MapFile{Data: make([]byte, skill.MaxFile+1)}
-	root.files["calculator/full.txt"] = &fstest.MapFile{Data: []byte(strings.Repeat("a", skill.MaxFile))}
+	root.Files["calculator/pipe"] = &fstest.MapFile{Mode: fs.ModeNamedPipe}
+	root.Files["calculator/big.txt"] = &fstest.MapFile{Data: make([]byte, skill.MaxFile+1)}
+	root.Files["calculator/full.txt"] = &fstest.MapFile{Data: []byte(strings.Repeat("a", skill.MaxFile))}
 	at := "calculator/"
-	root.fsys = failing{root.files, map[string]error{
+	root.FS = failing{root.Files, map[string]error{
 		at + "denied": fs.ErrPermission, at + "link": skill.ErrOutside, at + "file/x": syscall.ENOTDIR,
 		at + "long": syscall.ENAMETOOLONG, at + "odd": fmt.Errorf("/home/ana/odd: something secret"),
 	}}
@@ -362,7 +365,7 @@ func TestReadFileSystemErrors(t *testing.T) {
 	} {
 		same(t, call(t, h, "runner", "read_file_in_skill", read("calculator", path)), refusedFile("calculator", path, want))
 		if strings.HasPrefix(want, "File ") {
-			want += ` (the file_path "." lists what there is)`
+			want += ` (the file_path "." lists the files)`
 		}
 		same(t, call(t, h, "default", "read_file_in_skill", read("calculator", path)), refused(want))
 	}
@@ -374,7 +377,7 @@ func TestReadFileSystemErrors(t *testing.T) {
 func TestReadFileIsRefusedBeforeTheDisk(t *testing.T) {
 	root := calculators()
 	var opened atomic.Int64
-	root.fsys = counting{root.files, &opened}
+	root.FS = counting{root.Files, &opened}
 	h := hostOf(t, root)
 	before := opened.Load()
 	for _, path := range []string{"../../../etc/passwd", `..\x`, "/etc/passwd", "C:/x", ".env", ".git/config", "a\x00"} {
@@ -392,10 +395,10 @@ func TestReadFileIsNotCached(t *testing.T) {
 	root := calculators()
 	h := hostOf(t, root)
 	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", "notes.yaml")).Text, "a: 1\n")
-	root.put("calculator/notes.yaml", "a: 2\n")
+	root.Put("calculator/notes.yaml", "a: 2\n")
 	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", "notes.yaml")).Text, "a: 2\n")
-	delete(root.files, "calculator/notes.yaml")
-	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", "notes.yaml")).Text, "ERROR: File 'notes.yaml' not found in skill 'calculator' (the file_path \".\" lists what there is)")
+	delete(root.Files, "calculator/notes.yaml")
+	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", "notes.yaml")).Text, "ERROR: File 'notes.yaml' not found in skill 'calculator' (the file_path \".\" lists the files)")
 }
 
 // Skills in one folder of different roots: the first root's, unless it is skipped.
@@ -410,12 +413,12 @@ func TestReadFileByFolder(t *testing.T) {
 
 func TestFileResultJSON(t *testing.T) {
 	tests := []struct {
-		r    FileResult
+		r    fileResult
 		want string
 	}{
-		{FileResult{Success: true, SkillName: "a", FilePath: "b", Content: "<&>\u2028\n\"", SizeBytes: 9, Encoding: "utf-8"},
+		{fileResult{Success: true, SkillName: "a", FilePath: "b", Content: "<&>\u2028\n\"", SizeBytes: 9, Encoding: "utf-8"},
 			"{\"success\":true,\"skill_name\":\"a\",\"file_path\":\"b\",\"content\":\"<&>\u2028\\n\\\"\",\"size_bytes\":9,\"encoding\":\"utf-8\"}"},
-		{FileResult{SkillName: "a", FilePath: "b", Error: "File 'b' not found in skill 'a'"},
+		{fileResult{SkillName: "a", FilePath: "b", Error: "File 'b' not found in skill 'a'"},
 			`{"success":false,"skill_name":"a","file_path":"b","error":"File 'b' not found in skill 'a'"}`},
 	}
 	for _, tt := range tests {
@@ -433,7 +436,7 @@ func TestReadFileTimes(t *testing.T) {
 		t.Skip("times are held by make bench-go, which sets KNACK_TIMES")
 	}
 	root := calculators()
-	root.files["calculator/mb.txt"] = &fstest.MapFile{Data: []byte(strings.Repeat("line\n", 1<<20/5))}
+	root.Files["calculator/mb.txt"] = &fstest.MapFile{Data: []byte(strings.Repeat("line\n", 1<<20/5))}
 	h := hostOf(t, root)
 	for path, limit := range map[string]time.Duration{"mb.txt": 500 * time.Millisecond, "none": 100 * time.Millisecond, "../x": 100 * time.Millisecond} {
 		begun := time.Now()
@@ -469,7 +472,7 @@ func TestReadFileOfReservedNested(t *testing.T) {
 			same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "suite", "file_path": path}),
 				map[string]Result{
 					"runner":  refusedFile("suite", path, "File '"+path+"' not found in skill 'suite'"),
-					"default": refused("File '" + path + "' not found in skill 'suite'" + ` (the file_path "." lists what there is)`),
+					"default": refused("File '" + path + "' not found in skill 'suite'" + ` (the file_path "." lists the files)`),
 				}[set])
 		}
 		for path, want := range map[string]string{"private/open/x.md": "open", "privately/x.md": "of the suite", "nested/SKILL.md": md("nested", "d")} {

@@ -14,6 +14,8 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/lookup"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // The read_file_in_skill of the default set: contract 001 for the models of today. It
@@ -50,17 +52,17 @@ var defaultFiles = fileReader{
 		}
 		return nil
 	},
-	within: belowBase,
-	served: true,
+	relative: relativeToSkill,
+	served:   true,
 }
 
 func defaultReadFile() *Tool {
 	return &Tool{
 		Contract: "001", Name: "read_file_in_skill", Title: "Read File in Skill", Schema: defaultReadFileSchema,
-		Meta:     map[string]any{resultSizeKey: maxResultSize},
-		strict:   []string{"skill_name", "file_path", "offset", "limit", "column"},
-		also:     []string{"name", "skill", "path", "file"},
-		describe: func(catalog.View, Client) string { return defaultReadFileDescription },
+		Meta:     map[string]any{resultSizeKey: profile.MaxResult},
+		keys:     []string{"skill_name", "file_path", "offset", "limit", "column"},
+		aliases:  []string{"name", "skill", "path", "file"},
+		describe: func(catalog.View, profile.Client) string { return defaultReadFileDescription },
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			name, path, s, err := fileArguments(args)
 			if err != nil {
@@ -104,7 +106,7 @@ func fileArguments(args arguments) (name, path string, s span, err error) {
 		err = errors.New("'skill_name' is missing; give the name of a skill")
 	}
 	number := func(key string) int {
-		n, bad := args.numeral(key, 0, math.MaxInt32, 0) // some models write 0 for none
+		n, bad := args.lenientNumber(key, 0, math.MaxInt32, 0) // some models write 0 for none
 		if bad != nil {
 			bad = fmt.Errorf("'%s' must be a whole number from 1 to %d", key, math.MaxInt32)
 		}
@@ -115,9 +117,9 @@ func fileArguments(args arguments) (name, path string, s span, err error) {
 	return name, cmp.Or(path, "."), s, err
 }
 
-// belowBase converts a path below the skill's base directory, which the tool skill prints,
+// relativeToSkill converts a path below the skill's base directory, which the tool skill prints,
 // to the path below the skill's folder.
-func belowBase(ctx context.Context, h *Host, v catalog.View, e *catalog.Entry, path string) string {
+func relativeToSkill(ctx context.Context, h *Host, v catalog.View, e *catalog.Entry, path string) string {
 	if isSkillURI(path) {
 		if uri, err := skill.ParseURI(strings.TrimSpace(path)); err == nil {
 			if at, file := v.At(uri); at == e {
@@ -136,7 +138,7 @@ func belowBase(ctx context.Context, h *Host, v catalog.View, e *catalog.Entry, p
 
 // forModel fits the answer to the client's limits.
 func (r fileRead) forModel(ctx context.Context, h *Host, s span) Result {
-	client := clientIn(ctx).habits()
+	client := profile.FromContext(ctx).Profile()
 	text, size := r.Content, int(r.SizeBytes)
 	switch {
 	case r.Success:
@@ -153,7 +155,7 @@ func (r fileRead) forModel(ctx context.Context, h *Host, s span) Result {
 	if text == "" {
 		return Result{Text: "[The file '" + display.Echo(r.file) + "' is empty.]"}
 	}
-	shown := client.shown("")
+	shown := boundsBelow(client, "")
 	p, err := partOf(text, s, shown, shown.above(longestNote(client, r.name(), r.file), 0))
 	if err != nil {
 		return failure("ERROR: '%s' has no such part: %s", display.Echo(r.file), err)
@@ -176,20 +178,20 @@ func (r fileRead) listing(names []string) string {
 		what = "The folder '" + display.Echo(r.file) + "' of the skill '" + display.Echo(r.name()) + "'"
 	}
 	if len(names) == 0 {
-		return what + " holds no files."
+		return what + " contains no files."
 	}
-	return what + " holds:\n" + strings.Join(names, "\n") + "\n"
+	return what + " contains:\n" + strings.Join(names, "\n") + "\n"
 }
 
 // refused returns the answer for a file that cannot be read, with what to do.
 func (r fileRead) refused(ctx context.Context, h *Host) Result {
 	text := "ERROR: " + r.Error
 	switch {
-	case errors.Is(r.cause, errNoSkill), r.entry == nil && IsUnsure(r.cause):
+	case errors.Is(r.cause, errNoSkill), r.entry == nil && lookup.IsUnsure(r.cause):
 		text = withLines(text, hints(r.view, r.SkillName))
 	case errors.Is(r.cause, fs.ErrNotExist):
-		text += ` (the file_path "." lists what there is)`
-	case errors.Is(r.cause, errBinary), errors.Is(r.cause, errSwells):
+		text += ` (the file_path "." lists the files)`
+	case errors.Is(r.cause, errBinary), errors.Is(r.cause, errControls):
 		if dir := h.Base(ctx, r.entry); !isSkillURI(dir) {
 			text += fmt.Sprintf("; open it with a tool of your own: %s", filepath.Join(dir, filepath.FromSlash(r.file)))
 		}

@@ -9,12 +9,13 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
-	"unsafe"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/internal/listing"
+	"github.com/knack-dev/knack/tool/lookup"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // Contract 002: skill(name).
@@ -69,16 +70,16 @@ func defaultSkill() *Tool {
 	return newSkill(defaultHead, findName, true)
 }
 
-func newSkill(head, more string, today bool) *Tool {
-	around := length(head) + length(skillTail)
+func newSkill(head, search string, isDefault bool) *Tool {
+	around := display.Length(head) + display.Length(skillTail)
 	t := &Tool{
 		Contract: "002", Name: "skill", Title: "Load Skill", Schema: skillSchema,
-		strict: []string{"name"}, also: []string{"command"},
-		describe: func(v catalog.View, c Client) string {
-			return head + listOf(v, v.Listed, elements, escapeXML, budgetFor(c, around), more) + skillTail
+		keys: []string{"name"}, aliases: []string{"command"},
+		describe: func(v catalog.View, c profile.Client) string {
+			return head + listing.Render(v, v.Listed, listing.Elements, listing.BudgetFor(c, around), search) + skillTail
 		},
-		arranged: func(v catalog.View, c Client) arranged {
-			_, a := arrange(&rows{entries: v.Listed}, elements, escapeXML, budgetFor(c, around), more)
+		arranged: func(v catalog.View, c profile.Client) listing.Arrangement {
+			_, a := listing.Of(v.Listed).Arrange(listing.Elements, listing.BudgetFor(c, around), search)
 			return a
 		},
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
@@ -89,11 +90,11 @@ func newSkill(head, more string, today bool) *Tool {
 			if strings.TrimSpace(name) == "" {
 				return failure("Skill name cannot be empty"), nil
 			}
-			return loadSkill(ctx, h, name, more, today)
+			return loadSkill(ctx, h, name, search, isDefault)
 		},
 	}
-	if today {
-		t.Meta = map[string]any{alwaysLoadKey: true, resultSizeKey: maxResultSize}
+	if isDefault {
+		t.Meta = map[string]any{alwaysLoadKey: true, resultSizeKey: profile.MaxResult}
 	}
 	return t
 }
@@ -120,24 +121,24 @@ func skillArgument(args arguments) (string, error) {
 
 // loadSkill answers with the skill's current file. If the name in the file has changed, it
 // resolves the name again. today is set for the default set.
-func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Result, error) {
-	client := habits{}
-	budget := Budget
-	if today {
-		client = clientIn(ctx).habits()
-		budget = min(Budget, client.result-hintsRoom)
+func loadSkill(ctx context.Context, h *Host, name, search string, isDefault bool) (Result, error) {
+	client := profile.Profile{}
+	budget := listing.Budget
+	if isDefault {
+		client = profile.FromContext(ctx).Profile()
+		budget = min(listing.Budget, client.Result-hintsReserve)
 	}
 	for range 4 {
 		v, err := h.Catalog.View(ctx)
 		if err != nil {
 			return Result{}, err
 		}
-		e, unsure := resolve(v, name, today), error(nil)
-		if uri, err := skill.ParseURI(strings.TrimSpace(name)); e == nil && today && err == nil {
+		e, unsure := resolve(v, name, isDefault), error(nil)
+		if uri, err := skill.ParseURI(strings.TrimSpace(name)); e == nil && isDefault && err == nil {
 			v, _, _, unsure = h.At(ctx, v, uri)
-			e = resolve(v, name, today)
+			e = resolve(v, name, isDefault)
 		} else if e == nil {
-			v, e, unsure = h.named(ctx, v, name, func(v catalog.View) *catalog.Entry { return resolve(v, name, today) })
+			v, e, unsure = h.NamedBy(ctx, v, name, func(v catalog.View) *catalog.Entry { return resolve(v, name, isDefault) })
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -145,9 +146,9 @@ func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Res
 		case e == nil && unsure != nil:
 			return failure("%s", withLines(fmt.Sprintf("Skill '%s' cannot be read: %s.", display.Echo(name), unsure), hints(v, name))), nil
 		case e == nil:
-			return Result{Text: skillNotFound(v, name, budget, more), Absent: true}, nil
+			return Result{Text: skillNotFound(v, name, budget, search), Absent: true}, nil
 		case !e.ModelInvocable:
-			return failure("%s", notForModels(name)), nil
+			return failure("%s", lookup.NotForModels(name)), nil
 		}
 		data, now, err := v.Read(ctx, e)
 		switch {
@@ -161,27 +162,23 @@ func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Res
 			continue
 		}
 		head := "Loading: " + now.Name + "\n" + h.BaseLine(ctx, now) + "\n\n"
-		if today {
-			return Result{Text: head + beginning(ctx, h, client, now, textOf(data), head)}, nil
+		if isDefault {
+			return Result{Text: head + beginning(ctx, h, client, now, lookup.TextOf(data), head)}, nil
 		}
-		return Result{Text: head + textOf(data)}, nil
+		return Result{Text: head + lookup.TextOf(data)}, nil
 	}
 	return failure("Skill '%s' cannot be read: %s", display.Echo(name), skill.ErrUnstable), nil
 }
 
-// textOf returns the bytes of a file that nothing else uses or changes, as they are: the
-// texts of skills are most of what a call allocates.
-func textOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }
-
-// hintsRoom is the number of bytes of a not-found answer that are reserved for text around
+// hintsReserve is the number of bytes of a not-found answer that are reserved for text around
 // the list.
-const hintsRoom = 3000
+const hintsReserve = 3000
 
 // beginning returns the part of a SKILL.md that the client shows below the head, with the
 // call that reads on.
-func beginning(ctx context.Context, h *Host, client habits, e *catalog.Entry, text, head string) string {
-	shown := client.shown(head)
-	if shown.hold(len(text), strings.Count(text, "\n")+1) {
+func beginning(ctx context.Context, h *Host, client profile.Profile, e *catalog.Entry, text, head string) string {
+	shown := boundsBelow(client, head)
+	if shown.contain(len(text), strings.Count(text, "\n")+1) {
 		return text
 	}
 	v, err := h.Catalog.View(ctx) // the current one: reading may have found another skill
@@ -192,20 +189,15 @@ func beginning(ctx context.Context, h *Host, client habits, e *catalog.Entry, te
 		e = now
 	}
 	name := fileRead{view: v, entry: e}.name()
-	p, err := partOf(text, span{}, shown, shown.above(goesOn+longestNote(client, name, skill.MainFile), 1))
+	p, err := partOf(text, span{}, shown, shown.above(continues+longestNote(client, name, skill.MainFile), 1))
 	if err != nil || p.whole {
 		return text
 	}
-	return p.withNote(goesOn + p.note(client, name, skill.MainFile, len(text)))
+	return p.withNote(continues + p.note(client, name, skill.MainFile, len(text)))
 }
 
-// goesOn follows the beginning of a SKILL.md.
-const goesOn = "[The skill goes on. Read the rest before you follow it.]\n"
-
-// notForModels is the answer for a skill that its author keeps from models.
-func notForModels(name string) string {
-	return fmt.Sprintf("Skill '%s' is not available for model invocation.", display.Echo(name))
-}
+// continues follows the beginning of a SKILL.md.
+const continues = "[The skill goes on. Read the rest before you follow it.]\n"
 
 // Loads returns the skill that an agent of today's clients gets for a name or a skill://
 // URI, even one that is kept from models, or nil.
@@ -216,7 +208,7 @@ func resolve(v catalog.View, name string, uris bool) *catalog.Entry {
 	if e := v.Named(name); e != nil {
 		return e
 	}
-	if e := shownAs(v, name); e != nil {
+	if e := listedAs(v, name); e != nil {
 		return e
 	}
 	if !uris {
@@ -232,27 +224,17 @@ func resolve(v catalog.View, name string, uris bool) *catalog.Entry {
 	return nil
 }
 
-// shownAs finds the skill that a list shows under this name after folding or escaping, so
+// listedAs finds the skill that a list shows under this name after folding or escaping, so
 // that a name copied from a list loads.
-func shownAs(v catalog.View, name string) *catalog.Entry {
+func listedAs(v catalog.View, name string) *catalog.Entry {
 	key := skill.KeyOf(name)
 	for _, e := range v.Listed {
 		one := display.OneLine(e.Name)
-		if xml := escapeXML(one); (one != e.Name && skill.KeyOf(one) == key) || (xml != one && skill.KeyOf(xml) == key) {
+		if xml := listing.EscapeXML(one); (one != e.Name && skill.KeyOf(one) == key) || (xml != one && skill.KeyOf(xml) == key) {
 			return e
 		}
 	}
 	return nil
-}
-
-// Base returns the folder against which the skill's relative paths resolve, in the form of
-// every surface. A folder whose path would break the line is named by its URI.
-func (h *Host) Base(ctx context.Context, e *catalog.Entry) string {
-	dir := e.Dir()
-	if h.Remote || clientIn(ctx).Remote || dir == "" || strings.IndexFunc(dir, unicode.IsControl) >= 0 {
-		return strings.TrimSuffix(e.URI().String(), "/"+skill.MainFile)
-	}
-	return dir
 }
 
 // BaseLine is the line of an answer that says where the skill's other files are.
@@ -260,9 +242,9 @@ func (h *Host) BaseLine(ctx context.Context, e *catalog.Entry) string {
 	return "Base directory: " + h.Base(ctx, e)
 }
 
-func skillNotFound(v catalog.View, name string, budget int, more string) string {
+func skillNotFound(v catalog.View, name string, budget int, search string) string {
 	text := fmt.Sprintf("Skill '%s' not found.\n\nAvailable skills:\n%s\n\nUse the exact skill name (case-insensitive) to load a skill.",
-		display.Echo(name), listOf(v, v.Listed, bullets, plain, budget, more))
+		display.Echo(name), listing.Render(v, v.Listed, listing.Bullets, budget, search))
 	return withLines(text, hints(v, name))
 }
 
@@ -271,8 +253,8 @@ func withLines(text string, lines []string) string {
 	return strings.Join(append([]string{text}, lines...), "\n")
 }
 
-// hints are the lines below a not-found answer: a skipped skill that was
-// probably meant, with the reason, and a name that was probably meant.
+// hints returns the lines below a not-found answer: a skipped skill that is probably meant,
+// with the reason, and a name that is probably meant.
 func hints(v catalog.View, name string) []string {
 	var lines []string
 	skipped := v.SkippedNear(name, 1)
@@ -283,23 +265,22 @@ func hints(v catalog.View, name string) []string {
 	if d := v.Denied(func(folder string) bool { return skill.KeyOf(folder) == key }); d != nil && len(skipped) == 0 {
 		lines = append(lines, fmt.Sprintf("'%s' exists but was skipped: %s: %s (%s)", display.Echo(path.Base(d.Path)), display.Echo(d.Place()), d.Message, d.Mend))
 	}
-	if over := passedOver(v, []skill.Key{key}); len(lines) == 0 && len(over) > 0 {
+	if over := skippedFolders(v, []skill.Key{key}); len(lines) == 0 && len(over) > 0 {
 		lines = append(lines, over[0].line())
 	}
 	roots := unread(v)
 	for _, p := range roots[:min(len(roots), unreadHints)] {
 		lines = append(lines, p.line())
 	}
-	if line := meant(v, name); line != "" {
+	if line := suggestion(v, name); line != "" {
 		lines = append(lines, line)
 	}
 	return lines
 }
 
-// meant proposes the skill that a name was probably to load: the one in a folder
-// of that name, else the one whose name comes closest. Behind the label of a root
-// stands a name too.
-func meant(v catalog.View, name string) string {
+// suggestion names the skill that is probably meant: the one in a folder of that name, else
+// the one with the closest name. The label of a root before a name is ignored.
+func suggestion(v catalog.View, name string) string {
 	if label, rest, ok := strings.Cut(strings.TrimSpace(name), ":"); ok && strings.TrimSpace(rest) != "" &&
 		slices.ContainsFunc(v.Roots, func(r catalog.RootStatus) bool { return strings.EqualFold(r.Label, label) }) {
 		name = rest
@@ -321,12 +302,8 @@ func meant(v catalog.View, name string) string {
 
 // skippedLine is "'deploy' exists but was skipped: <file>:3:14: <why> (<mend>)".
 func skippedLine(e *catalog.Entry) string {
-	return fmt.Sprintf("'%s' exists but was skipped: %s", calledOrFolder(e), Reason(e))
+	return fmt.Sprintf("'%s' exists but was skipped: %s", nameOrFolder(e), Reason(e))
 }
-
-// reasonLength bounds what one line quotes of a problem, in characters. The
-// longest of knack's own wordings has 120; a parser may quote more.
-const reasonLength = 240
 
 // Reason says where and why a skill is skipped, and what to do, in one line.
 func Reason(e *catalog.Entry) string {
@@ -335,9 +312,9 @@ func Reason(e *catalog.Entry) string {
 	if pos := p.Position.String(); pos != "" {
 		at += ":" + pos
 	}
-	at += ": " + Cut(display.OneLine(p.Message), reasonLength)
+	at += ": " + listing.Quote(p.Message)
 	if p.Mend != "" {
-		at += " (" + Cut(display.OneLine(p.Mend), reasonLength) + ")"
+		at += " (" + listing.Quote(p.Mend) + ")"
 	}
 	return at
 }

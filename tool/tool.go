@@ -4,37 +4,39 @@
 // Contracts are served in sets, since two of them share a name and two differ
 // only in case. A set is parsed once with [ParseSets]; each [Tool] then describes
 // itself for a view of the catalogue and answers calls.
+//
+// A contract is in a file: getskill.go (000), readfile.go and readpart.go (001), skill.go
+// (002), wave.go (003), uri.go (004) and find.go (find_skills). Package lookup finds the
+// skills, package profile knows the limits of clients, and package listing fits lists to
+// them.
 package tool
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/tool/internal/listing"
+	"github.com/knack-dev/knack/tool/lookup"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // Host has the state that the tools of one server share.
 type Host struct {
-	Catalog *catalog.Catalog
-	// Remote is set if the model is on another machine, so that a folder is named by its
-	// URI.
-	Remote bool
+	lookup.Finder // finds the skills of the catalogue
 	// Observe, if set, is called with every call and its result after the answer, in the
 	// goroutine of the call, possibly concurrently.
 	Observe func(Event)
-	// Engage, if set, returns the text of skill://engage/SKILL.md if no skill that models
-	// may read has this URI or name: by contract 004 it always answers. It is called at
-	// each such read.
-	Engage func() string
-
-	served memo
-	rescan rescan
 }
+
+// NewHost returns a host for the skills of a catalogue.
+func NewHost(c *catalog.Catalog) *Host { return &Host{Finder: lookup.Finder{Catalog: c}} }
 
 // Tool is one contract in a set.
 type Tool struct {
@@ -47,16 +49,24 @@ type Tool struct {
 	// Meta is the tool's _meta in tools/list, for the clients that read it; mostly nil.
 	Meta map[string]any
 
-	describe func(v catalog.View, c Client) string
+	describe func(v catalog.View, c profile.Client) string
 	// arranged is the list of skills in the description; nil without a list.
-	arranged func(v catalog.View, c Client) arranged
+	arranged func(v catalog.View, c profile.Client) listing.Arrangement
 	call     func(ctx context.Context, h *Host, args arguments) (Result, error)
 	// malformed answers a call whose arguments are not one JSON object, or have keys that
 	// are not allowed, in the contract's words; nil if it has none.
 	malformed func(ctx context.Context, h *Host, err error) (Result, error)
-	strict    []string // the allowed keys, in order; nil if unknown keys are ignored
-	also      []string // keys that are allowed beside strict, and that no message names
+	keys      []string // the allowed keys, in order; nil if unknown keys are ignored
+	aliases   []string // further allowed keys, which no message names
 }
+
+// Keys of a tool's _meta that Claude Code reads (code.claude.com/docs/en/mcp; in the
+// program 2.1.197 and 2.1.330): the tool is in the prompt from the start, and the given
+// number of characters of its result is shown in place of a file's name.
+const (
+	alwaysLoadKey = "anthropic/alwaysLoad"
+	resultSizeKey = "anthropic/maxResultSizeChars"
+)
 
 // Definition describes a tool to a client.
 type Definition struct {
@@ -65,9 +75,21 @@ type Definition struct {
 	Meta                     map[string]any // see [Tool.Meta]
 }
 
-// Define describes the tool. Every tool is read-only, idempotent and closed.
-func (t *Tool) Define(v catalog.View, c Client) Definition {
+// Define describes the tool to a client. Every tool is read-only, idempotent and closed.
+func (t *Tool) Define(v catalog.View, c profile.Client) Definition {
 	return Definition{Name: t.Name, Title: t.Title, Description: t.describe(v, c), Schema: t.Schema, Meta: t.Meta}
+}
+
+// MetaIncomplete is the key under _meta of an answer that lacks what is not read yet. Its
+// value says so in words.
+const MetaIncomplete = "knack.dev/incomplete"
+
+// incompleteMeta marks an answer of a view that is incomplete.
+func incompleteMeta(v catalog.View) map[string]any {
+	if lacks := v.Incomplete(); lacks != nil {
+		return map[string]any{MetaIncomplete: lacks.Error()}
+	}
+	return nil
 }
 
 // Result is an answer. Text is for the model; Object is the same as a JSON object if the
@@ -79,28 +101,26 @@ type Result struct {
 	// Absent is set if no skill has the name. Contract 002 does not call that an error, so
 	// IsError is not set.
 	Absent bool
+	// WritesIsError is set if the contract has isError in a success too.
+	WritesIsError bool
 	// Meta has data of the answer besides its contract's fields; mostly nil.
 	Meta map[string]any
 }
 
 // Object is an object of a [Result] that may be long. Its fields can be written one by one,
-// so that no copy of it is made.
-type Object interface{ Fields() []Field }
-
-// Field is one of an object; its value is a string, a bool or an int64.
-type Field struct {
-	Key   string
-	Value any
+// so that no copy of it is made. A value is a string, a bool or an int64.
+type Object interface {
+	Fields() iter.Seq2[string, any]
 }
 
 func marshal(o Object) []byte {
 	b := []byte{'{'}
-	for i, f := range o.Fields() {
-		if i > 0 {
+	for key, value := range o.Fields() {
+		if len(b) > 1 {
 			b = append(b, ',')
 		}
-		b = append(display.AppendJSONString(b, f.Key), ':')
-		switch v := f.Value.(type) {
+		b = append(display.AppendJSONString(b, key), ':')
+		switch v := value.(type) {
 		case string:
 			b = display.AppendJSONString(b, v)
 		case bool:
@@ -112,9 +132,9 @@ func marshal(o Object) []byte {
 	return append(b, '}')
 }
 
-// answer is [Tool.Call] unobserved.
+// answer is [Tool.Call] without the observer.
 func (t *Tool) answer(ctx context.Context, h *Host, args json.RawMessage) (Result, error) {
-	a, err := parseArguments(args, t.strict, t.also...)
+	a, err := parseArguments(args, t.keys, t.aliases...)
 	switch {
 	case err != nil && t.malformed != nil:
 		return t.malformed(ctx, h, err)
@@ -124,7 +144,7 @@ func (t *Tool) answer(ctx context.Context, h *Host, args json.RawMessage) (Resul
 	return t.call(ctx, h, a)
 }
 
-// invalidArguments begins the answer of contracts 000 and 001 to arguments that they cannot
+// invalidArguments begins the answers of contracts 000 and 001 to arguments that cannot be
 // read (contracts.md).
 const invalidArguments = "Invalid tool arguments: "
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 func labels(tools []*Tool) (names []string) {
@@ -59,7 +60,7 @@ func TestParseSetsFirstWins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, tools[0].Define(v, Client{}).Description, toolOf(t, "universal", "skill").Define(v, Client{}).Description)
+	same(t, tools[0].Define(v, profile.Client{}).Description, toolOf(t, "universal", "skill").Define(v, profile.Client{}).Description)
 }
 
 func TestJoinSetsClash(t *testing.T) {
@@ -98,7 +99,7 @@ func TestSetNames(t *testing.T) {
 
 // A call ends with its context, also while no snapshot is there yet.
 func TestCallEndsWithContext(t *testing.T) {
-	h := &Host{Catalog: catalog.New(nil, catalog.Options{})}
+	h := NewHost(catalog.New(nil, catalog.Options{}))
 	args := map[string]string{
 		"skill": `{"name":"x"}`, "read_file_in_skill": `{"skill_name":"x","file_path":"y"}`, "find_skills": `{}`,
 	}

@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // Skills that the client shows itself are in no list of any set, load by name and by URI,
@@ -13,10 +15,10 @@ func TestUnlisted(t *testing.T) {
 	theirs := global(map[string]string{
 		"pdf/SKILL.md": md("pdf", "Fills forms in PDF files."), "pdf/forms.md": "Forms.\n", "git/SKILL.md": md("git", "Their git"), "lost/SKILL.md": "none",
 	})
-	theirs.root.Unlisted, theirs.root.ShownBy = true, "Amp,Claude Code"
+	theirs.In.Unlisted, theirs.In.ShownBy = true, "Amp,Claude Code"
 	h := hostOf(t, project(map[string]string{"git/SKILL.md": md("git", "Our git")}), theirs)
 	v := viewOf(t, h)
-	claude := Client{Name: "claude-code", Version: "2.1.330"}
+	claude := profile.Client{Name: "claude-code", Version: "2.1.330"}
 	for _, set := range []string{"default", "universal", "wave", "runner", "uri"} {
 		for _, tl := range toolsOf(t, set) {
 			if d := tl.Define(v, claude).Description; strings.Contains(d, "pdf<") || strings.Contains(d, "Fills forms") {
@@ -50,13 +52,13 @@ func TestUnlisted(t *testing.T) {
 
 	const git = "Skills 1 to 1 of 1:\n- git (project, skill://claude-project/git/SKILL.md): Our git"
 	for _, row := range []struct {
-		client Client
+		client profile.Client
 		query  string
 		want   string
 	}{
 		{claude, "forms", "No listed skill matches 'forms'.\nNot listed here, since Claude Code shows the skills of those folders itself: pdf (claude-user). They load here too, by these names."},
-		{Client{Name: "codex-mcp-client"}, "pdf", "No listed skill matches 'pdf'.\nNot listed here, since this server was started to leave their folders out (--exclude): pdf (claude-user). They load here too, by these names."},
-		{Client{}, "pdf", "No listed skill matches 'pdf'.\nNot listed here, since this server was started to leave their folders out (--exclude): pdf (claude-user). They load here too, by these names."},
+		{profile.Client{Name: "codex-mcp-client"}, "pdf", "No listed skill matches 'pdf'.\nNot listed here, since this server was started to leave their folders out (--exclude): pdf (claude-user). They load here too, by these names."},
+		{profile.Client{}, "pdf", "No listed skill matches 'pdf'.\nNot listed here, since this server was started to leave their folders out (--exclude): pdf (claude-user). They load here too, by these names."},
 		{claude, "git", git + "\nNot listed here, since Claude Code shows the skills of those folders itself: claude-user:git (claude-user). They load here too, by these names."},
 		{claude, "", git + "\nNot listed here, since Claude Code shows the skills of those folders itself: claude-user:git (claude-user), pdf (claude-user). They load here too, by these names."},
 		{claude, "chess", "No skill matches 'chess'. Try other words, or leave the query out to list all skills."},
@@ -74,9 +76,9 @@ func TestUnlisted(t *testing.T) {
 // However many they are, an answer names a few.
 func TestManyUnlisted(t *testing.T) {
 	theirs := many(300, 40)
-	theirs.root.Unlisted = true
+	theirs.In.Unlisted = true
 	text := call(t, hostOf(t, theirs), "default", "find_skills", args{}).Text
-	if !strings.HasPrefix(text, "No skill is listed.\nNot listed here, since this server was started to leave their folders out (--exclude): ") || !strings.Contains(text, ", and 295 more. ") || length(text) > 700 {
+	if !strings.HasPrefix(text, "No skill is listed.\nNot listed here, since this server was started to leave their folders out (--exclude): ") || !strings.Contains(text, ", and 295 more. ") || display.Length(text) > 700 {
 		t.Error(text)
 	}
 }
@@ -85,19 +87,19 @@ func TestManyUnlisted(t *testing.T) {
 // no skills, nor that the application does not know those that it shows.
 func TestInstructionsOfTheirs(t *testing.T) {
 	theirs := global(map[string]string{"pdf/SKILL.md": md("pdf", "Fills forms.")})
-	theirs.root.ShownBy = "Claude Code"
-	claude := Client{Name: "claude-code", Version: "2.1.330"}
+	theirs.In.ShownBy = "Claude Code"
+	claude := profile.Client{Name: "claude-code", Version: "2.1.330"}
 	text := Instructions(viewOf(t, hostOf(t, theirs)), toolsOf(t, "default"), claude)
 	if strings.Contains(text, "`Skill` does not know") || !strings.Contains(text, "`Skill` knows these skills too.") {
 		t.Error(text)
 	}
-	theirs.root.Unlisted = true
+	theirs.In.Unlisted = true
 	text = Instructions(viewOf(t, hostOf(t, theirs)), toolsOf(t, "default"), claude)
 	same(t, text, "This server lists no skills (instructions for particular tasks). Those in folders that it leaves to the application load by name with this server's tool `skill`. If the user asks for one, search with `find_skills`.")
-	if length(text) > headLength {
-		t.Errorf("it has %d characters", length(text))
+	if display.Length(text) > headLength {
+		t.Errorf("it has %d characters", display.Length(text))
 	}
-	theirs.root.ShownBy = "Gemini CLI" // another application's folder
+	theirs.In.ShownBy = "Gemini CLI" // another application's folder
 	text = Instructions(viewOf(t, hostOf(t, theirs)), toolsOf(t, "default"), claude)
 	if !strings.Contains(text, "Those in folders that it was told to leave out load by name") || strings.Contains(text, "application") {
 		t.Error(text)

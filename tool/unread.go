@@ -9,11 +9,12 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/internal/listing"
 )
 
-// This file words the notes for a model about roots that were not read, and about skipped
-// folders in them, where a missing skill may be. They are named by the root's label, so
-// that no path of the host is shown.
+// This file has the notes for a model about roots that were not read, and about skipped
+// folders in them: a missing skill may be there. They are named by the root's label, so that
+// no path of the host is shown.
 
 // unreadHints is the number of roots that one not-found answer names.
 const unreadHints = 3
@@ -22,18 +23,18 @@ const unreadHints = 3
 func unread(v catalog.View) []problem {
 	var out []problem
 	for _, r := range v.Roots {
-		reason, mend := r.Reason()
+		reason, fix := r.Reason()
 		if reason == "" {
 			continue
 		}
-		out = append(out, problem{root: r.Label, reason: reason + " (" + mend + ")"})
+		out = append(out, problem{root: r.Label, reason: reason + " (" + fix + ")"})
 	}
 	return out
 }
 
-// passedOver returns a problem for each skipped folder, with the reason; if names are
+// skippedFolders returns a problem for each skipped folder, with the reason; if names are
 // given, only for folders with these names.
-func passedOver(v catalog.View, names []skill.Key) []problem {
+func skippedFolders(v catalog.View, names []skill.Key) []problem {
 	var out []problem
 	for _, r := range v.Roots {
 		for _, n := range r.Notices {
@@ -44,9 +45,9 @@ func passedOver(v catalog.View, names []skill.Key) []problem {
 			if names != nil && !slices.Contains(names, skill.KeyOf(name)) {
 				continue
 			}
-			why := display.Echo(r.Label+"/"+n.Path) + ": " + Cut(display.OneLine(n.Message), reasonLength)
+			why := display.Echo(r.Label+"/"+n.Path) + ": " + listing.Quote(n.Message)
 			if n.Mend != "" {
-				why += " (" + Cut(display.OneLine(n.Mend), reasonLength) + ")"
+				why += " (" + listing.Quote(n.Mend) + ")"
 			}
 			out = append(out, problem{skill: display.Echo(name), reason: why})
 		}

@@ -9,13 +9,16 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/skilltest"
 	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/lookup"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // unreadRoot is a root that cannot be read, or whose scan blocks until it is released.
 type unreadRoot struct {
-	*memory
+	*skilltest.Memory
 	err     error
 	notices []skill.Notice
 	held    chan struct{}
@@ -32,7 +35,7 @@ func (u *unreadRoot) Scan(ctx context.Context) (skill.Scan, error) {
 	if u.err != nil {
 		return skill.Scan{}, u.err
 	}
-	scan, err := u.memory.Scan(ctx)
+	scan, err := u.Memory.Scan(ctx)
 	scan.Notices = u.notices
 	return scan, err
 }
@@ -49,19 +52,19 @@ const (
 func TestUnreadRoots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, remote := range []bool{false, true} {
-			late := &unreadRoot{memory: rootOf("dir-1", skill.ScopeProject, map[string]string{"git/SKILL.md": md("git", "Git")}), held: make(chan struct{})}
-			denied := &unreadRoot{memory: global(nil), err: fmt.Errorf("scan /home/ana/.claude/skills: %w", &fs.PathError{Op: "open", Path: "/home/ana/.claude/skills", Err: fs.ErrPermission})}
+			late := &unreadRoot{Memory: skilltest.New("dir-1", skill.ScopeProject, map[string]string{"git/SKILL.md": md("git", "Git")}), held: make(chan struct{})}
+			denied := &unreadRoot{Memory: global(nil), err: fmt.Errorf("scan /home/ana/.claude/skills: %w", &fs.PathError{Op: "open", Path: "/home/ana/.claude/skills", Err: fs.ErrPermission})}
 			c := catalog.New([]catalog.Source{late, denied}, catalog.Options{Patience: time.Millisecond})
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			go func() { _ = c.Run(ctx) }()
-			h := &Host{Catalog: c, Remote: remote}
+			h := &Host{Finder: lookup.Finder{Catalog: c, Remote: remote}}
 			v := viewOf(t, h)
 			tools, err := ParseSets("default")
 			if err != nil {
 				t.Fatal(err)
 			}
-			same(t, Instructions(v, tools, Client{}), "The skills of this server, instructions for particular tasks, are still being read. Before a task, see with `find_skills` which there are,"+
+			same(t, Instructions(v, tools, profile.Client{}), "The skills of this server, instructions for particular tasks, are still being read. Before a task, see with `find_skills` which there are,"+
 				" and load the one that fits with this server's tool `skill`.\n\nSkills of the root 'dir-1' may be missing: "+lateWhy+"\n\nSkills of the root 'claude-user' may be missing: "+deniedWhy)
 			lines := "\nSkills of the root 'dir-1' may be missing: " + lateWhy + "\nSkills of the root 'claude-user' may be missing: " + deniedWhy
 			marked := map[string]any{MetaIncomplete: reading}
@@ -71,7 +74,7 @@ func TestUnreadRoots(t *testing.T) {
 			for _, set := range []string{"default", "universal"} {
 				same(t, call(t, h, set, "skill", args{"name": "git"}), Result{Text: "Skill 'git' cannot be read: " + reading + "." + lines, IsError: true})
 			}
-			same(t, call(t, h, "uri", "list_skills", args{}), Result{Text: "No skill can be listed now: " + reading + "." + lines, Object: SkillList{Skills: []ListedSkill{}}, Meta: marked})
+			same(t, call(t, h, "uri", "list_skills", args{}), Result{Text: "No skill can be listed now: " + reading + "." + lines, Object: skillList{Skills: []listedSkill{}}, Meta: marked})
 
 			close(late.held)
 			testwait.Until(t, func() bool { return viewOf(t, h).Named("git") != nil }, "the late root never joins")
@@ -84,14 +87,14 @@ func TestUnreadRoots(t *testing.T) {
 // Skipped folders are reported without a query, and to a query that names them, never with
 // a path of the host.
 func TestPassedOver(t *testing.T) {
-	c := catalog.New([]catalog.Source{&unreadRoot{memory: project(map[string]string{"git/SKILL.md": md("git", "Git")}), notices: []skill.Notice{
+	c := catalog.New([]catalog.Source{&unreadRoot{Memory: project(map[string]string{"git/SKILL.md": md("git", "Git")}), notices: []skill.Notice{
 		{Path: "x/secret", Message: "the folder cannot be read: permission denied", Mend: "let it be read", Err: fs.ErrPermission},
 		{Path: "loop", Message: "the link leads nowhere"},
 	}}}, catalog.Options{})
 	if err := c.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h := &Host{Catalog: c}
+	h := NewHost(c)
 	const (
 		git    = "Skills 1 to 1 of 1:\n- git (project, skill://claude-project/git/SKILL.md): Git"
 		secret = "\n'secret' was skipped: claude-project/x/secret: the folder cannot be read: permission denied (let it be read)"
@@ -105,14 +108,14 @@ func TestPassedOver(t *testing.T) {
 // An agent that asks for a skipped folder gets the reason; one that asks for another gets
 // none.
 func TestPassedOverIsSaid(t *testing.T) {
-	root := &unreadRoot{memory: rootOf("claude-project", skill.ScopeProject, map[string]string{"git/SKILL.md": md("git", "Git")}), notices: []skill.Notice{
+	root := &unreadRoot{Memory: skilltest.New("claude-project", skill.ScopeProject, map[string]string{"git/SKILL.md": md("git", "Git")}), notices: []skill.Notice{
 		{Path: "team/deploy", Rule: "near-miss", Message: "the folder is no skill: it holds SKILLS.md and no SKILL.md", Mend: "rename SKILLS.md to SKILL.md"},
 	}}
 	c := catalog.New([]catalog.Source{root}, catalog.Options{})
 	if err := c.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h := &Host{Catalog: c}
+	h := NewHost(c)
 	inBoth(t, func(t *testing.T, set string) {
 		same(t, call(t, h, set, "skill", args{"name": "Deploy"}), missing("Deploy", "- git: Git",
 			"'deploy' was skipped: claude-project/team/deploy: the folder is no skill: it holds SKILLS.md and no SKILL.md (rename SKILLS.md to SKILL.md)"))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"net/url"
 	"slices"
 	"strings"
@@ -13,6 +14,9 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/internal/listing"
+	"github.com/knack-dev/knack/tool/lookup"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // Contract 004: get_skill(uri) and its list_skills.
@@ -30,35 +34,37 @@ const (
 	errNoURI = "Invalid URI. Provide a non-empty skill URI like skill://engage/SKILL.md."
 )
 
-// SkillDocument is contract 004's answer as an object.
-type SkillDocument struct {
+// skillDocument is contract 004's answer as an object.
+type skillDocument struct {
 	URI      string `json:"uri"`
 	MIMEType string `json:"mimeType"`
 	Text     string `json:"text"`
 }
 
 // Fields implements [Object].
-func (d SkillDocument) Fields() []Field {
-	return []Field{{"uri", d.URI}, {"mimeType", d.MIMEType}, {"text", d.Text}}
+func (d skillDocument) Fields() iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		_ = yield("uri", d.URI) && yield("mimeType", d.MIMEType) && yield("text", d.Text)
+	}
 }
 
-// ListedSkill is one skill in the uri set's list_skills.
-type ListedSkill struct {
+// listedSkill is one skill in the uri set's list_skills.
+type listedSkill struct {
 	URI         string `json:"uri"`
 	Name        string `json:"name"`
 	Description string `json:"description"`
 }
 
-// SkillList is the answer of the uri set's list_skills.
-type SkillList struct {
-	Skills []ListedSkill `json:"skills"`
+// skillList is the answer of the uri set's list_skills.
+type skillList struct {
+	Skills []listedSkill `json:"skills"`
 }
 
 func getByURI() *Tool {
 	return &Tool{
 		Contract: "004", Name: "get_skill", Title: "Get Skill", Schema: getByURISchema,
-		strict:   []string{"uri"},
-		describe: func(catalog.View, Client) string { return getByURIDescription },
+		keys:     []string{"uri"},
+		describe: func(catalog.View, profile.Client) string { return getByURIDescription },
 		malformed: func(_ context.Context, _ *Host, err error) (Result, error) {
 			if errors.Is(err, errNoObject) { // so there is no URI
 				return failure(errNoURI), nil
@@ -79,23 +85,25 @@ func getByURI() *Tool {
 			var unsure error
 			if e, _ := v.At(uri); e == nil && v.Blocked(uri) == nil {
 				if name, ok := bareName(asked); ok {
-					v, _, unsure = h.named(ctx, v, name, func(v catalog.View) *catalog.Entry { return v.Named(name) })
+					v, _, unsure = h.NamedBy(ctx, v, name, func(v catalog.View) *catalog.Entry { return v.Named(name) })
 					uri = byURI(v, asked)
 				}
 			}
 			d, err := h.Document(ctx, uri)
-			if IsUnsure(err) || errors.Is(err, ErrUnknown) || err == nil && !d.ModelInvocable {
-				if plain, bad := skill.ParseURI(asked); bad == nil && plain.Path() == engagePath && h.Engage != nil {
-					uri, d, err = plain, Document{Text: h.Engage(), ModelInvocable: true}, nil
+			if lookup.IsUnsure(err) || errors.Is(err, lookup.ErrUnknown) || err == nil && !d.ModelInvocable {
+				if plain, bad := skill.ParseURI(asked); bad == nil {
+					if engage, ok := h.Engaged(plain); ok {
+						uri, d, err = plain, engage, nil
+					}
 				}
 			}
-			if errors.Is(err, ErrUnknown) && unsure != nil {
+			if errors.Is(err, lookup.ErrUnknown) && unsure != nil {
 				err = unsure
 			}
 			switch {
-			case IsUnsure(err):
+			case lookup.IsUnsure(err):
 				return failure("Skill content is temporarily unavailable: %s.\nURI: %s", err, display.RedactURI(asked)), nil
-			case errors.Is(err, ErrUnknown):
+			case errors.Is(err, lookup.ErrUnknown):
 				if now, err := h.Catalog.View(ctx); err == nil { // the file may have been found gone
 					v = now
 				}
@@ -103,11 +111,12 @@ func getByURI() *Tool {
 			case err != nil:
 				return Result{}, err
 			case !d.ModelInvocable:
-				return failure("%s", notForModels(display.RedactURI(asked))), nil
+				return failure("%s", lookup.NotForModels(display.RedactURI(asked))), nil
 			}
 			r := Result{
-				Text:   "URI: " + uri.String() + "\n\n" + d.Text,
-				Object: SkillDocument{URI: uri.String(), MIMEType: markdown, Text: d.Text},
+				Text:          "URI: " + uri.String() + "\n\n" + d.Text,
+				Object:        skillDocument{URI: uri.String(), MIMEType: markdown, Text: d.Text},
+				WritesIsError: true,
 			}
 			if d.Fallback {
 				r.Meta = map[string]any{"availability": "fallback"}
@@ -192,7 +201,7 @@ func supported(v catalog.View) string {
 	text := strings.Join(uris, ", ")
 	switch more := len(all) - len(uris); {
 	case len(all) == 0:
-		if note := incompleteNote(v, "list_skills"); note != "" {
+		if note := listing.IncompleteNote(v, "list_skills"); note != "" {
 			return note
 		}
 		return "(none)"
@@ -207,7 +216,7 @@ func supported(v catalog.View) string {
 func listByURI() *Tool {
 	return &Tool{
 		Contract: "004", Name: "list_skills", Title: "List Skills", Schema: noArguments,
-		describe: func(catalog.View, Client) string { return listByURIDescription },
+		describe: func(catalog.View, profile.Client) string { return listByURIDescription },
 		call: func(ctx context.Context, h *Host, _ arguments) (Result, error) {
 			v, err := h.Catalog.View(ctx)
 			if err != nil {
@@ -221,9 +230,9 @@ func listByURI() *Tool {
 
 // uriList lists every skill that has a URI, since no other tool of this set leads to the
 // rest. It shortens descriptions to keep the budget.
-func uriList(v catalog.View) (string, SkillList) {
+func uriList(v catalog.View) (string, skillList) {
 	all := addressable(v)
-	note := incompleteNote(v, "")
+	note := listing.IncompleteNote(v, "")
 	if len(all) == 0 {
 		text := "There are no skills."
 		if lacks := v.Incomplete(); lacks != nil {
@@ -232,18 +241,18 @@ func uriList(v catalog.View) (string, SkillList) {
 		for _, p := range unread(v) {
 			text += "\n" + p.line()
 		}
-		return text, SkillList{Skills: []ListedSkill{}}
+		return text, skillList{Skills: []listedSkill{}}
 	}
 	for _, most := range []int{foundLength, 400, 200, 100, 50, 0} {
-		list := SkillList{Skills: make([]ListedSkill, 0, len(all))}
+		list := skillList{Skills: make([]listedSkill, 0, len(all))}
 		var b strings.Builder
 		cut := false
 		for _, e := range all {
 			whole := display.OneLine(e.Description)
-			d := Cut(whole, most)
+			d := display.Cut(whole, most)
 			cut = cut || d != whole
 			uri := e.URI().String()
-			list.Skills = append(list.Skills, ListedSkill{URI: uri, Name: e.Name, Description: d})
+			list.Skills = append(list.Skills, listedSkill{URI: uri, Name: e.Name, Description: d})
 			b.WriteString("- " + uri + " " + display.OneLine(e.Name))
 			if d != "" {
 				b.WriteString(": " + d)
@@ -254,7 +263,7 @@ func uriList(v catalog.View) (string, SkillList) {
 			b.WriteString("(descriptions are shortened to fit; get_skill shows a skill whole)\n")
 		}
 		b.WriteString(note)
-		if text := strings.TrimSuffix(b.String(), "\n"); most == 0 || length(text) <= Budget {
+		if text := strings.TrimSuffix(b.String(), "\n"); most == 0 || display.Length(text) <= listing.Budget {
 			return text, list
 		}
 	}

@@ -2,19 +2,23 @@ package tool
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/skilltest"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/internal/listing"
+	"github.com/knack-dev/knack/tool/lookup"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // Contract 004.
 
 func TestURIDefinitions(t *testing.T) {
 	v := viewOf(t, hostOf(t, shop()...))
-	d := toolOf(t, "uri", "get_skill").Define(v, Client{})
+	d := toolOf(t, "uri", "get_skill").Define(v, profile.Client{})
 	var got any
 	if err := json.Unmarshal(d.Schema, &got); err != nil {
 		t.Fatal(err)
@@ -22,18 +26,18 @@ func TestURIDefinitions(t *testing.T) {
 	same(t, got, any(map[string]any{"type": "object", "required": []any{"uri"}, "additionalProperties": false, "properties": map[string]any{
 		"uri": map[string]any{"type": "string", "minLength": 1.0, "description": "URI of the skill, for example skill://engage/SKILL.md"}}}))
 	for _, name := range []string{"get_skill", "list_skills"} {
-		if d := toolOf(t, "uri", name).Define(v, Client{}).Description; d == "" || length(d) > 1024 {
+		if d := toolOf(t, "uri", name).Define(v, profile.Client{}).Description; d == "" || display.Length(d) > 1024 {
 			t.Errorf("%s: %q", name, d)
 		}
 	}
 }
 
-func withEngage() []*memory {
-	return append(shop(), builtinRoot(map[string]string{"engage/SKILL.md": "\ufeff" + md("engage", "How to")}))
+func withEngage() []*skilltest.Memory {
+	return append(shop(), skilltest.New("builtin", skill.ScopeBuiltin, map[string]string{"engage/SKILL.md": "\ufeff" + md("engage", "How to")}))
 }
 
 func got(uri, text string) Result {
-	return Result{Text: "URI: " + uri + "\n\n" + text, Object: SkillDocument{uri, "text/markdown", text}}
+	return Result{Text: "URI: " + uri + "\n\n" + text, Object: skillDocument{uri, "text/markdown", text}, WritesIsError: true}
 }
 
 const (
@@ -134,8 +138,8 @@ func TestGetByURINamesTwenty(t *testing.T) {
 func TestGetByURIFallback(t *testing.T) {
 	root := project(map[string]string{"git/SKILL.md": md("git", "d"), "never/SKILL.md": md("never", "d"), "h/SKILL.md": "---\nname: h\ndescription: d\ndisable-model-invocation: true\n---\n",
 		"seen/SKILL.md": "---\nname: seen\ndescription: d\ndisable-model-invocation: true\n---\n"})
-	deny := &denyLater{FS: root.files}
-	root.fsys = deny
+	deny := &denyLater{FS: root.Files}
+	root.FS = deny
 	h := hostOf(t, root)
 	ask := func(name string) Result {
 		return call(t, h, "uri", "get_skill", args{"uri": "skill://claude-project/" + name + "/SKILL.md"})
@@ -164,8 +168,8 @@ func TestGetByURIFallback(t *testing.T) {
 	}
 	same(t, ask("git"), stale)
 	deny.on.Store(false)
-	root.put("git/SKILL.md", md("git", "d"))
-	root.put("never/SKILL.md", md("never", "d"))
+	root.Put("git/SKILL.md", md("git", "d"))
+	root.Put("never/SKILL.md", md("never", "d"))
 	if err := h.Catalog.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -175,17 +179,17 @@ func TestGetByURIFallback(t *testing.T) {
 
 // A skill that is gone, renamed or malformed is no longer registered.
 func TestGetByURIGone(t *testing.T) {
-	for name, change := range map[string]func(m *memory){
-		"deleted":   func(m *memory) { delete(m.files, "git/SKILL.md") },
-		"renamed":   func(m *memory) { m.put("git/SKILL.md", md("other", "d")) },
-		"malformed": func(m *memory) { m.put("git/SKILL.md", "x") },
+	for name, change := range map[string]func(m *skilltest.Memory){
+		"deleted":   func(m *skilltest.Memory) { delete(m.Files, "git/SKILL.md") },
+		"renamed":   func(m *skilltest.Memory) { m.Put("git/SKILL.md", md("other", "d")) },
+		"malformed": func(m *skilltest.Memory) { m.Put("git/SKILL.md", "x") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := project(map[string]string{"git/SKILL.md": md("git", "d")})
 			h := hostOf(t, root)
 			ask := args{"uri": gitURI}
 			same(t, call(t, h, "uri", "get_skill", ask), got(gitURI, md("git", "d")))
-			root.put("git/SKILL.md", md("git", "changed"))
+			root.Put("git/SKILL.md", md("git", "changed"))
 			same(t, call(t, h, "uri", "get_skill", ask), got(gitURI, md("git", "changed")))
 			change(root)
 			for range 2 {
@@ -197,40 +201,8 @@ func TestGetByURIGone(t *testing.T) {
 	}
 }
 
-func TestMemoIsBounded(t *testing.T) {
-	var m memo
-	big := strings.Repeat("x", 1<<20)
-	for i := range 2 * keptCount {
-		m.remember(fmt.Sprint(i), kept{text: big[:i]})
-		m.remember(fmt.Sprint("big", i%20), kept{text: big})
-	}
-	sum := 0
-	for _, k := range m.byURI {
-		sum += len(k.text)
-	}
-	if sum != m.bytes || sum > keptBytes || len(m.order) != len(m.byURI) || len(m.order) > keptCount {
-		t.Errorf("%d bytes, counted %d, in %d of %d", sum, m.bytes, len(m.order), len(m.byURI))
-	}
-	if _, ok := m.recall(fmt.Sprint("big", (2*keptCount-1)%20)); !ok {
-		t.Error("the latest is forgotten")
-	}
-}
-
-func TestMemoCounts(t *testing.T) {
-	var m memo
-	for i := range 3 * keptCount {
-		m.remember(fmt.Sprint(i%(2*keptCount)), kept{text: "x"})
-	}
-	for range 5 {
-		m.remember("0", kept{text: "x"})
-	}
-	if len(m.order) != keptCount || len(m.byURI) != keptCount || m.bytes != keptCount {
-		t.Errorf("%d in order, %d kept, %d bytes", len(m.order), len(m.byURI), m.bytes)
-	}
-}
-
 func TestListByURI(t *testing.T) {
-	want := SkillList{Skills: []ListedSkill{
+	want := skillList{Skills: []listedSkill{
 		{gitURI, "git", "Git deployment workflow skill"},
 		{"skill://claude-project/postgres/SKILL.md", "postgres", "PostgreSQL database operations"},
 		{builderURI, "mcp-builder", "MCP server development guide"},
@@ -253,7 +225,7 @@ func TestURIsAgree(t *testing.T) {
 			answered = append(answered, uri)
 		}
 	}
-	for _, s := range call(t, h, "uri", "list_skills", args{}).Object.(SkillList).Skills {
+	for _, s := range call(t, h, "uri", "list_skills", args{}).Object.(skillList).Skills {
 		listed = append(listed, s.URI)
 	}
 	_, text, _ := strings.Cut(call(t, h, "uri", "get_skill", args{"uri": "skill://x/SKILL.md"}).Text, "Currently supported: ")
@@ -273,9 +245,9 @@ func TestListByURIIsBudgeted(t *testing.T) {
 	for _, n := range []int{50, 150, 1000} {
 		r := call(t, hostOf(t, many(n, 600)), "uri", "list_skills", args{})
 		same(t, strings.Count(r.Text, "skill://"), n)
-		same(t, len(r.Object.(SkillList).Skills), n)
-		if n <= 150 && length(r.Text) > Budget || !strings.HasSuffix(r.Text, "\n(descriptions are shortened to fit; get_skill shows a skill whole)") {
-			t.Errorf("%d: %d characters, …%q", n, length(r.Text), r.Text[len(r.Text)-100:])
+		same(t, len(r.Object.(skillList).Skills), n)
+		if n <= 150 && display.Length(r.Text) > listing.Budget || !strings.HasSuffix(r.Text, "\n(descriptions are shortened to fit; get_skill shows a skill whole)") {
+			t.Errorf("%d: %d characters, …%q", n, display.Length(r.Text), r.Text[len(r.Text)-100:])
 		}
 	}
 }
@@ -295,7 +267,7 @@ func TestSetsClash(t *testing.T) {
 func TestGetByURIOddNames(t *testing.T) {
 	odd, pipeline := md("'a:b'", "d"), md("CI/CD Pipeline", "d")
 	h := hostOf(t, project(map[string]string{"odd/SKILL.md": odd, "ci/SKILL.md": pipeline, "x/SKILL.md": md("x", "d")}))
-	listed := call(t, h, "uri", "list_skills", args{}).Object.(SkillList).Skills
+	listed := call(t, h, "uri", "list_skills", args{}).Object.(skillList).Skills
 	by := map[string]string{}
 	for _, s := range listed {
 		by[s.Name] = s.URI
@@ -329,9 +301,9 @@ func TestEngageAlwaysAnswers(t *testing.T) {
 	builtin := got(engageURI, "# Built in")
 	deleted := project(map[string]string{"engage/SKILL.md": own})
 	hiddenThere := project(map[string]string{"engage/SKILL.md": hidden})
-	hiddenThere.root.Prefix = ""
+	hiddenThere.In.Prefix = ""
 	for name, tt := range map[string]struct {
-		root *memory
+		root *skilltest.Memory
 		want Result
 	}{
 		"none":         {project(nil), builtin},
@@ -341,7 +313,7 @@ func TestEngageAlwaysAnswers(t *testing.T) {
 		"deleted":      {deleted, builtin},
 	} {
 		h := hostOf(t, tt.root)
-		delete(deleted.files, "engage/SKILL.md")
+		delete(deleted.Files, "engage/SKILL.md")
 		h.Engage = func() string { return "# Built in" }
 		same(t, call(t, h, "uri", "get_skill", args{"uri": engageURI}), tt.want)
 		if r := call(t, h, "uri", "get_skill", args{"uri": "skill://nope/SKILL.md"}); !r.IsError || strings.Contains(r.Text, engageURI) {
@@ -353,6 +325,6 @@ func TestEngageAlwaysAnswers(t *testing.T) {
 	h.Engage = func() string { return "# Built in" }
 	uri, _ := skill.ParseURI(engageURI)
 	d, err := h.Document(t.Context(), uri)
-	same(t, d, Document{Text: "# Built in", ModelInvocable: true})
+	same(t, d, lookup.Document{Text: "# Built in", ModelInvocable: true})
 	same(t, err, nil)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/tool"
 )
 
 // pageRows is how many skills one page lists.
@@ -94,7 +93,7 @@ type row struct {
 
 func rowOf(v catalog.View, e *catalog.Entry, sum *doctor.Summary) row {
 	w := row{
-		Href: pageOf(e), Name: nameOf(e), Description: tool.Cut(inLine(e.Description), 320), Place: e.Place(), Root: e.Root.Label,
+		Href: pageOf(e), Name: nameOf(e), Description: display.Cut(inLine(e.Description), 320), Place: e.Place(), Root: e.Root.Label,
 		Size: int64(e.Size), Listing: tokensOf(int64(charactersOf(e))), Loading: tokensOf(int64(e.Size)),
 		State: stateOf(e, sum), Hidden: !e.ModelInvocable && e.Status != catalog.Skipped,
 	}

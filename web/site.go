@@ -16,6 +16,7 @@ import (
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/lookup"
 )
 
 // Options configure a [Site].
@@ -83,7 +84,7 @@ func New(o Options) *Site {
 	}
 	s := &Site{
 		o: o, markdown: newRenderer(), metrics: newMetrics(), checks: newChecks(o.Catalog),
-		host:    &tool.Host{Catalog: o.Catalog, Remote: true, Engage: o.Engage},
+		host:    &tool.Host{Finder: lookup.Finder{Catalog: o.Catalog, Remote: true, Engage: o.Engage}},
 		indexes: latest[tagged]{weigh: func(t tagged) int { return cap(t.data) }, most: maxIndexes},
 	}
 	if o.Verifier != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 	"github.com/knack-dev/knack/tool"
@@ -156,7 +157,7 @@ func (s *Site) aboutSkill(r *request, v catalog.View, e *catalog.Entry, d *docto
 		frame: s.frame(r, nameOf(e), "home"), row: rowOf(v, e, sum), Checked: d != nil, URI: e.URI().String(), Load: v.Called(e),
 		RawHref: "/raw/" + escapedPath(e.URI()), Scope: e.Root.Scope, Digest: e.Digest.String(), People: e.UserInvocable, Fields: fieldsOf(e.Frontmatter),
 	}
-	if p.Lede, p.Whole = tool.Cut(inLine(e.Description), maxLede), inLine(e.Description); p.Lede == p.Whole {
+	if p.Lede, p.Whole = display.Cut(inLine(e.Description), maxLede), inLine(e.Description); p.Lede == p.Whole {
 		p.Whole = ""
 	}
 	switch {

@@ -117,9 +117,9 @@ func printSkill(env *Env, e *catalog.Entry, called string, width int) {
 	pad := strings.Repeat(" ", max(width-utf8.RuneCountInString(name), 0))
 	description := clean(display.OneLine(e.Description))
 	if env.Width > 0 {
-		description = tool.Cut(description, max(env.Width-width-4, 20))
+		description = display.Cut(description, max(env.Width-width-4, 20))
 	} else {
-		description = tool.Cut(description, 100)
+		description = display.Cut(description, 100)
 	}
 	mark := ""
 	if !e.ModelInvocable {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/lookup"
 )
 
 // view scans everything once, for a command that answers and ends.
@@ -98,5 +99,5 @@ func (f *sourceFlags) host(ctx context.Context, env Env) (*tool.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tool.Host{Catalog: c, Engage: f.builtin().Engage}, nil
+	return &tool.Host{Finder: lookup.Finder{Catalog: c, Engage: f.builtin().Engage}}, nil
 }

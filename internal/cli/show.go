@@ -55,7 +55,7 @@ status is 1 if that answer is an error or reports that there is no such skill.`,
 			var names []string
 			for _, e := range v.Entries {
 				if e.Status == catalog.Available && oneLine(e.Name) == e.Name { // another cannot be typed
-					names = append(names, e.Name+"\t"+tool.Cut(oneLine(e.Description), 60))
+					names = append(names, e.Name+"\t"+display.Cut(oneLine(e.Description), 60))
 				}
 			}
 			return names, cobra.ShellCompDirectiveNoFileComp

@@ -10,6 +10,7 @@ import (
 
 	"github.com/knack-dev/knack/function"
 	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 func toolsCommand(env *Env) *cobra.Command {
@@ -42,7 +43,7 @@ With --prompt: the list of skills as text, for the system prompt of an agent.`,
 			if prompt {
 				return printPrompt(cmd.Context(), env, host, tools)
 			}
-			data, err := function.Definitions(cmd.Context(), host, tools, format, tool.Client{Limit: limit})
+			data, err := function.Definitions(cmd.Context(), host, tools, format, profile.Client{Limit: limit})
 			if err != nil {
 				return runError("", "%w", err)
 			}

@@ -12,12 +12,14 @@ import (
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/builtin"
 	"github.com/knack-dev/knack/source/dir"
-	"github.com/knack-dev/knack/tool"
 )
 
 func sourceOf(root skill.Root) catalog.Source {
 	return dir.New(dir.Options{Root: root, Required: true})
 }
+
+// skillDocument is contract 004's answer as an object.
+type skillDocument struct{ URI, MIMEType, Text string }
 
 // For every skill of the corpus contract 004's text equals the result of resources/read and
 // the file on disk, byte for byte, as received over one session.
@@ -48,14 +50,14 @@ func TestURIParityOverTheCorpus(t *testing.T) {
 		var m struct {
 			Result struct {
 				Content           []struct{ Text string }
-				StructuredContent tool.SkillDocument
+				StructuredContent skillDocument
 				IsError           *bool
 			}
 		}
 		must(t, json.Unmarshal([]byte(line), &m))
 		r := m.Result
 		if len(r.Content) != 1 || r.Content[0].Text != "URI: "+uri+"\n\n"+text || r.IsError == nil || *r.IsError ||
-			r.StructuredContent != (tool.SkillDocument{URI: uri, MIMEType: "text/markdown", Text: text}) {
+			r.StructuredContent != (skillDocument{URI: uri, MIMEType: "text/markdown", Text: text}) {
 			t.Errorf("%s: the tool answers %s", uri, short(line))
 		}
 		if strings.Count(line, `\u003c`) > strings.Count(text, `\u003c`)*2 {

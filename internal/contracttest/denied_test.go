@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -99,10 +102,10 @@ func TestDeniedFolder(t *testing.T) {
 	var log bytes.Buffer
 	c := catalog.New([]catalog.Source{sourceOf(skill.Root{Label: "claude-project", Dir: w.dirs[0]})}, catalog.Options{Log: logger(&log)})
 	must(t, c.Refresh(t.Context()))
-	must(t, c.Refresh(t.Context())) // said once
+	must(t, c.Refresh(t.Context())) // reply once
 	logged := ""
 	for _, folder := range []string{"deep/er", "open/within", "shut"} {
-		logged += "level=WARN msg=\"passed over\" at=claude-project:" + folder + " reason=\"" + folderDenied + "\" mend=\"" + folderMend + "\"\n"
+		logged += "level=WARN msg=\"entry skipped\" at=claude-project:" + folder + " reason=\"" + folderDenied + "\" mend=\"" + folderMend + "\"\n"
 	}
 	if d := cmp.Diff(logged, log.String()); d != "" {
 		t.Errorf("the log -want +got:\n%s", d)
@@ -308,5 +311,29 @@ func TestFallbackUnreadable(t *testing.T) {
 				w.ask(t, "uri", "get_skill", `{"uri":"`+uri+`"}`, document(uri, text))
 			})
 		}
+	}
+}
+
+// asNobody runs tests of this package in a process of an unprivileged user.
+func asNobody(t *testing.T, tests string) {
+	t.Helper()
+	binary, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Skip("cannot run the tests as somebody else: ", err)
+	}
+	scratch := t.TempDir()
+	for at := scratch; strings.Contains(at, t.Name()); at = filepath.Dir(at) {
+		must(t, os.Chmod(at, 0o777))
+	}
+	exe := filepath.Join(scratch, "test")
+	must(t, os.WriteFile(exe, binary, 0o755))
+	cmd := exec.CommandContext(t.Context(), exe, "-test.run="+tests, "-test.v=true")
+	cmd.Dir = scratch
+	cmd.Env = []string{"TMPDIR=" + scratch}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	out = regexp.MustCompile(`(?m)^=== RUN .*\n`).ReplaceAll(out, nil)
+	if err != nil || !strings.Contains(string(out), "--- PASS") || strings.Contains(string(out), "--- SKIP") {
+		t.Errorf("%v\n%s", err, short(string(out)))
 	}
 }

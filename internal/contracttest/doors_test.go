@@ -113,7 +113,7 @@ func (w *world) fill(s string) string {
 
 func (w *world) host() *tool.Host {
 	if w.own == nil {
-		w.own = &tool.Host{Catalog: w.catalog}
+		w.own = tool.NewHost(w.catalog)
 	}
 	return w.own
 }

@@ -23,6 +23,8 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/profile"
+	"github.com/knack-dev/knack/tool/wave"
 	"github.com/knack-dev/knack/web"
 )
 
@@ -85,15 +87,15 @@ type slowWorld struct {
 	sessions map[string]*session // by set
 }
 
-// said is an answer, as much of it as matters here.
-type said struct {
+// reply is the part of an answer that these tests compare.
+type reply struct {
 	text   string // all of it
 	status int    // over HTTP, else 0
 	header http.Header
 }
 
 // mcp asks over HTTP, by the protocol of 2026-07-28.
-func (w *slowWorld) mcp(method, params string) said {
+func (w *slowWorld) mcp(method, params string) reply {
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 	var named struct{ Name, URI string }
 	must(w.t, json.Unmarshal([]byte("{"+params+"}"), &named))
@@ -109,114 +111,114 @@ func (w *slowWorld) mcp(method, params string) said {
 	}
 	got := httptest.NewRecorder()
 	w.handler.ServeHTTP(got, r)
-	return said{got.Body.String(), 0, nil} // its own hints count
+	return reply{got.Body.String(), 0, nil} // its own hints count
 }
 
 // old asks over stdio, by the protocol of 2025-11-25.
-func (w *slowWorld) old(method, params string) said {
-	return said{text: w.sessions["default"].request(w.t, method, "{"+params+"}")}
+func (w *slowWorld) old(method, params string) reply {
+	return reply{text: w.sessions["default"].request(w.t, method, "{"+params+"}")}
 }
 
-func (w *slowWorld) get(path string) said {
+func (w *slowWorld) get(path string) reply {
 	got := httptest.NewRecorder()
 	w.handler.ServeHTTP(got, httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+path, nil))
-	return said{got.Body.String(), got.Code, got.Header()}
+	return reply{got.Body.String(), got.Code, got.Header()}
 }
 
-func (w *slowWorld) call(set, name, args string) said {
+func (w *slowWorld) call(set, name, args string) reply {
 	for _, t := range toolsOf(w.t, set) {
 		if t.Name == name {
 			r, err := t.Call(w.t.Context(), w.host, json.RawMessage(args))
 			must(w.t, err)
-			return said{text: r.Text}
+			return reply{text: r.Text}
 		}
 	}
 	w.t.Fatalf("no tool %s in %s", name, set)
-	return said{}
+	return reply{}
 }
 
-func (w *slowWorld) function(f function.Format, set, input string) said {
+func (w *slowWorld) function(f function.Format, set, input string) reply {
 	data, err := function.Call(w.t.Context(), w.host, toolsOf(w.t, set), f, []byte(input))
 	must(w.t, err)
-	return said{text: string(data)}
+	return reply{text: string(data)}
 }
 
-func (w *slowWorld) definitions(set string) said {
-	data, err := function.Definitions(w.t.Context(), w.host, toolsOf(w.t, set), function.MCP, tool.Client{})
+func (w *slowWorld) definitions(set string) reply {
+	data, err := function.Definitions(w.t.Context(), w.host, toolsOf(w.t, set), function.MCP, profile.Client{})
 	must(w.t, err)
-	return said{text: string(data)}
+	return reply{text: string(data)}
 }
 
 // lists are the questions for all skills there are.
-func (w *slowWorld) lists() map[string]func() said {
-	all := map[string]func() said{
-		"instructions": func() said {
+func (w *slowWorld) lists() map[string]func() reply {
+	all := map[string]func() reply{
+		"instructions": func() reply {
 			v, err := w.catalog.View(w.t.Context())
 			must(w.t, err)
-			return said{text: tool.Instructions(v, toolsOf(w.t, "default"), tool.Client{})}
+			return reply{text: tool.Instructions(v, toolsOf(w.t, "default"), profile.Client{})}
 		},
-		"prompt text": func() said {
+		"prompt text": func() reply {
 			v, err := w.catalog.View(w.t.Context())
 			must(w.t, err)
-			return said{text: tool.Prompt(v, toolsOf(w.t, "default"))}
+			return reply{text: tool.Prompt(v, toolsOf(w.t, "default"))}
 		},
-		"find_skills":        func() said { return w.call("default", "find_skills", `{}`) },
-		"find_skills, query": func() said { return w.call("default", "find_skills", `{"query":"thing"}`) },
-		"runner list_skills": func() said { return w.call("runner", "list_skills", `{}`) },
-		"uri list_skills":    func() said { return w.call("uri", "list_skills", `{}`) },
-		"Discover": func() said {
-			r, err := (&tool.SkillManager{Host: w.host}).Discover(w.t.Context())
+		"find_skills":        func() reply { return w.call("default", "find_skills", `{}`) },
+		"find_skills, query": func() reply { return w.call("default", "find_skills", `{"query":"thing"}`) },
+		"runner list_skills": func() reply { return w.call("runner", "list_skills", `{}`) },
+		"uri list_skills":    func() reply { return w.call("uri", "list_skills", `{}`) },
+		"Discover": func() reply {
+			r, err := (&wave.SkillManager{Finder: &w.host.Finder}).Discover(w.t.Context())
 			must(w.t, err)
 			data, err := json.Marshal(r)
 			must(w.t, err)
-			return said{text: string(data)}
+			return reply{text: string(data)}
 		},
-		"server/discover": func() said { return w.mcp("server/discover", "") },
+		"server/discover": func() reply { return w.mcp("server/discover", "") },
 	}
 	for _, set := range []string{"default", "universal", "wave"} {
-		all["definitions, "+set] = func() said { return w.definitions(set) }
+		all["definitions, "+set] = func() reply { return w.definitions(set) }
 	}
 	for _, method := range []string{"tools/list", "resources/list", "prompts/list", "skills/list"} {
-		all[method+", 2026-07-28"] = func() said { return w.mcp(method, "") }
-		all[method+", 2025-11-25"] = func() said { return w.old(method, "") }
+		all[method+", 2026-07-28"] = func() reply { return w.mcp(method, "") }
+		all[method+", 2025-11-25"] = func() reply { return w.old(method, "") }
 	}
 	for _, path := range []string{"/", "/?q=thing", "/?state=skipped", "/health", "/usage", "/api/v1/skills", "/api/v1/skills?q=thing", "/.well-known/agent-skills/index.json"} {
-		all["GET "+path] = func() said { return w.get(path) }
+		all["GET "+path] = func() reply { return w.get(path) }
 	}
 	return all
 }
 
 // items are the questions for one skill.
-func (w *slowWorld) items(name string) map[string]func() said {
+func (w *slowWorld) items(name string) map[string]func() reply {
 	uri := "skill://" + name + "/SKILL.md"
 	named, byURI, prompt := `{"skill_name":`+quote(name)+`}`, `"uri":`+quote(uri), `"name":`+quote(name)
-	all := map[string]func() said{
-		"skill, universal":  func() said { return w.call("universal", "skill", `{`+prompt+`}`) },
-		"skill, default":    func() said { return w.call("default", "skill", `{`+prompt+`}`) },
-		"skill by URI":      func() said { return w.call("default", "skill", `{"name":`+quote(uri)+`}`) },
-		"Skill":             func() said { return w.call("wave", "Skill", named) },
-		"get_skill, runner": func() said { return w.call("runner", "get_skill", named) },
-		"get_skill, uri":    func() said { return w.call("uri", "get_skill", `{`+byURI+`}`) },
-		"read_file_in_skill, runner": func() said {
+	all := map[string]func() reply{
+		"skill, universal":  func() reply { return w.call("universal", "skill", `{`+prompt+`}`) },
+		"skill, default":    func() reply { return w.call("default", "skill", `{`+prompt+`}`) },
+		"skill by URI":      func() reply { return w.call("default", "skill", `{"name":`+quote(uri)+`}`) },
+		"Skill":             func() reply { return w.call("wave", "Skill", named) },
+		"get_skill, runner": func() reply { return w.call("runner", "get_skill", named) },
+		"get_skill, uri":    func() reply { return w.call("uri", "get_skill", `{`+byURI+`}`) },
+		"read_file_in_skill, runner": func() reply {
 			return w.call("runner", "read_file_in_skill", `{"skill_name":`+quote(name)+`,"file_path":"SKILL.md"}`)
 		},
-		"read_file_in_skill": func() said {
+		"read_file_in_skill": func() reply {
 			return w.call("default", "read_file_in_skill", `{"skill_name":`+quote(name)+`,"file_path":"SKILL.md"}`)
 		},
-		"LoadSkill": func() said {
-			s, err := (&tool.SkillManager{Host: w.host}).LoadSkill(w.t.Context(), name)
+		"LoadSkill": func() reply {
+			s, err := (&wave.SkillManager{Finder: &w.host.Finder}).LoadSkill(w.t.Context(), name)
 			switch {
 			case err != nil:
-				return said{text: err.Error()}
+				return reply{text: err.Error()}
 			case s == nil:
-				return said{text: "not found"}
+				return reply{text: "not found"}
 			}
-			return said{text: s.Content}
+			return reply{text: s.Content}
 		},
-		"function, OpenAI": func() said {
+		"function, OpenAI": func() reply {
 			return w.function(function.OpenAI, "default", `{"id":"1","type":"function","function":{"name":"skill","arguments":`+quote(`{`+prompt+`}`)+`}}`)
 		},
-		"function, Gemini": func() said {
+		"function, Gemini": func() reply {
 			return w.function(function.Gemini, "default", `{"functionCall":{"name":"skill","args":{`+prompt+`}}}`)
 		},
 	}
@@ -225,11 +227,11 @@ func (w *slowWorld) items(name string) map[string]func() said {
 		"resources/directory/read": `"uri":` + quote("skill://"+name),
 		"completion/complete":      `"ref":{"type":"ref/prompt","name":` + quote(name) + `},"argument":{"name":"arguments","value":"slow-00"}`,
 	} {
-		all[method+", 2026-07-28"] = func() said { return w.mcp(method, params) }
-		all[method+", 2025-11-25"] = func() said { return w.old(method, params) }
+		all[method+", 2026-07-28"] = func() reply { return w.mcp(method, params) }
+		all[method+", 2025-11-25"] = func() reply { return w.old(method, params) }
 	}
 	for _, path := range []string{"/skills/%s/", "/raw/%s/SKILL.md", "/api/v1/skills/%s", "/api/v1/files/%s/SKILL.md", "/.well-known/agent-skills/%s/SKILL.md"} {
-		all["GET "+path] = func() said { return w.get(fmt.Sprintf(path, name)) }
+		all["GET "+path] = func() reply { return w.get(fmt.Sprintf(path, name)) }
 	}
 	return all
 }
@@ -237,9 +239,9 @@ func (w *slowWorld) items(name string) map[string]func() said {
 // denials are what no answer may say while skills are still being read.
 var denials = []string{"(none)", "o skill is served", "here are no skills", "no skills", "o skill has", "not found", "None:", "None.", "Unknown prompt", "Resource not found", `"skills":[]}`, `"resources":[]`, `"prompts":[]`}
 
-// incomplete judges an answer that was given while skills were still being read. marked: it
-// must say so.
-func incomplete(t *testing.T, what string, got said, marked bool) {
+// incomplete checks an answer that was given while skills were still being read. If marked is
+// set, the answer must say so.
+func incomplete(t *testing.T, what string, got reply, marked bool) {
 	t.Helper()
 	for _, no := range denials {
 		if strings.Contains(got.text, no) {
@@ -281,7 +283,7 @@ func newSlowWorld(t *testing.T, roots int) (w *slowWorld, end func()) {
 func slowWorldOf(t *testing.T, patience time.Duration, sources ...catalog.Source) (w *slowWorld, end func()) {
 	t.Helper()
 	w = &slowWorld{t: t, sources: sources, catalog: catalog.New(sources, catalog.Options{Patience: patience}), sessions: map[string]*session{}}
-	w.host = &tool.Host{Catalog: w.catalog}
+	w.host = tool.NewHost(w.catalog)
 	pages := web.New(web.Options{Catalog: w.catalog, Tools: toolsOf(t, "default"), Version: "v0"})
 	server := mcpserver.New(mcpserver.Options{Catalog: w.catalog, Tools: toolsOf(t, "default"), Version: "v0"})
 	var err error
@@ -323,8 +325,8 @@ func newSlowSession(t *testing.T, w *slowWorld) *slowSession {
 	return s
 }
 
-// heard is all that the session was sent.
-func (s *slowSession) heard() string { return s.sent.String() }
+// received returns all that the session was sent.
+func (s *slowSession) received() string { return s.sent.String() }
 
 const slowSkills = 500
 
@@ -354,7 +356,7 @@ func TestSlowDisk(t *testing.T) {
 				}
 				lists, last, never, first := w.lists(), w.items(slowName(slowSkills-1)), w.items("never-there"), w.items(slowName(0))
 				asked, known := map[string]int{}, 0
-				ask := func(of string, questions map[string]func() said, judge func(what string, got said)) {
+				ask := func(of string, questions map[string]func() reply, judge func(what string, got reply)) {
 					for what, question := range questions {
 						before := lacks()
 						got := question()
@@ -365,22 +367,22 @@ func TestSlowDisk(t *testing.T) {
 					}
 				}
 				for lacks() {
-					ask("lists", lists, func(what string, got said) { incomplete(t, what, got, true) })
-					ask("first", first, func(what string, got said) {
+					ask("lists", lists, func(what string, got reply) { incomplete(t, what, got, true) })
+					ask("first", first, func(what string, got reply) {
 						if answers(got.text, 0) {
 							known++
 						} else {
 							incomplete(t, what, got, true)
 						}
 					})
-					ask("last", last, func(what string, got said) { incomplete(t, what, got, true) })
-					ask("never", never, func(what string, got said) { incomplete(t, what, got, true) })
+					ask("last", last, func(what string, got reply) { incomplete(t, what, got, true) })
+					ask("never", never, func(what string, got reply) { incomplete(t, what, got, true) })
 					<-time.After(5 * time.Second)
 					if t.Failed() {
 						return
 					}
 				}
-				for of, questions := range map[string]map[string]func() said{"lists": lists, "last": last, "never": never} {
+				for of, questions := range map[string]map[string]func() reply{"lists": lists, "last": last, "never": never} {
 					for what := range questions {
 						if asked[of+", "+what] == 0 {
 							t.Errorf("%s was never asked in time", what)
@@ -400,7 +402,7 @@ func TestSlowDisk(t *testing.T) {
 					}
 				}
 				for _, list := range []string{"tools", "prompts", "resources"} {
-					if changed := "notifications/" + list + "/list_changed"; news.Load() == 0 || !strings.Contains(stdio.heard(), changed) {
+					if changed := "notifications/" + list + "/list_changed"; news.Load() == 0 || !strings.Contains(stdio.received(), changed) {
 						t.Errorf("that it is complete was told %d times, and the client did not hear %s", news.Load(), changed)
 					}
 				}
@@ -432,7 +434,7 @@ func TestSourceThatComesLater(t *testing.T) {
 		lists := func(what string, marked bool) {
 			t.Helper()
 			for _, method := range []string{"tools/list", "resources/list", "prompts/list", "skills/list"} {
-				for i, got := range []said{w.mcp(method, ""), w.old(method, "")} {
+				for i, got := range []reply{w.mcp(method, ""), w.old(method, "")} {
 					if is := strings.Contains(got.text, tool.MetaIncomplete) && strings.Contains(got.text, "still being read"); is != marked || method == "tools/list" && strings.Contains(got.text, "find_skills shows those that were read since") != marked {
 						t.Errorf("%s, %s, door %d: incomplete is %v: %s", what, method, i, is, short(got.text))
 					}
@@ -444,23 +446,22 @@ func TestSourceThatComesLater(t *testing.T) {
 		w.catalog.SetSources(append(slices.Clone(w.sources), empty))
 		lists("a source has come", true)
 		for _, list := range []string{"tools", "prompts", "resources"} {
-			if changed := "notifications/" + list + "/list_changed"; strings.Contains(s.heard(), changed) {
+			if changed := "notifications/" + list + "/list_changed"; strings.Contains(s.received(), changed) {
 				t.Errorf("%s was sent too soon", changed)
 			}
 		}
 		<-time.After(time.Minute)
 		lists("it was read", false)
 		for _, list := range []string{"tools", "prompts", "resources"} {
-			if changed := "notifications/" + list + "/list_changed"; strings.Count(s.heard(), changed) != 1 {
-				t.Errorf("%s was sent %d times", changed, strings.Count(s.heard(), changed))
+			if changed := "notifications/" + list + "/list_changed"; strings.Count(s.received(), changed) != 1 {
+				t.Errorf("%s was sent %d times", changed, strings.Count(s.received(), changed))
 			}
 		}
 	})
 }
 
-// What was made of a snapshot for a list is not given again once a source has come that the
-// snapshot does not know.
-func TestKeptListIsNotGivenForMoreSources(t *testing.T) {
+// A cached list is not used after a source was added that its snapshot does not know.
+func TestCachedListAfterMoreSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &slowRoot{root: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: "/slow", Shown: "slow"}, end: 3}
 		w := &slowWorld{t: t, catalog: catalog.New([]catalog.Source{source}, catalog.Options{})} // which nothing runs
@@ -478,11 +479,10 @@ func TestKeptListIsNotGivenForMoreSources(t *testing.T) {
 	})
 }
 
-// What cannot be looked up, since the disk does not answer any more, is "try again" on every
-// surface and never "not found"; what is known is answered; and once the disk answers, so is
-// the rest.
+// If the disk does not answer any more, every surface says "try again" of an unknown name, and
+// never "not found". Known skills are answered, and once the disk answers, so is the rest.
 func TestHangingDisk(t *testing.T) {
-	for what, patience := range map[string]time.Duration{"a root is late": 2 * time.Second, "a look does not end": 0} {
+	for what, patience := range map[string]time.Duration{"a root is late": 2 * time.Second, "a scan does not end": 0} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				source := &slowRoot{root: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: "/slow", Shown: "slow"}, end: 3}
@@ -491,7 +491,7 @@ func TestHangingDisk(t *testing.T) {
 				s := newSlowSession(t, w)
 				w.sessions["default"] = s.session
 				defer s.close()
-				<-time.After(29 * time.Second) // a look is due, and none is under way
+				<-time.After(29 * time.Second) // a scan is due, and none is under way
 				hangs := make(chan struct{})
 				source.hangs.Store(&hangs)
 				source.end++

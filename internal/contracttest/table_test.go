@@ -34,8 +34,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTableBites checks that an incomplete page fails.
-func TestTableBites(t *testing.T) {
+// TestTableFindsFaults checks that an incomplete page fails.
+func TestTableFindsFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the same tests once more, with faults")
 	}
@@ -46,7 +46,7 @@ func TestTableBites(t *testing.T) {
 	page := string(data)
 	for what, broken := range map[string]string{
 		"a row is gone":            regexp.MustCompile(`(?m)^\| 001-example-4 .*\n`).ReplaceAllString(page, ""),
-		"a row stands twice":       regexp.MustCompile(`(?m)^(\| 001-example-4 .*\n)`).ReplaceAllString(page, "$1$1"),
+		"a row is there twice":     regexp.MustCompile(`(?m)^(\| 001-example-4 .*\n)`).ReplaceAllString(page, "$1$1"),
 		"a row of no line":         strings.ReplaceAll(page, "| 004-state-1 |", "| 004-state-9 |"),
 		"a section is gone":        page[:strings.Index(page, "## 004")],
 		"a test does not exist":    strings.ReplaceAll(page, "tool.TestObserve", "tool.TestObserved"),
@@ -59,7 +59,7 @@ func TestTableBites(t *testing.T) {
 			t.Errorf("%s: nothing was broken", what)
 		}
 		if len(judge(t, broken)) == 0 {
-			t.Errorf("nobody notices that %s", what)
+			t.Errorf("no complaint, although %s", what)
 		}
 	}
 }
@@ -233,4 +233,26 @@ var lines = map[string]string{
 		skill-rule-1 skill-rule-2 skill-role success-error-flag success-content success-structured success-rule-1
 		success-rule-2 success-role error-flag error-content error-rule-1 error-rule-2 relation-1 relation-2
 		relation-3 state-1 state-2 state-3 state-4 secret-1 secret-2 secret-3`,
+}
+
+// doc/design.md has the figures for the contracts' lines on time and memory, each with its
+// limit.
+func TestFiguresInTheDesign(t *testing.T) {
+	data, err := os.ReadFile("../../doc/design.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	figure := regexp.MustCompile(`^\| .* \| [0-9].* \| [0-9.,]+ (s|ms|MB) \|$`)
+	for _, row := range []string{
+		"one call of `skill`, request to answer", "first scan", "refresh after one change", "live heap above an empty catalogue",
+		"000: a document of 1 MB", "001: a file of 1 MB", "001: judging a path that leads outside", "001: an error for a file, for a skill that is not there",
+		"003: discovery of 100, of 1,000 skills", "003: loading one skill, one of 1 MB", "003: description for 1,000 skills",
+		"003: a not-found message with 1,000 skills", "003: metadata of 1,000 skills, live", "003: content of 100 loaded skills, live",
+	} {
+		_, rest, found := strings.Cut(string(data), "\n| "+row+" |")
+		line, _, _ := strings.Cut(rest, "\n")
+		if !found || !figure.MatchString("| "+row+" |"+line) {
+			t.Errorf("doc/design.md has no figure for %q: %s", row, line)
+		}
+	}
 }

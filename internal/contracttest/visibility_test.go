@@ -24,7 +24,8 @@ func TestVisibility(t *testing.T) {
 		{`{"skill_name":"nonexistent","file_path":"README.md"}`, "[Tool Call] read_file_in_skill(skill_name=\"nonexistent\", file_path=\"README.md\")\n[Tool Result] ERROR: Skill 'nonexistent' not found in skills folder"},
 	} {
 		var seen []string
-		h := &tool.Host{Catalog: w.catalog, Observe: func(e tool.Event) { seen = append(seen, e.String()) }}
+		h := tool.NewHost(w.catalog)
+		h.Observe = func(e tool.Event) { seen = append(seen, e.String()) }
 		_, err := toolsOf(t, "runner")[2].Call(t.Context(), h, []byte(r.args))
 		must(t, err)
 		for f, in := range map[function.Format]string{

@@ -17,10 +17,10 @@ import (
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/builtin"
 	"github.com/knack-dev/knack/source/dir"
-	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
-var clientless = tool.Client{}
+var clientless = profile.Client{}
 
 const skillName = "---\nname: skill-name\ndescription: Brief description of what this skill does and when to use it\n---\n\n# Skill Content\nMarkdown content with instructions...\n"
 
@@ -155,7 +155,7 @@ func TestWaveBuiltin(t *testing.T) {
 	e := v.Named("engage")
 	data, _, err := e.Read()
 	must(t, err)
-	w.ask(t, "wave", "Skill", `{"skill_name":"engage"}`, invoked("Skill: engage (Type: personal)\nPath: skill://engage\n\n"+string(data), tool.Cut("engage: "+e.Description, 80)))
+	w.ask(t, "wave", "Skill", `{"skill_name":"engage"}`, invoked("Skill: engage (Type: personal)\nPath: skill://engage\n\n"+string(data), display.Cut("engage: "+e.Description, 80)))
 }
 
 // failing is a source whose disk fails as soon as a file is read.

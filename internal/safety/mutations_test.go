@@ -35,7 +35,7 @@ var mutations = []mutation{
 	{"contract-002", "contract 002: an empty line follows the base directory", "./internal/contracttest ^TestUniversal$", "", []change{
 		{"tool/skill.go", `h.BaseLine(ctx, now) + "\n\n"`, `h.BaseLine(ctx, now) + "\n"`}}},
 	{"contract-003", "contract 003: a skill with faults is not invoked", "./internal/contracttest ^TestWave$", "", []change{
-		{"tool/wave.go", "e.Name == name && len(faults(e)) == 0", "e.Name == name"}}},
+		{"tool/wave/strict.go", "e.Name == name && len(faults(e)) == 0", "e.Name == name"}}},
 	{"contract-004", "contract 004: every answer says whether it is an error", "./internal/contracttest ^TestURI$", "", []change{
 		{"mcpserver/tools.go", "e.Raw(`,\"isError\":false`)", `e.Raw("")`}}},
 
@@ -46,11 +46,11 @@ var mutations = []mutation{
 	{"stdio-handshake", "a frozen stdio client gets no answer ahead of its handshake", "./mcpserver/internal/stdio ^TestStdioAnswersBehindTheHandshake$", "", []change{
 		{"mcpserver/internal/stdio/read.go", "c.calls.shaking.Load() == 0", "c.calls.shaking.Load() >= 0"}}},
 	{"client-sees", "a skill that is hidden from a client is absent", "./mcpserver ^TestHiddenSkillsAreAbsent$", "", []change{
-		{"mcpserver/call.go", "tool.WithClient(r.Context(ctx), r.client)", "tool.WithClient(ctx, r.client)"}}},
+		{"mcpserver/call.go", "profile.WithClient(r.Context(ctx), r.client)", "profile.WithClient(ctx, r.client)"}}},
 	{"session-of-token", "a session serves only the token that began it", "./mcpserver ^TestTokens$", "", []change{
 		{"mcpserver/internal/httpd/session.go", "[]byte(token)) == 0", "[]byte(token)) < 0"}}},
-	{"busy-is-not-absent", "a name that a busy machine could not look for is not called unknown", "./tool ^TestUnansweredLookIsNotNotFound$", "", []change{
-		{"tool/rescan.go", "unsure = ErrBusy", "unsure = nil"}}},
+	{"busy-is-not-absent", "a name that a busy machine could not look for is not called unknown", "./tool ^TestBusyIsNotNotFound$", "", []change{
+		{"tool/lookup/refresh.go", "unsure = ErrBusy", "unsure = nil"}}},
 
 	{"links", "no link leads out of a skill", "hostile-tree/entries", "leaks a file outside", []change{
 		{"source/dir/open_linux.go", "unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS", "0"},
@@ -62,13 +62,13 @@ var mutations = []mutation{
 	{"digests", "a digest is of the bytes that are there", "race/old", "not of version", []change{
 		{"skill/manifest.go", "ok && k.Stamp == f.Stamp && k.Size == f.Size", "ok"}}},
 	{"inert-texts", "a description cannot close the listing", "yaml-and-text/inert", "closes the list", []change{
-		{"tool/listing.go", "func escapeXML(s string) string { return xmlEscaper.Replace(s) }", "func escapeXML(s string) string { _ = xmlEscaper; return s }"}}},
+		{"tool/internal/listing/style.go", "func EscapeXML(s string) string { return xmlEscaper.Replace(s) }", "func EscapeXML(s string) string { _ = xmlEscaper; return s }"}}},
 	{"any-host", "a web page that renames its host gets nothing", "http/matrix", "this Host gets", []change{
 		{"internal/guard/origin.go", "		if !g.allowsHost(r.Host) && ", "		if r.Host == \"\" && "}}},
 	{"rules-stay", "a configuration that lost its rules opens nothing", "faults/reload", "skills/vault/: 200", []change{
 		{"internal/cli/serve_reload.go", "	if key := r.access.Omits(now.Access); key != \"\" {\n", "	if key := r.access.Omits(now.Access); false {\n"}}},
 	{"nothing-vanishes", "the skills of a root that cannot be read stay listed", "faults/eacces", "is not listed", []change{
-		{"catalog/look.go", "r.status.Err, r.kept, scan = err, true, last", "r.status.Err, scan = err, skill.Scan{}"}}},
+		{"catalog/scanrun.go", "r.status.Err, r.kept, scan = err, true, last", "r.status.Err, scan = err, skill.Scan{}"}}},
 	{"whole-files", "a file that knack writes is the old or the new one, on a full disk too", "faults/disk-full", "status 0", []change{
 		{"edit/edit.go", "	temp, err := write(path, info, new)\n", "	if true {\n		f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)\n		if err != nil {\n			return err\n		}\n		for _, b := range bytes.SplitAfter(new, []byte(\"\\n\")) {\n			_, _ = f.Write(b)\n		}\n		return f.Close()\n	}\n	temp, err := write(path, info, new)\n"}}},
 	{"rule-hides", "a skill that a rule hides is absent from every answer", "secrets/forbidden", "leaks|is told apart", []change{

@@ -48,9 +48,9 @@ func Parse(data []byte) *Document {
 }
 
 // ParseShared is [Parse] without copies: values and messages are parts of data, and Fields
-// uses the memory of room if it fits there.
-func ParseShared(data []byte, room []Field) *Document {
-	return parse(data, func(text string) string { return text }, room)
+// uses the memory of buf if it fits there.
+func ParseShared(data []byte, buf []Field) *Document {
+	return parse(data, func(text string) string { return text }, buf)
 }
 
 // Cut splits a SKILL.md into the block between its fences and the text after them. ok is
@@ -64,11 +64,11 @@ func Cut(data []byte) (block, body []byte, ok bool) {
 }
 
 // parse is Parse with two ways to save memory: keep copies the frontmatter, of which values
-// and messages are substrings, and the fields use room if they fit.
-func parse(data []byte, keep func(string) string, room []Field) *Document {
+// and messages are substrings, and the fields use buf if they fit.
+func parse(data []byte, keep func(string) string, buf []Field) *Document {
 	d := &Document{Body: len(data)}
 	// A copy of the whole file would be half of all allocations for a thousand skills.
-	d.parse(textOf(data), keep, room)
+	d.parse(textOf(data), keep, buf)
 	sortProblems(d.Problems)
 	d.boundProblems()
 	return d
@@ -97,7 +97,7 @@ func (d *Document) boundProblems() {
 	}
 }
 
-func (d *Document) parse(s string, keep func(string) string, room []Field) {
+func (d *Document) parse(s string, keep func(string) string, buf []Field) {
 	name := wideName(s)
 	wide, control := scanBytes(s)
 	switch {
@@ -118,7 +118,7 @@ func (d *Document) parse(s string, keep func(string) string, room []Field) {
 	}
 	// The values keep only the block alive, not the file.
 	block := keep(s[f.start:f.end])
-	d.readBlock(block, f.line, room, min(wide, control) >= f.end)
+	d.readBlock(block, f.line, buf, min(wide, control) >= f.end)
 	if control < f.body {
 		control = f.body + indexBadControl(s[f.body:])
 	}
@@ -177,7 +177,7 @@ func (d *Document) add(rule RuleID, p Position, field, message, mend string) {
 
 // readBlock fills Fields from the YAML between the fences. The block begins on the given
 // line of the file. safe means that it is ASCII without control characters.
-func (d *Document) readBlock(block string, line int, room []Field, safe bool) {
+func (d *Document) readBlock(block string, line int, buf []Field, safe bool) {
 	shift := func(p Position) Position { return Position{p.Line + line - 1, p.Column} }
 	var fault *yamlFault
 	if !safe {
@@ -188,7 +188,7 @@ func (d *Document) readBlock(block string, line int, room []Field, safe bool) {
 		fault = unsafeCharacter(block)
 	}
 	if fault == nil {
-		if v, ok := readPlainInto(block, room); ok {
+		if v, ok := readPlainInto(block, buf); ok {
 			d.setRoot(v, nil, shift)
 			return
 		}

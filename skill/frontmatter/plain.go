@@ -16,12 +16,12 @@ import (
 // values are parts of the block.
 func readPlain(block string) (v Value, ok bool) { return readPlainInto(block, nil) }
 
-// readPlainInto is readPlain with the fields in room, if they fit.
-func readPlainInto(block string, room []Field) (v Value, ok bool) {
+// readPlainInto is readPlain with the fields in buf, if they fit.
+func readPlainInto(block string, buf []Field) (v Value, ok bool) {
 	if block == "" || block[len(block)-1] != '\n' || strings.IndexByte(block, '\t') >= 0 || strings.IndexByte(block, '\r') >= 0 {
 		return v, false
 	}
-	r := plainReader{rest: block, room: room}
+	r := plainReader{rest: block, buf: buf}
 	if !r.next() || r.indent != 0 {
 		return v, false
 	}
@@ -43,7 +43,7 @@ type plainReader struct {
 	spaced bool // one of them has blanks
 	end    bool
 	depth  int
-	room   []Field // of the fields of the whole block
+	buf    []Field // of the fields of the whole block
 }
 
 // next advances to the next line that is not blank. It returns false at the end.
@@ -80,8 +80,8 @@ func (r *plainReader) mapping(indent int) (v Value, ok bool) {
 	if r.depth++; r.depth > 4 { // deeper than any real one; the library has its own bound
 		return v, false
 	}
-	v = Value{Kind: Map, Position: r.at(0), Fields: r.room[:0:cap(r.room)]}
-	if r.room = nil; v.Fields == nil {
+	v = Value{Kind: Map, Position: r.at(0), Fields: r.buf[:0:cap(r.buf)]}
+	if r.buf = nil; v.Fields == nil {
 		v.Fields = make([]Field, 0, 2)
 	}
 	for !r.end && r.indent >= indent {

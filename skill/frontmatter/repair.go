@@ -22,11 +22,11 @@ import (
 // the specification's, or one that restricts the skill's use. reLooseKey matches any
 // other plain key: with blanks or letters beyond ASCII it may also be continued text.
 var (
-	reKey      = lazyregexp.New(`^(?:([A-Za-z_][A-Za-z0-9_.-]*)|"([^"\\]+)"|'([^']+)')[ \t]*:(?:[ \t]|$)`)
-	reGluedKey = lazyregexp.New(`^(name|description|license|compatibility|metadata|allowed-tools|(?i:disable-model-invocation|user-invocable)):[^ \t]`)
-	reLooseKey = lazyregexp.New(`^([^\s"'#&*!|>%@,?:{}\[\]\x60-][^"'#]*?)[ \t]*:(?:[ \t]|$)`)
-	reConflict = lazyregexp.New(`^(<<<<<<<|=======|>>>>>>>)( |$)`)
-	reBlock    = lazyregexp.New(`^[>|][+-]?[0-9]?[+-]?([ \t]+|$)`)
+	reKey         = lazyregexp.New(`^(?:([A-Za-z_][A-Za-z0-9_.-]*)|"([^"\\]+)"|'([^']+)')[ \t]*:(?:[ \t]|$)`)
+	reUnspacedKey = lazyregexp.New(`^(name|description|license|compatibility|metadata|allowed-tools|(?i:disable-model-invocation|user-invocable)):[^ \t]`)
+	reLooseKey    = lazyregexp.New(`^([^\s"'#&*!|>%@,?:{}\[\]\x60-][^"'#]*?)[ \t]*:(?:[ \t]|$)`)
+	reConflict    = lazyregexp.New(`^(<<<<<<<|=======|>>>>>>>)( |$)`)
+	reBlock       = lazyregexp.New(`^[>|][+-]?[0-9]?[+-]?([ \t]+|$)`)
 )
 
 // The bounds of the repair, so that a hostile block costs no more than a real one: the
@@ -152,15 +152,15 @@ func cutFields(block string) []chunk {
 			chunks[n-1].lines = append(chunks[n-1].lines, text)
 		}
 	}
-	return slices.DeleteFunc(mergeGlued(chunks, proper), func(c chunk) bool { return c.lines == nil })
+	return slices.DeleteFunc(mergeUnspaced(chunks, proper), func(c chunk) bool { return c.lines == nil })
 }
 
-// mergeGlued adds the lines of a key without a blank to the field above as text, if a
+// mergeUnspaced adds the lines of a key without a blank to the field above as text, if a
 // proper key has the same name.
-func mergeGlued(chunks []chunk, proper map[string]bool) []chunk {
+func mergeUnspaced(chunks []chunk, proper map[string]bool) []chunk {
 	last := -1
 	for i, c := range chunks {
-		if c.glued() && proper[c.key] && last >= 0 {
+		if c.unspaced() && proper[c.key] && last >= 0 {
 			chunks[last].lines = append(chunks[last].lines, c.lines...)
 			chunks[i].lines = nil
 			continue
@@ -179,7 +179,7 @@ func matchKey(text string) (key string, colon int, ok bool) {
 		}
 		return key, strings.IndexByte(text[keyEnd(m):], ':') + keyEnd(m) + 1, true
 	}
-	if m := reGluedKey().FindStringSubmatchIndex(text); m != nil {
+	if m := reUnspacedKey().FindStringSubmatchIndex(text); m != nil {
 		return text[m[2]:m[3]], m[3] + 1, true
 	}
 	return "", 0, false
@@ -255,8 +255,8 @@ func (c chunk) read() (part, *yamlFault) {
 		v, p.notes, fault = parseYAML(block)
 		if fault == nil && (v.Kind != Map || len(v.Fields) == 0 || v.Fields[0].Key != c.key) {
 			fault = syntaxFault(Position{1, 1}, "the field does not read as a key and a value")
-			if c.glued() {
-				fault = c.gluedFault()
+			if c.unspaced() {
+				fault = c.unspacedFault()
 			}
 		}
 		p.fields = v.Fields
@@ -273,9 +273,9 @@ func (c chunk) read() (part, *yamlFault) {
 	return p, nil
 }
 
-// gluedFault names the character in place of the blank: another kind of space looks like
+// unspacedFault names the character in place of the blank: another kind of space looks like
 // one.
-func (c chunk) gluedFault() *yamlFault {
+func (c chunk) unspacedFault() *yamlFault {
 	at := utf8.RuneCountInString(c.lines[0][:c.colon])
 	if r, _ := utf8.DecodeRuneInString(c.lines[0][c.colon:]); unicode.IsSpace(r) {
 		f := syntaxFault(Position{1, at + 1}, "after the colon of %s there is the space U+%04X, which YAML does not accept as a space", display.Excerpt(c.key), r)
@@ -296,8 +296,8 @@ func (c chunk) asText(fault *yamlFault) part {
 // value returns the text after the colon in the first line.
 func (c chunk) value() string { return strings.TrimLeft(c.lines[0][c.colon:], " \t") }
 
-// glued reports whether no blank follows the colon.
-func (c chunk) glued() bool {
+// unspaced reports whether no blank follows the colon.
+func (c chunk) unspaced() bool {
 	return c.colon < len(c.lines[0]) && c.lines[0][c.colon] != ' ' && c.lines[0][c.colon] != '\t'
 }
 
@@ -338,7 +338,7 @@ func mendFor(c chunk, f *yamlFault) string {
 	switch {
 	case f.mend != "":
 		return f.mend
-	case c.glued():
+	case c.unspaced():
 		return "put a space after " + key + ":"
 	case value != "" && strings.ContainsRune(">|", rune(value[0])):
 		return "put the text on the next line, indented, or delete the " + value[:1]

@@ -1,0 +1,263 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/skill"
+)
+
+// ErrLate is the reason why a root is shown as it was before, or empty. Its scan run has
+// not ended yet, since the root is large or its disk does not answer. The catalogue
+// takes in the result as soon as the run ends.
+var ErrLate = errors.New("it is still being read")
+
+// errUnread is [ErrLate] for a root of which no scan run has ended yet.
+var errUnread = fmt.Errorf("%w for the first time", ErrLate)
+
+// scanRun is one scan run: the scan of one source, and the reads that follow from it. It
+// has its own goroutine, so that a disk that does not answer delays no other root.
+type scanRun struct {
+	done  chan struct{} // closed when root or err is set
+	late  bool          // a refresh did not wait for it; guarded by the catalogue's mu
+	root  foundRoot
+	err   error
+	begun time.Time
+	end   context.CancelFunc
+}
+
+// scanAll scans the sources in parallel and waits for all of them, but at most for the
+// patience if there is one. A run that ends later requests a refresh.
+//
+// If joining is set, scanAll takes in runs that ended late, and does not wait again
+// for runs that are still late.
+func (c *Catalog) scanAll(ctx context.Context, sources []*sourceState, joining bool) ([]foundRoot, error) {
+	runs, own := make([]*scanRun, len(sources)), make([]*sourceState, 0, len(sources))
+	for i, s := range sources {
+		l, began := c.startScan(ctx, s)
+		if runs[i] = l; began {
+			own = append(own, s)
+		}
+	}
+	var patience <-chan time.Time
+	if c.patience > 0 {
+		t := time.NewTimer(c.patience)
+		defer t.Stop()
+		patience = t.C
+	}
+	found := make([]foundRoot, len(sources))
+	late := false
+	for i, l := range runs {
+		if late || joining && c.wasLate(l) {
+			select {
+			case <-l.done:
+			default:
+			}
+		} else {
+			select {
+			case <-l.done:
+			case <-patience:
+				late = true
+			case <-ctx.Done():
+				c.endScans(own) // another refresh waits for the others
+				return nil, ctx.Err()
+			}
+		}
+		r, err := c.resultOf(sources[i], l)
+		if err != nil {
+			return nil, err
+		}
+		found[i] = r
+	}
+	return found, nil
+}
+
+// wasLate reports whether an earlier refresh did not wait for a scan run.
+func (c *Catalog) wasLate(l *scanRun) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return l.late
+}
+
+// startScan starts a scan run, or joins the one under way: one goroutine at a time scans a
+// source.
+func (c *Catalog) startScan(ctx context.Context, h *sourceState) (l *scanRun, began bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if h.run != nil {
+		return h.run, false
+	}
+	// The run may outlive the refresh that began it, so it has its own context.
+	ctx, end := context.WithCancel(skill.WithProgress(context.WithoutCancel(ctx), &c.progress))
+	l = &scanRun{done: make(chan struct{}), begun: time.Now(), end: end}
+	h.run = l
+	first, last := c.current.Load() == nil, h.last
+	go func() {
+		defer end()
+		l.root, l.err = c.scanAndLoad(ctx, h, last, first)
+		l.root.begun = l.begun
+		close(l.done)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if l.late {
+			select {
+			case c.ended <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	return l, true
+}
+
+// resultOf returns the result of a scan run. While the run is under way, it returns what
+// the root had before.
+func (c *Catalog) resultOf(h *sourceState, l *scanRun) (foundRoot, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-l.done:
+		h.run = nil
+		if l.err != nil {
+			return foundRoot{}, l.err
+		}
+		if !l.root.kept {
+			h.last = l.root.scan
+		}
+		return l.root, nil
+	default:
+	}
+	l.late = true
+	r := foundRoot{status: RootStatus{Root: h.Root(), Err: errUnread}, begun: l.begun}
+	if now := c.current.Load(); now != nil {
+		if was := now.of(h.Root()); was != nil {
+			r = *was
+			r.skills, r.same = slices.Clone(was.skills), true
+		}
+	}
+	if !r.status.Unread() {
+		r.status.Err = ErrLate
+	}
+	return r, nil
+}
+
+// endScans ends the scan runs of sources, for which no caller waits any more.
+func (c *Catalog) endScans(sources []*sourceState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, h := range sources {
+		if h.run != nil {
+			h.run.end()
+			h.run = nil
+		}
+	}
+}
+
+func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, first bool) (foundRoot, error) {
+	r := foundRoot{status: RootStatus{Root: s.Root()}}
+	scan, err := s.Scan(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return r, ctx.Err()
+	case err != nil && !scan.Missing:
+		r.status.Err, r.kept, scan = err, true, last
+	default:
+		r.status.Err = err
+		byPath := func(a, b *skill.Bundle) int { return cmp.Compare(a.Path, b.Path) }
+		if !slices.IsSortedFunc(scan.Bundles, byPath) {
+			slices.SortFunc(scan.Bundles, byPath)
+			scan.Skills = nil
+		}
+	}
+	loaded := scan.Skills
+	scan.Skills = nil // they need not live as long as the scan
+	r.scan, r.status.Missing, r.status.Notices = scan, scan.Missing, scan.Notices
+	if c.sameAsNow(&r) {
+		r.same = true
+		return r, nil
+	}
+	c.reuse(&r)
+	for _, i := range r.read {
+		if len(loaded) > 0 {
+			r.skills[i] = loaded[i]
+		}
+	}
+	if err := loadAll(ctx, &r, first); err != nil {
+		return r, err
+	}
+	// A file that disappeared between the scan and the read counts as gone, as if the
+	// scan had not seen it. There is nothing left to skip.
+	r.forget(gone)
+	r.claim(r.skills...)
+	return r, nil
+}
+
+// loadAll reads the skills that must be read. It uses every processor the first time,
+// and one at a refresh, so that calls in between are not delayed.
+func loadAll(ctx context.Context, r *foundRoot, first bool) error {
+	workers := 1
+	if first {
+		workers = 2 * runtime.GOMAXPROCS(0)
+	}
+	next, progress := make(chan int), skill.Progress(ctx)
+	var wg sync.WaitGroup
+	for range min(workers, len(r.read)) {
+		wg.Go(func() {
+			for i := range next {
+				r.skills[i] = skill.Load(r.scan.Bundles[i])
+				progress.Add(1)
+			}
+		})
+	}
+	for _, i := range r.read {
+		if ctx.Err() != nil {
+			break
+		}
+		if r.skills[i] != nil {
+			continue // the source has loaded it
+		}
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	return ctx.Err()
+}
+
+// forget removes the skills for which drop returns true.
+func (f *foundRoot) forget(drop func(*skill.Skill) bool) {
+	if !slices.ContainsFunc(f.skills, drop) {
+		return
+	}
+	var skills []*skill.Skill
+	var read []int
+	for i, s := range f.skills {
+		if drop(s) {
+			continue
+		}
+		if _, ok := slices.BinarySearch(f.read, i); ok {
+			read = append(read, len(skills))
+		}
+		skills = append(skills, s)
+	}
+	f.skills, f.read = skills, read
+}
+
+// gone reports whether the file no longer exists, so that the next scan will not see
+// it. A dangling link exists.
+func gone(s *skill.Skill) bool {
+	if s.Fault() != nil {
+		return false
+	}
+	for _, p := range s.Problems {
+		if p.Rule == ruleid.FileGone {
+			return true
+		}
+	}
+	return false
+}

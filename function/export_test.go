@@ -1,0 +1,7 @@
+package function
+
+// The limits that only tests name.
+const (
+	MaxCalls  = maxCalls
+	MaxOutput = maxOutput
+)

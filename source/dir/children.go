@@ -1,0 +1,87 @@
+package dir
+
+import (
+	"io/fs"
+	"strings"
+	"sync"
+
+	"github.com/knack-dev/knack/internal/typo"
+	"github.com/knack-dev/knack/skill"
+)
+
+// child is an entry of a folder that a scan uses. It is a folder, a link, a spelling of
+// SKILL.md, a name that is nearly one, or an entry that is not a regular file.
+type child struct {
+	name                  string
+	folder, link, regular bool
+	irregular             bool // a junction of Windows, or an entry that Go has no kind for
+}
+
+// reader is what one worker needs to read folders and files repeatedly.
+type reader struct {
+	entries []byte      // of a folder, as the system wrote them
+	stamp   skill.Stamp // of the folder
+	kept    []child     // of the folder that is being visited
+	texts   bool        // also keep files that may be links stored as text
+	file    []byte
+}
+
+// readers are reused from one level to the next.
+var readers = sync.Pool{New: func() any { return new(reader) }}
+
+// children opens a folder and reads its entries in no order, without those that a scan
+// does not use. They are valid until the next call. A handle that is not nil must be
+// closed, even after an error.
+func (r *reader) children(top handle, sub string) (handle, []child, error) {
+	r.kept, r.stamp = r.kept[:0], skill.Stamp{}
+	if q, ok := top.(fastHandle); ok {
+		return q.children(sub, r)
+	}
+	h, raw, err := top.list(sub)
+	for _, e := range raw {
+		r.add(childOf(e))
+	}
+	return h, r.kept, err
+}
+
+// fastHandle is a handle that skips what a scan does not use.
+type fastHandle interface {
+	handle
+	children(sub string, r *reader) (handle, []child, error)
+	// read reads a regular file that was just examined, like [skill.ReadFile] but
+	// without its retries. The bytes are valid until the next call.
+	read(name string, limit int64, buf []byte) ([]byte, skill.Stamp, error)
+}
+
+// add keeps an entry that a scan uses.
+func (r *reader) add(c child) {
+	if !c.unused() || r.texts && c.mayBeLink() {
+		r.kept = append(r.kept, c)
+	}
+}
+
+func childOf(e fs.DirEntry) child {
+	t := e.Type()
+	return child{e.Name(), e.IsDir(), t&fs.ModeSymlink != 0, t.IsRegular(), t&fs.ModeIrregular != 0 && !e.IsDir()}
+}
+
+// unused reports whether a scan does not use an entry.
+func (c child) unused() bool {
+	return c.name == ".git" || c.name == "node_modules" || c.regular && !isEntry(c.name) && !typo.IsMainFile(c.name)
+}
+
+func spellings(children []child) []string {
+	var out []string
+	for _, c := range children {
+		if isEntry(c.name) {
+			out = append(out, c.name)
+		}
+	}
+	return out
+}
+
+// isEntry reports whether name spells SKILL.md in some case. ASCII only: a
+// Unicode fold would take the Kelvin sign for a K.
+func isEntry(name string) bool {
+	return len(name) == len("SKILL.md") && strings.EqualFold(name, "SKILL.md")
+}

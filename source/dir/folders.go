@@ -1,0 +1,159 @@
+package dir
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// maxMatches bounds how many folders [Source.Folders] looks into. Names that are
+// equal but for case are few.
+const maxMatches = 16
+
+// hasFolder reports whether the root has a direct child folder with exactly this name.
+// It counts a linked folder if links are followed.
+func (s *Source) hasFolder(name string) bool {
+	return len(s.Folders(func(n string) bool { return n == name })) > 0
+}
+
+// Folders describes the root's direct child folders whose names match, at most 16. It
+// includes linked folders if links are followed. It compares with the root's entries,
+// so that a case-insensitive file system answers like the others. No requested name
+// becomes part of a path that does not exist.
+func (s *Source) Folders(match func(name string) bool) []skill.Folder {
+	dir := s.opt.Root.Dir
+	top, err := s.opener.folder(dir, false)
+	if err != nil {
+		return nil
+	}
+	defer top.close()
+	var out []skill.Folder
+	for _, c := range s.children(top) {
+		if match(c.name) {
+			if f, ok := s.describe(top, c); ok {
+				out = append(out, f)
+			}
+		}
+		if len(out) == maxMatches {
+			break
+		}
+	}
+	return out
+}
+
+// Names lists at most limit names in the root's direct child folder of exactly this
+// name, sorted and without dot-entries. ok is false if there is no such folder. Use
+// it to tell an author which file is in the place of SKILL.md.
+func (s *Source) Names(name string, limit int) (names []string, ok bool) {
+	if !s.hasFolder(name) {
+		return nil, false
+	}
+	h, err := s.opener.folder(filepath.Join(s.opt.Root.Dir, name), false)
+	if err != nil {
+		return nil, !errors.Is(err, fs.ErrNotExist)
+	}
+	defer h.close()
+	listed, entries, err := h.list(".")
+	if listed != nil {
+		defer listed.close()
+	}
+	if err != nil {
+		return nil, true
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names[:min(len(names), limit)], true
+}
+
+// folderList is what a root's folder held when [Source.Folders] last listed it. A missing
+// name is often asked for again, or another one is. Listing 60,000 folders costs 20 ms
+// of processor time.
+type folderList struct {
+	stamp    skill.Stamp
+	at       time.Time
+	children []child
+}
+
+// children returns the entries of the root's folder that a scan uses, or nil if it
+// cannot be listed. The last list is reused while the folder's stamp proves it.
+func (s *Source) children(top handle) []child {
+	begun := s.now()
+	stamp, proves := stampOf(top)
+	s.mu.Lock()
+	last := s.listed
+	s.mu.Unlock()
+	if proves && last != nil && last.stamp == stamp && begun.Sub(last.at) < trusted {
+		return last.children
+	}
+	within, entries, err := top.list(".")
+	if within != nil {
+		defer within.close()
+	}
+	if err != nil {
+		return nil
+	}
+	var children []child
+	for _, e := range entries {
+		if c := childOf(e); !c.unused() {
+			children = append(children, c)
+		}
+	}
+	if proves && !stamp.Racy(begun) {
+		s.mu.Lock()
+		s.listed = &folderList{stamp, begun, slices.Clip(children)}
+		s.mu.Unlock()
+	}
+	return children
+}
+
+// stampOf returns the stamp of a folder, and whether it changes with the folder's
+// entries.
+func stampOf(top handle) (stamp skill.Stamp, proves bool) {
+	h, ok := top.(stampHandle)
+	if !ok || !h.keepsTimes() {
+		return stamp, false
+	}
+	stamp, err := h.stamp(".")
+	return stamp, err == nil
+}
+
+// describe looks into a direct child of the root. ok is false if the child is not a
+// folder.
+func (s *Source) describe(top handle, c child) (f skill.Folder, ok bool) {
+	f.Name = c.name
+	var h handle
+	var err error
+	switch {
+	case c.folder:
+		h, err = top.enter(f.Name)
+	case !c.link || s.opt.NoLinks:
+		return f, false
+	default:
+		h, err = s.opener.folder(filepath.Join(s.opt.Root.Dir, f.Name), false)
+	}
+	if err != nil {
+		f.Err = bare(err)
+		return f, errors.Is(err, fs.ErrPermission)
+	}
+	defer h.close()
+	for _, name := range skill.EntryNames {
+		in, err := h.lstat(name)
+		switch {
+		case err == nil:
+			f.Main, f.Stamp = true, in.Stamp()
+			return f, true
+		case !errors.Is(err, fs.ErrNotExist):
+			f.Err = bare(err)
+		}
+	}
+	return f, true
+}

@@ -1,0 +1,158 @@
+package dir
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/typo"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
+)
+
+// The rules of the notices that a scan gives.
+const (
+	ruleUnreadable    = skill.RuleID("folder-unreadable")
+	ruleDepthLimit    = skill.RuleID("depth-limit")
+	ruleFolderLimit   = skill.RuleID("folder-limit")
+	ruleNoticesCut    = skill.RuleID("notices-cut")
+	ruleNameNotUTF8   = skill.RuleID("folder-name-not-utf8")
+	ruleLinkOutside   = skill.RuleID("link-outside")
+	ruleLinkDuplicate = skill.RuleID("link-duplicate")
+	ruleLinkDangling  = skill.RuleID("link-dangling")
+	ruleLinkLoop      = skill.RuleID("link-loop")
+	ruleLinkIgnored   = skill.RuleID("link-ignored")
+	ruleNearMiss      = skill.RuleID("near-miss")
+	ruleLinkAsText    = skill.RuleID("link-as-text")
+	ruleLinkToFile    = skill.RuleID("link-to-file")
+	ruleSpecial       = skill.RuleID("file-special")
+)
+
+// AtLimit reports whether a notice of this rule says that a scan has reached a bound.
+func AtLimit(rule skill.RuleID) bool {
+	return rule == ruleDepthLimit || rule == ruleFolderLimit || rule == ruleNoticesCut
+}
+
+// Unsearched reports whether a notice of this rule says that there may be skills that the
+// scan has not found: it could not read a folder, skipped one, or reached a bound.
+func Unsearched(rule skill.RuleID) bool {
+	return rule == ruleUnreadable || rule == ruleNameNotUTF8 || rule == ruleLinkIgnored || AtLimit(rule)
+}
+
+// notice records what the scan met and does not serve.
+func (w *walk) notice(ns ...skill.Notice) {
+	for _, n := range ns {
+		if len(w.scan.Notices) < maxNotices {
+			w.scan.Notices = append(w.scan.Notices, n)
+		} else {
+			w.dropped++
+		}
+	}
+}
+
+// reportNearMiss reports a file that was probably meant as the SKILL.md of the folder p, which
+// has none. Such a file has a similar name and begins as a SKILL.md does, or its name
+// [isShouted]. In a skill it must have a name and a description too. Other files are
+// the skill's own, and renaming them is its author's choice.
+func (w *walk) reportNearMiss(out *found, p *node, h handle, children []child) {
+	for _, c := range children {
+		// Beside the skills of a root, skills.md is a list of them.
+		if c.folder || !typo.IsMainFile(c.name) || p.path == "." && strings.HasPrefix(c.name, "skills") {
+			continue
+		}
+		meant, whole := begins(h, c.name)
+		if p.skill == nil && !meant && !isShouted(c.name) || p.skill != nil && !whole {
+			continue
+		}
+		name := display.Spelt(c.name)
+		n := skill.Notice{Path: p.path, Rule: ruleNearMiss, File: c.name, Meant: meant,
+			Message: "the folder is no skill: it holds " + name + " and no SKILL.md", Mend: "rename " + name + " to SKILL.md"}
+		if p.skill != nil {
+			n.Meant, n.Mend = false, n.Mend+" if it is meant as a skill of its own"
+		}
+		if i := slices.IndexFunc(out.notices, func(n skill.Notice) bool { return n.Rule == ruleNearMiss }); i < 0 {
+			out.notices = append(out.notices, n)
+		} else if meant {
+			out.notices[i] = n // the first that begins as a SKILL.md does, else the first
+		}
+		if meant {
+			return
+		}
+	}
+}
+
+// isShouted reports whether a name can only mean a SKILL.md. It has the word in
+// capitals, or letters that only look like those of the word. A skills.md is a text
+// about skills, unless it begins as a SKILL.md does.
+func isShouted(name string) bool {
+	return strings.Contains(name, "SKIL") || strings.IndexFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0
+}
+
+// begins reports whether a file begins as a SKILL.md does, and whether it also has a
+// name and a description.
+func begins(h handle, name string) (fence, whole bool) {
+	if h == nil {
+		return false, false
+	}
+	f, err := h.open(name)
+	if err != nil {
+		return false, false
+	}
+	defer f.Close()
+	head, err := io.ReadAll(io.LimitReader(f, frontmatter.MaxSize))
+	if err != nil || !opens(head) {
+		return false, false
+	}
+	d := frontmatter.Parse(head)
+	_, named := d.Field("name")
+	_, described := d.Field("description")
+	return true, named && described
+}
+
+// opens reports whether a text begins with a line ---.
+func opens(head []byte) bool {
+	line, _, _ := strings.Cut(strings.TrimPrefix(string(head[:min(len(head), 64)]), "\ufeff"), "\n")
+	return strings.TrimRight(line, " \t\r") == "---"
+}
+
+// reportSpecial reports an entry that is neither a folder nor a regular file nor a symbolic link.
+// Windows has junctions, which lead to folders as links do, and which Go takes for
+// neither. A pipe, a socket or a device matters only in a skill, as one of its files.
+func reportSpecial(out *found, p *node, c child) {
+	n := skill.Notice{Path: join(p.path, c.name), Rule: ruleSpecial,
+		Message: "is a pipe, a socket or a device, and is never served", Mend: "remove it, or put a regular file in its place"}
+	switch {
+	case p.skill != nil && strings.HasPrefix(c.name, "."), p.skill == nil && !c.irregular:
+		return
+	case c.irregular && p.skill != nil:
+		n.Rule, n.Message, n.Mend = ruleLinkIgnored, "is a junction, or another kind of link that is not followed", "put a copy of what it leads to into the skill"
+	case c.irregular:
+		n.Rule, n.Message = ruleLinkIgnored, "is a junction, or another kind of link that is not followed"
+		n.Mend = "make it a symbolic link, as mklink /D does, or give the folder that it leads to as a root"
+	}
+	out.notices, out.texts = append(out.notices, n), true // rare enough to scan everything again
+}
+
+func join(folder, name string) string {
+	if folder == "." {
+		return name
+	}
+	return folder + "/" + name
+}
+
+// unreadable reports a folder that could not be opened. A folder that has vanished
+// since its parent was read gets no notice.
+func unreadable(p *node, err error) found {
+	out := found{err: bare(err)}
+	if errors.Is(out.err, fs.ErrNotExist) || errors.Is(err, errThroughLink) || errors.Is(err, skill.ErrOutside) {
+		return out
+	}
+	out.notices = []skill.Notice{{Path: p.path, Rule: ruleUnreadable,
+		Message: "the folder cannot be read: " + out.err.Error(),
+		Mend:    "give yourself permission to read it, or move it out of the root", Err: out.err}}
+	return out
+}

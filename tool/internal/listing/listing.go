@@ -1,0 +1,325 @@
+// Package listing writes lists of skills that fit a client's limits: with descriptions, with
+// shortened ones, by name alone, or in one sentence with the topics of the skills that it
+// does not name.
+package listing
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/profile"
+)
+
+const (
+	// Budget is the largest list of skills, in characters (contracts.md).
+	Budget = 16_000
+	// MinBudget is the smallest budget of a list for any client: some names, and the tool
+	// that shows the rest.
+	MinBudget = 200
+
+	// minDescription is the shortest useful description. Below it a list shows names alone.
+	minDescription = 24
+
+	// none is a list without skills.
+	none = "(none)"
+)
+
+// BudgetFor returns the budget of a list in a description that has other characters besides.
+func BudgetFor(c profile.Client, other int) int {
+	shown := c.Profile().Description
+	if shown <= 0 {
+		return Budget
+	}
+	return max(min(Budget, shown-other), MinBudget)
+}
+
+// Skills are the skills of a list, in order. A very long list makes the rows of its first
+// skills alone.
+type Skills struct {
+	entries []*catalog.Entry
+	rows    []row
+}
+
+// row is one skill as a list shows it.
+type row struct{ name, description, location string }
+
+// Of returns a list's skills.
+func Of(entries []*catalog.Entry) *Skills { return &Skills{entries: entries} }
+
+// row returns the row of a skill, perhaps without its description.
+func (s *Skills) row(i int) row {
+	for len(s.rows) <= i {
+		e := s.entries[len(s.rows)]
+		s.rows = append(s.rows, row{name: display.OneLine(e.Name), location: Location(e)})
+	}
+	return s.rows[i]
+}
+
+// described returns all rows with their descriptions.
+func (s *Skills) described() []row {
+	if n := len(s.entries); n > 0 {
+		s.rows = slices.Grow(s.rows, n-len(s.rows))
+		s.row(n - 1)
+	}
+	for i, e := range s.entries {
+		if s.rows[i].description == "" {
+			s.rows[i].description = display.OneLine(e.Description)
+		}
+	}
+	return s.rows
+}
+
+// Location returns "project" for a skill of the project, else "global" (contract 002).
+func Location(e *catalog.Entry) string {
+	if e.Root.Scope == skill.ScopeProject {
+		return "project"
+	}
+	return "global"
+}
+
+// Arrangement is what a list shows after fitting.
+type Arrangement struct {
+	// Described is set if the list has descriptions, else it has names alone.
+	Described bool
+	// Cut is the length in characters above which a description is cut; 0 if none is.
+	Cut int
+
+	omitted  []int // skills before rest whose names are left out, in order
+	rest     int   // the skill from which on all names are left out
+	complete int   // the number of skills
+}
+
+// Omits reports whether the name of the i-th skill is left out.
+func (a Arrangement) Omits(i int) bool {
+	if a.Described {
+		return false
+	}
+	_, omitted := slices.BinarySearch(a.omitted, i)
+	return omitted || i >= a.rest
+}
+
+// OmitsAny reports whether any name is left out.
+func (a Arrangement) OmitsAny() bool {
+	return !a.Described && (len(a.omitted) > 0 || a.rest < a.complete)
+}
+
+// Render writes the skills of a view, see [Skills.Arrange]. While the view is incomplete, the
+// last line says so.
+func Render(v catalog.View, entries []*catalog.Entry, st Style, budget int, search string) string {
+	note := IncompleteNote(v, search)
+	switch {
+	case note == "":
+	case len(entries) == 0:
+		return note
+	default:
+		budget -= display.Length(note) + 1
+		note = "\n" + note
+	}
+	text, _ := Of(entries).Arrange(st, budget, search)
+	return text + note
+}
+
+// IncompleteNote returns the last line of a list that may lack skills, or "". search is the
+// tool that shows them later, if the set has one.
+func IncompleteNote(v catalog.View, search string) string {
+	lacks := v.Incomplete()
+	switch {
+	case lacks == nil:
+		return ""
+	case search == "":
+		return "(" + lacks.State() + "; each loads by its name once it is read)"
+	}
+	return "(" + lacks.State() + "; " + search + " shows those that were read since)"
+}
+
+// Arrange writes the skills within a budget of characters: whole if they fit, else with each
+// description cut at a sentence or word, else as names alone, see [Skills.Names]. One line
+// says what was shortened. search is the tool that shows the rest, if the set has one.
+func (s *Skills) Arrange(st Style, budget int, search string) (string, Arrangement) {
+	if len(s.entries) == 0 {
+		return none, Arrangement{Described: true}
+	}
+	if bare := s.bareLength(st, budget); bare <= budget {
+		if text, a, ok := describe(s.described(), st, budget, bare, search); ok {
+			return text, a
+		}
+	}
+	return s.names(st.escape, budget, "", search)
+}
+
+// Length returns the length of the list with whole descriptions, without writing it.
+func (s *Skills) Length(st Style) int {
+	n := s.bareLength(st, math.MaxInt)
+	for _, r := range s.described() {
+		n += display.Length(st.escape(r.description))
+	}
+	return n
+}
+
+// bareLength returns the length of the list without descriptions, or any number above most
+// if it is longer than that.
+func (s *Skills) bareLength(st Style, most int) int {
+	count := len(s.entries)
+	if count == 0 {
+		return display.Length(none)
+	}
+	n := count - 1 // the line ends between them
+	frames := map[string]int{}
+	for i := 0; i < count && n <= most; i++ {
+		r := s.row(i)
+		frame, ok := frames[r.location]
+		if !ok {
+			frame = display.Length(st.item("", "", r.location))
+			frames[r.location] = frame
+		}
+		n += frame + display.Length(st.escape(r.name))
+	}
+	return n
+}
+
+// describe writes rows with their descriptions, whole or cut, if they fit; bare is their
+// length without.
+func describe(rows []row, st Style, budget, bare int, search string) (string, Arrangement, bool) {
+	longest, used := 0, bare
+	whole := make([]int, len(rows)) // the length of each description
+	for i, r := range rows {
+		if len(r.description) > longest { // it has no more characters than bytes
+			longest = max(longest, utf8.RuneCountInString(r.description))
+		}
+		whole[i] = display.Length(st.escape(r.description))
+		used += whole[i]
+	}
+	if used <= budget {
+		return write(rows, st, longest), Arrangement{Described: true}, true
+	}
+	note := shortened("descriptions are shortened", search)
+	rest := budget - display.Length(note) - 1
+	fits := func(n int) bool {
+		used := bare
+		for i, r := range rows {
+			switch kept, elided := display.Shorten(r.description, n); {
+			case elided:
+				used += display.Length(st.escape(kept)) + display.Length(display.Ellipsis)
+			case len(kept) < len(r.description):
+				used += display.Length(st.escape(kept))
+			default:
+				used += whole[i]
+			}
+			if used > rest {
+				return false
+			}
+		}
+		return true
+	}
+	// Find the longest cut that fits by bisection. For very many skills not even the
+	// shortest fits, which is checked first.
+	if !fits(minDescription) {
+		return "", Arrangement{}, false
+	}
+	n := sort.Search(longest-minDescription, func(i int) bool { return !fits(minDescription + i) })
+	if n == 0 {
+		return "", Arrangement{}, false
+	}
+	n += minDescription - 1
+	return write(rows, st, n) + "\n" + note, Arrangement{Described: true, Cut: n}, true
+}
+
+// write writes all rows with descriptions of at most n characters.
+func write(rows []row, st Style, n int) string {
+	var b strings.Builder
+	for i, r := range rows {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(st.item(st.escape(r.name), st.escape(display.Cut(r.description, n)), r.location))
+	}
+	return b.String()
+}
+
+// shortened returns the line that says what was shortened.
+func shortened(what, search string) string {
+	if search == "" {
+		return "(" + what + " to fit; load a skill to see it whole)"
+	}
+	return "(" + what + " to fit; " + search + " shows them whole)"
+}
+
+// Names writes names alone: all of them if possible, with a note below if that fits, else as
+// many as fit, in order, and a line with the number of the others. It then leaves out a name
+// that is longer than any answer would repeat, so that it cannot displace the others. An
+// empty note stands for the line that descriptions are left out.
+func (s *Skills) Names(budget int, note, search string) (string, Arrangement) {
+	return s.names(plain, budget, note, search)
+}
+
+func (s *Skills) names(escape func(string) string, budget int, note, search string) (string, Arrangement) {
+	count := len(s.entries)
+	a := Arrangement{rest: count, complete: count}
+	if note == "" {
+		note = shortened("descriptions are left out", search)
+	}
+	n := 2 * max(count-1, 0) // the commas between them
+	for i := 0; i < count && n <= budget; i++ {
+		n += display.Length(escape(s.row(i).name))
+	}
+	if n <= budget {
+		all := make([]string, count)
+		for i := range all {
+			all[i] = escape(s.row(i).name)
+		}
+		text := strings.Join(all, ", ")
+		if n+1+display.Length(note) <= budget {
+			text += "\n" + note
+		}
+		return text, a
+	}
+	left := budget - display.Length(notShown(count, search)) - 1
+	var b strings.Builder
+	a.rest = 0
+	for ; a.rest < count && left >= 0; a.rest++ {
+		name := escape(s.row(a.rest).name)
+		if len(name) > display.EchoLimit {
+			a.omitted = append(a.omitted, a.rest)
+			continue
+		}
+		sep := ""
+		if b.Len() > 0 {
+			sep = ", "
+		}
+		if left -= len(sep) + display.Length(name); left < 0 {
+			a.omitted = append(a.omitted, a.rest)
+			continue
+		}
+		b.WriteString(sep + name)
+	}
+	if b.Len() > 0 {
+		b.WriteByte('\n')
+	}
+	return b.String() + notShown(len(a.omitted)+count-a.rest, search), a
+}
+
+// notShown returns the line with the number of names that are left out.
+func notShown(n int, search string) string {
+	skills, them := "skills", "them"
+	if n == 1 {
+		skills, them = "skill", "it"
+	}
+	if search == "" {
+		return fmt.Sprintf("(and %d more %s, not shown to fit; each loads by its name)", n, skills)
+	}
+	return fmt.Sprintf("(and %d more %s, not shown to fit; use %s to see %s)", n, skills, search, them)
+}
+
+// quoteLength bounds what one line quotes of a problem, in characters. The longest of knack's
+// own wordings has 120; a parser may quote more.
+const quoteLength = 240
+
+// Quote returns a problem's message or fix as a line of an answer quotes it.
+func Quote(text string) string { return display.Cut(display.OneLine(text), quoteLength) }

@@ -1,0 +1,285 @@
+package listing
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/skill"
+)
+
+// longestName is the longest name or topic, in characters, in the first lines of the
+// instructions.
+const longestName = 40
+
+// fewNames is the share of all skills, one in so many, that must be named to be worth the
+// room: five names out of a thousand say less than five topics.
+const fewNames = 10
+
+// sampled is the number of names of a large library that its topics are taken from, evenly.
+// They have the same frequent topics as 100,000 names, in 1 ms in place of 100.
+const sampled = 2000
+
+// Summary says in at most n characters which skills there are, to go on with after their
+// number: ": a, b." if all names fit, else as many as fit and the topics of the others.
+// named are the names in it. search is the tool that finds the others, "" for none.
+func Summary(skills []*catalog.Entry, n int, search string) (text string, named []string) {
+	const shortest = len("a, ")
+	s := summaryOf(skills, n, search)
+	if n/shortest*fewNames < len(skills) { // whichever names fit, they are too few
+		return s.text()
+	}
+	used, long := 0, false
+	for i := range s.names {
+		s.replaced[i] = false
+		used += s.length[i] + len(", ")
+		long = long || isTooLong(s.names[i])
+	}
+	if text := sentence(s.names, nil, search); used <= n && !long && display.Length(text) <= n {
+		return text, s.names
+	}
+	// Names are replaced until the rest fits, with the topics of the replaced ones, which may
+	// be cut to half of the room.
+	order := s.order(skills)
+	next := 0
+	for ; next < len(order); next++ {
+		i := order[next]
+		if used <= n && !isTooLong(s.names[i]) && s.fits() {
+			break
+		}
+		used -= s.length[i] + len(", ")
+		s.replaced[i] = true
+	}
+	if (len(order)-next)*fewNames < len(order) {
+		for i := range s.replaced {
+			s.replaced[i] = true
+		}
+		return s.text()
+	}
+	// The cut may have left room for one more name.
+	text, named = s.text()
+	for _, i := range slices.Backward(order[:next]) {
+		if isTooLong(s.names[i]) || display.Length(text)+s.length[i]+len(", ") > n {
+			continue
+		}
+		s.replaced[i] = false
+		if with, names := s.text(); display.Length(with) <= n {
+			text, named = with, names
+		} else {
+			s.replaced[i] = true
+		}
+	}
+	return text, named
+}
+
+// summary is a list of names, some of which are replaced by their topics.
+type summary struct {
+	names    []string
+	length   []int      // of each name, in characters
+	words    [][]string // of each name, those that it may have as its topic
+	replaced []bool
+	limit    int // in characters
+	search   string
+}
+
+// summaryOf returns a summary with all names replaced; for a large library, with a sample of
+// them.
+func summaryOf(skills []*catalog.Entry, limit int, search string) *summary {
+	count := min(len(skills), sampled)
+	s := &summary{names: make([]string, count), length: make([]int, count), words: make([][]string, count), replaced: make([]bool, count), limit: limit, search: search}
+	for i := range count {
+		name := display.OneLine(skills[i*len(skills)/count].Name)
+		s.names[i], s.length[i], s.words[i], s.replaced[i] = name, display.Length(name), topicWords(name), true
+	}
+	return s
+}
+
+// kept returns the names that are not replaced.
+func (s *summary) kept() (names []string) {
+	for i, name := range s.names {
+		if !s.replaced[i] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// fits reports whether the names that are kept fit, and with them half a sentence of topics.
+func (s *summary) fits() bool {
+	kept := s.kept()
+	if display.Length(sentence(kept, nil, s.search)) <= s.limit/2 {
+		return true
+	}
+	topics, _ := s.topics()
+	return display.Length(sentence(kept, topics, s.search)) <= s.limit
+}
+
+// text names the kept skills, and as many topics of the others as fit.
+func (s *summary) text() (text string, named []string) {
+	kept := s.kept()
+	topics, needed := s.topics()
+	most := 0
+	for used := 0; most < len(topics) && used <= s.limit; most++ {
+		used += display.Length(topics[most]) + len(", ")
+	}
+	for count := most; count > 0; count-- {
+		some := topics[:count:count]
+		if count < needed {
+			some = append(some, display.Ellipsis)
+		}
+		if text := sentence(kept, some, s.search); display.Length(text) <= s.limit {
+			return text, kept
+		}
+	}
+	for ; len(kept) > 0; kept = kept[:len(kept)-1] {
+		if text := sentence(append(slices.Clip(kept), display.Ellipsis), nil, s.search); display.Length(text) <= s.limit {
+			return text, kept
+		}
+	}
+	return "", nil
+}
+
+// topics returns the words that represent the replaced names, the words of most names first.
+// The first needed ones cover every name. Of words that always come together the last one
+// represents all: "storage" for "blob-storage".
+func (s *summary) topics() (topics []string, needed int) {
+	in := map[string][]int{} // word → the names that have it
+	for i, words := range s.words {
+		for _, w := range words {
+			if s.replaced[i] {
+				in[w] = append(in[w], i)
+			}
+		}
+	}
+	represents := map[string]bool{}
+	for i, words := range s.words {
+		best := ""
+		for _, w := range words {
+			if s.replaced[i] && len(in[w]) >= len(in[best]) {
+				best = w
+			}
+		}
+		represents[best] = best != ""
+	}
+	for w, names := range in {
+		same := func(o string) bool { return o != w && represents[o] && slices.Equal(in[o], names) }
+		if represents[w] || len(names) > 1 && !slices.ContainsFunc(s.words[names[0]], same) {
+			topics = append(topics, w)
+		}
+	}
+	slices.SortFunc(topics, func(a, b string) int {
+		return cmp.Or(len(in[b])-len(in[a]), in[a][0]-in[b][0], strings.Compare(a, b))
+	})
+	for i, w := range topics {
+		if represents[w] {
+			needed = i + 1
+		}
+	}
+	return topics, needed
+}
+
+// sentence names skills and topics, to go on with after their number.
+func sentence(names, topics []string, search string) (s string) {
+	if len(names) > 0 {
+		s = ": " + listed(names)
+	}
+	switch {
+	case len(topics) == 0:
+		return s
+	case len(names) == 0:
+		s = ". Topics"
+	default:
+		s += " Others"
+	}
+	if search != "" {
+		s += ", with " + search
+	} else if len(names) > 0 {
+		s += ", on"
+	}
+	return s + ": " + listed(topics)
+}
+
+// listed joins words to the end of a sentence. After an ellipsis it needs no full stop.
+func listed(words []string) string {
+	s := strings.Join(words, ", ")
+	if strings.HasSuffix(s, display.Ellipsis) {
+		return s
+	}
+	return s + "."
+}
+
+// isTooLong reports whether a name is too long for the first lines.
+func isTooLong(name string) bool { return utf8.RuneCountInString(name) > longestName }
+
+// order returns the order in which names are replaced: too long ones, then the built-in
+// skills', the user's, the project's, and of each the longest first, since a topic says as
+// much as a long name.
+func (s *summary) order(skills []*catalog.Entry) []int {
+	order := make([]int, len(skills))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		if long := isTooLong(s.names[a]); long != isTooLong(s.names[b]) {
+			if long {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(rank(skills[b])-rank(skills[a]), s.length[b]-s.length[a])
+	})
+	return order
+}
+
+// ByOwner returns the skills with the project's first, then the user's, then the built-in
+// ones.
+func ByOwner(skills []*catalog.Entry) []*catalog.Entry {
+	byRank := func(a, b *catalog.Entry) int { return rank(a) - rank(b) }
+	if !slices.IsSortedFunc(skills, byRank) {
+		skills = slices.Clone(skills)
+		slices.SortStableFunc(skills, byRank)
+	}
+	return skills
+}
+
+// rank orders skills by owner.
+func rank(e *catalog.Entry) int {
+	switch e.Root.Scope {
+	case skill.ScopeProject:
+		return 0
+	case skill.ScopeGlobal:
+		return 1
+	}
+	return 2
+}
+
+// topicWords returns the words of a name that describe its topic, each once.
+func topicWords(name string) (words []string) {
+	for w := range strings.FieldsFuncSeq(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) }) {
+		if !generic[w] && !isTooLong(w) && !slices.Contains(words, w) && strings.ContainsFunc(w, unicode.IsLetter) {
+			words = append(words, w)
+		}
+	}
+	return words
+}
+
+// generic lists words of names that describe a kind of thing and not a topic. They
+// were picked from the most frequent words of 776 real names.
+var generic = wordSet(`a advanced agent agents an and api app apps assistant basic basics best build builder
+	building by cli code common core create creating creator custom dev develop developing development engineer
+	expert factory for framework from general generation generator get getting guide guidelines help helper how
+	implementation implementing in integration into introduction js main maker management manager my new of on or
+	patterns practices pro process py sdk setup skill skills specialist standards started template templates the to
+	tool toolkit tools ts tutorial use using utils with workflow workflows write writer writing`)
+
+func wordSet(words string) map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		set[w] = true
+	}
+	return set
+}

@@ -1,0 +1,148 @@
+package lookup
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"sync"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/reads"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Document is a SKILL.md as served under its URI, by contract 004's tool and as a resource.
+type Document struct {
+	Text string
+	// Fallback is set if the file cannot be read now. Text is then the text last served, or
+	// a message.
+	Fallback bool
+	// ModelInvocable is false if the author keeps the skill from models: it is then a
+	// resource, and no tool loads it.
+	ModelInvocable bool
+}
+
+// ErrUnknown is returned if no skill has the URI.
+var ErrUnknown = errors.New("no skill has this URI")
+
+// engagePath is the path of the URI that always answers.
+const engagePath = "engage/" + skill.MainFile
+
+// Document reads the current SKILL.md with that canonical URI. If the skill exists but
+// cannot be read now, it returns the text last served, or a message. If no skill has the
+// URI skill://engage/SKILL.md, it returns the text of [Finder.Engage]. The error is
+// [ErrUnknown], or says why nothing is known of the URI ([ErrBusy], [skill.ErrUnstable] or a
+// [*catalog.Incomplete]), or is the context's.
+func (f *Finder) Document(ctx context.Context, uri skill.URI) (Document, error) {
+	d, err := f.document(ctx, uri)
+	if err != nil && ctx.Err() == nil {
+		if engage, ok := f.Engaged(uri); ok {
+			d, err = engage, nil
+			reads.TraceOf(ctx).Got(uri.String(), []byte(d.Text))
+		}
+	}
+	if d.Fallback {
+		reads.TraceOf(ctx).Got(uri.String(), []byte(d.Text))
+	}
+	return d, err
+}
+
+// Engaged returns the text of [Finder.Engage] if that is set and the URI is
+// skill://engage/SKILL.md.
+func (f *Finder) Engaged(uri skill.URI) (d Document, ok bool) {
+	if f.Engage == nil || uri.Path() != engagePath {
+		return Document{}, false
+	}
+	return Document{Text: f.Engage(), ModelInvocable: true}, true
+}
+
+func (f *Finder) document(ctx context.Context, uri skill.URI) (Document, error) {
+	for range 4 {
+		v, err := f.Catalog.View(ctx)
+		if err != nil {
+			return Document{}, err
+		}
+		v, e, path, unsure := f.At(ctx, v, uri)
+		switch was := v.Blocked(uri); {
+		case ctx.Err() != nil:
+			return Document{}, ctx.Err()
+		case e != nil && path == skill.MainFile:
+		case was != nil:
+			return f.fallback(uri, was), nil
+		case e == nil && unsure != nil:
+			return Document{}, unsure
+		default:
+			return Document{}, ErrUnknown
+		}
+		data, now, err := v.Read(ctx, e)
+		switch {
+		case ctx.Err() != nil:
+			return Document{}, ctx.Err()
+		case err == nil && now.Available && now.SameURI(e):
+			text := TextOf(data)
+			f.served.remember(uri.String(), kept{label: e.Root.Label, path: e.Path, text: text})
+			return Document{Text: text, ModelInvocable: now.ModelInvocable}, nil
+		case err != nil && now.Available && !errors.Is(err, fs.ErrNotExist): // too many readers, or an unstable file
+			return f.fallback(uri, e), nil
+		}
+		// Gone, renamed or blocked; the catalogue has been refreshed.
+	}
+	return Document{}, skill.ErrUnstable
+}
+
+// fallback returns the answer for a skill that cannot be read: the text last served.
+func (f *Finder) fallback(uri skill.URI, was *catalog.Entry) Document {
+	d := Document{Fallback: true, ModelInvocable: was.ModelInvocable}
+	if k, ok := f.served.recall(uri.String()); ok && k.label == was.Root.Label && k.path == was.Path {
+		d.Text = k.text
+	} else {
+		d.Text = "# " + was.Name + "\n\nSkill content is temporarily unavailable.\nURI: " + uri.String()
+	}
+	return d
+}
+
+// kept is the text last served under a URI, with its skill.
+type kept struct{ label, path, text string }
+
+// Bounds of the kept texts, in bytes and in skills.
+const (
+	keptBytes = 8 << 20
+	keptCount = 512
+)
+
+// served keeps the texts last served, within bounds.
+type served struct {
+	mu    sync.Mutex
+	byURI map[string]kept
+	order []string // oldest first
+	bytes int
+}
+
+func (s *served) recall(uri string) (kept, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, ok := s.byURI[uri]
+	return k, ok
+}
+
+func (s *served) remember(uri string, k kept) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byURI == nil {
+		s.byURI = map[string]kept{}
+	}
+	if old, ok := s.byURI[uri]; ok {
+		s.bytes -= len(old.text)
+		s.order = slices.DeleteFunc(s.order, func(u string) bool { return u == uri })
+	}
+	s.byURI[uri] = k
+	s.order = append(s.order, uri)
+	s.bytes += len(k.text)
+	for s.bytes > keptBytes || len(s.order) > keptCount {
+		oldest := s.order[0]
+		s.bytes -= len(s.byURI[oldest].text)
+		delete(s.byURI, oldest)
+		s.order = s.order[1:]
+	}
+}

@@ -1,0 +1,112 @@
+// Package lookup finds skills and documents by name, folder and URI, in a catalogue's snapshot
+// and, if that lacks them, on the current disk: no tool says "not found" before the disk was
+// asked.
+package lookup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unsafe"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/profile"
+)
+
+// ErrBusy is the error for a name that the snapshot lacks if a scan of the folders did not end
+// in time.
+var ErrBusy = errors.New("the machine is busy, and a scan of the folders of skills has not ended in time; try again in a moment")
+
+// IsUnsure reports whether an error says that a skill may exist although none was found:
+// [ErrBusy], a [*catalog.Incomplete], or [skill.ErrUnstable].
+func IsUnsure(err error) bool {
+	return errors.Is(err, ErrBusy) || errors.Is(err, catalog.ErrLate) || errors.Is(err, skill.ErrUnstable)
+}
+
+// Finder finds the skills of a catalogue. All methods may be called from any goroutine.
+type Finder struct {
+	Catalog *catalog.Catalog
+	// Remote is set if the model is on another machine, so that a folder is named by its
+	// URI.
+	Remote bool
+	// Engage, if set, returns the text of skill://engage/SKILL.md if no skill that models
+	// may read has this URI or name: by contract 004 it always answers. It is called at
+	// each such read.
+	Engage func() string
+
+	served  served
+	refresh refresh
+}
+
+// Named finds the skill of a name, see [catalog.Snapshot.Named]. If the view does not know
+// it, Named looks in a view of the current disk, which it returns. If it finds nothing,
+// unsure says why there may be such a skill; see [IsUnsure].
+func (f *Finder) Named(ctx context.Context, v catalog.View, name string) (now catalog.View, e *catalog.Entry, unsure error) {
+	return f.NamedBy(ctx, v, name, func(v catalog.View) *catalog.Entry { return v.Named(name) })
+}
+
+// NamedBy is [Finder.Named] with another way to find the skill in a view.
+func (f *Finder) NamedBy(ctx context.Context, v catalog.View, name string, by func(catalog.View) *catalog.Entry) (now catalog.View, e *catalog.Entry, unsure error) {
+	if e := by(v); e != nil {
+		return v, e, nil
+	}
+	key := skill.KeyOf(name)
+	v, _, unsure = f.Fresh(ctx, v, func(folder string) bool { return skill.KeyOf(folder) == key })
+	return v, by(v), unsure
+}
+
+// InFolder is [Finder.Named] for a skill that by finds by the exact name of its folder. It also
+// reports whether there is such a folder.
+func (f *Finder) InFolder(ctx context.Context, v catalog.View, name string, by func(v catalog.View, folder string) *catalog.Entry) (now catalog.View, e *catalog.Entry, folder bool, unsure error) {
+	if e := by(v, name); e != nil || v.InFolder(name) != nil {
+		return v, e, true, nil
+	}
+	v, folder, unsure = f.Fresh(ctx, v, func(n string) bool { return n == name })
+	if v.InFolder(name) != nil {
+		folder, unsure = true, nil
+	}
+	return v, by(v, name), folder, unsure
+}
+
+// maxURIFolders bounds the parts of a URI that are looked up as folders: a label and the depth
+// of the search for skills.
+const maxURIFolders = 16
+
+// At is [Finder.Named] for the file of a URI, see [catalog.Snapshot.At].
+func (f *Finder) At(ctx context.Context, v catalog.View, uri skill.URI) (now catalog.View, e *catalog.Entry, path string, unsure error) {
+	if e, path := v.At(uri); e != nil {
+		return v, e, path, nil
+	}
+	keys := map[skill.Key]bool{}
+	for segment := range strings.SplitSeq(uri.Path(), "/") {
+		if len(keys) < maxURIFolders {
+			keys[skill.KeyOf(segment)] = true
+		}
+	}
+	v, _, unsure = f.Fresh(ctx, v, func(folder string) bool { return keys[skill.KeyOf(folder)] })
+	e, path = v.At(uri)
+	return v, e, path, unsure
+}
+
+// Base returns the folder against which the skill's relative paths resolve, in the form of
+// every surface. A folder whose path would break the line is named by its URI.
+func (f *Finder) Base(ctx context.Context, e *catalog.Entry) string {
+	dir := e.Dir()
+	if f.Remote || profile.FromContext(ctx).Remote || dir == "" || strings.IndexFunc(dir, unicode.IsControl) >= 0 {
+		return strings.TrimSuffix(e.URI().String(), "/"+skill.MainFile)
+	}
+	return dir
+}
+
+// NotForModels is the answer to a model for a skill that its author keeps from models.
+func NotForModels(name string) string {
+	return fmt.Sprintf("Skill '%s' is not available for model invocation.", display.Echo(name))
+}
+
+// TextOf returns the bytes of a file that nothing else uses or changes, without copying them:
+// the texts of skills are most of what a call allocates.
+func TextOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }

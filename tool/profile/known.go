@@ -1,0 +1,74 @@
+package profile
+
+// known has a row for each client that was tried: on 2026-11-22 with the version in
+// the comment, a scripted model in place of the vendor's and a recorder between client and
+// server (doc/clients.md; interop/agents measures again). A limit is a little less than the
+// longest text that arrived, or what the client documents; the name of a constant beside it
+// comes from the client's own code.
+//
+// Others refuse a long text: some OpenAI-compatible endpoints answer 400
+// (string_above_max_length) to a description over 1,024 characters
+// (github.com/modelcontextprotocol/servers/issues/799,
+// github.com/getsentry/sentry-mcp/issues/106). That belongs to the endpoint and not to the
+// client's name: a program that makes definitions for one sets [Client.Limit].
+var known = []Profile{
+	// Claude Code 2.1.330: 4,096 characters of instructions and of a description, a
+	// JavaScript length. It defers tools but for those with anthropic/alwaysLoad, and with
+	// anthropic/maxResultSizeChars shows results up to the number there: 300,000 characters
+	// came, and its documentation says 500,000. Text after a prompt's name is in the model's
+	// context as <command-args>; each argument of the prompt gets a word.
+	{name: "claude-code", since: "2.1.330", Title: "Claude Code", Instructions: 4096, Description: 4096, ShowsList: true,
+		Result: MaxResult, Prefix: "mcp__knack__", OwnTool: "Skill", Argument: ArgumentNone},
+	// Claude Code 2.1.197: the same with 2,048 ("truncates tool descriptions and server
+	// instructions at 2KB each", code.claude.com/docs/en/mcp; in the program a constant
+	// that is compared with a JavaScript length). So does 2.1.285, according to reports.
+	{name: "claude-code", since: "2.1.197", Title: "Claude Code", Instructions: 2048, Description: 2048, ShowsList: true,
+		Result: MaxResult, Prefix: "mcp__knack__", OwnTool: "Skill", Argument: ArgumentNone},
+	// Older ones may ignore both keys of _meta: 49,800 characters arrived without them.
+	{name: "claude-code", Title: "Claude Code", Instructions: 2048, Description: 2048,
+		Result: 49_800, Prefix: "mcp__knack__", OwnTool: "Skill", Argument: ArgumentNone},
+	// Codex 0.169.0: with the models that it knows the first 247 characters of the first
+	// line of the instructions, for which their first line is made, with others all. It cuts
+	// the middle out of an answer: with most models that it knows, which call tools from
+	// a script, over 10,000 tokens of 4 bytes (39,380 bytes arrived), with models that it
+	// does not know over 12,000 bytes (11,800 arrived). Its name for a tool depends on the
+	// model: mcp__knack__skill or mcp__knack.skill.
+	{name: "codex-mcp-client", Title: "Codex", Instructions: longestTried,
+		Result: 11_800, scripted: 39_300},
+	// Gemini CLI 0.61.0: DEFAULT_TRUNCATE_TOOL_OUTPUT_THRESHOLD is 40,000 characters,
+	// the tags that it puts around included: 39,840 arrived. A prompt gets free text as
+	// its single required argument.
+	{name: "gemini-cli-mcp-client", Title: "Gemini CLI", Instructions: longestTried, ShowsList: true,
+		Result: 39_800, Prefix: "mcp_knack_", OwnTool: "activate_skill", Argument: ArgumentRequired},
+	// OpenCode 1.18.33: MAX_BYTES is 51,200 and MAX_LINES 2,000.
+	{name: "opencode", Title: "OpenCode", Instructions: longestTried, ShowsList: true,
+		Result: 51_200, Lines: 2000, Prefix: "knack_", OwnTool: "skill"},
+	// Qwen Code 0.24.4: 27,800 characters arrived. Of a deferred tool its model sees the
+	// first 157 characters of the first line of the description.
+	{name: "qwen-cli-mcp-client-*", Title: "Qwen Code", Instructions: longestTried,
+		Result: 27_800, Prefix: "mcp__knack__", OwnTool: "skill"},
+	// Copilot CLI 1.0.102: no instructions, but with --allow-all-mcp-server-instructions;
+	// 20,350 bytes of a result arrived.
+	{name: "copilot-cli", Title: "Copilot CLI", Instructions: longestTried, ShowsList: true,
+		Result: 20_300, Prefix: "knack-", OwnTool: "skill"},
+	// Cline 3.0.65 calls itself @cline/core 0.0.0. It shows no instructions, and 8,000
+	// characters of the whole result as JSON, in which quotes and line ends count twice.
+	{name: "@cline/core", Title: "Cline", ShowsList: true,
+		Result: 6_500, Prefix: "knack__", OwnTool: "skills"},
+	// Continue CLI 1.5.47: no instructions, tools by their bare names; 400,000 characters
+	// of a result arrived.
+	{name: "continue-cli-client", Title: "Continue", ShowsList: true, Result: 400_000, OwnTool: "Skills"},
+}
+
+const (
+	// longestTried is the longest text of instructions that was tried and arrived
+	// whole; no client is known to have a limit there.
+	longestTried = 11_200
+	// unknownInstructions is the limit for an unknown client: the smallest known one except
+	// Codex's.
+	unknownInstructions = 2048
+	// MaxResult is the ceiling of anthropic/maxResultSizeChars, in characters
+	// (code.claude.com/docs/en/mcp), and of an answer for an unknown client: no client is
+	// known to show more.
+	MaxResult = 500_000
+)

@@ -1,0 +1,175 @@
+package wave
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/internal/listing"
+	"github.com/knack-dev/knack/tool/lookup"
+)
+
+// load finds a skill by its exact name and reads its current file. The error is a
+// [*SkillErrorDetails] or the context's.
+func load(ctx context.Context, f *lookup.Finder, name string) (*catalog.Entry, []byte, error) {
+	for range 4 {
+		v, err := f.Catalog.View(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		e, details := named(v, name)
+		if details != nil && skill.ValidName(name) {
+			var unsure error
+			v, _, unsure = f.Fresh(ctx, v, func(folder string) bool { return folder == name })
+			if e, details = named(v, name); details != nil && details.Type == SkillNotFound && unsure != nil {
+				details = &SkillErrorDetails{Type: SkillSystemError, SkillName: name, Message: unsure.Error()}
+			}
+		}
+		if e != nil && details != nil { // of the last scan: the file may be fixed by now
+			if _, now, _ := v.Read(ctx, e); now.Skill != e.Skill {
+				continue
+			}
+		}
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		if details != nil {
+			for _, e := range Skills(v) {
+				details.AvailableSkills = append(details.AvailableSkills, e.Name)
+			}
+			return nil, nil, details
+		}
+		data, now, err := v.Read(ctx, e)
+		switch {
+		case ctx.Err() != nil:
+			return nil, nil, ctx.Err()
+		case err == nil && now.ModelInvocable && len(faults(now)) == 0: // so its name is still the folder's
+			return now, data, nil
+		case err == nil || errors.Is(err, fs.ErrNotExist) || now != nil && !now.Available:
+			continue // the catalogue has been refreshed
+		}
+		return nil, nil, &SkillErrorDetails{Type: SkillSystemError, SkillName: name, Message: skill.Reason(err)}
+	}
+	return nil, nil, &SkillErrorDetails{Type: SkillSystemError, SkillName: name, Message: skill.ErrUnstable.Error()}
+}
+
+// named returns the first valid skill with this name. Without one it returns the skill that is
+// probably meant, if any, and why that is not valid.
+func named(v catalog.View, name string) (*catalog.Entry, *SkillErrorDetails) {
+	var meant *catalog.Entry
+	for _, e := range v.Entries {
+		if name == "" || e.Name != name && e.Folder() != name {
+			continue
+		}
+		if e.Name == name && len(faults(e)) == 0 {
+			if !e.ModelInvocable {
+				return nil, &SkillErrorDetails{Type: SkillInaccessible, SkillName: name, Message: lookup.NotForModels(name)}
+			}
+			return e, nil
+		}
+		if meant == nil {
+			meant = e
+		}
+	}
+	if meant == nil {
+		if d := v.Denied(func(folder string) bool { return folder == name }); d != nil {
+			return nil, &SkillErrorDetails{Type: SkillInaccessible, SkillName: name, Message: d.Message, Suggestions: []string{d.Mend}}
+		}
+		d := &SkillErrorDetails{Type: SkillNotFound, SkillName: name, Message: fmt.Sprintf("Skill '%s' not found", display.Echo(name))}
+		if skill.ValidName(name) {
+			d.Suggestions = []string{"Create directory ~/.wave/skills/" + name + "/", "Add SKILL.md file with proper YAML frontmatter"}
+		}
+		return nil, d
+	}
+	return meant, detailsOf(meant, name)
+}
+
+// detailsOf says why a skill is not valid.
+func detailsOf(e *catalog.Entry, name string) *SkillErrorDetails {
+	d := &SkillErrorDetails{SkillName: name}
+	var messages []string
+	for _, p := range faults(e) {
+		kind := strictRules[p.Rule]
+		if d.Type == "" || kind == SkillMalformed && d.Type == SkillInvalid {
+			d.Type = kind
+		}
+		at := ""
+		if pos := p.Position.String(); pos != "" {
+			at = pos + ": "
+		}
+		messages = append(messages, at+listing.Quote(p.Message))
+		if p.Mend != "" {
+			d.Suggestions = append(d.Suggestions, listing.Quote(p.Mend))
+		}
+	}
+	d.Message = strings.Join(messages, "; ")
+	return d
+}
+
+// strictRules lists the rules that a valid skill keeps, each with the kind of failure if it
+// does not.
+var strictRules = map[skill.RuleID]SkillErrorType{
+	ruleid.FileOutside: SkillInaccessible, ruleid.FilePermission: SkillInaccessible, ruleid.FileNotRegular: SkillInaccessible,
+	ruleid.FileGone: SkillSystemError, ruleid.FileUnstable: SkillSystemError, ruleid.FileUnreadable: SkillSystemError,
+	ruleid.FileTooLarge: SkillInvalid, ruleid.FileEncoding: SkillInvalid, ruleid.FileEmpty: SkillInvalid, ruleid.FileName: SkillInvalid,
+
+	ruleid.FenceMissing: SkillMalformed, ruleid.FenceOpener: SkillMalformed, ruleid.FenceUnclosed: SkillMalformed, ruleid.FenceTooLong: SkillMalformed,
+	ruleid.FenceLate: SkillMalformed, ruleid.FenceBlanks: SkillMalformed, ruleid.FenceGlued: SkillMalformed,
+	ruleid.YAMLSyntax: SkillMalformed, ruleid.YAMLControl: SkillMalformed, ruleid.YAMLDuplicate: SkillMalformed, ruleid.YAMLMapping: SkillMalformed,
+	ruleid.NameSyntax: SkillMalformed,
+
+	ruleid.NameMissing: SkillInvalid, ruleid.NameControl: SkillInvalid, ruleid.NameType: SkillInvalid, ruleid.NamePattern: SkillInvalid,
+	ruleid.NameLength: SkillInvalid, ruleid.NameFolder: SkillInvalid,
+	ruleid.DescriptionMissing: SkillInvalid, ruleid.DescriptionType: SkillInvalid, ruleid.DescriptionLength: SkillInvalid,
+}
+
+// faults returns the problems for which a skill is not valid.
+func faults(e *catalog.Entry) []skill.Problem {
+	var out []skill.Problem
+	for _, p := range e.Problems {
+		if strictRules[p.Rule] != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Skills lists the valid skills that models may load, in root order, then by name. Of several
+// with one name it has the first, whether or not models may load that.
+func Skills(v catalog.View) []*catalog.Entry {
+	var out []*catalog.Entry
+	order := make(map[string]int, len(v.Roots))
+	seen := make(map[string]bool, len(v.Entries))
+	for _, e := range v.Entries {
+		if _, ok := order[e.Root.Label]; !ok {
+			order[e.Root.Label] = len(order)
+		}
+		if seen[e.Name] || len(faults(e)) > 0 || e.Root.Unlisted {
+			continue
+		}
+		seen[e.Name] = true
+		if e.ModelInvocable {
+			out = append(out, e)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *catalog.Entry) int {
+		return cmp.Or(order[a.Root.Label]-order[b.Root.Label], cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// typeOf returns the contract's type of a skill by its owner.
+func typeOf(scope skill.Scope) string {
+	if scope == skill.ScopeProject {
+		return "project"
+	}
+	return "personal"
+}
