@@ -141,7 +141,7 @@ var uneven = []struct {
 	{"id: ", regexp.MustCompile(`(?m)^id: \S*$`)},                                                          // of an event
 	{"# HELP ", regexp.MustCompile(`(?m)^(?:# (?:HELP|TYPE) )?(?:knack_http|knack_mcp|go_|process_).*\n`)}, // the process and its requests
 	{"knack_refresh_", regexp.MustCompile(`(?m)^knack_refresh_(?:timestamp|duration)_seconds \S+$`)},       // times
-	{"Scanned ", regexp.MustCompile(`Scanned [^<]* ago \([^<]*\), which took [^<]*\.`)},                // times
+	{"Scanned ", regexp.MustCompile(`Scanned [^<]* ago \([^<]*\), which took [^<]*\.`)},                    // times
 	{"20", regexp.MustCompile(`20[0-9]{2}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?`)},            // times
 }
 
