@@ -41,14 +41,17 @@ var directions = map[string][]string{
 
 	"skill":             {"skill/frontmatter", "internal/naming", "internal/ruleid"},
 	"skill/frontmatter": {"internal/ruleid"},
-	"source/dir":        {"skill/frontmatter", "skill"}, // sources never import each other
-	"source/builtin":    {"skill"},
-	"skillsext":         {"skill/frontmatter", "skill"},
-	"client":            {"edit"}, // one place knows how a file is replaced whole
-	"edit":              {},
-	"check":             {"internal/naming", "skill/frontmatter", "internal/ruleid", "skill"},
-	"config":            {"skill/frontmatter", "skill", "check", "access", "limit"}, // the sections' types and keys; a rule is named by its table
-	"search":            {},
+	"source/dir":        {"skill/frontmatter", "skill", "source/dir/internal/watch", "source/dir/internal/realpath"}, // sources never import each other
+	// The folders of roots, watched through one watcher of the system.
+	"source/dir/internal/watch":    {"source/dir/internal/realpath"},
+	"source/dir/internal/realpath": {},
+	"source/builtin":               {"skill"},
+	"skillsext":                    {"skill/frontmatter", "skill"},
+	"client":                       {"edit"}, // one place knows how a file is replaced whole
+	"edit":                         {},
+	"check":                        {"internal/naming", "skill/frontmatter", "internal/ruleid", "skill"},
+	"config":                       {"skill/frontmatter", "skill", "check", "access", "limit"}, // the sections' types and keys; a rule is named by its table
+	"search":                       {},
 	// The measurement of search; another module measures another engine with it.
 	"search/internal/knownitem": {"catalog"},
 	"reads":                     {"skill"}, // what one request read, for the audit log
@@ -118,7 +121,7 @@ var programs = []string{"bench"}
 var outside = map[string][]string{
 	"go.yaml.in/yaml/v4":                     {"skill/frontmatter", "client"},
 	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
-	"github.com/fsnotify/fsnotify":           {"source/dir"},
+	"github.com/fsnotify/fsnotify":           {"source/dir/internal/watch"},
 	"github.com/tailscale/hujson":            {"client"},
 	"github.com/spf13/cobra":                 {"internal/cli"},
 	"golang.org/x/sys":                       {"source/dir", "internal/cli", "edit"},
@@ -154,7 +157,7 @@ var files = use{
 		"syscall":               {"Open", "Openat", "Stat", "Lstat"},
 		"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Stat", "Lstat", "Fstatat"},
 	},
-	allowed: []string{"source/dir", "source/builtin", "edit", "client", "doctor", "internal/cli", "audit", "internal/genskills/write", "internal/prose", "internal/corpus", "bench", "bench/floor"},
+	allowed: []string{"source/dir", "source/dir/internal/watch", "source/dir/internal/realpath", "source/builtin", "edit", "client", "doctor", "internal/cli", "audit", "internal/genskills/write", "internal/prose", "internal/corpus", "bench", "bench/floor"},
 }
 
 // writes lists the names that make or replace a file. Package edit writes files whole or

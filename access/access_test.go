@@ -98,7 +98,7 @@ func TestPolicyOnSkippedSkills(t *testing.T) {
 func TestIdle(t *testing.T) {
 	p := NewPolicy(false, []Rule{{Allow: patterns(t, "skill://a/** skill://b/**")}, {Deny: patterns(t, "skill://a/secert skill://a/x")}})
 	var got []string
-	for _, pattern := range p.Idle([]*catalog.Entry{entry("a/secret"), entry("a/x")}) {
+	for _, pattern := range p.Unmatched([]*catalog.Entry{entry("a/secret"), entry("a/x")}) {
 		got = append(got, pattern.String())
 	}
 	if want := []string{"skill://b/**", "skill://a/secert"}; !slices.Equal(got, want) {
@@ -130,7 +130,7 @@ func TestMisspelt(t *testing.T) {
 		got := ""
 		for _, m := range NewPolicy(true, []Rule{{Deny: patterns(t, c.pattern)}}).Misspelt(c.entries) {
 			got = m.As
-			if p, err := ParsePattern(m.As); err != nil || len(NewPolicy(true, []Rule{{Deny: []Pattern{p}}}).Idle(c.entries)) > 0 {
+			if p, err := ParsePattern(m.As); err != nil || len(NewPolicy(true, []Rule{{Deny: []Pattern{p}}}).Unmatched(c.entries)) > 0 {
 				t.Errorf("%s matches nothing either (%v)", m.As, err)
 			}
 		}

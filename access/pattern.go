@@ -42,14 +42,14 @@ func ParsePattern(text string) (Pattern, error) {
 	for s := range strings.SplitSeq(rest, "/") {
 		switch {
 		case s == "":
-			return Pattern{}, errors.New("it has an empty segment, or ends in /; /** at its end stands for a folder and all in it")
+			return Pattern{}, errors.New("it has an empty segment, or ends in /; /** at its end means a folder and all in it")
 		case s == "**":
 			if n := len(p.segments); n == 0 || !p.segments[n-1].deep { // two in a row mean the same as one
 				p.segments = append(p.segments, segment{deep: true})
 			}
 			continue
 		case strings.Contains(s, "**"):
-			return Pattern{}, errors.New("** stands beside other text; it is a segment of its own")
+			return Pattern{}, errors.New("** is next to other text; it must be a segment of its own")
 		}
 		var seg segment
 		for part := range strings.SplitSeq(s, "*") {

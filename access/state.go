@@ -21,31 +21,31 @@ type Principal struct {
 	Filter *catalog.Filter // nil sees everything
 }
 
-// Of returns the principal of a subject.
-func (s *State) Of(who Subject) Principal {
+// PrincipalOf returns the principal of a subject.
+func (s *State) PrincipalOf(who Subject) Principal {
 	if s.Policy == nil {
 		return Principal{Subject: who}
 	}
 	return Principal{who, s.Policy.Filter(who)}
 }
 
-// Know returns the principal of a token. If no token is needed, every request has the
+// Authenticate returns the principal of a token. If no token is needed, every request has the
 // subject without name and groups, whatever token it carries.
-func (s *State) Know(ctx context.Context, token string) (Principal, bool) {
+func (s *State) Authenticate(ctx context.Context, token string) (Principal, bool) {
 	if s.Verifier == nil {
-		return s.Of(Subject{}), true
+		return s.PrincipalOf(Subject{}), true
 	}
 	who, ok := s.Verifier.Verify(ctx, token)
 	if !ok {
 		return Principal{}, false
 	}
-	return s.Of(who), true
+	return s.PrincipalOf(who), true
 }
 
 // Context returns a context in which the catalogue shows only what the principal sees,
 // and [SubjectOf] returns the principal's subject.
 func (p Principal) Context(ctx context.Context) context.Context {
-	ctx = WithSubject(ctx, p.Subject)
+	ctx = withSubject(ctx, p.Subject)
 	if p.Filter == nil {
 		return ctx
 	}

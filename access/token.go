@@ -23,28 +23,28 @@ const tokenPrefix = "knack_"
 // Tokens holds the access tokens that a server accepts, with their subjects. It
 // stores only SHA-256 hashes. A token is 256 random bits, so its hash cannot be
 // brute-forced and needs no salt.
-type Tokens struct{ held []Holder }
+type Tokens struct{ held []Credential }
 
-// Holder is the hash of a token with the token's subject.
-type Holder struct {
+// Credential is the hash of a token with the token's subject.
+type Credential struct {
 	Hash skill.Digest // of the token
 	Subject
 }
 
 // NewTokens returns a Tokens that accepts the tokens of held.
-func NewTokens(held []Holder) *Tokens { return &Tokens{held} }
+func NewTokens(held []Credential) *Tokens { return &Tokens{held} }
 
 // With returns a Tokens that also accepts the tokens of held. The receiver may be nil.
-func (t *Tokens) With(held []Holder) *Tokens {
+func (t *Tokens) With(held []Credential) *Tokens {
 	if t == nil {
 		return NewTokens(held)
 	}
 	return NewTokens(slices.Concat(t.held, held))
 }
 
-// Within reports whether before has every token of t with the same subject, so that at
+// SubsetOf reports whether before has every token of t with the same subject, so that at
 // most some tokens were removed. Either may be nil, which accepts no token.
-func (t *Tokens) Within(before *Tokens) bool {
+func (t *Tokens) SubsetOf(before *Tokens) bool {
 	subjects := func(t *Tokens) map[skill.Digest]Subject {
 		all := map[skill.Digest]Subject{}
 		if t != nil {
@@ -91,16 +91,16 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 		}
 		d, err := skill.ParseDigest(fields[0])
 		if err != nil {
-			return nil, fmt.Errorf("line %d is no hash of a token: want sha256: and 64 lower-case hexadecimal digits, as 'knack config token' prints", n)
+			return nil, fmt.Errorf("line %d is not the hash of a token: it must be sha256: and 64 lower-case hexadecimal digits, as 'knack config token' prints", n)
 		}
 		name := strings.Join(fields[1:], " ")
 		if strings.ContainsFunc(name, unicode.IsControl) {
-			return nil, fmt.Errorf("line %d has a control character in whose the token is: the file may be damaged; write the name anew", n)
+			return nil, fmt.Errorf("line %d has a control character in the name of the token's owner: the file may be damaged; write the name again", n)
 		}
-		t.held = append(t.held, Holder{d, Subject{Name: name}})
+		t.held = append(t.held, Credential{d, Subject{Name: name}})
 	}
 	if err := in.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, fmt.Errorf("line %d is longer than 64 KiB: write one hash of a token a line, as 'knack config token' prints it, and whose it is", n)
+		return nil, fmt.Errorf("line %d is longer than 64 KiB: write one hash of a token per line, as 'knack config token' prints it, and the name of its owner", n)
 	} else if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func TestParseTokens(t *testing.T) {
 		t.Errorf("%+v %v", s, ok)
 	}
 	_, err = access.ParseTokens(strings.NewReader(line + "\n\n" + strings.Repeat("x", 100_000) + "\n"))
-	const want = "line 3 is longer than 64 KiB: write one hash of a token a line, as 'knack config token' prints it, and whose it is"
+	const want = "line 3 is longer than 64 KiB: write one hash of a token per line, as 'knack config token' prints it, and the name of its owner"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
@@ -32,7 +32,7 @@ func TestParseTokens(t *testing.T) {
 func TestParseTokensDamaged(t *testing.T) {
 	_, line := access.NewToken()
 	for _, name := range []string{"an\x00\x00\x00", "\x1b[2Janna"} {
-		const want = "line 2 has a control character in whose the token is: the file may be damaged; write the name anew"
+		const want = "line 2 has a control character in the name of the token's owner: the file may be damaged; write the name again"
 		if _, err := access.ParseTokens(strings.NewReader("# one\n" + line + " " + name + "\n")); err == nil || err.Error() != want {
 			t.Errorf("%q: got %v\nwant %s", name, err, want)
 		}
@@ -42,11 +42,11 @@ func TestParseTokensDamaged(t *testing.T) {
 // TestWithin checks that Within accepts the removal of tokens, and rejects a token that
 // now has another subject.
 func TestWithin(t *testing.T) {
-	a, b := access.Holder{Subject: access.Subject{Name: "anna", Groups: []string{"staff"}}}, access.Holder{Subject: access.Subject{Name: "bert"}}
+	a, b := access.Credential{Subject: access.Subject{Name: "anna", Groups: []string{"staff"}}}, access.Credential{Subject: access.Subject{Name: "bert"}}
 	a.Hash[0], b.Hash[0] = 1, 2
 	nameless, alone, other := a, a, a
 	nameless.Name, alone.Groups, other.Name = "", nil, "bert"
-	of := func(held ...access.Holder) *access.Tokens { return access.NewTokens(held) }
+	of := func(held ...access.Credential) *access.Tokens { return access.NewTokens(held) }
 	for _, c := range []struct {
 		name        string
 		now, before *access.Tokens
@@ -64,7 +64,7 @@ func TestWithin(t *testing.T) {
 		{"listed twice, and the one that counts is gone", of(alone), of(alone, a), false},
 		{"listed twice, and the other one is gone", of(a), of(alone, a), true},
 	} {
-		if got := c.now.Within(c.before); got != c.want {
+		if got := c.now.SubsetOf(c.before); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
@@ -73,14 +73,14 @@ func TestWithin(t *testing.T) {
 // Every byte of a hash is compared.
 func TestVerifyComparesWhole(t *testing.T) {
 	token, _ := access.NewToken()
-	whole := access.Holder{Hash: skill.DigestOf([]byte(token)), Subject: access.Subject{Name: "anna"}}
-	if who, ok := access.NewTokens([]access.Holder{whole}).Verify(t.Context(), token); !ok || who.Name != "anna" {
+	whole := access.Credential{Hash: skill.DigestOf([]byte(token)), Subject: access.Subject{Name: "anna"}}
+	if who, ok := access.NewTokens([]access.Credential{whole}).Verify(t.Context(), token); !ok || who.Name != "anna" {
 		t.Fatalf("the token is not known: %v", who)
 	}
 	for i := range whole.Hash {
 		near := whole
 		near.Hash[i] ^= 1
-		if _, ok := access.NewTokens([]access.Holder{near}).Verify(t.Context(), token); ok {
+		if _, ok := access.NewTokens([]access.Credential{near}).Verify(t.Context(), token); ok {
 			t.Errorf("it is known by a hash with another byte %d", i)
 		}
 	}

@@ -26,7 +26,7 @@ const (
 	Limited      Result = "limited"       // too many requests, or too much load
 	Busy         Result = "busy"          // it may exist: a disk did not answer in time, or the machine is busy
 	Failed       Result = "error"         // could not be answered, for example a wrong request or a disk error
-	Lost         Result = "lost"          // lines of this log were lost
+	resultLost   Result = "lost"          // lines of this log were lost
 )
 
 // The surfaces.

@@ -206,7 +206,7 @@ func (l *Log) put(lines []byte, n int) {
 	lost := l.lost
 	l.mu.Unlock()
 	if lost > 0 {
-		missing := Event{Time: time.Now().UTC(), Result: Lost, Times: lost}.appendTo(nil)
+		missing := Event{Time: time.Now().UTC(), Result: resultLost, Times: lost}.appendTo(nil)
 		if _, err := l.to.write(missing); err != nil {
 			l.fail(0, n, err)
 			return

@@ -55,7 +55,7 @@ func sums(t *testing.T, text string) (written, lost uint64) {
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			t.Fatalf("%q: %v", lines.Text(), err)
 		}
-		if e.Result == Lost {
+		if e.Result == resultLost {
 			lost += e.Times
 		} else {
 			written++

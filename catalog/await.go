@@ -2,10 +2,7 @@ package catalog
 
 import (
 	"context"
-	"sync"
 	"time"
-
-	"github.com/knack-dev/knack/skill"
 )
 
 // Bounds of the reads that wait for a disk at the same time. A read that the system
@@ -28,7 +25,7 @@ var busyPatience = 5 * time.Second
 // Await; see [View.FoldersNow]. In a context of [InPlace] it waits for work to end.
 func Await[T any](ctx context.Context, v View, e *Entry, work func() T) (T, error) {
 	var none T
-	leave, err := v.catalog.gates.enter(ctx, place{e.Root.Label, e.Path})
+	leave, err := v.catalog.enter(ctx, place{e.Root.Label, e.Path})
 	if err != nil {
 		return none, err
 	}
@@ -74,87 +71,23 @@ func InPlace(ctx context.Context) context.Context {
 	return context.WithValue(ctx, inPlace{}, true)
 }
 
-// gates counts the reads under way, for each skill and each root.
-type gates struct {
-	mu  sync.Mutex
-	all map[share]*queue
-}
-
-// share is the owner of a queue: a skill or a root. The kind tells the two apart, not
-// the path, so that a read never waits for a second slot in the queue of its first.
-type share struct {
+// reader is a skill that is read, or its root. The kind tells the two apart, not the path,
+// so that a read never waits for a second slot of its first reader.
+type reader struct {
 	place
 	root bool
 }
 
-type queue struct {
-	slots chan struct{}
-	users int // reads that hold or wait for a slot; guarded by the mu of gates
-}
-
-// enter takes a slot of the skill, then one of its root.
-func (g *gates) enter(ctx context.Context, at place) (leave func(), err error) {
-	ofSkill, ofRoot := share{at, false}, share{place{label: at.label}, true}
-	first, err := g.take(ctx, ofSkill, readsOfSkill)
+// enter takes a slot of the skill in a place, then one of its root.
+func (c *Catalog) enter(ctx context.Context, at place) (leave func(), err error) {
+	leaveSkill, err := c.reads.Enter(ctx, reader{at, false}, readsOfSkill, busyPatience)
 	if err != nil {
 		return nil, err
 	}
-	second, err := g.take(ctx, ofRoot, readsOfRoot)
+	leaveRoot, err := c.reads.Enter(ctx, reader{place{label: at.label}, true}, readsOfRoot, busyPatience)
 	if err != nil {
-		g.give(ofSkill, first, true)
+		leaveSkill()
 		return nil, err
 	}
-	return func() {
-		g.give(ofRoot, second, true)
-		g.give(ofSkill, first, true)
-	}, nil
-}
-
-func (g *gates) take(ctx context.Context, at share, slots int) (*queue, error) {
-	g.mu.Lock()
-	t := g.all[at]
-	if t == nil {
-		t = &queue{slots: make(chan struct{}, slots)}
-		g.all[at] = t
-	}
-	t.users++
-	g.mu.Unlock()
-	err := ctx.Err()
-	if err == nil {
-		select {
-		case t.slots <- struct{}{}:
-			return t, nil
-		default:
-			err = t.wait(ctx)
-		}
-	}
-	if err != nil {
-		g.give(at, t, false)
-		return nil, err
-	}
-	return t, nil
-}
-
-func (t *queue) wait(ctx context.Context) error {
-	late := time.NewTimer(busyPatience)
-	defer late.Stop()
-	select {
-	case t.slots <- struct{}{}:
-		return nil
-	case <-late.C:
-		return skill.ErrBusy
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (g *gates) give(at share, t *queue, held bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if held {
-		<-t.slots
-	}
-	if t.users--; t.users == 0 {
-		delete(g.all, at)
-	}
+	return func() { leaveRoot(); leaveSkill() }, nil
 }

@@ -76,12 +76,7 @@ func TestReadsOfDeadDiskAreBounded(t *testing.T) {
 		}
 	}
 	close(held)
-	waitFor(t, "all places are given back", func() bool {
-		g := &v.catalog.gates
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		return len(g.all) == 0
-	})
+	waitFor(t, "all slots are given back", func() bool { return v.catalog.reads.Keys() == 0 })
 }
 
 // TestReadsOfRootAreBounded checks that a root has fewer slots than all of its skills
@@ -89,7 +84,7 @@ func TestReadsOfDeadDiskAreBounded(t *testing.T) {
 func TestReadsOfRootAreBounded(t *testing.T) {
 	defer func(d time.Duration) { busyPatience = d }(busyPatience)
 	busyPatience = time.Millisecond
-	g := gates{all: map[share]*queue{}}
+	g := New(nil, Options{})
 	at := func(i int) place { return place{"a", string(rune('0' + i))} }
 	var leave []func()
 	for i := range readsOfRoot {
@@ -110,18 +105,18 @@ func TestReadsOfRootAreBounded(t *testing.T) {
 	for _, l := range append(leave[1:], l) {
 		l()
 	}
-	diffs(t, "places held", len(g.all), 0)
+	diffs(t, "slots", g.reads.Keys(), 0)
 }
 
-// TestWithinPanics checks that a panic of the work reaches the caller, which can recover it,
+// TestAwaitPanics checks that a panic of the work reaches the caller, which can recover it,
 // and that it releases its slot.
-func TestWithinPanics(t *testing.T) {
+func TestAwaitPanics(t *testing.T) {
 	v := view(t, catalogOf(t, source("a", "x/SKILL.md", text("x", "one"))))
 	defer func() {
 		if recover() != "CANARY" {
 			t.Error("the panic is lost")
 		}
-		diffs(t, "places held", len(v.catalog.gates.all), 0)
+		diffs(t, "slots", v.catalog.reads.Keys(), 0)
 	}()
 	_, _ = Await(t.Context(), v, v.Named("x"), func() int { panic("CANARY") })
 }

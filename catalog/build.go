@@ -2,9 +2,6 @@ package catalog
 
 import (
 	"cmp"
-	"encoding/binary"
-	"io/fs"
-	"maps"
 	"path"
 	"runtime"
 	"slices"
@@ -53,7 +50,7 @@ func newSnapshot(n int, whole *Snapshot) *Snapshot {
 		reserved: map[place]*Entry{},
 	}
 	if whole == nil {
-		s.byKey = make(map[skill.Key]*Entry, n)
+		s.byKey, s.byBase = make(map[skill.Key]*Entry, n), make(map[string]*Entry, n)
 	} else {
 		s.byKey = map[skill.Key]*Entry{} // only names that clash; the whole has the others
 	}
@@ -118,170 +115,6 @@ func (s *Snapshot) add(e *Entry) {
 	}
 }
 
-// paths gives the skills of a root their paths in the URI space. The last segment is the
-// skill's name if that is valid, else the folder's. The folder's name is used too if the
-// skill's name would claim the path of another skill, its folder or one of its files.
-type paths struct {
-	root             *skill.Root
-	claimed, folders map[string]bool
-	clean            bool // the root's prefix is a clean path, so only the rest needs a check
-}
-
-// give gives an entry its n-th candidate path, or the next one that is valid in a URI,
-// and returns the candidate's number.
-func (p paths) give(e *Entry, n int) int {
-	for ; ; n++ {
-		prefix, at := p.candidate(e, n)
-		if !(p.clean && skill.CleanPath(at) == nil) && skill.CleanPath(join(prefix, at)) != nil {
-			continue
-		}
-		if e.Tail = at; prefix != p.root.Prefix {
-			e.Tail = "/" + join(prefix, at)
-		}
-		return n
-	}
-}
-
-// settleURIs makes the paths of the served skills from index from on unique. A skill
-// whose path is taken gets its next free candidate.
-func (s *Snapshot) settleURIs(p paths, from int) {
-	for i := from; i < len(s.Entries); i++ {
-		pause(i)
-		e := s.Entries[i]
-		if e.Status == Skipped {
-			continue
-		}
-		for n := 0; s.byBase.find(e.base()) != nil; {
-			n = p.give(e, n+1)
-		}
-		prefix, at := e.base()
-		s.byBase.add(prefix, at, e)
-		s.longest = max(s.longest, len(prefix)+len("/")+len(at))
-	}
-}
-
-// foldersOf returns the paths of the skills and of all folders above them. It returns
-// nil if no skill's name differs from its folder's: then no path is looked up.
-func foldersOf(skills []*skill.Skill) map[string]bool {
-	if !slices.ContainsFunc(skills, func(sk *skill.Skill) bool { _, ok := renamed(sk); return ok }) {
-		return nil
-	}
-	folders := make(map[string]bool, len(skills))
-	for _, sk := range skills {
-		for p := sk.Path; p != "."; p = parent(p) {
-			if folders[p] {
-				break
-			}
-			folders[p] = true
-		}
-	}
-	return folders
-}
-
-// candidate returns the n-th path that an entry may have, and its prefix. The first ends
-// in the skill's name, the second in the folder's. Later ones begin with the root's
-// label, have "~" for what no URI may hold, and grow by a "~" each.
-func (p paths) candidate(e *Entry, n int) (prefix, at string) {
-	at = folderPath(e.Skill)
-	switch n {
-	case 0:
-		if named, ok := renamed(e.Skill); ok && !p.folders[named] && !p.claimed[named] {
-			return p.root.Prefix, named
-		}
-		fallthrough
-	case 1:
-		return p.root.Prefix, at
-	}
-	if skill.CleanPath(at) != nil {
-		if named, ok := renamed(e.Skill); ok {
-			at = named
-		}
-		at = sayable(at)
-	}
-	return p.root.Label, at + strings.Repeat("~", n-2)
-}
-
-// sayable writes "~" for characters that a folder's name may have and a path in a URI
-// may not. These are a backslash, a drive letter's colon, and percent signs that look
-// like an encoding. The result is always valid in a URI.
-func sayable(at string) string {
-	parts := strings.Split(at, "/")
-	for i, part := range parts {
-		if skill.CleanPath(part) == nil {
-			continue
-		}
-		parts[i] = strings.NewReplacer("\\", "~", "%", "~", ":", "~", "\x00", "~").Replace(strings.ToValidUTF8(part, "~"))
-		if strings.Trim(part, ".") == "" {
-			parts[i] = "~"
-		}
-	}
-	return strings.Join(parts, "/")
-}
-
-// folderPath returns the path of a skill's folder. For the root itself it returns the
-// folder's name.
-func folderPath(sk *skill.Skill) string {
-	if sk.Path == "." {
-		return sk.Folder()
-	}
-	return sk.Path
-}
-
-// renamed returns the path that a skill's name gives it, and whether that differs from
-// its folder's path.
-func renamed(sk *skill.Skill) (string, bool) {
-	if len(sk.Problems) == 0 {
-		return "", false // nearly always: a name that differs from the folder's is a problem
-	}
-	at := folderPath(sk)
-	if sk.Name == path.Base(at) || !skill.ValidName(sk.Name) {
-		return "", false
-	}
-	return join(parent(at), sk.Name), true
-}
-
-// claim finds the paths by name at which an outer skill has a file or folder, so that one
-// URI would name two things. It reads the disk: the caller must hold no lock.
-func (f *foundRoot) claim(skills ...*skill.Skill) {
-	claimed := map[string]bool{}
-	for i, sk := range skills {
-		pause(i)
-		if named, ok := renamed(sk); ok && f.taken(sk, named) {
-			claimed[named] = true
-		}
-	}
-	maps.Copy(claimed, f.claimed)
-	f.claimed = claimed
-}
-
-func (f *foundRoot) taken(sk *skill.Skill, named string) bool {
-	for at := sk.Path; at != "."; {
-		at = parent(at)
-		i, ok := slices.BinarySearchFunc(f.skills, at, func(o *skill.Skill, p string) int { return cmp.Compare(o.Path, p) })
-		if ok && f.skills[i].Available {
-			rel := strings.TrimPrefix(strings.TrimPrefix(named, at), "/")
-			if _, err := fs.Stat(f.skills[i].FS, rel); err == nil {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func parent(p string) string {
-	if i := strings.LastIndexByte(p, '/'); i >= 0 {
-		return p[:i]
-	}
-	return "."
-}
-
-func join(a, b string) string {
-	if a == "" || a == "." {
-		return b
-	}
-	return a + "/" + b
-}
-
 // shadow resolves equal names and orders the listing.
 func (s *Snapshot) shadow() {
 	type content struct {
@@ -289,7 +122,6 @@ func (s *Snapshot) shadow() {
 		digest skill.Digest
 	}
 	same := map[content]*Entry{} // only for names that clash
-	listed := make([]ranked, 0, cap(s.Listed))
 	var kept, shadowed, unlisted []*Entry
 	for i, e := range s.Entries {
 		pause(i)
@@ -318,7 +150,7 @@ func (s *Snapshot) shadow() {
 		}
 		switch {
 		case e.ModelVisible():
-			listed = append(listed, ranked{headOf(e.Key), e})
+			s.Listed = append(s.Listed, e)
 		case e.Status == Available:
 			kept = append(kept, e)
 		case e.Status == Shadowed:
@@ -327,16 +159,13 @@ func (s *Snapshot) shadow() {
 			unlisted = append(unlisted, e)
 		}
 	}
-	for rest := listed; len(rest) > 0; { // roots are in order already
+	for rest := s.Listed; len(rest) > 0; { // roots are in order already
 		n := 1
 		for n < len(rest) && rest[n].Root.Label == rest[0].Root.Label {
 			n++
 		}
-		slices.SortFunc(rest[:n], byRank)
+		slices.SortFunc(rest[:n], byName)
 		rest = rest[n:]
-	}
-	for _, r := range listed {
-		s.Listed = append(s.Listed, r.Entry)
 	}
 	if s.searched = slices.Clip(s.Listed); len(kept)+len(shadowed)+len(unlisted) > 0 {
 		s.searched = slices.Concat(s.Listed, kept, shadowed, unlisted)
@@ -349,27 +178,6 @@ func statusIn(root *skill.Root, s Status) Status {
 		return Unlisted
 	}
 	return s
-}
-
-// ranked is an entry with the first eight bytes of its key. Nearly all comparisons are
-// decided by them; the entries themselves are far apart in memory.
-type ranked struct {
-	head uint64
-	*Entry
-}
-
-func headOf(key skill.Key) uint64 {
-	var first [8]byte
-	copy(first[:], key)
-	return binary.BigEndian.Uint64(first[:])
-}
-
-// byRank orders as byName does.
-func byRank(a, b ranked) int {
-	if a.head != b.head {
-		return cmp.Compare(a.head, b.head)
-	}
-	return byName(a.Entry, b.Entry)
 }
 
 // byName compares two skills of a root for their order in a list.

@@ -11,11 +11,11 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -73,129 +73,42 @@ type Catalog struct {
 	log      *slog.Logger
 
 	current  atomic.Pointer[Snapshot]
-	rest     atomic.Int64 // nanoseconds to wait after the last refresh
-	last     atomic.Pointer[refreshed]
+	rest     atomic.Int64  // nanoseconds to wait after the last refresh
 	ready    chan struct{} // closed with the first snapshot
 	progress atomic.Int64  // folders and files that were read, see [skill.WithProgress]
 	poke     chan struct{} // capacity 1: a refresh is requested
 	ended    chan struct{} // capacity 1: a scan run that a refresh did not wait for has ended
 
-	gates     gates                 // bound the reads that calls wait for
-	manifests *manifests            // digests of the skills' files
-	index     atomic.Pointer[index] // the last index of a whole snapshot; the next one is made from it
-	turn      sync.Mutex            // held while the index of a whole snapshot is made
-	ahead     atomic.Bool           // index the first snapshot before the first search
+	reads     limit.InFlight[reader] // that calls wait for
+	manifests *manifests             // digests of the skills' files
+	index     atomic.Pointer[index]  // the last index of a whole snapshot; the next one is made from it
+	turn      sync.Mutex             // held while the index of a whole snapshot is made
+	ahead     atomic.Bool            // index the first snapshot before the first search
 
 	wanted atomic.Pointer[[]skill.Root] // roots of the sources; a snapshot may lack some
 
 	refreshing chan struct{} // holds a token during a scan: one refresh at a time
 
-	mu      sync.Mutex // held while a snapshot is built, never while waiting for a disk
-	sources []*held
-	dropped []*held               // replaced, and perhaps still watched
-	known   map[string][]known    // skills as last read, by the root's label, in path order
-	gone    map[place]time.Time   // when a call found a skill's file gone
-	doubted map[place]skill.Stamp // stamps of SKILL.md files that changed without a new stamp
-	logged  map[string]bool       // log lines of the current snapshot
-	looked  time.Time             // when the last completed refresh began
-	took    time.Duration         // and how long it lasted
-	seen    time.Time             // when the first scan run of the last refresh began; zero if one was late
+	mu        sync.Mutex // held while a snapshot is built, never while waiting for a disk
+	sources   []*sourceState
+	dropped   []*sourceState                    // replaced, and perhaps still watched
+	cache     map[string]map[string]cachedSkill // skills as last read, by the root's label and the path
+	gone      map[place]time.Time               // when a call found a skill's file gone
+	doubted   map[place]skill.Stamp             // stamps of SKILL.md files that changed without a new stamp
+	logged    map[string]bool                   // log lines of the current snapshot
+	refreshed time.Time                         // when the last completed refresh ended
+	took      time.Duration                     // and how long it lasted
+	scanned   time.Time                         // when the first scan run of the last refresh began; zero if one was late
 
 	subMu       sync.Mutex
 	subscribers map[int]func(Diff)
 	nextSub     int
 	pending     []Diff // published and not yet delivered
-	telling     bool
+	notifying   bool
 }
 
 // place identifies a skill's folder across scans.
 type place struct{ label, path string }
-
-// known is a skill as it was read, and the time of the read. All skills of one scan run
-// share that time.
-type known struct {
-	skill *skill.Skill
-	read  *time.Time
-}
-
-// after reports whether the skill was read after t. It is false for an unknown skill.
-func (k known) after(t time.Time) bool { return k.read != nil && k.read.After(t) }
-
-func (k known) path() string { return k.skill.Path }
-
-// knownAt returns the skill in a place as it was last read. The caller holds mu. A map
-// would take eight times the memory.
-func (c *Catalog) knownAt(at place) known {
-	all := c.known[at.label]
-	i, ok := slices.BinarySearchFunc(all, at.path, func(k known, path string) int { return strings.Compare(k.path(), path) })
-	if !ok {
-		return known{}
-	}
-	return all[i]
-}
-
-// inOrder is the known skills of a root, for lookups in path order.
-type inOrder []known
-
-func (o *inOrder) at(path string) known {
-	for len(*o) > 0 && (*o)[0].path() < path {
-		*o = (*o)[1:]
-	}
-	if len(*o) == 0 || (*o)[0].path() != path {
-		return known{}
-	}
-	return (*o)[0]
-}
-
-// know merges newly read skills of a root, in path order, into the known ones. New
-// values replace old ones. The caller holds mu.
-func (c *Catalog) know(label string, news []known) {
-	old := c.known[label]
-	if len(news) == 0 {
-		return
-	}
-	if len(old) == 0 {
-		c.known[label] = news
-		return
-	}
-	all := make([]known, 0, max(len(old), len(news)))
-	for len(old) > 0 && len(news) > 0 {
-		switch n := strings.Compare(old[0].path(), news[0].path()); {
-		case n < 0:
-			all, old = append(all, old[0]), old[1:]
-		case n > 0:
-			all, news = append(all, news[0]), news[1:]
-		default:
-			old = old[1:]
-		}
-	}
-	c.known[label] = append(append(all, old...), news...)
-}
-
-// forgetAllBut forgets all skills but those of found, which are in path order. The
-// caller holds mu.
-func (c *Catalog) forgetAllBut(found []foundRoot) {
-	alive := make(map[string][]*skill.Skill, len(found))
-	for _, f := range found {
-		alive[f.status.Root.Label] = f.skills
-	}
-	for label, all := range c.known {
-		skills := alive[label]
-		c.known[label] = slices.DeleteFunc(all, func(k known) bool {
-			for len(skills) > 0 && skills[0].Path < k.path() {
-				skills = skills[1:]
-			}
-			return len(skills) == 0 || skills[0].Path != k.path()
-		})
-		if len(c.known[label]) == 0 {
-			delete(c.known, label)
-		}
-	}
-	maps.DeleteFunc(c.doubted, func(at place, stamp skill.Stamp) bool {
-		k := c.knownAt(at)
-		return k.skill == nil || k.skill.Stamp != stamp
-	})
-}
 
 // New returns a catalogue. It is empty until [Catalog.Run] or [Catalog.Refresh].
 func New(sources []Source, o Options) *Catalog {
@@ -206,10 +119,10 @@ func New(sources []Source, o Options) *Catalog {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	c := &Catalog{
-		interval: o.Interval, patience: o.Patience, log: o.Log, sources: hold(sources),
+		interval: o.Interval, patience: o.Patience, log: o.Log, sources: sourceStates(sources),
 		ready: make(chan struct{}), poke: make(chan struct{}, 1), ended: make(chan struct{}, 1),
-		refreshing: make(chan struct{}, 1), gates: gates{all: map[share]*queue{}},
-		known: map[string][]known{}, gone: map[place]time.Time{}, doubted: map[place]skill.Stamp{},
+		refreshing: make(chan struct{}, 1),
+		cache:      map[string]map[string]cachedSkill{}, gone: map[place]time.Time{}, doubted: map[place]skill.Stamp{},
 		logged: map[string]bool{}, manifests: newManifests(),
 		subscribers: map[int]func(Diff){},
 	}
@@ -263,7 +176,7 @@ func (c *Catalog) view(filter *Filter) View {
 func (c *Catalog) SetSources(sources []Source) {
 	c.mu.Lock()
 	c.dropped = append(c.dropped, c.sources...)
-	next := hold(sources)
+	next := sourceStates(sources)
 	for _, h := range next {
 		for _, old := range c.sources {
 			if old.Root() == h.Root() {
@@ -277,19 +190,19 @@ func (c *Catalog) SetSources(sources []Source) {
 	c.Poke()
 }
 
-// held is a source with its state in the catalogue, guarded by the catalogue's mu.
-type held struct {
+// sourceState is a source with its state in the catalogue, guarded by the catalogue's mu.
+type sourceState struct {
 	Source
 	last     skill.Scan // the last good scan
-	look     *look      // the scan run under way, or nil
+	run      *scanRun   // the scan run under way, or nil
 	endWatch context.CancelFunc
 	silent   atomic.Bool // a request for its folders is not answered yet
 }
 
-func hold(sources []Source) []*held {
-	all := make([]*held, len(sources))
+func sourceStates(sources []Source) []*sourceState {
+	all := make([]*sourceState, len(sources))
 	for i, s := range sources {
-		all[i] = &held{Source: s}
+		all[i] = &sourceState{Source: s}
 	}
 	return all
 }
@@ -320,7 +233,7 @@ func (c *Catalog) Subscribe(f func(Diff)) (cancel func()) {
 }
 
 // publish swaps the snapshot and queues the difference for the subscribers. The caller
-// holds mu, and calls tell after it has released it.
+// holds mu, and calls notify after it has released it.
 func (c *Catalog) publish(next *Snapshot) {
 	prev := c.current.Load()
 	if prev == nil {
@@ -356,16 +269,16 @@ func (c *Catalog) publish(next *Snapshot) {
 	c.subMu.Unlock()
 }
 
-// tell delivers the pending differences. If another goroutine, or a caller further up
+// notify delivers the pending differences. If another goroutine, or a caller further up
 // the stack, is already delivering, that one also delivers what this one added.
-func (c *Catalog) tell() {
+func (c *Catalog) notify() {
 	c.subMu.Lock()
 	defer c.subMu.Unlock()
-	if c.telling {
+	if c.notifying {
 		return
 	}
-	c.telling = true
-	defer func() { c.telling = false }()
+	c.notifying = true
+	defer func() { c.notifying = false }()
 	for len(c.pending) > 0 {
 		d := c.pending[0]
 		c.pending = c.pending[1:]

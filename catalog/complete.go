@@ -63,7 +63,7 @@ func (c *Catalog) isComplete(most time.Duration) bool {
 	defer c.mu.Unlock()
 	for i, h := range c.sources {
 		root := h.Root()
-		if h.look != nil && time.Since(h.look.begun) >= most || root.Unlisted {
+		if h.run != nil && time.Since(h.run.begun) >= most || root.Unlisted {
 			continue
 		}
 		if r := now.status(&root, i); r == nil || r.Unread() {

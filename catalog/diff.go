@@ -118,9 +118,9 @@ func sameReason(a, b RootStatus) bool {
 	return why == now
 }
 
-// logNews logs each skipped skill and each failed root, once for as long as it lasts.
+// logProblems logs each skipped skill and each failed root, once for as long as it lasts.
 // It leaves out unlisted roots. The caller holds mu.
-func (c *Catalog) logNews(next *Snapshot) {
+func (c *Catalog) logProblems(next *Snapshot) {
 	before := c.logged
 	c.logged = make(map[string]bool, len(before))
 	for _, e := range next.Skipped {
@@ -139,7 +139,7 @@ func (c *Catalog) logNews(next *Snapshot) {
 			c.logOnce(before, "root not read", r.LocalName(), skill.Problem{Rule: "root-unreadable", Message: reason, Mend: mend})
 		}
 		for _, n := range r.Notices {
-			c.logOnce(before, "passed over", r.Label+":"+n.Path, skill.Problem{Rule: n.Rule, Message: n.Message, Mend: n.Mend})
+			c.logOnce(before, "entry skipped", r.Label+":"+n.Path, skill.Problem{Rule: n.Rule, Message: n.Message, Mend: n.Mend})
 		}
 	}
 }

@@ -59,7 +59,7 @@ func (v View) FoldersNow(ctx context.Context, match func(name string) bool) (fou
 
 // folders asks one source, and reports whether it has answered. If the source does not
 // answer in time, folders marks it as silent for other callers.
-func (h *held) folders(ctx context.Context, f Folders, match func(string) bool) ([]skill.Folder, bool) {
+func (h *sourceState) folders(ctx context.Context, f Folders, match func(string) bool) ([]skill.Folder, bool) {
 	done := make(chan []skill.Folder, 1)
 	go func() {
 		defer h.silent.Store(false)
@@ -156,7 +156,7 @@ func (s *Snapshot) BlockedNamed(name string) *Entry {
 // are blocked now.
 func (s *Snapshot) keepBlocked(prev *Snapshot) {
 	keep := func(uri string, e *Entry) {
-		if s.byBase.find(e.base()) != nil || !s.isBlocked(e) {
+		if s.byBase[e.Base()] != nil || !s.isBlocked(e) {
 			return
 		}
 		if s.blocked == nil {

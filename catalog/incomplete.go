@@ -106,8 +106,8 @@ func (c *Catalog) silent(roots []string) (most time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, h := range c.sources {
-		if h.look != nil && slices.Contains(roots, h.Root().Label) {
-			most = max(most, time.Since(h.look.begun))
+		if h.run != nil && slices.Contains(roots, h.Root().Label) {
+			most = max(most, time.Since(h.run.begun))
 		}
 	}
 	return most

@@ -130,7 +130,7 @@ func TestCancelledRefreshEndsNoSharedLook(t *testing.T) {
 		go func() { ended <- c.Run(ctx) }()
 		waitFor(t, "the root is late", func() bool { v := view(t, c); return errors.Is(v.Roots[0].Err, ErrLate) })
 		c.mu.Lock()
-		shared := c.sources[0].look
+		shared := c.sources[0].run
 		c.mu.Unlock()
 		cancelled := 0
 		for range 10 {
@@ -144,7 +144,7 @@ func TestCancelledRefreshEndsNoSharedLook(t *testing.T) {
 			t.Fatal("no refresh was cancelled")
 		}
 		c.mu.Lock()
-		if c.sources[0].look != shared {
+		if c.sources[0].run != shared {
 			t.Error("the look that others wait for is another one by now")
 		}
 		c.mu.Unlock()

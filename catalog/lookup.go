@@ -60,9 +60,9 @@ func (s *Snapshot) keyed(key skill.Key) *Entry {
 // based returns the served skill whose folder has a path in the URI space.
 func (s *Snapshot) based(path string) *Entry {
 	if s.whole == nil {
-		return s.byBase.find("", path)
+		return s.byBase[path]
 	}
-	if e := s.whole.byBase.find("", path); e != nil {
+	if e := s.whole.byBase[path]; e != nil {
 		return s.at(e)
 	}
 	return nil

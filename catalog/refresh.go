@@ -2,12 +2,9 @@ package catalog
 
 import (
 	"context"
-	"errors"
-	"maps"
 	"slices"
 	"time"
 
-	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -63,7 +60,7 @@ func (c *Catalog) stop() {
 	c.mu.Lock()
 	all := slices.Concat(c.dropped, c.sources)
 	c.mu.Unlock()
-	c.endLooks(all)
+	c.endScans(all)
 }
 
 // settle waits until the pokes pause.
@@ -100,8 +97,8 @@ func (c *Catalog) watch(ctx context.Context) {
 		if h.endWatch != nil {
 			h.endWatch()
 		}
-		if h.look != nil {
-			h.look.end()
+		if h.run != nil {
+			h.run.end()
 		}
 	}
 	c.dropped = nil
@@ -122,31 +119,30 @@ func (c *Catalog) refresh(ctx context.Context, joining bool) error {
 	c.mu.Lock()
 	sources := c.sources
 	c.mu.Unlock()
-	found, err := c.lookAtAll(ctx, sources, joining)
+	found, err := c.scanAll(ctx, sources, joining)
 	if err != nil {
 		return err
 	}
-	seen := firstLook(found)
+	scanned := firstBegun(found)
 	c.mu.Lock()
 	now := c.current.Load()
-	switch skills, all := c.keep(found, now); {
+	switch skills, all := c.keepUnchanged(found, now); {
 	case all:
 	case skills:
 		next := now.restated(found)
-		c.logNews(next)
+		c.logProblems(next)
 		c.publish(next)
 	default:
-		c.take(found)
+		c.mergeReads(found)
 		c.rebuild(found)
 	}
-	c.looked, c.took, c.seen = begun, time.Since(begun), seen
+	c.refreshed = time.Now()
+	c.took, c.scanned = c.refreshed.Sub(begun), scanned
 	if now != nil { // the first refresh reads all skills, with every processor
 		c.rest.Store(int64(restShare * c.took))
 	}
 	c.mu.Unlock()
-	ended := time.Now()
-	c.last.Store(&refreshed{ended, ended.Sub(begun)})
-	c.tell()
+	c.notify()
 	return nil
 }
 
@@ -156,31 +152,22 @@ func (c *Catalog) sameAsNow(r *foundRoot) bool {
 	if now == nil || r.kept {
 		return false
 	}
-	if r.scan.Missing && len(r.scan.Notices) == 0 {
-		// Most of the possible roots do not exist.
-		was := now.of(r.status.Root)
-		return was != nil && was.status.Missing && len(was.skills)+len(was.status.Notices) == 0
+	was := now.of(r.status.Root)
+	switch {
+	case was == nil:
+		return false
+	case r.scan.Missing && len(r.scan.Notices) == 0: // most of the possible roots do not exist
+		return was.status.Missing && len(was.skills)+len(was.status.Notices) == 0
 	}
-	return r.scan.Version != 0 && now.ofVersion(r) != nil
+	return r.scan.Version != 0 && was.version == r.scan.Version && (was.status.Err == nil || was.status.Late())
 }
 
-// ofVersion returns the snapshot's state of r's root, if its scan has the same version.
-func (s *Snapshot) ofVersion(r *foundRoot) *foundRoot {
-	found := s.basis()
-	for i := range found {
-		if f := &found[i]; f.status.Root == r.status.Root && f.version == r.scan.Version && (f.status.Err == nil || errors.Is(f.status.Err, ErrLate)) {
-			return f
-		}
-	}
-	return nil
-}
-
-// keep replaces each root that has not changed by the snapshot's state of it. That state
+// keepUnchanged replaces each root that has not changed by the snapshot's state of it. That state
 // may be newer than the scan run, since a call may have found changes meanwhile.
 //
-// keep reports whether all skills are the same, and whether the status of the roots is
+// keepUnchanged reports whether all skills are the same, and whether the status of the roots is
 // the same too. The caller holds mu.
-func (c *Catalog) keep(found []foundRoot, now *Snapshot) (skills, all bool) {
+func (c *Catalog) keepUnchanged(found []foundRoot, now *Snapshot) (skills, all bool) {
 	if now == nil {
 		return false, false
 	}
@@ -218,11 +205,12 @@ func (s *Snapshot) of(root skill.Root) *foundRoot {
 	return nil
 }
 
-// Looked returns when the last completed refresh began, and how long it took.
-func (c *Catalog) Looked() (begun time.Time, took time.Duration) {
+// Refreshed returns when the last completed refresh ended, and how long it took. Before the
+// first one the time is zero.
+func (c *Catalog) Refreshed() (ended time.Time, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.looked, c.took
+	return c.refreshed, c.took
 }
 
 // ScannedSince reports whether the last refresh took in a scan run of every root and none of
@@ -230,11 +218,11 @@ func (c *Catalog) Looked() (begun time.Time, took time.Duration) {
 func (c *Catalog) ScannedSince(t time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.seen.Before(t)
+	return !c.scanned.Before(t)
 }
 
-// firstLook returns when the first of the scan runs began, or zero if one has not ended.
-func firstLook(found []foundRoot) time.Time {
+// firstBegun returns when the first of the scan runs began, or zero if one has not ended.
+func firstBegun(found []foundRoot) time.Time {
 	first := time.Now()
 	for i := range found {
 		switch f := &found[i]; {
@@ -263,71 +251,6 @@ type foundRoot struct {
 	claimed map[string]bool
 }
 
-// take records what each scan run has read. If a call found other bytes meanwhile, or
-// that a file is gone, its newer result stays. A file that was read again without a
-// change keeps its value, which views share. The caller holds mu.
-func (c *Catalog) take(found []foundRoot) {
-	earliest := time.Now()
-	for r := range found {
-		f := &found[r]
-		if f.begun.Before(earliest) {
-			earliest = f.begun
-		}
-		begun := new(time.Time)
-		*begun = f.begun
-		news := make([]known, 0, len(f.read))
-		was := inOrder(c.known[f.status.Label])
-		for _, i := range f.read {
-			k := was.at(f.skills[i].Path)
-			switch {
-			case k.after(f.begun):
-				continue
-			case k.skill != nil && sameSkill(k.skill, f.skills[i]):
-				f.skills[i] = k.skill
-			}
-			news = append(news, known{f.skills[i], begun})
-		}
-		c.know(f.status.Label, news)
-		if f.scan.Version != 0 {
-			f.version = f.scan.Version
-			now := inOrder(c.known[f.status.Label])
-			for _, s := range f.skills {
-				if k := now.at(s.Path); s.Entry != "" && (k.skill != s || !c.settled(f.status.Label, k)) {
-					f.version = 0
-				}
-			}
-		}
-		f.scan, f.read = skill.Scan{}, nil
-		now := inOrder(c.known[f.status.Label])
-		for i, s := range f.skills {
-			if k := now.at(s.Path); k.after(f.begun) {
-				f.skills[i] = k.skill
-			}
-		}
-		if len(c.gone) > 0 {
-			f.skills = slices.DeleteFunc(f.skills, func(s *skill.Skill) bool {
-				return c.gone[place{f.status.Label, s.Path}].After(f.begun)
-			})
-		}
-	}
-	maps.DeleteFunc(c.gone, func(_ place, t time.Time) bool { return !t.After(earliest) })
-}
-
-// settled reports whether a file of a root was read, and a change would show in its
-// stamp. The caller holds mu.
-func (c *Catalog) settled(label string, k known) bool {
-	if stamp, ok := c.doubted[place{label, k.path()}]; ok && stamp == k.skill.Stamp {
-		return false
-	}
-	return k.skill.Digest != (skill.Digest{}) && k.skill.Fault() == nil && !k.skill.Stamp.Racy(*k.read)
-}
-
-// sameSkill reports whether a and b are the same bytes in the same place. If so, the
-// older value, which views share, can stay.
-func sameSkill(a, b *skill.Skill) bool {
-	return a.Size > 0 && a.Digest == b.Digest && a.Bundle.Same(b.Bundle)
-}
-
 // rebuild builds and publishes a snapshot, and forgets skills that are gone. The caller
 // holds mu.
 func (c *Catalog) rebuild(found []foundRoot) {
@@ -338,9 +261,9 @@ func (c *Catalog) rebuild(found []foundRoot) {
 		next.keepBlocked(prev)
 	}
 	next.found.Store(&found)
-	c.logNews(next)
+	c.logProblems(next)
 	c.publish(next)
-	c.forgetAllBut(found)
+	c.evictAllBut(found)
 }
 
 // bulk is the growth factor from which a snapshot counts as nearly all new, and is built
@@ -354,10 +277,10 @@ func countOf(found []foundRoot) (n int) {
 	return n
 }
 
-// reread updates the catalogue with what a call found on disk, before the call answers:
+// update updates the catalogue with what a call found on disk, before the call answers:
 // other bytes, or no file. It returns the snapshot with that change, or the current one
 // if another call was faster.
-func (c *Catalog) reread(e *Entry, fresh *skill.Skill, begun time.Time) *Snapshot {
+func (c *Catalog) update(e *Entry, fresh *skill.Skill, begun time.Time) *Snapshot {
 	claims := foundRoot{}
 	for _, f := range c.current.Load().basis() {
 		if f.status.Label == e.Root.Label {
@@ -368,7 +291,7 @@ func (c *Catalog) reread(e *Entry, fresh *skill.Skill, begun time.Time) *Snapsho
 	c.mu.Lock()
 	prev := c.current.Load()
 	at := place{e.Root.Label, e.Path}
-	if now := prev.at(e); now == nil || now.Skill != e.Skill || c.knownAt(at).after(begun) {
+	if now := prev.at(e); now == nil || now.Skill != e.Skill || c.cache[at.label][at.path].after(begun) {
 		c.mu.Unlock()
 		return prev
 	}
@@ -393,44 +316,11 @@ func (c *Catalog) reread(e *Entry, fresh *skill.Skill, begun time.Time) *Snapsho
 		if fresh.Stamp == e.Stamp && fresh.Digest != e.Digest {
 			c.doubted[at], f.version = fresh.Stamp, 0
 		}
-		c.know(at.label, []known{{fresh, &begun}})
+		c.store(at.label, cachedSkill{fresh, &begun})
 	}
 	c.rebuild(found)
 	c.mu.Unlock()
 	c.Poke()
-	c.tell()
+	c.notify()
 	return c.current.Load()
-}
-
-// forget removes the skills for which drop returns true.
-func (f *foundRoot) forget(drop func(*skill.Skill) bool) {
-	if !slices.ContainsFunc(f.skills, drop) {
-		return
-	}
-	var skills []*skill.Skill
-	var read []int
-	for i, s := range f.skills {
-		if drop(s) {
-			continue
-		}
-		if _, ok := slices.BinarySearch(f.read, i); ok {
-			read = append(read, len(skills))
-		}
-		skills = append(skills, s)
-	}
-	f.skills, f.read = skills, read
-}
-
-// gone reports whether the file no longer exists, so that the next scan will not see
-// it. A dangling link exists.
-func gone(s *skill.Skill) bool {
-	if s.Fault() != nil {
-		return false
-	}
-	for _, p := range s.Problems {
-		if p.Rule == ruleid.FileGone {
-			return true
-		}
-	}
-	return false
 }

@@ -340,7 +340,7 @@ func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, e
 // headings returns the headings of a SKILL.md, or nil if the file cannot be read or
 // differs from the entry. The buffer buf is reused from one call to the next.
 func (c *Catalog) headings(ctx context.Context, e *Entry, buf *[]byte) []string {
-	leave, err := c.gates.enter(ctx, place{e.Root.Label, e.Path})
+	leave, err := c.enter(ctx, place{e.Root.Label, e.Path})
 	if err != nil {
 		return nil
 	}

@@ -183,7 +183,7 @@ type Snapshot struct {
 	spans    []span                 // of Entries
 	byKey    map[skill.Key]*Entry   // served, the first in root order; in a part, only keys that clash in the whole
 	clashes  map[skill.Key][]*Entry // all entries of a key that several have, in root order
-	byBase   bases                  // served; empty in a part
+	byBase   map[string]*Entry      // served, by [Entry.Base]; nil in a part
 	reserved map[place]*Entry       // kept from models, by the path in lower case
 	longest  int                    // the length of the longest key of byBase
 	blocked  map[string]*Entry      // by the path of their URI; see [Snapshot.Blocked]

@@ -13,7 +13,7 @@ import (
 
 // Access is the section access: the tokens and the rules of a server.
 type Access struct {
-	Tokens []access.Holder
+	Tokens []access.Credential
 	// Policy is nil if the file has no rules: then every client sees every skill.
 	Policy *access.Policy
 	// Open is the default of the policy and Rules its rules. Each is nil if the file lacks
@@ -49,7 +49,7 @@ func (a Access) SameRules(other Access) bool {
 // accessSection is the section before it is checked as a whole.
 type accessSection struct {
 	allow     *bool
-	tokens    []access.Holder
+	tokens    []access.Credential
 	rules     []access.Rule
 	positions map[string]skill.Position
 }
@@ -68,7 +68,7 @@ var accessKeys = []key[accessSection]{
 		first := map[skill.Digest]int{}
 		for i, item := range d.items("access.tokens", v) {
 			at := "access.tokens[" + strconv.Itoa(i) + "]"
-			var h access.Holder
+			var h access.Credential
 			section(d, at, item, tokenKeys(at), &h)
 			switch line, twice := first[h.Hash]; {
 			case lacks(item, "hash"), lacks(item, "subject"):
@@ -95,9 +95,9 @@ var accessKeys = []key[accessSection]{
 	}},
 }
 
-func tokenKeys(at string) []key[access.Holder] {
-	return []key[access.Holder]{
-		{"hash", "text", "", "the token's SHA-256, as `knack config token` prints it", func(d *decoder, v frontmatter.Value, h *access.Holder) {
+func tokenKeys(at string) []key[access.Credential] {
+	return []key[access.Credential]{
+		{"hash", "text", "", "the token's SHA-256, as `knack config token` prints it", func(d *decoder, v frontmatter.Value, h *access.Credential) {
 			hash, err := skill.ParseDigest(v.Text)
 			if v.Kind != frontmatter.String || err != nil { // it may be a token, so it is not repeated
 				d.add(ruleValue, v.Position, at+".hash", "write sha256: and 64 lower-case hexadecimal digits, as 'knack config token' prints them; never the token itself", "%s.hash is not the hash of a token", at)
@@ -105,10 +105,10 @@ func tokenKeys(at string) []key[access.Holder] {
 			}
 			h.Hash = hash
 		}},
-		{"subject", "text", "", "the token's owner: a name for rules and logs", func(d *decoder, v frontmatter.Value, h *access.Holder) {
+		{"subject", "text", "", "the token's owner: a name for rules and logs", func(d *decoder, v frontmatter.Value, h *access.Credential) {
 			h.Name = d.name(at+".subject", v)
 		}},
-		{"groups", "list", "none", "the groups that the subject is in", func(d *decoder, v frontmatter.Value, h *access.Holder) {
+		{"groups", "list", "none", "the groups that the subject is in", func(d *decoder, v frontmatter.Value, h *access.Credential) {
 			h.Groups = d.names(at+".groups", v)
 		}},
 	}

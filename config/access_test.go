@@ -34,7 +34,7 @@ func TestAccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	anna := access.Subject{Name: "anna", Groups: []string{"billing", "1"}}
-	if diff := cmp.Diff([]access.Holder{{Hash: digest, Subject: anna}}, c.Access.Tokens); diff != "" {
+	if diff := cmp.Diff([]access.Credential{{Hash: digest, Subject: anna}}, c.Access.Tokens); diff != "" {
 		t.Error(diff)
 	}
 	for who, sees := range map[*access.Subject]map[string]bool{

@@ -169,7 +169,7 @@ func (l *elsewhere) noRoot(ctx context.Context, top string) {
 // skills reports the skills below a folder that have the name, or whose folder has it.
 func (l *elsewhere) skills(ctx context.Context, at string) (out []*skill.Bundle) {
 	root := skill.Root{Label: "elsewhere", Scope: skill.ScopeProject, Dir: at}
-	scan, _ := dir.New(dir.Options{Root: root, Links: dir.LinksNever}).Scan(ctx)
+	scan, _ := dir.New(dir.Options{Root: root, NoLinks: true}).Scan(ctx)
 	for _, b := range scan.Bundles {
 		if ctx.Err() != nil {
 			return out

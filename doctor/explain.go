@@ -145,7 +145,7 @@ func (s *Explanation) collectNotices(key skill.Key) {
 			switch {
 			case named:
 				s.notices = append(s.notices, rootNotice{r.Root, n})
-			case n.Rule == dir.RuleUnreadable, n.Rule == dir.RuleDepthLimit, n.Rule == dir.RuleFolderLimit, n.Rule == dir.RuleNoticesCut, n.Rule == dir.RuleNameNotUTF8, n.Rule == dir.RuleLinkIgnored:
+			case dir.Unsearched(n.Rule):
 				s.Unsearched = append(s.Unsearched, noticeLine(r.Root, n))
 			}
 		}
@@ -158,10 +158,10 @@ func (s *Explanation) isExplained(b bareFolder) bool {
 		switch {
 		case shownBelow(n.root, n.Path) != b.At:
 			return false
-		case n.Rule == dir.RuleNearMiss:
+		case n.File != "":
 			return !slices.ContainsFunc(b.Files, typo.IsMainFile)
 		}
-		return b.Link != "" || n.Rule == dir.RuleUnreadable && len(b.Files) == 0
+		return b.Link != "" || n.Err != nil && len(b.Files) == 0
 	})
 }
 

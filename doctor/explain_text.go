@@ -12,7 +12,6 @@ import (
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -72,7 +71,7 @@ func (s *Explanation) printAnswer(p *printer) {
 
 // isBare reports whether the explanation already has the folder without a skill of a notice.
 func (s *Explanation) isBare(n rootNotice) bool {
-	return n.Rule == dir.RuleNearMiss && slices.ContainsFunc(s.Folders, func(b bareFolder) bool { return b.At == shownBelow(n.root, n.Path) })
+	return n.File != "" && slices.ContainsFunc(s.Folders, func(b bareFolder) bool { return b.At == shownBelow(n.root, n.Path) })
 }
 
 func printBare(p *printer, b bareFolder) {

@@ -294,8 +294,7 @@ func (r *Report) limits() []string {
 	var out []string
 	for _, root := range r.view.Roots {
 		for _, n := range root.Notices {
-			switch n.Rule {
-			case dir.RuleDepthLimit, dir.RuleFolderLimit, dir.RuleNoticesCut:
+			if dir.AtLimit(n.Rule) {
 				out = append(out, noticeLine(root.Root, n))
 			}
 		}

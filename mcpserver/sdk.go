@@ -29,7 +29,7 @@ const sdkCopies = 6
 // door is the SDK's door: its middleware.
 func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		r := &request{method: method, params: paramsOf(req), Caller: guard.Caller{Principal: s.access.Now().Of(access.Subject{})}}
+		r := &request{method: method, params: paramsOf(req), Caller: guard.Caller{Principal: s.access.Now().PrincipalOf(access.Subject{})}}
 		r.session, _ = req.GetSession().(*mcp.ServerSession)
 		if v := httpd.VisitOf(req); v != nil {
 			if !v.Enter() {

@@ -66,12 +66,12 @@ func twoHolders(t *testing.T) holders {
 	h := holders{policy: access.NewPolicy(true, []access.Rule{{Groups: []string{"some"}, Deny: []access.Pattern{
 		pattern("skill://**/*zebra*/**"), pattern("skill://zebra-ink"), pattern("skill://shared"), // URIs are by name
 	}}})}
-	var held []access.Holder
+	var held []access.Credential
 	for _, group := range []string{"all", "some"} {
 		token, line := access.NewToken()
 		d, err := skill.ParseDigest(line)
 		must(t, err)
-		held = append(held, access.Holder{Hash: d, Subject: access.Subject{Name: group, Groups: []string{group}}})
+		held = append(held, access.Credential{Hash: d, Subject: access.Subject{Name: group, Groups: []string{group}}})
 		if group == "all" {
 			h.all = token
 		} else {
@@ -419,7 +419,7 @@ func TestGroupTakenAway(t *testing.T) {
 	d, err := skill.ParseDigest(line)
 	must(t, err)
 	in := func(group string) *access.Tokens {
-		return access.NewTokens([]access.Holder{{Hash: d, Subject: access.Subject{Name: "ann", Groups: []string{group}}}})
+		return access.NewTokens([]access.Credential{{Hash: d, Subject: access.Subject{Name: "ann", Groups: []string{group}}}})
 	}
 	w := start(t, setting{files: hiddenLibrary(), policy: h.policy, verifier: in("all"), private: true})
 	w.server.CheckEvery(50 * time.Millisecond)

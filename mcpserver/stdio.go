@@ -160,7 +160,7 @@ func (p *pipe) take(c wire.Call) (func(context.Context) wire.Answer, bool) {
 	if r.session = p.session.Load(); r.session == nil || !r.in(r.session.InitializeParams()) {
 		return nil, false
 	}
-	r.Principal = p.server.access.Now().Of(access.Subject{})
+	r.Principal = p.server.access.Now().PrincipalOf(access.Subject{})
 	r.params.Arguments = bytes.Clone(r.params.Arguments) // they are part of the line
 	// A read that hangs holds up this call alone, and the transport answers if it is taken back.
 	return func(ctx context.Context) wire.Answer { return p.server.reply(catalog.InPlace(ctx), c.ID, r) }, true

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/builtin"
 	"github.com/knack-dev/knack/source/dir"
@@ -92,6 +93,13 @@ func open(t testing.TB, files map[string]string) *fixture {
 	t.Cleanup(server.Close)
 	f.url = server.URL
 	return f
+}
+
+// judged waits until all skills are judged. A page does not wait for long: until then it
+// shows no counts.
+func (f *fixture) judged() {
+	f.t.Helper()
+	testwait.Until(f.t, func() bool { return f.get("/api/v1/problems").status == http.StatusOK }, "a judgement of all skills")
 }
 
 func (f *fixture) view() catalog.View {

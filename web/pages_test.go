@@ -57,6 +57,7 @@ func TestHome(t *testing.T) {
 // filters.
 func TestFacets(t *testing.T) {
 	f := open(t, files)
+	f.judged()
 	for path, want := range map[string][]string{
 		"/?state=problems": {"fine 3", "problems 2", "shadowed 2", "skipped 1", "project 2", "one 1", "two 1", "Clear the filters"},
 		"/?scope=builtin":  {"fine 0", "problems 0", "shadowed 0", "skipped 0", "project 8", "builtin 0", "Clear the filters"},
@@ -208,6 +209,7 @@ func TestHeaders(t *testing.T) {
 
 func TestHealth(t *testing.T) {
 	f := open(t, files)
+	f.judged()
 	doc := f.page("/health")
 	var sections []string
 	for _, s := range all(doc, tag("section")) {

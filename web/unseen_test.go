@@ -69,7 +69,7 @@ func seekUnseen(t *testing.T, r rune) {
 	look := func(path string, bytes bool) (links []string) {
 		w := httptest.NewRecorder()
 		req := httptest.NewRequest("GET", path, nil)
-		site.ServeHTTP(w, req.WithContext(access.WithSubject(req.Context(), access.Subject{Name: x("an@na")})))
+		site.ServeHTTP(w, req.WithContext(access.Principal{Subject: access.Subject{Name: x("an@na")}}.Context(req.Context())))
 		if w.Code >= 500 {
 			t.Errorf("%q: %d", path, w.Code)
 		}

@@ -122,7 +122,7 @@ func (f *configFile) warnings() (all []string) {
 	if f.config.Access.Policy == nil {
 		return all
 	}
-	for _, s := range f.config.Access.Policy.Strangers(access.NewTokens(f.config.Access.Tokens)) {
+	for _, s := range f.config.Access.Policy.UnknownNames(access.NewTokens(f.config.Access.Tokens)) {
 		if !s.Group {
 			continue
 		}

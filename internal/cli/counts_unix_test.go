@@ -13,6 +13,7 @@ import (
 
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/corpus"
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -35,23 +36,21 @@ func agreeOverHTTP(t *testing.T, dir string) {
 	base := strings.TrimSuffix(startServer(t, "--dir", dir), "/mcp")
 	ask := func(path string, into any) string {
 		t.Helper()
-		for range 100 {
-			code, body := fetch(t, base+path)
-			switch {
-			case code == 503: // they are still being checked
-				pause()
-				continue
-			case code != 200:
-				t.Fatalf("%s: %d %s", path, code, body)
-			case into != nil:
-				if err := json.Unmarshal([]byte(body), into); err != nil {
-					t.Fatalf("%s: %v", path, err)
-				}
-			}
-			return body
+		var code int
+		var body string
+		testwait.Until(t, func() bool {
+			code, body = fetch(t, base+path)
+			return code != 503 && !isUnready(body)
+		}, "the check of all skills for", path)
+		if code != 200 {
+			t.Fatalf("%s: %d %s", path, code, body)
 		}
-		t.Fatalf("%s: never", path)
-		return ""
+		if into != nil {
+			if err := json.Unmarshal([]byte(body), into); err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+		}
+		return body
 	}
 	c := list.Count
 	// Places are named by the label of the root, where the command line has its folder.

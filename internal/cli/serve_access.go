@@ -64,7 +64,7 @@ func warnUnknownSubjects(policy *access.Policy, tokens *access.Tokens, log *slog
 	if policy == nil {
 		return
 	}
-	for _, s := range policy.Strangers(tokens) {
+	for _, s := range policy.UnknownNames(tokens) {
 		what := "subject"
 		if s.Group {
 			what = "group"
@@ -141,7 +141,7 @@ func warnUnmatchedPatterns(ctx context.Context, c *catalog.Catalog, policy *acce
 	if err != nil || v.Incomplete() != nil {
 		return // a skill that is not read yet may match
 	}
-	for _, p := range policy.Idle(v.Entries) {
+	for _, p := range policy.Unmatched(v.Entries) {
 		log.Warn("no skill matches a pattern of the access rules: it may be misspelt", "pattern", p.String())
 	}
 }

@@ -85,7 +85,7 @@ func (r *reloader) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if loses := !now.Access.SameRules(r.access) || !tokens.Within(r.admission.tokens); loses {
+	if loses := !now.Access.SameRules(r.access) || !tokens.SubsetOf(r.admission.tokens); loses {
 		switch {
 		case file != nil && cutShort(r.data, data):
 			return cutShortError(what)

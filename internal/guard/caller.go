@@ -29,7 +29,7 @@ func (g *Guard) Caller(r *http.Request) (c Caller, ok bool) {
 	if state.Verifier != nil {
 		c.Token = tokenOf(r)
 	}
-	c.Principal, ok = state.Know(r.Context(), c.Token)
+	c.Principal, ok = state.Authenticate(r.Context(), c.Token)
 	c.Share = g.shareOf(c.Principal, c.Address)
 	c.Remote = c.Token != "" || state.Policy != nil || forwarded(r.Header)
 	return c, ok
@@ -37,7 +37,7 @@ func (g *Guard) Caller(r *http.Request) (c Caller, ok bool) {
 
 // know returns the principal of a token, by the state of access now in force.
 func (g *Guard) know(r *http.Request, token string) (access.Principal, bool) {
-	return g.o.Access.Now().Know(r.Context(), token)
+	return g.o.Access.Now().Authenticate(r.Context(), token)
 }
 
 // forwarded reports whether a proxy passed a request on.

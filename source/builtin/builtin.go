@@ -17,9 +17,6 @@ import (
 // Label is the label of the only root of this source.
 const Label = "builtin"
 
-// entry is the name of the main file of each built-in skill.
-const entry = "SKILL.md"
-
 // skills holds one folder for each skill except engage, directly below "skills". Embedding
 // leaves out names that begin with a dot or an underscore.
 //
@@ -59,7 +56,7 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 		return skill.Scan{}, fmt.Errorf("scan %s: %w", Label, err)
 	}
 	scan := skill.Scan{Version: 1} // there is but one
-	b, err := bundle(engage, engageFS{s.engage})
+	b, err := bundle(engage, engageFS(s.engage))
 	if err != nil {
 		return skill.Scan{}, fmt.Errorf("scan %s: %w", Label, err)
 	}
@@ -85,13 +82,13 @@ func open(folder string) (*skill.Bundle, error) {
 }
 
 func bundle(folder string, fsys fs.FS) (*skill.Bundle, error) {
-	info, err := fs.Stat(fsys, entry)
+	info, err := fs.Stat(fsys, skill.MainFile)
 	if err != nil {
 		return nil, err
 	}
 	return &skill.Bundle{
 		Path:  folder,
-		Entry: entry,
+		Entry: skill.MainFile,
 		// Embedded files have no time. The stamp is the size and a constant, which never
 		// changes and is never racy.
 		Stamp: skill.StampOf(info),

@@ -30,7 +30,7 @@ func BenchmarkScan(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			s := New(Options{Root: skill.Root{Dir: root}})
-			s.door = d
+			s.opener = d
 			for b.Loop() {
 				scan, err := s.Scan(context.Background())
 				if err != nil {
@@ -63,7 +63,7 @@ func BenchmarkOpen(b *testing.B) {
 		}
 	})
 	for name, d := range doors() {
-		fsys := &folder{ground: &ground{door: d, base: root}, sub: "s"}
+		fsys := &folder{location: &location{opener: d, base: root}, sub: "s"}
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

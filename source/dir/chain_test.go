@@ -37,14 +37,14 @@ func TestChainIsAskedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &folder{ground: &ground{door: pickDoor(), base: root}, sub: "."}
+	f := &folder{location: &location{opener: pickOpener(), base: root}, sub: "."}
 	h, err := f.enter()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.close()
 	asked := 0
-	got, err := f.shown(countingHandle{h, &asked}, ".", false, raw)
+	got, err := f.filtered(countingHandle{h, &asked}, ".", false, raw)
 	if err != nil {
 		t.Fatal(err)
 	}

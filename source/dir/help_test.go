@@ -11,10 +11,10 @@ import (
 
 // doors returns the ways to open that this system has. Every test of containment runs
 // with each.
-func doors() map[string]door {
-	out := map[string]door{"root": rootDoor{}}
-	if _, ok := pickDoor().(rootDoor); !ok {
-		out["kernel"] = pickDoor()
+func doors() map[string]opener {
+	out := map[string]opener{"root": rootOpener{}}
+	if _, ok := pickOpener().(rootOpener); !ok {
+		out["kernel"] = pickOpener()
 	}
 	return out
 }
@@ -56,20 +56,20 @@ func must(t testing.TB, err error) {
 }
 
 // scanned scans root through d.
-func scanned(t testing.TB, d door, root string, change ...func(*Options)) skill.Scan {
+func scanned(t testing.TB, d opener, root string, change ...func(*Options)) skill.Scan {
 	t.Helper()
 	scan, err := source(d, root, change...).Scan(context.Background())
 	must(t, err)
 	return scan
 }
 
-func source(d door, root string, change ...func(*Options)) *Source {
+func source(d opener, root string, change ...func(*Options)) *Source {
 	opt := Options{Root: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: root}}
 	for _, c := range change {
 		c(&opt)
 	}
 	s := New(opt)
-	s.door = d
+	s.opener = d
 	return s
 }
 

@@ -13,25 +13,26 @@ import (
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir/internal/realpath"
 )
 
-// opened is a skill's folder while the links in one of its folders are judged. The zero
+// lazyFolder is a skill's folder while the links in one of its folders are judged. The zero
 // value is ready to use.
-type opened struct{ h *remembering }
+type lazyFolder struct{ h *cachingHandle }
 
 // enter opens the folder once.
-func (o *opened) enter(f *folder) handle {
+func (o *lazyFolder) enter(f *folder) handle {
 	if o.h == nil {
 		h, err := f.enter()
 		if err != nil {
 			return nil
 		}
-		o.h = &remembering{handle: h}
+		o.h = &cachingHandle{handle: h}
 	}
 	return o.h
 }
 
-func (o *opened) close() {
+func (o *lazyFolder) close() {
 	if o.h != nil {
 		o.h.close()
 	}
@@ -39,7 +40,7 @@ func (o *opened) close() {
 
 // link decides what becomes of a link that the walk met in p. in is the open folder of
 // the skill that holds p.
-func (w *walk) link(out *found, p *place, name string, in *opened) {
+func (w *walk) link(out *found, p *node, name string, in *lazyFolder) {
 	at := path.Join(p.path, name)
 	say := func(rule skill.RuleID, message, mend string) {
 		out.notices = append(out.notices, skill.Notice{Path: at, Rule: rule, Message: message, Mend: mend})
@@ -47,54 +48,54 @@ func (w *walk) link(out *found, p *place, name string, in *opened) {
 	if p.skill != nil {
 		switch err := w.inSkill(p, name, in); {
 		case errors.Is(err, skill.ErrOutside):
-			say(RuleLinkOutside, "the link leads out of the skill's folder and is not followed",
+			say(ruleLinkOutside, "the link leads out of the skill's folder and is not followed",
 				"put a copy of the file into the skill")
 		case errors.Is(err, errLinkLoop):
-			say(RuleLinkLoop, "the link leads back to itself, or through more than 40 others", "remove the link, or make it lead to a file of the skill")
+			say(ruleLinkLoop, "the link leads back to itself, or through more than 40 others", "remove the link, or make it lead to a file of the skill")
 		case errors.Is(err, errDotEntry):
-			say(RuleLinkDangling, "the link leads to a name that begins with a dot, which is never served", "give what it leads to another name")
+			say(ruleLinkDangling, "the link leads to a name that begins with a dot, which is never served", "give what it leads to another name")
 		case errors.Is(err, fs.ErrNotExist):
-			say(RuleLinkDangling, "the link leads nowhere", "remove the link, or restore what it led to")
+			say(ruleLinkDangling, "the link leads nowhere", "remove the link, or restore what it led to")
 		}
 		return
 	}
 	met, err := followed(filepath.Join(p.real(), name))
-	if len(out.links) <= mostOdd {
+	if len(out.links) <= maxSpecial {
 		out.links = append(out.links, met)
 	}
 	switch {
 	case errors.Is(err, skill.ErrNotFolder):
 		// Any other link leads to a file beside the skills.
 		if to, err := os.Readlink(met.at); err == nil && isEntry(filepath.Base(to)) && !strings.Contains(name, ".") {
-			say(RuleLinkToFile, "is a link to the file "+display.Spelt(to)+", and a skill is a folder", "let the link lead to the folder that holds the file")
+			say(ruleLinkToFile, "is a link to the file "+display.Spelt(to)+", and a skill is a folder", "let the link lead to the folder that holds the file")
 		}
 		return
 	case errors.Is(err, errLinkLoop):
-		say(RuleLinkLoop, "the link leads back to itself, or through more than 40 others", "remove the link, or make it lead to the folder itself")
+		say(ruleLinkLoop, "the link leads back to itself, or through more than 40 others", "remove the link, or make it lead to the folder itself")
 		return
 	case errors.Is(err, fs.ErrNotExist):
-		say(RuleLinkDangling, "the link leads nowhere", "remove the link, or restore what it led to")
+		say(ruleLinkDangling, "the link leads nowhere", "remove the link, or restore what it led to")
 		return
 	case err != nil:
-		say(RuleUnreadable, "the link cannot be followed: "+bare(err).Error(), "")
+		say(ruleUnreadable, "the link cannot be followed: "+bare(err).Error(), "")
 		out.notices[len(out.notices)-1].Err = bare(err)
 		return
 	}
 	switch bound := w.bound(p); {
-	case w.source.opt.Links == LinksNever:
-		say(RuleLinkIgnored, "links to folders are not followed here", "")
-	case bound != "" && !within(bound, met.target):
-		say(RuleLinkOutside, "the link leads out of its root and is not followed",
+	case w.source.opt.NoLinks:
+		say(ruleLinkIgnored, "links to folders are not followed here", "")
+	case bound != "" && !realpath.Within(bound, met.target):
+		say(ruleLinkOutside, "the link leads out of its root and is not followed",
 			"place the link in the root itself, or give its target as a root")
 	default:
-		out.folders = append(out.folders, &place{path: at, sub: ".", origin: &origin{base: met.target, bound: met.target, linked: true}})
+		out.folders = append(out.folders, &node{path: at, sub: ".", origin: &origin{base: met.target, bound: met.target, linked: true}})
 	}
 }
 
 // bound returns the folder that a link in p must stay below, or "" if there is no
 // bound. A direct child of the root was placed there by the root's owner.
-func (w *walk) bound(p *place) string {
-	if p.path == "." && w.source.opt.Links == LinksFollow {
+func (w *walk) bound(p *node) string {
+	if p.path == "." {
 		return ""
 	}
 	return p.bound
@@ -102,7 +103,7 @@ func (w *walk) bound(p *place) string {
 
 // inSkill asks the skill that holds p, which makes the rule, why a link in it is not
 // followed. It returns nil if nothing prevents that.
-func (w *walk) inSkill(p *place, name string, in *opened) error {
+func (w *walk) inSkill(p *node, name string, in *lazyFolder) error {
 	rel := path.Join(p.path, name)
 	if p.skill.path != "." {
 		rel = strings.TrimPrefix(rel, p.skill.path+"/")
@@ -137,58 +138,6 @@ func resolve(link string) (string, error) {
 	return filepath.EvalSymlinks(link)
 }
 
-// linksTo lists the links that an absolute path passes through, as far as the path
-// exists. Each link is named by the real path of its folder.
-func linksTo(path string) (links []string) {
-	if !filepath.IsAbs(path) {
-		return nil
-	}
-	at, rest := top(path)
-	for len(rest) > 0 && len(links) < maxLinks {
-		part := rest[0]
-		rest = rest[1:]
-		switch part {
-		case "", ".":
-			continue
-		case "..":
-			at = filepath.Dir(at)
-			continue
-		}
-		next := filepath.Join(at, part)
-		fi, err := os.Lstat(next)
-		if err != nil {
-			return links
-		}
-		if fi.Mode()&fs.ModeSymlink == 0 {
-			at = next
-			continue
-		}
-		links = append(links, next)
-		target, err := os.Readlink(next)
-		if err != nil {
-			return links
-		}
-		parts := strings.Split(filepath.ToSlash(target), "/")
-		if filepath.IsAbs(target) {
-			at, parts = top(target)
-		}
-		rest = append(parts, rest...)
-	}
-	return links
-}
-
-// top splits an absolute path into its volume's root and the parts below it.
-func top(path string) (root string, parts []string) {
-	volume := filepath.VolumeName(path)
-	return volume + string(filepath.Separator), strings.Split(filepath.ToSlash(path[len(volume):]), "/")
-}
-
-// within reports whether target is dir or below it. Both are real paths.
-func within(dir, target string) bool {
-	rel, err := filepath.Rel(dir, target)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
-}
-
 // Bounds of the search for links that are stored as text.
 const (
 	mostTexts = 100
@@ -215,8 +164,8 @@ func (w *walk) linksAsText(h handle, children []child) (out []skill.Notice) {
 		text, err := io.ReadAll(io.LimitReader(f, textSize+1))
 		f.Close()
 		if target := strings.TrimRight(string(text), "\r\n"); err == nil && isPath(target) {
-			out = append(out, skill.Notice{Path: c.name, Rule: RuleLinkAsText,
-				Message: "is a file that holds the path " + display.Spelt(target) + ": a link that was stored as text, and is followed by nobody",
+			out = append(out, skill.Notice{Path: c.name, Rule: ruleLinkAsText,
+				Message: "is a file that holds the path " + display.Spelt(target) + ": a link that was stored as text, which no program follows",
 				Mend:    "make it a link, as git does with core.symlinks=true, or put the folder itself in its place"})
 		}
 	}

@@ -2,11 +2,15 @@ package dir
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/skill"
 )
 
 // ReadDir lists a directory in name order, without dot-entries. It lists a file or
@@ -35,7 +39,7 @@ func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 		if err != nil {
 			return err
 		}
-		out, err = f.shown(h, real, real != name, entries)
+		out, err = f.filtered(h, real, real != name, entries)
 		return err
 	})
 	return out, err
@@ -43,10 +47,10 @@ func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 
 var errNotDirectory = errors.New("not a directory")
 
-// shown filters the raw entries of the directory at dir. linked reports that the caller
+// filtered filters the raw entries of the directory at dir. linked reports that the caller
 // reached it through a link.
-func (f *folder) shown(h handle, dir string, linked bool, raw []fs.DirEntry) ([]fs.DirEntry, error) {
-	h = &remembering{handle: h}
+func (f *folder) filtered(h handle, dir string, linked bool, raw []fs.DirEntry) ([]fs.DirEntry, error) {
+	h = &cachingHandle{handle: h}
 	out := make([]fs.DirEntry, 0, len(raw))
 	for _, e := range raw {
 		at := path.Join(dir, e.Name())
@@ -72,10 +76,10 @@ func (f *folder) shown(h handle, dir string, linked bool, raw []fs.DirEntry) ([]
 	return out, nil
 }
 
-// remembering looks up each name once. Links of one directory often lead to each other:
+// cachingHandle looks up each name once. Links of one directory often lead to each other:
 // without it, ten thousand of them are looked up forty times each. Its entries are
 // findings of one listing, like any path that [locate] returns.
-type remembering struct {
+type cachingHandle struct {
 	handle
 	stats   map[string]statted
 	targets map[string]linked
@@ -91,7 +95,7 @@ type linked struct {
 	err    error
 }
 
-func (r *remembering) lstat(name string) (*info, error) {
+func (r *cachingHandle) lstat(name string) (*info, error) {
 	s, ok := r.stats[name]
 	if !ok {
 		if r.stats == nil {
@@ -103,7 +107,7 @@ func (r *remembering) lstat(name string) (*info, error) {
 	return s.info, s.err
 }
 
-func (r *remembering) readlink(name string) (string, error) {
+func (r *cachingHandle) readlink(name string) (string, error) {
 	l, ok := r.targets[name]
 	if !ok {
 		if r.targets == nil {
@@ -113,6 +117,17 @@ func (r *remembering) readlink(name string) (string, error) {
 		r.targets[name] = l
 	}
 	return l.target, l.err
+}
+
+// pathsOf lists "." and every prefix of name.
+func pathsOf(name string) []string {
+	out := []string{name}
+	for name != "." {
+		name = path.Dir(name)
+		out = append(out, name)
+	}
+	slices.Reverse(out)
+	return out
 }
 
 // holds reports whether target is dir or one of the directories that hold it.
@@ -174,4 +189,48 @@ func (d *dirFile) ReadDir(n int) ([]fs.DirEntry, error) {
 	out := d.entries[:n:n]
 	d.entries = d.entries[n:]
 	return out, nil
+}
+
+// Hidden counts the dot-entries of a skill's folder, which are never listed, read or
+// hashed. A file counts as one, and so does a folder with everything in it. Hidden
+// returns the paths of at most limit of them, sorted. It follows no link.
+func (f *folder) Hidden(ctx context.Context, limit int) (paths []string, count int, err error) {
+	err = f.with("readdir", ".", func(h handle) error {
+		paths, count = nil, 0
+		return hidden(ctx, h, ".", func(p string) {
+			if count++; len(paths) < limit {
+				paths = append(paths, p)
+			}
+		})
+	})
+	slices.Sort(paths)
+	return paths, count, err
+}
+
+func hidden(ctx context.Context, h handle, at string, note func(path string)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	d, entries, err := h.list(at)
+	if d != nil {
+		d.close()
+	}
+	if err != nil && at != "." {
+		return nil // the hidden entries of an unreadable folder are not counted
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		p := path.Join(at, e.Name())
+		switch {
+		case strings.HasPrefix(e.Name(), "."):
+			note(p)
+		case e.IsDir() && strings.Count(p, "/") < skill.MaxDepth:
+			if err := hidden(ctx, h, p, note); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

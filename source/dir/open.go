@@ -2,45 +2,24 @@ package dir
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
-	"path"
-	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/knack-dev/knack/skill"
 )
 
-// maxLinks bounds the links that one name may pass through. Linux allows 40
-// (path_resolution(7)).
-const maxLinks = 40
-
 // maxTries bounds how often a name is resolved again because the folder changed
 // meanwhile.
 const maxTries = 8
-
-// errLinkLoop is not a [skill.ErrOutside]: a link that leads back to itself leads
-// nowhere. It satisfies errors.Is(err, syscall.ELOOP).
-var errLinkLoop error = linkLoop{}
-
-type linkLoop struct{}
-
-func (linkLoop) Error() string        { return "link loop" }
-func (linkLoop) Is(target error) bool { return target == error(syscall.ELOOP) }
-
-// errDotEntry refuses a link to a file that is never read. Such a file does not exist
-// by its own name, so it does not exist by a link either.
-var errDotEntry = fmt.Errorf("leads to a dot-entry: %w", fs.ErrNotExist)
 
 // errThroughLink says that the way to a name passes through a link. It never leaves
 // this package.
 var errThroughLink = errors.New("passes through a link")
 
-// A door opens folders. There are two: openat2 on Linux, and [os.Root] elsewhere and if
+// An opener opens folders. There are two: openat2 on Linux, and [os.Root] elsewhere and if
 // the kernel or a sandbox refuses openat2.
-type door interface {
+type opener interface {
 	// folder opens the folder at an absolute path. The user named that path, so links
 	// are followed. If plain is set, no part of the path may be a link.
 	folder(dir string, plain bool) (handle, error)
@@ -70,32 +49,18 @@ type handle interface {
 // strings. It implements [fs.StatFS] and [fs.ReadDirFS]. Links appear as what they lead
 // to, so there is no [fs.ReadLinkFS].
 type folder struct {
-	*ground
+	*location
 	sub string // the skill's folder below base, "." for base itself
 }
 
-// ground is the location of folders. Nearly all that were reached without a link share
+// location says where folders are. Nearly all that were reached without a link share
 // one.
-type ground struct {
-	door  door
-	base  string // absolute path
-	plain bool   // base was resolved: no part of it may be a link now
-	alias string // another absolute path of base, "" for none; the real one if base may pass links
-	dev   uint64 // of the folders' file system if that is known to keep stamps, else 0
-}
-
-// self returns the absolute paths by which links may name the folder that holds them.
-func (f *folder) self() self {
-	of := func(base string) string {
-		if base == "" || runtime.GOOS == "windows" {
-			return "" // on Windows a path's spelling says little: such links lead out
-		}
-		return path.Join(base, f.sub)
-	}
-	if f.plain {
-		return self{real: of(f.base), alias: of(f.alias)}
-	}
-	return self{real: of(f.alias), alias: of(f.base)}
+type location struct {
+	opener opener
+	base   string // absolute path
+	plain  bool   // base was resolved: no part of it may be a link now
+	alias  string // another absolute path of base, "" for none; the real one if base may pass links
+	dev    uint64 // of the folders' file system if that is known to keep stamps, else 0
 }
 
 var (
@@ -172,7 +137,7 @@ func (f *folder) try(work func(handle) error) error {
 }
 
 func (f *folder) enter() (handle, error) {
-	top, err := f.door.folder(f.base, f.plain)
+	top, err := f.opener.folder(f.base, f.plain)
 	if err == nil && f.sub != "." {
 		var h handle
 		h, err = top.enter(f.sub)
@@ -204,131 +169,6 @@ func checkName(name string) error {
 	return nil
 }
 
-// locate follows name to an entry that is not a link, and returns that entry's path
-// within the folder. The path is a finding, not a promise: a caller that opens it must
-// forbid links again.
-func locate(h handle, name string, f *folder) (string, *info, error) {
-	in, err := h.lstat(name)
-	if err == nil && in.Mode()&fs.ModeSymlink == 0 {
-		return name, in, nil
-	}
-	if err != nil && !errors.Is(err, errThroughLink) {
-		return "", nil, err
-	}
-	real, err := follow(h, name, f.self())
-	if err != nil {
-		return "", nil, err
-	}
-	if in, err = h.lstat(real); err != nil {
-		return "", nil, err
-	}
-	if in.Mode()&fs.ModeSymlink != 0 {
-		return "", nil, errThroughLink // swapped just now
-	}
-	return real, in, nil
-}
-
-// self holds absolute paths of one folder: the real one, in which no part is a link,
-// and another. Either may be "" if it is not known.
-type self struct{ real, alias string }
-
-// back follows a link's target that leaves the folder, from the absolute path at on. It
-// returns the rest of the target once that is in the folder again. It walks only the
-// folder's own paths, by their spelling. It does not ask the disk outside, so that
-// nothing there decides what is read. The result is looked up beneath the folder like
-// any other name, so a wrong guess leads nowhere else.
-func (me self) back(at string, rest []string) (inside []string, ok bool) {
-	for {
-		switch {
-		case at == me.real || at == me.alias:
-			return rest, true
-		case len(rest) == 0:
-			return nil, false
-		}
-		part := rest[0]
-		rest = rest[1:]
-		switch part {
-		case "", ".":
-			continue
-		case "..":
-			if !above(me.real, at) {
-				return nil, false // behind a link, ".." is not the part that is written before it
-			}
-			at = path.Dir(at)
-			continue
-		}
-		if at = path.Join(at, part); !above(me.real, at) && !above(me.alias, at) {
-			return nil, false
-		}
-	}
-}
-
-// above reports whether dir is p or one of the folders that hold p.
-func above(p, dir string) bool {
-	return p == dir || p != "" && (dir == "/" || strings.HasPrefix(p, dir+"/"))
-}
-
-// follow resolves the links in name one by one. The kernel could do it faster, but it
-// would allow dot-entries, and would not tell a loop from an escape. A link is judged
-// by its target. A link that goes through the outside and comes back into the folder
-// has not left it (contract 001 resolves before it checks).
-func follow(h handle, name string, me self) (string, error) {
-	rest := strings.Split(name, "/")
-	var done []string
-	links := 0
-	for len(rest) > 0 {
-		part := rest[0]
-		rest = rest[1:]
-		switch {
-		case part == "" || part == ".":
-			continue
-		case part == ".." && len(done) > 0:
-			done = done[:len(done)-1]
-			continue
-		case part == "..":
-			var ok bool
-			if me.real == "" {
-				return "", skill.ErrOutside
-			}
-			if rest, ok = me.back(path.Dir(me.real), rest); !ok {
-				return "", skill.ErrOutside
-			}
-			continue
-		case part[0] == '.':
-			return "", errDotEntry
-		}
-		at := path.Join(path.Join(done...), part)
-		in, err := h.lstat(at)
-		if err != nil {
-			return "", err
-		}
-		if in.Mode()&fs.ModeSymlink == 0 {
-			done = append(done, part)
-			continue
-		}
-		if links++; links > maxLinks {
-			return "", errLinkLoop
-		}
-		target, err := h.readlink(at)
-		if err != nil {
-			return "", err
-		}
-		next := splitTarget(target)
-		if rooted(target) {
-			var ok bool
-			if next, ok = me.back("/", next); !ok {
-				return "", skill.ErrOutside
-			}
-			done = nil
-		}
-		rest = append(next, rest...)
-	}
-	if len(done) == 0 {
-		return ".", nil
-	}
-	return strings.Join(done, "/"), nil
-}
-
 // bare takes the paths out of an error. What the system says about a path below the
 // user's home concerns only the user.
 func bare(err error) error {
@@ -346,15 +186,4 @@ func bare(err error) error {
 		return skill.ErrNotRegular // opening a socket or a device without a driver
 	}
 	return err
-}
-
-// pathsOf lists "." and every prefix of name.
-func pathsOf(name string) []string {
-	out := []string{name}
-	for name != "." {
-		name = path.Dir(name)
-		out = append(out, name)
-	}
-	slices.Reverse(out)
-	return out
 }

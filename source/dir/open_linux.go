@@ -16,26 +16,26 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// pickDoor prefers openat2 (Linux 5.6). Old kernels answer ENOSYS, sandboxes often
+// pickOpener prefers openat2 (Linux 5.6). Old kernels answer ENOSYS, sandboxes often
 // EPERM, and kernels that do not know a flag E2BIG or EINVAL.
-var pickDoor = sync.OnceValue(func() door {
+var pickOpener = sync.OnceValue(func() opener {
 	fd, err := openat2(unix.AT_FDCWD, ".", unix.O_PATH|unix.O_DIRECTORY, beneath)
 	if err != nil {
-		return rootDoor{}
+		return rootOpener{}
 	}
 	unix.Close(fd)
-	return kernelDoor{}
+	return kernelOpener{}
 })
 
 // beneath keeps a lookup below its folder and refuses links of either kind. It does not
 // forbid mounts: a mount is the administrator's doing.
 const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS
 
-// kernelDoor lets the kernel forbid links during the lookup that opens, so that nothing
+// kernelOpener lets the kernel forbid links during the lookup that opens, so that nothing
 // can be swapped in between.
-type kernelDoor struct{}
+type kernelOpener struct{}
 
-func (kernelDoor) folder(dir string, plain bool) (handle, error) {
+func (kernelOpener) folder(dir string, plain bool) (handle, error) {
 	var resolve uint64
 	if plain {
 		resolve = unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS

@@ -14,7 +14,7 @@ func TestSpecialIsNeverOpened(t *testing.T) {
 	root := tree(t, map[string]string{"s/SKILL.md": "x"})
 	special(t, filepath.Join(root, "s"))
 	for doorName, d := range doors() {
-		fsys := &folder{ground: &ground{door: d, base: root}, sub: "s"}
+		fsys := &folder{location: &location{opener: d, base: root}, sub: "s"}
 		for name, want := range map[string]bool{"SKILL.md": true, "pipe.md": false, "zero.md": false} {
 			w, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 			must(t, err)
@@ -54,7 +54,7 @@ func exchange(a, b string) error {
 func TestWatchReplacedFolder(t *testing.T) {
 	base := tree(t, map[string]string{"r/a/SKILL.md": "x", "new/SKILL.md": "x"})
 	root := filepath.Join(base, "r")
-	found := watched(t, source(pickDoor(), root))
+	found := watched(t, source(pickOpener(), root))
 	expect(t, found, "a")
 	must(t, exchange(filepath.Join(root, "a"), filepath.Join(base, "new")))
 	settled(found)

@@ -6,19 +6,18 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 
 	"github.com/knack-dev/knack/skill"
 )
 
-// rootDoor opens through [os.Root], which never leaves a folder but follows links
+// rootOpener opens through [os.Root], which never leaves a folder but follows links
 // within it. So a path is walked here one part at a time: each part is examined,
 // opened, and compared with what was examined.
-type rootDoor struct{}
+type rootOpener struct{}
 
-func (rootDoor) folder(dir string, plain bool) (handle, error) {
+func (rootOpener) folder(dir string, plain bool) (handle, error) {
 	r, err := os.OpenRoot(dir)
 	if err != nil {
 		if fi, statErr := os.Stat(dir); statErr == nil && !fi.IsDir() {
@@ -190,18 +189,4 @@ func mapRoot(err error) error {
 		return skill.ErrOutside
 	}
 	return err
-}
-
-// rooted reports whether a link's target starts anywhere but at the link.
-func rooted(target string) bool {
-	if path.IsAbs(target) {
-		return true
-	}
-	// On Windows "C:x" and "\x" are not absolute and still lead elsewhere.
-	return runtime.GOOS == "windows" &&
-		(filepath.VolumeName(target) != "" || strings.HasPrefix(target, `\`))
-}
-
-func splitTarget(target string) []string {
-	return strings.Split(filepath.ToSlash(target), "/")
 }

@@ -121,7 +121,7 @@ func TestOpen(t *testing.T) {
 	}
 	root := hostile(t)
 	for doorName, d := range doors() {
-		fsys := &folder{ground: &ground{door: d, base: root}, sub: "s"}
+		fsys := &folder{location: &location{opener: d, base: root}, sub: "s"}
 		for _, c := range cases {
 			t.Run(doorName+"/"+shorten(c.name), func(t *testing.T) {
 				got, err := readAll(fsys, c.name)
@@ -173,7 +173,7 @@ func TestOpenSpecial(t *testing.T) {
 	root := hostile(t)
 	special(t, filepath.Join(root, "s"))
 	for doorName, d := range doors() {
-		fsys := &folder{ground: &ground{door: d, base: root}, sub: "s"}
+		fsys := &folder{location: &location{opener: d, base: root}, sub: "s"}
 		for _, name := range []string{"pipe.md", "socket.md", "pipelink.md", "zero.md"} {
 			t.Run(doorName+"/"+name, func(t *testing.T) {
 				if _, err := os.Lstat(filepath.Join(root, "s", name)); err != nil {
@@ -201,7 +201,7 @@ func TestOpenDirectory(t *testing.T) {
 	root := hostile(t)
 	for doorName, d := range doors() {
 		t.Run(doorName, func(t *testing.T) {
-			fsys := &folder{ground: &ground{door: d, base: root}, sub: "s"}
+			fsys := &folder{location: &location{opener: d, base: root}, sub: "s"}
 			if _, err := readAll(fsys, "folder.md"); err == nil {
 				t.Error("a directory was read as a file")
 			}
@@ -227,7 +227,7 @@ func TestReadDir(t *testing.T) {
 	}
 	root := hostile(t)
 	for doorName, d := range doors() {
-		fsys := &folder{ground: &ground{door: d, base: root}, sub: "s"}
+		fsys := &folder{location: &location{opener: d, base: root}, sub: "s"}
 		for dir, want := range want {
 			t.Run(doorName+"/"+dir, func(t *testing.T) {
 				entries, err := fsys.ReadDir(dir)
@@ -264,7 +264,7 @@ func TestFS(t *testing.T) {
 	})
 	for doorName, d := range doors() {
 		t.Run(doorName, func(t *testing.T) {
-			fsys := &folder{ground: &ground{door: d, base: root}, sub: "s"}
+			fsys := &folder{location: &location{opener: d, base: root}, sub: "s"}
 			if err := fstest.TestFS(fsys, "SKILL.md", "a/b/c.md", "a/link.md", "d/b/c.md"); err != nil {
 				t.Fatal(err)
 			}
@@ -285,7 +285,7 @@ func TestWalkIsFinite(t *testing.T) {
 	for doorName, d := range doors() {
 		t.Run(doorName, func(t *testing.T) {
 			steps := 0
-			err := fs.WalkDir(&folder{ground: &ground{door: d, base: root}, sub: "s"}, ".", func(string, fs.DirEntry, error) error {
+			err := fs.WalkDir(&folder{location: &location{opener: d, base: root}, sub: "s"}, ".", func(string, fs.DirEntry, error) error {
 				if steps++; steps > 1000 {
 					return errors.New("no end in sight")
 				}
@@ -302,7 +302,7 @@ func TestHardLinkIsAFile(t *testing.T) {
 	if err := os.Link(filepath.Join(root, "other.md"), filepath.Join(root, "s/hard.md")); err != nil {
 		t.Skip(err)
 	}
-	got, err := readAll(&folder{ground: &ground{door: pickDoor(), base: root}, sub: "s"}, "hard.md")
+	got, err := readAll(&folder{location: &location{opener: pickOpener(), base: root}, sub: "s"}, "hard.md")
 	if got != "shared" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -316,8 +316,8 @@ func TestFolderSwappedForLink(t *testing.T) {
 			root := tree(t, map[string]string{
 				"a/s/SKILL.md": "mine", "b/s/SKILL.md": secret, "s/SKILL.md": "mine",
 			})
-			beneath := &folder{ground: &ground{door: d, base: root}, sub: "a/s"}
-			linked := &folder{ground: &ground{door: d, base: filepath.Join(root, "a/s"), plain: true}, sub: "."}
+			beneath := &folder{location: &location{opener: d, base: root}, sub: "a/s"}
+			linked := &folder{location: &location{opener: d, base: filepath.Join(root, "a/s"), plain: true}, sub: "."}
 			for _, f := range []*folder{beneath, linked} {
 				if got, err := readAll(f, "SKILL.md"); got != "mine" {
 					t.Fatal(got, err)
@@ -340,10 +340,10 @@ func TestErrorsKeepPathsToThemselves(t *testing.T) {
 	root := tree(t, map[string]string{"file": "x"})
 	for doorName, d := range doors() {
 		for _, f := range []*folder{
-			{ground: &ground{door: d, base: filepath.Join(root, "gone")}, sub: "s"},
-			{ground: &ground{door: d, base: filepath.Join(root, "gone"), plain: true}, sub: "."},
-			{ground: &ground{door: d, base: filepath.Join(root, "file")}, sub: "."},
-			{ground: &ground{door: d, base: root}, sub: "gone"},
+			{location: &location{opener: d, base: filepath.Join(root, "gone")}, sub: "s"},
+			{location: &location{opener: d, base: filepath.Join(root, "gone"), plain: true}, sub: "."},
+			{location: &location{opener: d, base: filepath.Join(root, "file")}, sub: "."},
+			{location: &location{opener: d, base: root}, sub: "gone"},
 		} {
 			_, err := f.Open("SKILL.md")
 			if !errors.Is(err, fs.ErrNotExist) {
@@ -359,7 +359,7 @@ func TestStamp(t *testing.T) {
 	root := tree(t, map[string]string{"s/SKILL.md": "one", "s/link.md": "->SKILL.md"})
 	var first skill.Stamp
 	for doorName, d := range doors() {
-		fsys := &folder{ground: &ground{door: d, base: root}, sub: "s"}
+		fsys := &folder{location: &location{opener: d, base: root}, sub: "s"}
 		in, err := fsys.Stat("SKILL.md")
 		must(t, err)
 		f, err := fsys.Open("link.md")

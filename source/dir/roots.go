@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir/internal/realpath"
 )
 
 // wellKnown is one row of the table: the folders in which one client keeps skills.
@@ -91,7 +92,7 @@ func WellKnown(projects []string, home string) []skill.Root {
 func projectFolders(projects []string, home string) []string {
 	seen := map[string]bool{}
 	if home != "" {
-		seen[realPath(home)] = true
+		seen[realpath.Of(home)] = true
 	}
 	var out []string
 	for _, project := range projects {
@@ -99,7 +100,7 @@ func projectFolders(projects []string, home string) []string {
 			continue
 		}
 		for _, dir := range Repository(project) {
-			if real := realPath(dir); !seen[real] {
+			if real := realpath.Of(dir); !seen[real] {
 				seen[real] = true
 				out = append(out, dir)
 			}
@@ -123,30 +124,18 @@ func Repository(dir string) (chain []string) {
 	}
 }
 
-// realBelow is [realPath] of a path below a folder. Few of the well-known folders
+// realBelow is [realpath.Of] of a path below a folder. Few of the well-known folders
 // exist. If the first part of sub is missing, folder is resolved only once.
 func realBelow(folder, sub string, reals map[string]string) string {
 	first, _, _ := strings.Cut(sub, "/")
 	sub = filepath.FromSlash(sub)
 	if _, err := os.Lstat(filepath.Join(folder, first)); !errors.Is(err, fs.ErrNotExist) {
-		return realPath(filepath.Join(folder, sub))
+		return realpath.Of(filepath.Join(folder, sub))
 	}
 	real, ok := reals[folder]
 	if !ok {
-		real = realPath(folder)
+		real = realpath.Of(folder)
 		reals[folder] = real
 	}
 	return filepath.Join(real, sub)
-}
-
-// realPath resolves links as far as the path exists.
-func realPath(dir string) string {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		return real
-	}
-	parent := filepath.Dir(dir)
-	if parent == dir {
-		return dir
-	}
-	return filepath.Join(realPath(parent), filepath.Base(dir))
 }

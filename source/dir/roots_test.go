@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir/internal/realpath"
 )
 
 func TestRepository(t *testing.T) {
@@ -112,7 +113,7 @@ func TestRealBelow(t *testing.T) {
 	for _, folder := range []string{"home", "link", "gone", "link/.agent", "home/.goose"} {
 		folder = filepath.Join(base, folder)
 		for _, sub := range []string{".agent/skills", ".config/agents/skills", ".config/goose/skills", ".wave/skills", ".codex/skills", ".gemini/skills", ".goose/skills", ".cursor/skills"} {
-			if got, want := realBelow(folder, sub, reals), realPath(filepath.Join(folder, filepath.FromSlash(sub))); got != want {
+			if got, want := realBelow(folder, sub, reals), realpath.Of(filepath.Join(folder, filepath.FromSlash(sub))); got != want {
 				t.Errorf("%s of %s is %s, and %s as a whole", sub, folder, got, want)
 			}
 		}

@@ -15,28 +15,17 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Links says which links to folders a scan follows. It does not concern links within a
-// skill: they are resolved when a file is opened, and never lead out of the skill.
-type Links int
-
-const (
-	// LinksFollow follows a link that is a direct child of the root to any target,
-	// since the root's owner placed it there. It follows a deeper link if that stays
-	// below the root.
-	LinksFollow Links = iota
-	// LinksInside follows only links that stay below the root.
-	LinksInside
-	// LinksNever follows no links.
-	LinksNever
-)
-
 // Options are what a [Source] needs to know about its root.
 type Options struct {
 	Root skill.Root
 	// Required makes a missing root an error rather than an empty scan, since the user
 	// asked for this root.
 	Required bool
-	Links    Links
+	// NoLinks makes a scan follow no link to a folder. Otherwise it follows a link that is a
+	// direct child of the root to any target, since the root's owner placed it there, and a
+	// deeper link if that stays below the root. Links within a skill are another matter:
+	// they are resolved when a file is opened, and never lead out of the skill.
+	NoLinks bool
 	// Load makes the first scan load each skill while its folder is open, for a third
 	// of the cost of reading it afterwards; see [skill.Scan.Skills].
 	Load bool
@@ -48,14 +37,14 @@ type Options struct {
 // Source finds the skills below one folder. Its methods may be called from several
 // goroutines.
 type Source struct {
-	opt  Options
-	root *skill.Root // opt.Root, for bundles, which may outlive the source
-	door door
-	now  func() time.Time // time.Now, replaced in tests
+	opt    Options
+	root   *skill.Root // opt.Root, for bundles, which may outlive the source
+	opener opener
+	now    func() time.Time // time.Now, replaced in tests
 
 	mu      sync.Mutex
-	last    *last         // what the last scan left; nil if the root is missing
-	listed  *lastList     // for [Source.Folders]; nil if no stamp proves a list
+	last    *scanState    // what the last scan left; nil if the root is missing
+	listed  *folderList   // for [Source.Folders]; nil if no stamp proves a list
 	scanned chan struct{} // poked after each scan
 	watch   watchState
 }
@@ -70,7 +59,7 @@ func New(opt Options) *Source {
 	return &Source{
 		opt:     opt,
 		root:    &root,
-		door:    pickDoor(),
+		opener:  pickOpener(),
 		now:     time.Now,
 		scanned: make(chan struct{}, 1),
 	}
@@ -90,7 +79,7 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 	if err != nil {
 		return s.failed(err)
 	}
-	top, err := s.door.folder(dir, false)
+	top, err := s.opener.folder(dir, false)
 	if err != nil {
 		return s.failed(err)
 	}
@@ -98,17 +87,17 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 	s.mu.Lock()
 	before := s.last
 	s.mu.Unlock()
-	if now := s.again(ctx, before, top, real); now != nil {
+	if now := s.unchanged(ctx, before, top, real); now != nil {
 		s.remember(now)
 		return now.scan, nil
 	}
-	stamps, ok := top.(statHandle)
-	w := &walk{source: s, begun: time.Now(), top: top, real: real, ground: s.groundOf(real), load: s.opt.Load && before == nil, keeps: ok && stamps.keepsTimes(), special: map[string]bool{}}
-	if w.sure = w.keeps; w.keeps {
+	stamps, ok := top.(stampHandle)
+	w := &walk{source: s, begun: time.Now(), top: top, real: real, location: s.locationOf(real), load: s.opt.Load && before == nil, keepsStamps: ok && stamps.keepsTimes(), special: map[string]bool{}}
+	if w.proven = w.keepsStamps; w.keepsStamps {
 		if stamp, err := stamps.stamp("."); err == nil {
-			w.dev, w.ground.dev = stamp.Dev, stamp.Dev
+			w.dev, w.location.dev = stamp.Dev, stamp.Dev
 		}
-		w.alone = before != nil
+		w.single = before != nil
 	}
 	scan, err := w.run(ctx)
 	if err != nil {
@@ -118,7 +107,7 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 		keepSame(scan.Bundles, before.scan.Bundles)
 	}
 	scan.Version = versions.Add(1)
-	s.remember(w.leave(scan))
+	s.remember(w.state(scan))
 	return scan, nil
 }
 
@@ -151,22 +140,22 @@ func dangling(root string) []skill.Notice {
 		}
 		message := "is a link to " + display.Spelt(target) + ", which is not there"
 		if at != root {
-			message = "lies below " + display.Spelt(filepath.Base(at)) + ", which " + message
+			message = "is below " + display.Spelt(filepath.Base(at)) + ", which " + message
 		}
-		return []skill.Notice{{Path: ".", Rule: RuleLinkDangling, Message: message, Mend: "make the folder that the link leads to, or remove the link"}}
+		return []skill.Notice{{Path: ".", Rule: ruleLinkDangling, Message: message, Mend: "make the folder that the link leads to, or remove the link"}}
 	}
 	return nil
 }
 
-func (s *Source) remember(l *last) {
+func (s *Source) remember(l *scanState) {
 	s.mu.Lock()
 	s.last = l
 	s.mu.Unlock()
-	s.told()
+	s.signalScanned()
 }
 
-// told signals that a scan has ended.
-func (s *Source) told() {
+// signalScanned signals that a scan has ended.
+func (s *Source) signalScanned() {
 	select {
 	case s.scanned <- struct{}{}:
 	default:
@@ -200,7 +189,7 @@ func FS(dir string) (fs.FS, error) {
 	if err != nil {
 		return nil, bare(err)
 	}
-	return &folder{ground: &ground{door: pickDoor(), base: real, plain: true}, sub: "."}, nil
+	return &folder{location: &location{opener: pickOpener(), base: real, plain: true}, sub: "."}, nil
 }
 
 // realRoot resolves the root, which may be a link.
@@ -224,7 +213,7 @@ type bundled struct {
 // bundle describes the skill at p, whose folder holds the given spellings of SKILL.md.
 // dev is the folder's device if that keeps stamps, else 0. The entry is not examined
 // yet.
-func (w *walk) bundle(p *place, spellings []string, dev uint64) *skill.Bundle {
+func (w *walk) bundle(p *node, spellings []string, dev uint64) *skill.Bundle {
 	all := &bundled{folder: w.folder(p, dev)}
 	b := &all.Bundle
 	b.Path, b.In, b.FS = p.path, w.source.root, &all.folder
@@ -254,7 +243,7 @@ func keepSame(now, before []*skill.Bundle) {
 
 func sameBundle(a, b *skill.Bundle) bool {
 	in, now := a.FS.(*folder), b.FS.(*folder)
-	return a == b || a.Same(b) && in.sub == now.sub && *in.ground == *now.ground
+	return a == b || a.Same(b) && in.sub == now.sub && *in.location == *now.location
 }
 
 // choose splits the sorted spellings of SKILL.md into the one that is served and the

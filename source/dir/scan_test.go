@@ -20,14 +20,14 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-func policy(l Links) func(*Options) { return func(o *Options) { o.Links = l } }
+func noLinks(no bool) func(*Options) { return func(o *Options) { o.NoLinks = no } }
 
 func TestScan(t *testing.T) {
 	deep := strings.TrimSuffix(strings.Repeat("d/", 12), "/")
 	cases := []struct {
 		name    string
 		files   map[string]string
-		links   Links
+		noLinks bool
 		root    string // below the tree, unless it is the tree itself
 		paths   []string
 		notices []string
@@ -191,16 +191,15 @@ func TestScan(t *testing.T) {
 			notices: []string{"bar link-as-text", "crlf link-as-text", "foo link-as-text", "to link-to-file", "top link-as-text", "win link-as-text"},
 		},
 		{
-			name:    "only links that stay inside",
-			links:   LinksInside,
+			name:    "deeper links stay inside",
 			root:    "r",
-			files:   map[string]string{"out/SKILL.md": "", "r/l": "->../out", "r/g/h/SKILL.md": "", "r/i": "->g/h"},
-			paths:   []string{"i"},
-			notices: []string{"g/h link-duplicate", "l link-outside"},
+			files:   map[string]string{"out/SKILL.md": "", "r/d/l": "->../../out", "r/g/h/SKILL.md": "", "r/d/i": "->../g/h"},
+			paths:   []string{"g/h"},
+			notices: []string{"d/i link-duplicate", "d/l link-outside"},
 		},
 		{
 			name:    "no links",
-			links:   LinksNever,
+			noLinks: true,
 			root:    "r",
 			files:   map[string]string{"out/SKILL.md": "", "r/l": "->../out", "r/g/SKILL.md": "", "r/i": "->g"},
 			paths:   []string{"g"},
@@ -209,9 +208,8 @@ func TestScan(t *testing.T) {
 		{
 			name:  "a sibling whose name begins alike is outside",
 			root:  "r",
-			links: LinksInside,
-			files: map[string]string{"r2/SKILL.md": "", "r/l": "->../r2"},
-			paths: nil, notices: []string{"l link-outside"},
+			files: map[string]string{"r2/SKILL.md": "", "r/d/l": "->../../r2"},
+			paths: nil, notices: []string{"d/l link-outside"},
 		},
 		{
 			name:  "a root that is a link",
@@ -224,7 +222,7 @@ func TestScan(t *testing.T) {
 		for doorName, d := range doors() {
 			t.Run(c.name+"/"+doorName, func(t *testing.T) {
 				root := filepath.Join(tree(t, c.files), c.root)
-				scan := scanned(t, d, root, policy(c.links))
+				scan := scanned(t, d, root, noLinks(c.noLinks))
 				if diff := cmp.Diff(append([]string{}, c.paths...), paths(scan)); diff != "" {
 					t.Errorf("skills: %s", diff)
 				}
@@ -386,14 +384,14 @@ func TestScanLimits(t *testing.T) {
 		files[fmt.Sprintf("l%04d", i)] = "->nothing"
 	}
 	root := tree(t, files)
-	scan := scanned(t, pickDoor(), root)
+	scan := scanned(t, pickOpener(), root)
 	if n := len(scan.Bundles); n != 9 || scan.Bundles[8].Path != "s0008" {
 		t.Errorf("%d skills", n)
 	}
 	if n := len(scan.Notices); n != maxNotices+1 {
 		t.Errorf("%d notices", n)
 	}
-	if last := scan.Notices[maxNotices]; last.Rule != RuleNoticesCut {
+	if last := scan.Notices[maxNotices]; last.Rule != ruleNoticesCut {
 		t.Errorf("%+v", last)
 	}
 }
@@ -404,7 +402,7 @@ func TestScanFolderLimit(t *testing.T) {
 	for limit, want := range map[int]string{3: "[. folder-limit ]", 4: "[]"} {
 		maxFolders = limit
 		var got []string
-		for _, n := range scanned(t, pickDoor(), root).Notices {
+		for _, n := range scanned(t, pickOpener(), root).Notices {
 			got = append(got, n.Path+" "+string(n.Rule)+" ")
 		}
 		if fmt.Sprint(got) != want {
@@ -420,7 +418,7 @@ func TestScanLinkToEverything(t *testing.T) {
 	maxFolders = 2000
 	root := tree(t, map[string]string{"a/SKILL.md": "", "all": "->/"})
 	start := time.Now()
-	scan := scanned(t, pickDoor(), root)
+	scan := scanned(t, pickOpener(), root)
 	if !slices.Contains(paths(scan), "a") || time.Since(start) > patience {
 		t.Error(len(scan.Bundles), time.Since(start))
 	}
@@ -438,7 +436,7 @@ func TestScanWideFolder(t *testing.T) {
 		must(t, os.Mkdir(filepath.Join(root, fmt.Sprint(i)), 0o755))
 	}
 	add(t, root, map[string]string{"7/SKILL.md": "x"})
-	if got := paths(scanned(t, pickDoor(), root)); !slices.Equal(got, []string{"7"}) {
+	if got := paths(scanned(t, pickOpener(), root)); !slices.Equal(got, []string{"7"}) {
 		t.Error(got)
 	}
 }
@@ -451,9 +449,9 @@ func TestScanIsDeterministic(t *testing.T) {
 		files[fmt.Sprintf("g%d/l%d", i%5, i)] = fmt.Sprintf("->../g%d/s%d", i%7, i)
 	}
 	root := tree(t, files)
-	first := scanned(t, pickDoor(), root)
+	first := scanned(t, pickOpener(), root)
 	for range 10 {
-		again := scanned(t, pickDoor(), root)
+		again := scanned(t, pickOpener(), root)
 		if !slices.Equal(paths(first), paths(again)) || !slices.Equal(rules(first), rules(again)) {
 			t.Fatal("two scans differ")
 		}

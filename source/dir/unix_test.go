@@ -55,7 +55,7 @@ func race(t *testing.T, read func(fsys *folder) string, swap func(dir string, i 
 				"s/SKILL.md": "main", "s/in/f.md": "inside", "s/.env": secret,
 				"out/f.md": secret, "out/SKILL.md": secret,
 			})
-			fsys := &folder{ground: &ground{door: d, base: root}, sub: "s"}
+			fsys := &folder{location: &location{opener: d, base: root}, sub: "s"}
 			var stop atomic.Bool
 			done := make(chan error, 1)
 			go func() {

@@ -3,9 +3,7 @@ package dir
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -31,32 +29,14 @@ const (
 // variable for the tests.
 var maxFolders = 1_000_000
 
-// The rules of the notices that a scan gives.
-const (
-	RuleUnreadable    = skill.RuleID("folder-unreadable")
-	RuleDepthLimit    = skill.RuleID("depth-limit")
-	RuleFolderLimit   = skill.RuleID("folder-limit")
-	RuleNoticesCut    = skill.RuleID("notices-cut")
-	RuleNameNotUTF8   = skill.RuleID("folder-name-not-utf8")
-	RuleLinkOutside   = skill.RuleID("link-outside")
-	RuleLinkDuplicate = skill.RuleID("link-duplicate")
-	RuleLinkDangling  = skill.RuleID("link-dangling")
-	RuleLinkLoop      = skill.RuleID("link-loop")
-	RuleLinkIgnored   = skill.RuleID("link-ignored")
-	RuleNearMiss      = skill.RuleID("near-miss")
-	RuleLinkAsText    = skill.RuleID("link-as-text")
-	RuleLinkToFile    = skill.RuleID("link-to-file")
-	RuleSpecial       = skill.RuleID("file-special")
-)
-
-// A place is a folder to visit. Many exist at once.
-type place struct {
+// A node is a folder to visit. Many exist at once.
+type node struct {
 	path string // as the user sees it, below the root
 	sub  string // slash-separated below base, "." for base itself
 	*origin
-	skill  *place // the innermost skill that holds it, maybe itself
+	skill  *node  // the innermost skill that holds it, maybe itself
 	sum    uint64 // of its stamp before its entries were read
-	sure   bool   // that stamp would show that they changed
+	proven bool   // that stamp would show that they changed
 	bundle int32  // 1 + the index of its skill in the scan; 0 if it is no skill
 }
 
@@ -68,8 +48,8 @@ type origin struct {
 	linked bool   // reached through a link below the root
 }
 
-// real returns the real absolute path of a place.
-func (p *place) real() string {
+// real returns the real absolute path of a node.
+func (p *node) real() string {
 	if p.sub == "." {
 		return p.base
 	}
@@ -77,50 +57,50 @@ func (p *place) real() string {
 	return strings.TrimSuffix(p.base, separator) + separator + filepath.FromSlash(p.sub)
 }
 
-// folder returns the place as a file system. dev is its device if that keeps stamps,
+// folder returns the node as a file system. dev is its device if that keeps stamps,
 // else 0.
-func (w *walk) folder(p *place, dev uint64) folder {
+func (w *walk) folder(p *node, dev uint64) folder {
 	s := w.source
 	switch {
 	case p.linked:
 		alias := filepath.Join(s.opt.Root.Dir, filepath.FromSlash(p.path))
-		return folder{ground: &ground{door: s.door, base: p.real(), plain: true, alias: alias, dev: dev}, sub: "."}
-	case dev == w.ground.dev:
-		return folder{ground: w.ground, sub: p.sub}
+		return folder{location: &location{opener: s.opener, base: p.real(), plain: true, alias: alias, dev: dev}, sub: "."}
+	case dev == w.location.dev:
+		return folder{location: w.location, sub: p.sub}
 	}
-	other := *w.ground
+	other := *w.location
 	other.dev = dev
-	return folder{ground: &other, sub: p.sub}
+	return folder{location: &other, sub: p.sub}
 }
 
-// groundOf returns the ground of a root's folders that no link leads to.
-func (s *Source) groundOf(real string) *ground {
-	return &ground{door: s.door, base: s.opt.Root.Dir, alias: real}
+// locationOf returns the location of a root's folders that no link leads to.
+func (s *Source) locationOf(real string) *location {
+	return &location{opener: s.opener, base: s.opt.Root.Dir, alias: real}
 }
 
 // walk is one scan. It goes level by level, so that of two ways to one real folder it
 // meets the shorter first. On one level folders come before links, then path order
 // decides. Each real folder is visited once, which ends every loop.
 type walk struct {
-	source  *Source
-	top     handle // the root, open during the scan
-	ground  *ground
-	real    string            // the root's real path
-	load    bool              // load each skill while its folder is open
-	seen    map[string]string // path by real path; nil while no link was met
-	folders []*place
-	results []result // of the level that was visited last
-	skills  []foundSkill
-	scan    skill.Scan
-	dropped int // notices beyond maxNotices
+	source   *Source
+	top      handle // the root, open during the scan
+	location *location
+	real     string            // the root's real path
+	load     bool              // load each skill while its folder is open
+	seen     map[string]string // path by real path; nil while no link was met
+	folders  []*node
+	results  []result // of the level that was visited last
+	skills   []foundSkill
+	scan     skill.Scan
+	dropped  int // notices beyond maxNotices
 
-	begun   time.Time
-	keeps   bool   // the root's file system is known to keep stamps
-	dev     uint64 // the device of that file system
-	sure    bool   // so far nothing speaks against the stamps
-	links   []metLink
-	alone   bool            // use one worker
-	special map[string]bool // paths of the skills whose entry was not listed as a regular file
+	begun       time.Time
+	keepsStamps bool   // the root's file system is known to keep stamps
+	dev         uint64 // the device of that file system
+	proven      bool   // so far nothing speaks against the stamps
+	links       []followedLink
+	single      bool            // use one worker
+	special     map[string]bool // paths of the skills whose entry was not listed as a regular file
 }
 
 // foundSkill is a skill as the scan found it.
@@ -133,7 +113,7 @@ type foundSkill struct {
 // result is the outcome of a visit. Many exist at once.
 type result struct {
 	foundSkill
-	folders []*place
+	folders []*node
 	more    *found // everything, if there is more than that
 }
 
@@ -149,16 +129,16 @@ func resultOf(f *found) result {
 // found is what one visit yields.
 type found struct {
 	foundSkill
-	folders []*place
+	folders []*node
 	notices []skill.Notice
-	links   []metLink
+	links   []followedLink
 	special bool // the entry was not listed as a regular file
 	texts   bool // files were read, of which no stamp is kept
 	err     error
 }
 
 func (w *walk) run(ctx context.Context) (skill.Scan, error) {
-	level := []*place{{path: ".", sub: ".", origin: &origin{base: w.real, bound: w.real}}}
+	level := []*node{{path: ".", sub: ".", origin: &origin{base: w.real, bound: w.real}}}
 	for depth := 0; len(level) > 0; depth++ {
 		results := w.visitAll(ctx, level)
 		if err := ctx.Err(); err != nil {
@@ -184,19 +164,19 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 	w.skills = nil
 	slices.SortStableFunc(w.scan.Notices, func(a, b skill.Notice) int { return cmp.Compare(a.Path, b.Path) })
 	if w.dropped > 0 {
-		w.scan.Notices = append(w.scan.Notices, skill.Notice{Path: ".", Rule: RuleNoticesCut,
+		w.scan.Notices = append(w.scan.Notices, skill.Notice{Path: ".", Rule: ruleNoticesCut,
 			Message: fmt.Sprintf("%d further notices are left out", w.dropped)})
 	}
 	return w.scan, nil
 }
 
 // next gathers one level's results and decides what the next level visits.
-func (w *walk) next(level []*place, results []result, depth int) []*place {
+func (w *walk) next(level []*node, results []result, depth int) []*node {
 	folders := 0
 	for _, r := range results {
 		folders += len(r.folders)
 	}
-	next := make([]*place, 0, folders)
+	next := make([]*node, 0, folders)
 	for i, r := range results {
 		if r.bundle != nil {
 			r.folder = len(w.folders) - len(level) + i
@@ -206,29 +186,29 @@ func (w *walk) next(level []*place, results []result, depth int) []*place {
 			if more.special {
 				w.special[r.bundle.Path] = true
 			}
-			w.sure = w.sure && more.err == nil && !more.texts
-			if len(w.links) <= mostOdd {
+			w.proven = w.proven && more.err == nil && !more.texts
+			if len(w.links) <= maxSpecial {
 				w.links = append(w.links, more.links...)
 			}
 			w.notice(more.notices...)
 		}
 		if depth == maxDepth && len(r.folders) > 0 {
-			w.notice(skill.Notice{Path: level[i].path, Rule: RuleDepthLimit,
+			w.notice(skill.Notice{Path: level[i].path, Rule: ruleDepthLimit,
 				Message: fmt.Sprintf("folders more than %d levels below the root are not searched", maxDepth),
 				Mend:    "move the skills further up, or give this folder as a root"})
 			continue
 		}
 		next = append(next, r.folders...)
 	}
-	slices.SortFunc(next, func(a, b *place) int {
+	slices.SortFunc(next, func(a, b *node) int {
 		if a.linked != b.linked {
 			return map[bool]int{false: -1, true: 1}[a.linked]
 		}
 		return cmp.Compare(a.path, b.path)
 	})
-	next = w.claimed(next)
+	next = w.unvisited(next)
 	if room := max(maxFolders-len(w.folders), 0); len(next) > room {
-		w.notice(skill.Notice{Path: ".", Rule: RuleFolderLimit,
+		w.notice(skill.Notice{Path: ".", Rule: ruleFolderLimit,
 			Message: fmt.Sprintf("only the first %d folders are searched", maxFolders),
 			Mend:    "give the folders that hold skills as roots"})
 		next = next[:room]
@@ -236,11 +216,11 @@ func (w *walk) next(level []*place, results []result, depth int) []*place {
 	return next
 }
 
-// claimed leaves out the folders that another path reached first. Only a link can lead
+// unvisited leaves out the folders that another path reached first. Only a link can lead
 // to a folder a second time, so without one there is nothing to record.
-func (w *walk) claimed(next []*place) []*place {
+func (w *walk) unvisited(next []*node) []*node {
 	if w.seen == nil {
-		if !slices.ContainsFunc(next, func(p *place) bool { return p.linked }) {
+		if !slices.ContainsFunc(next, func(p *node) bool { return p.linked }) {
 			return next
 		}
 		w.seen = make(map[string]string, len(w.folders)+len(next))
@@ -248,15 +228,15 @@ func (w *walk) claimed(next []*place) []*place {
 			w.seen[w.folders[i].real()] = w.folders[i].path
 		}
 	}
-	return slices.DeleteFunc(next, func(p *place) bool { return !w.claim(p) })
+	return slices.DeleteFunc(next, func(p *node) bool { return !w.claim(p) })
 }
 
 // claim records a real folder for the path that reached it first.
-func (w *walk) claim(p *place) bool {
+func (w *walk) claim(p *node) bool {
 	real := p.real()
 	first, taken := w.seen[real]
 	if taken {
-		w.notice(skill.Notice{Path: p.path, Rule: RuleLinkDuplicate,
+		w.notice(skill.Notice{Path: p.path, Rule: ruleLinkDuplicate,
 			Message: fmt.Sprintf("is the same folder as %q, which is the one that is served", first)})
 		return false
 	}
@@ -264,21 +244,11 @@ func (w *walk) claim(p *place) bool {
 	return true
 }
 
-func (w *walk) notice(ns ...skill.Notice) {
-	for _, n := range ns {
-		if len(w.scan.Notices) < maxNotices {
-			w.scan.Notices = append(w.scan.Notices, n)
-		} else {
-			w.dropped++
-		}
-	}
-}
-
 // visitAll visits one level's folders in parallel. Two workers for each processor keep
 // it busy while others wait for the disk, and bound the descriptors. A refresh on a
 // local disk has one worker, which leaves a processor to the calls that are answered
 // meanwhile.
-func (w *walk) visitAll(ctx context.Context, level []*place) []result {
+func (w *walk) visitAll(ctx context.Context, level []*node) []result {
 	w.results = slices.Grow(w.results[:0], len(level)) // reused for each level
 	out := w.results[:len(level)]
 	var at atomic.Int64
@@ -309,7 +279,7 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []result {
 	}
 	var wg sync.WaitGroup
 	workers := 2 * runtime.GOMAXPROCS(0)
-	if w.alone {
+	if w.single {
 		workers = 1
 	}
 	for range min(workers, len(level)) {
@@ -324,7 +294,7 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []result {
 const visitsAtOnce, visitsMany = 8, 512
 
 // visit reads one folder.
-func (w *walk) visit(p *place, r *reader) (out found) {
+func (w *walk) visit(p *node, r *reader) (out found) {
 	top, sub := w.top, p.sub
 	if p.linked {
 		in := w.folder(p, 0)
@@ -343,14 +313,14 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 	if err != nil {
 		out = unreadable(p, err)
 	}
-	p.sum, p.sure = sumOf(r.stamp), w.dev != 0 && r.stamp.Dev == w.dev && !r.stamp.Racy(w.begun)
+	p.sum, p.proven = sumOf(r.stamp), w.dev != 0 && r.stamp.Dev == w.dev && !r.stamp.Racy(w.begun)
 	slices.SortFunc(children, func(a, b child) int { return cmp.Compare(a.name, b.name) })
 	if spellings := spellings(children); len(spellings) > 0 {
 		w.skill(&out, p, h, r, spellings)
 	} else {
-		w.near(&out, p, h, children)
+		w.reportNearMiss(&out, p, h, children)
 	}
-	var in opened
+	var in lazyFolder
 	defer in.close()
 	if r.texts && p.skill == nil {
 		for _, n := range w.linksAsText(h, children) {
@@ -364,7 +334,7 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 		case c.link && !isEntry(c.name):
 			w.link(&out, p, c.name, &in)
 		case !c.link && !c.regular && !isEntry(c.name):
-			odd(&out, p, c)
+			reportSpecial(&out, p, c)
 		}
 	}
 	return out
@@ -372,15 +342,15 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 
 // skill records the skill that a folder is, and loads it while the folder is open. An
 // entry that was listed as a regular file is not examined first if it can be read.
-func (w *walk) skill(out *found, p *place, h handle, r *reader, spellings []string) {
+func (w *walk) skill(out *found, p *node, h handle, r *reader, spellings []string) {
 	dev := uint64(0)
-	if w.keeps && r.stamp.Dev == w.dev {
+	if w.keepsStamps && r.stamp.Dev == w.dev {
 		dev = w.dev
 	}
 	b := w.bundle(p, spellings, dev)
 	out.bundle = b
 	p.skill = p
-	q, quick := h.(quickHandle)
+	q, quick := h.(fastHandle)
 	out.special = b.Entry != "" && !r.regular(b.Entry)
 	if w.load && quick && b.Entry != "" && !out.special {
 		data, stamp, err := q.read(b.Entry, skill.MaxSkillMD, r.file)
@@ -406,7 +376,7 @@ func (r *reader) regular(name string) bool {
 
 // below records the folders in a folder. They are visited one after the other, so they
 // are side by side in memory, and so are their paths.
-func (w *walk) below(out *found, p *place, children []child) {
+func (w *walk) below(out *found, p *node, children []child) {
 	n, size := 0, 0
 	for _, c := range children {
 		if c.folder {
@@ -416,15 +386,15 @@ func (w *walk) below(out *found, p *place, children []child) {
 	if n == 0 {
 		return
 	}
-	places := make([]place, 0, n)
-	out.folders = make([]*place, 0, n)
+	places := make([]node, 0, n)
+	out.folders = make([]*node, 0, n)
 	var paths strings.Builder
 	for _, c := range children {
 		switch {
 		case !c.folder:
 			continue
 		case !utf8.ValidString(c.name):
-			out.notices = append(out.notices, skill.Notice{Path: p.path, Rule: RuleNameNotUTF8,
+			out.notices = append(out.notices, skill.Notice{Path: p.path, Rule: ruleNameNotUTF8,
 				Message: fmt.Sprintf("the folder %q is not searched: its name is not valid UTF-8", c.name),
 				Mend:    "rename the folder"})
 			continue
@@ -443,7 +413,7 @@ func (w *walk) below(out *found, p *place, children []child) {
 		}
 		name := paths.Len()
 		paths.WriteString(c.name)
-		at := place{path: paths.String()[begin:], origin: p.origin, skill: p.skill}
+		at := node{path: paths.String()[begin:], origin: p.origin, skill: p.skill}
 		switch {
 		case !p.linked:
 			at.sub = at.path
@@ -460,16 +430,3 @@ func (w *walk) below(out *found, p *place, children []child) {
 // pathsAtOnce bounds, in bytes, the paths that are kept as long as one of them is. A
 // skill that stays, while those around it come and go, keeps no more than that.
 const pathsAtOnce = 512
-
-// unreadable reports a folder that could not be opened. A folder that has vanished
-// since its parent was read gets no notice.
-func unreadable(p *place, err error) found {
-	out := found{err: bare(err)}
-	if errors.Is(out.err, fs.ErrNotExist) || errors.Is(err, errThroughLink) || errors.Is(err, skill.ErrOutside) {
-		return out
-	}
-	out.notices = []skill.Notice{{Path: p.path, Rule: RuleUnreadable,
-		Message: "the folder cannot be read: " + out.err.Error(),
-		Mend:    "give yourself permission to read it, or move it out of the root", Err: out.err}}
-	return out
-}

@@ -3,27 +3,30 @@ package dir
 import (
 	"context"
 	"errors"
-	"runtime"
 	"syscall"
 	"time"
+
+	"github.com/knack-dev/knack/source/dir/internal/watch"
 )
 
-// pollEvery is how often the root is looked at if it cannot be watched: contract 002
+// pollInterval is how often the root is looked at if it cannot be watched: contract 002
 // asks for a refresh at least every 30 s. It is a variable for the tests.
-var pollEvery = 30 * time.Second
+var pollInterval = 30 * time.Second
 
-// maxWatches bounds the folders that the sources of one [Watches] watch together, so
-// that a large root leaves enough for the user's editor. Linux grants a user at least
-// 8,192 and today about a million (max_user_watches, inotify(7)). kqueue holds a
-// descriptor for every file in a watched folder, and macOS gives a process 10,240. It
-// is a variable for the tests.
-var maxWatches = map[bool]int{true: 32768, false: 256}[runtime.GOOS == "linux" || runtime.GOOS == "windows"]
-
-// firstRest is how long a source rests before it watches its folders. Clients wait for
+// watchDelay is how long a source rests before it watches its folders. Clients wait for
 // their first answers then, and watching one folder of many names takes the system
 // milliseconds. The scan that follows the watches sees what has changed meanwhile. It
 // is a variable for the tests.
-var firstRest = 200 * time.Millisecond
+var watchDelay = 200 * time.Millisecond
+
+// Watches is what watches folders for all sources of a process; see [Options]. The sources
+// that share one also share the bound on watched folders: 32,768 on Linux and Windows, else
+// 256. A source that does not fit polls.
+type Watches = watch.Watcher
+
+// NewWatches makes a Watches. It is open while a [Source.Watch] uses it, and holds nothing
+// otherwise.
+func NewWatches() *Watches { return watch.New(watch.DefaultMax) }
 
 type watchState struct {
 	on     bool
@@ -58,13 +61,13 @@ func (s *Source) Watch(ctx context.Context, poke func()) {
 		s.setWatch(false, watchFailure(err))
 		poke() // changes while the watch broke down went unseen
 		// Other sources may make room; a limit of the system is not tried again.
-		s.poll(ctx, poke, errors.As(err, new(noRoom)))
+		s.poll(ctx, poke, errors.As(err, new(watch.FullError)))
 	}
 	s.setWatch(false, "not started")
 }
 
 func (s *Source) poll(ctx context.Context, poke func(), once bool) {
-	tick := time.NewTicker(pollEvery)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -84,23 +87,25 @@ func (s *Source) follow(ctx context.Context, poke func()) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-time.After(firstRest):
+	case <-time.After(watchDelay):
 	}
-	f := newFollower(s.opt.Root.Dir)
-	if err := s.opt.Watches.join(f); err != nil {
+	root, err := s.opt.Watches.Join(s.opt.Root.Dir)
+	if err != nil {
 		return err
 	}
-	defer s.opt.Watches.leave(f)
-	var watched *last
+	defer root.Leave()
+	var watched *scanState
 	for ctx.Err() == nil {
 		s.mu.Lock()
 		l := s.last
 		s.mu.Unlock()
-		if l != nil && len(l.folders) > maxWatches {
-			return noRoom{len(l.folders), maxWatches} // before their paths are made
+		if l != nil {
+			if err := root.Fits(len(l.folders)); err != nil {
+				return err // before their paths are made
+			}
 		}
-		if l == nil || l != watched || !s.opt.Watches.has(f) {
-			changed, err := s.opt.Watches.want(f, l.paths(ctx))
+		if l == nil || l != watched || !root.Intact() {
+			changed, err := root.Set(l.paths(ctx))
 			if err != nil {
 				return err
 			}
@@ -110,7 +115,7 @@ func (s *Source) follow(ctx context.Context, poke func()) error {
 				poke()
 			}
 		}
-		if err := s.wait(ctx, f, poke); err != nil {
+		if err := s.wait(ctx, root, poke); err != nil {
 			return err
 		}
 	}
@@ -118,7 +123,7 @@ func (s *Source) follow(ctx context.Context, poke func()) error {
 }
 
 // paths returns the real paths of the folders that a scan visited.
-func (l *last) paths(ctx context.Context) []string {
+func (l *scanState) paths(ctx context.Context) []string {
 	if l == nil {
 		return nil
 	}
@@ -131,16 +136,16 @@ func (l *last) paths(ctx context.Context) []string {
 }
 
 // wait passes pokes on until a scan has finished.
-func (s *Source) wait(ctx context.Context, f *follower, poke func()) error {
+func (s *Source) wait(ctx context.Context, root *watch.Root, poke func()) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-s.scanned:
 			return nil
-		case <-f.poked:
+		case <-root.Changed():
 			poke()
-		case err := <-f.failed:
+		case err := <-root.Failed():
 			return err
 		}
 	}

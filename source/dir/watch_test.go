@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir/internal/watch"
 )
 
-func init() { firstRest = time.Millisecond }
+func init() { watchDelay = time.Millisecond }
 
 // watched runs a Watch whose pokes lead to scans, as in a catalogue. It returns a
 // channel that gets the skills found after each scan.
@@ -84,11 +85,11 @@ func expect(t *testing.T, found <-chan string, want string) {
 
 // A user's first edit can come after the first scan and before the folders are watched.
 func TestWatchSeesWhatChangedBefore(t *testing.T) {
-	rest := firstRest
-	t.Cleanup(func() { firstRest = rest })
-	firstRest = 100 * time.Millisecond
+	rest := watchDelay
+	t.Cleanup(func() { watchDelay = rest })
+	watchDelay = 100 * time.Millisecond
 	root := tree(t, map[string]string{"a/SKILL.md": "x"})
-	found := watched(t, source(pickDoor(), root))
+	found := watched(t, source(pickOpener(), root))
 	add(t, root, map[string]string{"b/SKILL.md": "x"})
 	expect(t, found, "a b")
 }
@@ -96,7 +97,7 @@ func TestWatchSeesWhatChangedBefore(t *testing.T) {
 func TestWatch(t *testing.T) {
 	base := tree(t, map[string]string{"r/a/SKILL.md": "x", "out/SKILL.md": "x", "r/l": "->../out"})
 	root := filepath.Join(base, "r")
-	s := source(pickDoor(), root)
+	s := source(pickOpener(), root)
 	found := watched(t, s)
 	expect(t, found, "a l")
 	if on, reason := s.Watching(); !on {
@@ -133,7 +134,7 @@ func TestWatch(t *testing.T) {
 func TestWatchRootThatComesAndGoes(t *testing.T) {
 	base := tree(t, nil)
 	root := filepath.Join(base, ".claude", "skills")
-	s := source(pickDoor(), root)
+	s := source(pickOpener(), root)
 	found := watched(t, s)
 	expect(t, found, "")
 	add(t, root, map[string]string{"a/SKILL.md": "x"})
@@ -145,11 +146,11 @@ func TestWatchRootThatComesAndGoes(t *testing.T) {
 }
 
 func TestWatchFallsBackToPolling(t *testing.T) {
-	defer func(n int, d time.Duration) { maxWatches, pollEvery = n, d }(maxWatches, pollEvery)
-	maxWatches, pollEvery = 2, 10*time.Millisecond
+	defer func(d time.Duration) { pollInterval = d }(pollInterval)
+	pollInterval = 10 * time.Millisecond
 	root := tree(t, map[string]string{"a/SKILL.md": "x", "b/SKILL.md": "x"})
 	t.Run("poll", func(t *testing.T) {
-		s := source(pickDoor(), root)
+		s := source(pickOpener(), root, shared(watch.New(2)))
 		found := watched(t, s)
 		expect(t, found, "a b")
 		if on, reason := s.Watching(); on || !strings.Contains(reason, "3 folders are more than the 2") {

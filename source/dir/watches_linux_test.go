@@ -33,7 +33,7 @@ func TestWatchesAreOneInstance(t *testing.T) {
 	var sources []*Source
 	var stops []func()
 	for i := range 30 {
-		s := source(pickDoor(), filepath.Join(home, fmt.Sprintf("r%d", i)), shared(w))
+		s := source(pickOpener(), filepath.Join(home, fmt.Sprintf("r%d", i)), shared(w))
 		_, stop := watching(t, s)
 		sources, stops = append(sources, s), append(stops, stop)
 	}
@@ -43,7 +43,7 @@ func TestWatchesAreOneInstance(t *testing.T) {
 	if n := instances(t) - before; n != 1 {
 		t.Errorf("%d instances for 30 sources", n)
 	}
-	if folders, uses := w.holds(); folders != 5 || uses != 32 {
+	if folders, uses := w.Watched(); folders != 5 || uses != 32 {
 		t.Errorf("%d folders, used %d times; want the home folder, 2 roots and 2 skills, used 32 times", folders, uses)
 	}
 	for _, stop := range stops {
@@ -64,13 +64,13 @@ func TestWatchesOneFolderByTwoNames(t *testing.T) {
 	}
 	t.Cleanup(func() { must(t, unix.Unmount(two, unix.MNT_DETACH)) })
 	w := NewWatches()
-	inOne, stop := watching(t, source(pickDoor(), one, shared(w)))
+	inOne, stop := watching(t, source(pickOpener(), one, shared(w)))
 	t.Cleanup(stop)
 	expect(t, inOne, "a")
-	inTwo := watched(t, source(pickDoor(), two, shared(w)))
+	inTwo := watched(t, source(pickOpener(), two, shared(w)))
 	expect(t, inTwo, "a")
-	until(t, "2 folders, used 4 times", func() bool { f, u := w.holds(); return f == 2 && u == 4 })
-	missing := watched(t, source(pickDoor(), filepath.Join(two, "later", "skills"), shared(w)))
+	until(t, "2 folders, used 4 times", func() bool { f, u := w.Watched(); return f == 2 && u == 4 })
+	missing := watched(t, source(pickOpener(), filepath.Join(two, "later", "skills"), shared(w)))
 	expect(t, missing, "")
 	add(t, base, map[string]string{"one/b/SKILL.md": "x", "one/later/skills/z/SKILL.md": "x"})
 	expect(t, missing, "z")
@@ -111,17 +111,17 @@ func TestWatchesRunOut(t *testing.T) {
 }
 
 func runOut(t *testing.T, limit string) {
-	pollEvery = 10 * time.Millisecond
+	pollInterval = 10 * time.Millisecond
 	value := map[string]string{"max_inotify_watches": "4", "max_inotify_instances": "0"}[limit]
 	if err := os.WriteFile("/proc/sys/user/"+limit, []byte(value), 0o644); err != nil {
 		t.Skip(err)
 	}
 	base := tree(t, map[string]string{"small/a/SKILL.md": "x", "big/a/SKILL.md": "x", "big/b/SKILL.md": "x"})
 	w := NewWatches()
-	small := source(pickDoor(), filepath.Join(base, "small"), shared(w))
+	small := source(pickOpener(), filepath.Join(base, "small"), shared(w))
 	inSmall := watched(t, small)
 	expect(t, inSmall, "a")
-	big := source(pickDoor(), filepath.Join(base, "big"), shared(w))
+	big := source(pickOpener(), filepath.Join(base, "big"), shared(w))
 	inBig := watched(t, big)
 	expect(t, inBig, "a b")
 	until(t, "a reason", func() bool {
@@ -131,7 +131,7 @@ func runOut(t *testing.T, limit string) {
 	if on, reason := small.Watching(); on != (value != "0") {
 		t.Errorf("the small one: %t %s", on, reason)
 	}
-	if folders, _ := w.holds(); on(small) && folders != 2 {
+	if folders, _ := w.Watched(); on(small) && folders != 2 {
 		t.Errorf("%d folders are watched after the fall", folders)
 	}
 	add(t, base, map[string]string{"small/b/SKILL.md": "x", "big/c/SKILL.md": "x"})

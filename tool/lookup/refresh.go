@@ -64,7 +64,7 @@ type run struct {
 func (f *Finder) Fresh(ctx context.Context, v catalog.View, match func(string) bool) (now catalog.View, folder bool, unsure error) {
 	folders, all := foldersNow(ctx, v, match)
 	asked := time.Now() // after listing, since a refresh that began before may have missed the folders
-	begun, took := f.Catalog.Looked()
+	last, took := f.Catalog.Refreshed()
 	interval := max(minInterval, costFactor*took)
 	worthIt, deferred := false, false
 	for _, folder := range folders {
@@ -74,7 +74,7 @@ func (f *Finder) Fresh(ctx context.Context, v catalog.View, match func(string) b
 		}
 	}
 	switch {
-	case worthIt || asked.Sub(begun) >= interval:
+	case worthIt || asked.Sub(last.Add(-took)) >= interval:
 		ended := f.wait(ctx, asked)
 		all = all && ended && f.Catalog.ScannedSince(asked)
 		if now, err := f.Catalog.View(ctx); err == nil {

@@ -93,7 +93,7 @@ func (h *Handler) Recheck() {
 	state := h.o.Guard.Access.Now()
 	for key := range h.open.Range {
 		stream := key.(*openStream)
-		if _, ok := state.Know(h.Ended(), stream.token); !ok {
+		if _, ok := state.Authenticate(h.Ended(), stream.token); !ok {
 			stream.end()
 		}
 	}

@@ -124,7 +124,7 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, next http.Handl
 	open := &openStream{c.Token, cancel}
 	h.open.Store(open, nil)
 	defer h.open.Delete(open)
-	if _, ok := h.o.Guard.Access.Now().Know(ctx, c.Token); !ok {
+	if _, ok := h.o.Guard.Access.Now().Authenticate(ctx, c.Token); !ok {
 		cancel() // the token was taken back after it was asked for
 	}
 	h.pass(w, r.WithContext(ctx), next, s)

@@ -127,9 +127,9 @@ func (n *Notifier) Principal(ctx context.Context, session *mcp.ServerSession) (p
 	case s == nil:
 		return p, false
 	case s.token == "":
-		return state.Of(access.Subject{}), true
+		return state.PrincipalOf(access.Subject{}), true
 	}
-	return state.Know(ctx, s.token)
+	return state.Authenticate(ctx, s.token)
 }
 
 // SetAccess puts a state of access in force for all notifications. Sessions that see

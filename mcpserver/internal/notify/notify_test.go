@@ -84,7 +84,7 @@ func TestAccessRenewedBeforeSubscription(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				who := gate.Now().Of(access.Subject{})
+				who := gate.Now().PrincipalOf(access.Subject{})
 				gate.Set(row.now)
 				n.Subscribe(session, "", "", who)
 				<-time.After(time.Minute)

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/knack-dev/knack/skill"
@@ -14,9 +15,9 @@ import (
 // equal but for case are few.
 const maxMatches = 16
 
-// HasFolder reports whether the root has a direct child folder with exactly this name.
+// hasFolder reports whether the root has a direct child folder with exactly this name.
 // It counts a linked folder if links are followed.
-func (s *Source) HasFolder(name string) bool {
+func (s *Source) hasFolder(name string) bool {
 	return len(s.Folders(func(n string) bool { return n == name })) > 0
 }
 
@@ -26,7 +27,7 @@ func (s *Source) HasFolder(name string) bool {
 // becomes part of a path that does not exist.
 func (s *Source) Folders(match func(name string) bool) []skill.Folder {
 	dir := s.opt.Root.Dir
-	top, err := s.door.folder(dir, false)
+	top, err := s.opener.folder(dir, false)
 	if err != nil {
 		return nil
 	}
@@ -45,10 +46,38 @@ func (s *Source) Folders(match func(name string) bool) []skill.Folder {
 	return out
 }
 
-// lastList is what a root's folder held when [Source.Folders] last listed it. A missing
+// Names lists at most limit names in the root's direct child folder of exactly this
+// name, sorted and without dot-entries. ok is false if there is no such folder. Use
+// it to tell an author which file is in the place of SKILL.md.
+func (s *Source) Names(name string, limit int) (names []string, ok bool) {
+	if !s.hasFolder(name) {
+		return nil, false
+	}
+	h, err := s.opener.folder(filepath.Join(s.opt.Root.Dir, name), false)
+	if err != nil {
+		return nil, !errors.Is(err, fs.ErrNotExist)
+	}
+	defer h.close()
+	listed, entries, err := h.list(".")
+	if listed != nil {
+		defer listed.close()
+	}
+	if err != nil {
+		return nil, true
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names[:min(len(names), limit)], true
+}
+
+// folderList is what a root's folder held when [Source.Folders] last listed it. A missing
 // name is often asked for again, or another one is. Listing 60,000 folders costs 20 ms
 // of processor time.
-type lastList struct {
+type folderList struct {
 	stamp    skill.Stamp
 	at       time.Time
 	children []child
@@ -74,13 +103,13 @@ func (s *Source) children(top handle) []child {
 	}
 	var children []child
 	for _, e := range entries {
-		if c := childOf(e); !c.dull() {
+		if c := childOf(e); !c.unused() {
 			children = append(children, c)
 		}
 	}
 	if proves && !stamp.Racy(begun) {
 		s.mu.Lock()
-		s.listed = &lastList{stamp, begun, slices.Clip(children)}
+		s.listed = &folderList{stamp, begun, slices.Clip(children)}
 		s.mu.Unlock()
 	}
 	return children
@@ -89,7 +118,7 @@ func (s *Source) children(top handle) []child {
 // stampOf returns the stamp of a folder, and whether it changes with the folder's
 // entries.
 func stampOf(top handle) (stamp skill.Stamp, proves bool) {
-	h, ok := top.(statHandle)
+	h, ok := top.(stampHandle)
 	if !ok || !h.keepsTimes() {
 		return stamp, false
 	}
@@ -106,12 +135,10 @@ func (s *Source) describe(top handle, c child) (f skill.Folder, ok bool) {
 	switch {
 	case c.folder:
 		h, err = top.enter(f.Name)
-	case !c.link || s.opt.Links == LinksNever:
-		return f, false
-	case s.opt.Links == LinksInside && !s.linksInside(f.Name):
+	case !c.link || s.opt.NoLinks:
 		return f, false
 	default:
-		h, err = s.door.folder(filepath.Join(s.opt.Root.Dir, f.Name), false)
+		h, err = s.opener.folder(filepath.Join(s.opt.Root.Dir, f.Name), false)
 	}
 	if err != nil {
 		f.Err = bare(err)
@@ -129,14 +156,4 @@ func (s *Source) describe(top handle, c child) (f skill.Folder, ok bool) {
 		}
 	}
 	return f, true
-}
-
-// linksInside reports whether a link in the root leads to a folder below it.
-func (s *Source) linksInside(name string) bool {
-	real, err := realRoot(s.opt.Root.Dir)
-	if err != nil {
-		return false
-	}
-	target, err := resolve(filepath.Join(real, name))
-	return err == nil && within(real, target)
 }

@@ -21,23 +21,23 @@ import (
 var versions atomic.Uint64
 
 const (
-	// mostOdd bounds the links, and the entries that are not regular files, that are
+	// maxSpecial bounds the links, and the entries that are not regular files, that are
 	// resolved again one by one.
-	mostOdd = 1000
+	maxSpecial = 1000
 	// trusted is how long time stamps are believed before the tree is walked anyway.
 	trusted = 10 * time.Minute
 )
 
-// last is what a scan leaves for the next one.
-type last struct {
+// scanState is what a scan leaves for the next one.
+type scanState struct {
 	real    string // of the root
 	begun   time.Time
 	folders []visited
 	bases   map[int]string // of the folders that a link led to, by their place in folders
-	links   []metLink
+	links   []followedLink
 	special []int // the bundles whose entry is not a regular file or has a fault
 	scan    skill.Scan
-	sure    bool // equal stamps prove that nothing has changed
+	proven  bool // equal stamps prove that nothing has changed
 }
 
 // visited is a folder that the last scan visited.
@@ -56,20 +56,20 @@ var stampSeed = maphash.MakeSeed()
 func sumOf(s skill.Stamp) uint64 { return maphash.Comparable(stampSeed, s) }
 
 // realOf returns the real absolute path of a folder.
-func (l *last) realOf(i int) string {
+func (l *scanState) realOf(i int) string {
 	base, ok := l.bases[i]
 	if !ok {
 		base = l.real
 	}
-	p := place{sub: l.folders[i].sub, origin: &origin{base: base}}
+	p := node{sub: l.folders[i].sub, origin: &origin{base: base}}
 	return p.real()
 }
 
-// metLink is a link between the skills, with its target. A link cannot be changed, only
+// followedLink is a link between the skills, with its target. A link cannot be changed, only
 // replaced, and its folder's stamp shows that. The target itself can change.
-type metLink struct{ at, target, why string }
+type followedLink struct{ at, target, why string }
 
-func followed(at string) (k metLink, err error) {
+func followed(at string) (k followedLink, err error) {
 	k.at = at
 	if k.target, err = resolve(at); err != nil {
 		k.why = bare(err).Error()
@@ -77,9 +77,9 @@ func followed(at string) (k metLink, err error) {
 	return k, err
 }
 
-// statHandle is a handle that takes stamps by path. It may follow links on the way, so
+// stampHandle is a handle that takes stamps by path. It may follow links on the way, so
 // a stamp is good only for a comparison with a known one.
-type statHandle interface {
+type stampHandle interface {
 	handle
 	// keepsTimes reports whether the folder is on a file system that is known to change a
 	// folder's stamp with its entries.
@@ -87,11 +87,11 @@ type statHandle interface {
 	stamp(name string) (skill.Stamp, error)
 }
 
-// again returns what a scan would leave now: l, or a copy of l with new stamps if only
+// unchanged returns what a scan would leave now: l, or a copy of l with new stamps if only
 // SKILL.md files have changed. It returns nil if the stamps do not prove that.
-func (s *Source) again(ctx context.Context, l *last, top handle, real string) *last {
-	h, ok := top.(statHandle)
-	if !ok || l == nil || !l.sure || l.real != real || time.Since(l.begun) > trusted {
+func (s *Source) unchanged(ctx context.Context, l *scanState, top handle, real string) *scanState {
+	h, ok := top.(stampHandle)
+	if !ok || l == nil || !l.proven || l.real != real || time.Since(l.begun) > trusted {
 		return nil
 	}
 	for _, k := range l.links {
@@ -181,12 +181,12 @@ func stamped(b *skill.Bundle, stamp skill.Stamp) *skill.Bundle {
 	return &now.Bundle
 }
 
-// leave builds the state that the scan leaves for the next one.
-func (w *walk) leave(scan skill.Scan) *last {
+// state builds the state that the scan leaves for the next one.
+func (w *walk) state(scan skill.Scan) *scanState {
 	scan.Skills = nil // they are the caller's
-	l := &last{real: w.real, begun: w.begun, scan: scan, folders: make([]visited, len(w.folders)), bases: map[int]string{}, links: w.links}
+	l := &scanState{real: w.real, begun: w.begun, scan: scan, folders: make([]visited, len(w.folders)), bases: map[int]string{}, links: w.links}
 	for i, p := range w.folders {
-		if l.folders[i] = (visited{p.sub, p.sum, p.bundle}); !p.sure {
+		if l.folders[i] = (visited{p.sub, p.sum, p.bundle}); !p.proven {
 			l.folders[i].sum = unsure
 		}
 		if p.base != w.real {
@@ -198,6 +198,6 @@ func (w *walk) leave(scan skill.Scan) *last {
 			l.special = append(l.special, i)
 		}
 	}
-	l.sure = w.sure && len(l.links) <= mostOdd && len(l.special) <= mostOdd
+	l.proven = w.proven && len(l.links) <= maxSpecial && len(l.special) <= maxSpecial
 	return l
 }

@@ -40,12 +40,19 @@ var passes = sync.Pool{New: func() any {
 	return &pass{entries: make([]byte, 8<<10), content: make([]byte, hashBuffer), sum: sha256.New()}
 }}
 
-func whole(ctx context.Context, f *folder, known []skill.File) ([]skill.File, bool) {
-	return wholeSince(ctx, f, known, time.Now())
+// Whole lists and hashes the files of a skill's folder in one pass; see
+// [skill.Skill.Manifest]. It answers only for ordinary folders (files and folders, no
+// links, nothing unreadable), on a file system that is known to keep stamps. For others
+// the caller lists and hashes file by file, which reports the details.
+func (f *folder) Whole(ctx context.Context, known []skill.File) (files []skill.File, ok bool) {
+	if f.dev == 0 {
+		return nil, false
+	}
+	return hashSince(ctx, f, known, time.Now())
 }
 
-// wholeSince returns the state at a time at which the pass had not begun.
-func wholeSince(ctx context.Context, f *folder, known []skill.File, begun time.Time) ([]skill.File, bool) {
+// hashSince returns the state at a time at which the pass had not begun.
+func hashSince(ctx context.Context, f *folder, known []skill.File, begun time.Time) ([]skill.File, bool) {
 	p := newPass(ctx, f.dev, begun)
 	defer p.end()
 	p.known = known
@@ -85,7 +92,7 @@ func (f *folder) openForList() (int, error) {
 		return openat2(unix.AT_FDCWD, path.Join(f.base, f.sub), flags, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
 	}
 	// The root's own path may have links in it; the path below it may not.
-	h, err := kernelDoor{}.folder(f.base, false)
+	h, err := kernelOpener{}.folder(f.base, false)
 	if err != nil {
 		return -1, err
 	}
@@ -113,7 +120,7 @@ func (p *pass) folder(fd int, prefix string) bool {
 			return false
 		}
 	}
-	if !p.stood(fd) {
+	if !p.folderSettled(fd) {
 		return false
 	}
 	for _, path := range slices.Clone(p.below) {
@@ -157,10 +164,10 @@ func (p *pass) listed(fd int, raw []byte, prefix string) bool {
 	return true
 }
 
-// stood reports whether a folder has had the listed entries since before the pass
+// folderSettled reports whether a folder has had the listed entries since before the pass
 // began. All are listed by now, and a stamp this old proves that they were the same
 // then.
-func (p *pass) stood(fd int) bool {
+func (p *pass) folderSettled(fd int) bool {
 	var st unix.Stat_t
 	return unix.Fstat(fd, &st) == nil && p.settled(stampOfStat(&st))
 }

@@ -24,7 +24,7 @@ func one(t testing.TB, files map[string]string) (*skill.Skill, string) {
 	t.Helper()
 	root := tree(t, nil)
 	add(t, filepath.Join(root, "s"), files)
-	scan := scanned(t, pickDoor(), root)
+	scan := scanned(t, pickOpener(), root)
 	if len(scan.Bundles) == 0 || scan.Bundles[0].FS.(*folder).dev == 0 {
 		t.Skip("this file system, or this kernel, keeps no stamps")
 	}
@@ -32,7 +32,7 @@ func one(t testing.TB, files map[string]string) (*skill.Skill, string) {
 }
 
 func wholeOf(s *skill.Skill, known []skill.File) ([]skill.File, bool) {
-	return wholeSince(context.Background(), s.FS.(*folder), known, later())
+	return hashSince(context.Background(), s.FS.(*folder), known, later())
 }
 
 // longWay makes the manifest as on a file system that cannot make it in one pass.
@@ -90,7 +90,7 @@ func TestWholeLeavesToTheLongWay(t *testing.T) {
 	}
 	made := time.Now()
 	s, at := one(t, map[string]string{"SKILL.md": main, "a/x": ""})
-	if _, ok := wholeSince(t.Context(), s.FS.(*folder), nil, made); ok {
+	if _, ok := hashSince(t.Context(), s.FS.(*folder), nil, made); ok {
 		t.Error("young files are believed")
 	}
 	if _, ok := wholeOf(s, nil); !ok {
@@ -103,7 +103,7 @@ func TestWholeLeavesToTheLongWay(t *testing.T) {
 	must(t, os.Remove(filepath.Join(at, "a", "pipe")))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, ok := wholeSince(ctx, s.FS.(*folder), nil, later()); ok {
+	if _, ok := hashSince(ctx, s.FS.(*folder), nil, later()); ok {
 		t.Error("the context has ended")
 	}
 	must(t, os.Rename(at, at+"-away"))
@@ -164,7 +164,7 @@ func TestWholeAllocates(t *testing.T) {
 		known []skill.File
 		most  float64
 	}{"cold": {nil, 5 * 101}, "known": {known, 5 * 101}} {
-		if n := alloctest.Least(20, func() { wholeSince(context.Background(), f, x.known, later()) }); n > x.most {
+		if n := alloctest.Least(20, func() { hashSince(context.Background(), f, x.known, later()) }); n > x.most {
 			t.Errorf("%s: %.0f allocations for 101 files", name, n)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -21,9 +22,9 @@ var ErrLate = errors.New("it is still being read")
 // errUnread is [ErrLate] for a root of which no scan run has ended yet.
 var errUnread = fmt.Errorf("%w for the first time", ErrLate)
 
-// look is one scan run: the scan of one source, and the reads that follow from it. It
+// scanRun is one scan run: the scan of one source, and the reads that follow from it. It
 // has its own goroutine, so that a disk that does not answer delays no other root.
-type look struct {
+type scanRun struct {
 	done  chan struct{} // closed when root or err is set
 	late  bool          // a refresh did not wait for it; guarded by the catalogue's mu
 	root  foundRoot
@@ -32,16 +33,16 @@ type look struct {
 	end   context.CancelFunc
 }
 
-// lookAtAll scans the sources in parallel and waits for all of them, but at most for the
+// scanAll scans the sources in parallel and waits for all of them, but at most for the
 // patience if there is one. A run that ends later requests a refresh.
 //
-// If joining is set, lookAtAll takes in runs that ended late, and does not wait again
+// If joining is set, scanAll takes in runs that ended late, and does not wait again
 // for runs that are still late.
-func (c *Catalog) lookAtAll(ctx context.Context, sources []*held, joining bool) ([]foundRoot, error) {
-	looks, own := make([]*look, len(sources)), make([]*held, 0, len(sources))
+func (c *Catalog) scanAll(ctx context.Context, sources []*sourceState, joining bool) ([]foundRoot, error) {
+	runs, own := make([]*scanRun, len(sources)), make([]*sourceState, 0, len(sources))
 	for i, s := range sources {
-		l, began := c.lookAt(ctx, s)
-		if looks[i] = l; began {
+		l, began := c.startScan(ctx, s)
+		if runs[i] = l; began {
 			own = append(own, s)
 		}
 	}
@@ -53,7 +54,7 @@ func (c *Catalog) lookAtAll(ctx context.Context, sources []*held, joining bool) 
 	}
 	found := make([]foundRoot, len(sources))
 	late := false
-	for i, l := range looks {
+	for i, l := range runs {
 		if late || joining && c.wasLate(l) {
 			select {
 			case <-l.done:
@@ -65,11 +66,11 @@ func (c *Catalog) lookAtAll(ctx context.Context, sources []*held, joining bool) 
 			case <-patience:
 				late = true
 			case <-ctx.Done():
-				c.endLooks(own) // another refresh waits for the others
+				c.endScans(own) // another refresh waits for the others
 				return nil, ctx.Err()
 			}
 		}
-		r, err := c.taken(sources[i], l)
+		r, err := c.resultOf(sources[i], l)
 		if err != nil {
 			return nil, err
 		}
@@ -79,24 +80,24 @@ func (c *Catalog) lookAtAll(ctx context.Context, sources []*held, joining bool) 
 }
 
 // wasLate reports whether an earlier refresh did not wait for a scan run.
-func (c *Catalog) wasLate(l *look) bool {
+func (c *Catalog) wasLate(l *scanRun) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return l.late
 }
 
-// lookAt starts a scan run, or joins the one under way: one goroutine at a time scans a
+// startScan starts a scan run, or joins the one under way: one goroutine at a time scans a
 // source.
-func (c *Catalog) lookAt(ctx context.Context, h *held) (l *look, began bool) {
+func (c *Catalog) startScan(ctx context.Context, h *sourceState) (l *scanRun, began bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if h.look != nil {
-		return h.look, false
+	if h.run != nil {
+		return h.run, false
 	}
 	// The run may outlive the refresh that began it, so it has its own context.
 	ctx, end := context.WithCancel(skill.WithProgress(context.WithoutCancel(ctx), &c.progress))
-	l = &look{done: make(chan struct{}), begun: time.Now(), end: end}
-	h.look = l
+	l = &scanRun{done: make(chan struct{}), begun: time.Now(), end: end}
+	h.run = l
 	first, last := c.current.Load() == nil, h.last
 	go func() {
 		defer end()
@@ -115,14 +116,14 @@ func (c *Catalog) lookAt(ctx context.Context, h *held) (l *look, began bool) {
 	return l, true
 }
 
-// taken returns the result of a scan run. While the run is under way, it returns what
+// resultOf returns the result of a scan run. While the run is under way, it returns what
 // the root had before.
-func (c *Catalog) taken(h *held, l *look) (foundRoot, error) {
+func (c *Catalog) resultOf(h *sourceState, l *scanRun) (foundRoot, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
 	case <-l.done:
-		h.look = nil
+		h.run = nil
 		if l.err != nil {
 			return foundRoot{}, l.err
 		}
@@ -135,12 +136,9 @@ func (c *Catalog) taken(h *held, l *look) (foundRoot, error) {
 	l.late = true
 	r := foundRoot{status: RootStatus{Root: h.Root(), Err: errUnread}, begun: l.begun}
 	if now := c.current.Load(); now != nil {
-		for _, f := range now.basis() {
-			if f.status.Root == h.Root() {
-				r = f
-				r.skills = slices.Clone(f.skills)
-				r.same = true
-			}
+		if was := now.of(h.Root()); was != nil {
+			r = *was
+			r.skills, r.same = slices.Clone(was.skills), true
 		}
 	}
 	if !r.status.Unread() {
@@ -149,14 +147,14 @@ func (c *Catalog) taken(h *held, l *look) (foundRoot, error) {
 	return r, nil
 }
 
-// endLooks ends the scan runs of sources, for which no caller waits any more.
-func (c *Catalog) endLooks(sources []*held) {
+// endScans ends the scan runs of sources, for which no caller waits any more.
+func (c *Catalog) endScans(sources []*sourceState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, h := range sources {
-		if h.look != nil {
-			h.look.end()
-			h.look = nil
+		if h.run != nil {
+			h.run.end()
+			h.run = nil
 		}
 	}
 }
@@ -200,26 +198,6 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 	return r, nil
 }
 
-// reuse takes over the known skills and notes which ones must be read. The known skills
-// of a root that cannot be read now stay as they are.
-func (c *Catalog) reuse(r *foundRoot) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r.skills = make([]*skill.Skill, len(r.scan.Bundles))
-	was := inOrder(c.known[r.status.Label])
-	if len(was) == 0 {
-		r.read = make([]int, 0, len(r.skills))
-	}
-	for i, b := range r.scan.Bundles {
-		pause(i)
-		if k := was.at(b.Path); k.skill != nil && (r.kept || c.settled(r.status.Label, k) && b.Same(k.skill.Bundle)) {
-			r.skills[i] = k.skill
-			continue
-		}
-		r.read = append(r.read, i)
-	}
-}
-
 // loadAll reads the skills that must be read. It uses every processor the first time,
 // and one at a refresh, so that calls in between are not delayed.
 func loadAll(ctx context.Context, r *foundRoot, first bool) error {
@@ -249,4 +227,37 @@ func loadAll(ctx context.Context, r *foundRoot, first bool) error {
 	close(next)
 	wg.Wait()
 	return ctx.Err()
+}
+
+// forget removes the skills for which drop returns true.
+func (f *foundRoot) forget(drop func(*skill.Skill) bool) {
+	if !slices.ContainsFunc(f.skills, drop) {
+		return
+	}
+	var skills []*skill.Skill
+	var read []int
+	for i, s := range f.skills {
+		if drop(s) {
+			continue
+		}
+		if _, ok := slices.BinarySearch(f.read, i); ok {
+			read = append(read, len(skills))
+		}
+		skills = append(skills, s)
+	}
+	f.skills, f.read = skills, read
+}
+
+// gone reports whether the file no longer exists, so that the next scan will not see
+// it. A dangling link exists.
+func gone(s *skill.Skill) bool {
+	if s.Fault() != nil {
+		return false
+	}
+	for _, p := range s.Problems {
+		if p.Rule == ruleid.FileGone {
+			return true
+		}
+	}
+	return false
 }

@@ -24,23 +24,21 @@ func TestHasFolder(t *testing.T) {
 			linked = false // not every user may make links on Windows
 		}
 	}
-	for links, follows := range map[Links]map[string]bool{
-		LinksFollow: {"out": true, "in": true}, LinksInside: {"in": true}, LinksNever: {},
-	} {
-		s := New(Options{Root: skill.Root{Label: "x", Dir: root}, Links: links})
+	for _, noLinks := range []bool{false, true} {
+		s := New(Options{Root: skill.Root{Label: "x", Dir: root}, NoLinks: noLinks})
 		for name, want := range map[string]bool{
 			"empty": true, "a": true, "ünï": true, "Empty": false, "deep": false, "file": false, "none": false, "": false, ".": false,
-			"..": false, "a/deep": false, "out": follows["out"], "in": follows["in"], "tofile": false, "nowhere": false,
+			"..": false, "a/deep": false, "out": !noLinks, "in": !noLinks, "tofile": false, "nowhere": false,
 		} {
 			if !linked && (name == "out" || name == "in") {
 				continue
 			}
-			if got := s.HasFolder(name); got != want {
-				t.Errorf("links %d: HasFolder(%q) = %v", links, name, got)
+			if got := s.hasFolder(name); got != want {
+				t.Errorf("no links %v: hasFolder(%q) = %v", noLinks, name, got)
 			}
 		}
 	}
-	if New(Options{Root: skill.Root{Label: "x", Dir: filepath.Join(root, "none")}}).HasFolder("empty") {
+	if New(Options{Root: skill.Root{Label: "x", Dir: filepath.Join(root, "none")}}).hasFolder("empty") {
 		t.Error("a root that is not there has a folder")
 	}
 }

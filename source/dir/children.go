@@ -34,7 +34,7 @@ var readers = sync.Pool{New: func() any { return new(reader) }}
 // closed, even after an error.
 func (r *reader) children(top handle, sub string) (handle, []child, error) {
 	r.kept, r.stamp = r.kept[:0], skill.Stamp{}
-	if q, ok := top.(quickHandle); ok {
+	if q, ok := top.(fastHandle); ok {
 		return q.children(sub, r)
 	}
 	h, raw, err := top.list(sub)
@@ -44,8 +44,8 @@ func (r *reader) children(top handle, sub string) (handle, []child, error) {
 	return h, r.kept, err
 }
 
-// quickHandle is a handle that skips what a scan does not use.
-type quickHandle interface {
+// fastHandle is a handle that skips what a scan does not use.
+type fastHandle interface {
 	handle
 	children(sub string, r *reader) (handle, []child, error)
 	// read reads a regular file that was just examined, like [skill.ReadFile] but
@@ -55,7 +55,7 @@ type quickHandle interface {
 
 // add keeps an entry that a scan uses.
 func (r *reader) add(c child) {
-	if !c.dull() || r.texts && c.mayBeLink() {
+	if !c.unused() || r.texts && c.mayBeLink() {
 		r.kept = append(r.kept, c)
 	}
 }
@@ -65,8 +65,8 @@ func childOf(e fs.DirEntry) child {
 	return child{e.Name(), e.IsDir(), t&fs.ModeSymlink != 0, t.IsRegular(), t&fs.ModeIrregular != 0 && !e.IsDir()}
 }
 
-// dull reports whether a scan does not use an entry.
-func (c child) dull() bool {
+// unused reports whether a scan does not use an entry.
+func (c child) unused() bool {
 	return c.name == ".git" || c.name == "node_modules" || c.regular && !isEntry(c.name) && !typo.IsMainFile(c.name)
 }
 

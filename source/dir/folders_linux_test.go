@@ -11,39 +11,39 @@ import (
 
 // listingDoor counts how often a root's folder is listed.
 type listingDoor struct {
-	door
+	opener
 	lists *int
 }
 
 type listingHandle struct {
-	statHandle
+	stampHandle
 	lists *int
 }
 
 func (d listingDoor) folder(dir string, plain bool) (handle, error) {
-	h, err := d.door.folder(dir, plain)
+	h, err := d.opener.folder(dir, plain)
 	if err != nil {
 		return nil, err
 	}
-	return listingHandle{h.(statHandle), d.lists}, nil
+	return listingHandle{h.(stampHandle), d.lists}, nil
 }
 
 // An unchanged root is not listed again to see that it lacks a folder of some name. A
 // changed root is, and a new folder is found at once.
 func TestAbsentFoldersCostOneList(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": "x", "b/notes.md": "x"})
-	if door, err := pickDoor().folder(root, false); err != nil {
+	if door, err := pickOpener().folder(root, false); err != nil {
 		t.Fatal(err)
-	} else if h, ok := door.(statHandle); !ok || !h.keepsTimes() {
+	} else if h, ok := door.(stampHandle); !ok || !h.keepsTimes() {
 		t.Skip("this file system keeps no times that prove anything")
 	}
 	lists := 0
 	s := New(Options{Root: skill.Root{Label: "x", Dir: root}})
-	s.door = listingDoor{s.door, &lists}
+	s.opener = listingDoor{s.opener, &lists}
 	has := func(what, name string, want bool, most int) {
 		t.Helper()
 		before := lists
-		if got := s.HasFolder(name); got != want {
+		if got := s.hasFolder(name); got != want {
 			t.Errorf("%s: %s is there: %v", what, name, got)
 		}
 		if n := lists - before; n != most {
@@ -63,7 +63,7 @@ func TestAbsentFoldersCostOneList(t *testing.T) {
 	must(t, os.Remove(filepath.Join(root, "b/notes.md")))
 	must(t, os.Remove(filepath.Join(root, "b")))
 	must(t, os.Symlink("a", filepath.Join(root, "b")))
-	s.opt.Links = LinksNever
+	s.opt.NoLinks = true
 	later = time.Now().Add(4 * skill.StampRacy)
 	has("a link in its place", "b", false, 1)
 	has("still a link", "b", false, 0)
@@ -73,5 +73,5 @@ func TestAbsentFoldersCostOneList(t *testing.T) {
 
 func (h listingHandle) list(name string) (handle, []os.DirEntry, error) {
 	*h.lists++
-	return h.statHandle.list(name)
+	return h.stampHandle.list(name)
 }

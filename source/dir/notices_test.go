@@ -10,10 +10,10 @@ import (
 
 // junctions shows each folder whose name begins with "junction" as Go shows a junction
 // on Windows: it is neither a folder nor a link.
-type junctions struct{ door }
+type junctions struct{ opener }
 
 func (d junctions) folder(dir string, plain bool) (handle, error) {
-	h, err := d.door.folder(dir, plain)
+	h, err := d.opener.folder(dir, plain)
 	return junctionHandle{h}, err
 }
 
@@ -37,7 +37,7 @@ func (junction) Type() fs.FileMode { return fs.ModeIrregular }
 // A junction beside the skills or in one is not followed, and a notice says so.
 func TestJunctionsAreNoticed(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": "", "a/junction-x/file": "", "junction-y/SKILL.md": "", "b/junction-z/SKILL.md": ""})
-	scan := scanned(t, junctions{rootDoor{}}, root)
+	scan := scanned(t, junctions{rootOpener{}}, root)
 	if diff := cmp.Diff([]string{"a"}, paths(scan)); diff != "" {
 		t.Error(diff)
 	}

@@ -13,7 +13,7 @@ func TestHidden(t *testing.T) {
 		"a/out": "->/etc", "a/sub/deep/.x/y/.z": "x", "a/sub/plain.md": "x",
 	})
 	for name, d := range doors() {
-		f := &folder{ground: &ground{door: d, base: root}, sub: "a"}
+		f := &folder{location: &location{opener: d, base: root}, sub: "a"}
 		paths, n, err := f.Hidden(t.Context(), 3)
 		if got := fmt.Sprint(paths, n, err); len(paths) != 3 || n != 4 {
 			t.Errorf("%s: %s", name, got)

@@ -99,7 +99,7 @@ func TestAgain(t *testing.T) {
 		}
 		sources[i] = New(Options{Root: skill.Root{Label: "r", Dir: roots[i]}})
 	}
-	if _, ok := sources[0].door.(kernelDoor); !ok {
+	if _, ok := sources[0].opener.(kernelOpener); !ok {
 		t.Skip("openat2 is not to be had here")
 	}
 	age()
@@ -143,7 +143,7 @@ func TestAgainRandom(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for 4 s")
 	}
-	if _, ok := pickDoor().(kernelDoor); !ok {
+	if _, ok := pickOpener().(kernelOpener); !ok {
 		t.Skip("openat2 is not to be had here")
 	}
 	const trees, steps = 12, 12

@@ -1,7 +1,9 @@
 package dir
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -12,13 +14,51 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// A scan gives a notice, unasked, for each entry that it meets and does not serve.
+// The rules of the notices that a scan gives.
+const (
+	ruleUnreadable    = skill.RuleID("folder-unreadable")
+	ruleDepthLimit    = skill.RuleID("depth-limit")
+	ruleFolderLimit   = skill.RuleID("folder-limit")
+	ruleNoticesCut    = skill.RuleID("notices-cut")
+	ruleNameNotUTF8   = skill.RuleID("folder-name-not-utf8")
+	ruleLinkOutside   = skill.RuleID("link-outside")
+	ruleLinkDuplicate = skill.RuleID("link-duplicate")
+	ruleLinkDangling  = skill.RuleID("link-dangling")
+	ruleLinkLoop      = skill.RuleID("link-loop")
+	ruleLinkIgnored   = skill.RuleID("link-ignored")
+	ruleNearMiss      = skill.RuleID("near-miss")
+	ruleLinkAsText    = skill.RuleID("link-as-text")
+	ruleLinkToFile    = skill.RuleID("link-to-file")
+	ruleSpecial       = skill.RuleID("file-special")
+)
 
-// near reports a file that was probably meant as the SKILL.md of the folder p, which
+// AtLimit reports whether a notice of this rule says that a scan has reached a bound.
+func AtLimit(rule skill.RuleID) bool {
+	return rule == ruleDepthLimit || rule == ruleFolderLimit || rule == ruleNoticesCut
+}
+
+// Unsearched reports whether a notice of this rule says that there may be skills that the
+// scan has not found: it could not read a folder, skipped one, or reached a bound.
+func Unsearched(rule skill.RuleID) bool {
+	return rule == ruleUnreadable || rule == ruleNameNotUTF8 || rule == ruleLinkIgnored || AtLimit(rule)
+}
+
+// notice records what the scan met and does not serve.
+func (w *walk) notice(ns ...skill.Notice) {
+	for _, n := range ns {
+		if len(w.scan.Notices) < maxNotices {
+			w.scan.Notices = append(w.scan.Notices, n)
+		} else {
+			w.dropped++
+		}
+	}
+}
+
+// reportNearMiss reports a file that was probably meant as the SKILL.md of the folder p, which
 // has none. Such a file has a similar name and begins as a SKILL.md does, or its name
 // [isShouted]. In a skill it must have a name and a description too. Other files are
 // the skill's own, and renaming them is its author's choice.
-func (w *walk) near(out *found, p *place, h handle, children []child) {
+func (w *walk) reportNearMiss(out *found, p *node, h handle, children []child) {
 	for _, c := range children {
 		// Beside the skills of a root, skills.md is a list of them.
 		if c.folder || !typo.IsMainFile(c.name) || p.path == "." && strings.HasPrefix(c.name, "skills") {
@@ -29,12 +69,12 @@ func (w *walk) near(out *found, p *place, h handle, children []child) {
 			continue
 		}
 		name := display.Spelt(c.name)
-		n := skill.Notice{Path: p.path, Rule: RuleNearMiss, File: c.name, Meant: meant,
+		n := skill.Notice{Path: p.path, Rule: ruleNearMiss, File: c.name, Meant: meant,
 			Message: "the folder is no skill: it holds " + name + " and no SKILL.md", Mend: "rename " + name + " to SKILL.md"}
 		if p.skill != nil {
 			n.Meant, n.Mend = false, n.Mend+" if it is meant as a skill of its own"
 		}
-		if i := slices.IndexFunc(out.notices, func(n skill.Notice) bool { return n.Rule == RuleNearMiss }); i < 0 {
+		if i := slices.IndexFunc(out.notices, func(n skill.Notice) bool { return n.Rule == ruleNearMiss }); i < 0 {
 			out.notices = append(out.notices, n)
 		} else if meant {
 			out.notices[i] = n // the first that begins as a SKILL.md does, else the first
@@ -79,19 +119,19 @@ func opens(head []byte) bool {
 	return strings.TrimRight(line, " \t\r") == "---"
 }
 
-// odd reports an entry that is neither a folder nor a regular file nor a symbolic link.
+// reportSpecial reports an entry that is neither a folder nor a regular file nor a symbolic link.
 // Windows has junctions, which lead to folders as links do, and which Go takes for
 // neither. A pipe, a socket or a device matters only in a skill, as one of its files.
-func odd(out *found, p *place, c child) {
-	n := skill.Notice{Path: join(p.path, c.name), Rule: RuleSpecial,
+func reportSpecial(out *found, p *node, c child) {
+	n := skill.Notice{Path: join(p.path, c.name), Rule: ruleSpecial,
 		Message: "is a pipe, a socket or a device, and is never served", Mend: "remove it, or put a regular file in its place"}
 	switch {
 	case p.skill != nil && strings.HasPrefix(c.name, "."), p.skill == nil && !c.irregular:
 		return
 	case c.irregular && p.skill != nil:
-		n.Rule, n.Message, n.Mend = RuleLinkIgnored, "is a junction, or another kind of link that is not followed", "put a copy of what it leads to into the skill"
+		n.Rule, n.Message, n.Mend = ruleLinkIgnored, "is a junction, or another kind of link that is not followed", "put a copy of what it leads to into the skill"
 	case c.irregular:
-		n.Rule, n.Message = RuleLinkIgnored, "is a junction, or another kind of link that is not followed"
+		n.Rule, n.Message = ruleLinkIgnored, "is a junction, or another kind of link that is not followed"
 		n.Mend = "make it a symbolic link, as mklink /D does, or give the folder that it leads to as a root"
 	}
 	out.notices, out.texts = append(out.notices, n), true // rare enough to scan everything again
@@ -102,4 +142,17 @@ func join(folder, name string) string {
 		return name
 	}
 	return folder + "/" + name
+}
+
+// unreadable reports a folder that could not be opened. A folder that has vanished
+// since its parent was read gets no notice.
+func unreadable(p *node, err error) found {
+	out := found{err: bare(err)}
+	if errors.Is(out.err, fs.ErrNotExist) || errors.Is(err, errThroughLink) || errors.Is(err, skill.ErrOutside) {
+		return out
+	}
+	out.notices = []skill.Notice{{Path: p.path, Rule: ruleUnreadable,
+		Message: "the folder cannot be read: " + out.err.Error(),
+		Mend:    "give yourself permission to read it, or move it out of the root", Err: out.err}}
+	return out
 }

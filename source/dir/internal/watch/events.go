@@ -1,4 +1,4 @@
-package dir
+package watch
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/knack-dev/knack/source/dir/internal/realpath"
 )
 
 // drain takes everything from the watcher at once, since the watcher must never wait
@@ -23,7 +25,7 @@ func drain(fw *fsnotify.Watcher) (<-chan fsnotify.Event, <-chan error) {
 	}
 	go func() {
 		defer close(events)
-		troubles := fw.Errors
+		failures := fw.Errors
 		for {
 			select {
 			case e, ok := <-fw.Events:
@@ -35,9 +37,9 @@ func drain(fw *fsnotify.Watcher) (<-chan fsnotify.Event, <-chan error) {
 				default:
 					report(fsnotify.ErrEventOverflow)
 				}
-			case err, ok := <-troubles:
+			case err, ok := <-failures:
 				if !ok {
-					troubles = nil
+					failures = nil
 					continue
 				}
 				report(err)
@@ -47,24 +49,24 @@ func drain(fw *fsnotify.Watcher) (<-chan fsnotify.Event, <-chan error) {
 	return events, errs
 }
 
-func (w *Watches) dispatch(fw *fsnotify.Watcher, events <-chan fsnotify.Event, errs <-chan error) {
+func (w *Watcher) dispatch(fw *fsnotify.Watcher, events <-chan fsnotify.Event, errs <-chan error) {
 	for {
 		select {
 		case e, ok := <-events:
 			if !ok {
-				w.trouble(fw, errClosed)
+				w.handle(fw, errClosed)
 				return
 			}
 			w.event(fw, e)
 		case err := <-errs:
-			w.trouble(fw, err)
+			w.handle(fw, err)
 		}
 	}
 }
 
-// event passes an event on to the followers that watch the folder it happened in or to.
+// event passes an event on to the roots that watch the folder it happened in or to.
 // It keeps the watches in step.
-func (w *Watches) event(fw *fsnotify.Watcher, e fsnotify.Event) {
+func (w *Watcher) event(fw *fsnotify.Watcher, e fsnotify.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -73,9 +75,9 @@ func (w *Watches) event(fw *fsnotify.Watcher, e fsnotify.Event) {
 	case e.Name == "":
 		// A watch has ended, by our call or by an unmount: the event does not say
 		// which.
-		for f := range w.followers {
-			if !f.missing {
-				f.poke()
+		for r := range w.roots {
+			if !r.missing {
+				r.poke()
 			}
 		}
 		return
@@ -83,32 +85,32 @@ func (w *Watches) event(fw *fsnotify.Watcher, e fsnotify.Event) {
 	if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
 		w.forget(e.Name)
 	}
-	if s := w.spots[filepath.Dir(e.Name)]; s != nil {
+	if s := w.watched[filepath.Dir(e.Name)]; s != nil {
 		for _, u := range slices.Clone(s.uses) {
-			w.tell(u.by, filepath.Join(u.path, filepath.Base(e.Name)), e.Op)
+			w.notify(u.by, filepath.Join(u.path, filepath.Base(e.Name)), e.Op)
 		}
 	}
-	if s := w.spots[e.Name]; s != nil {
+	if s := w.watched[e.Name]; s != nil {
 		for _, u := range slices.Clone(s.uses) {
-			w.tell(u.by, u.path, e.Op)
+			w.notify(u.by, u.path, e.Op)
 		}
 	}
 }
 
-// tell pokes a follower if an event can matter to it. It adds new folders to the watch
+// notify pokes a root if an event can matter to it. It adds new folders to the watch
 // before the poke, so that changes during the scan are seen.
-func (w *Watches) tell(f *follower, name string, op fsnotify.Op) {
+func (w *Watcher) notify(r *Root, name string, op fsnotify.Op) {
 	switch {
-	case f.links[name], f.beside[name]:
-		f.poke()
+	case r.links[name], r.beside[name]:
+		r.poke()
 		return
-	case f.beside[filepath.Dir(name)]:
+	case r.beside[filepath.Dir(name)]:
 		return // something else beside a link
 	}
 	// The root may have appeared after the scan that missed it.
-	missing := f.missing && (name == f.root || !within(f.root, name))
+	missing := r.missing && (name == r.root || !realpath.Within(r.root, name))
 	if missing {
-		if !within(name, f.root) {
+		if !realpath.Within(name, r.root) {
 			return // something else beside the place of a missing root
 		}
 	} else if base := filepath.Base(name); base == ".git" || base == "node_modules" {
@@ -116,52 +118,60 @@ func (w *Watches) tell(f *follower, name string, op fsnotify.Op) {
 	}
 	var err error
 	switch {
-	case !op.Has(fsnotify.Create) || len(w.spots) >= maxWatches:
+	case !op.Has(fsnotify.Create) || len(w.watched) >= w.max:
 		// The next scan will tell whether all still fit.
 	case missing:
-		_, err = w.add(f, f.nearest())
+		_, err = w.use(r, r.nearest())
 	default:
 		if fi, statErr := os.Lstat(name); statErr == nil && fi.IsDir() {
-			_, err = w.add(f, name)
+			_, err = w.use(r, name)
 		}
 	}
 	if err != nil && !unwatchable(err) {
-		f.fail(err)
+		r.fail(err)
 	}
-	f.poke()
+	r.poke()
 }
 
-// trouble handles an error of the watcher. Lost events may concern folders that have
+// Fail is for tests: it handles err as an error of the system's watcher.
+func (w *Watcher) Fail(err error) {
+	w.mu.Lock()
+	fw := w.fw
+	w.mu.Unlock()
+	w.handle(fw, err)
+}
+
+// handle handles an error of the watcher. Lost events may concern folders that have
 // been replaced.
-func (w *Watches) trouble(fw *fsnotify.Watcher, err error) {
+func (w *Watcher) handle(fw *fsnotify.Watcher, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.fw != fw {
 		return
 	}
-	if !passing(err) {
+	if !survives(err) {
 		fw.Close()
 		w.clear()
-		for f := range w.followers {
-			f.at = map[string]*spot{}
-			f.fail(err)
+		for r := range w.roots {
+			r.at = map[string]*folder{}
+			r.fail(err)
 		}
 		return
 	}
-	for name, s := range w.spots {
+	for name, s := range w.watched {
 		// Adding again keeps a watch that lives.
 		if identify(name) != s.id || fw.Add(name) != nil {
 			w.lose(s)
 		}
 	}
-	for f := range w.followers {
-		f.poke()
+	for r := range w.roots {
+		r.poke()
 	}
 }
 
-// passing reports whether the watcher works on after an error: the queue overflowed, or
+// survives reports whether the watcher works on after an error: the queue overflowed, or
 // a watched folder went away. EINVAL means that the folder was moved, then removed, and
 // its watch with it (inotify_rm_watch(2)).
-func passing(err error) bool {
+func survives(err error) bool {
 	return errors.Is(err, fsnotify.ErrEventOverflow) || errors.Is(err, syscall.EINVAL) || unwatchable(err)
 }

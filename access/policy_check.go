@@ -1,0 +1,114 @@
+package access
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/typo"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Unmatched lists the patterns that match no skill, in the order of the rules. Most
+// likely they are misspelt, and a misspelt deny denies nothing.
+func (p *Policy) Unmatched(entries []*catalog.Entry) []Pattern {
+	var idle []Pattern
+	for _, r := range p.rules {
+		for _, pattern := range slices.Concat(r.Allow, r.Deny) {
+			if !slices.ContainsFunc(entries, func(e *catalog.Entry) bool { return pattern.Match(base(e)) }) {
+				idle = append(idle, pattern)
+			}
+		}
+	}
+	return idle
+}
+
+// Misspelt is a pattern that no skill matches as written, but some skill would in
+// another spelling. Most likely the rules were written for other roots than the server
+// has, and a deny hides nothing.
+type Misspelt struct {
+	Pattern Pattern
+	As      string // the spelling that a skill matches
+}
+
+// Misspelt lists, in the order of the rules, the patterns that match a skill only after
+// the leading root label is added, removed or replaced.
+func (p *Policy) Misspelt(entries []*catalog.Entry) (all []Misspelt) {
+	for _, pattern := range p.Unmatched(entries) {
+		for _, e := range entries {
+			if as := pattern.respelt(e, entries); as != "" {
+				all = append(all, Misspelt{pattern, as})
+				break
+			}
+		}
+	}
+	return all
+}
+
+// respelt returns the spelling in which a pattern would match a skill. It returns "" if
+// more than the root label differs.
+func (p Pattern) respelt(e *catalog.Entry, entries []*catalog.Entry) string {
+	prefix := ""
+	at := base(e)
+	if e.Root.Prefix != "" {
+		prefix, at = url.PathEscape(e.Root.Prefix)+"/", strings.TrimPrefix(at, e.Root.Prefix+"/")
+	}
+	text := strings.TrimPrefix(p.text, skill.Scheme)
+	if prefix != "" && p.Match(at) {
+		return skill.Scheme + prefix + text
+	}
+	first, rest, _ := strings.Cut(text, "/")
+	if len(p.segments) < 2 || p.segments[0].deep || !p.segments[0].isLabel(entries) {
+		return ""
+	}
+	if (Pattern{segments: p.segments[1:]}).Match(at) && first+"/" != prefix {
+		return skill.Scheme + prefix + rest
+	}
+	return ""
+}
+
+// numbered matches the label of a root that has no name of its own.
+var numbered = regexp.MustCompile(`^(dir|env)-[0-9]+$`)
+
+// isLabel reports whether a segment is the label of a root, here or on a server with
+// more roots.
+func (s segment) isLabel(entries []*catalog.Entry) bool {
+	return len(s.parts) == 1 && numbered.MatchString(s.parts[0]) ||
+		slices.ContainsFunc(entries, func(e *catalog.Entry) bool { return s.match(e.Root.Label) })
+}
+
+// UnknownName is a name in a rule that no token's subject has. Most likely it is misspelt,
+// and a rule that denies then denies nothing.
+type UnknownName struct {
+	Group bool // the name is a group's; else a subject's
+	Name  string
+	Near  string // the nearest known name; empty if no known name is near
+}
+
+// UnknownNames lists the groups and subjects of the rules that no token has, each once,
+// in the order of the rules.
+func (p *Policy) UnknownNames(t *Tokens) (all []UnknownName) {
+	var groups, subjects []string
+	if t != nil {
+		for _, h := range t.held {
+			groups, subjects = append(groups, h.Groups...), append(subjects, h.Name)
+		}
+	}
+	add := func(group bool, names, known []string) {
+		for _, name := range names {
+			s := UnknownName{group, name, ""}
+			if !slices.Contains(known, name) {
+				if s.Near = typo.Nearest(name, known); !slices.Contains(all, s) {
+					all = append(all, s)
+				}
+			}
+		}
+	}
+	for _, r := range p.rules {
+		add(true, r.Groups, groups)
+		add(false, r.Subjects, subjects)
+	}
+	return all
+}

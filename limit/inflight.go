@@ -1,0 +1,82 @@
+package limit
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// InFlight bounds how many operations are under way for each key. The zero value is ready
+// to use.
+type InFlight[K comparable] struct {
+	mu sync.Mutex
+	of map[K]*slots
+}
+
+type slots struct {
+	taken chan struct{} // its capacity is the number of slots
+	users int           // operations that have or wait for a slot; guarded by mu of InFlight
+}
+
+// Enter takes one of a key's n slots, which the operation gives back by leave. It waits for
+// a slot while other operations have them all, for as long as patience and the context
+// last. The error is [skill.ErrBusy] or the context's. n is the same at each call for a key.
+func (l *InFlight[K]) Enter(ctx context.Context, key K, n int, patience time.Duration) (leave func(), err error) {
+	l.mu.Lock()
+	s := l.of[key]
+	if s == nil {
+		if l.of == nil {
+			l.of = map[K]*slots{}
+		}
+		s = &slots{taken: make(chan struct{}, n)}
+		l.of[key] = s
+	}
+	s.users++
+	l.mu.Unlock()
+	if err := s.take(ctx, patience); err != nil {
+		l.leave(key, s, false)
+		return nil, err
+	}
+	return func() { l.leave(key, s, true) }, nil
+}
+
+func (s *slots) take(ctx context.Context, patience time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case s.taken <- struct{}{}:
+		return nil
+	default:
+	}
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case s.taken <- struct{}{}:
+		return nil
+	case <-late.C:
+		return skill.ErrBusy
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l *InFlight[K]) leave(key K, s *slots, taken bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if taken {
+		<-s.taken
+	}
+	if s.users--; s.users == 0 {
+		delete(l.of, key)
+	}
+}
+
+// Keys returns the number of keys with operations that are under way or wait.
+func (l *InFlight[K]) Keys() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.of)
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package watch
+
+func identify(string) identity { return identity{} }

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package dir
-
-func pickDoor() door { return rootDoor{} }

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package dir
+
+func pickOpener() opener { return rootOpener{} }
