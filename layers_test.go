@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -174,7 +175,21 @@ var writes = use{
 // vague lists package names without a meaning, which attract unrelated code.
 var vague = []string{"utils", "util", "common", "helpers", "helper", "pkg", "shared", "misc"}
 
-const longFile = 600 // lines; longer files should be split
+// Lines of a file; longer files are split. Tests may be longer, because cases are long.
+const (
+	longFile = 450
+	longTest = 600
+)
+
+// rooms lists the most lines that the files of a package may have together, in order to
+// notice that it begins to hold two ideas. Packages without a row have mostLines.
+var rooms = map[string]int{
+	"internal/cli": 5600, // one file a command
+	"web":          4800, // one file a page
+	"mcpserver":    2500,
+}
+
+const mostLines = 3500
 
 // use is a set of names by import path, with the packages that may use them.
 type use struct {
@@ -252,10 +267,14 @@ var rules = []rule{
 	{"long files", checkLong, [][2]string{
 		{"skill", "package skill" + strings.Repeat("\n", longFile+1)},
 	}},
+	{"large rooms", checkRooms, [][2]string{
+		{"skill", "package skill" + strings.Repeat("\n", mostLines+1)},
+		{"mcpserver", "package mcpserver" + strings.Repeat("\n", rooms["mcpserver"]+1)},
+	}},
 }
 
 func TestLayers(t *testing.T) {
-	pkgs := load(t)
+	pkgs := packages(t)
 	for _, r := range rules {
 		t.Run(r.name, func(t *testing.T) {
 			for _, p := range pkgs {
@@ -441,10 +460,29 @@ func receiver(expr ast.Expr) string {
 }
 
 func checkLong(p pkg) (complaints []string) {
-	for _, f := range append(slices.Clone(p.files), p.tests...) {
-		if f.lines > longFile {
-			complaints = append(complaints, fmt.Sprintf("%s: %d lines; which two files is it?", f.name, f.lines))
+	check := func(files []file, most int) {
+		for _, f := range files {
+			if f.lines > most {
+				complaints = append(complaints, fmt.Sprintf("%s: %d lines, at most %d; which two files is it?", f.name, f.lines, most))
+			}
 		}
+	}
+	check(p.files, longFile)
+	check(p.tests, longTest)
+	return complaints
+}
+
+func checkRooms(p pkg) (complaints []string) {
+	most, known := rooms[p.path]
+	if !known {
+		most = mostLines
+	}
+	lines := 0
+	for _, f := range p.files {
+		lines += f.lines
+	}
+	if lines > most {
+		complaints = append(complaints, fmt.Sprintf("%s: %d lines, at most %d; which two packages is it?", p.path, lines, most))
 	}
 	return complaints
 }
@@ -459,16 +497,17 @@ func (p pkg) imports(visit func(f file, imported string)) {
 	}
 }
 
-// load parses every package of the module. The files of other systems count
+// load parses every package of the module once. The files of other systems count
 // too, which is why imports come from the sources and not from the go command.
-func load(t *testing.T) (pkgs []pkg) {
-	t.Helper()
-	lookAround(t)
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=Dir,ImportPath,GoFiles,CgoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles", "./...")
+var load = sync.OnceValues(func() (pkgs []pkg, err error) {
+	if err := lookAround(); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("go", "list", "-e", "-json=Dir,ImportPath,GoFiles,CgoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles", "./...")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("go list: %v", err)
+		return nil, fmt.Errorf("go list: %w", err)
 	}
 	dec := json.NewDecoder(bytes.NewReader(out))
 	for {
@@ -477,19 +516,19 @@ func load(t *testing.T) (pkgs []pkg) {
 			GoFiles, CgoFiles, IgnoredGoFiles, TestGoFiles, XTestGoFiles []string
 		}
 		if err := dec.Decode(&l); errors.Is(err, io.EOF) {
-			return pkgs
+			return pkgs, nil
 		} else if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		p := pkg{path: strings.TrimPrefix(strings.TrimPrefix(l.ImportPath, module), "/")}
 		for _, name := range slices.Concat(l.GoFiles, l.CgoFiles, l.IgnoredGoFiles, l.TestGoFiles, l.XTestGoFiles) {
 			data, err := os.ReadFile(filepath.Join(l.Dir, name))
 			if err != nil {
-				t.Fatal(err)
+				return nil, err
 			}
 			f, err := parse(filepath.ToSlash(filepath.Join(p.path, name)), data)
 			if err != nil {
-				t.Fatal(err)
+				return nil, err
 			}
 			if strings.HasSuffix(name, "_test.go") {
 				p.tests = append(p.tests, f)
@@ -499,21 +538,27 @@ func load(t *testing.T) (pkgs []pkg) {
 		}
 		pkgs = append(pkgs, p)
 	}
+})
+
+// packages returns the packages of the module.
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	pkgs, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pkgs
 }
 
 // lookAround reads every folder, so that a new file invalidates the cached test result. The
 // cache does not know the files that the go command reads.
-func lookAround(t *testing.T) {
-	t.Helper()
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+func lookAround() error {
+	return filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && (d.Name() == "node_modules" || len(path) > 1 && strings.HasPrefix(d.Name(), ".")) {
 			return fs.SkipDir
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func parse(name string, data []byte) (file, error) {

@@ -109,10 +109,7 @@ func readReserved(ctx context.Context, v View, e *Entry, path string) (data []by
 		stamp skill.Stamp
 		err   error
 	}
-	most, had := int64(skill.MaxFile), int64(0)
-	if limit.AccountOf(ctx) != nil {
-		most = smallRead
-	}
+	most, had := int64(smallRead), int64(0)
 	for range 4 {
 		f, err := Await(ctx, v, e, func() file {
 			data, stamp, err := e.ReadServed(path, most)

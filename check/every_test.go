@@ -203,7 +203,7 @@ func scanTests(t *testing.T) map[skill.RuleID]bool {
 	for _, id := range scanRules {
 		out[id] = strings.Contains(text.String(), " "+string(id)+`"`) || strings.Contains(text.String(), " "+string(id)+" ")
 	}
-	out["notices-cut"] = strings.Contains(text.String(), "RuleNoticesCut")
+	out["notices-cut"] = strings.Contains(text.String(), "ruleNoticesCut")
 	out["folder-unreadable"] = strings.Contains(text.String(), "folder-unreadable]")
 	return out
 }
