@@ -25,7 +25,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
-	for _, m := range r.marks {
+	for _, m := range slices.Concat(r.marks, r.inPages) {
 		fmt.Printf("%s:%d: %s: %q: write %s\n\t%s\n", m.file, m.line, m.pattern.name, m.match, m.pattern.better, m.sentence)
 	}
 	for _, s := range r.pages {
@@ -39,6 +39,6 @@ func main() {
 		}
 	}
 	fmt.Printf("%-28s %5d sentences %4d marks %6.1f per 1,000\n", "all comments", r.comments.sentences, r.comments.marks, r.comments.rate())
-	fmt.Printf("pages: %d sentences, 95th percentile %d words\n", len(r.pages), r.percentile(95))
+	fmt.Printf("pages: %d sentences, %d marks, 95th percentile %d words\n", len(r.pages), len(r.inPages), r.percentile(95))
 	fmt.Printf("tests: time.Sleep is called %d times\n", len(r.sleeps))
 }

@@ -60,9 +60,10 @@ func (c count) rate() float64 { return 1000 * float64(c.marks) / float64(max(c.s
 type report struct {
 	comments count
 	folders  map[string]count // of the comments, by folder
-	marks    []mark           // in comments, then in pages
+	marks    []mark           // in comments
 	files    []string         // Markdown pages
-	pages    []sentence       // of these pages
+	pages    []sentence       // of these pages, without tables
+	inPages  []mark           // in pages, tables included
 	sleeps   []string         // calls of time.Sleep in tests, as file:line
 }
 
@@ -83,7 +84,6 @@ func (r *report) percentile(p int) int {
 // folders, testdata, node_modules and generated files.
 func read(root string) (*report, error) {
 	r := &report{folders: map[string]count{}}
-	var inPages []mark
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch name := d.Name(); {
 		case err != nil:
@@ -100,15 +100,19 @@ func read(root string) (*report, error) {
 				return err
 			}
 			r.files = append(r.files, path)
-			for _, s := range page(string(text)) {
+			running, cells := page(string(text))
+			for _, s := range running {
 				s.file = path
 				r.pages = append(r.pages, s)
-				inPages = append(inPages, marksIn(s)...)
+				r.inPages = append(r.inPages, marksIn(s)...)
+			}
+			for _, s := range cells {
+				s.file = path
+				r.inPages = append(r.inPages, marksIn(s)...)
 			}
 		}
 		return nil
 	})
-	r.marks = append(r.marks, inPages...)
 	return r, err
 }
 
@@ -190,15 +194,15 @@ func sentences(text string) (out []sentence) {
 	return out
 }
 
-// page splits a Markdown page into sentences, without code blocks, tables and headings.
-// A list item ends where the next begins. Lines count from 1.
-func page(markdown string) (out []sentence) {
+// page splits a Markdown page into the sentences of its text and those of its tables' cells,
+// without code blocks and headings. A list item ends at the next one. Lines count from 1.
+func page(markdown string) (running, cells []sentence) {
 	var text strings.Builder
 	begin, fenced := 1, false
 	flush := func(next int) {
 		for _, s := range sentences(text.String()) {
 			s.line += begin
-			out = append(out, s)
+			running = append(running, s)
 		}
 		text.Reset()
 		begin = next
@@ -211,7 +215,15 @@ func page(markdown string) (out []sentence) {
 		case strings.HasPrefix(trimmed, "```"):
 			fenced = !fenced
 			flush(n + 1)
-		case fenced, trimmed == "", strings.HasPrefix(trimmed, "|"), strings.HasPrefix(trimmed, "#"), strings.HasPrefix(trimmed, "<!--"):
+		case !fenced && strings.HasPrefix(trimmed, "|"):
+			flush(n + 1)
+			for cell := range strings.SplitSeq(trimmed, "|") {
+				for _, s := range sentences(cell) {
+					s.line = n
+					cells = append(cells, s)
+				}
+			}
+		case fenced, trimmed == "", strings.HasPrefix(trimmed, "#"), strings.HasPrefix(trimmed, "<!--"):
 			flush(n + 1)
 		case strings.HasPrefix(trimmed, "- "), strings.HasPrefix(trimmed, "* "):
 			flush(n)
@@ -221,7 +233,7 @@ func page(markdown string) (out []sentence) {
 		}
 	}
 	flush(n)
-	return out
+	return running, cells
 }
 
 // words counts the words of a text.

@@ -16,6 +16,7 @@ const (
 	maxSleeps       = 15  // calls of time.Sleep in tests
 	maxReadme       = 800 // words of README.md
 	maxPageSentence = 45  // words of a page's sentence, 95th percentile
+	maxPageMarks    = 5   // marks in pages, tables included
 )
 
 func TestProse(t *testing.T) {
@@ -40,6 +41,9 @@ func TestProse(t *testing.T) {
 	}
 	if n := words(string(readme)); n > maxReadme {
 		t.Errorf("README.md has %d words, more than %d; move details to doc/", n, maxReadme)
+	}
+	if n := len(r.inPages); n > maxPageMarks {
+		t.Errorf("pages have %d odd phrases, more than %d; 'go run ./internal/prose' lists them", n, maxPageMarks)
 	}
 	if n := r.percentile(95); n > maxPageSentence {
 		t.Errorf("the 95th percentile of the pages' sentences is %d words, more than %d; 'go run ./internal/prose' lists the long ones", n, maxPageSentence)
@@ -127,9 +131,10 @@ func TestSentences(t *testing.T) {
 	got := sentences("One sentence here. Another that\ngoes on.\n\nHeading\n\nA third one: it has\ntwo lines")
 	want := []sentence{{line: 0, text: "One sentence here."}, {line: 0, text: "Another that goes on."}, {line: 5, text: "A third one: it has two lines"}}
 	compare(t, got, want)
-	got = page("# A long heading here\n\nText of\nthe page.\n\n- An item is here\n- Another item follows it\n\n```sh\nsome shell code here\n```\n| a | table | row |\nThe last line. It ends.\n")
+	got, cells := page("# A long heading here\n\nText of\nthe page.\n\n- An item is here\n- Another item follows it\n\n```sh\nsome shell code here\n```\n| a | a table of rows |\nThe last line. It ends.\n")
 	want = []sentence{{line: 3, text: "Text of the page."}, {line: 6, text: "An item is here"}, {line: 7, text: "Another item follows it"}, {line: 13, text: "The last line."}}
 	compare(t, got, want)
+	compare(t, cells, []sentence{{line: 12, text: "a table of rows"}})
 }
 
 func compare(t *testing.T, got, want []sentence) {
