@@ -134,7 +134,7 @@ func TestUpstreamWorksOnAnyNumberOfCalls(t *testing.T) {
 		select {
 		case <-begun:
 		case <-deadline:
-			t.Fatalf("upstream works on %d calls at once: the bound in stdio_calls.go may go", i)
+			t.Fatalf("upstream works on %d calls at once: the bound in internal/stdio/conn.go may go", i)
 		}
 	}
 }
@@ -147,7 +147,7 @@ func TestUpstreamHasNoCORS(t *testing.T) {
 		r.Header.Set("Origin", "https://app.example")
 		r.Header.Set("Access-Control-Request-Method", "POST")
 		if h.ServeHTTP(w, r); w.Code != http.StatusMethodNotAllowed {
-			t.Errorf("upstream answers a preflight: preflight in internal/httpd/guard.go may go: %d %v", w.Code, w.Header())
+			t.Errorf("upstream answers a preflight: preflight in internal/guard/origin.go may go: %d %v", w.Code, w.Header())
 		}
 	}
 }
@@ -183,7 +183,7 @@ func TestUpstreamGuardsTheLoopbackAlone(t *testing.T) {
 		}
 		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(local))))
 		if got := w.Code != http.StatusForbidden; got != want {
-			t.Errorf("%s: upstream lets a foreign Host in: %t: see the list in internal/httpd/guard.go", address, got)
+			t.Errorf("%s: upstream lets a foreign Host in: %t: see the list in internal/guard/origin.go", address, got)
 		}
 	}
 }
@@ -224,7 +224,7 @@ func TestUpstreamLogsClientsFaults(t *testing.T) {
 	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Logger: log})
 	h.ServeHTTP(httptest.NewRecorder(), upstreamRequest(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{}}}`, "2025-11-25"))
 	if text := fmt.Sprint(got()); !strings.Contains(text, "method invalid during initialization") {
-		t.Errorf("upstream logs no client's fault as an error: clientFaults in log.go may go: %s", text)
+		t.Errorf("upstream logs no client's fault as an error: clientFaults in mcpserver/internal/wire/errors.go may go: %s", text)
 	}
 }
 
