@@ -31,7 +31,7 @@ func (s *Explanation) Print(w io.Writer) error {
 	}
 	for _, t := range s.Strays {
 		p.line("%s %s.", t.At, t.Why)
-		p.line("  mend: %s", t.Mend)
+		p.line("  fix: %s", t.Mend)
 	}
 	for _, n := range s.notices {
 		if !s.isBare(n) {
@@ -77,18 +77,18 @@ func (s *Explanation) isBare(n rootNotice) bool {
 func printBare(p *printer, b bareFolder) {
 	if b.Link != "" && holdsMain(b.dir) {
 		p.line("%s is a link to %s, and is not followed: it leads back, or is in a skill.", b.At, display.Echo(b.Link))
-		p.line("  mend: ask for the skill that it leads to, or put a copy of that into a folder of skills")
+		p.line("  fix: ask for the skill that it leads to, or put a copy of that into a folder of skills")
 		return
 	}
 	if b.Link != "" {
 		p.line("%s is a link to %s, which holds no SKILL.md.", b.At, display.Echo(b.Link))
-		p.line("  mend: let the link lead to the folder of a skill, or remove it")
+		p.line("  fix: let the link lead to the folder of a skill, or remove it")
 		return
 	}
 	for _, f := range b.Files {
 		if typo.IsMainFile(f) {
 			p.line("%s holds no SKILL.md, but %s.", b.At, display.Spelt(f))
-			p.line("  mend: rename %s to SKILL.md", display.Spelt(f))
+			p.line("  fix: rename %s to SKILL.md", display.Spelt(f))
 			return
 		}
 	}
@@ -105,7 +105,7 @@ func printBare(p *printer, b bareFolder) {
 	if command := newCommand(b.At); command != "" {
 		mend += "; '" + command + "' writes one to start from"
 	}
-	p.line("  mend: %s", mend)
+	p.line("  fix: %s", mend)
 	var left []string
 	for _, e := range entries {
 		if edit.IsTemporary(e.Name()) {
@@ -276,7 +276,7 @@ func printProblems(p *printer, d *Verdict) {
 		}
 		if f.Mend != "" {
 			ask, lines, _ := strings.Cut(f.Mend, "\n")
-			p.line("  mend: %s", ask)
+			p.line("  fix: %s", ask)
 			for l := range strings.Lines(lines) {
 				p.line("    | %s", strings.TrimRight(l, "\n"))
 			}

@@ -178,7 +178,7 @@ func (r *Report) printSkill(p *printer, d *Verdict) {
 		p.line("  %s", at)
 		p.line("    %s", reason.Message)
 		if reason.Mend != "" {
-			p.line("    mend: %s", reason.Mend)
+			p.line("    fix: %s", reason.Mend)
 		}
 		return
 	case catalog.Available:
