@@ -150,7 +150,7 @@ func (r *Report) printSkills(p *printer) {
 		{catalog.Shadowed, "shadowed: another skill answers to the name"},
 		{catalog.Copy, "copies"},
 		{catalog.Unlisted, "unlisted: in no list and no search, since --exclude names the root"},
-		{catalog.Skipped, "skipped: no agent can load these"},
+		{catalog.Skipped, "skipped: no agent can load these, except with --tools runner"},
 	} {
 		first := true
 		for _, e := range r.view.Entries {
