@@ -2,6 +2,11 @@ package doctor
 
 import (
 	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/edit"
@@ -9,10 +14,6 @@ import (
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
-	"io"
-	"slices"
-	"strings"
-	"unicode/utf8"
 )
 
 // Print writes the explanation for people.
