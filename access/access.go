@@ -1,6 +1,7 @@
 // Package access decides which skills each subject sees. It maps a token to a
 // subject and a subject to the rules that apply. The result is a [catalog.Filter],
-// which every surface uses.
+// which every surface uses. [Sessions] holds the sign-ins of browsers: a person presents a
+// token once, and a cookie stands for it until the token is revoked.
 package access
 
 import (

@@ -105,7 +105,7 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 		return nil, err
 	}
 	if len(t.held) == 0 {
-		return nil, errors.New("it holds no token's hash; 'knack config token' prints one")
+		return nil, errors.New("it has no token's hash; 'knack config token' prints one")
 	}
 	return t, nil
 }

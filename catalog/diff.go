@@ -157,7 +157,7 @@ func (c *Catalog) logOnce(before map[string]bool, what, where string, p skill.Pr
 	}
 	attrs = append(attrs, "reason", p.Message)
 	if p.Mend != "" {
-		attrs = append(attrs, "mend", p.Mend)
+		attrs = append(attrs, "fix", p.Mend)
 	}
 	c.log.Warn(what, attrs...)
 }

@@ -92,7 +92,7 @@ func readNow(e *Entry) reading {
 
 // ReadFile reads a file of the skill by its served path, as it is on disk now. It reads
 // at most [skill.MaxFile] bytes, and returns when the context ends. Besides the errors
-// of the file, it returns those of [Await] and [Hold].
+// of the file, it returns those of [Await] and [limit.Reserve].
 func (v View) ReadFile(ctx context.Context, e *Entry, path string) ([]byte, error) {
 	data, stamp, err := readReserved(ctx, v, e, path)
 	e.RecordRead(ctx, path, data, err)

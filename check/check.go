@@ -28,7 +28,7 @@ type Finding struct {
 	Field    string // the frontmatter key it is about, if any
 	Message  string
 	Mend     string // what to do; may be empty
-	// Fix is the certainty of that mend. The function [Fix] writes the mends of Certain and
+	// Fix is the certainty of that fix. The function [Fix] writes the fixes of Certain and
 	// Guess.
 	Fix Level
 	// Related is another place that the finding refers to, or nil.

@@ -140,7 +140,7 @@ func TestSkillRules(t *testing.T) {
 // rule that --fix repairs has a test of the fix. A new rule fails here until it has them.
 func TestEveryRuleIsTested(t *testing.T) {
 	tested := map[skill.RuleID]bool{
-		// TestFileRules, TestFilesIncomplete, TestLimits, TestDuplicate, and doctor.TestURIName
+		// TestFileRules, TestFilesIncomplete, TestLimits, TestDuplicate, and TestJudge of package doctor
 		ruleFileWindows: true, ruleFileCase: true, ruleSizeFile: true, ruleid.FilesMany: true, ruleid.FilesLarge: true, ruleFilesIncomplete: true, ruleNameDuplicate: true, ruleURIName: true,
 	}
 	for _, c := range ruleCases {

@@ -164,7 +164,7 @@ func incomplete(s *subject) []Finding {
 // unlistable returns why a file or folder of a skill is in no list of its files, and what to
 // do.
 func unlistable(at string) (message, mend string) {
-	const consequence = ", so that the Skills extension's lists leave the skill out"
+	const consequence = ", so the Skills extension's lists leave the skill out"
 	switch {
 	case !utf8.ValidString(at):
 		return display.Quote(at) + " has a name that is not UTF-8, and that no URI can carry" + consequence, "rename it"

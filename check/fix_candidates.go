@@ -51,7 +51,7 @@ func (j *judged) candidates(folder string) []candidate {
 		case ruleid.FenceLate:
 			try(p.Rule, 0, Certain, "deleted the blank lines before the frontmatter", "delete the blank lines before the frontmatter", j.dropLeading(at))
 		case ruleid.FenceBlanks:
-			try(p.Rule, at, Certain, "deleted the blanks after ---", "delete the spaces after ---", j.splice(at, at+1, strings.TrimRight(j.lines[at].text, " \t")+j.lines[at].end()))
+			try(p.Rule, at, Certain, "deleted the spaces after ---", "delete the spaces after ---", j.splice(at, at+1, strings.TrimRight(j.lines[at].text, " \t")+j.lines[at].end()))
 		case ruleid.FenceGlued:
 			l := j.lines[at]
 			try(p.Rule, at, Certain, "put the text after --- on the next line", "put the text after --- on the next line", j.splice(at, at+1, l.text[:3]+j.end(at)+l.text[3:]+l.end()))
@@ -104,7 +104,7 @@ func (j *judged) candidates(folder string) []candidate {
 	p = skill.Problem{}
 	if data, ok := j.toolsFix(); ok {
 		f, _ := j.doc.Field("allowed-tools")
-		try(ruleAllowedTools, f.KeyPosition.Line-1, Certain, "separated the tools of allowed-tools by blanks", "write the tools in one line, separated by blanks", data)
+		try(ruleAllowedTools, f.KeyPosition.Line-1, Certain, "separated the tools of allowed-tools by spaces", "write the tools in one line, separated by spaces", data)
 	}
 	return out
 }

@@ -26,7 +26,7 @@ func (j *judged) syntaxFixes(p skill.Problem, at int, try func(level Level, what
 	}
 	for _, i := range []int{at, from} {
 		if m := reEntry().FindStringSubmatch(j.lines[i].text); m != nil && m[2] == "" && m[3] != "" {
-			try(level, "put a blank after the colon", "put a blank after the colon", j.splice(i, i+1, m[1]+" "+strings.TrimLeftFunc(m[3], unicode.IsSpace)+j.lines[i].end()))
+			try(level, "put a space after the colon", "put a space after the colon", j.splice(i, i+1, m[1]+" "+strings.TrimLeftFunc(m[3], unicode.IsSpace)+j.lines[i].end()))
 		}
 	}
 	what := "quoted the value"

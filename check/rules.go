@@ -73,12 +73,12 @@ type row struct {
 }
 
 var rows = []row{
-	{Rule{ruleAllowedTools, skill.SeverityWarning, groupPortability, "spec", "allowed-tools is one string, its tools separated by blanks"}, allowedToolsForm},
+	{Rule{ruleAllowedTools, skill.SeverityWarning, groupPortability, "spec", "allowed-tools is one string, its tools separated by spaces"}, allowedToolsForm},
 	{Rule{ruleFileWindows, skill.SeverityWarning, groupPortability, "Windows, Naming Files, Paths, and Namespaces", "the names of the skill, its folder and its files can exist on Windows"}, windowsNames},
 	{Rule{ruleFileCase, skill.SeverityWarning, groupPortability, "knack", "no two files differ only by case or by how a character is composed"}, caseCollisions},
 	{Rule{ruleFieldUnknown, skill.SeverityInfo, groupPortability, "spec", "the frontmatter's fields are those of the specification"}, unknownFields},
 	{Rule{ruleNameReserved, skill.SeverityInfo, groupPortability, "Claude API, Agent Skills, field requirements", "name does not contain anthropic or claude"}, reservedName},
-	{Rule{ruleDescriptionXML, skill.SeverityInfo, groupPortability, "Claude API, Agent Skills, field requirements", "description holds no XML tags"}, xmlDescription},
+	{Rule{ruleDescriptionXML, skill.SeverityInfo, groupPortability, "Claude API, Agent Skills, field requirements", "description contains no XML tags"}, xmlDescription},
 
 	{Rule{ruleRefMissing, skill.SeverityWarning, groupReferences, "spec", "a file that the body links to exists"}, missingRefs},
 	{Rule{ruleRefCase, skill.SeverityWarning, groupReferences, "spec", "a link spells the file's name in its case"}, wrongCaseRefs},
@@ -93,10 +93,10 @@ var rows = []row{
 	{Rule{ruleid.FilesLarge, skill.SeverityWarning, groupPublication, "SEP-2640", "the skill's files have at most 16 MiB together"}, largeFiles},
 	{Rule{ruleFilesIncomplete, skill.SeverityWarning, groupPublication, "SEP-2640", "every file and folder of the skill can be listed"}, incomplete},
 
-	{Rule{ruleTextTags, skill.SeverityWarning, groupText, "Unicode, block Tags", "the text holds no tag characters, which models read and people do not see"}, tagCharacters},
-	{Rule{ruleTextBidi, skill.SeverityWarning, groupText, "UAX #9", "the text holds no characters that reorder it on the screen"}, bidiCharacters},
-	{Rule{ruleTextZeroWidth, skill.SeverityInfo, groupText, "UAX #31", "the text holds no invisible characters outside of the scripts and emoji that need them"}, zeroWidth},
-	{Rule{ruleTextComment, skill.SeverityInfo, groupText, "knack", "the body holds no HTML comments, which models read and people do not see"}, comments},
+	{Rule{ruleTextTags, skill.SeverityWarning, groupText, "Unicode, block Tags", "the text contains no tag characters, which models read and people do not see"}, tagCharacters},
+	{Rule{ruleTextBidi, skill.SeverityWarning, groupText, "UAX #9", "the text contains no characters that reorder it on the screen"}, bidiCharacters},
+	{Rule{ruleTextZeroWidth, skill.SeverityInfo, groupText, "UAX #31", "the text contains no invisible characters outside of the scripts and emoji that need them"}, zeroWidth},
+	{Rule{ruleTextComment, skill.SeverityInfo, groupText, "knack", "the body contains no HTML comments, which models read and people do not see"}, comments},
 	{Rule{ruleDescriptionPlaceholder, skill.SeverityWarning, groupText, "knack", "description is not left over from a template"}, placeholder},
 	{Rule{ruleDescriptionWhen, skill.SeverityInfo, groupText, "spec", "description says when to use the skill"}, neverWhen},
 }
@@ -134,7 +134,7 @@ var scanTitles = map[skill.RuleID]string{
 	"link-outside":         "links in a skill stay in it",
 	"link-duplicate":       "a folder is reached on one way",
 	"link-dangling":        "links lead somewhere",
-	"link-as-text":         "no file holds what was meant as a link",
+	"link-as-text":         "no file is a link that was stored as text",
 	"link-to-file":         "links among the skills lead to folders",
 	"file-special":         "the files of a skill are regular files",
 	"link-loop":            "links do not lead back to themselves",

@@ -11,13 +11,13 @@ func allowedToolsForm(s *subject) []Finding {
 	if !ok {
 		return nil
 	}
-	const mend = "write the tools in one line, separated by blanks"
+	const mend = "write the tools in one line, separated by spaces"
 	switch f.Value.Kind {
 	case frontmatter.Null:
 		return nil
 	case frontmatter.String:
 		if strings.Contains(outsideParens(f.Value.Text), ",") {
-			return []Finding{s.field(f, "the tools are separated by commas; the specification separates them by blanks", mend)}
+			return []Finding{s.field(f, "the tools are separated by commas; the specification separates them by spaces", mend)}
 		}
 		return nil
 	case frontmatter.List:

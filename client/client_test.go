@@ -147,7 +147,7 @@ rules: [a, {b: c}]
 	"same line": "name: mine\nmcpServers:\n  -   name: a\n      command: a",
 }
 
-// shapesOf returns realistic files of a client.
+// shapes returns realistic files of a client.
 func (c Client) shapes() map[string]string {
 	if c.list {
 		return lists

@@ -101,7 +101,7 @@ func parseYAML(data []byte) (*yaml.Node, error) {
 		return nil, fmt.Errorf("it is not valid YAML (%s)", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if err := d.Decode(&next); !errors.Is(err, io.EOF) {
-		return nil, errors.New("it holds several documents, with --- between them")
+		return nil, errors.New("it has several documents, with --- between them")
 	}
 	if len(doc.Content) == 0 {
 		return nil, nil

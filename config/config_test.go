@@ -59,7 +59,7 @@ func TestParseRefuses(t *testing.T) {
 		"check:\n  rules: {name-folder: off\n":                {"yaml-syntax@2:10 : the { that begins here is never closed | write the closing }"},
 		"a: &x 1\nb: *x\n":                                    {"yaml-syntax@1:4 : an anchor (&x) is not supported | see doc/configuration.md"},
 		"check:\n  strict: true\n---\ncheck: {}\n":            {"yaml-syntax@3:1 : a second YAML document begins here | see doc/configuration.md"},
-		"check: \x00\n":                                       {"yaml-control@1:8 : the file holds a NUL character | delete it"},
+		"check: \x00\n":                                       {"yaml-control@1:8 : the file contains a NUL character | delete it"},
 		"check: \xff\n":                                       {"file-encoding@1:8 : the file is not valid UTF-8 | save the file as UTF-8"},
 		"# " + strings.Repeat("x", MaxSize):                   {"config-value@1:1 : the file is too large; the limit is 1 MiB | make it shorter"},
 		"check:\n  strict: true\n\u007f: 1\n":                 {"yaml-syntax@3:1 : the character U+007F is not allowed here | delete the character"},

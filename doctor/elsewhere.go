@@ -72,7 +72,7 @@ func (s *Explanation) searchElsewhere(ctx context.Context, key skill.Key) {
 		s.Unsearched = append(s.Unsearched, fmt.Sprintf("further: the search ended with the first %d that have the name", elsewhereFound))
 	}
 	if l.cut != "" {
-		s.Unsearched = append(s.Unsearched, l.cut+": it was searched for the name only in part, as it holds too much for a moment")
+		s.Unsearched = append(s.Unsearched, l.cut+": it was searched for the name only in part, because it has too many files")
 	}
 }
 
@@ -161,7 +161,7 @@ func (l *elsewhere) clients(ctx context.Context) {
 func (l *elsewhere) noRoot(ctx context.Context, top string) {
 	for _, b := range l.skills(ctx, top) {
 		if !l.rooted(b.Dir()) {
-			l.add(b.Dir(), "holds the skill, but is in no folder that is searched", "move it into .claude/skills, or add its folder to those: "+l.r.o.Serving(filepath.Dir(b.Dir())))
+			l.add(b.Dir(), "contains the skill, but is in no folder that is searched", "move it into .claude/skills, or add its folder to those: "+l.r.o.Serving(filepath.Dir(b.Dir())))
 		}
 	}
 }

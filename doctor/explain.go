@@ -50,7 +50,7 @@ type bareFolder struct {
 	dir   string   // its absolute path
 }
 
-// placed is a notice with its root.
+// rootNotice is a notice with its root.
 type rootNotice struct {
 	root skill.Root
 	skill.Notice
@@ -168,7 +168,7 @@ func (s *Explanation) isExplained(b bareFolder) bool {
 // loadable reports whether an agent can load the skill by any name.
 func loadable(e *catalog.Entry) bool { return e.Status != catalog.Skipped && e.ModelInvocable }
 
-// held returns the skill in a folder of the requested name, if it can be loaded by another
+// byFolder returns the skill in a folder of the requested name, if it can be loaded by another
 // name only.
 func (s *Explanation) byFolder() *catalog.Entry {
 	if i := slices.IndexFunc(s.entries, loadable); i >= 0 && s.loads == nil {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/check"
@@ -31,7 +32,7 @@ func (s *Explanation) Print(w io.Writer) error {
 	}
 	for _, t := range s.Strays {
 		p.line("%s %s.", t.At, t.Why)
-		p.line("  mend: %s", t.Mend)
+		p.line("  fix: %s", t.Mend)
 	}
 	for _, n := range s.notices {
 		if !s.isBare(n) {
@@ -40,9 +41,9 @@ func (s *Explanation) Print(w io.Writer) error {
 	}
 	for _, e := range s.near {
 		if e.Status == catalog.Skipped {
-			p.line("Nearly that name, and skipped: %s", tool.Reason(e))
+			p.line("A similar name, skipped: %s", tool.Reason(e))
 		} else {
-			p.line("Nearly that name: %s  %s", display.OneLine(e.Name), e.Place())
+			p.line("A similar name: %s  %s", display.OneLine(e.Name), e.Place())
 		}
 	}
 	if !s.Available && len(s.entries) == 0 {
@@ -58,15 +59,25 @@ func (s *Explanation) printAnswer(p *printer) {
 	case s.Available:
 		p.line("'%s' can be loaded.", name)
 	case e != nil:
-		p.line("The folder '%s' holds the skill '%s', which loads as %s; no agent can load it as '%s'.",
+		p.line("The folder '%s' contains the skill '%s', which loads as %s; no agent can load it as '%s'.",
 			display.Spelt(e.Folder()), display.OneLine(e.Name), display.OneLine(s.report.view.Called(e)), name)
 	case slices.ContainsFunc(s.entries, func(e *catalog.Entry) bool { return e.Status == catalog.Available && e.UserInvocable }):
 		p.line("'%s' is for people, who are offered it as a prompt; no agent can load it.", name)
+	case slices.ContainsFunc(s.entries, s.report.runnerLoads):
+		p.line("'%s' is there, and no agent can load it, except with --tools runner.", name)
 	case len(s.entries) > 0:
 		p.line("'%s' is there, and no agent can load it.", name)
 	default:
 		p.line("There is no skill '%s'.", name)
 	}
+}
+
+// runnerLoads reports whether the tool set runner loads a skill that is skipped. That set
+// finds skills by their folders and does not judge the frontmatter.
+func (r *Report) runnerLoads(e *catalog.Entry) bool {
+	data := r.verdicts[e].Data
+	return e.ModelInvocable && len(data) > 0 && utf8.Valid(data) && strings.EqualFold(e.Entry, skill.MainFile) &&
+		notFor000(e) == "" && r.view.InFolder(e.Folder()) == e
 }
 
 // isBare reports whether the explanation already has the folder without a skill of a notice.
@@ -77,35 +88,35 @@ func (s *Explanation) isBare(n rootNotice) bool {
 func printBare(p *printer, b bareFolder) {
 	if b.Link != "" && holdsMain(b.dir) {
 		p.line("%s is a link to %s, and is not followed: it leads back, or is in a skill.", b.At, display.Echo(b.Link))
-		p.line("  mend: ask for the skill that it leads to, or put a copy of that into a folder of skills")
+		p.line("  fix: ask for the skill that it leads to, or put a copy of that into a folder of skills")
 		return
 	}
 	if b.Link != "" {
-		p.line("%s is a link to %s, which holds no SKILL.md.", b.At, display.Echo(b.Link))
-		p.line("  mend: let the link lead to the folder of a skill, or remove it")
+		p.line("%s is a link to %s, which has no SKILL.md.", b.At, display.Echo(b.Link))
+		p.line("  fix: let the link lead to the folder of a skill, or remove it")
 		return
 	}
 	for _, f := range b.Files {
 		if typo.IsMainFile(f) {
-			p.line("%s holds no SKILL.md, but %s.", b.At, display.Spelt(f))
-			p.line("  mend: rename %s to SKILL.md", display.Spelt(f))
+			p.line("%s has no SKILL.md, but %s.", b.At, display.Spelt(f))
+			p.line("  fix: rename %s to SKILL.md", display.Spelt(f))
 			return
 		}
 	}
 	entries := entriesOf(b.dir)
 	switch {
 	case len(b.Files) > 0:
-		p.line("%s holds no SKILL.md, only %s.", b.At, firstOf(b.Files))
+		p.line("%s has no SKILL.md, only %s.", b.At, firstOf(b.Files))
 	case len(entries) > 0:
-		p.line("%s holds no SKILL.md, only hidden files, such as %s.", b.At, display.Spelt(entries[0].Name()))
+		p.line("%s has no SKILL.md, only hidden files, for example %s.", b.At, display.Spelt(entries[0].Name()))
 	default:
-		p.line("%s holds no SKILL.md, and nothing else.", b.At)
+		p.line("%s is empty.", b.At)
 	}
 	mend := "put a SKILL.md there"
 	if command := newCommand(b.At); command != "" {
 		mend += "; '" + command + "' writes one to start from"
 	}
-	p.line("  mend: %s", mend)
+	p.line("  fix: %s", mend)
 	var left []string
 	for _, e := range entries {
 		if edit.IsTemporary(e.Name()) {
@@ -165,7 +176,7 @@ func (s *Explanation) printEntry(p *printer, d *Verdict) {
 	}
 	s.printFiles(p, d)
 	if other := notFor000(e); other != "" {
-		p.line("  beware     %s", other)
+		p.line("  note       %s", other)
 	}
 	printProblems(p, d)
 }
@@ -276,7 +287,7 @@ func printProblems(p *printer, d *Verdict) {
 		}
 		if f.Mend != "" {
 			ask, lines, _ := strings.Cut(f.Mend, "\n")
-			p.line("  mend: %s", ask)
+			p.line("  fix: %s", ask)
 			for l := range strings.Lines(lines) {
 				p.line("    | %s", strings.TrimRight(l, "\n"))
 			}

@@ -17,7 +17,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// paper writes text line by line. Text from a skill stays in one line; w should remove
+// printer writes text line by line. Text from a skill stays in one line; w should remove
 // characters that a terminal would obey.
 type printer struct {
 	w   io.Writer
@@ -150,7 +150,7 @@ func (r *Report) printSkills(p *printer) {
 		{catalog.Shadowed, "shadowed: another skill answers to the name"},
 		{catalog.Copy, "copies"},
 		{catalog.Unlisted, "unlisted: in no list and no search, since --exclude names the root"},
-		{catalog.Skipped, "skipped: no agent can load these"},
+		{catalog.Skipped, "skipped: no agent can load these, except with --tools runner"},
 	} {
 		first := true
 		for _, e := range r.view.Entries {
@@ -178,7 +178,7 @@ func (r *Report) printSkill(p *printer, d *Verdict) {
 		p.line("  %s", at)
 		p.line("    %s", reason.Message)
 		if reason.Mend != "" {
-			p.line("    mend: %s", reason.Mend)
+			p.line("    fix: %s", reason.Mend)
 		}
 		return
 	case catalog.Available:
@@ -208,7 +208,7 @@ func (r *Report) printSkill(p *printer, d *Verdict) {
 	}
 }
 
-// others counts the errors and warnings that are not in told.
+// others counts the errors and warnings that are not in reported.
 func (d *Verdict) others(reported []check.Finding) string {
 	left := d.Summary()
 	for _, f := range append(slices.Clip(reported), duplicates(d.Findings)...) {
@@ -234,7 +234,7 @@ func duplicates(all []check.Finding) (out []check.Finding) {
 	return out
 }
 
-// brief returns a finding in one line, without its file.
+// oneLine returns a finding in one line, without its file.
 func oneLine(f check.Finding) string {
 	s := f.Message
 	if at := f.Position.String(); at != "" {
@@ -269,7 +269,7 @@ func shownTo(f tool.Fit) string {
 	return who + room + fmt.Sprintf("names alone, and %d not even by name: %s; find_skills finds them", len(f.Left), firstOf(namesOf(f.Left)))
 }
 
-// some names the first few of a list.
+// firstOf names the first few of a list.
 func firstOf(names []string) string {
 	const few = 5
 	if len(names) > few+1 {
@@ -319,7 +319,7 @@ func (r *Report) limits() []string {
 	return out
 }
 
-// sum returns the report in one line.
+// summaryLine returns the report in one line.
 func (r *Report) summaryLine() string {
 	c := r.Count
 	s := fmt.Sprintf("%d available", c.Available)

@@ -16,7 +16,7 @@ func TestCursorsThatNobodyGave(t *testing.T) {
 	t.Parallel()
 	eachEra(t, start(t, setting{}), func(t *testing.T, c *client) {
 		encode := base64.RawURLEncoding.EncodeToString
-		const some, whole = "invalid cursor: use the nextCursor of an answer before, or none",
+		const some, whole = "invalid cursor: use the nextCursor of an earlier answer, or none",
 			"invalid cursor: this list is one page, and no answer of it has a nextCursor; ask without a cursor"
 		for method, want := range map[string]string{
 			"tools/list": whole, "resources/templates/list": whole, "resources/list": some, "prompts/list": some, "skills/list": some, "resources/directory/read": some,

@@ -35,7 +35,7 @@ func doorCalls() (all []doorCall) {
 	return all
 }
 
-// metas are what a call may say about itself, by name; the empty one says nothing.
+// doorMetas are what a call may say about itself, by name; the empty one says nothing.
 var doorMetas = map[string]string{
 	"":                    ``,
 	"modern":              doorMeta,

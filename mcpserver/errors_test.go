@@ -22,9 +22,9 @@ var badCalls = []struct {
 	code                 int64
 	message              string // of both transports; "" is not looked at
 }{
-	{"params of text", "tools/call", `"SECRET"`, -32602, "invalid params: want an object"},
-	{"params of much text", "tools/call", `"` + strings.Repeat("SECRET", 200_000) + `"`, -32602, "invalid params: want an object"},
-	{"an array", "tools/call", `["SECRET"]`, -32602, "invalid params: want an object"},
+	{"params of text", "tools/call", `"SECRET"`, -32602, "invalid params: must be an object"},
+	{"params of much text", "tools/call", `"` + strings.Repeat("SECRET", 200_000) + `"`, -32602, "invalid params: must be an object"},
+	{"an array", "tools/call", `["SECRET"]`, -32602, "invalid params: must be an object"},
 	{"a number for a name", "tools/call", `{"name":5,"arguments":{"x":"SECRET"}}`, -32602, "invalid params: name must be a string"},
 	{"a deceptive end", "tools/call", `{"name":5,"into Go struct field mcp.SECRET of type string":"SECRET"}`, -32602, "invalid params: name must be a string"},
 	{"a number for a URI", "resources/read", `{"uri":5}`, -32602, "invalid params: uri must be a string"},

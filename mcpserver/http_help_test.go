@@ -152,7 +152,7 @@ type gate struct {
 
 func newGate() *gate { return &gate{make(chan struct{}), make(chan struct{}, 1000)} }
 
-// slow is the URI of the file behind the gate.
+// slowFile is the URI of the file behind the gate.
 func slowFile() map[string]any { return map[string]any{"uri": "skill://slow/wait.txt"} }
 
 // gated is a source with a gate.

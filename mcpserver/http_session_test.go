@@ -87,7 +87,7 @@ func TestHandshakesGiveWay(t *testing.T) {
 	}
 	c := &client{site: w, era: legacy}
 	resp := c.post(`{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
-	const want = "there are 3 sessions, and no more can be had: end one that is not needed (DELETE with its Mcp-Session-Id), or try again later"
+	const want = "there are 3 sessions, and the server allows no more: end one that is not needed (DELETE with its Mcp-Session-Id), or try again later"
 	if m := read(t, resp); resp.StatusCode != http.StatusTooManyRequests || m.code() != -32000 || m.Error.Message != want || string(m.ID) != "7" || resp.Header.Get("Retry-After") == "" {
 		t.Errorf("%s %v %s %+v", resp.Status, resp.Header, m.ID, m.Error)
 	}

@@ -35,7 +35,7 @@ func TestShareOfSessions(t *testing.T) {
 	const init = `{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 	c := &client{site: w, era: legacy}
 	resp := c.post(init)
-	const want = "you have 5 of the 6 sessions that there are, and the rest is for others: end one that is not needed (DELETE with its Mcp-Session-Id), or try again later"
+	const want = "you have 5 of the 6 open sessions, and the remaining places are for other clients: end one that is not needed (DELETE with its Mcp-Session-Id), or try again later"
 	if m := read(t, resp); resp.StatusCode != http.StatusTooManyRequests || m.code() != -32000 || m.Error.Message != want || string(m.ID) != "7" || resp.Header.Get("Retry-After") == "" {
 		t.Errorf("%s %v %s %+v", resp.Status, resp.Header, m.ID, m.Error)
 	}
@@ -72,7 +72,7 @@ func TestShareOfStreams(t *testing.T) {
 		}
 	}
 	resp := listen(h.all)
-	const want = "you have 6 of the 6 streams that there are, and the rest is for others; end one, or try again later"
+	const want = "you have 6 of the 6 open streams, and the remaining places are for other clients; end one, or try again later"
 	if m := refused(resp); m.code() != -32000 || m.Error.Message != want {
 		t.Errorf("%s %+v", resp.Status, m.Error)
 	}

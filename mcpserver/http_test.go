@@ -156,11 +156,11 @@ func TestTokens(t *testing.T) {
 			if got != want {
 				t.Errorf("%s %q: %s", method, header, resp.Status)
 			}
-			challenge := "Bearer" // RFC 6750, section 3: an error if a token was sent
+			challenge, says := "Bearer", "unauthorized: send a token" // RFC 6750, section 3: an error if a token was sent
 			if fields := strings.Fields(header); len(fields) == 2 && fields[0] == "Bearer" {
-				challenge = `Bearer error="invalid_token"`
+				challenge, says = `Bearer error="invalid_token"`, "unauthorized: this token is not known here"
 			}
-			if want == 401 && (resp.Header.Get("WWW-Authenticate") != challenge || len(header) > 8 && bytes.Contains(body, []byte(header[7:]))) {
+			if want == 401 && (!bytes.Contains(body, []byte(says)) || resp.Header.Get("WWW-Authenticate") != challenge || len(header) > 8 && bytes.Contains(body, []byte(header[7:]))) {
 				t.Errorf("%q: %v %s", header, resp.Header, body)
 			}
 		}

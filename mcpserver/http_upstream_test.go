@@ -49,28 +49,28 @@ func TestUpstreamReadFromMiddlewareHasNoResultType(t *testing.T) {
 	_, text, _ := upstreamPost(t, true, "2026-07-28", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"x:y",`+upstreamMeta+`}}`,
 		"Mcp-Method", "resources/read", "Mcp-Name", "x:y")
 	if !strings.Contains(text, `"contents"`) || strings.Contains(text, `"resultType"`) {
-		t.Errorf("upstream sets the resultType: readResult in resources.go may go: %s", text)
+		t.Errorf("upstream sets the resultType: mcpserver/result.go may go: %s", text)
 	}
 }
 
 func TestUpstreamStatefulRefusesModern(t *testing.T) {
 	status, text, _ := upstreamPost(t, false, "2026-07-28", `{"jsonrpc":"2.0","id":1,"method":"resources/list","params":{`+upstreamMeta+`}}`, "Mcp-Method", "resources/list")
 	if status != http.StatusBadRequest || !strings.Contains(text, "-32022") {
-		t.Errorf("upstream serves both eras with one handler: the dispatch in http.go may go: %d %s", status, text)
+		t.Errorf("upstream serves both eras with one handler: the dispatch in mcpserver/internal/httpd/handler.go may go: %d %s", status, text)
 	}
 }
 
 func TestUpstreamUnknownMethodIsPlainText(t *testing.T) {
 	status, text, h := upstreamPost(t, true, "2025-11-25", `{"jsonrpc":"2.0","id":1,"method":"skills/nothing"}`)
 	if status != http.StatusBadRequest || !strings.HasPrefix(h.Get("Content-Type"), "text/plain") || !strings.Contains(text, "JSON RPC not handled") {
-		t.Errorf("upstream answers unknown methods otherwise: see refusals in errors.go: %d %s", status, text)
+		t.Errorf("upstream answers unknown methods otherwise: see mcpserver/internal/httpd/write.go: %d %s", status, text)
 	}
 }
 
 func TestUpstreamRepeatsHeaders(t *testing.T) {
 	_, text, _ := upstreamPost(t, true, "2026-07-28", `{"jsonrpc":"2.0","id":1,"method":"resources/list","params":{`+upstreamMeta+`}}`, "Mcp-Method", "CANARY")
 	if !strings.Contains(text, "CANARY") {
-		t.Errorf("upstream repeats no header any more: internal/httpd/write.go need not reword it: %s", text)
+		t.Errorf("upstream repeats no header any more: mcpserver/internal/httpd/write.go need not reword it: %s", text)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestUpstreamComparesEncodedNamesRaw(t *testing.T) {
 	status, text, _ := upstreamPost(t, true, "2026-07-28", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"x:é",`+upstreamMeta+`}}`,
 		"Mcp-Method", "resources/read", "Mcp-Name", "=?base64?eDrDqQ==?=")
 	if status != http.StatusBadRequest || !strings.Contains(text, "-32020") {
-		t.Errorf("upstream decodes names: internal/httpd/headers.go may go: %d %s", status, text)
+		t.Errorf("upstream decodes names: mcpserver/internal/httpd/headers.go may go: %d %s", status, text)
 	}
 }
 

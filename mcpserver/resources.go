@@ -211,7 +211,7 @@ func malformedURI(uri, end string) string {
 	if _, fault := skill.PlainURI(uri); fault != "" {
 		return fault
 	}
-	return "want a URI of the form skill://<path>" + end
+	return "give a URI of the form skill://<path>" + end
 }
 
 // notFound names the URI in its data too, as the protocol asks (SEP-2164), without

@@ -94,7 +94,7 @@ func value[T any](e *rawjson.Encoder, v T) { e.Value(v) }
 
 // errCursor refuses a cursor that no answer has given.
 func errCursor() error {
-	return invalid("invalid cursor: use the nextCursor of an answer before, or none")
+	return invalid("invalid cursor: use the nextCursor of an earlier answer, or none")
 }
 
 // errWhole refuses a cursor to a list that has one page.

@@ -71,7 +71,7 @@ func TestUpstreamHasNoSessionCap(t *testing.T) {
 	options := reflect.TypeFor[mcp.StreamableHTTPOptions]()
 	for i := range options.NumField() {
 		if name := options.Field(i).Name; strings.Contains(name, "Session") && name != "SessionTimeout" || strings.Contains(name, "Initializ") {
-			t.Errorf("upstream has %s: internal/httpd/session.go may lean on it", name)
+			t.Errorf("upstream has %s: mcpserver/internal/httpd/session.go may use it", name)
 		}
 	}
 	s := mcp.NewServer(&mcp.Implementation{Name: "t", Version: "1"}, nil)
@@ -134,7 +134,7 @@ func TestUpstreamWorksOnAnyNumberOfCalls(t *testing.T) {
 		select {
 		case <-begun:
 		case <-deadline:
-			t.Fatalf("upstream works on %d calls at once: the bound in stdio_calls.go may go", i)
+			t.Fatalf("upstream works on %d calls at once: the bounds in mcpserver/internal/stdio/ledger.go and mcpserver/internal/httpd/visit.go may go", i)
 		}
 	}
 }
@@ -147,7 +147,7 @@ func TestUpstreamHasNoCORS(t *testing.T) {
 		r.Header.Set("Origin", "https://app.example")
 		r.Header.Set("Access-Control-Request-Method", "POST")
 		if h.ServeHTTP(w, r); w.Code != http.StatusMethodNotAllowed {
-			t.Errorf("upstream answers a preflight: preflight in internal/httpd/guard.go may go: %d %v", w.Code, w.Header())
+			t.Errorf("upstream answers a preflight: preflight in internal/guard/origin.go may go: %d %v", w.Code, w.Header())
 		}
 	}
 }
@@ -183,22 +183,22 @@ func TestUpstreamGuardsTheLoopbackAlone(t *testing.T) {
 		}
 		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(local))))
 		if got := w.Code != http.StatusForbidden; got != want {
-			t.Errorf("%s: upstream lets a foreign Host in: %t: see the list in internal/httpd/guard.go", address, got)
+			t.Errorf("%s: upstream lets a foreign Host in: %t: see the list in internal/guard/origin.go", address, got)
 		}
 	}
 }
 
-// c044cdb mended the same for readOnlyHint.
+// c044cdb fixed the same for readOnlyHint.
 func TestUpstreamNeverSaysIsErrorFalse(t *testing.T) {
 	if text, err := json.Marshal(&mcp.CallToolResult{Content: []mcp.Content{}}); err != nil || strings.Contains(string(text), "isError") {
-		t.Errorf("upstream says isError: false: explicitly in tools.go may go: %s, %v", text, err)
+		t.Errorf("upstream says isError: false: WritesIsError in mcpserver/tools.go may go: %s, %v", text, err)
 	}
 }
 
 func TestUpstreamHintsInEveryVersion(t *testing.T) {
 	for _, v := range []any{&mcp.ListToolsResult{}, &mcp.ListResourcesResult{}, &mcp.ListResourceTemplatesResult{}, &mcp.ReadResourceResult{}, &mcp.ListPromptsResult{}} {
 		if text, err := json.Marshal(v); err != nil || !bytes.Contains(text, []byte(`"ttlMs"`)) {
-			t.Errorf("upstream leaves the hints out of %T: result.go may go: %s, %v", v, text, err)
+			t.Errorf("upstream leaves the hints out of %T: mcpserver/result.go may go: %s, %v", v, text, err)
 		}
 	}
 }
@@ -206,7 +206,7 @@ func TestUpstreamHintsInEveryVersion(t *testing.T) {
 func TestUpstreamTakesAMismatchForAVersion(t *testing.T) {
 	status, text, _ := upstreamPost(t, false, "2025-11-25", `{"jsonrpc":"2.0","id":1,"method":"resources/list","params":{`+upstreamMeta+`}}`)
 	if status != http.StatusBadRequest || !strings.Contains(text, "-32022") || strings.Contains(text, `"2026-07-28",`) {
-		t.Errorf("upstream tells a header that does not agree: internal/httpd/headers.go may lean on it: %d %s", status, text)
+		t.Errorf("upstream tells a header that does not agree: mcpserver/internal/httpd/headers.go may use it: %d %s", status, text)
 	}
 }
 
@@ -214,7 +214,7 @@ func TestUpstreamTakesAMismatchForAVersion(t *testing.T) {
 func TestUpstreamOldVersionIsPlainText(t *testing.T) {
 	status, text, h := upstreamPost(t, false, "1999-01-01", upstreamPing)
 	if status != http.StatusBadRequest || !strings.HasPrefix(h.Get("Content-Type"), "text/plain") {
-		t.Errorf("upstream answers an old version as a message: internal/httpd/headers.go may lean on it: %d %s", status, text)
+		t.Errorf("upstream answers an old version as a message: mcpserver/internal/httpd/headers.go may use it: %d %s", status, text)
 	}
 }
 
@@ -224,7 +224,7 @@ func TestUpstreamLogsClientsFaults(t *testing.T) {
 	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Logger: log})
 	h.ServeHTTP(httptest.NewRecorder(), upstreamRequest(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{}}}`, "2025-11-25"))
 	if text := fmt.Sprint(got()); !strings.Contains(text, "method invalid during initialization") {
-		t.Errorf("upstream logs no client's fault as an error: clientFaults in log.go may go: %s", text)
+		t.Errorf("upstream logs no client's fault as an error: clientFaults in mcpserver/internal/wire/errors.go may go: %s", text)
 	}
 }
 

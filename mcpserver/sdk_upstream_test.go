@@ -98,11 +98,11 @@ func TestUpstreamNeverAnswersInfinity(t *testing.T) {
 func TestUpstreamAnswersWhatIsNotDeclared(t *testing.T) {
 	cs := upstreamSession(t, "2025-11-25", nil, &mcp.ServerCapabilities{})
 	if _, err := cs.ListPrompts(t.Context(), nil); err != nil {
-		t.Errorf("upstream refuses what is not declared: server.go need not: %v", err)
+		t.Errorf("upstream refuses what is not declared: mcpserver/server.go need not: %v", err)
 	}
 	//lint:ignore SA1019 deprecated by the specification, spoken by the clients in use
 	if err := cs.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "loud"}); err != nil {
-		t.Errorf("upstream refuses levels that are none: logging.go need not: %v", err)
+		t.Errorf("upstream refuses levels that are none: setLevel in mcpserver/skipped.go need not: %v", err)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestUpstreamAnswersWhatIsNotDeclared(t *testing.T) {
 func TestUpstreamOmitsWhatIsEmpty(t *testing.T) {
 	text, err := json.Marshal(&mcp.ResourceContents{URI: "x:y"})
 	if err != nil || strings.Contains(string(text), `"text"`) || strings.Contains(string(text), `"blob"`) {
-		t.Errorf("upstream sends the text of an empty file: contents in resources.go may send it too: %s, %v", text, err)
+		t.Errorf("upstream sends the text of an empty file: contents in mcpserver/resources.go may send it too: %s, %v", text, err)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestUpstreamHasNoAnnouncement(t *testing.T) {
 	server := reflect.TypeFor[*mcp.Server]()
 	for i := range server.NumMethod() {
 		if name := server.Method(i).Name; strings.Contains(name, "ListChanged") || strings.Contains(name, "NotifyList") {
-			t.Errorf("upstream has %s: announce in server.go need not add and remove templates", name)
+			t.Errorf("upstream has %s: ListsChanged in mcpserver/internal/notify/notify.go need not add and remove templates", name)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func TestUpstreamCrossOriginProtectionLetsReboundIn(t *testing.T) {
 	r := httptest.NewRequest(http.MethodPost, "http://evil.example/mcp", nil) // a name that now resolves to 127.0.0.1
 	r.Header.Set("Origin", "http://evil.example")
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
-		t.Errorf("upstream refuses rebound names: internal/httpd/guard.go may lean on it: %v", err)
+		t.Errorf("upstream refuses rebound names: internal/guard/origin.go may use it: %v", err)
 	}
 }
 

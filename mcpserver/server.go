@@ -165,6 +165,16 @@ func New(o Options) *Server {
 // MCP is the SDK's server, to connect transports to.
 func (s *Server) MCP() *mcp.Server { return s.mcp }
 
+// SetAccess puts another state of access in force, for requests from now on and for all
+// notifications. It notifies sessions that see something else than before of the lists that
+// have changed.
+func (s *Server) SetAccess(state access.State) {
+	s.notifier.SetAccess(state)
+	if f := s.accessChanged.Load(); f != nil {
+		(*f)()
+	}
+}
+
 // view waits for the first snapshot.
 func (s *Server) view(ctx context.Context) (catalog.View, error) {
 	v, err := s.catalog.View(ctx)

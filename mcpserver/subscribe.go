@@ -8,22 +8,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/subscription"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 )
-
-// SetAccess puts another state of access in force, for requests that ask from now on and for
-// all notifications. Sessions that see something else than before are notified of the lists
-// that have changed.
-func (s *Server) SetAccess(state access.State) {
-	s.notifier.SetAccess(state)
-	if f := s.accessChanged.Load(); f != nil {
-		(*f)()
-	}
-}
 
 // announce notifies the sessions of a change of the catalogue.
 func (s *Server) announce(d catalog.Diff) {

@@ -13,7 +13,7 @@ type Digest [sha256.Size]byte
 const digestPrefix = "sha256:"
 
 // errDigest is returned for a text that is not a digest.
-var errDigest = errors.New("not a digest: want sha256: and 64 lower-case hexadecimal digits")
+var errDigest = errors.New("not a digest: it must be sha256: and 64 lower-case hexadecimal digits")
 
 // DigestOf hashes bytes.
 func DigestOf(data []byte) Digest { return sha256.Sum256(data) }

@@ -27,7 +27,7 @@ var (
 	ErrNoRoom = errors.New("the server is busy; try again")
 	// ErrIncomplete: a folder of the skill cannot be read or is deeper than
 	// [MaxDepth] levels, so that a list of its files would lack some.
-	ErrIncomplete = errors.New("a folder cannot be read or is more than 12 levels deep, or a file has a name that no URI can carry, so that files would be missing")
+	ErrIncomplete = errors.New("a folder cannot be read or is more than 12 levels deep, or a file has a name that no URI can carry, so files would be missing")
 )
 
 // Reason words a read error for people and models, without a path of the machine.

@@ -107,7 +107,7 @@ func PlainURI(s string) (plain, fault string) {
 		authority, rest, _ := strings.Cut(s[len(Scheme):], "/")
 		plain = Scheme + authority[strings.LastIndexByte(authority, '@')+1:] + "/" + rest
 		if _, err := ParseURI(plain); err == nil && strings.Contains(authority, "@") {
-			return plain, "a skill's URI has no user: leave out @ and what stands before it, or write %40 where it belongs to a name"
+			return plain, "a skill's URI has no user: leave out @ and what comes before it, or write %40 where it belongs to a name"
 		}
 	}
 	return "", ""

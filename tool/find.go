@@ -36,7 +36,7 @@ const (
 	queryWords = 8
 )
 
-var findSchema = json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"Words for the task or topic. Leave it out to list all skills."},"limit":{"type":"integer","minimum":1,"maximum":100,"description":"How many skills at most"},"cursor":{"type":"string","description":"Where to go on: the cursor that the answer before gave"}}}`)
+var findSchema = json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"Words for the task or topic. Leave it out to list all skills."},"limit":{"type":"integer","minimum":1,"maximum":100,"description":"How many skills at most"},"cursor":{"type":"string","description":"Where to go on: the cursor that an earlier answer gave"}}}`)
 
 const findDescription = `Search all skills by topic, best match first, or list all of them; it also says which skills were skipped and why.
 
@@ -213,7 +213,7 @@ func unlistedFor(ctx context.Context, v catalog.View, query string) (string, err
 	if left := hits.Total - len(names); left > 0 {
 		names = append(names, fmt.Sprintf("and %d more", left))
 	}
-	why := "since this server was started to leave their folders out (--exclude)"
+	why := "because this server was started with --exclude for their folders"
 	if shownBy(v, client) {
 		why = "since " + client + " shows the skills of those folders itself"
 	}

@@ -29,7 +29,7 @@ func TestFindDefinition(t *testing.T) {
 	same(t, got, any(map[string]any{"type": "object", "properties": map[string]any{
 		"query":  map[string]any{"type": "string", "description": "Words for the task or topic. Leave it out to list all skills."},
 		"limit":  map[string]any{"type": "integer", "minimum": 1.0, "maximum": 100.0, "description": "How many skills at most"},
-		"cursor": map[string]any{"type": "string", "description": "Where to go on: the cursor that the answer before gave"},
+		"cursor": map[string]any{"type": "string", "description": "Where to go on: the cursor that an earlier answer gave"},
 	}}))
 }
 

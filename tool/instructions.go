@@ -132,7 +132,7 @@ func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, named
 		if slices.ContainsFunc(v.Entries, unlisted) {
 			which := "it leaves to the application"
 			if slices.ContainsFunc(v.Entries, func(e *catalog.Entry) bool { return unlisted(e) && !e.Root.IsShownBy(g.Title) }) {
-				which = "it was told to leave out" // by --exclude, for the user's own reasons
+				which = "it is configured to leave out" // by --exclude, for the user's own reasons
 			}
 			text = "This server lists no skills (instructions for particular tasks). Those in folders that " + which + " load by name with " + g.call() + "."
 		}

@@ -120,7 +120,7 @@ func skillArgument(args arguments) (string, error) {
 }
 
 // loadSkill answers with the skill's current file. If the name in the file has changed, it
-// resolves the name again. today is set for the default set.
+// resolves the name again. isDefault is set for the default set.
 func loadSkill(ctx context.Context, h *Host, name, search string, isDefault bool) (Result, error) {
 	client := profile.Profile{}
 	budget := listing.Budget

@@ -57,8 +57,8 @@ func TestUnlisted(t *testing.T) {
 		want   string
 	}{
 		{claude, "forms", "No listed skill matches 'forms'.\nNot listed here, since Claude Code shows the skills of those folders itself: pdf (claude-user). They load here too, by these names."},
-		{profile.Client{Name: "codex-mcp-client"}, "pdf", "No listed skill matches 'pdf'.\nNot listed here, since this server was started to leave their folders out (--exclude): pdf (claude-user). They load here too, by these names."},
-		{profile.Client{}, "pdf", "No listed skill matches 'pdf'.\nNot listed here, since this server was started to leave their folders out (--exclude): pdf (claude-user). They load here too, by these names."},
+		{profile.Client{Name: "codex-mcp-client"}, "pdf", "No listed skill matches 'pdf'.\nNot listed here, because this server was started with --exclude for their folders: pdf (claude-user). They load here too, by these names."},
+		{profile.Client{}, "pdf", "No listed skill matches 'pdf'.\nNot listed here, because this server was started with --exclude for their folders: pdf (claude-user). They load here too, by these names."},
 		{claude, "git", git + "\nNot listed here, since Claude Code shows the skills of those folders itself: claude-user:git (claude-user). They load here too, by these names."},
 		{claude, "", git + "\nNot listed here, since Claude Code shows the skills of those folders itself: claude-user:git (claude-user), pdf (claude-user). They load here too, by these names."},
 		{claude, "chess", "No skill matches 'chess'. Try other words, or leave the query out to list all skills."},
@@ -78,7 +78,7 @@ func TestManyUnlisted(t *testing.T) {
 	theirs := many(300, 40)
 	theirs.In.Unlisted = true
 	text := call(t, hostOf(t, theirs), "default", "find_skills", args{}).Text
-	if !strings.HasPrefix(text, "No skill is listed.\nNot listed here, since this server was started to leave their folders out (--exclude): ") || !strings.Contains(text, ", and 295 more. ") || display.Length(text) > 700 {
+	if !strings.HasPrefix(text, "No skill is listed.\nNot listed here, because this server was started with --exclude for their folders: ") || !strings.Contains(text, ", and 295 more. ") || display.Length(text) > 700 {
 		t.Error(text)
 	}
 }
@@ -101,7 +101,7 @@ func TestInstructionsOfTheirs(t *testing.T) {
 	}
 	theirs.In.ShownBy = "Gemini CLI" // another application's folder
 	text = Instructions(viewOf(t, hostOf(t, theirs)), toolsOf(t, "default"), claude)
-	if !strings.Contains(text, "Those in folders that it was told to leave out load by name") || strings.Contains(text, "application") {
+	if !strings.Contains(text, "Those in folders that it is configured to leave out load by name") || strings.Contains(text, "application") {
 		t.Error(text)
 	}
 }

@@ -109,7 +109,7 @@ func TestPassedOver(t *testing.T) {
 // none.
 func TestPassedOverIsSaid(t *testing.T) {
 	root := &unreadRoot{Memory: skilltest.New("claude-project", skill.ScopeProject, map[string]string{"git/SKILL.md": md("git", "Git")}), notices: []skill.Notice{
-		{Path: "team/deploy", Rule: "near-miss", Message: "the folder is no skill: it holds SKILLS.md and no SKILL.md", Mend: "rename SKILLS.md to SKILL.md"},
+		{Path: "team/deploy", Rule: "near-miss", Message: "the folder is no skill: it has SKILLS.md and no SKILL.md", Mend: "rename SKILLS.md to SKILL.md"},
 	}}
 	c := catalog.New([]catalog.Source{root}, catalog.Options{})
 	if err := c.Refresh(t.Context()); err != nil {
@@ -118,7 +118,7 @@ func TestPassedOverIsSaid(t *testing.T) {
 	h := NewHost(c)
 	inBoth(t, func(t *testing.T, set string) {
 		same(t, call(t, h, set, "skill", args{"name": "Deploy"}), missing("Deploy", "- git: Git",
-			"'deploy' was skipped: claude-project/team/deploy: the folder is no skill: it holds SKILLS.md and no SKILL.md (rename SKILLS.md to SKILL.md)"))
+			"'deploy' was skipped: claude-project/team/deploy: the folder is no skill: it has SKILLS.md and no SKILL.md (rename SKILLS.md to SKILL.md)"))
 		same(t, call(t, h, set, "skill", args{"name": "team"}), missing("team", "- git: Git"))
 	})
 }

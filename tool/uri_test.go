@@ -56,7 +56,7 @@ func TestGetByURI(t *testing.T) {
 	gitText := strings.SplitN(loadedGit.Text, "\n\n", 2)[1]
 	builderText := md("mcp-builder", "MCP server development guide")
 	noURI := Result{IsError: true, Text: "Invalid URI. Provide a non-empty skill URI like skill://engage/SKILL.md."}
-	const noUser = " (a skill's URI has no user: leave out @ and what stands before it, or write %40 where it belongs to a name)"
+	const noUser = " (a skill's URI has no user: leave out @ and what comes before it, or write %40 where it belongs to a name)"
 	const noQuery = " (a skill's URI has no query: leave out ? and what follows it, or write %3F where it belongs to a name)"
 	const noFragment = " (a skill's URI has no fragment: leave out # and what follows it, or write %23 where it belongs to a name)"
 	token := "ghp_" + strings.Repeat("a1B2", 9)

@@ -6,6 +6,11 @@
 // it asks a browser for a token and then recognizes it by a cookie. It reads skills
 // only through a [catalog.View], one for each request, obtained in one place.
 //
+// [Site.ServeHTTP] in site.go is the way of every request. Pages are in home.go, skillpage.go,
+// filepage.go, health.go and connect.go, with their HTML in templates; the API is in api.go,
+// the index in wellknown.go, and the metrics are in metrics.go. checks.go checks the skills
+// in the background.
+//
 // Pages are rendered on the server and work without scripts. Their policy forbids
 // inline scripts and styles and all content from other servers. Raw HTML in a skill's
 // Markdown is shown as text, so a skill cannot choose the markup of a page.

@@ -45,7 +45,7 @@ func jsonText(data []byte, key string) string {
 	return string(rest[:bytes.IndexAny(rest, ",}")])
 }
 
-// checked runs knack check URL as a process, and returns its peak memory in MiB.
+// checkedURL runs knack check URL as a process, and returns its peak memory in MiB.
 func checkedURL(t *testing.T, url string, flags ...string) (memory int64, stderr string, code int) {
 	t.Helper()
 	var errs bytes.Buffer

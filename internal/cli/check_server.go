@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,6 +64,16 @@ func serverClient(u *url.URL, token string, exceeded func(error)) *http.Client {
 // unqueried words a failure to reach a server. A URL can have a token in its query or
 // userinfo, and the underlying error repeats both.
 func unqueried(u *url.URL, err error) string {
+	// Without the SDK's and the HTTP client's words around a failed connection.
+	if failed := (*url.Error)(nil); errors.As(err, &failed) {
+		err = failed.Err
+	}
+	if failed := (*net.OpError)(nil); errors.As(err, &failed) {
+		err = failed.Err
+	}
+	if call := (*os.SyscallError)(nil); errors.As(err, &call) {
+		err = call.Err
+	}
 	text := u.Redacted() + ": " + err.Error()
 	for _, secret := range []string{u.RawQuery, u.EscapedFragment()} {
 		if secret != "" {

@@ -119,6 +119,9 @@ to any agent.
 // flagError says in words what a flag requires, if the parser names the function that
 // refused its value.
 func flagError(err error) error {
+	if before, _, found := strings.Cut(err.Error(), " flag: time: "); found { // the error has no type
+		return errors.New(before + " flag: give a time, for example 30s, 10m or 1h")
+	}
 	var n *strconv.NumError
 	if !errors.As(err, &n) {
 		return err

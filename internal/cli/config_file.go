@@ -127,7 +127,7 @@ func (s *settings) load(file, shown string, read func(string) ([]byte, error)) (
 	}
 	data, err := read(file)
 	if err != nil {
-		return nil, runError("make it a text file that knack can read, or name another with --config", "%s cannot be read: %w", shown, readError{err})
+		return nil, runError(hintOf(err, "make it a text file that knack can read"), "%s cannot be read: %w", shown, readError{err})
 	}
 	f := &configFile{path: file, shown: filepath.ToSlash(shown), data: data}
 	f.config, f.problems = config.Parse(data)
@@ -189,6 +189,15 @@ func (f *configFile) refused() error {
 		hint += fmt.Sprintf(" (%s; knack config check shows all)", display.Count(n, "further problem"))
 	}
 	return usageError(hint, "%s:%s: %s", f.shown, p.Position, p.Message)
+}
+
+// hintOf says what to do about a file that the user named and that cannot be read. other is
+// the hint if the file exists.
+func hintOf(err error, other string) string {
+	if errors.Is(err, fs.ErrNotExist) {
+		return "check the path"
+	}
+	return other
 }
 
 // reasonOf words an error about a file that the user named.

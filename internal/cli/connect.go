@@ -64,9 +64,9 @@ their skills twice. The clients are: ` + strings.Join(ids, ", ") + `.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.write, "write", false, "write the entry into the client's file")
-	flags.StringVar((*string)(&f.scope), "scope", "", "the entry is for you in all projects (user) or for all users of this project (project): `SCOPE`")
+	flags.StringVar((*string)(&f.scope), "scope", "", "add the entry in this `SCOPE`: user, for you in all projects, or project, for all users of this project")
 	flags.BoolVar(&f.trust, "trust", false, "the client calls knack's tools without asking (gemini-cli, qwen-code)")
-	flags.StringVar(&f.http, "http", "", "connect to a knack that serves at `URL`, instead of starting one")
+	flags.StringVar(&f.http, "http", "", "connect to the knack server at `URL`, instead of starting one")
 	flags.BoolVar(&f.token, "token", false, "the server requires a token: the client reads it from KNACK_TOKEN, or the entry has a placeholder")
 	flags.StringVar(&f.project, "project", "", "the project's folder is `DIR`, not the working directory")
 	flags.StringVar(&f.file, "file", "", "the client's file is `FILE`, wherever it is")
@@ -225,6 +225,9 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 	} else {
 		fmt.Fprint(env.Stdout, clean(entry))
 		printDestination(env, c, s, state, ch, file)
+		if missing := (*client.MissingError)(nil); errors.As(planErr, &missing) {
+			fmt.Fprintf(env.Stderr, "hint: %s\n", clean(missing.Fix))
+		}
 		f.printAdvice(env, c, s, ch)
 	}
 	if f.write {

@@ -23,7 +23,7 @@ func (f *connectFlags) warnCommand(env *Env, c client.Client, s client.Server, c
 	switch {
 	case s.URL != "" || ch.State == client.Foreign:
 	case !f.clientEnv(*env).CanStart(s.Command):
-		fmt.Fprintf(env.Stderr, "warning: there is no program %s now, so that %s cannot start it\n", clean(s.Command), c.Name)
+		fmt.Fprintf(env.Stderr, "warning: there is no program %s now, so %s cannot start it\n", clean(s.Command), c.Name)
 	case f.scope == client.Project && f.command == "" && !kept:
 		fmt.Fprintf(env.Stderr, "warning: all users of a project share its file, and %s is a path of this machine; --command knack names the program on each user's PATH\n", clean(s.Command))
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli"
 )
 
-// serving runs 'knack serve --http' until the test ends, and returns its URL.
+// startServer runs 'knack serve --http' until the test ends, and returns its URL.
 func startServer(t *testing.T, args ...string) string {
 	t.Helper()
 	url, _ := servingLog(t, args...)

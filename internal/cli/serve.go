@@ -55,6 +55,9 @@ without --http; its http.listen is the address.`,
 				return usageError("knack serve --tools SET", "--tools %s: %w", set, err)
 			}
 			from.sets = set
+			if web.addr == "" && cmd.Flags().Changed("http") {
+				return usageError("give a port or host:port, or leave --http out", "--http: the address is empty")
+			}
 			if err := op.settings(env, web.addr != ""); err != nil {
 				return err
 			}

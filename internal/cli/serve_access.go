@@ -34,7 +34,7 @@ func (a *admission) read(given config.Config) (tokens *access.Tokens, data []byt
 			err = skill.ErrTooLarge
 		}
 		if err != nil {
-			return nil, nil, runError("use a file of at most 1 MiB that knack can read", "--token-file %s: %s", a.tokenFile, reasonOf(err))
+			return nil, nil, runError(hintOf(err, "use a file of at most 1 MiB that knack can read"), "--token-file %s: %s", a.tokenFile, reasonOf(err))
 		}
 		if tokens, err = access.ParseTokens(bytes.NewReader(data)); err != nil {
 			return nil, nil, runError("", "--token-file %s: %w", a.tokenFile, err)

@@ -120,7 +120,7 @@ func TestServeAccess(t *testing.T) {
 	put(t, file, "access: {default: allow, rules: []}\n")
 	put(t, tokens, "")
 	hangUp()
-	logged("it holds no token's hash")
+	logged("it has no token's hash")
 	put(t, tokens, "# without a name\n"+carlLine+"\n")
 
 	put(t, file, head+"  rules:\n"+common+inside+"    - deny: [\"skill://secret\"]\n")

@@ -31,6 +31,9 @@ func addressOf(listen string) (address, error) {
 	if host == "" {
 		host = "127.0.0.1"
 	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		return address{}, &net.AddrError{Err: "unknown port", Addr: port}
+	}
 	tcp, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(host, port))
 	if err != nil {
 		return address{}, err
@@ -56,7 +59,7 @@ func (a address) unnamed(hosts []string) string {
 	if a.host != "" || slices.ContainsFunc(hosts, func(h string) bool { return !isLoopbackHost(h) }) {
 		return ""
 	}
-	return "no name or address of this machine is allowed, so that clients of other machines are refused with 403"
+	return "no name or address of this machine is allowed, so clients of other machines are refused with 403"
 }
 
 // listen opens the address. It refuses one that other machines can reach unless the
@@ -66,7 +69,7 @@ func (f *httpFlags) listen(ctx context.Context, log *slog.Logger) (net.Listener,
 	if wrong := (*net.AddrError)(nil); errors.As(err, &wrong) {
 		return nil, "", usageError("for example --http 8080, or --http 0.0.0.0:8080", "--http %s: not a port or host:port", f.addr)
 	} else if err != nil {
-		return nil, "", runError("", "--http %s: %w", f.addr, err)
+		return nil, "", runError("use an address of this machine, or the port alone, for example --http 8080", "--http %s: %w", f.addr, err)
 	}
 	if why := at.unguarded(f.tokens, f.noAuth); why != "" {
 		return nil, "", usageError("require a token with --token-file FILE ('knack config token' makes one), or, if every client may read every skill, use --no-auth",

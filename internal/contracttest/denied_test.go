@@ -105,7 +105,7 @@ func TestDeniedFolder(t *testing.T) {
 	must(t, c.Refresh(t.Context())) // reply once
 	logged := ""
 	for _, folder := range []string{"deep/er", "open/within", "shut"} {
-		logged += "level=WARN msg=\"entry skipped\" at=claude-project:" + folder + " reason=\"" + folderDenied + "\" mend=\"" + folderMend + "\"\n"
+		logged += "level=WARN msg=\"entry skipped\" at=claude-project:" + folder + " reason=\"" + folderDenied + "\" fix=\"" + folderMend + "\"\n"
 	}
 	if d := cmp.Diff(logged, log.String()); d != "" {
 		t.Errorf("the log -want +got:\n%s", d)

@@ -223,7 +223,7 @@ func envelope(a answer, explicit bool) string {
 	return out + "}"
 }
 
-// sets reports whether a tool writes isError: false, which only contract 004's get_skill
+// explicit reports whether a tool writes isError: false, which only contract 004's get_skill
 // does.
 func explicit(set, name string) bool { return set == "uri" && name == "get_skill" }
 

@@ -168,7 +168,7 @@ func TestUniversalDiscovery(t *testing.T) {
 		for _, p := range places[i:] {
 			at := filepath.ToSlash(filepath.Join(p.root, p.at)) // the log is for the operator of the server
 			logged += "level=WARN msg=\"skill skipped\" at=" + at + "/bad/SKILL.md:1:1 reason=\"the file has no frontmatter\"" +
-				" mend=\"begin the file with ---, name:, description: and --- on lines of their own\"\n"
+				" fix=\"begin the file with ---, name:, description: and --- on lines of their own\"\n"
 		}
 		if diff := cmp.Diff(logged, log.String()); diff != "" {
 			t.Errorf("%d roots: the log -want +got:\n%s", len(places)-i, diff)

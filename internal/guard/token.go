@@ -75,6 +75,10 @@ func isWeb(u *url.URL) bool {
 // Unauthorized answers a request whose token is missing or unknown.
 func (g *Guard) Unauthorized(w http.ResponseWriter, r *http.Request) {
 	g.challenge(w, r)
+	if tokenOf(r) != "" {
+		g.refuse(w, r, http.StatusUnauthorized, "unauthorized: this token is not known here: it is mistyped, has expired or was revoked")
+		return
+	}
 	g.refuse(w, r, http.StatusUnauthorized, "unauthorized: send a token in the header Authorization: Bearer")
 }
 

@@ -35,7 +35,7 @@ const TooManyCalls = "too many calls at once; try again"
 // Full says why a client gets no more of a budget. what names its units.
 func Full(b *limit.Budget, client, what string) string {
 	if own, over := b.Share(client); over {
-		return fmt.Sprintf("you have %d of the %d %s that there are, and the rest is for others; end one, or try again later", own, b.Held(), what)
+		return fmt.Sprintf("you have %d of the %d open %s, and the remaining places are for other clients; end one, or try again later", own, b.Held(), what)
 	}
 	return "too many " + what + "; end one, or try again later"
 }

@@ -89,7 +89,7 @@ func WindowsFault(name string) string {
 		return "the name of a device"
 	}
 	if strings.HasSuffix(name, ".") || strings.HasSuffix(name, " ") {
-		return "a dot or blank at its end"
+		return "a dot or space at its end"
 	}
 	return ""
 }

@@ -1,9 +1,10 @@
 // Package frontmatter reads the frontmatter of a SKILL.md: a YAML mapping between two lines
 // of three dashes.
 //
-// [Parse] finds the block and reads it leniently. A block that is not valid YAML is split at
-// its top-level keys, so that a fault in one field does not affect the others. Every
-// deviation from the specification is a [Problem] with a position in the file.
+// [Parse] finds the block between its fences (fence.go) and reads it leniently. A block that
+// is not valid YAML is split at its top-level keys (repair.go), so that a fault in one field
+// does not affect the others. Every deviation from the specification is a [Problem] with a
+// position in the file.
 //
 // Values follow the YAML 1.2 core schema and are bounded in size and depth. Anchors, aliases,
 // merge keys and tags are faults. Nearly all real blocks use so little of YAML that a small

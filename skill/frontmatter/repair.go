@@ -18,9 +18,9 @@ import (
 // affect the others. A name is never guessed.
 
 // reKey matches a top-level key: a word, or one in quotes, and a colon before a blank
-// or the line's end. reGluedKey matches a key without the blank, in any case: one of
-// the specification's, or one that restricts the skill's use. reLooseKey matches any
-// other plain key: with blanks or letters beyond ASCII it may also be continued text.
+// or the line's end. reUnspacedKey matches a key without the blank: one of the
+// specification's, or in any case one that restricts the skill's use. reLooseKey matches
+// any other plain key: with blanks or letters beyond ASCII it may also be continued text.
 var (
 	reKey         = lazyregexp.New(`^(?:([A-Za-z_][A-Za-z0-9_.-]*)|"([^"\\]+)"|'([^']+)')[ \t]*:(?:[ \t]|$)`)
 	reUnspacedKey = lazyregexp.New(`^(name|description|license|compatibility|metadata|allowed-tools|(?i:disable-model-invocation|user-invocable)):[^ \t]`)

@@ -75,7 +75,7 @@ func ParseYAML(text string) (Value, []Problem) {
 	case !utf8.ValidString(text):
 		return Value{}, []Problem{{Rule: ruleid.FileEncoding, Position: positionOf(text, invalidAt(text)), Message: "the file is not valid UTF-8", Mend: "save the file as UTF-8"}}
 	case i >= 0:
-		return Value{}, []Problem{{Rule: ruleid.YAMLControl, Position: positionOf(text, i), Message: "the file holds a NUL character", Mend: "delete it"}}
+		return Value{}, []Problem{{Rule: ruleid.YAMLControl, Position: positionOf(text, i), Message: "the file contains a NUL character", Mend: "delete it"}}
 	case fault == nil:
 		v, notes, refused := parseYAML(text)
 		if fault = refused; fault == nil {

@@ -67,7 +67,7 @@ func (w *walk) link(out *found, p *node, name string, in *lazyFolder) {
 	case errors.Is(err, skill.ErrNotFolder):
 		// Any other link leads to a file beside the skills.
 		if to, err := os.Readlink(met.at); err == nil && isEntry(filepath.Base(to)) && !strings.Contains(name, ".") {
-			say(ruleLinkToFile, "is a link to the file "+display.Spelt(to)+", and a skill is a folder", "let the link lead to the folder that holds the file")
+			say(ruleLinkToFile, "is a link to the file "+display.Spelt(to)+", and a skill is a folder", "let the link lead to the file's folder")
 		}
 		return
 	case errors.Is(err, errLinkLoop):
@@ -165,7 +165,7 @@ func (w *walk) linksAsText(h handle, children []child) (out []skill.Notice) {
 		f.Close()
 		if target := strings.TrimRight(string(text), "\r\n"); err == nil && isPath(target) {
 			out = append(out, skill.Notice{Path: c.name, Rule: ruleLinkAsText,
-				Message: "is a file that holds the path " + display.Spelt(target) + ": a link that was stored as text, which no program follows",
+				Message: "is a file that contains the path " + display.Spelt(target) + ": a link that was stored as text, which no program follows",
 				Mend:    "make it a link, as git does with core.symlinks=true, or put the folder itself in its place"})
 		}
 	}

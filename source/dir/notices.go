@@ -70,7 +70,7 @@ func (w *walk) reportNearMiss(out *found, p *node, h handle, children []child) {
 		}
 		name := display.Spelt(c.name)
 		n := skill.Notice{Path: p.path, Rule: ruleNearMiss, File: c.name, Meant: meant,
-			Message: "the folder is no skill: it holds " + name + " and no SKILL.md", Mend: "rename " + name + " to SKILL.md"}
+			Message: "the folder is no skill: it has " + name + " and no SKILL.md", Mend: "rename " + name + " to SKILL.md"}
 		if p.skill != nil {
 			n.Meant, n.Mend = false, n.Mend+" if it is meant as a skill of its own"
 		}

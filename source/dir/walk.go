@@ -210,7 +210,7 @@ func (w *walk) next(level []*node, results []result, depth int) []*node {
 	if room := max(maxFolders-len(w.folders), 0); len(next) > room {
 		w.notice(skill.Notice{Path: ".", Rule: ruleFolderLimit,
 			Message: fmt.Sprintf("only the first %d folders are searched", maxFolders),
-			Mend:    "give the folders that hold skills as roots"})
+			Mend:    "give the folders with skills as roots"})
 		next = next[:room]
 	}
 	return next

@@ -100,7 +100,7 @@ func decodedName(value string) (string, *jsonrpc.Error) {
 	encoded, ok = strings.CutSuffix(encoded, encodedEnds)
 	text, err := base64.StdEncoding.Strict().DecodeString(encoded)
 	if !ok || err != nil {
-		return "", &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: "header mismatch: Mcp-Name begins with " + encodedBegins + " and does not go on with Base64 and " + encodedEnds}
+		return "", &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: "header mismatch: Mcp-Name begins with " + encodedBegins + ", so Base64 and " + encodedEnds + " must follow"}
 	}
 	return string(text), nil
 }

@@ -112,10 +112,10 @@ func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, 
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
-		if !in.begin(call.Key(), cancel) {
+		if !in.beginCall(call.Key(), cancel) {
 			return false
 		}
-		defer in.end(call.Key())
+		defer in.endCall(call.Key())
 		init = in.init
 	}
 	work, ok := h.o.Take(call, p, from, init)

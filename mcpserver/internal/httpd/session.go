@@ -157,8 +157,9 @@ func (s *session) speaks(version []string) bool {
 	return len(version) == 0 || len(version) == 1 && version[0] < skillsext.Since && slices.Contains(Versions(), version[0])
 }
 
-// begin enters a call of the core's, unless one of that id is being worked on.
-func (s *session) begin(key string, cancel context.CancelFunc) bool {
+// beginCall notes a call that the core answers. It reports false if the session has a call
+// with that id already.
+func (s *session) beginCall(key string, cancel context.CancelFunc) bool {
 	s.in.mu.Lock()
 	defer s.in.mu.Unlock()
 	if s.calls[key] != nil {
@@ -168,13 +169,14 @@ func (s *session) begin(key string, cancel context.CancelFunc) bool {
 	return true
 }
 
-func (s *session) end(key string) {
+// endCall forgets a call that has ended.
+func (s *session) endCall(key string) {
 	s.in.mu.Lock()
 	defer s.in.mu.Unlock()
 	delete(s.calls, key)
 }
 
-// cancel takes a call of the core's back, if there is one.
+// cancel cancels a call of the core's, if there is one.
 func (s *session) cancel(key string) {
 	s.in.mu.Lock()
 	defer s.in.mu.Unlock()
@@ -200,9 +202,9 @@ func (t *sessions) reserve(owner string) (place *limit.Account, refusal string) 
 		own, over := t.room.Share(owner)
 		switch all := t.room.Held(); {
 		case over && !t.evict(owner):
-			return nil, fmt.Sprintf("you have %d of the %d sessions that there are, and the rest is for others: %s", own, all, end)
+			return nil, fmt.Sprintf("you have %d of the %d open sessions, and the remaining places are for other clients: %s", own, all, end)
 		case !over && !t.evict(""):
-			return nil, fmt.Sprintf("there are %d sessions, and no more can be had: %s", all, end)
+			return nil, fmt.Sprintf("there are %d sessions, and the server allows no more: %s", all, end)
 		}
 	}
 	return place, ""

@@ -27,7 +27,7 @@ func TestUpstreamStdioLosesAnswersAtEOF(t *testing.T) {
 			return
 		}
 	}
-	t.Error("upstream mended go-sdk#1061: the workaround in stdio.go may go")
+	t.Error("upstream fixed go-sdk#1061: mcpserver/internal/stdio may go")
 }
 
 func TestUpstreamStdioEndsAtMalformedLine(t *testing.T) {
@@ -48,7 +48,7 @@ func TestUpstreamStdioEndsAtMalformedLine(t *testing.T) {
 			return
 		}
 	}
-	t.Error("upstream mended go-sdk#1209: the workaround in stdio.go may go")
+	t.Error("upstream fixed go-sdk#1209: mcpserver/internal/stdio may go")
 }
 
 type stdioNopCloser struct{ io.Writer }

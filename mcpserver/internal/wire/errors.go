@@ -136,7 +136,7 @@ func misread(text string) string {
 		want = "an object"
 	}
 	if m[1] == "" {
-		return "want " + want
+		return "must be " + want
 	}
 	return m[1] + " must be " + want
 }

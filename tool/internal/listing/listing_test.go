@@ -112,7 +112,7 @@ func randomText(r *rand.Rand, n int) string {
 	return b.String()
 }
 
-// TestListProperties checks for random libraries that the list keeps its budget, its order
+// TestProperties checks for random libraries that the list keeps its budget, its order
 // and every name, unless the names alone exceed the budget.
 func TestProperties(t *testing.T) {
 	if testing.Short() {
