@@ -16,7 +16,7 @@ const (
 	maxSleeps       = 15  // calls of time.Sleep in tests
 	maxReadme       = 800 // words of README.md
 	maxPageSentence = 45  // words of a page's sentence, 95th percentile
-	maxPageMarks    = 5   // marks in pages, tables included
+	maxPageMarks    = 4   // marks in pages, tables included
 )
 
 func TestProse(t *testing.T) {
