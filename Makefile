@@ -10,7 +10,7 @@ check:
 	bash .ci/gofmt
 	go vet ./...
 	go tool staticcheck ./...
-	go test -run 'TestLayers|TestRulesBite' .
+	go test -run 'TestLayers|TestRulesBite|TestSurface' .
 	go test ./internal/prose
 
 test:

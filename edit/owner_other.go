@@ -4,5 +4,5 @@ package edit
 
 import "io/fs"
 
-// own does nothing: on this system a file's owner follows from its folder.
-func own(string, fs.FileInfo) error { return nil }
+// copyOwner does nothing: on this system a file's owner follows from its folder.
+func copyOwner(string, fs.FileInfo) error { return nil }

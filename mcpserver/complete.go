@@ -60,25 +60,21 @@ func (s *Server) complete(ctx context.Context, r *request) (reply, error) {
 }
 
 func proposals(ctx context.Context, v catalog.View, begun string) []string {
-	first, later := []string{}, []string{}
+	first, later, typed := []string{}, []string{}, strings.ToLower(begun)
 	for _, e := range v.Served() {
 		path := strings.TrimPrefix(e.URI().String(), skill.Scheme)
 		folder := strings.TrimSuffix(path, skill.MainFile)
 		switch {
 		case strings.HasPrefix(begun, folder):
-			first = append(first, filesWithPrefix(ctx, e, begun)...)
-		case hasPrefixFold(path, begun):
+			files, _ := catalog.Await(ctx, v, e, func() []string { return filesWithPrefix(ctx, e, begun) })
+			first = append(first, files...)
+		case strings.HasPrefix(strings.ToLower(path), typed):
 			first = append(first, path)
-		case hasPrefixFold(e.Name, begun):
+		case strings.HasPrefix(strings.ToLower(e.Name), typed):
 			later = append(later, path)
 		}
 	}
 	return slices.Compact(append(first, later...))
-}
-
-// hasPrefixFold compares prefixes as people type them: in any case.
-func hasPrefixFold(s, begun string) bool {
-	return len(s) >= len(begun) && strings.EqualFold(s[:len(begun)], begun)
 }
 
 // filesWithPrefix returns the files of a skill whose URIs begin with a text.

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/tool/lookup"
 	"github.com/knack-dev/knack/tool/profile"
@@ -152,14 +153,14 @@ func (l *library) ask(ctx context.Context, s *mcp.ClientSession, n int) error {
 		}
 		got := res.Content[0].(*mcp.TextContent).Text
 		body, found := strings.CutPrefix(got, fmt.Sprintf("Loading: %s\nBase directory: %s\n\n", name(i), filepath.Join(l.root, name(i))))
-		if found && was(body) || !found && absent() && strings.HasPrefix(got, "Skill '"+name(i)+"' not found.\n") || l.isBusy(got) {
+		if found && was(body) || !found && absent() && strings.HasPrefix(got, "Skill '"+name(i)+"' not found.\n") || l.isBusy(i, got) {
 			return nil
 		}
 		return fmt.Errorf("skill %s: %.200s", name(i), got)
 	case 2:
 		res, err := s.ReadResource(ctx, &mcp.ReadResourceParams{URI: "skill://" + name(i) + "/SKILL.md"})
 		if err != nil {
-			if absent() && strings.Contains(err.Error(), "Resource not found") || l.isBusy(err.Error()) {
+			if absent() && strings.Contains(err.Error(), "Resource not found") || l.isBusy(i, err.Error()) {
 				return nil
 			}
 			return err
@@ -172,7 +173,7 @@ func (l *library) ask(ctx context.Context, s *mcp.ClientSession, n int) error {
 		if err != nil {
 			return err
 		}
-		if got := res.Content[0].(*mcp.TextContent).Text; !was(got) && !(absent() && res.IsError && strings.Contains(got, "not found")) && !l.isBusy(got) {
+		if got := res.Content[0].(*mcp.TextContent).Text; !was(got) && !(absent() && res.IsError && strings.Contains(got, "not found")) && !l.isBusy(i, got) {
 			return fmt.Errorf("file of %s: %.200s", name(i), got)
 		}
 	case 4:
@@ -193,10 +194,10 @@ func (l *library) ask(ctx context.Context, s *mcp.ClientSession, n int) error {
 	return nil
 }
 
-// isBusy reports whether an answer says that the machine is too busy to say anything, which
-// it may on such a one.
-func (l *library) isBusy(answer string) bool {
-	is := strings.Contains(answer, lookup.ErrBusy.Error())
+// isBusy reports whether an answer says that the machine is too busy to say anything, or that
+// a skill which comes and goes did so all the time. Both may happen on a busy machine.
+func (l *library) isBusy(i int, answer string) bool {
+	is := strings.Contains(answer, lookup.ErrBusy.Error()) || i >= librarySize/2 && strings.Contains(answer, skill.ErrUnstable.Error())
 	if is {
 		l.busy.Add(1)
 	}

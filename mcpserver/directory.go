@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +49,15 @@ func (s *Server) readDirectory(ctx context.Context, r *request) (reply, error) {
 		}
 		return reply{}, notFound(asked, "no skill has it")
 	}
-	names, err := children(ctx, e, at.path)
+	type folder struct {
+		names []named
+		err   error
+	}
+	read, err := catalog.Await(ctx, v, e, func() folder {
+		names, err := children(ctx, e, at.path)
+		return folder{names, err}
+	})
+	names, err := read.names, cmp.Or(err, read.err)
 	switch {
 	case errors.Is(err, skill.ErrNotRegular), errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrOutside):
 		return reply{}, invalid(display.RedactURI(asked) + " is not a directory resource")

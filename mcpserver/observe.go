@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/trail"
 	"github.com/knack-dev/knack/reads"
+	"github.com/knack-dev/knack/skill"
 )
 
 // Use is something that a client did with skills, and was answered: it asked for
@@ -47,13 +48,13 @@ func (s *Server) observed(ctx context.Context, r *request) (context.Context, fun
 		ctx, trace = reads.WithTrace(ctx)
 	}
 	return ctx, func(failed bool) {
-		if failed && !s.audit {
-			return
-		}
-		if u.View, _ = s.catalog.View(ctx); u.View.Snapshot == nil && !s.audit {
+		if u.View, _ = s.catalog.View(ctx); !s.audit && (failed || u.View.Snapshot == nil) {
 			return
 		}
 		if s.audit {
+			if failed && r.memory != nil && r.memory.Refused() {
+				trace.Failed(skill.ErrBusy)
+			}
 			call := trail.Call{Asked: q, Method: u.Method, Name: u.Name, Client: u.Client, Address: r.Address, Subject: u.Subject, View: u.View}
 			u.Event = call.Event(ctx, s.catalog, trace, failed)
 		}

@@ -42,8 +42,7 @@ func (s *Server) listPrompts(ctx context.Context, r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	end := min(start+promptPage, len(all))
-	next := ""
+	end, next := min(start+promptPage, len(all)), ""
 	if end < len(all) {
 		next = cursorAfter(end, all[end-1].URI().String())
 	}
@@ -58,9 +57,7 @@ func promptArguments(c profile.Client) []*mcp.PromptArgument {
 	if c.Profile().Argument == profile.ArgumentNone {
 		return nil
 	}
-	return []*mcp.PromptArgument{{
-		Name: promptText, Description: "What to do with the skill", Required: c.Profile().Argument == profile.ArgumentRequired,
-	}}
+	return []*mcp.PromptArgument{{Name: promptText, Description: "What to do with the skill", Required: c.Profile().Argument == profile.ArgumentRequired}}
 }
 
 // promptStart is where a cursor goes on: after the skill that was listed last, wherever

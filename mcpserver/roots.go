@@ -121,11 +121,8 @@ func folderOf(uri string) string {
 // that, no call waits again. Since 2026-07-28 a server cannot ask.
 func (r *clientRoots) await(ctx context.Context, req *request) {
 	switch {
-	case r == nil || req.modern || strings.HasPrefix(req.method, "notifications/"):
-		return
-	case req.method == "ping" || req.method == "initialize" || req.method == "server/discover":
-		return
-	case !r.offeredBy(req.session):
+	case r == nil || req.modern || strings.HasPrefix(req.method, "notifications/"),
+		req.method == "ping" || req.method == "initialize" || req.method == "server/discover", !r.offeredBy(req.session):
 		return
 	}
 	select {

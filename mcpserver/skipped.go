@@ -5,6 +5,7 @@ package mcpserver
 import (
 	"context"
 	"fmt"
+	"path"
 	"strings"
 	"time"
 
@@ -91,17 +92,12 @@ func newlySkipped(d catalog.Diff) (fresh []*catalog.Entry) {
 // skippedAt says why the skill in a URI's folder was skipped, "" without a skipped skill. As
 // for one that is served, the first part alone may name it.
 func skippedAt(v catalog.View, uri skill.URI) string {
-	path := uri.Path()
 	for _, e := range v.Skipped {
-		base := e.Path
-		if e.Root.Prefix != "" {
-			base = e.Root.Prefix + "/" + base
-		}
-		if path == base || strings.HasPrefix(path, base+"/") {
+		if strings.HasPrefix(uri.Path()+"/", path.Join(e.Root.Prefix, e.Path)+"/") {
 			return skippedBecause(e)
 		}
 	}
-	if name, file, ok := strings.Cut(path, "/"); ok && file == skill.MainFile {
+	if name, file, ok := strings.Cut(uri.Path(), "/"); ok && file == skill.MainFile {
 		return skippedAs(v, name)
 	}
 	return ""

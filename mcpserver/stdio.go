@@ -64,8 +64,8 @@ type StdioTransport struct {
 	MaxLine int
 	// DrainTimeout bounds the wait for answers after In has ended; zero is
 	// 10 s, negative does not wait. If answers are missing then, the
-	// session ends with ErrUnanswered. It is also how long a cancelled call that
-	// stays unanswered goes on holding its place.
+	// session ends with ErrUnanswered. A cancelled call is answered at once and holds
+	// no place; if the SDK has it and does not answer, it holds its place so long.
 	DrainTimeout time.Duration
 	// Logger logs refused lines (Debug) and calls that are given up (Warn), without the
 	// text of any line; nil is silent.
@@ -162,8 +162,12 @@ func (p *pipe) take(c wire.Call) (func(context.Context) wire.Answer, bool) {
 	}
 	r.Principal = p.server.access.Now().PrincipalOf(access.Subject{})
 	r.params.Arguments = bytes.Clone(r.params.Arguments) // they are part of the line
-	// A read that hangs holds up this call alone, and the transport answers if it is taken back.
-	return func(ctx context.Context) wire.Answer { return p.server.reply(catalog.InPlace(ctx), c.ID, r) }, true
+	return func(ctx context.Context) wire.Answer {
+		if p.server.observe == nil { // else the observer hears of a call that is taken back while its read hangs
+			ctx = catalog.InPlace(ctx) // which holds up this call alone: the transport answers if it is taken back
+		}
+		return p.server.reply(ctx, c.ID, r)
+	}, true
 }
 
 // in completes a request with what its session's handshake says. It reports false if the

@@ -1,12 +1,14 @@
 package mcpserver_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
 	"testing"
 	"time"
 
+	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/mcpserver"
 )
@@ -42,4 +44,47 @@ func TestRunDoesNotWaitForHandlers(t *testing.T) {
 			close(gate.open)
 		})
 	}
+}
+
+// A call that is taken back while its disk hangs is in the audit log all the same.
+func TestCallThatHangsIsLogged(t *testing.T) {
+	gate := newGate()
+	root := tree(t, map[string]string{"slow/SKILL.md": skillMD("slow", "Slow.", ""), "slow/wait.txt": ""})
+	c := catalog.New([]catalog.Source{gated{folder(root), gate}}, catalog.Options{})
+	must(t, c.Refresh(t.Context()))
+	events := make(chan audit.Event, 1)
+	server := serve(t, c, func(o *mcpserver.Options) {
+		o.Observe, o.Audit = func(u mcpserver.Use) {
+			if u.Method == "resources/read" {
+				events <- u.Event
+			}
+		}, true
+	})
+	in, client := io.Pipe()
+	answers, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- server.Run(context.Background(), &mcpserver.StdioTransport{In: in, Out: out, DrainTimeout: 50 * time.Millisecond})
+	}()
+	_, err := io.WriteString(client, pipeHello+"\n")
+	must(t, err)
+	_, err = bufio.NewReader(answers).ReadString('\n') // later calls come to the core
+	must(t, err)
+	go io.Copy(io.Discard, answers)
+	_, err = io.WriteString(client, `{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"skill://slow/wait.txt"}}`+"\n")
+	must(t, err)
+	<-gate.begun
+	_, err = io.WriteString(client, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`+"\n")
+	must(t, err)
+	select {
+	case e := <-events:
+		if e.Result != audit.Failed {
+			t.Errorf("got %+v", e)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the log does not hear of it")
+	}
+	client.Close()
+	<-ended
+	close(gate.open)
 }

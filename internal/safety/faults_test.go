@@ -30,8 +30,8 @@ func faultParts() []part {
 		{name: "emfile", promise: "no descriptor left: errors, no crash, and answers again once there are some", run: noDescriptors},
 		{name: "eacces", promise: "a root without permission: the last good skills stay listed, and are read again once it is back", run: rootShut},
 		{name: "unmounted", promise: "a root unmounted and back: its skills go, others stay, and it is served again", run: rootUnmounted, slow: true},
-		{name: "clock", promise: "the wall clock jumps by years, both ways, and files bear impossible times: every change is seen, every answer is of now", run: clockJumps, slow: true},
-		{name: "sigterm", promise: "SIGTERM with calls in flight, over stdio and HTTP: each that was taken is answered whole, status 0", run: termination},
+		{name: "clock", promise: "the wall clock jumps by years, both ways, and files have impossible times: every change is seen, every answer is current", run: clockJumps, slow: true},
+		{name: "sigterm", promise: "SIGTERM with calls in flight, over stdio and HTTP: each accepted call is answered completely, status 0", run: termination},
 		{name: "kill", promise: "kill -9 during --fix and --write: the old or the new file, complete", run: kills},
 	}
 }

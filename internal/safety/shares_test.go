@@ -16,7 +16,7 @@ import (
 const places = 1024
 
 func sharesPart() part {
-	return part{name: "shares", promise: "one client who takes all the sessions and streams that it can: a quarter is left to others, who find room", run: shares}
+	return part{name: "shares", promise: "one client that takes all the sessions and streams that it can: a quarter is left for other clients, and they get it", run: shares}
 }
 
 // begin opens a session with an initialize of about the given size.

@@ -117,6 +117,14 @@ func (t *Table[S]) Add(s S, client string, v catalog.View, uri skill.URI, spelli
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.files[key] == nil && now.digest == (skill.Digest{}) { // its last subscriber has just left
+		t.mu.Unlock()
+		now = stateOf(v, uri, state{})
+		t.mu.Lock()
+		if !now.exists {
+			return "", ErrNoFile
+		}
+	}
 	if t.files[key] == nil {
 		t.files[key] = &file{uri: uri, spellings: map[string]int{}, state: now}
 	}
