@@ -81,7 +81,7 @@ func TestShareOfStreams(t *testing.T) {
 			t.Error(i, resp.Status)
 		}
 	}
-	if m := refused(listen(h.some)); m.code() != -32000 || !strings.HasPrefix(m.Error.Message, "you have 2 of the 8 streams") {
+	if m := refused(listen(h.some)); m.code() != -32000 || !strings.HasPrefix(m.Error.Message, "you have 2 of the 8 open streams,") {
 		t.Errorf("%+v", m.Error)
 	}
 }
@@ -114,7 +114,7 @@ func TestShareOfCalls(t *testing.T) {
 	w.token = h.all
 	c := &client{site: w, era: modern}
 	resp := c.post(c.body("tools/list", nil))
-	if m := read(t, resp); resp.StatusCode != http.StatusTooManyRequests || !strings.HasPrefix(m.Error.Message, "you have 6 of the 6 calls that there are") {
+	if m := read(t, resp); resp.StatusCode != http.StatusTooManyRequests || !strings.HasPrefix(m.Error.Message, "you have 6 of the 6 open calls,") {
 		t.Errorf("a seventh call: %s %+v", resp.Status, m.Error)
 	}
 	for range 2 {

@@ -95,7 +95,7 @@ func shares(r *trial) {
 		had, said := take(one)
 		r.count(had)
 		err := error(nil)
-		if had != places*3/4 || !strings.HasPrefix(said, "429 ") || !strings.Contains(said, fmt.Sprintf("you have %d of the %d %s", had, had, of.what)) {
+		if had != places*3/4 || !strings.HasPrefix(said, "429 ") || !strings.Contains(said, fmt.Sprintf("you have %d of the %d open %s", had, had, of.what)) {
 			err = fmt.Errorf("%d of %d, then %s", had, places, excerpt(said))
 		}
 		r.check(of.what+" of one client", err)
