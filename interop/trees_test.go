@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	realcorpus "github.com/knack-dev/knack/internal/corpus"
 )
 
 // trees are what the clients are pointed at. The corpus is not always there.
@@ -63,14 +65,11 @@ func TestInteropTrees(t *testing.T) {
 // corpus is a folder of real skills. 772 of its 776 are published: two
 // descriptions are too long, two metadata hold more than strings.
 var corpus = sync.OnceValue(func() *tree {
-	dir := os.Getenv("KNACK_CORPUS")
+	dir := realcorpus.Find()
 	if dir == "" {
 		return nil
 	}
-	dir, err := filepath.Abs(filepath.Join(dir, "skills"))
-	if err != nil {
-		return nil
-	}
+	dir = filepath.Join(dir, "skills")
 	if _, err := os.Stat(dir); err != nil {
 		return nil
 	}

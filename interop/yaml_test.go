@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	realcorpus "github.com/knack-dev/knack/internal/corpus"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -234,7 +235,7 @@ func TestInteropYAML(t *testing.T) {
 // foreignBlocks reads the corpus, and has the script read it.
 func foreignBlocks(t *testing.T) []*block {
 	t.Helper()
-	at := os.Getenv("KNACK_CORPUS")
+	at := realcorpus.Find()
 	file, err := os.Open(filepath.Join(at, "frontmatter.jsonl.gz"))
 	if err != nil {
 		missing(t, "no corpus; set KNACK_CORPUS to its folder: %v", err)

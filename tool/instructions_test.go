@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/corpus"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/profile"
@@ -316,9 +317,9 @@ func TestInstructionsAreInert(t *testing.T) {
 
 // corpusRepositories returns the skills of each repository of the corpus, and of all.
 func corpusRepositories(t *testing.T) map[string][]*catalog.Entry {
-	corpus := os.Getenv("KNACK_CORPUS")
-	if corpus == "" {
-		t.Log("without the corpus of real skills, whose folder KNACK_CORPUS names")
+	at := corpus.Find()
+	if at == "" {
+		t.Log("without the corpus of real skills: set KNACK_CORPUS to its folder")
 		return nil
 	}
 	out := map[string][]*catalog.Entry{}
@@ -329,7 +330,7 @@ func corpusRepositories(t *testing.T) map[string][]*catalog.Entry {
 			}
 		}
 	}
-	repositories, _ := filepath.Glob(filepath.Join(corpus, "skills", "*"))
+	repositories, _ := filepath.Glob(filepath.Join(at, "skills", "*"))
 	for _, dir := range repositories {
 		_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 			if err != nil || d.Name() != skill.MainFile {

@@ -47,7 +47,7 @@ func checkPaths(t testing.TB, args ...string) (stdout string, code int) {
 func TestSARIF(t *testing.T) {
 	schema := sarifSchema(t)
 	dirs := []string{writeSkills(t)}
-	if os.Getenv("KNACK_CORPUS") != "" {
+	if corpus.Find() != "" {
 		dirs = append(dirs, corpus.Dir(t, "edge"))
 	}
 	for _, dir := range dirs {

@@ -7,21 +7,51 @@ import (
 	"testing"
 )
 
-// Dir returns the absolute path of a part of the corpus, a file or a folder. The environment
-// variable KNACK_CORPUS names the corpus: Dir skips the test if it is not set, and fails the
-// test if the part is not there.
+// beside is where the corpus is if KNACK_CORPUS does not name it, from the module's folder.
+const beside = "../shared/corpus"
+
+// Dir returns the absolute path of a part of the corpus, a file or a folder. Without a corpus
+// it skips the test, and fails it in continuous integration, which always has one.
 func Dir(t testing.TB, part ...string) string {
 	t.Helper()
-	at := os.Getenv("KNACK_CORPUS")
-	if at == "" {
-		t.Skip("no corpus of real skills: KNACK_CORPUS names its folder")
+	at := Find()
+	switch {
+	case at == "" && os.Getenv("CI") != "":
+		t.Fatalf("no corpus of real skills at %s, and this is continuous integration: set KNACK_CORPUS to its folder", beside)
+	case at == "":
+		t.Skip("no corpus of real skills: set KNACK_CORPUS to its folder")
 	}
-	at, err := filepath.Abs(filepath.Join(append([]string{at}, part...)...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	at = filepath.Join(append([]string{at}, part...)...)
 	if _, err := os.Stat(at); err != nil {
-		t.Fatalf("KNACK_CORPUS names no corpus of real skills: %v", err)
+		t.Fatalf("the corpus of real skills lacks a part: %v", err)
 	}
 	return at
+}
+
+// Find returns the absolute path of the corpus, or "" without one: the folder that the
+// environment variable KNACK_CORPUS names, or one beside the module.
+func Find() string {
+	if at := os.Getenv("KNACK_CORPUS"); at != "" {
+		at, _ = filepath.Abs(at)
+		return at
+	}
+	module, err := os.Getwd() // a test runs in its package's folder
+	if err != nil {
+		return ""
+	}
+	for !exists(filepath.Join(module, "go.mod")) {
+		if module == filepath.Dir(module) {
+			return ""
+		}
+		module = filepath.Dir(module)
+	}
+	if at := filepath.Join(module, filepath.FromSlash(beside)); exists(at) {
+		return at
+	}
+	return ""
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
