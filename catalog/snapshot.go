@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"iter"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -87,6 +88,10 @@ func (e *Entry) base() (prefix, at string) {
 	}
 	return e.Root.Prefix, e.Tail
 }
+
+// IsNamedByURI reports whether the skill's URI ends with its name, as the Skills extension
+// (SEP-2640) and the discovery index require.
+func (e *Entry) IsNamedByURI() bool { return path.Base(e.Base()) == e.Name }
 
 // SameURI reports whether two entries have the same URI, or both have no URI.
 func (e *Entry) SameURI(o *Entry) bool {

@@ -47,7 +47,7 @@ func InPlace(e *catalog.Entry, own check.Report, by skill.Position) *Verdict {
 	if e.By != nil {
 		d.Findings = append(d.Findings, check.Duplicate(own, check.Place{File: e.By.Place(), Position: by}, e.Status == catalog.Copy))
 	}
-	if e.Status != catalog.Skipped && skill.ValidName(e.Name) && path.Base(e.Base()) != e.Name {
+	if e.Status != catalog.Skipped && skill.ValidName(e.Name) && !e.IsNamedByURI() {
 		d.Findings = append(d.Findings, check.URIName(e.Skill, e.URI()))
 	}
 	if len(d.Findings) > len(own.Findings) {

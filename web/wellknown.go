@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/http"
-	"path"
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
@@ -23,7 +22,7 @@ const (
 // artifact is SKILL.md alone, so the limits of the Skills extension on other files do
 // not apply.
 func discoverable(e *catalog.Entry) bool {
-	return e.Status == catalog.Available && e.Publishable && path.Base(e.Base()) == e.Name
+	return e.Status == catalog.Available && e.Publishable && e.IsNamedByURI()
 }
 
 // maxIndexes is the maximum size of the cached indexes, in bytes. That is enough for

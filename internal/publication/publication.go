@@ -4,7 +4,6 @@ package publication
 import (
 	"cmp"
 	"context"
-	"path"
 	"runtime"
 	"slices"
 	"sync"
@@ -19,7 +18,7 @@ import (
 // possible reports whether a skill's SKILL.md satisfies the specification and its URI ends
 // with its name. Only its manifest tells whether its files are within the limits.
 func possible(e *catalog.Entry) bool {
-	return e.Publishable && e.Status != catalog.Skipped && path.Base(e.Base()) == e.Name
+	return e.Publishable && e.Status != catalog.Skipped && e.IsNamedByURI()
 }
 
 // Obstacle is the first reason that keeps a served skill from having an entry.
