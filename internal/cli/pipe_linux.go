@@ -6,8 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writeNow writes as much of p as a pipe or a socket takes without waiting. Of other files,
-// and after a failure, it writes nothing, and the next write has the error.
+// writeNow writes as much of p as f takes without waiting, and returns how many bytes. It
+// writes nothing if the system cannot do that with f, and after a failure, which the next
+// write reports.
 func writeNow(f *os.File, p []byte) (n int) {
 	raw, err := f.SyscallConn()
 	if err != nil {
