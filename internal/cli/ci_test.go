@@ -136,6 +136,7 @@ func TestAction(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds and runs knack")
 	}
+	t.Parallel()
 	var action struct {
 		Name, Description string
 		Inputs            map[string]struct{ Description, Default string }

@@ -27,11 +27,10 @@ func TestNoFolderGoesOut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("thousands of requests")
 	}
-	for _, set := range []string{"default,universal,runner,wave", "uri"} {
-		for _, with := range []string{"tokens", "nothing"} {
-			t.Run(set+" with "+with, func(t *testing.T) { seekFolders(t, set, with == "tokens") })
-		}
-	}
+	t.Parallel()
+	t.Run("every set with tokens", func(t *testing.T) { seekFolders(t, "default,universal,runner,wave", true) })
+	t.Run("every set with nothing", func(t *testing.T) { seekFolders(t, "default,universal,runner,wave", false) })
+	t.Run("uri with tokens", func(t *testing.T) { seekFolders(t, "uri", true) })
 }
 
 func seekFolders(t *testing.T, set string, tokens bool) {

@@ -139,8 +139,9 @@ func TestServeAccess(t *testing.T) {
 // folders would not notify them.
 func TestReloadTells(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it waits for 6 s")
+		t.Skip("it waits for 2 s")
 	}
+	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"common", "inside"} {
 		put(t, filepath.Join(dir, name, "SKILL.md"), "---\nname: "+name+"\ndescription: One.\n---\n")
@@ -165,20 +166,21 @@ func TestReloadTells(t *testing.T) {
 		h.send(r, probe{path: "/mcp", method: "POST", era: "2025-11-25", body: `{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"skill://common/notes.md"}}`})
 	}
 	told := map[string]int{}
+	count := func(s *stream) int { return strings.Count(s.text(), "/list_changed") }
 	for i, step := range []struct{ rules, tells string }{{head + rule("anna"), "anna"}, {head + rule("anna") + rule("bert"), "bert"}, {head + rule("bert"), "anna"}} {
 		put(t, file, step.rules)
 		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
 		told[step.tells] += 3 // lists
-		count := func(s *stream) int { return strings.Count(s.text(), "/list_changed") }
 		testwait.Until(t, func() bool { return count(streams[step.tells]) >= told[step.tells] }, "step", i, step.tells, "is not told:", streams[step.tells].text)
-		replace(t, filepath.Join(dir, "common/notes.md"), strings.Repeat("other notes\n", i+2))
-		for name, s := range streams {
-			testwait.Until(t, func() bool { return strings.Count(s.text(), "resources/updated") > i }, "step", i, name, "hears no more:", s.text)
-			if got := count(s); got != told[name] {
-				t.Errorf("step %d: %s was told %d times, want %d:\n%s", i, name, got, told[name], s.text())
-			}
+	}
+	// Whatever else a client was told arrived before this.
+	replace(t, filepath.Join(dir, "common/notes.md"), "other notes\n")
+	for name, s := range streams {
+		testwait.Until(t, func() bool { return strings.Contains(s.text(), "resources/updated") }, name, "hears no more:", s.text)
+		if got := count(s); got != told[name] {
+			t.Errorf("%s was told %d times, want %d:\n%s", name, got, told[name], s.text())
 		}
 	}
 }
