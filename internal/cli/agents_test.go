@@ -47,9 +47,7 @@ func TestAgentLoops(t *testing.T) {
 			}
 			dir := t.TempDir()
 			file := filepath.Join(dir, loop.file)
-			if err := os.WriteFile(file, []byte(code+loop.dump), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			put(t, file, code+loop.dump)
 			if loop.language == "ts" {
 				typeCheck(t, file)
 			}

@@ -77,28 +77,6 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
-// The schema rejects wrong documents.
-func TestSARIFSchemaBites(t *testing.T) {
-	schema := sarifSchema(t)
-	out, _ := checkPaths(t, "--format", "sarif", writeSkills(t))
-	for _, change := range [][2]string{
-		{`"version": "2.1.0",`, `"version": "2.2",`}, {`"level": "error"`, `"level": "grave"`}, {`"startLine": 3`, `"startLine": 0`},
-		{`"driver"`, `"diver"`}, {`"columnKind": "unicodeCodePoints"`, `"columnKind": "bytes"`}, {`"text": "name `, `"test": "name `},
-	} {
-		broken := strings.Replace(out, change[0], change[1], 1)
-		if broken == out {
-			t.Fatalf("%s is not in the output", change[0])
-		}
-		var log map[string]any
-		if err := json.Unmarshal([]byte(broken), &log); err != nil {
-			t.Fatal(err)
-		}
-		if schema.Validate(log) == nil {
-			t.Errorf("with %s it is still valid", change[1])
-		}
-	}
-}
-
 // writeSkills writes skills with findings of every severity, with and without a
 // position.
 func writeSkills(t testing.TB) string {
@@ -113,12 +91,7 @@ func writeSkills(t testing.TB) string {
 		"spelling/SkIlL.md":   "---\nname: spelling\ndescription: d\n---\n",
 	} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		put(t, path, text)
 	}
 	return dir
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -105,12 +104,7 @@ func skills(t *testing.T) string {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"one/SKILL.md": "---\nname: one\ndescription: One.\n---\n", "one/x/y.txt": "y"} {
 		p := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		put(t, p, text)
 	}
 	return dir
 }
@@ -118,9 +112,7 @@ func skills(t *testing.T) string {
 func TestCheckOurselves(t *testing.T) {
 	token, line := access.NewToken()
 	file := filepath.Join(t.TempDir(), "tokens")
-	if err := os.WriteFile(file, []byte(line+" test\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(t, file, line+" test\n")
 	url := startServer(t, "--dir", skills(t), "--token-file", file)
 	for _, protocol := range []string{"2026-07-28", "2025-11-25"} {
 		code, out, errs := check(t, token, "--protocol", protocol, url)

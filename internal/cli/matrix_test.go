@@ -394,8 +394,8 @@ func matrix(t *testing.T, set string, dirs [2]string) {
 		guests[i] = bearing1(h.signIn(tokens["guest"]))[len("Cookie: "):]
 	}
 	write("anna", "carl others", "guest insiders", "dora insiders, outsiders")
-	company{log: real.log}.hangUp(t)
-	awaitLog(t, control.log, "the configuration was reloaded")
+	hangUp(t, real.log, "the configuration was reloaded")
+	testwait.Until(t, func() bool { return strings.Contains(control.log(), "the configuration was reloaded") }, control.log)
 	for _, p := range probes {
 		must(role{name: "revoked", headers: bearerOf("revoked")}, p)
 		for i, h := range houses {
@@ -545,8 +545,8 @@ access:
 	}
 	// The rules hide the skills: without them, every route shows them at once.
 	put(t, file, "limits: {rate: 0}\naccess: {default: allow, rules: []}\n")
-	company{log: houses[0].log}.hangUp(t)
-	awaitLog(t, houses[1].log, "the configuration was reloaded")
+	hangUp(t, houses[0].log, "the configuration was reloaded")
+	testwait.Until(t, func() bool { return strings.Contains(houses[1].log(), "the configuration was reloaded") }, houses[1].log)
 	shown := map[string]bool{}
 	for _, p := range probes {
 		of := ask(roles[0], p)
@@ -558,17 +558,3 @@ access:
 		}
 	}
 }
-
-func awaitLog(t *testing.T, log func() string, text string) {
-	t.Helper()
-	for range 3000 {
-		if strings.Contains(log(), text) {
-			return
-		}
-		pause()
-	}
-	t.Fatal(log())
-}
-
-// pause waits between two questions about the work of another goroutine.
-func pause() { time.Sleep(5 * time.Millisecond) }

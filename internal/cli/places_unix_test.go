@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -136,16 +137,9 @@ func seekFolders(t *testing.T, set string, tokens bool) {
 	}
 	look()
 	must(os.Rename(at("canary-three"), at("canary-away")))
-	gone := false
-	for range 10_000 {
-		if gone = strings.Contains(h.ask("GET", "/health", "", r.headers...).body, "there is no such folder"); gone {
-			break
-		}
-		pause()
-	}
-	if !gone {
-		t.Fatal("nobody sees that a root is gone")
-	}
+	testwait.Until(t, func() bool {
+		return strings.Contains(h.ask("GET", "/health", "", r.headers...).body, "there is no such folder")
+	}, "the page that says that a root is gone")
 	look()
 	if where := at("canary-one", "b-yaml", "SKILL.md"); !strings.Contains(log(), where) {
 		t.Errorf("the log does not say where: no %s in\n%s", where, log())

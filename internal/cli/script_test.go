@@ -26,6 +26,7 @@ var logTime = regexp.MustCompile(`(?m)^time=\S+ `)
 // TestMain makes the test binary run as knack, so that scripts run a real process with
 // pipes, signals and an exit status.
 func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "4") // most of them wait
 	testscript.Main(m, map[string]func(){"knack": func() {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		context.AfterFunc(ctx, stop)

@@ -58,11 +58,6 @@ func TestServeAccess(t *testing.T) {
 		t.Helper()
 		testwait.Until(t, func() bool { return strings.Contains(log(), text) }, text, "is not in the log:", log)
 	}
-	hangUp := func() {
-		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
-	}
 	expect("at first", map[string]string{anna: "3 skills,", bert: "1 skill,", carl: "1 skill,"})
 	logged(`applies to a group that no token has: it may be misspelt" group=insider near=insiders`)
 	logged(`applies to a subject that no token has: it may be misspelt" subject=brt near=bert`)
@@ -73,34 +68,28 @@ func TestServeAccess(t *testing.T) {
 	logged(`msg="no skill matches a pattern of the access rules: it may be misspelt" pattern=skill://sercet`)
 
 	put(t, file, head+"  rules:\n"+common+"  rulse: 1\n")
-	hangUp()
-	logged(`reason="` + file + `:7:3: there is no key 'rulse' in access`)
+	hangUp(t, log, `reason="`+file+`:7:3: there is no key 'rulse' in access`)
 	expect("after a file that is wrong", map[string]string{anna: "3 skills,", bert: "1 skill,"})
 
 	put(t, file, "")
-	hangUp()
-	logged(`reason="` + file + ` no longer has access.default, and skills that are hidden now would become visible; if you intend that, write default: allow and rules: [] in the section access"`)
+	hangUp(t, log, `reason="`+file+` no longer has access.default, and skills that are hidden now would become visible; if you intend that, write default: allow and rules: [] in the section access"`)
 	put(t, file, "access: {default: allow}\n")
-	hangUp()
-	logged(`reason="` + file + ` no longer has access.rules, `)
+	hangUp(t, log, `reason="`+file+` no longer has access.rules, `)
 	expect("after a file that was emptied", map[string]string{anna: "3 skills,", bert: "1 skill,", carl: "1 skill,"})
 
 	put(t, file, strings.TrimSuffix(held, strange))
-	hangUp()
 	const cut = " is only the beginning of the previous file, lacks rules or token owners that are in effect, and looks cut short; write the whole file again, or, if you intend to remove something, make another change too, such as a comment in place of it, or restart the server\""
-	logged(`reason="` + file + cut)
+	hangUp(t, log, `reason="`+file+cut)
 	put(t, file, strings.TrimSpace(held)) // only the last line's end
 	put(t, tokens, carlLine+" car")
-	hangUp()
-	logged(`reason="--token-file ` + tokens + cut)
+	hangUp(t, log, `reason="--token-file `+tokens+cut)
 	expect("after files that were cut short", map[string]string{anna: "3 skills,", bert: "1 skill,", carl: "1 skill,"})
 
 	// Deleting its line revokes a token, also on the last line.
 	dora, doraLine := access.NewToken()
 	again := func() {
-		before := strings.Count(log(), "the configuration was reloaded")
-		hangUp()
-		testwait.Until(t, func() bool { return strings.Count(log(), "the configuration was reloaded") > before }, "it was not read again:", log)
+		t.Helper()
+		hangUp(t, log, "the configuration was reloaded")
 	}
 	put(t, tokens, carlLine+" carl\n"+doraLine+" dora\n")
 	again()
@@ -119,8 +108,7 @@ func TestServeAccess(t *testing.T) {
 
 	put(t, file, "access: {default: allow, rules: []}\n")
 	put(t, tokens, "")
-	hangUp()
-	logged("it has no token's hash")
+	hangUp(t, log, "it has no token's hash")
 	put(t, tokens, "# without a name\n"+carlLine+"\n")
 
 	put(t, file, head+"  rules:\n"+common+inside+"    - deny: [\"skill://secret\"]\n")

@@ -14,17 +14,14 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // surfer is a browser without state: the test decides what it sends.
@@ -122,17 +119,6 @@ func employ(t *testing.T, args ...string) company {
 	c.base, c.log = servingLog(t, append([]string{"--dir", skills(t), "--config", c.config}, args...)...)
 	c.base = strings.TrimSuffix(c.base, "/mcp")
 	return c
-}
-
-// hangUp makes the server reload its configuration.
-func (c company) hangUp(t *testing.T) {
-	t.Helper()
-	const said = "the configuration was reloaded"
-	before := strings.Count(c.log(), said)
-	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	testwait.Until(t, func() bool { return strings.Count(c.log(), said) > before }, said, "is not in the log:", c.log)
 }
 
 // TestSignIn checks that a browser signs in once with a token, until it signs out or the
@@ -260,12 +246,12 @@ func TestSignIn(t *testing.T) {
 	// Revoking a token ends its sessions at once, for good.
 	bert := bearing1(s.signIn(c.bert))
 	put(t, c.config, c.common)
-	c.hangUp(t)
+	hangUp(t, c.log, "the configuration was reloaded")
 	if s.get("/", other).code != 401 || s.get("/", bert).code != 200 {
 		t.Error("a revoked token's session goes on, or another's does not")
 	}
 	put(t, c.config, c.common+"    - {hash: "+c.annaLine+", subject: anna}\n")
-	c.hangUp(t)
+	hangUp(t, c.log, "the configuration was reloaded")
 	if s.get("/", other).code != 401 {
 		t.Error("a session comes back")
 	}

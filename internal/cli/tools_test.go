@@ -22,9 +22,7 @@ func session(t *testing.T, dir, stdin string, args ...string) []byte {
 	if err := os.MkdirAll(filepath.Join(dir, "s", "git"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "s", "git", "SKILL.md"), []byte("---\nname: git\ndescription: Commits & <pushes>\n---\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	put(t, filepath.Join(dir, "s", "git", "SKILL.md"), "---\nname: git\ndescription: Commits & <pushes>\n---\n")
 	var stdout, stderr bytes.Buffer
 	env := cli.Env{Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr, Dir: dir, Home: dir, Getenv: func(string) string { return "" }}
 	if code := cli.Main(t.Context(), env, append(args, "--dir", "s")); code != 0 {
