@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -52,29 +51,11 @@ func (a *asker) expect(lines ...string) {
 // send sends a request and returns the status and body of the answer.
 func (a *asker) send(method, path, token, body string, headers ...string) (int, string, http.Header) {
 	a.t.Helper()
-	req, err := http.NewRequestWithContext(a.t.Context(), method, strings.TrimSuffix(a.url, "/mcp")+path, strings.NewReader(body))
-	if err != nil {
-		a.t.Fatal(err)
-	}
 	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
+		headers = append([]string{"Authorization: Bearer " + token}, headers...)
 	}
-	for _, h := range headers {
-		key, value, _ := strings.Cut(h, ": ")
-		if req.Header.Set(key, value); key == "Host" {
-			req.Host = value
-		}
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return resp.StatusCode, string(data), resp.Header
+	r := request(a.t, http.DefaultClient, method, strings.TrimSuffix(a.url, "/mcp")+path, body, headers...)
+	return r.code, r.body, r.header
 }
 
 // call calls an MCP method in the form of an era.

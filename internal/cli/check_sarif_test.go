@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/knack-dev/knack/internal/cli"
 	"github.com/knack-dev/knack/internal/corpus"
 )
 
@@ -35,15 +34,6 @@ func sarifSchema(t *testing.T) *jsonschema.Resolved {
 	return r
 }
 
-// checkPaths runs the command and returns what it printed.
-func checkPaths(t testing.TB, args ...string) (stdout string, code int) {
-	t.Helper()
-	var out, stderr bytes.Buffer
-	env := cli.Env{Stdout: &out, Stderr: &stderr, Getenv: func(string) string { return "" }, Dir: t.TempDir()}
-	code = cli.Main(t.Context(), env, append([]string{"check"}, args...))
-	return out.String(), code
-}
-
 func TestSARIF(t *testing.T) {
 	schema := sarifSchema(t)
 	dirs := []string{writeSkills(t)}
@@ -51,7 +41,7 @@ func TestSARIF(t *testing.T) {
 		dirs = append(dirs, corpus.Dir(t, "edge"))
 	}
 	for _, dir := range dirs {
-		out, code := checkPaths(t, "--format", "sarif", dir)
+		out, _, code := ran(t, t.TempDir(), "check", "--format", "sarif", dir)
 		if code != 1 {
 			t.Errorf("exit status %d", code)
 		}

@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 // TestScript runs command lines as users type them. Every script starts with an empty home
 // and, as its working directory, an empty folder outside of any repository.
 func TestScript(t *testing.T) {
+	t.Parallel() // to run while others wait
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		UpdateScripts:       *update,

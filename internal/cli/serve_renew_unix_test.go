@@ -146,15 +146,9 @@ func TestServeSaysWhichNames(t *testing.T) {
 			t.Errorf("%q: the log says\n%s", c.args, log())
 		}
 		_, port, _ := net.SplitHostPort(strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/mcp"))
-		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:"+port+"/", nil)
-		req.Host = "skills.example"
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		if refused := resp.StatusCode == http.StatusForbidden; refused != (len(c.args) == 2 || c.args[3] == "localhost") {
-			t.Errorf("%q: %d", c.args, resp.StatusCode)
+		code, _ := fetch(t, "http://127.0.0.1:"+port+"/", "Host: skills.example")
+		if refused := code == http.StatusForbidden; refused != (len(c.args) == 2 || c.args[3] == "localhost") {
+			t.Errorf("%q: %d", c.args, code)
 		}
 	}
 }

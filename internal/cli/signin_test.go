@@ -48,15 +48,20 @@ type reply struct {
 // its own.
 func (s *surfer) ask(method, path, body string, headers ...string) reply {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), method, s.base+path, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	req.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+	own := []string{"Accept: text/html,application/xhtml+xml,*/*;q=0.8"}
 	if method == http.MethodPost {
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		req.Header.Set("Origin", s.base)
-		req.Header.Set("Sec-Fetch-Site", "same-origin")
+		own = append(own, "Content-Type: application/x-www-form-urlencoded", "Origin: "+s.base, "Sec-Fetch-Site: same-origin")
+	}
+	return request(s.t, s.http, method, s.base+path, body, append(own, headers...)...)
+}
+
+// request sends a request with headers as "key: value"; one without a value takes an
+// earlier one away.
+func request(t *testing.T, client *http.Client, method, url, body string, headers ...string) reply {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, h := range headers {
 		key, value, _ := strings.Cut(h, ": ")
@@ -69,14 +74,14 @@ func (s *surfer) ask(method, path, body string, headers ...string) reply {
 			req.Header.Set(key, value)
 		}
 	}
-	resp, err := s.http.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
 	return reply{resp.StatusCode, resp.Header, string(data)}
 }

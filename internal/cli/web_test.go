@@ -4,7 +4,6 @@ package cli_test
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -18,27 +17,8 @@ import (
 // fetch asks a server for a page.
 func fetch(t *testing.T, url string, headers ...string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, h := range headers {
-		key, value, _ := strings.Cut(h, ": ")
-		req.Header.Set(key, value)
-		if key == "Host" {
-			req.Host = value
-		}
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(body)
+	r := request(t, http.DefaultClient, http.MethodGet, url, "", headers...)
+	return r.code, r.body
 }
 
 // TestPagesStandBehindTheGuards checks host, origin and token for pages as for MCP, and
