@@ -86,6 +86,50 @@ func servingWith(t *testing.T, args []string) (url string, log func() string) {
 	return "", nil
 }
 
+type reply struct {
+	code   int
+	header http.Header
+	body   string
+}
+
+// request sends a request with headers as "key: value"; one without a value takes an
+// earlier one away.
+func request(t *testing.T, client *http.Client, method, url, body string, headers ...string) reply {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range headers {
+		key, value, _ := strings.Cut(h, ": ")
+		switch {
+		case key == "Host":
+			req.Host = value
+		case value == "":
+			req.Header.Del(key)
+		default:
+			req.Header.Set(key, value)
+		}
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply{resp.StatusCode, resp.Header, string(data)}
+}
+
+// fetch asks a server for a page.
+func fetch(t *testing.T, url string, headers ...string) (int, string) {
+	t.Helper()
+	r := request(t, http.DefaultClient, http.MethodGet, url, "", headers...)
+	return r.code, r.body
+}
+
 func check(t *testing.T, token string, args ...string) (int, string, string) {
 	t.Helper()
 	var out, err bytes.Buffer
@@ -130,6 +174,15 @@ func TestCheckOurselves(t *testing.T) {
 	}
 	if code, _, errs := check(t, "", url); code != 3 || strings.Contains(errs, token) {
 		t.Errorf("without a token: %d %s", code, errs)
+	}
+	base := strings.TrimSuffix(url, "/mcp")
+	for _, path := range []string{"/healthz", "/readyz"} {
+		if code, body := fetch(t, base+path); code != 200 || body != "ok\n" {
+			t.Errorf("%s: %d %q", path, code, body)
+		}
+	}
+	if code, body := fetch(t, base+"/connect", "Authorization: Bearer "+token); code != 200 || !strings.Contains(body, "Authorization: Bearer") {
+		t.Errorf("the page does not say that a token is needed: %d", code)
 	}
 }
 

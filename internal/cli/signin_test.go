@@ -9,7 +9,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"io"
 	integer "math/big"
 	"net"
 	"net/http"
@@ -38,12 +37,6 @@ func newSurfer(t *testing.T, base string) *surfer {
 	}}
 }
 
-type reply struct {
-	code   int
-	header http.Header
-	body   string
-}
-
 // ask sends a request like a browser that opens a page. Headers, as "key: value", replace
 // its own.
 func (s *surfer) ask(method, path, body string, headers ...string) reply {
@@ -53,37 +46,6 @@ func (s *surfer) ask(method, path, body string, headers ...string) reply {
 		own = append(own, "Content-Type: application/x-www-form-urlencoded", "Origin: "+s.base, "Sec-Fetch-Site: same-origin")
 	}
 	return request(s.t, s.http, method, s.base+path, body, append(own, headers...)...)
-}
-
-// request sends a request with headers as "key: value"; one without a value takes an
-// earlier one away.
-func request(t *testing.T, client *http.Client, method, url, body string, headers ...string) reply {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, h := range headers {
-		key, value, _ := strings.Cut(h, ": ")
-		switch {
-		case key == "Host":
-			req.Host = value
-		case value == "":
-			req.Header.Del(key)
-		default:
-			req.Header.Set(key, value)
-		}
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return reply{resp.StatusCode, resp.Header, string(data)}
 }
 
 func (s *surfer) get(path string, headers ...string) reply {

@@ -5,59 +5,11 @@ package cli_test
 import (
 	"context"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/knack-dev/knack/access"
 )
-
-// fetch asks a server for a page.
-func fetch(t *testing.T, url string, headers ...string) (int, string) {
-	t.Helper()
-	r := request(t, http.DefaultClient, http.MethodGet, url, "", headers...)
-	return r.code, r.body
-}
-
-// TestPagesStandBehindTheGuards checks host, origin and token for pages as for MCP, and
-// none of them for health checks.
-func TestPagesStandBehindTheGuards(t *testing.T) {
-	token, line := access.NewToken()
-	file := filepath.Join(t.TempDir(), "tokens")
-	put(t, file, line+" test\n")
-	base := strings.TrimSuffix(startServer(t, "--dir", skills(t), "--token-file", file), "/mcp")
-	bearer := "Authorization: Bearer " + token
-	for _, path := range []string{
-		"/", "/skills/one/", "/skills/one/x/y.txt", "/raw/one/SKILL.md", "/health", "/usage", "/connect", "/metrics", "/api/v1/skills", "/api/v1/openapi.json",
-		"/api/v1/skills/one", "/api/v1/files/one/SKILL.md", "/api/v1/problems", "/.well-known/agent-skills/index.json", "/.well-known/agent-skills/one/SKILL.md",
-	} {
-		for _, c := range []struct {
-			want    int
-			headers []string
-		}{
-			{200, []string{bearer}},
-			{401, nil},
-			{401, []string{"Authorization: Bearer " + token + "x"}},
-			{403, []string{bearer, "Host: rebound.example"}},
-			{403, []string{bearer, "Origin: https://evil.example"}},
-		} {
-			code, body := fetch(t, base+path, c.headers...)
-			if code != c.want || code != 200 && (strings.Contains(body, "One.") || strings.Contains(body, token)) {
-				t.Errorf("%s with %q: %d, want %d", path, c.headers, code, c.want)
-			}
-		}
-	}
-	for _, path := range []string{"/healthz", "/readyz"} {
-		if code, body := fetch(t, base+path); code != 200 || body != "ok\n" {
-			t.Errorf("%s: %d %q", path, code, body)
-		}
-	}
-	if code, body := fetch(t, base+"/connect", bearer); code != 200 || !strings.Contains(body, "Authorization: Bearer") {
-		t.Errorf("the page does not say that a token is needed: %d", code)
-	}
-}
 
 // TestPagesCountUses checks that a client's uses are on the page and in the metrics.
 func TestPagesCountUses(t *testing.T) {

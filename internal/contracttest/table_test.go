@@ -34,25 +34,6 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTableIsComplete checks that every row of the tests' tables is on the page.
-func TestTableIsComplete(t *testing.T) {
-	known := map[string]bool{}
-	for contract, ids := range lines {
-		for _, id := range strings.Fields(ids) {
-			known[contract+"-"+id] = true
-		}
-	}
-	id := regexp.MustCompile(`^\d{3}-[a-z]`)
-	tests := testsIn(t, "internal/contracttest")
-	for name := range tests {
-		for literal := range tests.literals(name) {
-			if id.MatchString(literal) && !known[literal] {
-				t.Errorf("%s asks for %s, which is no line of a contract", name, literal)
-			}
-		}
-	}
-}
-
 func judge(t *testing.T, page string) (complaints []string) {
 	t.Helper()
 	got := map[string][]string{}
