@@ -328,9 +328,9 @@ func newSlowSession(t *testing.T, w *slowWorld) *slowSession {
 // received returns all that the session was sent.
 func (s *slowSession) received() string { return s.sent.String() }
 
-const slowSkills = 1000
+const slowSkills = 2000
 
-// While 1,000 skills are read from a slow disk, every surface is asked all the time. No
+// While 2,000 skills are read from a slow disk, every surface is asked all the time. No
 // answer is a part that does not say so, none says that there is no such skill, and none may
 // be kept; a skill that is known is answered; and at the end all of them say the truth.
 func TestSlowDisk(t *testing.T) {
