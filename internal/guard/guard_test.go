@@ -109,7 +109,8 @@ func since(was, now []RefusalCount) (more []RefusalCount) {
 }
 
 // TestBodiesGiveBack checks that the memory of a large body is taken before the body is read,
-// and free again afterwards, and that a body of unknown length counts as the largest.
+// and free again afterwards, that a body of unknown length counts as the largest, and that the
+// bound on large bodies keeps no small one waiting.
 func TestBodiesGiveBack(t *testing.T) {
 	const most = 64 << 10
 	memory := limit.NewBudget(bodyCopies*most, 0)
@@ -122,7 +123,7 @@ func TestBodiesGiveBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	send := func(length int64) (held int64, status int) {
-		r := httptest.NewRequest("POST", "http://localhost/mcp", strings.NewReader(strings.Repeat("x", smallBody+1)))
+		r := httptest.NewRequest("POST", "http://localhost/mcp", strings.NewReader(strings.Repeat("x", smallBody)))
 		r.RemoteAddr, r.ContentLength = "127.0.0.1:1", length
 		w := httptest.NewRecorder()
 		_, free, _ := g.Body(w, r, most)
@@ -133,6 +134,21 @@ func TestBodiesGiveBack(t *testing.T) {
 		if held, status := send(length); held != want || status != 200 || memory.Held() != 0 {
 			t.Errorf("length %d: %d held, want %d; %d afterwards; %d", length, held, want, memory.Held(), status)
 		}
+	}
+	if cap(g.large) != 64 || cap(g.small) != 4096 {
+		t.Errorf("%d large bodies and %d small ones arrive at once", cap(g.large), cap(g.small))
+	}
+	for range cap(g.large) {
+		g.large <- struct{}{}
+	}
+	if _, status := send(-1); status != http.StatusTooManyRequests || memory.Held() != 0 {
+		t.Errorf("while as many arrive as may: %d, %d held", status, memory.Held())
+	}
+	if _, status := send(smallBody); status != http.StatusOK {
+		t.Errorf("a small one beside them: %d", status)
+	}
+	for range cap(g.large) {
+		<-g.large
 	}
 	taken := memory.Open("")
 	taken.Try(1)

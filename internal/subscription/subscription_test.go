@@ -134,6 +134,7 @@ func TestShares(t *testing.T) {
 		w := newWorld(t, 8, 2)
 		taken := func(client string, first int) (n int) {
 			for s := range 5 {
+				before := n
 				for i := range 3 {
 					switch err := w.add(first+s, client, fmt.Sprintf("skill://claude-project/a/%d.txt", i+2*s%7)); {
 					case err == nil:
@@ -141,6 +142,9 @@ func TestShares(t *testing.T) {
 					case !errors.Is(err, ErrTooMany):
 						t.Fatal(err)
 					}
+				}
+				if n > before+2 {
+					t.Errorf("session %d of %s has %d subscriptions", first+s, client, n-before)
 				}
 			}
 			return n
