@@ -63,7 +63,7 @@ func TestOrderOfChecks(t *testing.T) {
 		{"localhost", "", "unknown", "long body", 401, true, false, []RefusalCount{{401, reasonToken, 1}}},
 		{"localhost", "", "known", "long body", 413, true, false, nil},
 		{"localhost", "", "known", "body", 200, true, true, nil},
-		{"localhost", "", "known", "long body", 429, true, false, []RefusalCount{{429, reasonRate, 1}}},
+		{"localhost", "", "known", "body", 429, true, false, []RefusalCount{{429, reasonRate, 1}}},
 		{"localhost", "", "unknown", "body", 401, true, false, []RefusalCount{{401, reasonToken, 1}}},
 		{"localhost", "https://evil.example", "known", "body", 403, false, false, []RefusalCount{{403, reasonOrigin, 1}}},
 	} {
