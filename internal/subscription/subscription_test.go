@@ -33,6 +33,13 @@ func (d *disk) look(name string) error {
 	return d.fault
 }
 
+// change runs do before the next look.
+func (d *disk) change(do func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	do()
+}
+
 func (d *disk) Open(name string) (fs.File, error) {
 	if err := d.look(name); err != nil {
 		return nil, err
@@ -71,7 +78,11 @@ func newWorld(t *testing.T, files, own int) *world {
 	w.root.FS = w.disk
 	c := skilltest.Catalog(t, w.root)
 	w.view = skilltest.View(t, c)
-	w.Table = New[int](Options{Period: Period, MaxFiles: files, MaxOwn: own, View: c.View, Changed: func(_ context.Context, uri string) { w.told = append(w.told, uri) }})
+	w.Table = New[int](Options{Period: Period, MaxFiles: files, MaxOwn: own, View: c.View, Changed: func(_ context.Context, uri string) {
+		w.disk.mu.Lock()
+		defer w.disk.mu.Unlock()
+		w.told = append(w.told, uri)
+	}})
 	return w
 }
 
@@ -89,6 +100,8 @@ func (w *world) add(session int, client, spelling string) error {
 // period lets one period pass and returns the notifications in it.
 func (w *world) period() []string {
 	testwait.Advance(Period)
+	w.disk.mu.Lock()
+	defer w.disk.mu.Unlock()
 	told := slices.Sorted(slices.Values(w.told))
 	w.told = nil
 	return told
@@ -109,11 +122,11 @@ func TestOneFile(t *testing.T) {
 			t.Errorf("%d files, want one", n)
 		}
 		w.period()
-		clear(w.disk.looks)
+		w.disk.change(func() { clear(w.disk.looks) })
 		if told := w.period(); len(told) > 0 || w.disk.looks["a/SKILL.MD"] != 1 {
 			t.Errorf("nothing has changed: notified %q, looks %v", told, w.disk.looks)
 		}
-		w.root.Put("a/SKILL.MD", skilltest.Document("a", "another"))
+		w.disk.change(func() { w.root.Put("a/SKILL.MD", skilltest.Document("a", "another")) })
 		slices.Sort(spellings)
 		if told := w.period(); !slices.Equal(told, spellings) {
 			t.Errorf("notified %q, want %q", told, spellings)
@@ -175,11 +188,7 @@ func TestUnreadableIsNoChange(t *testing.T) {
 		if err := w.add(1, "one", uri); err != nil {
 			t.Fatal(err)
 		}
-		set := func(fault error) {
-			w.disk.mu.Lock()
-			defer w.disk.mu.Unlock()
-			w.disk.fault = fault
-		}
+		set := func(fault error) { w.disk.change(func() { w.disk.fault = fault }) }
 		for _, fault := range []error{skill.ErrBusy, fs.ErrPermission, nil} {
 			set(fault)
 			if told := w.period(); len(told) > 0 {
@@ -192,14 +201,14 @@ func TestUnreadableIsNoChange(t *testing.T) {
 		}
 		set(nil)
 		file := w.root.Files["a/0.txt"]
-		delete(w.root.Files, "a/0.txt")
+		w.disk.change(func() { delete(w.root.Files, "a/0.txt") })
 		if told := w.period(); !slices.Equal(told, []string{uri}) {
 			t.Errorf("deleted: notified %q", told)
 		}
 		if err := w.add(2, "one", uri); !errors.Is(err, ErrNoFile) {
 			t.Errorf("a deleted file: %v", err)
 		}
-		w.root.Files["a/0.txt"] = file
+		w.disk.change(func() { w.root.Files["a/0.txt"] = file })
 		if told := w.period(); !slices.Equal(told, []string{uri}) {
 			t.Errorf("back again: notified %q", told)
 		}
