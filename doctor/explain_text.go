@@ -61,15 +61,36 @@ func (s *Explanation) printAnswer(p *printer) {
 	case e != nil:
 		p.line("The folder '%s' contains the skill '%s', which loads as %s; no agent can load it as '%s'.",
 			display.Spelt(e.Folder()), display.OneLine(e.Name), display.OneLine(s.report.view.Called(e)), name)
-	case slices.ContainsFunc(s.entries, func(e *catalog.Entry) bool { return e.Status == catalog.Available && e.UserInvocable }):
+	case s.forPeople():
 		p.line("'%s' is for people, who are offered it as a prompt; no agent can load it.", name)
-	case slices.ContainsFunc(s.entries, s.report.runnerLoads):
+	case s.onlyRunner():
 		p.line("'%s' is there, and no agent can load it, except with --tools runner.", name)
 	case len(s.entries) > 0:
 		p.line("'%s' is there, and no agent can load it.", name)
 	default:
 		p.line("There is no skill '%s'.", name)
 	}
+}
+
+// Failure says in a few words that no agent can load it. It is empty if one can.
+func (s *Explanation) Failure() string {
+	switch {
+	case s.Available:
+		return ""
+	case s.onlyRunner():
+		return fmt.Sprintf("no agent can load '%s', except with --tools runner", display.Echo(s.Name))
+	}
+	return fmt.Sprintf("no agent can load '%s'", display.Echo(s.Name))
+}
+
+// forPeople reports whether it is a prompt only.
+func (s *Explanation) forPeople() bool {
+	return slices.ContainsFunc(s.entries, func(e *catalog.Entry) bool { return e.Status == catalog.Available && e.UserInvocable })
+}
+
+// onlyRunner reports whether no tool set but runner loads it by this name.
+func (s *Explanation) onlyRunner() bool {
+	return s.byFolder() == nil && !s.forPeople() && slices.ContainsFunc(s.entries, s.report.runnerLoads)
 }
 
 // runnerLoads reports whether the tool set runner loads a skill that is skipped. That set

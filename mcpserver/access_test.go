@@ -452,6 +452,9 @@ func TestGroupTakenAway(t *testing.T) {
 
 	w.verifier = in("some")
 	w.restrict(w.policy)
+	if n := w.server.Subscriptions(); n != 1 {
+		t.Errorf("%d files are watched, want the one that is still seen", n)
+	}
 	const updated = "notifications/resources/updated"
 	lists := []string{"notifications/prompts/list_changed", "notifications/resources/list_changed", "notifications/tools/list_changed"}
 	told := map[string][]string{}

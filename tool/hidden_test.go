@@ -34,7 +34,7 @@ func TestListsHideNothing(t *testing.T) {
 			shown := false
 			for _, text := range lists {
 				shown = shown || strings.Contains(text, "leaf")
-				if i := strings.IndexFunc(text, func(r rune) bool { return display.IsUnseen(r) || unicode.IsControl(r) && r != '\n' }); i >= 0 {
+				if i := strings.IndexFunc(text, func(r rune) bool { return r == odd || display.IsUnseen(r) || unicode.IsControl(r) && r != '\n' }); i >= 0 {
 					t.Errorf("it is in %q", text[max(0, i-40):min(len(text), i+40)])
 				}
 			}

@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"fmt"
+	"errors"
 	"path/filepath"
 	"strings"
 
@@ -9,7 +9,6 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
-	"github.com/knack-dev/knack/internal/display"
 )
 
 func doctorCommand(env *Env) *cobra.Command {
@@ -74,8 +73,8 @@ func explainSkill(cmd *cobra.Command, env *Env, v catalog.View, o doctor.Options
 	default:
 		err = s.Print(cleanWriter{env.Stdout})
 	}
-	if err == nil && !s.Available {
-		err = &failure{code: exitNo, err: fmt.Errorf("no agent can load '%s'", display.Echo(asked))}
+	if say := s.Failure(); err == nil && say != "" {
+		err = &failure{code: exitNo, err: errors.New(say)}
 	}
 	return err
 }

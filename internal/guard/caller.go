@@ -30,7 +30,7 @@ func (g *Guard) Caller(r *http.Request) (c Caller, ok bool) {
 		c.Token = tokenOf(r)
 	}
 	c.Principal, ok = state.Authenticate(r.Context(), c.Token)
-	c.Share = g.shareOf(c.Principal, c.Address)
+	c.Share = shareOf(state, c.Principal, c.Address)
 	c.Remote = c.Token != "" || state.Policy != nil || forwarded(r.Header)
 	return c, ok
 }
@@ -52,17 +52,17 @@ func forwarded(h http.Header) bool {
 
 // shareOf returns the name that a client's share of limits is counted under, empty for a
 // client that is not limited.
-func (g *Guard) shareOf(who access.Principal, address string) string {
-	if g.unlimited(address) {
+func shareOf(state *access.State, who access.Principal, address string) string {
+	if unlimited(state, address) {
 		return ""
 	}
 	return clientName(who.Subject, networkOf(address))
 }
 
 // unlimited reports whether an address has no limits: this machine's, without tokens.
-func (g *Guard) unlimited(address string) bool {
+func unlimited(state *access.State, address string) bool {
 	a, err := netip.ParseAddr(address)
-	return err == nil && a.Unmap().IsLoopback() && g.o.Access.Now().Verifier == nil
+	return err == nil && a.Unmap().IsLoopback() && state.Verifier == nil
 }
 
 // clientName distinguishes clients: by subject, or by network if the subject has no name.

@@ -69,7 +69,7 @@ func (noSignIn) Opens(*http.Request) bool           { return false }
 func (noSignIn) Known(*http.Request) (string, bool) { return "", false }
 
 func (g *Guard) servePage(w http.ResponseWriter, r *http.Request, who access.Principal) {
-	work, no := g.Begin(g.shareOf(who, addressOf(r)))
+	work, no := g.Begin(shareOf(g.o.Access.Now(), who, addressOf(r)))
 	if no == "" {
 		defer work.Close()
 		if !work.Memory.Wait(r.Context(), pageMemory) {

@@ -33,6 +33,7 @@ const (
 // Errors of [Table.Add].
 var (
 	ErrNoFile  = errors.New("there is no such file")
+	ErrUnread  = errors.New("the file cannot be read at the moment; try again")
 	ErrTooMany = errors.New("too many subscriptions; end one first")
 )
 
@@ -110,19 +111,20 @@ func (t *Table[S]) Add(s S, client string, v catalog.View, uri skill.URI, spelli
 	known := t.files[key] != nil && t.files[key].state.exists
 	t.mu.Unlock()
 	var now state
+	var err error
 	if known && Exists(v, uri) {
 		now.exists = true // a file that has a subscriber need not be read
-	} else if now = stateOf(v, uri, state{}); !now.exists {
-		return "", ErrNoFile
+	} else if now, err = stateNow(v, uri); err != nil {
+		return "", err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.files[key] == nil && now.digest == (skill.Digest{}) { // its last subscriber has just left
 		t.mu.Unlock()
-		now = stateOf(v, uri, state{})
+		now, err = stateNow(v, uri)
 		t.mu.Lock()
-		if !now.exists {
-			return "", ErrNoFile
+		if err != nil {
+			return "", err
 		}
 	}
 	if t.files[key] == nil {
@@ -254,7 +256,7 @@ func (t *Table[S]) check(files map[string]file) {
 		return
 	}
 	for key, f := range files {
-		now := stateOf(v, f.uri, f.state)
+		now, _ := stateOf(v, f.uri, f.state)
 		var spellings []string
 		t.mu.Lock()
 		if f := t.files[key]; f != nil {
@@ -294,29 +296,41 @@ func Exists(v catalog.View, uri skill.URI) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() <= skill.MaxFile
 }
 
+// stateNow returns the state of a file that exists. The error is [ErrNoFile] or [ErrUnread].
+func stateNow(v catalog.View, uri skill.URI) (state, error) {
+	switch now, err := stateOf(v, uri, state{}); {
+	case err != nil:
+		return state{}, ErrUnread
+	case !now.exists:
+		return state{}, ErrNoFile
+	default:
+		return now, nil
+	}
+}
+
 // stateOf returns the state of a file now. It does not read a file whose stamp is as before. A
-// file that cannot be read at the moment keeps its state.
-func stateOf(v catalog.View, uri skill.URI, before state) state {
+// file that cannot be read at the moment keeps its state, and the error says why.
+func stateOf(v catalog.View, uri skill.URI, before state) (state, error) {
 	e, path := v.At(uri)
 	if e == nil || skill.Hidden(path) || path == "." {
-		return state{}
+		return state{}, nil
 	}
 	at := time.Now()
 	info, err := fs.Stat(e.FS, e.OnDisk(path))
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrOutside):
-		return state{}
+		return state{}, nil
 	case err != nil:
-		return before
+		return before, err
 	case !info.Mode().IsRegular() || info.Size() > skill.MaxFile:
-		return state{}
+		return state{}, nil
 	}
 	if before.exists && skill.StampOf(info) == before.stamp && !before.stamp.Racy(before.at) {
-		return before
+		return before, nil
 	}
 	f, err := e.Hash(path)
 	if err != nil {
-		return before
+		return before, err
 	}
-	return state{exists: true, stamp: f.Stamp, digest: f.Digest, at: at}
+	return state{exists: true, stamp: f.Stamp, digest: f.Digest, at: at}, nil
 }

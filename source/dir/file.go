@@ -54,11 +54,25 @@ func infoOf(fi fs.FileInfo) *info {
 // file is an opened regular file. It offers reading, and nothing that could change the
 // file or reveal its location.
 type file struct {
-	f    *os.File
-	info *info
+	f     *os.File
+	info  *info // when it was opened
+	asked bool
 }
 
-func (f *file) Stat() (fs.FileInfo, error)                { return f.info, nil }
+// Stat describes the file: on the first call as it was when it was opened, later as it is
+// now. A reader that asks before and after it reads notices a write in between.
+func (f *file) Stat() (fs.FileInfo, error) {
+	if !f.asked {
+		f.asked = true
+		return f.info, nil
+	}
+	now, err := f.f.Stat()
+	if err != nil {
+		return nil, bare(err)
+	}
+	return infoOf(now).named(f.info.name), nil
+}
+
 func (f *file) Read(p []byte) (int, error)                { return f.f.Read(p) }
 func (f *file) ReadAt(p []byte, off int64) (int, error)   { return f.f.ReadAt(p, off) }
 func (f *file) Seek(off int64, whence int) (int64, error) { return f.f.Seek(off, whence) }

@@ -382,3 +382,29 @@ func TestStamp(t *testing.T) {
 		}
 	}
 }
+
+// TestStatAgain checks that an open file describes itself anew: a reader notices a write of
+// the same size into the file that it is reading.
+func TestStatAgain(t *testing.T) {
+	root := tree(t, map[string]string{"s/a.txt": "one"})
+	for doorName, d := range doors() {
+		f, err := (&folder{location: &location{opener: d, base: root}, sub: "s"}).Open("a.txt")
+		must(t, err)
+		var seen []skill.Stamp
+		for range 3 {
+			info, err := f.Stat()
+			must(t, err)
+			seen = append(seen, skill.StampOf(info))
+			if info.Name() != "a.txt" || len(seen) != 2 {
+				continue
+			}
+			name := filepath.Join(root, "s", "a.txt")
+			must(t, os.WriteFile(name, []byte("two"), 0o644))
+			must(t, os.Chtimes(name, time.Time{}, time.Unix(0, seen[0].MTime).Add(time.Second)))
+		}
+		f.Close()
+		if seen[0] != seen[1] || seen[2].Inode != seen[0].Inode || seen[2].MTime == seen[0].MTime {
+			t.Errorf("%s: %+v", doorName, seen)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/limit"
+)
+
+// tokens counts how often a token is asked for, and knows one.
+type tokens struct{ asked int }
+
+func (v *tokens) Verify(_ context.Context, token string) (access.Subject, bool) {
+	v.asked++
+	return access.Subject{Name: "ann"}, token == "known"
+}
+
+// body is a request's body that knows whether it was read.
+type body struct {
+	strings.Reader
+	read bool
+}
+
+func (b *body) Read(p []byte) (int, error) { b.read = true; return b.Reader.Read(p) }
+
+// TestOrderOfChecks checks that a request is refused by the first check that it fails: host,
+// origin, token, rate, body. A check behind that one is not made: a foreign page learns
+// nothing about tokens, and an unknown client uses up no one's rate and sends no body.
+func TestOrderOfChecks(t *testing.T) {
+	v, handled := &tokens{}, 0
+	g, err := New(Options{
+		BodyTimeout: time.Minute, WriteTimeout: time.Minute, MaxCalls: 1, Memory: limit.NewBudget(1<<20, 0), Limit: limit.Rate{PerSecond: 1e-6, Burst: 2},
+		Access: access.NewGate(access.State{Verifier: v}), NotReady: func() string { return "" }, Log: slog.New(slog.DiscardHandler),
+		Refuse: func(w http.ResponseWriter, status int, message string) { http.Error(w, message, status) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Handle("/mcp", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, free, ok := g.Body(w, r, 4); ok {
+			handled++
+			free()
+		}
+	}))
+	for _, row := range []struct {
+		host, origin, token, body string
+		status                    int
+		asked                     bool // for the token
+		read                      bool // the body
+		why                       []RefusalCount
+	}{
+		{"evil.example", "https://evil.example", "unknown", "long body", 403, false, false, []RefusalCount{{403, reasonHost, 1}}},
+		{"localhost", "https://evil.example", "unknown", "long body", 403, false, false, []RefusalCount{{403, reasonOrigin, 1}}},
+		{"localhost", "", "", "long body", 401, true, false, []RefusalCount{{401, reasonNoToken, 1}}},
+		{"localhost", "", "unknown", "long body", 401, true, false, []RefusalCount{{401, reasonToken, 1}}},
+		{"localhost", "", "known", "long body", 413, true, false, nil},
+		{"localhost", "", "known", "body", 200, true, true, nil},
+		{"localhost", "", "known", "body", 429, true, false, []RefusalCount{{429, reasonRate, 1}}},
+		{"localhost", "", "unknown", "body", 401, true, false, []RefusalCount{{401, reasonToken, 1}}},
+		{"localhost", "https://evil.example", "known", "body", 403, false, false, []RefusalCount{{403, reasonOrigin, 1}}},
+	} {
+		what := fmt.Sprintf("%+v", row)
+		was := g.Refusals()
+		v.asked = 0
+		sent := &body{Reader: *strings.NewReader(row.body)}
+		r := httptest.NewRequest("POST", "http://localhost/mcp", sent)
+		r.Host, r.ContentLength = row.host, int64(len(row.body))
+		if row.origin != "" {
+			r.Header.Set("Origin", row.origin)
+		}
+		if row.token != "" {
+			r.Header.Set("Authorization", "Bearer "+row.token)
+		}
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, r)
+		if w.Code != row.status || v.asked > 0 != row.asked || sent.read != row.read {
+			t.Errorf("%s: %d, the token asked for %d times, the body read: %v", what, w.Code, v.asked, sent.read)
+		}
+		if why := since(was, g.Refusals()); !slices.Equal(why, row.why) {
+			t.Errorf("%s: refused for %v", what, why)
+		}
+	}
+	if handled != 1 {
+		t.Errorf("%d requests were handled, want one", handled)
+	}
+}
+
+// since returns what was counted between two looks.
+func since(was, now []RefusalCount) (more []RefusalCount) {
+	for _, c := range now {
+		for _, b := range was {
+			if b.Status == c.Status && b.Reason == c.Reason {
+				c.Count -= b.Count
+			}
+		}
+		if c.Count > 0 {
+			more = append(more, c)
+		}
+	}
+	return more
+}
+
+// TestBodiesGiveBack checks that the memory of a large body is taken before the body is read,
+// and free again afterwards, that a body of unknown length counts as the largest, and that the
+// bound on large bodies keeps no small one waiting.
+func TestBodiesGiveBack(t *testing.T) {
+	const most = 64 << 10
+	memory := limit.NewBudget(bodyCopies*most, 0)
+	g, err := New(Options{
+		BodyTimeout: time.Minute, WriteTimeout: time.Minute, MaxCalls: 1, Memory: memory, Access: access.NewGate(access.State{}),
+		NotReady: func() string { return "" }, Log: slog.New(slog.DiscardHandler),
+		Refuse: func(w http.ResponseWriter, status int, message string) { http.Error(w, message, status) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func(length int64) (held int64, status int) {
+		r := httptest.NewRequest("POST", "http://localhost/mcp", strings.NewReader(strings.Repeat("x", smallBody)))
+		r.RemoteAddr, r.ContentLength = "127.0.0.1:1", length
+		w := httptest.NewRecorder()
+		_, free, _ := g.Body(w, r, most)
+		defer free()
+		return memory.Held(), w.Code
+	}
+	for length, want := range map[int64]int64{smallBody + 1: bodyCopies * (smallBody + 1), -1: bodyCopies * most} {
+		if held, status := send(length); held != want || status != 200 || memory.Held() != 0 {
+			t.Errorf("length %d: %d held, want %d; %d afterwards; %d", length, held, want, memory.Held(), status)
+		}
+	}
+	if cap(g.large) != 64 || cap(g.small) != 4096 {
+		t.Errorf("%d large bodies and %d small ones arrive at once", cap(g.large), cap(g.small))
+	}
+	for range cap(g.large) {
+		g.large <- struct{}{}
+	}
+	if _, status := send(-1); status != http.StatusTooManyRequests || memory.Held() != 0 {
+		t.Errorf("while as many arrive as may: %d, %d held", status, memory.Held())
+	}
+	if _, status := send(smallBody); status != http.StatusOK {
+		t.Errorf("a small one beside them: %d", status)
+	}
+	for range cap(g.large) {
+		<-g.large
+	}
+	taken := memory.Open("")
+	taken.Try(1)
+	if _, status := send(-1); status != http.StatusTooManyRequests {
+		t.Errorf("without room: %d", status)
+	}
+	taken.Close()
+}

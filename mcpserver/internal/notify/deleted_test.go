@@ -1,0 +1,92 @@
+package notify
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/skilltest"
+	"github.com/knack-dev/knack/internal/subscription"
+	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/skill"
+)
+
+// subjects knows each token as the subject of that name.
+type subjects struct{}
+
+func (subjects) Verify(_ context.Context, token string) (access.Subject, bool) {
+	return access.Subject{Name: token}, true
+}
+
+// TestDeletedIsToldToSubscribers checks two sessions that subscribed to a file. One loses
+// sight of it, then the skill is deleted. Only the session that could see it is notified.
+func TestDeletedIsToldToSubscribers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const text = "skill://claude-project/a/notes.txt"
+		root := skilltest.Project(map[string]string{"a/SKILL.md": skilltest.Document("a", "d"), "a/notes.txt": "notes", "b/SKILL.md": skilltest.Document("b", "d")})
+		c := skilltest.Catalog(t, root)
+		sdk := mcp.NewServer(&mcp.Implementation{Name: "test"}, nil)
+		open := access.State{Verifier: subjects{}, Policy: access.NewPolicy(true, nil)}
+		n := &Notifier{Catalog: c, Access: access.NewGate(open), SDK: sdk, Files: subscription.New[*mcp.ServerSession](subscription.Options{
+			Period: time.Hour, MaxFiles: 8, MaxOwn: 8, View: c.View, Changed: func(context.Context, string) {},
+		})}
+		uri, err := skill.ParseURI(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sessions := map[string]*mcp.ServerSession{}
+		var clients []*mcp.ClientSession
+		for _, name := range []string{"keeps", "loses"} {
+			here, there := mcp.NewInMemoryTransports()
+			if sessions[name], err = sdk.Connect(t.Context(), there, nil); err != nil {
+				t.Fatal(err)
+			}
+			client, err := mcp.NewClient(&mcp.Implementation{Name: name}, nil).Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: "2025-06-18"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			clients = append(clients, client)
+			who, _ := n.Access.Now().Authenticate(t.Context(), name)
+			n.Subscribe(sessions[name], name, name, who)
+			if _, err := n.Files.Add(sessions[name], name, skilltest.View(t, c), uri, text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		told := func(name string) bool {
+			return n.allows(t.Context(), sessions[name], resourceUpdated, &mcp.ServerRequest[*mcp.ResourceUpdatedNotificationParams]{
+				Session: sessions[name], Params: &mcp.ResourceUpdatedNotificationParams{URI: text},
+			})
+		}
+		expect := func(when string, want map[string]bool) {
+			t.Helper()
+			for name, want := range want {
+				if got := told(name); got != want {
+					t.Errorf("%s: %s is notified: %v, want %v", when, name, got, want)
+				}
+			}
+		}
+		expect("at first", map[string]bool{"keeps": true, "loses": true})
+		p, err := access.ParsePattern("skill://claude-project/a/**")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.SetAccess(access.State{Verifier: subjects{}, Policy: access.NewPolicy(true, []access.Rule{{Subjects: []string{"loses"}, Deny: []access.Pattern{p}}})})
+		expect("out of sight", map[string]bool{"keeps": true, "loses": false})
+		delete(root.Files, "a/SKILL.md")
+		delete(root.Files, "a/notes.txt")
+		if err := c.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		expect("deleted", map[string]bool{"keeps": true, "loses": false})
+		for _, client := range clients {
+			if err := client.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		testwait.Advance(2 * time.Hour) // the checks of the table end
+	})
+}
