@@ -45,14 +45,10 @@ func newSnapshot(n int, whole *Snapshot) *Snapshot {
 		whole:    whole,
 		indexing: &indexing{done: make(chan struct{})},
 		Entries:  make([]*Entry, 0, n),
-		Listed:   make([]*Entry, 0, n),
+		named:    make([]*Entry, 0, n),
 		clashes:  map[skill.Key][]*Entry{},
+		moved:    map[string]*Entry{},
 		reserved: map[place]*Entry{},
-	}
-	if whole == nil {
-		s.byKey, s.byBase = make(map[skill.Key]*Entry, n), make(map[string]*Entry, n)
-	} else {
-		s.byKey = map[skill.Key]*Entry{} // only names that clash; the whole has the others
 	}
 	return s
 }
@@ -117,40 +113,27 @@ func (s *Snapshot) add(e *Entry) {
 
 // shadow resolves equal names and orders the listing.
 func (s *Snapshot) shadow() {
-	type content struct {
-		key    skill.Key
-		digest skill.Digest
-	}
-	same := map[content]*Entry{} // only for names that clash
-	var kept, shadowed, unlisted []*Entry
 	for i, e := range s.Entries {
 		pause(i)
 		if e.Status == Skipped {
 			s.Skipped = append(s.Skipped, e)
-			continue
+		} else {
+			s.named = append(s.named, e)
 		}
-		var first *Entry // the first of that name, if others in the whole have it too
-		if s.whole == nil || s.whole.clashes[e.Key] != nil {
-			if first = s.byKey[e.Key]; first == nil {
-				s.byKey[e.Key] = e
-			}
-		}
-		if first != nil {
-			if s.clashes[e.Key] == nil {
-				s.clashes[e.Key] = []*Entry{first}
-				same[content{e.Key, first.Digest}] = first
-			}
-			this := content{e.Key, e.Digest}
-			if one := same[this]; one != nil {
-				e.By, e.Status = one, statusIn(e.Root, Copy)
-			} else {
-				e.By, e.Status, same[this] = first, statusIn(e.Root, Shadowed), e
-			}
-			s.clashes[e.Key] = append(s.clashes[e.Key], e)
+	}
+	slices.SortFunc(s.named, s.byKey)
+	s.shadowSameKeys()
+	s.named = slices.CompactFunc(s.named, func(a, b *Entry) bool { return a.Key == b.Key })
+	var kept, shadowed, unlisted []*Entry
+	listed, next := 0, make(map[*skill.Root]int, len(s.spans)) // where the next skill of a root is listed
+	for i, e := range s.Entries {
+		pause(i)
+		if _, ok := next[e.Root]; !ok {
+			next[e.Root] = listed
 		}
 		switch {
 		case e.ModelVisible():
-			s.Listed = append(s.Listed, e)
+			listed++
 		case e.Status == Available:
 			kept = append(kept, e)
 		case e.Status == Shadowed:
@@ -159,17 +142,54 @@ func (s *Snapshot) shadow() {
 			unlisted = append(unlisted, e)
 		}
 	}
-	for rest := s.Listed; len(rest) > 0; { // roots are in order already
-		n := 1
-		for n < len(rest) && rest[n].Root.Label == rest[0].Root.Label {
-			n++
+	s.Listed = make([]*Entry, listed)
+	for i, e := range s.named { // a skill that is listed is the first of its key
+		pause(i)
+		if e.ModelVisible() {
+			s.Listed[next[e.Root]] = e
+			next[e.Root]++
 		}
-		slices.SortFunc(rest[:n], byName)
-		rest = rest[n:]
 	}
-	if s.searched = slices.Clip(s.Listed); len(kept)+len(shadowed)+len(unlisted) > 0 {
+	if s.searched = s.Listed; len(kept)+len(shadowed)+len(unlisted) > 0 {
 		s.searched = slices.Concat(s.Listed, kept, shadowed, unlisted)
 	}
+}
+
+// shadowSameKeys sets the status of the skills whose key an earlier skill has. The named
+// ones are sorted.
+func (s *Snapshot) shadowSameKeys() {
+	for from, to := 0, 0; from < len(s.named); from = to {
+		pause(from)
+		first := s.named[from]
+		for to = from + 1; to < len(s.named) && s.named[to].Key == first.Key; to++ {
+		}
+		if to == from+1 {
+			continue
+		}
+		all, same := slices.Clone(s.named[from:to]), map[skill.Digest]*Entry{first.Digest: first}
+		s.clashes[first.Key] = all
+		for _, e := range all[1:] {
+			if one := same[e.Digest]; one != nil {
+				e.By, e.Status = one, statusIn(e.Root, Copy)
+			} else {
+				e.By, e.Status, same[e.Digest] = first, statusIn(e.Root, Shadowed), e
+			}
+		}
+	}
+}
+
+// byKey compares two served skills by their keys, then by their places among the entries.
+func (s *Snapshot) byKey(a, b *Entry) int {
+	if order := strings.Compare(string(a.Key), string(b.Key)); order != 0 {
+		return order
+	}
+	if a.Root == b.Root {
+		return strings.Compare(a.Path, b.Path)
+	}
+	in := func(e *Entry) int {
+		return slices.IndexFunc(s.spans, func(sp span) bool { return sp.label == e.Root.Label })
+	}
+	return in(a) - in(b)
 }
 
 // statusIn returns the status of a served skill in its root: s, or Unlisted.

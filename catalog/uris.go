@@ -44,13 +44,24 @@ func (s *Snapshot) settleURIs(p paths, from int) {
 		if e.Status == Skipped {
 			continue
 		}
-		for n := 0; s.byBase[e.Base()] != nil; {
+		for n := 0; s.taken(e, i); {
 			n = p.give(e, n+1)
 		}
-		base := e.Base()
-		s.byBase[base] = e
-		s.longest = max(s.longest, len(base))
+		if e.Tail != e.Path {
+			s.moved[e.Base()] = e
+		}
+		prefix, at := e.base()
+		s.longest = max(s.longest, len(prefix)+len("/")+len(at))
 	}
+}
+
+// taken reports whether an entry before the i-th, e, has its path in the URI space.
+func (s *Snapshot) taken(e *Entry, i int) bool {
+	roots := s.spans
+	if e.Tail == e.Path {
+		roots = roots[:len(roots)-1] // no other skill of its own root is in its folder
+	}
+	return len(roots)+len(s.moved) > 0 && s.basedIn(roots, e.Base(), i) != nil
 }
 
 // foldersOf returns the paths of the skills and of all folders above them. It returns
