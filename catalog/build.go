@@ -59,7 +59,7 @@ func (s *Snapshot) addRoot(f *foundRoot, awaited bool) {
 	made := make([]Entry, len(f.skills)) // in one allocation: there are many, and they have the same lifetime
 	paths := paths{root, f.claimed, foldersOf(f.skills), root.Prefix == "" || skill.CleanPath(root.Prefix) == nil}
 	inParts(len(made), awaited, func(i int) {
-		sk := f.skills[i]
+		sk := f.skills[i].Skill
 		made[i] = Entry{Skill: sk, Root: root, Status: statusIn(root, Available), Key: skill.KeyOf(sk.Name)}
 		if !sk.Available {
 			made[i].Status = Skipped
