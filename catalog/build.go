@@ -6,20 +6,18 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/knack-dev/knack/skill"
 )
 
-// build merges the roots in their order: the first match wins, nothing is dropped. If
-// awaited is set, clients wait for the snapshot and build uses every processor.
-func build(found []foundRoot, awaited bool) *Snapshot {
-	s := newSnapshot(countOf(found), nil)
+// build merges the roots in their order: the first match wins, nothing is dropped.
+func build(found []foundRoot) *Snapshot {
+	s := newSnapshot(nil)
 	for _, f := range found {
 		status := f.status
 		status.Count = len(f.skills)
 		s.Roots = append(s.Roots, status)
-		s.addRoot(&f, awaited)
+		s.addRoot(&f)
 	}
 	s.shadow()
 	return s
@@ -37,64 +35,38 @@ func pause(i int) {
 // pauseEvery is how many skills take some tenths of a millisecond.
 const pauseEvery = 128
 
-// newSnapshot returns a snapshot with room for n skills. It is a part of whole, or
-// stands alone if whole is nil.
-func newSnapshot(n int, whole *Snapshot) *Snapshot {
-	s := &Snapshot{
+// newSnapshot returns a snapshot without skills. It is a part of whole, or stands alone if
+// whole is nil.
+func newSnapshot(whole *Snapshot) *Snapshot {
+	return &Snapshot{
 		Version:  1,
 		whole:    whole,
 		indexing: &indexing{done: make(chan struct{})},
-		Entries:  make([]*Entry, 0, n),
-		named:    make([]*Entry, 0, n),
 		clashes:  map[skill.Key][]*Entry{},
 		moved:    map[string]*Entry{},
 		reserved: map[place]*Entry{},
 	}
-	return s
 }
 
-func (s *Snapshot) addRoot(f *foundRoot, awaited bool) {
+func (s *Snapshot) addRoot(f *foundRoot) {
 	root := new(skill.Root) // one for all of its entries
 	*root = f.status.Root
 	made := make([]Entry, len(f.skills)) // in one allocation: there are many, and they have the same lifetime
+	s.Entries = slices.Grow(s.Entries, len(made))
 	paths := paths{root, f.claimed, foldersOf(f.skills), root.Prefix == "" || skill.CleanPath(root.Prefix) == nil}
-	inParts(len(made), awaited, func(i int) {
-		sk := f.skills[i].Skill
-		made[i] = Entry{Skill: sk, Root: root, Status: statusIn(root, Available), Key: skill.KeyOf(sk.Name)}
-		if !sk.Available {
-			made[i].Status = Skipped
-			return
-		}
-		paths.give(&made[i], 0)
-	})
 	from := len(s.Entries)
 	for i := range made {
 		pause(i)
+		sk := f.skills[i].Skill
+		made[i] = Entry{Skill: sk, Root: root, Status: statusIn(root, Available), Key: skill.KeyOf(sk.Name)}
+		if sk.Available {
+			paths.give(&made[i], 0)
+		} else {
+			made[i].Status = Skipped
+		}
 		s.add(&made[i])
 	}
 	s.settleURIs(paths, from)
-}
-
-// inParts calls f with each number below n. It uses every processor if all is set, else
-// one, which it yields to calls now and then.
-func inParts(n int, all bool, f func(int)) {
-	parts := min(runtime.GOMAXPROCS(0), n/pauseEvery)
-	if !all || parts < 2 {
-		for i := range n {
-			pause(i)
-			f(i)
-		}
-		return
-	}
-	var wg sync.WaitGroup
-	for part := range parts {
-		wg.Go(func() {
-			for i := part * n / parts; i < (part+1)*n/parts; i++ {
-				f(i)
-			}
-		})
-	}
-	wg.Wait()
 }
 
 // add appends an entry. The entries of a root come in path order.
@@ -113,6 +85,7 @@ func (s *Snapshot) add(e *Entry) {
 
 // shadow resolves equal names and orders the listing.
 func (s *Snapshot) shadow() {
+	s.named = make([]*Entry, 0, len(s.Entries))
 	for i, e := range s.Entries {
 		pause(i)
 		if e.Status == Skipped {
@@ -161,7 +134,8 @@ func (s *Snapshot) shadowSameKeys() {
 	for from, to := 0, 0; from < len(s.named); from = to {
 		pause(from)
 		first := s.named[from]
-		for to = from + 1; to < len(s.named) && s.named[to].Key == first.Key; to++ {
+		for to = from + 1; to < len(s.named) && s.named[to].Key == first.Key; {
+			to++
 		}
 		if to == from+1 {
 			continue

@@ -25,10 +25,9 @@ func (c *Catalog) cachedOf(label string) []cachedSkill {
 	if now == nil {
 		return nil
 	}
-	for _, f := range now.basis() {
-		if f.status.Label == label {
-			return f.skills
-		}
+	found := now.basis()
+	if i := slices.IndexFunc(found, func(f foundRoot) bool { return f.status.Label == label }); i >= 0 {
+		return found[i].skills
 	}
 	return nil
 }

@@ -255,7 +255,7 @@ type foundRoot struct {
 // or have another stamp. The caller holds mu.
 func (c *Catalog) rebuild(found []foundRoot) {
 	prev := c.current.Load()
-	next := build(found, prev == nil || len(prev.Entries) < countOf(found)/bulk)
+	next := build(found)
 	if prev != nil {
 		next.Version = prev.Version + 1
 		next.keepBlocked(prev)
@@ -267,17 +267,6 @@ func (c *Catalog) rebuild(found []foundRoot) {
 		k := c.cached(at)
 		return k.Skill == nil || k.Stamp != stamp
 	})
-}
-
-// bulk is the growth factor from which a snapshot counts as nearly all new, and is built
-// with every processor.
-const bulk = 8
-
-func countOf(found []foundRoot) (n int) {
-	for i := range found {
-		n += len(found[i].skills)
-	}
-	return n
 }
 
 // update updates the catalogue with what a call found on disk, before the call answers:
