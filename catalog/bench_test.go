@@ -24,7 +24,7 @@ func BenchmarkBuild1000(b *testing.B) {
 	found := c.current.Load().basis()
 	b.ReportAllocs()
 	for b.Loop() {
-		build(found, false)
+		build(found)
 	}
 }
 

@@ -6,20 +6,18 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/knack-dev/knack/skill"
 )
 
-// build merges the roots in their order: the first match wins, nothing is dropped. If
-// awaited is set, clients wait for the snapshot and build uses every processor.
-func build(found []foundRoot, awaited bool) *Snapshot {
-	s := newSnapshot(countOf(found), nil)
+// build merges the roots in their order: the first match wins, nothing is dropped.
+func build(found []foundRoot) *Snapshot {
+	s := newSnapshot(nil)
 	for _, f := range found {
 		status := f.status
 		status.Count = len(f.skills)
 		s.Roots = append(s.Roots, status)
-		s.addRoot(&f, awaited)
+		s.addRoot(&f)
 	}
 	s.shadow()
 	return s
@@ -37,68 +35,38 @@ func pause(i int) {
 // pauseEvery is how many skills take some tenths of a millisecond.
 const pauseEvery = 128
 
-// newSnapshot returns a snapshot with room for n skills. It is a part of whole, or
-// stands alone if whole is nil.
-func newSnapshot(n int, whole *Snapshot) *Snapshot {
-	s := &Snapshot{
+// newSnapshot returns a snapshot without skills. It is a part of whole, or stands alone if
+// whole is nil.
+func newSnapshot(whole *Snapshot) *Snapshot {
+	return &Snapshot{
 		Version:  1,
 		whole:    whole,
 		indexing: &indexing{done: make(chan struct{})},
-		Entries:  make([]*Entry, 0, n),
-		Listed:   make([]*Entry, 0, n),
 		clashes:  map[skill.Key][]*Entry{},
+		moved:    map[string]*Entry{},
 		reserved: map[place]*Entry{},
 	}
-	if whole == nil {
-		s.byKey, s.byBase = make(map[skill.Key]*Entry, n), make(map[string]*Entry, n)
-	} else {
-		s.byKey = map[skill.Key]*Entry{} // only names that clash; the whole has the others
-	}
-	return s
 }
 
-func (s *Snapshot) addRoot(f *foundRoot, awaited bool) {
+func (s *Snapshot) addRoot(f *foundRoot) {
 	root := new(skill.Root) // one for all of its entries
 	*root = f.status.Root
 	made := make([]Entry, len(f.skills)) // in one allocation: there are many, and they have the same lifetime
+	s.Entries = slices.Grow(s.Entries, len(made))
 	paths := paths{root, f.claimed, foldersOf(f.skills), root.Prefix == "" || skill.CleanPath(root.Prefix) == nil}
-	inParts(len(made), awaited, func(i int) {
-		sk := f.skills[i]
-		made[i] = Entry{Skill: sk, Root: root, Status: statusIn(root, Available), Key: skill.KeyOf(sk.Name)}
-		if !sk.Available {
-			made[i].Status = Skipped
-			return
-		}
-		paths.give(&made[i], 0)
-	})
 	from := len(s.Entries)
 	for i := range made {
 		pause(i)
+		sk := f.skills[i].Skill
+		made[i] = Entry{Skill: sk, Root: root, Status: statusIn(root, Available), Key: skill.KeyOf(sk.Name)}
+		if sk.Available {
+			paths.give(&made[i], 0)
+		} else {
+			made[i].Status = Skipped
+		}
 		s.add(&made[i])
 	}
 	s.settleURIs(paths, from)
-}
-
-// inParts calls f with each number below n. It uses every processor if all is set, else
-// one, which it yields to calls now and then.
-func inParts(n int, all bool, f func(int)) {
-	parts := min(runtime.GOMAXPROCS(0), n/pauseEvery)
-	if !all || parts < 2 {
-		for i := range n {
-			pause(i)
-			f(i)
-		}
-		return
-	}
-	var wg sync.WaitGroup
-	for part := range parts {
-		wg.Go(func() {
-			for i := part * n / parts; i < (part+1)*n/parts; i++ {
-				f(i)
-			}
-		})
-	}
-	wg.Wait()
 }
 
 // add appends an entry. The entries of a root come in path order.
@@ -117,40 +85,28 @@ func (s *Snapshot) add(e *Entry) {
 
 // shadow resolves equal names and orders the listing.
 func (s *Snapshot) shadow() {
-	type content struct {
-		key    skill.Key
-		digest skill.Digest
-	}
-	same := map[content]*Entry{} // only for names that clash
-	var kept, shadowed, unlisted []*Entry
+	s.named = make([]*Entry, 0, len(s.Entries))
 	for i, e := range s.Entries {
 		pause(i)
 		if e.Status == Skipped {
 			s.Skipped = append(s.Skipped, e)
-			continue
+		} else {
+			s.named = append(s.named, e)
 		}
-		var first *Entry // the first of that name, if others in the whole have it too
-		if s.whole == nil || s.whole.clashes[e.Key] != nil {
-			if first = s.byKey[e.Key]; first == nil {
-				s.byKey[e.Key] = e
-			}
-		}
-		if first != nil {
-			if s.clashes[e.Key] == nil {
-				s.clashes[e.Key] = []*Entry{first}
-				same[content{e.Key, first.Digest}] = first
-			}
-			this := content{e.Key, e.Digest}
-			if one := same[this]; one != nil {
-				e.By, e.Status = one, statusIn(e.Root, Copy)
-			} else {
-				e.By, e.Status, same[this] = first, statusIn(e.Root, Shadowed), e
-			}
-			s.clashes[e.Key] = append(s.clashes[e.Key], e)
+	}
+	slices.SortFunc(s.named, s.byKey)
+	s.shadowSameKeys()
+	s.named = slices.CompactFunc(s.named, func(a, b *Entry) bool { return a.Key == b.Key })
+	var kept, shadowed, unlisted []*Entry
+	listed, next := 0, make(map[*skill.Root]int, len(s.spans)) // where the next skill of a root is listed
+	for i, e := range s.Entries {
+		pause(i)
+		if _, ok := next[e.Root]; !ok {
+			next[e.Root] = listed
 		}
 		switch {
 		case e.ModelVisible():
-			s.Listed = append(s.Listed, e)
+			listed++
 		case e.Status == Available:
 			kept = append(kept, e)
 		case e.Status == Shadowed:
@@ -159,17 +115,55 @@ func (s *Snapshot) shadow() {
 			unlisted = append(unlisted, e)
 		}
 	}
-	for rest := s.Listed; len(rest) > 0; { // roots are in order already
-		n := 1
-		for n < len(rest) && rest[n].Root.Label == rest[0].Root.Label {
-			n++
+	s.Listed = make([]*Entry, listed)
+	for i, e := range s.named { // a skill that is listed is the first of its key
+		pause(i)
+		if e.ModelVisible() {
+			s.Listed[next[e.Root]] = e
+			next[e.Root]++
 		}
-		slices.SortFunc(rest[:n], byName)
-		rest = rest[n:]
 	}
-	if s.searched = slices.Clip(s.Listed); len(kept)+len(shadowed)+len(unlisted) > 0 {
+	if s.searched = s.Listed; len(kept)+len(shadowed)+len(unlisted) > 0 {
 		s.searched = slices.Concat(s.Listed, kept, shadowed, unlisted)
 	}
+}
+
+// shadowSameKeys sets the status of the skills whose key an earlier skill has. The named
+// ones are sorted.
+func (s *Snapshot) shadowSameKeys() {
+	for from, to := 0, 0; from < len(s.named); from = to {
+		pause(from)
+		first := s.named[from]
+		for to = from + 1; to < len(s.named) && s.named[to].Key == first.Key; {
+			to++
+		}
+		if to == from+1 {
+			continue
+		}
+		all, same := slices.Clone(s.named[from:to]), map[skill.Digest]*Entry{first.Digest: first}
+		s.clashes[first.Key] = all
+		for _, e := range all[1:] {
+			if one := same[e.Digest]; one != nil {
+				e.By, e.Status = one, statusIn(e.Root, Copy)
+			} else {
+				e.By, e.Status, same[e.Digest] = first, statusIn(e.Root, Shadowed), e
+			}
+		}
+	}
+}
+
+// byKey compares two served skills by their keys, then by their places among the entries.
+func (s *Snapshot) byKey(a, b *Entry) int {
+	if order := strings.Compare(string(a.Key), string(b.Key)); order != 0 {
+		return order
+	}
+	if a.Root == b.Root {
+		return strings.Compare(a.Path, b.Path)
+	}
+	in := func(e *Entry) int {
+		return slices.IndexFunc(s.spans, func(sp span) bool { return sp.label == e.Root.Label })
+	}
+	return in(a) - in(b)
 }
 
 // statusIn returns the status of a served skill in its root: s, or Unlisted.

@@ -10,63 +10,71 @@ import (
 )
 
 // cachedSkill is a skill as it was read, and the time of the read. All skills of one scan run
-// share that time.
+// share that time. It is nil until the result of the run is taken in.
 type cachedSkill struct {
-	skill *skill.Skill
-	read  *time.Time
+	*skill.Skill
+	read *time.Time
 }
 
 // after reports whether the skill was read after t. It is false for an unknown skill.
 func (k cachedSkill) after(t time.Time) bool { return k.read != nil && k.read.After(t) }
 
-// store adds a skill of a root to the cache. The caller holds mu.
-func (c *Catalog) store(label string, k cachedSkill) {
-	if c.cache[label] == nil {
-		c.cache[label] = map[string]cachedSkill{}
+// cachedOf returns the skills of a root as last read, in path order. The caller holds mu.
+func (c *Catalog) cachedOf(label string) []cachedSkill {
+	now := c.current.Load()
+	if now == nil {
+		return nil
 	}
-	c.cache[label][k.skill.Path] = k
+	found := now.basis()
+	if i := slices.IndexFunc(found, func(f foundRoot) bool { return f.status.Label == label }); i >= 0 {
+		return found[i].skills
+	}
+	return nil
 }
 
-// evictAllBut forgets all skills but those of found, which are in path order. The
-// caller holds mu.
-func (c *Catalog) evictAllBut(found []foundRoot) {
-	alive := make(map[string][]*skill.Skill, len(found))
-	for _, f := range found {
-		alive[f.status.Root.Label] = f.skills
+// cached returns the skill in a place as last read. The caller holds mu.
+func (c *Catalog) cached(at place) (k cachedSkill) {
+	all := c.cachedOf(at.label)
+	if i, ok := slices.BinarySearchFunc(all, at.path, func(k cachedSkill, path string) int { return strings.Compare(k.Path, path) }); ok {
+		return all[i]
 	}
-	for label, all := range c.cache {
-		maps.DeleteFunc(all, func(path string, _ cachedSkill) bool {
-			_, ok := slices.BinarySearchFunc(alive[label], path, func(s *skill.Skill, path string) int { return strings.Compare(s.Path, path) })
-			return !ok
-		})
-		if len(all) == 0 {
-			delete(c.cache, label)
+	return k
+}
+
+// inOrder returns a function that finds a skill by its path. It must be called with the
+// paths in order.
+func inOrder(all []cachedSkill) func(path string) cachedSkill {
+	return func(path string) (k cachedSkill) {
+		for len(all) > 0 && all[0].Path < path {
+			all = all[1:]
 		}
+		if len(all) > 0 && all[0].Path == path {
+			k = all[0]
+		}
+		return k
 	}
-	maps.DeleteFunc(c.doubted, func(at place, stamp skill.Stamp) bool {
-		k := c.cache[at.label][at.path]
-		return k.skill == nil || k.skill.Stamp != stamp
-	})
 }
 
-// reuse takes over the known skills and notes which ones must be read. The known skills
-// of a root that cannot be read now stay as they are.
-func (c *Catalog) reuse(r *foundRoot) {
+// reuse takes over the known skills and returns the indexes of those that must be read. The
+// known skills of a root that cannot be read now stay as they are.
+func (c *Catalog) reuse(r *foundRoot) (read []int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r.skills = make([]*skill.Skill, len(r.scan.Bundles))
-	cached := c.cache[r.status.Label]
-	if len(cached) == 0 {
-		r.read = make([]int, 0, len(r.skills))
+	r.skills = make([]cachedSkill, len(r.scan.Bundles))
+	all := c.cachedOf(r.status.Label)
+	if len(all) == 0 {
+		read = make([]int, 0, len(r.skills))
 	}
+	cached := inOrder(all)
 	for i, b := range r.scan.Bundles {
 		pause(i)
-		if k := cached[b.Path]; k.skill != nil && (r.kept || c.settled(r.status.Label, k) && b.Same(k.skill.Bundle)) {
-			r.skills[i] = k.skill
+		if k := cached(b.Path); k.Skill != nil && (r.kept || c.settled(r.status.Label, k) && b.Same(k.Bundle)) {
+			r.skills[i] = k
 			continue
 		}
-		r.read = append(r.read, i)
+		read = append(read, i)
 	}
+	return read
 }
 
 // mergeReads records what each scan run has read. If a call found other bytes meanwhile, or
@@ -81,32 +89,32 @@ func (c *Catalog) mergeReads(found []foundRoot) {
 		}
 		label, begun := f.status.Label, new(time.Time)
 		*begun = f.begun
-		for _, i := range f.read {
-			k := c.cache[label][f.skills[i].Path]
-			switch {
-			case k.after(f.begun):
-				continue
-			case k.skill != nil && sameSkill(k.skill, f.skills[i]):
-				f.skills[i] = k.skill
-			}
-			c.store(label, cachedSkill{f.skills[i], begun})
-		}
 		scanned := f.scan.Version != 0 // else an unchanged root keeps its version
 		if scanned {
 			f.version = f.scan.Version
 		}
-		for i, s := range f.skills {
-			k := c.cache[label][s.Path]
-			if scanned && s.Entry != "" && (k.skill != s || !c.settled(label, k)) {
+		cached := inOrder(c.cachedOf(label))
+		for i := range f.skills {
+			pause(i)
+			s := &f.skills[i]
+			k := cached(s.Path)
+			if s.read == nil && !k.after(f.begun) {
+				if k.Skill != nil && sameSkill(k.Skill, s.Skill) {
+					s.Skill = k.Skill
+				}
+				s.read = begun
+				k = *s
+			}
+			if scanned && s.Entry != "" && (k.Skill != s.Skill || !c.settled(label, k)) {
 				f.version = 0
 			}
 			if k.after(f.begun) {
-				f.skills[i] = k.skill
+				*s = k
 			}
 		}
-		f.scan, f.read = skill.Scan{}, nil
+		f.scan = skill.Scan{}
 		if len(c.gone) > 0 {
-			f.skills = slices.DeleteFunc(f.skills, func(s *skill.Skill) bool {
+			f.skills = slices.DeleteFunc(f.skills, func(s cachedSkill) bool {
 				return c.gone[place{label, s.Path}].After(f.begun)
 			})
 		}
@@ -117,10 +125,10 @@ func (c *Catalog) mergeReads(found []foundRoot) {
 // settled reports whether a file of a root was read, and a change would show in its
 // stamp. The caller holds mu.
 func (c *Catalog) settled(label string, k cachedSkill) bool {
-	if stamp, ok := c.doubted[place{label, k.skill.Path}]; ok && stamp == k.skill.Stamp {
+	if stamp, ok := c.doubted[place{label, k.Path}]; ok && stamp == k.Stamp {
 		return false
 	}
-	return k.skill.Digest != (skill.Digest{}) && k.skill.Fault() == nil && !k.skill.Stamp.Racy(*k.read)
+	return k.Digest != (skill.Digest{}) && k.Fault() == nil && !k.Stamp.Racy(*k.read)
 }
 
 // sameSkill reports whether a and b are the same bytes in the same place. If so, the

@@ -1,50 +1,50 @@
 package catalog
 
 import (
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestCache checks that newly read skills replace the cached ones, and that skills that are
-// gone are forgotten.
-func TestCache(t *testing.T) {
-	of := func(path string) *skill.Skill { return &skill.Skill{Bundle: &skill.Bundle{Path: path}} }
+// TestMergeReads checks which of two reads of a skill stays, and that skills which a call
+// found gone are forgotten. A skill is written as its path, the second of its read, and its
+// digest.
+func TestMergeReads(t *testing.T) {
+	of := func(texts string) (skills []cachedSkill) {
+		for text := range strings.FieldsSeq(texts) {
+			k := cachedSkill{Skill: &skill.Skill{Bundle: &skill.Bundle{Path: text[:1], Entry: "SKILL.md"}, Size: 1, Digest: skill.DigestOf([]byte(text[2:]))}}
+			if text[1] != '-' {
+				at := time.Unix(int64(text[1]-'0'), 0)
+				k.read = &at
+			}
+			skills = append(skills, k)
+		}
+		return skills
+	}
+	root := RootStatus{Root: skill.Root{Label: "r"}}
 	c := New(nil, Options{})
-	store := func(label, paths string, n int64) {
-		read := time.Unix(n, 0)
-		for _, path := range strings.Fields(paths) {
-			c.store(label, cachedSkill{of(path), &read})
-		}
+	before := of("b1x c7x d1x f7x g1x h1x")
+	c.rebuild([]foundRoot{{status: root, skills: before}})
+	c.gone[place{"r", "g"}] = time.Unix(6, 0)
+	c.gone[place{"r", "h"}] = time.Unix(4, 0)
+	found := []foundRoot{{status: root, skills: of("a-x b-x c-y d-y f1x g-x h-x"), begun: time.Unix(5, 0)}}
+	c.mergeReads(found)
+	want := of("a5x b5x c7x d5y f7x h5x")
+	if diff := cmp.Diff(want, found[0].skills, cmp.AllowUnexported(cachedSkill{}), cmp.Comparer(func(a, b *skill.Skill) bool { return a.Path == b.Path && a.Digest == b.Digest })); diff != "" {
+		t.Error(diff)
 	}
-	is := func(want string) {
-		t.Helper()
-		var got []string
-		for _, path := range slices.Sorted(maps.Keys(c.cache["r"])) {
-			got = append(got, path+string(rune('0'+c.cache["r"][path].read.Unix())))
-		}
-		if have := strings.Join(got, " "); have != want {
-			t.Errorf("%q, not %q", have, want)
-		}
+	if found[0].skills[1].Skill != before[0].Skill {
+		t.Error("a file that was read again without a change has another value")
 	}
-	store("r", "b d f", 1)
-	store("r", "a d e g", 2)
-	is("a2 b1 d2 e2 f1 g2")
-	store("other", "a", 1)
-	if k := c.cache["r"]["d"]; !k.after(time.Unix(1, 0)) || k.after(time.Unix(2, 0)) || (cachedSkill{}).after(time.Time{}) {
+	if _, ok := c.gone[place{"r", "g"}]; !ok || len(c.gone) != 1 {
+		t.Errorf("gone: %v", c.gone)
+	}
+	c.rebuild(found)
+	if k := c.cached(place{"r", "d"}); !k.after(time.Unix(4, 0)) || k.after(time.Unix(5, 0)) || c.cached(place{"r", "g"}).after(time.Time{}) {
 		t.Error("when it was read")
-	}
-	var found []*skill.Skill
-	for _, path := range strings.Fields("0 a c d g z") {
-		found = append(found, of(path))
-	}
-	c.evictAllBut([]foundRoot{{status: RootStatus{Root: skill.Root{Label: "r"}}, skills: found}})
-	is("a2 d2 g2")
-	if len(c.cache) != 1 {
-		t.Errorf("%d roots are cached", len(c.cache))
 	}
 }

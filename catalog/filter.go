@@ -97,7 +97,8 @@ func (s *Snapshot) narrow(filter *Filter) *Snapshot {
 			}
 		}
 	}
-	out := newSnapshot(len(s.Entries)-len(hidden), s)
+	out := newSnapshot(s)
+	out.Entries = make([]*Entry, 0, len(s.Entries)-len(hidden))
 	out.Version, out.longest = s.Version, s.longest
 	shown, left := map[string]int{}, map[string]int{}
 	for _, e := range s.Entries {

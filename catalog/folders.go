@@ -156,7 +156,7 @@ func (s *Snapshot) BlockedNamed(name string) *Entry {
 // are blocked now.
 func (s *Snapshot) keepBlocked(prev *Snapshot) {
 	keep := func(uri string, e *Entry) {
-		if s.byBase[e.Base()] != nil || !s.isBlocked(e) {
+		if s.based(e.Base()) != nil || !s.isBlocked(e) {
 			return
 		}
 		if s.blocked == nil {

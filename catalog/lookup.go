@@ -45,25 +45,40 @@ func (s *Snapshot) Named(name string) *Entry {
 	return nil
 }
 
-// keyed returns the served skill that answers to a folded name. If only one skill of the
-// whole has the name, a part returns that one if it is visible.
+// keyed returns the served skill that answers to a folded name.
 func (s *Snapshot) keyed(key skill.Key) *Entry {
-	if e := s.byKey[key]; e != nil || s.whole == nil || s.whole.clashes[key] != nil {
-		return e
+	i, ok := slices.BinarySearchFunc(s.named, key, func(e *Entry, key skill.Key) int { return strings.Compare(string(e.Key), string(key)) })
+	if !ok {
+		return nil
 	}
-	if e := s.whole.byKey[key]; e != nil {
-		return s.at(e)
-	}
-	return nil
+	return s.named[i]
 }
 
 // based returns the served skill whose folder has a path in the URI space.
 func (s *Snapshot) based(path string) *Entry {
 	if s.whole == nil {
-		return s.byBase[path]
+		return s.basedIn(s.spans, path, len(s.Entries))
 	}
-	if e := s.whole.byBase[path]; e != nil {
+	if e := s.whole.based(path); e != nil {
 		return s.at(e)
+	}
+	return nil
+}
+
+// basedIn is based among the moved skills and the first n entries, as far as these are in
+// some roots.
+func (s *Snapshot) basedIn(roots []span, path string, n int) *Entry {
+	if e := s.moved[path]; e != nil {
+		return e
+	}
+	for _, sp := range roots {
+		at, ok := strings.CutPrefix(path, join(s.Entries[sp.from].Root.Prefix, ""))
+		if !ok {
+			continue
+		}
+		if i, ok := s.find(sp, at); ok && i < n && s.Entries[i].Tail == at {
+			return s.Entries[i]
+		}
 	}
 	return nil
 }

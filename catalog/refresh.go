@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -239,10 +240,9 @@ func firstBegun(found []foundRoot) time.Time {
 type foundRoot struct {
 	status RootStatus
 	scan   skill.Scan
-	kept   bool           // the root cannot be read now: the scan is the last good one
-	skills []*skill.Skill // one for each of scan.Bundles
-	read   []int          // indexes of the skills that this scan run read
-	begun  time.Time      // when the scan run began
+	kept   bool          // the root cannot be read now: the scan is the last good one
+	skills []cachedSkill // in path order
+	begun  time.Time     // when the scan run began
 	// version is the scan's version, or 0 if it cannot be compared. To be compared,
 	// every skill must be read, and none so young that its stamp proves nothing.
 	version uint64
@@ -251,11 +251,11 @@ type foundRoot struct {
 	claimed map[string]bool
 }
 
-// rebuild builds and publishes a snapshot, and forgets skills that are gone. The caller
-// holds mu.
+// rebuild builds and publishes a snapshot, and forgets the doubts about files that are gone
+// or have another stamp. The caller holds mu.
 func (c *Catalog) rebuild(found []foundRoot) {
 	prev := c.current.Load()
-	next := build(found, prev == nil || len(prev.Entries) < countOf(found)/bulk)
+	next := build(found)
 	if prev != nil {
 		next.Version = prev.Version + 1
 		next.keepBlocked(prev)
@@ -263,18 +263,10 @@ func (c *Catalog) rebuild(found []foundRoot) {
 	next.found.Store(&found)
 	c.logProblems(next)
 	c.publish(next)
-	c.evictAllBut(found)
-}
-
-// bulk is the growth factor from which a snapshot counts as nearly all new, and is built
-// with every processor.
-const bulk = 8
-
-func countOf(found []foundRoot) (n int) {
-	for i := range found {
-		n += len(found[i].skills)
-	}
-	return n
+	maps.DeleteFunc(c.doubted, func(at place, stamp skill.Stamp) bool {
+		k := c.cached(at)
+		return k.Skill == nil || k.Stamp != stamp
+	})
 }
 
 // update updates the catalogue with what a call found on disk, before the call answers:
@@ -285,13 +277,13 @@ func (c *Catalog) update(e *Entry, fresh *skill.Skill, begun time.Time) *Snapsho
 	for _, f := range c.current.Load().basis() {
 		if f.status.Label == e.Root.Label {
 			claims = f
-			claims.claim(fresh)
+			claims.claim(cachedSkill{Skill: fresh})
 		}
 	}
 	c.mu.Lock()
 	prev := c.current.Load()
 	at := place{e.Root.Label, e.Path}
-	if now := prev.at(e); now == nil || now.Skill != e.Skill || c.cache[at.label][at.path].after(begun) {
+	if now := prev.at(e); now == nil || now.Skill != e.Skill || c.cached(at).after(begun) {
 		c.mu.Unlock()
 		return prev
 	}
@@ -303,7 +295,7 @@ func (c *Catalog) update(e *Entry, fresh *skill.Skill, begun time.Time) *Snapsho
 		}
 		f.claimed = claims.claimed
 		f.skills = slices.Clone(f.skills)
-		i := slices.IndexFunc(f.skills, func(s *skill.Skill) bool { return s.Path == e.Path })
+		i := slices.IndexFunc(f.skills, func(s cachedSkill) bool { return s.Path == e.Path })
 		if i < 0 {
 			continue
 		}
@@ -312,11 +304,10 @@ func (c *Catalog) update(e *Entry, fresh *skill.Skill, begun time.Time) *Snapsho
 			c.gone[at] = begun
 			continue
 		}
-		f.skills[i] = fresh
+		f.skills[i] = cachedSkill{fresh, &begun}
 		if fresh.Stamp == e.Stamp && fresh.Digest != e.Digest {
 			c.doubted[at], f.version = fresh.Stamp, 0
 		}
-		c.store(at.label, cachedSkill{fresh, &begun})
 	}
 	c.rebuild(found)
 	c.mu.Unlock()

@@ -182,44 +182,44 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 		r.same = true
 		return r, nil
 	}
-	c.reuse(&r)
-	for _, i := range r.read {
+	read := c.reuse(&r)
+	for _, i := range read {
 		if len(loaded) > 0 {
-			r.skills[i] = loaded[i]
+			r.skills[i].Skill = loaded[i]
 		}
 	}
-	if err := loadAll(ctx, &r, first); err != nil {
+	if err := loadAll(ctx, &r, read, first); err != nil {
 		return r, err
 	}
 	// A file that disappeared between the scan and the read counts as gone, as if the
 	// scan had not seen it. There is nothing left to skip.
-	r.forget(gone)
+	r.skills = slices.DeleteFunc(r.skills, func(s cachedSkill) bool { return gone(s.Skill) })
 	r.claim(r.skills...)
 	return r, nil
 }
 
-// loadAll reads the skills that must be read. It uses every processor the first time,
+// loadAll reads the skills with some indexes. It uses every processor the first time,
 // and one at a refresh, so that calls in between are not delayed.
-func loadAll(ctx context.Context, r *foundRoot, first bool) error {
+func loadAll(ctx context.Context, r *foundRoot, read []int, first bool) error {
 	workers := 1
 	if first {
 		workers = 2 * runtime.GOMAXPROCS(0)
 	}
 	next, progress := make(chan int), skill.Progress(ctx)
 	var wg sync.WaitGroup
-	for range min(workers, len(r.read)) {
+	for range min(workers, len(read)) {
 		wg.Go(func() {
 			for i := range next {
-				r.skills[i] = skill.Load(r.scan.Bundles[i])
+				r.skills[i].Skill = skill.Load(r.scan.Bundles[i])
 				progress.Add(1)
 			}
 		})
 	}
-	for _, i := range r.read {
+	for _, i := range read {
 		if ctx.Err() != nil {
 			break
 		}
-		if r.skills[i] != nil {
+		if r.skills[i].Skill != nil {
 			continue // the source has loaded it
 		}
 		next <- i
@@ -227,25 +227,6 @@ func loadAll(ctx context.Context, r *foundRoot, first bool) error {
 	close(next)
 	wg.Wait()
 	return ctx.Err()
-}
-
-// forget removes the skills for which drop returns true.
-func (f *foundRoot) forget(drop func(*skill.Skill) bool) {
-	if !slices.ContainsFunc(f.skills, drop) {
-		return
-	}
-	var skills []*skill.Skill
-	var read []int
-	for i, s := range f.skills {
-		if drop(s) {
-			continue
-		}
-		if _, ok := slices.BinarySearch(f.read, i); ok {
-			read = append(read, len(skills))
-		}
-		skills = append(skills, s)
-	}
-	f.skills, f.read = skills, read
 }
 
 // gone reports whether the file no longer exists, so that the next scan will not see

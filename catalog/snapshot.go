@@ -186,11 +186,11 @@ type Snapshot struct {
 	whole *Snapshot
 
 	spans    []span                 // of Entries
-	byKey    map[skill.Key]*Entry   // served, the first in root order; in a part, only keys that clash in the whole
+	named    []*Entry               // served, the first of each key in root order; sorted by key
 	clashes  map[skill.Key][]*Entry // all entries of a key that several have, in root order
-	byBase   map[string]*Entry      // served, by [Entry.Base]; nil in a part
+	moved    map[string]*Entry      // served, by [Entry.Base], if that is not the path of the folder; empty in a part
 	reserved map[place]*Entry       // kept from models, by the path in lower case
-	longest  int                    // the length of the longest key of byBase
+	longest  int                    // the length of the longest [Entry.Base]
 	blocked  map[string]*Entry      // by the path of their URI; see [Snapshot.Blocked]
 
 	foldersOnce sync.Once
@@ -247,8 +247,8 @@ func (s *Snapshot) basis() []foundRoot {
 func (s *Snapshot) restated(found []foundRoot) *Snapshot {
 	n := &Snapshot{
 		Version: s.Version + 1, Entries: s.Entries, Listed: s.Listed, Skipped: s.Skipped,
-		searched: s.searched, indexing: s.indexing.again(), spans: s.spans, byKey: s.byKey, clashes: s.clashes,
-		byBase: s.byBase, reserved: s.reserved, longest: s.longest, blocked: s.blocked,
+		searched: s.searched, indexing: s.indexing.again(), spans: s.spans, named: s.named, clashes: s.clashes,
+		moved: s.moved, reserved: s.reserved, longest: s.longest, blocked: s.blocked,
 	}
 	for _, f := range found {
 		status := f.status
@@ -285,12 +285,17 @@ func (s *Snapshot) placedAt(label, path string) *Entry {
 		if sp.label != label {
 			continue
 		}
-		entries := s.Entries[sp.from:sp.to]
-		if i, ok := slices.BinarySearchFunc(entries, path, func(e *Entry, path string) int { return strings.Compare(e.Path, path) }); ok {
-			return entries[i]
+		if i, ok := s.find(sp, path); ok {
+			return s.Entries[i]
 		}
 	}
 	return nil
+}
+
+// find returns the index of the entry of a root with a path.
+func (s *Snapshot) find(sp span, path string) (int, bool) {
+	i, ok := slices.BinarySearchFunc(s.Entries[sp.from:sp.to], path, func(e *Entry, path string) int { return strings.Compare(e.Path, path) })
+	return sp.from + i, ok
 }
 
 // inFolder returns the entries whose folder has the given name, in root order.

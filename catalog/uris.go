@@ -44,19 +44,30 @@ func (s *Snapshot) settleURIs(p paths, from int) {
 		if e.Status == Skipped {
 			continue
 		}
-		for n := 0; s.byBase[e.Base()] != nil; {
+		for n := 0; s.taken(e, i); {
 			n = p.give(e, n+1)
 		}
-		base := e.Base()
-		s.byBase[base] = e
-		s.longest = max(s.longest, len(base))
+		if e.Tail != e.Path {
+			s.moved[e.Base()] = e
+		}
+		prefix, at := e.base()
+		s.longest = max(s.longest, len(prefix)+len("/")+len(at))
 	}
+}
+
+// taken reports whether an entry before the i-th, e, has its path in the URI space.
+func (s *Snapshot) taken(e *Entry, i int) bool {
+	roots := s.spans
+	if e.Tail == e.Path {
+		roots = roots[:len(roots)-1] // no other skill of its own root is in its folder
+	}
+	return len(roots)+len(s.moved) > 0 && s.basedIn(roots, e.Base(), i) != nil
 }
 
 // foldersOf returns the paths of the skills and of all folders above them. It returns
 // nil if no skill's name differs from its folder's: then no path is looked up.
-func foldersOf(skills []*skill.Skill) map[string]bool {
-	if !slices.ContainsFunc(skills, func(sk *skill.Skill) bool { _, ok := renamed(sk); return ok }) {
+func foldersOf(skills []cachedSkill) map[string]bool {
+	if !slices.ContainsFunc(skills, func(sk cachedSkill) bool { _, ok := renamed(sk.Skill); return ok }) {
 		return nil
 	}
 	folders := make(map[string]bool, len(skills))
@@ -135,11 +146,11 @@ func renamed(sk *skill.Skill) (string, bool) {
 
 // claim finds the paths by name at which an outer skill has a file or folder, so that one
 // URI would name two things. It reads the disk: the caller must hold no lock.
-func (f *foundRoot) claim(skills ...*skill.Skill) {
+func (f *foundRoot) claim(skills ...cachedSkill) {
 	claimed := map[string]bool{}
 	for i, sk := range skills {
 		pause(i)
-		if named, ok := renamed(sk); ok && f.resultOf(sk, named) {
+		if named, ok := renamed(sk.Skill); ok && f.resultOf(sk.Skill, named) {
 			claimed[named] = true
 		}
 	}
@@ -150,7 +161,7 @@ func (f *foundRoot) claim(skills ...*skill.Skill) {
 func (f *foundRoot) resultOf(sk *skill.Skill, named string) bool {
 	for at := sk.Path; at != "."; {
 		at = parent(at)
-		i, ok := slices.BinarySearchFunc(f.skills, at, func(o *skill.Skill, p string) int { return cmp.Compare(o.Path, p) })
+		i, ok := slices.BinarySearchFunc(f.skills, at, func(o cachedSkill, p string) int { return cmp.Compare(o.Path, p) })
 		if ok && f.skills[i].Available {
 			rel := strings.TrimPrefix(strings.TrimPrefix(named, at), "/")
 			if _, err := fs.Stat(f.skills[i].FS, rel); err == nil {

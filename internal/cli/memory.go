@@ -12,7 +12,7 @@ const (
 	// gcBudget is the number of bytes that may be allocated between collections, bounded to
 	// 20 to 200 % of the live heap. A few skills then need no collection, and a hundred
 	// thousand no second copy of their memory.
-	gcBudget = 16 << 20
+	gcBudget = 10 << 20
 	// minReleased is the memory, beside the live heap, from which on releaseMemory collects.
 	minReleased = 64 << 20
 )

@@ -84,13 +84,14 @@ type summary struct {
 	replaced []bool
 	limit    int // in characters
 	search   string
+	in       map[string][]int // word → the replaced names that have it; see topics
 }
 
 // summaryOf returns a summary with all names replaced; for a large library, with a sample of
 // them.
 func summaryOf(skills []*catalog.Entry, limit int, search string) *summary {
 	count := min(len(skills), sampled)
-	s := &summary{names: make([]string, count), length: make([]int, count), words: make([][]string, count), replaced: make([]bool, count), limit: limit, search: search}
+	s := &summary{names: make([]string, count), length: make([]int, count), words: make([][]string, count), replaced: make([]bool, count), limit: limit, search: search, in: map[string][]int{}}
 	for i := range count {
 		name := display.OneLine(skills[i*len(skills)/count].Name)
 		s.names[i], s.length[i], s.words[i], s.replaced[i] = name, display.Length(name), topicWords(name), true
@@ -147,7 +148,10 @@ func (s *summary) text() (text string, named []string) {
 // The first needed ones cover every name. Of words that always come together the last one
 // represents all: "storage" for "blob-storage".
 func (s *summary) topics() (topics []string, needed int) {
-	in := map[string][]int{} // word → the names that have it
+	in := s.in // kept from call to call, since it is large
+	for w, names := range in {
+		in[w] = names[:0]
+	}
 	for i, words := range s.words {
 		for _, w := range words {
 			if s.replaced[i] {
@@ -166,6 +170,9 @@ func (s *summary) topics() (topics []string, needed int) {
 		represents[best] = best != ""
 	}
 	for w, names := range in {
+		if len(names) == 0 {
+			continue
+		}
 		same := func(o string) bool { return o != w && represents[o] && slices.Equal(in[o], names) }
 		if represents[w] || len(names) > 1 && !slices.ContainsFunc(s.words[names[0]], same) {
 			topics = append(topics, w)
