@@ -391,6 +391,7 @@ func TestClientThatNeverReads(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for 4 s")
 	}
+	t.Parallel()
 	w := start(t, setting{
 		files: map[string]string{"big/SKILL.md": skillText("big", "Big."), "big/big.bin": strings.Repeat("\x00", 15<<20)},
 		http:  mcpserver.HTTPOptions{MaxCalls: 1, WriteTimeout: 2 * time.Second},

@@ -34,6 +34,7 @@ import (
 // Every other header is the era's. $SESSION, $EVENT and $TIME stand for what differs
 // from run to run, $LAST for the last event that was heard.
 func TestHTTPWire(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/http/*.txtar")
 	must(t, err)
 	if len(files) != len(eras) {
@@ -42,6 +43,7 @@ func TestHTTPWire(t *testing.T) {
 	for _, file := range files {
 		era := strings.TrimSuffix(filepath.Base(file), ".txtar")
 		t.Run(era, func(t *testing.T) {
+			t.Parallel()
 			archive, err := txtar.ParseFile(file)
 			must(t, err)
 			skills, later := map[string]string{}, map[string]string{}

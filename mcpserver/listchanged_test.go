@@ -21,6 +21,7 @@ func TestListChanged(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
+			t.Parallel()
 			root := tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "one")})
 			c := catalog.New([]catalog.Source{folder(root)}, catalog.Options{})
 			server := serve(t, c) // before the first scan, as in a program

@@ -47,6 +47,7 @@ func TestWire(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			t.Parallel()
 			archive, err := txtar.ParseFile(file)
 			must(t, err)
 			session := &archive.Files[len(archive.Files)-1]
