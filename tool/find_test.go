@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -13,25 +12,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/tool/internal/listing"
-	"github.com/knack-dev/knack/tool/profile"
 )
-
-func TestFindDefinition(t *testing.T) {
-	d := toolOf(t, "default", "find_skills").Define(viewOf(t, hostOf(t, shop()...)), profile.Client{})
-	same(t, d.Title, "Find Skills")
-	if display.Length(d.Description) > 1024 || !strings.Contains(d.Description, "skipped and why") {
-		t.Errorf("%d characters: %s", display.Length(d.Description), d.Description)
-	}
-	var got any
-	if err := json.Unmarshal(d.Schema, &got); err != nil {
-		t.Fatal(err)
-	}
-	same(t, got, any(map[string]any{"type": "object", "properties": map[string]any{
-		"query":  map[string]any{"type": "string", "description": "Words for the task or topic. Leave it out to list all skills."},
-		"limit":  map[string]any{"type": "integer", "minimum": 1.0, "maximum": 100.0, "description": "How many skills at most"},
-		"cursor": map[string]any{"type": "string", "description": "Where to go on: the cursor that an earlier answer gave"},
-	}}))
-}
 
 // find_skills shows a skill's loading name, scope, URI and description.
 const (

@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -11,26 +10,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/internal/listing"
 	"github.com/knack-dev/knack/tool/lookup"
-	"github.com/knack-dev/knack/tool/profile"
 )
 
 // Contract 004.
-
-func TestURIDefinitions(t *testing.T) {
-	v := viewOf(t, hostOf(t, shop()...))
-	d := toolOf(t, "uri", "get_skill").Define(v, profile.Client{})
-	var got any
-	if err := json.Unmarshal(d.Schema, &got); err != nil {
-		t.Fatal(err)
-	}
-	same(t, got, any(map[string]any{"type": "object", "required": []any{"uri"}, "additionalProperties": false, "properties": map[string]any{
-		"uri": map[string]any{"type": "string", "minLength": 1.0, "description": "URI of the skill, for example skill://engage/SKILL.md"}}}))
-	for _, name := range []string{"get_skill", "list_skills"} {
-		if d := toolOf(t, "uri", name).Define(v, profile.Client{}).Description; d == "" || display.Length(d) > 1024 {
-			t.Errorf("%s: %q", name, d)
-		}
-	}
-}
 
 func withEngage() []*skilltest.Memory {
 	return append(shop(), skilltest.New("builtin", skill.ScopeBuiltin, map[string]string{"engage/SKILL.md": "\ufeff" + md("engage", "How to")}))
@@ -65,31 +47,16 @@ func TestGetByURI(t *testing.T) {
 		args any
 		want Result
 	}{
-		{"a skill", args{"uri": gitURI}, got(gitURI, gitText)},
 		{"the built-in one", args{"uri": engageURI}, got(engageURI, "\ufeff"+md("engage", "How to"))},
-		{"trimmed", args{"uri": " \n" + gitURI + "\t"}, got(gitURI, gitText)},
-		{"scheme in another case", args{"uri": "SKILL://claude-project/git/SKILL.md"}, got(gitURI, gitText)},
 		{"encoded", args{"uri": "skill://claude-project/%67it/SKILL.md"}, got(gitURI, gitText)},
 		{"shadowed", args{"uri": "skill://claude-user/git/SKILL.md"}, got("skill://claude-user/git/SKILL.md", md("git", "Git as I use it"))},
-		{"bare name", args{"uri": "skill://git/SKILL.md"}, got(gitURI, gitText)},
 		{"bare name in another case", args{"uri": "skill://MCP-Builder/SKILL.md"}, got(builderURI, builderText)},
-		{"empty", args{"uri": ""}, noURI},
-		{"blank", args{"uri": " \t"}, noURI},
-		{"missing", args{}, noURI},
-		{"no arguments", "", noURI},
 		{"null", args{"uri": nil}, noURI},
-		{"a number", args{"uri": 5}, noURI},
-		{"scheme alone", args{"uri": "skill://"}, noURI},
-		{"another scheme", args{"uri": "file:///etc/passwd"}, noURI},
 		{"no scheme", args{"uri": "git"}, noURI},
 		{"a name without its file", args{"uri": "skill://git"}, unsupported("skill://git")},
 		{"the folder", args{"uri": "skill://claude-project/git"}, unsupported("skill://claude-project/git")},
-		{"another file", args{"uri": "skill://claude-project/git/x.md"}, unsupported("skill://claude-project/git/x.md")},
-		{"unknown", args{"uri": "skill://nope/SKILL.md"}, unsupported("skill://nope/SKILL.md")},
-		{"traversal", args{"uri": "skill://claude-project/git/../git/SKILL.md"}, unsupported("skill://claude-project/git/../git/SKILL.md")},
 		{"encoded traversal", args{"uri": "skill://claude-project/git/%2e%2e/x/SKILL.md"}, unsupported("skill://claude-project/git/%2e%2e/x/SKILL.md")},
 		{"userinfo", args{"uri": "skill://user:hunter2@git/SKILL.md"}, unsupported("skill://git/SKILL.md" + noUser)},
-		{"userinfo before what no skill has", args{"uri": "skill://user:hunter2@nope/SKILL.md"}, unsupported("skill://nope/SKILL.md")},
 		{"userinfo with another at", args{"uri": "skill://user:p@ss@git/SKILL.md"}, unsupported("skill://git/SKILL.md" + noUser)},
 		{"query", args{"uri": gitURI + "?token=hunter2"}, unsupported(gitURI + noQuery)},
 		{"fragment", args{"uri": gitURI + "#hunter2"}, unsupported(gitURI + noFragment)},
@@ -97,8 +64,6 @@ func TestGetByURI(t *testing.T) {
 		{"a long run", args{"uri": "skill://x/" + strings.Repeat("ab12", 13) + "/SKILL.md"}, unsupported("skill://x/[redacted]/SKILL.md")},
 		{"a long name is none", args{"uri": "skill://internationalization-of-everything-2/SKILL.md"}, unsupported("skill://internationalization-of-everything-2/SKILL.md")},
 		{"control characters", args{"uri": "skill://a\x1b[2J\n/SKILL.md"}, unsupported(`skill://a\x1b[2J\n/SKILL.md`)},
-		{"an echo is cut", args{"uri": "skill://" + strings.Repeat("é", 200)}, unsupported("skill://" + strings.Repeat("é", 124))},
-		{"a further key", args{"uri": gitURI, "token": "hunter2"}, Result{IsError: true, Text: "Invalid arguments for tool get_skill: unrecognized key 'token'; the only one is 'uri'"}},
 	}
 	h := hostOf(t, withEngage()...)
 	for _, tt := range tests {
@@ -122,14 +87,6 @@ func TestGetByURINotForModels(t *testing.T) {
 	d, err := h.Document(t.Context(), uri)
 	if err != nil || d.ModelInvocable || d.Text == "" {
 		t.Errorf("as a resource: %+v, %v", d, err)
-	}
-}
-
-func TestGetByURINamesTwenty(t *testing.T) {
-	h := hostOf(t, many(25, 20))
-	text := call(t, h, "uri", "get_skill", args{"uri": "skill://x/SKILL.md"}).Text
-	if !strings.HasSuffix(text, "skill://claude-user/skill-00019/SKILL.md, and 5 more") || strings.Count(text, "skill-") != 20 {
-		t.Error(text)
 	}
 }
 

@@ -4,29 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/tool/profile"
 	"github.com/knack-dev/knack/tool/wave"
 )
-
-func TestWaveDefinition(t *testing.T) {
-	skills := project(map[string]string{"skill-1/SKILL.md": md("skill-1", "Description of skill 1"), "Upper/SKILL.md": md("Upper", "d")})
-	tl := toolOf(t, "wave", "Skill")
-	d := tl.Define(viewOf(t, hostOf(t, skills)), profile.Client{})
-	same(t, d.Name, "Skill")
-	same(t, d.Description, "Invoke skills based on available skill metadata. Skills: "+"- skill-1: Description of skill 1")
-	same(t, tl.Brief, "Invoke a skill to apply specialized expertise and capabilities")
-	var got any
-	if err := json.Unmarshal(d.Schema, &got); err != nil {
-		t.Fatal(err)
-	}
-	same(t, got, any(map[string]any{"type": "object", "required": []any{"skill_name"}, "additionalProperties": false, "properties": map[string]any{
-		"skill_name": map[string]any{"type": "string", "description": "Name of the skill to invoke from available skills"}}}))
-	same(t, tl.Define(viewOf(t, hostOf(t, project(nil))), profile.Client{}).Description, "Invoke skills based on available skill metadata. Skills: (none)")
-	if n := display.Length(tl.Define(viewOf(t, hostOf(t, many(300, 300))), profile.Client{Name: "claude-code"}).Description); n > 2048 {
-		t.Errorf("%d characters for a client that shows 2,048", n)
-	}
-}
 
 // Arguments that cannot be read get an answer in the contract's words, too.
 func TestWaveArguments(t *testing.T) {
