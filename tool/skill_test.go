@@ -375,18 +375,6 @@ func TestSkillChangedSinceListing(t *testing.T) {
 	})
 }
 
-func TestSkillUnreadableSinceListing(t *testing.T) {
-	inBoth(t, func(t *testing.T, set string) {
-		root := project(map[string]string{"git/SKILL.md": md("git", "d")})
-		deny := &denyLater{FS: root.Files}
-		root.FS = deny
-		h := hostOf(t, root)
-		deny.on.Store(true)
-		same(t, call(t, h, set, "skill", args{"name": "git"}), missing("git", "(none)",
-			"'git' exists but was skipped: .claude/skills/git/SKILL.md: cannot be read: permission denied (let the user who runs knack read the file and its folder)"))
-	})
-}
-
 // denyLater refuses everything once it is on.
 type denyLater struct {
 	fs.FS

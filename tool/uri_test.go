@@ -77,12 +77,8 @@ func TestGetByURI(t *testing.T) {
 	}
 }
 
-func TestGetByURINotForModels(t *testing.T) {
+func TestHiddenIsAResource(t *testing.T) {
 	h := hostOf(t, project(map[string]string{"hidden/SKILL.md": "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n"}))
-	same(t, call(t, h, "uri", "get_skill", args{"uri": "skill://hidden/SKILL.md"}),
-		Result{IsError: true, Text: "Skill 'skill://hidden/SKILL.md' is not available for model invocation."})
-	same(t, call(t, h, "uri", "get_skill", args{"uri": "skill://x/SKILL.md"}),
-		Result{IsError: true, Text: "Unsupported skill URI: skill://x/SKILL.md\nUse list_skills to discover supported URIs. Currently supported: (none)"})
 	uri, _ := skill.ParseURI("skill://claude-project/hidden/SKILL.md")
 	d, err := h.Document(t.Context(), uri)
 	if err != nil || d.ModelInvocable || d.Text == "" {
@@ -90,71 +86,36 @@ func TestGetByURINotForModels(t *testing.T) {
 	}
 }
 
-// For a skill whose file cannot be read now, the tool and the resource answer with the text
-// last served.
+// A skill that is kept from models has no fallback, although it was served as a resource.
 func TestGetByURIFallback(t *testing.T) {
-	root := project(map[string]string{"git/SKILL.md": md("git", "d"), "never/SKILL.md": md("never", "d"), "h/SKILL.md": "---\nname: h\ndescription: d\ndisable-model-invocation: true\n---\n",
-		"seen/SKILL.md": "---\nname: seen\ndescription: d\ndisable-model-invocation: true\n---\n"})
+	const hidden = "description: d\ndisable-model-invocation: true\n---\n"
+	root := project(map[string]string{"never/SKILL.md": "---\nname: never\n" + hidden, "seen/SKILL.md": "---\nname: seen\n" + hidden})
 	deny := &denyLater{FS: root.Files}
 	root.FS = deny
 	h := hostOf(t, root)
-	ask := func(name string) Result {
-		return call(t, h, "uri", "get_skill", args{"uri": "skill://claude-project/" + name + "/SKILL.md"})
-	}
-	fresh := got(gitURI, md("git", "d"))
-	same(t, ask("git"), fresh)
 	seen, _ := skill.ParseURI("skill://claude-project/seen/SKILL.md")
-	if d, err := h.Document(t.Context(), seen); err != nil || d.ModelInvocable { // as a resource
+	if d, err := h.Document(t.Context(), seen); err != nil || d.ModelInvocable {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	deny.on.Store(true)
-	stale := fresh
-	stale.Meta = map[string]any{"availability": "fallback"}
 	for range 3 {
-		same(t, ask("git"), stale)
+		for _, name := range []string{"never", "seen"} {
+			uri := "skill://claude-project/" + name + "/SKILL.md"
+			same(t, call(t, h, "uri", "get_skill", args{"uri": uri}), Result{IsError: true, Text: "Skill '" + uri + "' is not available for model invocation."})
+		}
 	}
-	never := got("skill://claude-project/never/SKILL.md", "# never\n\nSkill content is temporarily unavailable.\nURI: skill://claude-project/never/SKILL.md")
-	never.Meta = stale.Meta
-	for range 3 {
-		same(t, ask("never"), never)
-		same(t, ask("seen"), Result{IsError: true, Text: "Skill 'skill://claude-project/seen/SKILL.md' is not available for model invocation."})
-		same(t, ask("h"), Result{IsError: true, Text: "Skill 'skill://claude-project/h/SKILL.md' is not available for model invocation."})
-	}
-	if err := h.Catalog.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	same(t, ask("git"), stale)
-	deny.on.Store(false)
-	root.Put("git/SKILL.md", md("git", "d"))
-	root.Put("never/SKILL.md", md("never", "d"))
-	if err := h.Catalog.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	same(t, ask("git"), fresh)
-	same(t, ask("never"), got("skill://claude-project/never/SKILL.md", md("never", "d")))
 }
 
-// A skill that is gone, renamed or malformed is no longer registered.
-func TestGetByURIGone(t *testing.T) {
-	for name, change := range map[string]func(m *skilltest.Memory){
-		"deleted":   func(m *skilltest.Memory) { delete(m.Files, "git/SKILL.md") },
-		"renamed":   func(m *skilltest.Memory) { m.Put("git/SKILL.md", md("other", "d")) },
-		"malformed": func(m *skilltest.Memory) { m.Put("git/SKILL.md", "x") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			root := project(map[string]string{"git/SKILL.md": md("git", "d")})
-			h := hostOf(t, root)
-			ask := args{"uri": gitURI}
-			same(t, call(t, h, "uri", "get_skill", ask), got(gitURI, md("git", "d")))
-			root.Put("git/SKILL.md", md("git", "changed"))
-			same(t, call(t, h, "uri", "get_skill", ask), got(gitURI, md("git", "changed")))
-			change(root)
-			for range 2 {
-				if r := call(t, h, "uri", "get_skill", ask); !r.IsError || !strings.HasPrefix(r.Text, "Unsupported skill URI: "+gitURI+"\n") || strings.Count(r.Text, gitURI) != 1 {
-					t.Errorf("%+v", r)
-				}
-			}
-		})
+// A skill that was renamed is no longer registered.
+func TestGetByURIRenamed(t *testing.T) {
+	root := project(map[string]string{"git/SKILL.md": md("git", "d")})
+	h := hostOf(t, root)
+	same(t, call(t, h, "uri", "get_skill", args{"uri": gitURI}), got(gitURI, md("git", "d")))
+	root.Put("git/SKILL.md", md("other", "d"))
+	for range 2 {
+		if r := call(t, h, "uri", "get_skill", args{"uri": gitURI}); !r.IsError || !strings.HasPrefix(r.Text, "Unsupported skill URI: "+gitURI+"\n") || strings.Count(r.Text, gitURI) != 1 {
+			t.Errorf("%+v", r)
+		}
 	}
 }
 
