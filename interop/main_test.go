@@ -167,6 +167,17 @@ func (r *tree) over(transport, version string) bool {
 	return true
 }
 
+// combinations calls f for each transport and version over which clients are pointed at the tree.
+func (r *tree) combinations(f func(transport, version string)) {
+	for _, transport := range []string{stdio, web} {
+		for _, version := range []string{legacy, modern} {
+			if r.over(transport, version) {
+				f(transport, version)
+			}
+		}
+	}
+}
+
 // http serves the tree over HTTP until all tests are done.
 func (r *tree) http(t *testing.T) string {
 	t.Helper()

@@ -197,12 +197,8 @@ func TestSkillSkipped(t *testing.T) {
 		deny      string
 		hint      string
 	}{
-		{"malformed frontmatter", "deploy", map[string]string{"deploy/SKILL.md": "---\nname: [deploy\ndescription: d\n---\n"}, "",
-			"'deploy' exists but was skipped: .claude/skills/deploy/SKILL.md:2:7: the name cannot be read: the [ that begins here is never closed (put the value in quotes: name: '…')"},
 		{"no frontmatter", "DEPLOY", map[string]string{"deploy/SKILL.md": "# Deploy\n"}, "",
 			"'deploy' exists but was skipped: .claude/skills/deploy/SKILL.md:1:1: the file has no frontmatter (begin the file with ---, name:, description: and --- on lines of their own)"},
-		{"missing description", "ship", map[string]string{"deploy/SKILL.md": "---\nname: ship\n---\n"}, "",
-			"'ship' exists but was skipped: .claude/skills/deploy/SKILL.md:2:1: description is missing (add a line description: that says what the skill does and when to use it)"},
 		{"missing name", "deplyo", map[string]string{"deploy/SKILL.md": "---\ndescription: d\n---\n"}, "",
 			"'deploy' exists but was skipped: .claude/skills/deploy/SKILL.md:2:1: name is missing (add a line name: deploy)"},
 		{"empty description", "deploy", map[string]string{"deploy/SKILL.md": "---\nname: deploy\ndescription: ''\n---\n"}, "",

@@ -1,9 +1,6 @@
 package agents
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -59,40 +56,6 @@ func TestCheckLine(t *testing.T) {
 		if err := checkLine(line, of); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", line, err, want)
 		}
-	}
-}
-
-// TestRuler: the ruler answers a client's requests, and nothing else.
-func TestRuler(t *testing.T) {
-	in := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}
-{"jsonrpc":"2.0","method":"notifications/initialized"}
-{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"skill","arguments":{"name":"500"}}}
-{"jsonrpc":"2.0","id":3,"method":"server/discover"}
-`
-	var out bytes.Buffer
-	rule(strings.NewReader(in), &out, "TEXT")
-	var got []string
-	for text := range strings.Lines(out.String()) {
-		var m struct {
-			ID     int
-			Result struct {
-				ProtocolVersion, Instructions string
-				Content                       []struct{ Text string }
-			}
-			Error struct{ Code int }
-		}
-		if err := json.Unmarshal([]byte(text), &m); err != nil {
-			t.Fatal(err)
-		}
-		length := 0
-		for _, c := range m.Result.Content {
-			length += len(c.Text)
-		}
-		got = append(got, fmt.Sprint(m.ID, " ", m.Result.ProtocolVersion, " ", m.Result.Instructions, " ", length, " ", m.Error.Code))
-	}
-	want := []string{"1 2025-11-25 I: TEXT 0 0", "2   500 0", "3   0 -32601"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
 	}
 }
 
