@@ -59,6 +59,9 @@ func (c *Catalog) isComplete(most time.Duration) bool {
 	if now == nil {
 		return false
 	}
+	if now.complete.Load() == c.wanted.Load() {
+		return true
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, h := range c.sources {

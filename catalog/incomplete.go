@@ -76,12 +76,15 @@ func (v View) lacks(byName bool) *Incomplete {
 	if v.Snapshot == nil {
 		return nil
 	}
-	var wanted []skill.Root
+	wanted := new([]skill.Root)
 	if v.catalog != nil {
-		wanted = *v.catalog.wanted.Load()
+		wanted = v.catalog.wanted.Load()
 	}
 	whole := v.entire() // a narrowed view does not show every root
-	roots := whole.unread(wanted, byName)
+	if !byName && whole.complete.Load() == wanted {
+		return nil
+	}
+	roots := whole.unread(*wanted, byName)
 	unread := len(roots) > 0
 	for i := range whole.Roots {
 		if r := &whole.Roots[i]; byName && r.Late() && !r.Unread() {
@@ -89,6 +92,7 @@ func (v View) lacks(byName bool) *Incomplete {
 		}
 	}
 	if len(roots) == 0 {
+		whole.complete.Store(wanted)
 		return nil
 	}
 	i := &Incomplete{Unread: unread, Skills: len(v.Entries)}

@@ -198,6 +198,7 @@ type Snapshot struct {
 
 	found atomic.Pointer[[]foundRoot] // the scan that it was built from, or a later one with the same result
 
+	complete atomic.Pointer[[]skill.Root] // the wanted roots of which all that are listed are known to be read
 	filtered filterCache
 
 	servedOnce sync.Once

@@ -120,17 +120,14 @@ func TestAccessRefuses(t *testing.T) {
 		"default: deny\n  rules: [x]":                                                             "config-value@3:11 access.rules[0]: access.rules[0] does not consist of keys with values | write each key on its own line, indented, followed by a colon and a space",
 	} {
 		c, problems := Parse([]byte("access:\n  " + text + "\n"))
-		var got []string
-		for _, p := range problems {
-			got = append(got, string(p.Rule)+"@"+p.Position.String()+" "+p.Field+": "+p.Message+" | "+p.Mend)
-		}
-		if diff := cmp.Diff(want, strings.Join(got, "\n")); diff != "" {
+		got := listed(problems)
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 		if c.Access.Policy != nil || c.Access.Tokens != nil {
 			t.Errorf("%s: something of it holds", text)
 		}
-		if strings.Contains(strings.Join(got, ""), "knack_secret") {
+		if strings.Contains(got, "knack_secret") {
 			t.Error("a token is repeated")
 		}
 	}

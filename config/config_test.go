@@ -67,17 +67,22 @@ func TestParseRefuses(t *testing.T) {
 		strings.Repeat("x: 1\n", 1) + "check:\n  strict: 1\n": {"config-key@1:1 x: there is no key 'x' | the keys are check, access, http, log, audit, limits", "config-value@3:11 check.strict: check.strict is not true or false | write true or false"},
 	} {
 		c, problems := Parse([]byte(text))
-		var got []string
-		for _, p := range problems {
-			got = append(got, fmt.Sprintf("%s@%s %s: %s | %s", p.Rule, p.Position, p.Field, p.Message, p.Mend))
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(strings.Join(want, "\n"), listed(problems)); diff != "" {
 			t.Errorf("%.60q (-want +got):\n%s", text, diff)
 		}
 		if diff := cmp.Diff(Config{}, c); diff != "" {
 			t.Errorf("%.60q: something of it holds: %s", text, diff)
 		}
 	}
+}
+
+// listed returns a line for each problem.
+func listed(problems []skill.Problem) string {
+	var lines []string
+	for _, p := range problems {
+		lines = append(lines, fmt.Sprintf("%s@%s %s: %s | %s", p.Rule, p.Position, p.Field, p.Message, p.Mend))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // A project's file overrides the user's, rule by rule.

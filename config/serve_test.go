@@ -82,11 +82,8 @@ func TestServeRefuses(t *testing.T) {
 		"limits: 5":                         "config-value@1:9 limits: limits does not consist of keys with values | write each key on its own line, indented, followed by a colon and a space",
 	} {
 		c, problems := Parse([]byte(text + "\n"))
-		var got []string
-		for _, p := range problems {
-			got = append(got, string(p.Rule)+"@"+p.Position.String()+" "+p.Field+": "+p.Message+" | "+p.Mend)
-		}
-		if diff := cmp.Diff(want, strings.Join(got, "\n")); diff != "" {
+		got := listed(problems)
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 		if diff := cmp.Diff(Config{}, c); diff != "" {

@@ -8,10 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/genskills"
-	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/web"
 )
 
@@ -26,8 +24,8 @@ func large(n int) map[string]string {
 	return many
 }
 
-// BenchmarkPages measures every kind of answer at 10,000 skills. Values that are
-// computed once after a change are measured in "fresh".
+// BenchmarkPages measures every kind of answer at 10,000 skills. [BenchmarkFirstPages]
+// measures the first ones after a change.
 func BenchmarkPages(b *testing.B) {
 	f := open(b, large(10_000))
 	v := f.view()
@@ -48,47 +46,6 @@ func BenchmarkPages(b *testing.B) {
 			}
 		})
 	}
-	// The first page of a client that sees some of the skills, after each change.
-	b.Run("fresh/part", func(b *testing.B) {
-		pattern, err := access.ParsePattern("skill://one/*a*/**")
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.ReportAllocs()
-		for b.Loop() {
-			policy := access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{pattern}}})
-			r := httptest.NewRequest("GET", "/", nil)
-			w := httptest.NewRecorder()
-			f.site.ServeHTTP(w, r.WithContext(catalog.WithFilter(r.Context(), policy.Filter(access.Subject{}))))
-			if w.Code != 200 {
-				b.Fatal(w.Code)
-			}
-		}
-	})
-	b.Run("fresh/health", func(b *testing.B) {
-		tools, err := tool.ParseSets(tool.DefaultSet)
-		if err != nil {
-			b.Fatal(err)
-		}
-		c := catalog.New([]catalog.Source{folder(f.dir, "one")}, catalog.Options{})
-		if err := c.Refresh(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-		v, err := c.View(b.Context())
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := v.Search(b.Context(), catalog.Query{Text: "harbour"}); err != nil {
-			b.Fatal(err) // a site starts the index, which is not part of the page's work
-		}
-		b.ReportAllocs()
-		for b.Loop() {
-			b.StopTimer()
-			site := web.New(web.Options{Catalog: c, Tools: tools})
-			b.StartTimer()
-			ask(b, site, "/health")
-		}
-	})
 }
 
 // pagePaths returns a path for each kind of page. one is the path of a skill, with a

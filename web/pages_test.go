@@ -74,15 +74,6 @@ func skippedHref(f *fixture) string {
 	return attr(all(all(f.page("/?state=skipped"), class("skills"))[0], tag("a"))[0], "href")
 }
 
-// TestLongQuery checks that a query of 100 kB neither fails nor is repeated in full.
-func TestLongQuery(t *testing.T) {
-	f := open(t, files)
-	a := f.get("/?q=" + strings.Repeat("git%20", 16_000))
-	if a.status != 200 || len(a.body) > 30_000 {
-		t.Errorf("%d, %d bytes", a.status, len(a.body))
-	}
-}
-
 func TestSkillPage(t *testing.T) {
 	f := open(t, files)
 	main := files["one/git/SKILL.md"]

@@ -30,7 +30,10 @@ func TestNothingUnseenOnPages(t *testing.T) {
 	if len(unseen) != 30 {
 		t.Fatalf("%d characters", len(unseen))
 	}
-	for _, r := range unseen {
+	for i, r := range unseen {
+		if testing.Short() && i%5 != 0 {
+			continue
+		}
 		t.Run(fmt.Sprintf("U+%04X", r), func(t *testing.T) { t.Parallel(); seekUnseen(t, r) })
 	}
 }

@@ -7,27 +7,20 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 )
 
-// TestAgentLoops runs the agent loops of doc/agents.md unchanged, with the built binary.
+// TestAgentLoops runs the agent loops of doc/agents.md unchanged. They start knack, which is
+// this test: see TestMain.
 func TestAgentLoops(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it builds and runs programs")
+		t.Skip("it runs programs")
 	}
+	t.Parallel()
 	doc, err := os.ReadFile(filepath.FromSlash("../../doc/agents.md"))
 	if err != nil {
 		t.Fatal(err)
-	}
-	bin := t.TempDir()
-	name := "knack"
-	if runtime.GOOS == "windows" {
-		name += ".exe"
-	}
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, name), "../../cmd/knack").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, loop := range []struct {
 		language, program, file string
@@ -54,15 +47,13 @@ func TestAgentLoops(t *testing.T) {
 			}
 			dir := t.TempDir()
 			file := filepath.Join(dir, loop.file)
-			if err := os.WriteFile(file, []byte(code+loop.dump), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			put(t, file, code+loop.dump)
 			if loop.language == "ts" {
 				typeCheck(t, file)
 			}
 			cmd := exec.CommandContext(t.Context(), program, file)
 			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "HOME="+dir, "USERPROFILE="+dir, "KNACK_DIRS=", "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+			cmd.Env = append(os.Environ(), "HOME="+dir, "USERPROFILE="+dir, "KNACK_DIRS=")
 			var stdout, stderr bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
 			if err := cmd.Run(); err != nil {

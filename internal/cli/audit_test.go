@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -52,29 +51,11 @@ func (a *asker) expect(lines ...string) {
 // send sends a request and returns the status and body of the answer.
 func (a *asker) send(method, path, token, body string, headers ...string) (int, string, http.Header) {
 	a.t.Helper()
-	req, err := http.NewRequestWithContext(a.t.Context(), method, strings.TrimSuffix(a.url, "/mcp")+path, strings.NewReader(body))
-	if err != nil {
-		a.t.Fatal(err)
-	}
 	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
+		headers = append([]string{"Authorization: Bearer " + token}, headers...)
 	}
-	for _, h := range headers {
-		key, value, _ := strings.Cut(h, ": ")
-		if req.Header.Set(key, value); key == "Host" {
-			req.Host = value
-		}
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return resp.StatusCode, string(data), resp.Header
+	r := request(a.t, http.DefaultClient, method, strings.TrimSuffix(a.url, "/mcp")+path, body, headers...)
+	return r.code, r.body, r.header
 }
 
 // call calls an MCP method in the form of an era.
@@ -249,10 +230,7 @@ func TestAudit(t *testing.T) {
 
 		// A limit that is reloaded while the server runs.
 		put(t, config, text+"limits: {rate: 0.01, burst: 2}\n")
-		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
-		testwait.Until(t, func() bool { return strings.Contains(said(), "was reloaded") }, "the configuration was not read again:", said)
+		hangUp(t, said, "was reloaded")
 		for n := range 8 {
 			code, body, header := a.send("GET", "/api/v1/skills", bert, "")
 			wait, _ := strconv.Atoi(header.Get("Retry-After"))
@@ -328,14 +306,6 @@ func TestReload(t *testing.T) {
 	put(t, config, "audit: {to: audit.log}\nlog: {format: json}\n")
 	url, said := servingLog(t, "--dir", skills(t), "--config", config)
 	a := &asker{t: t, url: url, log: log}
-	hangUp := func(want string) {
-		t.Helper()
-		before := strings.Count(said(), want)
-		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
-		testwait.Until(t, func() bool { return strings.Count(said(), want) > before }, want, "is not in the log:", said)
-	}
 	moved := func() {
 		t.Helper()
 		if err := os.Rename(log, log+".moved"); err != nil {
@@ -352,11 +322,11 @@ func TestReload(t *testing.T) {
 	ask()
 	moved()
 	put(t, config, "audit: {to: elsewhere.log, keep: 2}\nlog: {format: text, level: error}\nhttp: {hosts: [a.example]}\nlimits: {rat: 1}\n")
-	hangUp(`"msg":"the configuration was not reloaded; the previous one stays in effect","reason":"` + config + `:4:10: there is no key 'rat' in limits"`)
+	hangUp(t, said, `"msg":"the configuration was not reloaded; the previous one stays in effect","reason":"`+config+`:4:10: there is no key 'rat' in limits"`)
 	ask() // into the new file
 	moved()
 	put(t, config, "audit: {to: elsewhere.log, keep: 2}\nlog: {format: text, level: info}\nhttp: {hosts: [a.example]}\nlimits: {rate: 1}\n")
-	hangUp(`"msg":"these keys have changed, and take effect after a restart","keys":"http.hosts, log.format, audit.to, audit.keep"`)
+	hangUp(t, said, `"msg":"these keys have changed, and take effect after a restart","keys":"http.hosts, log.format, audit.to, audit.keep"`)
 	ask()
 	if _, err := os.Stat(filepath.Join(etc, "elsewhere.log")); err == nil {
 		t.Error("it writes elsewhere before it is started anew")
@@ -371,7 +341,7 @@ func TestReload(t *testing.T) {
 		testwait.Until(t, func() bool { _, err := os.Stat(log); return err == nil }, "the audit log is not opened anew")
 	}
 	replace(t, config, "log: {lovel: error}\n") // the second reload may be reading it
-	hangUp("there is no key 'lovel' in log")
+	hangUp(t, said, "there is no key 'lovel' in log")
 	if strings.Count(said(), "was reloaded") != n {
 		t.Error("the level was not taken over")
 	}

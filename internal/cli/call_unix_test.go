@@ -68,9 +68,7 @@ func TestNoStorage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(world, "project/.claude/skills/git/SKILL.md"), []byte("---\nname: git\ndescription: d\n---\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	put(t, filepath.Join(world, "project/.claude/skills/git/SKILL.md"), "---\nname: git\ndescription: d\n---\n")
 	tree := func() map[string]string {
 		out := map[string]string{}
 		err := filepath.WalkDir(world, func(path string, d fs.DirEntry, err error) error {

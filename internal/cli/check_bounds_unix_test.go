@@ -68,6 +68,7 @@ func TestCheckBounds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("hundreds of megabytes")
 	}
+	t.Parallel()
 	begin := func(w http.ResponseWriter, id string) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"skills":["`, id)

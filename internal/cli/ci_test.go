@@ -46,7 +46,7 @@ func ranWith(t *testing.T, dir, stdin string, args ...string) (stdout, stderr st
 }
 
 // put writes a file, with the folders above it.
-func put(t *testing.T, file, text string) {
+func put(t testing.TB, file, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
@@ -64,12 +64,7 @@ func goodAndBad(t *testing.T) (dir, good, bad string) {
 		t.Fatal(stderr)
 	}
 	bad = filepath.Join(dir, "bad", "SKILL.md")
-	if err := os.MkdirAll(filepath.Dir(bad), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(bad, []byte("---\nname: bad: worse\n---\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	put(t, bad, "---\nname: bad: worse\n---\n")
 	return dir, filepath.Join(dir, "good", "SKILL.md"), bad
 }
 
@@ -136,6 +131,7 @@ func TestAction(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds and runs knack")
 	}
+	t.Parallel()
 	var action struct {
 		Name, Description string
 		Inputs            map[string]struct{ Description, Default string }

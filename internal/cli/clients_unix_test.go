@@ -49,9 +49,7 @@ func TestClientsConnect(t *testing.T) {
 	token, line := access.NewToken()
 	dir := t.TempDir()
 	tokens := filepath.Join(dir, "tokens")
-	if err := os.WriteFile(tokens, []byte(line+" test\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(t, tokens, line+" test\n")
 	for id, a := range asked {
 		t.Run(id, func(t *testing.T) {
 			program := clientOfNPM(t, id)
@@ -165,12 +163,7 @@ func settle(t *testing.T, id, home string) {
 	t.Helper()
 	for at, text := range asked[id].files {
 		at = filepath.Join(home, filepath.FromSlash(at))
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(at, []byte(strings.ReplaceAll(text, "HOME", home)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		put(t, at, strings.ReplaceAll(text, "HOME", home))
 	}
 }
 

@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"os"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/knack-dev/knack/internal/cli"
 	"github.com/knack-dev/knack/internal/corpus"
 )
 
@@ -30,16 +28,15 @@ type listed struct {
 
 func list(t *testing.T, args ...string) (skills []listed, found int) {
 	t.Helper()
-	var out, stderr bytes.Buffer
-	env := cli.Env{Stdout: &out, Stderr: &stderr, Getenv: func(string) string { return "" }, Dir: t.TempDir()}
-	if code := cli.Main(t.Context(), env, append([]string{"list", "--json", "--no-builtin"}, args...)); code != 0 || stderr.Len() > 0 {
-		t.Fatalf("exit status %d: %s", code, &stderr)
+	out, errs, code := ran(t, t.TempDir(), append([]string{"list", "--json", "--no-builtin"}, args...)...)
+	if code != 0 || errs != "" {
+		t.Fatalf("exit status %d: %s", code, errs)
 	}
 	var got struct {
 		Skills []listed
 		Roots  []struct{ Count int }
 	}
-	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
 	}
 	return got.Skills, got.Roots[0].Count

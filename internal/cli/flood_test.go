@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -94,6 +95,9 @@ func TestFloodsWithoutToken(t *testing.T) {
 		{method: "GET", path: "/mcp", token: "wrong"},
 	} {
 		for _, rate := range []limit.Rate{mcpserver.DefaultLimit, {}} {
+			if rate.PerSecond == 0 && !slices.Contains([]string{"/signin", "/api/v1/skills", "/mcp"}, flood.path) {
+				continue // one address of each kind is enough
+			}
 			w := newWatched(t, rate)
 			codes := map[int]int{}
 			for range n {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -87,6 +86,50 @@ func servingWith(t *testing.T, args []string) (url string, log func() string) {
 	return "", nil
 }
 
+type reply struct {
+	code   int
+	header http.Header
+	body   string
+}
+
+// request sends a request with headers as "key: value"; one without a value takes an
+// earlier one away.
+func request(t *testing.T, client *http.Client, method, url, body string, headers ...string) reply {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range headers {
+		key, value, _ := strings.Cut(h, ": ")
+		switch {
+		case key == "Host":
+			req.Host = value
+		case value == "":
+			req.Header.Del(key)
+		default:
+			req.Header.Set(key, value)
+		}
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply{resp.StatusCode, resp.Header, string(data)}
+}
+
+// fetch asks a server for a page.
+func fetch(t *testing.T, url string, headers ...string) (int, string) {
+	t.Helper()
+	r := request(t, http.DefaultClient, http.MethodGet, url, "", headers...)
+	return r.code, r.body
+}
+
 func check(t *testing.T, token string, args ...string) (int, string, string) {
 	t.Helper()
 	var out, err bytes.Buffer
@@ -105,12 +148,7 @@ func skills(t *testing.T) string {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"one/SKILL.md": "---\nname: one\ndescription: One.\n---\n", "one/x/y.txt": "y"} {
 		p := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		put(t, p, text)
 	}
 	return dir
 }
@@ -118,9 +156,7 @@ func skills(t *testing.T) string {
 func TestCheckOurselves(t *testing.T) {
 	token, line := access.NewToken()
 	file := filepath.Join(t.TempDir(), "tokens")
-	if err := os.WriteFile(file, []byte(line+" test\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(t, file, line+" test\n")
 	url := startServer(t, "--dir", skills(t), "--token-file", file)
 	for _, protocol := range []string{"2026-07-28", "2025-11-25"} {
 		code, out, errs := check(t, token, "--protocol", protocol, url)
@@ -138,6 +174,15 @@ func TestCheckOurselves(t *testing.T) {
 	}
 	if code, _, errs := check(t, "", url); code != 3 || strings.Contains(errs, token) {
 		t.Errorf("without a token: %d %s", code, errs)
+	}
+	base := strings.TrimSuffix(url, "/mcp")
+	for _, path := range []string{"/healthz", "/readyz"} {
+		if code, body := fetch(t, base+path); code != 200 || body != "ok\n" {
+			t.Errorf("%s: %d %q", path, code, body)
+		}
+	}
+	if code, body := fetch(t, base+"/connect", "Authorization: Bearer "+token); code != 200 || !strings.Contains(body, "Authorization: Bearer") {
+		t.Errorf("the page does not say that a token is needed: %d", code)
 	}
 }
 

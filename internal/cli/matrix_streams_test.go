@@ -67,13 +67,7 @@ func (h *house) listen(method, body string, headers ...string) *stream {
 
 func (s *stream) await(t *testing.T, text string) {
 	t.Helper()
-	for range 4000 {
-		if strings.Contains(s.text(), text) {
-			return
-		}
-		pause()
-	}
-	t.Fatalf("it was never told of %s:\n%s", text, s.text())
+	testwait.Until(t, func() bool { return strings.Contains(s.text(), text) }, "it was never told of", text, s.text)
 }
 
 // TestMatrixStreams checks that a stream carries nothing about hidden skills, neither at
@@ -147,12 +141,7 @@ func TestMatrixStreams(t *testing.T) {
 	replace(t, filepath.Join(dir, "open/notes.md"), "yet other notes\n")
 	for _, name := range []string{"anna legacy", "guest legacy"} {
 		s := streams[name]
-		for range 4000 {
-			if strings.Count(s.text(), `"uri":"skill://open/notes.md"`) == 2 {
-				break
-			}
-			pause()
-		}
+		testwait.Until(t, func() bool { return strings.Count(s.text(), `"uri":"skill://open/notes.md"`) == 2 }, name, "is told once:", s.text)
 	}
 
 	// A missed event can be replayed by its recipient, and by no other client.
@@ -175,16 +164,12 @@ func TestMatrixStreams(t *testing.T) {
 	}
 	// resume asks for the events after a given one, once the previous stream is known to be
 	// over.
-	resume := func(id string, headers []string) *stream {
-		for range 4000 {
-			s := h.listen("GET", "", append(headers, "Last-Event-Id: "+id)...)
-			if s.code != http.StatusConflict {
-				return s
-			}
-			pause()
-		}
-		t.Fatal("the stream before is never over")
-		return nil
+	resume := func(id string, headers []string) (s *stream) {
+		testwait.Until(t, func() bool {
+			s = h.listen("GET", "", append(headers, "Last-Event-Id: "+id)...)
+			return s.code != http.StatusConflict
+		}, "the end of the stream before")
+		return s
 	}
 	again := resume(annas[0], legacy("anna"))
 	again.await(t, `"uri":"skill://open/notes.md"`)

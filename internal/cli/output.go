@@ -26,10 +26,13 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Room reports whether a write of n bytes would be taken at once.
-func (o *output) Room(n int) bool {
+// WriteNow writes as much of p as the output takes without waiting.
+func (o *output) WriteNow(p []byte) int {
 	f, ok := o.Writer.(*os.File)
-	return ok && hasRoom(f, n)
+	if !ok {
+		return 0
+	}
+	return writeNow(f, p)
 }
 
 // clean makes text fit for a terminal. It removes control and direction characters except

@@ -14,7 +14,6 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/cli"
-	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // TestIrregularFiles checks that a pipe without a writer, a device or a folder in place of
@@ -71,20 +70,13 @@ func TestTokenFileBecomesPipe(t *testing.T) {
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	put(t, tokens, "\ufeff"+line+" anna\n")
 	url, log := servingLog(t, "--dir", t.TempDir(), "--token-file", tokens)
-	again := func(logged string) {
-		t.Helper()
-		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
-		testwait.Until(t, func() bool { return strings.Contains(log(), logged) }, logged, "is not in the log:", log)
-	}
 	if err := os.Remove(tokens); err != nil {
 		t.Fatal(err)
 	}
 	if err := syscall.Mkfifo(tokens, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	again("not a regular file")
+	hangUp(t, log, "not a regular file")
 	if code, _, errs := check(t, token, url); code != 0 {
 		t.Errorf("what held does not hold: %s", errs)
 	}
@@ -93,7 +85,7 @@ func TestTokenFileBecomesPipe(t *testing.T) {
 	}
 	_, other := access.NewToken()
 	put(t, tokens, other+" bert\n")
-	again("the configuration was reloaded")
+	hangUp(t, log, "the configuration was reloaded")
 	if code, _, _ := check(t, token, url); code == 0 {
 		t.Error("a token that was taken away lets in")
 	}
@@ -112,11 +104,9 @@ func TestTokenInsteadOfHash(t *testing.T) {
 	} {
 		put(t, filepath.Join(dir, "knack.yaml"), text)
 		for _, args := range [][]string{{"config", "check", "knack.yaml"}, {"config", "check", "--json", "knack.yaml"}, {"serve", "--http", "0", "--config", "knack.yaml"}} {
-			var out bytes.Buffer
-			env := cli.Env{Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }, Dir: dir}
-			code := cli.Main(t.Context(), env, args)
-			if code == 0 || !strings.Contains(out.String(), "knack.yaml") || strings.Contains(out.String(), token[6:]) {
-				t.Errorf("%v: %d\n%s", args, code, out.String())
+			out, errs, code := ran(t, dir, args...)
+			if out += errs; code == 0 || !strings.Contains(out, "knack.yaml") || strings.Contains(out, token[6:]) {
+				t.Errorf("%v: %d\n%s", args, code, out)
 			}
 		}
 	}
@@ -128,10 +118,8 @@ func TestGroupsNobodyIsIn(t *testing.T) {
 	_, line := access.NewToken()
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "knack.yaml"), "access:\n  default: allow\n  tokens: [{hash: "+line+", subject: a, groups: [admin]}]\n  rules:\n    - {groups: [admn, admin], subjects: [b], deny: [\"skill://x\"]}\n")
-	var out bytes.Buffer
-	env := cli.Env{Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }, Dir: dir}
 	const want = "knack.yaml: warning: a rule applies to the group 'admn', but no token is in it: did you mean admin?\n"
-	if code := cli.Main(t.Context(), env, []string{"config", "check", "knack.yaml"}); code != 0 || out.String() != want {
-		t.Errorf("%d\n%s", code, out.String())
+	if out, errs, code := ran(t, dir, "config", "check", "knack.yaml"); code != 0 || out+errs != want {
+		t.Errorf("%d\n%s%s", code, out, errs)
 	}
 }

@@ -6,21 +6,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hasRoom reports whether a pipe takes n bytes at once: an empty pipe does, up to its size
-// less one page. Another writer can make the answer wrong.
-func hasRoom(f *os.File, n int) bool {
+// writeNow writes as much of p as f takes without waiting, and returns how many bytes. It
+// writes nothing if the system cannot do that with f, and after a failure, which the next
+// write reports.
+func writeNow(f *os.File, p []byte) (n int) {
 	raw, err := f.SyscallConn()
 	if err != nil {
-		return false
+		return 0
 	}
-	room := false
-	err = raw.Control(func(fd uintptr) {
-		waiting, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ)
-		if err != nil || waiting != 0 {
-			return
+	_ = raw.Control(func(fd uintptr) {
+		if n, err = unix.Pwritev2(int(fd), [][]byte{p}, -1, unix.RWF_NOWAIT); err != nil {
+			n = 0
 		}
-		size, err := unix.FcntlInt(fd, unix.F_GETPIPE_SZ, 0)
-		room = err == nil && n <= size-os.Getpagesize()
 	})
-	return err == nil && room
+	return n
 }

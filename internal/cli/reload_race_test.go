@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // canary is in the description, the text and the name of a file of the hidden skill.
@@ -161,11 +162,11 @@ var errStream = errors.New("the answer goes on, or the line ends")
 // while the rule moves to it too; Carl's token goes together with the rule for his group. A
 // client that is known by one state and judged by the rules of the other sees the skill.
 //
-// KNACK_RELOADS is how many reloads there are, each with 100 requests; without it 60.
+// KNACK_RELOADS is how many reloads there are, each with 100 requests; without it 30.
 func TestReloadRace(t *testing.T) {
-	reloads := 60
+	reloads := 30
 	if testing.Short() {
-		reloads = 15
+		reloads = 8
 	}
 	if text := os.Getenv("KNACK_RELOADS"); text != "" {
 		if _, err := fmt.Sscan(text, &reloads); err != nil {
@@ -302,11 +303,7 @@ func TestReloadRace(t *testing.T) {
 			}
 		}
 		next()
-		for deadline := time.Now().Add(time.Minute); sent.Load() < int64(g)*100 && !t.Failed(); pause() {
-			if time.Now().After(deadline) {
-				t.Fatalf("%d of %d requests", sent.Load(), g*100)
-			}
-		}
+		testwait.Until(t, func() bool { return sent.Load() >= int64(g)*100 || t.Failed() }, "the requests of a reload")
 	}
 	close(over)
 	generation.Add(1 << 32)

@@ -26,6 +26,7 @@ var logTime = regexp.MustCompile(`(?m)^time=\S+ `)
 // TestMain makes the test binary run as knack, so that scripts run a real process with
 // pipes, signals and an exit status.
 func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "4") // most of them wait
 	testscript.Main(m, map[string]func(){"knack": func() {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		context.AfterFunc(ctx, stop)
@@ -39,6 +40,7 @@ func TestMain(m *testing.M) {
 // TestScript runs command lines as users type them. Every script starts with an empty home
 // and, as its working directory, an empty folder outside of any repository.
 func TestScript(t *testing.T) {
+	t.Parallel() // to run while others wait
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		UpdateScripts:       *update,

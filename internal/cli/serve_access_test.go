@@ -58,11 +58,6 @@ func TestServeAccess(t *testing.T) {
 		t.Helper()
 		testwait.Until(t, func() bool { return strings.Contains(log(), text) }, text, "is not in the log:", log)
 	}
-	hangUp := func() {
-		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
-	}
 	expect("at first", map[string]string{anna: "3 skills,", bert: "1 skill,", carl: "1 skill,"})
 	logged(`applies to a group that no token has: it may be misspelt" group=insider near=insiders`)
 	logged(`applies to a subject that no token has: it may be misspelt" subject=brt near=bert`)
@@ -73,34 +68,28 @@ func TestServeAccess(t *testing.T) {
 	logged(`msg="no skill matches a pattern of the access rules: it may be misspelt" pattern=skill://sercet`)
 
 	put(t, file, head+"  rules:\n"+common+"  rulse: 1\n")
-	hangUp()
-	logged(`reason="` + file + `:7:3: there is no key 'rulse' in access`)
+	hangUp(t, log, `reason="`+file+`:7:3: there is no key 'rulse' in access`)
 	expect("after a file that is wrong", map[string]string{anna: "3 skills,", bert: "1 skill,"})
 
 	put(t, file, "")
-	hangUp()
-	logged(`reason="` + file + ` no longer has access.default, and skills that are hidden now would become visible; if you intend that, write default: allow and rules: [] in the section access"`)
+	hangUp(t, log, `reason="`+file+` no longer has access.default, and skills that are hidden now would become visible; if you intend that, write default: allow and rules: [] in the section access"`)
 	put(t, file, "access: {default: allow}\n")
-	hangUp()
-	logged(`reason="` + file + ` no longer has access.rules, `)
+	hangUp(t, log, `reason="`+file+` no longer has access.rules, `)
 	expect("after a file that was emptied", map[string]string{anna: "3 skills,", bert: "1 skill,", carl: "1 skill,"})
 
 	put(t, file, strings.TrimSuffix(held, strange))
-	hangUp()
 	const cut = " is only the beginning of the previous file, lacks rules or token owners that are in effect, and looks cut short; write the whole file again, or, if you intend to remove something, make another change too, such as a comment in place of it, or restart the server\""
-	logged(`reason="` + file + cut)
+	hangUp(t, log, `reason="`+file+cut)
 	put(t, file, strings.TrimSpace(held)) // only the last line's end
 	put(t, tokens, carlLine+" car")
-	hangUp()
-	logged(`reason="--token-file ` + tokens + cut)
+	hangUp(t, log, `reason="--token-file `+tokens+cut)
 	expect("after files that were cut short", map[string]string{anna: "3 skills,", bert: "1 skill,", carl: "1 skill,"})
 
 	// Deleting its line revokes a token, also on the last line.
 	dora, doraLine := access.NewToken()
 	again := func() {
-		before := strings.Count(log(), "the configuration was reloaded")
-		hangUp()
-		testwait.Until(t, func() bool { return strings.Count(log(), "the configuration was reloaded") > before }, "it was not read again:", log)
+		t.Helper()
+		hangUp(t, log, "the configuration was reloaded")
 	}
 	put(t, tokens, carlLine+" carl\n"+doraLine+" dora\n")
 	again()
@@ -119,8 +108,7 @@ func TestServeAccess(t *testing.T) {
 
 	put(t, file, "access: {default: allow, rules: []}\n")
 	put(t, tokens, "")
-	hangUp()
-	logged("it has no token's hash")
+	hangUp(t, log, "it has no token's hash")
 	put(t, tokens, "# without a name\n"+carlLine+"\n")
 
 	put(t, file, head+"  rules:\n"+common+inside+"    - deny: [\"skill://secret\"]\n")
@@ -139,8 +127,9 @@ func TestServeAccess(t *testing.T) {
 // folders would not notify them.
 func TestReloadTells(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it waits for 6 s")
+		t.Skip("it waits for 2 s")
 	}
+	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"common", "inside"} {
 		put(t, filepath.Join(dir, name, "SKILL.md"), "---\nname: "+name+"\ndescription: One.\n---\n")
@@ -165,20 +154,21 @@ func TestReloadTells(t *testing.T) {
 		h.send(r, probe{path: "/mcp", method: "POST", era: "2025-11-25", body: `{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"skill://common/notes.md"}}`})
 	}
 	told := map[string]int{}
+	count := func(s *stream) int { return strings.Count(s.text(), "/list_changed") }
 	for i, step := range []struct{ rules, tells string }{{head + rule("anna"), "anna"}, {head + rule("anna") + rule("bert"), "bert"}, {head + rule("bert"), "anna"}} {
 		put(t, file, step.rules)
 		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
 		told[step.tells] += 3 // lists
-		count := func(s *stream) int { return strings.Count(s.text(), "/list_changed") }
 		testwait.Until(t, func() bool { return count(streams[step.tells]) >= told[step.tells] }, "step", i, step.tells, "is not told:", streams[step.tells].text)
-		replace(t, filepath.Join(dir, "common/notes.md"), strings.Repeat("other notes\n", i+2))
-		for name, s := range streams {
-			testwait.Until(t, func() bool { return strings.Count(s.text(), "resources/updated") > i }, "step", i, name, "hears no more:", s.text)
-			if got := count(s); got != told[name] {
-				t.Errorf("step %d: %s was told %d times, want %d:\n%s", i, name, got, told[name], s.text())
-			}
+	}
+	// Whatever else a client was told arrived before this.
+	replace(t, filepath.Join(dir, "common/notes.md"), "other notes\n")
+	for name, s := range streams {
+		testwait.Until(t, func() bool { return strings.Contains(s.text(), "resources/updated") }, name, "hears no more:", s.text)
+		if got := count(s); got != told[name] {
+			t.Errorf("%s was told %d times, want %d:\n%s", name, got, told[name], s.text())
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // hangUp sends a SIGHUP to the server in this process and waits until its log says text
@@ -23,13 +24,7 @@ func hangUp(t *testing.T, log func() string, text string) {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	for range 6000 {
-		if strings.Count(log(), text) > before {
-			return
-		}
-		pause()
-	}
-	t.Fatalf("the log lacks %q:\n%s", text, log())
+	testwait.Until(t, func() bool { return strings.Count(log(), text) > before }, text, "is not in the log:", log)
 }
 
 // On SIGHUP the certificate that is in the files is served, and the log says so; one that
@@ -39,7 +34,8 @@ func TestServeRenewsCertificate(t *testing.T) {
 	put(t, filepath.Join(dir, "a", "SKILL.md"), "---\nname: a\ndescription: A.\n---\n")
 	cert, key := certificate(t)
 	take := func() (pair [2]string) {
-		for i, file := range certPair(t) {
+		cert, key := certificate(t)
+		for i, file := range []string{cert, key} {
 			data, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -83,11 +79,6 @@ func TestServeRenewsCertificate(t *testing.T) {
 	if served() != second {
 		t.Error("without a key another certificate is served")
 	}
-}
-
-func certPair(t *testing.T) []string {
-	cert, key := certificate(t)
-	return []string{cert, key}
 }
 
 // No version of TLS before 1.2 is spoken.
@@ -155,15 +146,9 @@ func TestServeSaysWhichNames(t *testing.T) {
 			t.Errorf("%q: the log says\n%s", c.args, log())
 		}
 		_, port, _ := net.SplitHostPort(strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/mcp"))
-		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:"+port+"/", nil)
-		req.Host = "skills.example"
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		if refused := resp.StatusCode == http.StatusForbidden; refused != (len(c.args) == 2 || c.args[3] == "localhost") {
-			t.Errorf("%q: %d", c.args, resp.StatusCode)
+		code, _ := fetch(t, "http://127.0.0.1:"+port+"/", "Host: skills.example")
+		if refused := code == http.StatusForbidden; refused != (len(c.args) == 2 || c.args[3] == "localhost") {
+			t.Errorf("%q: %d", c.args, code)
 		}
 	}
 }

@@ -9,22 +9,18 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"io"
 	integer "math/big"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // surfer is a browser without state: the test decides what it sends.
@@ -41,47 +37,15 @@ func newSurfer(t *testing.T, base string) *surfer {
 	}}
 }
 
-type reply struct {
-	code   int
-	header http.Header
-	body   string
-}
-
 // ask sends a request like a browser that opens a page. Headers, as "key: value", replace
 // its own.
 func (s *surfer) ask(method, path, body string, headers ...string) reply {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), method, s.base+path, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	req.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+	own := []string{"Accept: text/html,application/xhtml+xml,*/*;q=0.8"}
 	if method == http.MethodPost {
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		req.Header.Set("Origin", s.base)
-		req.Header.Set("Sec-Fetch-Site", "same-origin")
+		own = append(own, "Content-Type: application/x-www-form-urlencoded", "Origin: "+s.base, "Sec-Fetch-Site: same-origin")
 	}
-	for _, h := range headers {
-		key, value, _ := strings.Cut(h, ": ")
-		switch {
-		case key == "Host":
-			req.Host = value
-		case value == "":
-			req.Header.Del(key)
-		default:
-			req.Header.Set(key, value)
-		}
-	}
-	resp, err := s.http.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return reply{resp.StatusCode, resp.Header, string(data)}
+	return request(s.t, s.http, method, s.base+path, body, append(own, headers...)...)
 }
 
 func (s *surfer) get(path string, headers ...string) reply {
@@ -122,17 +86,6 @@ func employ(t *testing.T, args ...string) company {
 	c.base, c.log = servingLog(t, append([]string{"--dir", skills(t), "--config", c.config}, args...)...)
 	c.base = strings.TrimSuffix(c.base, "/mcp")
 	return c
-}
-
-// hangUp makes the server reload its configuration.
-func (c company) hangUp(t *testing.T) {
-	t.Helper()
-	const said = "the configuration was reloaded"
-	before := strings.Count(c.log(), said)
-	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	testwait.Until(t, func() bool { return strings.Count(c.log(), said) > before }, said, "is not in the log:", c.log)
 }
 
 // TestSignIn checks that a browser signs in once with a token, until it signs out or the
@@ -260,12 +213,12 @@ func TestSignIn(t *testing.T) {
 	// Revoking a token ends its sessions at once, for good.
 	bert := bearing1(s.signIn(c.bert))
 	put(t, c.config, c.common)
-	c.hangUp(t)
+	hangUp(t, c.log, "the configuration was reloaded")
 	if s.get("/", other).code != 401 || s.get("/", bert).code != 200 {
 		t.Error("a revoked token's session goes on, or another's does not")
 	}
 	put(t, c.config, c.common+"    - {hash: "+c.annaLine+", subject: anna}\n")
-	c.hangUp(t)
+	hangUp(t, c.log, "the configuration was reloaded")
 	if s.get("/", other).code != 401 {
 		t.Error("a session comes back")
 	}

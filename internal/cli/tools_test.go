@@ -3,7 +3,6 @@ package cli_test
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/knack-dev/knack/internal/cli"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -19,18 +17,12 @@ import (
 // to stdout.
 func session(t *testing.T, dir, stdin string, args ...string) []byte {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Join(dir, "s", "git"), 0o755); err != nil {
-		t.Fatal(err)
+	put(t, filepath.Join(dir, "s", "git", "SKILL.md"), "---\nname: git\ndescription: Commits & <pushes>\n---\n")
+	out, errs, code := ranWith(t, dir, stdin, append(args, "--dir", "s")...)
+	if code != 0 {
+		t.Fatalf("knack %s: exit %d\n%s", strings.Join(args, " "), code, errs)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "s", "git", "SKILL.md"), []byte("---\nname: git\ndescription: Commits & <pushes>\n---\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	var stdout, stderr bytes.Buffer
-	env := cli.Env{Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr, Dir: dir, Home: dir, Getenv: func(string) string { return "" }}
-	if code := cli.Main(t.Context(), env, append(args, "--dir", "s")); code != 0 {
-		t.Fatalf("knack %s: exit %d\n%s", strings.Join(args, " "), code, stderr.String())
-	}
-	return stdout.Bytes()
+	return []byte(out)
 }
 
 // TestToolsEqualMCP checks that knack tools and knack call print for MCP what a client of

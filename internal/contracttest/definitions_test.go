@@ -148,21 +148,3 @@ func (w *world) sameDefinitions(t *testing.T, set string, tools []defined) {
 		}
 	}
 }
-
-// The JSON of a function definition has the keys of its contract, in order: contracts 001
-// and 003 have one, 000 has parts of one.
-func TestDefinitionsKeepTheirOrder(t *testing.T) {
-	w := newWorld(t, map[string]string{"git/SKILL.md": gitMD})
-	for set, want := range map[string]string{
-		"runner": `{"type":"function","function":{"name":"read_file_in_skill","description":"Read any file within a skill's folder. Use this when SKILL.MD references additional documentation, examples, or configuration files. Path must be relative to skill folder.","parameters":` + readSchema + `}}`,
-		"wave":   `{"type":"function","function":{"name":"Skill","description":"Invoke a skill to apply specialized expertise and capabilities","parameters":` + waveSchema + `}}`,
-	} {
-		data, err := function.Definitions(t.Context(), w.host(), toolsOf(t, set), function.OpenAI, clientless)
-		must(t, err)
-		var all []json.RawMessage
-		must(t, json.Unmarshal(data, &all))
-		if got := string(all[len(all)-1]); got != want {
-			t.Errorf("%s: -want +got:\n%s", set, cmp.Diff(want, got))
-		}
-	}
-}

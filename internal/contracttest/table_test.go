@@ -34,55 +34,6 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTableFindsFaults checks that an incomplete page fails.
-func TestTableFindsFaults(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the same tests once more, with faults")
-	}
-	data, err := os.ReadFile(filepath.FromSlash(table))
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := string(data)
-	for what, broken := range map[string]string{
-		"a row is gone":            regexp.MustCompile(`(?m)^\| 001-example-4 .*\n`).ReplaceAllString(page, ""),
-		"a row is there twice":     regexp.MustCompile(`(?m)^(\| 001-example-4 .*\n)`).ReplaceAllString(page, "$1$1"),
-		"a row of no line":         strings.ReplaceAll(page, "| 004-state-1 |", "| 004-state-9 |"),
-		"a section is gone":        page[:strings.Index(page, "## 004")],
-		"a test does not exist":    strings.ReplaceAll(page, "tool.TestObserve", "tool.TestObserved"),
-		"a subtest does not exist": strings.ReplaceAll(page, "TestRunner/001-example-4", "TestRunner/001-example-44"),
-		"a row is another test's":  strings.ReplaceAll(page, "TestRunner/001-example-5", "TestWave/001-example-5"),
-		"a helper is no test":      strings.ReplaceAll(page, "tool.TestObserve`", "tool.hostOf`"),
-		"a row without a test":     regexp.MustCompile(`(?m)^(\| 003-load \| [^|]+ \|).*$`).ReplaceAllString(page, "$1 |"),
-	} {
-		if broken == page {
-			t.Errorf("%s: nothing was broken", what)
-		}
-		if len(judge(t, broken)) == 0 {
-			t.Errorf("no complaint, although %s", what)
-		}
-	}
-}
-
-// TestTableIsComplete checks that every row of the tests' tables is on the page.
-func TestTableIsComplete(t *testing.T) {
-	known := map[string]bool{}
-	for contract, ids := range lines {
-		for _, id := range strings.Fields(ids) {
-			known[contract+"-"+id] = true
-		}
-	}
-	id := regexp.MustCompile(`^\d{3}-[a-z]`)
-	tests := testsIn(t, "internal/contracttest")
-	for name := range tests {
-		for literal := range tests.literals(name) {
-			if id.MatchString(literal) && !known[literal] {
-				t.Errorf("%s asks for %s, which is no line of a contract", name, literal)
-			}
-		}
-	}
-}
-
 func judge(t *testing.T, page string) (complaints []string) {
 	t.Helper()
 	got := map[string][]string{}

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
+	"runtime"
 	"strconv"
 	"sync"
 	"unicode/utf8"
@@ -37,10 +38,12 @@ type Encoder struct {
 
 var encoders = sync.Pool{New: func() any { return &Encoder{buf: make([]byte, 0, 4<<10)} }}
 
-// flush makes room in a full buffer.
+// flush makes room in a full buffer. Then it gives way to other goroutines, so that small
+// answers need not wait for large ones.
 func (e *Encoder) flush() {
 	if len(e.buf) >= flushAt {
 		e.empty()
+		runtime.Gosched()
 	}
 }
 
@@ -95,6 +98,7 @@ func (e *Encoder) String(s string) {
 			last := e.buf[len(e.buf)-1]
 			e.buf = e.buf[:len(e.buf)-1]
 			e.empty()
+			runtime.Gosched()
 			e.buf = append(e.buf, last)
 		}
 	}

@@ -3,17 +3,21 @@
 package safety
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 )
 
@@ -22,7 +26,7 @@ import (
 const mostInFlight = 256 << 20
 
 func budgetPart() part {
-	return part{name: "budget", promise: fmt.Sprintf("files of 16 MiB, some of control characters, by every method and page, read slowly or not at all, 300 calls without a reader: %d MiB at most, and another client is never refused", mostInFlight>>20), run: inFlight}
+	return part{name: "budget", promise: fmt.Sprintf("files of 16 MiB, some of control characters, by every method and page, read slowly or not at all, 300 calls without a reader: %d MiB at most, and another client is neither refused nor delayed", mostInFlight>>20), run: inFlight}
 }
 
 // inFlight has one client take all that answers can hold while another one calls.
@@ -45,30 +49,36 @@ func inFlight(r *trial) {
 	one := &http.Client{Transport: bearer(greedy), Timeout: time.Minute}
 	other := &http.Client{Transport: bearer(modest), Timeout: time.Minute}
 
-	var took []time.Duration
-	var refused []string
-	small := func() {
-		file := [2]string{"a", "b"}[len(took)%2]
-		req, err := request(k, modernEra, "", "tools/call", tool("read_file_in_skill", map[string]any{"skill_name": "git", "file_path": file + ".md"}))
+	plain := r.plainServer(root)
+	get := func(file string) *http.Request {
+		req, err := http.NewRequest(http.MethodGet, plain+"/git/"+file, nil)
 		r.must(err)
-		begun := time.Now()
-		answer, err := whole(other, req)
-		took = append(took, time.Since(begun))
-		if err != nil || !strings.Contains(answer, "INSIDE "+file) {
-			refused = append(refused, fmt.Sprintf("%v %s", err, excerpt(answer)))
-		}
+		return req
 	}
-	calls := func(n int, until func() bool) (p99 time.Duration) {
-		took = nil
+	small := func(file string) *http.Request {
+		req, err := request(k, modernEra, "", "tools/call", tool("read_file_in_skill", map[string]any{"skill_name": "git", "file_path": file}))
+		r.must(err)
+		return req
+	}
+	var refused []string
+	calls := func(n int, small func(file string) *http.Request, until func() bool) delay {
+		var took []time.Duration
 		for i := 0; i < n || until != nil && !until(); i++ {
-			small()
+			file := [2]string{"a", "b"}[i%2]
+			req := small(file + ".md")
+			begun := time.Now()
+			answer, err := whole(other, req)
+			took = append(took, time.Since(begun))
+			if err != nil || !strings.Contains(answer, "INSIDE "+file) {
+				refused = append(refused, fmt.Sprintf("%v %s", err, excerpt(answer)))
+			}
 			time.Sleep(2 * time.Millisecond)
 		}
 		slices.Sort(took)
 		r.count(len(took))
-		return took[len(took)*99/100]
+		return delay{took[len(took)*99/100], took[len(took)-1]}
 	}
-	calm := calls(r.pick(200, 1000), nil)
+	calm := calls(r.pick(200, 1000), small, nil)
 
 	// One client asks for these at once, and reads the answers.
 	ask := func(at string, params map[string]any) *http.Request {
@@ -82,7 +92,8 @@ func inFlight(r *trial) {
 		return req
 	}
 	var all []func() *http.Request
-	for _, file := range []string{"control.txt", "text.txt", "wide.txt", "bytes.bin", "lines.txt"} {
+	files := []string{"control.txt", "text.txt", "wide.txt", "bytes.bin", "lines.txt"}
+	for _, file := range files {
 		all = append(all,
 			func() *http.Request { return ask("resources/read", map[string]any{"uri": "skill://git/" + file}) },
 			func() *http.Request {
@@ -113,15 +124,19 @@ func inFlight(r *trial) {
 			})
 		}
 	}
-	rough := calls(50, func() bool { return done.Load() >= int64(3*len(all)) })
+	rough := calls(50, small, func() bool { return done.Load() >= int64(3*len(all)) })
 	wg.Wait()
 	held := highest(k.cmd.Process.Pid)
-	r.note("%d large answers: at most %d MiB, p99 of another client %.1f ms, %.1f before", 3*len(all), held>>20, ms(rough), ms(calm))
+	r.note("%d large answers: at most %d MiB, p99 of another client %.1f ms, %.1f before", 3*len(all), held>>20, ms(rough.p99), ms(calm.p99))
 	r.check("memory", over(held))
 
-	// The same client asks for these and does not read the answers.
-	for round := range r.pick(1, 3) {
+	// The same client asks for these and does not read the answers. A plain server of the
+	// same files shows what the machine and the clients themselves take.
+	asked := int64(r.pick(270, 300))
+	unread := func(small func(file string) *http.Request, next func(i int) *http.Request) delay {
 		ctx, cancel := context.WithCancel(context.Background())
+		defer wg.Wait()
+		defer cancel()
 		slow := &http.Client{Transport: bearerOf(greedy, &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
 			if c, ok := c.(*net.TCPConn); ok {
@@ -129,14 +144,10 @@ func inFlight(r *trial) {
 			}
 			return c, err
 		}})}
-		begun, asked := atomic.Int64{}, int64(r.pick(270, 300))
+		begun := atomic.Int64{}
 		for i := range asked {
-			next := func() *http.Request { return ask("resources/read", map[string]any{"uri": "skill://git/eight.txt"}) }
-			if round > 0 {
-				next = all[int(i)%len(all)]
-			}
 			wg.Go(func() {
-				resp, err := slow.Do(next().WithContext(ctx))
+				resp, err := slow.Do(next(int(i)).WithContext(ctx))
 				begun.Add(1)
 				if err != nil {
 					return
@@ -145,12 +156,26 @@ func inFlight(r *trial) {
 				resp.Body.Close()
 			})
 		}
-		rough := calls(r.pick(300, 1000), func() bool { return begun.Load() == asked })
+		return calls(r.pick(300, 1000), small, func() bool { return begun.Load() == asked })
+	}
+	for round := range r.pick(1, 3) {
+		floor := unread(get, func(i int) *http.Request {
+			if round > 0 {
+				return get(files[i/4%len(files)])
+			}
+			return get("eight.txt")
+		})
+		rough := unread(small, func(i int) *http.Request {
+			if round > 0 {
+				return all[i%len(all)]()
+			}
+			return ask("resources/read", map[string]any{"uri": "skill://git/eight.txt"})
+		})
 		held := highest(k.cmd.Process.Pid)
-		r.note("%d that are not read: at most %d MiB, p99 of another client %.1f ms", asked, held>>20, ms(rough))
+		r.note("%d that are not read: at most %d MiB, p99 of another client %.1f ms, slowest call %.1f; beside a plain server %.1f, %.1f", asked, held>>20,
+			ms(rough.p99), ms(rough.worst), ms(floor.p99), ms(floor.worst))
 		r.check("memory", over(held))
-		cancel()
-		wg.Wait()
+		r.check("delay", delayed(rough, calm, floor))
 	}
 	err := error(nil)
 	if len(refused) > 0 {
@@ -165,6 +190,59 @@ func over(held int64) error {
 		return nil
 	}
 	return fmt.Errorf("%d MiB were held", held>>20)
+}
+
+// delay is how long the small calls of a client took.
+type delay struct{ p99, worst time.Duration }
+
+// delayed says that another client waits for large answers. Twice its time without them is
+// fine, and so is what a busy machine takes: a multiple of what the client of a plain server
+// of the same files waits in the same minute. The slowest call alone shows a server that
+// stops, because the client makes its next call only after an answer.
+func delayed(rough, calm, floor delay) error {
+	if rough.p99 <= max(2*calm.p99, 10*floor.p99) && rough.worst <= max(2*calm.worst, 20*floor.worst) {
+		return nil
+	}
+	return fmt.Errorf("p99 of another client is %.1f ms and its slowest call %.1f; %.1f and %.1f without large answers, %.1f and %.1f beside a plain server",
+		ms(rough.p99), ms(rough.worst), ms(calm.p99), ms(calm.worst), ms(floor.p99), ms(floor.worst))
+}
+
+// plainFiles is the folder whose files TestPlainServer serves.
+const plainFiles = "SAFETY_PLAIN_FILES"
+
+// TestPlainServer is no test: it is the process of [trial.plainServer], which ends with its
+// standard input.
+func TestPlainServer(t *testing.T) {
+	root := os.Getenv(plainFiles)
+	if root == "" {
+		t.Skip("started by the part budget")
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("http://" + ln.Addr().String())
+	go func() { _ = http.Serve(ln, http.FileServer(http.Dir(root))) }()
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+// plainServer serves the files of a folder with net/http, in a process of its own, and
+// returns the URL.
+func (r *trial) plainServer(root string) string {
+	cmd := exec.Command(os.Args[0], "-test.run=^TestPlainServer$")
+	cmd.Env = append(os.Environ(), plainFiles+"="+root)
+	in, err := cmd.StdinPipe()
+	r.must(err)
+	out, err := cmd.StdoutPipe()
+	r.must(err)
+	r.must(cmd.Start())
+	r.Cleanup(func() {
+		in.Close()
+		_ = cmd.Wait()
+	})
+	url, err := bufio.NewReader(out).ReadString('\n')
+	r.must(err)
+	return strings.TrimSpace(url)
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

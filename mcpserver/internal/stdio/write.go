@@ -40,9 +40,10 @@ func (c *conn) giveTurn() { <-c.turn }
 // line writes a message, or a piece of one, in its turn. The first failure ends the
 // session: the next line could not be distinguished from a line that is cut short.
 func (c *conn) line(data []byte, patience <-chan time.Time) error {
-	if out, ok := c.o.Out.(roomy); ok && out.Room(len(data)) {
-		// Nothing can hang on this one, and to hand it over costs more than to write it.
-		return c.wrote(c.write(data))
+	if out, ok := c.o.Out.(prompt); ok {
+		if data = data[out.WriteNow(data):]; len(data) == 0 {
+			return nil
+		}
 	}
 	// A write cannot be interrupted, and nothing else may hang on it.
 	written := make(chan error, 1)
@@ -65,8 +66,9 @@ func (c *conn) wrote(err error) error {
 	return nil
 }
 
-// roomy is an output that knows whether a write of n bytes would be taken at once.
-type roomy interface{ Room(n int) bool }
+// prompt is an output that writes as much as it takes without waiting. Another goroutine for
+// a write costs more than most writes.
+type prompt interface{ WriteNow(p []byte) int }
 
 // write writes data, whole.
 func (c *conn) write(data []byte) error {
