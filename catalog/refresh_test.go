@@ -301,22 +301,6 @@ func (b blockingFS) Open(name string) (fs.File, error) {
 	return b.FS.Open(name)
 }
 
-func TestReadOfABlockedFile(t *testing.T) {
-	a := source("a", "x/SKILL.md", text("x", "one"))
-	c := catalogOf(t, a)
-	v := view(t, c)
-	e := *v.Named("x")
-	s, b := *e.Skill, *e.Bundle
-	until := make(chan struct{})
-	defer close(until)
-	b.FS, s.Bundle, e.Skill = blockingFS{b.FS, until}, &b, &s
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
-	defer cancel()
-	if _, _, err := v.Read(ctx, &e); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v", err)
-	}
-}
-
 // TestLog checks that a skipped skill is logged once, and once more if it is skipped again
 // later.
 func TestLog(t *testing.T) {

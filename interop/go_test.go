@@ -24,41 +24,36 @@ func TestInteropGoSDK(t *testing.T) {
 	t.Parallel()
 	binary := knack(t)
 	for _, tree := range trees(t) {
-		for _, transport := range []string{stdio, web} {
-			for _, version := range []string{legacy, modern} {
-				if !tree.over(transport, version) {
-					continue
-				}
-				client := mcp.NewClient(&mcp.Implementation{Name: "knack-interop", Version: "1"}, nil)
-				if err := skillsext.AddMethods(client); err != nil {
-					t.Fatal(err)
-				}
-				var via mcp.Transport = &mcp.CommandTransport{Command: exec.CommandContext(t.Context(), binary, tree.args()...)}
-				if transport == web {
-					via = &mcp.StreamableClientTransport{Endpoint: tree.http(t), HTTPClient: &http.Client{}, DisableStandaloneSSE: true, MaxRetries: -1}
-				}
-				session, err := client.Connect(t.Context(), via, &mcp.ClientSessionOptions{ProtocolVersion: version})
-				if err != nil {
-					t.Fatal(err)
-				}
-				report, err := skillsext.CheckSession(t.Context(), session, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				tools, err := session.ListTools(t.Context(), nil)
-				if err != nil || len(tools.Tools) != 3 {
-					t.Errorf("%v, %+v", err, tools)
-				}
-				if err := session.Close(); err != nil {
-					t.Error(err)
-				}
-				if report.Protocol != version || report.Skills != tree.skills || report.Files != tree.files || len(report.Findings) > 0 {
-					t.Errorf("%s, %s, %s: %+v", tree.name, transport, version, report)
-				}
-				result := fmt.Sprintf("%d skills, %d files verified, %d findings", report.Skills, report.Files, len(report.Findings))
-				matrix.cell(t, "skills", "Go SDK with skillsext", transport, version, tree.name, result, "`go test ./interop -run TestInteropGoSDK`")
+		tree.combinations(func(transport, version string) {
+			client := mcp.NewClient(&mcp.Implementation{Name: "knack-interop", Version: "1"}, nil)
+			if err := skillsext.AddMethods(client); err != nil {
+				t.Fatal(err)
 			}
-		}
+			var via mcp.Transport = &mcp.CommandTransport{Command: exec.CommandContext(t.Context(), binary, tree.args()...)}
+			if transport == web {
+				via = &mcp.StreamableClientTransport{Endpoint: tree.http(t), HTTPClient: &http.Client{}, DisableStandaloneSSE: true, MaxRetries: -1}
+			}
+			session, err := client.Connect(t.Context(), via, &mcp.ClientSessionOptions{ProtocolVersion: version})
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := skillsext.CheckSession(t.Context(), session, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tools, err := session.ListTools(t.Context(), nil)
+			if err != nil || len(tools.Tools) != 3 {
+				t.Errorf("%v, %+v", err, tools)
+			}
+			if err := session.Close(); err != nil {
+				t.Error(err)
+			}
+			if report.Protocol != version || report.Skills != tree.skills || report.Files != tree.files || len(report.Findings) > 0 {
+				t.Errorf("%s, %s, %s: %+v", tree.name, transport, version, report)
+			}
+			result := fmt.Sprintf("%d skills, %d files verified, %d findings", report.Skills, report.Files, len(report.Findings))
+			matrix.cell(t, "skills", "Go SDK with skillsext", transport, version, tree.name, result, "`go test ./interop -run TestInteropGoSDK`")
+		})
 	}
 }
 
@@ -112,39 +107,34 @@ func TestInteropMCPGo(t *testing.T) {
 		missing(t, "%v", err)
 	}
 	for _, tree := range trees(t) {
-		for _, transport := range []string{stdio, web} {
-			for _, version := range []string{legacy, modern} {
-				if !tree.over(transport, version) {
-					continue
-				}
-				args := append([]string{version, binary}, tree.args()...)
-				if transport == web {
-					args = []string{version, tree.http(t)}
-				}
-				r := start(t, program, args...)
-				var got struct {
-					Protocol                        string
-					Tools, Skills, Files, Resources int
-					Pages                           int
-					ResultType, Called              string
-					Problems                        []string
-					RefusedSkill, RefusedMD         bool
-				}
-				if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
-					t.Fatalf("exit status %d: %s: %v", r.code, tail(r.stderr), err)
-				}
-				resultType := ""
-				if version == modern {
-					resultType = "complete"
-				}
-				if got.Protocol != version || got.Skills != tree.skills || got.Files != tree.files || len(got.Problems) > 0 || got.Tools != 3 ||
-					got.Resources < tree.skills || got.Called == "" || got.ResultType != resultType || !got.RefusedMD || !got.RefusedSkill {
-					t.Errorf("%s, %s, %s: %+v", tree.name, transport, version, got)
-				}
-				result := fmt.Sprintf("%d skills on %s, %d files verified, %d resources listed", got.Skills, plural(got.Pages, "page"), got.Files, got.Resources)
-				matrix.cell(t, "skills", "mcp-go, raw requests", transport, version, tree.name, result,
-					command(binary, tree.url, tree.dir, append([]string{"mcpgo"}, args...)...))
+		tree.combinations(func(transport, version string) {
+			args := append([]string{version, binary}, tree.args()...)
+			if transport == web {
+				args = []string{version, tree.http(t)}
 			}
-		}
+			r := start(t, program, args...)
+			var got struct {
+				Protocol                        string
+				Tools, Skills, Files, Resources int
+				Pages                           int
+				ResultType, Called              string
+				Problems                        []string
+				RefusedSkill, RefusedMD         bool
+			}
+			if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
+				t.Fatalf("exit status %d: %s: %v", r.code, tail(r.stderr), err)
+			}
+			resultType := ""
+			if version == modern {
+				resultType = "complete"
+			}
+			if got.Protocol != version || got.Skills != tree.skills || got.Files != tree.files || len(got.Problems) > 0 || got.Tools != 3 ||
+				got.Resources < tree.skills || got.Called == "" || got.ResultType != resultType || !got.RefusedMD || !got.RefusedSkill {
+				t.Errorf("%s, %s, %s: %+v", tree.name, transport, version, got)
+			}
+			result := fmt.Sprintf("%d skills on %s, %d files verified, %d resources listed", got.Skills, plural(got.Pages, "page"), got.Files, got.Resources)
+			matrix.cell(t, "skills", "mcp-go, raw requests", transport, version, tree.name, result,
+				command(binary, tree.url, tree.dir, append([]string{"mcpgo"}, args...)...))
+		})
 	}
 }

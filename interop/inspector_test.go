@@ -31,21 +31,17 @@ func TestInteropInspector(t *testing.T) {
 	binary := knack(t)
 	for _, tree := range trees(t) {
 		url := tree.http(t)
-		for _, transport := range []string{stdio, web} {
-			for era, version := range map[string]string{"legacy": legacy, "modern": modern} {
-				if !tree.over(transport, version) {
-					continue
-				}
-				r, args := inspect(t, transport, era, binary, url, tree.dir)
-				result := fmt.Sprintf("%d skills, %d files verified", tree.skills, tree.files)
-				want := fmt.Sprintf("Verified %d skills and %d files: no conformance errors.", tree.skills, tree.files)
-				if r.code != 0 || !strings.Contains(r.stderr, want) || strings.Count(r.stdout, `"outcome":"verified"`) != tree.skills {
-					t.Errorf("%s, %s, %s: exit status %d, %d verified, want %q: %s", tree.name, transport, era, r.code,
-						strings.Count(r.stdout, `"outcome":"verified"`), want, tail(r.stderr))
-				}
-				matrix.cell(t, "skills", "Inspector", transport, version, tree.name, result, command(binary, url, tree.dir, append([]string{"node"}, args...)...))
+		tree.combinations(func(transport, version string) {
+			era := map[string]string{legacy: "legacy", modern: "modern"}[version]
+			r, args := inspect(t, transport, era, binary, url, tree.dir)
+			result := fmt.Sprintf("%d skills, %d files verified", tree.skills, tree.files)
+			want := fmt.Sprintf("Verified %d skills and %d files: no conformance errors.", tree.skills, tree.files)
+			if r.code != 0 || !strings.Contains(r.stderr, want) || strings.Count(r.stdout, `"outcome":"verified"`) != tree.skills {
+				t.Errorf("%s, %s, %s: exit status %d, %d verified, want %q: %s", tree.name, transport, era, r.code,
+					strings.Count(r.stdout, `"outcome":"verified"`), want, tail(r.stderr))
 			}
-		}
+			matrix.cell(t, "skills", "Inspector", transport, version, tree.name, result, command(binary, url, tree.dir, append([]string{"node"}, args...)...))
+		})
 	}
 }
 

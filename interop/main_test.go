@@ -155,10 +155,27 @@ type tree struct {
 func (r *tree) args() []string { return []string{"serve", "--no-builtin", "--dir", r.dir} }
 
 // over reports whether a client is pointed at the tree over a transport and in a
-// version. Of the generated skills one combination is enough: the differences
-// show on the others.
+// version. The fixtures show how these differ, so that the corpus needs one version over
+// each transport, and the generated skills need one combination.
 func (r *tree) over(transport, version string) bool {
-	return r.name != "generated" || transport == web && version == modern
+	switch r.name {
+	case "generated":
+		return transport == web && version == modern
+	case "corpus":
+		return (transport == web) == (version == modern)
+	}
+	return true
+}
+
+// combinations calls f for each transport and version over which clients are pointed at the tree.
+func (r *tree) combinations(f func(transport, version string)) {
+	for _, transport := range []string{stdio, web} {
+		for _, version := range []string{legacy, modern} {
+			if r.over(transport, version) {
+				f(transport, version)
+			}
+		}
+	}
 }
 
 // http serves the tree over HTTP until all tests are done.

@@ -46,7 +46,7 @@ func treesDir() string {
 
 func TestInteropTrees(t *testing.T) {
 	if *keep == "" && testing.Short() {
-		t.Skip("2,000 skills are for longer runs")
+		t.Skip("hundreds of skills are for longer runs")
 	}
 	for _, tree := range []*tree{fixtures(t), generated(t)} {
 		found := 0
@@ -172,7 +172,7 @@ func fixtures(t *testing.T) *tree {
 
 // generatedSkills is how many skills are generated; pages of skills/list hold
 // fewer.
-const generatedSkills = 2000
+const generatedSkills = 600
 
 // generated are skills with the sizes and faults of authored ones: medians and
 // tails of 40,217 real ones, in words of our own.

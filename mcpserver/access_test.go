@@ -167,6 +167,7 @@ func TestHiddenSkillsAreAbsent(t *testing.T) {
 	}
 	for _, set := range sets {
 		t.Run(set, func(t *testing.T) {
+			t.Parallel()
 			h := twoHolders(t)
 			w := start(t, setting{files: hiddenLibrary(), tools: set, policy: h.policy, verifier: h.verifier, private: true})
 			for _, era := range eras {
@@ -233,6 +234,7 @@ func replaceWord(text, from, to string) string {
 
 // A client is not told of changes of skills that it may not see.
 func TestHiddenChangesAreNotTold(t *testing.T) {
+	t.Parallel()
 	h := twoHolders(t)
 	w := start(t, setting{files: hiddenLibrary(), policy: h.policy, verifier: h.verifier, private: true})
 	streams := map[string]<-chan message{}

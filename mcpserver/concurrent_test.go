@@ -247,7 +247,7 @@ func (l *library) judgeList(got string, begun time.Time) error {
 func TestConcurrentCallers(t *testing.T) {
 	t.Parallel()
 	const sessions, callers = 20, 100
-	duration := 5 * time.Second
+	duration := 2 * time.Second
 	if testing.Short() {
 		duration = time.Second
 	}

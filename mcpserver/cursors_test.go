@@ -21,8 +21,11 @@ func TestCursorsThatNobodyGave(t *testing.T) {
 		for method, want := range map[string]string{
 			"tools/list": whole, "resources/templates/list": whole, "resources/list": some, "prompts/list": some, "skills/list": some, "resources/directory/read": some,
 		} {
-			for _, cursor := range []string{"x", " ", "null", "=", encode([]byte("1")), encode([]byte("1 ")), encode([]byte("-1 skill://a/SKILL.md")), encode([]byte("1 file:///etc/passwd")), encode([]byte("1 skill://a/../b")),
-				encode([]byte("18446744073709551616 skill://a/SKILL.md")), encode([]byte("1 skill://" + strings.Repeat("a/", 4096) + "SKILL.md"))} {
+			for _, cursor := range []string{
+				"x", "0", "500", " ", "null", "=", "\x00", "%%%", "AAAA", strings.Repeat("A", 1<<20), encode([]byte("1 skill://a/SKILL.md")) + "=", encode([]byte("1 skill://%61/SKILL.md")), encode([]byte(" skill://a/SKILL.md")),
+				encode([]byte("1")), encode([]byte("1 ")), encode([]byte("-1 skill://a/SKILL.md")), encode([]byte("1 file:///etc/passwd")), encode([]byte("1 skill://a/../b")),
+				encode([]byte("18446744073709551616 skill://a/SKILL.md")), encode([]byte("1 skill://" + strings.Repeat("a/", 4096) + "SKILL.md")),
+			} {
 				params := map[string]any{"cursor": cursor}
 				if method == "resources/directory/read" {
 					params["uri"] = "skill://a-first"

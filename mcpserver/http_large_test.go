@@ -68,21 +68,6 @@ func TestBodyIsBounded(t *testing.T) {
 	}
 }
 
-// TestLengthIsEnough: a body that says that it is too large is not waited for.
-func TestLengthIsEnough(t *testing.T) {
-	w := start(t, setting{})
-	c := w.connect()
-	defer c.Close()
-	_, err := io.WriteString(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9999999999\r\n\r\n")
-	must(t, err)
-	line := make([]byte, 12)
-	_, err = io.ReadFull(c, line)
-	must(t, err)
-	if string(line) != "HTTP/1.1 413" {
-		t.Errorf("%s", line)
-	}
-}
-
 // TestSessionKeepsLittle: what a client says of itself is kept as long as its
 // session, so that it is bounded.
 func TestSessionKeepsLittle(t *testing.T) {
@@ -98,18 +83,23 @@ func TestSessionKeepsLittle(t *testing.T) {
 	}
 }
 
-// TestAsteriskIsGuarded: what asks for the server and not for a path is asked for its
-// host as everything is.
-func TestAsteriskIsGuarded(t *testing.T) {
+// TestHeadersAreEnough checks what is refused before a body is waited for: a body that
+// says that it is too large, and a foreign host, even of a request without a path.
+func TestHeadersAreEnough(t *testing.T) {
 	w := start(t, setting{})
-	c := w.connect()
-	defer c.Close()
-	_, err := io.WriteString(c, "OPTIONS * HTTP/1.1\r\nHost: evil.example\r\nOrigin: https://evil.example\r\n\r\n")
-	must(t, err)
-	line := make([]byte, 12)
-	_, err = io.ReadFull(c, line)
-	must(t, err)
-	if string(line) != "HTTP/1.1 403" {
-		t.Errorf("%s", line)
+	for text, want := range map[string]string{
+		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9999999999\r\n\r\n": "HTTP/1.1 413",
+		"OPTIONS * HTTP/1.1\r\nHost: evil.example\r\nOrigin: https://evil.example\r\n\r\n":                              "HTTP/1.1 403",
+	} {
+		c := w.connect()
+		defer c.Close()
+		_, err := io.WriteString(c, text)
+		must(t, err)
+		line := make([]byte, len(want))
+		_, err = io.ReadFull(c, line)
+		must(t, err)
+		if string(line) != want {
+			t.Errorf("%.20s: %s, want %s", text, line, want)
+		}
 	}
 }

@@ -31,10 +31,7 @@ var whereClientsLook = []string{
 // TestNoAuthorizationServer: tokens that an operator hands out have no issuer, and
 // a client that looks for one is told so, with a token and without.
 func TestNoAuthorizationServer(t *testing.T) {
-	_, line := access.NewToken()
-	tokens, err := access.ParseTokens(reader(line))
-	must(t, err)
-	c := catalog.New([]catalog.Source{folder(t.TempDir())}, catalog.Options{})
+	tokens, c := guarded(t)
 	for _, verifier := range []access.Verifier{tokens, nil} {
 		h, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: c, Access: access.NewGate(access.State{Verifier: verifier})}), mcpserver.HTTPOptions{})
 		must(t, err)
@@ -49,10 +46,7 @@ func TestNoAuthorizationServer(t *testing.T) {
 // TestProtectedResource: where tokens have an issuer, a client without one finds it
 // as RFC 9728 has it. The SDK's own client reads what it finds.
 func TestProtectedResource(t *testing.T) {
-	_, line := access.NewToken()
-	tokens, err := access.ParseTokens(reader(line))
-	must(t, err)
-	c := catalog.New([]catalog.Source{folder(t.TempDir())}, catalog.Options{})
+	tokens, c := guarded(t)
 	server := httptest.NewUnstartedServer(nil)
 	base := "http://" + server.Listener.Addr().String()
 	for _, path := range []string{"/mcp", "/team/mcp"} { // behind a proxy that takes the first folder away
@@ -99,10 +93,7 @@ func TestProtectedResource(t *testing.T) {
 }
 
 func TestProtectedResourceRefuses(t *testing.T) {
-	_, line := access.NewToken()
-	tokens, err := access.ParseTokens(reader(line))
-	must(t, err)
-	c := catalog.New([]catalog.Source{folder(t.TempDir())}, catalog.Options{})
+	tokens, c := guarded(t)
 	const resource, issuer = "https://skills.example/mcp", "https://login.example"
 	for what, o := range map[string]mcpserver.HTTPOptions{
 		"no resource":             {Issuers: []string{issuer}},
@@ -119,6 +110,15 @@ func TestProtectedResourceRefuses(t *testing.T) {
 	if _, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: c}), mcpserver.HTTPOptions{Resource: resource, Issuers: []string{issuer}}); err == nil {
 		t.Error("it is taken without a verifier")
 	}
+}
+
+// guarded returns a verifier of one token, and a catalog without skills.
+func guarded(t *testing.T) (access.Verifier, *catalog.Catalog) {
+	t.Helper()
+	_, line := access.NewToken()
+	tokens, err := access.ParseTokens(reader(line))
+	must(t, err)
+	return tokens, catalog.New([]catalog.Source{folder(t.TempDir())}, catalog.Options{})
 }
 
 func reader(text string) io.Reader { return strings.NewReader(text) }

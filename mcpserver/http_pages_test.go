@@ -22,6 +22,7 @@ import (
 // missing or cannot be read counts as read, and one that does not answer is given up. A
 // client that may see everything is told for which roots the server waits.
 func TestReady(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o644))
 	disks := [2]silent{{folder(t.TempDir()), "shelf", make(chan struct{})}, {folder(t.TempDir()), "attic", make(chan struct{})}}

@@ -163,6 +163,18 @@ func TestShareOfSubscriptions(t *testing.T) {
 	}
 }
 
+// spelt escapes the characters of a name whose bits are set in i.
+func spelt(name string, i int) (escaped string) {
+	for j := range name {
+		if i>>j&1 == 1 {
+			escaped += fmt.Sprintf("%%%X", name[j])
+		} else {
+			escaped += name[j : j+1]
+		}
+	}
+	return escaped
+}
+
 // TestSpellingsAreOneSubscription: a file is watched once, whatever its URI is called, and
 // each session is told in its own spelling.
 func TestSpellingsAreOneSubscription(t *testing.T) {
@@ -173,16 +185,7 @@ func TestSpellingsAreOneSubscription(t *testing.T) {
 	one, other := w.dial(legacy), w.dial(legacy)
 	told, toldOther := follow(t, one, plain), follow(t, other, odd)
 	for i := range 16 {
-		name := "crlf"
-		escaped := ""
-		for j := range name {
-			if i>>j&1 == 1 {
-				escaped += fmt.Sprintf("%%%X", name[j])
-			} else {
-				escaped += name[j : j+1]
-			}
-		}
-		one.result("resources/subscribe", map[string]any{"uri": "skill://a-first/" + escaped + ".txt"}, nil)
+		one.result("resources/subscribe", map[string]any{"uri": "skill://a-first/" + spelt("crlf", i) + ".txt"}, nil)
 	}
 	if n := w.server.Subscriptions(); n != 1 {
 		t.Errorf("%d files are watched, of one", n)

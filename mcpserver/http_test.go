@@ -391,6 +391,7 @@ func TestClientThatNeverReads(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for 4 s")
 	}
+	t.Parallel()
 	w := start(t, setting{
 		files: map[string]string{"big/SKILL.md": skillText("big", "Big."), "big/big.bin": strings.Repeat("\x00", 15<<20)},
 		http:  mcpserver.HTTPOptions{MaxCalls: 1, WriteTimeout: 2 * time.Second},
@@ -432,10 +433,9 @@ func awaitFree(t *testing.T, c *client) {
 
 func TestHalfARequest(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it waits for 8 s")
+		t.Skip("it waits for 3 s")
 	}
 	t.Parallel()
-	const half, large = "Content-Length: 1000\r\n\r\n{\"js", "Content-Length: 100000\r\n\r\n{\"js"
 	gate := newGate()
 	w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 1, BodyTimeout: time.Second}, gate: gate})
 	// One that is refused before its body is read must end as well.
@@ -449,46 +449,47 @@ func TestHalfARequest(t *testing.T) {
 		}
 	}()
 	<-gate.begun
-	for text, status := range map[string]string{ // neither asks for a call's place before it is here
-		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + large: "408",
-		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + half:  "408",
-		"POST /mcp HTTP/1.1\r\nHost: elsewhere\r\nContent-Type: application/json\r\n" + half:  "403",
-		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n" + half:        "415",
-		"POST /nothing HTTP/1.1\r\nHost: localhost\r\n" + half:                                "404",
-	} {
-		conn, err := net.Dial("tcp", w.addr)
-		must(t, err)
-		defer conn.Close()
-		fmt.Fprint(conn, text)
-		_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
-		answer, err := io.ReadAll(conn)
-		if err != nil && !strings.Contains(err.Error(), "reset") || !bytes.HasPrefix(answer, []byte("HTTP/1.1 "+status)) {
-			t.Errorf("%s: %v %q", status, err, answer)
+	type row struct{ name, text, status string } // without a status, any but 200
+	// each sends all texts before it waits for the end of their connections.
+	each := func(rows ...row) {
+		conns := make([]net.Conn, len(rows))
+		for i, r := range rows {
+			var err error
+			conns[i], err = net.Dial("tcp", w.addr)
+			must(t, err)
+			defer conns[i].Close()
+			fmt.Fprint(conns[i], r.text)
+		}
+		for i, r := range rows {
+			_ = conns[i].SetReadDeadline(time.Now().Add(30 * time.Second))
+			answer, err := io.ReadAll(conns[i])
+			if err != nil && !strings.Contains(err.Error(), "reset") {
+				t.Errorf("%s: the connection stays: %v %q", r.name, err, answer)
+			}
+			if !bytes.HasPrefix(answer, []byte("HTTP/1.1 "+r.status)) && r.status != "" || bytes.Contains(answer, []byte(" 200 ")) {
+				t.Errorf("%s: %q", r.name, answer)
+			}
 		}
 	}
+	const (
+		asJSON = "Content-Type: application/json\r\n"
+		half   = "Content-Length: 1000\r\n\r\n{\"js"
+	)
+	each( // none asks for a call's place before it is here
+		row{"a large body", "POST /mcp HTTP/1.1\r\nHost: localhost\r\n" + asJSON + "Content-Length: 100000\r\n\r\n{\"js", "408"},
+		row{"a small body", "POST /mcp HTTP/1.1\r\nHost: localhost\r\n" + asJSON + half, "408"},
+		row{"another host", "POST /mcp HTTP/1.1\r\nHost: elsewhere\r\n" + asJSON + half, "403"},
+		row{"another type", "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n" + half, "415"},
+		row{"another path", "POST /nothing HTTP/1.1\r\nHost: localhost\r\n" + half, "404"},
+	)
 	close(gate.open)
 	<-done
-	for name, text := range map[string]string{
-		"half a body":   "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: 1000\r\n\r\n{\"js",
-		"half a header": "POST /mcp HTTP/1.1\r\nHost: local",
-		"a long header": "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Long: " + strings.Repeat("a", 100_000) + "\r\n\r\n",
-	} {
-		conn, err := net.Dial("tcp", w.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		fmt.Fprint(conn, text)
-		_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
-		answer, err := io.ReadAll(conn)
-		if err != nil && !strings.Contains(err.Error(), "reset") {
-			t.Errorf("%s: the connection stays: %v %q", name, err, answer)
-		}
-		if bytes.Contains(answer, []byte(" 200 ")) {
-			t.Errorf("%s: %q", name, answer)
-		}
-		awaitFree(t, w.dial(modern))
-	}
+	each(
+		row{"half a body", "POST /mcp HTTP/1.1\r\nHost: localhost\r\n" + asJSON + "Accept: application/json, text/event-stream\r\n" + half, ""},
+		row{"half a header", "POST /mcp HTTP/1.1\r\nHost: local", ""},
+		row{"a long header", "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Long: " + strings.Repeat("a", 100_000) + "\r\n\r\n", ""},
+	)
+	awaitFree(t, w.dial(modern))
 }
 
 // TestNothingLeaks: no header, token or body is in an answer or a log line.

@@ -7,16 +7,11 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/knack-dev/knack/internal/testwait"
 )
@@ -34,38 +29,11 @@ import (
 // Every other header is the era's. $SESSION, $EVENT and $TIME stand for what differs
 // from run to run, $LAST for the last event that was heard.
 func TestHTTPWire(t *testing.T) {
-	files, err := filepath.Glob("testdata/http/*.txtar")
-	must(t, err)
-	if len(files) != len(eras) {
-		t.Fatalf("%d transcripts", len(files))
-	}
-	for _, file := range files {
-		era := strings.TrimSuffix(filepath.Base(file), ".txtar")
-		t.Run(era, func(t *testing.T) {
-			archive, err := txtar.ParseFile(file)
-			must(t, err)
-			skills, later := map[string]string{}, map[string]string{}
-			for _, f := range archive.Files[:len(archive.Files)-1] {
-				if name, ok := strings.CutPrefix(f.Name, "NEW/"); ok {
-					later[name] = string(f.Data)
-					continue
-				}
-				skills[f.Name] = string(f.Data)
-			}
-			w := start(t, setting{files: skills})
-			must(t, w.catalog.Refresh(t.Context())) // the first answer has its numbers
-			session := &archive.Files[len(archive.Files)-1]
-			got := replayHTTP(&client{site: w, era: era}, later, string(session.Data))
-			if *update {
-				session.Data = []byte(got)
-				must(t, os.WriteFile(file, txtar.Format(archive), 0o644))
-				return
-			}
-			if diff := cmp.Diff(string(session.Data), got); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
+	transcripts(t, "testdata/http", func(t *testing.T, era string, now, later map[string]string, session string) string {
+		w := start(t, setting{files: now})
+		must(t, w.catalog.Refresh(t.Context())) // the first answer has its numbers
+		return replayHTTP(&client{site: w, era: era}, later, session)
+	})
 }
 
 func replayHTTP(c *client, later map[string]string, session string) string {

@@ -21,6 +21,7 @@ func TestListChanged(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
+			t.Parallel()
 			root := tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "one")})
 			c := catalog.New([]catalog.Source{folder(root)}, catalog.Options{})
 			server := serve(t, c) // before the first scan, as in a program
@@ -54,6 +55,9 @@ func TestListChanged(t *testing.T) {
 				{"a skill kept from models", func() {
 					put(t, root, map[string]string{"mine/SKILL.md": "---\nname: mine\ndescription: Mine.\ndisable-model-invocation: true\n---\n"})
 				}, 0, 1, 1},
+				{"a skill that is no prompt", func() { put(t, root, map[string]string{"sed/SKILL.md": userMD("sed", "user-invocable: false\n")}) }, 1, 1, 0},
+				{"it is one", func() { put(t, root, map[string]string{"sed/SKILL.md": userMD("sed", "")}) }, 0, 1, 1},
+				{"it is none again", func() { put(t, root, map[string]string{"sed/SKILL.md": userMD("sed", "user-invocable: false\n")}) }, 0, 1, 1},
 				{"a skill removed", func() { must(t, os.RemoveAll(filepath.Join(root, "git"))) }, 1, 1, 1},
 				{"nothing again", func() {}, 0, 0, 0},
 			} {

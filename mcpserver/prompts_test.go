@@ -2,7 +2,6 @@ package mcpserver_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"fmt"
 	"log/slog"
@@ -10,15 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/mcpserver"
 )
 
@@ -238,36 +234,6 @@ func TestCompletion(t *testing.T) {
 			if _, err := ask(ref, "arguments", "x"); code(err) != jsonrpc.CodeInvalidParams {
 				t.Errorf("%+v: %v", ref, err)
 			}
-		}
-	}
-}
-
-// Clients are told when the list of prompts is another one, and only then.
-func TestPromptsListChanged(t *testing.T) {
-	t.Parallel()
-	root := tree(t, map[string]string{"a/SKILL.md": userMD("a", "")})
-	c := scanned(t, folder(root))
-	var told atomic.Int32
-	connect(t, serve(t, c), "2025-11-25", &mcp.ClientOptions{
-		PromptListChangedHandler: func(context.Context, *mcp.PromptListChangedRequest) { told.Add(1) },
-	})
-	for _, step := range []struct {
-		what string
-		do   func()
-		want int32
-	}{
-		{"a body changed", func() { put(t, root, map[string]string{"a/SKILL.md": userMD("a", "license: MIT\n")}) }, 0},
-		{"a skill added", func() { put(t, root, map[string]string{"b/SKILL.md": userMD("b", "disable-model-invocation: true\n")}) }, 1},
-		{"one that is no prompt", func() { put(t, root, map[string]string{"c/SKILL.md": userMD("c", "user-invocable: false\n")}) }, 0},
-		{"a skill taken from people", func() { put(t, root, map[string]string{"b/SKILL.md": userMD("b", "user-invocable: false\n")}) }, 1},
-		{"a skill removed", func() { must(t, os.RemoveAll(filepath.Join(root, "a"))) }, 1},
-	} {
-		told.Store(0)
-		step.do()
-		must(t, c.Refresh(t.Context()))
-		testwait.Until(t, func() bool { return told.Load() >= step.want }, step.what)
-		if testwait.Within(60*time.Millisecond, func() bool { return told.Load() > step.want }) { // the SDK gathers changes for 10 ms
-			t.Errorf("%s: told %d times", step.what, told.Load())
 		}
 	}
 }

@@ -119,13 +119,7 @@ func TestUpstreamWorksOnAnyNumberOfCalls(t *testing.T) {
 		return &mcp.CallToolResult{}, nil
 	})
 	defer close(gate)
-	here, there := mcp.NewInMemoryTransports()
-	_, err := s.Connect(t.Context(), there, nil)
-	client := mcp.NewClient(&mcp.Implementation{Name: "t", Version: "1"}, nil)
-	cs, err2 := client.Connect(t.Context(), here, nil)
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
+	cs := upstreamConnect(t, s, "")
 	for range calls {
 		go func() { _, _ = cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "wait"}) }()
 	}
@@ -158,13 +152,7 @@ func TestUpstreamLeavesRawToolsAlone(t *testing.T) {
 	s.AddTool(&mcp.Tool{Name: "raw", InputSchema: json.RawMessage(`{"type":"object","required":["x"]}`)}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(req.Params.Arguments)}}}, nil
 	})
-	here, there := mcp.NewInMemoryTransports()
-	_, err := s.Connect(t.Context(), there, nil)
-	cs, err2 := mcp.NewClient(&mcp.Implementation{Name: "t", Version: "1"}, nil).Connect(t.Context(), here, nil)
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
-	defer cs.Close()
+	cs := upstreamConnect(t, s, "")
 	if res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "raw", Arguments: []int{1}}); err != nil || res.IsError {
 		t.Errorf("upstream validates raw tools: the contracts' own words for malformed calls are no longer said: %+v, %v", res, err)
 	}
@@ -237,13 +225,7 @@ func TestUpstreamSortsAllResources(t *testing.T) {
 	for i := range n {
 		add(i)
 	}
-	here, there := mcp.NewInMemoryTransports()
-	_, err := s.Connect(t.Context(), there, nil)
-	cs, err2 := mcp.NewClient(&mcp.Implementation{Name: "t", Version: "1"}, nil).Connect(t.Context(), here, nil)
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
-	defer cs.Close()
+	cs := upstreamConnect(t, s, "")
 	page := func() uint64 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -40,8 +40,17 @@ func upstreamSession(t *testing.T, version string, answer func() *upstreamResult
 	err := mcp.AddReceivingCustomMethod(s, "x/y", func(context.Context, *mcp.ServerSession, *upstreamParams) (*upstreamResult, error) {
 		return answer(), nil
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return upstreamConnect(t, s, version)
+}
+
+// upstreamConnect connects the SDK's client to a server.
+func upstreamConnect(t *testing.T, s *mcp.Server, version string) *mcp.ClientSession {
+	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "t", Version: "1"}, nil)
-	err = errors.Join(err, mcp.AddSendingCustomMethod[*upstreamParams, *upstreamAnswer](client, "x/y"))
+	err := mcp.AddSendingCustomMethod[*upstreamParams, *upstreamAnswer](client, "x/y")
 	here, there := mcp.NewInMemoryTransports()
 	_, err2 := s.Connect(t.Context(), there, nil)
 	cs, err3 := client.Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: version})

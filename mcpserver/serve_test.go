@@ -2,7 +2,6 @@ package mcpserver_test
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -292,21 +291,5 @@ func TestPanicIsAnError(t *testing.T) {
 	}
 	if _, err := client.ListTools(t.Context(), nil); err != nil {
 		t.Errorf("the session is over: %v", err)
-	}
-}
-
-func TestForgedCursors(t *testing.T) {
-	client := connect(t, serve(t, scanned(t, folder(tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "")})))), "2025-11-25", nil)
-	forge := base64.RawURLEncoding.EncodeToString
-	for _, cursor := range []string{
-		"x", "1", "%", "500", forge([]byte("1")), forge([]byte("1 ")), forge([]byte(" skill://git/SKILL.md")),
-		forge([]byte("-1 skill://git/SKILL.md")), forge([]byte("1 skill://git/../SKILL.md")), forge([]byte("1 file:///etc/passwd")),
-		forge([]byte("1 skill://g%69t/SKILL.md")), forge([]byte("99999999999999999999 skill://git/SKILL.md")),
-		forge([]byte("1 skill://" + strings.Repeat("x", 9000))), forge([]byte("1 skill://git/SKILL.md")) + "=", "\x00", strings.Repeat("A", 1<<20),
-	} {
-		_, err := client.ListResources(t.Context(), &mcp.ListResourcesParams{Cursor: cursor})
-		if code(err) != jsonrpc.CodeInvalidParams {
-			t.Errorf("%.40q: %v", cursor, err)
-		}
 	}
 }

@@ -20,6 +20,7 @@ func TestRunDoesNotWaitForHandlers(t *testing.T) {
 		"SDK":  `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"skill://slow/wait.txt"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			gate := newGate()
 			root := tree(t, map[string]string{"slow/SKILL.md": skillMD("slow", "Slow.", ""), "slow/wait.txt": ""})
 			c := catalog.New([]catalog.Source{gated{folder(root), gate}}, catalog.Options{})

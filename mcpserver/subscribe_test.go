@@ -141,16 +141,8 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	all, own := w.server.DivideSubscriptions(8)
 	more := own * 5 / 3
 	spellings := func(i int) string { // many ways to write each of 400 files
-		name, n := fmt.Sprint(100+i%400), i/400
-		escaped := ""
-		for j := range name {
-			if n>>j&1 == 1 {
-				escaped += fmt.Sprintf("%%%X", name[j])
-			} else {
-				escaped += name[j : j+1]
-			}
-		}
-		return "skill://s-000" + []string{"0", "%30"}[n>>3&1] + "/" + escaped + []string{".txt", "%2Etxt"}[n>>4&1]
+		n := i / 400
+		return "skill://s-000" + []string{"0", "%30"}[n>>3&1] + "/" + spelt(fmt.Sprint(100+i%400), n) + []string{".txt", "%2Etxt"}[n>>4&1]
 	}
 	// Six sessions, one after another, would hold more together than is allowed.
 	next := 0

@@ -39,18 +39,37 @@ var update = flag.Bool("update", false, "rewrite golden files")
 //
 // $DIR stands for the folder of the skills, $TIME for when a file was changed.
 func TestWire(t *testing.T) {
+	transcripts(t, "testdata/wire", func(t *testing.T, _ string, now, later map[string]string, session string) string {
+		return newWire(t, now, later).replay(session)
+	})
+}
+
+// transcripts replays every file of a folder, at least one for each era, and compares the
+// session with what the file has. The file's skills are of now, or of later below NEW/.
+func transcripts(t *testing.T, dir string, replay func(t *testing.T, name string, now, later map[string]string, session string) string) {
+	t.Helper()
 	t.Parallel()
-	files, err := filepath.Glob("testdata/wire/*.txtar")
+	files, err := filepath.Glob(dir + "/*.txtar")
 	must(t, err)
 	if len(files) < len(eras) {
 		t.Fatalf("%d transcripts", len(files))
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			archive, err := txtar.ParseFile(file)
 			must(t, err)
+			now, later := map[string]string{}, map[string]string{}
+			for _, f := range archive.Files[:len(archive.Files)-1] {
+				if name, ok := strings.CutPrefix(f.Name, "NEW/"); ok {
+					later[name] = string(f.Data)
+					continue
+				}
+				now[f.Name] = string(f.Data)
+			}
 			session := &archive.Files[len(archive.Files)-1]
-			got := newWire(t, archive).replay(string(session.Data))
+			got := replay(t, name, now, later, string(session.Data))
 			if *update {
 				session.Data = []byte(got)
 				must(t, os.WriteFile(file, txtar.Format(archive), 0o644))
@@ -73,15 +92,7 @@ type wire struct {
 	ended   chan error
 }
 
-func newWire(t *testing.T, archive *txtar.Archive) *wire {
-	now, later := map[string]string{}, map[string]string{}
-	for _, f := range archive.Files[:len(archive.Files)-1] {
-		if name, ok := strings.CutPrefix(f.Name, "NEW/"); ok {
-			later[name] = string(f.Data)
-			continue
-		}
-		now[f.Name] = string(f.Data)
-	}
+func newWire(t *testing.T, now, later map[string]string) *wire {
 	root := tree(t, now)
 	w := &wire{t: t, root: root, changes: later, catalog: scanned(t, folder(root)), lines: make(chan string, 100), ended: make(chan error, 1)}
 	in, client := io.Pipe()

@@ -4,36 +4,14 @@ import (
 	"encoding/json"
 	"io/fs"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/fstest"
 
 	"github.com/knack-dev/knack/internal/skilltest"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/tool/profile"
 )
 
 // Contract 000, and contract 001 as the set runner serves it.
-
-func TestRunnerDefinitions(t *testing.T) {
-	v := viewOf(t, hostOf(t, shop()...))
-	want := []Definition{
-		{"list_skills", "List Skills", "Lists the available skills.", json.RawMessage(`{"type":"object","properties":{}}`), nil},
-		{"get_skill", "Get Skill", "Read the SKILL.MD documentation for a specific skill. Returns the full text content of the documentation file.",
-			json.RawMessage(`{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill (folder name)"}},"required":["skill_name"]}`), nil},
-		{"read_file_in_skill", "Read File in Skill", "Read any file within a skill's folder. Use this when SKILL.MD references additional documentation, examples, or configuration files. Path must be relative to skill folder.",
-			json.RawMessage(`{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill (folder name containing the file)"},"file_path":{"type":"string","description":"Relative path to file within skill folder (e.g., 'examples/usage.py', 'docs/api.md')"}},"required":["skill_name","file_path"]}`), nil},
-	}
-	tools, err := ParseSets("runner")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []Definition
-	for _, tl := range tools {
-		got = append(got, tl.Define(v, profile.Client{Name: "claude-code"}))
-	}
-	same(t, got, want)
-}
 
 const calculatorDoc = "# Calculator Skill\n\nProvides basic arithmetic operations.\n\n## Usage\n\n```python\nresult = 2 + 2\nprint(result)\n```"
 
@@ -48,21 +26,15 @@ func runners() []*skilltest.Memory {
 		"named/SKILL.md":          md("Shown Name", "d"),
 		"empty/SKILL.MD":          "",
 		"bom/SKILL.MD":            "\ufeff# x\r\n",
-		"latin/SKILL.MD":          "Gr\xfc\xdfe",
 		"a/b/deep/SKILL.MD":       "deep",
 		"a/b/calculator/SKILL.MD": "another",
 		"hidden/SKILL.md":         "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n",
 		"limit/SKILL.MD":          strings.Repeat("a", skill.MaxSkillMD),
-		"large/SKILL.MD":          strings.Repeat("a", skill.MaxSkillMD+1),
-		"denied/SKILL.MD":         "x",
-		"link/SKILL.MD":           "x",
-		"broken/SKILL.MD":         "x",
 		"x..y/SKILL.MD":           "x",
 	})
 	p.Files["dir/SKILL.MD/x"] = &fstest.MapFile{}
 	p.Files["dir/SKILL.md"] = &fstest.MapFile{Data: []byte("not asked for: the folder holds a SKILL.MD")}
 	p.Files["pipe/SKILL.MD"] = &fstest.MapFile{Mode: fs.ModeNamedPipe}
-	p.FS = failing{p.Files, map[string]error{"denied/SKILL.MD": fs.ErrPermission, "link/SKILL.MD": skill.ErrOutside, "broken/SKILL.MD": syscall.EIO}}
 	return []*skilltest.Memory{p, global(map[string]string{"calculator/SKILL.MD": "shadowed", "deep/SKILL.MD": "shallow", "Deep/SKILL.MD": "case"})}
 }
 
@@ -106,32 +78,11 @@ func TestGetSkillErrors(t *testing.T) {
 		want string
 	}{
 		{"example 2: no file", args{"skill_name": "small"}, "SKILL.MD not found for skill 'small'"},
-		{"example 3: traversal", args{"skill_name": "../../../etc/passwd"}, bad("../../../etc/passwd")},
-		{"example 4: no folder", args{"skill_name": "nonexistent"}, absent("nonexistent")},
-		{"missing", args{}, bad("")},
-		{"no arguments", "", bad("")},
-		{"empty", args{"skill_name": ""}, bad("")},
-		{"dot", args{"skill_name": "."}, bad(".")},
 		{"dots", args{"skill_name": ".."}, bad("..")},
 		{"dots inside", args{"skill_name": "x..y"}, bad("x..y")},
-		{"slash", args{"skill_name": "a/b"}, bad("a/b")},
-		{"backslash", args{"skill_name": `a\b`}, bad(`a\b`)},
-		{"NUL", args{"skill_name": "a\x00"}, bad(`a\x00`)},
-		{"255 bytes", args{"skill_name": strings.Repeat("a", 255)}, absent(strings.Repeat("a", 255))},
-		{"256 bytes", args{"skill_name": strings.Repeat("a", 256)}, bad(strings.Repeat("a", 256))},
 		{"an echo is cut", args{"skill_name": strings.Repeat("a", 300)}, bad(strings.Repeat("a", 256))},
-		{"case matters", args{"skill_name": "Calculator"}, absent("Calculator")},
 		{"blanks matter", args{"skill_name": " calculator"}, absent(" calculator")},
 		{"a label is none", args{"skill_name": "claude-user:calculator"}, absent("claude-user:calculator")},
-		{"permission", args{"skill_name": "denied"}, "Permission denied reading SKILL.MD for skill 'denied'"},
-		{"too large", args{"skill_name": "large"}, "SKILL.MD too large (>1MB) for skill 'large'"},
-		{"not UTF-8", args{"skill_name": "latin"}, "SKILL.MD contains invalid UTF-8 for skill 'latin'"},
-		{"a directory", args{"skill_name": "dir"}, "Error reading SKILL.MD for skill 'dir': not a regular file"},
-		{"a pipe", args{"skill_name": "pipe"}, "Error reading SKILL.MD for skill 'pipe': not a regular file"},
-		{"a link out", args{"skill_name": "link"}, "Error reading SKILL.MD for skill 'link': leads outside the skill's folder"},
-		{"a disk error", args{"skill_name": "broken"}, "Error reading SKILL.MD for skill 'broken': input/output error"},
-		{"kept from models", args{"skill_name": "hidden"}, "Skill 'hidden' is not available for model invocation."},
-		{"wrong type", args{"skill_name": 5}, "Invalid tool arguments: 'skill_name' must be a string"},
 	}
 	h := hostOf(t, runners()...)
 	for _, tt := range tests {
@@ -148,24 +99,8 @@ func TestGetSkillErrors(t *testing.T) {
 	}
 }
 
-func TestGetSkillReadsTheDisk(t *testing.T) {
-	roots := runners()
-	h := hostOf(t, roots...)
-	text := func() string { return call(t, h, "runner", "get_skill", args{"skill_name": "lower"}).Text }
-	roots[0].Put("lower/SKILL.md", "changed")
-	same(t, text(), `{"skill_name":"lower","documentation":"changed"}`)
-	roots[0].Put("lower/SKILL.MD", "preferred")
-	same(t, text(), `{"skill_name":"lower","documentation":"preferred"}`)
-	delete(roots[0].Files, "lower/SKILL.md")
-	delete(roots[0].Files, "lower/SKILL.MD")
-	roots[0].Put("lower/other", "")
-	same(t, text(), `{"error":"SKILL.MD not found for skill 'lower'"}`)
-	delete(roots[0].Files, "lower/other")
-	same(t, text(), `{"error":"Skill 'lower' not found in skills folder"}`)
-}
-
 func TestRunnerList(t *testing.T) {
-	want := folderList{Skills: []string{"Deep", "bom", "both", "broken", "calculator", "deep", "denied", "dir", "empty", "large", "latin", "limit", "link", "lower", "named", "pipe"}}
+	want := folderList{Skills: []string{"Deep", "bom", "both", "calculator", "deep", "dir", "empty", "limit", "lower", "named", "pipe"}}
 	r := call(t, hostOf(t, runners()...), "runner", "list_skills", `{"ignored":1}`)
 	same(t, r, Result{Text: `{"skills":["` + strings.Join(want.Skills, `","`) + `"]}`, Object: want})
 	same(t, call(t, hostOf(t, project(nil)), "runner", "list_skills", args{}), Result{Text: `{"skills":[]}`, Object: folderList{Skills: []string{}}})

@@ -114,3 +114,17 @@ func TestFirstLinesOfDescriptions(t *testing.T) {
 		}
 	}
 }
+
+// Clients cut a description at 1,024 characters, and a longer list is shortened for those.
+func TestDescriptionsAreBounded(t *testing.T) {
+	v := viewOf(t, hostOf(t, many(300, 300)))
+	for _, tt := range []struct {
+		set, tool string
+		most      int
+	}{{"default", "find_skills", 1024}, {"default", "read_file_in_skill", 1024}, {"uri", "get_skill", 1024}, {"uri", "list_skills", 1024}, {"wave", "Skill", 2048}} {
+		d := toolOf(t, tt.set, tt.tool).Define(v, profile.Client{Name: "claude-code"}).Description
+		if n := display.Length(d); n == 0 || n > tt.most {
+			t.Errorf("%s %s: %d characters, want at most %d", tt.set, tt.tool, n, tt.most)
+		}
+	}
+}

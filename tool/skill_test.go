@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"encoding/json"
 	"io/fs"
 	"strings"
 	"sync/atomic"
@@ -24,28 +23,6 @@ func inBoth(t *testing.T, f func(t *testing.T, set string)) {
 	for _, set := range skillSets {
 		t.Run(set, func(t *testing.T) { f(t, set) })
 	}
-}
-
-func TestSkillDefinition(t *testing.T) {
-	v := viewOf(t, hostOf(t, shop()...))
-	inBoth(t, func(t *testing.T, set string) {
-		d := toolOf(t, set, "skill").Define(v, profile.Client{})
-		same(t, []string{d.Name, d.Title}, []string{"skill", "Load Skill"})
-		golden(t, "002/description."+set+".txt", d.Description)
-		// z.object({name: z.string().min(1).describe(…)}).strict() as JSON Schema.
-		want := map[string]any{
-			"type": "object",
-			"properties": map[string]any{"name": map[string]any{
-				"type": "string", "minLength": 1.0, "description": "Name of the skill to load (case-insensitive)"}},
-			"required":             []any{"name"},
-			"additionalProperties": false,
-		}
-		var got any
-		if err := json.Unmarshal(d.Schema, &got); err != nil {
-			t.Fatal(err)
-		}
-		same(t, got, any(want))
-	})
 }
 
 func TestSkillEmptyList(t *testing.T) {
@@ -88,10 +65,7 @@ func TestSkillAnswers(t *testing.T) {
 	}{
 		{"example 1: load git", args{"name": "git"}, loadedGit},
 		{"example 2: case-insensitive", args{"name": "MCP-Builder"}, loadedBuilder},
-		{"Git matches git", args{"name": "Git"}, loadedGit},
-		{"POSTGRES matches postgres", args{"name": "POSTGRES"}, Result{Text: "Loading: postgres\nBase directory: /home/ana/shop/.claude/skills/postgres\n\n" + md("postgres", "PostgreSQL database operations")}},
 		{"example 3: not found", args{"name": "nonexistent"}, missing("nonexistent", shopList)},
-		{"priority: project over global", args{"name": "git"}, loadedGit},
 		{"the shadowed copy by its label", args{"name": "claude-user:git"}, Result{Text: "Loading: git\nBase directory: /home/ana/.claude/skills/git\n\n" + md("git", "Git as I use it")}},
 		{"label and name in another case", args{"name": " Claude-User:GIT "}, Result{Text: "Loading: git\nBase directory: /home/ana/.claude/skills/git\n\n" + md("git", "Git as I use it")}},
 		{"the first by its label too", args{"name": "claude-project:git"}, loadedGit},
@@ -100,16 +74,10 @@ func TestSkillAnswers(t *testing.T) {
 		{"blanks around the name", args{"name": "  git\n"}, loadedGit},
 		{"command instead of name", args{"command": "git"}, loadedGit},
 		{"empty name", args{"name": ""}, empty},
-		{"blank name", args{"name": " \t\n"}, empty},
 		{"empty command", args{"command": ""}, empty},
 		{"missing name", args{}, invalid("'name' is missing; give the name of a skill")},
-		{"no arguments", "", invalid("'name' is missing; give the name of a skill")},
-		{"null arguments", "null", invalid("'name' is missing; give the name of a skill")},
 		{"null name", args{"name": nil}, invalid("'name' is missing; give the name of a skill")},
 		{"number", args{"name": 5}, invalid("'name' must be a string")},
-		{"list", args{"name": []string{"git"}}, invalid("'name' must be a string")},
-		{"object", args{"name": args{"name": "git"}}, invalid("'name' must be a string")},
-		{"boolean", args{"name": true}, invalid("'name' must be a string")},
 		{"command of a wrong type", args{"command": 1}, invalid("'command' must be a string")},
 		{"both", args{"name": "git", "command": "git"}, invalid("'name' and 'command' are two names of one argument; give 'name' alone")},
 		{"unknown key", args{"name": "git", "secret": "hunter2"}, invalid("unrecognized key 'secret'; the only one is 'name'")},
@@ -119,8 +87,6 @@ func TestSkillAnswers(t *testing.T) {
 		{"a string", `"git"`, invalid("they must be one JSON object")},
 		{"two objects", `{"name":"git"} {}`, invalid("text follows the JSON object")},
 		{"did you mean", args{"name": "mcp-bilder"}, missing("mcp-bilder", shopList, "Did you mean 'mcp-builder'?")},
-		{"path traversal", args{"name": "../../../etc/passwd"}, missing("../../../etc/passwd", shopList)},
-		{"a key file", args{"name": ".ssh/id_rsa"}, missing(".ssh/id_rsa", shopList)},
 		{"an echo is cut at 256 bytes", args{"name": strings.Repeat("é", 200)}, missing(strings.Repeat("é", 128), shopList)},
 		{"an echo has no control characters", args{"name": "a\x1b[2Jb\nc\u202ed"}, missing(`a\x1b[2Jb\nc\u202ed`, shopList)},
 	}
@@ -231,12 +197,8 @@ func TestSkillSkipped(t *testing.T) {
 		deny      string
 		hint      string
 	}{
-		{"malformed frontmatter", "deploy", map[string]string{"deploy/SKILL.md": "---\nname: [deploy\ndescription: d\n---\n"}, "",
-			"'deploy' exists but was skipped: .claude/skills/deploy/SKILL.md:2:7: the name cannot be read: the [ that begins here is never closed (put the value in quotes: name: '…')"},
 		{"no frontmatter", "DEPLOY", map[string]string{"deploy/SKILL.md": "# Deploy\n"}, "",
 			"'deploy' exists but was skipped: .claude/skills/deploy/SKILL.md:1:1: the file has no frontmatter (begin the file with ---, name:, description: and --- on lines of their own)"},
-		{"missing description", "ship", map[string]string{"deploy/SKILL.md": "---\nname: ship\n---\n"}, "",
-			"'ship' exists but was skipped: .claude/skills/deploy/SKILL.md:2:1: description is missing (add a line description: that says what the skill does and when to use it)"},
 		{"missing name", "deplyo", map[string]string{"deploy/SKILL.md": "---\ndescription: d\n---\n"}, "",
 			"'deploy' exists but was skipped: .claude/skills/deploy/SKILL.md:2:1: name is missing (add a line name: deploy)"},
 		{"empty description", "deploy", map[string]string{"deploy/SKILL.md": "---\nname: deploy\ndescription: ''\n---\n"}, "",
@@ -406,18 +368,6 @@ func TestSkillChangedSinceListing(t *testing.T) {
 		same(t, call(t, h, set, "skill", args{"name": "mcp-builder"}), missing("mcp-builder",
 			"- other: Renamed\n- git: Git as I use it",
 			"'mcp-builder' exists but was skipped: ~/.claude/skills/mcp-builder/SKILL.md:2:1: description is missing (add a line description: that says what the skill does and when to use it)"))
-	})
-}
-
-func TestSkillUnreadableSinceListing(t *testing.T) {
-	inBoth(t, func(t *testing.T, set string) {
-		root := project(map[string]string{"git/SKILL.md": md("git", "d")})
-		deny := &denyLater{FS: root.Files}
-		root.FS = deny
-		h := hostOf(t, root)
-		deny.on.Store(true)
-		same(t, call(t, h, set, "skill", args{"name": "git"}), missing("git", "(none)",
-			"'git' exists but was skipped: .claude/skills/git/SKILL.md: cannot be read: permission denied (let the user who runs knack read the file and its folder)"))
 	})
 }
 

@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -11,26 +10,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/internal/listing"
 	"github.com/knack-dev/knack/tool/lookup"
-	"github.com/knack-dev/knack/tool/profile"
 )
 
 // Contract 004.
-
-func TestURIDefinitions(t *testing.T) {
-	v := viewOf(t, hostOf(t, shop()...))
-	d := toolOf(t, "uri", "get_skill").Define(v, profile.Client{})
-	var got any
-	if err := json.Unmarshal(d.Schema, &got); err != nil {
-		t.Fatal(err)
-	}
-	same(t, got, any(map[string]any{"type": "object", "required": []any{"uri"}, "additionalProperties": false, "properties": map[string]any{
-		"uri": map[string]any{"type": "string", "minLength": 1.0, "description": "URI of the skill, for example skill://engage/SKILL.md"}}}))
-	for _, name := range []string{"get_skill", "list_skills"} {
-		if d := toolOf(t, "uri", name).Define(v, profile.Client{}).Description; d == "" || display.Length(d) > 1024 {
-			t.Errorf("%s: %q", name, d)
-		}
-	}
-}
 
 func withEngage() []*skilltest.Memory {
 	return append(shop(), skilltest.New("builtin", skill.ScopeBuiltin, map[string]string{"engage/SKILL.md": "\ufeff" + md("engage", "How to")}))
@@ -65,31 +47,16 @@ func TestGetByURI(t *testing.T) {
 		args any
 		want Result
 	}{
-		{"a skill", args{"uri": gitURI}, got(gitURI, gitText)},
 		{"the built-in one", args{"uri": engageURI}, got(engageURI, "\ufeff"+md("engage", "How to"))},
-		{"trimmed", args{"uri": " \n" + gitURI + "\t"}, got(gitURI, gitText)},
-		{"scheme in another case", args{"uri": "SKILL://claude-project/git/SKILL.md"}, got(gitURI, gitText)},
 		{"encoded", args{"uri": "skill://claude-project/%67it/SKILL.md"}, got(gitURI, gitText)},
 		{"shadowed", args{"uri": "skill://claude-user/git/SKILL.md"}, got("skill://claude-user/git/SKILL.md", md("git", "Git as I use it"))},
-		{"bare name", args{"uri": "skill://git/SKILL.md"}, got(gitURI, gitText)},
 		{"bare name in another case", args{"uri": "skill://MCP-Builder/SKILL.md"}, got(builderURI, builderText)},
-		{"empty", args{"uri": ""}, noURI},
-		{"blank", args{"uri": " \t"}, noURI},
-		{"missing", args{}, noURI},
-		{"no arguments", "", noURI},
 		{"null", args{"uri": nil}, noURI},
-		{"a number", args{"uri": 5}, noURI},
-		{"scheme alone", args{"uri": "skill://"}, noURI},
-		{"another scheme", args{"uri": "file:///etc/passwd"}, noURI},
 		{"no scheme", args{"uri": "git"}, noURI},
 		{"a name without its file", args{"uri": "skill://git"}, unsupported("skill://git")},
 		{"the folder", args{"uri": "skill://claude-project/git"}, unsupported("skill://claude-project/git")},
-		{"another file", args{"uri": "skill://claude-project/git/x.md"}, unsupported("skill://claude-project/git/x.md")},
-		{"unknown", args{"uri": "skill://nope/SKILL.md"}, unsupported("skill://nope/SKILL.md")},
-		{"traversal", args{"uri": "skill://claude-project/git/../git/SKILL.md"}, unsupported("skill://claude-project/git/../git/SKILL.md")},
 		{"encoded traversal", args{"uri": "skill://claude-project/git/%2e%2e/x/SKILL.md"}, unsupported("skill://claude-project/git/%2e%2e/x/SKILL.md")},
 		{"userinfo", args{"uri": "skill://user:hunter2@git/SKILL.md"}, unsupported("skill://git/SKILL.md" + noUser)},
-		{"userinfo before what no skill has", args{"uri": "skill://user:hunter2@nope/SKILL.md"}, unsupported("skill://nope/SKILL.md")},
 		{"userinfo with another at", args{"uri": "skill://user:p@ss@git/SKILL.md"}, unsupported("skill://git/SKILL.md" + noUser)},
 		{"query", args{"uri": gitURI + "?token=hunter2"}, unsupported(gitURI + noQuery)},
 		{"fragment", args{"uri": gitURI + "#hunter2"}, unsupported(gitURI + noFragment)},
@@ -97,8 +64,6 @@ func TestGetByURI(t *testing.T) {
 		{"a long run", args{"uri": "skill://x/" + strings.Repeat("ab12", 13) + "/SKILL.md"}, unsupported("skill://x/[redacted]/SKILL.md")},
 		{"a long name is none", args{"uri": "skill://internationalization-of-everything-2/SKILL.md"}, unsupported("skill://internationalization-of-everything-2/SKILL.md")},
 		{"control characters", args{"uri": "skill://a\x1b[2J\n/SKILL.md"}, unsupported(`skill://a\x1b[2J\n/SKILL.md`)},
-		{"an echo is cut", args{"uri": "skill://" + strings.Repeat("é", 200)}, unsupported("skill://" + strings.Repeat("é", 124))},
-		{"a further key", args{"uri": gitURI, "token": "hunter2"}, Result{IsError: true, Text: "Invalid arguments for tool get_skill: unrecognized key 'token'; the only one is 'uri'"}},
 	}
 	h := hostOf(t, withEngage()...)
 	for _, tt := range tests {
@@ -112,12 +77,8 @@ func TestGetByURI(t *testing.T) {
 	}
 }
 
-func TestGetByURINotForModels(t *testing.T) {
+func TestHiddenIsAResource(t *testing.T) {
 	h := hostOf(t, project(map[string]string{"hidden/SKILL.md": "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n"}))
-	same(t, call(t, h, "uri", "get_skill", args{"uri": "skill://hidden/SKILL.md"}),
-		Result{IsError: true, Text: "Skill 'skill://hidden/SKILL.md' is not available for model invocation."})
-	same(t, call(t, h, "uri", "get_skill", args{"uri": "skill://x/SKILL.md"}),
-		Result{IsError: true, Text: "Unsupported skill URI: skill://x/SKILL.md\nUse list_skills to discover supported URIs. Currently supported: (none)"})
 	uri, _ := skill.ParseURI("skill://claude-project/hidden/SKILL.md")
 	d, err := h.Document(t.Context(), uri)
 	if err != nil || d.ModelInvocable || d.Text == "" {
@@ -125,79 +86,36 @@ func TestGetByURINotForModels(t *testing.T) {
 	}
 }
 
-func TestGetByURINamesTwenty(t *testing.T) {
-	h := hostOf(t, many(25, 20))
-	text := call(t, h, "uri", "get_skill", args{"uri": "skill://x/SKILL.md"}).Text
-	if !strings.HasSuffix(text, "skill://claude-user/skill-00019/SKILL.md, and 5 more") || strings.Count(text, "skill-") != 20 {
-		t.Error(text)
-	}
-}
-
-// For a skill whose file cannot be read now, the tool and the resource answer with the text
-// last served.
+// A skill that is kept from models has no fallback, although it was served as a resource.
 func TestGetByURIFallback(t *testing.T) {
-	root := project(map[string]string{"git/SKILL.md": md("git", "d"), "never/SKILL.md": md("never", "d"), "h/SKILL.md": "---\nname: h\ndescription: d\ndisable-model-invocation: true\n---\n",
-		"seen/SKILL.md": "---\nname: seen\ndescription: d\ndisable-model-invocation: true\n---\n"})
+	const hidden = "description: d\ndisable-model-invocation: true\n---\n"
+	root := project(map[string]string{"never/SKILL.md": "---\nname: never\n" + hidden, "seen/SKILL.md": "---\nname: seen\n" + hidden})
 	deny := &denyLater{FS: root.Files}
 	root.FS = deny
 	h := hostOf(t, root)
-	ask := func(name string) Result {
-		return call(t, h, "uri", "get_skill", args{"uri": "skill://claude-project/" + name + "/SKILL.md"})
-	}
-	fresh := got(gitURI, md("git", "d"))
-	same(t, ask("git"), fresh)
 	seen, _ := skill.ParseURI("skill://claude-project/seen/SKILL.md")
-	if d, err := h.Document(t.Context(), seen); err != nil || d.ModelInvocable { // as a resource
+	if d, err := h.Document(t.Context(), seen); err != nil || d.ModelInvocable {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	deny.on.Store(true)
-	stale := fresh
-	stale.Meta = map[string]any{"availability": "fallback"}
 	for range 3 {
-		same(t, ask("git"), stale)
+		for _, name := range []string{"never", "seen"} {
+			uri := "skill://claude-project/" + name + "/SKILL.md"
+			same(t, call(t, h, "uri", "get_skill", args{"uri": uri}), Result{IsError: true, Text: "Skill '" + uri + "' is not available for model invocation."})
+		}
 	}
-	never := got("skill://claude-project/never/SKILL.md", "# never\n\nSkill content is temporarily unavailable.\nURI: skill://claude-project/never/SKILL.md")
-	never.Meta = stale.Meta
-	for range 3 {
-		same(t, ask("never"), never)
-		same(t, ask("seen"), Result{IsError: true, Text: "Skill 'skill://claude-project/seen/SKILL.md' is not available for model invocation."})
-		same(t, ask("h"), Result{IsError: true, Text: "Skill 'skill://claude-project/h/SKILL.md' is not available for model invocation."})
-	}
-	if err := h.Catalog.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	same(t, ask("git"), stale)
-	deny.on.Store(false)
-	root.Put("git/SKILL.md", md("git", "d"))
-	root.Put("never/SKILL.md", md("never", "d"))
-	if err := h.Catalog.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	same(t, ask("git"), fresh)
-	same(t, ask("never"), got("skill://claude-project/never/SKILL.md", md("never", "d")))
 }
 
-// A skill that is gone, renamed or malformed is no longer registered.
-func TestGetByURIGone(t *testing.T) {
-	for name, change := range map[string]func(m *skilltest.Memory){
-		"deleted":   func(m *skilltest.Memory) { delete(m.Files, "git/SKILL.md") },
-		"renamed":   func(m *skilltest.Memory) { m.Put("git/SKILL.md", md("other", "d")) },
-		"malformed": func(m *skilltest.Memory) { m.Put("git/SKILL.md", "x") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			root := project(map[string]string{"git/SKILL.md": md("git", "d")})
-			h := hostOf(t, root)
-			ask := args{"uri": gitURI}
-			same(t, call(t, h, "uri", "get_skill", ask), got(gitURI, md("git", "d")))
-			root.Put("git/SKILL.md", md("git", "changed"))
-			same(t, call(t, h, "uri", "get_skill", ask), got(gitURI, md("git", "changed")))
-			change(root)
-			for range 2 {
-				if r := call(t, h, "uri", "get_skill", ask); !r.IsError || !strings.HasPrefix(r.Text, "Unsupported skill URI: "+gitURI+"\n") || strings.Count(r.Text, gitURI) != 1 {
-					t.Errorf("%+v", r)
-				}
-			}
-		})
+// A skill that was renamed is no longer registered.
+func TestGetByURIRenamed(t *testing.T) {
+	root := project(map[string]string{"git/SKILL.md": md("git", "d")})
+	h := hostOf(t, root)
+	same(t, call(t, h, "uri", "get_skill", args{"uri": gitURI}), got(gitURI, md("git", "d")))
+	root.Put("git/SKILL.md", md("other", "d"))
+	for range 2 {
+		if r := call(t, h, "uri", "get_skill", args{"uri": gitURI}); !r.IsError || !strings.HasPrefix(r.Text, "Unsupported skill URI: "+gitURI+"\n") || strings.Count(r.Text, gitURI) != 1 {
+			t.Errorf("%+v", r)
+		}
 	}
 }
 

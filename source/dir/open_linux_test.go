@@ -33,10 +33,7 @@ func TestSpecialIsNeverOpened(t *testing.T) {
 
 // The fastest swap: one call exchanges the skill's folder and a link.
 func TestRaceExchange(t *testing.T) {
-	race(t, func(fsys *folder) string {
-		got, _ := readAll(fsys, "SKILL.md")
-		return got
-	}, func(root string, i int) error {
+	race(t, "SKILL.md", func(root string, i int) error {
 		if i == 0 {
 			if err := os.Symlink("out", filepath.Join(root, "link")); err != nil {
 				return err

@@ -42,10 +42,10 @@ func special(t testing.TB, dir string) {
 	device(filepath.Join(dir, "zero.md"))
 }
 
-// race swaps a name between something of the skill and a way out of it while it is
-// read. It requires that no read ever yields a byte from outside.
-func race(t *testing.T, read func(fsys *folder) string, swap func(dir string, i int) error) {
-	turns := 20_000
+// race swaps a name between something of the skill and a way out of it while the file of
+// that name is read. No read may yield a byte from outside, and none may block.
+func race(t *testing.T, name string, swap func(dir string, i int) error) {
+	turns := 10_000
 	if testing.Short() {
 		turns = 2_000
 	}
@@ -68,10 +68,12 @@ func race(t *testing.T, read func(fsys *folder) string, swap func(dir string, i 
 				}
 				done <- err
 			}()
+			blocked := time.AfterFunc(2*patience, func() { panic("a read blocks") })
+			defer blocked.Stop()
 			good := 0
 			end := time.Now().Add(patience)
 			for i := 0; i < turns || good == 0 && time.Now().Before(end); i++ {
-				switch got := read(fsys); {
+				switch got, _ := readAll(fsys, name); {
 				case strings.Contains(got, "SECRET"):
 					t.Error("read bytes from outside")
 					stop.Store(true)
@@ -99,10 +101,7 @@ func put(root, name, target string) error {
 }
 
 func TestRaceFile(t *testing.T) {
-	race(t, func(fsys *folder) string {
-		got, _ := readAll(fsys, "f.md")
-		return got
-	}, func(root string, i int) error {
+	race(t, "f.md", func(root string, i int) error {
 		return put(root, "s/f.md", []string{"in/f.md", "../out/f.md", "SKILL.md", "/proc/self/environ"}[i%4])
 	})
 }
@@ -110,10 +109,7 @@ func TestRaceFile(t *testing.T) {
 // A file that becomes a link between the look and the open must not be followed, not
 // even within the skill. The link could lead to a dot-entry.
 func TestRaceFileAndLink(t *testing.T) {
-	race(t, func(fsys *folder) string {
-		got, _ := readAll(fsys, "f.md")
-		return got
-	}, func(root string, i int) error {
+	race(t, "f.md", func(root string, i int) error {
 		if i%2 == 0 {
 			return put(root, "s/f.md", ".env")
 		}
@@ -126,77 +122,41 @@ func TestRaceFileAndLink(t *testing.T) {
 }
 
 func TestRaceFolder(t *testing.T) {
-	race(t, func(fsys *folder) string {
-		got, _ := readAll(fsys, "in/f.md")
-		return got
-	}, func(root string, i int) error {
-		in, aside := filepath.Join(root, "s/in"), filepath.Join(root, "aside")
-		if err := os.Rename(in, aside); err != nil {
-			return err
-		}
-		if err := os.Symlink("../out", in); err != nil {
-			return err
-		}
-		if err := os.Remove(in); err != nil {
-			return err
-		}
-		return os.Rename(aside, in)
-	})
+	race(t, "in/f.md", func(root string, i int) error { return putLink(root, "s/in", "../out") })
 }
 
 func TestRaceSkillFolder(t *testing.T) {
-	race(t, func(fsys *folder) string {
-		got, _ := readAll(fsys, "SKILL.md")
-		return got
-	}, func(root string, i int) error {
-		s, aside := filepath.Join(root, "s"), filepath.Join(root, "aside")
-		if err := os.Rename(s, aside); err != nil {
-			return err
-		}
-		if err := os.Symlink("out", s); err != nil {
-			return err
-		}
-		if err := os.Remove(s); err != nil {
-			return err
-		}
-		return os.Rename(aside, s)
-	})
+	race(t, "SKILL.md", func(root string, i int) error { return putLink(root, "s", "out") })
+}
+
+// putLink replaces a folder with a link to target, and puts it back.
+func putLink(root, name, target string) error {
+	at, aside := filepath.Join(root, name), filepath.Join(root, "aside")
+	if err := os.Rename(at, aside); err != nil {
+		return err
+	}
+	if err := os.Symlink(target, at); err != nil {
+		return err
+	}
+	if err := os.Remove(at); err != nil {
+		return err
+	}
+	return os.Rename(aside, at)
 }
 
 // A pipe that replaces a file at the worst moment must not block either.
 func TestRacePipe(t *testing.T) {
-	done := make(chan struct{})
-	var reads atomic.Int64
-	go func() {
-		defer close(done)
-		race(t, func(fsys *folder) string {
-			got, _ := readAll(fsys, "f.md")
-			reads.Add(1)
-			return got
-		}, func(root string, i int) error {
-			at, tmp := filepath.Join(root, "s/f.md"), filepath.Join(root, "tmp")
-			if i%2 == 0 {
-				if err := unix.Mkfifo(tmp, 0o644); err != nil {
-					return err
-				}
-			} else if err := os.WriteFile(tmp, []byte("file"), 0o644); err != nil {
+	race(t, "f.md", func(root string, i int) error {
+		at, tmp := filepath.Join(root, "s/f.md"), filepath.Join(root, "tmp")
+		if i%2 == 0 {
+			if err := unix.Mkfifo(tmp, 0o644); err != nil {
 				return err
 			}
-			return os.Rename(tmp, at)
-		})
-	}()
-	for before := int64(-1); ; {
-		select {
-		case <-done:
-			return
-		case <-time.After(patience):
-			now := reads.Load()
-			if now == before {
-				t.Fatal("a read blocks")
-			}
-			before = now
+		} else if err := os.WriteFile(tmp, []byte("file"), 0o644); err != nil {
+			return err
 		}
-	}
+		return os.Rename(tmp, at)
+	})
 }
 
 // Root ignores file modes, so the test runs itself again as the user nobody.

@@ -198,6 +198,7 @@ func TestStdioServerAsksAfterTheEnd(t *testing.T) {
 }
 
 func TestStdioUnanswerableCalls(t *testing.T) {
+	t.Parallel()
 	server := newStdioTools()
 	// An answer is here before its call is counted as answered, so that the end waits a little.
 	s := startStdio(t, server, &Options{MaxInFlight: 1, Drain: 2 * time.Second})

@@ -110,6 +110,7 @@ func newStdioTools() *stdioTools {
 func eachDoor(t *testing.T, test func(t *testing.T, server func() *stdioTools)) {
 	for name, core := range map[string]bool{"SDK": false, "core": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			test(t, func() *stdioTools {
 				s := newStdioTools()
 				s.core = core
