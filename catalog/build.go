@@ -25,15 +25,12 @@ func build(found []foundRoot) *Snapshot {
 
 // pause yields the processor to calls now and then. If a refresh and its follow-up work
 // occupy every processor, a call waits for a time slice (10 ms) in each of its
-// goroutines.
+// goroutines. So many skills take some tenths of a millisecond.
 func pause(i int) {
-	if i%pauseEvery == 0 {
+	if i%128 == 0 {
 		runtime.Gosched()
 	}
 }
-
-// pauseEvery is how many skills take some tenths of a millisecond.
-const pauseEvery = 128
 
 // newSnapshot returns a snapshot without skills. It is a part of whole, or stands alone if
 // whole is nil.

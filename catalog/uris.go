@@ -138,10 +138,7 @@ func renamed(sk *skill.Skill) (string, bool) {
 		return "", false // nearly always: a name that differs from the folder's is a problem
 	}
 	at := folderPath(sk)
-	if sk.Name == path.Base(at) || !skill.ValidName(sk.Name) {
-		return "", false
-	}
-	return join(parent(at), sk.Name), true
+	return join(parent(at), sk.Name), sk.Name != path.Base(at) && skill.ValidName(sk.Name)
 }
 
 // claim finds the paths by name at which an outer skill has a file or folder, so that one
