@@ -73,7 +73,10 @@ func (s *stream) await(t *testing.T, text string) {
 // TestMatrixStreams checks that a stream carries nothing about hidden skills, neither at
 // once nor when it is resumed.
 func TestMatrixStreams(t *testing.T) {
-	t.Parallel() // it waits for seconds until a change is told
+	if testing.Short() {
+		t.Skip("it waits for 6 s until changes are told")
+	}
+	t.Parallel()
 	dir := t.TempDir()
 	for _, files := range []map[string]string{openSkills, hiddenSkills} {
 		for name, text := range files {

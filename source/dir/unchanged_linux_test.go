@@ -18,7 +18,10 @@ import (
 // it is the same scan. All trees are laid out at once, since a stamp proves something
 // only when it is old enough.
 func TestAgain(t *testing.T) {
-	t.Parallel() // it waits for stamps, like TestAgainRandom
+	if testing.Short() {
+		t.Skip("it waits for 2 s")
+	}
+	t.Parallel()
 	file := func(name string) func(string) error {
 		return func(root string) error { return os.WriteFile(filepath.Join(root, name), []byte("new"), 0o644) }
 	}

@@ -429,6 +429,7 @@ func TestStdioClose(t *testing.T) {
 }
 
 func TestStdioManyConcurrentCalls(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, newServer func() *stdioTools) {
 		const n = 1000
 		for _, bound := range []int{n, 0} {

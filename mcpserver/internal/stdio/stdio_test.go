@@ -19,6 +19,7 @@ import (
 )
 
 func TestStdioOneShotPipeLosesNothing(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, newServer func() *stdioTools) {
 		input := strings.Join([]string{stdioInit, stdioReady,
 			`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, stdioCall("2", "nap")}, "\n")
