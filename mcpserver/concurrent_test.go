@@ -249,7 +249,7 @@ func TestConcurrentCallers(t *testing.T) {
 	const sessions, callers = 20, 100
 	duration := 2 * time.Second
 	if testing.Short() {
-		duration = time.Second
+		duration = 300 * time.Millisecond
 	}
 	l := newLibrary(t)
 	c := catalog.New([]catalog.Source{folder(l.root)}, catalog.Options{})

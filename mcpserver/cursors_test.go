@@ -79,6 +79,9 @@ func TestHintsByEra(t *testing.T) {
 // TestCursorsTellNoVersion checks that no cursor has the snapshot's number, which counts
 // changes of hidden skills too.
 func TestCursorsTellNoVersion(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it lays out thousands of files")
+	}
 	t.Parallel()
 	h := twoHolders(t)
 	files := hiddenLibrary()

@@ -178,6 +178,9 @@ func spelt(name string, i int) (escaped string) {
 // TestSpellingsAreOneSubscription: a file is watched once, whatever its URI is called, and
 // each session is told in its own spelling.
 func TestSpellingsAreOneSubscription(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for 3 s; package subscription tests the spellings")
+	}
 	t.Parallel()
 	w := start(t, setting{})
 	w.server.CheckEvery(100 * time.Millisecond)

@@ -84,6 +84,9 @@ func TestListChanged(t *testing.T) {
 // Pages hold every resource once, in order, also when the list changes between
 // two of them.
 func TestResourcesPages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it lays out thousands of files")
+	}
 	t.Parallel()
 	const n = 1200
 	files := map[string]string{}

@@ -132,6 +132,9 @@ func TestSubscribeRefuses(t *testing.T) {
 // TestSubscriptionsAreBounded: the files that are watched are bounded, and a
 // session that ends gives its own back. The bounds are an eighth of the real ones.
 func TestSubscriptionsAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes thousands of calls; package subscription tests its bounds")
+	}
 	t.Parallel()
 	files := many(1)
 	for i := range 500 {

@@ -1,0 +1,15 @@
+package stdio
+
+import (
+	"flag"
+	"os"
+	"testing"
+)
+
+// TestMain raises the number of tests that run at the same time, because the parallel ones
+// wait for a timeout and not for a processor.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	_ = flag.Set("test.parallel", "8")
+	os.Exit(m.Run())
+}
