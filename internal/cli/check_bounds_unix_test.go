@@ -133,6 +133,7 @@ func TestCheckBounds(t *testing.T) {
 // A server that sends a byte now and then and never ends its answer is given up after the
 // timeout.
 func TestCheckDrip(t *testing.T) {
+	t.Parallel()
 	url := hostile(t, func(w http.ResponseWriter, r *http.Request, _ string) {
 		w.Header().Set("Content-Type", "application/json")
 		drip := time.NewTicker(50 * time.Millisecond)
