@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // hostile answers initialize properly, and everything else with body.
@@ -138,12 +140,15 @@ func TestCheckDrip(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		drip := time.NewTicker(50 * time.Millisecond)
 		defer drip.Stop()
+		late := time.After(testwait.Patience) // the test fails
 		for {
 			_, _ = io.WriteString(w, " ")
 			w.(http.Flusher).Flush()
 			select {
 			case <-drip.C:
 			case <-r.Context().Done():
+				return
+			case <-late:
 				return
 			}
 		}
