@@ -23,7 +23,7 @@ type rules struct {
 	given  config.Access
 	tokens *access.Tokens
 	// unmatched has the patterns that have matched no skill since they took effect. A pattern
-	// that has is not misspelt, even if that skill is gone.
+	// that has matched one is not misspelt, even if that skill is gone.
 	unmatched map[string]bool
 	denied    []access.Misspelt // also in the other spelling
 }

@@ -41,8 +41,9 @@ func denying(t *testing.T, pattern string) config.Access {
 // ruling is rules over roots, and what they have logged.
 type ruling struct {
 	rules
-	gate access.Gate
-	said bytes.Buffer
+	roots []catalog.Source
+	gate  access.Gate
+	said  bytes.Buffer
 }
 
 func newRuling(t *testing.T, c *catalog.Catalog, pattern string) *ruling {
@@ -75,7 +76,9 @@ func TestRulesAreJudgedAgain(t *testing.T) {
 		one := skilltest.New("one", skill.ScopeProject, map[string]string{"open/SKILL.md": skilltest.Document("open", "d")})
 		two := skilltest.New("two", skill.ScopeProject, nil)
 		c := skilltest.Catalog(t, one, two)
-		return newRuling(t, c, pattern), two, func() {
+		r := newRuling(t, c, pattern)
+		r.roots = []catalog.Source{one, two}
+		return r, two, func() {
 			t.Helper()
 			if err := c.Refresh(t.Context()); err != nil {
 				t.Fatal(err)
@@ -129,12 +132,13 @@ func TestRulesAreJudgedAgain(t *testing.T) {
 		expect(t, r, true, true)
 	})
 	t.Run("right until its skill was deleted", func(t *testing.T) {
-		r, two, refresh := begin(t, "skill://one/open/secret")
-		r.set("knack.yaml", denying(t, "skill://two/closed"), nil)
-		two.Put("closed/SKILL.md", skilltest.Document("closed", "d"))
-		two.Put("secret/SKILL.md", doc)
+		r, two, refresh := begin(t, "skill://dir-7/closed")
+		three := skilltest.New("three", skill.ScopeProject, map[string]string{"secret/SKILL.md": doc})
+		r.catalog.SetSources(append(r.roots, three))
+		r.set("knack.yaml", denying(t, "skill://three/secret"), nil)
 		refresh()
-		delete(two.Files, "closed/SKILL.md")
+		delete(three.Files, "secret/SKILL.md")
+		two.Put("secret/SKILL.md", doc)
 		refresh()
 		expect(t, r, true, false)
 	})
