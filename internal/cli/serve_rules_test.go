@@ -28,14 +28,18 @@ func (s stalled) Scan(ctx context.Context) (skill.Scan, error) {
 	return s.Memory.Scan(ctx)
 }
 
-// denying returns a configuration whose rules deny a pattern.
-func denying(t *testing.T, pattern string) config.Access {
+// denying returns a configuration whose rule denies patterns.
+func denying(t *testing.T, patterns ...string) config.Access {
 	t.Helper()
-	p, err := access.ParsePattern(pattern)
-	if err != nil {
-		t.Fatal(err)
+	var rule access.Rule
+	for _, text := range patterns {
+		p, err := access.ParsePattern(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rule.Deny = append(rule.Deny, p)
 	}
-	return config.Access{Policy: access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{p}}})}
+	return config.Access{Policy: access.NewPolicy(true, []access.Rule{rule})}
 }
 
 // ruling is rules over roots, and what they have logged.
@@ -133,9 +137,9 @@ func TestRulesAreJudgedAgain(t *testing.T) {
 	})
 	t.Run("right until its skill was deleted", func(t *testing.T) {
 		r, two, refresh := begin(t, "skill://dir-7/closed")
-		three := skilltest.New("three", skill.ScopeProject, map[string]string{"secret/SKILL.md": doc})
+		three := skilltest.New("dir-3", skill.ScopeProject, map[string]string{"secret/SKILL.md": doc})
 		r.catalog.SetSources(append(r.roots, three))
-		r.set("knack.yaml", denying(t, "skill://three/secret"), nil)
+		r.set("knack.yaml", denying(t, "skill://dir-3/secret", "skill://dir-3/never"), nil)
 		refresh()
 		delete(three.Files, "secret/SKILL.md")
 		two.Put("secret/SKILL.md", doc)
