@@ -178,11 +178,11 @@ func TestBodiesGiveBack(t *testing.T) {
 func TestShareOfBodies(t *testing.T) {
 	g, send := bodies(t, limit.NewBudget(64<<20, 0))
 	for size, of := range map[int]*limit.Budget{smallBody: g.small, smallBody + 1: g.large} {
-		one := of.Open("address 192.0.2.1")
-		n := 0
-		for one.Try(1) {
-			n++
+		var held []*limit.Account
+		for one := of.Open("address 192.0.2.1"); one.Try(1); one = of.Open("address 192.0.2.1") {
+			held = append(held, one)
 		}
+		n := len(held)
 		text := strings.Repeat("x", size)
 		if _, status := send("192.0.2.1", text, int64(size)); status != http.StatusTooManyRequests {
 			t.Errorf("%d bytes: one more after %d: %d", size, n, status)
@@ -190,7 +190,9 @@ func TestShareOfBodies(t *testing.T) {
 		if _, status := send("192.0.2.2", text, int64(size)); status != http.StatusOK {
 			t.Errorf("%d bytes: another client beside %d: %d", size, n, status)
 		}
-		one.Close()
+		for _, one := range held {
+			one.Close()
+		}
 	}
 }
 

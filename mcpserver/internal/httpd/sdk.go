@@ -59,21 +59,22 @@ func (h *Handler) serveSDK(w http.ResponseWriter, r *http.Request, body []byte, 
 	}
 }
 
-// Bounds of what the SDK keeps of a client, for as long as a session or a stream is open.
-// Real handshakes have less than 1 KiB and 60 values.
+// Bounds of what the SDK keeps of a client, for as long as a session or a stream is open: of a
+// session one copy, of a stream up to five. Real handshakes have less than 1 KiB and 60 values.
 const (
-	maxKept       = 16 << 10
-	maxKeptValues = 256
+	maxInitialize = 16 << 10
+	maxListen     = 8 << 10
+	maxKeptValues = 128
 )
 
 // keepable is what keeps a message from the SDK because too much of it would be kept, nil if
 // nothing does.
 func keepable(s sent) *jsonrpc.Error {
-	kept, filter := "session", json.RawMessage(nil)
+	kept, most, filter := "session", maxInitialize, json.RawMessage(nil)
 	switch s.method {
 	case "initialize":
 	case "subscriptions/listen":
-		kept = "stream"
+		kept, most = "stream", maxListen
 		rawjson.Members(s.params, func(key, value []byte) bool {
 			if string(key) == `"notifications"` { // what the stream notifies of has bounds of its own
 				filter = value
@@ -84,8 +85,8 @@ func keepable(s sent) *jsonrpc.Error {
 		return nil
 	}
 	much := ""
-	if n := len(s.params) - len(filter); n > maxKept {
-		much = fmt.Sprintf("%d bytes, and at most %d", n, maxKept)
+	if n := len(s.params) - len(filter); n > most {
+		much = fmt.Sprintf("%d bytes, and at most %d", n, most)
 	} else if n := rawjson.Values(s.params) - rawjson.Values(filter); n > maxKeptValues {
 		much = fmt.Sprintf("%d JSON values, and at most %d", n, maxKeptValues)
 	} else {
