@@ -115,7 +115,7 @@ func shares(r *trial) {
 const mostOfSessions = 128 << 20
 
 func initializePart() part {
-	return part{name: "initialize", promise: fmt.Sprintf("1,000 sessions that began with the largest initialize that is taken: %d MiB at most; a larger one is refused", mostOfSessions>>20), run: initializes}
+	return part{name: "initialize", promise: fmt.Sprintf("1,000 sessions that began with the largest initialize that is taken: %d MiB at most; a larger one is refused, and any message of a million JSON values", mostOfSessions>>20), run: initializes}
 }
 
 func initializes(r *trial) {
