@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 BENCH    ?= .
 comma    := ,
 
-.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop agents web-walk web-shots prose build sbom hostile safety safety-selftest
+.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop agents web-walk web-shots prose build sbom hostile safety reload-race safety-selftest
 
 check:
 	bash .ci/gofmt
@@ -97,6 +97,10 @@ hostile:
 
 safety:
 	SAFETY=full SAFETY_WRITE=1 go test -count=1 -timeout 0 -v -run 'TestSafety$$' ./internal/safety
+
+# A million requests while the access rules are reloaded ten thousand times.
+reload-race:
+	KNACK_RELOADS=10000 go test -count=1 -timeout 0 -v -run TestReloadRace ./internal/cli
 
 safety-selftest:
 	$(MAKE) mutate MUTATE=parts

@@ -98,6 +98,10 @@ func (c *client) ask(method, era, session string) (body []byte, header map[strin
 	skill := func(name string) {
 		method, shown, params = "tools/call", "skill", map[string]any{"name": "skill", "arguments": map[string]any{"name": name}}
 	}
+	name := "bench"
+	if list, ok := strings.CutPrefix(method, "new "); ok {
+		method, name = list, fmt.Sprint("bench", c.next)
+	}
 	switch method {
 	case "tools/call":
 		skill(t.Name)
@@ -113,7 +117,7 @@ func (c *client) ask(method, era, session string) (body []byte, header map[strin
 		return message(c.next, method, params), header
 	}
 	meta["io.modelcontextprotocol/protocolVersion"], meta["io.modelcontextprotocol/clientCapabilities"] = era, map[string]any{}
-	meta["io.modelcontextprotocol/clientInfo"] = map[string]any{"name": "bench", "version": "1"}
+	meta["io.modelcontextprotocol/clientInfo"] = map[string]any{"name": name, "version": "1"}
 	if header["Mcp-Method"] = method; method != "skills/get" {
 		header["Mcp-Name"] = shown
 	}
@@ -283,9 +287,13 @@ func (b *bench) calls() ([]row, error) {
 	})
 }
 
-// list measures tools/list beside writing its bytes.
+// list measures tools/list beside writing its bytes: for a client for which knack keeps them
+// with the snapshot, and for clients of names that it has never seen.
 func (b *bench) list() ([]row, error) {
-	return b.kinds([]kind{{"tools/list of 1,000 skills over stdio", "tools/list", legacy, false, 1, "bare", 1.3}})
+	return b.kinds([]kind{
+		{"tools/list of 1,000 skills over stdio, kept with the snapshot", "tools/list", legacy, false, 1, "bare", 1.3},
+		{"tools/list of 1,000 skills over stdio, each for a new client", "new tools/list", modern, false, 1, "bare", 0},
+	})
 }
 
 // http measures calls over 16 connections, without sessions and in one.

@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -34,7 +36,7 @@ func (b *bench) absolute(what, series, unit string, digits int, limit float64) r
 	return r
 }
 
-// relative makes a row of a series whose limit is a multiple of a floor's.
+// relative makes a row of a series whose limit is a multiple of a floor's; 0 means no limit.
 func (b *bench) relative(what, series, floor, unit string, limit float64) row {
 	below := b.median(series + "/" + floor)
 	show := func(name string) string {
@@ -49,7 +51,10 @@ func (b *bench) relative(what, series, floor, unit string, limit float64) row {
 		return said + ")"
 	}
 	ratio := b.median(series+"/"+ours) / below
-	r := row{what: what, target: fmt.Sprintf("≤ %g × the %s floor", limit, floor), got: show(ours), verdict: judge(ratio, limit)}
+	r := row{what: what, got: show(ours)}
+	if limit > 0 {
+		r.target, r.verdict = fmt.Sprintf("≤ %g × the %s floor", limit, floor), judge(ratio, limit)
+	}
 	if b.median(series+"/"+old) > 0 {
 		r.before = fmt.Sprintf("%s; now %.2f ×", show(old), b.change(series))
 	}
@@ -84,18 +89,24 @@ type page struct {
 
 // write writes the page.
 func (p page) write(b *bytes.Buffer) {
+	before := ""
+	if p.old != "" {
+		program, _ := filepath.Abs(p.old)
+		said, _ := exec.Command(program, "version").Output() // its commit too, if it was built with one
+		before = fmt.Sprintf("*before* is %s. In *now N ×*, N is the median of the rounds' ratios, not the ratio of the two medians shown.\n\n", bytes.TrimSpace(said))
+	}
 	fmt.Fprintf(b, `# Performance
 
 Written by `+"`make bench`"+` on %s: %s; load %s before the run.
-Each figure is the median of %d rounds or more, in which knack and its floor took turns; a ratio is to the floor of the same run. Trees have the
-figures of real skills (`+"`internal/genskills`"+`); of 100,000 skills only the SKILL.md are laid out. The page cache is warm.
+Figures are medians of %d rounds or more; an idle server is measured once, for a minute. If a figure is a ratio to a floor, the two took turns
+in the same run. Trees have the figures of real skills (`+"`internal/genskills`"+`); of 100,000 skills only the SKILL.md are laid out. The page cache is warm.
 
 Calls are those of a client: each names another skill, and has an id, a tool-use id and a progress token of its own. The floors are programs that do the least
 that the work asks for (`+"`bench/floor`"+`). *stat* walks a tree and looks at each file, *skillmd* reads every SKILL.md, *all* reads and hashes every file, with
 twice as many workers as processors. *read* takes the request, opens, reads and hashes the files, encodes the answer and writes it; *bare* takes it and writes the
 very bytes that knack answered. Over HTTP both are handlers of net/http.
 
-`, p.begun.UTC().Format("2006-01-02"), machine(), p.load, p.rounds)
+%s`, p.begun.UTC().Format("2006-01-02"), machine(), p.load, p.rounds, before)
 	rows := append([]row{{"what", "goal", "measured", " ", "before"}, {"---", "---", "---", "---", "---"}}, p.rows...)
 	for _, r := range rows {
 		b.WriteString(r.line(p.old != ""))

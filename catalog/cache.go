@@ -19,22 +19,18 @@ type cachedSkill struct {
 // after reports whether the skill was read after t. It is false for an unknown skill.
 func (k cachedSkill) after(t time.Time) bool { return k.read != nil && k.read.After(t) }
 
-// cachedOf returns the skills of a root as last read, in path order. The caller holds mu.
-func (c *Catalog) cachedOf(label string) []cachedSkill {
-	now := c.current.Load()
-	if now == nil {
-		return nil
-	}
-	found := now.basis()
-	if i := slices.IndexFunc(found, func(f foundRoot) bool { return f.status.Label == label }); i >= 0 {
-		return found[i].skills
+// cachedOf returns the skills of a root as last read, in path order. Another root that had
+// the label before has none. The caller holds mu.
+func (c *Catalog) cachedOf(root skill.Root) []cachedSkill {
+	if f := c.current.Load().of(root); f != nil {
+		return f.skills
 	}
 	return nil
 }
 
 // cached returns the skill in a place as last read. The caller holds mu.
-func (c *Catalog) cached(at place) (k cachedSkill) {
-	all := c.cachedOf(at.label)
+func (c *Catalog) cached(at placeIn) (k cachedSkill) {
+	all := c.cachedOf(at.root)
 	if i, ok := slices.BinarySearchFunc(all, at.path, func(k cachedSkill, path string) int { return strings.Compare(k.Path, path) }); ok {
 		return all[i]
 	}
@@ -61,14 +57,14 @@ func (c *Catalog) reuse(r *foundRoot) (read []int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r.skills = make([]cachedSkill, len(r.scan.Bundles))
-	all := c.cachedOf(r.status.Label)
+	all := c.cachedOf(r.status.Root)
 	if len(all) == 0 {
 		read = make([]int, 0, len(r.skills))
 	}
 	cached := inOrder(all)
 	for i, b := range r.scan.Bundles {
 		pause(i)
-		if k := cached(b.Path); k.Skill != nil && (r.kept || c.settled(r.status.Label, k) && b.Same(k.Bundle)) {
+		if k := cached(b.Path); k.Skill != nil && (r.kept || c.settled(r.status.Root, k) && b.Same(k.Bundle)) {
 			r.skills[i] = k
 			continue
 		}
@@ -87,13 +83,13 @@ func (c *Catalog) mergeReads(found []foundRoot) {
 		if f.begun.Before(earliest) {
 			earliest = f.begun
 		}
-		label, begun := f.status.Label, new(time.Time)
+		root, begun := f.status.Root, new(time.Time)
 		*begun = f.begun
 		scanned := f.scan.Version != 0 // else an unchanged root keeps its version
 		if scanned {
 			f.version = f.scan.Version
 		}
-		cached := inOrder(c.cachedOf(label))
+		cached := inOrder(c.cachedOf(root))
 		for i := range f.skills {
 			pause(i)
 			s := &f.skills[i]
@@ -105,7 +101,7 @@ func (c *Catalog) mergeReads(found []foundRoot) {
 				s.read = begun
 				k = *s
 			}
-			if scanned && s.Entry != "" && (k.Skill != s.Skill || !c.settled(label, k)) {
+			if scanned && s.Entry != "" && (k.Skill != s.Skill || !c.settled(root, k)) {
 				f.version = 0
 			}
 			if k.after(f.begun) {
@@ -115,17 +111,17 @@ func (c *Catalog) mergeReads(found []foundRoot) {
 		f.scan = skill.Scan{}
 		if len(c.gone) > 0 {
 			f.skills = slices.DeleteFunc(f.skills, func(s cachedSkill) bool {
-				return c.gone[place{label, s.Path}].After(f.begun)
+				return c.gone[placeIn{root, s.Path}].After(f.begun)
 			})
 		}
 	}
-	maps.DeleteFunc(c.gone, func(_ place, t time.Time) bool { return !t.After(earliest) })
+	maps.DeleteFunc(c.gone, func(_ placeIn, t time.Time) bool { return !t.After(earliest) })
 }
 
 // settled reports whether a file of a root was read, and a change would show in its
 // stamp. The caller holds mu.
-func (c *Catalog) settled(label string, k cachedSkill) bool {
-	if stamp, ok := c.doubted[place{label, k.Path}]; ok && stamp == k.Stamp {
+func (c *Catalog) settled(root skill.Root, k cachedSkill) bool {
+	if stamp, ok := c.doubted[placeIn{root, k.Path}]; ok && stamp == k.Stamp {
 		return false
 	}
 	return k.Digest != (skill.Digest{}) && k.Fault() == nil && !k.Stamp.Racy(*k.read)

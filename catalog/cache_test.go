@@ -29,22 +29,28 @@ func TestMergeReads(t *testing.T) {
 	c := New(nil, Options{})
 	before := of("b1x c7x d1x f7x g1x h1x")
 	c.rebuild([]foundRoot{{status: root, skills: before}})
-	c.gone[place{"r", "g"}] = time.Unix(6, 0)
-	c.gone[place{"r", "h"}] = time.Unix(4, 0)
+	c.gone[placeIn{root.Root, "g"}] = time.Unix(6, 0)
+	c.gone[placeIn{root.Root, "h"}] = time.Unix(4, 0)
 	found := []foundRoot{{status: root, skills: of("a-x b-x c-y d-y f1x g-x h-x"), begun: time.Unix(5, 0)}}
-	c.mergeReads(found)
-	want := of("a5x b5x c7x d5y f7x h5x")
-	if diff := cmp.Diff(want, found[0].skills, cmp.AllowUnexported(cachedSkill{}), cmp.Comparer(func(a, b *skill.Skill) bool { return a.Path == b.Path && a.Digest == b.Digest })); diff != "" {
-		t.Error(diff)
+	merged := func(found []foundRoot, want string) {
+		t.Helper()
+		c.mergeReads(found)
+		if diff := cmp.Diff(of(want), found[0].skills, cmp.AllowUnexported(cachedSkill{}), cmp.Comparer(func(a, b *skill.Skill) bool { return a.Path == b.Path && a.Digest == b.Digest })); diff != "" {
+			t.Error(diff)
+		}
 	}
+	merged(found, "a5x b5x c7x d5y f7x h5x")
 	if found[0].skills[1].Skill != before[0].Skill {
 		t.Error("a file that was read again without a change has another value")
 	}
-	if _, ok := c.gone[place{"r", "g"}]; !ok || len(c.gone) != 1 {
+	if _, ok := c.gone[placeIn{root.Root, "g"}]; !ok || len(c.gone) != 1 {
 		t.Errorf("gone: %v", c.gone)
 	}
 	c.rebuild(found)
-	if k := c.cached(place{"r", "d"}); !k.after(time.Unix(4, 0)) || k.after(time.Unix(5, 0)) || c.cached(place{"r", "g"}).after(time.Time{}) {
+	if k := c.cached(placeIn{root.Root, "d"}); !k.after(time.Unix(4, 0)) || k.after(time.Unix(5, 0)) || c.cached(placeIn{root.Root, "g"}).after(time.Time{}) {
 		t.Error("when it was read")
 	}
+	// What was read or found gone in a root says nothing of another root with its label.
+	root.Dir = "/other"
+	merged([]foundRoot{{status: root, skills: of("c-y g-y"), begun: time.Unix(5, 0)}}, "c5y g5y")
 }

@@ -91,13 +91,13 @@ type Catalog struct {
 
 	mu        sync.Mutex // held while a snapshot is built, never while waiting for a disk
 	sources   []*sourceState
-	dropped   []*sourceState        // replaced, and perhaps still watched
-	gone      map[place]time.Time   // when a call found a skill's file gone
-	doubted   map[place]skill.Stamp // stamps of SKILL.md files that changed without a new stamp
-	logged    map[string]bool       // log lines of the current snapshot
-	refreshed time.Time             // when the last completed refresh ended
-	took      time.Duration         // and how long it lasted
-	scanned   time.Time             // when the first scan run of the last refresh began; zero if one was late
+	dropped   []*sourceState          // replaced, and perhaps still watched
+	gone      map[placeIn]time.Time   // when a call found a skill's file gone
+	doubted   map[placeIn]skill.Stamp // stamps of SKILL.md files that changed without a new stamp
+	logged    map[string]bool         // log lines of the current snapshot
+	refreshed time.Time               // when the last completed refresh ended
+	took      time.Duration           // and how long it lasted
+	scanned   time.Time               // when the first scan run of the last refresh began; zero if one was late
 
 	subMu       sync.Mutex
 	subscribers map[int]func(Diff)
@@ -108,6 +108,12 @@ type Catalog struct {
 
 // place identifies a skill's folder across scans.
 type place struct{ label, path string }
+
+// placeIn is a place in one root. Another root may have the label later.
+type placeIn struct {
+	root skill.Root
+	path string
+}
 
 // New returns a catalogue. It is empty until [Catalog.Run] or [Catalog.Refresh].
 func New(sources []Source, o Options) *Catalog {
@@ -121,7 +127,7 @@ func New(sources []Source, o Options) *Catalog {
 		interval: o.Interval, patience: o.Patience, log: o.Log, sources: sourceStates(sources),
 		ready: make(chan struct{}), poke: make(chan struct{}, 1), ended: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1),
-		gone:       map[place]time.Time{}, doubted: map[place]skill.Stamp{},
+		gone:       map[placeIn]time.Time{}, doubted: map[placeIn]skill.Stamp{},
 		logged: map[string]bool{}, manifests: newManifests(),
 		subscribers: map[int]func(Diff){},
 	}

@@ -43,6 +43,23 @@ func TestFewFiltersAreKept(t *testing.T) {
 	}
 }
 
+// TestKeepDropsTheOldest checks that a snapshot keeps the newest values under keys that
+// clients choose, and a bounded number of them.
+func TestKeepDropsTheOldest(t *testing.T) {
+	var s Snapshot
+	for i := range 2 * maxKept {
+		s.Keep(i, func() any { return "kept" })
+		if got := s.Keep(i, func() any { return "made again" }); got != "kept" {
+			t.Fatalf("value %d was %s", i, got)
+		}
+	}
+	n := 0
+	s.kept.Range(func(any, any) bool { n++; return true })
+	if n != maxKept || s.Keep(0, func() any { return "made again" }) != "made again" {
+		t.Errorf("%d are kept of %d, or the oldest is", n, 2*maxKept)
+	}
+}
+
 // TestFilterCostsNothingForEachSkill checks that a narrowed snapshot shares the entries and
 // maps of the whole. It allocates a few arrays, and nothing for each skill.
 func TestFilterCostsNothingForEachSkill(t *testing.T) {

@@ -114,7 +114,7 @@ func (c *Catalog) digests(e *Entry) *digests {
 func (c *Catalog) mainFile(e *Entry) []skill.File {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k := c.cached(place{e.Root.Label, e.Path}); k.Skill != e.Skill || !c.settled(e.Root.Label, k) {
+	if k := c.cached(placeIn{*e.Root, e.Path}); k.Skill != e.Skill || !c.settled(*e.Root, k) {
 		return nil
 	}
 	return []skill.File{{Path: skill.MainFile, Size: int64(e.Size), Digest: e.Digest, Stamp: e.Stamp}}

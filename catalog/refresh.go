@@ -263,7 +263,7 @@ func (c *Catalog) rebuild(found []foundRoot) {
 	next.found.Store(&found)
 	c.logProblems(next)
 	c.publish(next)
-	maps.DeleteFunc(c.doubted, func(at place, stamp skill.Stamp) bool {
+	maps.DeleteFunc(c.doubted, func(at placeIn, stamp skill.Stamp) bool {
 		k := c.cached(at)
 		return k.Skill == nil || k.Stamp != stamp
 	})
@@ -274,15 +274,13 @@ func (c *Catalog) rebuild(found []foundRoot) {
 // if another call was faster.
 func (c *Catalog) update(e *Entry, fresh *skill.Skill, begun time.Time) *Snapshot {
 	claims := foundRoot{}
-	for _, f := range c.current.Load().basis() {
-		if f.status.Label == e.Root.Label {
-			claims = f
-			claims.claim(cachedSkill{Skill: fresh})
-		}
+	if f := c.current.Load().of(*e.Root); f != nil {
+		claims = *f
+		claims.claim(cachedSkill{Skill: fresh})
 	}
 	c.mu.Lock()
 	prev := c.current.Load()
-	at := place{e.Root.Label, e.Path}
+	at := placeIn{*e.Root, e.Path}
 	if now := prev.at(e); now == nil || now.Skill != e.Skill || c.cached(at).after(begun) {
 		c.mu.Unlock()
 		return prev
@@ -290,7 +288,7 @@ func (c *Catalog) update(e *Entry, fresh *skill.Skill, begun time.Time) *Snapsho
 	found := slices.Clone(prev.basis())
 	for r := range found {
 		f := &found[r]
-		if f.status.Label != e.Root.Label {
+		if f.status.Root != *e.Root {
 			continue
 		}
 		f.claimed = claims.claimed

@@ -135,11 +135,9 @@ func (c *Catalog) resultOf(h *sourceState, l *scanRun) (foundRoot, error) {
 	}
 	l.late = true
 	r := foundRoot{status: RootStatus{Root: h.Root(), Err: errUnread}, begun: l.begun}
-	if now := c.current.Load(); now != nil {
-		if was := now.of(h.Root()); was != nil {
-			r = *was
-			r.skills, r.same = slices.Clone(was.skills), true
-		}
+	if was := c.current.Load().of(h.Root()); was != nil {
+		r = *was
+		r.skills, r.same = slices.Clone(was.skills), true
 	}
 	if !r.status.Unread() {
 		r.status.Err = ErrLate

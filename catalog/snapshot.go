@@ -210,8 +210,9 @@ type Snapshot struct {
 	fingerprintsOnce sync.Once
 	fingerprints     Fingerprints
 
-	kept  sync.Map // see [Snapshot.Keep]
-	keeps atomic.Int64
+	kept  sync.Map                     // see [Snapshot.Keep]
+	keys  [maxKept]atomic.Pointer[any] // of kept
+	keeps atomic.Uint32                // keys so far
 }
 
 // maxKept bounds the values that Keep caches for one snapshot. It allows for that many
@@ -219,16 +220,16 @@ type Snapshot struct {
 const maxKept = 32
 
 // Keep returns what make returns for the snapshot, cached by key. The key must be
-// comparable, and the value lives as long as the snapshot. For keys beyond the bound,
-// make is called each time.
+// comparable. Beyond the bound the newest value takes the place of the oldest, since
+// clients choose the keys, and none may keep the others out.
 func (s *Snapshot) Keep(key any, make func() any) any {
 	if v, ok := s.kept.Load(key); ok {
 		return v
 	}
 	v := make()
-	if s.keeps.Load() < maxKept {
-		if _, there := s.kept.LoadOrStore(key, v); !there {
-			s.keeps.Add(1)
+	if _, there := s.kept.LoadOrStore(key, v); !there {
+		if oldest := s.keys[s.keeps.Add(1)%maxKept].Swap(new(key)); oldest != nil {
+			s.kept.Delete(*oldest)
 		}
 	}
 	return v
@@ -236,10 +237,10 @@ func (s *Snapshot) Keep(key any, make func() any) any {
 
 // basis returns the roots that the snapshot shows, as the last scan found them.
 func (s *Snapshot) basis() []foundRoot {
-	if found := s.found.Load(); found != nil {
-		return *found
+	if s == nil || s.found.Load() == nil {
+		return nil
 	}
-	return nil
+	return *s.found.Load()
 }
 
 // restated returns the snapshot with a new status of its roots. It shares the rest, so

@@ -161,6 +161,7 @@ func lists(tools []*tool.Tool) map[string]map[string]any {
 // A client that may not see a skill gets, on every way to it, the answer for a skill that
 // does not exist, and finds it in no list.
 func TestHiddenSkillsAreAbsent(t *testing.T) {
+	t.Parallel()
 	sets := tool.SetNames()
 	if testing.Short() {
 		sets = sets[:1] // each takes half a second

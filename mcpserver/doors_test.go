@@ -254,6 +254,9 @@ func same(t testing.TB, ways []way, what, body string) {
 	t.Helper()
 	for _, w := range ways {
 		core, sdk := w.ask(t, false, body), w.ask(t, true, body)
+		for tries := 0; core != sdk && strings.Contains(core+sdk, "try again") && tries < 10; tries++ { // a look for a name took too long
+			core, sdk = w.ask(t, false, body), w.ask(t, true, body)
+		}
 		if core != sdk {
 			t.Errorf("%s, %s: %.300s\n%.3000s", w.name, what, body, cmp.Diff(strings.Split(sdk, "\n"), strings.Split(core, "\n")))
 		}
@@ -353,17 +356,18 @@ func TestDoorsObserve(t *testing.T) {
 		o.Access = access.NewGate(access.State{Policy: access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{hidden}}})})
 	})
 	counted := map[string]uint64{}
-	seen := func(ask func(), method string) any {
-		uses = nil
-		ask()
-		calls := map[string]uint64{}
-		for _, c := range d.core.Numbers().Calls {
-			if key := c.Method + " " + c.Outcome; c.Method == method {
-				calls[key] = c.Count - counted[key]
-				counted[key] = c.Count
+	seen := func(ask func(), method string) (calls map[string]uint64) {
+		for tries := 0; tries == 0 || tries < 10 && len(uses) > 0 && uses[0].Event.Result == "busy"; tries++ { // a look for a name took too long
+			uses, calls = nil, map[string]uint64{}
+			ask()
+			for _, c := range d.core.Numbers().Calls {
+				if key := c.Method + " " + c.Outcome; c.Method == method {
+					calls[key] = c.Count - counted[key]
+					counted[key] = c.Count
+				}
 			}
 		}
-		return []any{uses, calls}
+		return calls
 	}
 	n := 0
 	for _, w := range d.ways(t, false) {
@@ -381,8 +385,9 @@ func TestDoorsObserve(t *testing.T) {
 			var said string
 			seen(func() {}, r.method)
 			before := d.taken.Load()
-			core, sdk := seen(func() { said = w.ask(t, false, body) }, r.method), seen(func() { w.ask(t, true, body) }, r.method)
-			if diff := cmp.Diff(sdk, core, cmpopts.IgnoreFields(mcpserver.Use{}, "View")); diff != "" || d.taken.Load() > before && len(uses) != 1 {
+			core, used := seen(func() { said = w.ask(t, false, body) }, r.method), uses
+			sdk := seen(func() { w.ask(t, true, body) }, r.method)
+			if diff := cmp.Diff([]any{uses, sdk}, []any{used, core}, cmpopts.IgnoreFields(mcpserver.Use{}, "View")); diff != "" || d.taken.Load() > before && len(used) != 1 {
 				t.Errorf("%s: %s: %d uses\n%s", w.name, body, len(uses), diff)
 			}
 			if strings.Contains(said, "CRLF.") {

@@ -86,6 +86,7 @@ func TestSessionKeepsLittle(t *testing.T) {
 // TestHeadersAreEnough checks what is refused before a body is waited for: a body that
 // says that it is too large, and a foreign host, even of a request without a path.
 func TestHeadersAreEnough(t *testing.T) {
+	t.Parallel()
 	w := start(t, setting{})
 	for text, want := range map[string]string{
 		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9999999999\r\n\r\n": "HTTP/1.1 413",

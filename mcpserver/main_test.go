@@ -10,6 +10,6 @@ import (
 // parallel ones wait for a timeout and not for a processor.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	_ = flag.Set("test.parallel", "8")
+	_ = flag.Set("test.parallel", "16")
 	os.Exit(m.Run())
 }

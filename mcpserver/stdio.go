@@ -51,7 +51,7 @@ type StdioTransport struct {
 	In io.Reader
 	// Out is where messages to the client go, each in one Write if it is shorter than
 	// 64 KiB; nil is os.Stdout. If Out has a method WriteNow([]byte) int, it is called
-	// first, writes as much as Out takes without waiting, and returns how many bytes.
+	// first, writes what it can without waiting, and returns how many bytes.
 	Out io.Writer
 	// Interrupt, once it is closed, ends the input: what a read that is under way then
 	// still brings is dropped.

@@ -15,6 +15,7 @@ import (
 
 // A handler that does not end does not keep Run, through whichever door it was reached.
 func TestRunDoesNotWaitForHandlers(t *testing.T) {
+	t.Parallel()
 	for name, line := range map[string]string{
 		"core": `{"jsonrpc":"2.0","id":1,"method":"resources/directory/read","params":{"uri":"skill://slow"}}`,
 		"SDK":  `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"skill://slow/wait.txt"}}`,

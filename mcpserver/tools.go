@@ -23,8 +23,8 @@ var (
 	}
 )
 
-// maxCachedName bounds the names of clients for which the list is kept: they are anything.
-const maxCachedName = 200
+// maxKeptName bounds the names of clients, in bytes, for which the list is kept.
+const maxKeptName = 200
 
 // toolsKey is the key of what a snapshot keeps of tools/list for a client.
 type toolsKey struct {
@@ -48,7 +48,7 @@ func (s *Server) listTools(ctx context.Context, r *request) (reply, error) {
 	}
 	of, err := markIncomplete(v, reply{hints: &mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}}, false)
 	var tools []byte
-	if len(r.client.Name)+len(r.client.Version) <= maxCachedName && of.meta == nil {
+	if len(r.client.Name)+len(r.client.Version) <= maxKeptName && of.meta == nil {
 		tools = v.Keep(toolsKey{s, r.client}, define).([]byte)
 	} else {
 		tools = define().([]byte)

@@ -67,7 +67,8 @@ type Bundle struct {
 	// bytes, unless Stamp.Racy.
 	Stamp Stamp
 	// FS is the folder, contained: opening a name never leaves it, never
-	// blocks, and yields regular files and directories only.
+	// blocks, and yields regular files and directories only. A later Stat
+	// of an open file describes it anew, since readers find a change by comparing.
 	FS fs.FS
 	// Extra has properties that few bundles have, or is nil.
 	Extra *Extra

@@ -131,6 +131,7 @@ func TestCheckBounds(t *testing.T) {
 
 // A server that never ends its answer is given up after the timeout.
 func TestCheckDrip(t *testing.T) {
+	t.Parallel()
 	url := hostile(t, func(w http.ResponseWriter, r *http.Request, _ string) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, " ")

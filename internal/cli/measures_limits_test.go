@@ -69,6 +69,7 @@ func TestMeasuresOfLimits(t *testing.T) {
 // match the files and the log's own report. The log's folder vanishes when a new file is
 // due, and comes back.
 func TestMeasuresOfLostLines(t *testing.T) {
+	t.Parallel()
 	etc := t.TempDir()
 	logs := filepath.Join(etc, "logs")
 	if err := os.Mkdir(logs, 0o700); err != nil {

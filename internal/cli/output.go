@@ -26,7 +26,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteNow writes as much of p as the output takes without waiting.
+// WriteNow writes what it can of p without waiting, and returns how many bytes.
 func (o *output) WriteNow(p []byte) int {
 	f, ok := o.Writer.(*os.File)
 	if !ok {

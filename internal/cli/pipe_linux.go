@@ -6,18 +6,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writeNow writes as much of p as f takes without waiting, and returns how many bytes. It
-// writes nothing if the system cannot do that with f, and after a failure, which the next
-// write reports.
+// writeNow writes as much of p as f takes without waiting, and returns how many bytes. An
+// empty pipe takes up to its size less one page, and another pipe nothing. Another writer
+// could make that wait. Other files and a failure are left to the next write.
+//
+// Writing with RWF_NOWAIT saves two system calls, or 0.4 µs, but before Linux 6.4 it fails for
+// pipes, and gVisor ignores the flag and waits.
 func writeNow(f *os.File, p []byte) (n int) {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return 0
 	}
 	_ = raw.Control(func(fd uintptr) {
-		if n, err = unix.Pwritev2(int(fd), [][]byte{p}, -1, unix.RWF_NOWAIT); err != nil {
-			n = 0
+		size, err := unix.FcntlInt(fd, unix.F_GETPIPE_SZ, 0)
+		if err != nil { // Node's pipes are sockets
+			n, _ = unix.SendmsgN(int(fd), p, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+			return
+		}
+		waiting, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ)
+		if err == nil && waiting == 0 && len(p) <= size-os.Getpagesize() {
+			n, _ = unix.Write(int(fd), p)
 		}
 	})
-	return n
+	return max(n, 0)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,7 +75,7 @@ func compareSection(t *testing.T, page, name, want string) {
 	if diff == "" {
 		return
 	}
-	if flag.Lookup("update").Value.String() != "true" {
+	if !updating() {
 		t.Fatalf("%s is out of date; go test ./internal/cli -run Reference -update rewrites it\n%s", page, diff)
 	}
 	if err := os.WriteFile(page, []byte(before+"<!-- "+name+" -->\n"+want+"<!-- /"+name+" -->\n"+after), 0o644); err != nil {
@@ -82,23 +83,18 @@ func compareSection(t *testing.T, page, name, want string) {
 	}
 }
 
+// updating reports whether the tests rewrite what they compare.
+func updating() bool { return flag.Lookup("update").Value.String() == "true" }
+
 // describe writes the sections of a command and its subcommands. Of the root command
 // it writes the list alone.
 func describe(b *strings.Builder, c *cobra.Command) {
 	if c.Runnable() && c.HasParent() {
 		c.InitDefaultHelpFlag()
 		fmt.Fprintf(b, "## %s\n\n```text\n%s\n```\n\n", c.CommandPath(), c.UseLine())
-		text := c.Long
-		if text == "" {
-			text = c.Short + "."
-		}
-		fmt.Fprintf(b, "```text\n%s\n```\n\n", text)
-		var flags strings.Builder
-		c.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
-			if f.Name == "help" || f.Hidden {
-				return
-			}
-			value, usage := pflag.UnquoteUsage(f)
+		fmt.Fprintf(b, "```text\n%s\n```\n\n", longText(c))
+		var rows strings.Builder
+		flags(c, func(f *pflag.Flag, value, usage string) {
 			name := "`--" + f.Name + "`"
 			if f.Shorthand != "" {
 				name = "`-" + f.Shorthand + "`, " + name
@@ -106,15 +102,36 @@ func describe(b *strings.Builder, c *cobra.Command) {
 			if value != "" {
 				name += " " + value
 			}
-			fmt.Fprintf(&flags, "| %s | %s |\n", name, strings.ReplaceAll(usage, "|", `\|`))
+			fmt.Fprintf(&rows, "| %s | %s |\n", name, strings.ReplaceAll(usage, "|", `\|`))
 		})
-		if flags.Len() > 0 {
-			fmt.Fprintf(b, "| flag | meaning |\n|---|---|\n%s\n", flags.String())
+		if rows.Len() > 0 {
+			fmt.Fprintf(b, "| flag | meaning |\n|---|---|\n%s\n", rows.String())
 		}
 	}
-	for _, sub := range c.Commands() {
-		if sub.Name() != "help" && !sub.Hidden {
-			describe(b, sub)
-		}
+	for _, sub := range subcommands(c) {
+		describe(b, sub)
 	}
+}
+
+// subcommands returns the commands below a command that its help lists.
+func subcommands(c *cobra.Command) []*cobra.Command {
+	return slices.DeleteFunc(slices.Clone(c.Commands()), func(sub *cobra.Command) bool { return sub.Name() == "help" || sub.Hidden })
+}
+
+// longText returns what a command's help says about it.
+func longText(c *cobra.Command) string {
+	if c.Long == "" {
+		return c.Short + "."
+	}
+	return c.Long
+}
+
+// flags visits the flags of a command, each with the name of its value and its meaning.
+func flags(c *cobra.Command, visit func(f *pflag.Flag, value, usage string)) {
+	c.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "help" && !f.Hidden {
+			value, usage := pflag.UnquoteUsage(f)
+			visit(f, value, usage)
+		}
+	})
 }

@@ -55,6 +55,7 @@ func TestPagesCountUses(t *testing.T) {
 // TestLongSearch checks that a search of 100 kB is refused unread, and that a shorter one
 // is cut.
 func TestLongSearch(t *testing.T) {
+	t.Parallel()
 	base := strings.TrimSuffix(startServer(t, "--dir", skills(t)), "/mcp")
 	for _, path := range []string{"/?q=", "/api/v1/skills?q="} {
 		if code, body := fetch(t, base+path+strings.Repeat("one%20", 17_000)); code != http.StatusRequestHeaderFieldsTooLarge || len(body) > 200 {

@@ -66,8 +66,8 @@ func (c *conn) wrote(err error) error {
 	return nil
 }
 
-// prompt is an output that writes as much as it takes without waiting. Another goroutine for
-// a write costs more than most writes.
+// prompt is an output that writes what it can without waiting. Another goroutine for a
+// write costs more than most writes.
 type prompt interface{ WriteNow(p []byte) int }
 
 // write writes data, whole.

@@ -13,7 +13,8 @@ func (h *halfway) WriteNow(p []byte) int {
 	return n
 }
 
-// What an output does not take at once is written behind it.
+// TestLineIsWrittenWhole checks that the rest of a line follows the part that the output takes
+// at once.
 func TestLineIsWrittenWhole(t *testing.T) {
 	out := &halfway{}
 	c := newConn(Options{In: &bytes.Buffer{}, Out: out}, make(chan struct{}))

@@ -59,7 +59,7 @@ func Parse(line []byte) (jsonrpc.Message, *Refusal) {
 	if !utf8.Valid(line) {
 		return nil, parseError("the line is not UTF-8")
 	}
-	if rawjson.TooMany(line) {
+	if rawjson.TooMany(line) && json.Valid(line) {
 		return nil, tooManyValues(line)
 	}
 	// A map, because the fields of a struct would match in any case.
@@ -80,16 +80,14 @@ func Parse(line []byte) (jsonrpc.Message, *Refusal) {
 // tooManyValues refuses a line, of which nothing is decoded but the id.
 func tooManyValues(line []byte) *Refusal {
 	no := Invalid(fmt.Sprintf("the message has more than %d JSON values", rawjson.MaxValues))
-	if json.Valid(line) {
-		rawjson.Members(line, func(key, value []byte) bool {
-			if string(key) == `"id"` {
-				no.ID = bytes.Clone(echoedID(value))
-				id, _ := parseID(value)
-				no.Key = Key(id)
-			}
-			return true
-		})
-	}
+	rawjson.Members(line, func(key, value []byte) bool {
+		if string(key) == `"id"` {
+			no.ID = bytes.Clone(echoedID(value))
+			id, _ := parseID(value)
+			no.Key = Key(id)
+		}
+		return true
+	})
 	return no
 }
 
