@@ -34,22 +34,45 @@ type Misspelt struct {
 }
 
 // Misspelt lists, in the order of the rules, the patterns that match a skill only after
-// the leading root label is added, removed or replaced.
+// the leading root label is added, removed or replaced. A pattern is in the list once for
+// each spelling.
 func (p *Policy) Misspelt(entries []*catalog.Entry) (all []Misspelt) {
+	var labels []string
+	for _, e := range entries {
+		if !slices.Contains(labels, e.Root.Label) {
+			labels = append(labels, e.Root.Label)
+		}
+	}
 	for _, pattern := range p.Unmatched(entries) {
 		for _, e := range entries {
-			if as := pattern.respelt(e, entries); as != "" {
+			as := pattern.respelt(e, labels)
+			if as != "" && !slices.ContainsFunc(all, func(m Misspelt) bool { return m.Pattern.text == pattern.text && m.As == as }) {
 				all = append(all, Misspelt{pattern, as})
-				break
 			}
 		}
 	}
 	return all
 }
 
+// Denying returns a policy whose rules deny misspelt patterns in their other spellings too. A
+// misspelt pattern that allows stays as it is, and shows nothing.
+func (p *Policy) Denying(all []Misspelt) *Policy {
+	rules := slices.Clone(p.rules)
+	for i := range rules {
+		r := &rules[i]
+		for _, m := range all {
+			as, err := ParsePattern(m.As)
+			if err == nil && slices.ContainsFunc(r.Deny, func(d Pattern) bool { return d.text == m.Pattern.text }) {
+				r.Deny = append(slices.Clip(r.Deny), as)
+			}
+		}
+	}
+	return NewPolicy(p.allow, rules)
+}
+
 // respelt returns the spelling in which a pattern would match a skill. It returns "" if
 // more than the root label differs.
-func (p Pattern) respelt(e *catalog.Entry, entries []*catalog.Entry) string {
+func (p Pattern) respelt(e *catalog.Entry, labels []string) string {
 	prefix := ""
 	at := base(e)
 	if e.Root.Prefix != "" {
@@ -60,7 +83,7 @@ func (p Pattern) respelt(e *catalog.Entry, entries []*catalog.Entry) string {
 		return skill.Scheme + prefix + text
 	}
 	first, rest, _ := strings.Cut(text, "/")
-	if len(p.segments) < 2 || p.segments[0].deep || !p.segments[0].isLabel(entries) {
+	if len(p.segments) < 2 || p.segments[0].deep || !p.segments[0].isLabel(labels) {
 		return ""
 	}
 	if (Pattern{segments: p.segments[1:]}).Match(at) && first+"/" != prefix {
@@ -72,11 +95,10 @@ func (p Pattern) respelt(e *catalog.Entry, entries []*catalog.Entry) string {
 // numbered matches the label of a root that has no name of its own.
 var numbered = regexp.MustCompile(`^(dir|env)-[0-9]+$`)
 
-// isLabel reports whether a segment is the label of a root, here or on a server with
+// isLabel reports whether a segment is the label of a root, of these or on a server with
 // more roots.
-func (s segment) isLabel(entries []*catalog.Entry) bool {
-	return len(s.parts) == 1 && numbered.MatchString(s.parts[0]) ||
-		slices.ContainsFunc(entries, func(e *catalog.Entry) bool { return s.match(e.Root.Label) })
+func (s segment) isLabel(labels []string) bool {
+	return len(s.parts) == 1 && numbered.MatchString(s.parts[0]) || slices.ContainsFunc(labels, s.match)
 }
 
 // UnknownName is a name in a rule that no token's subject has. Most likely it is misspelt,

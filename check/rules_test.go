@@ -46,9 +46,9 @@ var ruleCases = []struct {
 	{ruleSizeBody, []string{with("", strings.Repeat("é", 20001))}, "", []string{with("", strings.Repeat("é", 20000))}, nil},
 	{ruleSizeLines, []string{with("", strings.Repeat("\n", 497))}, "", []string{with("", strings.Repeat("\r\n", 496))}, nil},
 
-	{ruleTextTags, []string{with("", "a\U000e0041\U000e0042b"), with("", "\U0001f3f4\U000e0041")}, "5:2", []string{with("", "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"), with("", "ab")}, nil},
+	{ruleTextTags, []string{with("", "a\U000e0041\U000e0042b"), with("", "\U0001f3f4\U000e0041"), with("", "\U0001f3f4\U000e0069\U000e0067\U000e006e\U000e006f\U000e0072\U000e0065\U000e007f")}, "5:2", []string{with("", "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"), with("", "ab")}, nil},
 	{ruleTextBidi, []string{with("", "a \u202eb"), described("Use \u2066it")}, "5:3", []string{with("", "\u200f\u0634 – “x” …")}, nil},
-	{ruleTextZeroWidth, []string{with("", "a\u200bb"), with("", "a\u200db"), with("", "\u0645\u200c\u200c\u06cc"), with("", "x\ufeffy"), with("", "x\U0001d173y"), with("", "x\u115fy")}, "5:2", []string{"\ufeff" + with("", "\u0645\u200c\u06cc \U0001f469\u200d\U0001f4bb é")}, nil},
+	{ruleTextZeroWidth, []string{with("", "a\u200bb"), with("", "a\u200db"), with("", "\u0645\u200c\u200c\u06cc"), with("", "x\ufeffy"), with("", "x\U0001d173y"), with("", "x\u115fy"), with("", "日\u200d本"), with("", "本\u200c語"), with("", "x\ufe0fy")}, "5:2", []string{"\ufeff" + with("", "\u0645\u200c\u06cc \U0001f469\u200d\U0001f4bb \U0001f441\ufe0f\u200d\U0001f5e8\ufe0f é")}, nil},
 	{ruleTextComment, []string{with("", "a <!-- b -->"), with("", "<!--\n<!-- -->")}, "5:3", []string{with("", "`<!-- a -->`\n```\n<!-- b -->\n```\n")}, nil},
 	{ruleDescriptionPlaceholder, []string{described("TODO: write"), described("Replace with description of the skill."), described("A brief description here"), described("'[TODO: what]'"), described("Use {{name}}"), described("Use when this capability is needed.")}, "3:14",
 		[]string{described("Finds TODO comments. Use when cleaning up."), described("Writes descriptions of products."), described("Fills in todo lists.")}, nil},

@@ -82,7 +82,7 @@ func window(runes []rune, column, length int) (text, under string) {
 		switch {
 		case r == '\t':
 			r = ' '
-		case unicode.IsControl(r) || display.IsUnseen(r):
+		case unicode.IsControl(r) || display.IsUnseen(r) && !styles(runes, i):
 			r = '?'
 		default:
 			wide = columns(r)
@@ -104,6 +104,13 @@ func window(runes []rune, column, length int) (text, under string) {
 		m.WriteString("^") // behind the line's end
 	}
 	return b.String(), m.String()
+}
+
+// styles reports whether a character is the variation selector of an emoji, which takes no
+// column.
+func styles(runes []rune, i int) bool {
+	before := string(runes[max(i-1, 0):i])
+	return columns(runes[i]) == 0 && !display.IsHidden(before+string(runes[i:min(i+3, len(runes))]), len(before), runes[i])
 }
 
 // columns returns the number of terminal columns of a character: two for East Asian

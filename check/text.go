@@ -11,12 +11,12 @@ import (
 )
 
 // runs finds runs of characters and calls visit for each with its offset, its end
-// and its length in characters.
-func runs(text string, in func(rune) bool, visit func(start, end, n int)) {
+// and its length in characters. It asks in for each character with its offset.
+func runs(text string, in func(int, rune) bool, visit func(start, end, n int)) {
 	start, n := -1, 0
 	for i, r := range text {
 		switch {
-		case in(r):
+		case in(i, r):
 			if start < 0 {
 				start = i
 			}
@@ -38,9 +38,9 @@ func tagCharacters(s *subject) (out []Finding) {
 	if !strings.Contains(s.text, "\xf3\xa0") { // the first bytes of every tag character
 		return nil
 	}
-	runs(s.text, display.IsTag, func(start, end, n int) {
-		// A flag of a region is a black flag, letters, and a cancel tag (UTS #51).
-		if strings.HasSuffix(s.text[:start], "\U0001f3f4") && strings.HasSuffix(s.text[start:end], "\U000e007f") && n <= 8 || len(out) == maxRuns {
+	isTag := func(at int, r rune) bool { return display.IsTag(r) && display.IsHidden(s.text, at, r) }
+	runs(s.text, isTag, func(start, end, n int) {
+		if len(out) == maxRuns {
 			return
 		}
 		hidden := strings.Map(func(r rune) rune {
@@ -66,7 +66,7 @@ func bidiCharacters(s *subject) (out []Finding) {
 	if !strings.Contains(s.text, "\xe2\x80") && !strings.Contains(s.text, "\xe2\x81") {
 		return nil
 	}
-	runs(s.text, reorders, func(start, _, n int) {
+	runs(s.text, func(_ int, r rune) bool { return reorders(r) }, func(start, _, n int) {
 		r, _ := utf8.DecodeRuneInString(s.text[start:])
 		if len(out) < maxRuns {
 			out = append(out, s.at(start, n, fmt.Sprintf("the character U+%04X makes the text look different from what it says", r), "delete it"))
@@ -75,25 +75,20 @@ func bidiCharacters(s *subject) (out []Finding) {
 	return out
 }
 
-// isInvisible leaves out what other rules speak of, and the marks of direction.
-func isInvisible(r rune) bool {
-	return display.IsUnseen(r) && !display.IsBidiControl(r) && !display.IsTag(r)
-}
-
 func zeroWidth(s *subject) (out []Finding) {
 	if isASCII(s.text) {
 		return nil
 	}
-	skip := 0
-	if strings.HasPrefix(s.text, bom) {
-		skip = len(bom) // text-bom's
+	// Other rules speak of tags, and of a mark at the beginning. Marks of direction are in
+	// daily use.
+	isInvisible := func(at int, r rune) bool {
+		return display.IsHidden(s.text, at, r) && !display.IsBidiControl(r) && !display.IsTag(r) && (at > 0 || r != '\ufeff')
 	}
-	runs(s.text[skip:], isInvisible, func(start, _, n int) {
-		start += skip
-		r, _ := utf8.DecodeRuneInString(s.text[start:])
-		if n == 1 && display.IsNeeded(s.text, start, r) || len(out) == maxRuns {
+	runs(s.text, isInvisible, func(start, _, n int) {
+		if len(out) == maxRuns {
 			return
 		}
+		r, _ := utf8.DecodeRuneInString(s.text[start:])
 		out = append(out, s.at(start, n, fmt.Sprintf("%s, the first U+%04X", count(n, "invisible character"), r), "delete what the script does not need"))
 	})
 	return out

@@ -16,7 +16,7 @@ import (
 
 // announce notifies the sessions of a change of the catalogue.
 func (s *Server) announce(d catalog.Diff) {
-	s.notifier.Files.Poke()
+	s.notifier.CheckFiles()
 	s.logSkipped(d)
 	// A skipped skill is in no list.
 	s.notifier.ListsChanged(d.Completed || d.Listing, d.Completed || d.Invocable >= 0 && d.Invocable < maxPrompts, d.Completed || d.Listing || d.Served())

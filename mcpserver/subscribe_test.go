@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/mcpserver"
 )
@@ -35,6 +36,24 @@ func follow(t *testing.T, c *client, uris ...string) <-chan message {
 	out := events(resp)
 	await(t, out, "notifications/subscriptions/acknowledged")
 	return out
+}
+
+// TestHiddenFileIsNotWatched checks that a change on disk that hides a file ends the
+// subscriptions to it.
+func TestHiddenFileIsNotWatched(t *testing.T) {
+	t.Parallel()
+	p, err := access.ParsePattern("skill://outer/inner")
+	must(t, err)
+	policy := access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{p}}})
+	w := start(t, setting{files: map[string]string{"outer/SKILL.md": skillText("outer", "A."), "open/SKILL.md": skillText("open", "A.")}, policy: policy})
+	for _, era := range []string{legacy, modern} {
+		follow(t, w.dial(era), "skill://outer/SKILL.md", "skill://open/SKILL.md")
+	}
+	if n := w.server.Subscriptions(); n != 2 {
+		t.Fatalf("%d files are watched", n)
+	}
+	lay(t, w.dir, map[string]string{"outer/inner/SKILL.md": skillText("inner", "A.")})
+	testwait.Until(t, func() bool { return w.server.Subscriptions() == 1 }, "a file is watched that no client sees")
 }
 
 func TestChangesAreTold(t *testing.T) {

@@ -13,11 +13,21 @@ import (
 // TestListsHideNothing checks that no list for models, in any set, has an invisible
 // character, and that the name in a list loads the skill.
 func TestListsHideNothing(t *testing.T) {
-	for _, odd := range []rune{0x200b, 0x200d, 0x2060, 0xfeff, 0x202e, 0x2066, 0x200f, 0x61c, 0xad, 0x115f, 0x3164, 0x180e, 0xfe00, 0x1d173, 0xe0001, 0xe0041} {
-		t.Run(fmt.Sprintf("U+%04X", odd), func(t *testing.T) {
+	for _, odd := range []string{
+		"\u200b", "\u200d", "\u2060", "\ufeff", "\u202e", "\u2066", "\u200f", "\u061c", "\u00ad", "\u115f", "\u3164", "\u180e", "\ufe00", "\ufe0f", "\U0001d173", "\U000e0001", "\U000e0041",
+		// These hide between characters that may have them.
+		"日\u200d本\u200c語", "\U0001f3f4\U000e0069\U000e0067\U000e006e\U000e006f\U000e0072\U000e0065\U000e007f\U0001f3f4\U000e0061\U000e006c\U000e006c\U000e007f",
+	} {
+		t.Run(fmt.Sprintf("%+q", odd), func(t *testing.T) {
+			seen := strings.Map(func(r rune) rune {
+				if display.IsUnseen(r) {
+					return -1
+				}
+				return r
+			}, odd)
 			h := hostOf(t, project(map[string]string{
-				"leaf/SKILL.md":   md(fmt.Sprintf(`"le%caf"`, odd), fmt.Sprintf(`"Turns o%cver. Use when asked."`, odd)),
-				"broken/SKILL.md": fmt.Sprintf("---\nname: \"bro%cken\"\n---\n", odd),
+				"leaf/SKILL.md":   md(fmt.Sprintf(`"le%saf"`, odd), fmt.Sprintf(`"Turns o%sver. Use when asked."`, odd)),
+				"broken/SKILL.md": fmt.Sprintf("---\nname: \"bro%sken\"\n---\n", odd),
 			}))
 			v := viewOf(t, h)
 			lists := []string{call(t, h, "default", "find_skills", args{}).Text, call(t, h, "default", "find_skills", args{"query": "broken"}).Text}
@@ -33,12 +43,14 @@ func TestListsHideNothing(t *testing.T) {
 			}
 			shown := false
 			for _, text := range lists {
-				shown = shown || strings.Contains(text, "leaf")
-				if i := strings.IndexFunc(text, func(r rune) bool { return r == odd || display.IsUnseen(r) || unicode.IsControl(r) && r != '\n' }); i >= 0 {
+				shown = shown || strings.Contains(text, "le"+seen+"af")
+				if i := strings.IndexFunc(text, func(r rune) bool {
+					return seen == "" && strings.ContainsRune(odd, r) || display.IsUnseen(r) || unicode.IsControl(r) && r != '\n'
+				}); i >= 0 {
 					t.Errorf("it is in %q", text[max(0, i-40):min(len(text), i+40)])
 				}
 			}
-			if got := call(t, h, "default", "skill", args{"name": "leaf"}); !shown || got.IsError {
+			if got := call(t, h, "default", "skill", args{"name": "le" + seen + "af"}); !shown || got.IsError {
 				t.Errorf("shown: %t, loads: %s", shown, got.Text)
 			}
 		})

@@ -100,7 +100,10 @@ func (s *Site) serveMetrics(r *request) error {
 	runtime.ReadMemStats(&m)
 	x.family("go_memstats_heap_alloc_bytes", "gauge", "Bytes of the heap in use.")
 	x.sample("go_memstats_heap_alloc_bytes", float64(m.HeapAlloc))
-	if v, err := s.view(r); err == nil {
+	v, err := s.view(r)
+	x.family("knack_complete", "gauge", "1 once every root has been read, 0 while skills may be missing.")
+	x.sample("knack_complete", map[bool]float64{true: 1}[err == nil && r.lacks == nil])
+	if err == nil {
 		s.skillMetrics(x, v)
 	}
 	s.metrics.write(x)
@@ -126,8 +129,6 @@ func (s *Site) skillMetrics(x *exposition, v catalog.View) {
 	for _, status := range []catalog.Status{catalog.Available, catalog.Shadowed, catalog.Copy, catalog.Unlisted, catalog.Skipped} {
 		x.sample("knack_skills", float64(byStatus[status]), "status", string(status))
 	}
-	x.family("knack_complete", "gauge", "1 once every root has been read, 0 while skills may be missing.")
-	x.sample("knack_complete", map[bool]float64{true: 1}[v.Incomplete() == nil])
 	x.family("knack_root_skills", "gauge", "Skills found in each root, in any status.")
 	for _, root := range v.Roots {
 		if !root.Missing {

@@ -14,6 +14,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // hostile answers initialize properly, and everything else with body.
@@ -129,14 +132,26 @@ func TestCheckBounds(t *testing.T) {
 	}
 }
 
-// A server that never ends its answer is given up after the timeout.
+// A server that sends a byte now and then and never ends its answer is given up after the
+// timeout.
 func TestCheckDrip(t *testing.T) {
 	t.Parallel()
 	url := hostile(t, func(w http.ResponseWriter, r *http.Request, _ string) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, " ")
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
+		drip := time.NewTicker(50 * time.Millisecond)
+		defer drip.Stop()
+		late := time.After(testwait.Patience) // the test fails
+		for {
+			_, _ = io.WriteString(w, " ")
+			w.(http.Flusher).Flush()
+			select {
+			case <-drip.C:
+			case <-r.Context().Done():
+				return
+			case <-late:
+				return
+			}
+		}
 	})
 	if _, stderr, code := checkedURL(t, url, "--timeout", "500ms"); code != 3 || !strings.Contains(stderr, "it did not finish within 500ms; --timeout allows more time") {
 		t.Errorf("status %d: %s", code, stderr)

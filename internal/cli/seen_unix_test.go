@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,12 +18,13 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// world is what a random server has: the files of three roots by their paths, each below
-// "dir-N", and rules.
+// world is what a random server has: the files of one to three roots by their paths, each
+// below "dir-N", and rules.
 type world struct {
 	*rand.Rand
+	roots  []string // folders, in the order of the server, whose labels are dir-1 and so on
 	files  map[string]string
-	skills []string // folders, as in URIs without the scheme
+	skills []string // paths of folders
 	rules  []seenRule
 	open   bool
 }
@@ -32,9 +35,11 @@ type seenRule struct {
 	globs []string
 }
 
-func newWorld(seed uint64) *world {
-	w := &world{Rand: rand.New(rand.NewPCG(seed, 8)), files: map[string]string{}}
-	for root := 1; root <= 3; root++ {
+func newWorld(seed uint64, roots int) *world {
+	w := &world{Rand: rand.New(rand.NewPCG(seed, 8)), files: map[string]string{}, roots: []string{"dir-1", "dir-2", "a"}}
+	w.Shuffle(len(w.roots), func(i, j int) { w.roots[i], w.roots[j] = w.roots[j], w.roots[i] })
+	w.roots = w.roots[:roots]
+	for root := 1; root <= roots; root++ {
 		at := fmt.Sprintf("dir-%d/", root)
 		w.add(at+"anchor", true)
 		w.add(at+"beta", true) // and a skill in its folder
@@ -52,6 +57,14 @@ func newWorld(seed uint64) *world {
 
 func (w *world) pick(of ...string) string { return of[w.IntN(len(of))] }
 
+// uri returns the path of a skill in URIs: with one root it has no label.
+func (w *world) uri(path string) string {
+	if len(w.roots) > 1 {
+		return path
+	}
+	return strings.TrimPrefix(path, "dir-1/")
+}
+
 func (w *world) add(path string, good bool) {
 	w.skills = append(w.skills, path)
 	name := filepath.Base(path)
@@ -66,7 +79,7 @@ func (w *world) add(path string, good bool) {
 // vary makes other rules. Each pattern matches a skill, so that none is refused.
 func (w *world) vary() {
 	w.rules, w.open = nil, w.IntN(2) == 0
-	if inner := w.pick("dir-1/beta/inner", "dir-2/beta/inner", "**/inner"); w.IntN(2) == 0 {
+	if inner := w.pick(w.uri("dir-1/beta/inner"), w.uri(fmt.Sprintf("dir-%d/beta/inner", len(w.roots))), "**/inner"); w.IntN(2) == 0 {
 		w.rules = append(w.rules, seenRule{to: w.pick("subjects: [anna], ", "groups: [crew], "), deny: true, globs: []string{inner}})
 	}
 	for range 2 + w.IntN(4) {
@@ -74,11 +87,19 @@ func (w *world) vary() {
 		for range 1 + w.IntN(3) {
 			path := w.pick(w.skills...)
 			root, rest, _ := strings.Cut(path, "/")
-			r.globs = append(r.globs, w.pick(path, path+"/**", "**/"+filepath.Base(path), root+"/**/"+filepath.Base(path), root+"/"+rest[:1]+"*/**", "dir-*/"+rest))
+			r.globs = append(r.globs, w.pick(w.uri(path), w.uri(path)+"/**", "**/"+filepath.Base(path), w.uri(root+"/**/"+filepath.Base(path)), w.uri(root+"/"+rest[:1]+"*/**"), w.labelled(rest)))
 		}
 		w.rules = append(w.rules, r)
 	}
-	w.rules = append(w.rules, seenRule{globs: []string{w.pick("*/anchor", "**", "dir-*/*")}})
+	w.rules = append(w.rules, seenRule{globs: []string{w.pick("**/anchor", "**", w.labelled("*"))}})
+}
+
+// labelled returns the pattern of a path in every root.
+func (w *world) labelled(rest string) string {
+	if len(w.roots) == 1 {
+		return rest
+	}
+	return "dir-*/" + rest
 }
 
 // settings is the configuration with the rules of the world, or without any.
@@ -112,7 +133,7 @@ func (w *world) seesAlone(subject, group, path string) bool {
 			continue
 		}
 		for _, glob := range r.globs {
-			switch matched := matchesGlob(strings.Split(glob, "/"), strings.Split(path, "/")); {
+			switch matched := matchesGlob(strings.Split(glob, "/"), strings.Split(w.uri(path), "/")); {
 			case matched && r.deny:
 				return false
 			case matched:
@@ -155,27 +176,35 @@ func (w *world) probes() (all []probe) {
 	for _, query := range []string{"sailing", "baking", "beta", "wordteam"} {
 		call("find_skills", fmt.Sprintf(`{"query":%q}`, query))
 	}
-	for _, path := range w.skills {
+	for _, labelled := range w.skills {
+		path := w.uri(labelled)
+		other := map[bool]string{true: labelled, false: labelled[len("dir-1/"):]}[path != labelled] // with the label if it has none, else without
+		for _, page := range []string{"/skills/" + other + "/", "/raw/" + other + "/notes.md", "/api/v1/skills/" + other} {
+			all = append(all, probe{path: page})
+		}
+		add("resources/read", fmt.Sprintf(`,"uri":"skill://%s/SKILL.md"`, other), "skill://"+other+"/SKILL.md")
+		call("skill", fmt.Sprintf(`{"name":"skill://%s/SKILL.md"}`, other))
 		base, uri := filepath.Base(path), "skill://"+path
 		for _, page := range []string{"/skills/" + path + "/", "/skills/" + path + "/?view=problems", "/skills/" + path + "/notes.md", "/raw/" + path + "/SKILL.md", "/raw/" + path + "/notes.md",
-			"/api/v1/skills/" + path, "/api/v1/files/" + path + "/notes.md", "/api/v1/problems/" + path, "/?q=word" + strings.ReplaceAll(path, "/", "x")} {
+			"/api/v1/skills/" + path, "/api/v1/files/" + path + "/notes.md", "/api/v1/problems/" + path, "/?q=word" + strings.ReplaceAll(labelled, "/", "x")} {
 			all = append(all, probe{path: page})
 		}
 		add("resources/read", fmt.Sprintf(`,"uri":"%s/SKILL.md"`, uri), uri+"/SKILL.md")
 		add("resources/read", fmt.Sprintf(`,"uri":"%s/notes.md"`, uri), uri+"/notes.md")
 		add("skills/get", fmt.Sprintf(`,"uri":"%s/SKILL.md"`, uri), uri+"/SKILL.md")
 		add("resources/directory/read", fmt.Sprintf(`,"uri":%q`, uri), uri)
-		for _, name := range []string{base, strings.ReplaceAll(path, "/", ":"), path[:5] + ":" + base, uri + "/SKILL.md"} {
+		for _, name := range []string{base, strings.ReplaceAll(path, "/", ":"), labelled[:5] + ":" + base, uri + "/SKILL.md"} {
 			call("skill", fmt.Sprintf(`{"name":%q}`, name))
 			add("prompts/get", fmt.Sprintf(`,"name":%q`, name), name)
 		}
-		call("find_skills", fmt.Sprintf(`{"query":"word%s"}`, strings.ReplaceAll(path, "/", "x")))
+		call("find_skills", fmt.Sprintf(`{"query":"word%s"}`, strings.ReplaceAll(labelled, "/", "x")))
 	}
 	return all
 }
 
 // TestSeesWhatIsLeft checks that a subject sees what a server without the hidden skills
 // would show. Skills, roots, rules and reloads are random, and every surface is compared.
+// KNACK_SEEDS is the number of random servers.
 func TestSeesWhatIsLeft(t *testing.T) {
 	if testing.Short() {
 		t.Skip("thousands of requests")
@@ -187,14 +216,20 @@ func TestSeesWhatIsLeft(t *testing.T) {
 		tokens[name] = token
 		section += fmt.Sprintf("    - {hash: %s, subject: %s, groups: [%s]}\n", line, name, names[name])
 	}
-	settle := func(t *testing.T, dirs map[string]string, file string) (base string, log func() string) {
+	settle := func(t *testing.T, w *world, files map[string]string, file string) (base string, log func() string) {
 		top := t.TempDir()
 		args := []string{"serve", "--no-builtin", "--http", "0", "--config", file}
-		for name, text := range dirs {
-			put(t, filepath.Join(top, name), text)
-		}
-		for _, root := range []string{"dir-1", "dir-2", "dir-3"} {
-			args = append(args, "--dir", filepath.Join(top, root))
+		for i, root := range w.roots {
+			at := filepath.Join(top, root)
+			if err := os.Mkdir(at, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			args = append(args, "--dir", at)
+			for name, text := range files {
+				if in, ok := strings.CutPrefix(name, fmt.Sprintf("dir-%d/", i+1)); ok {
+					put(t, filepath.Join(at, in), text)
+				}
+			}
 		}
 		base, log = servingWith(t, args)
 		return strings.TrimSuffix(base, "/mcp"), log
@@ -203,13 +238,18 @@ func TestSeesWhatIsLeft(t *testing.T) {
 		return &house{surfer: newSurfer(t, base), dir: "\x00", log: log, sessions: map[string]string{}, cursors: map[string]string{}, tags: map[string]string{}}
 	}
 	hid := 0
-	for seed := range uint64(2) {
-		w := newWorld(seed)
+	seeds := uint64(3)
+	if n, err := strconv.ParseUint(os.Getenv("KNACK_SEEDS"), 10, 16); err == nil {
+		seeds = n
+	}
+	for seed := range seeds {
+		kind := [...]struct{ roots, states int }{{2, 2}, {1, 1}, {3, 1}, {3, 2}, {1, 2}, {2, 3}}[seed%6]
+		w := newWorld(seed, kind.roots)
 		file := filepath.Join(t.TempDir(), "knack.yaml")
 		put(t, file, w.settings(true, section))
-		base, log := settle(t, w.files, file)
+		base, log := settle(t, w, w.files, file)
 		full := houseOf(t, base, log)
-		for reload := range 2 - seed {
+		for reload := range kind.states {
 			if reload > 0 {
 				w.vary()
 				replace(t, file, w.settings(true, section))
@@ -232,7 +272,7 @@ func TestSeesWhatIsLeft(t *testing.T) {
 				t.Run(fmt.Sprint(seed, " ", reload, " ", name), func(t *testing.T) { // a server of its own, that ends
 					bare := filepath.Join(t.TempDir(), "knack.yaml")
 					put(t, bare, w.settings(false, section))
-					base, log := settle(t, left, bare)
+					base, log := settle(t, w, left, bare)
 					control := houseOf(t, base, log)
 					r := role{name: name, known: true, headers: []string{"Authorization: Bearer " + tokens[name]}}
 					for _, p := range w.probes() {

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/knack-dev/knack/access"
@@ -88,45 +86,24 @@ func checkPatterns(ctx context.Context, c *catalog.Catalog, file string, given c
 	if err != nil {
 		return err
 	}
-	return checkPatternsIn(v, file, given)
+	if all := given.Policy.Misspelt(v.Entries); len(all) > 0 {
+		return misspeltError(all, file, given)
+	}
+	return nil
 }
 
-func checkPatternsIn(v catalog.View, file string, given config.Access) error {
-	all := given.Policy.Misspelt(v.Entries)
-	if len(all) == 0 {
-		return nil
+// misspeltError says how to write the first of the misspelt patterns.
+func misspeltError(all []access.Misspelt, file string, given config.Access) error {
+	others := map[string]bool{}
+	for _, m := range all {
+		others[m.Pattern.String()] = true
 	}
 	at := given.Positions[all[0].Pattern.String()]
 	why := "with several roots each URI begins with the label of its root, with one root none does ('knack list --json' has the URIs)"
-	if n := len(all) - 1; n > 0 {
+	if n := len(others) - 1; n > 0 {
 		why += fmt.Sprintf("; the same applies to %s more", display.Count(n, "pattern"))
 	}
 	return usageError("write "+all[0].As+": "+why, "%s:%s: no skill of these roots matches the pattern %s, and as %s it would match", file, at, all[0].Pattern, all[0].As)
-}
-
-// watchLateRoots ends a server, by calling end, if a root that was still being read at the start
-// shows that rules are misspelt.
-func watchLateRoots(c *catalog.Catalog, file string, given config.Access, end func(error)) {
-	if given.Policy == nil {
-		return
-	}
-	var done atomic.Bool
-	look := func() {
-		if done.Load() {
-			return
-		}
-		v, ok := c.Now(nil)
-		if !ok {
-			return
-		}
-		late := slices.ContainsFunc(v.Roots, catalog.RootStatus.Late)
-		err := checkPatternsIn(v, file, given)
-		if (err != nil || !late) && done.CompareAndSwap(false, true) && err != nil {
-			end(err)
-		}
-	}
-	c.Subscribe(func(catalog.Diff) { look() })
-	look()
 }
 
 // unmatchedGrace is how long [warnUnmatchedPatterns] waits for skills that are still being read.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -140,8 +139,6 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *serveConfig, c 
 		ln.Close()
 		return err
 	}
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
 	if host != "" {
 		o.Hosts = append(o.Hosts, host)
 	}
@@ -154,14 +151,15 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *serveConfig, c 
 		return usageError("", "--allow-host or --allow-origin: %w", err)
 	}
 	measured.Store(h)
-	go watchLateRoots(c, file, op.given().Access, end)
+	judged := rules{catalog: c, enforce: server.SetAccess, log: log, file: file, given: op.given().Access, tokens: f.admission.tokens}
+	defer judged.watch()()
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP) // from here on SIGHUP does not end the process
 	defer signal.Stop(hangups)
 	go func() {
 		warnUnknownSubjects(f.policy, f.admission.tokens, log)
 		warnUnmatchedPatterns(ctx, c, f.policy, log)
-		r := reloader{op: op, admission: &f.admission, catalog: c, server: server, http: h, log: log, access: op.given().Access, cert: f.certificate}
+		r := reloader{op: op, admission: &f.admission, catalog: c, rules: &judged, http: h, log: log, access: op.given().Access, cert: f.certificate}
 		if op.file != nil {
 			r.data = op.file.data
 		}
@@ -174,9 +172,6 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *serveConfig, c 
 	}
 	if err := h.Serve(ctx, ln, conf); err != nil {
 		return runError("", "the server ended: %w", err)
-	}
-	if late := (*failure)(nil); errors.As(context.Cause(ctx), &late) {
-		return late
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ type reloader struct {
 	op        *serveConfig
 	admission *admission
 	catalog   *catalog.Catalog
-	server    *mcpserver.Server
+	rules     *rules
 	http      *mcpserver.HTTP
 	log       *slog.Logger
 	access    config.Access // in effect
@@ -99,7 +99,7 @@ func (r *reloader) reload(ctx context.Context) error {
 	r.admission.set(tokens, tokenData)
 	r.access, r.data = now.Access, data
 	policy := now.Access.Policy
-	r.server.SetAccess(stateOf(tokens, policy))
+	r.rules.set(what, now.Access, tokens)
 	r.http.Limit(now.Limits.Apply(mcpserver.DefaultLimit))
 	if !r.op.levelFixed {
 		r.op.level.Set(levelOf(cmp.Or(now.Log.Level, "warn")))

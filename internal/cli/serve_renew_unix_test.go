@@ -125,6 +125,37 @@ func TestServeRefusesMisspeltRules(t *testing.T) {
 	}
 }
 
+// TestServeHidesMisspeltLater checks that rules that fit other roots than these hide a skill that
+// comes after the start or after a reload, and that the log says how to correct them.
+func TestServeHidesMisspeltLater(t *testing.T) {
+	one, two := t.TempDir(), t.TempDir()
+	put(t, filepath.Join(one, "open", "SKILL.md"), "---\nname: open\ndescription: A.\n---\n")
+	file := filepath.Join(t.TempDir(), "knack.yaml")
+	put(t, file, "access:\n  default: allow\n  rules:\n    - deny: [\"skill://secret/**\"]\n")
+	url, log := servingLog(t, "--dir", one, "--dir", two, "--config", file)
+	at := strings.TrimSuffix(url, "/mcp")
+	hides := func(name string) {
+		t.Helper()
+		put(t, filepath.Join(two, name, "SKILL.md"), "---\nname: "+name+"\ndescription: A.\n---\n")
+		const line = "what it would deny is hidden until the rules are corrected and reloaded"
+		text := "knack.yaml:4:14: no skill of these roots matches the pattern skill://" + name + "/**, and as skill://dir-2/" + name + "/** it would match"
+		testwait.Until(t, func() bool { return strings.Contains(log(), line) && strings.Contains(log(), text) }, text, "is not in the log:", log)
+		if code, _ := fetch(t, at+"/raw/dir-2/"+name+"/SKILL.md"); code != http.StatusNotFound {
+			t.Errorf("%s: %d", name, code)
+		}
+		if code, _ := fetch(t, at+"/raw/dir-1/open/SKILL.md"); code != http.StatusOK {
+			t.Errorf("another skill: %d", code)
+		}
+	}
+	hides("secret")
+	replace(t, file, "access:\n  default: allow\n  rules:\n    - deny: [\"skill://later/**\"]\n")
+	hangUp(t, log, "the configuration was reloaded")
+	if code, _ := fetch(t, at+"/raw/dir-2/secret/SKILL.md"); code != http.StatusOK {
+		t.Errorf("replaced rules still hide a skill: %d", code)
+	}
+	hides("later")
+}
+
 // A server that listens at every address of the machine says at its start why it refuses
 // clients that call it by a name.
 func TestServeSaysWhichNames(t *testing.T) {

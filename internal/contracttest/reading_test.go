@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/function"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
@@ -182,8 +183,20 @@ func (w *slowWorld) lists() map[string]func() reply {
 		all[method+", 2026-07-28"] = func() reply { return w.mcp(method, "") }
 		all[method+", 2025-11-25"] = func() reply { return w.old(method, "") }
 	}
-	for _, path := range []string{"/", "/?q=thing", "/?state=skipped", "/health", "/usage", "/api/v1/skills", "/api/v1/skills?q=thing", "/.well-known/agent-skills/index.json"} {
+	for _, path := range []string{"/", "/?q=thing", "/health", "/usage", "/api/v1/skills", "/api/v1/skills?q=thing", "/api/v1/problems", "/.well-known/agent-skills/index.json"} {
 		all["GET "+path] = func() reply { return w.get(path) }
+	}
+	for _, state := range []doctor.State{doctor.Fine, doctor.Problems, doctor.Shadowed, doctor.Unlisted, doctor.Skipped} {
+		for _, path := range []string{"/?state=", "/api/v1/skills?state="} {
+			all["GET "+path+string(state)] = func() reply { return w.get(path + string(state)) }
+		}
+	}
+	all["GET /metrics"] = func() reply {
+		got := w.get("/metrics")
+		if strings.Contains(got.text, "\nknack_complete 0\n") { // the numbers have this mark
+			got.text += "still being read"
+		}
+		return got
 	}
 	return all
 }
@@ -419,6 +432,23 @@ func TestSlowDisk(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Before the first snapshot, every page and the measures say that skills are still being read.
+func TestPagesBeforeFirstSnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, end := slowWorldOf(t, time.Hour, &slowRoot{root: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: "/slow"}, end: 6000}) // 5 minutes
+		defer end()
+		for what, question := range w.lists() {
+			if strings.HasPrefix(what, "GET ") {
+				incomplete(t, what, question(), true)
+			}
+		}
+		if _, ok := w.catalog.Now(nil); ok {
+			t.Error("there is a snapshot")
+		}
+		<-time.After(10 * time.Minute)
+	})
 }
 
 // A source that comes later makes the lists incomplete until it was read; that they are

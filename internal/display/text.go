@@ -54,7 +54,7 @@ func Excerpt(s string) string {
 func Quote(s string) string { return "'" + Excerpt(s) + "'" }
 
 // OneLine folds every run of white space and control characters to one space and trims
-// the ends. It drops invisible characters that the text does not need, see [Visible].
+// the ends. It drops invisible characters that the text does not need, see [IsNeeded].
 // In one line of a listing they could only disguise or hide something.
 func OneLine(s string) string {
 	if isOneLine(s) {
@@ -68,7 +68,7 @@ func OneLine(s string) string {
 		case unicode.IsSpace(r) || unicode.IsControl(r):
 			space = b.Len() > 0
 			continue
-		case IsUnseen(r) && !IsNeeded(s, i, r):
+		case IsHidden(s, i, r):
 			continue
 		}
 		if space {

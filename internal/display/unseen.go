@@ -12,8 +12,8 @@ import (
 // unseen is the table of invisible characters, for every surface. It has the format
 // characters (Cf) except the signs that are drawn, the separators of lines and
 // paragraphs, and the characters that Unicode calls default-ignorable. It also has the
-// variation selectors except the two of emoji, and everything from the plane of the
-// tags on. A test compares it with the tables of package unicode.
+// variation selectors, and everything from the plane of the tags on. A test compares it
+// with the tables of package unicode.
 var unseen = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x00ad, 0x00ad, 1}, // soft hyphen
@@ -26,7 +26,7 @@ var unseen = &unicode.RangeTable{
 		{0x2028, 0x202e, 1}, // separators, embeddings, overrides
 		{0x2060, 0x206f, 1}, // word joiner, invisible operators, isolates
 		{0x3164, 0x3164, 1}, // Hangul filler
-		{0xfe00, 0xfe0d, 1}, // variation selectors
+		{0xfe00, 0xfe0f, 1}, // variation selectors
 		{0xfeff, 0xfeff, 1}, // byte-order mark
 		{0xffa0, 0xffa0, 1}, // half-width Hangul filler
 		{0xfff0, 0xfffb, 1}, // specials
@@ -57,8 +57,7 @@ func IsTag(r rune) bool { return r >= 0xe0000 && r <= 0xe007f }
 
 // Visible returns s with each invisible character, and each that a terminal obeys, as
 // spell writes it. These are control characters except the tab and line ends, and those
-// of [IsUnseen] that the text does not need. It needs a joiner between two letters of a
-// script that has joiners or between two emoji, and the tags of a region's flag.
+// of [IsUnseen] that the text does not need; see [IsNeeded].
 func Visible(s string, spell func(rune) string) string {
 	return spellHidden(s, "\t\n\r", math.MaxInt, spell)
 }
@@ -107,7 +106,7 @@ func indexHidden(s string, from int, stay string) int {
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
-		if unicode.IsControl(r) || IsUnseen(r) && !IsNeeded(s, i, r) {
+		if unicode.IsControl(r) || IsHidden(s, i, r) {
 			return i
 		}
 		i += size
@@ -115,46 +114,113 @@ func indexHidden(s string, from int, stay string) int {
 	return -1
 }
 
-// IsNeeded reports whether the text around the unseen character r at an offset needs
-// it; see [Visible].
+// IsHidden reports whether r, at an offset of s, is an invisible character that the text
+// does not need.
+func IsHidden(s string, at int, r rune) bool { return IsUnseen(r) && !IsNeeded(s, at, r) }
+
+// IsNeeded reports whether the text around the unseen character r at an offset needs it.
+// Text needs a joiner between two letters of a script that joins letters, after a virama, or
+// between two emoji. It needs a variation selector after an emoji, and the tags of a flag.
 func IsNeeded(s string, at int, r rune) bool {
 	switch {
-	case r == 0x200c || r == 0x200d: // the scripts without joiners come first in Unicode
+	case r == zwnj || r == zwj:
+		after, _ := utf8.DecodeRuneInString(s[at+len("\u200d"):])
+		return joinsLetters(s[:at], after) || r == zwj && joinsEmoji(s[:at], after)
+	case r == textStyle || r == emojiStyle:
 		before, _ := utf8.DecodeLastRuneInString(s[:at])
-		after, _ := utf8.DecodeRuneInString(s[at+len("\u200c"):])
-		return joins(before) && joins(after)
+		return unicode.Is(styled, before) || strings.ContainsRune("0123456789#*", before) && strings.HasPrefix(s[at:], keycap)
 	case IsTag(r):
 		return isFlag(s, at)
 	}
 	return false
 }
 
-func joins(r rune) bool { return r >= 0x600 && r != utf8.RuneError && !IsUnseen(r) }
-
-// A flag of a region is a black flag, tags, and a cancel tag (UTS #51). No region has a
-// code of more than 6 characters.
 const (
-	blackFlag = "\U0001f3f4"
-	cancelTag = 0xe007f
-	flagTags  = 7
+	zwnj, zwj             = 0x200c, 0x200d
+	textStyle, emojiStyle = 0xfe0e, 0xfe0f
+	keycap                = "\ufe0f\u20e3"
 )
 
-// isFlag reports whether the tag at an offset is part of a region's flag.
-func isFlag(s string, at int) bool {
-	start := at
-	for n := 0; !strings.HasSuffix(s[:start], blackFlag); n++ {
-		r, size := utf8.DecodeLastRuneInString(s[:start])
-		if n == flagTags || !IsTag(r) || r == cancelTag {
-			return false
-		}
-		start -= size
+// joining are the scripts whose spelling has joiners: the cursive ones, and those of India
+// and its neighbours, which join consonants.
+var joining = []*unicode.RangeTable{
+	unicode.Arabic, unicode.Syriac, unicode.Mandaic, unicode.Nko, unicode.Mongolian, unicode.Phags_Pa, unicode.Adlam,
+	unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala,
+	unicode.Myanmar, unicode.Khmer, unicode.Balinese, unicode.Javanese,
+}
+
+// virama are the signs of the Indic scripts that take the vowel from a consonant. A joiner
+// behind one shapes the consonant, also at the end of a word.
+var virama = &unicode.RangeTable{R16: []unicode.Range16{{0x094d, 0x0d4d, 0x80}, {0x0dca, 0x0dca, 1}}}
+
+// joinsLetters reports whether a joiner between a text and a character joins or parts
+// letters of one script.
+func joinsLetters(text string, after rune) bool {
+	before, size := utf8.DecodeLastRuneInString(text)
+	if unicode.Is(virama, before) {
+		return !IsUnseen(after)
 	}
-	for n, r := range []rune(CutBytes(s[start:], 4*flagTags)) {
-		switch {
-		case r == cancelTag:
-			return n > 0
-		case !IsTag(r):
-			return false
+	for unicode.Is(unicode.Inherited, before) && unicode.Is(unicode.M, before) { // marks of any script
+		text = text[:len(text)-size]
+		before, size = utf8.DecodeLastRuneInString(text)
+	}
+	if !unicode.In(before, unicode.L, unicode.M) || !unicode.In(after, unicode.L, unicode.M) {
+		return false
+	}
+	for _, script := range joining {
+		if unicode.Is(script, before) {
+			return unicode.Is(script, after)
+		}
+	}
+	return false
+}
+
+// pictograph are the characters that are parts of joined emoji (emoji-zwj-sequences.txt of
+// Unicode 17), with room for new ones in the blocks of emoji.
+var pictograph = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{0x2194, 0x2195, 1}, {0x2620, 0x2620, 1}, {0x2640, 0x2640, 1}, {0x2642, 0x2642, 1}, {0x2695, 0x2696, 1}, {0x26a7, 0x26a7, 1},
+		{0x26d3, 0x26d3, 1}, {0x26f9, 0x26f9, 1}, {0x2708, 0x2708, 1}, {0x2764, 0x2764, 1}, {0x27a1, 0x27a1, 1}, {0x2b1b, 0x2b1b, 1},
+	},
+	R32: []unicode.Range32{{0x1f300, 0x1f64f, 1}, {0x1f680, 0x1f6ff, 1}, {0x1f7e0, 0x1f7eb, 1}, {0x1f900, 0x1f9ff, 1}, {0x1fa70, 0x1faff, 1}},
+}
+
+// styled are the blocks of the characters that have a style of text and of emoji
+// (emoji-variation-sequences.txt), except the digits of keycaps.
+var styled = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{0xa9, 0xa9, 1}, {0xae, 0xae, 1}, {0x203c, 0x203c, 1}, {0x2049, 0x2049, 1}, {0x2122, 0x2122, 1}, {0x2139, 0x2139, 1}, {0x2190, 0x21ff, 1}, {0x2300, 0x23ff, 1},
+		{0x24c2, 0x24c2, 1}, {0x25a0, 0x27bf, 1}, {0x2934, 0x2935, 1}, {0x2b00, 0x2bff, 1}, {0x3030, 0x3030, 1}, {0x303d, 0x303d, 1}, {0x3297, 0x3299, 2},
+	},
+	R32:         []unicode.Range32{{0x1f000, 0x1faff, 1}},
+	LatinOffset: 2,
+}
+
+// joinsEmoji reports whether a joiner between a text and a character makes one emoji of two.
+func joinsEmoji(text string, after rune) bool {
+	before, _ := utf8.DecodeLastRuneInString(strings.TrimSuffix(text, "\ufe0f"))
+	const tones, lastTone = 0x1f3fb, 0x1f3ff // of skin; they follow an emoji
+	return unicode.Is(pictograph, before) && unicode.Is(pictograph, after) && (after < tones || after > lastTone)
+}
+
+// flags are the flags that are spelt with tags: a black flag, the code of a region, and a
+// cancel tag. Unicode recommends England, Scotland and Wales (UTS #51), and no system has
+// more of them.
+var flags = [...]string{
+	blackFlag + "\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+	blackFlag + "\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",
+	blackFlag + "\U000e0067\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f",
+}
+
+const blackFlag = "\U0001f3f4"
+
+// isFlag reports whether the tag at an offset is part of one of the flags.
+func isFlag(s string, at int) bool {
+	from := max(at-len(flags[0]), 0)
+	from += max(strings.LastIndex(s[from:at], blackFlag), 0)
+	for _, flag := range flags {
+		if strings.HasPrefix(s[from:], flag) {
+			return at < from+len(flag)
 		}
 	}
 	return false

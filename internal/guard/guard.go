@@ -56,8 +56,8 @@ type Guard struct {
 
 	small, large *limit.Budget // of bodies of that size on their way
 	calls        *limit.Budget // of requests in flight
-	// signingIn counts the sign-ins in flight apart: their clients have no token yet, and
-	// must not take places from calls that have one.
+	// signingIn counts the sign-in forms in flight apart: their clients have no token yet,
+	// and must not take places from calls that have one.
 	signingIn *limit.Budget
 	limits    atomic.Pointer[limits]
 	logged    *limit.Clients // audit lines about clients that are not known
@@ -70,7 +70,7 @@ type Guard struct {
 func New(o Options) (*Guard, error) {
 	g := &Guard{
 		o: o, logged: limit.New(loggedRate), small: limit.NewBudget(maxSmall, 0), large: limit.NewBudget(maxLarge, 0),
-		calls: limit.NewBudget(int64(o.MaxCalls), 0), signingIn: limit.NewBudget(int64(o.MaxCalls), 0),
+		calls: limit.NewBudget(int64(o.MaxCalls), 0), signingIn: limit.NewBudget(maxForms, 0),
 	}
 	g.ended, g.end = context.WithCancel(context.Background())
 	if err := g.allow(o.Hosts, o.Origins); err != nil {

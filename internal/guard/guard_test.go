@@ -94,6 +94,89 @@ func TestOrderOfChecks(t *testing.T) {
 	}
 }
 
+// forms is a handler of pages whose forms arrive when they are released.
+type forms struct {
+	SignIn
+	arriving chan string // the sender's address
+	released chan struct{}
+}
+
+func (forms) Opens(*http.Request) bool           { return true }
+func (forms) Known(*http.Request) (string, bool) { return "", false }
+func (forms) Refuse(w http.ResponseWriter, _ *http.Request, status int, _ string) {
+	w.WriteHeader(status)
+}
+
+func (f forms) Open(_ http.ResponseWriter, r *http.Request) (who access.Subject, known bool) {
+	if r.Method == http.MethodPost {
+		f.arriving <- r.RemoteAddr
+		<-f.released
+	}
+	return who, false
+}
+
+// TestShareOfSignIns checks that the forms of one network leave room for those of others, and
+// that the sign-in page and the files of pages need no place.
+func TestShareOfSignIns(t *testing.T) {
+	pages := forms{arriving: make(chan string), released: make(chan struct{})}
+	g, err := New(Options{
+		BodyTimeout: time.Minute, WriteTimeout: time.Minute, MaxCalls: maxForms, Memory: limit.NewBudget(1<<20, 0), Pages: pages,
+		Access: access.NewGate(access.State{Verifier: &tokens{}}), NotReady: func() string { return "" }, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(method, path, from string) int {
+		r := httptest.NewRequest(method, "http://localhost"+path, nil)
+		r.RemoteAddr = from
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, r)
+		return w.Code
+	}
+	const flood, other = "[2001:db8::%x]:1", "192.0.2.1:1"
+	codes := make(chan int)
+	arrived, refused := 0, 0
+	for i := range maxForms {
+		go func() { codes <- ask("POST", "/signin", fmt.Sprintf(flood, i)) }()
+		select {
+		case <-pages.arriving:
+			arrived++
+		case code := <-codes:
+			if refused++; code != http.StatusTooManyRequests {
+				t.Errorf("a form without a place: %d", code)
+			}
+		}
+	}
+	if want := maxForms - maxForms/4; arrived != want || refused != maxForms-want {
+		t.Errorf("%d forms of one network arrive at once, and %d are refused; want %d of %d", arrived, refused, want, maxForms)
+	}
+	for _, from := range []string{fmt.Sprintf(flood, 1), other} {
+		for _, path := range []string{"/signin", "/assets/site.css"} {
+			if code := ask("GET", path, from); code != http.StatusOK {
+				t.Errorf("%s from %s: %d", path, from, code)
+			}
+		}
+	}
+	go func() { codes <- ask("POST", "/signin", other) }()
+	select {
+	case from := <-pages.arriving:
+		if arrived++; from != other {
+			t.Errorf("the form is from %s", from)
+		}
+	case code := <-codes:
+		t.Errorf("a form of another network: %d", code)
+	}
+	close(pages.released)
+	for range arrived {
+		if code := <-codes; code != http.StatusOK {
+			t.Errorf("a form that arrives: %d", code)
+		}
+	}
+	if n := g.signingIn.Held(); n != 0 {
+		t.Errorf("%d places are held afterwards", n)
+	}
+}
+
 // since returns what was counted between two looks.
 func since(was, now []RefusalCount) (more []RefusalCount) {
 	for _, c := range now {

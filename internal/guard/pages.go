@@ -12,6 +12,10 @@ import (
 // pageMemory is what a page takes that shows no large file, in bytes.
 const pageMemory = 512 << 10
 
+// maxForms is how many sign-in forms arrive at once, of at most 16 KiB each. At the rate of
+// unknown clients, one network has some 300 of them on their way.
+const maxForms = 1024
+
 // SignIn is a handler of pages at which people can sign in with a token. It is not asked for
 // other handlers: a cookie there would let any page that a browser shows make calls, because
 // the browser sends it by itself.
@@ -51,7 +55,7 @@ func (g *Guard) pages() http.HandlerFunc {
 		switch {
 		case signIn.Opens(r):
 			if known && g.admit(w, r, who) || !known && g.admitUnknown(w, r) {
-				g.serveSignIn(signIn, w, r)
+				g.serveSignIn(signIn, w, r, who)
 			}
 		case !known:
 			g.challenge(w, r)
@@ -85,10 +89,12 @@ func (g *Guard) servePage(w http.ResponseWriter, r *http.Request, who access.Pri
 	g.o.Pages.ServeHTTP(&p, r.WithContext(limit.WithAccount(who.Context(r.Context()), work.Memory)))
 }
 
-func (g *Guard) serveSignIn(signIn SignIn, w http.ResponseWriter, r *http.Request) {
-	place := g.signingIn.Open("")
+// serveSignIn gives a form a place of its sender's share while it arrives and is answered. A
+// page or a file has no body to wait for, and takes none.
+func (g *Guard) serveSignIn(signIn SignIn, w http.ResponseWriter, r *http.Request, who access.Principal) {
+	place := g.signingIn.Open(shareOf(g.o.Access.Now(), who, addressOf(r)))
 	defer place.Close()
-	if !place.Try(1) {
+	if !isRead(r) && !place.Try(1) {
 		w.Header().Set("Retry-After", "1")
 		g.refuse(w, r, http.StatusTooManyRequests, TooManyCalls)
 		return

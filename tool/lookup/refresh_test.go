@@ -32,6 +32,39 @@ func (c *scanned) Scan(ctx context.Context) (skill.Scan, error) {
 	return c.Source.Scan(ctx)
 }
 
+// slow is an empty root whose scans take half a second.
+type slow struct {
+	*skilltest.Memory
+	scans atomic.Int64
+}
+
+func (s *slow) Scan(ctx context.Context) (skill.Scan, error) {
+	s.scans.Add(1)
+	<-time.After(500 * time.Millisecond)
+	return s.Memory.Scan(ctx)
+}
+
+// Absent names cost at most a tenth of the time if a refresh takes long.
+func TestAbsentNamesCostATenth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &slow{Memory: &skilltest.Memory{In: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: "/slow"}}}
+		f := &Finder{Catalog: catalog.New([]catalog.Source{r}, catalog.Options{})}
+		if err := f.Catalog.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		before, begun := r.scans.Load(), time.Now()
+		for i := 0; time.Since(begun) < time.Minute; i++ {
+			if _, e, err := f.Named(t.Context(), skilltest.View(t, f.Catalog), fmt.Sprint("none-", i)); e != nil || err != nil {
+				t.Fatalf("none-%d: %v, %v", i, e, err)
+			}
+			testwait.Advance(100 * time.Millisecond)
+		}
+		if n := r.scans.Load() - before; n > 12 || n == 0 { // one in 5 s
+			t.Errorf("%d scans of half a second in a minute", n)
+		}
+	})
+}
+
 // At most maxFruitless folders that stay unknown cause a refresh.
 func TestFruitlessRefreshesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

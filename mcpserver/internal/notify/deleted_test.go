@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/skilltest"
 	"github.com/knack-dev/knack/internal/subscription"
 	"github.com/knack-dev/knack/internal/testwait"
@@ -23,17 +24,45 @@ func (subjects) Verify(_ context.Context, token string) (access.Subject, bool) {
 }
 
 // TestDeletedIsToldToSubscribers checks two sessions that subscribed to a file. One loses
-// sight of it, then the skill is deleted. Only the session that could see it is notified.
+// sight of it, by other rules or by a denied skill inside, then the skill is deleted. Only the
+// session that could see it is notified.
 func TestDeletedIsToldToSubscribers(t *testing.T) {
+	t.Run("by other rules", func(t *testing.T) {
+		testDeleted(t, access.NewPolicy(true, nil), func(_ *testing.T, n *Notifier, _ *skilltest.Memory) {
+			n.SetAccess(access.State{Verifier: subjects{}, Policy: losing(t, "skill://claude-project/a/**")})
+		})
+	})
+	t.Run("by a skill inside", func(t *testing.T) {
+		testDeleted(t, losing(t, "skill://claude-project/a/inner"), func(t *testing.T, n *Notifier, root *skilltest.Memory) {
+			root.Put("a/inner/SKILL.md", skilltest.Document("inner", "d"))
+			if err := n.Catalog.Refresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+}
+
+// losing returns a policy that denies the subject "loses" a pattern.
+func losing(t *testing.T, pattern string) *access.Policy {
+	t.Helper()
+	p, err := access.ParsePattern(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return access.NewPolicy(true, []access.Rule{{Subjects: []string{"loses"}, Deny: []access.Pattern{p}}})
+}
+
+func testDeleted(t *testing.T, policy *access.Policy, hide func(*testing.T, *Notifier, *skilltest.Memory)) {
 	synctest.Test(t, func(t *testing.T) {
 		const text = "skill://claude-project/a/notes.txt"
 		root := skilltest.Project(map[string]string{"a/SKILL.md": skilltest.Document("a", "d"), "a/notes.txt": "notes", "b/SKILL.md": skilltest.Document("b", "d")})
 		c := skilltest.Catalog(t, root)
 		sdk := mcp.NewServer(&mcp.Implementation{Name: "test"}, nil)
-		open := access.State{Verifier: subjects{}, Policy: access.NewPolicy(true, nil)}
+		open := access.State{Verifier: subjects{}, Policy: policy}
 		n := &Notifier{Catalog: c, Access: access.NewGate(open), SDK: sdk, Files: subscription.New[*mcp.ServerSession](subscription.Options{
 			Period: time.Hour, MaxFiles: 8, MaxOwn: 8, View: c.View, Changed: func(context.Context, string) {},
 		})}
+		c.Subscribe(func(catalog.Diff) { n.CheckFiles() })
 		uri, err := skill.ParseURI(text)
 		if err != nil {
 			t.Fatal(err)
@@ -70,14 +99,11 @@ func TestDeletedIsToldToSubscribers(t *testing.T) {
 			}
 		}
 		expect("at first", map[string]bool{"keeps": true, "loses": true})
-		p, err := access.ParsePattern("skill://claude-project/a/**")
-		if err != nil {
-			t.Fatal(err)
-		}
-		n.SetAccess(access.State{Verifier: subjects{}, Policy: access.NewPolicy(true, []access.Rule{{Subjects: []string{"loses"}, Deny: []access.Pattern{p}}})})
+		hide(t, n, root)
 		expect("out of sight", map[string]bool{"keeps": true, "loses": false})
 		delete(root.Files, "a/SKILL.md")
 		delete(root.Files, "a/notes.txt")
+		delete(root.Files, "a/inner/SKILL.md")
 		if err := c.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -145,18 +145,43 @@ func (n *Notifier) SetAccess(state access.State) {
 		n.mu.Unlock()
 	}
 	n.Access.Set(state)
-	// A session gets no notifications of files that it no longer sees.
-	n.Files.Prune(func(session *mcp.ServerSession, uri string) bool {
-		who, known := n.Principal(context.Background(), session)
-		v, ready := n.Catalog.Now(who.Filter)
-		return known && (!ready || leads(v, uri))
-	})
+	n.prune(false)
 	n.mu.Lock()
 	subscribed := len(n.subscribers) > 0
 	n.mu.Unlock()
 	if subscribed {
 		n.ListsChanged(true, true, true)
 	}
+}
+
+// CheckFiles looks for changed files after a change of the catalogue. The change can also hide
+// a file from a session: a skill that contains a denied one is hidden too.
+func (n *Notifier) CheckFiles() {
+	if n.Access.Now().Policy != nil {
+		n.prune(true)
+	}
+	n.Files.Poke()
+}
+
+// prune ends the subscriptions to files that a session no longer sees. It must hear nothing
+// more of them, not even that they were deleted. deleted keeps subscriptions to files that no
+// longer exist: the session hears of that, and of their return.
+func (n *Notifier) prune(deleted bool) {
+	whole, ready := n.Catalog.Now(nil)
+	if !ready {
+		return
+	}
+	views := map[*mcp.ServerSession]catalog.View{} // without a snapshot for an unknown token
+	n.Files.Prune(func(session *mcp.ServerSession, uri string) bool {
+		v, again := views[session]
+		if !again {
+			if who, known := n.Principal(context.Background(), session); known {
+				v, _ = n.Catalog.Now(who.Filter)
+			}
+			views[session] = v
+		}
+		return v.Snapshot != nil && (leads(v, uri) || deleted && !leads(whole, uri))
+	})
 }
 
 // ListsChanged notifies every session of the lists that have changed. The SDK has no public

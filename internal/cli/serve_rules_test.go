@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/skilltest"
+	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/skill"
+)
+
+// stalled is a root whose disk answers when it is opened.
+type stalled struct {
+	*skilltest.Memory
+	opened chan struct{}
+}
+
+func (s stalled) Scan(ctx context.Context) (skill.Scan, error) {
+	<-s.opened
+	return s.Memory.Scan(ctx)
+}
+
+// denying returns a configuration whose rule denies patterns.
+func denying(t *testing.T, patterns ...string) config.Access {
+	t.Helper()
+	var rule access.Rule
+	for _, text := range patterns {
+		p, err := access.ParsePattern(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rule.Deny = append(rule.Deny, p)
+	}
+	return config.Access{Policy: access.NewPolicy(true, []access.Rule{rule})}
+}
+
+// ruling is rules over roots, and what they have logged.
+type ruling struct {
+	rules
+	roots []catalog.Source
+	gate  access.Gate
+	said  bytes.Buffer
+}
+
+func newRuling(t *testing.T, c *catalog.Catalog, pattern string) *ruling {
+	r := &ruling{}
+	r.rules = rules{catalog: c, enforce: r.gate.Set, log: slog.New(slog.NewTextHandler(&r.said, nil)), file: "knack.yaml", given: denying(t, pattern)}
+	r.gate.Set(stateOf(nil, r.given.Policy))
+	t.Cleanup(r.watch())
+	return r
+}
+
+// sees reports whether a client is shown the skill.
+func (r *ruling) sees(t *testing.T, uri string) bool {
+	t.Helper()
+	at, err := skill.ParseURI(uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, _ := r.catalog.Now(r.gate.Now().PrincipalOf(access.Subject{}).Filter)
+	e, _ := v.At(at)
+	return e != nil
+}
+
+// TestRulesAreJudgedAgain checks that a misspelt deny hides what it means when such a skill
+// comes later, whether the rules are those of the start or of a reload, and that replaced rules
+// have no effect.
+func TestRulesAreJudgedAgain(t *testing.T) {
+	const secret = "skill://two/secret"
+	doc := skilltest.Document("secret", "d")
+	begin := func(t *testing.T, pattern string) (*ruling, *skilltest.Memory, func()) {
+		one := skilltest.New("one", skill.ScopeProject, map[string]string{"open/SKILL.md": skilltest.Document("open", "d")})
+		two := skilltest.New("two", skill.ScopeProject, nil)
+		c := skilltest.Catalog(t, one, two)
+		r := newRuling(t, c, pattern)
+		r.roots = []catalog.Source{one, two}
+		return r, two, func() {
+			t.Helper()
+			if err := c.Refresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	expect := func(t *testing.T, r *ruling, sees, says bool) {
+		t.Helper()
+		const line = "no skill of these roots matches the pattern"
+		if got := r.sees(t, secret); got != sees {
+			t.Errorf("the skill is visible: %v, want %v", got, sees)
+		}
+		if !r.sees(t, "skill://one/open") {
+			t.Error("another skill is hidden")
+		}
+		if strings.Contains(r.said.String(), line) != says {
+			t.Errorf("the log is %q, want the line: %v", r.said.String(), says)
+		}
+	}
+	t.Run("of the start", func(t *testing.T) {
+		r, two, refresh := begin(t, "skill://secret/**")
+		expect(t, r, false, false)
+		two.Put("secret/SKILL.md", doc)
+		refresh()
+		expect(t, r, false, true)
+		two.Put("secret/more/SKILL.md", skilltest.Document("more", "d"))
+		refresh()
+		if n := strings.Count(r.said.String(), "\n"); n != 1 || r.sees(t, "skill://two/secret/more") {
+			t.Errorf("%d lines, or a further skill is visible", n)
+		}
+	})
+	t.Run("of a reload", func(t *testing.T) {
+		r, two, refresh := begin(t, "skill://one/closed")
+		r.set("knack.yaml", denying(t, "skill://secret"), nil)
+		two.Put("secret/SKILL.md", doc)
+		refresh()
+		expect(t, r, false, true)
+	})
+	t.Run("replaced", func(t *testing.T) {
+		r, two, refresh := begin(t, "skill://secret/**")
+		r.set("knack.yaml", denying(t, "skill://two/closed"), nil)
+		two.Put("secret/SKILL.md", doc)
+		refresh()
+		expect(t, r, true, false)
+	})
+	t.Run("corrected", func(t *testing.T) {
+		r, two, refresh := begin(t, "skill://secret/**")
+		two.Put("secret/SKILL.md", doc)
+		refresh()
+		r.set("knack.yaml", denying(t, "skill://two/closed"), nil)
+		expect(t, r, true, true)
+	})
+	t.Run("right until its skill was deleted", func(t *testing.T) {
+		r, two, refresh := begin(t, "skill://dir-7/closed")
+		three := skilltest.New("dir-3", skill.ScopeProject, map[string]string{"secret/SKILL.md": doc})
+		r.catalog.SetSources(append(r.roots, three))
+		r.set("knack.yaml", denying(t, "skill://dir-3/secret", "skill://dir-3/never"), nil)
+		refresh()
+		delete(three.Files, "secret/SKILL.md")
+		two.Put("secret/SKILL.md", doc)
+		refresh()
+		expect(t, r, true, false)
+	})
+	t.Run("late root", func(t *testing.T) {
+		one := skilltest.New("one", skill.ScopeProject, map[string]string{"open/SKILL.md": skilltest.Document("open", "d")})
+		two := stalled{skilltest.New("two", skill.ScopeProject, map[string]string{"secret/SKILL.md": doc}), make(chan struct{})}
+		c := catalog.New([]catalog.Source{one, two}, catalog.Options{Patience: time.Millisecond})
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		var ended atomic.Bool
+		go func() { _ = c.Run(ctx); ended.Store(true) }()
+		if _, err := c.View(ctx); err != nil {
+			t.Fatal(err)
+		}
+		r := newRuling(t, c, "skill://closed")
+		r.set("knack.yaml", denying(t, "skill://secret"), nil) // while the root is late
+		close(two.opened)
+		at, _ := skill.ParseURI(secret)
+		testwait.Until(t, func() bool {
+			v, _ := c.Now(nil)
+			e, _ := v.At(at)
+			return e != nil
+		}, "the late root is not read")
+		testwait.Until(t, func() bool { return !r.sees(t, secret) }, "the skill of a late root is visible")
+		stop()
+		testwait.Until(t, ended.Load, "the catalogue does not end")
+		expect(t, r, false, true)
+	})
+}
