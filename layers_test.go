@@ -47,7 +47,7 @@ var directions = map[string][]string{
 	"source/dir/internal/watch":    {"source/dir/internal/realpath"},
 	"source/dir/internal/realpath": {},
 	"source/builtin":               {"skill"},
-	"skillsext":                    {"skill/frontmatter", "skill"},
+	"skillsext":                    {"internal/rawjson", "skill/frontmatter", "skill"},
 	"client":                       {"edit"}, // one place knows how a file is replaced whole
 	"edit":                         {},
 	"check":                        {"internal/naming", "skill/frontmatter", "internal/ruleid", "skill"},
@@ -73,11 +73,11 @@ var directions = map[string][]string{
 	// How the server speaks: messages as bytes, as lines, and over HTTP.
 	"mcpserver/internal/wire":   {"internal/rawjson"},
 	"mcpserver/internal/stdio":  {"mcpserver/internal/wire"},
-	"mcpserver/internal/httpd":  {"mcpserver/internal/wire", "internal/guard", "limit", "skillsext"},
+	"mcpserver/internal/httpd":  {"mcpserver/internal/wire", "internal/guard", "internal/rawjson", "limit", "skillsext"},
 	"mcpserver/internal/notify": {"access", "catalog", "internal/subscription", "skill"},
 	"internal/rawjson":          {},
 	// What every HTTP request passes, to MCP and to pages alike.
-	"internal/guard": {"access", "audit", "catalog", "internal/trail", "limit", "reads"},
+	"internal/guard": {"access", "audit", "catalog", "internal/rawjson", "internal/trail", "limit", "reads"},
 	// Requests in words of the audit log.
 	"internal/trail": {"access", "audit", "catalog", "reads", "skill"},
 	// Entries of the Skills extension.

@@ -73,7 +73,7 @@ func TestBodyIsBounded(t *testing.T) {
 func TestSessionKeepsLittle(t *testing.T) {
 	w := start(t, setting{})
 	c := &client{site: w, era: legacy}
-	for size, want := range map[int]int{60_000: http.StatusOK, 66_000: http.StatusRequestEntityTooLarge} {
+	for size, want := range map[int]int{16_200: http.StatusOK, 16_400: http.StatusRequestEntityTooLarge} {
 		resp := c.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":%q,"version":"1"}}}`, strings.Repeat("a", size)))
 		body, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/knack-dev/knack/internal/rawjson"
 )
 
 // The bounds of one answer of an untrusted server.
@@ -78,9 +80,7 @@ type boundedBody struct {
 	cancel context.CancelFunc
 	late   error
 	size   int
-	values int
-	quoted bool // in a JSON string
-	escape bool // behind a backslash in one
+	values rawjson.Counter
 	failed error
 }
 
@@ -90,37 +90,17 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p)
 	b.size += n
-	b.count(p[:n])
+	b.values.Add(p[:n])
 	switch {
 	case b.size > maxAnswer:
 		b.failed = errAnswerSize
-	case b.values > maxValues:
+	case b.values.Values > maxValues:
 		b.failed = errAnswerValues
 	default:
 		return n, b.of.reason(b.ctx, b.late, err)
 	}
 	b.of.exceeded(b.failed)
 	return 0, b.failed
-}
-
-// count counts JSON values: each begins the text or follows one of [ { , outside of
-// strings. A line end also ends a string, because another event of a stream can begin after
-// it.
-func (b *boundedBody) count(p []byte) {
-	for _, c := range p {
-		switch {
-		case b.escape:
-			b.escape = false
-		case c == '\n':
-			b.quoted = false
-		case c == '"':
-			b.quoted = !b.quoted
-		case b.quoted:
-			b.escape = c == '\\'
-		case c == ',' || c == '{' || c == '[':
-			b.values++
-		}
-	}
 }
 
 // Close ends the request.

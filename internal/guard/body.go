@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/knack-dev/knack/internal/rawjson"
 )
 
 // Bounds of the bodies that are on their way. Small bodies and others have separate bounds, so
@@ -19,38 +21,38 @@ const (
 	maxLarge = 64
 	// bodyCopies is how often a large body is held at most: as bytes, and as the message.
 	bodyCopies = 2
+	// fewValues is above the JSON values of all but a few requests. The values of others
+	// count as memory, each with what the most costly one takes once it is decoded: an
+	// object in an object, 335 bytes.
+	fewValues  = 64
+	valueBytes = 340
 )
 
 // Body reads a request's body of at most the given number of bytes, which must arrive within
-// [Options.BodyTimeout]. It reports false if it has refused the request. The caller calls free
-// when it no longer needs the body.
+// [Options.BodyTimeout], for a sender that [Guard.Handle] has let in. It reports false if it has
+// refused the request. The caller calls free when it no longer needs what the body was decoded
+// into.
 func (g *Guard) Body(w http.ResponseWriter, r *http.Request, most int64) (body []byte, free func(), ok bool) {
-	size, free := r.ContentLength, func() {}
-	switch {
-	case size > most:
+	size := r.ContentLength
+	if size > most {
 		w.Header().Set("Connection", "close") // the body is not read
 		g.tooLarge(w, most)
-		return nil, free, false
-	case size < 0:
+		return nil, func() {}, false
+	}
+	x := recordOf(r)
+	share := shareOf(g.o.Access.Now(), x.who, x.address)
+	memory, arriving := g.o.Memory.Open(share), g.small.Open(share)
+	if size < 0 {
 		size = most // it is not announced
 	}
-	arriving, room := g.small, true
+	room := true
 	if size > smallBody {
-		c, _ := g.Caller(r)
-		memory := g.o.Memory.Open(c.Share)
-		arriving, room, free = g.large, memory.Try(bodyCopies*size), memory.Close
+		arriving, room = g.large.Open(share), memory.Try(bodyCopies*size)
 	}
-	select {
-	case arriving <- struct{}{}:
-		defer func() { <-arriving }()
-	default:
-		room = false
-	}
-	if !room {
-		w.Header().Set("Connection", "close") // or the rest is waited for
-		w.Header().Set("Retry-After", "1")
-		g.o.Refuse(w, http.StatusTooManyRequests, TooManyCalls)
-		return nil, free, false
+	defer arriving.Close()
+	if !room || !arriving.Try(1) {
+		g.noRoom(w)
+		return nil, memory.Close, false
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	if err == nil { // or the connection is to end, and must not be waited for
@@ -60,13 +62,26 @@ func (g *Guard) Body(w http.ResponseWriter, r *http.Request, most int64) (body [
 	switch {
 	case errors.As(err, &large):
 		g.tooLarge(w, most)
-		return nil, free, false
+		return nil, memory.Close, false
 	case err != nil:
 		w.Header().Set("Connection", "close")
 		g.o.Refuse(w, http.StatusRequestTimeout, "the request did not arrive whole")
-		return nil, free, false
+		return nil, memory.Close, false
 	}
-	return body, free, true
+	// A body of too many values is refused before it is decoded.
+	if rawjson.HasMore(body, fewValues) {
+		if n := rawjson.Values(body); n <= rawjson.MaxValues && !memory.Try(int64(n)*valueBytes) {
+			g.noRoom(w)
+			return nil, memory.Close, false
+		}
+	}
+	return body, memory.Close, true
+}
+
+func (g *Guard) noRoom(w http.ResponseWriter) {
+	w.Header().Set("Connection", "close") // or the rest is waited for
+	w.Header().Set("Retry-After", "1")
+	g.o.Refuse(w, http.StatusTooManyRequests, TooManyCalls)
 }
 
 func (g *Guard) tooLarge(w http.ResponseWriter, most int64) {

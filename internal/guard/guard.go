@@ -54,7 +54,7 @@ type Guard struct {
 	root     http.Handler
 	metadata string // URL of the protected resource's metadata (RFC 9728), or empty
 
-	small, large chan struct{} // one token for each body of that size on its way
+	small, large *limit.Budget // of bodies of that size on their way
 	calls        *limit.Budget // of requests in flight
 	// signingIn counts the sign-in forms in flight apart: their clients have no token yet,
 	// and must not take places from calls that have one.
@@ -69,7 +69,7 @@ type Guard struct {
 // New makes a guard. The error says which host, origin or issuer is malformed.
 func New(o Options) (*Guard, error) {
 	g := &Guard{
-		o: o, logged: limit.New(loggedRate), small: make(chan struct{}, maxSmall), large: make(chan struct{}, maxLarge),
+		o: o, logged: limit.New(loggedRate), small: limit.NewBudget(maxSmall, 0), large: limit.NewBudget(maxLarge, 0),
 		calls: limit.NewBudget(int64(o.MaxCalls), 0), signingIn: limit.NewBudget(maxForms, 0),
 	}
 	g.ended, g.end = context.WithCancel(context.Background())

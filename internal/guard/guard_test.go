@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/rawjson"
 	"github.com/knack-dev/knack/limit"
 )
 
@@ -191,12 +192,9 @@ func since(was, now []RefusalCount) (more []RefusalCount) {
 	return more
 }
 
-// TestBodiesGiveBack checks that the memory of a large body is taken before the body is read,
-// and free again afterwards, that a body of unknown length counts as the largest, and that the
-// bound on large bodies keeps no small one waiting.
-func TestBodiesGiveBack(t *testing.T) {
-	const most = 64 << 10
-	memory := limit.NewBudget(bodyCopies*most, 0)
+// bodies makes a guard whose requests share that memory. send has a client at an address send a
+// body, of which it announces the length.
+func bodies(t *testing.T, memory *limit.Budget) (g *Guard, send func(address, text string, length int64) (held int64, status int)) {
 	g, err := New(Options{
 		BodyTimeout: time.Minute, WriteTimeout: time.Minute, MaxCalls: 1, Memory: memory, Access: access.NewGate(access.State{}),
 		NotReady: func() string { return "" }, Log: slog.New(slog.DiscardHandler),
@@ -205,38 +203,102 @@ func TestBodiesGiveBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	send := func(length int64) (held int64, status int) {
-		r := httptest.NewRequest("POST", "http://localhost/mcp", strings.NewReader(strings.Repeat("x", smallBody)))
-		r.RemoteAddr, r.ContentLength = "127.0.0.1:1", length
-		w := httptest.NewRecorder()
-		_, free, _ := g.Body(w, r, most)
+	var now int64
+	g.Handle("/mcp", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, free, _ := g.Body(w, r, mostBody)
 		defer free()
-		return memory.Held(), w.Code
+		now = memory.Held()
+	}))
+	return g, func(address, text string, length int64) (int64, int) {
+		r := httptest.NewRequest("POST", "http://localhost/mcp", strings.NewReader(text))
+		r.RemoteAddr, r.ContentLength = address+":1", length
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, r)
+		return now, w.Code
 	}
-	for length, want := range map[int64]int64{smallBody + 1: bodyCopies * (smallBody + 1), -1: bodyCopies * most} {
+}
+
+const (
+	mostBody = 64 << 10
+	local    = "127.0.0.1"
+)
+
+// TestBodiesGiveBack checks that the memory of a large body is taken before the body is read,
+// and free again afterwards, that a body of unknown length counts as the largest, and that the
+// bound on large bodies keeps no small one waiting.
+func TestBodiesGiveBack(t *testing.T) {
+	memory := limit.NewBudget(bodyCopies*mostBody, 0)
+	g, sendAs := bodies(t, memory)
+	send := func(length int64) (held int64, status int) {
+		return sendAs(local, strings.Repeat("x", smallBody), length)
+	}
+	for length, want := range map[int64]int64{smallBody: 0, smallBody + 1: bodyCopies * (smallBody + 1), -1: bodyCopies * mostBody} {
 		if held, status := send(length); held != want || status != 200 || memory.Held() != 0 {
 			t.Errorf("length %d: %d held, want %d; %d afterwards; %d", length, held, want, memory.Held(), status)
 		}
 	}
-	if cap(g.large) != 64 || cap(g.small) != 4096 {
-		t.Errorf("%d large bodies and %d small ones arrive at once", cap(g.large), cap(g.small))
+	if g.large.Held() != 0 || g.small.Held() != 0 {
+		t.Errorf("%d large bodies and %d small ones still arrive", g.large.Held(), g.small.Held())
 	}
-	for range cap(g.large) {
-		g.large <- struct{}{}
-	}
+	all := g.large.Open("")
+	all.Try(maxLarge)
 	if _, status := send(-1); status != http.StatusTooManyRequests || memory.Held() != 0 {
 		t.Errorf("while as many arrive as may: %d, %d held", status, memory.Held())
 	}
 	if _, status := send(smallBody); status != http.StatusOK {
 		t.Errorf("a small one beside them: %d", status)
 	}
-	for range cap(g.large) {
-		<-g.large
-	}
+	all.Close()
 	taken := memory.Open("")
 	taken.Try(1)
 	if _, status := send(-1); status != http.StatusTooManyRequests {
 		t.Errorf("without room: %d", status)
 	}
 	taken.Close()
+}
+
+// TestShareOfBodies: a client whose bodies do not arrive leaves places for those of others.
+func TestShareOfBodies(t *testing.T) {
+	g, send := bodies(t, limit.NewBudget(64<<20, 0))
+	for size, of := range map[int]*limit.Budget{smallBody: g.small, smallBody + 1: g.large} {
+		var held []*limit.Account
+		for one := of.Open("address 192.0.2.1"); one.Try(1); one = of.Open("address 192.0.2.1") {
+			held = append(held, one)
+		}
+		n := len(held)
+		text := strings.Repeat("x", size)
+		if _, status := send("192.0.2.1", text, int64(size)); status != http.StatusTooManyRequests {
+			t.Errorf("%d bytes: one more after %d: %d", size, n, status)
+		}
+		if _, status := send("192.0.2.2", text, int64(size)); status != http.StatusOK {
+			t.Errorf("%d bytes: another client beside %d: %d", size, n, status)
+		}
+		for _, one := range held {
+			one.Close()
+		}
+	}
+}
+
+// TestValuesTakeRoom: the values of a body are memory, unless they are few, or so many that
+// they are not decoded.
+func TestValuesTakeRoom(t *testing.T) {
+	memory := limit.NewBudget(1<<20, 0)
+	_, send := bodies(t, memory)
+	for n, want := range map[int]int64{fewValues: 0, fewValues + 1: (fewValues + 1) * valueBytes, 1000: 1000 * valueBytes, rawjson.MaxValues + 1: 0} {
+		text := "[" + strings.Repeat("0,", n-1) + "0]"
+		if len(text) > smallBody {
+			want += bodyCopies * int64(len(text))
+		}
+		if held, status := send(local, text, int64(len(text))); held != want || status != http.StatusOK || memory.Held() != 0 {
+			t.Errorf("%d values: %d held, want %d; %d afterwards; %d", n, held, want, memory.Held(), status)
+		}
+	}
+	taken := memory.Open("")
+	taken.Try(1<<20 - 100*valueBytes)
+	for n, want := range map[int]int{100: http.StatusOK, 101: http.StatusTooManyRequests} {
+		text := "[" + strings.Repeat("0,", n-1) + "0]"
+		if _, status := send(local, text, int64(len(text))); status != want {
+			t.Errorf("%d values with room for 100: %d", n, status)
+		}
+	}
 }

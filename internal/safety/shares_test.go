@@ -19,10 +19,10 @@ func sharesPart() part {
 	return part{name: "shares", promise: "one client that takes all the sessions and streams that it can: a quarter is left for other clients, and they get it", run: shares}
 }
 
-// begin opens a session with an initialize of about the given size.
-func begin(w *ways, k *knack, size int) (id, said string, err error) {
+// begin opens a session with an initialize of which x is a part.
+func begin(w *ways, k *knack, x any) (id, said string, err error) {
 	req, err := request(k, legacyEra, "", "initialize", map[string]any{
-		"protocolVersion": legacyEra, "capabilities": map[string]any{"experimental": map[string]any{"x": strings.Repeat("x", size)}}, "clientInfo": map[string]any{"name": "t", "version": "1"},
+		"protocolVersion": legacyEra, "capabilities": map[string]any{"experimental": map[string]any{"x": x}}, "clientInfo": map[string]any{"name": "t", "version": "1"},
 	})
 	if err != nil {
 		return "", "", err
@@ -71,7 +71,7 @@ func shares(r *trial) {
 		return false, resp.Status + " " + string(data), err
 	}
 	session := func(w *ways) (bool, string, error) {
-		id, said, err := begin(w, k, 0)
+		id, said, err := begin(w, k, nil)
 		return id != "", said, err
 	}
 	for _, of := range []struct {
@@ -112,10 +112,10 @@ func shares(r *trial) {
 
 // mostOfSessions bounds the additional memory of 1,000 sessions that began with the largest
 // permitted initialize.
-const mostOfSessions = 320 << 20
+const mostOfSessions = 128 << 20
 
 func initializePart() part {
-	return part{name: "initialize", promise: fmt.Sprintf("1,000 sessions that began with the largest initialize that is taken: %d MiB at most; a larger one is refused", mostOfSessions>>20), run: initializes}
+	return part{name: "initialize", promise: fmt.Sprintf("1,000 sessions that began with the largest initialize that is taken: %d MiB at most; a larger one is refused, and any message of a million JSON values", mostOfSessions>>20), run: initializes}
 }
 
 func initializes(r *trial) {
@@ -126,16 +126,36 @@ func initializes(r *trial) {
 	_, err := w.post(k, modernEra, "", "tools/list", map[string]any{})
 	r.check("before", err)
 	before := k.load().memory
-	for _, size := range []int{64 << 10, 1 << 20, 3 << 20} {
-		id, said, err := begin(w, k, size)
+	for _, size := range []int{16 << 10, 1 << 20, 3 << 20} {
+		id, said, err := begin(w, k, strings.Repeat("x", size))
 		if err == nil && (id != "" || !strings.HasPrefix(said, "413 ")) {
 			err = fmt.Errorf("is taken: %s", excerpt(said))
 		}
 		r.check(fmt.Sprintf("an initialize of %d KiB and more", size>>10), err)
 	}
+	for _, n := range []int{128, 1000, 20_000, 1 << 20} { // of {}
+		id, said, err := begin(w, k, make([]struct{}, n))
+		if err == nil && (id != "" || !strings.HasPrefix(said, "413 ") && !strings.HasPrefix(said, "400 ")) {
+			err = fmt.Errorf("is taken: %s", excerpt(said))
+		}
+		r.check(fmt.Sprintf("an initialize of %d values and more", n), err)
+	}
+	for range 3 { // messages that would take 140 MiB each
+		for _, method := range []string{"tools/list", "subscriptions/listen"} {
+			said, err := w.post(k, modernEra, "", method, map[string]any{"x": make([]struct{}, 1<<20)})
+			if held := highest(k.cmd.Process.Pid); err == nil && (!strings.Contains(said, "JSON values") || held > before+64<<20) {
+				err = fmt.Errorf("%d MiB, %s", held>>20, excerpt(said))
+			}
+			r.check(method+" of a million values", err)
+		}
+	}
+	var deep any = strings.Repeat("x", 15<<10) // the rest of the message is shorter
+	for range 110 {
+		deep = map[string]any{"": deep} // what takes most
+	}
 	most := int64(0)
 	for i := range 1000 {
-		id, said, err := begin(w, k, 64<<10-400) // the rest of the message is shorter
+		id, said, err := begin(w, k, deep)
 		if err == nil && id == "" {
 			err = errors.New(said)
 		}

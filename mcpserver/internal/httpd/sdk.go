@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/internal/guard"
+	"github.com/knack-dev/knack/internal/rawjson"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
@@ -20,6 +22,7 @@ type sent struct {
 	id        json.RawMessage // of a call, else nil
 	method    string
 	version   string // the protocol version in a call's _meta, "" without one
+	params    json.RawMessage
 	cancelled string // the key of the call that it takes back
 }
 
@@ -37,6 +40,10 @@ func (h *Handler) serveSDK(w http.ResponseWriter, r *http.Request, body []byte, 
 		writeError(w, http.StatusBadRequest, s.id, no)
 		return
 	}
+	if no := keepable(s); no != nil {
+		writeError(w, http.StatusRequestEntityTooLarge, s.id, no)
+		return
+	}
 	r = carry(r, visit)
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	switch {
@@ -50,6 +57,42 @@ func (h *Handler) serveSDK(w http.ResponseWriter, r *http.Request, body []byte, 
 	default:
 		h.serveSession(w, r, s, visit.Caller)
 	}
+}
+
+// Bounds of what the SDK keeps of a client, for as long as a session or a stream is open: of a
+// session one copy, of a stream up to five. Real handshakes have less than 1 KiB and 60 values.
+const (
+	maxInitialize = 16 << 10
+	maxListen     = 8 << 10
+	maxKeptValues = 128
+)
+
+// keepable is what keeps a message from the SDK because too much of it would be kept, nil if
+// nothing does.
+func keepable(s sent) *jsonrpc.Error {
+	kept, most, filter := "session", maxInitialize, json.RawMessage(nil)
+	switch s.method {
+	case "initialize":
+	case "subscriptions/listen":
+		kept, most = "stream", maxListen
+		rawjson.Members(s.params, func(key, value []byte) bool {
+			if string(key) == `"notifications"` { // what the stream notifies of has bounds of its own
+				filter = value
+			}
+			return true
+		})
+	default:
+		return nil
+	}
+	much := ""
+	if n := len(s.params) - len(filter); n > most {
+		much = fmt.Sprintf("%d bytes, and at most %d", n, most)
+	} else if n := rawjson.Values(s.params) - rawjson.Values(filter); n > maxKeptValues {
+		much = fmt.Sprintf("%d JSON values, and at most %d", n, maxKeptValues)
+	} else {
+		return nil
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("the params of %s have %s are taken, because the %s would have to keep them", s.method, much, kept)}
 }
 
 // notifications are those that the SDK knows.
@@ -90,7 +133,7 @@ func peek(w http.ResponseWriter, body []byte) (s sent, ok bool) {
 		return s, false
 	}
 	if req, ok := m.(*jsonrpc.Request); ok {
-		s.method, s.cancelled = req.Method, wire.Cancelled(req)
+		s.method, s.cancelled, s.params = req.Method, wire.Cancelled(req), req.Params
 		if req.IsCall() {
 			s.id, s.version = wire.EncodeID(req.ID), metaVersion(req.Params)
 		}

@@ -17,10 +17,6 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// maxInitialize bounds what a session keeps of its client; real ones send less than a
-// hundredth.
-const maxInitialize = 64 << 10
-
 // sessions are the sessions of versions before 2026-07-28. The SDK begins them, but does not
 // see the calls that the core takes, so that the table ends a session after its time.
 //
@@ -260,11 +256,6 @@ func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, s sent, f
 
 // create makes a session, unless there are enough that are in use.
 func (h *Handler) create(w http.ResponseWriter, r *http.Request, s sent, from guard.Caller) {
-	if r.ContentLength > maxInitialize { // the body is here, and that is its length
-		refuse(w, http.StatusRequestEntityTooLarge, s.id, jsonrpc.CodeInvalidRequest,
-			fmt.Sprintf("initialize is over %d bytes, which a session would have to keep", maxInitialize))
-		return
-	}
 	place, no := h.sessions.reserve(from.Share)
 	if no != "" {
 		refuseBusy(w, http.StatusTooManyRequests, s.id, no)

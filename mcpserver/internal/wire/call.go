@@ -20,10 +20,10 @@ type Call struct {
 
 // ParseCall reads one message. It reports false for everything that is not a call in the
 // usual form: a notification, an answer, a batch, an unusual id, a member twice or unknown,
-// more than 64 levels, invalid UTF-8. The call holds parts of the line.
+// more than 64 levels or too many values, invalid UTF-8. The call holds parts of the line.
 func ParseCall(line []byte) (c Call, ok bool) {
 	line = bytes.Trim(line, " \t\r\n")
-	if !utf8.Valid(line) || !json.Valid(line) {
+	if !utf8.Valid(line) || rawjson.TooMany(line) || !json.Valid(line) {
 		return c, false
 	}
 	var version, id, method, params []byte

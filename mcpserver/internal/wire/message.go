@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"unicode/utf8"
@@ -58,6 +59,9 @@ func Parse(line []byte) (jsonrpc.Message, *Refusal) {
 	if !utf8.Valid(line) {
 		return nil, parseError("the line is not UTF-8")
 	}
+	if rawjson.TooMany(line) && json.Valid(line) {
+		return nil, tooManyValues(line)
+	}
 	// A map, because the fields of a struct would match in any case.
 	var fields map[string]json.RawMessage
 	err := json.Unmarshal(line, &fields)
@@ -71,6 +75,20 @@ func Parse(line []byte) (jsonrpc.Message, *Refusal) {
 		return nil, Invalid("a message is an object")
 	}
 	return parseFields(fields)
+}
+
+// tooManyValues refuses a line, of which nothing is decoded but the id.
+func tooManyValues(line []byte) *Refusal {
+	no := Invalid(fmt.Sprintf("the message has more than %d JSON values", rawjson.MaxValues))
+	rawjson.Members(line, func(key, value []byte) bool {
+		if string(key) == `"id"` {
+			no.ID = bytes.Clone(echoedID(value))
+			id, _ := parseID(value)
+			no.Key = Key(id)
+		}
+		return true
+	})
+	return no
 }
 
 // parseFields makes a message of the object on a line.

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/knack-dev/knack/internal/rawjson"
 )
 
 func TestParseCall(t *testing.T) {
@@ -237,4 +239,22 @@ func FuzzKey(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestTooManyValues: no reader decodes a message of too many values, and the refusal knows the
+// call.
+func TestTooManyValues(t *testing.T) {
+	for n, refused := range map[int]bool{rawjson.MaxValues / 2: false, rawjson.MaxValues: true} {
+		line := []byte(`{"jsonrpc":"2.0","id":"a","method":"tools/list","params":{"x":[` + strings.Repeat("0,", n) + `0]}}`)
+		if _, ok := ParseCall(line); ok == refused {
+			t.Errorf("%d values: %v", n, ok)
+		}
+		_, no := Parse(line)
+		if (no != nil) != refused || refused && (string(no.ID) != `"a"` || no.Key != `"a` || !strings.Contains(no.Error.Message, "more than 10000 JSON values")) {
+			t.Errorf("%d values: %+v", n, no)
+		}
+	}
+	if _, no := Parse([]byte(strings.Repeat("[", 2*rawjson.MaxValues))); no == nil || no.ID != nil {
+		t.Errorf("not JSON: %+v", no)
+	}
 }
