@@ -9,10 +9,9 @@ import (
 )
 
 const (
-	// gcBudget is the number of bytes that may be allocated between collections, beside four
-	// times the stacks, bounded to 20 to 200 % of the live heap. A few skills then need no
-	// collection, and a hundred thousand no second copy of their memory. With thousands of
-	// connections, a collection stops calls for longer, and is made less often.
+	// gcBudget is the number of bytes that may be allocated between collections, bounded to
+	// 20 to 200 % of the live heap. A few skills then need no collection, and a hundred
+	// thousand no second copy of their memory.
 	gcBudget = 10 << 20
 	// minReleased is the memory, beside the live heap, from which on releaseMemory collects.
 	minReleased = 64 << 20
@@ -27,10 +26,9 @@ func tuneCollector(env *Env) {
 }
 
 func fitCollector(struct{}) {
-	held := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
-	metrics.Read(held)
-	budget := gcBudget + 4*held[1].Value.Uint64()
-	debug.SetGCPercent(int(min(max(budget*100/max(held[0].Value.Uint64(), 1), 20), 200)))
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	debug.SetGCPercent(int(min(max(gcBudget*100/max(live[0].Value.Uint64(), 1), 20), 200)))
 	runtime.AddCleanup(new(*int), fitCollector, struct{}{}) // runs after the next collection
 }
 

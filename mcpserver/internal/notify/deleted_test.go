@@ -101,6 +101,7 @@ func testDeleted(t *testing.T, policy *access.Policy, hide func(*testing.T, *Not
 		expect("at first", map[string]bool{"keeps": true, "loses": true})
 		hide(t, n, root)
 		expect("out of sight", map[string]bool{"keeps": true, "loses": false})
+		synctest.Wait() // for the checks of the files, which the deletion would race with
 		delete(root.Files, "a/SKILL.md")
 		delete(root.Files, "a/notes.txt")
 		delete(root.Files, "a/inner/SKILL.md")
