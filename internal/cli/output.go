@@ -16,6 +16,7 @@ import (
 type output struct {
 	io.Writer
 	failed atomic.Pointer[error] // a write that no caller waits for may outlive its command
+	size   atomic.Int64          // of the pipe, for WriteNow
 }
 
 func (o *output) Write(p []byte) (int, error) {
@@ -32,7 +33,7 @@ func (o *output) WriteNow(p []byte) int {
 	if !ok {
 		return 0
 	}
-	return writeNow(f, p)
+	return writeNow(f, p, &o.size)
 }
 
 // clean makes text fit for a terminal. It removes control and direction characters except

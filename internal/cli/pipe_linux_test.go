@@ -17,13 +17,14 @@ func TestWriteNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer in.Close()
+	to := &output{Writer: out}
 	full := make([]byte, 64<<10) // what a pipe holds
 	for _, step := range []struct {
 		what string
 		text []byte
 		want int
 	}{{"too much for an empty pipe", full, 0}, {"an empty pipe", []byte("knack"), 5}, {"a pipe that is not empty", []byte("knack"), 0}} {
-		if n := writeNow(out, step.text); n != step.want {
+		if n := to.WriteNow(step.text); n != step.want {
 			t.Errorf("%s took %d bytes, want %d", step.what, n, step.want)
 		}
 	}
@@ -31,11 +32,11 @@ func TestWriteNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	in.Close()
-	if n := writeNow(out, []byte("knack")); n != 0 {
+	if n := to.WriteNow([]byte("knack")); n != 0 {
 		t.Errorf("a pipe without a reader took %d bytes", n)
 	}
 	out.Close()
-	if n := writeNow(out, []byte("knack")); n != 0 {
+	if n := to.WriteNow([]byte("knack")); n != 0 {
 		t.Errorf("a closed pipe took %d bytes", n)
 	}
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
@@ -43,7 +44,7 @@ func TestWriteNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if n := writeNow(file, []byte("knack")); n != 0 {
+	if n := (&output{Writer: file}).WriteNow([]byte("knack")); n != 0 {
 		t.Errorf("a file took %d bytes", n)
 	}
 }
@@ -56,9 +57,10 @@ func TestWriteNowToSocket(t *testing.T) {
 	}
 	in, out := os.NewFile(uintptr(fds[0]), "in"), os.NewFile(uintptr(fds[1]), "out")
 	defer in.Close()
+	to := &output{Writer: out}
 	text := bytes.Repeat([]byte("knack "), 1_000_000)
-	n := writeNow(out, text)
-	if n == 0 || n == len(text) || writeNow(out, text[n:]) != 0 {
+	n := to.WriteNow(text)
+	if n == 0 || n == len(text) || to.WriteNow(text[n:]) != 0 {
 		t.Errorf("a socket without a reader took %d bytes and more", n)
 	}
 	out.Close()

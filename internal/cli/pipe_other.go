@@ -2,6 +2,9 @@
 
 package cli
 
-import "os"
+import (
+	"os"
+	"sync/atomic"
+)
 
-func writeNow(*os.File, []byte) int { return 0 }
+func writeNow(*os.File, []byte, *atomic.Int64) int { return 0 }
