@@ -2,11 +2,11 @@ package access
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 )
@@ -93,12 +93,12 @@ func (p Pattern) respelt(e *catalog.Entry, labels []string) string {
 }
 
 // numbered matches the label of a root that has no name of its own.
-var numbered = regexp.MustCompile(`^(dir|env)-[0-9]+$`)
+var numbered = lazyregexp.New(`^(dir|env)-[0-9]+$`)
 
 // isLabel reports whether a segment is the label of a root, of these or on a server with
 // more roots.
 func (s segment) isLabel(labels []string) bool {
-	return len(s.parts) == 1 && numbered.MatchString(s.parts[0]) || slices.ContainsFunc(labels, s.match)
+	return len(s.parts) == 1 && numbered().MatchString(s.parts[0]) || slices.ContainsFunc(labels, s.match)
 }
 
 // UnknownName is a name in a rule that no token's subject has. Most likely it is misspelt,

@@ -3,6 +3,7 @@ package check
 import (
 	"strings"
 
+	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -13,7 +14,7 @@ const longestExact = 200
 const someValue = "'…'"
 
 // anyField matches a line that begins a field.
-var anyField = onDemand(`^[^\s:#-][^:#]*:`)
+var anyField = lazyregexp.New(`^[^\s:#-][^:#]*:`)
 
 // exactly inserts the author's value into a suggestion to quote it: all of its lines, as
 // one line to type instead. A suggestion for a value whose end is uncertain stays unchanged.

@@ -1,10 +1,8 @@
 package check
 
 import (
-	"regexp"
-	"sync"
-
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/internal/typo"
 )
 
@@ -35,15 +33,9 @@ func unknownFields(s *subject) (out []Finding) {
 }
 
 var (
-	reReserved = onDemand(`(?i)anthropic|claude`)
-	reXMLTag   = onDemand(`</?[A-Za-z][A-Za-z0-9_-]*( [^<>]*)?/?>`)
+	reReserved = lazyregexp.New(`(?i)anthropic|claude`)
+	reXMLTag   = lazyregexp.New(`</?[A-Za-z][A-Za-z0-9_-]*( [^<>]*)?/?>`)
 )
-
-// onDemand compiles an expression at its first use, so that it does not delay the start of
-// a server.
-func onDemand(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
 
 func reservedName(s *subject) []Finding {
 	f, ok := s.doc.Field("name")

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/internal/naming"
 	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
@@ -136,15 +137,15 @@ func (j *judged) meant(field string) string {
 }
 
 var (
-	reField = onDemand(`^[A-Za-z_][A-Za-z0-9_.-]*[ \t]*:([ \t]|$)`)
-	reEntry = onDemand(`^([ \t]*(?:-[ \t]+)*(?:[^\s"'#&*!|>%@,?:{}\[\]\x60-][^"'#:]*|"[^"\\]*"|'[^']*')[ \t]*:)([ \t]*)(.*)$`)
-	reItem  = onDemand(`^([ \t]*-)([ \t]+)(.*)$`)
-	reText  = onDemand(`^([>|][+-]?)[ \t]+([^#\s].*)$`)
+	reField = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_.-]*[ \t]*:([ \t]|$)`)
+	reEntry = lazyregexp.New(`^([ \t]*(?:-[ \t]+)*(?:[^\s"'#&*!|>%@,?:{}\[\]\x60-][^"'#:]*|"[^"\\]*"|'[^']*')[ \t]*:)([ \t]*)(.*)$`)
+	reItem  = lazyregexp.New(`^([ \t]*-)([ \t]+)(.*)$`)
+	reText  = lazyregexp.New(`^([>|][+-]?)[ \t]+([^#\s].*)$`)
 	// reUnusualField matches a field with its key in quotes, or without the blank.
-	reUnusualField = onDemand(`^("[^"\\]+"|'[^']+')[ \t]*:([ \t]|$)|^(name|description|license|compatibility|metadata|allowed-tools):`)
+	reUnusualField = lazyregexp.New(`^("[^"\\]+"|'[^']+')[ \t]*:([ \t]|$)|^(name|description|license|compatibility|metadata|allowed-tools):`)
 	// reIndicator matches everything that may follow the colon of a block of text.
-	reIndicator = onDemand(`^[>|][+-]?[0-9]?[+-]?$`)
-	reNote      = onDemand(`[ \t]#`)
-	reAnchor    = onDemand(`^&[^\s,\[\]{}]+`)
-	reAlias     = onDemand(`^\*([^\s,\[\]{}]+)`)
+	reIndicator = lazyregexp.New(`^[>|][+-]?[0-9]?[+-]?$`)
+	reNote      = lazyregexp.New(`[ \t]#`)
+	reAnchor    = lazyregexp.New(`^&[^\s,\[\]{}]+`)
+	reAlias     = lazyregexp.New(`^\*([^\s,\[\]{}]+)`)
 )

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -21,11 +22,11 @@ type link struct {
 }
 
 var (
-	linkTarget = onDemand(`\]\([ \t]*(<[^<>]*>|[^()\s<]+(?:\([^()\s]*\)[^()\s]*)*)`)
-	definition = onDemand(`^ {0,3}\[[^\]^][^\]]*\]:[ \t]*(<[^<>]*>|\S+)`)
-	listItem   = onDemand(`^[ \t]*([-*+]|[0-9]{1,9}[.)])[ \t]`)
+	linkTarget = lazyregexp.New(`\]\([ \t]*(<[^<>]*>|[^()\s<]+(?:\([^()\s]*\)[^()\s]*)*)`)
+	definition = lazyregexp.New(`^ {0,3}\[[^\]^][^\]]*\]:[ \t]*(<[^<>]*>|\S+)`)
+	listItem   = lazyregexp.New(`^[ \t]*([-*+]|[0-9]{1,9}[.)])[ \t]`)
 	// absoluteURI begins with a scheme; one letter is a drive.
-	absoluteURI = onDemand(`^[A-Za-z][A-Za-z0-9+.-]+:`)
+	absoluteURI = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]+:`)
 )
 
 // maxLinks bounds the links that are followed: each may be compared with every file's name.

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/lazyregexp"
 )
 
 // runs finds runs of characters and calls visit for each with its offset, its end
@@ -133,7 +134,7 @@ func comments(s *subject) (out []Finding) {
 
 // rePlaceholder matches what templates leave behind, at the start of a
 // description or as the whole of it where the words alone could be meant.
-var rePlaceholder = onDemand(`(?i)^\W*(TODO|FIXME|TBD|XXX)\b|lorem ipsum|replace (this )?with (a |the |your )?description|` +
+var rePlaceholder = lazyregexp.New(`(?i)^\W*(TODO|FIXME|TBD|XXX)\b|lorem ipsum|replace (this )?with (a |the |your )?description|` +
 	`^\W*(a |your |brief |short |skill )*description( of (the|your|this) skill)?( goes)?( here)?\W*$|` +
 	`\[(TODO|describe|insert|add|your|description)\b[^\]]*\]|<(description|your [a-z ]+)>|\{\{[^}]*\}\}|` +
 	`^\W*use when this capability is needed\W*$`)
@@ -160,7 +161,7 @@ func placeholder(s *subject) []Finding {
 }
 
 // reWhen matches the words with which descriptions say when, in English.
-var reWhen = onDemand(`(?i)\b(when|whenever|if|use|used|using|useful|for|before|after|during|while|trigger|triggers|invoke|applies|apply|need|needs|asks?|mentions?|helps?)\b`)
+var reWhen = lazyregexp.New(`(?i)\b(when|whenever|if|use|used|using|useful|for|before|after|during|while|trigger|triggers|invoke|applies|apply|need|needs|asks?|mentions?|helps?)\b`)
 
 func neverWhen(s *subject) []Finding {
 	f, ok := s.doc.Field("description")

@@ -3,11 +3,12 @@ package client
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/lazyregexp"
 )
 
 // tomlFile is the content of a TOML file: a flat list of keys in its order.
@@ -40,8 +41,8 @@ type toml struct {
 }
 
 var (
-	reBareKey    = regexp.MustCompile(`^[A-Za-z0-9_-]+`)
-	reBareScalar = regexp.MustCompile(`^(true|false|[+-]?(inf|nan)|[+-]?[0-9][0-9A-Za-z_.:+-]*( [0-9]{2}:[0-9:.Z+-]+)?)`)
+	reBareKey    = lazyregexp.New(`^[A-Za-z0-9_-]+`)
+	reBareScalar = lazyregexp.New(`^(true|false|[+-]?(inf|nan)|[+-]?[0-9][0-9A-Za-z_.:+-]*( [0-9]{2}:[0-9:.Z+-]+)?)`)
 )
 
 func parseTOML(data []byte) (f tomlFile, err error) {
@@ -187,7 +188,7 @@ func (p *toml) key() (path []string, err error) {
 				return nil, err
 			}
 		default:
-			if part = reBareKey.FindString(p.data[p.at:]); part == "" {
+			if part = reBareKey().FindString(p.data[p.at:]); part == "" {
 				return nil, p.fail("a key was expected, not %s", excerpt([]byte(p.data[p.at:])))
 			}
 			p.at += len(part)
@@ -220,7 +221,7 @@ func (p *toml) value() (any, error) {
 	case '{':
 		return p.inline()
 	}
-	s := reBareScalar.FindString(p.data[p.at:])
+	s := reBareScalar().FindString(p.data[p.at:])
 	if s == "" {
 		return nil, p.fail("a value was expected, not %s", excerpt([]byte(p.data[from:])))
 	}

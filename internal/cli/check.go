@@ -91,7 +91,7 @@ anything to fix.`,
 	flags.BoolVar(&f.strict, "strict", false, "treat warnings as errors")
 	flags.StringVar(&f.config, "config", "", "use the settings in `FILE`, not those of the project and the user")
 	flags.BoolVar(&f.info, "info", false, "also show infos")
-	flags.StringArrayVar(&f.ignore, "ignore", nil, "drop the findings of this `RULE` (repeatable)")
+	flags.Var((*repeated)(&f.ignore), "ignore", "drop the findings of this `RULE` (repeatable)")
 	flags.StringVar(&f.fix, "fix", "", "write the fixes of this `LEVEL`: certain, the default of a bare --fix, or guess")
 	flags.Lookup("fix").NoOptDefVal = "certain"
 	flags.BoolVar(&f.diff, "diff", false, "show what --fix would write, and write nothing")

@@ -159,6 +159,22 @@ func argCount(low, high int, want string) cobra.PositionalArgs {
 	}
 }
 
+// repeated is the value of a repeatable flag. The library's own makes a CSV writer with a
+// buffer of 4 KB for each flag of every command, at every start.
+type repeated []string
+
+// Set appends a value.
+func (r *repeated) Set(value string) error {
+	*r = append(*r, value)
+	return nil
+}
+
+// Type returns the name by which completion knows a flag that may be given again.
+func (r *repeated) Type() string { return "stringArray" }
+
+// String returns all values.
+func (r *repeated) String() string { return strings.Join(*r, ",") }
+
 // Env has everything that a command takes from its process.
 type Env struct {
 	Stdin          io.Reader

@@ -3,16 +3,17 @@ package cli
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/skill"
-	"github.com/spf13/cobra"
 )
 
 func configCheckCommand(env *Env) *cobra.Command {
@@ -136,13 +137,13 @@ func (f *configFile) warnings() (all []string) {
 }
 
 // secrets returns tokens that were written in place of their hashes.
-var secrets = regexp.MustCompile(`knack_[A-Za-z0-9_-]+`)
+var secrets = lazyregexp.New(`knack_[A-Za-z0-9_-]+`)
 
 // hideTokens replaces possible tokens by stars, to keep them out of terminals and logs.
 func hideTokens(source *check.Source, problems []skill.Problem) {
 	stars := func(text string) string { return strings.Repeat("*", utf8.RuneCountInString(text)) }
 	source.Hide(func(n int, line string) string {
-		line = secrets.ReplaceAllStringFunc(line, stars)
+		line = secrets().ReplaceAllStringFunc(line, stars)
 		for _, p := range problems {
 			runes := []rune(line)
 			if p.Position.Line == n && strings.HasSuffix(p.Field, ".hash") && p.Position.Column <= len(runes) {

@@ -41,8 +41,8 @@ type httpFlags struct {
 func (f *httpFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.addr, "http", "", "serve MCP over HTTP at `ADDR`, a port or host:port, instead of on standard input and output; without a host, on this machine alone")
-	flags.StringArrayVar(&f.hosts, "allow-host", nil, "clients reach the server by this `NAME`, or name:port (repeatable)")
-	flags.StringArrayVar(&f.origins, "allow-origin", nil, "web pages of this `ORIGIN`, scheme://host[:port], may call the server (repeatable)")
+	flags.Var((*repeated)(&f.hosts), "allow-host", "clients reach the server by this `NAME`, or name:port (repeatable)")
+	flags.Var((*repeated)(&f.origins), "allow-origin", "web pages of this `ORIGIN`, scheme://host[:port], may call the server (repeatable)")
 	flags.StringVar(&f.tokenFile, "token-file", "", "require a token whose hash is in `FILE`; 'knack config token' makes one")
 	flags.BoolVar(&f.noAuth, "no-auth", false, "let everyone who can reach the address read every skill")
 	flags.StringVar(&f.cert, "tls-cert", "", "serve HTTPS with the certificate in `FILE` (PEM)")

@@ -34,9 +34,9 @@ func (f *sourceFlags) register(cmd *cobra.Command, env *Env) {
 	f.watches = dir.NewWatches()
 	flags := cmd.Flags()
 	f.given = flags.Changed
-	flags.StringArrayVar(&f.dirs, "dir", nil, "serve the skills below `DIR` instead of the well-known folders (repeatable)")
+	flags.Var((*repeated)(&f.dirs), "dir", "serve the skills below `DIR` instead of the well-known folders (repeatable)")
 	flags.StringVar(&f.project, "project", "", "the project's folder is `DIR`, not the working directory")
-	flags.StringArrayVar(&f.exclude, "exclude", nil, "do not list the skills of the root with this `LABEL`, for example claude-user; by name they still load (repeatable)")
+	flags.Var((*repeated)(&f.exclude), "exclude", "do not list the skills of the root with this `LABEL`, for example claude-user; by name they still load (repeatable)")
 	flags.BoolVar(&f.noBuiltin, "no-builtin", false, "leave out the skills that are built into knack")
 	_ = cmd.RegisterFlagCompletionFunc("exclude", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return labels(f.roots(*env, nil)), cobra.ShellCompDirectiveNoFileComp

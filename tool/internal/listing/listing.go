@@ -55,6 +55,9 @@ func Of(entries []*catalog.Entry) *Skills { return &Skills{entries: entries} }
 
 // row returns the row of a skill, perhaps without its description.
 func (s *Skills) row(i int) row {
+	if s.rows == nil { // the longest list of names has about so many
+		s.rows = make([]row, 0, min(len(s.entries), Budget/16))
+	}
 	for len(s.rows) <= i {
 		e := s.entries[len(s.rows)]
 		s.rows = append(s.rows, row{name: display.OneLine(e.Name), location: Location(e)})

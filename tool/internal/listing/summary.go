@@ -79,22 +79,38 @@ func Summary(skills []*catalog.Entry, n int, search string) (text string, named 
 // summary is a list of names, some of which are replaced by their topics.
 type summary struct {
 	names    []string
-	length   []int      // of each name, in characters
-	words    [][]string // of each name, those that it may have as its topic
+	length   []int    // of each name, in characters
+	all      []string // the words that may be topics, sorted
+	words    [][]int  // of each name, those that it may have as its topic, as indexes of all
 	replaced []bool
 	limit    int // in characters
 	search   string
-	in       map[string][]int // word → the replaced names that have it; see topics
+	in       [][]int // of each word, the replaced names that have it; see topics
 }
 
 // summaryOf returns a summary with all names replaced; for a large library, with a sample of
 // them.
 func summaryOf(skills []*catalog.Entry, limit int, search string) *summary {
 	count := min(len(skills), sampled)
-	s := &summary{names: make([]string, count), length: make([]int, count), words: make([][]string, count), replaced: make([]bool, count), limit: limit, search: search, in: map[string][]int{}}
+	s := &summary{names: make([]string, count), length: make([]int, count), words: make([][]int, count), replaced: make([]bool, count), limit: limit, search: search}
+	words, end := make([]string, 0, 3*count), make([]int, count) // the words of all names, and where those of each end
 	for i := range count {
 		name := display.OneLine(skills[i*len(skills)/count].Name)
-		s.names[i], s.length[i], s.words[i], s.replaced[i] = name, display.Length(name), topicWords(name), true
+		s.names[i], s.length[i], s.replaced[i] = name, display.Length(name), true
+		words = appendTopicWords(words, name)
+		end[i] = len(words)
+	}
+	s.all = slices.Clone(words)
+	slices.Sort(s.all)
+	s.all = slices.Compact(s.all)
+	s.in = make([][]int, len(s.all))
+	indexes := make([]int, len(words))
+	for i, w := range words {
+		indexes[i], _ = slices.BinarySearch(s.all, w)
+	}
+	begin := 0
+	for i := range count {
+		s.words[i], begin = indexes[begin:end[i]], end[i]
 	}
 	return s
 }
@@ -159,29 +175,35 @@ func (s *summary) topics() (topics []string, needed int) {
 			}
 		}
 	}
-	represents := map[string]bool{}
+	represents := make([]bool, len(in))
 	for i, words := range s.words {
-		best := ""
+		if !s.replaced[i] || len(words) == 0 {
+			continue
+		}
+		best := words[0]
 		for _, w := range words {
-			if s.replaced[i] && len(in[w]) >= len(in[best]) {
+			if len(in[w]) >= len(in[best]) {
 				best = w
 			}
 		}
-		represents[best] = best != ""
+		represents[best] = true
 	}
+	var order []int
 	for w, names := range in {
 		if len(names) == 0 {
 			continue
 		}
-		same := func(o string) bool { return o != w && represents[o] && slices.Equal(in[o], names) }
+		same := func(o int) bool { return o != w && represents[o] && slices.Equal(in[o], names) }
 		if represents[w] || len(names) > 1 && !slices.ContainsFunc(s.words[names[0]], same) {
-			topics = append(topics, w)
+			order = append(order, w)
 		}
 	}
-	slices.SortFunc(topics, func(a, b string) int {
-		return cmp.Or(len(in[b])-len(in[a]), in[a][0]-in[b][0], strings.Compare(a, b))
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(len(in[b])-len(in[a]), in[a][0]-in[b][0], a-b)
 	})
-	for i, w := range topics {
+	topics = make([]string, len(order))
+	for i, w := range order {
+		topics[i] = s.all[w]
 		if represents[w] {
 			needed = i + 1
 		}
@@ -264,10 +286,11 @@ func rank(e *catalog.Entry) int {
 	return 2
 }
 
-// topicWords returns the words of a name that describe its topic, each once.
-func topicWords(name string) (words []string) {
+// appendTopicWords appends the words of a name that describe its topic, each once.
+func appendTopicWords(words []string, name string) []string {
+	begin := len(words)
 	for w := range strings.FieldsFuncSeq(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) }) {
-		if !generic[w] && !isTooLong(w) && !slices.Contains(words, w) && strings.ContainsFunc(w, unicode.IsLetter) {
+		if !generic[w] && !isTooLong(w) && !slices.Contains(words[begin:], w) && strings.ContainsFunc(w, unicode.IsLetter) {
 			words = append(words, w)
 		}
 	}
