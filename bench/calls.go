@@ -152,7 +152,7 @@ type side interface {
 	// run sends n calls, and returns what each took in microseconds: most of them, and the
 	// slowest of a hundred.
 	run(c *client, k kind, n int) (most, tail float64, err error)
-	peak() float64
+	memory(figure string) float64
 	end()
 }
 
@@ -351,7 +351,7 @@ func (b *bench) loads() (rows []row, err error) {
 		n := map[bool]int{false: 200, true: 200 * connections}[k.http]
 		if err := b.loading(k, b.rounds, func(name string, s side, c *client) error {
 			_, _, err := s.run(c, k, n)
-			b.add(k.what+"/"+name, s.peak())
+			b.add(k.what+"/"+name, s.memory("VmHWM"))
 			return err
 		}); err != nil {
 			return nil, err

@@ -144,9 +144,10 @@ func (p *proc) processor() (total float64) {
 	return total
 }
 
-// peak returns the most memory that the process had resident, in MB.
-func (p *proc) peak() float64 {
-	kb, _ := strconv.Atoi(part(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid), "VmHWM:", "kB"))
+// memory returns a figure of /proc/PID/status in MB: VmHWM is the most memory that the
+// process had resident, RssAnon what it has now apart from pages of files.
+func (p *proc) memory(figure string) float64 {
+	kb, _ := strconv.Atoi(part(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid), figure+":", "kB"))
 	return float64(kb) / 1024
 }
 

@@ -44,6 +44,7 @@ func (b *bench) start() (rows []row, err error) {
 		}
 		rows = append(rows, b.kept(first, key("list", c.n), 1.1), b.absolute("processor time of that", key("cpu", c.n), "ms", 0, 0),
 			b.kept(b.absolute("peak memory, "+n+" listed", key("listed", c.n), "MB", 1, c.listed), key("listed", c.n), 1),
+			b.kept(b.absolute("of that its own, without the program's pages", key("own", c.n), "MB", 1, 0), key("own", c.n), 1),
 			b.kept(b.absolute("peak memory, "+n+" searched and watched", key("settled", c.n), "MB", 1, c.settled), key("settled", c.n), 1))
 	}
 	return rows, nil
@@ -73,7 +74,8 @@ func (b *bench) startOnce(build build, t *tree, settle bool) error {
 	add := func(what string, v float64) { b.add(key(what, t.n)+"/"+build.name, v) }
 	add("list", ms(time.Since(p.begun)))
 	add("cpu", p.processor())
-	add("listed", p.peak())
+	add("listed", p.memory("VmHWM"))
+	add("own", p.memory("RssAnon"))
 	if !settle {
 		return nil
 	}
@@ -81,7 +83,7 @@ func (b *bench) startOnce(build build, t *tree, settle bool) error {
 		return err
 	}
 	time.Sleep(settles + time.Second) // until the folders are watched
-	add("settled", p.peak())
+	add("settled", p.memory("VmHWM"))
 	return nil
 }
 
