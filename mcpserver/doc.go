@@ -2,8 +2,8 @@
 // HTTP.
 //
 // It answers lists, reads and calls of tools itself, from the catalogue's snapshot, so that
-// answers agree with each other at any size. [Server.answer] in call.go is the way of every
-// call; sdk.go, stdio.go and http.go lead to it, and result.go encodes the answer. The
+// answers agree with each other at any size. [Server.answer] in call.go answers every call;
+// sdk.go, stdio.go and http.go lead to it, and result.go encodes the answer. The
 // official SDK keeps sessions and the two protocol eras, and reads unusual calls.
 // doc/conformance.md names each workaround for the SDK, with the upstream issue.
 package mcpserver
