@@ -28,9 +28,8 @@ type Finding struct {
 	Field    string // the frontmatter key it is about, if any
 	Message  string
 	Mend     string // what to do; may be empty
-	// Fix is the certainty of that fix. The function [Fix] writes the fixes of Certain and
-	// Guess.
-	Fix Level
+	// Fixable is the level at which the function [Fix] writes that fix, None if it cannot.
+	Fixable Level
 	// Related is another place that the finding refers to, or nil.
 	Related *Place
 }
@@ -181,7 +180,7 @@ func (s *subject) judge() []Finding {
 		markFixable(s, all)
 		var source *Source
 		for i, f := range all {
-			if f.Fix == None && strings.Contains(f.Mend, someValue) {
+			if f.Fixable == None && strings.Contains(f.Mend, someValue) {
 				if source == nil {
 					source = NewSource([]byte(s.text))
 				}
@@ -192,7 +191,7 @@ func (s *subject) judge() []Finding {
 	if s.skill.Entry == "" && len(s.skill.Others()) == 1 {
 		for i := range all {
 			if all[i].Rule == ruleid.FileName {
-				all[i].Fix = Guess // with two files, the intended one is unknown
+				all[i].Fixable = Guess // with two files, the intended one is unknown
 			}
 		}
 	}

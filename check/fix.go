@@ -119,12 +119,12 @@ func markFixable(s *subject, findings []Finding) {
 			} else if f.Rule == ruleAllowedTools {
 				continue
 			}
-			f.Fix = level
+			f.Fixable = level
 		}
 	}
 	for i := range findings {
 		if findings[i].Rule == ruleid.FileSpelling {
-			findings[i].Fix = Guess
+			findings[i].Fixable = Guess
 		}
 	}
 }

@@ -83,7 +83,7 @@ func TestFix(t *testing.T) {
 				t.Errorf("one level lower it is mended too:\n%s", less)
 			}
 			marked := found(checked(t, c.broken), c.rule)
-			if len(marked) == 0 || marked[0].Fix != c.level {
+			if len(marked) == 0 || marked[0].Fixable != c.level {
 				t.Errorf("the finding does not say that it can be mended: %+v", marked)
 			}
 			if left := found(checked(t, c.mended), c.rule); len(left) > 0 {

@@ -20,7 +20,7 @@ type Problem struct {
 	Field    string         `json:"field,omitempty"`
 	Message  string         `json:"message"`
 	Mend     string         `json:"mend,omitempty"`
-	Fix      string         `json:"fix,omitempty"` // the level at which check --fix does it
+	Fixable  string         `json:"fixable,omitempty"` // the level at which check --fix does it
 }
 
 // ProblemOf returns the JSON form of a finding. file is the name under which people know the
@@ -29,7 +29,7 @@ func ProblemOf(f check.Finding, file string) Problem {
 	rule, _ := check.RuleOf(f.Rule)
 	return Problem{
 		Rule: f.Rule, Severity: f.Severity, Group: rule.Group, File: file, Line: f.Position.Line, Column: f.Position.Column,
-		Length: f.Length, Field: f.Field, Message: f.Message, Mend: f.Mend, Fix: f.Fix.String(),
+		Length: f.Length, Field: f.Field, Message: f.Message, Mend: f.Mend, Fixable: f.Fixable.String(),
 	}
 }
 

@@ -30,7 +30,7 @@ func findingsOf(d *doctor.Verdict, data []byte) (out []finding) {
 	for _, f := range d.Findings {
 		w := finding{
 			Rule: f.Rule, Severity: f.Severity, File: f.File, Line: f.Position.Line, Column: f.Position.Column,
-			Message: f.Message, Mend: f.Mend, Fixes: f.Fix != check.None,
+			Message: f.Message, Mend: f.Mend, Fixes: f.Fixable != check.None,
 		}
 		if f.File == d.Entry.Entry && w.Line > 0 && w.Line <= len(lines) && utf8.ValidString(lines[w.Line-1]) {
 			w.Before, w.Mark, w.After = mark([]rune(lines[w.Line-1]), w.Column, f.Length)

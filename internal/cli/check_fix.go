@@ -99,7 +99,7 @@ func behindNoLink(env Env, base, folder string) error {
 // misspeltFiles returns the files that the fixes of this level rename to SKILL.md.
 func (r *checkRun) misspeltFiles(f *checkFlags, level check.Level) (out []checkedFinding) {
 	for _, n := range r.notices {
-		if _, reported := n.settings.Severity(n.Rule, n.Severity); reported && n.Fix != check.None && n.Fix <= level && !f.ignores(n.Rule) {
+		if _, reported := n.settings.Severity(n.Rule, n.Severity); reported && n.Fixable != check.None && n.Fixable <= level && !f.ignores(n.Rule) {
 			out = append(out, n)
 		}
 	}

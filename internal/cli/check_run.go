@@ -184,7 +184,7 @@ func findingOf(t target, n skill.Notice) checkedFinding {
 	if typo.IsDraft(n.File) {
 		f.Mend += ", once it is to be served" // renaming it would publish an inactive file
 	} else if n.Meant {
-		f.Fix = check.Guess
+		f.Fixable = check.Guess
 	}
 	return f
 }

@@ -45,7 +45,7 @@ func printCheckText(env *Env, run *checkRun, flags *checkFlags) error {
 
 func (r *checkRun) fixable(level check.Level) (n int) {
 	for _, f := range r.findings {
-		if f.Fix == level {
+		if f.Fixable == level {
 			n++
 		}
 	}
@@ -91,9 +91,9 @@ func writeFinding(env *Env, b *strings.Builder, f checkedFinding) {
 	ask, lines, more := strings.Cut(f.Mend, "\n")
 	switch {
 	case ask == "":
-	case f.Fix == check.Certain:
+	case f.Fixable == check.Certain:
 		ask += " (--fix does it)"
-	case f.Fix == check.Guess:
+	case f.Fixable == check.Guess:
 		ask += " (--fix=guess does it)"
 	}
 	if more {
