@@ -20,7 +20,7 @@ func TestPrecedence(t *testing.T) {
 	if len(v.Skipped) != 1 || v.Skipped[0].Place() != ".a/bad/SKILL.md" || v.Skipped[0].Base() != "" {
 		t.Errorf("skipped: %+v", v.Skipped[0])
 	}
-	if p, ok := v.Skipped[0].SkipReason(); !ok || p.Position.Line != 1 || p.Mend == "" {
+	if p, ok := v.Skipped[0].SkipReason(); !ok || p.Position.Line != 1 || p.Fix == "" {
 		t.Errorf("unexplained: %+v", p)
 	}
 	if h := v.Named("hidden"); h == nil || h.ModelVisible() || h.Root.Label != "a" {

@@ -135,11 +135,11 @@ func (c *Catalog) logProblems(next *Snapshot) {
 			continue
 		}
 		if r.Err != nil {
-			reason, mend := r.Reason()
-			c.logOnce(before, "root not read", r.LocalName(), skill.Problem{Rule: "root-unreadable", Message: reason, Mend: mend})
+			reason, fix := r.Reason()
+			c.logOnce(before, "root not read", r.LocalName(), skill.Problem{Rule: "root-unreadable", Message: reason, Fix: fix})
 		}
 		for _, n := range r.Notices {
-			c.logOnce(before, "entry skipped", r.Label+":"+n.Path, skill.Problem{Rule: n.Rule, Message: n.Message, Mend: n.Mend})
+			c.logOnce(before, "entry skipped", r.Label+":"+n.Path, skill.Problem{Rule: n.Rule, Message: n.Message, Fix: n.Fix})
 		}
 	}
 }
@@ -156,8 +156,8 @@ func (c *Catalog) logOnce(before map[string]bool, what, where string, p skill.Pr
 		attrs[1] = where + ":" + pos
 	}
 	attrs = append(attrs, "reason", p.Message)
-	if p.Mend != "" {
-		attrs = append(attrs, "fix", p.Mend)
+	if p.Fix != "" {
+		attrs = append(attrs, "fix", p.Fix)
 	}
 	c.log.Warn(what, attrs...)
 }

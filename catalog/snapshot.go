@@ -155,7 +155,7 @@ func (r RootStatus) Unread() bool { return errors.Is(r.Err, errUnread) }
 
 // Reason says in words why the root could not be read, and what to do. Neither text
 // names a path of the machine. Both are empty if the root was read.
-func (r RootStatus) Reason() (reason, mend string) {
+func (r RootStatus) Reason() (reason, fix string) {
 	switch {
 	case r.Err == nil:
 		return "", ""

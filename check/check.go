@@ -27,7 +27,7 @@ type Finding struct {
 	Length   int
 	Field    string // the frontmatter key it is about, if any
 	Message  string
-	Mend     string // what to do; may be empty
+	Fix      string // what to do; may be empty
 	// Fixable is the level at which the function [Fix] writes that fix, None if it cannot.
 	Fixable Level
 	// Related is another place that the finding refers to, or nil.
@@ -180,11 +180,11 @@ func (s *subject) judge() []Finding {
 		markFixable(s, all)
 		var source *Source
 		for i, f := range all {
-			if f.Fixable == None && strings.Contains(f.Mend, someValue) {
+			if f.Fixable == None && strings.Contains(f.Fix, someValue) {
 				if source == nil {
 					source = NewSource([]byte(s.text))
 				}
-				all[i].Mend = source.exactly(f.Mend, f.Position)
+				all[i].Fix = source.exactly(f.Fix, f.Position)
 			}
 		}
 	}
@@ -202,7 +202,7 @@ func (s *subject) judge() []Finding {
 func (s *subject) finding(p skill.Problem) Finding {
 	f := Finding{
 		Rule: p.Rule, Severity: skill.RuleOf(p.Rule).Severity, File: s.skill.Entry, Position: p.Position,
-		Field: p.Field, Message: p.Message, Mend: p.Mend,
+		Field: p.Field, Message: p.Message, Fix: p.Fix,
 	}
 	if f.File == "" && len(s.skill.Others()) > 0 {
 		f.File = s.skill.Others()[0]
@@ -232,17 +232,17 @@ func (s *subject) tokenLength(p skill.Position) int {
 }
 
 // at returns a finding in SKILL.md about length characters at a byte offset.
-func (s *subject) at(offset, length int, message, mend string) Finding {
+func (s *subject) at(offset, length int, message, fix string) Finding {
 	n := lineAt(s.lines, offset)
 	return Finding{
-		File: s.skill.Entry, Length: length, Message: message, Mend: mend,
+		File: s.skill.Entry, Length: length, Message: message, Fix: fix,
 		Position: skill.Position{Line: n + 1, Column: s.lines[n].column(offset)},
 	}
 }
 
 // field returns a finding about the value of a field.
-func (s *subject) field(f frontmatter.Field, message, mend string) Finding {
-	out := Finding{File: s.skill.Entry, Position: f.Value.Position, Field: f.Key, Message: message, Mend: mend}
+func (s *subject) field(f frontmatter.Field, message, fix string) Finding {
+	out := Finding{File: s.skill.Entry, Position: f.Value.Position, Field: f.Key, Message: message, Fix: fix}
 	if out.Position.Line > 0 && out.Position.Line <= len(s.lines) {
 		out.Length = s.tokenLength(out.Position)
 	}

@@ -121,7 +121,7 @@ func TestSkillRules(t *testing.T) {
 			t.Errorf("%s: does not find what breaks it", id)
 			return
 		}
-		if f, want := got[0], skill.RuleOf(id); f.Severity != want.Severity || f.Message == "" || f.Mend == "" {
+		if f, want := got[0], skill.RuleOf(id); f.Severity != want.Severity || f.Message == "" || f.Fix == "" {
 			t.Errorf("%s: incomplete: %+v", id, f)
 		}
 		if got := found(Skill(t.Context(), good), id); len(got) > 0 {

@@ -63,7 +63,7 @@ func TestCollisionWords(t *testing.T) {
 		"e\u0301": {`differs from "e\u0301" only by how a character is composed, which is invisible; on macOS one replaces the other`, `rename this one, which is written "\u00e9"`},
 	} {
 		got := found(checked(t, sound, "a.md", "é", name), ruleFileCase)
-		if len(got) != 1 || [2]string{got[0].Message, got[0].Mend} != want {
+		if len(got) != 1 || [2]string{got[0].Message, got[0].Fix} != want {
 			t.Errorf("%q: %+v", name, got)
 		}
 	}
@@ -78,7 +78,7 @@ func TestRules(t *testing.T) {
 				continue
 			}
 			rule, known := RuleOf(c.rule)
-			if f := got[0]; !known || f.Message == "" || f.Mend == "" || f.Severity != rule.Severity || f.File != "SKILL.md" {
+			if f := got[0]; !known || f.Message == "" || f.Fix == "" || f.Severity != rule.Severity || f.File != "SKILL.md" {
 				t.Errorf("%s: incomplete: %+v", c.rule, f)
 			}
 			if i == 0 && got[0].Position.String() != c.at {
@@ -127,7 +127,7 @@ func TestFileRules(t *testing.T) {
 	} {
 		for _, name := range c.bad {
 			got := found(checked(t, sound, "a.md", "b/x", "é", name), c.rule)
-			if len(got) != 1 || got[0].File == "" || got[0].Message == "" || got[0].Mend == "" {
+			if len(got) != 1 || got[0].File == "" || got[0].Message == "" || got[0].Fix == "" {
 				t.Errorf("%s: %q: %+v", c.rule, name, got)
 			}
 		}
@@ -148,7 +148,7 @@ func TestWindowsFolders(t *testing.T) {
 	} {
 		b := bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}}, at)
 		got := found(Skill(t.Context(), b), ruleFileWindows)
-		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0].Message, want) || got[0].Mend == "") {
+		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0].Message, want) || got[0].Fix == "") {
 			t.Errorf("%s: %+v", at, got)
 		}
 	}
@@ -169,7 +169,7 @@ func TestFilesIncomplete(t *testing.T) {
 	} {
 		r := checked(t, sound, name)
 		got := found(r, ruleFilesIncomplete)
-		if ok := len(got) == 0; ok != (want == "") || ok != r.Publishable() || !ok && (!strings.Contains(got[0].Message, want) || got[0].Mend == "") {
+		if ok := len(got) == 0; ok != (want == "") || ok != r.Publishable() || !ok && (!strings.Contains(got[0].Message, want) || got[0].Fix == "") {
 			t.Errorf("%q: %+v, publishable %v", name, got, r.Publishable())
 		}
 	}

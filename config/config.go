@@ -80,7 +80,7 @@ func Parse(data []byte) (Config, []skill.Problem) {
 	var c Config
 	if len(data) > MaxSize {
 		return c, []skill.Problem{{Rule: ruleValue, Position: skill.Position{Line: 1, Column: 1},
-			Message: "the file is too large; the limit is 1 MiB", Mend: "make it shorter"}}
+			Message: "the file is too large; the limit is 1 MiB", Fix: "make it shorter"}}
 	}
 	v, problems := frontmatter.ParseYAML(strings.TrimPrefix(string(data), "\ufeff"))
 	d := &decoder{problems: problems}
@@ -94,7 +94,7 @@ func Parse(data []byte) (Config, []skill.Problem) {
 		return cmp.Or(a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column)
 	})
 	for i, p := range d.problems {
-		d.problems[i].Mend = cmp.Or(p.Mend, "see doc/configuration.md")
+		d.problems[i].Fix = cmp.Or(p.Fix, "see doc/configuration.md")
 	}
 	return Config{}, d.problems
 }
@@ -120,7 +120,7 @@ const maxProblems = 100
 
 func (d *decoder) add(rule skill.RuleID, p skill.Position, field, fix, format string, args ...any) {
 	if len(d.problems) < maxProblems {
-		d.problems = append(d.problems, skill.Problem{Rule: rule, Position: p, Field: field, Message: fmt.Sprintf(format, args...), Mend: fix})
+		d.problems = append(d.problems, skill.Problem{Rule: rule, Position: p, Field: field, Message: fmt.Sprintf(format, args...), Fix: fix})
 	}
 }
 

@@ -29,9 +29,9 @@ const (
 
 // stray is a file or folder of the requested name in a place from which no skill is served.
 type stray struct {
-	At   string `json:"path"`
-	Why  string `json:"why"`
-	Mend string `json:"mend"`
+	At  string `json:"path"`
+	Why string `json:"why"`
+	Fix string `json:"fix"`
 }
 
 // elsewhere is the state of one such search.
@@ -105,7 +105,7 @@ func (l *elsewhere) root(ctx context.Context, root string) {
 			if owner := l.owner(at); owner != nil {
 				l.part(at, owner)
 			} else {
-				l.add(at, "is a file, and a skill is a folder", fileMend(name))
+				l.add(at, "is a file, and a skill is a folder", fileFix(name))
 			}
 		}
 		return nil
@@ -118,7 +118,7 @@ func (l *elsewhere) isFileOf(name string) bool {
 	return stem != name && stem != "" && skill.KeyOf(stem) == l.key
 }
 
-func fileMend(name string) string {
+func fileFix(name string) string {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".zip", ".skill", ".tar", ".gz", ".tgz":
 		return "unpack it here, so that its SKILL.md is in a folder"
@@ -232,10 +232,10 @@ func (l *elsewhere) folder(at string) {
 	l.bare = append(l.bare, b)
 }
 
-func (l *elsewhere) add(at, why, mend string) {
+func (l *elsewhere) add(at, why, fix string) {
 	if !l.seen[at] && len(l.strays) < elsewhereFound {
 		l.seen[at] = true
-		l.strays = append(l.strays, stray{l.shown(at), why, mend})
+		l.strays = append(l.strays, stray{l.shown(at), why, fix})
 	}
 }
 

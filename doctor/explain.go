@@ -74,7 +74,7 @@ func Explain(ctx context.Context, v catalog.View, o Options, name string) (*Expl
 		s.Near = append(s.Near, SkillOf(Judge(ctx, e)))
 	}
 	for _, n := range s.notices {
-		s.Notices = append(s.Notices, Notice{shownBelow(n.root, n.Path), n.Rule, n.Message, n.Mend})
+		s.Notices = append(s.Notices, Notice{shownBelow(n.root, n.Path), n.Rule, n.Message, n.Fix})
 	}
 	s.Available = s.loads != nil && loadable(s.loads)
 	if s.isPath { // agents do not know the path, but they know the skill there

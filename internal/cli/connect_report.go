@@ -46,11 +46,11 @@ func (f *connectFlags) obstacle(env Env, c client.Client, state connection, ch c
 	case first != nil && state.First.Missing:
 		return &failure{exitNo, fmt.Errorf("%s %s, and its entry %s: no folder of PATH has that program", atHome(env, first.File), state.precedes(c), state.First.target()), "install knack into a folder of PATH"}
 	case ch.ListFile != "":
-		at, says, mend := atHome(env, ch.ListFile), "has", "take "+strconv.Quote(ch.Name)+" out of it"
+		at, says, fix := atHome(env, ch.ListFile), "has", "take "+strconv.Quote(ch.Name)+" out of it"
 		if ch.ListOnly {
-			says, mend = "lacks", "add "+strconv.Quote(ch.Name)+" to it"
+			says, fix = "lacks", "add "+strconv.Quote(ch.Name)+" to it"
 		}
-		return &failure{exitNo, fmt.Errorf("%s: the list %s %s %q, so %s does not start it", at, ch.ListKey, says, ch.Name, c.Name), mend}
+		return &failure{exitNo, fmt.Errorf("%s: the list %s %s %q, so %s does not start it", at, ch.ListKey, says, ch.Name, c.Name), fix}
 	case ch.Off != "": // even if another comes first: some clients merge the two
 		return off(file, ch.Off)
 	case first == nil && ch.Shared && ch.State == client.Outdated:

@@ -142,7 +142,7 @@ func dangling(root string) []skill.Notice {
 		if at != root {
 			message = "is below " + display.Spelt(filepath.Base(at)) + ", which " + message
 		}
-		return []skill.Notice{{Path: ".", Rule: ruleLinkDangling, Message: message, Mend: "make the folder that the link leads to, or remove the link"}}
+		return []skill.Notice{{Path: ".", Rule: ruleLinkDangling, Message: message, Fix: "make the folder that the link leads to, or remove the link"}}
 	}
 	return nil
 }
