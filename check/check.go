@@ -82,12 +82,9 @@ type subject struct {
 	links []link
 }
 
-// Skill reads, judges and measures one skill. It never fails: anything that cannot be read
-// is a finding.
-func Skill(ctx context.Context, b *skill.Bundle) Report { return Loaded(ctx, skill.Load(b)) }
-
-// Loaded is [Skill] for a skill that was loaded. It reads the file again, since a skill
-// does not keep its text; if the file has changed, it judges what it is now.
+// Loaded judges and measures a skill. It reads SKILL.md again, since a skill does not keep its
+// text; if the file has changed, it judges what it is now. It never fails: anything that
+// cannot be read is a finding.
 func Loaded(ctx context.Context, s *skill.Skill) Report {
 	sub := &subject{skill: s, doc: &frontmatter.Document{}}
 	r := Report{Skill: s}

@@ -195,7 +195,7 @@ func fixAll(t *testing.T, dir string, want int) {
 	}
 	fixed := 0
 	for _, b := range all {
-		r := Skill(t.Context(), b)
+		r := load(t.Context(), b)
 		for _, level := range []Level{Certain, Guess} {
 			got, changes := Fix(r.Data, b.Folder(), level)
 			if len(changes) > 0 && level == Certain {

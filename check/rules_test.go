@@ -147,7 +147,7 @@ func TestWindowsFolders(t *testing.T) {
 		"a/b": "", "console": "", ".hidden/x": "",
 	} {
 		b := bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}}, at)
-		got := found(Skill(t.Context(), b), ruleFileWindows)
+		got := found(load(t.Context(), b), ruleFileWindows)
 		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0].Message, want) || got[0].Fix == "") {
 			t.Errorf("%s: %+v", at, got)
 		}
@@ -187,7 +187,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("512 files: %+v", got)
 	}
 	for size, want := range map[int]int{skill.MaxFile + 1: 1, skill.MaxFile - len(sound): 0} {
-		r := Skill(t.Context(), bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "big": {Data: make([]byte, size)}}, "git"))
+		r := load(t.Context(), bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "big": {Data: make([]byte, size)}}, "git"))
 		if a, b := found(r, ruleSizeFile), found(r, ruleid.FilesLarge); len(a) != want || len(b) != want {
 			t.Errorf("%d bytes: %+v %+v", size, a, b)
 		}
@@ -244,7 +244,7 @@ func TestUnreadable(t *testing.T) {
 		"fault":     {Path: "git", Entry: "SKILL.md", FS: fstest.MapFS{}, Extra: &skill.Extra{Fault: skill.ErrOutside}},
 		"no files":  {Path: "git", Extra: &skill.Extra{Others: []string{"SKILL.Md"}}},
 	} {
-		r := Skill(t.Context(), b)
+		r := load(t.Context(), b)
 		if !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity == skill.SeverityError }) {
 			t.Errorf("%s: %+v", name, r.Findings)
 		}
@@ -255,7 +255,7 @@ func TestUnreadable(t *testing.T) {
 func TestPositions(t *testing.T) {
 	n := 0
 	for _, b := range bundles(t, corpus.Dir(t, "edge")) {
-		r := Skill(t.Context(), b)
+		r := load(t.Context(), b)
 		lines := linesOf(string(r.Data))
 		for _, f := range r.Findings {
 			n++
@@ -272,7 +272,7 @@ func BenchmarkCorpus(b *testing.B) {
 	all := bundles(b, corpus.Dir(b, "skills"))
 	for b.Loop() {
 		for _, s := range all {
-			Skill(context.Background(), s)
+			load(context.Background(), s)
 		}
 	}
 	b.ReportMetric(float64(len(all)), "skills/op")

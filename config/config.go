@@ -61,19 +61,6 @@ var root = []key[Config]{
 	}},
 }
 
-// keyDoc describes one key of the file, for doc/configuration.md.
-type keyDoc struct {
-	Path    string // with dots between the levels, "check.rules.RULE"
-	Type    string // the type of its value
-	Default string // the default
-	Title   string // its meaning, in one line
-}
-
-// keyDocs returns every key, in the order of the documentation.
-func keyDocs() []keyDoc {
-	return slices.Concat(keysOf("", root), keysOf("check.", checkKeys), ruleKeys, accessKeyDocs(), serveKeyDocs())
-}
-
 // Parse decodes a file. If it returns problems, the configuration is empty. Problems are in
 // the order of the file, and each has a position and a fix.
 func Parse(data []byte) (Config, []skill.Problem) {
@@ -103,13 +90,6 @@ func Parse(data []byte) (Config, []skill.Problem) {
 type key[T any] struct {
 	name, kind, byDefault, title string
 	read                         func(d *decoder, v frontmatter.Value, into *T)
-}
-
-func keysOf[T any](prefix string, keys []key[T]) (out []keyDoc) {
-	for _, k := range keys {
-		out = append(out, keyDoc{prefix + k.name, k.kind, k.byDefault, k.title})
-	}
-	return out
 }
 
 // decoder collects the problems.

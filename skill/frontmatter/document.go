@@ -189,7 +189,7 @@ func (d *Document) readBlock(block string, line int, buf []Field, safe bool) {
 		fault = unsafeCharacter(block)
 	}
 	if fault == nil {
-		if v, ok := readPlainInto(block, buf); ok {
+		if v, ok := readPlain(block, buf); ok {
 			d.setRoot(v, nil, shift)
 			return
 		}

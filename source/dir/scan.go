@@ -217,13 +217,13 @@ func (w *walk) bundle(p *node, spellings []string, dev uint64) *skill.Bundle {
 	all := &bundled{folder: w.folder(p, dev)}
 	b := &all.Bundle
 	b.Path, b.In, b.FS = p.path, w.source.root, &all.folder
-	var odd skill.Extra
+	var extra skill.Extra
 	if p.linked {
-		odd.Link = p.real()
+		extra.Link = p.real()
 	}
-	b.Entry, odd.Others = choose(spellings)
-	if odd.Link != "" || odd.Others != nil {
-		b.Extra = &odd
+	b.Entry, extra.Others = choose(spellings)
+	if extra.Link != "" || extra.Others != nil {
+		b.Extra = &extra
 	}
 	return b
 }

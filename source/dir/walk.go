@@ -363,8 +363,8 @@ func (w *walk) skill(out *found, p *node, h handle, r *reader, spellings []strin
 	if b.Entry != "" {
 		stamp, fault := examine(h, b.Entry, b.FS.(*folder))
 		if b.Stamp = stamp; fault != nil {
-			odd := skill.Extra{Others: b.Others(), Link: b.Link(), Fault: fault}
-			b.Extra = &odd
+			extra := skill.Extra{Others: b.Others(), Link: b.Link(), Fault: fault}
+			b.Extra = &extra
 		}
 	}
 }
