@@ -18,7 +18,6 @@ type Diff struct {
 	// Completed reports whether lists lacked an unread root before and lack no root now;
 	// see [View.Incomplete].
 	Completed bool
-	Version   uint64 // of the new snapshot
 
 	prev, next *Snapshot
 }
@@ -40,7 +39,7 @@ func (d Diff) Served() bool {
 }
 
 func diff(prev, next *Snapshot) Diff {
-	d := Diff{prev: prev, next: next, Version: next.Version, Completed: completed(prev.entire(), next.entire()), Listing: !sameListing(prev.Listed, next.Listed), Invocable: firstOther(prev.Invocable(), next.Invocable())}
+	d := Diff{prev: prev, next: next, Completed: completed(prev.entire(), next.entire()), Listing: !sameListing(prev.Listed, next.Listed), Invocable: firstOther(prev.Invocable(), next.Invocable())}
 	for i, e := range next.Entries {
 		pause(i)
 		old := prev.at(e)
@@ -128,7 +127,7 @@ func (c *Catalog) logProblems(next *Snapshot) {
 			continue
 		}
 		p, _ := e.SkipReason()
-		c.logOnce(before, "skill skipped", e.LocalPlace(), p)
+		c.logOnce(before, "skill skipped", e.localPlace(), p)
 	}
 	for _, r := range next.Roots {
 		if r.Unlisted {

@@ -27,8 +27,8 @@ const (
 	elsewhereFound    = 10
 )
 
-// stray is a file or folder of the requested name in a place from which no skill is served.
-type stray struct {
+// Stray is a file or folder of the requested name in a place from which no skill is served.
+type Stray struct {
 	At  string `json:"path"`
 	Why string `json:"why"`
 	Fix string `json:"fix"`
@@ -38,8 +38,8 @@ type stray struct {
 type elsewhere struct {
 	r       *Report
 	key     skill.Key
-	strays  []stray
-	bare    []bareFolder
+	strays  []Stray
+	bare    []BareFolder
 	seen    map[string]bool // folders that were reported
 	folders int
 	cut     string // the folder in which a bound was reached
@@ -218,7 +218,7 @@ func (l *elsewhere) folder(at string) {
 	if err != nil {
 		return // a notice says so
 	}
-	b := bareFolder{At: l.shown(at), Files: []string{}, dir: at}
+	b := BareFolder{At: l.shown(at), Files: []string{}, dir: at}
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), skill.MainFile) {
 			l.add(at, "is too deep below its root, or behind a link that is not followed", "move it up, or add its folder to those that are searched: "+l.r.o.Serving(filepath.Dir(at)))
@@ -235,7 +235,7 @@ func (l *elsewhere) folder(at string) {
 func (l *elsewhere) add(at, why, fix string) {
 	if !l.seen[at] && len(l.strays) < elsewhereFound {
 		l.seen[at] = true
-		l.strays = append(l.strays, stray{l.shown(at), why, fix})
+		l.strays = append(l.strays, Stray{l.shown(at), why, fix})
 	}
 }
 

@@ -103,10 +103,10 @@ func (r *Report) runnerLoads(e *catalog.Entry) bool {
 
 // isBare reports whether the explanation already has the folder without a skill of a notice.
 func (s *Explanation) isBare(n rootNotice) bool {
-	return n.File != "" && slices.ContainsFunc(s.Folders, func(b bareFolder) bool { return b.At == shownBelow(n.root, n.Path) })
+	return n.File != "" && slices.ContainsFunc(s.Folders, func(b BareFolder) bool { return b.At == shownBelow(n.root, n.Path) })
 }
 
-func printBare(p *printer, b bareFolder) {
+func printBare(p *printer, b BareFolder) {
 	if b.Link != "" && holdsMain(b.dir) {
 		p.line("%s is a link to %s, and is not followed: it leads back, or is in a skill.", b.At, display.Echo(b.Link))
 		p.line("  fix: ask for the skill that it leads to, or put a copy of that into a folder of skills")
