@@ -36,7 +36,7 @@ func (p *printer) line(format string, args ...any) {
 // Print writes the report for people.
 func (r *Report) Print(w io.Writer) error {
 	p := &printer{w: w}
-	p.line("roots, the first that has a name answers to it")
+	p.line("roots; of skills with the same name, the first one is loaded")
 	r.printRoots(p)
 	r.printSkills(p)
 	p.line("what clients are shown of the list of skills")
