@@ -70,9 +70,9 @@ func ParsePattern(text string) (Pattern, error) {
 // String returns the pattern as it was written.
 func (p Pattern) String() string { return p.text }
 
-// Match reports whether the pattern matches a skill's folder. base is the folder's
+// match reports whether the pattern matches a skill's folder. base is the folder's
 // path in the URI space.
-func (p Pattern) Match(base string) bool {
+func (p Pattern) match(base string) bool {
 	return base != "" && matchAll(p.segments, strings.Split(base, "/"))
 }
 

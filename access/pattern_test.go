@@ -35,12 +35,12 @@ func TestPattern(t *testing.T) {
 			t.Errorf("%s is %s", c.pattern, p)
 		}
 		for _, base := range strings.Fields(c.yes) {
-			if !p.Match(base) {
+			if !p.match(base) {
 				t.Errorf("%s does not stand for %s", c.pattern, base)
 			}
 		}
 		for _, base := range append(strings.Fields(c.no), "") {
-			if p.Match(base) {
+			if p.match(base) {
 				t.Errorf("%s stands for %q", c.pattern, base)
 			}
 		}
@@ -77,7 +77,7 @@ func TestPatternIsNotTriedForAges(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := make(chan bool, 1)
-	go func() { done <- p.Match(strings.Repeat("a/", 2000) + strings.Repeat("a", 20000)) }()
+	go func() { done <- p.match(strings.Repeat("a/", 2000) + strings.Repeat("a", 20000)) }()
 	select {
 	case matched := <-done:
 		if matched {

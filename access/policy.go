@@ -67,7 +67,7 @@ func (p *Policy) Filter(s Subject) *catalog.Filter {
 }
 
 func visible(rules []*Rule, allow bool, base string) bool {
-	matches := func(p Pattern) bool { return p.Match(base) }
+	matches := func(p Pattern) bool { return p.match(base) }
 	for _, r := range rules {
 		if slices.ContainsFunc(r.Deny, matches) {
 			return false

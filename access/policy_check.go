@@ -17,7 +17,7 @@ func (p *Policy) Unmatched(entries []*catalog.Entry) []Pattern {
 	var idle []Pattern
 	for _, r := range p.rules {
 		for _, pattern := range slices.Concat(r.Allow, r.Deny) {
-			if !slices.ContainsFunc(entries, func(e *catalog.Entry) bool { return pattern.Match(base(e)) }) {
+			if !slices.ContainsFunc(entries, func(e *catalog.Entry) bool { return pattern.match(base(e)) }) {
 				idle = append(idle, pattern)
 			}
 		}
@@ -79,14 +79,14 @@ func (p Pattern) respelt(e *catalog.Entry, labels []string) string {
 		prefix, at = url.PathEscape(e.Root.Prefix)+"/", strings.TrimPrefix(at, e.Root.Prefix+"/")
 	}
 	text := strings.TrimPrefix(p.text, skill.Scheme)
-	if prefix != "" && p.Match(at) {
+	if prefix != "" && p.match(at) {
 		return skill.Scheme + prefix + text
 	}
 	first, rest, _ := strings.Cut(text, "/")
 	if len(p.segments) < 2 || p.segments[0].deep || !p.segments[0].isLabel(labels) {
 		return ""
 	}
-	if (Pattern{segments: p.segments[1:]}).Match(at) && first+"/" != prefix {
+	if (Pattern{segments: p.segments[1:]}).match(at) && first+"/" != prefix {
 		return skill.Scheme + prefix + rest
 	}
 	return ""

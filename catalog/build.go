@@ -184,8 +184,8 @@ func byName(a, b *Entry) int {
 // [skill.Root.Name].
 func (e *Entry) Place() string { return e.placeIn(e.Root.Name()) }
 
-// LocalPlace returns Place for the log; see [skill.Root.LocalName].
-func (e *Entry) LocalPlace() string { return e.placeIn(e.Root.LocalName()) }
+// localPlace returns Place for the log; see [skill.Root.LocalName].
+func (e *Entry) localPlace() string { return e.placeIn(e.Root.LocalName()) }
 
 func (e *Entry) placeIn(root string) string {
 	file := e.Entry

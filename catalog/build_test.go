@@ -14,13 +14,13 @@ func TestPrecedence(t *testing.T) {
 		"skipped", "available deploy skill://a/deploy/SKILL.md", "available hidden skill://a/hidden/SKILL.md", "available git skill://a/x/git/SKILL.md",
 		"available alpha skill://b/alpha/SKILL.md", "copy deploy skill://b/deploy/SKILL.md", "shadowed Git skill://b/git/SKILL.md", "shadowed hidden skill://b/hidden/SKILL.md", "available zeta skill://b/zeta/SKILL.md"})
 	diffs(t, "listed", said(v.Listed), []string{"available deploy skill://a/deploy/SKILL.md", "available git skill://a/x/git/SKILL.md", "available alpha skill://b/alpha/SKILL.md", "available zeta skill://b/zeta/SKILL.md"})
-	if e := v.Named("b:git"); e == nil || e.By != v.Named("git") || e.Qualified() != "b:Git" {
+	if e := v.Named("b:git"); e == nil || e.By != v.Named("git") || e.qualified() != "b:Git" {
 		t.Errorf("b:git is %+v", e)
 	}
 	if len(v.Skipped) != 1 || v.Skipped[0].Place() != ".a/bad/SKILL.md" || v.Skipped[0].Base() != "" {
 		t.Errorf("skipped: %+v", v.Skipped[0])
 	}
-	if p, ok := v.Skipped[0].SkipReason(); !ok || p.Position.Line != 1 || p.Mend == "" {
+	if p, ok := v.Skipped[0].SkipReason(); !ok || p.Position.Line != 1 || p.Fix == "" {
 		t.Errorf("unexplained: %+v", p)
 	}
 	if h := v.Named("hidden"); h == nil || h.ModelVisible() || h.Root.Label != "a" {

@@ -58,7 +58,7 @@ const (
 
 // Options of a catalogue. The zero value of each field is its default.
 type Options struct {
-	Interval time.Duration // between periodic scans; at most [DefaultInterval]; see [Catalog.Interval]
+	Interval time.Duration // between periodic scans, at most [DefaultInterval]; longer, up to that, if a refresh is costly
 	// Patience bounds how long a refresh waits for a root whose disk does not
 	// answer before it continues without that root; see [ErrLate]. A search waits as
 	// long for headings. Zero means no bound.

@@ -7,7 +7,7 @@ import (
 
 // Timing of [Catalog.CompleteView].
 const (
-	// stallLimit is how long Whole waits without any progress: then the disk does not
+	// stallLimit is how long CompleteView waits without any progress: then the disk does not
 	// answer. A busy machine gives every process its turn sooner. It is a little more than
 	// the patience of a server (2 s), so that the other roots are ready by then.
 	stallLimit = 2500 * time.Millisecond

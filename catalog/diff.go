@@ -18,7 +18,6 @@ type Diff struct {
 	// Completed reports whether lists lacked an unread root before and lack no root now;
 	// see [View.Incomplete].
 	Completed bool
-	Version   uint64 // of the new snapshot
 
 	prev, next *Snapshot
 }
@@ -40,7 +39,7 @@ func (d Diff) Served() bool {
 }
 
 func diff(prev, next *Snapshot) Diff {
-	d := Diff{prev: prev, next: next, Version: next.Version, Completed: completed(prev.entire(), next.entire()), Listing: !sameListing(prev.Listed, next.Listed), Invocable: firstOther(prev.Invocable(), next.Invocable())}
+	d := Diff{prev: prev, next: next, Completed: completed(prev.entire(), next.entire()), Listing: !sameListing(prev.Listed, next.Listed), Invocable: firstOther(prev.Invocable(), next.Invocable())}
 	for i, e := range next.Entries {
 		pause(i)
 		old := prev.at(e)
@@ -128,18 +127,18 @@ func (c *Catalog) logProblems(next *Snapshot) {
 			continue
 		}
 		p, _ := e.SkipReason()
-		c.logOnce(before, "skill skipped", e.LocalPlace(), p)
+		c.logOnce(before, "skill skipped", e.localPlace(), p)
 	}
 	for _, r := range next.Roots {
 		if r.Unlisted {
 			continue
 		}
 		if r.Err != nil {
-			reason, mend := r.Reason()
-			c.logOnce(before, "root not read", r.LocalName(), skill.Problem{Rule: "root-unreadable", Message: reason, Mend: mend})
+			reason, fix := r.Reason()
+			c.logOnce(before, "root not read", r.LocalName(), skill.Problem{Rule: "root-unreadable", Message: reason, Fix: fix})
 		}
 		for _, n := range r.Notices {
-			c.logOnce(before, "entry skipped", r.Label+":"+n.Path, skill.Problem{Rule: n.Rule, Message: n.Message, Mend: n.Mend})
+			c.logOnce(before, "entry skipped", r.Label+":"+n.Path, skill.Problem{Rule: n.Rule, Message: n.Message, Fix: n.Fix})
 		}
 	}
 }
@@ -156,8 +155,8 @@ func (c *Catalog) logOnce(before map[string]bool, what, where string, p skill.Pr
 		attrs[1] = where + ":" + pos
 	}
 	attrs = append(attrs, "reason", p.Message)
-	if p.Mend != "" {
-		attrs = append(attrs, "fix", p.Mend)
+	if p.Fix != "" {
+		attrs = append(attrs, "fix", p.Fix)
 	}
 	c.log.Warn(what, attrs...)
 }

@@ -93,7 +93,7 @@ func TestFilterIsAsIfTheRestWereNot(t *testing.T) {
 		hidden := strings.Contains(e.Path, "secret")
 		ways := map[string]*Entry{"in folder": got.InFolder(e.Folder()), "served in folder": got.ServedInFolder(e.Folder()), "at place": got.at(e)}
 		if e.Status != Skipped {
-			ways["qualified"], ways["named"] = got.Named(e.Qualified()), got.Named(e.Name)
+			ways["qualified"], ways["named"] = got.Named(e.qualified()), got.Named(e.Name)
 			ways["at URI"], _ = got.At(e.URI())
 		}
 		for way, found := range ways {

@@ -211,7 +211,7 @@ func diffs(t testing.TB, what string, got, want any) {
 func told(c *Catalog) *[]string {
 	var all []string
 	c.Subscribe(func(d Diff) {
-		line := fmt.Sprintf("v%d listing=%v", d.Version, d.Listing)
+		line := fmt.Sprintf("v%d listing=%v", d.next.Version, d.Listing)
 		for _, part := range []struct {
 			sign    string
 			entries []*Entry

@@ -14,19 +14,19 @@ import (
 // far. A list would lack skills, or a name may belong to a skill that is still unread.
 // It is an [ErrLate].
 type Incomplete struct {
-	// Unread reports whether a root is being read for the first time. If false, a root
+	// unread reports whether a root is being read for the first time. If false, a root
 	// that was read before does not answer now.
-	Unread bool
-	// Skills is how many skills the view has so far, in any status.
-	Skills int
-	// Read is how many folders and files were read so far.
-	Read int64
-	// Silent is how long the scan runs of these roots have lasted, at most. A disk that hangs
+	unread bool
+	// skills is how many skills the view has so far, in any status.
+	skills int
+	// read is how many folders and files were read so far.
+	read int64
+	// silent is how long the scan runs of these roots have lasted, at most. A disk that hangs
 	// never ends one.
-	Silent time.Duration
-	// Roots are the labels of the roots that are not read. It is empty in a narrowed
+	silent time.Duration
+	// roots are the labels of the roots that are not read. It is empty in a narrowed
 	// view, which may not show every label.
-	Roots []string
+	roots []string
 }
 
 // silentTime is how long a root may not answer before a caller is told not to wait for it.
@@ -34,7 +34,7 @@ const silentTime = time.Minute
 
 // Error says what is missing and what to do, for people and models.
 func (i *Incomplete) Error() string {
-	if !i.Unread && i.Silent >= silentTime {
+	if !i.unread && i.silent >= silentTime {
 		return i.State() + "; no other root has what was asked for, so check the spelling, or go on without it"
 	}
 	return i.State() + "; try again in a moment"
@@ -43,21 +43,21 @@ func (i *Incomplete) Error() string {
 // State says what is missing.
 func (i *Incomplete) State() string {
 	switch {
-	case i.Unread && i.Skills > 0:
-		return "the skills are still being read, " + display.Count(i.Skills, "skill") + " so far"
-	case i.Unread && i.Read > 0:
-		return fmt.Sprintf("the skills are still being read, %d folders and files so far", i.Read)
-	case i.Unread:
+	case i.unread && i.skills > 0:
+		return "the skills are still being read, " + display.Count(i.skills, "skill") + " so far"
+	case i.unread && i.read > 0:
+		return fmt.Sprintf("the skills are still being read, %d folders and files so far", i.read)
+	case i.unread:
 		return "the skills are still being read"
 	}
 	answer := "does not answer in time"
-	if i.Silent >= silentTime {
-		answer = fmt.Sprintf("has not answered for %d min", int(i.Silent.Minutes()))
+	if i.silent >= silentTime {
+		answer = fmt.Sprintf("has not answered for %d min", int(i.silent.Minutes()))
 	}
-	if len(i.Roots) == 0 {
+	if len(i.roots) == 0 {
 		return "a folder of skills " + answer
 	}
-	return "skills of " + strings.Join(i.Roots, ", ") + " cannot be looked up, since the disk " + answer
+	return "skills of " + strings.Join(i.roots, ", ") + " cannot be looked up, since the disk " + answer
 }
 
 // Is makes the error one of [ErrLate].
@@ -95,12 +95,12 @@ func (v View) lacks(byName bool) *Incomplete {
 		whole.complete.Store(wanted)
 		return nil
 	}
-	i := &Incomplete{Unread: unread, Skills: len(v.Entries)}
+	i := &Incomplete{unread: unread, skills: len(v.Entries)}
 	if v.catalog != nil {
-		i.Read, i.Silent = v.catalog.progress.Load(), v.catalog.silent(roots)
+		i.read, i.silent = v.catalog.progress.Load(), v.catalog.silent(roots)
 	}
 	if !v.Narrowed() {
-		i.Roots = roots
+		i.roots = roots
 	}
 	return i
 }

@@ -44,8 +44,8 @@ func TestIncomplete(t *testing.T) {
 			if err != nil || (narrow.Incomplete() != nil) != (list != "") || (narrow.Unsure() != nil) != (name != "") {
 				t.Errorf("%s: a narrowed view says %v and %v, %v", what, narrow.Incomplete(), narrow.Unsure(), err)
 			}
-			if i := narrow.Unsure(); i != nil && len(i.Roots) > 0 {
-				t.Errorf("%s: a narrowed view names %q", what, i.Roots)
+			if i := narrow.Unsure(); i != nil && len(i.roots) > 0 {
+				t.Errorf("%s: a narrowed view names %q", what, i.roots)
 			}
 		}
 		const reading = "the skills are still being read, 1 skill so far; try again in a moment"
@@ -78,11 +78,11 @@ func TestIncomplete(t *testing.T) {
 // TestIncompleteSays checks the text for each state of knowledge.
 func TestIncompleteSays(t *testing.T) {
 	for want, i := range map[string]Incomplete{
-		"the skills are still being read":                                            {Unread: true},
-		"the skills are still being read, 3 folders and files so far":                {Unread: true, Read: 3},
-		"the skills are still being read, 1 skill so far":                            {Unread: true, Read: 3, Skills: 1},
-		"a folder of skills does not answer in time":                                 {Skills: 7},
-		"skills of a, b cannot be looked up, since the disk does not answer in time": {Skills: 7, Roots: []string{"a", "b"}},
+		"the skills are still being read":                                            {unread: true},
+		"the skills are still being read, 3 folders and files so far":                {unread: true, read: 3},
+		"the skills are still being read, 1 skill so far":                            {unread: true, read: 3, skills: 1},
+		"a folder of skills does not answer in time":                                 {skills: 7},
+		"skills of a, b cannot be looked up, since the disk does not answer in time": {skills: 7, roots: []string{"a", "b"}},
 	} {
 		diffs(t, "the state", i.State(), want)
 	}

@@ -204,7 +204,7 @@ func TestReasonOfRootChanges(t *testing.T) {
 	} {
 		m.set(func() { m.err = x.err })
 		refresh(t, c)
-		reason, mend := view(t, c).Roots[0].Reason()
-		diffs(t, "the reason", [2]string{reason, mend}, x.want)
+		reason, fix := view(t, c).Roots[0].Reason()
+		diffs(t, "the reason", [2]string{reason, fix}, x.want)
 	}
 }

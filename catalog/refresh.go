@@ -18,7 +18,7 @@ func (c *Catalog) Run(ctx context.Context) error {
 	}
 	for {
 		c.watch(ctx)
-		tick := time.NewTimer(c.Interval())
+		tick := time.NewTimer(c.period())
 		joining := false
 		select {
 		case <-ctx.Done():
@@ -50,9 +50,9 @@ const (
 	restMost = DefaultInterval
 )
 
-// Interval returns the time from the last refresh to the next periodic one. It is longer
+// period returns the time from the last refresh to the next periodic one. It is longer
 // if many skills make a refresh costly.
-func (c *Catalog) Interval() time.Duration {
+func (c *Catalog) period() time.Duration {
 	return max(c.interval, min(time.Duration(c.rest.Load()), restMost))
 }
 

@@ -189,7 +189,7 @@ func TestSubscriberMayAct(t *testing.T) {
 			c.SetSources([]Source{a})
 		}
 		data, _, err := v.Read(context.Background(), e)
-		seen = append(seen, fmt.Sprintf("v%d %v %v", d.Version, strings.Contains(string(data), "three"), err))
+		seen = append(seen, fmt.Sprintf("v%d %v %v", d.next.Version, strings.Contains(string(data), "three"), err))
 	})
 	a.write("x/SKILL.md", text("x", "two"))
 	finished := make(chan struct{})

@@ -64,7 +64,7 @@ func (s *Snapshot) Called(e *Entry) string {
 func (s *Snapshot) Names(e *Entry) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		place := strings.ReplaceAll(e.Path, "/", ":")
-		for _, name := range []string{e.Name, e.Qualified(), e.Root.Label + ":" + place, e.Root.Label + ":" + e.digestName()} {
+		for _, name := range []string{e.Name, e.qualified(), e.Root.Label + ":" + place, e.Root.Label + ":" + e.digestName()} {
 			if s.Named(name) == e && !yield(name) {
 				return
 			}
@@ -118,8 +118,8 @@ func (e *Entry) digestName() string {
 	return "~" + hex.EncodeToString(d[:6])
 }
 
-// Qualified returns "<root label>:<name>", which names a shadowed skill.
-func (e *Entry) Qualified() string { return e.Root.Label + ":" + e.Name }
+// qualified returns "<root label>:<name>", which names a shadowed skill.
+func (e *Entry) qualified() string { return e.Root.Label + ":" + e.Name }
 
 // FileText returns the text of FileURI, for a file that was listed.
 func (e *Entry) FileText(path string) (string, error) {
@@ -155,7 +155,7 @@ func (r RootStatus) Unread() bool { return errors.Is(r.Err, errUnread) }
 
 // Reason says in words why the root could not be read, and what to do. Neither text
 // names a path of the machine. Both are empty if the root was read.
-func (r RootStatus) Reason() (reason, mend string) {
+func (r RootStatus) Reason() (reason, fix string) {
 	switch {
 	case r.Err == nil:
 		return "", ""

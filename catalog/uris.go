@@ -147,7 +147,7 @@ func (f *foundRoot) claim(skills ...cachedSkill) {
 	claimed := map[string]bool{}
 	for i, sk := range skills {
 		pause(i)
-		if named, ok := renamed(sk.Skill); ok && f.resultOf(sk.Skill, named) {
+		if named, ok := renamed(sk.Skill); ok && f.overlaps(sk.Skill, named) {
 			claimed[named] = true
 		}
 	}
@@ -155,7 +155,8 @@ func (f *foundRoot) claim(skills ...cachedSkill) {
 	f.claimed = claimed
 }
 
-func (f *foundRoot) resultOf(sk *skill.Skill, named string) bool {
+// overlaps reports whether a loaded skill around sk has a file or folder at the path named.
+func (f *foundRoot) overlaps(sk *skill.Skill, named string) bool {
 	for at := sk.Path; at != "."; {
 		at = parent(at)
 		i, ok := slices.BinarySearchFunc(f.skills, at, func(o cachedSkill, p string) int { return cmp.Compare(o.Path, p) })

@@ -60,7 +60,7 @@ func TestFixBlocks(t *testing.T) {
 	if sound[Certain]*10 < refused*7 || sound[Guess]*10 < refused*8 {
 		t.Errorf("of %d blocks with a fault of YAML %d are sound by --fix, want seven in ten, and %d by --fix=guess, want eight", refused, sound[Certain], sound[Guess])
 	}
-	t.Logf("of %d blocks %d had a fault of YAML; --fix mends %d, --fix=guess %d", total, refused, sound[Certain], sound[Guess])
+	t.Logf("of %d blocks %d had a fault of YAML; --fix fixes %d, --fix=guess %d", total, refused, sound[Certain], sound[Guess])
 }
 
 func syntax(data []byte) bool {

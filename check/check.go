@@ -27,10 +27,9 @@ type Finding struct {
 	Length   int
 	Field    string // the frontmatter key it is about, if any
 	Message  string
-	Mend     string // what to do; may be empty
-	// Fix is the certainty of that fix. The function [Fix] writes the fixes of Certain and
-	// Guess.
-	Fix Level
+	Fix      string // what to do; may be empty
+	// Fixable is the level at which the function [Fix] writes that fix, None if it cannot.
+	Fixable Level
 	// Related is another place that the finding refers to, or nil.
 	Related *Place
 }
@@ -83,12 +82,9 @@ type subject struct {
 	links []link
 }
 
-// Skill reads, judges and measures one skill. It never fails: anything that cannot be read
-// is a finding.
-func Skill(ctx context.Context, b *skill.Bundle) Report { return Loaded(ctx, skill.Load(b)) }
-
-// Loaded is [Skill] for a skill that was loaded. It reads the file again, since a skill
-// does not keep its text; if the file has changed, it judges what it is now.
+// Loaded judges and measures a skill. It reads SKILL.md again, since a skill does not keep its
+// text; if the file has changed, it judges what it is now. It never fails: anything that
+// cannot be read is a finding.
 func Loaded(ctx context.Context, s *skill.Skill) Report {
 	sub := &subject{skill: s, doc: &frontmatter.Document{}}
 	r := Report{Skill: s}
@@ -181,18 +177,18 @@ func (s *subject) judge() []Finding {
 		markFixable(s, all)
 		var source *Source
 		for i, f := range all {
-			if f.Fix == None && strings.Contains(f.Mend, someValue) {
+			if f.Fixable == None && strings.Contains(f.Fix, someValue) {
 				if source == nil {
 					source = NewSource([]byte(s.text))
 				}
-				all[i].Mend = source.exactly(f.Mend, f.Position)
+				all[i].Fix = source.exactly(f.Fix, f.Position)
 			}
 		}
 	}
 	if s.skill.Entry == "" && len(s.skill.Others()) == 1 {
 		for i := range all {
 			if all[i].Rule == ruleid.FileName {
-				all[i].Fix = Guess // with two files, the intended one is unknown
+				all[i].Fixable = Guess // with two files, the intended one is unknown
 			}
 		}
 	}
@@ -203,7 +199,7 @@ func (s *subject) judge() []Finding {
 func (s *subject) finding(p skill.Problem) Finding {
 	f := Finding{
 		Rule: p.Rule, Severity: skill.RuleOf(p.Rule).Severity, File: s.skill.Entry, Position: p.Position,
-		Field: p.Field, Message: p.Message, Mend: p.Mend,
+		Field: p.Field, Message: p.Message, Fix: p.Fix,
 	}
 	if f.File == "" && len(s.skill.Others()) > 0 {
 		f.File = s.skill.Others()[0]
@@ -233,17 +229,17 @@ func (s *subject) tokenLength(p skill.Position) int {
 }
 
 // at returns a finding in SKILL.md about length characters at a byte offset.
-func (s *subject) at(offset, length int, message, mend string) Finding {
+func (s *subject) at(offset, length int, message, fix string) Finding {
 	n := lineAt(s.lines, offset)
 	return Finding{
-		File: s.skill.Entry, Length: length, Message: message, Mend: mend,
+		File: s.skill.Entry, Length: length, Message: message, Fix: fix,
 		Position: skill.Position{Line: n + 1, Column: s.lines[n].column(offset)},
 	}
 }
 
 // field returns a finding about the value of a field.
-func (s *subject) field(f frontmatter.Field, message, mend string) Finding {
-	out := Finding{File: s.skill.Entry, Position: f.Value.Position, Field: f.Key, Message: message, Mend: mend}
+func (s *subject) field(f frontmatter.Field, message, fix string) Finding {
+	out := Finding{File: s.skill.Entry, Position: f.Value.Position, Field: f.Key, Message: message, Fix: fix}
 	if out.Position.Line > 0 && out.Position.Line <= len(s.lines) {
 		out.Length = s.tokenLength(out.Position)
 	}

@@ -27,11 +27,11 @@ func (p Place) String() string {
 func Duplicate(r Report, other Place, isCopy bool) Finding {
 	f := Finding{
 		Rule: ruleNameDuplicate, Severity: nameDuplicate.Severity, File: r.Skill.Entry, Position: r.NameAt, Length: r.nameLength, Field: "name", Related: &other,
-		Message: "the name " + display.Quote(r.Skill.Name) + " is already used in " + other.String(), Mend: "give one of the two another name",
+		Message: "the name " + display.Quote(r.Skill.Name) + " is already used in " + other.String(), Fix: "give one of the two another name",
 	}
 	if isCopy {
 		f.Severity = skill.SeverityInfo
-		f.Message, f.Mend = "this SKILL.md is a copy of "+other.String(), "delete one of the two, unless clients that read different folders need both"
+		f.Message, f.Fix = "this SKILL.md is a copy of "+other.String(), "delete one of the two, unless clients that read different folders need both"
 	}
 	return f
 }
@@ -49,5 +49,5 @@ var uriName = Rule{ruleURIName, skill.SeverityWarning, groupPublication, "SEP-26
 func URIName(s *skill.Skill, uri skill.URI) Finding {
 	return Finding{Rule: ruleURIName, Severity: uriName.Severity, File: s.Entry, Field: "name",
 		Message: "its URI " + uri.String() + " does not end with its name: another skill, folder or file has that place",
-		Mend:    "give it a name of its own, or rename what has that URI"}
+		Fix:     "give it a name of its own, or rename what has that URI"}
 }

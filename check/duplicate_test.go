@@ -19,7 +19,7 @@ func TestDuplicate(t *testing.T) {
 		{sound, sound, "info name-duplicate 2:7+3 this SKILL.md is a copy of a/SKILL.md:2:7 | delete one of the two, unless clients that read different folders need both"},
 	} {
 		f := Duplicate(checked(t, c.text), Place{"a/SKILL.md", NamePosition([]byte(c.first))}, c.text == c.first)
-		got := fmt.Sprintf("%s %s %s+%d %s | %s", f.Severity, f.Rule, f.Position, f.Length, f.Message, f.Mend)
+		got := fmt.Sprintf("%s %s %s+%d %s | %s", f.Severity, f.Rule, f.Position, f.Length, f.Message, f.Fix)
 		if diff := cmp.Diff(c.want, got); diff != "" || f.Related == nil || f.File != "SKILL.md" || f.Field != "name" {
 			t.Errorf("%+v %s", f, diff)
 		}

@@ -142,7 +142,7 @@ func edge(t *testing.T, root string) (map[string]map[skill.RuleID]bool, map[stri
 	reports := make([]Report, len(scan.Bundles))
 	names := make([]string, len(scan.Bundles))
 	for i, b := range scan.Bundles {
-		reports[i] = Skill(context.Background(), b)
+		reports[i] = load(context.Background(), b)
 		names[i] = path.Join(b.Path, cmp.Or(b.Entry, strings.Join(b.Others(), "")))
 	}
 	first := map[skill.Key]int{}

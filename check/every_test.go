@@ -116,15 +116,15 @@ var bundleRules = map[skill.RuleID]struct{ bad, good *skill.Bundle }{
 // Each rule of package skill yields its finding, from the text or the folder.
 func TestSkillRules(t *testing.T) {
 	try := func(id skill.RuleID, bad, good *skill.Bundle) {
-		got := found(Skill(t.Context(), bad), id)
+		got := found(load(t.Context(), bad), id)
 		if len(got) == 0 {
 			t.Errorf("%s: does not find what breaks it", id)
 			return
 		}
-		if f, want := got[0], skill.RuleOf(id); f.Severity != want.Severity || f.Message == "" || f.Mend == "" {
+		if f, want := got[0], skill.RuleOf(id); f.Severity != want.Severity || f.Message == "" || f.Fix == "" {
 			t.Errorf("%s: incomplete: %+v", id, f)
 		}
-		if got := found(Skill(t.Context(), good), id); len(got) > 0 {
+		if got := found(load(t.Context(), good), id); len(got) > 0 {
 			t.Errorf("%s: finds %+v in what is sound", id, got)
 		}
 	}

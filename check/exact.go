@@ -18,13 +18,13 @@ var anyField = lazyregexp.New(`^[^\s:#-][^:#]*:`)
 
 // exactly inserts the author's value into a suggestion to quote it: all of its lines, as
 // one line to type instead. A suggestion for a value whose end is uncertain stays unchanged.
-func (s *Source) exactly(mend string, at skill.Position) string {
+func (s *Source) exactly(fix string, at skill.Position) string {
 	first, _ := s.Line(at.Line)
 	line := strings.TrimLeft(first, " ")
 	key, value, ok := strings.Cut(line, ":")
 	value = strings.TrimSpace(value)
 	if !ok || value == "" || strings.ContainsAny(value[:1], "|>'\"") {
-		return mend
+		return fix
 	}
 	whole := value
 	for n := at.Line + 1; len(whole) <= longestExact; n++ {
@@ -35,16 +35,16 @@ func (s *Source) exactly(mend string, at skill.Position) string {
 		}
 		if indent := len(next) - len(text); indent <= len(first)-len(line) {
 			if indent == 0 {
-				return mend // it may or may not belong to the value
+				return fix // it may or may not belong to the value
 			}
 			break
 		}
 		whole += " " + strings.TrimSpace(text)
 	}
 	if len(whole) > longestExact {
-		return mend
+		return fix
 	}
-	filled := strings.Replace(mend, key+": "+someValue, key+": '"+strings.ReplaceAll(whole, "'", "''")+"'", 1)
+	filled := strings.Replace(fix, key+": "+someValue, key+": '"+strings.ReplaceAll(whole, "'", "''")+"'", 1)
 	if whole != value {
 		filled = strings.Replace(filled, "put the value in quotes:", "put the whole value in quotes, on one line:", 1)
 	}

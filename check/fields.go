@@ -21,13 +21,13 @@ func unknownFields(s *subject) (out []Finding) {
 		}
 		n := min(max(f.KeyPosition.Line, 1), len(s.lines))
 		l := s.lines[n-1]
-		mend := "put it under metadata: if no client needs it here"
+		fix := "put it under metadata: if no client needs it here"
 		if near := typo.Field(f.Key); near != "" {
 			if _, there := s.doc.Field(near); !there {
-				mend = "write " + near + ": if that was meant, else " + mend
+				fix = "write " + near + ": if that was meant, else " + fix
 			}
 		}
-		out = append(out, s.at(l.offset()+l.index(f.KeyPosition.Column), len([]rune(f.Key)), "the specification does not know the field "+display.Quote(f.Key), mend))
+		out = append(out, s.at(l.offset()+l.index(f.KeyPosition.Column), len([]rune(f.Key)), "the specification does not know the field "+display.Quote(f.Key), fix))
 	}
 	return out
 }

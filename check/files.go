@@ -23,7 +23,7 @@ func windowsNames(s *subject) (out []Finding) {
 	}
 	for part := range strings.SplitSeq(at, "/") {
 		if fault := naming.WindowsFault(part); fault != "" && part != "." {
-			out = append(out, Finding{Message: "on Windows no folder can be called " + display.Quote(part) + ", for " + fault, Mend: "rename the folder"})
+			out = append(out, Finding{Message: "on Windows no folder can be called " + display.Quote(part) + ", for " + fault, Fix: "rename the folder"})
 			break
 		}
 	}
@@ -37,7 +37,7 @@ func windowsNames(s *subject) (out []Finding) {
 	}
 	bad := func(p string) {
 		if fault := naming.WindowsFault(path.Base(p)); fault != "" {
-			out = append(out, Finding{File: p, Message: "on Windows no file can be called " + display.Quote(path.Base(p)) + ", for " + fault, Mend: "rename it"})
+			out = append(out, Finding{File: p, Message: "on Windows no file can be called " + display.Quote(path.Base(p)) + ", for " + fault, Fix: "rename it"})
 		}
 	}
 	if s.names != nil && s.lacks == "" && !s.more {
@@ -76,10 +76,10 @@ func caseCollisions(s *subject) (out []Finding) {
 	for _, name := range names {
 		key := skill.KeyOf(name)
 		if other, twice := first[key]; twice {
-			f := Finding{File: name, Message: "differs from " + display.Quote(other) + " only by case; on macOS and Windows one replaces the other", Mend: "rename this one"}
+			f := Finding{File: name, Message: "differs from " + display.Quote(other) + " only by case; on macOS and Windows one replaces the other", Fix: "rename this one"}
 			if !strings.EqualFold(name, other) {
 				f.Message = "differs from " + display.Spelt(other) + " only by how a character is composed, which is invisible; on macOS one replaces the other"
-				f.Mend = "rename this one, which is written " + display.Spelt(name)
+				f.Fix = "rename this one, which is written " + display.Spelt(name)
 			}
 			out = append(out, f)
 			continue
@@ -92,7 +92,7 @@ func caseCollisions(s *subject) (out []Finding) {
 func fileSizes(s *subject) (out []Finding) {
 	for _, f := range s.files {
 		if f.Size > skill.MaxFile {
-			out = append(out, Finding{File: f.Path, Message: fmt.Sprintf("the file has %d bytes; over 16 MiB no tool reads it", f.Size), Mend: "split or compress it"})
+			out = append(out, Finding{File: f.Path, Message: fmt.Sprintf("the file has %d bytes; over 16 MiB no tool reads it", f.Size), Fix: "split or compress it"})
 		}
 	}
 	return out
@@ -106,14 +106,14 @@ func manyFiles(s *subject) []Finding {
 	if s.more {
 		n = "more than " + n
 	}
-	return []Finding{{Message: "the skill has " + n + " files; over 512 it is not published", Mend: "leave out what no reader needs, or split the skill"}}
+	return []Finding{{Message: "the skill has " + n + " files; over 512 it is not published", Fix: "leave out what no reader needs, or split the skill"}}
 }
 
 func largeFiles(s *subject) []Finding {
 	if s.cost.Bytes <= skill.MaxSkillSize {
 		return nil
 	}
-	return []Finding{{Message: fmt.Sprintf("the skill's files have %d bytes together; over 16 MiB it is not published", s.cost.Bytes), Mend: "leave out or compress what is large"}}
+	return []Finding{{Message: fmt.Sprintf("the skill's files have %d bytes together; over 16 MiB it is not published", s.cost.Bytes), Fix: "leave out or compress what is large"}}
 }
 
 // The specification's recommendations (agentskills.io/specification, Progressive
@@ -138,7 +138,7 @@ func bodySize(s *subject) []Finding {
 		return nil
 	}
 	return []Finding{{File: s.skill.Entry, Message: fmt.Sprintf("the body costs about %d tokens each time it is loaded, over the recommended %d", s.cost.BodyTokens, bodyTokens),
-		Mend: "move what is not always needed into files of its own"}}
+		Fix: "move what is not always needed into files of its own"}}
 }
 
 func lineCount(s *subject) []Finding {
@@ -146,15 +146,15 @@ func lineCount(s *subject) []Finding {
 		return nil
 	}
 	return []Finding{{File: s.skill.Entry, Message: fmt.Sprintf("the file has %d lines, over the recommended %d", s.cost.Lines, bodyLines),
-		Mend: "move what is not always needed into files of its own"}}
+		Fix: "move what is not always needed into files of its own"}}
 }
 
 func incomplete(s *subject) []Finding {
 	if s.lacks == "" {
 		return nil
 	}
-	message, mend := unlistable(s.lacks)
-	f := Finding{Message: message, Mend: mend}
+	message, fix := unlistable(s.lacks)
+	f := Finding{Message: message, Fix: fix}
 	if utf8.ValidString(s.lacks) {
 		f.File = s.lacks
 	}
@@ -163,7 +163,7 @@ func incomplete(s *subject) []Finding {
 
 // unlistable returns why a file or folder of a skill is in no list of its files, and what to
 // do.
-func unlistable(at string) (message, mend string) {
+func unlistable(at string) (message, fix string) {
 	const consequence = ", so the Skills extension's lists leave the skill out"
 	switch {
 	case !utf8.ValidString(at):

@@ -114,17 +114,17 @@ func markFixable(s *subject, findings []Finding) {
 				return m.Rule == f.Rule && (f.Rule == ruleAllowedTools || same == kind{m.Rule, m.of.Field, m.of.Message})
 			})
 			if at >= 0 {
-				f.Mend = changes[at].request(changes[at+1:], after.lines, f.Mend)
+				f.Fix = changes[at].request(changes[at+1:], after.lines, f.Fix)
 				changes = slices.Delete(changes, at, at+1)
 			} else if f.Rule == ruleAllowedTools {
 				continue
 			}
-			f.Fix = level
+			f.Fixable = level
 		}
 	}
 	for i := range findings {
 		if findings[i].Rule == ruleid.FileSpelling {
-			findings[i].Fix = Guess
+			findings[i].Fixable = Guess
 		}
 	}
 }

@@ -19,10 +19,10 @@ const sound = "---\nname: git\ndescription: Use when committing.\n---\n# Git\n"
 
 // Each row is a fault with the result of Fix and its level.
 var fixes = []struct {
-	name           string
-	rule           skill.RuleID
-	level          Level
-	broken, mended string
+	name          string
+	rule          skill.RuleID
+	level         Level
+	broken, fixed string
 }{
 	{"colon", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: Git: it's all\n---\nbody\n", "---\nname: git\ndescription: 'Git: it''s all'\n---\nbody\n"},
 	{"star", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: d\nallowed-tools: *\n---\n", "---\nname: git\ndescription: d\nallowed-tools: '*'\n---\n"},
@@ -69,24 +69,24 @@ var fixes = []struct {
 func TestFix(t *testing.T) {
 	for _, c := range fixes {
 		t.Run(c.name, func(t *testing.T) {
-			got, mended := Fix([]byte(c.broken), "git", c.level)
-			if string(got) != c.mended {
-				t.Errorf("got\n%s\nwant\n%s", got, c.mended)
+			got, fixed := Fix([]byte(c.broken), "git", c.level)
+			if string(got) != c.fixed {
+				t.Errorf("got\n%s\nwant\n%s", got, c.fixed)
 			}
-			if len(mended) == 0 || mended[0].Rule != c.rule || mended[0].What == "" {
-				t.Errorf("the mends are %+v, want one by %s", mended, c.rule)
+			if len(fixed) == 0 || fixed[0].Rule != c.rule || fixed[0].What == "" {
+				t.Errorf("the fixes are %+v, want one by %s", fixed, c.rule)
 			}
 			if again, _ := Fix(got, "git", c.level); !bytes.Equal(again, got) {
 				t.Errorf("a second time:\n%s", again)
 			}
 			if less, _ := Fix([]byte(c.broken), "git", c.level-1); string(less) != c.broken {
-				t.Errorf("one level lower it is mended too:\n%s", less)
+				t.Errorf("one level lower it is fixed too:\n%s", less)
 			}
 			marked := found(checked(t, c.broken), c.rule)
-			if len(marked) == 0 || marked[0].Fix != c.level {
-				t.Errorf("the finding does not say that it can be mended: %+v", marked)
+			if len(marked) == 0 || marked[0].Fixable != c.level {
+				t.Errorf("the finding does not say that it can be fixed: %+v", marked)
 			}
-			if left := found(checked(t, c.mended), c.rule); len(left) > 0 {
+			if left := found(checked(t, c.fixed), c.rule); len(left) > 0 {
 				t.Errorf("still there: %+v", left)
 			}
 		})
@@ -95,32 +95,32 @@ func TestFix(t *testing.T) {
 
 // The printed suggestion matches the fix: it quotes every line that Fix writes, and every
 // line that it asks for is in the file.
-func TestMendIsWhatFixWrites(t *testing.T) {
+func TestFixIsWhatFixWrites(t *testing.T) {
 	for _, c := range fixes {
 		all := checked(t, c.broken).Findings
 		f := found(Report{Findings: all}, c.rule)[0]
 		asked := ""
 		for _, f := range all {
-			asked += f.Mend + "\n"
+			asked += f.Fix + "\n"
 		}
-		text := strings.ReplaceAll(c.mended, "\r\n", "\n")
+		text := strings.ReplaceAll(c.fixed, "\r\n", "\n")
 		before := strings.Split(strings.ReplaceAll(c.broken, "\r\n", "\n"), "\n")
 		for l := range strings.SplitSeq(text, "\n") {
 			if !slices.Contains(before, l) && !strings.Contains(asked, strings.TrimLeft(l, " ")) {
-				t.Errorf("%s: --fix writes %q, and the mends are %q", c.name, l, asked)
+				t.Errorf("%s: --fix writes %q, and the fixes are %q", c.name, l, asked)
 			}
 		}
-		ask, lines, many := strings.Cut(f.Mend, ":\n")
+		ask, lines, many := strings.Cut(f.Fix, ":\n")
 		if !many {
-			ask, lines, _ = strings.Cut(f.Mend, ": ")
+			ask, lines, _ = strings.Cut(f.Fix, ": ")
 		}
 		for l := range strings.Lines(lines) {
 			if l = strings.TrimRight(l, "\n"); ask == "" || !strings.Contains("\n"+text+"\n", l+"\n") {
-				t.Errorf("%s: the mend is %q, and no line of the file is %q:\n%s", c.name, f.Mend, l, text)
+				t.Errorf("%s: the fix is %q, and no line of the file is %q:\n%s", c.name, f.Fix, l, text)
 			}
 		}
-		if strings.Contains(f.Mend, "…") {
-			t.Errorf("%s: the mend leaves something out: %q", c.name, f.Mend)
+		if strings.Contains(f.Fix, "…") {
+			t.Errorf("%s: the fix leaves something out: %q", c.name, f.Fix)
 		}
 	}
 }
@@ -170,8 +170,8 @@ func TestFixLeaves(t *testing.T) {
 		"key in capitals":   "---\nName: git\ndescription: d\n---\n",
 		"not UTF-8":         "---\nname: git\ndescription: a: b\xff\n---\n",
 	} {
-		if got, mended := Fix([]byte(text), "git", Guess); string(got) != text {
-			t.Errorf("%s: %+v\n%s", name, mended, got)
+		if got, fixed := Fix([]byte(text), "git", Guess); string(got) != text {
+			t.Errorf("%s: %+v\n%s", name, fixed, got)
 		}
 	}
 }
@@ -193,19 +193,19 @@ func fixAll(t *testing.T, dir string, want int) {
 	if len(all) != want {
 		t.Errorf("%d skills, want %d", len(all), want)
 	}
-	mended := 0
+	fixed := 0
 	for _, b := range all {
-		r := Skill(t.Context(), b)
+		r := load(t.Context(), b)
 		for _, level := range []Level{Certain, Guess} {
-			got, mends := Fix(r.Data, b.Folder(), level)
-			if len(mends) > 0 && level == Certain {
-				mended++
-				t.Logf("%s: %+v", b.Path, mends)
+			got, changes := Fix(r.Data, b.Folder(), level)
+			if len(changes) > 0 && level == Certain {
+				fixed++
+				t.Logf("%s: %+v", b.Path, changes)
 			}
 			checkFixed(t, b.Path, r.Data, got, b.Folder(), level)
 		}
 	}
-	t.Logf("%d of %d were mended", mended, len(all))
+	t.Logf("%d of %d were fixed", fixed, len(all))
 }
 
 var aWord = regexp.MustCompile(`[\pL\pN]+`)
@@ -214,10 +214,10 @@ var aWord = regexp.MustCompile(`[\pL\pN]+`)
 func checkFixed(t *testing.T, name string, data, got []byte, folder string, level Level) {
 	t.Helper()
 	if bytes.Equal(got, data) {
-		return // nothing was mended, and nothing lost
+		return // nothing was fixed, and nothing lost
 	}
-	if again, mends := Fix(got, folder, level); !bytes.Equal(again, got) {
-		t.Errorf("%s: mended again: %+v", name, mends)
+	if again, changes := Fix(got, folder, level); !bytes.Equal(again, got) {
+		t.Errorf("%s: fixed again: %+v", name, changes)
 	}
 	was, is := frontmatter.Parse(data), frontmatter.Parse(got)
 	for _, field := range []string{"name", "description"} {

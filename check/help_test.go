@@ -1,6 +1,7 @@
 package check
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -53,6 +54,9 @@ func bundleOf(fsys fs.FS, folder string) *skill.Bundle {
 	return b
 }
 
+// load loads a skill and judges it.
+func load(ctx context.Context, b *skill.Bundle) Report { return Loaded(ctx, skill.Load(b)) }
+
 // checked judges a skill in the folder "git" with text as its SKILL.md; more names further
 // files, whose content is their name.
 func checked(t testing.TB, text string, more ...string) Report {
@@ -61,7 +65,7 @@ func checked(t testing.TB, text string, more ...string) Report {
 	for _, name := range more {
 		fsys[name] = &fstest.MapFile{Data: []byte(name)}
 	}
-	return Skill(t.Context(), bundleOf(fsys, "git"))
+	return load(t.Context(), bundleOf(fsys, "git"))
 }
 
 func found(r Report, id skill.RuleID) []Finding {

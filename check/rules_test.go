@@ -63,7 +63,7 @@ func TestCollisionWords(t *testing.T) {
 		"e\u0301": {`differs from "e\u0301" only by how a character is composed, which is invisible; on macOS one replaces the other`, `rename this one, which is written "\u00e9"`},
 	} {
 		got := found(checked(t, sound, "a.md", "é", name), ruleFileCase)
-		if len(got) != 1 || [2]string{got[0].Message, got[0].Mend} != want {
+		if len(got) != 1 || [2]string{got[0].Message, got[0].Fix} != want {
 			t.Errorf("%q: %+v", name, got)
 		}
 	}
@@ -78,7 +78,7 @@ func TestRules(t *testing.T) {
 				continue
 			}
 			rule, known := RuleOf(c.rule)
-			if f := got[0]; !known || f.Message == "" || f.Mend == "" || f.Severity != rule.Severity || f.File != "SKILL.md" {
+			if f := got[0]; !known || f.Message == "" || f.Fix == "" || f.Severity != rule.Severity || f.File != "SKILL.md" {
 				t.Errorf("%s: incomplete: %+v", c.rule, f)
 			}
 			if i == 0 && got[0].Position.String() != c.at {
@@ -127,7 +127,7 @@ func TestFileRules(t *testing.T) {
 	} {
 		for _, name := range c.bad {
 			got := found(checked(t, sound, "a.md", "b/x", "é", name), c.rule)
-			if len(got) != 1 || got[0].File == "" || got[0].Message == "" || got[0].Mend == "" {
+			if len(got) != 1 || got[0].File == "" || got[0].Message == "" || got[0].Fix == "" {
 				t.Errorf("%s: %q: %+v", c.rule, name, got)
 			}
 		}
@@ -147,8 +147,8 @@ func TestWindowsFolders(t *testing.T) {
 		"a/b": "", "console": "", ".hidden/x": "",
 	} {
 		b := bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}}, at)
-		got := found(Skill(t.Context(), b), ruleFileWindows)
-		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0].Message, want) || got[0].Mend == "") {
+		got := found(load(t.Context(), b), ruleFileWindows)
+		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0].Message, want) || got[0].Fix == "") {
 			t.Errorf("%s: %+v", at, got)
 		}
 	}
@@ -169,7 +169,7 @@ func TestFilesIncomplete(t *testing.T) {
 	} {
 		r := checked(t, sound, name)
 		got := found(r, ruleFilesIncomplete)
-		if ok := len(got) == 0; ok != (want == "") || ok != r.Publishable() || !ok && (!strings.Contains(got[0].Message, want) || got[0].Mend == "") {
+		if ok := len(got) == 0; ok != (want == "") || ok != r.Publishable() || !ok && (!strings.Contains(got[0].Message, want) || got[0].Fix == "") {
 			t.Errorf("%q: %+v, publishable %v", name, got, r.Publishable())
 		}
 	}
@@ -187,7 +187,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("512 files: %+v", got)
 	}
 	for size, want := range map[int]int{skill.MaxFile + 1: 1, skill.MaxFile - len(sound): 0} {
-		r := Skill(t.Context(), bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "big": {Data: make([]byte, size)}}, "git"))
+		r := load(t.Context(), bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "big": {Data: make([]byte, size)}}, "git"))
 		if a, b := found(r, ruleSizeFile), found(r, ruleid.FilesLarge); len(a) != want || len(b) != want {
 			t.Errorf("%d bytes: %+v %+v", size, a, b)
 		}
@@ -244,7 +244,7 @@ func TestUnreadable(t *testing.T) {
 		"fault":     {Path: "git", Entry: "SKILL.md", FS: fstest.MapFS{}, Extra: &skill.Extra{Fault: skill.ErrOutside}},
 		"no files":  {Path: "git", Extra: &skill.Extra{Others: []string{"SKILL.Md"}}},
 	} {
-		r := Skill(t.Context(), b)
+		r := load(t.Context(), b)
 		if !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity == skill.SeverityError }) {
 			t.Errorf("%s: %+v", name, r.Findings)
 		}
@@ -255,7 +255,7 @@ func TestUnreadable(t *testing.T) {
 func TestPositions(t *testing.T) {
 	n := 0
 	for _, b := range bundles(t, corpus.Dir(t, "edge")) {
-		r := Skill(t.Context(), b)
+		r := load(t.Context(), b)
 		lines := linesOf(string(r.Data))
 		for _, f := range r.Findings {
 			n++
@@ -272,7 +272,7 @@ func BenchmarkCorpus(b *testing.B) {
 	all := bundles(b, corpus.Dir(b, "skills"))
 	for b.Loop() {
 		for _, s := range all {
-			Skill(context.Background(), s)
+			load(context.Background(), s)
 		}
 	}
 	b.ReportMetric(float64(len(all)), "skills/op")

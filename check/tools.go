@@ -11,19 +11,19 @@ func allowedToolsForm(s *subject) []Finding {
 	if !ok {
 		return nil
 	}
-	const mend = "write the tools in one line, separated by spaces"
+	const fix = "write the tools in one line, separated by spaces"
 	switch f.Value.Kind {
 	case frontmatter.Null:
 		return nil
 	case frontmatter.String:
 		if strings.Contains(outsideParens(f.Value.Text), ",") {
-			return []Finding{s.field(f, "the tools are separated by commas; the specification separates them by spaces", mend)}
+			return []Finding{s.field(f, "the tools are separated by commas; the specification separates them by spaces", fix)}
 		}
 		return nil
 	case frontmatter.List:
-		return []Finding{s.field(f, "the tools are a list; the specification requires one string", mend)}
+		return []Finding{s.field(f, "the tools are a list; the specification requires one string", fix)}
 	}
-	return []Finding{s.field(f, "allowed-tools is not a string", mend)}
+	return []Finding{s.field(f, "allowed-tools is not a string", fix)}
 }
 
 // outsideParens removes text in parentheses.

@@ -167,9 +167,6 @@ func (c Client) File(p Env) string {
 	return ""
 }
 
-// Remote reports whether the client's file can name a server by its URL.
-func (c Client) Remote() bool { return c.remote != nil }
-
 // ErrNoRemote is returned if a client's file cannot name a server that runs elsewhere.
 var ErrNoRemote = errors.New("its file has no form for a server behind a URL")
 

@@ -192,7 +192,7 @@ func (c Client) reads(shape string) bool {
 
 func mergeAll(t *testing.T, c Client, data string) {
 	servers := []Server{here, {Command: `C:\Program Files\it's\knack.exe`, Args: here.Args}, here}
-	if c.Remote() {
+	if c.remote != nil {
 		servers = append(servers, remote, here)
 	}
 	now := data
@@ -267,7 +267,7 @@ func TestEntry(t *testing.T) {
 		if c.format == formatJSON && !json.Valid([]byte(text)) {
 			t.Errorf("%s: %s", c.ID, text)
 		}
-		if _, err := c.Entry(remote); (err == nil) != c.Remote() {
+		if _, err := c.Entry(remote); (err == nil) != (c.remote != nil) {
 			t.Errorf("%s: %v", c.ID, err)
 		}
 	}

@@ -2,7 +2,6 @@ package config
 
 import (
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -199,9 +198,4 @@ func (d *decoder) nonEmptyNames(at string, v frontmatter.Value) []string {
 		d.add(ruleValue, v.Position, at, "give a name, or leave the key out: then the rule applies to all clients", "%s is empty", at)
 	}
 	return all
-}
-
-// accessKeyDocs lists the keys of the items, for the documentation.
-func accessKeyDocs() []keyDoc {
-	return slices.Concat(keysOf("access.", accessKeys), keysOf("access.tokens[].", tokenKeys("")), keysOf("access.rules[].", ruleKeysOf("", nil)))
 }

@@ -34,10 +34,6 @@ var checkKeys = []key[Check]{
 	}},
 }
 
-var ruleKeys = []keyDoc{{
-	"check.rules.RULE", strings.Join(severities, ", "), "its severity in doc/check.md", "the severity of this rule's findings; `off` drops them, and --fix leaves them alone",
-}}
-
 func decodeRules(d *decoder, v frontmatter.Value) map[skill.RuleID]skill.Severity {
 	const at = "check.rules"
 	out := map[skill.RuleID]skill.Severity{}

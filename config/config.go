@@ -61,26 +61,13 @@ var root = []key[Config]{
 	}},
 }
 
-// keyDoc describes one key of the file, for doc/configuration.md.
-type keyDoc struct {
-	Path    string // with dots between the levels, "check.rules.RULE"
-	Type    string // the type of its value
-	Default string // the default
-	Title   string // its meaning, in one line
-}
-
-// keyDocs returns every key, in the order of the documentation.
-func keyDocs() []keyDoc {
-	return slices.Concat(keysOf("", root), keysOf("check.", checkKeys), ruleKeys, accessKeyDocs(), serveKeyDocs())
-}
-
 // Parse decodes a file. If it returns problems, the configuration is empty. Problems are in
 // the order of the file, and each has a position and a fix.
 func Parse(data []byte) (Config, []skill.Problem) {
 	var c Config
 	if len(data) > MaxSize {
 		return c, []skill.Problem{{Rule: ruleValue, Position: skill.Position{Line: 1, Column: 1},
-			Message: "the file is too large; the limit is 1 MiB", Mend: "make it shorter"}}
+			Message: "the file is too large; the limit is 1 MiB", Fix: "make it shorter"}}
 	}
 	v, problems := frontmatter.ParseYAML(strings.TrimPrefix(string(data), "\ufeff"))
 	d := &decoder{problems: problems}
@@ -94,7 +81,7 @@ func Parse(data []byte) (Config, []skill.Problem) {
 		return cmp.Or(a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column)
 	})
 	for i, p := range d.problems {
-		d.problems[i].Mend = cmp.Or(p.Mend, "see doc/configuration.md")
+		d.problems[i].Fix = cmp.Or(p.Fix, "see doc/configuration.md")
 	}
 	return Config{}, d.problems
 }
@@ -105,13 +92,6 @@ type key[T any] struct {
 	read                         func(d *decoder, v frontmatter.Value, into *T)
 }
 
-func keysOf[T any](prefix string, keys []key[T]) (out []keyDoc) {
-	for _, k := range keys {
-		out = append(out, keyDoc{prefix + k.name, k.kind, k.byDefault, k.title})
-	}
-	return out
-}
-
 // decoder collects the problems.
 type decoder struct{ problems []skill.Problem }
 
@@ -120,7 +100,7 @@ const maxProblems = 100
 
 func (d *decoder) add(rule skill.RuleID, p skill.Position, field, fix, format string, args ...any) {
 	if len(d.problems) < maxProblems {
-		d.problems = append(d.problems, skill.Problem{Rule: rule, Position: p, Field: field, Message: fmt.Sprintf(format, args...), Mend: fix})
+		d.problems = append(d.problems, skill.Problem{Rule: rule, Position: p, Field: field, Message: fmt.Sprintf(format, args...), Fix: fix})
 	}
 }
 

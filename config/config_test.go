@@ -80,7 +80,7 @@ func TestParseRefuses(t *testing.T) {
 func listed(problems []skill.Problem) string {
 	var lines []string
 	for _, p := range problems {
-		lines = append(lines, fmt.Sprintf("%s@%s %s: %s | %s", p.Rule, p.Position, p.Field, p.Message, p.Mend))
+		lines = append(lines, fmt.Sprintf("%s@%s %s: %s | %s", p.Rule, p.Position, p.Field, p.Message, p.Fix))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -145,7 +145,7 @@ func FuzzParse(f *testing.F) {
 		}
 		lines := strings.Count(string(data), "\n") + strings.Count(string(data), "\r") + 2
 		for _, p := range problems {
-			if p.Position.Line < 1 || p.Position.Line > lines || p.Position.Column < 1 || p.Message == "" || p.Mend == "" || strings.ContainsAny(p.Message+p.Mend, "\n\r\x1b") {
+			if p.Position.Line < 1 || p.Position.Line > lines || p.Position.Column < 1 || p.Message == "" || p.Fix == "" || strings.ContainsAny(p.Message+p.Fix, "\n\r\x1b") {
 				t.Errorf("%+v", p)
 			}
 		}

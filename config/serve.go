@@ -212,8 +212,3 @@ func (c Config) NeedRestart(started Config) (keys []string) {
 	}
 	return keys
 }
-
-// serveKeyDocs lists the keys of the sections of a server, for the documentation.
-func serveKeyDocs() []keyDoc {
-	return slices.Concat(keysOf("http.", httpKeys), keysOf("log.", logKeys), keysOf("audit.", auditKeys), keysOf("limits.", limitKeys))
-}

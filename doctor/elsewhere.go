@@ -27,19 +27,19 @@ const (
 	elsewhereFound    = 10
 )
 
-// stray is a file or folder of the requested name in a place from which no skill is served.
-type stray struct {
-	At   string `json:"path"`
-	Why  string `json:"why"`
-	Mend string `json:"mend"`
+// Stray is a file or folder of the requested name in a place from which no skill is served.
+type Stray struct {
+	At  string `json:"path"`
+	Why string `json:"why"`
+	Fix string `json:"fix"`
 }
 
 // elsewhere is the state of one such search.
 type elsewhere struct {
 	r       *Report
 	key     skill.Key
-	strays  []stray
-	bare    []bareFolder
+	strays  []Stray
+	bare    []BareFolder
 	seen    map[string]bool // folders that were reported
 	folders int
 	cut     string // the folder in which a bound was reached
@@ -105,7 +105,7 @@ func (l *elsewhere) root(ctx context.Context, root string) {
 			if owner := l.owner(at); owner != nil {
 				l.part(at, owner)
 			} else {
-				l.add(at, "is a file, and a skill is a folder", fileMend(name))
+				l.add(at, "is a file, and a skill is a folder", fileFix(name))
 			}
 		}
 		return nil
@@ -118,7 +118,7 @@ func (l *elsewhere) isFileOf(name string) bool {
 	return stem != name && stem != "" && skill.KeyOf(stem) == l.key
 }
 
-func fileMend(name string) string {
+func fileFix(name string) string {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".zip", ".skill", ".tar", ".gz", ".tgz":
 		return "unpack it here, so that its SKILL.md is in a folder"
@@ -218,7 +218,7 @@ func (l *elsewhere) folder(at string) {
 	if err != nil {
 		return // a notice says so
 	}
-	b := bareFolder{At: l.shown(at), Files: []string{}, dir: at}
+	b := BareFolder{At: l.shown(at), Files: []string{}, dir: at}
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), skill.MainFile) {
 			l.add(at, "is too deep below its root, or behind a link that is not followed", "move it up, or add its folder to those that are searched: "+l.r.o.Serving(filepath.Dir(at)))
@@ -232,10 +232,10 @@ func (l *elsewhere) folder(at string) {
 	l.bare = append(l.bare, b)
 }
 
-func (l *elsewhere) add(at, why, mend string) {
+func (l *elsewhere) add(at, why, fix string) {
 	if !l.seen[at] && len(l.strays) < elsewhereFound {
 		l.seen[at] = true
-		l.strays = append(l.strays, stray{l.shown(at), why, mend})
+		l.strays = append(l.strays, Stray{l.shown(at), why, fix})
 	}
 }
 

@@ -26,8 +26,8 @@ type Explanation struct {
 	Near   []Skill `json:"near"`
 	// Folders have that name and no SKILL.md, Strays are in places from which no skill is
 	// served, and Notices are the scan's notices about that name.
-	Folders    []bareFolder `json:"foldersWithoutSkill"`
-	Strays     []stray      `json:"elsewhere"`
+	Folders    []BareFolder `json:"foldersWithoutSkill"`
+	Strays     []Stray      `json:"elsewhere"`
 	Notices    []Notice     `json:"passedOver"`
 	Unsearched []string     `json:"notLookedAt"` // places where knack could not look
 
@@ -42,8 +42,8 @@ type Explanation struct {
 // bareFiles is the number of files that are named of a folder without a skill.
 const bareFiles = 20
 
-// bareFolder is a folder without a skill.
-type bareFolder struct {
+// BareFolder is a folder without a skill.
+type BareFolder struct {
 	At    string   `json:"folder"`
 	Files []string `json:"files"`
 	Link  string   `json:"link,omitempty"` // its target, if it is a link
@@ -60,7 +60,7 @@ type rootNotice struct {
 // a path. It judges the skills of the explanation. The only error is the context's.
 func Explain(ctx context.Context, v catalog.View, o Options, name string) (*Explanation, error) {
 	r := blank(v, o)
-	s := &Explanation{Name: name, report: r, loads: tool.Loads(v, name), Skills: []Skill{}, Near: []Skill{}, Folders: []bareFolder{}, Strays: []stray{}, Notices: []Notice{}, Unsearched: []string{}}
+	s := &Explanation{Name: name, report: r, loads: tool.Loads(v, name), Skills: []Skill{}, Near: []Skill{}, Folders: []BareFolder{}, Strays: []Stray{}, Notices: []Notice{}, Unsearched: []string{}}
 	key := skill.KeyOf(name)
 	s.collect(key)
 	s.findFolders(ctx)
@@ -74,7 +74,7 @@ func Explain(ctx context.Context, v catalog.View, o Options, name string) (*Expl
 		s.Near = append(s.Near, SkillOf(Judge(ctx, e)))
 	}
 	for _, n := range s.notices {
-		s.Notices = append(s.Notices, Notice{shownBelow(n.root, n.Path), n.Rule, n.Message, n.Mend})
+		s.Notices = append(s.Notices, Notice{shownBelow(n.root, n.Path), n.Rule, n.Message, n.Fix})
 	}
 	s.Available = s.loads != nil && loadable(s.loads)
 	if s.isPath { // agents do not know the path, but they know the skill there
@@ -121,7 +121,7 @@ func (s *Explanation) findFolders(ctx context.Context) {
 		if ok && !known {
 			at := filepath.Join(f.Root().Dir, s.Name)
 			target, _ := os.Readlink(at) // fails if it is no link
-			s.Folders = append(s.Folders, bareFolder{shownBelow(f.Root(), s.Name), append([]string{}, names...), target, at})
+			s.Folders = append(s.Folders, BareFolder{shownBelow(f.Root(), s.Name), append([]string{}, names...), target, at})
 		}
 	}
 	if len(s.entries) == 0 {
@@ -153,7 +153,7 @@ func (s *Explanation) collectNotices(key skill.Key) {
 }
 
 // isExplained reports whether a notice explains a folder without a skill.
-func (s *Explanation) isExplained(b bareFolder) bool {
+func (s *Explanation) isExplained(b BareFolder) bool {
 	return slices.ContainsFunc(s.notices, func(n rootNotice) bool {
 		switch {
 		case shownBelow(n.root, n.Path) != b.At:

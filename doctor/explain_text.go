@@ -32,7 +32,7 @@ func (s *Explanation) Print(w io.Writer) error {
 	}
 	for _, t := range s.Strays {
 		p.line("%s %s.", t.At, t.Why)
-		p.line("  fix: %s", t.Mend)
+		p.line("  fix: %s", t.Fix)
 	}
 	for _, n := range s.notices {
 		if !s.isBare(n) {
@@ -103,10 +103,10 @@ func (r *Report) runnerLoads(e *catalog.Entry) bool {
 
 // isBare reports whether the explanation already has the folder without a skill of a notice.
 func (s *Explanation) isBare(n rootNotice) bool {
-	return n.File != "" && slices.ContainsFunc(s.Folders, func(b bareFolder) bool { return b.At == shownBelow(n.root, n.Path) })
+	return n.File != "" && slices.ContainsFunc(s.Folders, func(b BareFolder) bool { return b.At == shownBelow(n.root, n.Path) })
 }
 
-func printBare(p *printer, b bareFolder) {
+func printBare(p *printer, b BareFolder) {
 	if b.Link != "" && holdsMain(b.dir) {
 		p.line("%s is a link to %s, and is not followed: it leads back, or is in a skill.", b.At, display.Echo(b.Link))
 		p.line("  fix: ask for the skill that it leads to, or put a copy of that into a folder of skills")
@@ -133,11 +133,11 @@ func printBare(p *printer, b bareFolder) {
 	default:
 		p.line("%s is empty.", b.At)
 	}
-	mend := "put a SKILL.md there"
+	fix := "put a SKILL.md there"
 	if command := newCommand(b.At); command != "" {
-		mend += "; '" + command + "' writes one to start from"
+		fix += "; '" + command + "' writes one to start from"
 	}
-	p.line("  fix: %s", mend)
+	p.line("  fix: %s", fix)
 	var left []string
 	for _, e := range entries {
 		if edit.IsTemporary(e.Name()) {
@@ -215,8 +215,8 @@ func printPublished(p *printer, d *Verdict) {
 	reasons := make([]string, len(why))
 	for i, f := range why {
 		reasons[i] = f.Message
-		if f.Position.Line == 0 && f.Mend != "" {
-			reasons[i] += " (" + f.Mend + ")"
+		if f.Position.Line == 0 && f.Fix != "" {
+			reasons[i] += " (" + f.Fix + ")"
 		}
 	}
 	p.line("  published  no: %s", strings.Join(reasons, "; "))
@@ -286,7 +286,7 @@ func printProblems(p *printer, d *Verdict) {
 	slices.SortStableFunc(findings, func(a, b check.Finding) int { return rank(a) - rank(b) })
 	for i, f := range findings {
 		if slices.ContainsFunc(findings[:i], func(o check.Finding) bool {
-			return o.File == f.File && o.Position == f.Position && o.Mend == f.Mend && f.Position.Line > 0
+			return o.File == f.File && o.Position == f.Position && o.Fix == f.Fix && f.Position.Line > 0
 		}) {
 			continue // one mistake that breaks two rules
 		}
@@ -306,8 +306,8 @@ func printProblems(p *printer, d *Verdict) {
 				p.line("    %s | %s", strings.Repeat(" ", len(number)), under)
 			}
 		}
-		if f.Mend != "" {
-			ask, lines, _ := strings.Cut(f.Mend, "\n")
+		if f.Fix != "" {
+			ask, lines, _ := strings.Cut(f.Fix, "\n")
 			p.line("  fix: %s", ask)
 			for l := range strings.Lines(lines) {
 				p.line("    | %s", strings.TrimRight(l, "\n"))

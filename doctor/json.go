@@ -19,8 +19,8 @@ type Problem struct {
 	Length   int            `json:"length,omitempty"` // in characters
 	Field    string         `json:"field,omitempty"`
 	Message  string         `json:"message"`
-	Mend     string         `json:"mend,omitempty"`
-	Fix      string         `json:"fix,omitempty"` // the level at which check --fix does it
+	Fix      string         `json:"fix,omitempty"`
+	Fixable  string         `json:"fixable,omitempty"` // the level at which check --fix does it
 }
 
 // ProblemOf returns the JSON form of a finding. file is the name under which people know the
@@ -29,7 +29,7 @@ func ProblemOf(f check.Finding, file string) Problem {
 	rule, _ := check.RuleOf(f.Rule)
 	return Problem{
 		Rule: f.Rule, Severity: f.Severity, Group: rule.Group, File: file, Line: f.Position.Line, Column: f.Position.Column,
-		Length: f.Length, Field: f.Field, Message: f.Message, Mend: f.Mend, Fix: f.Fix.String(),
+		Length: f.Length, Field: f.Field, Message: f.Message, Fix: f.Fix, Fixable: f.Fixable.String(),
 	}
 }
 
@@ -96,7 +96,7 @@ type RootStatus struct {
 	Present bool        `json:"present"`
 	Count   int         `json:"count"`
 	Error   string      `json:"error,omitempty"`
-	Mend    string      `json:"mend,omitempty"`
+	Fix     string      `json:"fix,omitempty"`
 	Notices []Notice    `json:"notices,omitempty"`
 }
 
@@ -105,7 +105,7 @@ type Notice struct {
 	Path    string       `json:"path"`
 	Rule    skill.RuleID `json:"rule"`
 	Message string       `json:"message"`
-	Mend    string       `json:"mend,omitempty"`
+	Fix     string       `json:"fix,omitempty"`
 }
 
 // Roots returns the roots of a view, including the missing ones.
@@ -114,10 +114,10 @@ func Roots(v catalog.View) []RootStatus {
 	for _, r := range v.Roots {
 		root := RootStatus{Label: r.Label, Scope: r.Scope, Dir: r.Dir, Present: !r.Missing, Count: r.Count}
 		if r.Err != nil {
-			root.Error, root.Mend = r.Reason()
+			root.Error, root.Fix = r.Reason()
 		}
 		for _, n := range r.Notices {
-			root.Notices = append(root.Notices, Notice{n.Path, n.Rule, n.Message, n.Mend})
+			root.Notices = append(root.Notices, Notice{n.Path, n.Rule, n.Message, n.Fix})
 		}
 		out = append(out, root)
 	}

@@ -36,7 +36,7 @@ func (p *printer) line(format string, args ...any) {
 // Print writes the report for people.
 func (r *Report) Print(w io.Writer) error {
 	p := &printer{w: w}
-	p.line("roots, the first that has a name answers to it")
+	p.line("roots; of skills with the same name, the first one is loaded")
 	r.printRoots(p)
 	r.printSkills(p)
 	p.line("what clients are shown of the list of skills")
@@ -61,11 +61,11 @@ func Heading(r skill.Root) string {
 
 // UnreadReason says why a root is not read and what to do, for a line that names it.
 func UnreadReason(r catalog.RootStatus) string {
-	reason, mend := r.Reason()
+	reason, fix := r.Reason()
 	if !r.Late() {
 		reason = "cannot be read: " + reason
 	}
-	return reason + " (" + mend + ")"
+	return reason + " (" + fix + ")"
 }
 
 // shownBelow returns the path of a file or folder below a root, for people.
@@ -79,8 +79,8 @@ func shownBelow(r skill.Root, path string) string {
 
 func noticeLine(r skill.Root, n skill.Notice) string {
 	line := shownBelow(r, n.Path) + ": " + n.Message
-	if n.Mend != "" {
-		line += " (" + n.Mend + ")"
+	if n.Fix != "" {
+		line += " (" + n.Fix + ")"
 	}
 	return line
 }
@@ -177,8 +177,8 @@ func (r *Report) printSkill(p *printer, d *Verdict) {
 		}
 		p.line("  %s", at)
 		p.line("    %s", reason.Message)
-		if reason.Mend != "" {
-			p.line("    fix: %s", reason.Mend)
+		if reason.Fix != "" {
+			p.line("    fix: %s", reason.Fix)
 		}
 		return
 	case catalog.Available:
@@ -240,7 +240,7 @@ func oneLine(f check.Finding) string {
 	if at := f.Position.String(); at != "" {
 		s = at + ": " + s
 	}
-	if ask, _, _ := strings.Cut(f.Mend, "\n"); ask != "" {
+	if ask, _, _ := strings.Cut(f.Fix, "\n"); ask != "" {
 		s += " (" + ask + ")"
 	}
 	return s

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -90,12 +89,4 @@ func filesWithPrefix(ctx context.Context, e *catalog.Entry, begun string) (value
 		}
 	}
 	return values
-}
-
-// modified says when a file was last changed, where its file system knows.
-func modified(stamp skill.Stamp) *mcp.Annotations {
-	if stamp.MTime <= 0 {
-		return nil
-	}
-	return &mcp.Annotations{LastModified: time.Unix(0, stamp.MTime).UTC().Format(time.RFC3339)}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -162,4 +163,12 @@ func mainResource(e *catalog.Entry, size int64) *mcp.Resource {
 		URI: e.URI().String(), Name: e.Name, Description: display.OneLine(e.Description), MIMEType: markdown, Size: size,
 		Annotations: modified(e.Stamp),
 	}
+}
+
+// modified returns when a file was last changed, nil if its file system does not know.
+func modified(stamp skill.Stamp) *mcp.Annotations {
+	if stamp.MTime <= 0 {
+		return nil
+	}
+	return &mcp.Annotations{LastModified: time.Unix(0, stamp.MTime).UTC().Format(time.RFC3339)}
 }

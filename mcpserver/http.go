@@ -35,8 +35,8 @@ type HTTPOptions struct {
 	// besides pages of the server itself.
 	Origins []string
 	// Issuers are the OAuth authorization servers, by their issuer URLs, whose tokens the
-	// Verifier of [Options.Access] knows. Resource is the URL of MCP as clients have it.
-	// Clients can read both (RFC 9728), or that tokens have no issuer.
+	// Verifier of [Options.Access] knows; Resource is the URL of MCP as clients have it. Both
+	// are for programs that embed knack. Clients can read them (RFC 9728).
 	Issuers  []string
 	Resource string
 	// Pages, if set, answers at every path that is not one of this package's, behind the
@@ -145,10 +145,10 @@ func positive[T int | int64 | time.Duration](v, otherwise T) T {
 	return otherwise
 }
 
-// take makes the work of a call over HTTP, or leaves it to the SDK.
+// take returns the function that answers a call over HTTP, or leaves the call to the SDK.
 func (s *Server) take(c wire.Call, p wire.Params, from guard.Caller, init *mcp.InitializeParams) (func(context.Context) wire.Answer, bool) {
 	r, ok := s.read(c, p)
-	if !ok || !r.in(init) {
+	if !ok || !r.withHandshake(init) {
 		return nil, false
 	}
 	r.Caller = from
@@ -193,9 +193,9 @@ func (h *HTTP) Routes() []string { return h.handler.Routes() }
 // Limit sets how often each client may ask, from now on; the zero rate ends all limits.
 //
 // A client is a subject, or an address if tokens are not required or have no name. Without
-// tokens, this machine's own address is not limited. An address gets 100 refusals of
-// tokens at once, and then five a second; requests that are let in do not count there. Requests that need no token count for the address too: 400 at once, and 20 a
-// second. Counts continue if the rate is the one in force.
+// tokens, this machine's own address is not limited. An address gets 100 refusals of tokens at
+// once, and then five a second. Requests that need no token count for it too: 400 at once, and
+// 20 a second. Counts continue if the rate is the one in force.
 func (h *HTTP) Limit(rate limit.Rate) { h.handler.Limit(rate) }
 
 // Numbers returns the counts so far.

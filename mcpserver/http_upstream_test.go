@@ -12,7 +12,7 @@ import (
 )
 
 // These tests hold as long as the SDK (v1.8.0) does what internal/httpd/write.go
-// and resources.go are there for. When one fails, the SDK has mended something.
+// and resources.go are there for. When one fails, the SDK has fixed something.
 
 const upstreamMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}`
 

@@ -21,7 +21,7 @@ import (
 )
 
 // More of what doc/conformance.md says of the SDK (v1.8.0). When one of these tests
-// fails, the SDK has mended something.
+// fails, the SDK has fixed something.
 
 func TestUpstreamCustomHandlersGetNoExtra(t *testing.T) {
 	handler := reflect.TypeOf(mcp.AddReceivingCustomMethod[*upstreamParams, *upstreamResult]).In(2)

@@ -22,7 +22,7 @@ import (
 )
 
 // These tests hold as long as the SDK (v1.8.0) does what the workarounds in
-// doc/conformance.md are there for. When one fails, the SDK has mended something.
+// doc/conformance.md are there for. When one fails, the SDK has fixed something.
 
 type (
 	upstreamParams struct{ mcp.ParamsBase }

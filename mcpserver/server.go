@@ -62,8 +62,7 @@ type Options struct {
 	// sessions, so that this is for a server of one client, over stdio: only the
 	// first session that offers roots is asked, and never one over HTTP.
 	Roots func(ctx context.Context, folders []string)
-	// Engage, if set, is what skill://engage/SKILL.md answers where no skill has
-	// it; see [tool.Host].
+	// Engage, if set, answers skill://engage/SKILL.md if no skill has it; see [tool.Host].
 	Engage func() string
 	// Entry is the server's name in the settings of the client that starts it; empty if
 	// it is unknown.

@@ -146,8 +146,8 @@ type pipe struct {
 	session atomic.Pointer[mcp.ServerSession] // nil until the SDK has it
 }
 
-// take makes the work of a call. It declines calls before the handshake is over, which the
-// SDK has to judge.
+// take decodes a call and returns the function that answers it. It declines calls before
+// the handshake is over, which the SDK has to judge.
 func (p *pipe) take(c wire.Call) (func(context.Context) wire.Answer, bool) {
 	params, ok := wire.ParseParams(c.Method, c.Params)
 	if !ok {
@@ -157,22 +157,24 @@ func (p *pipe) take(c wire.Call) (func(context.Context) wire.Answer, bool) {
 	if !ok {
 		return nil, false
 	}
-	if r.session = p.session.Load(); r.session == nil || !r.in(r.session.InitializeParams()) {
+	if r.session = p.session.Load(); r.session == nil || !r.withHandshake(r.session.InitializeParams()) {
 		return nil, false
 	}
 	r.Principal = p.server.access.Now().PrincipalOf(access.Subject{})
 	r.params.Arguments = bytes.Clone(r.params.Arguments) // they are part of the line
 	return func(ctx context.Context) wire.Answer {
-		if p.server.observe == nil { // else the observer hears of a call that is taken back while its read hangs
-			ctx = catalog.InPlace(ctx) // which holds up this call alone: the transport answers if it is taken back
+		// A read in this goroutine may hang: the transport still answers the call if it is cancelled.
+		// An observer must hear of it too, so reads then get goroutines of their own.
+		if p.server.observe == nil {
+			ctx = catalog.InPlace(ctx)
 		}
 		return p.server.reply(ctx, c.ID, r)
 	}, true
 }
 
-// in completes a request with what its session's handshake says. It reports false if the
+// withHandshake completes a request with what its session's handshake says. It reports false if the
 // request needs a handshake and none was made.
-func (r *request) in(init *mcp.InitializeParams) bool {
+func (r *request) withHandshake(init *mcp.InitializeParams) bool {
 	if init == nil {
 		return r.modern
 	}

@@ -104,11 +104,11 @@ func checkExplained(t *testing.T, s *Skill) {
 	if ok == s.Available {
 		t.Errorf("%s: available %v and a reason to skip: %v", s.Path, s.Available, ok)
 	}
-	if ok && (p.Message == "" || p.Mend == "" || p.Position.Line == 0) {
+	if ok && (p.Message == "" || p.Fix == "" || p.Position.Line == 0) {
 		t.Errorf("%s: unexplained: %+v", s.Path, p)
 	}
 	for _, p := range s.Problems {
-		if strings.ContainsAny(p.Message+p.Mend, "\n\r\x00\x1b") {
+		if strings.ContainsAny(p.Message+p.Fix, "\n\r\x00\x1b") {
 			t.Errorf("%s: a message of several lines: %q", s.Path, p.Message)
 		}
 	}

@@ -56,7 +56,7 @@ func Reason(err error) string {
 
 // FolderReason words why a folder of skills cannot be read, and what to do, without a path
 // of the machine.
-func FolderReason(err error) (reason, mend string) {
+func FolderReason(err error) (reason, fix string) {
 	switch {
 	case errors.Is(err, ErrNotFolder):
 		return ErrNotFolder.Error(), "give a folder"

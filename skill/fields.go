@@ -86,12 +86,12 @@ func (s *Skill) judgeInvocation(d *frontmatter.Document) {
 				s.Disabled = f.Key + ": " + sourceText(f.Value)
 			}
 		}
-		mend := fmt.Sprintf("write %s: %v", key, applies)
+		fix := fmt.Sprintf("write %s: %v", key, applies)
 		switch {
 		case f.Key != key:
-			s.problem(ruleid.Invocation, f.KeyPosition, f.Key, "the key "+quoteKey(f.Key)+" is read as "+key+"; other clients do not know it", mend)
+			s.problem(ruleid.Invocation, f.KeyPosition, f.Key, "the key "+quoteKey(f.Key)+" is read as "+key+"; other clients do not know it", fix)
 		case f.Value.Kind != frontmatter.Bool:
-			s.problem(ruleid.Invocation, f.Value.Position, f.Key, fmt.Sprintf("%s is %s, which is neither true nor false: knack treats it as %v, and clients differ", key, sourceText(f.Value), applies), mend)
+			s.problem(ruleid.Invocation, f.Value.Position, f.Key, fmt.Sprintf("%s is %s, which is neither true nor false: knack treats it as %v, and clients differ", key, sourceText(f.Value), applies), fix)
 		}
 	}
 }
@@ -199,7 +199,7 @@ func hasRule(problems []Problem, id RuleID) bool {
 }
 
 // missing reports a missing field, and the key that was probably meant.
-func (s *Skill) missing(d *frontmatter.Document, rule RuleID, field, mend string) {
+func (s *Skill) missing(d *frontmatter.Document, rule RuleID, field, fix string) {
 	for _, f := range d.Fields {
 		if f.Key != field && strings.EqualFold(strings.Trim(f.Key, " \t"), field) {
 			s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s is a different key", field, display.Quote(f.Key)), "write the key in lower case: "+field+":")
@@ -216,11 +216,11 @@ func (s *Skill) missing(d *frontmatter.Document, rule RuleID, field, mend string
 	}
 	for _, f := range d.Fields {
 		if isOtherScript(f.Key) {
-			s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s is in another script, and no client knows it", field, display.Quote(f.Key)), "write the key "+field+": in English; "+mend)
+			s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s is in another script, and no client knows it", field, display.Quote(f.Key)), "write the key "+field+": in English; "+fix)
 			return
 		}
 	}
-	s.problem(rule, frontmatterAt(d), field, field+" is missing", mend)
+	s.problem(rule, frontmatterAt(d), field, field+" is missing", fix)
 }
 
 // isOtherScript reports whether the key has letters, but no Latin ones.
@@ -237,7 +237,7 @@ func quoteKey(key string) string {
 }
 
 func (s *Skill) judgeDescription(d *frontmatter.Document) {
-	const mend = "say in one or two sentences what the skill does and when to use it"
+	const fix = "say in one or two sentences what the skill does and when to use it"
 	f, ok := d.Field("description")
 	if !ok {
 		s.missing(d, ruleid.DescriptionMissing, "description", "add a line description: that says what the skill does and when to use it")
@@ -247,7 +247,7 @@ func (s *Skill) judgeDescription(d *frontmatter.Document) {
 	switch {
 	case f.Value.Kind == frontmatter.Null || f.Value.Kind == frontmatter.String && display.IsBlank(f.Value.Text),
 		(f.Value.Kind == frontmatter.List || f.Value.Kind == frontmatter.Map) && display.IsBlank(plainText(f.Value)):
-		s.problem(ruleid.DescriptionMissing, p, "description", "description is empty", mend)
+		s.problem(ruleid.DescriptionMissing, p, "description", "description is empty", fix)
 		return
 	case f.Value.Kind != frontmatter.String:
 		s.problem(ruleid.DescriptionType, p, "description", "description is not a string in YAML; its text is used", "quote the description")
@@ -318,10 +318,10 @@ func (s *Skill) judgeMetadata(d *frontmatter.Document) {
 		if n++; n > maxMetadata {
 			return
 		}
-		mend := "write it as one text in quotes"
+		fix := "write it as one text in quotes"
 		if m.Value.Kind != frontmatter.List && m.Value.Kind != frontmatter.Map {
-			mend = "put the value in quotes: " + display.OneLine(m.Key) + ": '" + display.OneLine(m.Value.Text) + "'"
+			fix = "put the value in quotes: " + display.OneLine(m.Key) + ": '" + display.OneLine(m.Value.Text) + "'"
 		}
-		s.problem(ruleid.Metadata, m.Value.Position, f.Key, "the value of metadata."+display.Excerpt(m.Key)+" is not a string", mend)
+		s.problem(ruleid.Metadata, m.Value.Position, f.Key, "the value of metadata."+display.Excerpt(m.Key)+" is not a string", fix)
 	}
 }

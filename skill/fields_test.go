@@ -50,7 +50,7 @@ func TestOddCharactersAreSaid(t *testing.T) {
 			t.Fatalf("%q: nothing is said", text)
 		}
 		p := s.Problems[len(s.Problems)-1]
-		diff(t, text, p.Position.String()+" "+p.Message+" ("+p.Mend+")", want)
+		diff(t, text, p.Position.String()+" "+p.Message+" ("+p.Fix+")", want)
 	}
 }
 

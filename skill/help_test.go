@@ -10,7 +10,7 @@ import (
 )
 
 // said formats problems as lines, so that a table compares them whole: "rule@line:column
-// field: message | mend".
+// field: message | fix".
 func said(problems []Problem) []string {
 	var out []string
 	for _, p := range problems {
@@ -19,8 +19,8 @@ func said(problems []Problem) []string {
 			line += p.Field + ": "
 		}
 		line += p.Message
-		if p.Mend != "" {
-			line += " | " + p.Mend
+		if p.Fix != "" {
+			line += " | " + p.Fix
 		}
 		out = append(out, line)
 	}

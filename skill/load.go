@@ -135,7 +135,7 @@ func (s *Skill) own() {
 	}
 	for i := range s.Problems {
 		p := &s.Problems[i]
-		p.Field, p.Message, p.Mend = strings.Clone(p.Field), strings.Clone(p.Message), strings.Clone(p.Mend)
+		p.Field, p.Message, p.Fix = strings.Clone(p.Field), strings.Clone(p.Message), strings.Clone(p.Fix)
 	}
 }
 
@@ -152,7 +152,7 @@ func (s *Skill) explainEmpty(d *frontmatter.Document, data []byte) {
 				s.Problems[i].Position = Position{Line: n, Column: utf8.RuneCountInString(head) + 1 + utf8.RuneCountInString(value) - utf8.RuneCountInString(text) + 1}
 				s.Problems[i].Message += ": a # begins a comment"
 				if p.Field != "name" {
-					s.Problems[i].Mend = "put the value in quotes: " + p.Field + ": '…'"
+					s.Problems[i].Fix = "put the value in quotes: " + p.Field + ": '…'"
 				}
 			}
 		}
@@ -176,11 +176,11 @@ func (s *Skill) ReadInto(buf []byte) ([]byte, Stamp, error) {
 
 func (s *Skill) readEntry() ([]byte, bool) {
 	if s.Entry == "" {
-		mend := "rename it to SKILL.md"
+		fix := "rename it to SKILL.md"
 		if len(s.Others()) > 1 {
-			mend = "rename the intended one to SKILL.md, and delete the others"
+			fix = "rename the intended one to SKILL.md, and delete the others"
 		}
-		s.problem(ruleid.FileName, Position{}, "", fmt.Sprintf("the file is called %s", display.Excerpt(strings.Join(s.Others(), " and "))), mend)
+		s.problem(ruleid.FileName, Position{}, "", fmt.Sprintf("the file is called %s", display.Excerpt(strings.Join(s.Others(), " and "))), fix)
 		return nil, false
 	}
 	if s.Fault() != nil {
@@ -198,30 +198,30 @@ func (s *Skill) readEntry() ([]byte, bool) {
 
 // fault records why SKILL.md could not be read.
 func (s *Skill) fault(err error) {
-	rule, mend := RuleID(ruleid.FileUnreadable), "see whether the disk and the file can be read at all"
+	rule, fix := RuleID(ruleid.FileUnreadable), "see whether the disk and the file can be read at all"
 	switch {
 	case errors.Is(err, ErrOutside):
-		rule, mend = ruleid.FileOutside, "put the file itself here, or link the whole folder into the root"
+		rule, fix = ruleid.FileOutside, "put the file itself here, or link the whole folder into the root"
 	case errors.Is(err, ErrNotRegular):
-		rule, mend = ruleid.FileNotRegular, "put a regular file there"
+		rule, fix = ruleid.FileNotRegular, "put a regular file there"
 	case errors.Is(err, ErrTooLarge):
-		rule, mend = ruleid.FileTooLarge, "move text into other files of the skill; the limit is 1 MiB"
+		rule, fix = ruleid.FileTooLarge, "move text into other files of the skill; the limit is 1 MiB"
 	case errors.Is(err, ErrUnstable):
-		rule, mend = ruleid.FileUnstable, "wait until whatever writes the file has finished"
+		rule, fix = ruleid.FileUnstable, "wait until whatever writes the file has finished"
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ELOOP):
-		rule, mend = ruleid.FileGone, "make the link point to a file, or delete it"
+		rule, fix = ruleid.FileGone, "make the link point to a file, or delete it"
 	case errors.Is(err, fs.ErrPermission):
-		rule, mend = ruleid.FilePermission, "let the user who runs knack read the file and its folder"
+		rule, fix = ruleid.FilePermission, "let the user who runs knack read the file and its folder"
 	}
 	message := "cannot be read"
 	if why := Reason(err); why != message {
 		message += ": " + why
 	}
-	s.problem(rule, Position{}, "", message, mend) // messages have the path beside the reason
+	s.problem(rule, Position{}, "", message, fix) // messages have the path beside the reason
 }
 
-func (s *Skill) problem(rule RuleID, p Position, field, message, mend string) {
-	s.Problems = append(s.Problems, Problem{Rule: rule, Position: p, Field: field, Message: message, Mend: mend})
+func (s *Skill) problem(rule RuleID, p Position, field, message, fix string) {
+	s.Problems = append(s.Problems, Problem{Rule: rule, Position: p, Field: field, Message: message, Fix: fix})
 }
 
 // judgeFile adds the problems of the folder, and decides whether the skill is available and

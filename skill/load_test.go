@@ -100,7 +100,7 @@ func TestInvocationIsSaid(t *testing.T) {
 		said := ""
 		for _, p := range s.Problems {
 			if p.Rule == ruleid.Invocation {
-				said += p.Position.String() + " " + p.Message + " (" + p.Mend + ")"
+				said += p.Position.String() + " " + p.Message + " (" + p.Fix + ")"
 			}
 		}
 		diff(t, field, [2]string{s.Disabled, said}, want)
@@ -119,7 +119,7 @@ func TestEmptyByComment(t *testing.T) {
 		got := ""
 		for _, p := range problems {
 			if p.Rule == ruleid.NameMissing || p.Rule == ruleid.DescriptionMissing {
-				got += p.Position.String() + " " + p.Message + " | " + p.Mend
+				got += p.Position.String() + " " + p.Message + " | " + p.Fix
 			}
 		}
 		if got != want {
@@ -149,7 +149,7 @@ func TestLoadFaults(t *testing.T) {
 	} {
 		s := Load(c.b)
 		p, ok := s.SkipReason()
-		if !ok || s.Available || s.Publishable || p.Rule != c.want || p.Message == "" || p.Mend == "" || s.Frontmatter != nil {
+		if !ok || s.Available || s.Publishable || p.Rule != c.want || p.Message == "" || p.Fix == "" || s.Frontmatter != nil {
 			t.Errorf("%s: available %v: %+v", c.want, s.Available, s.Problems)
 		}
 	}

@@ -11,7 +11,7 @@ type Notice struct {
 	Path    string // below the root, slash-separated
 	Rule    RuleID
 	Message string
-	Mend    string
+	Fix     string
 	Err     error // why the folder could not be read; nil if it was skipped
 	// File is the name of the file in the folder Path that was probably meant as its
 	// SKILL.md; "" for a notice about anything else. Meant is set if the file begins like

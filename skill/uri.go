@@ -120,9 +120,6 @@ func (u URI) String() string { return u.text }
 // Path returns the decoded path.
 func (u URI) Path() string { return u.path }
 
-// Join appends a clean relative path.
-func (u URI) Join(path string) (URI, error) { return NewURI(u.path + "/" + path) }
-
 // Plain reports whether a clean path needs no encoding in a URI.
 func Plain(path string) bool {
 	for i := range len(path) {

@@ -115,21 +115,6 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-func TestJoin(t *testing.T) {
-	u, _ := NewURI("a/b")
-	if j, err := u.Join("c d.md"); err != nil || j.String() != "skill://a/b/c%20d.md" {
-		t.Errorf("%q, %v", j, err)
-	}
-	for _, bad := range []string{"", "..", "../c", "/c"} {
-		if j, err := u.Join(bad); err == nil {
-			t.Errorf("%q: %q", bad, j)
-		}
-	}
-	if _, err := (URI{}).Join("c"); err == nil {
-		t.Error("the zero URI was joined to")
-	}
-}
-
 func TestPlainURI(t *testing.T) {
 	for in, want := range map[string][2]string{
 		"skill://git/SKILL.md":               {},

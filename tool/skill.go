@@ -263,7 +263,7 @@ func hints(v catalog.View, name string) []string {
 	}
 	key := skill.KeyOf(name)
 	if d := v.Denied(func(folder string) bool { return skill.KeyOf(folder) == key }); d != nil && len(skipped) == 0 {
-		lines = append(lines, fmt.Sprintf("'%s' exists but was skipped: %s: %s (%s)", display.Echo(path.Base(d.Path)), display.Echo(d.Place()), d.Message, d.Mend))
+		lines = append(lines, fmt.Sprintf("'%s' exists but was skipped: %s: %s (%s)", display.Echo(path.Base(d.Path)), display.Echo(d.Place()), d.Message, d.Fix))
 	}
 	if over := skippedFolders(v, []skill.Key{key}); len(lines) == 0 && len(over) > 0 {
 		lines = append(lines, over[0].line())
@@ -300,7 +300,7 @@ func suggestion(v catalog.View, name string) string {
 	return ""
 }
 
-// skippedLine is "'deploy' exists but was skipped: <file>:3:14: <why> (<mend>)".
+// skippedLine is "'deploy' exists but was skipped: <file>:3:14: <why> (<fix>)".
 func skippedLine(e *catalog.Entry) string {
 	return fmt.Sprintf("'%s' exists but was skipped: %s", nameOrFolder(e), Reason(e))
 }
@@ -313,8 +313,8 @@ func Reason(e *catalog.Entry) string {
 		at += ":" + pos
 	}
 	at += ": " + listing.Quote(p.Message)
-	if p.Mend != "" {
-		at += " (" + listing.Quote(p.Mend) + ")"
+	if p.Fix != "" {
+		at += " (" + listing.Quote(p.Fix) + ")"
 	}
 	return at
 }

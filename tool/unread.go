@@ -46,8 +46,8 @@ func skippedFolders(v catalog.View, names []skill.Key) []problem {
 				continue
 			}
 			why := display.Echo(r.Label+"/"+n.Path) + ": " + listing.Quote(n.Message)
-			if n.Mend != "" {
-				why += " (" + listing.Quote(n.Mend) + ")"
+			if n.Fix != "" {
+				why += " (" + listing.Quote(n.Fix) + ")"
 			}
 			out = append(out, problem{skill: display.Echo(name), reason: why})
 		}

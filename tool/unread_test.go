@@ -88,7 +88,7 @@ func TestUnreadRoots(t *testing.T) {
 // a path of the host.
 func TestPassedOver(t *testing.T) {
 	c := catalog.New([]catalog.Source{&unreadRoot{Memory: project(map[string]string{"git/SKILL.md": md("git", "Git")}), notices: []skill.Notice{
-		{Path: "x/secret", Message: "the folder cannot be read: permission denied", Mend: "let it be read", Err: fs.ErrPermission},
+		{Path: "x/secret", Message: "the folder cannot be read: permission denied", Fix: "let it be read", Err: fs.ErrPermission},
 		{Path: "loop", Message: "the link leads nowhere"},
 	}}}, catalog.Options{})
 	if err := c.Refresh(t.Context()); err != nil {
@@ -109,7 +109,7 @@ func TestPassedOver(t *testing.T) {
 // none.
 func TestPassedOverIsSaid(t *testing.T) {
 	root := &unreadRoot{Memory: skilltest.New("claude-project", skill.ScopeProject, map[string]string{"git/SKILL.md": md("git", "Git")}), notices: []skill.Notice{
-		{Path: "team/deploy", Rule: "near-miss", Message: "the folder is no skill: it has SKILLS.md and no SKILL.md", Mend: "rename SKILLS.md to SKILL.md"},
+		{Path: "team/deploy", Rule: "near-miss", Message: "the folder is no skill: it has SKILLS.md and no SKILL.md", Fix: "rename SKILLS.md to SKILL.md"},
 	}}
 	c := catalog.New([]catalog.Source{root}, catalog.Options{})
 	if err := c.Refresh(t.Context()); err != nil {

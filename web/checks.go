@@ -286,7 +286,7 @@ func (r *result) shortened() *result {
 func unanswered(s *skill.Skill) check.Report {
 	return check.Report{Skill: s, Findings: []check.Finding{{
 		Rule: ruleid.FileUnreadable, Severity: skill.SeverityError, File: s.Entry,
-		Message: "the skill could not be checked: its disk does not answer", Mend: "find out why the disk does not answer, and check again",
+		Message: "the skill could not be checked: its disk does not answer", Fix: "find out why the disk does not answer, and check again",
 	}}}
 }
 

@@ -6,7 +6,7 @@
 // it asks a browser for a token and then recognizes it by a cookie. It reads skills
 // only through a [catalog.View], one for each request, obtained in one place.
 //
-// [Site.ServeHTTP] in site.go is the way of every request. Pages are in home.go, skillpage.go,
+// [Site.ServeHTTP] in site.go handles every request. Pages are in home.go, skillpage.go,
 // filepage.go, health.go and connect.go, with their HTML in templates; the API is in api.go,
 // the index in wellknown.go, and the metrics are in metrics.go. checks.go checks the skills
 // in the background.

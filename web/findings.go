@@ -10,14 +10,14 @@ import (
 
 // finding is one finding of the check, as a page shows it.
 type finding struct {
-	Rule          skill.RuleID
-	Severity      skill.Severity
-	File          string
-	Line, Column  int
-	Message, Mend string
-	Before, Mark  string // the text before the marked part of the line, and that part
-	After         string
-	Fixes         bool // knack check --fix fixes it
+	Rule         skill.RuleID
+	Severity     skill.Severity
+	File         string
+	Line, Column int
+	Message, Fix string
+	Before, Mark string // the text before the marked part of the line, and that part
+	After        string
+	Fixable      bool // knack check --fix fixes it
 }
 
 // findingsOf returns the findings of a verdict with the lines of SKILL.md that they
@@ -30,7 +30,7 @@ func findingsOf(d *doctor.Verdict, data []byte) (out []finding) {
 	for _, f := range d.Findings {
 		w := finding{
 			Rule: f.Rule, Severity: f.Severity, File: f.File, Line: f.Position.Line, Column: f.Position.Column,
-			Message: f.Message, Mend: f.Mend, Fixes: f.Fix != check.None,
+			Message: f.Message, Fix: f.Fix, Fixable: f.Fixable != check.None,
 		}
 		if f.File == d.Entry.Entry && w.Line > 0 && w.Line <= len(lines) && utf8.ValidString(lines[w.Line-1]) {
 			w.Before, w.Mark, w.After = mark([]rune(lines[w.Line-1]), w.Column, f.Length)

@@ -43,14 +43,14 @@ type healthPage struct {
 func (p healthPage) MoreUnpublished() int { return p.NUnpublished - len(p.Unpublished) }
 
 type rootRow struct {
-	Label       string
-	URI         string // the prefix of its skills' URIs
-	Scope       skill.Scope
-	Count       int
-	Error, Mend string
-	Late        bool // not an error: the root has not been read yet
-	Notices     []skill.Notice
-	More        int // number of notices not shown
+	Label      string
+	URI        string // the prefix of its skills' URIs
+	Scope      skill.Scope
+	Count      int
+	Error, Fix string
+	Late       bool // not an error: the root has not been read yet
+	Notices    []skill.Notice
+	More       int // number of notices not shown
 }
 
 type skippedRow struct {
@@ -169,7 +169,7 @@ func rootRowOf(root catalog.RootStatus) rootRow {
 	if len(w.Notices) > healthRows {
 		w.More, w.Notices = len(w.Notices)-healthRows, w.Notices[:healthRows]
 	}
-	w.Error, w.Mend = root.Reason()
+	w.Error, w.Fix = root.Reason()
 	w.Late = root.Late()
 	return w
 }

@@ -230,7 +230,7 @@ func TestAudit(t *testing.T) {
 
 		// A limit that is reloaded while the server runs.
 		put(t, config, text+"limits: {rate: 0.01, burst: 2}\n")
-		hangUp(t, said, "was reloaded")
+		hangUp(t, said, "were read again")
 		for n := range 8 {
 			code, body, header := a.send("GET", "/api/v1/skills", bert, "")
 			wait, _ := strconv.Atoi(header.Get("Retry-After"))
@@ -322,7 +322,7 @@ func TestReload(t *testing.T) {
 	ask()
 	moved()
 	put(t, config, "audit: {to: elsewhere.log, keep: 2}\nlog: {format: text, level: error}\nhttp: {hosts: [a.example]}\nlimits: {rat: 1}\n")
-	hangUp(t, said, `"msg":"the configuration was not reloaded; the previous one stays in effect","reason":"`+config+`:4:10: there is no key 'rat' in limits"`)
+	hangUp(t, said, `"msg":"the settings and tokens were not read again; the previous ones stay in effect","reason":"`+config+`:4:10: there is no key 'rat' in limits"`)
 	ask() // into the new file
 	moved()
 	put(t, config, "audit: {to: elsewhere.log, keep: 2}\nlog: {format: text, level: info}\nhttp: {hosts: [a.example]}\nlimits: {rate: 1}\n")
@@ -332,7 +332,7 @@ func TestReload(t *testing.T) {
 		t.Error("it writes elsewhere before it is started anew")
 	}
 	put(t, config, "log: {level: error}\naudit: {to: audit.log}\n")
-	n := strings.Count(said(), "was reloaded")
+	n := strings.Count(said(), "were read again")
 	for range 2 { // from here on only errors are logged; the second one shows that the first reload is done
 		moved()
 		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
@@ -342,7 +342,7 @@ func TestReload(t *testing.T) {
 	}
 	replace(t, config, "log: {lovel: error}\n") // the second reload may be reading it
 	hangUp(t, said, "there is no key 'lovel' in log")
-	if strings.Count(said(), "was reloaded") != n {
+	if strings.Count(said(), "were read again") != n {
 		t.Error("the level was not taken over")
 	}
 }

@@ -92,13 +92,13 @@ func showDiff(env *Env, run *checkRun, f *checkFlags, level check.Level) error {
 		// Programs that apply patches refuse absolute paths; -d / or --directory=/ makes
 		// these work.
 		name := strings.TrimLeft(c.shown(cmp.Or(c.Skill.Entry, old)), "/")
-		now, mends := check.Fix(c.Data, c.Skill.Folder(), level, c.ignored(f)...)
+		now, changes := check.Fix(c.Data, c.Skill.Folder(), level, c.ignored(f)...)
 		diff := unifiedDiff(name, c.Data, now)
 		if old != "" {
 			to := strings.TrimLeft(c.shown(skill.MainFile), "/")
 			diff = renamePatch(name, to) + strings.Replace(diff, "+++ b/"+name, "+++ b/"+to, 1)
 		}
-		if len(mends) == 0 && diff == "" {
+		if len(changes) == 0 && diff == "" {
 			continue
 		}
 		if err := show(diff); err != nil {

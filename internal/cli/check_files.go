@@ -136,7 +136,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 	run.unread = append(unread, run.unread...)
 	run.collect(f)
 	if len(run.skills) == 0 && len(paths) == 0 {
-		fmt.Fprintln(env.Stderr, "no skill was found in the project's folders; give the path of a skill, or of a folder with skills")
+		fmt.Fprintln(env.Stderr, "no skill was found in the project's folders; "+clean(f.from.otherPath(*env)))
 	}
 	// An empty run is printed in the requested format, too.
 	if f.format != "text" || len(run.unread) == 0 || len(run.skills)+len(run.findings) > 0 {

@@ -41,8 +41,8 @@ func applyFixes(ctx context.Context, env *Env, run *checkRun, f *checkFlags, lev
 		if c.Data == nil && old == "" || c.Skill.Dir() == "" {
 			continue
 		}
-		now, mends := check.Fix(c.Data, c.Skill.Folder(), level, c.ignored(f)...)
-		if len(mends) == 0 && old == "" {
+		now, changes := check.Fix(c.Data, c.Skill.Folder(), level, c.ignored(f)...)
+		if len(changes) == 0 && old == "" {
 			continue
 		}
 		name := c.shown(cmp.Or(c.Skill.Entry, old))
@@ -51,7 +51,7 @@ func applyFixes(ctx context.Context, env *Env, run *checkRun, f *checkFlags, lev
 			fmt.Fprintf(env.Stderr, "not fixed: %s: %s\n", clean(name), clean(err.Error()))
 			continue
 		}
-		for _, m := range mends {
+		for _, m := range changes {
 			fmt.Fprintf(env.Stderr, "fixed: %s:%d: %s [%s]\n", clean(name), m.Line, clean(m.What), m.Rule)
 		}
 		if old != "" {
@@ -99,7 +99,7 @@ func behindNoLink(env Env, base, folder string) error {
 // misspeltFiles returns the files that the fixes of this level rename to SKILL.md.
 func (r *checkRun) misspeltFiles(f *checkFlags, level check.Level) (out []checkedFinding) {
 	for _, n := range r.notices {
-		if _, reported := n.settings.Severity(n.Rule, n.Severity); reported && n.Fix != check.None && n.Fix <= level && !f.ignores(n.Rule) {
+		if _, reported := n.settings.Severity(n.Rule, n.Severity); reported && n.Fixable != check.None && n.Fixable <= level && !f.ignores(n.Rule) {
 			out = append(out, n)
 		}
 	}

@@ -35,8 +35,8 @@ func printAnnotations(env *Env, run *checkRun, flags *checkFlags) error {
 			}
 		}
 		message := f.Message
-		if f.Mend != "" {
-			message += "\nfix: " + f.Mend
+		if f.Fix != "" {
+			message += "\nfix: " + f.Fix
 		}
 		fmt.Fprintf(&b, ",title=%s::%s\n", annotationProperty.Replace(string(f.Rule)), annotationData.Replace(clean(message)))
 	}

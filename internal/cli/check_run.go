@@ -174,7 +174,7 @@ func (r *checkRun) count(severity skill.Severity) (n int) {
 func findingOf(t target, n skill.Notice) checkedFinding {
 	rule, _ := check.RuleOf(n.Rule)
 	f := checkedFinding{shown: path.Join(t.root.Shown, n.Path), settings: t.settings, Finding: check.Finding{
-		Rule: n.Rule, Severity: rule.Severity, File: n.Path, Message: n.Message, Mend: n.Mend,
+		Rule: n.Rule, Severity: rule.Severity, File: n.Path, Message: n.Message, Fix: n.Fix,
 	}}
 	if n.File == "" {
 		return f
@@ -182,9 +182,9 @@ func findingOf(t target, n skill.Notice) checkedFinding {
 	f.shown, f.base = path.Join(f.shown, n.File), t.base
 	f.near = filepath.Join(t.root.Dir, filepath.FromSlash(n.Path), n.File)
 	if typo.IsDraft(n.File) {
-		f.Mend += ", once it is to be served" // renaming it would publish an inactive file
+		f.Fix += ", once it is to be served" // renaming it would publish an inactive file
 	} else if n.Meant {
-		f.Fix = check.Guess
+		f.Fixable = check.Guess
 	}
 	return f
 }

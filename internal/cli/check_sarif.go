@@ -98,8 +98,8 @@ func printSARIF(env *Env, run *checkRun, _ *checkFlags) error {
 			i = -1 // no rule of the table (SARIF 3.27.6)
 		}
 		message := f.Message
-		if f.Mend != "" {
-			message += "; fix: " + f.Mend
+		if f.Fix != "" {
+			message += "; fix: " + f.Fix
 		}
 		r := sarifResult{RuleID: f.Rule, RuleIndex: i, Level: sarifLevels[f.Severity], Message: sarifText{message}}
 		at := sarifPhysical{Artifact: sarifArtifact{sarifURI(f.shown)}}

@@ -104,3 +104,13 @@ func noSkill(t target) *failure {
 	}
 	return f
 }
+
+// otherPath suggests what to check if the project has no skill: a user's folder, if there is one.
+func (f *sourceFlags) otherPath(env Env) string {
+	for _, r := range f.roots(env, nil) {
+		if info, err := os.Stat(r.Dir); r.Scope == skill.ScopeGlobal && err == nil && info.IsDir() {
+			return "to check your own skills, give their folder: knack check " + r.Shown
+		}
+	}
+	return "give the path of a skill, or of a folder with skills"
+}

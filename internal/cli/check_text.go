@@ -45,7 +45,7 @@ func printCheckText(env *Env, run *checkRun, flags *checkFlags) error {
 
 func (r *checkRun) fixable(level check.Level) (n int) {
 	for _, f := range r.findings {
-		if f.Fix == level {
+		if f.Fixable == level {
 			n++
 		}
 	}
@@ -60,7 +60,7 @@ type diagnostic struct {
 	at       skill.Position
 	length   int
 	message  string
-	mend     string
+	fix      string
 }
 
 // write prints it like a compiler: position, message, the line with a mark under the token,
@@ -78,8 +78,8 @@ func (p diagnostic) write(env *Env, b *strings.Builder, source *check.Source) {
 		gutter = strings.Repeat(" ", len(number))
 		fmt.Fprintf(b, " %s | %s\n %s | %s\n", number, text, gutter, paint(env, severityColours[p.severity], mark))
 	}
-	if p.mend != "" {
-		ask, lines, _ := strings.Cut(p.mend, "\n")
+	if p.fix != "" {
+		ask, lines, _ := strings.Cut(p.fix, "\n")
 		fmt.Fprintf(b, " %s = fix: %s\n", gutter, oneLine(ask))
 		for l := range strings.Lines(lines) {
 			fmt.Fprintf(b, " %s | %s\n", gutter, clean(strings.TrimRight(l, "\n")))
@@ -88,12 +88,12 @@ func (p diagnostic) write(env *Env, b *strings.Builder, source *check.Source) {
 }
 
 func writeFinding(env *Env, b *strings.Builder, f checkedFinding) {
-	ask, lines, more := strings.Cut(f.Mend, "\n")
+	ask, lines, more := strings.Cut(f.Fix, "\n")
 	switch {
 	case ask == "":
-	case f.Fix == check.Certain:
+	case f.Fixable == check.Certain:
 		ask += " (--fix does it)"
-	case f.Fix == check.Guess:
+	case f.Fixable == check.Guess:
 		ask += " (--fix=guess does it)"
 	}
 	if more {

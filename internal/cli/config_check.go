@@ -69,7 +69,7 @@ type configReportRow struct {
 	Column  int          `json:"column"`
 	Key     string       `json:"key,omitempty"`
 	Message string       `json:"message"`
-	Mend    string       `json:"mend"`
+	Fix     string       `json:"fix"`
 }
 
 func printConfigCheck(env *Env, files []*configFile, user string, asJSON bool) error {
@@ -88,8 +88,8 @@ func printConfigCheck(env *Env, files []*configFile, user string, asJSON bool) e
 		source := check.NewSource(f.data)
 		hideTokens(source, f.problems)
 		for _, p := range f.problems {
-			out.Findings = append(out.Findings, configReportRow{p.Rule, f.shown, p.Position.Line, p.Position.Column, p.Field, p.Message, p.Mend})
-			diagnostic{f.shown, skill.SeverityError, p.Rule, p.Position, wordLength(source, p.Position), p.Message, p.Mend}.write(env, &b, source)
+			out.Findings = append(out.Findings, configReportRow{p.Rule, f.shown, p.Position.Line, p.Position.Column, p.Field, p.Message, p.Fix})
+			diagnostic{f.shown, skill.SeverityError, p.Rule, p.Position, wordLength(source, p.Position), p.Message, p.Fix}.write(env, &b, source)
 		}
 	}
 	if len(files) == 0 {

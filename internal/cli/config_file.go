@@ -184,7 +184,7 @@ func readUserFile(file string) ([]byte, error) {
 // refused returns the first problem as an error, with its position.
 func (f *configFile) refused() error {
 	p := f.problems[0]
-	hint := p.Mend
+	hint := p.Fix
 	if n := len(f.problems) - 1; n > 0 {
 		hint += fmt.Sprintf(" (%s; knack config check shows all)", display.Count(n, "further problem"))
 	}

@@ -202,7 +202,9 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 	for _, err := range ch.Unreadable {
 		fmt.Fprintf(env.Stderr, "warning: %s, where %s looks too, cannot be read: %s\n", clean(atHome(*env, err.Path)), c.Name, clean(systemCause(err.Err).Error()))
 	}
-	f.warnCommand(env, c, s, ch)
+	if err := f.checkCommand(env, c, s, ch); err != nil {
+		return err
+	}
 	if f.write {
 		if err := refusal(c, state, file, planErr); err != nil {
 			return err

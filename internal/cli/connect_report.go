@@ -12,10 +12,12 @@ import (
 
 	"github.com/knack-dev/knack/client"
 	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/internal/lazyregexp"
 )
 
-// warnCommand says what may keep the client from starting the command that the entry names.
-func (f *connectFlags) warnCommand(env *Env, c client.Client, s client.Server, ch client.Change) {
+// checkCommand says what may keep the client from starting the command that the entry names.
+// It refuses to write one that will soon be gone.
+func (f *connectFlags) checkCommand(env *Env, c client.Client, s client.Server, ch client.Change) error {
 	kept := ch.Scope == client.Project && len(ch.Command) > 0 && !slices.ContainsFunc(ch.Differences, func(d client.Difference) bool { return d.Key == "command" })
 	if kept {
 		s.Command = ch.Command[0]
@@ -24,10 +26,28 @@ func (f *connectFlags) warnCommand(env *Env, c client.Client, s client.Server, c
 	case s.URL != "" || ch.State == client.Foreign:
 	case !f.clientEnv(*env).CanStart(s.Command):
 		fmt.Fprintf(env.Stderr, "warning: there is no program %s now, so %s cannot start it\n", clean(s.Command), c.Name)
+	case isTemporary(s.Command) && f.write:
+		return runError(installAdvice(c), "this knack is a temporary build of go run")
+	case isTemporary(s.Command):
+		fmt.Fprintf(env.Stderr, "warning: this knack is a temporary build of go run; %s\n", installAdvice(c))
 	case f.scope == client.Project && f.command == "" && !kept:
 		fmt.Fprintf(env.Stderr, "warning: all users of a project share its file, and %s is a path of this machine; --command knack names the program on each user's PATH\n", clean(s.Command))
 	}
+	return nil
 }
+
+func installAdvice(c client.Client) string {
+	return "go install ./cmd/knack, then run knack connect " + c.ID + " --write"
+}
+
+// isTemporary reports whether a program is a build of go run. Its path has the form
+// go-build123/b001/exe/knack in the folder for temporary files, or, in the build cache,
+// that of a hash with -d.
+func isTemporary(program string) bool {
+	return ofGoRun().MatchString(filepath.ToSlash(program))
+}
+
+var ofGoRun = lazyregexp.New(`/(go-build\d+/b\d+/exe|[0-9a-f]{64}-d)/[^/]+$`)
 
 // obstacle returns what keeps the client from using the entry after --write, with the
 // fix. It returns nil if nothing does, or if something was written for other projects.
@@ -46,11 +66,11 @@ func (f *connectFlags) obstacle(env Env, c client.Client, state connection, ch c
 	case first != nil && state.First.Missing:
 		return &failure{exitNo, fmt.Errorf("%s %s, and its entry %s: no folder of PATH has that program", atHome(env, first.File), state.precedes(c), state.First.target()), "install knack into a folder of PATH"}
 	case ch.ListFile != "":
-		at, says, mend := atHome(env, ch.ListFile), "has", "take "+strconv.Quote(ch.Name)+" out of it"
+		at, says, fix := atHome(env, ch.ListFile), "has", "take "+strconv.Quote(ch.Name)+" out of it"
 		if ch.ListOnly {
-			says, mend = "lacks", "add "+strconv.Quote(ch.Name)+" to it"
+			says, fix = "lacks", "add "+strconv.Quote(ch.Name)+" to it"
 		}
-		return &failure{exitNo, fmt.Errorf("%s: the list %s %s %q, so %s does not start it", at, ch.ListKey, says, ch.Name, c.Name), mend}
+		return &failure{exitNo, fmt.Errorf("%s: the list %s %s %q, so %s does not start it", at, ch.ListKey, says, ch.Name, c.Name), fix}
 	case ch.Off != "": // even if another comes first: some clients merge the two
 		return off(file, ch.Off)
 	case first == nil && ch.Shared && ch.State == client.Outdated:

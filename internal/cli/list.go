@@ -197,8 +197,8 @@ func printRoots(w io.Writer, v catalog.View) {
 		fmt.Fprintf(w, "  %s: %s\n", heading(r.Root), clean(state))
 		for _, n := range r.Notices {
 			line := n.Path + ": " + n.Message
-			if n.Mend != "" {
-				line += " (" + n.Mend + ")"
+			if n.Fix != "" {
+				line += " (" + n.Fix + ")"
 			}
 			fmt.Fprintf(w, "    %s\n", clean(display.OneLine(line)))
 		}

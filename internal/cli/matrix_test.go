@@ -394,8 +394,8 @@ func matrix(t *testing.T, set string, dirs [2]string) {
 		guests[i] = bearing1(h.signIn(tokens["guest"]))[len("Cookie: "):]
 	}
 	write("anna", "carl others", "guest insiders", "dora insiders, outsiders")
-	hangUp(t, real.log, "the configuration was reloaded")
-	testwait.Until(t, func() bool { return strings.Contains(control.log(), "the configuration was reloaded") }, control.log)
+	hangUp(t, real.log, "the settings and tokens were read again")
+	testwait.Until(t, func() bool { return strings.Contains(control.log(), "the settings and tokens were read again") }, control.log)
 	for _, p := range probes {
 		must(role{name: "revoked", headers: bearerOf("revoked")}, p)
 		for i, h := range houses {
@@ -545,8 +545,8 @@ access:
 	}
 	// The rules hide the skills: without them, every route shows them at once.
 	put(t, file, "limits: {rate: 0}\naccess: {default: allow, rules: []}\n")
-	hangUp(t, houses[0].log, "the configuration was reloaded")
-	testwait.Until(t, func() bool { return strings.Contains(houses[1].log(), "the configuration was reloaded") }, houses[1].log)
+	hangUp(t, houses[0].log, "the settings and tokens were read again")
+	testwait.Until(t, func() bool { return strings.Contains(houses[1].log(), "the settings and tokens were read again") }, houses[1].log)
 	shown := map[string]bool{}
 	for _, p := range probes {
 		of := ask(roles[0], p)

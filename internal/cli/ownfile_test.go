@@ -85,7 +85,7 @@ func TestTokenFileBecomesPipe(t *testing.T) {
 	}
 	_, other := access.NewToken()
 	put(t, tokens, other+" bert\n")
-	hangUp(t, log, "the configuration was reloaded")
+	hangUp(t, log, "the settings and tokens were read again")
 	if code, _, _ := check(t, token, url); code == 0 {
 		t.Error("a token that was taken away lets in")
 	}

@@ -253,7 +253,7 @@ func TestSeesWhatIsLeft(t *testing.T) {
 			if reload > 0 {
 				w.vary()
 				replace(t, file, w.settings(true, section))
-				hangUp(t, full.log, "the configuration was reloaded")
+				hangUp(t, full.log, "the settings and tokens were read again")
 			}
 			for name, group := range names {
 				left := maps.Clone(w.files)

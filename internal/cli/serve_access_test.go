@@ -89,7 +89,7 @@ func TestServeAccess(t *testing.T) {
 	dora, doraLine := access.NewToken()
 	again := func() {
 		t.Helper()
-		hangUp(t, log, "the configuration was reloaded")
+		hangUp(t, log, "the settings and tokens were read again")
 	}
 	put(t, tokens, carlLine+" carl\n"+doraLine+" dora\n")
 	again()

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -79,7 +80,9 @@ func (f *httpFlags) listen(ctx context.Context, log *slog.Logger) (net.Listener,
 		log.Warn(why, "listen", f.addr, "fix", "give each of them with --allow-host, or in http.hosts")
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", at.tcp.String())
-	if err != nil {
+	if errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, syscall.Errno(10048)) { // WSAEADDRINUSE of Windows
+		return nil, "", runError("choose another port, or stop that program", "--http %s: another program listens there", f.addr)
+	} else if err != nil {
 		return nil, "", runError("", "--http %s: %w", f.addr, err)
 	}
 	return ln, at.host, nil

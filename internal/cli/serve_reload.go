@@ -45,7 +45,7 @@ func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal) {
 		}
 		r.renew()
 		if err := r.reload(ctx); err != nil {
-			r.log.Error("the configuration was not reloaded; the previous one stays in effect", "reason", err.Error())
+			r.log.Error("the settings and tokens were not read again; the previous ones stay in effect", "reason", err.Error())
 		}
 	}
 }
@@ -104,7 +104,8 @@ func (r *reloader) reload(ctx context.Context) error {
 	if !r.op.levelFixed {
 		r.op.level.Set(levelOf(cmp.Or(now.Log.Level, "warn")))
 	}
-	r.log.Warn("the configuration was reloaded")
+	// A warning, since the default level shows no less, and the operator waits for it.
+	r.log.Warn("the settings and tokens were read again, and are in effect")
 	if keys := now.NeedRestart(r.op.given()); len(keys) > 0 {
 		r.log.Warn("these keys have changed, and take effect after a restart", "keys", strings.Join(keys, ", "))
 	}

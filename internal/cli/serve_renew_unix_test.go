@@ -56,7 +56,7 @@ func TestServeRenewsCertificate(t *testing.T) {
 		return string(conn.ConnectionState().PeerCertificates[0].Raw)
 	}
 	first := served()
-	hangUp(t, log, "the configuration was reloaded")
+	hangUp(t, log, "the settings and tokens were read again")
 	if served() != first || strings.Contains(log(), "certificate was") {
 		t.Errorf("nothing has changed:\n%s", log())
 	}
@@ -120,7 +120,7 @@ func TestServeRefusesMisspeltRules(t *testing.T) {
 		hangUp(t, log, "knack.yaml:4:14: no skill of these roots matches the pattern "+pattern+", and as skill://dir-2/secret/** it would match")
 		hidden()
 	}
-	if strings.Contains(log(), "was reloaded") {
+	if strings.Contains(log(), "were read again") {
 		t.Errorf("it says that it was read:\n%s", log())
 	}
 }
@@ -149,7 +149,7 @@ func TestServeHidesMisspeltLater(t *testing.T) {
 	}
 	hides("secret")
 	replace(t, file, "access:\n  default: allow\n  rules:\n    - deny: [\"skill://later/**\"]\n")
-	hangUp(t, log, "the configuration was reloaded")
+	hangUp(t, log, "the settings and tokens were read again")
 	if code, _ := fetch(t, at+"/raw/dir-2/secret/SKILL.md"); code != http.StatusOK {
 		t.Errorf("replaced rules still hide a skill: %d", code)
 	}

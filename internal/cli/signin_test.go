@@ -213,12 +213,12 @@ func TestSignIn(t *testing.T) {
 	// Revoking a token ends its sessions at once, for good.
 	bert := bearing1(s.signIn(c.bert))
 	put(t, c.config, c.common)
-	hangUp(t, c.log, "the configuration was reloaded")
+	hangUp(t, c.log, "the settings and tokens were read again")
 	if s.get("/", other).code != 401 || s.get("/", bert).code != 200 {
 		t.Error("a revoked token's session goes on, or another's does not")
 	}
 	put(t, c.config, c.common+"    - {hash: "+c.annaLine+", subject: anna}\n")
-	hangUp(t, c.log, "the configuration was reloaded")
+	hangUp(t, c.log, "the settings and tokens were read again")
 	if s.get("/", other).code != 401 {
 		t.Error("a session comes back")
 	}

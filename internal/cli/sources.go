@@ -121,19 +121,19 @@ func (f *sourceFlags) sources(env Env, projects []string) ([]catalog.Source, err
 		add(r.Label, dir.New(dir.Options{Root: r, Required: len(f.dirs) > 0, Watches: f.watches, Load: true}))
 	}
 	if !f.noBuiltin {
-		var s catalog.Source = f.builtin()
-		if f.excluded(builtin.Label) {
-			s = unlistedSource{s}
+		if s := f.builtin(); f.excluded(builtin.Label) {
+			add(builtin.Label, unlistedBuiltin{s})
+		} else {
+			add(builtin.Label, s)
 		}
-		add(builtin.Label, s)
 	}
 	return append(listed, unlisted...), nil
 }
 
-// unlistedSource is a source whose skills are in no list.
-type unlistedSource struct{ catalog.Source }
+// unlistedBuiltin is the source of the built-in skills, in no list.
+type unlistedBuiltin struct{ *builtin.Source }
 
-func (s unlistedSource) Root() skill.Root {
+func (s unlistedBuiltin) Root() skill.Root {
 	r := s.Source.Root()
 	r.Unlisted = true
 	return r

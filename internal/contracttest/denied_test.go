@@ -54,14 +54,14 @@ func notRoot(t *testing.T) {
 
 const (
 	folderDenied = "the folder cannot be read: permission denied"
-	folderMend   = "give yourself permission to read it, or move it out of the root"
+	folderFix    = "give yourself permission to read it, or move it out of the root"
 	fileDenied   = "cannot be read: permission denied"
-	fileMend     = "let the user who runs knack read the file and its folder"
+	fileFix      = "let the user who runs knack read the file and its folder"
 )
 
 // askDenied asks each contract for a skill "shut" whose folder or SKILL.md is denied,
 // beside a skill "open".
-func (w *world) askDenied(t *testing.T, place, why, mend string) {
+func (w *world) askDenied(t *testing.T, place, why, fix string) {
 	t.Helper()
 	const list = "- open: d"
 	w.ask(t, "runner", "get_skill", `{"skill_name":"shut"}`, docError("Permission denied reading SKILL.MD for skill 'shut'"))
@@ -76,7 +76,7 @@ func (w *world) askDenied(t *testing.T, place, why, mend string) {
 	}
 	for _, name := range []string{"shut", "SHUT"} {
 		w.ask(t, "universal", "skill", `{"name":"`+name+`"}`, answer{text: "Skill '" + name + "' not found.\n\nAvailable skills:\n" + list +
-			"\n\nUse the exact skill name (case-insensitive) to load a skill.\n'shut' exists but was skipped: " + place + ": " + why + " (" + mend + ")"})
+			"\n\nUse the exact skill name (case-insensitive) to load a skill.\n'shut' exists but was skipped: " + place + ": " + why + " (" + fix + ")"})
 	}
 	e := "Error invoking skill 'shut': " + why + "\n\nAvailable skills:\n" + list
 	w.ask(t, "wave", "Skill", `{"skill_name":"shut"}`, answer{text: e, isError: true, object: `{"success":false,"content":` + quote(e) + `,"error":` + quote(e) + `}`})
@@ -95,7 +95,7 @@ func TestDeniedFolder(t *testing.T) {
 	w.deny("open/within")
 	// A catalogue that has never seen it.
 	other := newWorldAt(t, w.dirs...)
-	other.askDenied(t, ".claude/skills/shut", folderDenied, folderMend)
+	other.askDenied(t, ".claude/skills/shut", folderDenied, folderFix)
 	other.ask(t, "runner", "get_skill", `{"skill_name":"er"}`, docError("Permission denied reading SKILL.MD for skill 'er'"))
 	other.ask(t, "runner", "get_skill", `{"skill_name":"within"}`, noSkill("within")) // a folder of a skill
 	other.ask(t, "runner", "get_skill", `{"skill_name":"Shut"}`, noSkill("Shut"))
@@ -105,7 +105,7 @@ func TestDeniedFolder(t *testing.T) {
 	must(t, c.Refresh(t.Context())) // reply once
 	logged := ""
 	for _, folder := range []string{"deep/er", "open/within", "shut"} {
-		logged += "level=WARN msg=\"entry skipped\" at=claude-project:" + folder + " reason=\"" + folderDenied + "\" fix=\"" + folderMend + "\"\n"
+		logged += "level=WARN msg=\"entry skipped\" at=claude-project:" + folder + " reason=\"" + folderDenied + "\" fix=\"" + folderFix + "\"\n"
 	}
 	if d := cmp.Diff(logged, log.String()); d != "" {
 		t.Errorf("the log -want +got:\n%s", d)
@@ -131,15 +131,15 @@ func TestDeniedLater(t *testing.T) {
 						w.ask(t, set, "get_skill", `{"skill_name":"shut"}`, docError("Permission denied reading SKILL.MD for skill 'shut'"))
 						w.ask(t, set, "read_file_in_skill", `{"skill_name":"shut","file_path":"SKILL.md"}`, fileError("shut", "SKILL.md", "Cannot read file 'SKILL.md': permission denied"))
 					default:
-						w.askDenied(t, ".claude/skills/shut/SKILL.md", fileDenied, fileMend)
+						w.askDenied(t, ".claude/skills/shut/SKILL.md", fileDenied, fileFix)
 					}
 					w.refresh()
 					notes, cannot := `{"skill_name":"shut","file_path":"notes.md"}`, fileError("shut", "notes.md", "Cannot read file 'notes.md': permission denied")
 					if denied == "shut" {
-						w.askDenied(t, ".claude/skills/shut", folderDenied, folderMend)
+						w.askDenied(t, ".claude/skills/shut", folderDenied, folderFix)
 						w.ask(t, "runner", "read_file_in_skill", notes, cannot)
 					} else {
-						w.askDenied(t, ".claude/skills/shut/SKILL.md", fileDenied, fileMend)
+						w.askDenied(t, ".claude/skills/shut/SKILL.md", fileDenied, fileFix)
 						w.ask(t, "runner", "read_file_in_skill", notes, utf8File("shut", "notes.md", "notes"))
 					}
 					w.ask(t, "default", "read_file_in_skill", notes, answer{text: cannot.text, isError: true}) // of a skill that is not served
@@ -224,7 +224,7 @@ func TestFallback(t *testing.T) {
 }
 
 // A skill that can be read again is read at once by every contract.
-func TestMendedAtOnce(t *testing.T) {
+func TestFixedAtOnce(t *testing.T) {
 	const uri = "skill://claude-project/a/SKILL.md"
 	text := md("a", "d")
 	for set, ask := range map[string]struct {

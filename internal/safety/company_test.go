@@ -90,9 +90,9 @@ func (r *trial) hangUp(k *knack, says string) error {
 }
 
 const (
-	takenOver   = "the configuration was reloaded"
-	notReloaded = "the configuration was not reloaded"
-	takenOrNot  = "the configuration was "
+	takenOver   = "the settings and tokens were read again"
+	notReloaded = "the settings and tokens were not read again"
+	takenOrNot  = "the settings and tokens were "
 )
 
 // company serves one skill to the holders of tokens, by the settings access.yaml in a

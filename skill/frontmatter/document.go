@@ -172,8 +172,8 @@ func (d *Document) JSON() json.RawMessage {
 	return Value{Kind: Map, Fields: d.Fields}.AppendJSON(nil)
 }
 
-func (d *Document) add(rule RuleID, p Position, field, message, mend string) {
-	d.Problems = append(d.Problems, Problem{Rule: rule, Position: p, Field: field, Message: message, Mend: mend})
+func (d *Document) add(rule RuleID, p Position, field, message, fix string) {
+	d.Problems = append(d.Problems, Problem{Rule: rule, Position: p, Field: field, Message: message, Fix: fix})
 }
 
 // readBlock fills Fields from the YAML between the fences. The block begins on the given
@@ -189,7 +189,7 @@ func (d *Document) readBlock(block string, line int, buf []Field, safe bool) {
 		fault = unsafeCharacter(block)
 	}
 	if fault == nil {
-		if v, ok := readPlainInto(block, buf); ok {
+		if v, ok := readPlain(block, buf); ok {
 			d.setRoot(v, nil, shift)
 			return
 		}
@@ -231,14 +231,14 @@ func (n yamlFault) problem(shift func(Position) Position) Problem {
 	switch n.rule {
 	case ruleid.YAMLDuplicate:
 		p.Message += fmt.Sprintf("; the first, on line %d, counts", shift(n.first).Line)
-		p.Mend = "delete one of the two"
+		p.Fix = "delete one of the two"
 	case ruleid.YAMLKeyType:
-		p.Mend = "quote the key"
+		p.Fix = "quote the key"
 		if strings.HasPrefix(p.Message, "there is no key") {
-			p.Mend = "write the key, or delete the line"
+			p.Fix = "write the key, or delete the line"
 		}
 	case ruleid.YAMLNotJSON:
-		p.Mend = "quote the value, or rename the key"
+		p.Fix = "quote the value, or rename the key"
 	}
 	return p
 }

@@ -26,16 +26,16 @@ var reEntry = lazyregexp.New(`^[ \t]*(?:-[ \t]+)*("[^"\\]*"|'[^']*'|[^\s"'#&*!|>
 const (
 	// lastResort introduces the parser's own words.
 	lastResort = "the YAML parser stops here: "
-	mendDepth  = "nest it less deeply"
-	mendTab    = "use spaces instead of the tab"
-	mendQuotes = "write one pair of quotes around the whole value; inside of single quotes each ' is written twice"
+	fixDepth   = "nest it less deeply"
+	fixTab     = "use spaces instead of the tab"
+	fixQuotes  = "write one pair of quotes around the whole value; inside of single quotes each ' is written twice"
 )
 
 // fault words the complaint for an author.
 func (c parserError) fault() *yamlFault {
 	f := &yamlFault{rule: ruleid.YAMLSyntax, position: c.at}
-	say := func(mend, format string, args ...any) *yamlFault {
-		f.mend, f.message = mend, fmt.Sprintf(format, args...)
+	say := func(fix, format string, args ...any) *yamlFault {
+		f.fix, f.message = fix, fmt.Sprintf(format, args...)
 		return f
 	}
 	r := c.character(c.at)
@@ -48,7 +48,7 @@ func (c parserError) fault() *yamlFault {
 		f.position.Column = 1
 		return say("delete the line", "a line that begins with %% is not a field")
 	case strings.Contains(c.message, "tab character"), strings.Contains(c.message, "spaces and tabs"), c.message == "found character that cannot start any token" && r == "\t":
-		return say(mendTab, "there is a tab where YAML requires spaces")
+		return say(fixTab, "there is a tab where YAML requires spaces")
 	case c.message == "mapping values are not allowed in this context":
 		return c.colon(f)
 	case c.message == "did not find expected alphabetic or numeric character", strings.HasPrefix(c.message, "unknown anchor "):
@@ -88,7 +88,7 @@ func (c parserError) fault() *yamlFault {
 	case value != "" && strings.ContainsRune(">|", rune(value[0])):
 		return say("", "there is text after %s on the same line", value[:1])
 	case strings.HasPrefix(c.message, "exceeded max depth"):
-		return say(mendDepth, "more than %d levels deep", maxDepth)
+		return say(fixDepth, "more than %d levels deep", maxDepth)
 	case c.message == "found a comment without preceding whitespace":
 		return say("put a space before the #, or put the whole value in quotes", "there is a # directly after the value")
 	}
@@ -109,7 +109,7 @@ func (c parserError) colon(f *yamlFault) *yamlFault {
 		case strings.ContainsRune(`[{`, rune(value[0])):
 			return c.trailing(f, "bracket")
 		}
-		f.message, f.mend = "an unquoted value contains a colon and a space", quoteMend(key)
+		f.message, f.fix = "an unquoted value contains a colon and a space", quoteFix(key)
 		if strings.TrimSpace(c.from(Position{c.at.Line, c.at.Column + 1})) == "" {
 			f.message = "an unquoted value ends with a colon"
 		}
@@ -117,7 +117,7 @@ func (c parserError) colon(f *yamlFault) *yamlFault {
 	}
 	if key, value, n := c.fieldAbove(c.at.Line - 1); n > 0 && value != "" {
 		f.message = fmt.Sprintf("the value of %s continues on this line, which contains a colon and a space", display.Excerpt(key))
-		f.mend = quoteMend(key) + "; or, if this is a field, indent it as the others"
+		f.fix = quoteFix(key) + "; or, if this is a field, indent it as the others"
 		return f
 	}
 	for n := c.at.Line - 1; n > 0; n-- {
@@ -127,7 +127,7 @@ func (c parserError) colon(f *yamlFault) *yamlFault {
 		}
 	}
 	f.message = "the line is not a field and is not indented under one"
-	f.mend = "write it as a field, name: value, or delete it"
+	f.fix = "write it as a field, name: value, or delete it"
 	return f
 }
 
@@ -144,7 +144,7 @@ func (c parserError) start(f *yamlFault) *yamlFault {
 	}
 	f.message = fmt.Sprintf("a value that begins with %s must be quoted", r)
 	if key, _, ok := c.entry(f.position.Line); ok {
-		f.mend = quoteMend(key)
+		f.fix = quoteFix(key)
 	}
 	return f
 }
@@ -163,22 +163,22 @@ func (c parserError) key(f *yamlFault) *yamlFault {
 		return c.trailing(f, "bracket")
 	case strings.HasPrefix(c.from(f.position), "- "):
 		f.message = "there is a list entry where a field is expected"
-		f.mend = "indent the entries below their key"
+		f.fix = "indent the entries below their key"
 		if value != "" {
-			f.mend = quoteMend(key) + ", or indent its lines"
+			f.fix = quoteFix(key) + ", or indent its lines"
 		}
 	default:
-		f.message, f.mend = "the line is not indented as the fields around it", "indent it as they are"
+		f.message, f.fix = "the line is not indented as the fields around it", "indent it as they are"
 	}
 	return f
 }
 
 func (c parserError) trailing(f *yamlFault, what string) *yamlFault {
-	f.message, f.mend = "there is text after the closing "+what, mendQuotes
+	f.message, f.fix = "there is text after the closing "+what, fixQuotes
 	if key, _, _ := c.fieldAbove(f.position.Line); what == "bracket" {
-		f.mend = "delete it"
+		f.fix = "delete it"
 		if isText(key) {
-			f.mend = quoteMend(key)
+			f.fix = quoteFix(key)
 		}
 	}
 	return f
@@ -191,17 +191,17 @@ func (c parserError) bracket(f *yamlFault) *yamlFault {
 		c.contextStart = Position{n, c.column(n, value)} // the parser names no bracket if the next value is missing
 	}
 	closer := map[string]string{"[": "]", "{": "}"}[c.character(c.contextStart)]
-	f.message, f.mend = "a comma or the closing "+closer+" is missing before this", "write what is missing"
+	f.message, f.fix = "a comma or the closing "+closer+" is missing before this", "write what is missing"
 	switch {
 	case closer == "":
-		f.message, f.mend = c.parserMessage(), ""
+		f.message, f.fix = c.parserMessage(), ""
 	case c.at.Line > len(c.lines) || c.character(c.at) == "":
 		f.position = c.contextStart
 		key, _, _ = c.fieldAbove(c.contextStart.Line)
-		f.message, f.mend = fmt.Sprintf("the %s that begins here is never closed", c.character(c.contextStart)), "write the closing "+closer
+		f.message, f.fix = fmt.Sprintf("the %s that begins here is never closed", c.character(c.contextStart)), "write the closing "+closer
 	}
 	if isText(key) {
-		f.mend = quoteMend(key)
+		f.fix = quoteFix(key)
 	}
 	return f
 }
@@ -218,7 +218,7 @@ func (c parserError) escape(f *yamlFault) *yamlFault {
 	shown := []rune(c.from(f.position))
 	if strings.Contains(c.message, "Unicode") {
 		f.message = fmt.Sprintf("%s is not a complete character", display.Excerpt(string(shown[:min(len(shown), 6)])))
-		f.mend = "write the character itself"
+		f.fix = "write the character itself"
 		return f
 	}
 	escape := string(shown[:min(len(shown), 2)])
@@ -226,7 +226,7 @@ func (c parserError) escape(f *yamlFault) *yamlFault {
 	if digits := map[string]int{`\x`: 2, `\u`: 4, `\U`: 8}[escape]; digits > 0 {
 		f.message = fmt.Sprintf("in double quotes %s must be followed by %d hexadecimal digits", escape, digits)
 	}
-	f.mend = `use single quotes, or write \\ for each backslash`
+	f.fix = `use single quotes, or write \\ for each backslash`
 	return f
 }
 
@@ -306,6 +306,6 @@ func isText(key string) bool {
 	return false
 }
 
-func quoteMend(key string) string {
+func quoteFix(key string) string {
 	return "put the value in quotes: " + display.Excerpt(key) + ": '…'"
 }

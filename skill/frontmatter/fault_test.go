@@ -24,9 +24,9 @@ func TestPlainWords(t *testing.T) {
 		"-\ta: b":                            "2:2 there is a tab where YAML requires spaces | use spaces instead of the tab",
 		"description: \"x":                   "2:14 the quote \" that begins here is never closed | write the closing \", or put the other kind of quotes around the whole value",
 		"description: 'x\nlicense: MIT":      "2:14 the quote ' that begins here is never closed | write the closing ', or put the other kind of quotes around the whole value",
-		"description: \"x\" y":               "2:18 there is text after the closing quote | " + mendQuotes,
-		"description: 'it's'":                "2:18 there is text after the closing quote | " + mendQuotes,
-		"description: \"a\": b":              "2:17 there is text after the closing quote | " + mendQuotes,
+		"description: \"x\" y":               "2:18 there is text after the closing quote | " + fixQuotes,
+		"description: 'it's'":                "2:18 there is text after the closing quote | " + fixQuotes,
+		"description: \"a\": b":              "2:17 there is text after the closing quote | " + fixQuotes,
 		"description: \"a\"#b":               "2:17 there is a # directly after the value | put a space before the #, or put the whole value in quotes",
 		"description: \"C:\\dir\"":           "2:17 in double quotes \\d means nothing | use single quotes, or write \\\\ for each backslash",
 		"description: \"a \\u12 b\"":         "2:17 in double quotes \\u must be followed by 4 hexadecimal digits | use single quotes, or write \\\\ for each backslash",
@@ -72,17 +72,17 @@ func TestPlainWords(t *testing.T) {
 		strings.Repeat("[", 30) + "\na: 1":   "2:17 more than 16 levels deep | nest it less deeply",
 		"a: &x b":                            "2:4 an anchor (&x) is not supported | put the value in quotes: a: '…'",
 		"a: !!str b":                         "2:4 a tag (!!str) is not supported | put the value in quotes: a: '…'",
-		"description: \"one\n  two\" three":  "3:8 there is text after the closing quote | " + mendQuotes,
+		"description: \"one\n  two\" three":  "3:8 there is text after the closing quote | " + fixQuotes,
 		"x: 1\ndescription: 'a\n---\nb'\n":   "3:14 the quote ' that begins here is never closed | write the closing ', or put the other kind of quotes around the whole value",
 		"a:\n  - b: c: d":                    "3:9 an unquoted value contains a colon and a space | put the value in quotes: b: '…'",
 		"allowed-tools: *":                   "2:16 a value that begins with * must be quoted | put the value in quotes: allowed-tools: '…'",
-		"\u00e9\u00e9: \"a\" b":              "2:9 there is text after the closing quote | " + mendQuotes,
-		"description: \"a\" \"b\"\nx: [1] 2": "2:18 there is text after the closing quote | " + mendQuotes,
+		"\u00e9\u00e9: \"a\" b":              "2:9 there is text after the closing quote | " + fixQuotes,
+		"description: \"a\" \"b\"\nx: [1] 2": "2:18 there is text after the closing quote | " + fixQuotes,
 	} {
 		got := "nothing"
 		for _, p := range Parse(fenced(block)).Problems {
 			if p.Rule == ruleid.YAMLSyntax {
-				got = p.Position.String() + " " + p.Message + " | " + p.Mend
+				got = p.Position.String() + " " + p.Message + " | " + p.Fix
 				break
 			}
 		}
@@ -102,7 +102,7 @@ func TestPlainWordsCorpus(t *testing.T) {
 				continue
 			}
 			n++
-			if strings.Contains(p.Message, lastResort) || p.Mend == "" || p.Position.Line == 0 {
+			if strings.Contains(p.Message, lastResort) || p.Fix == "" || p.Position.Line == 0 {
 				t.Errorf("%s: %+v", name, p)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // said formats problems as lines, so that a table compares them whole: "rule@line:column
-// field: message | mend".
+// field: message | fix".
 func said(problems []Problem) []string {
 	var out []string
 	for _, p := range problems {
@@ -18,8 +18,8 @@ func said(problems []Problem) []string {
 			line += p.Field + ": "
 		}
 		line += p.Message
-		if p.Mend != "" {
-			line += " | " + p.Mend
+		if p.Fix != "" {
+			line += " | " + p.Fix
 		}
 		out = append(out, line)
 	}
@@ -66,7 +66,7 @@ func checkDocument(t *testing.T, file []byte, d *Document) {
 	}
 	for i, p := range d.Problems {
 		inside(string(p.Rule), p.Position)
-		if p.Message == "" || strings.ContainsAny(p.Message+p.Mend, "\n\r\x00\x1b") || len(p.Message)+len(p.Mend) > 1000 {
+		if p.Message == "" || strings.ContainsAny(p.Message+p.Fix, "\n\r\x00\x1b") || len(p.Message)+len(p.Fix) > 1000 {
 			t.Errorf("%s: not a message of one line: %q", p.Rule, p.Message)
 		}
 		if i > 0 && sortedAfter(d.Problems[i-1].Position, p.Position) {

@@ -13,11 +13,8 @@ import (
 
 // readPlain gives the result of [parseYAML] for a block without fault and note. ok is false
 // if it is not sure of that. The block must not contain a character of unsafeCharacter. The
-// values are parts of the block.
-func readPlain(block string) (v Value, ok bool) { return readPlainInto(block, nil) }
-
-// readPlainInto is readPlain with the fields in buf, if they fit.
-func readPlainInto(block string, buf []Field) (v Value, ok bool) {
+// values are parts of the block. The fields are in buf, if they fit.
+func readPlain(block string, buf []Field) (v Value, ok bool) {
 	if block == "" || block[len(block)-1] != '\n' || strings.IndexByte(block, '\t') >= 0 || strings.IndexByte(block, '\r') >= 0 {
 		return v, false
 	}

@@ -22,7 +22,7 @@ func agreePlain(t testing.TB, block string) bool {
 	if unsafeCharacter(block) != nil {
 		return false
 	}
-	got, ok := readPlain(block)
+	got, ok := readPlain(block, nil)
 	if !ok {
 		return false
 	}
@@ -144,7 +144,7 @@ func BenchmarkReadBlock(b *testing.B) {
 		name string
 		read func(string)
 	}{
-		{"plain", func(s string) { readPlain(s) }},
+		{"plain", func(s string) { readPlain(s, nil) }},
 		{"library", func(s string) { _, _, _ = parseYAML(s) }},
 		{"as-served", func(s string) { (&Document{}).readBlock(s, 2, nil, false) }},
 	} {

@@ -36,5 +36,5 @@ type Problem struct {
 	Position Position
 	Field    string // the frontmatter key it is about, if any
 	Message  string // what is wrong, one line, no trailing full stop
-	Mend     string // what to do, one line, imperative; may be empty
+	Fix      string // what to do, one line, imperative; may be empty
 }

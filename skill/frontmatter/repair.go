@@ -59,7 +59,7 @@ type part struct {
 func (d *Document) repair(block string, fault *yamlFault, shift func(Position) Position) {
 	chunks := cutFields(block)
 	if len(chunks) == 0 {
-		d.add(fault.rule, shift(fault.position), "", fault.message, cmp.Or(fault.mend, "write each field on a line of its own, as name: value"))
+		d.add(fault.rule, shift(fault.position), "", fault.message, cmp.Or(fault.fix, "write each field on a line of its own, as name: value"))
 		d.add(ruleid.YAMLMapping, shift(Position{1, 1}), "", "the frontmatter is not a mapping of keys to values", "write name: and description: between the two --- lines")
 		return
 	}
@@ -82,7 +82,7 @@ func (d *Document) repair(block string, fault *yamlFault, shift func(Position) P
 	}
 	if !found {
 		// Each field is valid alone; the fault is between them.
-		d.add(fault.rule, shift(fault.position), "", fault.message, cmp.Or(fault.mend, "indent lines that belong to the field above, or delete them"))
+		d.add(fault.rule, shift(fault.position), "", fault.message, cmp.Or(fault.fix, "indent lines that belong to the field above, or delete them"))
 	}
 }
 
@@ -90,11 +90,11 @@ func (d *Document) repair(block string, fault *yamlFault, shift func(Position) P
 func (d *Document) addPart(p part, first map[string]Position, shift func(Position) Position) (found bool) {
 	if p.fault != nil {
 		found = true
-		mend := mendFor(p.chunk, p.fault)
+		fix := fixFor(p.chunk, p.fault)
 		if p.chunk.key != "name" {
-			d.add(p.fault.rule, shift(p.fault.position), p.chunk.key, p.fault.message, mend)
+			d.add(p.fault.rule, shift(p.fault.position), p.chunk.key, p.fault.message, fix)
 		} else {
-			d.add(ruleid.NameSyntax, shift(p.fault.position), "name", "the name cannot be read: "+p.fault.message, mend)
+			d.add(ruleid.NameSyntax, shift(p.fault.position), "name", "the name cannot be read: "+p.fault.message, fix)
 			first["name"] = shift(Position{p.chunk.line, 1})
 			return true
 		}
@@ -279,7 +279,7 @@ func (c chunk) unspacedFault() *yamlFault {
 	at := utf8.RuneCountInString(c.lines[0][:c.colon])
 	if r, _ := utf8.DecodeRuneInString(c.lines[0][c.colon:]); unicode.IsSpace(r) {
 		f := syntaxFault(Position{1, at + 1}, "after the colon of %s there is the space U+%04X, which YAML does not accept as a space", display.Excerpt(c.key), r)
-		f.mend = "replace it with an ordinary space"
+		f.fix = "replace it with an ordinary space"
 		return f
 	}
 	return syntaxFault(Position{1, at}, "there is no space after the colon of %s", display.Excerpt(c.key))
@@ -332,12 +332,12 @@ func (c chunk) text() string {
 	return text
 }
 
-// mendFor returns the certain fix of the common faults.
-func mendFor(c chunk, f *yamlFault) string {
+// fixFor returns the certain fix of the common faults.
+func fixFor(c chunk, f *yamlFault) string {
 	value, key := c.value(), display.Excerpt(c.key)
 	switch {
-	case f.mend != "":
-		return f.mend
+	case f.fix != "":
+		return f.fix
 	case c.unspaced():
 		return "put a space after " + key + ":"
 	case value != "" && strings.ContainsRune(">|", rune(value[0])):
@@ -345,11 +345,11 @@ func mendFor(c chunk, f *yamlFault) string {
 	case value == "":
 		return "indent the lines of the value"
 	case strings.ContainsRune(`"'`, rune(value[0])):
-		return mendQuotes
+		return fixQuotes
 	case len(c.lines) > 1 && continues(c.lines[1:]):
 		return "indent the lines that continue the value, or quote it"
 	}
-	return quoteMend(key)
+	return quoteFix(key)
 }
 
 // continues reports whether any of the lines begins at column 1.

@@ -38,7 +38,7 @@ func unsafeCharacter(block string) *yamlFault {
 	for i, r := range block {
 		if isBadControl(r) || isSeparator(r) || r == 0xfeff || r == 0xfffe || r == 0xffff {
 			return &yamlFault{rule: ruleid.YAMLSyntax, position: positionOf(block, i),
-				message: fmt.Sprintf("the character U+%04X is not allowed here", r), mend: "delete the character"}
+				message: fmt.Sprintf("the character U+%04X is not allowed here", r), fix: "delete the character"}
 		}
 	}
 	return nil

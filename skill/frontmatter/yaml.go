@@ -26,7 +26,7 @@ type yamlFault struct {
 	rule     RuleID
 	position Position // in the block, from 1:1
 	message  string
-	mend     string   // if the fault determines the fix
+	fix      string   // if the fault determines the fix
 	first    Position // of a duplicate key: its first position
 }
 
@@ -73,9 +73,9 @@ func ParseYAML(text string) (Value, []Problem) {
 	fault := unsafeCharacter(text)
 	switch i := strings.IndexByte(text, 0); {
 	case !utf8.ValidString(text):
-		return Value{}, []Problem{{Rule: ruleid.FileEncoding, Position: positionOf(text, invalidAt(text)), Message: "the file is not valid UTF-8", Mend: "save the file as UTF-8"}}
+		return Value{}, []Problem{{Rule: ruleid.FileEncoding, Position: positionOf(text, invalidAt(text)), Message: "the file is not valid UTF-8", Fix: "save the file as UTF-8"}}
 	case i >= 0:
-		return Value{}, []Problem{{Rule: ruleid.YAMLControl, Position: positionOf(text, i), Message: "the file contains a NUL character", Mend: "delete it"}}
+		return Value{}, []Problem{{Rule: ruleid.YAMLControl, Position: positionOf(text, i), Message: "the file contains a NUL character", Fix: "delete it"}}
 	case fault == nil:
 		v, notes, refused := parseYAML(text)
 		if fault = refused; fault == nil {
@@ -86,7 +86,7 @@ func ParseYAML(text string) (Value, []Problem) {
 			return v, problems
 		}
 	}
-	return Value{}, []Problem{{Rule: fault.rule, Position: fault.position, Message: fault.message, Mend: fault.mend}}
+	return Value{}, []Problem{{Rule: fault.rule, Position: fault.position, Message: fault.message, Fix: fault.fix}}
 }
 
 // faultOf words the library's error about a block.
@@ -137,7 +137,7 @@ func (w *converter) value(n *yaml.Node) (Value, *yamlFault) {
 		// The library counts brackets and indentation separately.
 		if w.depth++; w.depth > maxDepth {
 			fault := syntaxFault(v.Position, "more than %d levels deep", maxDepth)
-			fault.mend = mendDepth
+			fault.fix = fixDepth
 			return v, fault
 		}
 		defer func() { w.depth-- }()
@@ -200,7 +200,7 @@ func (w *converter) key(n *yaml.Node) (Value, *yamlFault) {
 	case fault != nil:
 	case key.Kind == List || key.Kind == Map:
 		fault = syntaxFault(key.Position, "there is a list or mapping where a key is expected")
-		fault.mend = "write a key, or delete the brackets"
+		fault.fix = "write a key, or delete the brackets"
 	case key.Kind == String && key.Text == "<<" && n.Style&quotedStyles == 0:
 		fault = syntaxFault(key.Position, "a merge key (<<) is not supported")
 	case key.Kind == Null && key.Text == "":

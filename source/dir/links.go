@@ -42,8 +42,8 @@ func (o *lazyFolder) close() {
 // the skill that holds p.
 func (w *walk) link(out *found, p *node, name string, in *lazyFolder) {
 	at := path.Join(p.path, name)
-	say := func(rule skill.RuleID, message, mend string) {
-		out.notices = append(out.notices, skill.Notice{Path: at, Rule: rule, Message: message, Mend: mend})
+	say := func(rule skill.RuleID, message, fix string) {
+		out.notices = append(out.notices, skill.Notice{Path: at, Rule: rule, Message: message, Fix: fix})
 	}
 	if p.skill != nil {
 		switch err := w.inSkill(p, name, in); {
@@ -166,7 +166,7 @@ func (w *walk) linksAsText(h handle, children []child) (out []skill.Notice) {
 		if target := strings.TrimRight(string(text), "\r\n"); err == nil && isPath(target) {
 			out = append(out, skill.Notice{Path: c.name, Rule: ruleLinkAsText,
 				Message: "is a file that contains the path " + display.Spelt(target) + ": a link that was stored as text, which no program follows",
-				Mend:    "make it a link, as git does with core.symlinks=true, or put the folder itself in its place"})
+				Fix:     "make it a link, as git does with core.symlinks=true, or put the folder itself in its place"})
 		}
 	}
 	return out

@@ -70,9 +70,9 @@ func (w *walk) reportNearMiss(out *found, p *node, h handle, children []child) {
 		}
 		name := display.Spelt(c.name)
 		n := skill.Notice{Path: p.path, Rule: ruleNearMiss, File: c.name, Meant: meant,
-			Message: "the folder is no skill: it has " + name + " and no SKILL.md", Mend: "rename " + name + " to SKILL.md"}
+			Message: "the folder is no skill: it has " + name + " and no SKILL.md", Fix: "rename " + name + " to SKILL.md"}
 		if p.skill != nil {
-			n.Meant, n.Mend = false, n.Mend+" if it is meant as a skill of its own"
+			n.Meant, n.Fix = false, n.Fix+" if it is meant as a skill of its own"
 		}
 		if i := slices.IndexFunc(out.notices, func(n skill.Notice) bool { return n.Rule == ruleNearMiss }); i < 0 {
 			out.notices = append(out.notices, n)
@@ -124,15 +124,15 @@ func opens(head []byte) bool {
 // neither. A pipe, a socket or a device matters only in a skill, as one of its files.
 func reportSpecial(out *found, p *node, c child) {
 	n := skill.Notice{Path: join(p.path, c.name), Rule: ruleSpecial,
-		Message: "is a pipe, a socket or a device, and is never served", Mend: "remove it, or put a regular file in its place"}
+		Message: "is a pipe, a socket or a device, and is never served", Fix: "remove it, or put a regular file in its place"}
 	switch {
 	case p.skill != nil && strings.HasPrefix(c.name, "."), p.skill == nil && !c.irregular:
 		return
 	case c.irregular && p.skill != nil:
-		n.Rule, n.Message, n.Mend = ruleLinkIgnored, "is a junction, or another kind of link that is not followed", "put a copy of what it leads to into the skill"
+		n.Rule, n.Message, n.Fix = ruleLinkIgnored, "is a junction, or another kind of link that is not followed", "put a copy of what it leads to into the skill"
 	case c.irregular:
 		n.Rule, n.Message = ruleLinkIgnored, "is a junction, or another kind of link that is not followed"
-		n.Mend = "make it a symbolic link, as mklink /D does, or give the folder that it leads to as a root"
+		n.Fix = "make it a symbolic link, as mklink /D does, or give the folder that it leads to as a root"
 	}
 	out.notices, out.texts = append(out.notices, n), true // rare enough to scan everything again
 }
@@ -153,6 +153,6 @@ func unreadable(p *node, err error) found {
 	}
 	out.notices = []skill.Notice{{Path: p.path, Rule: ruleUnreadable,
 		Message: "the folder cannot be read: " + out.err.Error(),
-		Mend:    "give yourself permission to read it, or move it out of the root", Err: out.err}}
+		Fix:     "give yourself permission to read it, or move it out of the root", Err: out.err}}
 	return out
 }

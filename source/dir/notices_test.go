@@ -45,7 +45,7 @@ func TestJunctionsAreNoticed(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, n := range scan.Notices {
-		if !strings.Contains(n.Message, "junction") || n.Mend == "" {
+		if !strings.Contains(n.Message, "junction") || n.Fix == "" {
 			t.Errorf("%+v", n)
 		}
 	}

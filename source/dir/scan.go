@@ -142,7 +142,7 @@ func dangling(root string) []skill.Notice {
 		if at != root {
 			message = "is below " + display.Spelt(filepath.Base(at)) + ", which " + message
 		}
-		return []skill.Notice{{Path: ".", Rule: ruleLinkDangling, Message: message, Mend: "make the folder that the link leads to, or remove the link"}}
+		return []skill.Notice{{Path: ".", Rule: ruleLinkDangling, Message: message, Fix: "make the folder that the link leads to, or remove the link"}}
 	}
 	return nil
 }
@@ -217,13 +217,13 @@ func (w *walk) bundle(p *node, spellings []string, dev uint64) *skill.Bundle {
 	all := &bundled{folder: w.folder(p, dev)}
 	b := &all.Bundle
 	b.Path, b.In, b.FS = p.path, w.source.root, &all.folder
-	var odd skill.Extra
+	var extra skill.Extra
 	if p.linked {
-		odd.Link = p.real()
+		extra.Link = p.real()
 	}
-	b.Entry, odd.Others = choose(spellings)
-	if odd.Link != "" || odd.Others != nil {
-		b.Extra = &odd
+	b.Entry, extra.Others = choose(spellings)
+	if extra.Link != "" || extra.Others != nil {
+		b.Extra = &extra
 	}
 	return b
 }

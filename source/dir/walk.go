@@ -195,7 +195,7 @@ func (w *walk) next(level []*node, results []result, depth int) []*node {
 		if depth == maxDepth && len(r.folders) > 0 {
 			w.notice(skill.Notice{Path: level[i].path, Rule: ruleDepthLimit,
 				Message: fmt.Sprintf("folders more than %d levels below the root are not searched", maxDepth),
-				Mend:    "move the skills further up, or give this folder as a root"})
+				Fix:     "move the skills further up, or give this folder as a root"})
 			continue
 		}
 		next = append(next, r.folders...)
@@ -210,7 +210,7 @@ func (w *walk) next(level []*node, results []result, depth int) []*node {
 	if room := max(maxFolders-len(w.folders), 0); len(next) > room {
 		w.notice(skill.Notice{Path: ".", Rule: ruleFolderLimit,
 			Message: fmt.Sprintf("only the first %d folders are searched", maxFolders),
-			Mend:    "give the folders with skills as roots"})
+			Fix:     "give the folders with skills as roots"})
 		next = next[:room]
 	}
 	return next
@@ -363,8 +363,8 @@ func (w *walk) skill(out *found, p *node, h handle, r *reader, spellings []strin
 	if b.Entry != "" {
 		stamp, fault := examine(h, b.Entry, b.FS.(*folder))
 		if b.Stamp = stamp; fault != nil {
-			odd := skill.Extra{Others: b.Others(), Link: b.Link(), Fault: fault}
-			b.Extra = &odd
+			extra := skill.Extra{Others: b.Others(), Link: b.Link(), Fault: fault}
+			b.Extra = &extra
 		}
 	}
 }
@@ -396,7 +396,7 @@ func (w *walk) below(out *found, p *node, children []child) {
 		case !utf8.ValidString(c.name):
 			out.notices = append(out.notices, skill.Notice{Path: p.path, Rule: ruleNameNotUTF8,
 				Message: fmt.Sprintf("the folder %q is not searched: its name is not valid UTF-8", c.name),
-				Mend:    "rename the folder"})
+				Fix:     "rename the folder"})
 			continue
 		}
 		// A listed name is one part and needs no cleaning.

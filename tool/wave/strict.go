@@ -81,7 +81,7 @@ func named(v catalog.View, name string) (*catalog.Entry, *SkillErrorDetails) {
 	}
 	if meant == nil {
 		if d := v.Denied(func(folder string) bool { return folder == name }); d != nil {
-			return nil, &SkillErrorDetails{Type: SkillInaccessible, SkillName: name, Message: d.Message, Suggestions: []string{d.Mend}}
+			return nil, &SkillErrorDetails{Type: SkillInaccessible, SkillName: name, Message: d.Message, Suggestions: []string{d.Fix}}
 		}
 		d := &SkillErrorDetails{Type: SkillNotFound, SkillName: name, Message: fmt.Sprintf("Skill '%s' not found", display.Echo(name))}
 		if skill.ValidName(name) {
@@ -106,8 +106,8 @@ func detailsOf(e *catalog.Entry, name string) *SkillErrorDetails {
 			at = pos + ": "
 		}
 		messages = append(messages, at+listing.Quote(p.Message))
-		if p.Mend != "" {
-			d.Suggestions = append(d.Suggestions, listing.Quote(p.Mend))
+		if p.Fix != "" {
+			d.Suggestions = append(d.Suggestions, listing.Quote(p.Fix))
 		}
 	}
 	d.Message = strings.Join(messages, "; ")

@@ -29,7 +29,7 @@ type Options struct {
 	Take Take
 }
 
-// Take makes the work of a call, or leaves the call to the SDK. init is the handshake of the
+// Take returns the function that answers a call, or leaves the call to the SDK. init is the handshake of the
 // call's session, nil for a call of 2026-07-28.
 type Take func(c wire.Call, p wire.Params, from guard.Caller, init *mcp.InitializeParams) (work func(context.Context) wire.Answer, ok bool)
 

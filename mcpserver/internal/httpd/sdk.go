@@ -114,7 +114,8 @@ func (h *Handler) ignore(w http.ResponseWriter, r *http.Request, modern bool, fr
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// peek reads a message as far as a refusal needs it.
+// peek reads what is needed to refuse a message. It answers a body that is no message, and
+// then reports false.
 func peek(w http.ResponseWriter, body []byte) (s sent, ok bool) {
 	trimmed := bytes.TrimSpace(body)
 	if len(trimmed) > 0 && trimmed[0] == '[' && json.Valid(trimmed) {
@@ -173,7 +174,7 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, next http.Handl
 	h.pass(w, r.WithContext(ctx), next, s)
 }
 
-// pass reports whether the SDK took the request.
+// pass has the SDK answer a request, and reports whether the SDK took it.
 func (h *Handler) pass(w http.ResponseWriter, r *http.Request, next http.Handler, s sent) bool {
 	a := newAnswer(w, h.o.Guard.WriteTimeout, s)
 	next.ServeHTTP(a, r)

@@ -28,8 +28,8 @@ type Options struct {
 	MaxLine     int           // bytes of a line, its end not counted; a longer one is skipped, not held
 	Drain       time.Duration // for answers after In has ended; negative does not wait
 	Log         *slog.Logger
-	// Core makes the work of a call, which is then done in a goroutine of its own, or
-	// declines it. Of the call it may keep the ID alone.
+	// Core returns the function that answers a call, which then runs in a goroutine of its
+	// own, or declines the call. Of the call it may keep the ID alone.
 	Core func(wire.Call) (work func(context.Context) wire.Answer, ok bool)
 }
 

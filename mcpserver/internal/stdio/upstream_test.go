@@ -12,7 +12,7 @@ import (
 )
 
 // These tests hold as long as the SDK has the bugs that StdioTransport is there
-// for. When one fails, the SDK has mended something.
+// for. When one fails, the SDK has fixed something.
 
 func TestUpstreamStdioLosesAnswersAtEOF(t *testing.T) {
 	input := strings.Join([]string{stdioInit, stdioReady, stdioCall("1", "nap")}, "\n") + "\n"

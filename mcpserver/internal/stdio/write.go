@@ -40,7 +40,7 @@ func (c *conn) giveTurn() { <-c.turn }
 // line writes a message, or a piece of one, in its turn. The first failure ends the
 // session: the next line could not be distinguished from a line that is cut short.
 func (c *conn) line(data []byte, patience <-chan time.Time) error {
-	if out, ok := c.o.Out.(prompt); ok {
+	if out, ok := c.o.Out.(nowWriter); ok {
 		if data = data[out.WriteNow(data):]; len(data) == 0 {
 			return nil
 		}
@@ -66,9 +66,9 @@ func (c *conn) wrote(err error) error {
 	return nil
 }
 
-// prompt is an output that writes what it can without waiting. Another goroutine for a
+// nowWriter is an output that writes what it can without waiting. Another goroutine for a
 // write costs more than most writes.
-type prompt interface{ WriteNow(p []byte) int }
+type nowWriter interface{ WriteNow(p []byte) int }
 
 // write writes data, whole.
 func (c *conn) write(data []byte) error {

@@ -176,7 +176,8 @@ func echoedID(raw json.RawMessage) json.RawMessage {
 	return nil
 }
 
-// Key is unique for an id: a quote and the text for a string, the digits for a number. It is empty for the zero ID.
+// Key is unique for an id: a quote and the text for a string, the digits for a number. It is
+// empty for the zero ID.
 func Key(id jsonrpc.ID) string {
 	switch v := id.Raw().(type) {
 	case string:

@@ -1,0 +1,32 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// keyDoc is a row of doc/configuration.md: a key of the file.
+type keyDoc struct {
+	Path    string // with dots between the levels, "check.rules.RULE"
+	Type    string // the type of its value
+	Default string // the default
+	Title   string // its meaning, in one line
+}
+
+// keyDocs returns every key, in the order of the document.
+func keyDocs() []keyDoc {
+	rule := keyDoc{"check.rules.RULE", strings.Join(severities, ", "), "its severity in doc/check.md", "the severity of this rule's findings; `off` drops them, and --fix leaves them alone"}
+	return slices.Concat(keysOf("", root), keysOf("check.", checkKeys), []keyDoc{rule},
+		keysOf("access.", accessKeys), keysOf("access.tokens[].", tokenKeys("")), keysOf("access.rules[].", ruleKeysOf("", nil)), serveKeyDocs())
+}
+
+func serveKeyDocs() []keyDoc {
+	return slices.Concat(keysOf("http.", httpKeys), keysOf("log.", logKeys), keysOf("audit.", auditKeys), keysOf("limits.", limitKeys))
+}
+
+func keysOf[T any](prefix string, keys []key[T]) (out []keyDoc) {
+	for _, k := range keys {
+		out = append(out, keyDoc{prefix + k.name, k.kind, k.byDefault, k.title})
+	}
+	return out
+}
