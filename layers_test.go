@@ -61,7 +61,7 @@ var directions = map[string][]string{
 	// A server's record of its answers, and limit on their rate: concerns of the server alone.
 	"audit": {},
 	"limit": {"skill"}, // its errors
-	"tool":  {"internal/ruleid", "catalog", "limit", "skill", "tool/internal/listing", "tool/lookup", "tool/profile", "tool/wave"},
+	"tool":  {"internal/rawjson", "internal/ruleid", "catalog", "limit", "skill", "tool/internal/listing", "tool/lookup", "tool/profile", "tool/wave"},
 	// What the tools are made of: what clients show, lists that fit, finding, and contract 003.
 	"tool/profile":          {},
 	"tool/internal/listing": {"catalog", "skill", "tool/profile"},
