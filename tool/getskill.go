@@ -15,7 +15,6 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/rawjson"
-	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/lookup"
 	"github.com/knack-dev/knack/tool/profile"
@@ -58,25 +57,19 @@ func (r getSkillResult) Fields() iter.Seq2[string, any] {
 // MarshalJSON writes the fields.
 func (r getSkillResult) MarshalJSON() ([]byte, error) { return marshal(r), nil }
 
-// documentCopies is how many times a documentation counts as memory while its answer is
-// made: its bytes, its JSON, and room for a JSON that is longer.
-const documentCopies = 3
+// documentCopies is how many times a documentation counts as memory until its answer is
+// made. As JSON it is at most six times as long, and an answer counts that twice. A call that
+// asked for more later could wait for others that do the same.
+const documentCopies = 12
 
-// result has the fields as text too. If the text is much longer than the documentation, it
-// reserves memory for that before it makes it.
-func (r getSkillResult) result(ctx context.Context) (Result, error) {
+// result has the fields as text too.
+func (r getSkillResult) result() Result {
 	var text strings.Builder
-	err := rawjson.Write(&text, func(e *rawjson.Encoder) { e.Object(r.Fields()) }, func(size int64) error {
-		if err := limit.Reserve(ctx, 2*size-documentCopies*int64(len(r.Documentation))); err != nil {
-			return err
-		}
+	_ = rawjson.Write(&text, func(e *rawjson.Encoder) { e.Object(r.Fields()) }, func(size int64) error { // a Builder does not fail
 		text.Grow(int(size))
 		return nil
 	})
-	if err != nil {
-		return Result{}, err
-	}
-	return Result{Text: text.String(), Object: r, IsError: r.Error != ""}, nil
+	return Result{Text: text.String(), Object: r, IsError: r.Error != ""}
 }
 
 // folderList is the answer of the runner set's list_skills.
@@ -140,7 +133,7 @@ func getSkill() *Tool {
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			name, _, err := args.text("skill_name")
 			if err != nil {
-				return malformedGet(ctx, err)
+				return malformedGet(err), nil
 			}
 			v, err := h.Catalog.View(ctx)
 			if err != nil {
@@ -150,14 +143,14 @@ func getSkill() *Tool {
 			if err = cmp.Or(ctx.Err(), err); err != nil {
 				return Result{}, err
 			}
-			return r.result(ctx)
+			return r.result(), nil
 		},
-		malformed: func(ctx context.Context, _ *Host, err error) (Result, error) { return malformedGet(ctx, err) },
+		malformed: func(_ context.Context, _ *Host, err error) (Result, error) { return malformedGet(err), nil },
 	}
 }
 
-func malformedGet(ctx context.Context, err error) (Result, error) {
-	return getSkillResult{Error: invalidArguments + err.Error()}.result(ctx)
+func malformedGet(err error) Result {
+	return getSkillResult{Error: invalidArguments + err.Error()}.result()
 }
 
 // byFolder finds a skill by its folder, else by its frontmatter name, both in exact case.
