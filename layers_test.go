@@ -61,7 +61,7 @@ var directions = map[string][]string{
 	// A server's record of its answers, and limit on their rate: concerns of the server alone.
 	"audit": {},
 	"limit": {"skill"}, // its errors
-	"tool":  {"internal/ruleid", "catalog", "limit", "skill", "tool/internal/listing", "tool/lookup", "tool/profile", "tool/wave"},
+	"tool":  {"internal/rawjson", "internal/ruleid", "catalog", "limit", "skill", "tool/internal/listing", "tool/lookup", "tool/profile", "tool/wave"},
 	// What the tools are made of: what clients show, lists that fit, finding, and contract 003.
 	"tool/profile":          {},
 	"tool/internal/listing": {"catalog", "skill", "tool/profile"},
@@ -191,6 +191,9 @@ var rooms = map[string]int{
 
 const mostLines = 3500
 
+// suites lists the most lines that all packages below a folder may have together.
+var suites = map[string]int{"mcpserver/internal/": 3200}
+
 // use is a set of names by import path, with the packages that may use them.
 type use struct {
 	names   map[string][]string
@@ -270,6 +273,7 @@ var rules = []rule{
 	{"large rooms", checkRooms, [][2]string{
 		{"skill", "package skill" + strings.Repeat("\n", mostLines+1)},
 		{"mcpserver", "package mcpserver" + strings.Repeat("\n", rooms["mcpserver"]+1)},
+		{"mcpserver/internal/wire", "package wire" + strings.Repeat("\n", suites["mcpserver/internal/"]+1)},
 	}},
 }
 
@@ -477,14 +481,33 @@ func checkRooms(p pkg) (complaints []string) {
 	if !known {
 		most = mostLines
 	}
-	lines := 0
-	for _, f := range p.files {
-		lines += f.lines
-	}
-	if lines > most {
+	if lines := p.lines(); lines > most {
 		complaints = append(complaints, fmt.Sprintf("%s: %d lines, at most %d; which two packages is it?", p.path, lines, most))
 	}
+	for folder, most := range suites {
+		if !strings.HasPrefix(p.path, folder) {
+			continue
+		}
+		lines := p.lines()
+		pkgs, _ := load() // TestLayers reports its error
+		for _, other := range pkgs {
+			if other.path != p.path && strings.HasPrefix(other.path, folder) {
+				lines += other.lines()
+			}
+		}
+		if lines > most {
+			complaints = append(complaints, fmt.Sprintf("%s: the packages below %s have %d lines, at most %d", p.path, folder, lines, most))
+		}
+	}
 	return complaints
+}
+
+// lines counts the lines of a package without its tests.
+func (p pkg) lines() (n int) {
+	for _, f := range p.files {
+		n += f.lines
+	}
+	return n
 }
 
 // imports calls visit for each import outside tests.

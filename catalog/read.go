@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -94,7 +95,7 @@ func readNow(e *Entry) reading {
 // at most [skill.MaxFile] bytes, and returns when the context ends. Besides the errors
 // of the file, it returns those of [Await] and [limit.Reserve].
 func (v View) ReadFile(ctx context.Context, e *Entry, path string) ([]byte, error) {
-	data, stamp, err := readReserved(ctx, v, e, path)
+	data, stamp, err := v.ReadReserved(ctx, e, skill.MaxFile, 1, func(most int64) ([]byte, skill.Stamp, error) { return e.ReadServed(path, most) })
 	e.RecordRead(ctx, path, data, err)
 	if err == nil {
 		v.catalog.manifests.verify(e, path, stamp, func() skill.Digest { return skill.DigestOf(data) })
@@ -102,29 +103,28 @@ func (v View) ReadFile(ctx context.Context, e *Entry, path string) ([]byte, erro
 	return data, err
 }
 
-// readReserved reads as e.ReadServed does, and reserves memory for large files.
-func readReserved(ctx context.Context, v View, e *Entry, path string) (data []byte, stamp skill.Stamp, err error) {
+// ReadReserved reads a file of the skill with read, as [View.ReadFile] does, and reserves
+// memory for copies of a large one. read returns [skill.ErrTooLarge] and the stamp for a file
+// over its limit, which is at most most.
+func (v View) ReadReserved(ctx context.Context, e *Entry, most, copies int64, read func(most int64) ([]byte, skill.Stamp, error)) ([]byte, skill.Stamp, error) {
 	type file struct {
 		data  []byte
 		stamp skill.Stamp
 		err   error
 	}
-	most, had := int64(smallRead), int64(0)
+	bound, had := int64(smallRead), int64(0)
 	for range 4 {
 		f, err := Await(ctx, v, e, func() file {
-			data, stamp, err := e.ReadServed(path, most)
+			data, stamp, err := read(bound)
 			return file{data, stamp, err}
 		})
-		if err != nil || !errors.Is(f.err, skill.ErrTooLarge) || f.stamp.Size > skill.MaxFile || most >= skill.MaxFile {
-			if err == nil {
-				err = f.err
-			}
+		if err = cmp.Or(err, f.err); !errors.Is(err, skill.ErrTooLarge) || f.stamp.Size > most || bound >= most {
 			return f.data, f.stamp, err
 		}
-		if err := limit.Reserve(ctx, f.stamp.Size-had); err != nil {
+		if err := limit.Reserve(ctx, copies*(f.stamp.Size-had)); err != nil {
 			return nil, f.stamp, err
 		}
-		most, had = f.stamp.Size, f.stamp.Size
+		bound, had = f.stamp.Size, f.stamp.Size
 	}
 	return nil, skill.Stamp{}, skill.ErrUnstable
 }

@@ -46,15 +46,18 @@ func (s *Server) complete(ctx context.Context, r *request) (reply, error) {
 	if ctx.Err() != nil {
 		return reply{}, ctx.Err()
 	}
-	lacks, total := v.Incomplete(), len(values)
+	lacks, total, weight := v.Incomplete(), len(values), 0
+	more := lacks != nil || total > completions
+	values = slices.Clone(values[:min(total, completions)]) // the rest, of all skills, is not held
+	for _, value := range values {
+		weight += len(value)
+	}
 	if lacks != nil {
 		total = 0 // it is not known, and not written
 	}
-	return markIncomplete(v, reply{members: func(e *rawjson.Encoder) {
+	return markIncomplete(v, reply{weight: weight, members: func(e *rawjson.Encoder) {
 		e.Raw(`"completion":`)
-		e.Value(mcp.CompletionResultDetails{
-			Total: total, HasMore: lacks != nil || len(values) > completions, Values: values[:min(len(values), completions)],
-		})
+		e.Value(mcp.CompletionResultDetails{Total: total, HasMore: more, Values: values})
 	}}, false)
 }
 

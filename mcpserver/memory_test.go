@@ -169,3 +169,65 @@ func TestRoomOverStdio(t *testing.T) {
 		t.Errorf("%.2000s", out.String())
 	}
 }
+
+// weighed is a client that notes how much room is held when an answer begins to arrive.
+type weighed struct {
+	discard
+	room *limit.Budget
+	held int64
+}
+
+func (w *weighed) Write(p []byte) (int, error) {
+	if w.n == 0 {
+		w.held = w.room.Held()
+	}
+	return w.discard.Write(p)
+}
+
+// TestAnswersKeepRoom: an answer holds room for what is in memory until it is written.
+func TestAnswersKeepRoom(t *testing.T) {
+	t.Parallel()
+	const large = 600_000
+	files := many(150)
+	files["large/SKILL.md"] = skillMD("large", "Large.", strings.Repeat("a line\n", large/7))
+	for i := range 100 {
+		files[fmt.Sprintf("large/%d.txt", i)] = ""
+	}
+	type call struct {
+		method string
+		params map[string]any
+		least  int64
+	}
+	tool := func(name, argument string, least int64) call {
+		return call{"tools/call", map[string]any{"name": name, "arguments": map[string]any{argument: "large"}}, least}
+	}
+	for tools, loads := range map[string]call{
+		"default": tool("skill", "name", 400_000), // the tool cuts its text
+		"runner":  tool("get_skill", "skill_name", 2*large),
+	} {
+		room := limit.NewBudget(16<<20, 0)
+		w := start(t, setting{files: files, room: room, tools: tools})
+		calls := map[string]call{
+			"a prompt":   {"prompts/get", map[string]any{"name": "large"}, large},
+			"a resource": {"resources/read", map[string]any{"uri": "skill://large/SKILL.md"}, large},
+			"an entry":   {"skills/get", map[string]any{"uri": "skill://large/SKILL.md"}, 100 * 200},
+			"a folder":   {"resources/directory/read", map[string]any{"uri": "skill://large"}, 100 * 300},
+			"a completion": {"completion/complete", map[string]any{
+				"ref": map[string]any{"type": "ref/prompt", "name": "large"}, "argument": map[string]any{"name": "arguments", "value": "s"},
+			}, 100 * 6},
+			"a tool's text": loads,
+		}
+		for _, era := range eras {
+			c := w.dial(era)
+			for what, call := range calls {
+				r := c.request("POST", c.body(call.method, call.params))
+				r.RemoteAddr, r.RequestURI = "127.0.0.1:1", "/mcp"
+				d := &weighed{discard: discard{header: http.Header{}}, room: room}
+				w.http.ServeHTTP(d, r)
+				if d.held < call.least || d.held > 3*call.least {
+					t.Errorf("%s, %s, %s: %d bytes are held for an answer of %d, want at least %d", tools, era, what, d.held, d.n, call.least)
+				}
+			}
+		}
+	}
+}

@@ -123,7 +123,7 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 	if said := strings.TrimSpace(r.params.Texts[promptText]); said != "" {
 		text = strings.TrimRight(text, "\n") + "\n\nThe user's request: " + said
 	}
-	return reply{meta: fallbackMeta(d.Fallback), members: func(w *rawjson.Encoder) {
+	return reply{meta: fallbackMeta(d.Fallback), weight: len(text), members: func(w *rawjson.Encoder) {
 		if description := display.OneLine(e.Description); description != "" {
 			w.Raw(`"description":`)
 			w.String(description)

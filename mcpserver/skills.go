@@ -42,6 +42,7 @@ func (s *Server) cacheable(ttl int) mcp.Cacheable {
 const (
 	skillsPage = 100
 	filesPage  = 6000
+	fileWeight = 200 // about what the entry of a file takes, in bytes
 )
 
 // listSkills lists every published skill in the order of the URIs' text, those
@@ -82,7 +83,7 @@ func (s *Server) listSkills(ctx context.Context, r *request) (reply, error) {
 		next = cursorAfter(0, served[i-1].URI().String())
 	}
 	res := listed("skills", page, next, s.cacheable(skillsTTL), func(e *rawjson.Encoder, of *skillsext.Skill) { e.Append(of.AppendJSON) })
-	res.weight = 200 * files // about what the entry of a file takes
+	res.weight = fileWeight * files
 	return markIncomplete(v, res, len(page) == 0)
 }
 
@@ -133,7 +134,7 @@ func (s *Server) getSkill(ctx context.Context, r *request) (reply, error) {
 
 func (s *Server) skillReply(got *skillsext.Skill) reply {
 	hints := s.cacheable(entryTTL)
-	return reply{hints: &hints, members: func(e *rawjson.Encoder) {
+	return reply{hints: &hints, weight: fileWeight * len(got.Resources.List()), members: func(e *rawjson.Encoder) {
 		e.Raw(`"skill":`)
 		e.Append(got.AppendJSON)
 	}}

@@ -77,7 +77,11 @@ func (s *Server) callTool(ctx context.Context, r *request) (reply, error) {
 		e.Raw("}]")
 		if res.Object != nil {
 			e.Raw(`,"structuredContent":`)
-			object(e, res.Object)
+			if o, ok := res.Object.(tool.Object); ok {
+				e.Object(o.Fields())
+			} else {
+				e.Value(res.Object)
+			}
 		}
 		if res.IsError {
 			e.Raw(`,"isError":true`)
@@ -85,28 +89,6 @@ func (s *Server) callTool(ctx context.Context, r *request) (reply, error) {
 			e.Raw(`,"isError":false`)
 		}
 	}}, nil
-}
-
-// object writes what a tool says as an object. Of a long one no copy is made.
-func object(e *rawjson.Encoder, v any) {
-	o, ok := v.(tool.Object)
-	if !ok {
-		e.Value(v)
-		return
-	}
-	comma := "{"
-	for key, value := range o.Fields() {
-		e.Raw(comma)
-		e.String(key)
-		e.Raw(":")
-		if text, ok := value.(string); ok {
-			e.String(text)
-		} else {
-			e.Value(value)
-		}
-		comma = ","
-	}
-	e.Raw("}")
 }
 
 // unknownTool names the tools that there are.

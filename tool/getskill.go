@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,9 +9,12 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/rawjson"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/lookup"
 	"github.com/knack-dev/knack/tool/profile"
@@ -53,8 +57,19 @@ func (r getSkillResult) Fields() iter.Seq2[string, any] {
 // MarshalJSON writes the fields.
 func (r getSkillResult) MarshalJSON() ([]byte, error) { return marshal(r), nil }
 
+// documentCopies is how many times a documentation counts as memory until its answer is
+// made. As JSON it is at most six times as long, and an answer counts that twice. A call that
+// asked for more later could wait for others that do the same.
+const documentCopies = 12
+
+// result has the fields as text too.
 func (r getSkillResult) result() Result {
-	return Result{Text: string(marshal(r)), Object: r, IsError: r.Error != ""}
+	var text strings.Builder
+	_ = rawjson.Write(&text, func(e *rawjson.Encoder) { e.Object(r.Fields()) }, func(size int64) error { // a Builder does not fail
+		text.Grow(int(size))
+		return nil
+	})
+	return Result{Text: text.String(), Object: r, IsError: r.Error != ""}
 }
 
 // folderList is the answer of the runner set's list_skills.
@@ -124,9 +139,9 @@ func getSkill() *Tool {
 			if err != nil {
 				return Result{}, err
 			}
-			r := documentation(ctx, h, v, name)
-			if ctx.Err() != nil {
-				return Result{}, ctx.Err()
+			r, err := documentation(ctx, h, v, name)
+			if err = cmp.Or(ctx.Err(), err); err != nil {
+				return Result{}, err
 			}
 			return r.result(), nil
 		},
@@ -152,11 +167,11 @@ func byFolder(v catalog.View, name string) *catalog.Entry {
 	return nil
 }
 
-// documentation reads the current documentation of a skill.
-func documentation(ctx context.Context, h *Host, v catalog.View, name string) getSkillResult {
+// documentation reads the current documentation of a skill. The error is [skill.ErrNoRoom].
+func documentation(ctx context.Context, h *Host, v catalog.View, name string) (getSkillResult, error) {
 	shown := display.Echo(name)
-	fail := func(format string, args ...any) getSkillResult {
-		return getSkillResult{Error: fmt.Sprintf(format, args...)}
+	fail := func(format string, args ...any) (getSkillResult, error) {
+		return getSkillResult{Error: fmt.Sprintf(format, args...)}, nil
 	}
 	if !validFolderName(name) {
 		return fail(`Invalid skill name: '%s'. Skill names must not contain '/', '\', or '..'`, shown)
@@ -175,21 +190,15 @@ func documentation(ctx context.Context, h *Host, v catalog.View, name string) ge
 	if !e.ModelInvocable {
 		return fail("%s", lookup.NotForModels(name))
 	}
-	type document struct {
-		data []byte
-		err  error
-	}
-	d, err := catalog.Await(ctx, v, e, func() document {
-		data, err := readDocument(e)
-		return document{data, err}
+	data, _, err := v.ReadReserved(ctx, e, skill.MaxSkillMD, documentCopies, func(most int64) ([]byte, skill.Stamp, error) {
+		return readDocument(e, most)
 	})
-	if err == nil {
-		err = d.err
-	}
-	e.RecordRead(ctx, skill.MainFile, d.data, err)
+	e.RecordRead(ctx, skill.MainFile, data, err)
 	switch {
 	case err == nil:
-		return getSkillResult{SkillName: name, Documentation: string(d.data)}
+		return getSkillResult{SkillName: name, Documentation: lookup.TextOf(data)}, nil
+	case errors.Is(err, skill.ErrNoRoom):
+		return getSkillResult{}, err
 	case errors.Is(err, errFolderGone):
 		return fail("Skill '%s' not found in skills folder", shown)
 	case errors.Is(err, fs.ErrNotExist):
@@ -206,24 +215,26 @@ func documentation(ctx context.Context, h *Host, v catalog.View, name string) ge
 
 var errFolderGone = errors.New("the folder is gone")
 
-// readDocument opens the first of docNames in the folder. It compares the names with the
-// directory's entries, so that a file system that ignores case gives the same answer.
-func readDocument(e *catalog.Entry) ([]byte, error) {
+// readDocument opens the first of docNames in the folder, of at most that many bytes. It
+// compares the names with the directory's entries, so that a file system that ignores case
+// gives the same answer.
+func readDocument(e *catalog.Entry, most int64) ([]byte, skill.Stamp, error) {
 	entries, err := fs.ReadDir(e.FS, ".")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errFolderGone
+		return nil, skill.Stamp{}, errFolderGone
 	}
 	if err != nil {
-		return nil, err
+		return nil, skill.Stamp{}, err
 	}
 	for _, doc := range docNames {
-		read := *e.Bundle // the same folder, with this file as its own
-		read.Entry, read.Extra = doc, nil
-		data, _, err := (&skill.Skill{Bundle: &read}).Read()
+		data, stamp, err := skill.ReadFile(e.FS, doc, most)
+		if err == nil && !utf8.Valid(data) {
+			err = skill.ErrNotUTF8
+		}
 		listed := slices.ContainsFunc(entries, func(d fs.DirEntry) bool { return d.Name() == doc })
 		if listed || errors.Is(err, skill.ErrOutside) { // a link that leads outside is not in the list
-			return data, err
+			return data, stamp, err
 		}
 	}
-	return nil, fs.ErrNotExist
+	return nil, skill.Stamp{}, fs.ErrNotExist
 }

@@ -17,11 +17,10 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/rawjson"
 	"github.com/knack-dev/knack/tool/internal/listing"
 	"github.com/knack-dev/knack/tool/lookup"
 	"github.com/knack-dev/knack/tool/profile"
@@ -114,22 +113,7 @@ type Object interface {
 }
 
 func marshal(o Object) []byte {
-	b := []byte{'{'}
-	for key, value := range o.Fields() {
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = append(display.AppendJSONString(b, key), ':')
-		switch v := value.(type) {
-		case string:
-			b = display.AppendJSONString(b, v)
-		case bool:
-			b = strconv.AppendBool(b, v)
-		case int64:
-			b = strconv.AppendInt(b, v, 10)
-		}
-	}
-	return append(b, '}')
+	return rawjson.Bytes(func(e *rawjson.Encoder) { e.Object(o.Fields()) })
 }
 
 // answer is [Tool.Call] without the observer.

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
+	"iter"
 	"runtime"
 	"strconv"
 	"sync"
@@ -148,6 +149,24 @@ func (e *Encoder) value(v any) error {
 	e.buf = to.b[:len(to.b)-1] // the encoder's newline
 	e.flush()
 	return nil
+}
+
+// Object writes an object with these fields. No copy is made of a long string.
+func (e *Encoder) Object(fields iter.Seq2[string, any]) {
+	comma := ""
+	e.Raw("{")
+	for key, value := range fields {
+		e.Raw(comma)
+		e.String(key)
+		e.Raw(":")
+		if text, ok := value.(string); ok {
+			e.String(text)
+		} else {
+			e.Value(value)
+		}
+		comma = ","
+	}
+	e.Raw("}")
 }
 
 type appending struct{ b []byte }

@@ -101,6 +101,29 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// TestObject writes what encoding/json writes for a struct, of a text of many pieces too.
+func TestObject(t *testing.T) {
+	long := strings.Repeat("a\"ä😀\n<&>\u2028", 20_000)
+	object := func(fields ...any) string {
+		return string(Bytes(func(e *Encoder) {
+			e.Object(func(yield func(string, any) bool) {
+				for i := 0; i < len(fields) && yield(fields[i].(string), fields[i+1]); i += 2 {
+				}
+			})
+		}))
+	}
+	text := `"` + strings.NewReplacer(`"`, `\"`, "\n", `\n`).Replace(long) + `"`
+	for got, want := range map[string]string{
+		object(): `{}`,
+		object("a", true, "b\n", int64(-5), "c", "<", "d", nil): `{"a":true,"b\n":-5,"c":"<","d":null}`,
+		object("a", long, "b", false, "c", long):                `{"a":` + text + `,"b":false,"c":` + text + `}`,
+	} {
+		if got != want {
+			t.Errorf("%.100q, want %.100q", got, want)
+		}
+	}
+}
+
 func FuzzWrite(f *testing.F) {
 	f.Add("a", []byte("b"), 1)
 	f.Add("\xe2\x80\xa8\xff\x1f", []byte{0xff}, 5000)

@@ -30,7 +30,10 @@ const (
 )
 
 func budgetPart() part {
-	return part{name: "budget", promise: fmt.Sprintf("files of 16 MiB, some of control characters, by every method and page, read slowly or not at all, 300 calls without a reader: %d MiB at most, under a limit of %d by the system, and another client is neither refused nor delayed", mostInFlight>>20, hardLimit>>20), run: inFlight}
+	return part{name: "budget", promise: fmt.Sprintf("files of 16 MiB, some of control characters, by every method and page, read slowly or not at all, 300 calls without a reader, and 300 for the largest SKILL.md: %d MiB at most, under a limit of %d by the system, and another client is neither refused nor delayed", mostInFlight>>20, hardLimit>>20), run: func(r *trial) {
+		inFlight(r)
+		unreadDocuments(r)
+	}}
 }
 
 // inFlight has one client take all that answers can hold while another one calls.
@@ -148,13 +151,7 @@ func inFlight(r *trial) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer wg.Wait()
 		defer cancel()
-		slow := &http.Client{Transport: bearerOf(greedy, &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-			if c, ok := c.(*net.TCPConn); ok {
-				_ = c.SetReadBuffer(4 << 10)
-			}
-			return c, err
-		}})}
+		slow := &http.Client{Transport: bearerOf(greedy, slowTransport())}
 		begun := atomic.Int64{}
 		for i := range asked {
 			wg.Go(func() {
@@ -193,6 +190,17 @@ func inFlight(r *trial) {
 	}
 	r.check("another client", err)
 	r.ends([]*knack{k})
+}
+
+// slowTransport has connections that take little before their client reads.
+func slowTransport() *http.Transport {
+	return &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+		if c, ok := c.(*net.TCPConn); ok {
+			_ = c.SetReadBuffer(4 << 10)
+		}
+		return c, err
+	}}
 }
 
 // limitMemory has the system kill a process if it takes more, the files that it reads

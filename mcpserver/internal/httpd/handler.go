@@ -47,11 +47,11 @@ type Handler struct {
 // New makes a handler. The error says which host, origin or issuer is malformed.
 func New(o Options) (*Handler, error) {
 	o.Guard.Refuse = func(w http.ResponseWriter, status int, message string) {
+		code := int64(jsonrpc.CodeInvalidRequest)
 		if status == http.StatusTooManyRequests {
-			refuse(w, status, nil, wire.CodeBusy, message)
-			return
+			code = wire.CodeBusy
 		}
-		refuse(w, status, nil, jsonrpc.CodeInvalidRequest, message)
+		refuse(w, status, nil, code, message)
 	}
 	g, err := guard.New(o.Guard)
 	if err != nil {

@@ -134,11 +134,8 @@ func Versions() []string {
 
 // agreed refuses a request whose header and body name different protocol versions, or one
 // that is not served. The SDK's handler for sessions would answer the first as the second,
-// with a list of versions that lacks the one which is meant.
-//
-// Of 2026-07-28, Streamable HTTP, Protocol Version Header: if the two differ,
-// HeaderMismatch; if the version is not implemented, UnsupportedProtocolVersion with those
-// that are. Both have the status 400.
+// with a list of versions that lacks the one which is meant (2026-07-28, Streamable HTTP,
+// Protocol Version Header).
 func agreed(header string, s sent) *jsonrpc.Error {
 	versions := Versions()
 	switch {
@@ -152,10 +149,7 @@ func agreed(header string, s sent) *jsonrpc.Error {
 	case slices.Contains(versions, header):
 		return nil
 	}
-	data, err := json.Marshal(mcp.UnsupportedProtocolVersionData{Supported: versions, Requested: header})
-	if err != nil {
-		data = nil // strings always marshal
-	}
+	data, _ := json.Marshal(mcp.UnsupportedProtocolVersionData{Supported: versions, Requested: header}) // strings always marshal
 	return &jsonrpc.Error{Code: mcp.CodeUnsupportedProtocolVersion, Data: data,
 		Message: fmt.Sprintf("unsupported protocol version (supported here: %s)", strings.Join(versions, ", "))}
 }

@@ -146,12 +146,7 @@ func (n *Notifier) SetAccess(state access.State) {
 	}
 	n.Access.Set(state)
 	n.prune(false)
-	n.mu.Lock()
-	subscribed := len(n.subscribers) > 0
-	n.mu.Unlock()
-	if subscribed {
-		n.ListsChanged(true, true, true)
-	}
+	n.ListsChanged(true, true, true)
 }
 
 // CheckFiles looks for changed files after a change of the catalogue. The change can also hide

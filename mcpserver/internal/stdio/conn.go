@@ -21,8 +21,7 @@ import (
 type Options struct {
 	In  io.Reader // where the client's messages come from
 	Out io.Writer // where messages to the client go
-	// Interrupt, once it is closed, ends the input: what a read that is under way then
-	// still brings is dropped.
+	// Interrupt, once it is closed, ends the input: what a read then still brings is dropped.
 	Interrupt   <-chan struct{}
 	MaxInFlight int           // calls that are worked on at once, and apart from them open subscriptions
 	MaxLine     int           // bytes of a line, its end not counted; a longer one is skipped, not held
@@ -84,9 +83,7 @@ func newConn(o Options, over chan struct{}) *conn {
 	return c
 }
 
-// conn is the session of a Transport, as the SDK has it. One goroutine at a time reads
-// lines, answers those it refuses, and hands to Read what the core declines. If the core
-// takes a call, the goroutine does its work, and another one reads on if that takes long.
+// conn is the session of a Transport, as the SDK has it.
 type conn struct {
 	o     Options
 	lines *lineReader

@@ -150,13 +150,11 @@ func (l *ledger) answering(key string) (owed bool) {
 	}
 	if call.listen {
 		l.listens--
-		return false
+	} else if !call.abandoned {
+		l.placesTaken--
+		return true
 	}
-	if call.abandoned {
-		return false
-	}
-	l.placesTaken--
-	return true
+	return false
 }
 
 // answered notes that an answer is out, or can never get out.

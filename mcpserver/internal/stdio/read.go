@@ -137,9 +137,7 @@ func (c *conn) refuse(no *wire.Refusal) bool {
 	if most <= 0 {
 		most = Patience
 	}
-	patience := time.NewTimer(most)
-	defer patience.Stop()
-	return c.send(append(no.Encode(), '\n'), patience.C) == nil
+	return c.send(append(no.Encode(), '\n'), time.After(most)) == nil
 }
 
 // finish ends the session when the input has ended.
@@ -162,17 +160,15 @@ func (c *conn) finish(err error) {
 
 // awaitAnswers waits until no answer is owed, for as long as the drain allows. Only
 // then may the SDK learn that the input has ended: it writes nothing from then on.
-// Answers that are still owed then are given up, whether they are being made or written.
 func (c *conn) awaitAnswers() {
 	most := max(c.o.Drain, 0)
-	timer := time.NewTimer(most)
-	defer timer.Stop()
+	late := time.After(most)
 	for c.calls.owing() > 0 {
 		select {
 		case <-c.calls.settled:
 		case <-c.open.Done():
 			return
-		case <-timer.C:
+		case <-late:
 			n := c.calls.owing()
 			c.o.Log.Warn("the input has ended and calls are given up", "calls", n, "after", c.o.Drain)
 			_ = c.giveUp(fmt.Errorf("%d calls had no answer %v after the input ended: %w", n, most, ErrUnanswered))

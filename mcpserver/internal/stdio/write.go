@@ -50,20 +50,15 @@ func (c *conn) line(data []byte, patience <-chan time.Time) error {
 	go func() { written <- c.write(data) }()
 	select {
 	case err := <-written:
-		return c.wrote(err)
+		if err != nil {
+			err = c.giveUp(fmt.Errorf("writing to the client: %w", err))
+		}
+		return err
 	case <-c.output.Done():
 		return context.Cause(c.output)
 	case <-patience:
 		return c.giveUp(errNotReading)
 	}
-}
-
-// wrote ends the session if a write has failed.
-func (c *conn) wrote(err error) error {
-	if err != nil {
-		return c.giveUp(fmt.Errorf("writing to the client: %w", err))
-	}
-	return nil
 }
 
 // nowWriter is an output that writes what it can without waiting. Another goroutine for a

@@ -62,9 +62,8 @@ var (
 	// wrongType ends what it says of a parameter of the wrong type. What was sent comes
 	// before, so that only the end counts.
 	wrongType = lazyregexp.New(`into Go (?:struct field [\w.]*?(\w+)|value) of type (\S+)$`)
+	version   = lazyregexp.New(`^[0-9A-Za-z.-]{1,32}$`)
 )
-
-var version = lazyregexp.New(`^[0-9A-Za-z.-]{1,32}$`)
 
 // IsVersion reports whether a text can be a protocol version. An unknown one is repeated
 // in the answer (2026-07-28, -32022).
@@ -99,10 +98,8 @@ func reword(code int64, text string) (int64, string) {
 			return r.code, r.message
 		}
 	}
-	for _, reading := range []string{"invalid params: unmarshaling", "unmarshaling"} {
-		if strings.HasPrefix(known, reading) {
-			return jsonrpc.CodeInvalidParams, "invalid params: " + misread(known)
-		}
+	if strings.HasPrefix(strings.TrimPrefix(known, "invalid params: "), "unmarshaling") {
+		return jsonrpc.CodeInvalidParams, "invalid params: " + misread(known)
 	}
 	if code == mcp.CodeHeaderMismatch {
 		return code, "header mismatch: a header is missing or does not say what the body says"
@@ -154,10 +151,7 @@ func versions(data json.RawMessage) json.RawMessage {
 	if !IsVersion(d.Requested) {
 		d.Requested = ""
 	}
-	out, err := json.Marshal(d)
-	if err != nil {
-		return nil
-	}
+	out, _ := json.Marshal(d) // strings always marshal
 	return out
 }
 

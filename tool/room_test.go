@@ -1,0 +1,41 @@
+package tool
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/knack-dev/knack/limit"
+	"github.com/knack-dev/knack/skill"
+)
+
+// TestDocumentationTakesRoom: get_skill reserves memory before it reads a large document, for
+// one that is long as JSON too. Without room the call fails and the model is
+// not given the reason as a text.
+func TestDocumentationTakesRoom(t *testing.T) {
+	const large = 500_000
+	h := hostOf(t, project(map[string]string{
+		"large/SKILL.MD":    strings.Repeat("a", large),
+		"controls/SKILL.md": strings.Repeat("\x01", large),
+		"both/SKILL.md":     "small",
+		"both/SKILL.MD":     strings.Repeat("a", large), // larger than the file that the catalogue knows
+		"small/SKILL.md":    strings.Repeat("a", 60<<10),
+	}))
+	for name, takes := range map[string]int64{"large": 12 * large, "controls": 12 * large, "both": 12 * large, "small": 0} {
+		data, _ := json.Marshal(args{"skill_name": name})
+		get := func(room *limit.Budget) (Result, error) {
+			ctx := limit.WithAccount(t.Context(), room.Open(""))
+			return toolOf(t, "runner", "get_skill").Call(ctx, h, data)
+		}
+		room := limit.NewBudget(64<<20, 0)
+		if r, err := get(room); err != nil || r.IsError || room.Held() < takes || room.Held() > takes+100 {
+			t.Errorf("%s: %v %.100q, and %d bytes are held, want %d", name, err, r.Text, room.Held(), takes)
+		}
+		full := limit.NewBudget(1, 0)
+		full.Open("").Try(1)
+		if r, err := get(full); takes > 0 && (!errors.Is(err, skill.ErrNoRoom) || r.Text != "") || takes == 0 && err != nil {
+			t.Errorf("%s without room: %v %.100q", name, err, r.Text)
+		}
+	}
+}
