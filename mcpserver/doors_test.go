@@ -37,7 +37,11 @@ const doorMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28
 func newDoors(t testing.TB, sets string, change ...func(*mcpserver.Options)) *doors {
 	t.Helper()
 	files := fixtures()
-	for i := range 510 { // two pages of resources/list, and of a folder
+	n := 510 // two pages of resources/list, and of a folder
+	if testing.Short() {
+		n = 10
+	}
+	for i := range n {
 		files[fmt.Sprintf("many/n-%03d/SKILL.md", i)] = skillText(fmt.Sprintf("n-%03d", i), "One of many.")
 	}
 	files["a-first/large.txt"] = strings.Repeat("a line of 27 bytes, \"&<>\u2028\n", 10_000)

@@ -43,14 +43,14 @@ func TestBaseDirectoryOverHTTP(t *testing.T) {
 		"passed on, for somebody": {local: true, header: http.Header{"X-Real-Ip": {"203.0.113.9"}}},
 		"while a policy holds":    {local: true, policy: access.NewPolicy(true, nil)},
 	} {
+		w := start(t, setting{local: row.local, policy: row.policy})
+		w.header = row.header
+		want := uri
+		if row.folder {
+			want = filepath.ToSlash(filepath.Join(w.dir, "d-types"))
+		}
 		for _, era := range eras {
 			t.Run(name+" "+era, func(t *testing.T) {
-				w := start(t, setting{local: row.local, policy: row.policy})
-				w.header = row.header
-				want := uri
-				if row.folder {
-					want = filepath.ToSlash(filepath.Join(w.dir, "d-types"))
-				}
 				for i, dir := range baseDirectories(t, w.dial(era)) {
 					var text string
 					_ = json.Unmarshal([]byte(`"`+dir+`"`), &text)

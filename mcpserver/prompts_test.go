@@ -200,8 +200,9 @@ func TestCompletion(t *testing.T) {
 		name := fmt.Sprintf("s%03d", i)
 		files[name+"/SKILL.md"] = userMD(name, "")
 	}
+	dir := tree(t, files)
 	for _, era := range eras {
-		client := connect(t, serve(t, scanned(t, folder(tree(t, files)))), era, nil)
+		client := connect(t, serve(t, scanned(t, folder(dir))), era, nil)
 		ask := func(ref *mcp.CompleteReference, argument, value string) (mcp.CompletionResultDetails, error) {
 			res, err := client.Complete(t.Context(), &mcp.CompleteParams{Ref: ref, Argument: mcp.CompleteParamsArgument{Name: argument, Value: value}})
 			if err != nil {

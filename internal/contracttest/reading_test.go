@@ -379,6 +379,10 @@ func TestSlowDisk(t *testing.T) {
 						}
 					}
 				}
+				every := 5 * time.Second
+				if testing.Short() {
+					every = 20 * time.Second
+				}
 				for lacks() {
 					ask("lists", lists, func(what string, got reply) { incomplete(t, what, got, true) })
 					ask("first", first, func(what string, got reply) {
@@ -390,7 +394,7 @@ func TestSlowDisk(t *testing.T) {
 					})
 					ask("last", last, func(what string, got reply) { incomplete(t, what, got, true) })
 					ask("never", never, func(what string, got reply) { incomplete(t, what, got, true) })
-					<-time.After(5 * time.Second)
+					<-time.After(every)
 					if t.Failed() {
 						return
 					}

@@ -90,52 +90,69 @@ func race(t *testing.T, name string, swap func(dir string, i int) error) {
 	}
 }
 
-// put replaces a name with a link to target, or with a file or folder that it moves
-// there.
-func put(root, name, target string) error {
-	at, tmp := filepath.Join(root, name), filepath.Join(root, "tmp")
-	if err := os.Symlink(target, tmp); err != nil {
+// put replaces a name with one of several things by turns. It makes each once and links
+// that again and again: ext4 searches long for an inode after many were freed.
+func put(root, name string, i int, makes ...func(at string) error) error {
+	made, tmp := filepath.Join(root, fmt.Sprint("made", i%len(makes))), filepath.Join(root, "tmp")
+	if i < len(makes) {
+		if err := makes[i](made); err != nil {
+			return err
+		}
+	}
+	if err := again(made, tmp, makes[i%len(makes)]); err != nil {
 		return err
 	}
-	return os.Rename(tmp, at)
+	return os.Rename(tmp, filepath.Join(root, name))
 }
+
+// again gives what was made another name, or makes another if the system cannot.
+func again(made, at string, makes func(at string) error) error {
+	if unix.Linkat(unix.AT_FDCWD, made, unix.AT_FDCWD, at, 0) == nil {
+		return nil
+	}
+	return makes(at)
+}
+
+func aLink(target string) func(at string) error {
+	return func(at string) error { return os.Symlink(target, at) }
+}
+
+func aFile(at string) error { return os.WriteFile(at, []byte("file"), 0o644) }
+
+func aPipe(at string) error { return unix.Mkfifo(at, 0o644) }
 
 func TestRaceFile(t *testing.T) {
 	race(t, "f.md", func(root string, i int) error {
-		return put(root, "s/f.md", []string{"in/f.md", "../out/f.md", "SKILL.md", "/proc/self/environ"}[i%4])
+		return put(root, "s/f.md", i, aLink("in/f.md"), aLink("../out/f.md"), aLink("SKILL.md"), aLink("/proc/self/environ"))
 	})
 }
 
 // A file that becomes a link between the look and the open must not be followed, not
 // even within the skill. The link could lead to a dot-entry.
 func TestRaceFileAndLink(t *testing.T) {
-	race(t, "f.md", func(root string, i int) error {
-		if i%2 == 0 {
-			return put(root, "s/f.md", ".env")
-		}
-		tmp := filepath.Join(root, "tmp")
-		if err := os.WriteFile(tmp, []byte("file"), 0o644); err != nil {
-			return err
-		}
-		return os.Rename(tmp, filepath.Join(root, "s/f.md"))
-	})
+	race(t, "f.md", func(root string, i int) error { return put(root, "s/f.md", i, aLink(".env"), aFile) })
 }
 
 func TestRaceFolder(t *testing.T) {
-	race(t, "in/f.md", func(root string, i int) error { return putLink(root, "s/in", "../out") })
+	race(t, "in/f.md", func(root string, i int) error { return putLink(root, i, "s/in", "../out") })
 }
 
 func TestRaceSkillFolder(t *testing.T) {
-	race(t, "SKILL.md", func(root string, i int) error { return putLink(root, "s", "out") })
+	race(t, "SKILL.md", func(root string, i int) error { return putLink(root, i, "s", "out") })
 }
 
 // putLink replaces a folder with a link to target, and puts it back.
-func putLink(root, name, target string) error {
-	at, aside := filepath.Join(root, name), filepath.Join(root, "aside")
+func putLink(root string, i int, name, target string) error {
+	at, aside, made := filepath.Join(root, name), filepath.Join(root, "aside"), filepath.Join(root, "made")
+	if i == 0 {
+		if err := os.Symlink(target, made); err != nil {
+			return err
+		}
+	}
 	if err := os.Rename(at, aside); err != nil {
 		return err
 	}
-	if err := os.Symlink(target, at); err != nil {
+	if err := again(made, at, aLink(target)); err != nil {
 		return err
 	}
 	if err := os.Remove(at); err != nil {
@@ -146,17 +163,7 @@ func putLink(root, name, target string) error {
 
 // A pipe that replaces a file at the worst moment must not block either.
 func TestRacePipe(t *testing.T) {
-	race(t, "f.md", func(root string, i int) error {
-		at, tmp := filepath.Join(root, "s/f.md"), filepath.Join(root, "tmp")
-		if i%2 == 0 {
-			if err := unix.Mkfifo(tmp, 0o644); err != nil {
-				return err
-			}
-		} else if err := os.WriteFile(tmp, []byte("file"), 0o644); err != nil {
-			return err
-		}
-		return os.Rename(tmp, at)
-	})
+	race(t, "f.md", func(root string, i int) error { return put(root, "s/f.md", i, aPipe, aFile) })
 }
 
 // Root ignores file modes, so the test runs itself again as the user nobody.
