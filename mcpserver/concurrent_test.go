@@ -107,7 +107,7 @@ func (l *library) churn(ctx context.Context) error {
 	}
 	tick := time.NewTicker(3 * time.Millisecond) // readers need the processor too
 	defer tick.Stop()
-	for v := 1; ctx.Err() == nil; v++ {
+	for v := 1; v <= 3 || ctx.Err() == nil; v++ {
 		i := rand.N(librarySize)
 		if v <= 3 { // one of each kind, however few there are on a busy machine
 			i = [...]int{librarySize - 1, librarySize - 1, 0}[v-1]

@@ -67,8 +67,7 @@ const (
 	maxKeptValues = 128
 )
 
-// keepable is what keeps a message from the SDK because too much of it would be kept, nil if
-// nothing does.
+// keepable returns why a message is too large for the SDK to keep, or nil.
 func keepable(s sent) *jsonrpc.Error {
 	kept, most, filter := "session", maxInitialize, json.RawMessage(nil)
 	switch s.method {
@@ -114,8 +113,7 @@ func (h *Handler) ignore(w http.ResponseWriter, r *http.Request, modern bool, fr
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// peek reads what is needed to refuse a message. It answers a body that is no message, and
-// then reports false.
+// peek reads what is needed to refuse a message, or answers a body that is no message.
 func peek(w http.ResponseWriter, body []byte) (s sent, ok bool) {
 	trimmed := bytes.TrimSpace(body)
 	if len(trimmed) > 0 && trimmed[0] == '[' && json.Valid(trimmed) {
