@@ -25,6 +25,20 @@ func entry(base string) *catalog.Entry {
 	return &catalog.Entry{Skill: &skill.Skill{}, Root: &skill.Root{}, Tail: "/" + base, Status: catalog.Available}
 }
 
+// shown returns a snapshot of skills and their roots.
+func shown(entries ...*catalog.Entry) *catalog.Snapshot {
+	s := &catalog.Snapshot{Entries: entries}
+	for _, e := range entries {
+		s.Roots = append(s.Roots, catalog.RootStatus{Root: *e.Root})
+	}
+	return s
+}
+
+// sees reports whether a filter shows the first of some skills.
+func sees(f *catalog.Filter, entries ...*catalog.Entry) bool {
+	return f.VisibleIn(shown(entries...))(entries[0])
+}
+
 func TestPolicy(t *testing.T) {
 	rules := []Rule{
 		{Allow: patterns(t, "skill://common/**")},
@@ -52,7 +66,7 @@ func TestPolicy(t *testing.T) {
 			p := NewPolicy(allow, rules)
 			var seen []string
 			for name, s := range who {
-				if p.Filter(s).Visible(entry(base)) {
+				if sees(p.Filter(s), entry(base)) {
 					seen = append(seen, name)
 				}
 			}
@@ -78,18 +92,27 @@ func TestFilterIsShared(t *testing.T) {
 	}
 }
 
-// A skipped skill has no URI; the policy judges it by its folder.
+// TestPolicyOnSkippedSkills checks that a skipped skill is judged by every URI that it could
+// have: by its folder and by its name, which may be unreadable.
 func TestPolicyOnSkippedSkills(t *testing.T) {
-	filter := NewPolicy(true, []Rule{{Deny: patterns(t, "skill://acme/secret/** skill://whole")}}).Filter(Subject{})
+	const deny = "skill://acme/secret/** skill://whole skill://team/payroll"
 	for _, c := range []struct {
-		prefix, path, folder string
-		sees                 bool
+		prefix, path, folder, name string
+		deny, allow                string
+		sees                       bool
 	}{
-		{"acme", "secret/x", "x", false}, {"acme", "open/x", "x", true}, {"", "acme/secret", "secret", false},
-		{"", "secret/x", "x", true}, {"", ".", "whole", false}, {"whole", ".", "x", true},
+		{"acme", "secret/x", "x", "", deny, "skill://**", false}, {"acme", "open/x", "x", "", deny, "skill://**", true}, {"", "acme/secret", "secret", "", deny, "skill://**", false},
+		{"", "secret/x", "x", "", deny, "skill://**", true}, {"", ".", "whole", "", deny, "skill://**", false}, {"whole", ".", "x", "", deny, "skill://**", true},
+		{"", "team/misc", "misc", "payroll", deny, "skill://**", false}, {"", "team/misc", "misc", "", deny, "skill://**", false}, {"", "team/payroll", "payroll", "misc", deny, "skill://**", false},
+		{"", "team/misc", "misc", "misc", deny, "skill://**", true}, {"", "team/misc", "misc", "Pay Roll", deny, "skill://**", true}, {"", "misc", "misc", "payroll", deny, "skill://**", true},
+		{"", "x", "x", "", "skill://secret/**", "skill://**", false}, {"", ".", "x", "whole", deny, "skill://**", false}, {"", "team/misc", "misc", "", "skill://team/p*l", "skill://**", false},
+		{"", "team/misc", "misc", "payroll", "", "skill://team/misc", false}, {"", "team/misc", "misc", "payroll", "", "skill://team/payroll", false}, {"", "team/misc", "misc", "payroll", "", "skill://team/*", true},
+		{"", "team/misc", "misc", "", "", "skill://team/misc", false}, {"", "team/misc", "misc", "", "", "skill://team/**", true}, {"", "team/misc", "misc", "misc", "", "skill://team/misc", true},
+		{"", "misc", "misc", "", "", "skill://*", true}, {"", "misc", "misc", "", "", "skill://m*", false},
 	} {
-		e := &catalog.Entry{Skill: &skill.Skill{Bundle: &skill.Bundle{Path: c.path, In: &skill.Root{Dir: "/" + c.folder}}}, Root: &skill.Root{Prefix: c.prefix}, Status: catalog.Skipped}
-		if got := filter.Visible(e); got != c.sees {
+		filter := NewPolicy(false, []Rule{{Deny: patterns(t, c.deny), Allow: patterns(t, c.allow)}}).Filter(Subject{})
+		e := &catalog.Entry{Skill: &skill.Skill{Name: c.name, Bundle: &skill.Bundle{Path: c.path, In: &skill.Root{Dir: "/" + c.folder}}}, Root: &skill.Root{Prefix: c.prefix}, Status: catalog.Skipped}
+		if got := sees(filter, e, entry("acme/secret/x"), entry("whole"), entry("team/payroll")); got != c.sees {
 			t.Errorf("%+v: seen = %v", c, got)
 		}
 	}
@@ -107,7 +130,8 @@ func TestIdle(t *testing.T) {
 }
 
 // A pattern is misspelt if no skill matches it, but one would after the root label is
-// added, removed or replaced.
+// added, removed or replaced, or if case, accents and encoded slashes are spelt as it is. What
+// it would deny is hidden.
 func TestMisspelt(t *testing.T) {
 	in := func(label, prefix, tail string) *catalog.Entry {
 		return &catalog.Entry{Skill: &skill.Skill{}, Root: &skill.Root{Label: label, Prefix: prefix}, Tail: tail, Status: catalog.Available}
@@ -115,6 +139,9 @@ func TestMisspelt(t *testing.T) {
 	one := []*catalog.Entry{in("dir-1", "", "secret/a"), in("dir-1", "", "open"), in("builtin", "", "engage")}
 	two := []*catalog.Entry{in("dir-1", "dir-1", "open"), in("dir-2", "dir-2", "secret/a"), in("builtin", "", "engage")}
 	skipped := []*catalog.Entry{{Skill: &skill.Skill{Bundle: &skill.Bundle{Path: "secret/b"}}, Root: &skill.Root{Label: "a b", Prefix: "a b"}, Status: catalog.Skipped}}
+	odd := []*catalog.Entry{in("dir-1", "", "gro\u0308ße/pay"), in("dir-1", "", "Secret/pay2")}
+	flat := []*catalog.Entry{in("dir-1", "", "open"), in("dir-1", "", "closed")}
+	empty := []*catalog.Entry{in("dir-1", "dir-1", "open")}
 	for _, c := range []struct {
 		entries       []*catalog.Entry
 		pattern, want string
@@ -124,11 +151,22 @@ func TestMisspelt(t *testing.T) {
 		{one, "skill://dir-1/secret/**", "skill://secret/**"}, {one, "skill://dir-2/**", "skill://**"}, {one, "skill://builtin/engage", "skill://engage"},
 		{two, "skill://open", "skill://dir-1/open"}, {two, "skill://**/secret/a", ""}, {two, "skill://*/secret/a", ""}, {one, "skill://dir-*/open", "skill://open"},
 		{skipped, "skill://secret/**", "skill://a%20b/secret/**"},
-		// More than the root label differs: the skill may be gone, or not there yet.
+		{odd, "skill://gr%C3%B6ße/pay", "skill://gro%CC%88%C3%9Fe/pay"}, {odd, "skill://GRÖSSE/*", "skill://gro%CC%88%C3%9Fe/*"},
+		{odd, "skill://secret/**", "skill://Secret/**"}, {odd, "skill://Secret/P*2", "skill://Secret/pay2"}, {odd, "skill://Secret%2Fpay2", "skill://Secret/pay2"}, {odd, "skill://**/PAY2/**", "skill://**/pay2/**"},
+		{odd, "skill://dir-1/secret%2Fpay2", "skill://Secret/pay2"}, {odd, "skill://%2F", ""}, {flat, "skill://*/*", "skill://*"}, {two, "skill://Open", "skill://dir-1/open"}, {two, "skill://DIR-2/secret/a", "skill://dir-2/secret/a"},
+		{empty, "skill://dir-2/**", ""}, {empty, "skill://dir-2/open", "skill://dir-1/open"}, {empty, "skill://dir-3/**", "skill://dir-1/**"},
+		// More than that differs: the skill may be gone, or not there yet.
 		{two, "skill://secrets/**", ""}, {one, "skill://team/open", ""}, {two, "skill://dir-1/closed", ""}, {two, "skill://acme/open", ""}, {nil, "skill://secret/**", ""},
 	} {
 		got := ""
-		for _, m := range NewPolicy(true, []Rule{{Deny: patterns(t, c.pattern)}}).Misspelt(c.entries) {
+		p, snapshot := NewPolicy(true, []Rule{{Deny: patterns(t, c.pattern)}}), shown(c.entries...)
+		if len(c.entries) == 1 {
+			snapshot.Roots = append(snapshot.Roots, catalog.RootStatus{Root: skill.Root{Label: "dir-2", Prefix: "dir-2"}})
+		}
+		if visible := p.Filter(Subject{}).VisibleIn(snapshot); c.want != "" && !slices.ContainsFunc(c.entries, func(e *catalog.Entry) bool { return !visible(e) }) {
+			t.Errorf("%s hides nothing", c.pattern)
+		}
+		for _, m := range p.Misspelt(snapshot) {
 			got = m.As
 			if p, err := ParsePattern(m.As); err != nil || len(NewPolicy(true, []Rule{{Deny: []Pattern{p}}}).Unmatched(c.entries)) > 0 {
 				t.Errorf("%s matches nothing either (%v)", m.As, err)
@@ -137,5 +175,17 @@ func TestMisspelt(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s is misspelt for %q, want %q", c.pattern, got, c.want)
 		}
+	}
+}
+
+// TestMatchedRulesHideNoMore checks that a pattern that matches a skill as written denies no
+// other spelling.
+func TestMatchedRulesHideNoMore(t *testing.T) {
+	in := func(label, tail string) *catalog.Entry {
+		return &catalog.Entry{Skill: &skill.Skill{}, Root: &skill.Root{Label: label, Prefix: label}, Tail: tail, Status: catalog.Available}
+	}
+	f := NewPolicy(true, []Rule{{Deny: patterns(t, "skill://dir-1/secret/**")}}).Filter(Subject{})
+	if there := in("dir-2", "secret/a"); !sees(f, there, in("dir-1", "secret/b")) || sees(f, there, in("dir-1", "open")) {
+		t.Error("the skill of the other root is hidden beside one that matches, or visible without it")
 	}
 }

@@ -27,6 +27,10 @@ type segment struct {
 	parts []string
 }
 
+// anyName stands for a segment that is not known. No path has it, and every segment of a
+// pattern matches it.
+const anyName = "\x00"
+
 // ParsePattern parses a pattern. The error says what is wrong, and does not repeat
 // the pattern.
 func ParsePattern(text string) (Pattern, error) {
@@ -70,12 +74,6 @@ func ParsePattern(text string) (Pattern, error) {
 // String returns the pattern as it was written.
 func (p Pattern) String() string { return p.text }
 
-// match reports whether the pattern matches a skill's folder. base is the folder's
-// path in the URI space.
-func (p Pattern) match(base string) bool {
-	return base != "" && matchAll(p.segments, strings.Split(base, "/"))
-}
-
 // matchAll reports whether the segments want match the path have. It backtracks to
 // the last ** only, so its cost is at most the product of the two lengths.
 func matchAll(want []segment, have []string) bool {
@@ -101,8 +99,8 @@ func matchAll(want []segment, have []string) bool {
 
 func (s segment) match(text string) bool {
 	first, last := s.parts[0], s.parts[len(s.parts)-1]
-	if len(s.parts) == 1 {
-		return text == first
+	if len(s.parts) == 1 || text == anyName {
+		return text == first || text == anyName
 	}
 	if len(text) < len(first)+len(last) || !strings.HasPrefix(text, first) || !strings.HasSuffix(text, last) {
 		return false
@@ -116,4 +114,28 @@ func (s segment) match(text string) bool {
 		text = after
 	}
 	return true
+}
+
+// String returns the segment as a pattern has it.
+func (s segment) String() string {
+	parts := slices.Clone(s.parts)
+	for i, part := range parts {
+		parts[i] = url.PathEscape(part)
+	}
+	return strings.Join(parts, "*")
+}
+
+// split returns the segments between encoded slashes.
+func (s segment) split() []segment {
+	all := []segment{{deep: s.deep}}
+	for _, part := range s.parts {
+		for i, text := range strings.Split(part, "/") {
+			if i > 0 {
+				all = append(all, segment{})
+			}
+			last := &all[len(all)-1]
+			last.parts = append(last.parts, text)
+		}
+	}
+	return slices.DeleteFunc(all, func(s segment) bool { return !s.deep && s.String() == "" })
 }

@@ -1,12 +1,14 @@
 package access
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
 )
 
 // Rule allows or denies skills to some subjects. It applies to each of its Subjects
@@ -28,8 +30,9 @@ func (r *Rule) appliesTo(s Subject) bool {
 // skill outweighs all that allow it. The default decides a skill that no rule
 // matches.
 //
-// Rules match the URI of a skill's folder. A skipped skill has no URI; it is matched
-// by the URI that its folder would give it.
+// Rules match the URI of a skill's folder. A skipped skill has no URI; it is matched by those
+// that it could have, of which one may deny it and all must allow it. A pattern that matches
+// no skill denies the skills that it would match in another spelling; see [Policy.Misspelt].
 type Policy struct {
 	allow bool
 	rules []Rule
@@ -60,34 +63,55 @@ func (p *Policy) Filter(s Subject) *catalog.Filter {
 	filter := p.filters[key.String()]
 	if filter == nil {
 		allow := p.allow
-		filter = &catalog.Filter{Visible: func(e *catalog.Entry) bool { return visible(held, allow, base(e)) }}
+		filter = &catalog.Filter{VisibleIn: func(s *catalog.Snapshot) func(*catalog.Entry) bool {
+			idle := misspellings(denied(held), s)
+			return func(e *catalog.Entry) bool { return visible(held, allow, e) && !spelt(idle, e) }
+		}}
 		p.filters[key.String()] = filter
 	}
 	return filter
 }
 
-func visible(rules []*Rule, allow bool, base string) bool {
-	matches := func(p Pattern) bool { return p.match(base) }
+// denied returns the patterns that deny.
+func denied(rules []*Rule) (all []Pattern) {
 	for _, r := range rules {
-		if slices.ContainsFunc(r.Deny, matches) {
-			return false
-		}
-		allow = allow || slices.ContainsFunc(r.Allow, matches)
+		all = append(all, r.Deny...)
 	}
-	return allow
+	return all
 }
 
-// base returns the path of a skill's folder in the URI space.
-func base(e *catalog.Entry) string {
-	if e.Base() != "" {
-		return e.Base()
+func visible(rules []*Rule, allow bool, e *catalog.Entry) bool {
+	matches := func(all []Pattern, at []string) bool {
+		return slices.ContainsFunc(all, func(p Pattern) bool { return matchAll(p.segments, at) })
+	}
+	for _, at := range places(e, anyName) {
+		if slices.ContainsFunc(rules, func(r *Rule) bool { return matches(r.Deny, at) }) {
+			return false
+		}
+	}
+	return allow || !slices.ContainsFunc(places(e, ""), func(at []string) bool {
+		return !slices.ContainsFunc(rules, func(r *Rule) bool { return matches(r.Allow, at) })
+	})
+}
+
+// places returns the path of a skill's folder in the URI space, in segments. A skipped skill
+// has those that its folder and its name could give it. If its name cannot be read, unread
+// stands for it: every segment of a pattern matches [anyName], and only * matches "".
+func places(e *catalog.Entry, unread string) [][]string {
+	if base := e.Base(); base != "" {
+		return [][]string{strings.Split(base, "/")}
 	}
 	at := e.Path
 	if at == "." {
 		at = e.Folder()
 	}
 	if e.Root.Prefix != "" {
-		return e.Root.Prefix + "/" + at
+		at = e.Root.Prefix + "/" + at
 	}
-	return at
+	folder := strings.Split(at, "/")
+	name := cmp.Or(e.Name, unread)
+	if e.Name != "" && !skill.ValidName(e.Name) {
+		return [][]string{folder}
+	}
+	return [][]string{folder, append(slices.Clone(folder[:len(folder)-1]), name)}
 }

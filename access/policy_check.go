@@ -2,24 +2,32 @@ package access
 
 import (
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 )
 
 // Unmatched lists the patterns that match no skill, in the order of the rules. Most
 // likely they are misspelt, and a misspelt deny denies nothing.
-func (p *Policy) Unmatched(entries []*catalog.Entry) []Pattern {
-	var idle []Pattern
+func (p *Policy) Unmatched(entries []*catalog.Entry) (all []Pattern) {
 	for _, r := range p.rules {
-		for _, pattern := range slices.Concat(r.Allow, r.Deny) {
-			if !slices.ContainsFunc(entries, func(e *catalog.Entry) bool { return pattern.match(base(e)) }) {
-				idle = append(idle, pattern)
-			}
+		all = append(append(all, r.Allow...), r.Deny...)
+	}
+	return unmatched(all, entries)
+}
+
+func unmatched(patterns []Pattern, entries []*catalog.Entry) []Pattern {
+	idle := slices.Clone(patterns)
+	for _, e := range entries {
+		if len(idle) == 0 {
+			break
+		}
+		for _, at := range places(e, "") {
+			idle = slices.DeleteFunc(idle, func(p Pattern) bool { return matchAll(p.segments, at) })
 		}
 	}
 	return idle
@@ -27,78 +35,148 @@ func (p *Policy) Unmatched(entries []*catalog.Entry) []Pattern {
 
 // Misspelt is a pattern that no skill matches as written, but some skill would in
 // another spelling. Most likely the rules were written for other roots than the server
-// has, and a deny hides nothing.
+// has, or with other capitals or accents than the folders have.
 type Misspelt struct {
 	Pattern Pattern
 	As      string // the spelling that a skill matches
 }
 
 // Misspelt lists, in the order of the rules, the patterns that match a skill only after
-// the leading root label is added, removed or replaced. A pattern is in the list once for
-// each spelling.
-func (p *Policy) Misspelt(entries []*catalog.Entry) (all []Misspelt) {
-	var labels []string
-	for _, e := range entries {
-		if !slices.Contains(labels, e.Root.Label) {
-			labels = append(labels, e.Root.Label)
-		}
-	}
-	for _, pattern := range p.Unmatched(entries) {
-		for _, e := range entries {
-			as := pattern.respelt(e, labels)
-			if as != "" && !slices.ContainsFunc(all, func(m Misspelt) bool { return m.Pattern.text == pattern.text && m.As == as }) {
-				all = append(all, Misspelt{pattern, as})
+// the leading root label is added, removed or replaced, or if case, Unicode normalization and
+// the encoding of a slash are ignored. A pattern is in the list once for each spelling.
+func (p *Policy) Misspelt(in *catalog.Snapshot) (all []Misspelt) {
+	for _, m := range misspellings(p.Unmatched(in.Entries), in) {
+		for _, e := range in.Entries {
+			one := Misspelt{m.Pattern, m.spelling(spotsOf(e))}
+			if one.As != "" && !slices.ContainsFunc(all, func(o Misspelt) bool { return o.Pattern.text == one.Pattern.text && o.As == one.As }) {
+				all = append(all, one)
 			}
 		}
 	}
 	return all
 }
 
-// Denying returns a policy whose rules deny misspelt patterns in their other spellings too. A
-// misspelt pattern that allows stays as it is, and shows nothing.
-func (p *Policy) Denying(all []Misspelt) *Policy {
-	rules := slices.Clone(p.rules)
-	for i := range rules {
-		r := &rules[i]
-		for _, m := range all {
-			as, err := ParsePattern(m.As)
-			if err == nil && slices.ContainsFunc(r.Deny, func(d Pattern) bool { return d.text == m.Pattern.text }) {
-				r.Deny = append(slices.Clip(r.Deny), as)
-			}
-		}
-	}
-	return NewPolicy(p.allow, rules)
+// misspelling is a pattern that matches no skill, prepared for the search for another
+// spelling. A %2F in it is a slash.
+type misspelling struct {
+	Pattern
+	written, folded []segment
+	labelled        bool // it begins with the label of a root, which may be another's
 }
 
-// respelt returns the spelling in which a pattern would match a skill. It returns "" if
-// more than the root label differs.
-func (p Pattern) respelt(e *catalog.Entry, labels []string) string {
-	prefix := ""
-	at := base(e)
-	if e.Root.Prefix != "" {
-		prefix, at = url.PathEscape(e.Root.Prefix)+"/", strings.TrimPrefix(at, e.Root.Prefix+"/")
+// misspellings prepares those patterns that match no skill.
+func misspellings(patterns []Pattern, in *catalog.Snapshot) (all []misspelling) {
+	for _, p := range unmatched(patterns, in.Entries) {
+		m := misspelling{Pattern: p}
+		for _, s := range p.segments {
+			m.written = append(m.written, s.split()...)
+		}
+		for _, s := range m.written {
+			m.folded = append(m.folded, segment{s.deep, foldAll(s.parts)})
+		}
+		m.labelled = labelled(m.written, in.Roots)
+		all = append(all, m)
 	}
-	text := strings.TrimPrefix(p.text, skill.Scheme)
-	if prefix != "" && p.match(at) {
-		return skill.Scheme + prefix + text
+	return all
+}
+
+// labelled reports whether segments begin with the label of a root, of these or on a server
+// with more roots. If they mean all that is in one of these roots, they mean no other root.
+func labelled(all []segment, roots []catalog.RootStatus) bool {
+	if len(all) < 2 || all[0].deep {
+		return false
 	}
-	first, rest, _ := strings.Cut(text, "/")
-	if len(p.segments) < 2 || p.segments[0].deep || !p.segments[0].isLabel(labels) {
-		return ""
+	label, rest := all[0], all[1:]
+	if !slices.ContainsFunc(rest, func(s segment) bool { return strings.Join(s.parts, "") != "" }) &&
+		slices.ContainsFunc(roots, func(r catalog.RootStatus) bool { return r.Prefix != "" && label.match(r.Prefix) }) {
+		return false
 	}
-	if (Pattern{segments: p.segments[1:]}).match(at) && first+"/" != prefix {
-		return skill.Scheme + prefix + rest
+	return len(label.parts) == 1 && numbered.MatchString(label.parts[0]) ||
+		slices.ContainsFunc(roots, func(r catalog.RootStatus) bool { return label.match(r.Label) })
+}
+
+// numbered matches the label of a root that has no name of its own.
+var numbered = regexp.MustCompile(`^(dir|env)-[0-9]+$`)
+
+// spelt reports whether one of the patterns matches a skill in another spelling.
+func spelt(all []misspelling, e *catalog.Entry) bool {
+	if len(all) == 0 {
+		return false
+	}
+	spots := spotsOf(e)
+	return slices.ContainsFunc(all, func(m misspelling) bool { return m.spelling(spots) != "" })
+}
+
+// spot is a place of a skill, as it is and folded. The first segments, label in number, are
+// the prefix of its root.
+type spot struct {
+	at, folded []string
+	label      int
+}
+
+func spotsOf(e *catalog.Entry) (all []spot) {
+	for _, at := range places(e, "") {
+		s := spot{at, foldAll(at), 0}
+		if prefix := strings.Split(e.Root.Prefix, "/"); e.Root.Prefix != "" && len(prefix) < len(at) && slices.Equal(at[:len(prefix)], prefix) {
+			s.label = len(prefix)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func foldAll(texts []string) []string {
+	keys := make([]string, len(texts))
+	for i, text := range texts {
+		keys[i] = string(skill.KeyOf(text))
+	}
+	return keys
+}
+
+// spelling returns the spelling in which the pattern would match one of a skill's places, or
+// "" if more differs than a [Misspelt] may.
+func (m *misspelling) spelling(spots []spot) string {
+	for _, s := range spots {
+		if m.matches(0, s, 0) {
+			return m.as(0, s, 0)
+		}
+		if s.label > 0 && m.matches(0, s, s.label) {
+			return m.as(0, s, s.label)
+		}
+		if m.labelled && m.matches(1, s, s.label) {
+			return m.as(1, s, s.label)
+		}
 	}
 	return ""
 }
 
-// numbered matches the label of a root that has no name of its own.
-var numbered = lazyregexp.New(`^(dir|env)-[0-9]+$`)
+// matches reports whether the folded pattern from segment w on matches the folded place from
+// segment h on.
+func (m *misspelling) matches(w int, s spot, h int) bool {
+	return matchAll(m.folded[w:], s.folded[h:])
+}
 
-// isLabel reports whether a segment is the label of a root, of these or on a server with
-// more roots.
-func (s segment) isLabel(labels []string) bool {
-	return len(s.parts) == 1 && numbered().MatchString(s.parts[0]) || slices.ContainsFunc(labels, s.match)
+// as returns the pattern from segment w on, spelt as the place from segment h on, which it
+// matches. The segments of the place before h come first.
+func (m *misspelling) as(w int, s spot, h int) string {
+	var out []string
+	for _, text := range s.at[:h] {
+		out = append(out, url.PathEscape(text))
+	}
+	for ; w < len(m.written); w++ {
+		if m.written[w].deep {
+			for out = append(out, "**"); !m.matches(w+1, s, h); h++ {
+			}
+			continue
+		}
+		if one := m.written[w]; one.match(s.at[h]) {
+			out = append(out, one.String())
+		} else {
+			out = append(out, url.PathEscape(s.at[h]))
+		}
+		h++
+	}
+	return skill.Scheme + strings.Join(out, "/")
 }
 
 // UnknownName is a name in a rule that no token's subject has. Most likely it is misspelt,

@@ -18,10 +18,11 @@ import (
 // A Filter is compared by its address. Use one for all clients that see the same, and keep
 // it: each snapshot caches its views through the filters used last.
 type Filter struct {
-	// Visible reports whether a skill is visible. It must always give the same answer for
-	// the same place, and must not read the disk. It may be called from several
-	// goroutines.
+	// Visible reports whether a skill is visible. It must not read the disk, and must give
+	// the same answer for the same place each time. Several goroutines may call it.
 	Visible func(*Entry) bool
+	// VisibleIn, if set, returns Visible for a snapshot.
+	VisibleIn func(*Snapshot) func(*Entry) bool
 }
 
 type filterKey struct{}
@@ -59,7 +60,12 @@ func (s *Snapshot) through(filter *Filter) *Snapshot {
 		return s
 	}
 	n := s.filtered.of(filter)
-	n.once.Do(func() { n.snapshot = s.narrow(filter) })
+	n.once.Do(func() {
+		if filter.VisibleIn != nil {
+			filter = &Filter{Visible: filter.VisibleIn(s)}
+		}
+		n.snapshot = s.narrow(filter)
+	})
 	return n.snapshot
 }
 

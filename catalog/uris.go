@@ -170,12 +170,7 @@ func (f *foundRoot) overlaps(sk *skill.Skill, named string) bool {
 	return false
 }
 
-func parent(p string) string {
-	if i := strings.LastIndexByte(p, '/'); i >= 0 {
-		return p[:i]
-	}
-	return "."
-}
+func parent(p string) string { return path.Dir(p) }
 
 func join(a, b string) string {
 	if a == "" || a == "." {

@@ -42,8 +42,8 @@ func TestAccess(t *testing.T) {
 		{Name: "bert"}: {"common/games": false, "common/git": true, "acme/y": false},
 	} {
 		for base, want := range sees {
-			e := &catalog.Entry{Skill: &skill.Skill{}, Tail: "/" + base}
-			if got := c.Access.Policy.Filter(*who).Visible(e); got != want {
+			e := &catalog.Entry{Skill: &skill.Skill{}, Root: &skill.Root{}, Tail: "/" + base}
+			if got := c.Access.Policy.Filter(*who).VisibleIn(&catalog.Snapshot{Entries: []*catalog.Entry{e}})(e); got != want {
 				t.Errorf("%s sees %s: %v", who.Name, base, got)
 			}
 		}

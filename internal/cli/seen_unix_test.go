@@ -204,6 +204,8 @@ func (w *world) probes() (all []probe) {
 
 // TestSeesWhatIsLeft checks that a subject sees what a server without the hidden skills
 // would show. Skills, roots, rules and reloads are random, and every surface is compared.
+// Each skill is named as its folder: the URI of a visible skill with another name can reveal
+// that a hidden one has the URI of that name, as doc/configuration.md says.
 // KNACK_SEEDS is the number of random servers.
 func TestSeesWhatIsLeft(t *testing.T) {
 	if testing.Short() {

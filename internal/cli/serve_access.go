@@ -75,8 +75,8 @@ func warnUnknownSubjects(policy *access.Policy, tokens *access.Tokens, log *slog
 	}
 }
 
-// checkPatterns refuses rules if one matches no skill, and would match with another root's label
-// in front. Such a rule was written for other roots, and a deny would hide nothing.
+// checkPatterns refuses rules if one matches no skill, and would match in another spelling; see
+// [access.Policy.Misspelt].
 // checkPatterns waits for the first list of skills.
 func checkPatterns(ctx context.Context, c *catalog.Catalog, file string, given config.Access) error {
 	if given.Policy == nil {
@@ -86,7 +86,7 @@ func checkPatterns(ctx context.Context, c *catalog.Catalog, file string, given c
 	if err != nil {
 		return err
 	}
-	if all := given.Policy.Misspelt(v.Entries); len(all) > 0 {
+	if all := given.Policy.Misspelt(v.Snapshot); len(all) > 0 {
 		return misspeltError(all, file, given)
 	}
 	return nil
@@ -99,7 +99,7 @@ func misspeltError(all []access.Misspelt, file string, given config.Access) erro
 		others[m.Pattern.String()] = true
 	}
 	at := given.Positions[all[0].Pattern.String()]
-	why := "with several roots each URI begins with the label of its root, with one root none does ('knack list --json' has the URIs)"
+	why := "with several roots each URI begins with the label of its root, with one root none does; case and accents count ('knack list --json' has the URIs)"
 	if n := len(others) - 1; n > 0 {
 		why += fmt.Sprintf("; the same applies to %s more", display.Count(n, "pattern"))
 	}

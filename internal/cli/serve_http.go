@@ -151,7 +151,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *serveConfig, c 
 		return usageError("", "--allow-host or --allow-origin: %w", err)
 	}
 	measured.Store(h)
-	judged := rules{catalog: c, enforce: server.SetAccess, log: log, file: file, given: op.given().Access, tokens: f.admission.tokens}
+	judged := rules{catalog: c, log: log, file: file, given: op.given().Access}
 	defer judged.watch()()
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP) // from here on SIGHUP does not end the process
@@ -159,7 +159,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *serveConfig, c 
 	go func() {
 		warnUnknownSubjects(f.policy, f.admission.tokens, log)
 		warnUnmatchedPatterns(ctx, c, f.policy, log)
-		r := reloader{op: op, admission: &f.admission, catalog: c, rules: &judged, http: h, log: log, access: op.given().Access, cert: f.certificate}
+		r := reloader{op: op, admission: &f.admission, catalog: c, rules: &judged, enforce: server.SetAccess, http: h, log: log, access: op.given().Access, cert: f.certificate}
 		if op.file != nil {
 			r.data = op.file.data
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/mcpserver"
@@ -21,6 +22,7 @@ type reloader struct {
 	admission *admission
 	catalog   *catalog.Catalog
 	rules     *rules
+	enforce   func(access.State)
 	http      *mcpserver.HTTP
 	log       *slog.Logger
 	access    config.Access // in effect
@@ -75,8 +77,11 @@ func (r *reloader) reload(ctx context.Context) error {
 	if file != nil {
 		now, what, data = file.config, file.shown, file.data
 	}
-	if err := checkPatterns(ctx, r.catalog, what, now.Access); err != nil {
-		return err
+	sameRules := now.Access.SameRules(r.access)
+	if !sameRules { // else a skill that anyone adds could keep a token from being revoked
+		if err := checkPatterns(ctx, r.catalog, what, now.Access); err != nil {
+			return err
+		}
 	}
 	if key := r.access.Omits(now.Access); key != "" {
 		return fmt.Errorf("%s no longer has %s, and skills that are hidden now would become visible; if you intend that, write default: allow and rules: [] in the section access", what, key)
@@ -85,7 +90,7 @@ func (r *reloader) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if loses := !now.Access.SameRules(r.access) || !tokens.SubsetOf(r.admission.tokens); loses {
+	if loses := !sameRules || !tokens.SubsetOf(r.admission.tokens); loses {
 		switch {
 		case file != nil && cutShort(r.data, data):
 			return cutShortError(what)
@@ -99,7 +104,8 @@ func (r *reloader) reload(ctx context.Context) error {
 	r.admission.set(tokens, tokenData)
 	r.access, r.data = now.Access, data
 	policy := now.Access.Policy
-	r.rules.set(what, now.Access, tokens)
+	r.enforce(stateOf(tokens, policy))
+	r.rules.set(what, now.Access)
 	r.http.Limit(now.Limits.Apply(mcpserver.DefaultLimit))
 	if !r.op.levelFixed {
 		r.op.level.Set(levelOf(cmp.Or(now.Log.Level, "warn")))

@@ -156,6 +156,45 @@ func TestServeHidesMisspeltLater(t *testing.T) {
 	hides("later")
 }
 
+// TestServeRevokesUnderMisspeltRules checks that a reload of the same rules revokes a token, although
+// a skill that moved to another root makes the rules misspelt. The skill stays hidden, the
+// log says so once, and other rules or a start are refused as before.
+func TestServeRevokesUnderMisspeltRules(t *testing.T) {
+	one, two := t.TempDir(), t.TempDir()
+	put(t, filepath.Join(one, "open", "SKILL.md"), "---\nname: open\ndescription: A.\n---\n")
+	put(t, filepath.Join(one, "secret", "x", "SKILL.md"), "---\nname: x\ndescription: A.\n---\n")
+	file := filepath.Join(t.TempDir(), "knack.yaml")
+	anna, annaLine := access.NewToken()
+	bert, bertLine := access.NewToken()
+	text := "access:\n  default: allow\n  rules:\n    - deny: [\"skill://dir-1/secret/**\"]\n  tokens:\n    - {hash: " + annaLine + ", subject: anna}\n"
+	withBert := text + "    - {hash: " + bertLine + ", subject: bert}\n"
+	put(t, file, withBert)
+	url, log := servingLog(t, "--no-builtin", "--dir", one, "--dir", two, "--config", file)
+	expect := func(token string, status int) {
+		t.Helper()
+		if code, body := fetch(t, strings.TrimSuffix(url, "/mcp")+"/api/v1/skills", "Authorization: Bearer "+token); code != status || strings.Contains(body, "secret") {
+			t.Errorf("%d, want %d: %s", code, status, body)
+		}
+	}
+	expect(bert, http.StatusOK)
+	if err := os.Rename(filepath.Join(one, "secret"), filepath.Join(two, "secret")); err != nil {
+		t.Fatal(err)
+	}
+	const misspelt = "no skill of these roots matches the pattern skill://dir-1/secret/**, and as skill://dir-2/secret/** it would match"
+	testwait.Until(t, func() bool { return strings.Contains(log(), misspelt) }, "the log says nothing:", log)
+	expect(bert, http.StatusOK)
+	replace(t, file, text)
+	hangUp(t, log, "the configuration was reloaded")
+	expect(bert, http.StatusUnauthorized)
+	expect(anna, http.StatusOK)
+	if n := strings.Count(log(), misspelt); n != 1 {
+		t.Errorf("the log says it %d times:\n%s", n, log())
+	}
+	replace(t, file, strings.Replace(text, "]", ", \"skill://dir-1/open\"]", 1))
+	hangUp(t, log, "the configuration was not reloaded")
+	expect(anna, http.StatusOK)
+}
+
 // A server that listens at every address of the machine says at its start why it refuses
 // clients that call it by a name.
 func TestServeSaysWhichNames(t *testing.T) {

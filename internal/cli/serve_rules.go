@@ -9,76 +9,58 @@ import (
 	"github.com/knack-dev/knack/config"
 )
 
-// rules puts access rules in force, and judges them again whenever skills are added: a root may
-// be read late, or have no skill at first. Rules that turn out to be misspelt then are no reason
-// to end the server, since anyone who can add a skill could end it. What they mean to hide
-// is hidden instead.
+// rules judges access rules again whenever skills change: a root may be read late, or have
+// no skill at first. Rules that turn out to be misspelt then are no reason to end the server
+// or to refuse to revoke a token, since anyone who can add a skill could cause it. The policy
+// itself hides what they mean to hide.
 type rules struct {
 	catalog *catalog.Catalog
-	enforce func(access.State)
 	log     *slog.Logger
 
-	mu     sync.Mutex
-	file   string // of the rules, for messages
-	given  config.Access
-	tokens *access.Tokens
-	// unmatched has the patterns that have matched no skill since they took effect. A pattern
-	// that has matched one is not misspelt, even if that skill is gone.
-	unmatched map[string]bool
-	denied    []access.Misspelt // also in the other spelling
+	mu    sync.Mutex
+	file  string // of the rules, for messages
+	given config.Access
+	said  map[[2]string]bool // misspelt patterns in the log, with their other spellings
 }
 
 // watch judges the rules now and at every change of the catalogue.
 func (r *rules) watch() (cancel func()) {
 	cancel = r.catalog.Subscribe(func(d catalog.Diff) {
-		if len(d.Added)+len(d.Changed) > 0 {
+		if len(d.Added)+len(d.Removed)+len(d.Changed) > 0 {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.judge()
 		}
 	})
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.judge()
+	r.set(r.file, r.given)
 	return cancel
 }
 
-// set puts other rules and tokens in force.
-func (r *rules) set(file string, given config.Access, tokens *access.Tokens) {
+// set replaces the rules. What was said of the same rules is not said again.
+func (r *rules) set(file string, given config.Access) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.file, r.given, r.tokens, r.unmatched, r.denied = file, given, tokens, nil, nil
-	r.enforce(stateOf(tokens, given.Policy))
+	if r.said == nil || !given.SameRules(r.given) {
+		r.said = map[[2]string]bool{}
+	}
+	r.file, r.given = file, given
 	r.judge()
 }
 
 // judge needs mu.
 func (r *rules) judge() {
 	v, ready := r.catalog.Now(nil)
-	if !ready || r.given.Policy == nil || r.unmatched != nil && len(r.unmatched) == 0 {
+	if !ready || r.given.Policy == nil {
 		return
 	}
-	still := map[string]bool{}
-	for _, p := range r.given.Policy.Unmatched(v.Entries) {
-		if text := p.String(); r.unmatched == nil || r.unmatched[text] {
-			still[text] = true
-		}
-	}
-	r.unmatched = still
-	known := map[[2]string]bool{}
-	for _, m := range r.denied {
-		known[[2]string{m.Pattern.String(), m.As}] = true
-	}
 	var found []access.Misspelt
-	for _, m := range r.given.Policy.Misspelt(v.Entries) {
-		if text := m.Pattern.String(); still[text] && !known[[2]string{text, m.As}] {
+	for _, m := range r.given.Policy.Misspelt(v.Snapshot) {
+		if key := [2]string{m.Pattern.String(), m.As}; !r.said[key] {
+			r.said[key] = true
 			found = append(found, m)
 		}
 	}
-	if len(found) == 0 {
-		return
+	if len(found) > 0 {
+		r.log.Error("an access rule is misspelt; what it would deny is hidden until the rules are corrected and reloaded", "reason", misspeltError(found, r.file, r.given).Error())
 	}
-	r.denied = append(r.denied, found...)
-	r.enforce(stateOf(r.tokens, r.given.Policy.Denying(r.denied)))
-	r.log.Error("an access rule is misspelt; what it would deny is hidden until the rules are corrected and reloaded", "reason", misspeltError(found, r.file, r.given).Error())
 }

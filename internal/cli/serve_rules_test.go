@@ -45,17 +45,23 @@ func denying(t *testing.T, patterns ...string) config.Access {
 // ruling is rules over roots, and what they have logged.
 type ruling struct {
 	rules
-	roots []catalog.Source
-	gate  access.Gate
-	said  bytes.Buffer
+	roots  []catalog.Source
+	gate   access.Gate
+	logged bytes.Buffer
 }
 
 func newRuling(t *testing.T, c *catalog.Catalog, pattern string) *ruling {
 	r := &ruling{}
-	r.rules = rules{catalog: c, enforce: r.gate.Set, log: slog.New(slog.NewTextHandler(&r.said, nil)), file: "knack.yaml", given: denying(t, pattern)}
+	r.rules = rules{catalog: c, log: slog.New(slog.NewTextHandler(&r.logged, nil)), file: "knack.yaml", given: denying(t, pattern)}
 	r.gate.Set(stateOf(nil, r.given.Policy))
 	t.Cleanup(r.watch())
 	return r
+}
+
+// put puts rules in force, as a reload does.
+func (r *ruling) put(given config.Access) {
+	r.gate.Set(stateOf(nil, given.Policy))
+	r.set("knack.yaml", given)
 }
 
 // sees reports whether a client is shown the skill.
@@ -98,8 +104,8 @@ func TestRulesAreJudgedAgain(t *testing.T) {
 		if !r.sees(t, "skill://one/open") {
 			t.Error("another skill is hidden")
 		}
-		if strings.Contains(r.said.String(), line) != says {
-			t.Errorf("the log is %q, want the line: %v", r.said.String(), says)
+		if strings.Contains(r.logged.String(), line) != says {
+			t.Errorf("the log is %q, want the line: %v", r.logged.String(), says)
 		}
 	}
 	t.Run("of the start", func(t *testing.T) {
@@ -110,20 +116,27 @@ func TestRulesAreJudgedAgain(t *testing.T) {
 		expect(t, r, false, true)
 		two.Put("secret/more/SKILL.md", skilltest.Document("more", "d"))
 		refresh()
-		if n := strings.Count(r.said.String(), "\n"); n != 1 || r.sees(t, "skill://two/secret/more") {
+		if n := strings.Count(r.logged.String(), "\n"); n != 1 || r.sees(t, "skill://two/secret/more") {
 			t.Errorf("%d lines, or a further skill is visible", n)
 		}
 	})
+	t.Run("before it is judged", func(t *testing.T) {
+		r, two, refresh := begin(t, "skill://closed")
+		r.gate.Set(stateOf(nil, denying(t, "skill://secret/**").Policy))
+		two.Put("secret/SKILL.md", doc)
+		refresh()
+		expect(t, r, false, false)
+	})
 	t.Run("of a reload", func(t *testing.T) {
 		r, two, refresh := begin(t, "skill://one/closed")
-		r.set("knack.yaml", denying(t, "skill://secret"), nil)
+		r.put(denying(t, "skill://secret"))
 		two.Put("secret/SKILL.md", doc)
 		refresh()
 		expect(t, r, false, true)
 	})
 	t.Run("replaced", func(t *testing.T) {
 		r, two, refresh := begin(t, "skill://secret/**")
-		r.set("knack.yaml", denying(t, "skill://two/closed"), nil)
+		r.put(denying(t, "skill://two/closed"))
 		two.Put("secret/SKILL.md", doc)
 		refresh()
 		expect(t, r, true, false)
@@ -132,19 +145,19 @@ func TestRulesAreJudgedAgain(t *testing.T) {
 		r, two, refresh := begin(t, "skill://secret/**")
 		two.Put("secret/SKILL.md", doc)
 		refresh()
-		r.set("knack.yaml", denying(t, "skill://two/closed"), nil)
+		r.put(denying(t, "skill://two/closed"))
 		expect(t, r, true, true)
 	})
-	t.Run("right until its skill was deleted", func(t *testing.T) {
+	t.Run("moved to another root", func(t *testing.T) {
 		r, two, refresh := begin(t, "skill://dir-7/closed")
 		three := skilltest.New("dir-3", skill.ScopeProject, map[string]string{"secret/SKILL.md": doc})
 		r.catalog.SetSources(append(r.roots, three))
-		r.set("knack.yaml", denying(t, "skill://dir-3/secret", "skill://dir-3/never"), nil)
+		r.put(denying(t, "skill://dir-3/secret", "skill://dir-3/never"))
 		refresh()
 		delete(three.Files, "secret/SKILL.md")
 		two.Put("secret/SKILL.md", doc)
 		refresh()
-		expect(t, r, true, false)
+		expect(t, r, false, true)
 	})
 	t.Run("late root", func(t *testing.T) {
 		one := skilltest.New("one", skill.ScopeProject, map[string]string{"open/SKILL.md": skilltest.Document("open", "d")})
@@ -158,7 +171,7 @@ func TestRulesAreJudgedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := newRuling(t, c, "skill://closed")
-		r.set("knack.yaml", denying(t, "skill://secret"), nil) // while the root is late
+		r.put(denying(t, "skill://secret")) // while the root is late
 		close(two.opened)
 		at, _ := skill.ParseURI(secret)
 		testwait.Until(t, func() bool {
