@@ -2,11 +2,11 @@ package access
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 )
@@ -91,12 +91,12 @@ func labelled(all []segment, roots []catalog.RootStatus) bool {
 		slices.ContainsFunc(roots, func(r catalog.RootStatus) bool { return r.Prefix != "" && label.match(r.Prefix) }) {
 		return false
 	}
-	return len(label.parts) == 1 && numbered.MatchString(label.parts[0]) ||
+	return len(label.parts) == 1 && numbered().MatchString(label.parts[0]) ||
 		slices.ContainsFunc(roots, func(r catalog.RootStatus) bool { return label.match(r.Label) })
 }
 
 // numbered matches the label of a root that has no name of its own.
-var numbered = regexp.MustCompile(`^(dir|env)-[0-9]+$`)
+var numbered = lazyregexp.New(`^(dir|env)-[0-9]+$`)
 
 // spelt reports whether one of the patterns matches a skill in another spelling.
 func spelt(all []misspelling, e *catalog.Entry) bool {

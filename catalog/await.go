@@ -14,8 +14,8 @@ const (
 	readsOfRoot  = 128
 )
 
-// busyPatience is how long a read waits for other reads to end. It is a variable for
-// the tests.
+// busyPatience is how long a read waits for other reads to end, and a manifest for the disk.
+// It is a variable for the tests.
 var busyPatience = 5 * time.Second
 
 // Await runs work that reads a skill's files, and waits for it no longer than the

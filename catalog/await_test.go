@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -148,4 +150,67 @@ func takeTurns(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestManifestOfSilentDisk checks that manifests of a silent disk end in time and delay no
+// other root. Once a few take long, no more of that root begin until its disk answers.
+func TestManifestOfSilentDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var files []string
+		for _, name := range strings.Split("abcdef", "") {
+			files = append(files, name+"/SKILL.md", text(name, "one"), name+"/data.txt", "x")
+		}
+		v := view(t, catalogOf(t, source("silent", files...), source("fine", "z/SKILL.md", text("z", "one"), "z/data.txt", "x")))
+		held := make(chan struct{})
+		manifest := func(ctx context.Context, name string) (time.Duration, error) {
+			e, s, b := *v.Named(name), *v.Named(name).Skill, *v.Named(name).Bundle
+			if e.Root.Label == "silent" {
+				b.FS = deadFS{b.FS, held, new(atomic.Int64)}
+			}
+			s.Bundle, e.Skill = &b, &s
+			begun := time.Now()
+			_, _, err := v.Manifest(ctx, &e)
+			return time.Since(begun), err
+		}
+		var wg sync.WaitGroup
+		for i, name := range strings.Split("abcd", "") {
+			wg.Go(func() {
+				ctx := t.Context()
+				if i == 1 {
+					ctx = InPlace(ctx)
+				}
+				if took, err := manifest(ctx, name); took != busyPatience || !errors.Is(err, skill.ErrBusy) {
+					t.Errorf("%s: %v after %v", name, err, took)
+				}
+			})
+		}
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if took, err := manifest(ctx, "a"); took != time.Second || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("a caller with less patience: %v after %v", err, took)
+			}
+		})
+		synctest.Wait()
+		if took, err := manifest(t.Context(), "z"); took != 0 || err != nil {
+			t.Errorf("of another root: %v after %v", err, took)
+		}
+		wg.Wait()
+		if took, err := manifest(t.Context(), "z"); took != 0 || err != nil {
+			t.Errorf("of another root later: %v after %v", err, took)
+		}
+		for _, name := range []string{"e", "a"} {
+			if took, err := manifest(t.Context(), name); took != 0 || !errors.Is(err, skill.ErrBusy) {
+				t.Errorf("%s later: %v after %v", name, err, took)
+			}
+		}
+		close(held)
+		synctest.Wait()
+		for _, name := range strings.Split("abcdefz", "") {
+			if took, err := manifest(t.Context(), name); took != 0 || err != nil {
+				t.Errorf("%s in the end: %v after %v", name, err, took)
+			}
+		}
+		diffs(t, "slots", v.catalog.reads.Keys(), 0)
+	})
 }

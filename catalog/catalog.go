@@ -128,7 +128,7 @@ func New(sources []Source, o Options) *Catalog {
 		ready: make(chan struct{}), poke: make(chan struct{}, 1), ended: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1),
 		gone:       map[placeIn]time.Time{}, doubted: map[placeIn]skill.Stamp{},
-		logged: map[string]bool{}, manifests: newManifests(),
+		logged: map[string]bool{}, manifests: &manifests{kept: map[place]*digests{}},
 		subscribers: map[int]func(Diff){},
 	}
 	c.wanted.Store(rootsOf(sources))

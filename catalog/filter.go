@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 )
@@ -90,25 +91,19 @@ func (s *filterCache) of(filter *Filter) *filteredSnapshot {
 // The part shares with the whole what no filter can change: the entries that nothing
 // shadows, and the maps that find them. See [Snapshot.keyed] and [Snapshot.based].
 func (s *Snapshot) narrow(filter *Filter) *Snapshot {
-	hidden := map[*Entry]bool{}
-	for _, e := range s.Entries {
-		if filter.Visible(e) {
-			continue
-		}
-		hidden[e] = true
-		for at := e.Path; at != "."; {
-			at = parent(at)
-			if around := s.placedAt(e.Root.Label, at); around != nil {
-				hidden[around] = true
-			}
+	hidden := map[place]bool{} // with the folders around
+	for _, e := range slices.AppendSeq(slices.Clip(s.Entries), maps.Values(s.blocked)) {
+		for at := e.Path; !hidden[place{e.Root.Label, at}] && !filter.Visible(e); at = parent(at) {
+			hidden[place{e.Root.Label, at}] = true
 		}
 	}
 	out := newSnapshot(s)
-	out.Entries = make([]*Entry, 0, len(s.Entries)-len(hidden))
+	out.blocked = maps.Clone(s.blocked)
+	maps.DeleteFunc(out.blocked, func(_ string, e *Entry) bool { return hidden[place{e.Root.Label, e.Path}] })
 	out.Version, out.longest = s.Version, s.longest
 	shown, left := map[string]int{}, map[string]int{}
 	for _, e := range s.Entries {
-		if hidden[e] {
+		if hidden[place{e.Root.Label, e.Path}] {
 			left[e.Root.Label]++
 			continue
 		}

@@ -248,3 +248,36 @@ func TestFingerprints(t *testing.T) {
 		}
 	}
 }
+
+// TestFilterShowsBlocked checks that a filter shows the blocked skills that it would show if
+// they could be read.
+func TestFilterShowsBlocked(t *testing.T) {
+	m := source("a", "x/SKILL.md", text("x", "1"), "secret/SKILL.md", text("secret", "1"), "out/SKILL.md", text("out", "1"), "out/secret/SKILL.md", text("in", "1"))
+	c := catalogOf(t, m)
+	for _, path := range []string{"x", "secret", "out", "out/secret"} {
+		m.write(path+"/SKILL.md", text("x", strings.Repeat("x", skill.MaxSkillMD)))
+	}
+	refresh(t, c)
+	for filter, want := range map[*Filter][]string{
+		nil: {"x/SKILL.md", "secret/SKILL.md", "out/SKILL.md", "out/in/SKILL.md"}, without("nothing"): {"x/SKILL.md", "secret/SKILL.md", "out/SKILL.md", "out/in/SKILL.md"},
+		without("secret"): {"x/SKILL.md"},
+		{Visible: func(e *Entry) bool { return e.Name != "in" }}: {"x/SKILL.md", "secret/SKILL.md"}, // which the file no longer says
+	} {
+		v, err := c.View(WithFilter(t.Context(), filter))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, path := range []string{"x/SKILL.md", "secret/SKILL.md", "out/SKILL.md", "out/in/SKILL.md"} {
+			if uri, err := skill.ParseURI("skill://a/" + path); err != nil {
+				t.Fatal(err)
+			} else if v.Blocked(uri) != nil {
+				got = append(got, path)
+			}
+		}
+		diffs(t, "blocked", got, want)
+		if named := v.BlockedNamed("secret"); (named != nil) != slices.Contains(want, "secret/SKILL.md") {
+			t.Errorf("by name: %v", named)
+		}
+	}
+}

@@ -4,32 +4,28 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/knack-dev/knack/skill"
 )
-
-// manifestTries bounds how often a manifest is restarted because the skill changed
-// meanwhile.
-const manifestTries = 4
 
 // manifests caches the digests of the files of a catalogue's skills. It hashes each version
 // of a file once; the stamp tells versions apart. A file so young that a second write could
 // leave the same stamp is hashed each time. So is one that was seen to change without a new
 // stamp. Nothing is hashed before it is requested.
 type manifests struct {
-	slots chan struct{} // bounds the hashing at one time, over all callers
+	late sync.Map // root to *atomic.Int32: its manifests that take long
 
 	mu   sync.Mutex
 	kept map[place]*digests
 }
 
-func newManifests() *manifests {
-	return &manifests{slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), kept: map[place]*digests{}}
-}
+// lateManifests is how many manifests of a root may take long before no more begin. It
+// bounds how long a list of skills on a silent disk takes.
+const lateManifests = 4
 
 // forget drops the digests of removed skills.
 func (m *manifests) forget(removed []*Entry) {
@@ -55,12 +51,26 @@ type digests struct {
 //
 // The error is [skill.ErrTooLarge] for a skill over the limits of publication,
 // and [skill.ErrIncomplete] for one whose files cannot all be listed. It is
-// [fs.ErrNotExist] for one that is gone or no longer available, and
-// [skill.ErrUnstable] for one that keeps changing.
+// [fs.ErrNotExist] for one that is gone or no longer available,
+// [skill.ErrUnstable] for one that keeps changing, and [skill.ErrBusy] if its disk does
+// not answer in time.
 func (v View) Manifest(ctx context.Context, e *Entry) (*Entry, []skill.File, error) {
-	for range manifestTries {
-		files, err := v.catalog.digestsOf(ctx, e)
-		if err == nil && mainDigest(files) == e.Digest {
+	patient, cancel := context.WithTimeout(context.WithValue(ctx, inPlace{}, nil), busyPatience)
+	defer cancel()
+	e, files, err := v.manifest(patient, e)
+	if err != nil && patient.Err() != nil && ctx.Err() == nil {
+		err = skill.ErrBusy
+	}
+	if errors.Is(err, skill.ErrBusy) {
+		e.RecordRead(ctx, skill.MainFile, nil, err)
+	}
+	return e, files, err
+}
+
+func (v View) manifest(ctx context.Context, e *Entry) (*Entry, []skill.File, error) {
+	for range 4 { // the skill may change meanwhile
+		files, err := v.digestsOf(ctx, e)
+		if err == nil && slices.ContainsFunc(files, func(f skill.File) bool { return f.Path == skill.MainFile && f.Digest == e.Digest }) {
 			return e, files, nil
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -68,8 +78,6 @@ func (v View) Manifest(ctx context.Context, e *Entry) (*Entry, []skill.File, err
 		}
 		_, now, err := v.Read(ctx, e)
 		switch {
-		case ctx.Err() != nil:
-			return e, nil, ctx.Err()
 		case now != nil && !now.Available:
 			return now, nil, fs.ErrNotExist
 		case err != nil:
@@ -78,15 +86,6 @@ func (v View) Manifest(ctx context.Context, e *Entry) (*Entry, []skill.File, err
 		e = now
 	}
 	return e, nil, skill.ErrUnstable
-}
-
-func mainDigest(files []skill.File) skill.Digest {
-	for _, f := range files {
-		if f.Path == skill.MainFile {
-			return f.Digest
-		}
-	}
-	return skill.Digest{}
 }
 
 // digests returns the known digests of a skill's files. At first these are what the
@@ -120,27 +119,42 @@ func (c *Catalog) mainFile(e *Entry) []skill.File {
 	return []skill.File{{Path: skill.MainFile, Size: int64(e.Size), Digest: e.Digest, Stamp: e.Stamp}}
 }
 
-// digestsOf lists a skill's files with their digests, as they are now.
-func (c *Catalog) digestsOf(ctx context.Context, e *Entry) ([]skill.File, error) {
-	d := c.digests(e)
-	if err := acquire(ctx, d.busy); err != nil {
-		return nil, err
+// digestsOf lists a skill's files with their digests, as they are now. It keeps the digests
+// even if they come too late for the caller, so that a slow disk gets further at each call.
+func (v View) digestsOf(ctx context.Context, e *Entry) ([]skill.File, error) {
+	n, _ := v.catalog.manifests.late.LoadOrStore(*e.Root, new(atomic.Int32))
+	late, d := n.(*atomic.Int32), v.catalog.digests(e)
+	if late.Load() >= lateManifests {
+		return nil, skill.ErrBusy
 	}
-	defer func() { <-d.busy }()
-	if err := acquire(ctx, c.manifests.slots); err != nil {
-		return nil, err
+	var failed error
+	files, err := Await(ctx, v, e, func() (files []skill.File) {
+		select {
+		case d.busy <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		begun := time.Now()
+		slow := time.AfterFunc(busyPatience/2, func() { late.Add(1) })
+		defer func() {
+			if !slow.Stop() {
+				late.Add(-1)
+			}
+			<-d.busy
+		}()
+		if files, failed = e.Manifest(context.WithoutCancel(ctx), d.files); failed != nil {
+			return nil
+		}
+		d.files = files
+		if doubt := func(f skill.File) bool { return f.Stamp.Racy(begun) || d.doubts(f) }; slices.ContainsFunc(files, doubt) {
+			d.files = slices.DeleteFunc(slices.Clone(files), doubt)
+		}
+		return files
+	})
+	if err == nil { // else failed may not be set yet
+		err = failed
 	}
-	defer func() { <-c.manifests.slots }()
-	begun := time.Now()
-	files, err := e.Manifest(ctx, d.files)
-	if err != nil {
-		return nil, err
-	}
-	d.files = files
-	if doubt := func(f skill.File) bool { return f.Stamp.Racy(begun) || d.doubts(f) }; slices.ContainsFunc(files, doubt) {
-		d.files = slices.DeleteFunc(slices.Clone(files), doubt)
-	}
-	return files, nil
+	return files, err
 }
 
 // doubts reports whether a file was seen to change without a new stamp.
@@ -170,14 +184,5 @@ func (m *manifests) verify(e *Entry, path string, stamp skill.Stamp, digest func
 			d.doubted = map[string]skill.Stamp{}
 		}
 		d.doubted[path], d.files = stamp, nil
-	}
-}
-
-func acquire(ctx context.Context, slot chan struct{}) error {
-	select {
-	case slot <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

@@ -138,16 +138,12 @@ func child(v catalog.View, e *catalog.Entry, c named) *mcp.Resource {
 	if err != nil {
 		return nil
 	}
-	r := &mcp.Resource{URI: c.uri.String(), Name: path.Base(c.path)}
+	r := &mcp.Resource{URI: c.uri.String(), Name: display.OneLine(path.Base(c.path))}
 	switch {
-	case info.IsDir():
-		if strings.Count(c.path, "/") >= skill.MaxDepth {
-			return nil
-		}
+	case info.IsDir() && strings.Count(c.path, "/") < skill.MaxDepth:
 		r.MIMEType = skillsext.DirectoryType
 	case info.Mode().IsRegular():
-		r.Size = info.Size()
-		r.MIMEType = mediaType(c.path)
+		r.Size, r.MIMEType = info.Size(), mediaType(c.path)
 		if owner, file := v.At(c.uri); owner != nil && file == skill.MainFile {
 			return mainResource(owner, info.Size())
 		}
@@ -160,7 +156,7 @@ func child(v catalog.View, e *catalog.Entry, c named) *mcp.Resource {
 // mainResource describes a SKILL.md (SEP-2640, resource metadata).
 func mainResource(e *catalog.Entry, size int64) *mcp.Resource {
 	return &mcp.Resource{
-		URI: e.URI().String(), Name: e.Name, Description: display.OneLine(e.Description), MIMEType: markdown, Size: size,
+		URI: e.URI().String(), Name: display.OneLine(e.Name), Description: display.OneLine(e.Description), MIMEType: markdown, Size: size,
 		Annotations: modified(e.Stamp),
 	}
 }

@@ -48,7 +48,7 @@ func (s *Server) listPrompts(ctx context.Context, r *request) (reply, error) {
 	}
 	arguments := promptArguments(r.client)
 	return markIncomplete(v, listed("prompts", all[start:end], next, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, func(e *rawjson.Encoder, of *catalog.Entry) {
-		e.Value(&mcp.Prompt{Name: of.Name, Description: display.OneLine(of.Description), Arguments: arguments})
+		e.Value(&mcp.Prompt{Name: display.OneLine(of.Name), Description: display.OneLine(of.Description), Arguments: arguments})
 	}), start == end)
 }
 
@@ -148,7 +148,7 @@ func (s *Server) completePrompt(ctx context.Context, v catalog.View, p wire.Para
 	values := []string{}
 	for _, e := range v.Invocable() {
 		if typed != "" && strings.HasPrefix(string(e.Key), typed) {
-			values = append(values, e.Name)
+			values = append(values, display.OneLine(e.Name))
 		}
 	}
 	return values, nil

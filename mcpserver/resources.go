@@ -42,8 +42,7 @@ func (s *Server) listResources(ctx context.Context, r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	end := min(start+pageSize, len(served))
-	next := ""
+	end, next := min(start+pageSize, len(served)), ""
 	if end < len(served) {
 		next = cursorAfter(0, served[end-1].URI().String())
 	}
@@ -113,8 +112,6 @@ func (s *Server) readResource(ctx context.Context, r *request) (reply, error) {
 		data, err = v.ReadFile(ctx, e, file)
 	}
 	switch {
-	case ctx.Err() != nil:
-		return reply{}, ctx.Err()
 	case errors.Is(err, skill.ErrNotRegular):
 		return reply{}, notFound(asked, "it is a folder or no regular file")
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrOutside):
@@ -149,8 +146,7 @@ func (s *Server) readDocument(ctx context.Context, v catalog.View, asked string,
 
 // content is a reply with the contents of one resource.
 func (s *Server) content(uri, kind string, weight int, members func(*rawjson.Encoder)) reply {
-	hints := s.cacheable(entryTTL)
-	return reply{hints: &hints, weight: weight, members: func(e *rawjson.Encoder) {
+	return reply{hints: new(s.cacheable(entryTTL)), weight: weight, members: func(e *rawjson.Encoder) {
 		e.Raw(`"contents":[{"uri":`)
 		e.String(uri)
 		e.Raw(`,"mimeType":`)

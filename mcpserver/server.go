@@ -191,21 +191,24 @@ func (s *Server) completeView(ctx context.Context) (catalog.View, error) {
 	return s.view(ctx)
 }
 
-// markIncomplete marks a list of a view that may be incomplete, which clients must not keep.
-// An empty list is an error then, since a client may not ask again until a notification says
-// that the list has changed.
+// markIncomplete marks a list of a view that may be incomplete.
 func markIncomplete(v catalog.View, of reply, empty bool) (reply, error) {
-	lacks := v.Incomplete()
-	switch {
-	case lacks == nil:
-		return of, nil
-	case empty:
-		return reply{}, unsure(lacks)
+	if lacks := v.Incomplete(); lacks != nil {
+		return lacking(of, empty, lacks)
+	}
+	return of, nil
+}
+
+// lacking marks a list that is incomplete, which clients must not keep. An empty list is an
+// error then, since a client may not ask again until a notification says that it has changed.
+func lacking(of reply, empty bool, why error) (reply, error) {
+	if empty {
+		return reply{}, unsure(why)
 	}
 	if of.hints != nil {
 		of.hints = &mcp.Cacheable{TTLMs: 0, CacheScope: "private"}
 	}
-	of.meta = map[string]any{tool.MetaIncomplete: lacks.Error()}
+	of.meta = map[string]any{tool.MetaIncomplete: why.Error()}
 	return of, nil
 }
 
@@ -238,6 +241,9 @@ func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) 
 func (s *Server) internal(what string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, skill.ErrNoRoom) {
 		return err
+	}
+	if errors.Is(err, skill.ErrBusy) {
+		return unsure(errors.New(what))
 	}
 	s.log.Error(what, "error", err.Error())
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: what}

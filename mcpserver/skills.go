@@ -61,12 +61,13 @@ func (s *Server) listSkills(ctx context.Context, r *request) (reply, error) {
 		return reply{}, err
 	}
 	var page []*skillsext.Skill
-	files := 0
+	files, unread := 0, 0
 	for i < len(served) && len(page) < skillsPage && files < filesPage {
-		entries, err := publication.Entries(ctx, v, served[i:min(i+skillsPage-len(page), len(served))], s.unpublished)
+		entries, n, err := publication.Entries(ctx, v, served[i:min(i+skillsPage-len(page), len(served))], s.unpublished)
 		if err != nil {
 			return reply{}, err
 		}
+		unread += n
 		for _, e := range entries {
 			if files >= filesPage {
 				break
@@ -84,6 +85,9 @@ func (s *Server) listSkills(ctx context.Context, r *request) (reply, error) {
 	}
 	res := listed("skills", page, next, s.cacheable(skillsTTL), func(e *rawjson.Encoder, of *skillsext.Skill) { e.Append(of.AppendJSON) })
 	res.weight = fileWeight * files
+	if unread > 0 {
+		return lacking(res, r.params.Cursor == "" && len(page) == 0, fmt.Errorf("%s cannot be read now; try again in a moment", display.Count(unread, "skill")))
+	}
 	return markIncomplete(v, res, len(page) == 0)
 }
 
@@ -116,8 +120,6 @@ func (s *Server) getSkill(ctx context.Context, r *request) (reply, error) {
 	}
 	got, err := publication.Entry(ctx, at.view, e)
 	switch {
-	case ctx.Err() != nil:
-		return reply{}, ctx.Err()
 	case errors.Is(err, skill.ErrTooLarge):
 		return reply{}, notFound(asked, "the skill is over the limits of the Skills extension, 512 files and 16 MiB; its files can be read")
 	case errors.Is(err, skill.ErrIncomplete):

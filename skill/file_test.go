@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -173,8 +174,21 @@ func TestList(t *testing.T) {
 	}
 }
 
+// failing is a file system in which what is called "fails" cannot be opened.
+type failing struct {
+	fs.FS
+	err error
+}
+
+func (f failing) Open(name string) (fs.File, error) {
+	if path.Base(name) == "fails" {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: f.err}
+	}
+	return f.FS.Open(name)
+}
+
 // A manifest that would miss a file is an error: for a folder that is too deep or
-// unreadable. Dot-entries do not belong to the skill, even if unreadable or deep.
+// unreadable, and for a disk that fails. Dot-entries do not belong to the skill, even if unreadable or deep.
 func TestListIncomplete(t *testing.T) {
 	main := &fstest.MapFile{Data: []byte("x")}
 	deepest, tooDeep := strings.Repeat("d/", MaxDepth), strings.Repeat("d/", MaxDepth+1)
@@ -186,6 +200,10 @@ func TestListIncomplete(t *testing.T) {
 		"too deep":      {fstest.MapFS{"SKILL.md": main, tooDeep + "out": {}}, ErrIncomplete},
 		"deep hidden":   {fstest.MapFS{"SKILL.md": main, ".x/" + tooDeep + "out": {}}, nil},
 		"closed":        {refusing{fstest.MapFS{"SKILL.md": main, "closed/x": {}}}, ErrIncomplete},
+		"broken disk":   {failing{fstest.MapFS{"SKILL.md": main, "fails/x": {}}, syscall.EIO}, syscall.EIO},
+		"broken file":   {failing{fstest.MapFS{"SKILL.md": main, "a/fails": {}}, syscall.EIO}, syscall.EIO},
+		"too many open": {failing{fstest.MapFS{"SKILL.md": main, "fails/x": {}}, syscall.EMFILE}, syscall.EMFILE},
+		"for all users": {failing{fstest.MapFS{"SKILL.md": main, "a/fails": {}}, syscall.ENFILE}, syscall.ENFILE},
 		"backslash":     {fstest.MapFS{"SKILL.md": main, "a\\b.md": {}}, ErrIncomplete},
 		"in a folder":   {fstest.MapFS{"SKILL.md": main, "a\\b/c.md": {}}, ErrIncomplete},
 		"not UTF-8":     {fstest.MapFS{"SKILL.md": main, "\xff.md": {}}, ErrIncomplete},

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"syscall"
 )
 
 // Limits of a published skill (SEP-2640) and of any listing of its files.
@@ -31,7 +32,8 @@ type File struct {
 // List lists the regular files of the skill in path order, without dot-entries and links
 // that leave the skill. It stops after limit files and reports that. If a folder cannot be
 // read or is more than [MaxDepth] levels down, or no URI can carry a file's path, the error
-// is [ErrIncomplete], and the result has the files that were found.
+// is [ErrIncomplete], and the result has the files that were found. If the disk fails for the
+// moment, the error is that of the file system.
 func (s *Skill) List(ctx context.Context, limit int) (files []File, more bool, err error) {
 	lacks := ""
 	err = fs.WalkDir(s.FS, ".", func(p string, e fs.DirEntry, err error) error {
@@ -42,7 +44,7 @@ func (s *Skill) List(ctx context.Context, limit int) (files []File, more bool, e
 			return skipEntry(e)
 		}
 		if err != nil {
-			if p == "." {
+			if p == "." || failsNow(err) {
 				return err
 			}
 			if !errors.Is(err, fs.ErrNotExist) {
@@ -66,6 +68,9 @@ func (s *Skill) List(ctx context.Context, limit int) (files []File, more bool, e
 			}
 			return nil
 		}
+		if failsNow(err) {
+			return err
+		}
 		if errors.Is(err, fs.ErrPermission) {
 			lacks = cmp.Or(lacks, p)
 		}
@@ -84,6 +89,11 @@ func (s *Skill) List(ctx context.Context, limit int) (files []File, more bool, e
 		err = &fs.PathError{Op: "list", Path: lacks, Err: ErrIncomplete}
 	}
 	return files, more, err
+}
+
+// failsNow reports whether the disk or the system fails, and may answer in a moment.
+func failsNow(err error) bool {
+	return errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
 func skipEntry(e fs.DirEntry) error {

@@ -30,7 +30,7 @@ func TestListsHideNothing(t *testing.T) {
 				"broken/SKILL.md": fmt.Sprintf("---\nname: \"bro%sken\"\n---\n", odd),
 			}))
 			v := viewOf(t, h)
-			lists := []string{call(t, h, "default", "find_skills", args{}).Text, call(t, h, "default", "find_skills", args{"query": "broken"}).Text}
+			lists := []string{fmt.Sprint(call(t, h, "uri", "list_skills", args{}).Object), call(t, h, "default", "find_skills", args{}).Text, call(t, h, "default", "find_skills", args{"query": "broken"}).Text}
 			for _, set := range SetNames() {
 				tools, err := ParseSets(set)
 				if err != nil {

@@ -252,7 +252,7 @@ func uriList(v catalog.View) (string, skillList) {
 			d := display.Cut(whole, most)
 			cut = cut || d != whole
 			uri := e.URI().String()
-			list.Skills = append(list.Skills, listedSkill{URI: uri, Name: e.Name, Description: d})
+			list.Skills = append(list.Skills, listedSkill{URI: uri, Name: display.OneLine(e.Name), Description: d})
 			b.WriteString("- " + uri + " " + display.OneLine(e.Name))
 			if d != "" {
 				b.WriteString(": " + d)

@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/client"
+	"github.com/knack-dev/knack/internal/guard"
 )
 
 type connectPage struct {
 	frame
 	URL   string
-	Local bool // the command of this server is known
+	Local bool // the client is on this machine
 	// The environment variable of the token, and the placeholder for it in the entries.
 	Variable, Placeholder string
 	Clients               []snippet
@@ -32,9 +33,9 @@ type snippet struct {
 // connect shows ready-made entries for each client: one for this server, and one that
 // starts knack locally.
 func (s *Site) connect(r *request) error {
-	p := connectPage{frame: s.frame(r, "Connect", "connect"), URL: s.origin(r) + "/mcp", Local: s.o.Command != ""}
+	p := connectPage{frame: s.frame(r, "Connect", "connect"), URL: s.origin(r) + "/mcp", Local: s.o.Command != "" && !guard.Forwarded(r.Header)}
 	command := s.o.Command
-	if command == "" {
+	if !p.Local {
 		command = "/path/to/knack"
 	}
 	remote := client.Server{URL: p.URL, Token: p.Token}

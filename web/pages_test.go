@@ -227,6 +227,22 @@ func TestConnect(t *testing.T) {
 	}
 }
 
+// TestConnectNamesNoPathToOthers checks that only a client on this machine is shown the path of
+// the command.
+func TestConnectNamesNoPathToOthers(t *testing.T) {
+	f := open(t, files)
+	site := web.New(web.Options{Catalog: f.catalog, Command: "/canary/knack"})
+	for header, want := range map[string]bool{"Accept": true, "Forwarded": false, "X-Forwarded-For": false, "X-Forwarded-Proto": false, "Via": false} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest("GET", "/connect", nil)
+		r.Header.Set(header, "x")
+		site.ServeHTTP(w, r)
+		if body := w.Body.String(); strings.Contains(body, "canary") != want || strings.Contains(body, "/path/to/knack") == want {
+			t.Errorf("with %s: the path is shown: %t", header, !want)
+		}
+	}
+}
+
 // withToken returns a site that requires a token, and a valid token.
 func withToken(t *testing.T, f *fixture) (*web.Site, string) {
 	t.Helper()

@@ -27,7 +27,8 @@ type Options struct {
 	Tools   []*tool.Tool
 	Version string
 	// Command is the absolute path of the executable, used in the snippets of clients
-	// on this machine. It is empty if clients run elsewhere.
+	// on this machine. It is empty if clients run elsewhere, and never shown to a client
+	// behind a proxy.
 	Command string
 	// Verifier, if set, verifies the tokens with which people sign in. The pages then
 	// say that a token is needed; the server checks the requests.

@@ -1,13 +1,17 @@
 package cli
 
 import (
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/web"
 )
 
-// A server over HTTP counts as local, and names folders, only if no setting invites other
-// clients.
+// A server over HTTP counts as local, and names folders and its command, only if no setting
+// invites other clients.
 func TestIsLocal(t *testing.T) {
 	for name, row := range map[string]struct {
 		f     *httpFlags
@@ -32,6 +36,11 @@ func TestIsLocal(t *testing.T) {
 	} {
 		if got := row.f.isLocal(); got != row.local {
 			t.Errorf("%s: %v", name, got)
+		}
+		w := httptest.NewRecorder()
+		row.f.pages(web.Options{Catalog: catalog.New(nil, catalog.Options{})}).ServeHTTP(w, httptest.NewRequest("GET", "/connect", nil))
+		if got := strings.Contains(w.Body.String(), executable()); got != row.local {
+			t.Errorf("%s: the page names the command: %t", name, got)
 		}
 	}
 }

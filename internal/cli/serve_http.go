@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -144,7 +143,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *serveConfig, c 
 	}
 	var measured atomic.Pointer[mcpserver.HTTP]
 	pages.Measures = func() []web.Measure { return serverMetrics(measured.Load(), op.audit) }
-	o.Pages = f.pages(pages, ln.Addr())
+	o.Pages = f.pages(pages)
 	h, err := mcpserver.NewHTTP(server, o)
 	if err != nil {
 		ln.Close()
@@ -186,12 +185,12 @@ func (f *httpFlags) pageOptions(o *mcpserver.Options) web.Options {
 }
 
 // pages returns the web catalogue.
-func (f *httpFlags) pages(o web.Options, at net.Addr) http.Handler {
+func (f *httpFlags) pages(o web.Options) http.Handler {
 	if f.tokens {
 		o.Verifier = f.gate
 	}
-	if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
-		o.Command = executable() // the reader of the page is on this machine
+	if f.isLocal() {
+		o.Command = executable()
 	}
 	return web.New(o)
 }

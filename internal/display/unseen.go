@@ -12,8 +12,8 @@ import (
 // unseen is the table of invisible characters, for every surface. It has the format
 // characters (Cf) except the signs that are drawn, the separators of lines and
 // paragraphs, and the characters that Unicode calls default-ignorable. It also has the
-// variation selectors, and everything from the plane of the tags on. A test compares it
-// with the tables of package unicode.
+// variation selectors, the blank Braille pattern, and everything from the plane of the tags
+// on. A test compares it with the tables of package unicode.
 var unseen = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x00ad, 0x00ad, 1}, // soft hyphen
@@ -25,6 +25,7 @@ var unseen = &unicode.RangeTable{
 		{0x200b, 0x200f, 1}, // zero-width space, joiners, direction marks
 		{0x2028, 0x202e, 1}, // separators, embeddings, overrides
 		{0x2060, 0x206f, 1}, // word joiner, invisible operators, isolates
+		{0x2800, 0x2800, 1}, // Braille pattern without dots
 		{0x3164, 0x3164, 1}, // Hangul filler
 		{0xfe00, 0xfe0f, 1}, // variation selectors
 		{0xfeff, 0xfeff, 1}, // byte-order mark

@@ -31,7 +31,7 @@ func (g *Guard) Caller(r *http.Request) (c Caller, ok bool) {
 	}
 	c.Principal, ok = state.Authenticate(r.Context(), c.Token)
 	c.Share = shareOf(state, c.Principal, c.Address)
-	c.Remote = c.Token != "" || state.Policy != nil || forwarded(r.Header)
+	c.Remote = c.Token != "" || state.Policy != nil || Forwarded(r.Header)
 	return c, ok
 }
 
@@ -40,8 +40,8 @@ func (g *Guard) know(r *http.Request, token string) (access.Principal, bool) {
 	return g.o.Access.Now().Authenticate(r.Context(), token)
 }
 
-// forwarded reports whether a proxy passed a request on.
-func forwarded(h http.Header) bool {
+// Forwarded reports whether a proxy passed a request on.
+func Forwarded(h http.Header) bool {
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via"} {
 		if len(h[name]) > 0 {
 			return true

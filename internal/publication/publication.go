@@ -4,6 +4,8 @@ package publication
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io/fs"
 	"runtime"
 	"slices"
 	"sync"
@@ -59,10 +61,11 @@ func Entry(ctx context.Context, v catalog.View, e *catalog.Entry) (*skillsext.Sk
 }
 
 // Entries makes the entries of several skills at once, nil for a skill that is not published.
-// It calls failed, from several goroutines, for a skill that cannot be read.
-func Entries(ctx context.Context, v catalog.View, of []*catalog.Entry, failed func(*catalog.Entry, error)) ([]*skillsext.Skill, error) {
+// It calls failed, from several goroutines, for a skill without an entry, and returns how many
+// of them may have one later: neither are they over the limits of publication, nor gone.
+func Entries(ctx context.Context, v catalog.View, of []*catalog.Entry, failed func(*catalog.Entry, error)) (entries []*skillsext.Skill, unread int, err error) {
 	out := make([]*skillsext.Skill, len(of))
-	var next atomic.Int64
+	var next, later atomic.Int64
 	var wg sync.WaitGroup
 	for range min(2*runtime.GOMAXPROCS(0), len(of)) { // some wait for the disk
 		wg.Go(func() {
@@ -70,12 +73,15 @@ func Entries(ctx context.Context, v catalog.View, of []*catalog.Entry, failed fu
 				var err error
 				if out[i], err = Entry(ctx, v, of[i]); err != nil && ctx.Err() == nil {
 					failed(of[i], err)
+					if !errors.Is(err, skill.ErrTooLarge) && !errors.Is(err, skill.ErrIncomplete) && !errors.Is(err, fs.ErrNotExist) {
+						later.Add(1)
+					}
 				}
 			}
 		})
 	}
 	wg.Wait()
-	return out, ctx.Err()
+	return out, int(later.Load()), ctx.Err()
 }
 
 // OfText is the entry of a skill of one file at a URI.

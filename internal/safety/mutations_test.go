@@ -72,7 +72,7 @@ var mutations = []mutation{
 	{"whole-files", "a file that knack writes is the old or the new one, on a full disk too", "faults/disk-full", "status 0", []change{
 		{"edit/edit.go", "	temp, err := write(path, info, new)\n", "	if true {\n		f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)\n		if err != nil {\n			return err\n		}\n		for _, b := range bytes.SplitAfter(new, []byte(\"\\n\")) {\n			_, _ = f.Write(b)\n		}\n		return f.Close()\n	}\n	temp, err := write(path, info, new)\n"}}},
 	{"rule-hides", "a skill that a rule hides is absent from every answer", "secrets/forbidden", "leaks|is told apart", []change{
-		{"catalog/filter.go", "		if filter.Visible(e) {\n", "		if filter.Visible(e) || true {\n"}}},
+		{"catalog/filter.go", " && !filter.Visible(e); at = parent(at) {\n", " && false; at = parent(at) {\n"}}},
 	{"secrets", "no argument is in a log", "secrets/canaries", "the log leaks", []change{
 		{"mcpserver/tools.go", "	\"context\"\n", "	\"context\"\n	\"os\"\n"},
 		{"mcpserver/tools.go", "	res, err := t.Call(ctx, s.host, r.params.Arguments)\n", "	_, _ = os.Stderr.Write(r.params.Arguments)\n	res, err := t.Call(ctx, s.host, r.params.Arguments)\n"}}},
