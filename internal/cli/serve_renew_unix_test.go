@@ -184,14 +184,14 @@ func TestServeRevokesUnderMisspeltRules(t *testing.T) {
 	testwait.Until(t, func() bool { return strings.Contains(log(), misspelt) }, "the log says nothing:", log)
 	expect(bert, http.StatusOK)
 	replace(t, file, text)
-	hangUp(t, log, "the configuration was reloaded")
+	hangUp(t, log, "the settings and tokens were read again")
 	expect(bert, http.StatusUnauthorized)
 	expect(anna, http.StatusOK)
 	if n := strings.Count(log(), misspelt); n != 1 {
 		t.Errorf("the log says it %d times:\n%s", n, log())
 	}
 	replace(t, file, strings.Replace(text, "]", ", \"skill://dir-1/open\"]", 1))
-	hangUp(t, log, "the configuration was not reloaded")
+	hangUp(t, log, "the settings and tokens were not read again")
 	expect(anna, http.StatusOK)
 }
 
