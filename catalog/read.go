@@ -16,9 +16,10 @@ import (
 // reader takes its size first and waits for memory without a slot among the disk's readers.
 const smallRead = 64 << 10
 
-// copiesOfMain is how many copies of a SKILL.md are in memory while an answer is made:
-// its bytes, its text, and the answer.
-const copiesOfMain = 3
+// copiesRead is how many copies of a file are in memory while an answer is made: its bytes,
+// its text, and the answer, which may have it twice. A call that asked for room in two steps
+// could wait for others that do the same.
+const copiesRead = 4
 
 // Read reads an entry's SKILL.md as it is on disk now. If that differs from the
 // snapshot, the catalogue takes it in first. The entry returned describes the bytes
@@ -33,7 +34,7 @@ func (v View) Read(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 
 func (v View) readMain(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 	if size := int64(e.Size); size > smallRead {
-		if err := limit.Reserve(ctx, copiesOfMain*size); err != nil {
+		if err := limit.Reserve(ctx, copiesRead*size); err != nil {
 			return nil, e, err
 		}
 	}
@@ -95,7 +96,7 @@ func readNow(e *Entry) reading {
 // at most [skill.MaxFile] bytes, and returns when the context ends. Besides the errors
 // of the file, it returns those of [Await] and [limit.Reserve].
 func (v View) ReadFile(ctx context.Context, e *Entry, path string) ([]byte, error) {
-	data, stamp, err := v.ReadReserved(ctx, e, skill.MaxFile, 1, func(most int64) ([]byte, skill.Stamp, error) { return e.ReadServed(path, most) })
+	data, stamp, err := v.ReadReserved(ctx, e, skill.MaxFile, copiesRead, func(most int64) ([]byte, skill.Stamp, error) { return e.ReadServed(path, most) })
 	e.RecordRead(ctx, path, data, err)
 	if err == nil {
 		v.catalog.manifests.verify(e, path, stamp, func() skill.Digest { return skill.DigestOf(data) })

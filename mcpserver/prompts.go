@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -97,7 +98,7 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 	if e == nil || !e.UserInvocable {
 		return reply{}, unknown
 	}
-	for argument := range r.params.Texts {
+	for _, argument := range slices.Sorted(maps.Keys(r.params.Texts)) {
 		if argument != promptText {
 			return reply{}, invalid(fmt.Sprintf("Unknown argument: %s (the only one is %s)", display.Echo(argument), promptText))
 		}

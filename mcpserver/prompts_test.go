@@ -133,6 +133,17 @@ func TestPromptArgumentsByClient(t *testing.T) {
 	}
 }
 
+// TestPromptArgumentsUnknown checks that of several unknown arguments the same one is named.
+func TestPromptArgumentsUnknown(t *testing.T) {
+	session := connect(t, serve(t, scanned(t, folder(tree(t, map[string]string{"a/SKILL.md": userMD("a", "")})))), eras[0], nil)
+	for range 20 {
+		_, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "a", Arguments: map[string]string{"z": "", "y": "", "x": "", "arguments": ""}})
+		if err == nil || !strings.Contains(err.Error(), "Unknown argument: x (") {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Of more than a hundred skills the first of the listing are prompts, and the
 // log says that the others are not; by its name each still is one.
 func TestPromptsAreBounded(t *testing.T) {

@@ -39,3 +39,29 @@ func TestDocumentationTakesRoom(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswersTakeRoomOnce checks that a call reserves what its answer takes before it reads,
+// if the answer has the text twice too. Calls that ask for more later wait for each other.
+func TestAnswersTakeRoomOnce(t *testing.T) {
+	h := hostOf(t, project(map[string]string{"large/SKILL.md": "---\nname: large\ndescription: d\n---\n" + strings.Repeat("text\n", 100_000)}))
+	for _, c := range []struct {
+		set, tool string
+		args      args
+	}{
+		{"runner", "read_file_in_skill", args{"skill_name": "large", "file_path": "SKILL.md"}},
+		{"uri", "get_skill", args{"uri": "skill://large/SKILL.md"}},
+		{"default", "skill", args{"name": "large"}},
+	} {
+		data, _ := json.Marshal(c.args)
+		room := limit.NewBudget(64<<20, 0)
+		r, err := toolOf(t, c.set, c.tool).Call(limit.WithAccount(t.Context(), room.Open("")), h, data)
+		if err != nil || r.IsError {
+			t.Fatalf("%s of %s: %v %.100q", c.tool, c.set, err, r.Text)
+		}
+		text, _ := json.Marshal(r.Text)
+		object, _ := json.Marshal(r.Object)
+		if answer := int64(len(text) + len(object)); room.Held() < answer {
+			t.Errorf("%s of %s: %d bytes are held, and the answer has %d", c.tool, c.set, room.Held(), answer)
+		}
+	}
+}

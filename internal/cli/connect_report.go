@@ -22,22 +22,19 @@ func (f *connectFlags) checkCommand(env *Env, c client.Client, s client.Server, 
 	if kept {
 		s.Command = ch.Command[0]
 	}
+	install := "go install ./cmd/knack, then run knack connect " + c.ID + " --write"
 	switch {
 	case s.URL != "" || ch.State == client.Foreign:
 	case !f.clientEnv(*env).CanStart(s.Command):
 		fmt.Fprintf(env.Stderr, "warning: there is no program %s now, so %s cannot start it\n", clean(s.Command), c.Name)
 	case isTemporary(s.Command) && f.write:
-		return runError(installAdvice(c), "this knack is a temporary build of go run")
+		return runError(install, "this knack is a temporary build of go run")
 	case isTemporary(s.Command):
-		fmt.Fprintf(env.Stderr, "warning: this knack is a temporary build of go run; %s\n", installAdvice(c))
+		fmt.Fprintf(env.Stderr, "warning: this knack is a temporary build of go run; %s\n", install)
 	case f.scope == client.Project && f.command == "" && !kept:
 		fmt.Fprintf(env.Stderr, "warning: all users of a project share its file, and %s is a path of this machine; --command knack names the program on each user's PATH\n", clean(s.Command))
 	}
 	return nil
-}
-
-func installAdvice(c client.Client) string {
-	return "go install ./cmd/knack, then run knack connect " + c.ID + " --write"
 }
 
 // isTemporary reports whether a program is a build of go run. Its path has the form

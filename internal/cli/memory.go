@@ -13,8 +13,8 @@ const (
 	// 20 to 200 % of the live heap. A few skills then need no collection, and a hundred
 	// thousand no second copy of their memory.
 	gcBudget = 10 << 20
-	// minReleased is the memory, beside the live heap, from which on releaseMemory collects.
-	minReleased = 64 << 20
+	// minReleased is how much more memory than it once needed makes releaseMemory collect.
+	minReleased = 32 << 20
 )
 
 // tuneCollector adapts GOGC to the live heap after each collection, unless the operator has
@@ -37,16 +37,29 @@ func fitCollector(struct{}) {
 func releaseMemory(ctx context.Context) {
 	tick := time.NewTicker(15 * time.Second)
 	defer tick.Stop()
-	held := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/gc/heap/live:bytes"}}
-	for {
+	for least := uint64(0); ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		}
-		metrics.Read(held)
-		if held[0].Value.Uint64() > held[1].Value.Uint64()+held[2].Value.Uint64()+minReleased {
-			debug.FreeOSMemory()
+			least = release(least)
 		}
 	}
+}
+
+// release collects if the process holds much more than the least that it has needed, and
+// returns the new least. What lived at the last collection is no measure: that may have been
+// in the midst of the flood.
+func release(least uint64) uint64 {
+	if now := heldMemory(); now < least+minReleased {
+		return min(now, least)
+	}
+	debug.FreeOSMemory()
+	return heldMemory()
+}
+
+func heldMemory() uint64 {
+	held := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(held)
+	return held[0].Value.Uint64() - held[1].Value.Uint64()
 }

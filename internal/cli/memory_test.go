@@ -40,3 +40,27 @@ func TestTuneCollector(t *testing.T) {
 		t.Errorf("after a collection with little that lives: %d %%", got)
 	}
 }
+
+// TestReleaseMemory checks that what a flood held is returned, even if it lived at the last
+// collection, and that a process that needs its memory does not collect for nothing.
+func TestReleaseMemory(t *testing.T) {
+	least := release(0)
+	flood := make([]byte, 2*minReleased)
+	runtime.GC()
+	runtime.KeepAlive(flood)
+	before := heldMemory()
+	flood = nil
+	least = release(least)
+	if after := heldMemory(); after > before-minReleased {
+		t.Errorf("%d MiB are held of %d", after>>20, before>>20)
+	}
+	needed := make([]byte, 2*minReleased)
+	least = release(least)
+	var was, now runtime.MemStats
+	runtime.ReadMemStats(&was)
+	release(least)
+	if runtime.ReadMemStats(&now); now.NumForcedGC != was.NumForcedGC {
+		t.Error("a process that holds no more than it needs collects")
+	}
+	runtime.KeepAlive(needed)
+}

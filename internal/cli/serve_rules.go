@@ -9,10 +9,9 @@ import (
 	"github.com/knack-dev/knack/config"
 )
 
-// rules judges access rules again whenever skills change: a root may be read late, or have
-// no skill at first. Rules that turn out to be misspelt then are no reason to end the server
-// or to refuse to revoke a token, since anyone who can add a skill could cause it. The policy
-// itself hides what they mean to hide.
+// rules judges access rules again whenever skills change. Rules that turn out to be misspelt
+// then are no reason to end the server or to refuse to revoke a token, since anyone who can
+// add a skill could cause it. The policy itself hides what they mean to hide.
 type rules struct {
 	catalog *catalog.Catalog
 	log     *slog.Logger
