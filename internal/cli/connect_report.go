@@ -15,8 +15,7 @@ import (
 	"github.com/knack-dev/knack/internal/lazyregexp"
 )
 
-// checkCommand says what may keep the client from starting the command that the entry names.
-// It refuses to write one that will soon be gone.
+// checkCommand warns of a command that the client may not start, and refuses a temporary one.
 func (f *connectFlags) checkCommand(env *Env, c client.Client, s client.Server, ch client.Change) error {
 	kept := ch.Scope == client.Project && len(ch.Command) > 0 && !slices.ContainsFunc(ch.Differences, func(d client.Difference) bool { return d.Key == "command" })
 	if kept {
@@ -37,9 +36,8 @@ func (f *connectFlags) checkCommand(env *Env, c client.Client, s client.Server, 
 	return nil
 }
 
-// isTemporary reports whether a program is a build of go run. Its path has the form
-// go-build123/b001/exe/knack in the folder for temporary files, or, in the build cache,
-// that of a hash with -d.
+// isTemporary reports whether a program is a build of go run, in the folder for temporary
+// files (go-build123/b001/exe/knack) or in the build cache (a hash with -d).
 func isTemporary(program string) bool {
 	return ofGoRun().MatchString(filepath.ToSlash(program))
 }

@@ -13,7 +13,7 @@ const (
 	// 20 to 200 % of the live heap. A few skills then need no collection, and a hundred
 	// thousand no second copy of their memory.
 	gcBudget = 10 << 20
-	// minReleased is how much more memory than it once needed makes releaseMemory collect.
+	// minReleased is how much more than after its last release makes releaseMemory collect.
 	minReleased = 32 << 20
 )
 
@@ -37,29 +37,31 @@ func fitCollector(struct{}) {
 func releaseMemory(ctx context.Context) {
 	tick := time.NewTicker(15 * time.Second)
 	defer tick.Stop()
-	for least := uint64(0); ; {
+	for f := (footprint{}); ; f.release() {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			least = release(least)
 		}
 	}
 }
 
-// release collects if the process holds much more than the least that it has needed, and
-// returns the new least. What lived at the last collection is no measure: that may have been
-// in the midst of the flood.
-func release(least uint64) uint64 {
-	if now := heldMemory(); now < least+minReleased {
-		return min(now, least)
+// footprint is the number of collections so far, and the bytes held after the last release.
+type footprint struct{ collections, held uint64 }
+
+// release collects if much more is held than after the last release, and the program itself
+// has stopped collecting: then little is in use, whatever lived at its last collection.
+func (f *footprint) release() {
+	collections, held := measureMemory()
+	if collections == f.collections && held >= f.held+minReleased {
+		debug.FreeOSMemory()
+		collections, f.held = measureMemory()
 	}
-	debug.FreeOSMemory()
-	return heldMemory()
+	f.collections, f.held = collections, min(held, f.held)
 }
 
-func heldMemory() uint64 {
-	held := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	metrics.Read(held)
-	return held[0].Value.Uint64() - held[1].Value.Uint64()
+func measureMemory() (collections, held uint64) {
+	now := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(now)
+	return now[0].Value.Uint64(), now[1].Value.Uint64() - now[2].Value.Uint64()
 }

@@ -41,26 +41,47 @@ func TestTuneCollector(t *testing.T) {
 	}
 }
 
-// TestReleaseMemory checks that what a flood held is returned, even if it lived at the last
-// collection, and that a process that needs its memory does not collect for nothing.
+// TestReleaseMemory checks that what a flood held is returned once it is over, even if it
+// lived at the last collection, and that a process that needs its memory does not collect.
 func TestReleaseMemory(t *testing.T) {
-	least := release(0)
+	var f footprint
 	flood := make([]byte, 2*minReleased)
 	runtime.GC()
+	f.release()
+	during, before := measureMemory()
 	runtime.KeepAlive(flood)
-	before := heldMemory()
 	flood = nil
-	least = release(least)
-	if after := heldMemory(); after > before-minReleased {
-		t.Errorf("%d MiB are held of %d", after>>20, before>>20)
+	if f.release(); f.held > before-minReleased {
+		t.Errorf("%d MiB are held of %d", f.held>>20, before>>20)
+	}
+	if f.collections == during {
+		t.Error("no collection has run")
 	}
 	needed := make([]byte, 2*minReleased)
-	least = release(least)
-	var was, now runtime.MemStats
-	runtime.ReadMemStats(&was)
-	release(least)
-	if runtime.ReadMemStats(&now); now.NumForcedGC != was.NumForcedGC {
+	runtime.GC()
+	for range 3 {
+		f.release()
+	}
+	after := f.collections
+	for range 3 {
+		f.release()
+	}
+	if f.collections != after {
 		t.Error("a process that holds no more than it needs collects")
 	}
 	runtime.KeepAlive(needed)
+}
+
+// TestReleaseWaits checks that no memory is returned while the program collects by itself.
+func TestReleaseWaits(t *testing.T) {
+	var f footprint
+	flood := make([]byte, 2*minReleased)
+	for range 3 {
+		runtime.GC()
+		before, _ := measureMemory()
+		if f.release(); f.collections != before {
+			t.Error("a busy process is made to collect")
+		}
+	}
+	runtime.KeepAlive(flood)
 }
