@@ -13,7 +13,7 @@ const (
 	// 20 to 200 % of the live heap. A few skills then need no collection, and a hundred
 	// thousand no second copy of their memory.
 	gcBudget = 10 << 20
-	// minReleased is how much more than after its last release makes releaseMemory collect.
+	// minReleased is how much the memory must have grown since its last release to be released.
 	minReleased = 32 << 20
 )
 
