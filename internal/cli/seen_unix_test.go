@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -202,8 +203,11 @@ func (w *world) probes() (all []probe) {
 	return all
 }
 
-// TestSeesWhatIsLeft checks that a subject sees what a server without the hidden skills
-// would show. Skills, roots, rules and reloads are random, and every surface is compared.
+// emptyRootRow matches the row of a root without a skill on the health page.
+var emptyRootRow = regexp.MustCompile(`<tr><th scope="row">[^<]*</th><td><code>[^<]*</code></td><td>[^<]*</td><td class="num">0</td><td>read</td></tr>\n\n`)
+
+// TestSeesWhatIsLeft checks that a subject sees what a server without the hidden skills,
+// and without the roots of which none is left, would show. Skills, roots, rules and reloads are random, and every surface is compared.
 // Each skill is named as its folder: the URI of a visible skill with another name can reveal
 // that a hidden one has the URI of that name, as doc/configuration.md says.
 // KNACK_SEEDS is the number of random servers.
@@ -279,6 +283,9 @@ func TestSeesWhatIsLeft(t *testing.T) {
 					r := role{name: name, known: true, headers: []string{"Authorization: Bearer " + tokens[name]}}
 					for _, p := range w.probes() {
 						got, want := full.send(r, p), control.send(r, p)
+						if p.path == "/health" { // every root has skills: one of which none is left is not shown
+							want = emptyRootRow.ReplaceAllString(want, "")
+						}
 						if diff := cmp.Diff(want, got); diff != "" {
 							t.Fatalf("world %d after %d reloads, %s: %s (-a server without the rest, +this one)\n%s\nrules:\n%s", seed, reload, name, p, diff, w.settings(true, ""))
 						}
