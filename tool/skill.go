@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
@@ -279,10 +278,10 @@ func hints(v catalog.View, name string) []string {
 }
 
 // suggestion names the skill that is probably meant: the one in a folder of that name, else
-// the one with the closest name. The label of a root before a name is ignored.
+// the one with the closest name. What precedes a colon, as a root's label or a plugin's name,
+// is ignored.
 func suggestion(v catalog.View, name string) string {
-	if label, rest, ok := strings.Cut(strings.TrimSpace(name), ":"); ok && strings.TrimSpace(rest) != "" &&
-		slices.ContainsFunc(v.Roots, func(r catalog.RootStatus) bool { return strings.EqualFold(r.Label, label) }) {
+	if _, rest, ok := strings.Cut(name, ":"); ok && strings.TrimSpace(rest) != "" && !strings.HasPrefix(rest, "//") {
 		name = rest
 	}
 	key := skill.KeyOf(name)

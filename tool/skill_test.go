@@ -115,6 +115,7 @@ func TestSkillByItsFolder(t *testing.T) {
 		{" FOO", "Did you mean 'bar'? (its folder is called foo)"},
 		{"Foo_Bar", "Did you mean 'Foo Bar'? (its folder is called Foo_Bar)"},
 		{"claude-project:foo-bar", "Did you mean 'Foo Bar'?"},
+		{"other:foo-bar", "Did you mean 'Foo Bar'?"}, // the prefix need not be a root's label
 		{"f\u043ex", `Did you mean 'fox'? (its folder is called "f\u043ex")`},
 	} {
 		inBoth(t, func(t *testing.T, set string) {
