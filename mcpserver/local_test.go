@@ -27,6 +27,7 @@ func baseDirectories(t *testing.T, c *client) (dirs [2]string) {
 // that may be another user's.
 func TestBaseDirectoryOverHTTP(t *testing.T) {
 	const uri = "skill://d-types"
+	files := map[string]string{"d-types/SKILL.md": fixtures()["d-types/SKILL.md"]}
 	for name, row := range map[string]struct {
 		local  bool
 		header http.Header
@@ -43,7 +44,7 @@ func TestBaseDirectoryOverHTTP(t *testing.T) {
 		"passed on, for somebody": {local: true, header: http.Header{"X-Real-Ip": {"203.0.113.9"}}},
 		"while a policy holds":    {local: true, policy: access.NewPolicy(true, nil)},
 	} {
-		w := start(t, setting{local: row.local, policy: row.policy})
+		w := start(t, setting{local: row.local, policy: row.policy, files: files})
 		w.header = row.header
 		want := uri
 		if row.folder {
@@ -65,7 +66,7 @@ func TestBaseDirectoryOverHTTP(t *testing.T) {
 		token, line := access.NewToken()
 		tokens, err := access.ParseTokens(strings.NewReader(line))
 		must(t, err)
-		w := start(t, setting{local: true, verifier: tokens})
+		w := start(t, setting{local: true, verifier: tokens, files: files})
 		w.token = token
 		for i, dir := range baseDirectories(t, w.dial(modern)) {
 			if dir != uri {

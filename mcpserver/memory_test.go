@@ -188,7 +188,7 @@ func (w *weighed) Write(p []byte) (int, error) {
 func TestAnswersKeepRoom(t *testing.T) {
 	t.Parallel()
 	const large = 600_000
-	files := many(150)
+	files := many(110) // of which a completion has 100
 	files["large/SKILL.md"] = skillMD("large", "Large.", strings.Repeat("a line\n", large/7))
 	for i := range 100 {
 		files[fmt.Sprintf("large/%d.txt", i)] = ""
@@ -201,32 +201,28 @@ func TestAnswersKeepRoom(t *testing.T) {
 	tool := func(name, argument string, least int64) call {
 		return call{"tools/call", map[string]any{"name": name, "arguments": map[string]any{argument: "large"}}, least}
 	}
-	for tools, loads := range map[string]call{
-		"default": tool("skill", "name", 400_000), // the tool cuts its text
-		"runner":  tool("get_skill", "skill_name", 2*large),
-	} {
-		room := limit.NewBudget(16<<20, 0)
-		w := start(t, setting{files: files, room: room, tools: tools})
-		calls := map[string]call{
-			"a prompt":   {"prompts/get", map[string]any{"name": "large"}, large},
-			"a resource": {"resources/read", map[string]any{"uri": "skill://large/SKILL.md"}, large},
-			"an entry":   {"skills/get", map[string]any{"uri": "skill://large/SKILL.md"}, 100 * 200},
-			"a folder":   {"resources/directory/read", map[string]any{"uri": "skill://large"}, 100 * 300},
-			"a completion": {"completion/complete", map[string]any{
-				"ref": map[string]any{"type": "ref/prompt", "name": "large"}, "argument": map[string]any{"name": "arguments", "value": "s"},
-			}, 100 * 6},
-			"a tool's text": loads,
-		}
-		for _, era := range eras {
-			c := w.dial(era)
-			for what, call := range calls {
-				r := c.request("POST", c.body(call.method, call.params))
-				r.RemoteAddr, r.RequestURI = "127.0.0.1:1", "/mcp"
-				d := &weighed{discard: discard{header: http.Header{}}, room: room}
-				w.http.ServeHTTP(d, r)
-				if d.held < call.least || d.held > 3*call.least {
-					t.Errorf("%s, %s, %s: %d bytes are held for an answer of %d, want at least %d", tools, era, what, d.held, d.n, call.least)
-				}
+	room := limit.NewBudget(16<<20, 0)
+	w := start(t, setting{files: files, room: room, tools: "default,runner"})
+	calls := map[string]call{
+		"a prompt":   {"prompts/get", map[string]any{"name": "large"}, large},
+		"a resource": {"resources/read", map[string]any{"uri": "skill://large/SKILL.md"}, large},
+		"an entry":   {"skills/get", map[string]any{"uri": "skill://large/SKILL.md"}, 100 * 200},
+		"a folder":   {"resources/directory/read", map[string]any{"uri": "skill://large"}, 100 * 300},
+		"a completion": {"completion/complete", map[string]any{
+			"ref": map[string]any{"type": "ref/prompt", "name": "large"}, "argument": map[string]any{"name": "arguments", "value": "s"},
+		}, 100 * 6},
+		"a tool's text":       tool("skill", "name", 400_000), // the tool cuts its text
+		"a tool's whole text": tool("get_skill", "skill_name", 2*large),
+	}
+	for _, era := range eras {
+		c := w.dial(era)
+		for what, call := range calls {
+			r := c.request("POST", c.body(call.method, call.params))
+			r.RemoteAddr, r.RequestURI = "127.0.0.1:1", "/mcp"
+			d := &weighed{discard: discard{header: http.Header{}}, room: room}
+			w.http.ServeHTTP(d, r)
+			if d.held < call.least || d.held > 3*call.least {
+				t.Errorf("%s, %s: %d bytes are held for an answer of %d, want at least %d", era, what, d.held, d.n, call.least)
 			}
 		}
 	}

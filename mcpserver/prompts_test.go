@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/internal/skilltest"
 	"github.com/knack-dev/knack/mcpserver"
 )
 
@@ -153,7 +153,7 @@ func TestPromptsAreBounded(t *testing.T) {
 		files[name+"/SKILL.md"] = userMD(name, "")
 	}
 	var log bytes.Buffer
-	s := serve(t, scanned(t, folder(tree(t, files))), func(o *mcpserver.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	s := serve(t, scanned(t, skilltest.Project(files)), func(o *mcpserver.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	client := connect(t, s, "2025-11-25", nil)
 	names, pages := promptNames(t, client)
 	if len(names) != 100 || pages != 2 || names[0] != "s000" || names[99] != "s099" || !slices.IsSorted(names) {
@@ -175,14 +175,14 @@ func TestPromptsPagesWhileSkillsChange(t *testing.T) {
 		name := fmt.Sprintf("s%03d", i)
 		files[name+"/SKILL.md"] = userMD(name, "")
 	}
-	root := tree(t, files)
-	c := scanned(t, folder(root))
+	root := skilltest.Project(files)
+	c := scanned(t, root)
 	client := connect(t, serve(t, c), "2025-11-25", nil)
 	first, err := client.ListPrompts(t.Context(), nil)
 	must(t, err)
-	must(t, os.RemoveAll(filepath.Join(root, "s003")))
-	must(t, os.RemoveAll(filepath.Join(root, "s004")))
-	put(t, root, map[string]string{"s001a/SKILL.md": userMD("s001a", "")})
+	delete(root.Files, "s003/SKILL.md")
+	delete(root.Files, "s004/SKILL.md")
+	root.Put("s001a/SKILL.md", userMD("s001a", ""))
 	must(t, c.Refresh(t.Context()))
 	second, err := client.ListPrompts(t.Context(), &mcp.ListPromptsParams{Cursor: first.NextCursor})
 	must(t, err)
@@ -211,9 +211,11 @@ func TestCompletion(t *testing.T) {
 		name := fmt.Sprintf("s%03d", i)
 		files[name+"/SKILL.md"] = userMD(name, "")
 	}
-	dir := tree(t, files)
+	root := skilltest.Project(files)
+	root.In.Prefix = ""
+	served := scanned(t, root)
 	for _, era := range eras {
-		client := connect(t, serve(t, scanned(t, folder(dir))), era, nil)
+		client := connect(t, serve(t, served), era, nil)
 		ask := func(ref *mcp.CompleteReference, argument, value string) (mcp.CompletionResultDetails, error) {
 			res, err := client.Complete(t.Context(), &mcp.CompleteParams{Ref: ref, Argument: mcp.CompleteParamsArgument{Name: argument, Value: value}})
 			if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/skilltest"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -192,7 +193,7 @@ func TestToolsList(t *testing.T) {
 		name := fmt.Sprintf("skill-%02d", i)
 		files[name+"/SKILL.md"] = skillMD(name, strings.Repeat("Describes it well. ", 10), "")
 	}
-	c := scanned(t, folder(tree(t, files)))
+	c := scanned(t, skilltest.Project(files))
 	v, err := c.View(t.Context())
 	must(t, err)
 	for _, era := range eras {

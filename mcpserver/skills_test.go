@@ -381,8 +381,21 @@ func TestNeverAMixture(t *testing.T) {
 	c := w.dial(modern)
 	done := make(chan struct{})
 	stopped := make(chan struct{})
+	const versions = 50
+	made := func(i int) string { return filepath.Join(w.dir, "b-crlf", fmt.Sprintf(".made%d", i%versions)) }
+	for i := range versions {
+		must(t, os.WriteFile(made(i), fmt.Appendf(nil, "---\nname: b-crlf\ndescription: Version %d.\n---\n", i), 0o644))
+	}
+	// Each is made once and linked again and again: ext4 searches long for an inode after
+	// many were freed.
 	version := func(i int) {
-		swap(t, filepath.Join(w.dir, "b-crlf", "SKILL.md"), fmt.Sprintf("---\nname: b-crlf\ndescription: Version %d.\n---\n", i))
+		next := filepath.Join(w.dir, "b-crlf", ".next")
+		if err := os.Link(made(i), next); err != nil {
+			t.Error(err)
+		}
+		if err := os.Rename(next, filepath.Join(w.dir, "b-crlf", "SKILL.md")); err != nil {
+			t.Error(err)
+		}
 	}
 	version(0)
 	go func() {
