@@ -4,6 +4,7 @@ package contracttest
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -34,7 +35,8 @@ import (
 type slowRoot struct {
 	root       skill.Root
 	first, end int
-	read       atomic.Bool // once: from then on the system has it at hand
+	step       time.Duration // for each; 0 is slowStep
+	read       atomic.Bool   // once: from then on the system has it at hand
 	hangs      atomic.Pointer[chan struct{}]
 }
 
@@ -59,7 +61,7 @@ func (s *slowRoot) Scan(ctx context.Context) (scan skill.Scan, err error) {
 	for i := range s.end { // one disk, that reads the roots before this one first
 		if !s.read.Load() {
 			select {
-			case <-time.After(slowStep):
+			case <-time.After(cmp.Or(s.step, slowStep)):
 			case <-ctx.Done():
 				return skill.Scan{}, ctx.Err()
 			}
@@ -286,9 +288,10 @@ func answers(text string, i int) bool {
 func newSlowWorld(t *testing.T, roots int) (w *slowWorld, end func()) {
 	t.Helper()
 	var sources []catalog.Source
+	skills := slowSkills()
 	for i := range roots {
 		r := skill.Root{Label: fmt.Sprint("dir-", i+1), Scope: skill.ScopeProject, Dir: fmt.Sprint("/slow/", i), Shown: fmt.Sprint("slow/", i)}
-		sources = append(sources, &slowRoot{root: r, first: i * slowSkills / roots, end: (i + 1) * slowSkills / roots})
+		sources = append(sources, &slowRoot{root: r, first: i * skills / roots, end: (i + 1) * skills / roots, step: slowTime / time.Duration(skills)})
 	}
 	return slowWorldOf(t, 2*time.Second, sources...)
 }
@@ -341,9 +344,17 @@ func newSlowSession(t *testing.T, w *slowWorld) *slowSession {
 // received returns all that the session was sent.
 func (s *slowSession) received() string { return s.sent.String() }
 
-const slowSkills = 2000
+// slowTime is how long a slow disk takes to read slowSkills.
+const slowTime = 100 * time.Second
 
-// While 2,000 skills are read from a slow disk, every surface is asked all the time. No
+func slowSkills() int {
+	if testing.Short() {
+		return 400
+	}
+	return 2000
+}
+
+// While many skills are read from a slow disk, every surface is asked all the time. No
 // answer is a part that does not say so, none says that there is no such skill, and none may
 // be kept; a skill that is known is answered; and at the end all of them say the truth.
 func TestSlowDisk(t *testing.T) {
@@ -367,7 +378,7 @@ func TestSlowDisk(t *testing.T) {
 					must(t, err)
 					return v.Incomplete() != nil
 				}
-				lists, last, never, first := w.lists(), w.items(slowName(slowSkills-1)), w.items("never-there"), w.items(slowName(0))
+				lists, last, never, first := w.lists(), w.items(slowName(slowSkills()-1)), w.items("never-there"), w.items(slowName(0))
 				asked, known := map[string]int{}, 0
 				ask := func(of string, questions map[string]func() reply, judge func(what string, got reply)) {
 					for what, question := range questions {
@@ -406,7 +417,7 @@ func TestSlowDisk(t *testing.T) {
 						}
 					}
 				}
-				if took := time.Since(begun); took < slowSkills*slowStep {
+				if took := time.Since(begun); took < slowTime {
 					t.Errorf("the disk was read in %v", took)
 				}
 				if roots > 1 && known < len(first) {
@@ -424,7 +435,7 @@ func TestSlowDisk(t *testing.T) {
 					}
 				}
 				for what, question := range last {
-					if got := question(); !answers(got.text, slowSkills-1) {
+					if got := question(); !answers(got.text, slowSkills()-1) {
 						t.Errorf("%s of the last at the end: %s", what, short(got.text))
 					}
 				}
@@ -441,7 +452,7 @@ func TestSlowDisk(t *testing.T) {
 // Before the first snapshot, every page and the measures say that skills are still being read.
 func TestPagesBeforeFirstSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, end := slowWorldOf(t, time.Hour, &slowRoot{root: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: "/slow"}, end: 6000}) // 5 minutes
+		w, end := slowWorldOf(t, time.Hour, &slowRoot{root: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: "/slow"}, end: 300, step: time.Second}) // 5 minutes
 		defer end()
 		for what, question := range w.lists() {
 			if strings.HasPrefix(what, "GET ") {
@@ -461,7 +472,7 @@ func TestSourceThatComesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, end := newSlowWorld(t, 1)
 		defer end()
-		<-time.After(slowSkills*slowStep + time.Second)
+		<-time.After(slowTime + time.Second)
 		s := newSlowSession(t, w)
 		w.sessions["default"] = s.session
 		defer s.close()
