@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -116,20 +117,29 @@ func (c *contract) validates(address string, a answered) error {
 }
 
 func validate(defs, schema, instance []byte) error {
-	var s jsonschema.Schema
-	if err := json.Unmarshal(fmt.Appendf(nil, `{"$schema":"https://json-schema.org/draft/2020-12/schema","$defs":%s,"allOf":[%s]}`, defs, schema), &s); err != nil {
-		return err
-	}
-	resolved, err := s.Resolve(nil)
-	if err != nil {
-		return err
+	text := fmt.Sprintf(`{"$schema":"https://json-schema.org/draft/2020-12/schema","$defs":%s,"allOf":[%s]}`, defs, schema)
+	known, ok := resolved.Load(text)
+	if !ok {
+		var s jsonschema.Schema
+		if err := json.Unmarshal([]byte(text), &s); err != nil {
+			return err
+		}
+		made, err := s.Resolve(nil)
+		if err != nil {
+			return err
+		}
+		known = made
+		resolved.Store(text, made)
 	}
 	var value any
 	if err := json.Unmarshal(instance, &value); err != nil {
 		return fmt.Errorf("%w: %.100s", err, instance)
 	}
-	return resolved.Validate(value)
+	return known.(*jsonschema.Resolved).Validate(value)
 }
+
+// resolved has schemas by their text, since resolving the document's takes milliseconds.
+var resolved sync.Map
 
 // TestAnswersValidate checks that every answer matches the document.
 func TestAnswersValidate(t *testing.T) {
@@ -325,7 +335,7 @@ func list(t *testing.T, f *fixture, address string) (l listing) {
 // with the same view. A client that has the index already gets status 304. A change of
 // the tree or different rights lead to another index.
 func TestIndexIsKept(t *testing.T) {
-	const address, skills = "/.well-known/agent-skills/index.json", 300
+	const address, skills = "/.well-known/agent-skills/index.json", 120
 	laid := map[string]string{}
 	for i := range skills {
 		laid[fmt.Sprintf("one/s%d/SKILL.md", i)] = fmt.Sprintf("---\nname: s%d\ndescription: One.\n---\n", i)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -19,13 +20,15 @@ const (
 	maxPageMarks    = 4   // marks in pages, tables included
 )
 
+// project is what all tests read.
+var project = sync.OnceValues(func() (*report, error) { return read("../..") })
+
 func TestProse(t *testing.T) {
-	const root = "../.."
-	r, err := read(root)
+	r, err := project()
 	if err != nil {
 		t.Fatal(err)
 	}
-	readme, err := os.ReadFile(root + "/README.md")
+	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +74,7 @@ var pageLink = regexp.MustCompile(`\]\(([^)#\s]+)`)
 
 // Every relative link of a page leads to a file.
 func TestLinks(t *testing.T) {
-	r, err := read("../..")
+	r, err := project()
 	if err != nil {
 		t.Fatal(err)
 	}
