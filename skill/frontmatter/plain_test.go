@@ -66,16 +66,23 @@ func realBlocks(t testing.TB, f func(block string)) {
 // For 15,000 real blocks and every real file, the plain reader and the library give the
 // same kinds, texts and positions. The plain reader accepts most of them.
 func TestPlainReader(t *testing.T) {
-	total, read := 0, 0
+	every := 1
+	if testing.Short() {
+		every = 10
+	}
+	total, tried, read := 0, 0, 0
 	realBlocks(t, func(block string) {
-		total++
+		if total++; total%every != 0 {
+			return
+		}
+		tried++
 		if agreePlain(t, block) {
 			read++
 		}
 	})
-	t.Logf("%d of %d blocks", read, total)
-	if total < 15_000 || read*100 < total*80 {
-		t.Errorf("%d of %d blocks are read plainly, want 80 %%", read, total)
+	t.Logf("%d of %d blocks", read, tried)
+	if total < 15_000 || read*100 < tried*80 {
+		t.Errorf("%d of %d blocks are read plainly, want 80 %%", read, tried)
 	}
 	files := 0
 	for _, dir := range []string{"skills", "edge"} {
