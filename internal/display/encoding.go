@@ -2,13 +2,16 @@ package display
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 	"unsafe"
-
-	"golang.org/x/text/encoding/charmap"
-	"golang.org/x/text/encoding/unicode"
 )
+
+// windows1252 is what the bytes 0x80 to 0x9f mean in windows-1252. WHATWG maps the five
+// that Microsoft left undefined to C1.
+var windows1252 = []rune("€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ")
 
 // Decode turns a file's bytes into text and names its encoding: "utf-8" (a byte-order
 // mark stays), "utf-16le" or "utf-16be" by their byte-order mark (which is removed), else
@@ -20,11 +23,10 @@ func Decode(data []byte) (text, encoding string, ok bool) {
 	}
 	for _, u := range []struct {
 		mark, name string
-		order      unicode.Endianness
-	}{{"\xff\xfe", "utf-16le", unicode.LittleEndian}, {"\xfe\xff", "utf-16be", unicode.BigEndian}} {
+		order      binary.ByteOrder
+	}{{"\xff\xfe", "utf-16le", binary.LittleEndian}, {"\xfe\xff", "utf-16be", binary.BigEndian}} {
 		if rest, found := bytes.CutPrefix(data, []byte(u.mark)); found && len(rest)%2 == 0 {
-			out, err := unicode.UTF16(u.order, unicode.IgnoreBOM).NewDecoder().Bytes(rest)
-			return string(out), u.name, err == nil
+			return decodeUTF16(rest, u.order), u.name, true
 		}
 	}
 	for _, c := range data {
@@ -35,11 +37,27 @@ func Decode(data []byte) (text, encoding string, ok bool) {
 	var b strings.Builder
 	b.Grow(len(data) + len(data)/8)
 	for _, c := range data {
-		r := charmap.Windows1252.DecodeByte(c)
-		if r == utf8.RuneError {
-			r = rune(c) // WHATWG maps the five bytes that Microsoft left undefined to C1
+		if c >= 0x80 && c < 0xa0 {
+			b.WriteRune(windows1252[c-0x80])
+		} else {
+			b.WriteRune(rune(c))
 		}
-		b.WriteRune(r)
 	}
 	return b.String(), "windows-1252", true
+}
+
+// decodeUTF16 decodes an even number of bytes. Half a surrogate pair becomes U+FFFD.
+func decodeUTF16(data []byte, order binary.ByteOrder) string {
+	var b strings.Builder
+	b.Grow(len(data))
+	for ; len(data) > 0; data = data[2:] {
+		r := rune(order.Uint16(data))
+		if utf16.IsSurrogate(r) && len(data) >= 4 {
+			if pair := utf16.DecodeRune(r, rune(order.Uint16(data[2:]))); pair != utf8.RuneError {
+				r, data = pair, data[2:]
+			}
+		}
+		b.WriteRune(r) // half a pair as U+FFFD
+	}
+	return b.String()
 }

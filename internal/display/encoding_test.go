@@ -14,6 +14,7 @@ func TestDecode(t *testing.T) {
 		{"\xff\xfe\x3d\xd8\x00\xde", "😀", "utf-16le"},
 		{"\xff\xfe\x00\xdea\x00", "\ufffda", "utf-16le"}, // half a surrogate pair
 		{"\xfe\xff\xd8\x3d", "\ufffd", "utf-16be"},       // the other half, at the end
+		{"\xff\xfe\x00\xde\x00\xdea\x00", "\ufffd\ufffda", "utf-16le"},
 		{"\xff\xfea\x00\xff\xfe", "a\ufeff", "utf-16le"}, // a second mark is text
 		{"\xff\xfeab\xe9", "ÿþabé", "windows-1252"},      // an odd number of bytes is no UTF-16
 		{"caf\xe9 \x93x\x94 \x80", "café “x” €", "windows-1252"},
