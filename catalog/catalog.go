@@ -33,7 +33,8 @@ type Source interface {
 
 // Watcher is a [Source] that reports changes. Watch calls poke, from any
 // goroutine, whenever something below the root may have changed, until the
-// context ends. It is called once for a source, after its first scan.
+// context ends, and for what changed since the last scan. It is called once for a
+// source, after its first scan.
 type Watcher interface {
 	Watch(ctx context.Context, poke func())
 }
@@ -54,6 +55,9 @@ const (
 	// a client is notified within 2 s.
 	settle     = 25 * time.Millisecond
 	settleMost = 500 * time.Millisecond
+	// watchDelay is the rest before new sources are watched, which takes the system
+	// milliseconds. Clients wait for their first answers then.
+	watchDelay = 200 * time.Millisecond
 )
 
 // Options of a catalogue. The zero value of each field is its default.
@@ -149,14 +153,13 @@ func (c *Catalog) Ready() <-chan struct{} { return c.ready }
 // View returns a view of the current snapshot, and waits for the first one. It shows
 // the whole snapshot, or what the context's [Filter] shows of it.
 func (c *Catalog) View(ctx context.Context) (View, error) {
-	select {
-	case <-c.ready:
-		return c.view(filterOf(ctx)), nil
-	default:
+	filter := filterOf(ctx)
+	if v, ok := c.Now(filter); ok {
+		return v, nil
 	}
 	select {
 	case <-c.ready:
-		return c.view(filterOf(ctx)), nil
+		return c.view(filter), nil
 	case <-ctx.Done():
 		return View{}, ctx.Err()
 	}

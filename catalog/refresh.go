@@ -18,13 +18,11 @@ func (c *Catalog) Run(ctx context.Context) error {
 	}
 	for {
 		c.watch(ctx)
-		tick := time.NewTimer(c.period())
 		joining := false
 		select {
 		case <-ctx.Done():
-			tick.Stop()
 			return ctx.Err()
-		case <-tick.C:
+		case <-time.After(c.period()):
 		case <-c.poke:
 			c.settle(ctx)
 		case <-c.ended:
@@ -34,7 +32,6 @@ func (c *Catalog) Run(ctx context.Context) error {
 		case <-c.ended: // the refresh below takes it in
 		default:
 		}
-		tick.Stop()
 		if err := c.refresh(ctx, joining); err != nil {
 			return err
 		}
@@ -92,7 +89,7 @@ func (c *Catalog) watch(ctx context.Context) {
 		}
 		var sub context.Context
 		sub, h.endWatch = context.WithCancel(ctx)
-		go w.Watch(sub, c.Poke)
+		time.AfterFunc(watchDelay, func() { w.Watch(sub, c.Poke) })
 	}
 	for _, h := range c.dropped {
 		if h.endWatch != nil {

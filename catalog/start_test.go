@@ -24,7 +24,8 @@ func (w watchCounted) Watch(ctx context.Context, _ func()) {
 	<-ctx.Done()
 }
 
-// TestWatchersStartWithTheFirstScan starts each watcher once, right after the first scan.
+// TestWatchersStartWithTheFirstScan starts each watcher once, a moment after the first scan,
+// and needs no goroutine until then.
 func TestWatchersStartWithTheFirstScan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := watchCounted{source("a", "old/SKILL.md", text("old", "d")), new(atomic.Int64)}
@@ -35,6 +36,10 @@ func TestWatchersStartWithTheFirstScan(t *testing.T) {
 		defer func() { cancel(); <-ended }()
 		view(t, c)
 		synctest.Wait()
+		if n := m.watches.Load(); n != 0 {
+			t.Errorf("%d watchers while clients wait for their first answers", n)
+		}
+		testwait.Advance(watchDelay)
 		if n := m.watches.Load(); n != 1 {
 			t.Errorf("%d watchers after the first scan", n)
 		}

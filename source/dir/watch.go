@@ -13,12 +13,6 @@ import (
 // asks for a refresh at least every 30 s. It is a variable for the tests.
 var pollInterval = 30 * time.Second
 
-// watchDelay is how long a source rests before it watches its folders. Clients wait for
-// their first answers then, and watching one folder of many names takes the system
-// milliseconds. The scan that follows the watches sees what has changed meanwhile. It
-// is a variable for the tests.
-var watchDelay = 200 * time.Millisecond
-
 // Watches is what watches folders for all sources of a process; see [Options]. The sources
 // that share one also share the bound on watched folders: 32,768 on Linux and Windows, else
 // 256. A source that does not fit polls.
@@ -84,11 +78,6 @@ func (s *Source) poll(ctx context.Context, poke func(), once bool) {
 
 // follow watches until ctx ends or watching fails, and says why it failed.
 func (s *Source) follow(ctx context.Context, poke func()) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-time.After(watchDelay):
-	}
 	root, err := s.opt.Watches.Join(s.opt.Root.Dir)
 	if err != nil {
 		return err

@@ -13,8 +13,6 @@ import (
 	"github.com/knack-dev/knack/source/dir/internal/watch"
 )
 
-func init() { watchDelay = time.Millisecond }
-
 // watched runs a Watch whose pokes lead to scans, as in a catalogue. It returns a
 // channel that gets the skills found after each scan.
 func watched(t *testing.T, s *Source) <-chan string {
@@ -85,13 +83,21 @@ func expect(t *testing.T, found <-chan string, want string) {
 
 // A user's first edit can come after the first scan and before the folders are watched.
 func TestWatchSeesWhatChangedBefore(t *testing.T) {
-	rest := watchDelay
-	t.Cleanup(func() { watchDelay = rest })
-	watchDelay = 100 * time.Millisecond
 	root := tree(t, map[string]string{"a/SKILL.md": "x"})
-	found := watched(t, source(pickOpener(), root))
+	s := source(pickOpener(), root)
+	_, err := s.Scan(t.Context())
+	must(t, err)
 	add(t, root, map[string]string{"b/SKILL.md": "x"})
-	expect(t, found, "a b")
+	poked, ended := make(chan struct{}, 1), make(chan struct{})
+	ctx, stop := context.WithCancel(t.Context())
+	go func() { s.Watch(ctx, func() { poked <- struct{}{} }); close(ended) }()
+	select {
+	case <-poked:
+	case <-time.After(patience):
+		t.Error("a change between the scan and the watch goes unseen")
+	}
+	stop()
+	<-ended
 }
 
 func TestWatch(t *testing.T) {
