@@ -88,7 +88,7 @@ func (w *walk) link(out *found, p *node, name string, in *lazyFolder) {
 		say(ruleLinkOutside, "the link leads out of its root and is not followed",
 			"place the link in the root itself, or give its target as a root")
 	default:
-		out.folders = append(out.folders, &node{path: at, sub: ".", origin: &origin{base: met.target, bound: met.target, linked: true}})
+		out.folders = append(out.folders, node{path: at, sub: ".", origin: &origin{base: met.target, bound: met.target, linked: true}})
 	}
 }
 

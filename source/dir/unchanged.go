@@ -33,6 +33,7 @@ type scanState struct {
 	real    string // of the root
 	begun   time.Time
 	folders []visited
+	bundles []int32        // 1 + the index in the scan of each folder's bundle; 0 if it is no skill
 	bases   map[int]string // of the folders that a link led to, by their place in folders
 	links   []followedLink
 	special []int // the bundles whose entry is not a regular file or has a fault
@@ -42,9 +43,8 @@ type scanState struct {
 
 // visited is a folder that the last scan visited.
 type visited struct {
-	sub    string // below its base, or the root
-	sum    uint64 // of its stamp; unsure if that does not tell whether its entries change
-	bundle int32  // 1 + the index of its bundle in the scan; 0 if it is no skill
+	sub string // below its base, or the root
+	sum uint64 // of its stamp; unsure if that does not tell whether its entries change
 }
 
 const unsure = 0
@@ -109,7 +109,7 @@ func (s *Source) unchanged(ctx context.Context, l *scanState, top handle, real s
 			return nil
 		}
 		// The entry comes right after its folder, whose path the system has just walked.
-		i := int(f.bundle) - 1
+		i := int(l.bundles[n]) - 1
 		if i < 0 || l.scan.Bundles[i].Entry == "" {
 			continue
 		}
@@ -184,11 +184,12 @@ func stamped(b *skill.Bundle, stamp skill.Stamp) *skill.Bundle {
 // state builds the state that the scan leaves for the next one.
 func (w *walk) state(scan skill.Scan) *scanState {
 	scan.Skills = nil // they are the caller's
-	l := &scanState{real: w.real, begun: w.begun, scan: scan, folders: make([]visited, len(w.folders)), bases: map[int]string{}, links: w.links}
+	l := &scanState{real: w.real, begun: w.begun, scan: scan, folders: make([]visited, len(w.folders)), bundles: make([]int32, len(w.folders)), bases: map[int]string{}, links: w.links}
 	for i, p := range w.folders {
-		if l.folders[i] = (visited{p.sub, p.sum, p.bundle}); !p.proven {
+		if l.folders[i] = (visited{p.sub, p.sum}); !p.proven {
 			l.folders[i].sum = unsure
 		}
+		l.bundles[i] = p.bundle
 		if p.base != w.real {
 			l.bases[i] = p.base
 		}

@@ -90,7 +90,7 @@ type walk struct {
 	seen     map[string]string // path by real path; nil while no link was met
 	folders  []*node
 	results  []result // of the level that was visited last
-	skills   []foundSkill
+	skills   []placedSkill
 	scan     skill.Scan
 	dropped  int // notices beyond maxNotices
 
@@ -107,13 +107,17 @@ type walk struct {
 type foundSkill struct {
 	bundle *skill.Bundle
 	skill  *skill.Skill // nil if it was not loaded
-	folder int          // its index in walk.folders
+}
+
+type placedSkill struct {
+	foundSkill
+	folder int // its index in walk.folders
 }
 
 // result is the outcome of a visit. Many exist at once.
 type result struct {
 	foundSkill
-	folders []*node
+	folders []node
 	more    *found // everything, if there is more than that
 }
 
@@ -129,7 +133,7 @@ func resultOf(f *found) result {
 // found is what one visit yields.
 type found struct {
 	foundSkill
-	folders []*node
+	folders []node
 	notices []skill.Notice
 	links   []followedLink
 	special bool // the entry was not listed as a regular file
@@ -150,7 +154,7 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 		w.folders = append(w.folders, level...)
 		level = w.next(level, results, depth)
 	}
-	slices.SortFunc(w.skills, func(a, b foundSkill) int { return cmp.Compare(a.bundle.Path, b.bundle.Path) })
+	slices.SortFunc(w.skills, func(a, b placedSkill) int { return cmp.Compare(a.bundle.Path, b.bundle.Path) })
 	for i, s := range w.skills {
 		if i == 0 {
 			w.scan.Bundles = make([]*skill.Bundle, 0, len(w.skills))
@@ -179,8 +183,7 @@ func (w *walk) next(level []*node, results []result, depth int) []*node {
 	next := make([]*node, 0, folders)
 	for i, r := range results {
 		if r.bundle != nil {
-			r.folder = len(w.folders) - len(level) + i
-			w.skills = append(w.skills, r.foundSkill)
+			w.skills = append(w.skills, placedSkill{r.foundSkill, len(w.folders) - len(level) + i})
 		}
 		if more := r.more; more != nil {
 			if more.special {
@@ -198,7 +201,9 @@ func (w *walk) next(level []*node, results []result, depth int) []*node {
 				Fix:     "move the skills further up, or give this folder as a root"})
 			continue
 		}
-		next = append(next, r.folders...)
+		for j := range r.folders {
+			next = append(next, &r.folders[j])
+		}
 	}
 	slices.SortFunc(next, func(a, b *node) int {
 		if a.linked != b.linked {
@@ -386,8 +391,7 @@ func (w *walk) below(out *found, p *node, children []child) {
 	if n == 0 {
 		return
 	}
-	places := make([]node, 0, n)
-	out.folders = make([]*node, 0, n)
+	out.folders = make([]node, 0, n)
 	var paths strings.Builder
 	for _, c := range children {
 		switch {
@@ -422,8 +426,7 @@ func (w *walk) below(out *found, p *node, children []child) {
 		default:
 			at.sub = paths.String()[name:]
 		}
-		places = append(places, at)
-		out.folders = append(out.folders, &places[len(places)-1])
+		out.folders = append(out.folders, at)
 	}
 }
 
