@@ -48,7 +48,7 @@ type Skills struct {
 }
 
 // row is one skill as a list shows it.
-type row struct{ name, description, location string }
+type row struct{ name, description string }
 
 // Of returns a list's skills.
 func Of(entries []*catalog.Entry) *Skills { return &Skills{entries: entries} }
@@ -60,7 +60,7 @@ func (s *Skills) row(i int) row {
 	}
 	for len(s.rows) <= i {
 		e := s.entries[len(s.rows)]
-		s.rows = append(s.rows, row{name: display.OneLine(e.Name), location: Location(e)})
+		s.rows = append(s.rows, row{name: display.OneLine(e.Name)})
 	}
 	return s.rows[i]
 }
@@ -150,7 +150,7 @@ func (s *Skills) Arrange(st Style, budget int, search string) (string, Arrangeme
 		return none, Arrangement{Described: true}
 	}
 	if bare := s.bareLength(st, budget); bare <= budget {
-		if text, a, ok := describe(s.described(), st, budget, bare, search); ok {
+		if text, a, ok := s.describe(st, budget, bare, search); ok {
 			return text, a
 		}
 	}
@@ -176,20 +176,21 @@ func (s *Skills) bareLength(st Style, most int) int {
 	n := count - 1 // the line ends between them
 	frames := map[string]int{}
 	for i := 0; i < count && n <= most; i++ {
-		r := s.row(i)
-		frame, ok := frames[r.location]
+		location := Location(s.entries[i])
+		frame, ok := frames[location]
 		if !ok {
-			frame = display.Length(st.item("", "", r.location))
-			frames[r.location] = frame
+			frame = display.Length(st.item("", "", location))
+			frames[location] = frame
 		}
-		n += frame + display.Length(st.escape(r.name))
+		n += frame + display.Length(st.escape(s.row(i).name))
 	}
 	return n
 }
 
-// describe writes rows with their descriptions, whole or cut, if they fit; bare is their
-// length without.
-func describe(rows []row, st Style, budget, bare int, search string) (string, Arrangement, bool) {
+// describe writes the skills with their descriptions, whole or cut, if they fit; bare is
+// their length without.
+func (s *Skills) describe(st Style, budget, bare int, search string) (string, Arrangement, bool) {
+	rows := s.described()
 	longest, used := 0, bare
 	whole := make([]int, len(rows)) // the length of each description
 	for i, r := range rows {
@@ -200,7 +201,7 @@ func describe(rows []row, st Style, budget, bare int, search string) (string, Ar
 		used += whole[i]
 	}
 	if used <= budget {
-		return write(rows, st, longest), Arrangement{Described: true}, true
+		return s.write(st, longest, used), Arrangement{Described: true}, true
 	}
 	note := shortened("descriptions are shortened", search)
 	rest := budget - display.Length(note) - 1
@@ -231,17 +232,18 @@ func describe(rows []row, st Style, budget, bare int, search string) (string, Ar
 		return "", Arrangement{}, false
 	}
 	n += minDescription - 1
-	return write(rows, st, n) + "\n" + note, Arrangement{Described: true, Cut: n}, true
+	return s.write(st, n, rest) + "\n" + note, Arrangement{Described: true, Cut: n}, true
 }
 
-// write writes all rows with descriptions of at most n characters.
-func write(rows []row, st Style, n int) string {
+// write writes all rows with descriptions of at most n characters, length characters in all.
+func (s *Skills) write(st Style, n, length int) string {
 	var b strings.Builder
-	for i, r := range rows {
+	b.Grow(length)
+	for i, r := range s.rows {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(st.item(st.escape(r.name), st.escape(display.Cut(r.description, n)), r.location))
+		b.WriteString(st.item(st.escape(r.name), st.escape(display.Cut(r.description, n)), Location(s.entries[i])))
 	}
 	return b.String()
 }
@@ -285,6 +287,7 @@ func (s *Skills) names(escape func(string) string, budget int, note, search stri
 	}
 	left := budget - display.Length(notShown(count, search)) - 1
 	var b strings.Builder
+	b.Grow(max(left, 0))
 	a.rest = 0
 	for ; a.rest < count && left >= 0; a.rest++ {
 		name := escape(s.row(a.rest).name)
@@ -300,7 +303,8 @@ func (s *Skills) names(escape func(string) string, budget int, note, search stri
 			a.omitted = append(a.omitted, a.rest)
 			continue
 		}
-		b.WriteString(sep + name)
+		b.WriteString(sep)
+		b.WriteString(name)
 	}
 	if b.Len() > 0 {
 		b.WriteByte('\n')
