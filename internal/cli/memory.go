@@ -21,15 +21,19 @@ const (
 // set GOGC or GOMEMLIMIT.
 func tuneCollector(env *Env) {
 	if env.Getenv("GOGC") == "" && env.Getenv("GOMEMLIMIT") == "" {
-		fitCollector(struct{}{})
+		fitCollector(0)
 	}
 }
 
-func fitCollector(struct{}) {
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(live)
-	debug.SetGCPercent(int(min(max(gcBudget*100/max(live[0].Value.Uint64(), 1), 20), 200)))
-	runtime.AddCleanup(new(*int), fitCollector, struct{}{}) // runs after the next collection
+// fitCollector fits GOGC to a live heap, and again after each collection. The first one
+// needs no measurement, which would take time and memory at every start.
+func fitCollector(live uint64) {
+	debug.SetGCPercent(int(min(max(gcBudget*100/max(live, 1), 20), 200)))
+	runtime.AddCleanup(new(*int), func(struct{}) { // runs after the next collection
+		now := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		metrics.Read(now)
+		fitCollector(now[0].Value.Uint64())
+	}, struct{}{})
 }
 
 // releaseMemory returns memory to the system after a flood of calls. The runtime alone would
