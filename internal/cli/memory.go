@@ -25,27 +25,23 @@ func tuneCollector(env *Env) {
 	}
 }
 
-// fitCollector fits GOGC to a live heap, and again after each collection. The first one
-// needs no measurement, which would take time and memory at every start.
+// fitCollector fits GOGC to a live heap, at the start without measuring it, which costs.
 func fitCollector(live uint64) {
 	debug.SetGCPercent(int(min(max(gcBudget*100/max(live, 1), 20), 200)))
-	runtime.AddCleanup(new(*int), func(struct{}) { // runs after the next collection
-		now := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	runtime.AddCleanup(new(*int), func(now []metrics.Sample) { // runs after the next collection
 		metrics.Read(now)
 		fitCollector(now[0].Value.Uint64())
-	}, struct{}{})
+	}, []metrics.Sample{{Name: "/gc/heap/live:bytes"}})
 }
 
 // releaseMemory returns memory to the system after a flood of calls. The runtime alone would
 // wait two minutes.
 func releaseMemory(ctx context.Context) {
-	tick := time.NewTicker(15 * time.Second)
-	defer tick.Stop()
 	for f := (footprint{}); ; f.release() {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(15 * time.Second):
 		}
 	}
 }
