@@ -23,12 +23,18 @@ func (b *bench) refresh() (rows []row, err error) {
 	}()
 	sizes := []int{b.size(10_000), b.size(100_000)}
 	for _, n := range sizes {
-		t, err := b.tree(n)
-		if err != nil {
+		if _, err := b.tree(n); err != nil {
 			return nil, err
 		}
-		for _, build := range b.builds {
-			if idle[key("refresh", n)+"/"+build.name], err = b.listed(build.knack, t); err != nil {
+	}
+	for i, build := range b.builds {
+		if i > 0 {
+			// A refresh right after another one of the same tree takes half as long: the
+			// processor's caches hold the folders.
+			time.Sleep(interval / 2)
+		}
+		for _, n := range sizes {
+			if idle[key("refresh", n)+"/"+build.name], err = b.listed(build.knack, b.trees[n]); err != nil {
 				return nil, err
 			}
 		}
