@@ -111,8 +111,9 @@ var scanRules = []skill.RuleID{
 // Rules is the table of all rules: those of package skill, of this package, and
 // of the sources.
 var Rules = func() []Rule {
-	var all []Rule
-	for _, r := range skill.Rules() {
+	own := skill.Rules()
+	all := make([]Rule, 0, len(own)+len(rows)+len(scanRules)+2)
+	for _, r := range own {
 		all = append(all, Rule{r.ID, r.Severity, groupOf(r.ID), r.Source, r.Title})
 	}
 	for _, r := range rows {
