@@ -38,7 +38,11 @@ func (m *manifests) forget(removed []*Entry) {
 
 // digests holds the known digests of one skill's files.
 type digests struct {
-	busy  chan struct{} // capacity 1: a goroutine that holds the slot may use the other fields
+	turn  chan struct{} // capacity 1: a caller that holds the slot may use the next three
+	asked time.Time     // when the latest manifest began
+	all   []skill.File  // in it
+	fault error
+	busy  chan struct{} // capacity 1: a goroutine that holds the slot may use the fields below
 	dir   string        // the folder they belong to; a root's label may move to another
 	files []skill.File  // in path order, without the doubted ones
 	// doubted holds, by path, the stamps of files that changed without a new stamp.
@@ -47,10 +51,8 @@ type digests struct {
 
 // Manifest lists every file of a skill with the digest of its bytes as they are now.
 // The entry returned and the manifest describe one state. If SKILL.md is no longer
-// what the view knows, the catalogue takes in the new one first.
-//
-// The error is [skill.ErrTooLarge] for a skill over the limits of publication,
-// and [skill.ErrIncomplete] for one whose files cannot all be listed. It is
+// what the view knows, the catalogue takes in the new one first. The error is
+// [skill.ErrTooLarge] for a skill over the limits of publication, and [skill.ErrIncomplete] for one whose files cannot all be listed. It is
 // [fs.ErrNotExist] for one that is gone or no longer available,
 // [skill.ErrUnstable] for one that keeps changing, and [skill.ErrBusy] if its disk does
 // not answer in time.
@@ -98,7 +100,7 @@ func (c *Catalog) digests(e *Entry) *digests {
 	if d != nil && d.dir == e.Dir() {
 		return d
 	}
-	first := &digests{busy: make(chan struct{}, 1), dir: e.Dir(), files: c.mainFile(e)}
+	first := &digests{turn: make(chan struct{}, 1), busy: make(chan struct{}, 1), dir: e.Dir(), files: c.mainFile(e)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if now := m.kept[at]; now != nil && now != d && now.dir == e.Dir() {
@@ -121,13 +123,24 @@ func (c *Catalog) mainFile(e *Entry) []skill.File {
 
 // digestsOf lists a skill's files with their digests, as they are now. It keeps the digests
 // even if they come too late for the caller, so that a slow disk gets further at each call.
+// Callers wait for their turn without a slot, and share a manifest that began after they came.
 func (v View) digestsOf(ctx context.Context, e *Entry) ([]skill.File, error) {
+	came := time.Now()
 	n, _ := v.catalog.manifests.late.LoadOrStore(*e.Root, new(atomic.Int32))
 	late, d := n.(*atomic.Int32), v.catalog.digests(e)
 	if late.Load() >= lateManifests {
 		return nil, skill.ErrBusy
 	}
-	var failed error
+	select {
+	case d.turn <- struct{}{}:
+		defer func() { <-d.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if d.asked.After(came) {
+		return d.all, d.fault
+	}
+	failed, asked := error(nil), time.Now()
 	files, err := Await(ctx, v, e, func() (files []skill.File) {
 		select {
 		case d.busy <- struct{}{}:
@@ -151,10 +164,11 @@ func (v View) digestsOf(ctx context.Context, e *Entry) ([]skill.File, error) {
 		}
 		return files
 	})
-	if err == nil { // else failed may not be set yet
-		err = failed
+	if err != nil { // failed may not be set yet
+		return nil, err
 	}
-	return files, err
+	d.asked, d.all, d.fault = asked, files, failed
+	return files, failed
 }
 
 // doubts reports whether a file was seen to change without a new stamp.

@@ -14,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/internal/guard"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool/profile"
 )
@@ -77,7 +78,7 @@ func (s *Server) answer(ctx context.Context, r *request) (*result, error) {
 const (
 	maxHeld    = 96 << 20
 	maxWait    = 10 * time.Second
-	listMemory = 2 << 20 // of a list that is made of many files
+	listMemory = 4 * skill.FolderMemory // of a list that is made of many files, some at once
 )
 
 // errNoMemory refuses a call whose answer would hold too much.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/rawjson"
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -63,6 +64,9 @@ func (s *Server) complete(ctx context.Context, r *request) (reply, error) {
 
 func proposals(ctx context.Context, v catalog.View, begun string) []string {
 	first, later, typed := []string{}, []string{}, strings.ToLower(begun)
+	if limit.Reserve(ctx, skill.FolderMemory) != nil {
+		return nil
+	}
 	for _, e := range v.Served() {
 		path := strings.TrimPrefix(e.URI().String(), skill.Scheme)
 		folder := strings.TrimSuffix(path, skill.MainFile)

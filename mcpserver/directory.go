@@ -50,12 +50,15 @@ func (s *Server) readDirectory(ctx context.Context, r *request) (reply, error) {
 		}
 		return reply{}, notFound(asked, "no skill has it")
 	}
+	if err := limit.Reserve(ctx, skill.FolderMemory); err != nil {
+		return reply{}, err
+	}
 	type folder struct {
 		names []named
 		err   error
 	}
 	read, err := catalog.Await(ctx, v, e, func() folder {
-		names, err := children(ctx, e, at.path)
+		names, err := children(e, at.path)
 		return folder{names, err}
 	})
 	names, err := read.names, cmp.Or(err, read.err)
@@ -95,7 +98,7 @@ type named struct {
 const entrySize = 300
 
 // children are the names in a folder that could be served, in URI order.
-func children(ctx context.Context, e *catalog.Entry, dir string) ([]named, error) {
+func children(e *catalog.Entry, dir string) ([]named, error) {
 	if skill.Hidden(dir) || dir != "." && strings.Count(dir, "/") >= skill.MaxDepth {
 		return nil, fs.ErrNotExist
 	}
@@ -108,9 +111,6 @@ func children(ctx context.Context, e *catalog.Entry, dir string) ([]named, error
 	}
 	entries, err := fs.ReadDir(e.FS, dir)
 	if err != nil {
-		return nil, err
-	}
-	if err := limit.Reserve(ctx, entrySize*int64(len(entries))); err != nil {
 		return nil, err
 	}
 	out := make([]named, 0, len(entries))

@@ -118,6 +118,9 @@ func (s *Server) getSkill(ctx context.Context, r *request) (reply, error) {
 	if e == nil || at.path != skill.MainFile {
 		return none()
 	}
+	if err := limit.Reserve(ctx, skill.FolderMemory); err != nil {
+		return reply{}, err
+	}
 	got, err := publication.Entry(ctx, at.view, e)
 	switch {
 	case errors.Is(err, skill.ErrTooLarge):

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"runtime"
 	"slices"
 	"sort"
 	"strings"
@@ -19,6 +20,10 @@ const (
 	MaxSkillSize = 16 << 20
 	// MaxDepth bounds folders below a root and inside a skill.
 	MaxDepth = 12
+	// MaxFolder bounds the names in one folder of a skill that is listed, and FolderMemory
+	// is about what they take, in bytes.
+	MaxFolder    = 4096
+	FolderMemory = 2 << 20
 )
 
 // File is one file of a skill.
@@ -30,18 +35,23 @@ type File struct {
 }
 
 // List lists the regular files of the skill in path order, without dot-entries and links
-// that leave the skill. It stops after limit files and reports that. If a folder cannot be
+// that leave the skill. It stops after limit files, or at a folder with too many names, and
+// reports that. If a folder cannot be
 // read or is more than [MaxDepth] levels down, or no URI can carry a file's path, the error
 // is [ErrIncomplete], and the result has the files that were found. If the disk fails for the
 // moment, the error is that of the file system.
 func (s *Skill) List(ctx context.Context, limit int) (files []File, more bool, err error) {
 	lacks := ""
-	err = fs.WalkDir(s.FS, ".", func(p string, e fs.DirEntry, err error) error {
+	err = fs.WalkDir(&namesFS{s.FS, 2 * max(limit, MaxFolder)}, ".", func(p string, e fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if p != "." && strings.HasPrefix(e.Name(), ".") {
 			return skipEntry(e)
+		}
+		if errors.Is(err, ErrTooLarge) {
+			more = true
+			return fs.SkipAll
 		}
 		if err != nil {
 			if p == "." || failsNow(err) {
@@ -89,6 +99,21 @@ func (s *Skill) List(ctx context.Context, limit int) (files []File, more bool, e
 		err = &fs.PathError{Op: "list", Path: lacks, Err: ErrIncomplete}
 	}
 	return files, more, err
+}
+
+// namesFS bounds the names that a walk reads, since it holds those of all folders above it.
+type namesFS struct {
+	fs.FS
+	left int
+}
+
+// ReadDir implements [fs.ReadDirFS].
+func (n *namesFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(n.FS, name)
+	if n.left -= len(entries); n.left < 0 {
+		return nil, ErrTooLarge
+	}
+	return entries, err
 }
 
 // failsNow reports whether the disk or the system fails, and may answer in a moment.
@@ -278,6 +303,15 @@ func (s *Skill) hash(f *File, buf []byte) error {
 	return &fs.PathError{Op: "hash", Path: f.Path, Err: ErrUnstable}
 }
 
+// yielding is a writer that first gives way to other goroutines, so that small answers need
+// not wait for large files.
+type yielding struct{ io.Writer }
+
+func (y yielding) Write(p []byte) (int, error) {
+	runtime.Gosched()
+	return y.Writer.Write(p)
+}
+
 func hashOnce(file fs.File, f *File, buf []byte) (same bool, err error) {
 	before, err := file.Stat()
 	if err != nil {
@@ -290,7 +324,7 @@ func hashOnce(file fs.File, f *File, buf []byte) (same bool, err error) {
 		return false, &fs.PathError{Op: "hash", Path: f.Path, Err: ErrTooLarge}
 	}
 	h := sha256.New()
-	n, err := io.CopyBuffer(struct{ io.Writer }{h}, io.LimitReader(file, MaxSkillSize+1), buf)
+	n, err := io.CopyBuffer(yielding{h}, io.LimitReader(file, MaxSkillSize+1), buf)
 	if err != nil {
 		return false, err
 	}

@@ -223,7 +223,8 @@ func readDocument(e *catalog.Entry, most int64) ([]byte, skill.Stamp, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, skill.Stamp{}, errFolderGone
 	}
-	if err != nil {
+	many := errors.Is(err, skill.ErrTooLarge)
+	if err != nil && !many {
 		return nil, skill.Stamp{}, err
 	}
 	for _, doc := range docNames {
@@ -231,7 +232,7 @@ func readDocument(e *catalog.Entry, most int64) ([]byte, skill.Stamp, error) {
 		if err == nil && !utf8.Valid(data) {
 			err = skill.ErrNotUTF8
 		}
-		listed := slices.ContainsFunc(entries, func(d fs.DirEntry) bool { return d.Name() == doc })
+		listed := many && err == nil || slices.ContainsFunc(entries, func(d fs.DirEntry) bool { return d.Name() == doc })
 		if listed || errors.Is(err, skill.ErrOutside) { // a link that leads outside is not in the list
 			return data, stamp, err
 		}

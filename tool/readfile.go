@@ -234,6 +234,9 @@ func readReason(ctx context.Context, v catalog.View, e *catalog.Entry, file stri
 	if !errors.Is(err, skill.ErrNotRegular) {
 		return skill.Reason(err)
 	}
+	if limit.Reserve(ctx, skill.FolderMemory) != nil { // once, though the folder may be read again
+		return skill.Reason(err)
+	}
 	names, ok := folderNames(ctx, v, e, file, directoryEntries)
 	switch {
 	case !ok:

@@ -65,3 +65,26 @@ func TestAnswersTakeRoomOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestFoldersTakeRoom checks that a call reserves memory before it lists a folder, once.
+func TestFoldersTakeRoom(t *testing.T) {
+	h := hostOf(t, project(map[string]string{"one/SKILL.md": "---\nname: one\ndescription: d\n---\n", "one/data/a": "a"}))
+	data, _ := json.Marshal(args{"skill_name": "one", "file_path": "data"})
+	for _, set := range []string{"default", "runner"} {
+		read := func(room *limit.Budget) *limit.Account {
+			account := room.Open("")
+			if _, err := toolOf(t, set, "read_file_in_skill").Call(limit.WithAccount(t.Context(), account), h, data); err != nil {
+				t.Errorf("%s: %v", set, err)
+			}
+			return account
+		}
+		if room := limit.NewBudget(64<<20, 0); read(room).Refused() || room.Held() != skill.FolderMemory {
+			t.Errorf("%s: %d bytes are held, want %d", set, room.Held(), skill.FolderMemory)
+		}
+		full := limit.NewBudget(1, 0)
+		full.Open("").Try(1)
+		if !read(full).Refused() {
+			t.Errorf("%s: a folder is listed without room", set)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -83,6 +84,9 @@ func (s *Site) file(r *request, v catalog.View, e *catalog.Entry, file string) e
 
 // isFolder reports whether the skill has a file below dir.
 func isFolder(r *request, v catalog.View, e *catalog.Entry, dir string) bool {
+	if limit.Reserve(r.Context(), skill.FolderMemory) != nil {
+		return false
+	}
 	found, err := catalog.Await(r.Context(), v, e, func() bool {
 		files, _, _ := e.List(r.Context(), 2*skill.MaxFiles)
 		for _, f := range files {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -21,6 +22,9 @@ type fileRow struct {
 }
 
 func (s *Site) filesView(r *request, v catalog.View, e *catalog.Entry, p *skillPage) error {
+	if err := limit.Reserve(r.Context(), skill.FolderMemory); err != nil {
+		return err
+	}
 	_, files, err := v.Manifest(r.Context(), e)
 	if r.Context().Err() != nil {
 		return r.Context().Err()

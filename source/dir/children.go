@@ -37,7 +37,7 @@ func (r *reader) children(top handle, sub string) (handle, []child, error) {
 	if q, ok := top.(fastHandle); ok {
 		return q.children(sub, r)
 	}
-	h, raw, err := top.list(sub)
+	h, raw, err := top.list(sub, -1)
 	for _, e := range raw {
 		r.add(childOf(e))
 	}

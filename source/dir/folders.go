@@ -58,7 +58,7 @@ func (s *Source) Names(name string, limit int) (names []string, ok bool) {
 		return nil, !errors.Is(err, fs.ErrNotExist)
 	}
 	defer h.close()
-	listed, entries, err := h.list(".")
+	listed, entries, err := h.list(".", -1)
 	if listed != nil {
 		defer listed.close()
 	}
@@ -94,7 +94,7 @@ func (s *Source) children(top handle) []child {
 	if proves && last != nil && last.stamp == stamp && begun.Sub(last.at) < trusted {
 		return last.children
 	}
-	within, entries, err := top.list(".")
+	within, entries, err := top.list(".", -1)
 	if within != nil {
 		defer within.close()
 	}

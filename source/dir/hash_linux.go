@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"hash"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -231,8 +232,10 @@ func (p *pass) hash(dir int, name string, f *skill.File) bool {
 	return err == nil && left == 0 && unix.Fstat(fd, &st) == nil && stampOfStat(&st) == f.Stamp
 }
 
-// fill reads until buf is full or no more comes.
+// fill reads until buf is full or no more comes. First it gives way to other goroutines, so
+// that small answers need not wait for large files.
 func fill(fd int, buf []byte) ([]byte, error) {
+	runtime.Gosched()
 	n := 0
 	for n < len(buf) {
 		m := 0

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ import (
 // folder whose name cannot be asked for (a backslash, bytes that are not UTF-8). Such
 // an entry cannot be opened; it is listed so that the list is complete. A link appears
 // as what it leads to within the folder. A link that leads nowhere or out of the folder
-// is left out.
+// is left out. A folder of more than [skill.MaxFolder] names is not listed.
 //
 // Links to directories are listed only if the directory itself was reached without a
 // link and is not below the link's target. Otherwise two links to "." would unfold into
@@ -32,7 +33,7 @@ func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 		if !in.IsDir() {
 			return errNotDirectory
 		}
-		d, entries, err := h.list(real)
+		d, entries, err := h.list(real, skill.MaxFolder)
 		if d != nil {
 			d.close()
 		}
@@ -43,6 +44,19 @@ func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 		return err
 	})
 	return out, err
+}
+
+// entriesOf reads the entries of an open folder; see [handle]. Of a folder with too many it
+// reads no more than tell so.
+func entriesOf(d *os.File, most int) ([]fs.DirEntry, error) {
+	entries, err := d.ReadDir(most + 1)
+	switch {
+	case err == io.EOF:
+		err = nil // it is empty
+	case most >= 0 && len(entries) > most:
+		err = skill.ErrTooLarge
+	}
+	return entries, err
 }
 
 var errNotDirectory = errors.New("not a directory")
@@ -211,7 +225,7 @@ func hidden(ctx context.Context, h handle, at string, note func(path string)) er
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	d, entries, err := h.list(at)
+	d, entries, err := h.list(at, skill.MaxFolder)
 	if d != nil {
 		d.close()
 	}

@@ -19,8 +19,8 @@ func (d junctions) folder(dir string, plain bool) (handle, error) {
 
 type junctionHandle struct{ handle }
 
-func (h junctionHandle) list(name string) (handle, []fs.DirEntry, error) {
-	in, entries, err := h.handle.list(name)
+func (h junctionHandle) list(name string, most int) (handle, []fs.DirEntry, error) {
+	in, entries, err := h.handle.list(name, most)
 	for i, e := range entries {
 		if strings.HasPrefix(e.Name(), "junction") {
 			entries[i] = junction{e}

@@ -38,9 +38,10 @@ type handle interface {
 	// skill.ErrNotRegular on anything else.
 	open(name string) (*file, error)
 	// list enters a folder and reads its entries, in no order. Only Name and Type of
-	// the entries may be used. Reading can fail halfway: a handle that is not nil must
-	// be closed even then.
-	list(name string) (handle, []fs.DirEntry, error)
+	// the entries may be used. If there are more than most, and
+	// most is not negative, the error is skill.ErrTooLarge. Reading can fail halfway: a
+	// handle that is not nil must be closed even then.
+	list(name string, most int) (handle, []fs.DirEntry, error)
 	close()
 }
 

@@ -125,13 +125,13 @@ func (h fdHandle) open(name string) (*file, error) {
 	return &file{f: os.NewFile(uintptr(fd), name), info: infoOfStat(name, &st)}, nil
 }
 
-func (h fdHandle) list(name string) (handle, []fs.DirEntry, error) {
+func (h fdHandle) list(name string, most int) (handle, []fs.DirEntry, error) {
 	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_DIRECTORY, beneath)
 	if err != nil {
 		return nil, nil, err
 	}
 	d := os.NewFile(uintptr(fd), name)
-	entries, err := d.ReadDir(-1)
+	entries, err := entriesOf(d, most)
 	return readHandle{fdHandle(fd), d}, entries, err
 }
 

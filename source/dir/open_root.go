@@ -167,7 +167,7 @@ func openRegular(r *os.Root, name string) (*file, error) {
 	return &file{f: f, info: infoOf(opened)}, nil
 }
 
-func (h rootHandle) list(name string) (handle, []fs.DirEntry, error) {
+func (h rootHandle) list(name string, most int) (handle, []fs.DirEntry, error) {
 	in, err := h.enter(name)
 	if err != nil {
 		return nil, nil, err
@@ -177,7 +177,7 @@ func (h rootHandle) list(name string) (handle, []fs.DirEntry, error) {
 		return in, nil, mapRoot(err)
 	}
 	defer d.Close()
-	entries, err := d.ReadDir(-1)
+	entries, err := entriesOf(d, most)
 	return in, entries, err
 }
 
