@@ -13,9 +13,9 @@ import (
 // Bounds of the bodies that are on their way. Small bodies and others have separate bounds, so
 // that large ones keep no small one waiting.
 const (
-	// smallBody is above all but a few requests, and maxSmall of them take at most 64 MiB.
+	// smallBody is above all but a few requests, and maxSmall of them take at most 16 MiB.
 	smallBody = 16 << 10
-	maxSmall  = 4096
+	maxSmall  = 1024
 	// maxLarge is how many larger bodies, or of unknown size, arrive at once if there is
 	// memory for them.
 	maxLarge = 64

@@ -15,6 +15,8 @@ const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 32 << 10
+	// maxUnread is what arrives of HTTP/2 bodies, of a connection, before a handler reads it.
+	maxUnread = 64 << 10
 )
 
 // Serve answers on a listener until the context ends, over TLS if there is a
@@ -26,6 +28,8 @@ func (g *Guard) Serve(ctx context.Context, ln net.Listener, conf *tls.Config) er
 		Handler: g, TLSConfig: conf,
 		DisableGeneralOptionsHandler: true, // "OPTIONS *" is checked as everything else is
 		ReadHeaderTimeout:            min(headerTimeout, g.o.BodyTimeout), IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		HTTP2:       &http.HTTP2Config{MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnread, MaxReadFrameSize: 16 << 10},
+		ConnContext: g.conns.add, ConnState: g.conns.changed,
 		ErrorLog: slog.NewLogLogger(g.o.Log.Handler(), slog.LevelDebug), // scanners and broken handshakes
 	}
 	ended := make(chan struct{})
