@@ -14,7 +14,7 @@ import (
 const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
-	maxHeader     = 32 << 10
+	maxHeader     = 16 << 10
 	// maxUnread is what arrives of HTTP/2 bodies, of a connection, before a handler reads it.
 	maxUnread = 64 << 10
 )

@@ -40,7 +40,7 @@ func ParseCall(line []byte) (c Call, ok bool) {
 		}
 		return false
 	})
-	if !ok || string(version) != `"2.0"` || len(id) == 0 || !plainID(id) || params != nil && params[0] != '{' {
+	if !ok || string(version) != `"2.0"` || len(id) == 0 || len(id) > maxID || !plainID(id) || params != nil && params[0] != '{' {
 		return c, false
 	}
 	name, ok := rawjson.Text(method)

@@ -140,17 +140,18 @@ func parseFailure(raw json.RawMessage) error {
 	return &failure
 }
 
-// errID says which ids a call can have. JSON-RPC allows fractions, but discourages them,
-// and the SDK cannot give them back as they came.
-var errID = errors.New(`"id" must be a string or a whole number within ±(2^53-1)`)
+// maxID bounds an id, in bytes as it was written: some copies are held until it is answered.
+const maxID = 4096
 
-// errSurrogate refuses an id that would come back as another one: decoders put U+FFFD for
-// half a pair.
+// errID says which ids a call can have. The SDK cannot give fractions back as they came.
+var errID = errors.New(`"id" must be a string of at most 4,096 bytes or a whole number within ±(2^53-1)`)
+
+// errSurrogate refuses an id for which decoders put U+FFFD, so that another would come back.
 var errSurrogate = errors.New(`"id" has half of a surrogate pair, which no answer can repeat`)
 
 // parseID reads the id of a call.
 func parseID(raw json.RawMessage) (jsonrpc.ID, error) {
-	if len(raw) == 0 {
+	if len(raw) == 0 || len(raw) > maxID {
 		return jsonrpc.ID{}, errID
 	}
 	if raw[0] == '"' {
@@ -167,10 +168,9 @@ func parseID(raw json.RawMessage) (jsonrpc.ID, error) {
 	return jsonrpc.MakeID(n)
 }
 
-// echoedID is the id to answer with: any string or number comes back as it was written,
-// anything else is unknown.
+// echoedID is the id to answer with: a string or number as it was written, else none.
 func echoedID(raw json.RawMessage) json.RawMessage {
-	if len(raw) > 0 && (raw[0] == '"' || raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9') {
+	if len(raw) > 0 && len(raw) <= maxID && (raw[0] == '"' || raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9') {
 		return raw
 	}
 	return nil

@@ -258,3 +258,18 @@ func TestTooManyValues(t *testing.T) {
 		t.Errorf("not JSON: %+v", no)
 	}
 }
+
+// TestLongID checks that an id is bounded, and that a longer one is not repeated.
+func TestLongID(t *testing.T) {
+	call := func(n int) []byte {
+		return []byte(`{"jsonrpc":"2.0","id":"` + strings.Repeat("a", n-2) + `","method":"ping"}`)
+	}
+	_, ok := ParseCall(call(maxID))
+	if _, no := Parse(call(maxID)); !ok || no != nil {
+		t.Errorf("an id of %d bytes: %v, %v", maxID, ok, no)
+	}
+	_, ok = ParseCall(call(maxID + 1))
+	if _, no := Parse(call(maxID + 1)); ok || no == nil || no.ID != nil || no.Key != "" {
+		t.Errorf("a longer one: %v, %+v", ok, no)
+	}
+}
