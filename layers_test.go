@@ -56,7 +56,8 @@ var directions = map[string][]string{
 	// The measurement of search; another module measures another engine with it.
 	"search/internal/knownitem": {"catalog"},
 	"reads":                     {"skill"}, // what one request read, for the audit log
-	"catalog":                   {"internal/ruleid", "skill", "search", "reads", "limit"},
+	"catalog":                   {"catalog/internal/digests", "internal/ruleid", "skill", "search", "reads", "limit"},
+	"catalog/internal/digests":  {"skill"},
 	"access":                    {"catalog", "skill"},
 	// A server's record of its answers, and limit on their rate: concerns of the server alone.
 	"audit": {},

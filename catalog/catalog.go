@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/knack-dev/knack/catalog/internal/digests"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
 )
@@ -83,11 +84,11 @@ type Catalog struct {
 	poke     chan struct{} // capacity 1: a refresh is requested
 	ended    chan struct{} // capacity 1: a scan run that a refresh did not wait for has ended
 
-	reads     limit.InFlight[reader] // that calls wait for
-	manifests *manifests             // digests of the skills' files
-	index     atomic.Pointer[index]  // the last index of a whole snapshot; the next one is made from it
-	turn      sync.Mutex             // held while the index of a whole snapshot is made
-	ahead     atomic.Bool            // index the first snapshot before the first search
+	reads   limit.InFlight[reader] // that calls wait for
+	digests digests.Cache          // digests of the skills' files
+	index   atomic.Pointer[index]  // the last index of a whole snapshot; the next one is made from it
+	turn    sync.Mutex             // held while the index of a whole snapshot is made
+	ahead   atomic.Bool            // index the first snapshot before the first search
 
 	wanted atomic.Pointer[[]skill.Root] // roots of the sources; a snapshot may lack some
 
@@ -132,8 +133,7 @@ func New(sources []Source, o Options) *Catalog {
 		ready: make(chan struct{}), poke: make(chan struct{}, 1), ended: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1),
 		gone:       map[placeIn]time.Time{}, doubted: map[placeIn]skill.Stamp{},
-		logged: map[string]bool{}, manifests: &manifests{kept: map[place]*digests{}},
-		subscribers: map[int]func(Diff){},
+		logged: map[string]bool{}, subscribers: map[int]func(Diff){},
 	}
 	c.wanted.Store(rootsOf(sources))
 	return c
@@ -271,7 +271,9 @@ func (c *Catalog) publish(next *Snapshot) {
 	if d.Empty() {
 		return
 	}
-	c.manifests.forget(d.Removed)
+	for _, e := range d.Removed {
+		c.digests.Forget(digestsAt(e))
+	}
 	c.subMu.Lock()
 	c.pending = append(c.pending, d)
 	c.subMu.Unlock()

@@ -8,12 +8,16 @@ import (
 )
 
 // Filter is a visibility filter: it decides which skills of a catalogue a client sees. A
-// client without a Filter sees all skills. It filters the snapshot that a request reads. A
-// hidden skill is in no list, index or difference of that snapshot, and so in no answer of
-// any surface. It shadows nothing. A skill's files also belong to the skills around it. So
-// if a skill is hidden, the skills whose folders contain it are hidden too. A Filter is
-// compared by its address. Use one for all clients that see the same, and keep it: each
-// snapshot caches its views through the filters used last.
+// client without a Filter sees all skills.
+//
+// It filters the snapshot that a request reads. A hidden skill is in no list, index or
+// difference of that snapshot, and so in no answer of any surface. It shadows nothing.
+//
+// A skill's files also belong to the skills around it. So if a skill is hidden, the
+// skills whose folders contain it are hidden too.
+//
+// A Filter is compared by its address. Use one for all clients that see the same, and keep
+// it: each snapshot caches its views through the filters used last.
 type Filter struct {
 	// Visible reports whether a skill is visible. It must not read the disk, and must give
 	// the same answer for the same place each time. Several goroutines may call it.
@@ -80,9 +84,11 @@ func (s *filterCache) of(filter *Filter) *filteredSnapshot {
 	return n
 }
 
-// narrow returns the snapshot without the hidden skills. URIs stay, so that a skill has the
-// same one for every client. Shadowing is decided anew for the names that clash in the
-// whole. The part shares with the whole what no filter can change: the entries that nothing
+// narrow returns the snapshot without the hidden skills. URIs stay, so that a skill has
+// the same one for every client. Shadowing is decided anew for the names that clash in
+// the whole.
+//
+// The part shares with the whole what no filter can change: the entries that nothing
 // shadows, and the maps that find them. See [Snapshot.keyed] and [Snapshot.based].
 func (s *Snapshot) narrow(filter *Filter) *Snapshot {
 	hidden := map[place]bool{} // with the folders around

@@ -11,11 +11,12 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Named finds the skill that a name refers to, trimmed and case-folded. A plain name means
-// the first skill in root order, and "<root label>:<name>" the one of that root. After the
-// label, a place in the root is tried last; see [Snapshot.Names]. Named also finds skills
-// that their authors keep from models: the caller says so. It returns nil for a name with a
-// control character, since no skill's name has one.
+// Named finds the skill that a name refers to, trimmed and case-folded. A plain name
+// means the first skill in root order, and "<root label>:<name>" the one of that root.
+// After the label, a place in the root is tried last; see [Snapshot.Names].
+//
+// Named also finds skills that their authors keep from models: the caller says so. It
+// returns nil for a name with a control character, since no skill's name has one.
 func (s *Snapshot) Named(name string) *Entry {
 	if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
 		return nil

@@ -44,7 +44,7 @@ func (v View) readMain(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 		case err != nil:
 			return nil, e, err
 		case r.err == nil:
-			v.catalog.manifests.verify(e, skill.MainFile, r.fresh.Stamp, func() skill.Digest { return r.fresh.Digest })
+			v.catalog.digests.Verify(digestsAt(e), e.Dir(), skill.MainFile, r.fresh.Stamp, func() skill.Digest { return r.fresh.Digest })
 		}
 		if r.fresh == e.Skill {
 			return r.data, e, nil
@@ -99,7 +99,7 @@ func (v View) ReadFile(ctx context.Context, e *Entry, path string) ([]byte, erro
 	data, stamp, err := v.ReadReserved(ctx, e, skill.MaxFile, copiesRead, func(most int64) ([]byte, skill.Stamp, error) { return e.ReadServed(path, most) })
 	e.RecordRead(ctx, path, data, err)
 	if err == nil {
-		v.catalog.manifests.verify(e, path, stamp, func() skill.Digest { return skill.DigestOf(data) })
+		v.catalog.digests.Verify(digestsAt(e), e.Dir(), path, stamp, func() skill.Digest { return skill.DigestOf(data) })
 	}
 	return data, err
 }

@@ -160,10 +160,11 @@ func (c *Catalog) sameAsNow(r *foundRoot) bool {
 	return r.scan.Version != 0 && was.version == r.scan.Version && (was.status.Err == nil || was.status.Late())
 }
 
-// keepUnchanged replaces each root that has not changed by the snapshot's state of it. That
-// state may be newer than the scan run, since a call may have found changes meanwhile.
-// keepUnchanged reports whether all skills are the same, and whether the status of the
-// roots is the same too. The caller holds mu.
+// keepUnchanged replaces each root that has not changed by the snapshot's state of it. That state
+// may be newer than the scan run, since a call may have found changes meanwhile.
+//
+// keepUnchanged reports whether all skills are the same, and whether the status of the roots is
+// the same too. The caller holds mu.
 func (c *Catalog) keepUnchanged(found []foundRoot, now *Snapshot) (skills, all bool) {
 	if now == nil {
 		return false, false

@@ -34,8 +34,10 @@ type scanRun struct {
 }
 
 // scanAll scans the sources in parallel and waits for all of them, but at most for the
-// patience if there is one. A run that ends later requests a refresh. If joining
-// is set, scanAll takes in runs that ended late, and does not wait again for those still late.
+// patience if there is one. A run that ends later requests a refresh.
+//
+// If joining is set, scanAll takes in runs that ended late, and does not wait again
+// for runs that are still late.
 func (c *Catalog) scanAll(ctx context.Context, sources []*sourceState, joining bool) ([]foundRoot, error) {
 	runs, own := make([]*scanRun, len(sources)), make([]*sourceState, 0, len(sources))
 	for i, s := range sources {

@@ -40,12 +40,16 @@ type Found struct {
 
 // Search ranks skills by how well their name, tags, description and headings match the
 // query; see package search. It finds the skills that a model may load, or those that
-// people may request. A query that contains no word returns all of them: the listing, those
-// kept from models, then the shadowed ones, which no listing shows. Search leaves out
-// copies, and finds unlisted skills only if the query asks for them. The order is
-// deterministic; among equals the listed skills come first. The first search of a catalogue
-// makes the index, unless [Catalog.IndexAhead] made it before. Every refresh after that
-// updates the index. Search fails only if the context ends.
+// people may request.
+//
+// A query that contains no word returns all of them: the listing, those kept from
+// models, then the shadowed ones, which no listing shows. Search leaves out copies,
+// and finds unlisted skills only if the query asks for them. The order is deterministic;
+// among equals the listed skills come first.
+//
+// The first search of a catalogue makes the index, unless [Catalog.IndexAhead] made it
+// before. Every refresh after that updates the index. Search fails only if the context
+// ends.
 func (v View) Search(ctx context.Context, q Query) (Found, error) {
 	if !search.HasWords(q.Text) {
 		return v.all(q), ctx.Err()
@@ -208,11 +212,12 @@ func (c *Catalog) indexOf(s *Snapshot) *indexing {
 }
 
 // makeIndex indexes a snapshot from an earlier index and the files that must be read. It
-// has its own goroutine, so that a search waits no longer than its context lasts. If there
-// is a patience, a silent disk delays the index by no more than that. Until the disk
-// answers, its skills are found by all but their headings. The indexes of whole snapshots
-// are made one at a time, each from the one before. If two ran at the same time, both would
-// read all files.
+// has its own goroutine, so that a search waits no longer than its context lasts. If
+// there is a patience, a silent disk delays the index by no more than that. Until the
+// disk answers, its skills are found by all but their headings.
+//
+// The indexes of whole snapshots are made one at a time, each from the one before. If
+// two ran at the same time, both would read all files.
 func (c *Catalog) makeIndex(s *Snapshot) {
 	if s.whole == nil {
 		c.turn.Lock()

@@ -1,0 +1,167 @@
+// Package digests caches the digests of skills' files.
+//
+// Each version of a file is hashed once; its stamp tells versions apart. A file so young that
+// a second write could leave the same stamp is hashed each time. So is one that was seen to
+// change without a new stamp. Nothing is hashed before it is requested.
+package digests
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// maxLate is how many manifests of a root may take long before no more begin. It bounds
+// how long a list of skills on a silent disk takes.
+const maxLate = 4
+
+// Place is where a skill is: the label of its root, and its folder below the root.
+type Place struct{ Label, Path string }
+
+// Cache has the digests of a catalogue's skills. The zero value is ready for use.
+type Cache struct {
+	late sync.Map // root to *atomic.Int32: its manifests that take long
+
+	mu   sync.Mutex
+	kept map[Place]*Skill
+}
+
+// Skill has the known digests of one skill's files.
+type Skill struct {
+	dir  string        // the folder they belong to; a root's label may move to another
+	late *atomic.Int32 // of its root
+
+	turn   chan struct{} // capacity 1: a caller that holds the slot may use last
+	last   manifest
+	busy   chan struct{} // capacity 1: a goroutine that holds the slot may use the fields below
+	files  []skill.File  // in path order, without the doubted ones
+	doubts map[string]skill.Stamp
+}
+
+// manifest is a whole list of files, and when it was begun.
+type manifest struct {
+	begun time.Time
+	files []skill.File
+	err   error
+}
+
+// Forget drops the digests of a removed skill.
+func (c *Cache) Forget(at Place) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.kept, at)
+}
+
+// Of returns the digests of the skill in a folder. At first these are the known ones.
+func (c *Cache) Of(root skill.Root, at Place, dir string, known func() []skill.File) *Skill {
+	if s := c.find(at, dir); s != nil {
+		return s
+	}
+	late, _ := c.late.LoadOrStore(root, new(atomic.Int32))
+	first := &Skill{dir: dir, late: late.(*atomic.Int32), turn: make(chan struct{}, 1), busy: make(chan struct{}, 1), files: known()}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := c.kept[at]; now != nil && now.dir == dir {
+		return now // another caller was faster
+	}
+	if c.kept == nil {
+		c.kept = map[Place]*Skill{}
+	}
+	c.kept[at] = first
+	return first
+}
+
+// find returns the digests of a folder, or nil.
+func (c *Cache) find(at Place, dir string) *Skill {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.kept[at]; s != nil && s.dir == dir {
+		return s
+	}
+	return nil
+}
+
+// Manifest lists the skill's files with their digests, as they are now. It calls run with the
+// work that reads the disk, which list does, given the known digests. The work keeps the
+// digests even if they come too late for the caller, so that a slow disk gets further at each
+// call. One that takes longer than long is late.
+//
+// Callers wait for their turn before run, and share a manifest that was begun after they came.
+func (s *Skill) Manifest(ctx context.Context, long time.Duration, run func(func()) error, list func(known []skill.File) ([]skill.File, error)) ([]skill.File, error) {
+	came := time.Now()
+	if s.late.Load() >= maxLate {
+		return nil, skill.ErrBusy
+	}
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if s.last.begun.After(came) {
+		return s.last.files, s.last.err
+	}
+	made := &manifest{begun: time.Now()}
+	if err := run(func() { s.make(ctx, long, made, list) }); err != nil {
+		return nil, err // the work may still be under way
+	}
+	s.last = *made
+	return made.files, made.err
+}
+
+// make makes a manifest, and keeps its digests.
+func (s *Skill) make(ctx context.Context, long time.Duration, m *manifest, list func(known []skill.File) ([]skill.File, error)) {
+	select {
+	case s.busy <- struct{}{}:
+	case <-ctx.Done():
+		m.err = ctx.Err()
+		return
+	}
+	begun := time.Now()
+	slow := time.AfterFunc(long, func() { s.late.Add(1) })
+	defer func() {
+		if !slow.Stop() {
+			s.late.Add(-1)
+		}
+		<-s.busy
+	}()
+	files, err := list(s.files)
+	if err != nil {
+		m.err = err
+		return
+	}
+	m.files, s.files = files, files
+	doubt := func(f skill.File) bool {
+		stamp, ok := s.doubts[f.Path]
+		return ok && stamp == f.Stamp || f.Stamp.Racy(begun)
+	}
+	if slices.ContainsFunc(files, doubt) {
+		s.files = slices.DeleteFunc(slices.Clone(files), doubt)
+	}
+}
+
+// Verify compares a file that was read with its cached digest. A write through a mapping
+// into a dirty page can leave other bytes under an equal stamp. In that case Verify drops
+// the skill's cached digests, and the file is hashed anew as long as it has that stamp.
+func (c *Cache) Verify(at Place, dir, path string, stamp skill.Stamp, digest func() skill.Digest) {
+	s := c.find(at, dir)
+	if s == nil {
+		return
+	}
+	select {
+	case s.busy <- struct{}{}:
+		defer func() { <-s.busy }()
+	default:
+		return // a manifest is being made
+	}
+	if i := slices.IndexFunc(s.files, func(f skill.File) bool { return f.Path == path }); i >= 0 && s.files[i].Stamp == stamp && s.files[i].Digest != digest() {
+		if s.doubts == nil {
+			s.doubts = map[string]skill.Stamp{}
+		}
+		s.doubts[path], s.files = stamp, nil
+	}
+}
