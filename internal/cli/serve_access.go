@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
@@ -104,21 +103,4 @@ func misspeltError(all []access.Misspelt, file string, given config.Access) erro
 		why += fmt.Sprintf("; the same applies to %s more", display.Count(n, "pattern"))
 	}
 	return usageError("write "+all[0].As+": "+why, "%s:%s: no skill of these roots matches the pattern %s, and as %s it would match", file, at, all[0].Pattern, all[0].As)
-}
-
-// unmatchedGrace is how long [warnUnmatchedPatterns] waits for skills that are still being read.
-const unmatchedGrace = time.Hour
-
-// warnUnmatchedPatterns names the patterns that no skill matches.
-func warnUnmatchedPatterns(ctx context.Context, c *catalog.Catalog, policy *access.Policy, log *slog.Logger) {
-	if policy == nil {
-		return
-	}
-	v, err := c.CompleteView(ctx, unmatchedGrace)
-	if err != nil || v.Incomplete() != nil {
-		return // a skill that is not read yet may match
-	}
-	for _, p := range policy.Unmatched(v.Entries) {
-		log.Warn("no skill matches a pattern of the access rules: it may be misspelt", "pattern", p.String())
-	}
 }

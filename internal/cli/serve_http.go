@@ -157,7 +157,6 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *serveConfig, c 
 	defer signal.Stop(hangups)
 	go func() {
 		warnUnknownSubjects(f.policy, f.admission.tokens, log)
-		warnUnmatchedPatterns(ctx, c, f.policy, log)
 		r := reloader{op: op, admission: &f.admission, catalog: c, rules: &judged, enforce: server.SetAccess, http: h, log: log, access: op.given().Access, cert: f.certificate}
 		if op.file != nil {
 			r.data = op.file.data

@@ -116,7 +116,6 @@ func (r *reloader) reload(ctx context.Context) error {
 		r.log.Warn("these keys have changed, and take effect after a restart", "keys", strings.Join(keys, ", "))
 	}
 	warnUnknownSubjects(policy, tokens, r.log)
-	warnUnmatchedPatterns(ctx, r.catalog, policy, r.log)
 	return nil
 }
 

@@ -20,12 +20,13 @@ type rules struct {
 	file  string // of the rules, for messages
 	given config.Access
 	said  map[[2]string]bool // misspelt patterns in the log, with their other spellings
+	fresh bool               // the patterns that no skill matches are not in the log yet
 }
 
 // watch judges the rules now and at every change of the catalogue.
 func (r *rules) watch() (cancel func()) {
 	cancel = r.catalog.Subscribe(func(d catalog.Diff) {
-		if len(d.Added)+len(d.Removed)+len(d.Changed) > 0 {
+		if d.Completed || len(d.Added)+len(d.Removed)+len(d.Changed) > 0 {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.judge()
@@ -42,7 +43,7 @@ func (r *rules) set(file string, given config.Access) {
 	if r.said == nil || !given.SameRules(r.given) {
 		r.said = map[[2]string]bool{}
 	}
-	r.file, r.given = file, given
+	r.file, r.given, r.fresh = file, given, true
 	r.judge()
 }
 
@@ -51,6 +52,12 @@ func (r *rules) judge() {
 	v, ready := r.catalog.Now(nil)
 	if !ready || r.given.Policy == nil {
 		return
+	}
+	if r.fresh && v.Incomplete() == nil { // else a skill that is not read yet may match
+		r.fresh = false
+		for _, p := range r.given.Policy.Unmatched(v.Entries) {
+			r.log.Warn("no skill matches a pattern of the access rules: it may be misspelt", "pattern", p.String())
+		}
 	}
 	var found []access.Misspelt
 	for _, m := range r.given.Policy.Misspelt(v.Snapshot) {

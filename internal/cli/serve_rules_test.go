@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/internal/skilltest"
 	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -24,8 +27,14 @@ type stalled struct {
 }
 
 func (s stalled) Scan(ctx context.Context) (skill.Scan, error) {
-	<-s.opened
-	return s.Memory.Scan(ctx)
+	for {
+		select {
+		case <-s.opened:
+			return s.Memory.Scan(ctx)
+		case <-time.After(10 * time.Millisecond): // it is slow rather than silent
+			skill.Progress(ctx).Add(1)
+		}
+	}
 }
 
 // denying returns a configuration whose rule denies patterns.
@@ -116,7 +125,7 @@ func TestRulesAreJudgedAgain(t *testing.T) {
 		expect(t, r, false, true)
 		two.Put("secret/more/SKILL.md", skilltest.Document("more", "d"))
 		refresh()
-		if n := strings.Count(r.logged.String(), "\n"); n != 1 || r.sees(t, "skill://two/secret/more") {
+		if n := strings.Count(r.logged.String(), "an access rule is misspelt"); n != 1 || r.sees(t, "skill://two/secret/more") {
 			t.Errorf("%d lines, or a further skill is visible", n)
 		}
 	})
@@ -171,7 +180,28 @@ func TestRulesAreJudgedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := newRuling(t, c, "skill://closed")
-		r.put(denying(t, "skill://secret")) // while the root is late
+		var reloads atomic.Int64
+		hangups, file := make(chan os.Signal), filepath.Join(t.TempDir(), "knack.yaml")
+		if err := os.WriteFile(file, []byte("access: {default: allow, rules: [deny: [\"skill://secret\", \"skill://never\"]]}\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		h, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: c}), mcpserver.HTTPOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		reload := reloader{
+			op: &serveConfig{config: file}, admission: &admission{env: &Env{Getenv: func(string) string { return "" }}}, catalog: c, rules: &r.rules,
+			enforce: func(s access.State) { r.gate.Set(s); reloads.Add(1) }, http: h, log: slog.New(slog.DiscardHandler),
+		}
+		go reload.run(ctx, hangups)
+		for n := range int64(3) { // while the root is late
+			select {
+			case hangups <- os.Interrupt:
+			case <-time.After(testwait.Patience):
+				t.Fatal("a reload waits for the late root")
+			}
+			testwait.Until(t, func() bool { return reloads.Load() > n }, "the file is not read again")
+		}
 		close(two.opened)
 		at, _ := skill.ParseURI(secret)
 		testwait.Until(t, func() bool {
@@ -183,5 +213,8 @@ func TestRulesAreJudgedAgain(t *testing.T) {
 		stop()
 		testwait.Until(t, ended.Load, "the catalogue does not end")
 		expect(t, r, false, true)
+		if n := strings.Count(r.logged.String(), "no skill matches a pattern of the access rules"); n != 2 {
+			t.Errorf("%d of 2 patterns that no skill matches are named: %s", n, r.logged.String())
+		}
 	})
 }
