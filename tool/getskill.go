@@ -101,7 +101,7 @@ func runnerList() *Tool {
 				list.Incomplete = lacks.Error()
 				b = display.AppendJSONString(append(b, `,"incomplete":`...), list.Incomplete)
 			}
-			return Result{Text: string(append(b, '}')), Object: list, Meta: incompleteMeta(v)}, nil
+			return Result{Text: string(display.AppendVisibleJSON(nil, append(b, '}'))), Object: list, Meta: incompleteMeta(v)}, nil
 		},
 	}
 }

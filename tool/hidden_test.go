@@ -26,11 +26,12 @@ func TestListsHideNothing(t *testing.T) {
 				return r
 			}, odd)
 			h := hostOf(t, project(map[string]string{
-				"leaf/SKILL.md":   md(fmt.Sprintf(`"le%saf"`, odd), fmt.Sprintf(`"Turns o%sver. Use when asked."`, odd)),
-				"broken/SKILL.md": fmt.Sprintf("---\nname: \"bro%sken\"\n---\n", odd),
+				"fo" + odd + "lder/SKILL.md": md("folder", "Folds."),
+				"leaf/SKILL.md":              md(fmt.Sprintf(`"le%saf"`, odd), fmt.Sprintf(`"Turns o%sver. Use when asked."`, odd)),
+				"broken/SKILL.md":            fmt.Sprintf("---\nname: \"bro%sken\"\n---\n", odd),
 			}))
 			v := viewOf(t, h)
-			lists := []string{fmt.Sprint(call(t, h, "uri", "list_skills", args{}).Object), call(t, h, "default", "find_skills", args{}).Text, call(t, h, "default", "find_skills", args{"query": "broken"}).Text}
+			lists := []string{fmt.Sprint(call(t, h, "uri", "list_skills", args{}).Object), call(t, h, "runner", "list_skills", args{}).Text, call(t, h, "default", "find_skills", args{}).Text, call(t, h, "default", "find_skills", args{"query": "broken"}).Text}
 			for _, set := range SetNames() {
 				tools, err := ParseSets(set)
 				if err != nil {
