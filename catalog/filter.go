@@ -101,10 +101,9 @@ func (s *Snapshot) narrow(filter *Filter) *Snapshot {
 	out.blocked = maps.Clone(s.blocked)
 	maps.DeleteFunc(out.blocked, func(_ string, e *Entry) bool { return hidden[place{e.Root.Label, e.Path}] })
 	out.Version, out.longest = s.Version, s.longest
-	shown, left := map[string]int{}, map[string]int{}
+	shown := map[string]int{}
 	for _, e := range s.Entries {
 		if hidden[place{e.Root.Label, e.Path}] {
-			left[e.Root.Label]++
 			continue
 		}
 		shown[e.Root.Label]++
@@ -115,13 +114,9 @@ func (s *Snapshot) narrow(filter *Filter) *Snapshot {
 		}
 		out.add(e)
 	}
-	for _, r := range s.Roots {
-		r.Count = shown[r.Label]
-		r.Notices = nil // they name paths that may be hidden
-		if r.Count == 0 {
-			r.Err = nil // nothing in the root is known to be visible
-		}
-		if r.Count > 0 || left[r.Label] == 0 {
+	for _, r := range s.Roots { // one without a visible skill may have had or get hidden ones
+		if r.Count = shown[r.Label]; r.Count > 0 {
+			r.Notices = nil // they name paths that may be hidden
 			out.Roots = append(out.Roots, r)
 		}
 	}

@@ -134,6 +134,24 @@ func TestFilterHidesWhatLiesAroundTheHidden(t *testing.T) {
 	}
 }
 
+// TestFilterLeavesOutRoots checks that a root without a visible skill is left out, so that it
+// does not appear when its last hidden skill goes.
+func TestFilterLeavesOutRoots(t *testing.T) {
+	b := source("b", "secret/SKILL.md", text("secret", "s"))
+	c := catalogOf(t, source("a", "open/SKILL.md", text("open", "o")), b)
+	for range 2 {
+		v, err := c.View(WithFilter(t.Context(), without("secret")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(v.Roots) != 1 || v.Roots[0].Label != "a" {
+			t.Errorf("the roots are %v", v.Roots)
+		}
+		clear(b.files)
+		refresh(t, c)
+	}
+}
+
 // TestFilterOfAChangedSkill checks that a call that finds another skill in the file applies
 // the filter to that skill.
 func TestFilterOfAChangedSkill(t *testing.T) {
