@@ -19,7 +19,8 @@ type Incomplete struct {
 	unread bool
 	// skills is how many skills the view has so far, in any status.
 	skills int
-	// read is how many folders and files were read so far.
+	// read is how many folders and files were read so far. It is 0 in a narrowed view, since
+	// some may be hidden.
 	read int64
 	// silent is how long the scan runs of these roots have lasted, at most. A disk that hangs
 	// never ends one.
@@ -97,10 +98,13 @@ func (v View) lacks(byName bool) *Incomplete {
 	}
 	i := &Incomplete{unread: unread, skills: len(v.Entries)}
 	if v.catalog != nil {
-		i.read, i.silent = v.catalog.progress.Load(), v.catalog.silent(roots)
+		i.silent = v.catalog.silent(roots)
 	}
 	if !v.Narrowed() {
 		i.roots = roots
+		if v.catalog != nil {
+			i.read = v.catalog.progress.Load()
+		}
 	}
 	return i
 }
