@@ -126,6 +126,9 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *serveConfig, c 
 	if err != nil {
 		return err
 	}
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP) // from here on SIGHUP does not end the process
+	defer signal.Stop(hangups)
 	ln, host, err := f.listen(ctx, log)
 	if err != nil {
 		return err
@@ -152,9 +155,6 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *serveConfig, c 
 	measured.Store(h)
 	judged := rules{catalog: c, log: log, file: file, given: op.given().Access}
 	defer judged.watch()()
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP) // from here on SIGHUP does not end the process
-	defer signal.Stop(hangups)
 	go func() {
 		warnUnknownSubjects(f.policy, f.admission.tokens, log)
 		r := reloader{op: op, admission: &f.admission, catalog: c, rules: &judged, enforce: server.SetAccess, http: h, log: log, access: op.given().Access, cert: f.certificate}

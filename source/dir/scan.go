@@ -165,8 +165,25 @@ func (s *Source) signalScanned() {
 // Check reports what keeps the folder at an absolute path from being a root. That is
 // [fs.ErrNotExist], [skill.ErrNotFolder], [fs.ErrPermission], a link loop
 // ([syscall.ELOOP]) or another error of the system. It returns nil if the folder can be
-// a root.
-func Check(dir string) error {
+// a root, or if its disk does not answer within seconds: a scan will tell.
+func Check(dir string) error { return inTime(func() error { return check(dir) }) }
+
+// checkPatience is how long [Check] waits for a disk.
+const checkPatience = 2 * time.Second
+
+// inTime returns the error of work, or nil if work takes too long.
+func inTime(work func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- work() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(checkPatience):
+		return nil
+	}
+}
+
+func check(dir string) error {
 	real, err := realRoot(dir)
 	if err != nil {
 		return bare(err)
