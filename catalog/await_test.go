@@ -47,7 +47,7 @@ func TestReadsOfDeadDiskAreBounded(t *testing.T) {
 		go func() {
 			var err error
 			if i%2 == 0 {
-				_, err = v.ReadFile(ctx, &x, "y.txt")
+				_, err = v.ReadFile(ctx, &x, "y.txt", 1)
 			} else {
 				_, _, err = v.Read(ctx, &x)
 			}
@@ -68,7 +68,7 @@ func TestReadsOfDeadDiskAreBounded(t *testing.T) {
 	if n := waiting.Load(); n != readsOfSkill {
 		t.Errorf("%d reads wait in the system, want %d", n, readsOfSkill)
 	}
-	if data, err := v.ReadFile(t.Context(), v.Named("z"), "y.txt"); err != nil || string(data) != "y" {
+	if data, err := v.ReadFile(t.Context(), v.Named("z"), "y.txt", 1); err != nil || string(data) != "y" {
 		t.Errorf("of another root: %q, %v", data, err)
 	}
 	cancel()

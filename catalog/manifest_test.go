@@ -263,7 +263,7 @@ func TestStampThatDoesNotChange(t *testing.T) {
 
 	rewrite("a.txt", "b")
 	v, e := view()
-	if data, err := v.ReadFile(t.Context(), e, "a.txt"); string(data) != "b" || err != nil {
+	if data, err := v.ReadFile(t.Context(), e, "a.txt", 1); string(data) != "b" || err != nil {
 		t.Fatalf("%q, %v", data, err)
 	}
 	expect("a.txt", "b")

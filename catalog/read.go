@@ -16,9 +16,9 @@ import (
 // reader takes its size first and waits for memory without a slot among the disk's readers.
 const smallRead = 64 << 10
 
-// copiesRead is how many copies of a file are in memory while an answer is made: its bytes,
-// its text, and the answer, which may have it twice. A call that asked for room in two steps
-// could wait for others that do the same.
+// copiesRead is how many copies of a SKILL.md are in memory while an answer is made: its
+// bytes, its text, and the answer, which may have it twice. A call that asked for room in two
+// steps could wait for others that do the same.
 const copiesRead = 4
 
 // Read reads an entry's SKILL.md as it is on disk now. If that differs from the
@@ -93,10 +93,11 @@ func readNow(e *Entry) reading {
 }
 
 // ReadFile reads a file of the skill by its served path, as it is on disk now. It reads
-// at most [skill.MaxFile] bytes, and returns when the context ends. Besides the errors
-// of the file, it returns those of [Await] and [limit.Reserve].
-func (v View) ReadFile(ctx context.Context, e *Entry, path string) ([]byte, error) {
-	data, stamp, err := v.ReadReserved(ctx, e, skill.MaxFile, copiesRead, func(most int64) ([]byte, skill.Stamp, error) { return e.ReadServed(path, most) })
+// at most [skill.MaxFile] bytes, and returns when the context ends. It reserves memory for as
+// many copies of a large file as the caller makes in all. Besides the errors of the file, it returns those of [Await] and
+// [limit.Reserve].
+func (v View) ReadFile(ctx context.Context, e *Entry, path string, copies int64) ([]byte, error) {
+	data, stamp, err := v.ReadReserved(ctx, e, skill.MaxFile, copies, func(most int64) ([]byte, skill.Stamp, error) { return e.ReadServed(path, most) })
 	e.RecordRead(ctx, path, data, err)
 	if err == nil {
 		v.catalog.digests.Verify(digestsAt(e), e.Dir(), path, stamp, func() skill.Digest { return skill.DigestOf(data) })

@@ -12,6 +12,7 @@ import (
 
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver"
+	"github.com/knack-dev/knack/skill"
 )
 
 // large are files that an answer holds room for.
@@ -226,4 +227,20 @@ func TestAnswersKeepRoom(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestLargeFileFindsRoom checks that a client reads the largest file as a resource while
+// another one holds all that it can have.
+func TestLargeFileFindsRoom(t *testing.T) {
+	t.Parallel()
+	files := many(1)
+	files["s-0000/large.txt"] = strings.Repeat("text\n", skill.MaxFile/5)
+	room := limit.NewBudget(96<<20, 0)
+	w := start(t, setting{files: files, room: room})
+	other := room.Open("other")
+	defer other.Close()
+	if !other.Try(72 << 20) {
+		t.Fatal("the other client has no room")
+	}
+	w.dial(modern).result("resources/read", readBy("large.txt")["resources/read"], nil)
 }

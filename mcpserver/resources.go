@@ -109,7 +109,7 @@ func (s *Server) readResource(ctx context.Context, r *request) (reply, error) {
 	case skill.Hidden(file):
 		err = fs.ErrNotExist
 	default:
-		data, err = v.ReadFile(ctx, e, file)
+		data, err = v.ReadFile(ctx, e, file, r.copies) // as it came: text and base64 are made while it is written
 	}
 	switch {
 	case errors.Is(err, skill.ErrNotRegular):

@@ -168,7 +168,7 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 	}
 	var data []byte
 	if err == nil {
-		if data, err = v.ReadFile(ctx, e, file); errors.Is(err, fs.ErrNotExist) && vanished(ctx, v, e) {
+		if data, err = v.ReadFile(ctx, e, file, fileCopies); errors.Is(err, fs.ErrNotExist) && vanished(ctx, v, e) {
 			err = errFolderGone
 		}
 	}
@@ -205,6 +205,10 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 	r.fileResult = fileResult{Success: true, SkillName: name, FilePath: path, Content: text, SizeBytes: int64(len(data)), Encoding: encoding}
 	return r, nil
 }
+
+// fileCopies is how many copies of a file an answer counts as: the text, which escapes may
+// make longer, and the object.
+const fileCopies = 4
 
 // deniedFolder finds a folder with this name that cannot be read for lack of permission.
 func deniedFolder(v catalog.View, name string) *catalog.Denied {

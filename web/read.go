@@ -24,9 +24,13 @@ func readFile(ctx context.Context, v catalog.View, e *catalog.Entry, file string
 		data, _, err := v.Read(ctx, e)
 		return data, readFault(err)
 	}
-	data, err := v.ReadFile(ctx, e, file)
+	data, err := v.ReadFile(ctx, e, file, pageCopies)
 	return data, readFault(err)
 }
+
+// pageCopies is how many copies of a file are in memory while a page is made: its bytes, its
+// text, and the page, which may have it twice.
+const pageCopies = 4
 
 func readFault(err error) error {
 	switch {
