@@ -99,12 +99,12 @@ func fileSizes(s *subject) (out []Finding) {
 }
 
 func manyFiles(s *subject) []Finding {
-	if len(s.files) <= skill.MaxFiles {
-		return nil
-	}
 	n := fmt.Sprint(len(s.files))
-	if s.more {
-		n = "more than " + n
+	switch {
+	case s.more: // the list ends early at a folder of very many names
+		n = fmt.Sprint("more than ", max(len(s.files), skill.MaxFiles))
+	case len(s.files) <= skill.MaxFiles:
+		return nil
 	}
 	return []Finding{{Message: "the skill has " + n + " files; over 512 it is not published", Fix: "leave out what no reader needs, or split the skill"}}
 }

@@ -186,6 +186,14 @@ func TestLimits(t *testing.T) {
 	if got := found(checked(t, sound, many[1:]...), ruleid.FilesMany); len(got) != 0 {
 		t.Errorf("512 files: %+v", got)
 	}
+	wide := fstest.MapFS{"SKILL.md": {Data: []byte(sound)}}
+	for i := range 2*skill.MaxFolder + 1 {
+		wide[fmt.Sprint("wide/", i)] = &fstest.MapFile{}
+	}
+	r := load(t.Context(), bundleOf(wide, "git"))
+	if got := found(r, ruleid.FilesMany); len(got) != 1 || !strings.HasPrefix(got[0].Message, "the skill has more than 512 files") || r.Publishable() {
+		t.Errorf("a folder that is not listed: %+v, publishable %v", got, r.Publishable())
+	}
 	for size, want := range map[int]int{skill.MaxFile + 1: 1, skill.MaxFile - len(sound): 0} {
 		r := load(t.Context(), bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "big": {Data: make([]byte, size)}}, "git"))
 		if a, b := found(r, ruleSizeFile), found(r, ruleid.FilesLarge); len(a) != want || len(b) != want {

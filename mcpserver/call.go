@@ -78,7 +78,7 @@ func (s *Server) answer(ctx context.Context, r *request) (*result, error) {
 const (
 	maxHeld    = 96 << 20
 	maxWait    = 10 * time.Second
-	listMemory = 4 * skill.FolderMemory // of a list that is made of many files, some at once
+	listMemory = 2 * skill.FolderMemory // of a list that is made of many files, some at once
 )
 
 // errNoMemory refuses a call whose answer would hold too much.

@@ -22,8 +22,8 @@ const (
 	MaxDepth = 12
 	// MaxFolder bounds the names in one folder of a skill that is listed, and FolderMemory
 	// is about what they take, in bytes.
-	MaxFolder    = 4096
-	FolderMemory = 2 << 20
+	MaxFolder    = 10_240
+	FolderMemory = 4 << 20
 )
 
 // File is one file of a skill.
@@ -35,11 +35,11 @@ type File struct {
 }
 
 // List lists the regular files of the skill in path order, without dot-entries and links
-// that leave the skill. It stops after limit files, or at a folder with too many names, and
-// reports that. If a folder cannot be
-// read or is more than [MaxDepth] levels down, or no URI can carry a file's path, the error
-// is [ErrIncomplete], and the result has the files that were found. If the disk fails for the
-// moment, the error is that of the file system.
+// that leave the skill. It stops after limit files, or at a folder of more than [MaxFolder]
+// names, and reports that. If a folder cannot be read or is more than [MaxDepth] levels down,
+// or no URI can carry a file's path, the error is [ErrIncomplete], and the result has the
+// files that were found. If the disk fails for the moment, the error is that of the file
+// system.
 func (s *Skill) List(ctx context.Context, limit int) (files []File, more bool, err error) {
 	lacks := ""
 	err = fs.WalkDir(&namesFS{s.FS, 2 * max(limit, MaxFolder)}, ".", func(p string, e fs.DirEntry, err error) error {
