@@ -222,6 +222,7 @@ func (p *pass) hash(dir int, name string, f *skill.File) bool {
 	} else {
 		p.sum.Reset()
 		for err == nil && len(in) > 0 && left > 0 && p.ctx.Err() == nil {
+			runtime.Gosched() // small answers need not wait for large files
 			p.sum.Write(in)
 			left -= int64(len(in))
 			in, err = fill(fd, p.content[:min(left, int64(len(p.content)))])
@@ -232,10 +233,8 @@ func (p *pass) hash(dir int, name string, f *skill.File) bool {
 	return err == nil && left == 0 && unix.Fstat(fd, &st) == nil && stampOfStat(&st) == f.Stamp
 }
 
-// fill reads until buf is full or no more comes. First it gives way to other goroutines, so
-// that small answers need not wait for large files.
+// fill reads until buf is full or no more comes.
 func fill(fd int, buf []byte) ([]byte, error) {
-	runtime.Gosched()
 	n := 0
 	for n < len(buf) {
 		m := 0
