@@ -187,7 +187,7 @@ func TestAnswersFollowTheDisk(t *testing.T) {
 		}, "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := start(t, setting{})
+			w := start(t, setting{files: fixtures()})
 			ask := w.dial(modern)
 			call := ask.bodyOf("1", c.method, c.params)
 			if before := told(t, ask.post(call)); strings.Contains(before, c.want) {

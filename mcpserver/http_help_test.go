@@ -63,20 +63,20 @@ func skillText(name, description string) string {
 func lay(t testing.TB, root string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
-		p := filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if strings.HasSuffix(name, "/") {
-			if err := os.MkdirAll(p, 0o755); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, write(root, name, text))
 	}
+}
+
+// write writes a file below a folder, or makes a folder if the name ends with a slash.
+func write(root, name, text string) error {
+	p := filepath.Join(root, filepath.FromSlash(name))
+	if strings.HasSuffix(name, "/") {
+		return os.MkdirAll(p, 0o755)
+	}
+	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(p, []byte(text), 0o644)
 }
 
 // rewrite replaces a file below a folder in one step: no reader sees it empty or half,
@@ -128,7 +128,7 @@ var published = []string{
 }
 
 type setting struct {
-	files    map[string]string // nil: the fixtures
+	files    map[string]string // nil: the shared fixtures, which no test may change
 	http     mcpserver.HTTPOptions
 	log      io.Writer
 	private  bool
@@ -190,11 +190,15 @@ func (g gatedFiles) Open(name string) (fs.File, error) {
 // start serves a folder on the loopback until the test ends.
 func start(t testing.TB, s setting) *site {
 	t.Helper()
-	root := t.TempDir()
-	if s.files == nil {
-		s.files = fixtures()
+	root, writable := shared, "/dev/null"
+	if s.files != nil || s.gate != nil {
+		root = t.TempDir()
+		writable = root
+		if s.files == nil {
+			s.files = fixtures()
+		}
+		lay(t, root, s.files)
 	}
-	lay(t, root, s.files)
 	if s.log == nil {
 		s.log = io.Discard
 	}
@@ -225,7 +229,7 @@ func start(t testing.TB, s setting) *site {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	w := &site{t: t, verifier: s.verifier, policy: s.policy, dir: root, catalog: c, server: server, http: h, addr: ln.Addr().String(), stop: stop, ended: make(chan error, 1)}
+	w := &site{t: t, verifier: s.verifier, policy: s.policy, dir: writable, catalog: c, server: server, http: h, addr: ln.Addr().String(), stop: stop, ended: make(chan error, 1)}
 	w.url = "http://" + w.addr + "/mcp"
 	go func() { _ = c.Run(ctx) }()
 	go func() { w.ended <- h.Serve(ctx, ln, nil) }()

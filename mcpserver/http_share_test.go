@@ -182,7 +182,7 @@ func TestSpellingsAreOneSubscription(t *testing.T) {
 		t.Skip("it waits for 3 s; package subscription tests the spellings")
 	}
 	t.Parallel()
-	w := start(t, setting{})
+	w := start(t, setting{files: fixtures()})
 	w.server.CheckEvery(100 * time.Millisecond)
 	const plain, odd = "skill://a-first/crlf.txt", "skill://a-first/%63rlf.txt"
 	one, other := w.dial(legacy), w.dial(legacy)

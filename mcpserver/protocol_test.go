@@ -109,7 +109,7 @@ func TestRefusedInitializeHasNoSession(t *testing.T) {
 // A stream that is opened anew brings nothing that is past; one that is resumed does.
 func TestStreamBeginsAnew(t *testing.T) {
 	t.Parallel()
-	w := start(t, setting{})
+	w := start(t, setting{files: fixtures()})
 	w.server.CheckEvery(20 * time.Millisecond)
 	c := w.dial(legacy)
 	files := []string{"a-first/crlf.txt", "a-first/data.bin", "a-first/scripts/run.sh", "a-first/templates/deep/t.md"}

@@ -94,7 +94,7 @@ func TestListShapes(t *testing.T) {
 		var files []string
 		for _, r := range first.Resources {
 			files = append(files, strings.TrimPrefix(r.URI, "skill://a-first/"))
-			data, err := os.ReadFile(filepath.Join(w.dir, "a-first", filepath.FromSlash(unescape(t, strings.TrimPrefix(r.URI, "skill://a-first/")))))
+			data, err := os.ReadFile(filepath.Join(shared, "a-first", filepath.FromSlash(unescape(t, strings.TrimPrefix(r.URI, "skill://a-first/")))))
 			if err != nil || r.Size != int64(len(data)) || r.Digest != skill.DigestOf(data).String() {
 				t.Errorf("%s: size %d, digest %s, %v", r.URI, r.Size, r.Digest, err)
 			}
@@ -200,7 +200,7 @@ func TestPages(t *testing.T) {
 // TestEncodings: every way to write one URI leads to the same skill, and no way
 // leads out of it.
 func TestEncodings(t *testing.T) {
-	w := start(t, setting{})
+	w := start(t, setting{files: fixtures()})
 	lay(t, w.dir, map[string]string{"../outside.txt": "canary"})
 	eachEra(t, w, func(t *testing.T, c *client) {
 		for _, uri := range []string{
@@ -334,7 +334,7 @@ func TestDirectoryPages(t *testing.T) {
 // entry describes them.
 func TestChangeBetweenManifestAndRead(t *testing.T) {
 	t.Parallel()
-	w := start(t, setting{})
+	w := start(t, setting{files: fixtures()})
 	eachEra(t, w, func(t *testing.T, c *client) {
 		for i, file := range []string{"SKILL.md", "crlf.txt"} {
 			uri := "skill://a-first/" + file
@@ -377,7 +377,7 @@ func swap(t *testing.T, path, text string) {
 // of SKILL.md are always of one version.
 func TestNeverAMixture(t *testing.T) {
 	t.Parallel()
-	w := start(t, setting{})
+	w := start(t, setting{files: fixtures()})
 	c := w.dial(modern)
 	done := make(chan struct{})
 	stopped := make(chan struct{})
@@ -431,7 +431,7 @@ func TestNeverAMixture(t *testing.T) {
 }
 
 func TestDeletedBetweenListAndRead(t *testing.T) {
-	w := start(t, setting{})
+	w := start(t, setting{files: fixtures()})
 	eachEra(t, w, func(t *testing.T, c *client) {
 		lay(t, w.dir, map[string]string{"zz/SKILL.md": skillText("zz", "Goes.")})
 		_ = w.catalog.Refresh(t.Context())

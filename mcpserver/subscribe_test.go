@@ -58,7 +58,7 @@ func TestHiddenFileIsNotWatched(t *testing.T) {
 
 func TestChangesAreTold(t *testing.T) {
 	t.Parallel()
-	w := start(t, setting{})
+	w := start(t, setting{files: fixtures()})
 	w.server.CheckEvery(100 * time.Millisecond)
 	// Files as old as most are: a young one is read again each time.
 	old := time.Now().Add(-time.Hour)
@@ -118,7 +118,7 @@ func quiet(t *testing.T, from <-chan message, method string) {
 // TestTouchedIsNotChanged: a file that was written and is the same is not told of.
 func TestTouchedIsNotChanged(t *testing.T) {
 	t.Parallel()
-	w := start(t, setting{})
+	w := start(t, setting{files: fixtures()})
 	w.server.CheckEvery(100 * time.Millisecond)
 	c := w.dial(modern)
 	told := follow(t, c, "skill://a-first/crlf.txt")
@@ -257,7 +257,7 @@ func (c *client) resume(last string) *http.Response {
 // that the client names.
 func TestResumes(t *testing.T) {
 	t.Parallel()
-	w := start(t, setting{})
+	w := start(t, setting{files: fixtures()})
 	c := w.dial(legacy)
 	stream := c.resume("")
 	told := events(stream)
