@@ -1,102 +1,49 @@
 package guard
 
 import (
-	"context"
+	"container/list"
 	"net"
 	"net/http"
 	"sync"
-	"time"
-
-	"github.com/knack-dev/knack/limit"
 )
 
-// maxConns is how many connections are open. Each takes up to 50 KiB before its request is
-// known. An address gets three quarters of them.
-const maxConns = 4096
+// maxArriving is how many connections may be without a first request that has arrived. Each
+// takes up to 50 KiB, and its client need not have a token.
+const maxArriving = 2048
 
-// conns are the open connections. If there are too many, one without a request gives way to
-// a new one of its address: the one that has had none for longest.
-type conns struct {
-	room  *limit.Budget
-	share func(address string) string // under which an address counts
+// arriving are the connections without a request yet. If there are too many, the oldest gives
+// way to a new one: a client that sends its request at once is not the oldest.
+type arriving struct {
+	most int
 
-	mu sync.Mutex
-	of map[net.Conn]*conn
+	mu    sync.Mutex
+	queue list.List // of net.Conn, the oldest first
+	of    map[net.Conn]*list.Element
 }
 
-// conn is an open connection.
-type conn struct {
-	share string
-	place *limit.Account
-	busy  int // requests that are being answered
-	last  time.Time
-}
-
-type connKey struct{}
-
-// add takes a new connection in. If there is no room, the connection is closed: its client
-// may not even have sent a request that could be answered.
-func (t *conns) add(ctx context.Context, c net.Conn) context.Context {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	address, _, _ := net.SplitHostPort(c.RemoteAddr().String())
-	n := &conn{share: t.share(networkOf(address)), last: time.Now()}
-	for n.place = t.room.Open(n.share); !n.place.Try(1); {
-		if !t.evict(n.share) {
-			_ = c.Close()
-			return ctx
-		}
-	}
-	if t.of == nil {
-		t.of = map[net.Conn]*conn{}
-	}
-	t.of[c] = n
-	return context.WithValue(ctx, connKey{}, n)
-}
-
-// evict closes a connection without a request. The caller holds mu.
-func (t *conns) evict(share string) bool {
-	var oldest net.Conn
-	for c, n := range t.of {
-		if n.share == share && n.busy == 0 && (oldest == nil || n.last.Before(t.of[oldest].last)) {
-			oldest = c
-		}
-	}
-	if oldest == nil {
-		return false
-	}
-	t.remove(oldest)
-	go func() { _ = oldest.Close() }() // over TLS it may take a while
-	return true
-}
-
-// remove forgets a connection. The caller holds mu.
-func (t *conns) remove(c net.Conn) {
-	if n := t.of[c]; n != nil {
-		delete(t.of, c)
-		n.place.Close()
-	}
-}
+func newArriving(most int) *arriving { return &arriving{most: most, of: map[net.Conn]*list.Element{}} }
 
 // changed is called when the state of a connection has changed.
-func (t *conns) changed(c net.Conn, now http.ConnState) {
-	if now == http.StateClosed {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.remove(c)
+func (a *arriving) changed(c net.Conn, now http.ConnState) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if now != http.StateNew {
+		a.remove(a.of[c])
+		return
+	}
+	a.of[c] = a.queue.PushBack(c)
+	if a.queue.Len() > a.most {
+		oldest := a.remove(a.queue.Front())
+		go func() { _ = oldest.Close() }() // over TLS it may take a while
 	}
 }
 
-// work notes that a request of a connection is being answered, until done is called.
-func (t *conns) work(ctx context.Context) (done func()) {
-	n, _ := ctx.Value(connKey{}).(*conn)
-	add := func(busy int) {
-		if n != nil {
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			n.busy, n.last = n.busy+busy, time.Now()
-		}
+// remove takes a connection out of the queue. The caller holds mu.
+func (a *arriving) remove(e *list.Element) net.Conn {
+	if e == nil {
+		return nil
 	}
-	add(1)
-	return func() { add(-1) }
+	c := a.queue.Remove(e).(net.Conn)
+	delete(a.of, c)
+	return c
 }

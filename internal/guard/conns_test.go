@@ -16,50 +16,39 @@ import (
 	"github.com/knack-dev/knack/limit"
 )
 
-// socket is a connection of an address that notes that it was closed.
+// socket is a connection that notes that it was closed.
 type socket struct {
 	net.Conn
-	address string
-	closed  chan struct{}
-}
-
-func (s *socket) RemoteAddr() net.Addr {
-	a, _ := net.ResolveTCPAddr("tcp", s.address+":1")
-	return a
+	closed chan struct{}
 }
 
 func (s *socket) Close() error { close(s.closed); return nil }
 
-// TestConnections checks that an address with too many connections loses the one that has had
-// no request for longest, and none that is being answered, and that another address gets in.
-func TestConnections(t *testing.T) {
-	table := conns{room: limit.NewBudget(4, 0), share: func(address string) string { return address }}
-	open := func(address string) (*socket, context.Context) {
-		s := &socket{address: address, closed: make(chan struct{})}
-		return s, table.add(t.Context(), s)
+// TestArriving checks that of too many connections without a request the oldest is closed, and
+// none that has had one.
+func TestArriving(t *testing.T) {
+	a := newArriving(2)
+	open := func() *socket {
+		s := &socket{closed: make(chan struct{})}
+		a.changed(s, http.StateNew)
+		return s
 	}
-	_, busy := open("192.0.2.1")
-	done := table.work(busy)
-	oldest, _ := open("192.0.2.1")
-	second, at := open("192.0.2.1")
-	_, _ = open("192.0.2.1")
-	<-oldest.closed
-	table.work(at)
-	_, fifth := open("192.0.2.1")
-	table.work(fifth)
-	other, _ := open("192.0.2.2")
-	refused, _ := open("192.0.2.1")
-	<-refused.closed
-	select {
-	case <-second.closed:
-		t.Error("a connection that is being answered is closed")
-	case <-other.closed:
-		t.Error("another address has no connection")
-	default:
+	first, second, third := open(), open(), (*socket)(nil)
+	a.changed(first, http.StateActive)
+	a.changed(first, http.StateIdle)
+	third = open()
+	fourth := open()
+	<-second.closed
+	a.changed(second, http.StateClosed)
+	for n, s := range []*socket{first, third, fourth} {
+		select {
+		case <-s.closed:
+			t.Errorf("connection %d is closed", n)
+		default:
+		}
 	}
-	done()
-	if table.changed(second, http.StateClosed); table.room.Held() != 3 || len(table.of) != 3 {
-		t.Errorf("%d places are held by %d connections, want 3", table.room.Held(), len(table.of))
+	if a.changed(third, http.StateClosed); a.queue.Len() != 1 || len(a.of) != 1 {
+		t.Errorf("%d connections are in the queue, %d in the table, want 1", a.queue.Len(), len(a.of))
 	}
 }
 

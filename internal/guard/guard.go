@@ -59,7 +59,7 @@ type Guard struct {
 	// signingIn counts the sign-in forms in flight apart: their clients have no token yet,
 	// and must not take places from calls that have one.
 	signingIn *limit.Budget
-	conns     conns
+	arriving  *arriving
 	limits    atomic.Pointer[limits]
 	logged    *limit.Clients // audit lines about clients that are not known
 	refusals  sync.Map       // of *atomic.Uint64, by RefusalCount with a Count of 0
@@ -71,9 +71,8 @@ type Guard struct {
 func New(o Options) (*Guard, error) {
 	g := &Guard{
 		o: o, logged: limit.New(loggedRate), small: limit.NewBudget(maxSmall, 0), large: limit.NewBudget(maxLarge, 0),
-		calls: limit.NewBudget(int64(o.MaxCalls), 0), signingIn: limit.NewBudget(maxForms, 0),
+		calls: limit.NewBudget(int64(o.MaxCalls), 0), signingIn: limit.NewBudget(maxForms, 0), arriving: newArriving(maxArriving),
 	}
-	g.conns = conns{room: limit.NewBudget(maxConns, 0), share: func(address string) string { return shareOf(o.Access.Now(), access.Principal{}, address) }}
 	g.ended, g.end = context.WithCancel(context.Background())
 	if err := g.allow(o.Hosts, o.Origins); err != nil {
 		return nil, err
@@ -122,7 +121,6 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// before it reuses the connection.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(g.o.BodyTimeout))
 	}
-	defer g.conns.work(r.Context())()
 	g.record(w, r)
 }
 

@@ -28,9 +28,9 @@ func (g *Guard) Serve(ctx context.Context, ln net.Listener, conf *tls.Config) er
 		Handler: g, TLSConfig: conf,
 		DisableGeneralOptionsHandler: true, // "OPTIONS *" is checked as everything else is
 		ReadHeaderTimeout:            min(headerTimeout, g.o.BodyTimeout), IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		HTTP2:       &http.HTTP2Config{MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnread, MaxReadFrameSize: 16 << 10},
-		ConnContext: g.conns.add, ConnState: g.conns.changed,
-		ErrorLog: slog.NewLogLogger(g.o.Log.Handler(), slog.LevelDebug), // scanners and broken handshakes
+		HTTP2:     &http.HTTP2Config{MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnread, MaxReadFrameSize: 16 << 10},
+		ConnState: g.arriving.changed,
+		ErrorLog:  slog.NewLogLogger(g.o.Log.Handler(), slog.LevelDebug), // scanners and broken handshakes
 	}
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
