@@ -13,6 +13,9 @@ const (
 	// 20 to 200 % of the live heap. A few skills then need no collection, and a hundred
 	// thousand no second copy of their memory.
 	gcBudget = 10 << 20
+	// softLimit is the number of bytes above which the runtime collects more often, in case a
+	// flood of calls allocates faster than GOGC is adapted. It is at least twice the live heap.
+	softLimit = 208 << 20
 	// minReleased is how much the memory must have grown since its last release to be released.
 	minReleased = 32 << 20
 )
@@ -28,6 +31,7 @@ func tuneCollector(env *Env) {
 // fitCollector fits GOGC to a live heap, at the start without measuring it, which costs.
 func fitCollector(live uint64) {
 	debug.SetGCPercent(int(min(max(gcBudget*100/max(live, 1), 20), 200)))
+	debug.SetMemoryLimit(int64(max(2*live, softLimit)))
 	runtime.AddCleanup(new(*int), func(now []metrics.Sample) { // runs after the next collection
 		metrics.Read(now)
 		fitCollector(now[0].Value.Uint64())

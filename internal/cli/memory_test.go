@@ -13,6 +13,7 @@ import (
 func TestTuneCollector(t *testing.T) {
 	was := debug.SetGCPercent(77)
 	defer debug.SetGCPercent(was)
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	percent := func() uint64 {
 		now := []metrics.Sample{{Name: "/gc/gogc:percent"}}
 		metrics.Read(now)
@@ -35,8 +36,14 @@ func TestTuneCollector(t *testing.T) {
 	if got := percent(); got != 200 {
 		t.Errorf("at the start: %d %%, not 200", got)
 	}
+	if got := debug.SetMemoryLimit(-1); got != softLimit {
+		t.Errorf("at the start the limit is %d bytes, not %d", got, softLimit)
+	}
 	if collectWhile(200); percent() != 20 {
 		t.Errorf("with 128 MiB that live: %d %%, not 20", percent())
+	}
+	if got := debug.SetMemoryLimit(-1); got < 256<<20 {
+		t.Errorf("with 128 MiB that live, the limit is %d bytes", got)
 	}
 	runtime.KeepAlive(live)
 	live = nil
