@@ -227,6 +227,9 @@ func FuzzKey(f *testing.F) {
 				escaped.WriteRune(r)
 			}
 		}
+		if max(len(spelt), escaped.Len()+2) > maxID {
+			return
+		}
 		a, errA := parseID(spelt)
 		b, errB := parseID([]byte(`"` + escaped.String() + `"`))
 		if errA != nil || errB != nil || Key(a) != Key(b) {
