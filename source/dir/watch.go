@@ -96,7 +96,12 @@ func (s *Source) follow(ctx context.Context, poke func()) error {
 		if l == nil || l != watched || !root.Intact() {
 			changed, err := root.Set(l.paths(ctx))
 			if err != nil {
-				return err
+				select {
+				case cause := <-root.Failed(): // of which err is a consequence
+					return cause
+				default:
+					return err
+				}
 			}
 			s.setWatch(true, "")
 			watched = l

@@ -26,7 +26,7 @@ func watched(t *testing.T, s *Source) <-chan string {
 func watching(t *testing.T, s *Source) (<-chan string, func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	poked, found := make(chan struct{}, 1), make(chan string, 1000)
+	poked, found := make(chan struct{}, 1), make(chan string, 100_000)
 	done, scanned := make(chan struct{}), make(chan struct{})
 	poke := func() {
 		select {
