@@ -39,7 +39,14 @@ type filePage struct {
 func (s *Site) file(r *request, v catalog.View, e *catalog.Entry, file string) error {
 	data, err := readFile(r.Context(), v, e, file)
 	if err != nil {
-		if f, ok := err.(*failure); ok && f.status == http.StatusNotFound && isFolder(r, v, e, file) {
+		f, ok := err.(*failure)
+		if !ok || f.status != http.StatusNotFound {
+			return err
+		}
+		if busy := limit.Reserve(r.Context(), skill.FolderMemory); busy != nil {
+			return busy // the name may be a folder's
+		}
+		if isFolder(r, v, e, file) {
 			return redirect(r, pageOf(e)+"?view="+viewFiles)
 		}
 		return err
@@ -84,9 +91,6 @@ func (s *Site) file(r *request, v catalog.View, e *catalog.Entry, file string) e
 
 // isFolder reports whether the skill has a file below dir.
 func isFolder(r *request, v catalog.View, e *catalog.Entry, dir string) bool {
-	if limit.Reserve(r.Context(), skill.FolderMemory) != nil {
-		return false
-	}
 	found, err := catalog.Await(r.Context(), v, e, func() bool {
 		files, _, _ := e.List(r.Context(), 2*skill.MaxFiles)
 		for _, f := range files {

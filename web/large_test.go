@@ -1,11 +1,14 @@
 package web_test
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -27,6 +30,21 @@ func TestLargeFile(t *testing.T) {
 			if a.status != want || want == 413 && !strings.Contains(a.body, "another file 16 MiB") {
 				t.Errorf("%s of %d bytes: %d %.300s", path, size, a.status, a.body)
 			}
+		}
+	}
+}
+
+// TestFolderWithoutRoom checks that a folder is not called absent when there is no memory to
+// look for it.
+func TestFolderWithoutRoom(t *testing.T) {
+	f := open(t, map[string]string{"one/git/SKILL.md": "---\nname: git\ndescription: d\n---\n", "one/git/docs/a.md": "a"})
+	for units, want := range map[int64]int{1: http.StatusServiceUnavailable, 64 << 20: http.StatusFound} {
+		room := limit.NewBudget(units, 0)
+		room.Open("").Try(1)
+		r := httptest.NewRequestWithContext(limit.WithAccount(t.Context(), room.Open("")), "GET", "/skills/one/git/docs", nil)
+		w := httptest.NewRecorder()
+		if f.site.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("with room for %d bytes: %d, want %d", units, w.Code, want)
 		}
 	}
 }
