@@ -129,7 +129,6 @@ var outside = map[string][]string{
 	"golang.org/x/sys":                       {"source/dir", "internal/cli", "edit"},
 	"golang.org/x/term":                      {"internal/cli"},
 	"golang.org/x/text":                      {"skill", "internal/display", "internal/naming", "search", "catalog"},
-	"golang.org/x/net":                       {"web"},
 	"github.com/yuin/goldmark":               {"web"},
 }
 

@@ -277,14 +277,20 @@ func TestSanitize(t *testing.T) {
 		`<img src="/raw/a.svg"><img src="x.png">`:                  ``,
 		`<img src="/raw/a.png" srcset="https://e 2x" onerror="x">`: `<img src="/raw/a.png" loading="lazy">`,
 		`<svg><a href="/skills/x">b</a></svg>`:                     `<a href="/skills/x">b</a>`,
-		`<!-- a --><!doctype html><?x?>`:                           ``,
+		`<!-- a --><!doctype html><?x?>`:                           `&lt;!-- a --&gt;&lt;!doctype html&gt;&lt;?x?&gt;`,
 		`</p></div></main><em>a</strong>`:                          `<em>a</em>`,
 		`<strong><em>a</strong>b</em>`:                             `<strong><em>a</em></strong>b`,
 		`<h1 id="q">a</h1><h1 id="md-q">b</h1>`:                    `<h1>a</h1><h1 id="md-q">b</h1>`,
 		`<input type="text"><input type="checkbox">`:               ``,
 		`<pre tabindex="1">&lt;b&gt;</pre>`:                        `<pre>&lt;b&gt;</pre>`,
 		`<p title="&quot;><script>">`:                              `<p></p>`,
-		`<textarea></p><script>x</script>`:                         `&lt;/p&gt;&lt;script&gt;x&lt;/script&gt;`,
+		`<textarea></p><script>x</script>`:                         `x`,
+		`<p class=x>a<p class='x'>b`:                               `&lt;p class=x&gt;a&lt;p class=&#39;x&#39;&gt;b`,
+		`<p title="a`:                                              `&lt;p title=&#34;a`,
+		`<p title="a"title="b">c</p`:                               `&lt;p title=&#34;a&#34;title=&#34;b&#34;&gt;c&lt;/p`,
+		`<P>a<p >b< p>c<>d</>`:                                     `&lt;P&gt;a&lt;p &gt;b&lt; p&gt;c&lt;&gt;d&lt;/&gt;`,
+		`<hr/>a<br />`:                                             `&lt;hr/&gt;a<br>`,
+		`<a title="&lt;b&gt; &amp;amp;" href="#md-a">b</a>`:        `<a title="&lt;b&gt; &amp;amp;" href="#md-a">b</a>`,
 	} {
 		if diff := cmp.Diff(want, sanitize(in)); diff != "" {
 			t.Errorf("%s: -want +got\n%s", in, diff)

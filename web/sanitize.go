@@ -1,12 +1,11 @@
 package web
 
 import (
+	"html"
 	"net/url"
 	"slices"
 	"strings"
 	"unicode"
-
-	"golang.org/x/net/html"
 )
 
 // allowed maps each element that rendered Markdown may contain to its attributes and
@@ -71,6 +70,9 @@ const maxNested = 256
 // sanitize rewrites markup so that it contains only what the table allows. It is the
 // second defence after a renderer that passes no HTML.
 //
+// It knows only tags as the renderer writes them. Anything else that begins with "<"
+// becomes text, comments included. So the result has no tag that was not read whole.
+//
 // An end tag closes only elements that are open, so that a text cannot end the element
 // around it. Elements nested deeper than maxNested are left out: HTML parsers stop at
 // about 512 levels, and their handling of the rest differs.
@@ -78,58 +80,101 @@ func sanitize(markup string) string {
 	var out strings.Builder
 	out.Grow(len(markup) + len(markup)/8)
 	var open []string
-	z := html.NewTokenizer(strings.NewReader(markup))
-	for {
-		switch z.Next() {
-		case html.ErrorToken:
-			for _, name := range slices.Backward(open) {
-				out.WriteString("</" + name + ">")
+	for markup != "" {
+		t, size := readTag(markup)
+		switch {
+		case size == 0:
+			if size = strings.IndexByte(markup[1:], '<') + 1; size == 0 {
+				size = len(markup)
 			}
-			return out.String()
-		case html.TextToken:
-			out.WriteString(html.EscapeString(z.Token().Data))
-		case html.StartTagToken, html.SelfClosingTagToken:
-			if t := z.Token(); len(open) < maxNested && writeTag(&out, t) && !slices.Contains(void, t.Data) {
-				open = append(open, t.Data)
+			out.WriteString(html.EscapeString(html.UnescapeString(markup[:size])))
+		case !t.end:
+			if len(open) < maxNested && writeTag(&out, t) && !slices.Contains(void, t.name) {
+				open = append(open, t.name)
 			}
-		case html.EndTagToken:
-			name := z.Token().Data
-			if !slices.Contains(open, name) {
-				continue
-			}
-			for last := ""; last != name; {
+		case slices.Contains(open, t.name):
+			for last := ""; last != t.name; {
 				last, open = open[len(open)-1], open[:len(open)-1]
 				out.WriteString("</" + last + ">")
 			}
 		}
+		markup = markup[size:]
 	}
+	for _, name := range slices.Backward(open) {
+		out.WriteString("</" + name + ">")
+	}
+	return out.String()
+}
+
+// tag is a start or end tag.
+type tag struct {
+	name       string
+	end        bool
+	attributes []attribute
+}
+
+type attribute struct{ name, value string }
+
+// readTag returns the tag at the beginning of markup and its size in bytes, or a size of
+// 0 if there is none. An attribute has a value in double quotes.
+func readTag(markup string) (t tag, size int) {
+	rest, ok := strings.CutPrefix(markup, "<")
+	if !ok {
+		return tag{}, 0
+	}
+	rest, t.end = strings.CutPrefix(rest, "/")
+	for t.name, rest = cutName(rest); t.name != ""; {
+		if after, ok := strings.CutPrefix(strings.TrimPrefix(rest, " /"), ">"); ok {
+			return t, len(markup) - len(after)
+		}
+		var a attribute
+		if rest, ok = strings.CutPrefix(rest, " "); !ok {
+			break
+		}
+		a.name, rest = cutName(rest)
+		if rest, ok = strings.CutPrefix(rest, `="`); !ok {
+			break
+		}
+		if a.value, rest, ok = strings.Cut(rest, `"`); !ok {
+			break
+		}
+		a.value = html.UnescapeString(a.value)
+		t.attributes = append(t.attributes, a)
+	}
+	return tag{}, 0
+}
+
+// cutName cuts the name of an element or attribute from the beginning of s.
+func cutName(s string) (name, rest string) {
+	n := len(s) - len(strings.TrimLeft(s, "abcdefghijklmnopqrstuvwxyz0123456789"))
+	return s[:n], s[n:]
 }
 
 // writeTag writes a start tag and reports whether it did. It writes nothing if the
 // element is not allowed or lacks attributes that it requires.
-func writeTag(out *strings.Builder, t html.Token) bool {
-	attributes, ok := allowed[t.Data]
+func writeTag(out *strings.Builder, t tag) bool {
+	checks, ok := allowed[t.name]
 	if !ok {
 		return false
 	}
 	var b strings.Builder
 	seen := map[string]bool{}
-	for _, a := range t.Attr {
-		valid := attributes[a.Key]
-		if a.Namespace != "" || valid == nil || seen[a.Key] || !valid(a.Val) {
+	for _, a := range t.attributes {
+		valid := checks[a.name]
+		if valid == nil || seen[a.name] || !valid(a.value) {
 			continue
 		}
-		seen[a.Key] = true
-		b.WriteString(" " + a.Key + `="` + html.EscapeString(a.Val) + `"`)
+		seen[a.name] = true
+		b.WriteString(" " + a.name + `="` + html.EscapeString(a.value) + `"`)
 	}
 	switch {
-	case t.Data == "img" && !seen["src"], t.Data == "input" && (!seen["type"] || !seen["disabled"]):
+	case t.name == "img" && !seen["src"], t.name == "input" && (!seen["type"] || !seen["disabled"]):
 		return false
-	case t.Data == "img":
+	case t.name == "img":
 		b.WriteString(` loading="lazy"`)
-	case t.Data == "input":
+	case t.name == "input":
 		b.WriteString(` aria-label="task"`)
 	}
-	out.WriteString("<" + t.Data + b.String() + ">")
+	out.WriteString("<" + t.name + b.String() + ">")
 	return true
 }
