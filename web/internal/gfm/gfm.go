@@ -1,0 +1,61 @@
+// Package gfm extends goldmark with four parts of GitHub Flavored Markdown: tables,
+// strikethrough, task lists and autolinks (https://github.github.com/gfm/).
+//
+// It renders what goldmark's package extension renders, as XHTML and with the alignment of a
+// cell in its attribute. Importing that package compiles regular expressions and builds
+// tables at every start of the program. This package does nothing until [Extension] is used.
+//
+// An input takes time in proportion to its length, beside what goldmark's core takes. A
+// table has as many cells as its rows times its columns, however short the rows are.
+package gfm
+
+import (
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	marks "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/util"
+)
+
+// Extension adds the four parts to a goldmark.Markdown.
+type Extension struct{}
+
+// Extend adds the parsers and renderers of the four parts to m.
+func (Extension) Extend(m goldmark.Markdown) {
+	m.Parser().AddOptions(
+		parser.WithParagraphTransformers(util.Prioritized(tables{}, 200)), // after link definitions
+		parser.WithASTTransformers(util.Prioritized(pipes{}, 0)),
+		parser.WithInlineParsers(
+			util.Prioritized(tasks{}, 0), // before links, which begin alike
+			util.Prioritized(strikes{}, 500),
+			util.Prioritized(autolinks{}, 999), // after emphasis, which begins alike
+		),
+	)
+	m.Renderer().AddOptions(renderer.WithNodeRenderers(util.Prioritized(elements{}, 500)))
+}
+
+// elements renders the nodes of the four parts, except autolinks, which goldmark renders.
+type elements struct{}
+
+// RegisterFuncs registers a renderer for each kind of node.
+func (elements) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(marks.KindTable, element("<table>\n", "</table>\n"))
+	r.Register(marks.KindTableHeader, element("<thead>\n<tr>\n", "</tr>\n</thead>\n"))
+	r.Register(marks.KindTableRow, renderRow)
+	r.Register(marks.KindTableCell, renderCell)
+	r.Register(marks.KindStrikethrough, element("<del>", "</del>"))
+	r.Register(marks.KindTaskCheckBox, renderBox)
+}
+
+// element returns a renderer that writes begin before a node's children and end after them.
+func element(begin, end string) renderer.NodeRendererFunc {
+	return func(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering {
+			_, _ = w.WriteString(begin)
+		} else {
+			_, _ = w.WriteString(end)
+		}
+		return ast.WalkContinue, nil
+	}
+}

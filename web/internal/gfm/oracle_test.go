@@ -1,0 +1,90 @@
+package gfm
+
+import (
+	"bytes"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/renderer/html"
+
+	"github.com/knack-dev/knack/internal/corpus"
+)
+
+func converter(extensions ...goldmark.Extender) goldmark.Markdown {
+	return goldmark.New(goldmark.WithExtensions(extensions...), goldmark.WithRendererOptions(html.WithXHTML(), html.WithUnsafe()))
+}
+
+func ours() goldmark.Markdown { return converter(Extension{}) }
+
+// theirs returns the oracle: goldmark with its own extensions.
+func theirs() goldmark.Markdown {
+	return converter(
+		extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
+		extension.Strikethrough, extension.TaskList, extension.Linkify,
+	)
+}
+
+func convert(t testing.TB, m goldmark.Markdown, source []byte) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := m.Convert(source, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// alphabet lists the words of which TestGenerated makes texts: the marks of the four parts,
+// and what ends, hides or encloses them.
+var alphabet = []string{
+	"|", "|", "|", "-", "-", "---", ":", ":-:", "|-|", "|-|-|", "\n", "\n", "\n|", "\n\n", "\r\n", " ", " ", "    ", "\t",
+	"~", "~~", "[ ]", "[x] ", "[X]", "[", "]", "- ", "- [ ] ", "1. ", "> ", "#", "a", "b c", "A",
+	"http://", "https://", "ftp://", "www.", "a.b", "a.b/", "@", ".", ".c", "a@b.c", ":80", "?", "&", ";", "&amp;", "(", ")", "_", "*", "**",
+	"<", ">", "\\", "\\|", "`", "``", "$", "!", "é",
+}
+
+// TestGenerated compares with the oracle on texts made of the marks.
+func TestGenerated(t *testing.T) {
+	const texts = 200_000
+	ours, theirs := ours(), theirs()
+	random := rand.New(rand.NewPCG(1, 2))
+	for failed, i := 0, 0; i < texts && failed < 20; i++ {
+		var b strings.Builder
+		for range 1 + random.IntN(16) {
+			b.WriteString(alphabet[random.IntN(len(alphabet))])
+		}
+		source := []byte(b.String())
+		if got, want := convert(t, ours, source), convert(t, theirs, source); got != want {
+			failed++
+			t.Errorf("%q:\n got %q\nwant %q", source, got, want)
+		}
+	}
+}
+
+// TestCorpus compares with the oracle on the Markdown files of real skills.
+func TestCorpus(t *testing.T) {
+	ours, theirs, files := ours(), theirs(), 0
+	err := filepath.WalkDir(corpus.Dir(t), func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.EqualFold(filepath.Ext(p), ".md") {
+			return err
+		}
+		source, err := os.ReadFile(p)
+		if err != nil {
+			return nil // a link that leads nowhere
+		}
+		files++
+		if convert(t, ours, source) != convert(t, theirs, source) {
+			t.Errorf("%s differs", p)
+		}
+		return nil
+	})
+	if err != nil || files < 1000 {
+		t.Errorf("%d files, %v", files, err)
+	}
+	t.Logf("%d files", files)
+}
