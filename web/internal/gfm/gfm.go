@@ -11,8 +11,6 @@ package gfm
 
 import (
 	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/ast"
-	marks "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/util"
@@ -33,29 +31,4 @@ func (Extension) Extend(m goldmark.Markdown) {
 		),
 	)
 	m.Renderer().AddOptions(renderer.WithNodeRenderers(util.Prioritized(elements{}, 500)))
-}
-
-// elements renders the nodes of the four parts, except autolinks, which goldmark renders.
-type elements struct{}
-
-// RegisterFuncs registers a renderer for each kind of node.
-func (elements) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
-	r.Register(marks.KindTable, element("<table>\n", "</table>\n"))
-	r.Register(marks.KindTableHeader, element("<thead>\n<tr>\n", "</tr>\n</thead>\n"))
-	r.Register(marks.KindTableRow, renderRow)
-	r.Register(marks.KindTableCell, renderCell)
-	r.Register(marks.KindStrikethrough, element("<del>", "</del>"))
-	r.Register(marks.KindTaskCheckBox, renderBox)
-}
-
-// element returns a renderer that writes begin before a node's children and end after them.
-func element(begin, end string) renderer.NodeRendererFunc {
-	return func(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
-		if entering {
-			_, _ = w.WriteString(begin)
-		} else {
-			_, _ = w.WriteString(end)
-		}
-		return ast.WalkContinue, nil
-	}
 }

@@ -13,12 +13,12 @@ import (
 // autolinks finds addresses in text that no brackets enclose.
 type autolinks struct{}
 
-// before lists the characters that an address may follow. The core also tries the beginning
-// of a line and of the text after a node, which it reports as a space.
-const before = " *_~("
+// leads lists the characters that an address may follow. The space stands for the beginning
+// of a line, and for the end of another node, too: the core passes the text that follows.
+const leads = " *_~("
 
 // Trigger returns the characters before an address.
-func (autolinks) Trigger() []byte { return []byte(before) }
+func (autolinks) Trigger() []byte { return []byte(leads) }
 
 // Parse returns a link to the address that begins here or after one character.
 func (autolinks) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
@@ -27,17 +27,13 @@ func (autolinks) Parse(parent ast.Node, block text.Reader, pc parser.Context) as
 	}
 	line, segment := block.PeekLine()
 	start := segment.Start
-	if strings.IndexByte(before, line[0]) >= 0 {
+	if strings.IndexByte(leads, line[0]) >= 0 {
 		start++
 		line = line[1:]
 	}
-	kind, protocol := ast.AutoLinkType(ast.AutoLinkURL), ""
-	length := web(line)
-	switch {
-	case length == 0:
+	kind, length := ast.AutoLinkType(ast.AutoLinkURL), web(line)
+	if length == 0 {
 		kind, length = ast.AutoLinkEmail, email(line)
-	case line[0] == 'w':
-		protocol = "http"
 	}
 	if length == 0 {
 		return nil
@@ -47,55 +43,62 @@ func (autolinks) Parse(parent ast.Node, block text.Reader, pc parser.Context) as
 	}
 	block.Advance(start - segment.Start + length)
 	link := ast.NewAutoLink(kind, ast.NewTextSegment(text.NewSegment(start, start+length)))
-	if protocol != "" {
-		link.Protocol = []byte(protocol)
+	if kind == ast.AutoLinkURL && line[0] == 'w' {
+		link.Protocol = []byte("http")
 	}
 	return link
 }
 
-// web returns the length of the web address at the beginning of a line, or 0. Only an address
-// with a scheme may have a port, and a dollar sign in its path.
+// Characters of addresses. Those of goldmark's package extension are fewer than the
+// specification's, which only excludes spaces and "<" from a path.
+const (
+	digits  = "0123456789"
+	small   = "abcdefghijklmnopqrstuvwxyz"
+	letters = small + "ABCDEFGHIJKLMNOPQRSTUVWXYZ" + digits
+	inHost  = letters + "-@:%._+~#="
+	inPath  = inHost + "!?&/();,'\">^{}[]`"
+)
+
+// web returns the length of the web address at the beginning of a line, or 0. An address
+// without a scheme has no port, and no dollar sign in its path.
 func web(line []byte) int {
+	i := 0
 	for _, prefix := range [...]string{"http://", "https://", "ftp://", "www."} {
-		if !bytes.HasPrefix(line, []byte(prefix)) {
-			continue
+		if bytes.HasPrefix(line, []byte(prefix)) {
+			i = len(prefix)
 		}
-		domain := host(line[len(prefix):])
-		if domain == 0 {
-			return 0
-		}
-		i := len(prefix) + domain
-		signs := "-@:%_+.~#!?&/=();,'\">^{}[]`"
-		if prefix != "www." {
-			signs += "$"
-			if port := span(line[min(i+1, len(line)):], digit); port > 0 && line[i] == ':' {
-				i += 1 + port
-			}
-		}
-		if i < len(line) && strings.IndexByte("/#?", line[i]) >= 0 {
-			i += span(line[i:], func(c byte) bool { return util.IsAlphaNumeric(c) || strings.IndexByte(signs, c) >= 0 })
-		}
-		return trim(line[:i])
 	}
-	return 0
+	if i == 0 {
+		return 0
+	}
+	domain := host(line[i:])
+	if domain == 0 {
+		return 0
+	}
+	i += domain
+	path := inPath
+	if line[0] != 'w' {
+		path += "$"
+		if port, ok := bytes.CutPrefix(line[i:], []byte(":")); ok && span(port, digits) > 0 {
+			i += 1 + span(port, digits)
+		}
+	}
+	if i < len(line) && strings.IndexByte("/#?", line[i]) >= 0 {
+		i += span(line[i:], path)
+	}
+	return trim(line[:i])
 }
 
 // host returns the length of the host at the beginning of s, or 0. It ends with a period and
 // small letters, with at most 256 characters before them.
 func host(s []byte) int {
-	end := 0
-	for i, c := range s[:min(len(s), 257)] {
-		if c == '.' && i > 0 && i+1 < len(s) && small(s[i+1]) {
-			end = i + 1
-		}
-		if !util.IsAlphaNumeric(c) && strings.IndexByte("-@:%._+~#=", c) < 0 {
-			break
+	most := span(s[:min(len(s), 257)], inHost)
+	for at := bytes.LastIndexByte(s[:most], '.'); at > 0; at = bytes.LastIndexByte(s[:at], '.') {
+		if last := span(s[at+1:], small); last > 0 {
+			return at + 1 + last
 		}
 	}
-	if end == 0 {
-		return 0
-	}
-	return end + span(s[end:], small)
+	return 0
 }
 
 // trim returns the length of a web address without the punctuation, unmatched parentheses and
@@ -140,14 +143,5 @@ func email(line []byte) int {
 	return end
 }
 
-// span returns the number of bytes at the beginning of s of which in is true.
-func span(s []byte, in func(byte) bool) (n int) {
-	for n < len(s) && in(s[n]) {
-		n++
-	}
-	return n
-}
-
-func digit(c byte) bool { return '0' <= c && c <= '9' }
-
-func small(c byte) bool { return 'a' <= c && c <= 'z' }
+// span returns the number of bytes at the beginning of s that are in set.
+func span(s []byte, set string) int { return len(s) - len(bytes.TrimLeft(s, set)) }

@@ -14,8 +14,9 @@ import (
 type tables struct{}
 
 // Transform puts the table after the paragraph, which keeps the lines above the header row.
-// It does nothing if no line is a delimiter row, or if the header row and the first
-// delimiter row have different numbers of cells.
+// It does nothing if no line is a delimiter row, or if the header row has more cells than
+// the first delimiter row. A header row with fewer cells is filled, like any other row. The
+// specification makes no table of it, but people write such tables.
 func (tables) Transform(p *ast.Paragraph, reader text.Reader, _ parser.Context) {
 	source, lines := reader.Source(), p.Lines()
 	at, columns := 1, []marks.Alignment(nil)
@@ -25,7 +26,7 @@ func (tables) Transform(p *ast.Paragraph, reader text.Reader, _ parser.Context) 
 			break
 		}
 	}
-	if columns == nil || len(cells(lines.At(at-1), source, len(columns)+1)) != len(columns) {
+	if columns == nil || len(cells(lines.At(at-1), source, len(columns)+1)) > len(columns) {
 		return
 	}
 	table := marks.NewTable()
@@ -128,61 +129,22 @@ func (pipes) Transform(doc *ast.Document, reader text.Reader, _ parser.Context) 
 			inCell = entering
 		case n.Type() == ast.TypeInline && !inCell:
 			return ast.WalkSkipChildren, nil
-		case n.Kind() == ast.KindCodeSpan && entering:
-			for c := n.FirstChild(); c != nil; c = c.NextSibling() {
-				unescape(n, c, reader.Source())
-			}
-			return ast.WalkSkipChildren, nil
+		case n.Parent() != nil && n.Parent().Kind() == ast.KindCodeSpan && entering:
+			unescape(n.(*ast.Text), reader.Source())
 		}
 		return ast.WalkContinue, nil
 	})
 }
 
 // unescape puts the text up to each escaped pipe before the node, without the backslash.
-func unescape(span, n ast.Node, source []byte) {
-	rest, ok := n.(*ast.Text)
-	if !ok {
-		return
-	}
+func unescape(rest *ast.Text, source []byte) {
 	for {
 		s := rest.Segment
 		i := bytes.Index(s.Value(source), []byte(`\|`))
 		if i < 0 {
 			return
 		}
-		span.InsertBefore(span, rest, ast.NewRawTextSegment(s.WithStop(s.Start+i)))
+		rest.Parent().InsertBefore(rest.Parent(), rest, ast.NewRawTextSegment(s.WithStop(s.Start+i)))
 		rest.Segment = s.WithStart(s.Start + i + 1)
 	}
-}
-
-func renderRow(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	if entering {
-		if n.PreviousSibling().Kind() == marks.KindTableHeader {
-			_, _ = w.WriteString("<tbody>\n")
-		}
-		_, _ = w.WriteString("<tr>\n")
-		return ast.WalkContinue, nil
-	}
-	_, _ = w.WriteString("</tr>\n")
-	if n.NextSibling() == nil {
-		_, _ = w.WriteString("</tbody>\n")
-	}
-	return ast.WalkContinue, nil
-}
-
-func renderCell(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	tag := "td"
-	if n.Parent().Kind() == marks.KindTableHeader {
-		tag = "th"
-	}
-	if !entering {
-		_, _ = w.WriteString("</" + tag + ">\n")
-		return ast.WalkContinue, nil
-	}
-	_, _ = w.WriteString("<" + tag)
-	if align := n.(*marks.TableCell).Alignment; align != marks.AlignNone {
-		_, _ = w.WriteString(` align="` + align.String() + `"`)
-	}
-	_ = w.WriteByte('>')
-	return ast.WalkContinue, nil
 }

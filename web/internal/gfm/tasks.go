@@ -7,7 +7,6 @@ import (
 	marks "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
-	"github.com/yuin/goldmark/util"
 )
 
 // tasks finds the box at the beginning of a list item: [ ], [x] or [X].
@@ -29,16 +28,4 @@ func (tasks) Parse(parent ast.Node, block text.Reader, _ parser.Context) ast.Nod
 	}
 	block.Advance(len(line) - len(bytes.TrimLeft(line[3:], space)))
 	return marks.NewTaskCheckBox(line[1] == 'x' || line[1] == 'X')
-}
-
-func renderBox(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	if !entering {
-		return ast.WalkContinue, nil
-	}
-	_, _ = w.WriteString("<input ")
-	if n.(*marks.TaskCheckBox).IsChecked {
-		_, _ = w.WriteString(`checked="" `)
-	}
-	_, _ = w.WriteString(`disabled="" type="checkbox" /> `)
-	return ast.WalkContinue, nil
 }
