@@ -88,7 +88,9 @@ var directions = map[string][]string{
 	// The one place that counts problems, for commands and pages alike; it asks the sources
 	// which files are beside the skills.
 	"doctor": {"internal/naming", "internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
-	"web":    {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "skill", "internal/guard"},
+	"web":    {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "skill", "internal/guard", "web/internal/gfm"},
+	// What skills write beyond plain Markdown, for pages.
+	"web/internal/gfm": {},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
 		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming",
@@ -129,7 +131,7 @@ var outside = map[string][]string{
 	"golang.org/x/sys":                       {"source/dir", "internal/cli", "edit"},
 	"golang.org/x/term":                      {"internal/cli"},
 	"golang.org/x/text":                      {"skill", "internal/display", "internal/naming", "search", "catalog"},
-	"github.com/yuin/goldmark":               {"web"},
+	"github.com/yuin/goldmark":               {"web", "web/internal/gfm"},
 }
 
 // surroundings lists the names that read arguments, the environment or the home folder.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 	nodes "github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/renderer/html"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/web/internal/gfm"
 )
 
 // maxRendered is the maximum size of Markdown that is rendered, in bytes; longer text
@@ -42,10 +42,7 @@ func newRenderer() *renderer {
 	return &renderer{
 		slots: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
 		md: goldmark.New(
-			goldmark.WithExtensions(
-				extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
-				extension.Strikethrough, extension.TaskList, extension.Linkify,
-			),
+			goldmark.WithExtensions(gfm.Extension{}),
 			goldmark.WithParserOptions(parser.WithAutoHeadingID()),
 			goldmark.WithRendererOptions(
 				nodes.WithNodeRenderers(util.Prioritized(literal{}, 1)),
