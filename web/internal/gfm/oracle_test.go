@@ -58,7 +58,7 @@ var alphabet = []string{
 
 // TestGenerated compares with the oracle on texts made of the marks.
 func TestGenerated(t *testing.T) {
-	const texts = 200_000
+	const texts = 30_000
 	ours, theirs := ours(), theirs()
 	random := rand.New(rand.NewPCG(1, 2))
 	for failed, i := 0, 0; i < texts && failed < 20; i++ {
@@ -75,6 +75,9 @@ func TestGenerated(t *testing.T) {
 
 // TestCorpus compares with the oracle on the Markdown files of real skills.
 func TestCorpus(t *testing.T) {
+	if testing.Short() {
+		t.Skip("thousands of files, each converted twice")
+	}
 	ours, theirs, files := ours(), theirs(), 0
 	err := filepath.WalkDir(corpus.Dir(t), func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.EqualFold(filepath.Ext(p), ".md") {
@@ -102,6 +105,8 @@ func FuzzExtensions(f *testing.F) {
 	for _, s := range []string{
 		"a\n|b|`\\|`|\n|-|:-:|\n|c|\n|d|e|f|", "> - a|b\n> :-|-:\n\tc", "~a~ ~~b~~ ~~~c~~~", "- [ ] a\n- [x]\n  - [X] b", "1. # [x] a",
 		"www.a.b/(c)). (https://a.b:80/c?d=$e&amp;). _ftp://a.b_ *http://a.b*", "a@b.c a@b.c- a@b.c.", "[www.a.b](c) [http://a.b", "|\\||\n|-|\r\n||",
+		"- a\n--", "- a\n--\n", "- a\n\n  [x] b", "c  \n|b|\n|-|\n===", "a\\\nb\n-|\n---", "> a `\nb\n-|\nc` d",
+		"http://" + strings.Repeat("a", 256) + ".b", "http://" + strings.Repeat("a", 257) + ".b", "http://a.b" + strings.Repeat("c", 256) + ".d",
 	} {
 		f.Add([]byte(s))
 	}

@@ -46,7 +46,7 @@ func (tables) Transform(p *ast.Paragraph, reader text.Reader, _ parser.Context) 
 	}
 	last := lines.At(at - 2)
 	lines.SetSliced(0, at-1)
-	lines.Set(at-2, last.TrimRightSpace(source))
+	lines.Set(at-2, last.WithStop(last.Stop-1)) // without its newline
 }
 
 // delimiters returns the alignment of each column of a delimiter row, or nil if the line is
