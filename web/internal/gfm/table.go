@@ -50,7 +50,7 @@ func (tables) Transform(p *ast.Paragraph, reader text.Reader, _ parser.Context) 
 }
 
 // delimiters returns the alignment of each column of a delimiter row, or nil if the line is
-// none. A line of dashes alone, without an end of line, is none: it is the text of an item.
+// none. Dashes alone at the end of a paragraph are none: in an item they are its text.
 func delimiters(line []byte) (columns []marks.Alignment) {
 	const space = " \t\r\n"
 	if width, _ := util.IndentWidth(line, 0); width > 3 || len(bytes.Trim(line, "-")) == 0 {

@@ -15,7 +15,8 @@ type tasks struct{}
 // Trigger returns the first character of a box.
 func (tasks) Trigger() []byte { return []byte("[") }
 
-// Parse returns a box if it is the first thing in the first block of a list item.
+// Parse returns a box if it is the first thing in the first block of a list item. It does not
+// require the space after the box that the specification asks for.
 func (tasks) Parse(parent ast.Node, block text.Reader, _ parser.Context) ast.Node {
 	const space = " \t\n\f\r"
 	item := parent.Parent()
