@@ -68,6 +68,9 @@ func TestRender(t *testing.T) {
 		{at, "[x](https://a.example/?a=1&b=2 \"t\")", `<p><a href="https://a.example/?a=1&amp;b=2" title="t" class="out" rel="noopener noreferrer nofollow">x<span class="sr"> (leads elsewhere)</span></a></p>` + "\n"},
 		{at, "https://a.example <b@a.example>", `<p><a href="https://a.example" class="out" rel="noopener noreferrer nofollow">https://a.example</a> <a href="mailto:b@a.example" class="out" rel="noopener noreferrer nofollow">b@a.example</a></p>` + "\n"},
 		{at, "![x](i.png) ![y](i.svg) ![z](https://a.example/i.png)", `<p><img src="/raw/r/a/i.png" alt="x" loading="lazy"> <a href="/skills/r/a/i.svg">y [image]</a> <a href="https://a.example/i.png" class="out" rel="noopener noreferrer nofollow">z [image]<span class="sr"> (leads elsewhere)</span></a></p>` + "\n"},
+		{at, "![a [b](https://a.example) ![c](d.png) https://a.example [e](nowhere:x) *f*](i.png)", `<p><img src="/raw/r/a/i.png" alt="a b c [image] https://a.example e f" loading="lazy"></p>` + "\n"},
+		{at, "![a [b](https://b.example) ![c](d.png)](https://a.example/i.png)", `<p><a href="https://a.example/i.png" class="out" rel="noopener noreferrer nofollow">a b c [image] [image]<span class="sr"> (leads elsewhere)</span></a></p>` + "\n"},
+		{at, "[![a](https://a.example/i.png) b](y.md) [![c](i.png)](y.md)", `<p><a href="/skills/r/a/y.md">a [image] b</a> <a href="/skills/r/a/y.md"><img src="/raw/r/a/i.png" alt="c" loading="lazy"></a></p>` + "\n"},
 		{at, "<b onclick=x>y</b>\n\n<div>\n<!-- c -->\n</div>\n", `<p><code class="raw">&lt;b onclick=x&gt;</code>y<code class="raw">&lt;/b&gt;</code></p>` + "\n" + `<pre class="raw" tabindex="0"><code>&lt;div&gt;` + "\n&lt;!-- c --&gt;\n&lt;/div&gt;\n</code></pre>\n"},
 		{at, "```js\nlet a = \"<b>\";\n```", `<pre tabindex="0"><code>let a = &#34;&lt;b&gt;&#34;;` + "\n</code></pre>\n"},
 		{at, "|a|\n|-:|\n|b|", "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead>\n<tr>\n<th align=\"right\">a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td align=\"right\">b</td>\n</tr>\n</tbody>\n</table></div>\n"},
@@ -312,7 +315,7 @@ func FuzzSanitize(f *testing.F) {
 
 func FuzzRender(f *testing.F) {
 	m, at := newRenderer(), here(f, "docs/x.md")
-	for _, s := range []string{"# a\n[b](javascript:x)", "<b>", "![a](i.png \"t\")", "|a|\n|-|\n|<b>|", "[a]: javascript:x\n[a]", "&#106;", "```a b\nc", "[a](skill://r/b/x)", "- [x] a"} {
+	for _, s := range []string{"# a\n[b](javascript:x)", "<b>", "![a](i.png \"t\")", "|a|\n|-|\n|<b>|", "[a]: javascript:x\n[a]", "&#106;", "```a b\nc", "[a](skill://r/b/x)", "- [x] a", "![a [b](https://e.example) ![c](d.png)](i.png)", "[![a](https://e.example/i.png)](b)"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, source string) {

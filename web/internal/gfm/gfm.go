@@ -5,8 +5,9 @@
 // cell in its attribute. Importing that package compiles regular expressions and builds
 // tables at every start of the program. This package does nothing until [Extension] is used.
 //
-// An input takes time in proportion to its length, beside what goldmark's core takes. A
-// table has as many cells as its rows times its columns, however short the rows are.
+// The time grows with the length of a text, beside what goldmark's core takes, except for
+// tables. A table has its rows times its columns in cells, however short the rows are, so
+// the caller limits it.
 package gfm
 
 import (

@@ -31,9 +31,9 @@ func (autolinks) Parse(parent ast.Node, block text.Reader, pc parser.Context) as
 		start++
 		line = line[1:]
 	}
-	kind, length := ast.AutoLinkType(ast.AutoLinkURL), web(line)
+	kind, length := ast.AutoLinkType(ast.AutoLinkURL), webAddress(line)
 	if length == 0 {
-		kind, length = ast.AutoLinkEmail, email(line)
+		kind, length = ast.AutoLinkEmail, emailAddress(line)
 	}
 	if length == 0 {
 		return nil
@@ -59,9 +59,9 @@ const (
 	inPath  = inHost + "!?&/();,'\">^{}[]`"
 )
 
-// web returns the length of the web address at the beginning of a line, or 0. An address
+// webAddress returns the length of the web address at the beginning of a line, or 0. An address
 // without a scheme has no port, and no dollar sign in its path.
-func web(line []byte) int {
+func webAddress(line []byte) int {
 	i := 0
 	for _, prefix := range [...]string{"http://", "https://", "ftp://", "www."} {
 		if bytes.HasPrefix(line, []byte(prefix)) {
@@ -79,12 +79,12 @@ func web(line []byte) int {
 	path := inPath
 	if line[0] != 'w' {
 		path += "$"
-		if port, ok := bytes.CutPrefix(line[i:], []byte(":")); ok && span(port, digits) > 0 {
-			i += 1 + span(port, digits)
+		if port, ok := bytes.CutPrefix(line[i:], []byte(":")); ok && prefixOf(port, digits) > 0 {
+			i += 1 + prefixOf(port, digits)
 		}
 	}
 	if i < len(line) && strings.IndexByte("/#?", line[i]) >= 0 {
-		i += span(line[i:], path)
+		i += prefixOf(line[i:], path)
 	}
 	return trim(line[:i])
 }
@@ -92,9 +92,9 @@ func web(line []byte) int {
 // host returns the length of the host at the beginning of s, or 0. It ends with a period and
 // small letters, with at most 256 characters before them.
 func host(s []byte) int {
-	most := span(s[:min(len(s), 257)], inHost)
+	most := prefixOf(s[:min(len(s), 257)], inHost)
 	for at := bytes.LastIndexByte(s[:most], '.'); at > 0; at = bytes.LastIndexByte(s[:at], '.') {
-		if last := span(s[at+1:], small); last > 0 {
+		if last := prefixOf(s[at+1:], small); last > 0 {
 			return at + 1 + last
 		}
 	}
@@ -127,9 +127,9 @@ func trim(address []byte) int {
 	}
 }
 
-// email returns the length of the address at the beginning of a line, or 0. Its domain has a
+// emailAddress returns the length of the address at the beginning of a line, or 0. Its domain has a
 // period and ends at neither a hyphen nor an underscore.
-func email(line []byte) int {
+func emailAddress(line []byte) int {
 	if len(line) == 0 || util.IsPunct(line[0]) {
 		return 0
 	}
@@ -143,5 +143,5 @@ func email(line []byte) int {
 	return end
 }
 
-// span returns the number of bytes at the beginning of s that are in set.
-func span(s []byte, set string) int { return len(s) - len(bytes.TrimLeft(s, set)) }
+// prefixOf returns the number of bytes at the beginning of s that are in set.
+func prefixOf(s []byte, set string) int { return len(s) - len(bytes.TrimLeft(s, set)) }
