@@ -198,6 +198,9 @@ func TestStdioServerAsksAfterTheEnd(t *testing.T) {
 }
 
 func TestStdioUnanswerableCalls(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for the whole drain")
+	}
 	t.Parallel()
 	server := newStdioTools()
 	// An answer is here before its call is counted as answered, so that the end waits a little.
@@ -431,7 +434,10 @@ func TestStdioClose(t *testing.T) {
 func TestStdioManyConcurrentCalls(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, newServer func() *stdioTools) {
-		const n = 1000
+		n := 1000
+		if testing.Short() {
+			n = 200
+		}
 		for _, bound := range []int{n, 0} {
 			server := newServer()
 			s := startStdio(t, server, &Options{MaxInFlight: bound})

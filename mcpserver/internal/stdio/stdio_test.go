@@ -24,7 +24,11 @@ func TestStdioOneShotPipeLosesNothing(t *testing.T) {
 		input := strings.Join([]string{stdioInit, stdioReady,
 			`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, stdioCall("2", "nap")}, "\n")
 		server := newServer()
-		for i := range 50 {
+		tries := 50
+		if testing.Short() {
+			tries = 10
+		}
+		for i := range tries {
 			s := startStdio(t, server, &Options{In: strings.NewReader(input)})
 			if err := s.wait(); err != nil {
 				t.Fatal(err)
