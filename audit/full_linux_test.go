@@ -33,7 +33,7 @@ func TestFullStream(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k,mode=0700"); err != nil {
-		t.Skip("only who may mount a small disk can fill one: ", err)
+		t.Skip("no small disk can be mounted here: ", err)
 	}
 	defer func() { _ = syscall.Unmount(dir, 2) }()
 	path, ballast := filepath.Join(dir, "audit.log"), filepath.Join(dir, "ballast")

@@ -114,28 +114,32 @@ func sign(words string) ast.Node {
 
 func swap(old, with ast.Node) { old.Parent().ReplaceChild(old.Parent(), old, with) }
 
+// adopt moves the children of a node below another.
+func adopt(parent, n ast.Node) {
+	for n.HasChildren() {
+		parent.AppendChild(parent, n.FirstChild())
+	}
+}
+
 // unwrap replaces a link with its text, marked as a link that leads nowhere.
 func unwrap(n ast.Node) {
 	em := ast.NewEmphasis(1)
 	em.SetAttributeString("class", []byte("nowhere"))
-	for c := n.FirstChild(); c != nil; {
-		next := c.NextSibling()
-		em.AppendChild(em, c)
-		c = next
-	}
+	adopt(em, n)
 	em.AppendChild(em, sign(" (a link that leads nowhere from here)"))
 	swap(n, em)
 }
 
+// imageSign returns what says that the text before it is that of an image.
+func imageSign() ast.Node { return ast.NewString([]byte(" [image]")) }
+
 // dissolve replaces a link or image with its text.
 func dissolve(n ast.Node) {
-	for c := n.FirstChild(); c != nil; {
-		next := c.NextSibling()
-		n.Parent().InsertBefore(n.Parent(), n, c)
-		c = next
+	for n.HasChildren() {
+		n.Parent().InsertBefore(n.Parent(), n, n.FirstChild())
 	}
 	if n.Kind() == ast.KindImage {
-		n.Parent().InsertBefore(n.Parent(), n, ast.NewString([]byte(" [image]")))
+		n.Parent().InsertBefore(n.Parent(), n, imageSign())
 	}
 	n.Parent().RemoveChild(n.Parent(), n)
 }
@@ -144,12 +148,8 @@ func dissolve(n ast.Node) {
 func asLink(n *ast.Image) *ast.Link {
 	link := ast.NewLink()
 	link.Destination = n.Destination
-	for c := n.FirstChild(); c != nil; {
-		next := c.NextSibling()
-		link.AppendChild(link, c)
-		c = next
-	}
-	link.AppendChild(link, ast.NewString([]byte(" [image]")))
+	adopt(link, n)
+	link.AppendChild(link, imageSign())
 	swap(n, link)
 	return link
 }
