@@ -128,7 +128,7 @@ var outside = map[string][]string{
 	"github.com/fsnotify/fsnotify":           {"source/dir/internal/watch"},
 	"github.com/tailscale/hujson":            {"client"},
 	"github.com/spf13/cobra":                 {"internal/cli"},
-	"golang.org/x/sys":                       {"source/dir", "internal/cli", "edit"},
+	"golang.org/x/sys":                       {"source/dir", "internal/cli", "edit", "bench"},
 	"golang.org/x/term":                      {"internal/cli"},
 	"golang.org/x/text":                      {"skill", "internal/display", "internal/naming", "search", "catalog"},
 	"github.com/yuin/goldmark":               {"web", "web/internal/gfm"},
