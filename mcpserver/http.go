@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -202,11 +201,12 @@ func (h *HTTP) Limit(rate limit.Rate) { h.handler.Limit(rate) }
 func (h *HTTP) Numbers() Numbers {
 	n := Numbers{Refusals: h.handler.Refusals()}
 	n.Sessions, n.Streams = h.handler.Open()
-	for key, count := range h.server.calls.Range {
-		c := key.(CallCount)
-		c.Count = count.(*atomic.Uint64).Load()
+	h.server.counting.Lock()
+	for c, count := range h.server.calls {
+		c.Count = count
 		n.Calls = append(n.Calls, c)
 	}
+	h.server.counting.Unlock()
 	slices.SortFunc(n.Calls, func(a, b CallCount) int {
 		return cmp.Or(cmp.Compare(a.Method, b.Method), cmp.Compare(a.Outcome, b.Outcome))
 	})
@@ -220,8 +220,9 @@ func (s *Server) count(method string, failed bool) {
 	if failed {
 		key.Outcome = "error"
 	}
-	n, _ := s.calls.LoadOrStore(key, new(atomic.Uint64))
-	n.(*atomic.Uint64).Add(1)
+	s.counting.Lock()
+	defer s.counting.Unlock()
+	s.calls[key]++
 }
 
 // Serve answers on a listener until the context ends, over TLS if there is a

@@ -103,7 +103,8 @@ type Server struct {
 	private  bool
 	memory   *limit.Budget // of answers that are not written yet
 	notifier *notify.Notifier
-	calls    sync.Map // how many, of *atomic.Uint64, by CallCount with a Count of 0
+	counting sync.Mutex
+	calls    map[CallCount]uint64 // how many; the keys have a Count of 0
 	// accessChanged is called after another state of access was put in force.
 	accessChanged atomic.Pointer[func()]
 	logged        sync.Map     // the reasons why skills are not published that the log has
@@ -117,7 +118,7 @@ func New(o Options) *Server {
 		o.Access = &access.Gate{}
 	}
 	s := &Server{
-		catalog: o.Catalog, tools: o.Tools, log: o.Log, access: o.Access, roots: newClientRoots(o),
+		catalog: o.Catalog, tools: o.Tools, log: o.Log, access: o.Access, roots: newClientRoots(o), calls: map[CallCount]uint64{},
 		host:    &tool.Host{Finder: lookup.Finder{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage}},
 		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: completeGrace, entry: o.Entry, private: o.Private, memory: limit.NewBudget(maxHeld, maxWait),
 	}
