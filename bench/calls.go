@@ -141,9 +141,9 @@ type kind struct {
 	what, method, era string
 	http              bool
 	window            int // calls that are sent at once, over stdio
-	place             place
 	floor             string
 	limit             float64
+	placed            placement
 }
 
 // side is a server or a floor that calls are sent to.
@@ -154,7 +154,6 @@ type side interface {
 	// slowest of a hundred.
 	run(c *client, k kind, n int) (most, tail float64, err error)
 	memory(figure string) float64
-	pid() int
 	end()
 }
 
@@ -227,11 +226,15 @@ func (b *bench) kinds(kinds []kind) (rows []row, err error) {
 
 // kind measures one kind of calls: the sides in turn, in another order each round.
 func (b *bench) kind(k kind, t *tree, c *client, table string) error {
+	if err := k.placed.servers(); err != nil {
+		return err
+	}
 	sides := map[string]side{}
 	defer func() {
 		for _, s := range sides {
 			s.end()
 		}
+		k.placed.end()
 	}()
 	open := func(name string, argv ...string) error {
 		s, err := b.open(k, t, argv...)
@@ -261,11 +264,9 @@ func (b *bench) kind(k kind, t *tree, c *client, table string) error {
 		return err
 	}
 	time.Sleep(settles)
-	back, err := k.place.put(slices.Collect(maps.Values(sides)))
-	if err != nil {
+	if err := k.placed.client(); err != nil {
 		return err
 	}
-	defer back()
 	for round := range b.rounds {
 		order := slices.Sorted(maps.Keys(sides))
 		for i := range order {
@@ -284,24 +285,27 @@ func (b *bench) kind(k kind, t *tree, c *client, table string) error {
 // calls measures calls over pipes.
 func (b *bench) calls() ([]row, error) {
 	return b.kinds([]kind{
-		{"tools/call skill over stdio, one at a time", "tools/call", legacy, false, 1, apart, "read", 1.6},
-		{"resources/read over stdio, one at a time", "resources/read", legacy, false, 1, apart, "read", 1.6},
-		{"skills/get over stdio, one at a time", "skills/get", legacy, false, 1, apart, "read", 2},
-		{"tools/call skill over stdio, 2026-07-28", "tools/call", modern, false, 1, apart, "read", 1.6},
-		{"tools/call of a built-in skill over stdio", "built-in", legacy, false, 1, apart, "read", 1.6},
-		{"32 pipelined tools/call over stdio, each", "tools/call", legacy, false, 32, anywhere, "read", 1.3},
-		{"the same tools/call over stdio, byte for byte", "same tools/call", legacy, false, 1, apart, "read", 1.6},
+		{"tools/call skill over stdio, one at a time", "tools/call", legacy, false, 1, "read", 1.6, anywhere},
+		{"resources/read over stdio, one at a time", "resources/read", legacy, false, 1, "read", 1.6, anywhere},
+		{"skills/get over stdio, one at a time", "skills/get", legacy, false, 1, "read", 2, anywhere},
+		{"tools/call skill over stdio, 2026-07-28", "tools/call", modern, false, 1, "read", 1.6, anywhere},
+		{"tools/call of a built-in skill over stdio", "built-in", legacy, false, 1, "read", 1.6, anywhere},
+		{"32 pipelined tools/call over stdio, each", "tools/call", legacy, false, 32, "read", 1.3, anywhere},
+		{"the same tools/call over stdio, byte for byte", "same tools/call", legacy, false, 1, "read", 1.6, anywhere},
 	})
 }
 
 // list measures tools/list beside writing its bytes: for a client for which knack keeps them
 // with the snapshot, and for clients of names that it has never seen.
 func (b *bench) list() ([]row, error) {
-	list := kind{"tools/list of 1,000 skills over stdio, the client on one processor, the server on the other", "tools/list", legacy, false, 1, apart, "bare", 1.3}
-	same, other := list, list
-	same.what, same.place, same.limit = "tools/list of 1,000 skills over stdio, both on one processor", together, 0
-	other.what, other.method, other.era, other.limit = "tools/list of 1,000 skills over stdio, each for a new client", "new tools/list", modern, 0
-	return b.kinds([]kind{list, same, other})
+	const what = "tools/list of 1,000 skills over stdio, "
+	list := kind{method: "tools/list", era: legacy, window: 1, floor: "bare"}
+	apart, together, fresh := list, list, list
+	apart.what, apart.placed, apart.limit = what+"a processor each for client and server", placement{true, 0, 1}, 1.3
+	together.what, together.placed, together.limit = what+"one processor for both", placement{true, 0, 0}, 1.3
+	list.what = what + "placed by the system"
+	fresh.what, fresh.method, fresh.era = what+"each for a new client, placed by the system", "new tools/list", modern
+	return b.kinds([]kind{apart, together, list, fresh})
 }
 
 // http measures calls over 16 connections, without sessions and in one.
@@ -310,7 +314,7 @@ func (b *bench) http() ([]row, error) {
 	for _, era := range []string{modern, legacy} {
 		for _, method := range []string{"tools/call", "resources/read", "skills/get"} {
 			limit := map[string]float64{"skills/get": 2}[method]
-			kinds = append(kinds, kind{fmt.Sprintf("%s over HTTP, 16 connections, %s", method, era), method, era, true, 32, anywhere, "read", cmp.Or(limit, 1.45)})
+			kinds = append(kinds, kind{fmt.Sprintf("%s over HTTP, 16 connections, %s", method, era), method, era, true, 32, "read", cmp.Or(limit, 1.45), anywhere})
 		}
 	}
 	return b.kinds(kinds)
@@ -320,7 +324,7 @@ func (b *bench) http() ([]row, error) {
 // once, and calls after a pause, for which the processor's caches are as cold.
 func (b *bench) first() ([]row, error) {
 	const what = "the first tools/call after a start and its first list"
-	k := kind{method: "tools/call", era: legacy, window: 1, place: apart}
+	k := kind{method: "tools/call", era: legacy, window: 1}
 	err := b.loading(k, 3*b.rounds, func(name string, s side, c *client) error {
 		if name == "read" { // it has started when it answers, as knack has
 			if _, _, err := s.ask(c, kind{method: "tools/list", era: legacy}); err != nil {
@@ -353,8 +357,8 @@ func (b *bench) first() ([]row, error) {
 // other over stdio, and of 16 connections that do so over HTTP.
 func (b *bench) loads() (rows []row, err error) {
 	for _, k := range []kind{
-		{"peak memory of a session that loads 200 different skills over stdio", "tools/call", legacy, false, 1, anywhere, "read", 36},
-		{"peak memory of a server from which 16 connections load 200 different skills", "tools/call", legacy, true, 1, anywhere, "read", 55},
+		{"peak memory of a session that loads 200 different skills over stdio", "tools/call", legacy, false, 1, "read", 36, anywhere},
+		{"peak memory of a server from which 16 connections load 200 different skills", "tools/call", legacy, true, 1, "read", 55, anywhere},
 	} {
 		n := map[bool]int{false: 200, true: 200 * connections}[k.http]
 		if err := b.loading(k, b.rounds, func(name string, s side, c *client) error {
@@ -385,11 +389,6 @@ func (b *bench) loading(k kind, rounds int, f func(string, side, *client) error)
 			return err
 		}
 		defer s.end()
-		back, err := k.place.put([]side{s})
-		if err != nil {
-			return err
-		}
-		defer back()
 		return f(name, s, c)
 	}
 	for round := 0; err == nil && round < rounds; round++ {

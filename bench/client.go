@@ -68,8 +68,6 @@ func start(ctx context.Context, home string, argv ...string) (*proc, error) {
 	return p, p.cmd.Start()
 }
 
-func (p *proc) pid() int { return p.cmd.Process.Pid }
-
 // end closes the input, or interrupts a server that has none, and waits.
 func (p *proc) end() {
 	if p.in != nil {

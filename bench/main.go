@@ -8,7 +8,7 @@
 //
 // It measures the built binary as a process and sends what clients send: each call names
 // another skill, and has an id and metadata of its own. The search and the web pages have
-// benchmarks beside their code (make bench-go).
+// benchmarks beside their code (make bench-go). It needs Linux and two processors.
 package main
 
 import (

@@ -201,12 +201,12 @@ func (h *HTTP) Limit(rate limit.Rate) { h.handler.Limit(rate) }
 func (h *HTTP) Numbers() Numbers {
 	n := Numbers{Refusals: h.handler.Refusals()}
 	n.Sessions, n.Streams = h.handler.Open()
-	h.server.counting.Lock()
+	h.server.mu.Lock()
 	for c, count := range h.server.calls {
 		c.Count = count
 		n.Calls = append(n.Calls, c)
 	}
-	h.server.counting.Unlock()
+	h.server.mu.Unlock()
 	slices.SortFunc(n.Calls, func(a, b CallCount) int {
 		return cmp.Or(cmp.Compare(a.Method, b.Method), cmp.Compare(a.Outcome, b.Outcome))
 	})
@@ -220,8 +220,8 @@ func (s *Server) count(method string, failed bool) {
 	if failed {
 		key.Outcome = "error"
 	}
-	s.counting.Lock()
-	defer s.counting.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.calls[key]++
 }
 

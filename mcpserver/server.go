@@ -103,7 +103,7 @@ type Server struct {
 	private  bool
 	memory   *limit.Budget // of answers that are not written yet
 	notifier *notify.Notifier
-	counting sync.Mutex
+	mu       sync.Mutex           // guards calls
 	calls    map[CallCount]uint64 // how many; the keys have a Count of 0
 	// accessChanged is called after another state of access was put in force.
 	accessChanged atomic.Pointer[func()]

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// allowed are the processors of this process at its start.
+var allowed = func() (set unix.CPUSet) {
+	_ = unix.SchedGetaffinity(0, &set) // an empty set makes pin fail
+	return set
+}()
+
+// pin keeps this process on the n-th of its processors.
+func pin(n int) error {
+	var set unix.CPUSet
+	for cpu := range 8 * len(set) * 8 {
+		if allowed.IsSet(cpu) {
+			if n == 0 {
+				set.Set(cpu)
+				return place(set)
+			}
+			n--
+		}
+	}
+	return fmt.Errorf("the measurement needs two processors, and this process may use %d", allowed.Count())
+}
+
+// unpin lets this process use all of its processors again.
+func unpin() error { return place(allowed) }
+
+// place sets the processors of all threads. A second round reaches those that a thread
+// started during the first.
+func place(set unix.CPUSet) error {
+	for range 2 {
+		threads, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			return err
+		}
+		for _, t := range threads {
+			id, err := strconv.Atoi(t.Name())
+			if err == nil {
+				err = unix.SchedSetaffinity(id, &set)
+			}
+			if err != nil && err != unix.ESRCH { // a thread may have ended
+				return fmt.Errorf("the processors of a thread cannot be set: %w", err)
+			}
+		}
+	}
+	return nil
+}
