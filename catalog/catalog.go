@@ -76,6 +76,7 @@ type Catalog struct {
 	interval time.Duration
 	patience time.Duration
 	log      *slog.Logger
+	made     time.Time // before anything was read
 
 	current  atomic.Pointer[Snapshot]
 	rest     atomic.Int64  // nanoseconds to wait after the last refresh
@@ -129,7 +130,7 @@ func New(sources []Source, o Options) *Catalog {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	c := &Catalog{
-		interval: o.Interval, patience: o.Patience, log: o.Log, sources: sourceStates(sources),
+		interval: o.Interval, patience: o.Patience, log: o.Log, made: time.Now(), sources: sourceStates(sources),
 		ready: make(chan struct{}), poke: make(chan struct{}, 1), ended: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1),
 		gone:       map[placeIn]time.Time{}, doubted: map[placeIn]skill.Stamp{},

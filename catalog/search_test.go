@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -258,6 +259,21 @@ func TestSearchIgnoresWhatIsNew(t *testing.T) {
 	diffs(t, "both have", foundBy(t, v, Query{Text: "commits"}), []string{"git"})
 	refresh(t, c)
 	diffs(t, "what is", foundBy(t, view(t, c), Query{Text: "bisecting"}), []string{"git"})
+}
+
+// TestSearchIgnoresWhatLooksTheSame checks that a young file gives no headings after a write
+// within the clock's resolution, which leaves its stamp.
+func TestSearchIgnoresWhatLooksTheSame(t *testing.T) {
+	const name = "git/SKILL.md"
+	at := time.Now()
+	m := source("a", name, text("git", "Commits")+"# Rebasing.\n")
+	m.set(func() { m.files[name].ModTime = at })
+	v := view(t, catalogOf(t, m))
+	m.set(func() {
+		m.files[name] = &fstest.MapFile{Data: []byte(text("git", "Commits") + "# Bisecting\n"), ModTime: at}
+	})
+	diffs(t, "what is", foundBy(t, v, Query{Text: "bisecting"}), []string(nil))
+	diffs(t, "both have", foundBy(t, v, Query{Text: "commits"}), []string{"git"})
 }
 
 // TestIndexFollowsRefresh checks that after a first search, a refresh makes the next index
