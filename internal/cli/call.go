@@ -10,10 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/function"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/tool"
 )
 
-func callCommand(env *Env) *cobra.Command {
+func callCommand(env *console.Env) *cobra.Command {
 	var from sourceFlags
 	var with toolFlags
 	cmd := &cobra.Command{
@@ -60,7 +61,7 @@ nothing is printed.`,
 			case err != nil:
 				return runError("", "the call was interrupted: %w", err)
 			}
-			return printText(env, string(answer)+"\n")
+			return console.PrintText(env, string(answer)+"\n")
 		},
 	}
 	from.register(cmd, env)

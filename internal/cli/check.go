@@ -10,12 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/skillsext"
 )
 
 // checkCommand checks files, and servers with the token in [client.TokenVariable]: other users
 // of a machine can see the arguments of a process.
-func checkCommand(env *Env) *cobra.Command {
+func checkCommand(env *console.Env) *cobra.Command {
 	var f checkFlags
 	var protocol string
 	var timeout time.Duration

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
@@ -69,12 +70,12 @@ func writeLines(out *strings.Builder, sign string, lines []string) {
 
 // showDiff prints the changes that applyFixes would make. A person's terminal gets no control
 // characters; patch gets every byte.
-func showDiff(env *Env, run *checkRun, f *checkFlags, level check.Level) error {
+func showDiff(env *console.Env, run *checkRun, f *checkFlags, level check.Level) error {
 	n := 0
 	show := func(diff string) error {
 		n++
 		if env.StdoutTerminal {
-			diff = clean(diff)
+			diff = console.Clean(diff)
 		}
 		_, err := io.WriteString(env.Stdout, diff)
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
@@ -27,7 +28,7 @@ type checkFlags struct {
 }
 
 // checkFormats are the formats of check, for files.
-var checkFormats = map[string]func(*Env, *checkRun, *checkFlags) error{
+var checkFormats = map[string]func(*console.Env, *checkRun, *checkFlags) error{
 	"text": printCheckText, "json": printCheckJSON, "sarif": printSARIF, "github": printAnnotations,
 }
 
@@ -92,7 +93,7 @@ func (c *checkedSkill) ignored(f *checkFlags) (out []skill.RuleID) {
 	return out
 }
 
-func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) error {
+func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, paths []string) error {
 	level, err := f.level()
 	if err == nil {
 		err = f.validate()
@@ -119,7 +120,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 		err := showDiff(env, run, f, level)
 		if missing := run.failure(env); missing != nil {
 			if err != nil {
-				fmt.Fprintf(env.Stderr, "%s\n", clean(err.Error()))
+				fmt.Fprintf(env.Stderr, "%s\n", console.Clean(err.Error()))
 			}
 			return missing
 		}
@@ -136,7 +137,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 	run.unread = append(unread, run.unread...)
 	run.collect(f)
 	if len(run.skills) == 0 && len(paths) == 0 {
-		fmt.Fprintln(env.Stderr, "no skill was found in the project's folders; "+clean(f.from.otherPath(*env)))
+		fmt.Fprintln(env.Stderr, "no skill was found in the project's folders; "+console.Clean(f.from.otherPath(*env)))
 	}
 	// An empty run is printed in the requested format, too.
 	if f.format != "text" || len(run.unread) == 0 || len(run.skills)+len(run.findings) > 0 {
@@ -145,12 +146,12 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 		}
 	}
 	if run.silenced > 0 && f.format != "text" { // whose last line says it
-		fmt.Fprintf(env.Stderr, "%s left out by %s\n", display.Count(run.silenced, "finding"), clean(run.files()))
+		fmt.Fprintf(env.Stderr, "%s left out by %s\n", display.Count(run.silenced, "finding"), console.Clean(run.files()))
 	}
 	missing := run.failure(env)
 	switch {
 	case failed != nil && missing != nil:
-		fmt.Fprintf(env.Stderr, "not checked: %s\n", clean(missing.Error()))
+		fmt.Fprintf(env.Stderr, "not checked: %s\n", console.Clean(missing.Error()))
 		return failed
 	case failed != nil:
 		return failed

@@ -10,6 +10,7 @@ import (
 
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
@@ -31,7 +32,7 @@ func (c *checkedSkill) misnamedFile(f *checkFlags, level check.Level) (file stri
 }
 
 // applyFixes writes the result of Fix for each skill's file.
-func applyFixes(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level check.Level) error {
+func applyFixes(ctx context.Context, env *console.Env, run *checkRun, f *checkFlags, level check.Level) error {
 	failed := run.renameMisspelt(ctx, env, f, level)
 	for _, c := range run.skills {
 		if ctx.Err() != nil {
@@ -48,14 +49,14 @@ func applyFixes(ctx context.Context, env *Env, run *checkRun, f *checkFlags, lev
 		name := c.shown(cmp.Or(c.Skill.Entry, old))
 		if err := c.write(*env, now, old); err != nil {
 			failed++
-			fmt.Fprintf(env.Stderr, "not fixed: %s: %s\n", clean(name), clean(err.Error()))
+			fmt.Fprintf(env.Stderr, "not fixed: %s: %s\n", console.Clean(name), console.Clean(err.Error()))
 			continue
 		}
 		for _, m := range changes {
-			fmt.Fprintf(env.Stderr, "fixed: %s:%d: %s [%s]\n", clean(name), m.Line, clean(m.What), m.Rule)
+			fmt.Fprintf(env.Stderr, "fixed: %s:%d: %s [%s]\n", console.Clean(name), m.Line, console.Clean(m.What), m.Rule)
 		}
 		if old != "" {
-			fmt.Fprintf(env.Stderr, "fixed: %s: renamed to SKILL.md [%s]\n", clean(name), rule)
+			fmt.Fprintf(env.Stderr, "fixed: %s: renamed to SKILL.md [%s]\n", console.Clean(name), rule)
 		}
 	}
 	if failed > 0 {
@@ -66,7 +67,7 @@ func applyFixes(ctx context.Context, env *Env, run *checkRun, f *checkFlags, lev
 
 // write changes the file on disk and, if old is not "", the spelling of that file's name. A
 // skill behind a link is left alone: the user did not ask for changes at its target.
-func (c *checkedSkill) write(env Env, now []byte, old string) error {
+func (c *checkedSkill) write(env console.Env, now []byte, old string) error {
 	if c.Skill.Link() != "" {
 		return errors.New("its folder is a link; give the folder that it leads to")
 	}
@@ -87,7 +88,7 @@ func (c *checkedSkill) write(env Env, now []byte, old string) error {
 }
 
 // behindNoLink refuses a change in a folder that a link leads out of the project of base.
-func behindNoLink(env Env, base, folder string) error {
+func behindNoLink(env console.Env, base, folder string) error {
 	if target, err := insideProject(env, base, filepath.Join(folder, skill.MainFile)); target != "" {
 		return fmt.Errorf("%w; give that folder itself", err)
 	} else if err != nil {
@@ -107,7 +108,7 @@ func (r *checkRun) misspeltFiles(f *checkFlags, level check.Level) (out []checke
 }
 
 // renameMisspelt applies these fixes, and returns the number of files that failed.
-func (r *checkRun) renameMisspelt(ctx context.Context, env *Env, f *checkFlags, level check.Level) (failed int) {
+func (r *checkRun) renameMisspelt(ctx context.Context, env *console.Env, f *checkFlags, level check.Level) (failed int) {
 	for _, n := range r.misspeltFiles(f, level) {
 		if ctx.Err() != nil {
 			return failed
@@ -118,10 +119,10 @@ func (r *checkRun) renameMisspelt(ctx context.Context, env *Env, f *checkFlags, 
 		}
 		if err != nil {
 			failed++
-			fmt.Fprintf(env.Stderr, "not fixed: %s: %s\n", clean(n.shown), clean(systemCause(err).Error()))
+			fmt.Fprintf(env.Stderr, "not fixed: %s: %s\n", console.Clean(n.shown), console.Clean(systemCause(err).Error()))
 			continue
 		}
-		fmt.Fprintf(env.Stderr, "fixed: %s: renamed to SKILL.md [%s]\n", clean(n.shown), n.Rule)
+		fmt.Fprintf(env.Stderr, "fixed: %s: renamed to SKILL.md [%s]\n", console.Clean(n.shown), n.Rule)
 	}
 	return failed
 }

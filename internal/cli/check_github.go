@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -21,13 +22,13 @@ var annotationLevels = map[skill.Severity]string{
 
 // printAnnotations prints GitHub's workflow commands. GitHub shows ten of each level for a
 // step, so infos are printed only on request.
-func printAnnotations(env *Env, run *checkRun, flags *checkFlags) error {
+func printAnnotations(env *console.Env, run *checkRun, flags *checkFlags) error {
 	var b strings.Builder
 	for _, f := range run.findings {
 		if f.Severity == skill.SeverityInfo && !flags.info {
 			continue
 		}
-		fmt.Fprintf(&b, "::%s file=%s", annotationLevels[f.Severity], annotationProperty.Replace(clean(f.shown)))
+		fmt.Fprintf(&b, "::%s file=%s", annotationLevels[f.Severity], annotationProperty.Replace(console.Clean(f.shown)))
 		if p := f.Position; p.Line > 0 {
 			fmt.Fprintf(&b, ",line=%d,col=%d", p.Line, p.Column)
 			if f.Length > 1 {
@@ -38,7 +39,7 @@ func printAnnotations(env *Env, run *checkRun, flags *checkFlags) error {
 		if f.Fix != "" {
 			message += "\nfix: " + f.Fix
 		}
-		fmt.Fprintf(&b, ",title=%s::%s\n", annotationProperty.Replace(string(f.Rule)), annotationData.Replace(clean(message)))
+		fmt.Fprintf(&b, ",title=%s::%s\n", annotationProperty.Replace(string(f.Rule)), annotationData.Replace(console.Clean(message)))
 	}
 	_, err := io.WriteString(env.Stdout, b.String())
 	return err

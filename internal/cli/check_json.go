@@ -2,6 +2,7 @@ package cli
 
 import (
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -56,7 +57,7 @@ type reportPlace struct {
 	Column int    `json:"column"`
 }
 
-func printCheckJSON(env *Env, run *checkRun, _ *checkFlags) error {
+func printCheckJSON(env *console.Env, run *checkRun, _ *checkFlags) error {
 	out := checkReport{
 		Version: 1, Skills: []reportSkill{}, Findings: []reportFinding{},
 		Summary: checkSummary{
@@ -86,5 +87,5 @@ func printCheckJSON(env *Env, run *checkRun, _ *checkFlags) error {
 		}
 		out.Findings = append(out.Findings, r)
 	}
-	return printJSON(env.Stdout, out)
+	return console.PrintJSON(env.Stdout, out)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -59,7 +60,7 @@ func (r *checkRun) files() string {
 }
 
 // scanTargets scans the targets and judges every skill found.
-func scanTargets(ctx context.Context, env *Env, all []target) (*checkRun, error) {
+func scanTargets(ctx context.Context, env *console.Env, all []target) (*checkRun, error) {
 	run := &checkRun{}
 	watches := dir.NewWatches()
 	var sources []catalog.Source
@@ -80,7 +81,7 @@ func scanTargets(ctx context.Context, env *Env, all []target) (*checkRun, error)
 	if err != nil {
 		return nil, err
 	}
-	done := showWait(env, judgingNotice)
+	done := console.ShowWait(env, judgingNotice)
 	judged, err := doctor.JudgeAll(ctx, v)
 	done()
 	if err != nil {
@@ -116,7 +117,7 @@ func scanTargets(ctx context.Context, env *Env, all []target) (*checkRun, error)
 
 // failure returns the error for the unread paths, or nil. It prints all but one as separate
 // messages; if there are findings, it prints all.
-func (r *checkRun) failure(env *Env) *failure {
+func (r *checkRun) failure(env *console.Env) *failure {
 	if len(r.unread) == 0 {
 		return nil
 	}
@@ -127,7 +128,7 @@ func (r *checkRun) failure(env *Env) *failure {
 			code = exitError
 		}
 		if f != last {
-			fmt.Fprintf(env.Stderr, "not checked: %s\n", clean(f.Error()))
+			fmt.Fprintf(env.Stderr, "not checked: %s\n", console.Clean(f.Error()))
 		}
 	}
 	return &failure{code, last.err, last.hint}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -81,7 +82,7 @@ var sarifLevels = map[skill.Severity]string{
 	skill.SeverityError: "error", skill.SeverityWarning: "warning", skill.SeverityInfo: "note",
 }
 
-func printSARIF(env *Env, run *checkRun, _ *checkFlags) error {
+func printSARIF(env *console.Env, run *checkRun, _ *checkFlags) error {
 	driver := sarifDriver{Name: "knack", Version: build().Version, URI: homePage, Rules: []sarifRule{}}
 	index := map[skill.RuleID]int{}
 	for i, r := range check.Rules {
@@ -114,7 +115,7 @@ func printSARIF(env *Env, run *checkRun, _ *checkFlags) error {
 		}
 		results = append(results, r)
 	}
-	return printJSON(env.Stdout, sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{{
+	return console.PrintJSON(env.Stdout, sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{{
 		Tool: sarifTool{driver}, ColumnKind: "unicodeCodePoints", Results: results,
 	}}})
 }

@@ -15,11 +15,12 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/client"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skillsext"
 )
 
-func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format string) error {
+func checkServer(ctx context.Context, env *console.Env, u *url.URL, protocol, format string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	o := skillsext.CheckOptions{Endpoint: u.String(), Protocol: protocol, HTTP: serverClient(u, env.Getenv(client.TokenVariable), cancel)}
@@ -40,7 +41,7 @@ func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format str
 		return runError("is this the address of an MCP server? A token is taken from "+client.TokenVariable, "%s", unqueried(u, err))
 	}
 	if format == "json" {
-		err = printJSON(env.Stdout, report)
+		err = console.PrintJSON(env.Stdout, report)
 	} else {
 		err = printReport(env.Stdout, report)
 	}
@@ -105,7 +106,7 @@ func printReport(w io.Writer, r *skillsext.Report) error {
 	}
 	fmt.Fprintf(&b, "%s, %s verified, protocol %s: %s\n",
 		display.Count(r.Skills, "skill"), display.Count(r.Files, "file"), r.Protocol, display.Count(len(r.Findings), "finding"))
-	_, err := io.WriteString(w, clean(b.String()))
+	_, err := io.WriteString(w, console.Clean(b.String()))
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
@@ -29,7 +30,7 @@ type target struct {
 
 // targets returns the given paths, or else the project's roots. unread has the paths that do
 // not exist.
-func targets(env *Env, from *sourceFlags, paths []string) (out []target, unread []*failure, err error) {
+func targets(env *console.Env, from *sourceFlags, paths []string) (out []target, unread []*failure, err error) {
 	if len(paths) == 0 {
 		if err := from.check(*env); err != nil {
 			return nil, nil, err
@@ -106,7 +107,7 @@ func noSkill(t target) *failure {
 }
 
 // otherPath suggests what to check if the project has no skill: a user's folder, if there is one.
-func (f *sourceFlags) otherPath(env Env) string {
+func (f *sourceFlags) otherPath(env console.Env) string {
 	for _, r := range f.roots(env, nil) {
 		if info, err := os.Stat(r.Dir); r.Scope == skill.ScopeGlobal && err == nil && info.IsDir() {
 			return "to check your own skills, give their folder: knack check " + r.Shown

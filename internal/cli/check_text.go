@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
@@ -14,7 +15,7 @@ var severityColours = map[skill.Severity]string{
 	skill.SeverityError: "1;31", skill.SeverityWarning: "1;33", skill.SeverityInfo: "1;36",
 }
 
-func printCheckText(env *Env, run *checkRun, flags *checkFlags) error {
+func printCheckText(env *console.Env, run *checkRun, flags *checkFlags) error {
 	var b strings.Builder
 	hidden := 0
 	for _, f := range run.findings {
@@ -33,7 +34,7 @@ func printCheckText(env *Env, run *checkRun, flags *checkFlags) error {
 		fmt.Fprintf(&b, "; --fix=guess corrects %d more", n)
 	}
 	if n := run.silenced; n > 0 {
-		fmt.Fprintf(&b, "; %s left out by %s", display.Count(n, "finding"), clean(run.files()))
+		fmt.Fprintf(&b, "; %s left out by %s", display.Count(n, "finding"), console.Clean(run.files()))
 	}
 	if hidden > 0 {
 		fmt.Fprintf(&b, "; --info shows %d more", hidden)
@@ -65,29 +66,29 @@ type diagnostic struct {
 
 // write prints it like a compiler: position, message, the line with a mark under the token,
 // and the fix. Without the file's text it omits the line.
-func (p diagnostic) write(env *Env, b *strings.Builder, source *check.Source) {
+func (p diagnostic) write(env *console.Env, b *strings.Builder, source *check.Source) {
 	where := p.file
 	if p.at.Line > 0 {
 		where += ":" + p.at.String()
 	}
-	fmt.Fprintf(b, "%s: %s: %s [%s]\n", paint(env, "1", oneLine(where)),
-		paint(env, severityColours[p.severity], string(p.severity)), oneLine(p.message), p.rule)
+	fmt.Fprintf(b, "%s: %s: %s [%s]\n", console.Paint(env, "1", console.OneLine(where)),
+		console.Paint(env, severityColours[p.severity], string(p.severity)), console.OneLine(p.message), p.rule)
 	gutter := ""
 	if text, mark, ok := source.Excerpt(p.at, p.length); ok {
 		number := fmt.Sprint(p.at.Line)
 		gutter = strings.Repeat(" ", len(number))
-		fmt.Fprintf(b, " %s | %s\n %s | %s\n", number, text, gutter, paint(env, severityColours[p.severity], mark))
+		fmt.Fprintf(b, " %s | %s\n %s | %s\n", number, text, gutter, console.Paint(env, severityColours[p.severity], mark))
 	}
 	if p.fix != "" {
 		ask, lines, _ := strings.Cut(p.fix, "\n")
-		fmt.Fprintf(b, " %s = fix: %s\n", gutter, oneLine(ask))
+		fmt.Fprintf(b, " %s = fix: %s\n", gutter, console.OneLine(ask))
 		for l := range strings.Lines(lines) {
-			fmt.Fprintf(b, " %s | %s\n", gutter, clean(strings.TrimRight(l, "\n")))
+			fmt.Fprintf(b, " %s | %s\n", gutter, console.Clean(strings.TrimRight(l, "\n")))
 		}
 	}
 }
 
-func writeFinding(env *Env, b *strings.Builder, f checkedFinding) {
+func writeFinding(env *console.Env, b *strings.Builder, f checkedFinding) {
 	ask, lines, more := strings.Cut(f.Fix, "\n")
 	switch {
 	case ask == "":

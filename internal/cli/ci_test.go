@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/knack-dev/knack/internal/cli"
+	"github.com/knack-dev/knack/internal/console"
 )
 
 // readYAML reads a file at the root of the repository, or a block of it.
@@ -40,7 +41,7 @@ func ran(t *testing.T, dir string, args ...string) (stdout, stderr string, code 
 // ranWith is [ran] with text on standard input.
 func ranWith(t *testing.T, dir, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	env := cli.Env{Stdout: new(locked), Stderr: new(locked), Stdin: strings.NewReader(stdin), Getenv: func(string) string { return "" }, Dir: dir, Home: t.TempDir()}
+	env := console.Env{Stdout: new(locked), Stderr: new(locked), Stdin: strings.NewReader(stdin), Getenv: func(string) string { return "" }, Dir: dir, Home: t.TempDir()}
 	code = cli.Main(t.Context(), env, args)
 	return env.Stdout.(*locked).String(), env.Stderr.(*locked).String(), code
 }

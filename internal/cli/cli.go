@@ -1,22 +1,21 @@
 // Package cli is the command line: flags, wiring and text for people. Each verb has its own
 // file, and the parts of the large verbs begin with its name: check_fix.go, connect_text.go,
 // serve_http.go. Shared are sources.go (which folders are scanned), scan.go (one scan for one
-// command), config_file.go (finding and reading knack.yaml), paths.go (how paths are resolved
-// and displayed) and output.go (text and JSON that are safe on a terminal).
+// command), config_file.go (finding and reading knack.yaml) and paths.go (how paths are resolved
+// and displayed). Terminals and the environment are internal/console's.
 package cli
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
+
+	"github.com/knack-dev/knack/internal/console"
 )
 
 // Exit statuses.
@@ -47,8 +46,8 @@ func runError(hint, format string, args ...any) error {
 
 // Main runs the command line and returns the exit status. Data goes to
 // env.Stdout, everything else to env.Stderr.
-func Main(ctx context.Context, env Env, args []string) int {
-	out := &output{Writer: env.Stdout}
+func Main(ctx context.Context, env console.Env, args []string) int {
+	out := &console.Output{Writer: env.Stdout}
 	env.Stdout = out
 	root := newRoot(&env)
 	root.SetArgs(args)
@@ -57,18 +56,18 @@ func Main(ctx context.Context, env Env, args []string) int {
 	root.SetErr(env.Stderr)
 	err := root.ExecuteContext(ctx)
 	var f *failure
-	failed := out.failed.Load()
+	failed := out.Failed()
 	switch isOurs := errors.As(err, &f); {
 	case failed != nil && !isOurs:
-		f = &failure{exitError, fmt.Errorf("the output cannot be written: %w", systemCause(*failed)), ""}
+		f = &failure{exitError, fmt.Errorf("the output cannot be written: %w", systemCause(failed)), ""}
 	case err == nil:
 		return exitDone
 	case !isOurs:
 		f = &failure{exitUsage, err, "run 'knack --help'"} // cobra's own errors are about usage
 	}
-	fmt.Fprintf(env.Stderr, "error: %s\n", clean(f.err.Error()))
+	fmt.Fprintf(env.Stderr, "error: %s\n", console.Clean(f.err.Error()))
 	if f.hint != "" {
-		fmt.Fprintf(env.Stderr, "hint: %s\n", clean(f.hint))
+		fmt.Fprintf(env.Stderr, "hint: %s\n", console.Clean(f.hint))
 	}
 	return f.code
 }
@@ -81,7 +80,7 @@ func systemCause(err error) error {
 	return err
 }
 
-func newRoot(env *Env) *cobra.Command {
+func newRoot(env *console.Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "knack",
 		Short: "One skills server for every agent",
@@ -174,32 +173,3 @@ func (r *repeated) Type() string { return "stringArray" }
 
 // String returns all values.
 func (r *repeated) String() string { return strings.Join(*r, ",") }
-
-// Env has everything that a command takes from its process.
-type Env struct {
-	Stdin          io.Reader
-	Stdout, Stderr io.Writer
-	Getenv         func(string) string
-	Dir            string // the working directory
-	Home           string // the user's home folder, "" if unknown
-	// StdinTerminal and the like report whether the stream is a terminal.
-	StdinTerminal, StdoutTerminal, StderrTerminal bool
-	// Width is the terminal's width in columns, 0 if unknown.
-	Width int
-}
-
-// SystemEnv is the environment of this process.
-func SystemEnv() Env {
-	dir, _ := os.Getwd() // without it, only --dir and the home folder are served
-	home, _ := os.UserHomeDir()
-	e := Env{
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Dir: dir, Home: home,
-		StdinTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
-		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
-		StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
-	}
-	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
-		e.Width = w
-	}
-	return e
-}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/cli"
+	"github.com/knack-dev/knack/internal/console"
 )
 
 // noModel is the address of a missing model. A client without a command that asks a server
@@ -59,7 +60,7 @@ func TestClientsConnect(t *testing.T) {
 				home := t.TempDir()
 				settle(t, id, home)
 				var out, errs bytes.Buffer
-				env := cli.Env{Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }, Dir: home, Home: home}
+				env := console.Env{Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }, Dir: home, Home: home}
 				if code := cli.Main(t.Context(), env, []string{"connect", id, "--http", url, "--token", "--write", "--project", home}); code != 0 {
 					t.Fatal(code, errs.String())
 				}
@@ -128,7 +129,7 @@ func TestClientsOwnEntry(t *testing.T) {
 			}
 			run(o.add)
 			var out, errs bytes.Buffer
-			env := cli.Env{Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }, Dir: home, Home: home}
+			env := console.Env{Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }, Dir: home, Home: home}
 			if code := cli.Main(t.Context(), env, []string{"connect", id, "--command", knack, "--write"}); code != 0 || !strings.Contains(out.String(), older) {
 				t.Fatal(code, out.String(), errs.String())
 			}

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/internal/console"
 )
 
-func completionCommand(env *Env) *cobra.Command {
+func completionCommand(env *console.Env) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion SHELL",

@@ -6,9 +6,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/console"
 )
 
-func configCommand(env *Env) *cobra.Command {
+func configCommand(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Check the configuration file, or make a new access token",
@@ -24,7 +25,7 @@ func configCommand(env *Env) *cobra.Command {
 	return cmd
 }
 
-func tokenCommand(env *Env) *cobra.Command {
+func tokenCommand(env *console.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "token",
@@ -38,7 +39,7 @@ it is shown this once and kept nowhere. Add the line to the file that is given t
 		RunE: func(*cobra.Command, []string) error {
 			token, line := access.NewToken()
 			if asJSON {
-				return printJSON(env.Stdout, struct {
+				return console.PrintJSON(env.Stdout, struct {
 					Token string `json:"token"`
 					Line  string `json:"line"`
 				}{token, line})

@@ -11,12 +11,13 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/skill"
 )
 
-func configCheckCommand(env *Env) *cobra.Command {
+func configCheckCommand(env *console.Env) *cobra.Command {
 	var asJSON bool
 	var project string
 	cmd := &cobra.Command{
@@ -72,18 +73,18 @@ type configReportRow struct {
 	Fix     string       `json:"fix"`
 }
 
-func printConfigCheck(env *Env, files []*configFile, user string, asJSON bool) error {
+func printConfigCheck(env *console.Env, files []*configFile, user string, asJSON bool) error {
 	out := configReport{Version: 1, Files: []string{}, Findings: []configReportRow{}}
 	var b strings.Builder
 	for _, f := range files {
 		out.Files = append(out.Files, f.shown)
 		warnings := f.warnings()
 		if len(f.problems)+len(warnings) == 0 {
-			fmt.Fprintf(&b, "%s: nothing is wrong\n", clean(f.shown))
+			fmt.Fprintf(&b, "%s: nothing is wrong\n", console.Clean(f.shown))
 		}
 		for _, w := range warnings {
 			out.Warnings = append(out.Warnings, f.shown+": "+w)
-			fmt.Fprintf(&b, "%s: warning: %s\n", clean(f.shown), clean(w))
+			fmt.Fprintf(&b, "%s: warning: %s\n", console.Clean(f.shown), console.Clean(w))
 		}
 		source := check.NewSource(f.data)
 		hideTokens(source, f.problems)
@@ -93,11 +94,11 @@ func printConfigCheck(env *Env, files []*configFile, user string, asJSON bool) e
 		}
 	}
 	if len(files) == 0 {
-		fmt.Fprintf(env.Stderr, "this project has no %s, and there is no %s; neither is required\n", config.Name, clean(atHome(*env, user)))
+		fmt.Fprintf(env.Stderr, "this project has no %s, and there is no %s; neither is required\n", config.Name, console.Clean(atHome(*env, user)))
 	}
 	var err error
 	if asJSON {
-		err = printJSON(env.Stdout, out)
+		err = console.PrintJSON(env.Stdout, out)
 	} else {
 		_, err = io.WriteString(env.Stdout, b.String())
 	}

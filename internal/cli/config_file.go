@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -27,13 +28,13 @@ type configFile struct {
 
 // settings finds and reads the configuration files of one command, each once.
 type settings struct {
-	env   *Env
+	env   *console.Env
 	given string // --config: this file and no other
 	read  map[string]*configFile
 	used  []*configFile
 }
 
-func newSettings(env *Env, given string) *settings {
+func newSettings(env *console.Env, given string) *settings {
 	return &settings{env: env, given: given, read: map[string]*configFile{}}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/client"
+	"github.com/knack-dev/knack/internal/console"
 )
 
 type connectFlags struct {
@@ -21,7 +22,7 @@ type connectFlags struct {
 	command, file               string
 }
 
-func connectCommand(env *Env) *cobra.Command {
+func connectCommand(env *console.Env) *cobra.Command {
 	var f connectFlags
 	var ids []string
 	for _, c := range client.Clients {
@@ -78,7 +79,7 @@ their skills twice. The clients are: ` + strings.Join(ids, ", ") + `.`,
 }
 
 // check refuses flags that the client cannot use.
-func (f *connectFlags) check(env Env, c client.Client) error {
+func (f *connectFlags) check(env console.Env, c client.Client) error {
 	scopes := c.Scopes()
 	switch {
 	case f.token && f.http == "":
@@ -95,7 +96,7 @@ func (f *connectFlags) check(env Env, c client.Client) error {
 	return nil
 }
 
-func (f *connectFlags) clientEnv(env Env) client.Env {
+func (f *connectFlags) clientEnv(env console.Env) client.Env {
 	return client.Env{
 		OS: runtime.GOOS, Home: env.Home, Project: projectRoot(env, f.project),
 		AppData: env.Getenv("APPDATA"), Path: env.Getenv("PATH"), Getenv: env.Getenv,
@@ -103,7 +104,7 @@ func (f *connectFlags) clientEnv(env Env) client.Env {
 }
 
 // server returns what a client's entry says.
-func (f *connectFlags) server(env Env, c client.Client) (client.Server, error) {
+func (f *connectFlags) server(env console.Env, c client.Client) (client.Server, error) {
 	if f.http != "" {
 		u, err := url.Parse(f.http)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -135,7 +136,7 @@ func (f *connectFlags) server(env Env, c client.Client) (client.Server, error) {
 }
 
 // state reads the state of the entry from the client's files.
-func (f *connectFlags) state(env Env, c client.Client, s client.Server) (connection, client.Change, error) {
+func (f *connectFlags) state(env console.Env, c client.Client, s client.Server) (connection, client.Change, error) {
 	p := f.clientEnv(env)
 	choice := client.Choice{Scope: f.scope}
 	if f.file != "" {
@@ -156,7 +157,7 @@ func (f *connectFlags) state(env Env, c client.Client, s client.Server) (connect
 	return out, ch, err
 }
 
-func (f *connectFlags) list(env *Env) error {
+func (f *connectFlags) list(env *console.Env) error {
 	all := []connection{}
 	for _, c := range client.Clients {
 		s, err := f.server(*env, c)
@@ -168,7 +169,7 @@ func (f *connectFlags) list(env *Env) error {
 		all = append(all, state)
 	}
 	if f.asJSON {
-		return printJSON(env.Stdout, all)
+		return console.PrintJSON(env.Stdout, all)
 	}
 	var rest []string
 	for _, c := range all {
@@ -176,7 +177,7 @@ func (f *connectFlags) list(env *Env) error {
 			rest = append(rest, c.Client)
 			continue
 		}
-		fmt.Fprintf(env.Stdout, "%-14s  %s\n", c.Client, clean(c.status(*env)))
+		fmt.Fprintf(env.Stdout, "%-14s  %s\n", c.Client, console.Clean(c.status(*env)))
 	}
 	if len(rest) > 0 {
 		fmt.Fprintf(env.Stdout, "not found: %s\n", strings.Join(rest, ", "))
@@ -185,7 +186,7 @@ func (f *connectFlags) list(env *Env) error {
 	return nil
 }
 
-func (f *connectFlags) connect(env *Env, c client.Client) error {
+func (f *connectFlags) connect(env *console.Env, c client.Client) error {
 	s, err := f.server(*env, c)
 	if err != nil {
 		return err
@@ -200,7 +201,7 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 	state.Entry = entry
 	file := atHome(*env, state.File)
 	for _, err := range ch.Unreadable {
-		fmt.Fprintf(env.Stderr, "warning: %s, where %s looks too, cannot be read: %s\n", clean(atHome(*env, err.Path)), c.Name, clean(systemCause(err.Err).Error()))
+		fmt.Fprintf(env.Stderr, "warning: %s, where %s looks too, cannot be read: %s\n", console.Clean(atHome(*env, err.Path)), c.Name, console.Clean(systemCause(err.Err).Error()))
 	}
 	if err := f.checkCommand(env, c, s, ch); err != nil {
 		return err
@@ -218,17 +219,17 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 		state.Written, state.Backup = ch.Changed(), ch.Backup
 	}
 	if f.asJSON {
-		if err := printJSON(env.Stdout, state); err != nil {
+		if err := console.PrintJSON(env.Stdout, state); err != nil {
 			return err
 		}
 	} else if f.write {
 		printResult(env, c, s, state, ch, file)
 		f.printAdvice(env, c, s, ch)
 	} else {
-		fmt.Fprint(env.Stdout, clean(entry))
+		fmt.Fprint(env.Stdout, console.Clean(entry))
 		printDestination(env, c, s, state, ch, file)
 		if missing := (*client.MissingError)(nil); errors.As(planErr, &missing) {
-			fmt.Fprintf(env.Stderr, "hint: %s\n", clean(missing.Fix))
+			fmt.Fprintf(env.Stderr, "hint: %s\n", console.Clean(missing.Fix))
 		}
 		f.printAdvice(env, c, s, ch)
 	}

@@ -12,11 +12,12 @@ import (
 
 	"github.com/knack-dev/knack/client"
 	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/lazyregexp"
 )
 
 // checkCommand warns of a command that the client may not start, and refuses a temporary one.
-func (f *connectFlags) checkCommand(env *Env, c client.Client, s client.Server, ch client.Change) error {
+func (f *connectFlags) checkCommand(env *console.Env, c client.Client, s client.Server, ch client.Change) error {
 	kept := ch.Scope == client.Project && len(ch.Command) > 0 && !slices.ContainsFunc(ch.Differences, func(d client.Difference) bool { return d.Key == "command" })
 	if kept {
 		s.Command = ch.Command[0]
@@ -25,13 +26,13 @@ func (f *connectFlags) checkCommand(env *Env, c client.Client, s client.Server, 
 	switch {
 	case s.URL != "" || ch.State == client.Foreign:
 	case !f.clientEnv(*env).CanStart(s.Command):
-		fmt.Fprintf(env.Stderr, "warning: there is no program %s now, so %s cannot start it\n", clean(s.Command), c.Name)
+		fmt.Fprintf(env.Stderr, "warning: there is no program %s now, so %s cannot start it\n", console.Clean(s.Command), c.Name)
 	case isTemporary(s.Command) && f.write:
 		return runError(install, "this knack is a temporary build of go run")
 	case isTemporary(s.Command):
 		fmt.Fprintf(env.Stderr, "warning: this knack is a temporary build of go run; %s\n", install)
 	case f.scope == client.Project && f.command == "" && !kept:
-		fmt.Fprintf(env.Stderr, "warning: all users of a project share its file, and %s is a path of this machine; --command knack names the program on each user's PATH\n", clean(s.Command))
+		fmt.Fprintf(env.Stderr, "warning: all users of a project share its file, and %s is a path of this machine; --command knack names the program on each user's PATH\n", console.Clean(s.Command))
 	}
 	return nil
 }
@@ -46,7 +47,7 @@ var ofGoRun = lazyregexp.New(`/(go-build\d+/b\d+/exe|[0-9a-f]{64}-d)/[^/]+$`)
 
 // obstacle returns what keeps the client from using the entry after --write, with the
 // fix. It returns nil if nothing does, or if something was written for other projects.
-func (f *connectFlags) obstacle(env Env, c client.Client, state connection, ch client.Change) error {
+func (f *connectFlags) obstacle(env console.Env, c client.Client, state connection, ch client.Change) error {
 	off := func(file, field string) error {
 		value := "true"
 		if field == "disabled" {
@@ -127,19 +128,19 @@ func showChanges(w io.Writer, state connection, file string) {
 	if len(state.Changes) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "%s, %s:\n", clean(file), clean(state.Key))
+	fmt.Fprintf(w, "%s, %s:\n", console.Clean(file), console.Clean(state.Key))
 	for _, d := range state.Changes {
 		if d.Old != "" {
-			fmt.Fprintf(w, "- %s: %s\n", clean(d.Key), clean(d.Old))
+			fmt.Fprintf(w, "- %s: %s\n", console.Clean(d.Key), console.Clean(d.Old))
 		}
 		if d.New != "" {
-			fmt.Fprintf(w, "+ %s: %s\n", clean(d.Key), clean(d.New))
+			fmt.Fprintf(w, "+ %s: %s\n", console.Clean(d.Key), console.Clean(d.New))
 		}
 	}
 }
 
 // writeHint says what to do about a file that could not be written.
-func writeHint(env Env, c client.Client, file string, err error) string {
+func writeHint(env console.Env, c client.Client, file string, err error) string {
 	byHand := ", or add by hand what knack connect " + c.ID + " prints"
 	switch {
 	case errors.Is(err, edit.ErrChanged), errors.Is(err, edit.ErrExists):
@@ -153,48 +154,48 @@ func writeHint(env Env, c client.Client, file string, err error) string {
 }
 
 // printResult says what --write did.
-func printResult(env *Env, c client.Client, s client.Server, state connection, ch client.Change, file string) {
+func printResult(env *console.Env, c client.Client, s client.Server, state connection, ch client.Change, file string) {
 	switch {
 	case ch.Shared && ch.State == client.Outdated: // see obstacle
 		return
 	case !state.Written && s.URL == "" && len(state.Command) == 0:
-		fmt.Fprintf(env.Stdout, "%s has an entry already, which %s; nothing is written\n", clean(file), clean(state.target()))
+		fmt.Fprintf(env.Stdout, "%s has an entry already, which %s; nothing is written\n", console.Clean(file), console.Clean(state.target()))
 		fmt.Fprintln(env.Stderr, "hint: --command PATH starts the knack at PATH, --http URL connects to another server")
 	case !state.Written:
-		fmt.Fprintf(env.Stdout, "%s has the entry already%s\n", clean(file), clean(state.extras()))
+		fmt.Fprintf(env.Stdout, "%s has the entry already%s\n", console.Clean(file), console.Clean(state.extras()))
 	case state.Backup != "":
-		fmt.Fprintf(env.Stdout, "%s has the entry now%s; the previous file is %s\n", clean(file), clean(state.extras()), clean(atHome(*env, state.Backup)))
+		fmt.Fprintf(env.Stdout, "%s has the entry now%s; the previous file is %s\n", console.Clean(file), console.Clean(state.extras()), console.Clean(atHome(*env, state.Backup)))
 	default:
-		fmt.Fprintf(env.Stdout, "%s has the entry now%s\n", clean(file), clean(state.extras()))
+		fmt.Fprintf(env.Stdout, "%s has the entry now%s\n", console.Clean(file), console.Clean(state.extras()))
 	}
 	switch {
 	case state.First != nil:
-		fmt.Fprintln(env.Stdout, clean(state.precedence(*env, c)))
+		fmt.Fprintln(env.Stdout, console.Clean(state.precedence(*env, c)))
 	case state.Written && !state.Off && (ch.Scope != client.Project || len(c.NextSteps(client.Env{}, ch.Scope, ch.Name)) == 0):
 		fmt.Fprintf(env.Stderr, "hint: restart %s to see the skills\n", c.Name)
 	}
 }
 
 // printDestination says where the printed entry goes.
-func printDestination(env *Env, c client.Client, s client.Server, state connection, ch client.Change, file string) {
+func printDestination(env *console.Env, c client.Client, s client.Server, state connection, ch client.Change, file string) {
 	switch {
 	case state.File == "":
 		fmt.Fprintf(env.Stderr, "It goes into the configuration file of %s.\n", c.Name)
 	case state.State == refused || state.State == client.Foreign || ch.Shared:
-		fmt.Fprintf(env.Stderr, "%s: %s.\n", c.Name, clean(state.status(*env)))
+		fmt.Fprintf(env.Stderr, "%s: %s.\n", c.Name, console.Clean(state.status(*env)))
 	case state.State == client.Connected:
-		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s.\n", clean(file), clean(state.target()))
+		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s.\n", console.Clean(file), console.Clean(state.target()))
 	case state.State == client.Outdated:
-		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s; --write would change it:\n", clean(file), clean(state.target()))
+		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s; --write would change it:\n", console.Clean(file), console.Clean(state.target()))
 		showChanges(env.Stderr, state, file)
 	default:
-		fmt.Fprintf(env.Stderr, "It goes into %s; --write puts it there.\n", clean(file))
+		fmt.Fprintf(env.Stderr, "It goes into %s; --write puts it there.\n", console.Clean(file))
 	}
 	if state.First != nil {
-		fmt.Fprintln(env.Stderr, clean(state.precedence(*env, c)))
+		fmt.Fprintln(env.Stderr, console.Clean(state.precedence(*env, c)))
 	}
 	if c.Command != nil && state.State == client.Absent && state.Scope != client.Project {
-		fmt.Fprintf(env.Stderr, "Or: %s\n", clean(c.Command(s)))
+		fmt.Fprintf(env.Stderr, "Or: %s\n", console.Clean(c.Command(s)))
 	}
 	if strings.Contains(state.Entry, "--exclude") {
 		fmt.Fprintf(env.Stderr, "%s reads the folders behind --exclude itself.\n", c.Name)
@@ -202,7 +203,7 @@ func printDestination(env *Env, c client.Client, s client.Server, state connecti
 }
 
 // printAdvice says what is left to do, and what to know.
-func (f *connectFlags) printAdvice(env *Env, c client.Client, s client.Server, ch client.Change) {
+func (f *connectFlags) printAdvice(env *console.Env, c client.Client, s client.Server, ch client.Change) {
 	if s.Token && c.TokenFromEnvironment() {
 		fmt.Fprintf(env.Stderr, "%s reads the token from the environment variable %s.\n", c.Name, client.TokenVariable)
 	} else if s.Token && ch.State != client.Connected {
@@ -219,10 +220,10 @@ func (f *connectFlags) printAdvice(env *Env, c client.Client, s client.Server, c
 		return
 	}
 	if counts.Scope == client.Project && counts.URL != "" && counts.URL != s.URL {
-		fmt.Fprintf(env.Stderr, "Anyone may have written that entry: approve it only if you know the server at %s.\n", clean(counts.URL))
+		fmt.Fprintf(env.Stderr, "Anyone may have written that entry: approve it only if you know the server at %s.\n", console.Clean(counts.URL))
 	}
 	for _, sentence := range c.NextSteps(f.clientEnv(*env), counts.Scope, counts.Name) {
-		fmt.Fprintln(env.Stderr, clean(sentence))
+		fmt.Fprintln(env.Stderr, console.Clean(sentence))
 	}
 	switch {
 	case f.write && !ch.Changed() && ch.OverriddenBy != nil: // see obstacle

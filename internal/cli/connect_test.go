@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/internal/cli"
+	"github.com/knack-dev/knack/internal/console"
 )
 
 // TestConnectOfGoRun checks that connect writes no build of go run into a client's file, be it
@@ -90,7 +91,7 @@ func TestPortInUse(t *testing.T) {
 	defer ln.Close()
 	_, port, _ := net.SplitHostPort(ln.Addr().String())
 	out, said := new(locked), new(locked)
-	env := cli.Env{Stdout: out, Stderr: said, Getenv: func(string) string { return "" }, Dir: t.TempDir(), Home: t.TempDir()}
+	env := console.Env{Stdout: out, Stderr: said, Getenv: func(string) string { return "" }, Dir: t.TempDir(), Home: t.TempDir()}
 	code := cli.Main(t.Context(), env, []string{"serve", "--http", port})
 	want := "error: --http " + port + ": another program listens there\nhint: choose another port, or stop that program\n"
 	if code != 3 || said.String() != want {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/client"
+	"github.com/knack-dev/knack/internal/console"
 )
 
 // refused is the state of an entry that knack cannot read or write.
@@ -52,7 +53,7 @@ func connectionOf(ch client.Change) connection {
 }
 
 // status says how a client is connected, and in which file.
-func (c connection) status(env Env) string {
+func (c connection) status(env console.Env) string {
 	if c.First != nil && c.State != refused {
 		return c.First.status(env)
 	}
@@ -110,7 +111,7 @@ func (c connection) target() string {
 }
 
 // precedence says which entry the client uses instead of this one.
-func (c connection) precedence(env Env, cl client.Client) string {
+func (c connection) precedence(env console.Env, cl client.Client) string {
 	what, file := "its entry", atHome(env, c.First.File)
 	if c.First.State == client.Foreign {
 		what = "its server called knack"

@@ -9,9 +9,10 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/console"
 )
 
-func doctorCommand(env *Env) *cobra.Command {
+func doctorCommand(env *console.Env) *cobra.Command {
 	var from sourceFlags
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -39,16 +40,16 @@ LABEL:NAME, a skill:// URI or a path. The exit status is 1 if no agent can load 
 			}
 			o := from.doctorOptions(*env, sources)
 			if len(args) == 0 {
-				done := showWait(env, judgingNotice)
+				done := console.ShowWait(env, judgingNotice)
 				r, err := doctor.Examine(cmd.Context(), v, o)
 				done()
 				switch {
 				case err != nil:
 					return interrupted(err)
 				case asJSON:
-					return printJSON(env.Stdout, r)
+					return console.PrintJSON(env.Stdout, r)
 				}
-				return r.Print(cleanWriter{env.Stdout})
+				return r.Print(console.CleanWriter{W: env.Stdout})
 			}
 			return explainSkill(cmd, env, v, o, args[0], asJSON)
 		},
@@ -59,7 +60,7 @@ LABEL:NAME, a skill:// URI or a path. The exit status is 1 if no agent can load 
 }
 
 // explainSkill explains one name.
-func explainSkill(cmd *cobra.Command, env *Env, v catalog.View, o doctor.Options, asked string, asJSON bool) error {
+func explainSkill(cmd *cobra.Command, env *console.Env, v catalog.View, o doctor.Options, asked string, asJSON bool) error {
 	name := asked
 	if bare := strings.TrimRight(name, "/"); bare != "" && !strings.Contains(bare, "/") {
 		name = bare // a folder's name, as a shell completes it
@@ -69,9 +70,9 @@ func explainSkill(cmd *cobra.Command, env *Env, v catalog.View, o doctor.Options
 	case err != nil:
 		return interrupted(err)
 	case asJSON:
-		err = printJSON(env.Stdout, s)
+		err = console.PrintJSON(env.Stdout, s)
 	default:
-		err = s.Print(cleanWriter{env.Stdout})
+		err = s.Print(console.CleanWriter{W: env.Stdout})
 	}
 	if say := s.Failure(); err == nil && say != "" {
 		err = &failure{code: exitNo, err: errors.New(say)}
@@ -79,7 +80,7 @@ func explainSkill(cmd *cobra.Command, env *Env, v catalog.View, o doctor.Options
 	return err
 }
 
-func (f *sourceFlags) doctorOptions(env Env, sources []catalog.Source) doctor.Options {
+func (f *sourceFlags) doctorOptions(env console.Env, sources []catalog.Source) doctor.Options {
 	o := doctor.Options{Sources: sources, Dir: env.Dir, Project: env.Dir, Home: env.Home}
 	if f.project != "" {
 		o.Project = absolute(env, f.project)
@@ -91,7 +92,7 @@ func (f *sourceFlags) doctorOptions(env Env, sources []catalog.Source) doctor.Op
 
 // serveCommandLine returns the command that serves a folder in addition to all others, including
 // those in KNACK_DIRS.
-func serveCommandLine(env Env, folder string) string {
+func serveCommandLine(env console.Env, folder string) string {
 	at := atHome(env, folder)
 	if strings.ContainsRune(at, filepath.ListSeparator) {
 		return "not while there is a " + string(filepath.ListSeparator) + " in its path; rename it first"

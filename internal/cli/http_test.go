@@ -16,6 +16,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/cli"
+	"github.com/knack-dev/knack/internal/console"
 )
 
 // startServer runs 'knack serve --http' until the test ends, and returns its URL.
@@ -44,7 +45,7 @@ func servingWith(t *testing.T, args []string) (url string, log func() string) {
 	ctx, stop := context.WithCancel(context.Background())
 	out, in := io.Pipe()
 	ended := make(chan int, 1)
-	env := cli.Env{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: in, Getenv: func(string) string { return "" }, Dir: t.TempDir()}
+	env := console.Env{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: in, Getenv: func(string) string { return "" }, Dir: t.TempDir()}
 	go func() {
 		ended <- cli.Main(ctx, env, args)
 		in.Close()
@@ -133,7 +134,7 @@ func fetch(t *testing.T, url string, headers ...string) (int, string) {
 func check(t *testing.T, token string, args ...string) (int, string, string) {
 	t.Helper()
 	var out, err bytes.Buffer
-	env := cli.Env{Stdout: &out, Stderr: &err, Getenv: func(key string) string {
+	env := console.Env{Stdout: &out, Stderr: &err, Getenv: func(key string) string {
 		if key == "KNACK_TOKEN" {
 			return token
 		}

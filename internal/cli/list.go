@@ -11,12 +11,13 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
 
-func listCommand(env *Env) *cobra.Command {
+func listCommand(env *console.Env) *cobra.Command {
 	var from sourceFlags
 	var all, asJSON bool
 	cmd := &cobra.Command{
@@ -29,13 +30,13 @@ func listCommand(env *Env) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				done := showWait(env, judgingNotice)
+				done := console.ShowWait(env, judgingNotice)
 				out, err := listJSON(cmd.Context(), v, all)
 				done()
 				if err != nil {
 					return err
 				}
-				return printJSON(env.Stdout, out)
+				return console.PrintJSON(env.Stdout, out)
 			}
 			printList(env, v, all)
 			if len(v.Entries) == 0 && !all {
@@ -79,7 +80,7 @@ func listJSON(ctx context.Context, v catalog.View, all bool) (listing, error) {
 }
 
 // printList prints names, places, and descriptions shortened to the terminal.
-func printList(env *Env, v catalog.View, all bool) {
+func printList(env *console.Env, v catalog.View, all bool) {
 	w := env.Stdout
 	width := 0
 	for _, e := range v.Entries {
@@ -109,13 +110,13 @@ func printList(env *Env, v catalog.View, all bool) {
 	fmt.Fprintln(w, summary(v, shadowed, unlisted, all))
 }
 
-func heading(r skill.Root) string { return clean(doctor.Heading(r)) }
+func heading(r skill.Root) string { return console.Clean(doctor.Heading(r)) }
 
 // printSkill prints a skill in one line, under the name by which it is called.
-func printSkill(env *Env, e *catalog.Entry, called string, width int) {
-	name := clean(display.OneLine(called))
+func printSkill(env *console.Env, e *catalog.Entry, called string, width int) {
+	name := console.Clean(display.OneLine(called))
 	pad := strings.Repeat(" ", max(width-utf8.RuneCountInString(name), 0))
-	description := clean(display.OneLine(e.Description))
+	description := console.Clean(display.OneLine(e.Description))
 	if env.Width > 0 {
 		description = display.Cut(description, max(env.Width-width-4, 20))
 	} else {
@@ -140,7 +141,7 @@ func printHidden(w io.Writer, v catalog.View) {
 			if e.Status == catalog.Copy {
 				what = "is a copy of"
 			}
-			fmt.Fprintf(w, "  %s  %s %s; load it as %s\n", clean(e.Place()), what, clean(e.By.Place()), clean(v.Called(e)))
+			fmt.Fprintf(w, "  %s  %s %s; load it as %s\n", console.Clean(e.Place()), what, console.Clean(e.By.Place()), console.Clean(v.Called(e)))
 		}
 	}
 	printUnlisted(w, v)
@@ -148,7 +149,7 @@ func printHidden(w io.Writer, v catalog.View) {
 		fmt.Fprintln(w, "skipped")
 	}
 	for _, e := range v.Skipped {
-		fmt.Fprintf(w, "  %s\n", clean(tool.Reason(e)))
+		fmt.Fprintf(w, "  %s\n", console.Clean(tool.Reason(e)))
 	}
 	printVariants(w, v)
 	printRoots(w, v)
@@ -165,7 +166,7 @@ func printUnlisted(w io.Writer, v catalog.View) {
 			fmt.Fprintln(w, "unlisted")
 			first = false
 		}
-		fmt.Fprintf(w, "  %s  is in a root that --exclude names; load it as %s\n", clean(e.Place()), clean(v.Called(e)))
+		fmt.Fprintf(w, "  %s  is in a root that --exclude names; load it as %s\n", console.Clean(e.Place()), console.Clean(v.Called(e)))
 	}
 }
 
@@ -180,7 +181,7 @@ func printVariants(w io.Writer, v catalog.View) {
 			fmt.Fprintln(w, "not read")
 			first = false
 		}
-		fmt.Fprintf(w, "  %s  is beside %s\n", clean(strings.Join(e.Others(), ", ")), clean(e.Place()))
+		fmt.Fprintf(w, "  %s  is beside %s\n", console.Clean(strings.Join(e.Others(), ", ")), console.Clean(e.Place()))
 	}
 }
 
@@ -194,13 +195,13 @@ func printRoots(w io.Writer, v catalog.View) {
 		case r.Missing:
 			state = "not there"
 		}
-		fmt.Fprintf(w, "  %s: %s\n", heading(r.Root), clean(state))
+		fmt.Fprintf(w, "  %s: %s\n", heading(r.Root), console.Clean(state))
 		for _, n := range r.Notices {
 			line := n.Path + ": " + n.Message
 			if n.Fix != "" {
 				line += " (" + n.Fix + ")"
 			}
-			fmt.Fprintf(w, "    %s\n", clean(display.OneLine(line)))
+			fmt.Fprintf(w, "    %s\n", console.Clean(display.OneLine(line)))
 		}
 	}
 }

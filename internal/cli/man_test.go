@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/knack-dev/knack/internal/console"
 )
 
 // manDate is the date in the footer of each manual page. mandoc warns if there is none.
@@ -28,7 +30,7 @@ func TestManualReference(t *testing.T) {
 		fmt.Fprintf(&statuses, ".TP\n.B %s\n%s\n", row[1], roff(row[2]))
 	}
 	want, got := map[string]string{}, map[string]string{}
-	manual(want, newRoot(&Env{}), statuses.String())
+	manual(want, newRoot(&console.Env{}), statuses.String())
 	files, err := filepath.Glob(folder + "*")
 	if err != nil {
 		t.Fatal(err)

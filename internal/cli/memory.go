@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"github.com/knack-dev/knack/internal/console"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 
 // tuneCollector adapts GOGC to the live heap after each collection, unless the operator has
 // set GOGC or GOMEMLIMIT.
-func tuneCollector(env *Env) {
+func tuneCollector(env *console.Env) {
 	if env.Getenv("GOGC") == "" && env.Getenv("GOMEMLIMIT") == "" {
 		fitCollector(0)
 	}

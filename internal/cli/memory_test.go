@@ -6,6 +6,8 @@ import (
 	"runtime/metrics"
 	"testing"
 	"time"
+
+	"github.com/knack-dev/knack/internal/console"
 )
 
 // TestTuneCollector checks that the percentage follows the live heap, and that the
@@ -20,7 +22,7 @@ func TestTuneCollector(t *testing.T) {
 		return now[0].Value.Uint64()
 	}
 	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
-		tuneCollector(&Env{Getenv: func(n string) string { return map[string]string{name: "90"}[n] }})
+		tuneCollector(&console.Env{Getenv: func(n string) string { return map[string]string{name: "90"}[n] }})
 		if got := percent(); got != 77 {
 			t.Errorf("%s is set, and the collector has %d %%", name, got)
 		}
@@ -32,7 +34,7 @@ func TestTuneCollector(t *testing.T) {
 		}
 	}
 	live := make([]byte, 128<<20)
-	tuneCollector(&Env{Getenv: func(string) string { return "" }})
+	tuneCollector(&console.Env{Getenv: func(string) string { return "" }})
 	if got := percent(); got != 200 {
 		t.Errorf("at the start: %d %%, not 200", got)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/naming"
 	"github.com/knack-dev/knack/skill"
@@ -20,7 +21,7 @@ import (
 // no client (agentskills.io) and that most clients read.
 const newFolder = ".agents/skills"
 
-func newCommand(env *Env) *cobra.Command {
+func newCommand(env *console.Env) *cobra.Command {
 	var below, project, description string
 	cmd := &cobra.Command{
 		Use:   "new NAME",
@@ -54,7 +55,7 @@ repository, below the working directory. --dir names another folder.`,
 
 // makeSkill writes the skill's folder into the folder below. project is the project's
 // folder, or "" if it is unknown.
-func makeSkill(env *Env, project, below, name, description string) error {
+func makeSkill(env *console.Env, project, below, name, description string) error {
 	if !skill.ValidName(name) {
 		return usageError("for example: knack new "+naming.Suggest(name),
 			"'%s' cannot be the name of a skill: a name has a-z, 0-9 and single hyphens between them, at most %d characters", display.Echo(name), skill.MaxName)
@@ -89,12 +90,12 @@ func makeSkill(env *Env, project, below, name, description string) error {
 	if err != nil {
 		return runError("", "%s cannot be written: %w", atHome(*env, file), systemCause(err))
 	}
-	fmt.Fprintln(env.Stdout, clean(atHome(*env, file)))
+	fmt.Fprintln(env.Stdout, console.Clean(atHome(*env, file)))
 	fmt.Fprintln(env.Stderr, "hint: say in the description when to use it, and in the text what to do; then run knack doctor "+name)
 	return nil
 }
 
-func existsError(env Env, file, name string) error {
+func existsError(env console.Env, file, name string) error {
 	return &failure{exitNo, fmt.Errorf("there is a %s already; nothing was written", atHome(env, file)), "choose another name, or see what is there with knack doctor " + name}
 }
 

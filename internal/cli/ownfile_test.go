@@ -14,6 +14,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/cli"
+	"github.com/knack-dev/knack/internal/console"
 )
 
 // TestIrregularFiles checks that a pipe without a writer, a device or a folder in place of
@@ -46,7 +47,7 @@ func TestIrregularFiles(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		code := make(chan int, 1)
-		env := cli.Env{Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }, Dir: dir}
+		env := console.Env{Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }, Dir: dir}
 		go func() {
 			ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
 			defer stop()

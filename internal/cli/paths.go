@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -17,7 +18,7 @@ import (
 // that project, because the links of a clone come from its author. It accepts a file that
 // the user named by its own path. With the error it returns the link's target in displayed
 // form, which the user can name instead.
-func insideProject(env Env, folder, file string) (target string, err error) {
+func insideProject(env console.Env, folder, file string) (target string, err error) {
 	chain := dir.Repository(folder)
 	top := chain[len(chain)-1]
 	if top == env.Home { // a repository of the user's own settings
@@ -36,7 +37,7 @@ func insideProject(env Env, folder, file string) (target string, err error) {
 
 // projectFolder returns the project's folder: --project, or the working directory, or "" if
 // that is unknown.
-func projectFolder(env Env, project string) string {
+func projectFolder(env console.Env, project string) string {
 	if project != "" {
 		return absolute(env, project)
 	}
@@ -45,7 +46,7 @@ func projectFolder(env Env, project string) string {
 
 // projectRoot returns the root of the project's repository, or the folder itself outside of
 // a repository.
-func projectRoot(env Env, project string) string {
+func projectRoot(env console.Env, project string) string {
 	at := projectFolder(env, project)
 	if at == "" {
 		return ""
@@ -55,9 +56,11 @@ func projectRoot(env Env, project string) string {
 }
 
 // atHome returns a path with ~ for the home folder.
-func atHome(env Env, path string) string { return displayPath(path, []string{env.Dir}, env.Home) }
+func atHome(env console.Env, path string) string {
+	return displayPath(path, []string{env.Dir}, env.Home)
+}
 
-func absolute(env Env, d string) string {
+func absolute(env console.Env, d string) string {
 	if !filepath.IsAbs(d) {
 		d = filepath.Join(env.Dir, d)
 	}
@@ -104,7 +107,7 @@ func shellWord(path string) string {
 		home, rest = "~/", path[2:]
 	}
 	switch {
-	case !utf8.ValidString(rest) || clean(rest) != rest || display.OneLine(rest) != rest:
+	case !utf8.ValidString(rest) || console.Clean(rest) != rest || display.OneLine(rest) != rest:
 		var b strings.Builder
 		for _, c := range []byte(rest) {
 			if c < ' ' || c >= 0x7f || c == '\'' || c == '\\' {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/internal/cli"
+	"github.com/knack-dev/knack/internal/console"
 )
 
 // The terminal session in the README shows what a new machine prints, and the test
@@ -26,7 +27,7 @@ func TestReadme(t *testing.T) {
 		outputs[command] = output
 	}
 
-	env := cli.Env{Stdout: new(locked), Stderr: new(locked), Getenv: func(string) string { return "" }, Dir: t.TempDir(), Home: t.TempDir()}
+	env := console.Env{Stdout: new(locked), Stderr: new(locked), Getenv: func(string) string { return "" }, Dir: t.TempDir(), Home: t.TempDir()}
 	if code := cli.Main(t.Context(), env, []string{"list"}); code != 0 {
 		t.Fatalf("exit status %d: %s", code, env.Stderr)
 	}

@@ -13,13 +13,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/source/dir"
 )
 
 // doc/cli.md describes each command in the words of its help.
 func TestCommandReference(t *testing.T) {
 	var b strings.Builder
-	describe(&b, newRoot(&Env{}))
+	describe(&b, newRoot(&console.Env{}))
 	compareSection(t, "../../doc/cli.md", "commands", b.String())
 }
 

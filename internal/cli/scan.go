@@ -2,23 +2,21 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"sync"
-	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/tool/lookup"
 )
 
 // view scans everything once, for a command that answers and ends.
-func (f *sourceFlags) view(ctx context.Context, env Env) (catalog.View, error) {
+func (f *sourceFlags) view(ctx context.Context, env console.Env) (catalog.View, error) {
 	_, v, err := f.scan(ctx, env)
 	return v, err
 }
 
 // scan makes a catalogue and scans everything once.
-func (f *sourceFlags) scan(ctx context.Context, env Env) (*catalog.Catalog, catalog.View, error) {
+func (f *sourceFlags) scan(ctx context.Context, env console.Env) (*catalog.Catalog, catalog.View, error) {
 	if err := f.check(env); err != nil {
 		return nil, catalog.View{}, err
 	}
@@ -38,8 +36,8 @@ func (f *sourceFlags) scan(ctx context.Context, env Env) (*catalog.Catalog, cata
 
 // scanned makes a catalogue and waits until it has read all of its sources, however long
 // that takes. A command that answers once must not answer with a part.
-func scanned(ctx context.Context, env *Env, sources []catalog.Source) (*catalog.Catalog, catalog.View, error) {
-	defer showWait(env, "the skills are still being read")()
+func scanned(ctx context.Context, env *console.Env, sources []catalog.Source) (*catalog.Catalog, catalog.View, error) {
+	defer console.ShowWait(env, "the skills are still being read")()
 	c := catalog.New(sources, catalog.Options{})
 	if err := c.Refresh(ctx); err != nil {
 		return nil, catalog.View{}, interrupted(err)
@@ -62,39 +60,11 @@ func rootError(v catalog.View) error {
 	return nil
 }
 
-// noticeDelay is the time after which a command at a terminal says what it waits for.
-const noticeDelay = 2 * time.Second
-
 // judgingNotice says what a command that reports every problem waits for.
 const judgingNotice = "the skills are being checked"
 
-// showWait tells a person at a terminal what a command waits for, if that takes longer than
-// a moment. Calling done ends this.
-func showWait(env *Env, what string) (done func()) {
-	if !env.StderrTerminal {
-		return func() {}
-	}
-	var mu sync.Mutex
-	var said, ended bool
-	t := time.AfterFunc(noticeDelay, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if said = !ended; said {
-			fmt.Fprintf(env.Stderr, "%s; Ctrl-C ends it", what)
-		}
-	})
-	return func() {
-		t.Stop()
-		mu.Lock()
-		defer mu.Unlock()
-		if ended = true; said {
-			fmt.Fprint(env.Stderr, "\r\x1b[K")
-		}
-	}
-}
-
 // host scans everything once and returns a host for tools.
-func (f *sourceFlags) host(ctx context.Context, env Env) (*tool.Host, error) {
+func (f *sourceFlags) host(ctx context.Context, env console.Env) (*tool.Host, error) {
 	c, _, err := f.scan(ctx, env)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
@@ -39,7 +40,7 @@ func TestScannedWaits(t *testing.T) {
 	for _, terminal := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			var said bytes.Buffer
-			_, v, err := scanned(t.Context(), &Env{Stderr: &said, StderrTerminal: terminal}, []catalog.Source{slow{10 * time.Minute}})
+			_, v, err := scanned(t.Context(), &console.Env{Stderr: &said, StderrTerminal: terminal}, []catalog.Source{slow{10 * time.Minute}})
 			if err != nil || len(v.Entries) != 1 || v.Roots[0].Err != nil {
 				t.Fatalf("%d skills, %v", len(v.Entries), err)
 			}
@@ -76,7 +77,7 @@ func TestBannerWhileReading(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if banner(&Env{Stderr: &said}, v, tools); !strings.HasPrefix(said.String(), want) {
+			if banner(&console.Env{Stderr: &said}, v, tools); !strings.HasPrefix(said.String(), want) {
 				t.Errorf("%q, want %q", said.String(), want)
 			}
 			<-time.After(time.Minute)
@@ -90,7 +91,7 @@ func TestScannedInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, _, err := scanned(ctx, &Env{}, []catalog.Source{slow{time.Hour}}); err == nil || !strings.Contains(err.Error(), "interrupted") {
+		if _, _, err := scanned(ctx, &console.Env{}, []catalog.Source{slow{time.Hour}}); err == nil || !strings.Contains(err.Error(), "interrupted") {
 			t.Errorf("%v", err)
 		}
 	})
@@ -101,7 +102,7 @@ func TestScannedInterrupted(t *testing.T) {
 func TestRootErrorOfMissing(t *testing.T) {
 	at := t.TempDir() + "/gone"
 	source := dir.New(dir.Options{Root: skill.Root{Label: "dir-1", Dir: at, Shown: "gone"}, Required: true})
-	_, v, err := scanned(t.Context(), &Env{}, []catalog.Source{source})
+	_, v, err := scanned(t.Context(), &console.Env{}, []catalog.Source{source})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/knack-dev/knack/internal/cli"
+	"github.com/knack-dev/knack/internal/console"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 		if os.Getenv("KNACK_TEST_NOBODY") != "" {
 			becomeNobody()
 		}
-		os.Exit(cli.Main(ctx, cli.SystemEnv(), os.Args[1:]))
+		os.Exit(cli.Main(ctx, console.System(), os.Args[1:]))
 	}})
 }
 
@@ -91,7 +92,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 // test, which saves hundreds of processes, unless it has to run as another user.
 func status(ts *testscript.TestScript, args []string) int {
 	if args[0] == "knack" && testing.Short() && ts.Getenv("KNACK_TEST_NOBODY") == "" {
-		env := cli.Env{Stdin: strings.NewReader(""), Stdout: ts.Stdout(), Stderr: ts.Stderr(),
+		env := console.Env{Stdin: strings.NewReader(""), Stdout: ts.Stdout(), Stderr: ts.Stderr(),
 			Getenv: ts.Getenv, Dir: ts.MkAbs("."), Home: ts.Getenv("HOME")}
 		return cli.Main(context.Background(), env, args[1:])
 	}

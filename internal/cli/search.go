@@ -10,12 +10,13 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/search"
 	"github.com/knack-dev/knack/tool"
 )
 
-func searchCommand(env *Env) *cobra.Command {
+func searchCommand(env *console.Env) *cobra.Command {
 	var from sourceFlags
 	var limit int
 	var explain, asJSON bool
@@ -47,7 +48,7 @@ models are found too, and marked; models do not find them.`,
 				return runError("", "the search was interrupted: %w", err)
 			}
 			if asJSON {
-				if err := printJSON(env.Stdout, searchJSON(cmd.Context(), v, query, found)); err != nil {
+				if err := console.PrintJSON(env.Stdout, searchJSON(cmd.Context(), v, query, found)); err != nil {
 					return err
 				}
 			} else {
@@ -110,10 +111,10 @@ func searchJSON(ctx context.Context, v catalog.View, query string, found catalog
 	return out
 }
 
-func printFound(env *Env, v catalog.View, found catalog.Found, explain bool) {
+func printFound(env *console.Env, v catalog.View, found catalog.Found, explain bool) {
 	width := 0
 	for _, h := range found.Hits {
-		width = max(width, min(utf8.RuneCountInString(clean(display.OneLine(v.Called(h.Entry)))), 40))
+		width = max(width, min(utf8.RuneCountInString(console.Clean(display.OneLine(v.Called(h.Entry)))), 40))
 	}
 	for _, h := range found.Hits {
 		printSkill(env, h.Entry, v.Called(h.Entry), width)
@@ -148,5 +149,5 @@ func reasons(all []search.Match) string {
 		}
 		words = append(words, m.Word+" in "+where)
 	}
-	return clean(strings.Join(words, "; "))
+	return console.Clean(strings.Join(words, "; "))
 }

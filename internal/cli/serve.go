@@ -16,6 +16,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
@@ -23,7 +24,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-func serveCommand(env *Env) *cobra.Command {
+func serveCommand(env *console.Env) *cobra.Command {
 	var from sourceFlags
 	var web httpFlags
 	var op serveConfig
@@ -84,7 +85,7 @@ without --http; its http.listen is the address.`,
 // give a server some ten seconds to start.
 const slowRootTimeout = 2 * time.Second
 
-func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op *serveConfig, tools []*tool.Tool, entry string) error {
+func serve(ctx context.Context, env *console.Env, from *sourceFlags, web *httpFlags, op *serveConfig, tools []*tool.Tool, entry string) error {
 	tuneCollector(env)
 	if err := from.check(*env); err != nil {
 		return err
@@ -158,7 +159,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 
 // warnRoots logs once for each of a client's roots what is wrong with it. The folders
 // that would be below such a root are only missing.
-func warnRoots(log *slog.Logger, env Env, folders []string) {
+func warnRoots(log *slog.Logger, env console.Env, folders []string) {
 	for _, d := range folders {
 		if err := dir.Check(d); err != nil {
 			words, _ := skill.FolderReason(err)
@@ -169,7 +170,7 @@ func warnRoots(log *slog.Logger, env Env, folders []string) {
 
 // banner tells the person at the terminal what is served, from where, what was
 // skipped, and how a client connects.
-func banner(env *Env, v catalog.View, tools []*tool.Tool) {
+func banner(env *console.Env, v catalog.View, tools []*tool.Tool) {
 	var b strings.Builder
 	count := display.Count(len(tool.Offered(v, tools)), "skill")
 	if lacks := v.Incomplete(); lacks != nil {
@@ -195,7 +196,7 @@ func banner(env *Env, v catalog.View, tools []*tool.Tool) {
 		}
 	}
 	fmt.Fprintf(&b, "A client starts this command itself. For Claude Code, this adds it:\n  %s connect claude-code --write\nTo end it: Ctrl-C.\n", executable())
-	_, _ = io.WriteString(env.Stderr, clean(b.String()))
+	_, _ = io.WriteString(env.Stderr, console.Clean(b.String()))
 }
 
 // executable returns the path to write into a client's configuration.

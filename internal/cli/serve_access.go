@@ -9,6 +9,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
@@ -16,7 +17,7 @@ import (
 // admission says which clients may ask over HTTP, and what they see. It can be read again
 // while it is in effect.
 type admission struct {
-	env       *Env
+	env       *console.Env
 	tokenFile string
 	tokens    *access.Tokens // nil: every client may ask
 	tokenData []byte         // the token file in effect

@@ -14,6 +14,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/cli"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/testwait"
 )
 
@@ -182,7 +183,7 @@ func TestServeAccessRefuses(t *testing.T) {
 	} {
 		put(t, file, text)
 		var errs bytes.Buffer
-		env := cli.Env{Stderr: &errs, Getenv: func(string) string { return "" }, Dir: filepath.Dir(file)}
+		env := console.Env{Stderr: &errs, Getenv: func(string) string { return "" }, Dir: filepath.Dir(file)}
 		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 		code := cli.Main(ctx, env, []string{"serve", "--http", "0", "--no-auth", "--config", "knack.yaml"})
 		stop()

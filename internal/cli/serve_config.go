@@ -13,6 +13,7 @@ import (
 
 	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 )
 
@@ -46,7 +47,7 @@ func (o *serveConfig) register(cmd *cobra.Command) {
 // settings reads the file that was named or, for a server over HTTP, the user's. A server
 // that a client starts over stdio reads none by default. An error in a file that is about
 // something else would leave an agent without skills.
-func (o *serveConfig) settings(env *Env, http bool) error {
+func (o *serveConfig) settings(env *console.Env, http bool) error {
 	if o.config == "" && !http {
 		return nil
 	}
@@ -72,7 +73,7 @@ func (o *serveConfig) beside(path string) string {
 }
 
 // merge takes from the configuration what no flag says.
-func (o *serveConfig) merge(env *Env) error {
+func (o *serveConfig) merge(env *console.Env) error {
 	c := o.given()
 	o.levelFixed = o.logLevel != ""
 	if o.auditTo == "" {
@@ -106,7 +107,7 @@ func (o *serveConfig) merge(env *Env) error {
 func isStream(to string) bool { return to == "stdout" || to == "stderr" }
 
 // logger returns the server's log.
-func (o *serveConfig) logger(env *Env) *slog.Logger {
+func (o *serveConfig) logger(env *console.Env) *slog.Logger {
 	o.level.Set(levelOf(o.logLevel))
 	return slog.New(o.handler(env.Stderr, &o.level))
 }
@@ -139,7 +140,7 @@ func levelOf(word string) slog.Level {
 }
 
 // open begins the audit log, if one is set.
-func (o *serveConfig) open(env *Env, overStdio bool, log *slog.Logger) error {
+func (o *serveConfig) open(env *console.Env, overStdio bool, log *slog.Logger) error {
 	if o.auditTo == "" {
 		return nil
 	}

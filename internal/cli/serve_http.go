@@ -17,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/web"
 )
@@ -92,7 +93,7 @@ func (f *httpFlags) merge(o *serveConfig) {
 }
 
 // loadAccess reads which clients may ask, and what they see.
-func (f *httpFlags) loadAccess(env *Env, o *serveConfig) error {
+func (f *httpFlags) loadAccess(env *console.Env, o *serveConfig) error {
 	f.admission.env, f.admission.tokenFile = env, f.tokenFile
 	tokens, data, err := f.admission.read(o.given())
 	if err != nil {
@@ -108,7 +109,7 @@ func (f *httpFlags) loadAccess(env *Env, o *serveConfig) error {
 }
 
 // options reads what the flags name.
-func (f *httpFlags) options(env Env, given config.Config, log *slog.Logger) (mcpserver.HTTPOptions, *tls.Config, error) {
+func (f *httpFlags) options(env console.Env, given config.Config, log *slog.Logger) (mcpserver.HTTPOptions, *tls.Config, error) {
 	o := mcpserver.HTTPOptions{Hosts: f.hosts, Origins: f.origins, Log: log, Limit: given.Limits.Apply(mcpserver.DefaultLimit)}
 	if f.cert == "" {
 		return o, nil, nil
@@ -121,7 +122,7 @@ func (f *httpFlags) options(env Env, given config.Config, log *slog.Logger) (mcp
 }
 
 // serveHTTP serves until the context ends.
-func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *serveConfig, c *catalog.Catalog, server *mcpserver.Server, pages web.Options, log *slog.Logger) error {
+func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, op *serveConfig, c *catalog.Catalog, server *mcpserver.Server, pages web.Options, log *slog.Logger) error {
 	o, conf, err := f.options(*env, op.given(), log)
 	if err != nil {
 		return err

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/knack-dev/knack/internal/console"
 )
 
 // address is an address that a server listens on.
@@ -127,7 +129,7 @@ func endpoint(addr net.Addr, host string, secure bool) string {
 // certificate is the server's own TLS certificate, which can be read again while it is
 // served.
 type certificate struct {
-	env               Env
+	env               console.Env
 	certFile, keyFile string
 	pair              atomic.Pointer[tls.Certificate]
 }

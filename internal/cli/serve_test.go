@@ -16,12 +16,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/internal/cli"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // environment returns the environment of a person with one skill, one broken one, and
 // nothing else.
-func environment(t *testing.T) cli.Env {
+func environment(t *testing.T) console.Env {
 	t.Helper()
 	home := t.TempDir()
 	for file, text := range map[string]string{
@@ -32,7 +33,7 @@ func environment(t *testing.T) cli.Env {
 		file = filepath.Join(home, file)
 		put(t, file, text)
 	}
-	return cli.Env{
+	return console.Env{
 		Stdin: strings.NewReader(""), Stdout: new(locked), Stderr: new(locked),
 		Getenv: func(string) string { return "" }, Dir: t.TempDir(), Home: home,
 	}

@@ -10,12 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
 
-func showCommand(env *Env) *cobra.Command {
+func showCommand(env *console.Env) *cobra.Command {
 	var from sourceFlags
 	var as string
 	cmd := &cobra.Command{
@@ -54,8 +55,8 @@ status is 1 if that answer is an error or reports that there is no such skill.`,
 			}
 			var names []string
 			for _, e := range v.Entries {
-				if e.Status == catalog.Available && oneLine(e.Name) == e.Name { // another cannot be typed
-					names = append(names, e.Name+"\t"+display.Cut(oneLine(e.Description), 60))
+				if e.Status == catalog.Available && console.OneLine(e.Name) == e.Name { // another cannot be typed
+					names = append(names, e.Name+"\t"+display.Cut(console.OneLine(e.Description), 60))
 				}
 			}
 			return names, cobra.ShellCompDirectiveNoFileComp
@@ -97,7 +98,7 @@ func findSkill(v catalog.View, name string) (*catalog.Entry, string, error) {
 	return nil, "", &failure{exitNo, fmt.Errorf("there is no skill '%s'", display.Echo(name)), hint}
 }
 
-func show(env *Env, e *catalog.Entry, file string) error {
+func show(env *console.Env, e *catalog.Entry, file string) error {
 	path, err := skill.FilePath(file)
 	var data []byte
 	switch {
@@ -116,7 +117,7 @@ func show(env *Env, e *catalog.Entry, file string) error {
 		return &failure{code, fmt.Errorf("cannot read %s of '%s': %s", display.Echo(file), e.Folder(), skill.Reason(err)), filesHint(e)}
 	}
 	if env.StdoutTerminal {
-		data = []byte(clean(strings.ToValidUTF8(string(data), "\ufffd")))
+		data = []byte(console.Clean(strings.ToValidUTF8(string(data), "\ufffd")))
 	}
 	_, err = env.Stdout.Write(data)
 	return err

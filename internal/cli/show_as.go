@@ -8,13 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
 
 // showAs prints the whole text that a tool answers for this skill and file. It also prints
 // an answer that is an error or reports a missing skill; then the exit status is 1.
-func showAs(cmd *cobra.Command, env *Env, from *sourceFlags, as string, args []string) error {
+func showAs(cmd *cobra.Command, env *console.Env, from *sourceFlags, as string, args []string) error {
 	t, set, err := toolFor(as, args[0])
 	if err != nil {
 		return err
@@ -47,7 +48,7 @@ func showAs(cmd *cobra.Command, env *Env, from *sourceFlags, as string, args []s
 	if env.StdoutTerminal && !strings.HasSuffix(text, "\n") {
 		text += "\n" // the prompt comes next
 	}
-	if err := printText(env, text); err != nil {
+	if err := console.PrintText(env, text); err != nil {
 		return err
 	}
 	switch {

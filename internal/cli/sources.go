@@ -10,6 +10,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/client"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/builtin"
 	"github.com/knack-dev/knack/source/dir"
@@ -30,7 +31,7 @@ type sourceFlags struct {
 	watches   *dir.Watches // one for the process
 }
 
-func (f *sourceFlags) register(cmd *cobra.Command, env *Env) {
+func (f *sourceFlags) register(cmd *cobra.Command, env *console.Env) {
 	f.watches = dir.NewWatches()
 	flags := cmd.Flags()
 	f.given = flags.Changed
@@ -50,7 +51,7 @@ func (f *sourceFlags) fixed() bool { return len(f.dirs) > 0 || f.project != "" }
 
 // roots returns the roots in their order. projects, if given, replace the working
 // directory.
-func (f *sourceFlags) roots(env Env, projects []string) []skill.Root {
+func (f *sourceFlags) roots(env console.Env, projects []string) []skill.Root {
 	roots := f.allRoots(env, projects)
 	for i := range roots {
 		if f.overHTTP {
@@ -60,7 +61,7 @@ func (f *sourceFlags) roots(env Env, projects []string) []skill.Root {
 	return roots
 }
 
-func (f *sourceFlags) allRoots(env Env, projects []string) []skill.Root {
+func (f *sourceFlags) allRoots(env console.Env, projects []string) []skill.Root {
 	if len(f.dirs) > 0 {
 		return f.named(env)
 	}
@@ -79,7 +80,7 @@ func (f *sourceFlags) allRoots(env Env, projects []string) []skill.Root {
 }
 
 // named returns the roots of --dir. A single root needs no label in its URIs.
-func (f *sourceFlags) named(env Env) []skill.Root {
+func (f *sourceFlags) named(env console.Env) []skill.Root {
 	roots := make([]skill.Root, len(f.dirs))
 	for i, d := range f.dirs {
 		label := fmt.Sprintf("dir-%d", i+1)
@@ -91,7 +92,7 @@ func (f *sourceFlags) named(env Env) []skill.Root {
 	return roots
 }
 
-func variableRoots(env Env) []skill.Root {
+func variableRoots(env console.Env) []skill.Root {
 	var roots []skill.Root
 	for _, d := range filepath.SplitList(env.Getenv(dirsVariable)) {
 		if d != "" {
@@ -103,7 +104,7 @@ func variableRoots(env Env) []skill.Root {
 
 // sources makes a source for each root. Excluded roots come last, so that no listed skill
 // gives way to one that is not listed.
-func (f *sourceFlags) sources(env Env, projects []string) ([]catalog.Source, error) {
+func (f *sourceFlags) sources(env console.Env, projects []string) ([]catalog.Source, error) {
 	roots := f.roots(env, projects)
 	if err := f.checkExcluded(roots); err != nil {
 		return nil, err
@@ -153,7 +154,7 @@ func (f *sourceFlags) builtin() *builtin.Source {
 
 // check refuses named folders that are not folders, before anything is served. It refuses
 // an empty name too, which an unset variable leaves behind.
-func (f *sourceFlags) check(env Env) error {
+func (f *sourceFlags) check(env console.Env) error {
 	if f.given("project") {
 		if err := checkFolder("--project", f.project, absolute(env, f.project)); err != nil {
 			return err

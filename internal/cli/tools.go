@@ -9,11 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/function"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-func toolsCommand(env *Env) *cobra.Command {
+func toolsCommand(env *console.Env) *cobra.Command {
 	var from sourceFlags
 	var with toolFlags
 	var prompt bool
@@ -51,7 +52,7 @@ With --prompt: the list of skills as text, for the system prompt of an agent.`,
 			if err := json.Indent(&b, data, "", "  "); err != nil {
 				return runError("", "%w", err)
 			}
-			return printText(env, b.String()+"\n")
+			return console.PrintText(env, b.String()+"\n")
 		},
 	}
 	from.register(cmd, env)
@@ -88,10 +89,10 @@ func (f *toolFlags) parse() ([]*tool.Tool, function.Format, error) {
 	return tools, format, nil
 }
 
-func printPrompt(ctx context.Context, env *Env, host *tool.Host, tools []*tool.Tool) error {
+func printPrompt(ctx context.Context, env *console.Env, host *tool.Host, tools []*tool.Tool) error {
 	v, err := host.Catalog.View(ctx)
 	if err != nil {
 		return runError("", "%w", err)
 	}
-	return printText(env, tool.Prompt(v, tools))
+	return console.PrintText(env, tool.Prompt(v, tools))
 }

@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/internal/console"
 )
 
 // buildInfo is the output of knack version.
@@ -48,7 +50,7 @@ func (b buildInfo) String() string {
 	return fmt.Sprintf("knack %s (%s, %s)", b.Version, b.Go, b.Platform)
 }
 
-func versionCommand(env *Env) *cobra.Command {
+func versionCommand(env *console.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "version",
@@ -57,7 +59,7 @@ func versionCommand(env *Env) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			b := build()
 			if asJSON {
-				return printJSON(env.Stdout, b)
+				return console.PrintJSON(env.Stdout, b)
 			}
 			_, err := fmt.Fprintln(env.Stdout, b)
 			return err

@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"strings"
@@ -19,7 +19,7 @@ func TestClean(t *testing.T) {
 		"a\xffb":                          "a\ufffdb",
 		"a\xff\u2028":                     "a\ufffd" + `\u2028`,
 	} {
-		if got := clean(in); got != want {
+		if got := Clean(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}
@@ -27,7 +27,7 @@ func TestClean(t *testing.T) {
 
 func TestPrintJSON(t *testing.T) {
 	var b strings.Builder
-	if err := printJSON(&b, []string{"<a>&\u202e\u2028\U000e0041\x1b\u009b\x7f"}); err != nil {
+	if err := PrintJSON(&b, []string{"<a>&\u202e\u2028\U000e0041\x1b\u009b\x7f"}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "[\n  \"<a>&" + `\u202e\u2028\udb40\udc41\u001b\u009b\u007f` + "\"\n]\n"; b.String() != want {

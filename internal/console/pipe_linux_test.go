@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ func TestWriteNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	to := &output{Writer: out}
+	to := &Output{Writer: out}
 	full := make([]byte, 64<<10) // what a pipe holds
 	for _, step := range []struct {
 		what string
@@ -44,7 +44,7 @@ func TestWriteNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if n := (&output{Writer: file}).WriteNow([]byte("knack")); n != 0 {
+	if n := (&Output{Writer: file}).WriteNow([]byte("knack")); n != 0 {
 		t.Errorf("a file took %d bytes", n)
 	}
 }
@@ -57,7 +57,7 @@ func TestWriteNowToSocket(t *testing.T) {
 	}
 	in, out := os.NewFile(uintptr(fds[0]), "in"), os.NewFile(uintptr(fds[1]), "out")
 	defer in.Close()
-	to := &output{Writer: out}
+	to := &Output{Writer: out}
 	text := bytes.Repeat([]byte("knack "), 1_000_000)
 	n := to.WriteNow(text)
 	if n == 0 || n == len(text) || to.WriteNow(text[n:]) != 0 {

@@ -1,0 +1,39 @@
+// Package console is what a command takes from its process and how it writes to it: the
+// environment, output that is safe on a terminal, and what a person sees while they wait.
+package console
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// Env has everything that a command takes from its process.
+type Env struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+	Dir            string // the working directory
+	Home           string // the user's home folder, "" if unknown
+	// StdinTerminal and the like report whether the stream is a terminal.
+	StdinTerminal, StdoutTerminal, StderrTerminal bool
+	// Width is the terminal's width in columns, 0 if unknown.
+	Width int
+}
+
+// System is the environment of this process.
+func System() Env {
+	dir, _ := os.Getwd() // without it, only --dir and the home folder are served
+	home, _ := os.UserHomeDir()
+	e := Env{
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Dir: dir, Home: home,
+		StdinTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
+		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+		StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+	}
+	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+		e.Width = w
+	}
+	return e
+}
