@@ -130,6 +130,7 @@ var outside = map[string][]string{
 	"github.com/fsnotify/fsnotify":           {"source/dir/internal/watch"},
 	"github.com/tailscale/hujson":            {"client"},
 	"github.com/spf13/cobra":                 {"internal/cli"},
+	"github.com/spf13/pflag":                 {"internal/cli"}, // of cobra
 	"golang.org/x/sys":                       {"source/dir", "internal/console", "edit", "bench"},
 	"golang.org/x/term":                      {"internal/console"},
 	"golang.org/x/text":                      {"skill", "internal/display", "internal/naming", "search", "catalog"},
@@ -188,7 +189,7 @@ const (
 // rooms lists the most lines that the files of a package may have together, in order to
 // notice that it begins to hold two ideas. Packages without a row have mostLines.
 var rooms = map[string]int{
-	"internal/cli": 5450, // one file a command
+	"internal/cli": 5600, // one file a command
 	"web":          4800, // one file a page
 	"mcpserver":    2500,
 }

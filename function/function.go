@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -53,7 +54,7 @@ func ParseFormat(name string) (Format, error) {
 		}
 		names = append(names, string(f))
 	}
-	return "", fmt.Errorf("there is no format called '%s'; the formats are: %s", name, strings.Join(names, ", "))
+	return "", fmt.Errorf("there is no format called '%s'; the formats are: %s", display.Echo(name), strings.Join(names, ", "))
 }
 
 // Limits of one [Call].

@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/rawjson"
 	"github.com/knack-dev/knack/tool/internal/listing"
 	"github.com/knack-dev/knack/tool/lookup"
@@ -213,7 +214,7 @@ func setNamed(table []namedSet, name string) ([]*Tool, error) {
 			return s.tools(), nil
 		}
 	}
-	return nil, fmt.Errorf("there is no tool set called '%s'; the sets are: %s", name, strings.Join(SetNames(), ", "))
+	return nil, fmt.Errorf("there is no tool set called '%s'; the sets are: %s", display.Echo(name), strings.Join(SetNames(), ", "))
 }
 
 func find(tools []*Tool, name string) *Tool {

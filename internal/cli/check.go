@@ -22,8 +22,9 @@ func checkCommand(env *console.Env) *cobra.Command {
 	var timeout time.Duration
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "check [PATH | URL]…",
-		Short: "Check skills, or how an MCP server serves them",
+		Use:        "check [PATH | URL]…",
+		SuggestFor: []string{"validate", "lint", "verify", "test"},
+		Short:      "Check skills, or how an MCP server serves them",
 		Long: `Check skills: a SKILL.md, a skill's folder, or every skill below a folder. Without a
 PATH, the skills in the project's folders.
 
@@ -63,7 +64,7 @@ anything to fix.`,
 				return usageError("run it once for each", "a URL is checked alone")
 			}
 			if f.format != "text" && f.format != "json" {
-				return usageError("the formats for a server are text and json", "--format %s: there is no such format", f.format)
+				return usageError(meant(f.format, []string{"text", "json"}, "the formats for a server are text and json"), "--format %s: there is no such format", f.format)
 			}
 			for _, name := range []string{"fix", "diff", "ignore", "strict", "config", "info", "dir", "project", "exclude", "no-builtin"} {
 				if cmd.Flags().Changed(name) {

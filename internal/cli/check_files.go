@@ -3,13 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -44,20 +44,16 @@ func (f *checkFlags) level() (check.Level, error) {
 	case "guess":
 		return check.Guess, nil
 	}
-	return check.None, usageError("write --fix, or --fix=guess", "--fix=%s: there is no such level", f.fix)
+	return check.None, usageError(meant(f.fix, []string{"certain", "guess"}, "write --fix, or --fix=guess"), "--fix=%s: there is no such level", f.fix)
 }
 
 func (f *checkFlags) validate() error {
 	if checkFormats[f.format] == nil {
-		return usageError("the formats are text, json, sarif and github", "--format %s: there is no such format", f.format)
+		return usageError(meant(f.format, slices.Sorted(maps.Keys(checkFormats)), "the formats are text, json, sarif and github"), "--format %s: there is no such format", f.format)
 	}
 	for _, id := range f.ignore {
 		if _, ok := check.RuleOf(skill.RuleID(id)); !ok {
-			hint := "doc/check.md lists the rules; a finding names its rule in brackets"
-			if best := typo.Nearest(id, ruleIDs()); best != "" {
-				hint = "did you mean " + best + "?"
-			}
-			return usageError(hint, "--ignore %s: there is no such rule", id)
+			return usageError(meant(id, ruleIDs(), "doc/check.md lists the rules; a finding names its rule in brackets"), "--ignore %s: there is no such rule", id)
 		}
 	}
 	return nil

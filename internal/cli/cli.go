@@ -93,7 +93,7 @@ to any agent.
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError("run 'knack --help' for the commands", "there is no command '%s'", args[0])
+				return noCommand(cmd, args[0])
 			}
 			return cmd.Help()
 		},
@@ -104,7 +104,10 @@ to any agent.
 	root.Flags().Bool("version", false, "print the version")
 	root.SetVersionTemplate(build().String() + "\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError("run '"+cmd.CommandPath()+" --help' for its flags", "%w", flagError(err))
+		if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
+			return noCommand(cmd, words[0]) // its flags would be another command's
+		}
+		return usageError(flagHint(cmd, err), "%w", flagError(err))
 	})
 	root.AddCommand(serveCommand(env), listCommand(env), showCommand(env), checkCommand(env), configCommand(env), versionCommand(env), completionCommand(env))
 	root.AddCommand(toolsCommand(env), callCommand(env))
@@ -140,7 +143,7 @@ func helpCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return usageError("run 'knack --help' for the commands", "there is no command '%s'", args[0])
+				return noCommand(cmd.Root(), args[0])
 			}
 			about.InitDefaultHelpFlag()
 			return about.Help()

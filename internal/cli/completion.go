@@ -31,7 +31,7 @@ func completionCommand(env *console.Env) *cobra.Command {
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(w)
 			}
-			return usageError("the shells are bash, zsh, fish and powershell", "there is no completion for '%s'", args[0])
+			return usageError(meant(args[0], shells, "the shells are bash, zsh, fish and powershell"), "there is no completion for '%s'", args[0])
 		},
 	}
 }

@@ -16,7 +16,7 @@ func configCommand(env *console.Env) *cobra.Command {
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError("the commands are: knack config check, knack config token", "there is no command 'config %s'", args[0])
+				return noCommand(cmd, args[0])
 			}
 			return cmd.Help()
 		},

@@ -29,8 +29,9 @@ func connectCommand(env *console.Env) *cobra.Command {
 		ids = append(ids, c.ID)
 	}
 	cmd := &cobra.Command{
-		Use:   "connect [CLIENT]",
-		Short: "Print the configuration that a client needs, or write it",
+		Use:        "connect [CLIENT]",
+		SuggestFor: []string{"install", "setup"},
+		Short:      "Print the configuration that a client needs, or write it",
 		Long: `List the clients on this machine, and how each is connected; with CLIENT, print the
 entry that it needs in its configuration file.
 
@@ -54,7 +55,7 @@ their skills twice. The clients are: ` + strings.Join(ids, ", ") + `.`,
 			}
 			c, ok := client.Find(args[0])
 			if !ok {
-				return usageError("the clients are: "+strings.Join(ids, ", "), "there is no client '%s'", args[0])
+				return usageError(meant(args[0], ids, "the clients are: "+strings.Join(ids, ", ")), "there is no client '%s'", args[0])
 			}
 			if err := f.check(*env, c); err != nil {
 				return err

@@ -16,8 +16,9 @@ func doctorCommand(env *console.Env) *cobra.Command {
 	var from sourceFlags
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "doctor [SKILL]",
-		Short: "Explain where skills are looked for, what became of each, and why one is missing",
+		Use:        "doctor [SKILL]",
+		SuggestFor: []string{"diagnose", "status", "why", "debug"},
+		Short:      "Explain where skills are looked for, what became of each, and why one is missing",
 		Long: `Explain where skills are looked for, what became of each one found, and what
 clients see of them.
 

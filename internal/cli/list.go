@@ -21,9 +21,10 @@ func listCommand(env *console.Env) *cobra.Command {
 	var from sourceFlags
 	var all, asJSON bool
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the available skills; with --all also the others, with reasons",
-		Args:  argCount(0, 0, "no arguments"),
+		Use:        "list",
+		SuggestFor: []string{"ls", "skills", "skill"},
+		Short:      "List the available skills; with --all also the others, with reasons",
+		Args:       argCount(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, err := from.view(cmd.Context(), *env)
 			if err != nil {

@@ -21,8 +21,9 @@ func searchCommand(env *console.Env) *cobra.Command {
 	var limit int
 	var explain, asJSON bool
 	cmd := &cobra.Command{
-		Use:   "search QUERY",
-		Short: "Find skills by words of their name, tags, description or headings, best first",
+		Use:        "search QUERY",
+		SuggestFor: []string{"find", "grep"},
+		Short:      "Find skills by words of their name, tags, description or headings, best first",
 		Long: `Find skills by words of their name, tags, description or headings, best first.
 
 A skill is found if one word matches: unchanged, with another ending, as a prefix, or

@@ -30,8 +30,9 @@ func serveCommand(env *console.Env) *cobra.Command {
 	var op serveConfig
 	var set, entry string
 	cmd := &cobra.Command{
-		Use:   "serve",
-		Short: "Serve the skills over MCP, on standard input and output or over HTTP",
+		Use:        "serve",
+		SuggestFor: []string{"run", "start", "server", "mcp", "stdio"},
+		Short:      "Serve the skills over MCP, on standard input and output or over HTTP",
 		Long: `Serve the skills over MCP, on standard input and output, until the input ends.
 
 A client starts it. For Claude Code, for example, this adds it:
@@ -53,7 +54,7 @@ without --http; its http.listen is the address.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tools, err := tool.ParseSets(set)
 			if err != nil {
-				return usageError("knack serve --tools SET", "--tools %s: %w", set, err)
+				return noSet(set, err)
 			}
 			from.sets = set
 			if web.addr == "" && cmd.Flags().Changed("http") {

@@ -98,7 +98,7 @@ func (o *serveConfig) merge(env *console.Env) error {
 		case *w.to == "":
 			*w.to = w.normal
 		case !slices.Contains(w.words, *w.to):
-			return usageError("give one of "+strings.Join(w.words, ", "), "%s %s: unknown value", w.flag, *w.to)
+			return usageError(meant(*w.to, w.words, "give one of "+strings.Join(w.words, ", ")), "%s %s: unknown value", w.flag, *w.to)
 		}
 	}
 	return nil

@@ -83,7 +83,7 @@ func toolFor(as, called string) (t *tool.Tool, set string, err error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, "", usageError("the tools are: "+strings.Join(skillTools(), ", "), "--as %s: no tool of this name takes a skill", as)
+		return nil, "", usageError(meant(as, skillTools(), "the tools are: "+strings.Join(skillTools(), ", ")), "--as %s: no tool of this name takes a skill", as)
 	}
 	isURI := strings.HasPrefix(strings.TrimSpace(called), "skill://")
 	for i, t := range found {

@@ -234,7 +234,8 @@ func (f *sourceFlags) checkExcluded(roots []skill.Root) error {
 		}
 		if !slices.Contains(known, x) && !slices.Contains(known, base) {
 			slices.Sort(known)
-			return usageError("the labels are: "+strings.Join(slices.Compact(known), ", "), "--exclude %s: no root has this label", x)
+			known = slices.Compact(known)
+			return usageError(meant(x, known, "the labels are: "+strings.Join(known, ", ")), "--exclude %s: no root has this label", x)
 		}
 	}
 	return nil

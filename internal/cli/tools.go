@@ -10,6 +10,7 @@ import (
 
 	"github.com/knack-dev/knack/function"
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/tool/profile"
 )
@@ -66,25 +67,28 @@ With --prompt: the list of skills as text, for the system prompt of an agent.`,
 type toolFlags struct{ set, format string }
 
 func (f *toolFlags) register(cmd *cobra.Command, format function.Format) {
-	var formats []string
-	for _, f := range function.Formats() {
-		formats = append(formats, string(f))
-	}
-	flags := cmd.Flags()
+	formats, flags := formatNames(), cmd.Flags()
 	flags.StringVar(&f.set, "tools", tool.DefaultSet, "the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
 	flags.StringVar(&f.format, "format", string(format), "write in the form of `FORMAT`: "+strings.Join(formats, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(tool.SetNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }
 
+func formatNames() (names []string) {
+	for _, f := range function.Formats() {
+		names = append(names, string(f))
+	}
+	return names
+}
+
 func (f *toolFlags) parse() ([]*tool.Tool, function.Format, error) {
 	tools, err := tool.ParseSets(f.set)
 	if err != nil {
-		return nil, "", usageError("", "--tools %s: %w", f.set, err)
+		return nil, "", noSet(f.set, err)
 	}
 	format, err := function.ParseFormat(f.format)
 	if err != nil {
-		return nil, "", usageError("", "--format %s: %w", f.format, err)
+		return nil, "", usageError(meant(f.format, formatNames(), ""), "--format %s: %w", display.Echo(f.format), err)
 	}
 	return tools, format, nil
 }

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/typo"
+	"github.com/knack-dev/knack/tool"
+)
+
+// meant is the hint for a word that is none of words: the nearest of them or, if none is
+// near, another hint.
+func meant(typed string, words []string, otherwise string) string {
+	if best := typo.Nearest(typed, words); best != "" {
+		return "did you mean " + best + "?"
+	}
+	return otherwise
+}
+
+// noCommand is the error for a word that is no command below parent.
+func noCommand(parent *cobra.Command, typed string) error {
+	var names []string
+	best := ""
+	for _, c := range parent.Commands() {
+		if slices.Contains(c.SuggestFor, strings.ToLower(typed)) {
+			best = c.Name()
+		}
+		if !c.Hidden {
+			names = append(names, c.Name())
+		}
+	}
+	if best == "" {
+		best = typo.Nearest(typed, names)
+	}
+	hint := "run '" + parent.CommandPath() + " --help' for the commands"
+	if best != "" {
+		hint = "did you mean '" + parent.CommandPath() + " " + best + "'?"
+	}
+	of := strings.TrimPrefix(parent.CommandPath()+" ", parent.Root().Name()+" ")
+	return usageError(hint, "there is no command '%s%s'", of, display.Echo(typed))
+}
+
+// noSet is the error for a value of --tools.
+func noSet(list string, err error) error {
+	hint := ""
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); !slices.Contains(tool.SetNames(), name) {
+			hint = meant(name, tool.SetNames(), "")
+			break
+		}
+	}
+	return usageError(hint, "--tools %s: %w", display.Echo(list), err)
+}
+
+// flagHint is the hint for an error in the flags of a command.
+func flagHint(cmd *cobra.Command, err error) string {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		typed := unknown.GetSpecifiedName()
+		if group := unknown.GetSpecifiedShortnames(); group != "" {
+			typed, _, _ = strings.Cut(group, "=") // -dir for --dir
+		}
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, f.Name)
+			}
+		})
+		if best := typo.Nearest(typed, names); best != "" {
+			return "did you mean --" + best + "?"
+		}
+	}
+	return "run '" + cmd.CommandPath() + " --help' for its flags"
+}
