@@ -17,7 +17,7 @@ var allowed = func() (set unix.CPUSet) {
 // pin keeps this process on the n-th of its processors.
 func pin(n int) error {
 	var set unix.CPUSet
-	for cpu := range 8 * len(set) * 8 {
+	for cpu := range 64 * len(set) { // a word has 64 of them
 		if allowed.IsSet(cpu) {
 			if n == 0 {
 				set.Set(cpu)
