@@ -27,15 +27,15 @@ type connection struct {
 	Suspect string       `json:"suspect,omitempty"` // why what it starts is not known to be knack
 	Off     bool         `json:"off,omitempty"`     // it is turned off
 	// First is the entry that the client uses instead of this one.
-	First     *connection `json:"first,omitempty"`
-	Changes   []diff      `json:"changes,omitempty"` // what --write changes in it, or has changed
-	Entry     string      `json:"entry,omitempty"`
-	Written   bool        `json:"written,omitempty"`
-	Backup    string      `json:"backup,omitempty"`
-	entryName string      // the entry's name
+	First     *connection    `json:"first,omitempty"`
+	Changes   []changedField `json:"changes,omitempty"` // what --write changes in it, or has changed
+	Entry     string         `json:"entry,omitempty"`
+	Written   bool           `json:"written,omitempty"`
+	Backup    string         `json:"backup,omitempty"`
+	entryName string         // the entry's name
 }
 
-type diff struct {
+type changedField struct {
 	Key string `json:"key"`
 	Old string `json:"old,omitempty"`
 	New string `json:"new,omitempty"`
@@ -47,7 +47,7 @@ func connectionOf(ch client.Change) connection {
 		Command: ch.Command, URL: ch.URL, Suspect: ch.Suspicion, Off: ch.Off != "" || ch.ListFile != "",
 	}
 	for _, d := range ch.Differences {
-		out.Changes = append(out.Changes, diff(d))
+		out.Changes = append(out.Changes, changedField(d))
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package cli
+package diff_test
 
 import (
 	"os"
@@ -6,9 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/knack-dev/knack/internal/diff"
 )
 
-var diffs = []struct{ old, new, want string }{
+var cases = []struct{ old, new, want string }{
 	{"a\n", "a\n", ""},
 	{"a\nb\nc\n", "a\nB\nc\n", "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"},
 	{"1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n6\n7\n8\n9\n", "--- a/f\n+++ b/f\n@@ -2,7 +2,6 @@\n 2\n 3\n 4\n-5\n 6\n 7\n 8\n"},
@@ -17,20 +19,20 @@ var diffs = []struct{ old, new, want string }{
 	{"a\na\n", "a\na\na\n", "--- a/f\n+++ b/f\n@@ -1,2 +1,3 @@\n a\n a\n+a\n"},
 }
 
-func TestDiff(t *testing.T) {
-	for _, c := range diffs {
-		if got := unifiedDiff("f", []byte(c.old), []byte(c.new)); got != c.want {
+func TestUnified(t *testing.T) {
+	for _, c := range cases {
+		if got := diff.Unified("a/f", "b/f", []byte(c.old), []byte(c.new)); got != c.want {
 			t.Errorf("%q to %q:\n%s\nwant\n%s", c.old, c.new, got, c.want)
 		}
 	}
 }
 
 // Git applies our diffs to the same result.
-func TestDiffPatches(t *testing.T) {
+func TestUnifiedPatches(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git here")
 	}
-	for _, c := range diffs {
+	for _, c := range cases {
 		if c.want == "" || c.old == "" {
 			continue
 		}

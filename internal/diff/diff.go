@@ -1,0 +1,63 @@
+// Package diff writes the difference of two texts as patch and people read it.
+package diff
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// contextLines is the number of context lines in a diff, as in diff -u.
+const contextLines = 3
+
+// Unified returns the changes in the unified format that patch reads, byte for byte, or an
+// empty string. Everything between the first and the last changed line is one block. from and
+// to name the two texts.
+func Unified(from, to string, old, new []byte) string {
+	if bytes.Equal(old, new) {
+		return ""
+	}
+	a, b := splitLines(old), splitLines(new)
+	head := 0
+	for head < min(len(a), len(b)) && a[head] == b[head] {
+		head++
+	}
+	tail := 0
+	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	first := max(head-contextLines, 0)
+	endA, endB := min(len(a)-tail+contextLines, len(a)), min(len(b)-tail+contextLines, len(b))
+	var out strings.Builder
+	fmt.Fprintf(&out, "--- %s\n+++ %s\n@@ -%s +%s @@\n", from, to, lineRange(first, endA), lineRange(first, endB))
+	writeLines(&out, " ", a[first:head])
+	writeLines(&out, "-", a[head:len(a)-tail])
+	writeLines(&out, "+", b[head:len(b)-tail])
+	writeLines(&out, " ", a[len(a)-tail:endA])
+	return out.String()
+}
+
+func splitLines(data []byte) []string {
+	lines := strings.SplitAfter(string(data), "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
+
+// lineRange formats a range of lines for a hunk header.
+func lineRange(from, to int) string {
+	if from == to {
+		return fmt.Sprintf("%d,0", from)
+	}
+	return fmt.Sprintf("%d,%d", from+1, to-from)
+}
+
+func writeLines(out *strings.Builder, sign string, lines []string) {
+	for _, l := range lines {
+		out.WriteString(sign + l)
+		if !strings.HasSuffix(l, "\n") {
+			out.WriteString("\n\\ No newline at end of file\n")
+		}
+	}
+}
