@@ -93,10 +93,12 @@ var directions = map[string][]string{
 	"web/internal/gfm": {},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/console", "internal/diff",
+		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff",
 	},
 	// What a command takes from its process, and how it writes to it.
 	"internal/console": {},
+	// How a client is connected, in words.
+	"internal/connection": {"client", "edit"},
 	// The difference of two texts, as patch and people read it.
 	"internal/diff": {},
 	"cmd/knack":        {"internal/cli", "internal/console"},

@@ -1,5 +1,5 @@
 // Package cli is the command line: flags, wiring and text for people. Each verb has its own
-// file, and the parts of the large verbs begin with its name: check_fix.go, connect_text.go,
+// file, and the parts of the large verbs begin with its name: check_fix.go, connect_report.go,
 // serve_http.go. Shared are sources.go (which folders are scanned), scan.go (one scan for one
 // command), config_file.go (finding and reading knack.yaml) and paths.go (how paths are resolved
 // and displayed). Terminals and the environment are internal/console's.

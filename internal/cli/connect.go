@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/client"
+	"github.com/knack-dev/knack/internal/connection"
 	"github.com/knack-dev/knack/internal/console"
 )
 
@@ -137,29 +138,22 @@ func (f *connectFlags) server(env console.Env, c client.Client) (client.Server, 
 }
 
 // state reads the state of the entry from the client's files.
-func (f *connectFlags) state(env console.Env, c client.Client, s client.Server) (connection, client.Change, error) {
+func (f *connectFlags) state(env console.Env, c client.Client, s client.Server) (connection.Connection, client.Change, error) {
 	p := f.clientEnv(env)
 	choice := client.Choice{Scope: f.scope}
 	if f.file != "" {
 		choice.File = absolute(env, f.file)
 	}
 	ch, err := c.Plan(p, s, choice)
-	out := connectionOf(ch)
-	out.Client, out.Name, out.Here = c.ID, c.Name, c.Installed(p)
-	if ch.OverriddenBy != nil {
-		first := connectionOf(*ch.OverriddenBy)
-		first.Client, first.Name, first.Here = c.ID, c.Name, out.Here
-		first.Missing = len(first.Command) > 0 && filepath.Base(first.Command[0]) == first.Command[0] && !p.CanStart(first.Command[0])
-		out.First = &first
-	}
+	out := connection.Of(c, p, ch, func(path string) string { return atHome(env, path) })
 	if err != nil {
-		out.State, out.Why = refused, systemCause(err).Error()
+		out.State, out.Why = connection.Refused, systemCause(err).Error()
 	}
 	return out, ch, err
 }
 
 func (f *connectFlags) list(env *console.Env) error {
-	all := []connection{}
+	all := []connection.Connection{}
 	for _, c := range client.Clients {
 		s, err := f.server(*env, c)
 		if err != nil {
@@ -178,7 +172,7 @@ func (f *connectFlags) list(env *console.Env) error {
 			rest = append(rest, c.Client)
 			continue
 		}
-		fmt.Fprintf(env.Stdout, "%-14s  %s\n", c.Client, console.Clean(c.status(*env)))
+		fmt.Fprintf(env.Stdout, "%-14s  %s\n", c.Client, console.Clean(c.Status()))
 	}
 	if len(rest) > 0 {
 		fmt.Fprintf(env.Stdout, "not found: %s\n", strings.Join(rest, ", "))
@@ -208,14 +202,14 @@ func (f *connectFlags) connect(env *console.Env, c client.Client) error {
 		return err
 	}
 	if f.write {
-		if err := refusal(c, state, file, planErr); err != nil {
-			return err
+		if p := state.Refusal(planErr); p != nil {
+			return &failure{exitNo, p.Why, p.Fix}
 		}
 		if !f.asJSON && ch.Changed() {
 			showChanges(env.Stdout, state, file)
 		}
 		if err := ch.Write(); err != nil {
-			return &failure{exitError, fmt.Errorf("%s is unchanged: %w", file, systemCause(err)), writeHint(*env, c, ch.File, err)}
+			return &failure{exitError, fmt.Errorf("%s is unchanged: %w", file, systemCause(err)), state.WriteFix(err)}
 		}
 		state.Written, state.Backup = ch.Changed(), ch.Backup
 	}
@@ -224,7 +218,7 @@ func (f *connectFlags) connect(env *console.Env, c client.Client) error {
 			return err
 		}
 	} else if f.write {
-		printResult(env, c, s, state, ch, file)
+		printResult(env, c, s, state, ch)
 		f.printAdvice(env, c, s, ch)
 	} else {
 		fmt.Fprint(env.Stdout, console.Clean(entry))
@@ -234,8 +228,11 @@ func (f *connectFlags) connect(env *console.Env, c client.Client) error {
 		}
 		f.printAdvice(env, c, s, ch)
 	}
-	if f.write {
-		return f.obstacle(*env, c, state, ch)
+	if !f.write {
+		return nil
+	}
+	if p := state.Obstacle(func(scope client.Scope) string { return f.rerunCommand(c, scope) }); p != nil {
+		return &failure{exitNo, p.Why, p.Fix}
 	}
 	return nil
 }

@@ -1,17 +1,14 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/knack-dev/knack/client"
-	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/internal/connection"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/lazyregexp"
 )
@@ -45,49 +42,6 @@ func isTemporary(program string) bool {
 
 var ofGoRun = lazyregexp.New(`/(go-build\d+/b\d+/exe|[0-9a-f]{64}-d)/[^/]+$`)
 
-// obstacle returns what keeps the client from using the entry after --write, with the
-// fix. It returns nil if nothing does, or if something was written for other projects.
-func (f *connectFlags) obstacle(env console.Env, c client.Client, state connection, ch client.Change) error {
-	off := func(file, field string) error {
-		value := "true"
-		if field == "disabled" {
-			value = "false"
-		}
-		return &failure{exitNo, fmt.Errorf("%s: the entry is turned off there, so %s does not start knack", file, c.Name), fmt.Sprintf("set %q to %s there", field, value)}
-	}
-	file, first := atHome(env, ch.File), ch.OverriddenBy
-	switch {
-	case first != nil && first.State == client.Foreign: // even if the user's entry was written: the client uses the other one
-		return &failure{exitNo, fmt.Errorf("%s %s, and its server called knack %s: that is not known to be knack", atHome(env, first.File), state.precedes(c), state.First.target()), removeAdvice}
-	case first != nil && state.First.Missing:
-		return &failure{exitNo, fmt.Errorf("%s %s, and its entry %s: no folder of PATH has that program", atHome(env, first.File), state.precedes(c), state.First.target()), "install knack into a folder of PATH"}
-	case ch.ListFile != "":
-		at, says, fix := atHome(env, ch.ListFile), "has", "take "+strconv.Quote(ch.Name)+" out of it"
-		if ch.ListOnly {
-			says, fix = "lacks", "add "+strconv.Quote(ch.Name)+" to it"
-		}
-		return &failure{exitNo, fmt.Errorf("%s: the list %s %s %q, so %s does not start it", at, ch.ListKey, says, ch.Name, c.Name), fix}
-	case ch.Off != "": // even if another comes first: some clients merge the two
-		return off(file, ch.Off)
-	case first == nil && ch.Shared && ch.State == client.Outdated:
-		return &failure{exitNo, fmt.Errorf("%s has an entry already, which %s; nothing is written", file, state.target()),
-			"--scope user adds one for all your projects, --scope project brings this one up to date"}
-	case first == nil || state.Written:
-		return nil
-	}
-	file = atHome(env, first.File)
-	switch {
-	case first.Off != "":
-		return off(file, first.Off)
-	case first.State == client.Outdated:
-		return &failure{exitNo, fmt.Errorf("%s %s, and its entry is not up to date: it %s", file, state.precedes(c), state.First.target()), f.rerunCommand(c, first.Scope) + " brings it up to date"}
-	}
-	return nil
-}
-
-// removeAdvice is the advice about another server called knack.
-const removeAdvice = "do not approve it; remove it there, or give it another name"
-
 // rerunCommand returns the command that writes the entry of a scope.
 func (f *connectFlags) rerunCommand(c client.Client, scope client.Scope) string {
 	out := "knack connect " + c.ID + " --write"
@@ -100,31 +54,8 @@ func (f *connectFlags) rerunCommand(c client.Client, scope client.Scope) string 
 	return out
 }
 
-// refusal returns why nothing is written, or nil if something may be.
-func refusal(c client.Client, state connection, file string, err error) error {
-	var missing *client.MissingError
-	switch {
-	case state.Suspect != "":
-		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s: that is not known to be knack; it is unchanged", file, state.target()), removeAdvice}
-	case state.State == client.Foreign:
-		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s; it is unchanged", file, state.target()),
-			"rename that server there, or, if this program is your knack, name it with --command"}
-	case state.State != refused:
-		return nil
-	case errors.As(err, &missing) && file == "":
-		return &failure{exitNo, fmt.Errorf("%s: %w", c.Name, err), missing.Fix}
-	case errors.As(err, &missing):
-		return &failure{exitNo, fmt.Errorf("%s cannot be written: %w", file, err), missing.Fix}
-	case errors.Is(err, fs.ErrPermission):
-		return &failure{exitNo, fmt.Errorf("%s is unchanged: %s", file, state.Why), "make it readable, or add by hand what knack connect " + c.ID + " prints"}
-	case errors.As(err, new(*edit.OutsideError)):
-		return &failure{exitNo, fmt.Errorf("%s is unchanged: %s", file, state.Why), "if you mean the file behind that link, name it with --file"}
-	}
-	return &failure{exitNo, fmt.Errorf("%s is unchanged: %s", file, state.Why), "fix the file, or add by hand what knack connect " + c.ID + " prints"}
-}
-
 // showChanges shows what changes in an entry, as a difference.
-func showChanges(w io.Writer, state connection, file string) {
+func showChanges(w io.Writer, state connection.Connection, file string) {
 	if len(state.Changes) == 0 {
 		return
 	}
@@ -139,60 +70,47 @@ func showChanges(w io.Writer, state connection, file string) {
 	}
 }
 
-// writeHint says what to do about a file that could not be written.
-func writeHint(env console.Env, c client.Client, file string, err error) string {
-	byHand := ", or add by hand what knack connect " + c.ID + " prints"
-	switch {
-	case errors.Is(err, edit.ErrChanged), errors.Is(err, edit.ErrExists):
-		return c.Name + " or another program wrote it meanwhile: run the command again"
-	case errors.Is(err, edit.ErrReadOnly):
-		return "make it writable" + byHand
-	case errors.Is(err, fs.ErrPermission): // the new file and the backup are made beside it
-		return "make its folder " + atHome(env, filepath.Dir(file)) + " writable" + byHand
-	}
-	return ""
-}
-
 // printResult says what --write did.
-func printResult(env *console.Env, c client.Client, s client.Server, state connection, ch client.Change, file string) {
+func printResult(env *console.Env, c client.Client, s client.Server, state connection.Connection, ch client.Change) {
+	file := atHome(*env, state.File)
 	switch {
 	case ch.Shared && ch.State == client.Outdated: // see obstacle
 		return
 	case !state.Written && s.URL == "" && len(state.Command) == 0:
-		fmt.Fprintf(env.Stdout, "%s has an entry already, which %s; nothing is written\n", console.Clean(file), console.Clean(state.target()))
+		fmt.Fprintf(env.Stdout, "%s has an entry already, which %s; nothing is written\n", console.Clean(file), console.Clean(state.Target()))
 		fmt.Fprintln(env.Stderr, "hint: --command PATH starts the knack at PATH, --http URL connects to another server")
 	case !state.Written:
-		fmt.Fprintf(env.Stdout, "%s has the entry already%s\n", console.Clean(file), console.Clean(state.extras()))
+		fmt.Fprintf(env.Stdout, "%s has the entry already%s\n", console.Clean(file), console.Clean(state.Extras()))
 	case state.Backup != "":
-		fmt.Fprintf(env.Stdout, "%s has the entry now%s; the previous file is %s\n", console.Clean(file), console.Clean(state.extras()), console.Clean(atHome(*env, state.Backup)))
+		fmt.Fprintf(env.Stdout, "%s has the entry now%s; the previous file is %s\n", console.Clean(file), console.Clean(state.Extras()), console.Clean(atHome(*env, state.Backup)))
 	default:
-		fmt.Fprintf(env.Stdout, "%s has the entry now%s\n", console.Clean(file), console.Clean(state.extras()))
+		fmt.Fprintf(env.Stdout, "%s has the entry now%s\n", console.Clean(file), console.Clean(state.Extras()))
 	}
 	switch {
 	case state.First != nil:
-		fmt.Fprintln(env.Stdout, console.Clean(state.precedence(*env, c)))
+		fmt.Fprintln(env.Stdout, console.Clean(state.Precedence()))
 	case state.Written && !state.Off && (ch.Scope != client.Project || len(c.NextSteps(client.Env{}, ch.Scope, ch.Name)) == 0):
 		fmt.Fprintf(env.Stderr, "hint: restart %s to see the skills\n", c.Name)
 	}
 }
 
 // printDestination says where the printed entry goes.
-func printDestination(env *console.Env, c client.Client, s client.Server, state connection, ch client.Change, file string) {
+func printDestination(env *console.Env, c client.Client, s client.Server, state connection.Connection, ch client.Change, file string) {
 	switch {
 	case state.File == "":
 		fmt.Fprintf(env.Stderr, "It goes into the configuration file of %s.\n", c.Name)
-	case state.State == refused || state.State == client.Foreign || ch.Shared:
-		fmt.Fprintf(env.Stderr, "%s: %s.\n", c.Name, console.Clean(state.status(*env)))
+	case state.State == connection.Refused || state.State == client.Foreign || ch.Shared:
+		fmt.Fprintf(env.Stderr, "%s: %s.\n", c.Name, console.Clean(state.Status()))
 	case state.State == client.Connected:
-		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s.\n", console.Clean(file), console.Clean(state.target()))
+		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s.\n", console.Clean(file), console.Clean(state.Target()))
 	case state.State == client.Outdated:
-		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s; --write would change it:\n", console.Clean(file), console.Clean(state.target()))
+		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s; --write would change it:\n", console.Clean(file), console.Clean(state.Target()))
 		showChanges(env.Stderr, state, file)
 	default:
 		fmt.Fprintf(env.Stderr, "It goes into %s; --write puts it there.\n", console.Clean(file))
 	}
 	if state.First != nil {
-		fmt.Fprintln(env.Stderr, console.Clean(state.precedence(*env, c)))
+		fmt.Fprintln(env.Stderr, console.Clean(state.Precedence()))
 	}
 	if c.Command != nil && state.State == client.Absent && state.Scope != client.Project {
 		fmt.Fprintf(env.Stderr, "Or: %s\n", console.Clean(c.Command(s)))
@@ -215,7 +133,7 @@ func (f *connectFlags) printAdvice(env *console.Env, c client.Client, s client.S
 	}
 	if counts.State == client.Foreign { // no word about approving, allowing or trusting
 		if !f.write { // else see obstacle
-			fmt.Fprintf(env.Stderr, "That is not known to be knack: %s.\n", removeAdvice)
+			fmt.Fprintf(env.Stderr, "That is not known to be knack: %s.\n", connection.RemoveAdvice)
 		}
 		return
 	}

@@ -1,18 +1,20 @@
-package cli
+// Package connection says in words how a client is connected to knack, and what keeps an entry
+// from counting. Package client reads and writes the files.
+package connection
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/knack-dev/knack/client"
-	"github.com/knack-dev/knack/internal/console"
 )
 
-// refused is the state of an entry that knack cannot read or write.
-const refused client.State = "refused"
+// Refused is the state of an entry that knack cannot read or write.
+const Refused client.State = "refused"
 
-// connection is the JSON form of connect.
-type connection struct {
+// Connection describes the entry of one client. It is the JSON form of connect.
+type Connection struct {
 	Client  string       `json:"client"`
 	Name    string       `json:"name"`
 	Here    bool         `json:"here"`
@@ -27,41 +29,59 @@ type connection struct {
 	Suspect string       `json:"suspect,omitempty"` // why what it starts is not known to be knack
 	Off     bool         `json:"off,omitempty"`     // it is turned off
 	// First is the entry that the client uses instead of this one.
-	First     *connection    `json:"first,omitempty"`
-	Changes   []changedField `json:"changes,omitempty"` // what --write changes in it, or has changed
-	Entry     string         `json:"entry,omitempty"`
-	Written   bool           `json:"written,omitempty"`
-	Backup    string         `json:"backup,omitempty"`
-	entryName string         // the entry's name
+	First   *Connection `json:"first,omitempty"`
+	Changes []Field     `json:"changes,omitempty"` // what --write changes in it, or has changed
+	Entry   string      `json:"entry,omitempty"`
+	Written bool        `json:"written,omitempty"`
+	Backup  string      `json:"backup,omitempty"`
+
+	client client.Client
+	change client.Change
+	shown  func(string) string // the form of a path for the user
 }
 
-type changedField struct {
+// Field is one field of an entry that changes.
+type Field struct {
 	Key string `json:"key"`
 	Old string `json:"old,omitempty"`
 	New string `json:"new,omitempty"`
 }
 
-func connectionOf(ch client.Change) connection {
-	out := connection{
-		entryName: ch.Name, File: ch.File, Scope: ch.Scope, Key: ch.Key, State: ch.State,
-		Command: ch.Command, URL: ch.URL, Suspect: ch.Suspicion, Off: ch.Off != "" || ch.ListFile != "",
-	}
-	for _, d := range ch.Differences {
-		out.Changes = append(out.Changes, changedField(d))
+// Of describes a client's entry. It shows paths as shown returns them.
+func Of(c client.Client, p client.Env, ch client.Change, shown func(path string) string) Connection {
+	out := of(c, ch, shown)
+	out.Here = c.Installed(p)
+	if ch.OverriddenBy != nil {
+		first := of(c, *ch.OverriddenBy, shown)
+		first.Here = out.Here
+		first.Missing = len(first.Command) > 0 && filepath.Base(first.Command[0]) == first.Command[0] && !p.CanStart(first.Command[0])
+		out.First = &first
 	}
 	return out
 }
 
-// status says how a client is connected, and in which file.
-func (c connection) status(env console.Env) string {
-	if c.First != nil && c.State != refused {
-		return c.First.status(env)
+func of(c client.Client, ch client.Change, shown func(string) string) Connection {
+	out := Connection{
+		Client: c.ID, Name: c.Name, client: c, change: ch, shown: shown,
+		File: ch.File, Scope: ch.Scope, Key: ch.Key, State: ch.State,
+		Command: ch.Command, URL: ch.URL, Suspect: ch.Suspicion, Off: ch.Off != "" || ch.ListFile != "",
 	}
-	file := atHome(env, c.File)
+	for _, d := range ch.Differences {
+		out.Changes = append(out.Changes, Field(d))
+	}
+	return out
+}
+
+// Status says how a client is connected, and in which file.
+func (c Connection) Status() string {
+	if c.First != nil && c.State != Refused {
+		return c.First.Status()
+	}
+	file := c.shown(c.File)
 	switch c.State {
 	case client.Connected, client.Outdated:
 		if c.Missing {
-			return fmt.Sprintf("not connected: it %s, which no folder of PATH has (%s)", c.target(), file)
+			return fmt.Sprintf("not connected: it %s, which no folder of PATH has (%s)", c.Target(), file)
 		}
 		is := "connected"
 		if c.Off {
@@ -74,10 +94,10 @@ func (c connection) status(env console.Env) string {
 			}
 			is += ", and " + how + " would update it"
 		}
-		return fmt.Sprintf("%s: %s (%s)", is, c.target(), file)
+		return fmt.Sprintf("%s: %s (%s)", is, c.Target(), file)
 	case client.Foreign:
-		return fmt.Sprintf("not connected: its server called knack %s (%s)", c.target(), file)
-	case refused:
+		return fmt.Sprintf("not connected: its server called knack %s (%s)", c.Target(), file)
+	case Refused:
 		if file == "" {
 			return "cannot be connected: " + c.Why
 		}
@@ -86,8 +106,8 @@ func (c connection) status(env console.Env) string {
 	return fmt.Sprintf("not connected (%s)", file)
 }
 
-// target says what the entry starts or leads to, for whom, and its name if that is not knack.
-func (c connection) target() string {
+// Target says what the entry starts or leads to, for whom, and its name if that is not knack.
+func (c Connection) Target() string {
 	out := "leads to " + c.URL
 	if len(c.Command) > 0 {
 		out = "starts " + c.Command[0]
@@ -95,7 +115,7 @@ func (c connection) target() string {
 	if dirs := values(c.Command, "--dir"); len(dirs) > 0 && c.State != client.Foreign {
 		out += ", which serves " + strings.Join(dirs, " and ") + " alone"
 	}
-	if name := c.entryName; name != "" && name != client.Name {
+	if name := c.change.Name; name != "" && name != client.Name {
 		out += ", is called " + name
 	}
 	if c.Suspect != "" {
@@ -110,31 +130,31 @@ func (c connection) target() string {
 	return out
 }
 
-// precedence says which entry the client uses instead of this one.
-func (c connection) precedence(env console.Env, cl client.Client) string {
-	what, file := "its entry", atHome(env, c.First.File)
+// Precedence says which entry the client uses instead of this one.
+func (c Connection) Precedence() string {
+	what, file := "its entry", c.shown(c.First.File)
 	if c.First.State == client.Foreign {
 		what = "its server called knack"
 	}
-	if cl.NeedsApproval && c.First.Scope == client.Project {
+	if c.client.NeedsApproval && c.First.Scope == client.Project {
 		return fmt.Sprintf("In this project %s has one of this name too: %s %s. %s calls different ones conflicting scopes, and uses %s until you approve the project's, then that one.",
-			file, what, c.First.target(), cl.Name, atHome(env, c.File))
+			file, what, c.First.Target(), c.Name, c.shown(c.File))
 	}
-	return fmt.Sprintf("In this project %s comes first: %s %s", file, what, c.First.target())
+	return fmt.Sprintf("In this project %s comes first: %s %s", file, what, c.First.Target())
 }
 
 // precedes says when the entry that precedes this one comes first.
-func (c connection) precedes(cl client.Client) string {
-	if cl.NeedsApproval && c.First.Scope == client.Project {
+func (c Connection) precedes() string {
+	if c.client.NeedsApproval && c.First.Scope == client.Project {
 		return "comes first once it is approved"
 	}
 	return "comes first"
 }
 
-// extras returns what is unusual about an entry that has been written.
-func (c connection) extras() string {
+// Extras returns what is unusual about an entry that has been written.
+func (c Connection) Extras() string {
 	out := ""
-	if name := c.entryName; name != "" && name != client.Name {
+	if name := c.change.Name; name != "" && name != client.Name {
 		out = ", called " + name
 	}
 	if dirs := values(c.Command, "--dir"); len(dirs) > 0 {
