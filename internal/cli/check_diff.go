@@ -27,7 +27,7 @@ func showDiff(env *console.Env, run *checkRun, f *checkFlags, level check.Level)
 		return err
 	}
 	for _, m := range run.misspeltFiles(f, level) {
-		if err := show(renamePatch(m.shown, path.Join(path.Dir(m.shown), skill.MainFile))); err != nil {
+		if err := show(renamePatch(m.Shown, path.Join(path.Dir(m.Shown), skill.MainFile))); err != nil {
 			return err
 		}
 	}
@@ -38,11 +38,11 @@ func showDiff(env *console.Env, run *checkRun, f *checkFlags, level check.Level)
 		}
 		// Programs that apply patches refuse absolute paths; -d / or --directory=/ makes
 		// these work.
-		name := strings.TrimLeft(c.shown(cmp.Or(c.Skill.Entry, old)), "/")
+		name := strings.TrimLeft(c.Shown(cmp.Or(c.Skill.Entry, old)), "/")
 		now, changes := check.Fix(c.Data, c.Skill.Folder(), level, c.ignored(f)...)
 		patch := diff.Unified("a/"+name, "b/"+name, c.Data, now)
 		if old != "" {
-			to := strings.TrimLeft(c.shown(skill.MainFile), "/")
+			to := strings.TrimLeft(c.Shown(skill.MainFile), "/")
 			patch = renamePatch(name, to) + strings.Replace(patch, "+++ b/"+name, "+++ b/"+to, 1)
 		}
 		if len(changes) == 0 && patch == "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/report"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -25,11 +26,6 @@ type checkFlags struct {
 	config string
 	// strictGiven is set if the flag was given, which overrides files.
 	strictGiven bool
-}
-
-// checkFormats are the formats of check, for files.
-var checkFormats = map[string]func(*console.Env, *checkRun, *checkFlags) error{
-	"text": printCheckText, "json": printCheckJSON, "sarif": printSARIF, "github": printAnnotations,
 }
 
 func (f *checkFlags) level() (check.Level, error) {
@@ -48,8 +44,8 @@ func (f *checkFlags) level() (check.Level, error) {
 }
 
 func (f *checkFlags) validate() error {
-	if checkFormats[f.format] == nil {
-		return usageError(meant(f.format, slices.Sorted(maps.Keys(checkFormats)), "the formats are text, json, sarif and github"), "--format %s: there is no such format", f.format)
+	if report.Forms[f.format] == nil {
+		return usageError(meant(f.format, slices.Sorted(maps.Keys(report.Forms)), "the formats are text, json, sarif and github"), "--format %s: there is no such format", f.format)
 	}
 	for _, id := range f.ignore {
 		if _, ok := check.RuleOf(skill.RuleID(id)); !ok {
@@ -129,20 +125,19 @@ func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, paths []st
 			return err
 		}
 	}
-	run.used = files.used
 	run.unread = append(unread, run.unread...)
-	run.collect(f)
+	run.collect(f, files)
 	if len(run.skills) == 0 && len(paths) == 0 {
 		fmt.Fprintln(env.Stderr, "no skill was found in the project's folders; "+console.Clean(f.from.otherPath(*env)))
 	}
 	// An empty run is printed in the requested format, too.
-	if f.format != "text" || len(run.unread) == 0 || len(run.skills)+len(run.findings) > 0 {
-		if err := checkFormats[f.format](env, run, f); err != nil {
+	if f.format != "text" || len(run.unread) == 0 || len(run.skills)+len(run.report.Findings) > 0 {
+		if err := report.Forms[f.format](env, &run.report); err != nil {
 			return err
 		}
 	}
-	if run.silenced > 0 && f.format != "text" { // whose last line says it
-		fmt.Fprintf(env.Stderr, "%s left out by %s\n", display.Count(run.silenced, "finding"), console.Clean(run.files()))
+	if run.report.Silenced > 0 && f.format != "text" { // whose last line says it
+		fmt.Fprintf(env.Stderr, "%s left out by %s\n", display.Count(run.report.Silenced, "finding"), console.Clean(run.report.Files()))
 	}
 	missing := run.failure(env)
 	switch {
@@ -154,7 +149,7 @@ func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, paths []st
 	case missing != nil:
 		return missing // the findings are printed already
 	}
-	if n := run.count(skill.SeverityError); n > 0 {
+	if n := run.report.Count(skill.SeverityError); n > 0 {
 		return &failure{exitNo, fmt.Errorf("%s in %s", display.Count(n, "error"), display.Count(len(run.skills), "skill")), ""}
 	}
 	return nil

@@ -46,7 +46,7 @@ func applyFixes(ctx context.Context, env *console.Env, run *checkRun, f *checkFl
 		if len(changes) == 0 && old == "" {
 			continue
 		}
-		name := c.shown(cmp.Or(c.Skill.Entry, old))
+		name := c.Shown(cmp.Or(c.Skill.Entry, old))
 		if err := c.write(*env, now, old); err != nil {
 			failed++
 			fmt.Fprintf(env.Stderr, "not fixed: %s: %s\n", console.Clean(name), console.Clean(err.Error()))
@@ -119,10 +119,10 @@ func (r *checkRun) renameMisspelt(ctx context.Context, env *console.Env, f *chec
 		}
 		if err != nil {
 			failed++
-			fmt.Fprintf(env.Stderr, "not fixed: %s: %s\n", console.Clean(n.shown), console.Clean(systemCause(err).Error()))
+			fmt.Fprintf(env.Stderr, "not fixed: %s: %s\n", console.Clean(n.Shown), console.Clean(systemCause(err).Error()))
 			continue
 		}
-		fmt.Fprintf(env.Stderr, "fixed: %s: renamed to SKILL.md [%s]\n", console.Clean(n.shown), n.Rule)
+		fmt.Fprintf(env.Stderr, "fixed: %s: renamed to SKILL.md [%s]\n", console.Clean(n.Shown), n.Rule)
 	}
 	return failed
 }

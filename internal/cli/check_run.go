@@ -5,36 +5,28 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"strings"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/report"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// checkedSkill is a verdict with the paths of its files as shown to users.
+// checkedSkill is a skill of a report, and what its fixes require.
 type checkedSkill struct {
-	*doctor.Verdict
-	folder   string // the skill's folder as it is shown
+	report.Judged
 	base     string // see [target]
-	source   *check.Source
 	settings config.Check
 }
 
-// shown returns the displayed path of one of the skill's files.
-func (c *checkedSkill) shown(file string) string { return path.Join(c.folder, file) }
-
-// checkedFinding is a finding with the displayed path of its file. Skill is nil for a
-// notice of a scan.
+// checkedFinding is a finding of a report, and what its fix requires.
 type checkedFinding struct {
-	check.Finding
-	shown    string
-	skill    *checkedSkill
+	report.Finding
 	settings config.Check
 	near     string // for a near miss, the file that should be called SKILL.md
 	base     string // for a near miss, see [target]
@@ -42,21 +34,10 @@ type checkedFinding struct {
 
 // checkRun is the result of one run of check.
 type checkRun struct {
-	skills   []*checkedSkill
-	notices  []checkedFinding
-	findings []checkedFinding // without the ignored ones
-	silenced int              // the number that a configuration file dropped
-	used     []*configFile
-	unread   []*failure // paths that could not be read
-}
-
-// files lists the configuration files in effect.
-func (r *checkRun) files() string {
-	names := make([]string, len(r.used))
-	for i, f := range r.used {
-		names[i] = f.shown
-	}
-	return strings.Join(names, " and ")
+	skills  []*checkedSkill
+	notices []checkedFinding
+	report  report.Run // what is printed, see collect
+	unread  []*failure // paths that could not be read
 }
 
 // scanTargets scans the targets and judges every skill found.
@@ -95,7 +76,7 @@ func scanTargets(ctx context.Context, env *console.Env, all []target) (*checkRun
 		}
 		seen[e.Dir()] = true
 		t := by[e.Root.Label]
-		run.skills = append(run.skills, &checkedSkill{Verdict: d, folder: path.Join(t.root.Shown, e.Path), base: t.base, source: check.NewSource(d.Data), settings: t.settings})
+		run.skills = append(run.skills, &checkedSkill{report.Judged{Verdict: d, Folder: path.Join(t.root.Shown, e.Path), Source: check.NewSource(d.Data)}, t.base, t.settings})
 	}
 	for _, r := range v.Roots {
 		t := by[r.Label]
@@ -134,10 +115,13 @@ func (r *checkRun) failure(env *console.Env) *failure {
 	return &failure{code, last.err, last.hint}
 }
 
-// collect returns the findings without those that flags or files drop, with the configured
-// severities. Strict turns warnings into errors.
-func (r *checkRun) collect(f *checkFlags) {
-	r.findings, r.silenced = nil, 0
+// collect makes the report: the findings without those that flags or files drop, with the
+// configured severities. Strict turns warnings into errors.
+func (r *checkRun) collect(f *checkFlags, files *settings) {
+	r.report = report.Run{Infos: f.info, Version: build().Version}
+	for _, file := range files.used {
+		r.report.Settings = append(r.report.Settings, file.shown)
+	}
 	add := func(found checkedFinding) {
 		if f.ignores(found.Rule) {
 			return
@@ -145,42 +129,34 @@ func (r *checkRun) collect(f *checkFlags) {
 		var reported bool
 		switch found.Severity, reported = found.settings.Severity(found.Rule, found.Severity); {
 		case !reported:
-			r.silenced++
+			r.report.Silenced++
 			return
 		case found.Severity == skill.SeverityWarning && f.isStrict(found.settings):
 			found.Severity = skill.SeverityError
 		}
-		r.findings = append(r.findings, found)
+		r.report.Findings = append(r.report.Findings, found.Finding)
 	}
 	for _, n := range r.notices {
 		add(n)
 	}
 	for _, s := range r.skills {
+		r.report.Skills = append(r.report.Skills, &s.Judged)
 		for _, found := range s.Findings {
-			add(checkedFinding{Finding: found, shown: s.shown(found.File), skill: s, settings: s.settings})
+			add(checkedFinding{Finding: report.Finding{Finding: found, Shown: s.Shown(found.File), Skill: &s.Judged}, settings: s.settings})
 		}
 	}
-}
-
-func (r *checkRun) count(severity skill.Severity) (n int) {
-	for _, f := range r.findings {
-		if f.Severity == severity {
-			n++
-		}
-	}
-	return n
 }
 
 // findingOf returns a notice of a scan as a finding.
 func findingOf(t target, n skill.Notice) checkedFinding {
 	rule, _ := check.RuleOf(n.Rule)
-	f := checkedFinding{shown: path.Join(t.root.Shown, n.Path), settings: t.settings, Finding: check.Finding{
+	f := checkedFinding{settings: t.settings, Finding: report.Finding{Shown: path.Join(t.root.Shown, n.Path), Finding: check.Finding{
 		Rule: n.Rule, Severity: rule.Severity, File: n.Path, Message: n.Message, Fix: n.Fix,
-	}}
+	}}}
 	if n.File == "" {
 		return f
 	}
-	f.shown, f.base = path.Join(f.shown, n.File), t.base
+	f.Shown, f.base = path.Join(f.Shown, n.File), t.base
 	f.near = filepath.Join(t.root.Dir, filepath.FromSlash(n.Path), n.File)
 	if typo.IsDraft(n.File) {
 		f.Fix += ", once it is to be served" // renaming it would publish an inactive file

@@ -14,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/internal/report"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -90,7 +91,9 @@ func printConfigCheck(env *console.Env, files []*configFile, user string, asJSON
 		hideTokens(source, f.problems)
 		for _, p := range f.problems {
 			out.Findings = append(out.Findings, configReportRow{p.Rule, f.shown, p.Position.Line, p.Position.Column, p.Field, p.Message, p.Fix})
-			diagnostic{f.shown, skill.SeverityError, p.Rule, p.Position, wordLength(source, p.Position), p.Message, p.Fix}.write(env, &b, source)
+			report.Diagnostic{
+				File: f.shown, Severity: skill.SeverityError, Rule: p.Rule, At: p.Position, Length: wordLength(source, p.Position), Message: p.Message, Fix: p.Fix,
+			}.Write(env, &b, source)
 		}
 	}
 	if len(files) == 0 {

@@ -1,16 +1,18 @@
-package cli_test
+package report_test
 
 import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/corpus"
+	"github.com/knack-dev/knack/internal/skilltest"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
 )
 
 // sarifSchema reads the published schema. It is a draft 4 schema, which draft 7 reads alike
@@ -36,14 +38,15 @@ func sarifSchema(t *testing.T) *jsonschema.Resolved {
 
 func TestSARIF(t *testing.T) {
 	schema := sarifSchema(t)
-	dirs := []string{writeSkills(t)}
+	sources := []catalog.Source{skilltest.New("claude-project", skill.ScopeProject, faulty)}
 	if corpus.Find() != "" {
-		dirs = append(dirs, corpus.Dir(t, "edge"))
+		root := skill.Root{Label: "edge", Scope: skill.ScopeProject, Dir: corpus.Dir(t, "edge"), Shown: "edge"}
+		sources = append(sources, dir.New(dir.Options{Root: root, Watches: dir.NewWatches()}))
 	}
-	for _, dir := range dirs {
-		out, _, code := ran(t, t.TempDir(), "check", "--format", "sarif", dir)
-		if code != 1 {
-			t.Errorf("exit status %d", code)
+	for _, source := range sources {
+		out, err := printed(t, "sarif", runOf(t, source))
+		if err != nil {
+			t.Fatal(err)
 		}
 		var log map[string]any
 		if err := json.Unmarshal([]byte(out), &log); err != nil {
@@ -65,23 +68,4 @@ func TestSARIF(t *testing.T) {
 			}
 		}
 	}
-}
-
-// writeSkills writes skills with findings of every severity, with and without a
-// position.
-func writeSkills(t testing.TB) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"colon/SKILL.md":      "---\nname: colon\ndescription: a: b\n---\n",
-		"none/SKILL.md":       "---\ndescription: d\nowner: me\n---\n[a](b c.md) [d](%20)\n",
-		"with space/skill.md": "---\nname: with-space\ndescription: Use \u202eit\n---\n[a](../x)\n",
-		"empty/SKILL.md":      "",
-		"lines/deep/SKILL.md": "---\nname: deep\ndescription: d\n---\n" + strings.Repeat("\n", 600),
-		"spelling/SkIlL.md":   "---\nname: spelling\ndescription: d\n---\n",
-	} {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		put(t, path, text)
-	}
-	return dir
 }

@@ -1,4 +1,4 @@
-package cli
+package report
 
 import (
 	"net/url"
@@ -82,8 +82,8 @@ var sarifLevels = map[skill.Severity]string{
 	skill.SeverityError: "error", skill.SeverityWarning: "warning", skill.SeverityInfo: "note",
 }
 
-func printSARIF(env *console.Env, run *checkRun, _ *checkFlags) error {
-	driver := sarifDriver{Name: "knack", Version: build().Version, URI: homePage, Rules: []sarifRule{}}
+func printSARIF(env *console.Env, run *Run) error {
+	driver := sarifDriver{Name: "knack", Version: run.Version, URI: homePage, Rules: []sarifRule{}}
 	index := map[skill.RuleID]int{}
 	for i, r := range check.Rules {
 		index[r.ID] = i
@@ -93,7 +93,7 @@ func printSARIF(env *console.Env, run *checkRun, _ *checkFlags) error {
 		})
 	}
 	results := []sarifResult{}
-	for _, f := range run.findings {
+	for _, f := range run.Findings {
 		i, known := index[f.Rule]
 		if !known {
 			i = -1 // no rule of the table (SARIF 3.27.6)
@@ -103,7 +103,7 @@ func printSARIF(env *console.Env, run *checkRun, _ *checkFlags) error {
 			message += "; fix: " + f.Fix
 		}
 		r := sarifResult{RuleID: f.Rule, RuleIndex: i, Level: sarifLevels[f.Severity], Message: sarifText{message}}
-		at := sarifPhysical{Artifact: sarifArtifact{sarifURI(f.shown)}}
+		at := sarifPhysical{Artifact: sarifArtifact{sarifURI(f.Shown)}}
 		if p := f.Position; p.Line > 0 {
 			at.Region = &sarifRegion{StartLine: p.Line, StartColumn: p.Column, EndColumn: p.Column + max(f.Length, 1)}
 		} else {

@@ -1,4 +1,4 @@
-package cli
+package report
 
 import (
 	"fmt"
@@ -22,13 +22,13 @@ var annotationLevels = map[skill.Severity]string{
 
 // printAnnotations prints GitHub's workflow commands. GitHub shows ten of each level for a
 // step, so infos are printed only on request.
-func printAnnotations(env *console.Env, run *checkRun, flags *checkFlags) error {
+func printAnnotations(env *console.Env, run *Run) error {
 	var b strings.Builder
-	for _, f := range run.findings {
-		if f.Severity == skill.SeverityInfo && !flags.info {
+	for _, f := range run.Findings {
+		if f.Severity == skill.SeverityInfo && !run.Infos {
 			continue
 		}
-		fmt.Fprintf(&b, "::%s file=%s", annotationLevels[f.Severity], annotationProperty.Replace(console.Clean(f.shown)))
+		fmt.Fprintf(&b, "::%s file=%s", annotationLevels[f.Severity], annotationProperty.Replace(console.Clean(f.Shown)))
 		if p := f.Position; p.Line > 0 {
 			fmt.Fprintf(&b, ",line=%d,col=%d", p.Line, p.Column)
 			if f.Length > 1 {

@@ -1,0 +1,69 @@
+// Package report prints what a check of skills found: as text for people, as JSON, as SARIF for
+// programs that show findings beside code, and as annotations of GitHub. A [Diagnostic] is one
+// message about a position in any file.
+package report
+
+import (
+	"path"
+	"strings"
+
+	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Run is the result of one run of check.
+type Run struct {
+	Skills   []*Judged
+	Findings []Finding
+	Silenced int      // the number of findings that the settings dropped
+	Settings []string // the configuration files in effect, as they are shown
+	Infos    bool     // print infos too, in the forms that leave them out
+	Version  string   // knack's
+}
+
+// Judged is a verdict with the skill's folder as it is shown to users.
+type Judged struct {
+	*doctor.Verdict
+	Folder string
+	Source *check.Source // SKILL.md
+}
+
+// Shown returns the displayed path of one of the skill's files.
+func (s *Judged) Shown(file string) string { return path.Join(s.Folder, file) }
+
+// Finding is a finding with the displayed path of its file. Skill is nil for a notice of a
+// scan.
+type Finding struct {
+	check.Finding
+	Shown string
+	Skill *Judged
+}
+
+// Forms are the forms of a report by the names that --format takes.
+var Forms = map[string]func(*console.Env, *Run) error{
+	"text": printText, "json": printJSON, "sarif": printSARIF, "github": printAnnotations,
+}
+
+// Count returns the number of findings of a severity.
+func (r *Run) Count(severity skill.Severity) (n int) {
+	for _, f := range r.Findings {
+		if f.Severity == severity {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *Run) fixable(level check.Level) (n int) {
+	for _, f := range r.Findings {
+		if f.Fixable == level {
+			n++
+		}
+	}
+	return n
+}
+
+// Files lists the configuration files in effect.
+func (r *Run) Files() string { return strings.Join(r.Settings, " and ") }
