@@ -97,7 +97,7 @@ var directions = map[string][]string{
 	},
 	"internal/report":     {"check", "doctor", "internal/console", "skill"}, // what check found, in each form
 	"internal/console":    {},                                               // what a command takes from its process, and how it writes to it
-	"internal/connection": {"client", "edit"},                               // how a client is connected, in words
+	"internal/connection": {"client", "edit", "internal/diff"},              // how a client is connected, in words
 	"internal/diff":       {},                                               // the difference of two texts, as patch and people read it
 	"cmd/knack":           {"internal/cli", "internal/console"},
 	// Skills for benchmarks, and the command that writes them.

@@ -202,6 +202,7 @@ func (c Client) ServerIn(p Env, file string, s Server) Server {
 
 // newEntry returns the fields of a new entry.
 func (c Client) newEntry(s Server) []field {
+	s.Args = s.arguments(nil)
 	out := c.local
 	if s.URL != "" {
 		out = c.remote
@@ -274,7 +275,7 @@ func claudeCommand(s Server) string {
 		return add
 	}
 	words := []string{"claude mcp add -s user", Name, "--", quoted(s.Command)}
-	for _, a := range s.Args {
+	for _, a := range s.arguments(nil) {
 		words = append(words, quoted(a))
 	}
 	return strings.Join(words, " ")

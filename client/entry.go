@@ -1,11 +1,9 @@
 package client
 
 import (
-	"encoding/json"
 	"maps"
 	"path"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 )
@@ -18,6 +16,9 @@ type Server struct {
 	Token      bool     // the server behind the URL requires a token: the entry names its variable or has a placeholder
 	Trust      bool     // the client is to call the tools without asking, see [Client.CanTrust]
 	ReplaceURL bool     // an entry with a URL is changed to start Command
+	// Chosen are the arguments of serve that the user chose. They replace those of an existing
+	// entry, which stay if Chosen is nil.
+	Chosen []string
 
 	shared bool // several clients read the file, see [Client.ServerIn]
 }
@@ -32,12 +33,6 @@ const (
 	Outdated  State = "outdated"  // an entry that starts a knack in another way
 	Foreign   State = "other"     // an entry called knack that starts something else
 )
-
-// Difference is one field of an entry that changes. Old or New is empty for a field
-// that comes or goes.
-type Difference struct {
-	Key, Old, New string
-}
 
 // commandKeys and urlKeys list the fields that say how a server is reached, for all clients.
 var (
@@ -128,6 +123,14 @@ func inside(folder, at string) bool {
 	return false
 }
 
+// arguments returns the arguments of an entry that has these now.
+func (s Server) arguments(have []string) []string {
+	if s.Chosen != nil {
+		have = append([]string{"serve"}, s.Chosen...)
+	}
+	return mergeArgs(have, s.Args)
+}
+
 // mergeArgs returns the arguments of an entry, in their order, followed by missing ones that
 // the client needs. With --dir there is no root to exclude. The entry's name is the wanted
 // one, or none.
@@ -196,8 +199,21 @@ type change struct {
 	drop  []string
 }
 
+// result returns the fields of an entry after the change.
+func (ch change) result(have map[string]any) map[string]any {
+	now := map[string]any{}
+	maps.Copy(now, have)
+	for _, f := range ch.set {
+		now[f.key] = plainValue(f.value)
+	}
+	for _, key := range ch.drop {
+		delete(now, key)
+	}
+	return now
+}
+
 // decide compares the entry of a file, nil for none, with the one that s describes. The
-// user's arguments stay, and so does every field that does not say how the server is
+// user's arguments stay unless they chose others, and so does every field that does not say how the server is
 // reached.
 func (c Client) decide(have map[string]any, s Server) change {
 	if have == nil {
@@ -207,14 +223,12 @@ func (c Client) decide(have map[string]any, s Server) change {
 	switch {
 	case len(words) > 0 && !startsKnack(words, s.Command):
 		return change{state: Foreign}
-	case s.URL == "" && url != "" && len(words) == 0 && !s.ReplaceURL:
+	case s.URL == "" && url != "" && len(words) == 0 && !s.ReplaceURL && s.Chosen == nil:
 		return change{state: Connected}
 	}
 	out := change{state: Connected}
 	if s.URL == "" {
-		if len(words) > 0 {
-			s.Args = mergeArgs(words[1:], s.Args)
-		}
+		s.Args = s.arguments(words[min(1, len(words)):])
 		out.set = c.local(s)
 		out.drop = append(slices.Clone(urlKeys), keys(c.bearer)...) // Codex refuses a file that has a token beside a command
 	} else {
@@ -234,38 +248,10 @@ func (c Client) decide(have map[string]any, s Server) change {
 		out.set = append(out.set, c.trust...)
 	}
 	out.drop = slices.DeleteFunc(out.drop, func(key string) bool { return have[key] == nil || slices.Contains(keys(out.set), key) })
-	if len(differences(have, out)) > 0 {
+	if len(c.differences(have, out)) > 0 {
 		out.state = Outdated
 	}
 	return out
-}
-
-// differences lists the fields of an entry that a change touches.
-func differences(have map[string]any, ch change) (out []Difference) {
-	for _, f := range ch.set {
-		now := plainValue(f.value)
-		if old, there := have[f.key]; !there {
-			out = append(out, Difference{Key: f.key, New: shown(f.key, now)})
-		} else if !reflect.DeepEqual(old, now) {
-			out = append(out, Difference{f.key, shown(f.key, old), shown(f.key, now)})
-		}
-	}
-	for _, key := range ch.drop {
-		out = append(out, Difference{Key: key, Old: shown(key, have[key])})
-	}
-	return out
-}
-
-// shown formats a value for people, and hides values that may be secret.
-func shown(key string, v any) string {
-	if key == "headers" || key == "requestOptions" || strings.HasPrefix(key, "env") {
-		return "…"
-	}
-	out, err := json.Marshal(v)
-	if err != nil {
-		return "…"
-	}
-	return string(out)
 }
 
 func keys(fields []field) (out []string) {

@@ -36,6 +36,8 @@ type Change struct {
 	State   State
 	Command []string // the command and arguments of the existing entry
 	URL     string   // the URL of the existing entry
+	// CommandAfter are the command and arguments after [Change.Write].
+	CommandAfter []string
 	// Suspicion says why an entry of the project that looks like knack's is [Foreign]: what it
 	// starts can come with the project, which may be a clone. It is "" for any other entry.
 	Suspicion string
@@ -56,6 +58,9 @@ type Change struct {
 	OverriddenBy *Change
 	// Differences are the fields of the entry that change, none for a new entry.
 	Differences []Difference
+	// EntryBefore and EntryAfter are the entry as the file's format writes it, without values
+	// that may be secret; nil for a new entry.
+	EntryBefore, EntryAfter []byte
 	// Unreadable lists further files of the client that cannot be read.
 	Unreadable []*fs.PathError
 	Before     []byte // nil if there is no file yet
@@ -113,7 +118,7 @@ func (c Client) Plan(p Env, s Server, choice Choice) (Change, error) {
 			break
 		}
 		if f.all[name].fields != nil && f.err == nil {
-			s.ReplaceURL = false // that one is not to change
+			s.ReplaceURL, s.Chosen = false, nil // that one is not to change
 			first, _ := c.change(p, f, name, s)
 			ch.OverriddenBy = &first
 			break
@@ -159,7 +164,7 @@ func (c Client) change(p Env, at candidate, name string, s Server) (Change, erro
 			todo = change{state: Foreign}
 		}
 	}
-	ch.State, ch.Command, ch.URL, ch.Differences = todo.state, words, url, differences(have.fields, todo)
+	ch.State, ch.Command, ch.URL, ch.Differences = todo.state, words, url, c.differences(have.fields, todo)
 	switch {
 	case have.fields["enabled"] == false:
 		ch.Off = "enabled"
@@ -167,8 +172,12 @@ func (c Client) change(p Env, at candidate, name string, s Server) (Change, erro
 		ch.Off = "disabled"
 	}
 	ch.Trusted = c.CanTrust() && (s.Trust || have.fields[c.trust[0].key] == c.trust[0].value)
+	now := todo.result(have.fields)
+	ch.CommandAfter, _ = launch(now)
 	if have.fields == nil {
 		ch.Differences = nil
+	} else {
+		ch.EntryBefore, ch.EntryAfter = c.shownEntry(path, have, have.fields), c.shownEntry(path, have, now)
 	}
 	for _, l := range c.lists {
 		if c.disables(p, l, name) {

@@ -95,7 +95,7 @@ func TestPlan(t *testing.T) {
 		"another server, by URL":    {"cursor", map[string]string{"~/.cursor/mcp.json": elseCLI}, Choice{}, remote, Change{File: "~/.cursor/mcp.json", Scope: User, Key: "mcpServers.knack", State: Foreign, Command: []string{"npx", "-y", "serve"}}},
 		"behind a URL":              {"claude-code", map[string]string{"~/.claude.json": ownURL}, Choice{}, here, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Connected, URL: "https://skills.example.com/mcp"}},
 		"no longer behind a URL": {"claude-code", map[string]string{"~/.claude.json": ownURL}, Choice{}, Server{Command: "/opt/knack", Args: []string{"serve"}, ReplaceURL: true}, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Outdated, URL: "https://skills.example.com/mcp", Differences: []Difference{
-			{"type", `"http"`, `"stdio"`}, {"command", "", `"/opt/knack"`}, {"args", "", `["serve"]`}, {"url", `"https://skills.example.com/mcp"`, ""}, {"headers", "…", ""},
+			{"type", `"http"`, `"stdio"`}, {"command", "", `"/opt/knack"`}, {"args", "", `["serve"]`}, {"url", `"https://skills.example.com/mcp"`, ""}, {"headers", `{"X":"…"}`, ""},
 		}}},
 		"to another URL":         {"claude-code", map[string]string{"~/.claude.json": ownURL}, Choice{}, Server{URL: "http://x"}, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Outdated, URL: "https://skills.example.com/mcp", Differences: []Difference{{"url", `"https://skills.example.com/mcp"`, `"http://x"`}}}},
 		"two files":              {"opencode", map[string]string{"~/.config/opencode/opencode.json": "{}", "~/.config/opencode/opencode.jsonc": "{}"}, Choice{}, here, Change{File: "~/.config/opencode/opencode.jsonc", Scope: User, Key: "mcp.knack", State: Absent}},
@@ -143,6 +143,7 @@ func TestPlan(t *testing.T) {
 			}
 			bare := func(ch Change) Change {
 				ch.File, ch.Key = p.name(ch.File), strings.ReplaceAll(ch.Key, p.Project, "PROJECT")
+				ch.EntryBefore, ch.EntryAfter, ch.CommandAfter = nil, nil, nil // see TestChosenArguments
 				ch.Before, ch.After, ch.Backup, ch.existed, ch.mode = nil, nil, "", false, 0
 				return ch
 			}

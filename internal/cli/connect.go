@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/knack-dev/knack/client"
 	"github.com/knack-dev/knack/internal/connection"
@@ -21,6 +22,7 @@ type connectFlags struct {
 	http, project               string
 	scope                       client.Scope
 	command, file               string
+	chosen                      []string // arguments for serve; nil without --
 }
 
 func connectCommand(env *console.Env) *cobra.Command {
@@ -30,7 +32,7 @@ func connectCommand(env *console.Env) *cobra.Command {
 		ids = append(ids, c.ID)
 	}
 	cmd := &cobra.Command{
-		Use:        "connect [CLIENT]",
+		Use:        "connect [CLIENT] [flags] [-- FLAGS OF SERVE]",
 		SuggestFor: []string{"install", "setup"},
 		Short:      "Print the configuration that a client needs, or write it",
 		Long: `List the clients on this machine, and how each is connected; with CLIENT, print the
@@ -38,15 +40,29 @@ entry that it needs in its configuration file.
 
 With --write the entry goes into that file: into the one of yours that has an entry
 already, or else into your own for all projects. Comments, formatting and everything
-else in the file stay, and the previous file is kept beside it (.bak). An existing entry
-keeps its arguments, and its changes are printed. A file that cannot be parsed is not
-changed.
+else in the file stay, and the previous file is kept beside it (.bak). A file that cannot
+be parsed is not changed.
+
+Flags of serve for the entry follow --:
+
+  knack connect codex --write -- --dir ~/skills --tools runner
+
+They replace the arguments of an existing entry, which otherwise keeps its own; -- alone
+restores knack's. Its changes are printed first as a difference, without values that may
+be secret.
 
 --exclude leaves roots that the client reads itself out of the lists: it would show
 their skills twice. The clients are: ` + strings.Join(ids, ", ") + `.`,
-		Args: argCount(0, 1, "the name of one client, or nothing"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			args, _ = splitDash(cmd, args)
+			return argCount(0, 1, "the name of one client, or nothing")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args, words := splitDash(cmd, args)
 			if len(args) == 0 {
+				if words != nil {
+					return usageError("for example: knack connect codex -- --dir ~/skills", "flags of serve after -- need the name of a client before it")
+				}
 				for _, flag := range []string{"write", "http", "token", "trust", "scope", "file"} {
 					if cmd.Flags().Changed(flag) {
 						return usageError("the clients are: "+strings.Join(ids, ", "), "--%s needs the name of a client", flag)
@@ -60,6 +76,12 @@ their skills twice. The clients are: ` + strings.Join(ids, ", ") + `.`,
 			}
 			if err := f.check(*env, c); err != nil {
 				return err
+			}
+			if words != nil {
+				var err error
+				if f.chosen, err = f.argumentsOfServe(env, words); err != nil {
+					return err
+				}
 			}
 			return f.connect(env, c)
 		},
@@ -75,6 +97,13 @@ their skills twice. The clients are: ` + strings.Join(ids, ", ") + `.`,
 	flags.StringVar(&f.file, "file", "", "the client's file is `FILE`, wherever it is")
 	flags.StringVar(&f.command, "command", "", "the client starts the knack at `PATH`, or the program of this name on PATH, not this one")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) && serveCommand(env).Flags().Lookup(unknown.GetSpecifiedName()) != nil {
+			return usageError("flags of serve follow --, for example: knack connect codex -- --"+unknown.GetSpecifiedName(), "%w", err)
+		}
+		return cmd.Root().FlagErrorFunc()(cmd, err)
+	})
 	_ = cmd.MarkFlagDirname("project")
 	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions([]string{"user", "project"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -114,7 +143,7 @@ func (f *connectFlags) server(env console.Env, c client.Client) (client.Server, 
 		}
 		return client.Server{URL: f.http, Token: f.token, Trust: f.trust}, nil
 	}
-	s := client.Server{Command: executable(), Args: []string{"serve"}, Trust: f.trust}
+	s := client.Server{Command: executable(), Args: []string{"serve"}, Chosen: f.chosen, Trust: f.trust}
 	if f.command != "" {
 		s.Command, s.ReplaceURL = absolute(env, f.command), true
 	}
@@ -206,7 +235,7 @@ func (f *connectFlags) connect(env *console.Env, c client.Client) error {
 			return &failure{exitNo, p.Why, p.Fix}
 		}
 		if !f.asJSON && ch.Changed() {
-			showChanges(env.Stdout, state, file)
+			fmt.Fprint(env.Stdout, console.Clean(state.Diff))
 		}
 		if err := ch.Write(); err != nil {
 			return &failure{exitError, fmt.Errorf("%s is unchanged: %w", file, systemCause(err)), state.WriteFix(err)}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/knack-dev/knack/client"
 	"github.com/knack-dev/knack/internal/connection"
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/lazyregexp"
 )
 
@@ -51,23 +51,13 @@ func (f *connectFlags) rerunCommand(c client.Client, scope client.Scope) string 
 	if f.trust {
 		out += " --trust"
 	}
+	if f.chosen != nil {
+		out += " --"
+	}
+	for _, word := range f.chosen {
+		out += " " + shellWord(word)
+	}
 	return out
-}
-
-// showChanges shows what changes in an entry, as a difference.
-func showChanges(w io.Writer, state connection.Connection, file string) {
-	if len(state.Changes) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "%s, %s:\n", console.Clean(file), console.Clean(state.Key))
-	for _, d := range state.Changes {
-		if d.Old != "" {
-			fmt.Fprintf(w, "- %s: %s\n", console.Clean(d.Key), console.Clean(d.Old))
-		}
-		if d.New != "" {
-			fmt.Fprintf(w, "+ %s: %s\n", console.Clean(d.Key), console.Clean(d.New))
-		}
-	}
 }
 
 // printResult says what --write did.
@@ -105,7 +95,7 @@ func printDestination(env *console.Env, c client.Client, s client.Server, state 
 		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s.\n", console.Clean(file), console.Clean(state.Target()))
 	case state.State == client.Outdated:
 		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s; --write would change it:\n", console.Clean(file), console.Clean(state.Target()))
-		showChanges(env.Stderr, state, file)
+		fmt.Fprint(env.Stderr, console.Clean(state.Diff))
 	default:
 		fmt.Fprintf(env.Stderr, "It goes into %s; --write puts it there.\n", console.Clean(file))
 	}
@@ -138,7 +128,7 @@ func (f *connectFlags) printAdvice(env *console.Env, c client.Client, s client.S
 		return
 	}
 	if counts.Scope == client.Project && counts.URL != "" && counts.URL != s.URL {
-		fmt.Fprintf(env.Stderr, "Anyone may have written that entry: approve it only if you know the server at %s.\n", console.Clean(counts.URL))
+		fmt.Fprintf(env.Stderr, "Anyone may have written that entry: approve it only if you know the server at %s.\n", display.RedactURI(counts.URL))
 	}
 	for _, sentence := range c.NextSteps(f.clientEnv(*env), counts.Scope, counts.Name) {
 		fmt.Fprintln(env.Stderr, console.Clean(sentence))

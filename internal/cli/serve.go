@@ -24,11 +24,18 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-func serveCommand(env *console.Env) *cobra.Command {
-	var from sourceFlags
-	var web httpFlags
-	var op serveConfig
-	var set, entry string
+// serveFlags are the flags of serve, and what they name.
+type serveFlags struct {
+	from       sourceFlags
+	web        httpFlags
+	op         serveConfig
+	set, entry string
+	tools      []*tool.Tool
+}
+
+func serveCommand(env *console.Env) *cobra.Command { return new(serveFlags).command(env) }
+
+func (f *serveFlags) command(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "serve",
 		SuggestFor: []string{"run", "start", "server", "mcp", "stdio"},
@@ -52,45 +59,50 @@ knack.yaml then sets which clients see which skills, and more
 without --http; its http.listen is the address.`,
 		Args: argCount(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			tools, err := tool.ParseSets(set)
-			if err != nil {
-				return noSet(set, err)
-			}
-			from.sets = set
-			if web.addr == "" && cmd.Flags().Changed("http") {
-				return usageError("give a port or host:port, or leave --http out", "--http: the address is empty")
-			}
-			if err := op.settings(env, web.addr != ""); err != nil {
+			if err := f.check(cmd, env); err != nil {
 				return err
 			}
-			web.merge(&op)
-			if err := web.check(); err != nil {
-				return err
-			}
-			if err := op.merge(env); err != nil {
-				return err
-			}
-			return serve(cmd.Context(), env, &from, &web, &op, tools, entry)
+			return serve(cmd.Context(), env, f)
 		},
 	}
-	from.register(cmd, env)
-	web.register(cmd)
-	op.register(cmd)
-	cmd.Flags().StringVar(&set, "tools", tool.DefaultSet, "serve the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
-	cmd.Flags().StringVar(&entry, "entry", "", "the client's settings call this server `NAME`; connect adds this if it is not knack")
+	f.from.register(cmd, env)
+	f.web.register(cmd)
+	f.op.register(cmd)
+	cmd.Flags().StringVar(&f.set, "tools", tool.DefaultSet, "serve the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
+	cmd.Flags().StringVar(&f.entry, "entry", "", "the client's settings call this server `NAME`; connect adds this if it is not knack")
 	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(tool.SetNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// check refuses flags that are wrong or do not go together, and reads the configuration.
+func (f *serveFlags) check(cmd *cobra.Command, env *console.Env) (err error) {
+	if f.tools, err = tool.ParseSets(f.set); err != nil {
+		return noSet(f.set, err)
+	}
+	f.from.sets = f.set
+	if f.web.addr == "" && cmd.Flags().Changed("http") {
+		return usageError("give a port or host:port, or leave --http out", "--http: the address is empty")
+	}
+	if err := f.op.settings(env, f.web.addr != ""); err != nil {
+		return err
+	}
+	f.web.merge(&f.op)
+	if err := f.web.check(); err != nil {
+		return err
+	}
+	if err := f.op.merge(env, f.web.addr == ""); err != nil {
+		return err
+	}
+	return f.from.check(*env)
 }
 
 // slowRootTimeout is how long the first list waits for a root whose disk does not answer. Clients
 // give a server some ten seconds to start.
 const slowRootTimeout = 2 * time.Second
 
-func serve(ctx context.Context, env *console.Env, from *sourceFlags, web *httpFlags, op *serveConfig, tools []*tool.Tool, entry string) error {
+func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	tuneCollector(env)
-	if err := from.check(*env); err != nil {
-		return err
-	}
+	from, web, op, tools := &f.from, &f.web, &f.op, f.tools
 	from.overHTTP = web.addr != ""
 	sources, err := from.sources(*env, nil)
 	if err != nil {
@@ -113,7 +125,7 @@ func serve(ctx context.Context, env *console.Env, from *sourceFlags, web *httpFl
 	if env.StderrTerminal && web.addr == "" {
 		op.level.Set(max(op.level.Level(), slog.LevelError)) // until the banner has said what there is
 	}
-	if err := op.open(env, web.addr == "", log); err != nil {
+	if err := op.open(env, log); err != nil {
 		return err
 	}
 	defer op.end(log)
@@ -122,7 +134,7 @@ func serve(ctx context.Context, env *console.Env, from *sourceFlags, web *httpFl
 	}
 	c := catalog.New(sources, catalog.Options{Log: log, Patience: slowRootTimeout})
 	go func() { _ = c.Run(ctx) }() // the scan goes on during the rest of the start
-	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log, Engage: from.builtin().Engage, Entry: entry, Access: web.gate,
+	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log, Engage: from.builtin().Engage, Entry: f.entry, Access: web.gate,
 		Remote: web.addr != "" && !web.isLocal(), Private: web.addr == "" || web.tokens || web.policy != nil} // a server over stdio has one user
 	if !from.fixed() && web.addr == "" {
 		options.Roots = func(ctx context.Context, folders []string) {

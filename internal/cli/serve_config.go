@@ -73,7 +73,7 @@ func (o *serveConfig) beside(path string) string {
 }
 
 // merge takes from the configuration what no flag says.
-func (o *serveConfig) merge(env *console.Env) error {
+func (o *serveConfig) merge(env *console.Env, overStdio bool) error {
 	c := o.given()
 	o.levelFixed = o.logLevel != ""
 	if o.auditTo == "" {
@@ -83,6 +83,9 @@ func (o *serveConfig) merge(env *console.Env) error {
 		}
 	} else if !isStream(o.auditTo) {
 		o.auditTo = absolute(*env, o.auditTo)
+	}
+	if o.auditTo == "stdout" && overStdio {
+		return usageError("give a file, or stderr", "--audit stdout: standard output carries the protocol")
 	}
 	for _, w := range []struct {
 		flag, given, normal string
@@ -140,7 +143,7 @@ func levelOf(word string) slog.Level {
 }
 
 // open begins the audit log, if one is set.
-func (o *serveConfig) open(env *console.Env, overStdio bool, log *slog.Logger) error {
+func (o *serveConfig) open(env *console.Env, log *slog.Logger) error {
 	if o.auditTo == "" {
 		return nil
 	}
@@ -156,8 +159,6 @@ func (o *serveConfig) open(env *console.Env, overStdio bool, log *slog.Logger) e
 		log.Warn("the audit log is written again, and records how many lines are missing")
 	}}
 	switch {
-	case o.auditTo == "stdout" && overStdio:
-		return usageError("give a file, or stderr", "--audit stdout: standard output carries the protocol")
 	case o.auditTo == "stdout":
 		o.audit = audit.OnWriter(env.Stdout, options)
 		return nil

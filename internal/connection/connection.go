@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/client"
+	"github.com/knack-dev/knack/internal/diff"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // Refused is the state of an entry that knack cannot read or write.
@@ -31,6 +33,7 @@ type Connection struct {
 	// First is the entry that the client uses instead of this one.
 	First   *Connection `json:"first,omitempty"`
 	Changes []Field     `json:"changes,omitempty"` // what --write changes in it, or has changed
+	Diff    string      `json:"diff,omitempty"`    // the same as a difference of the entry
 	Entry   string      `json:"entry,omitempty"`
 	Written bool        `json:"written,omitempty"`
 	Backup  string      `json:"backup,omitempty"`
@@ -61,15 +64,28 @@ func Of(c client.Client, p client.Env, ch client.Change, shown func(path string)
 }
 
 func of(c client.Client, ch client.Change, shown func(string) string) Connection {
+	words := display.RedactWords(ch.Command)
+	copy(words, ch.Command[:min(1, len(words))]) // a path is no secret
 	out := Connection{
 		Client: c.ID, Name: c.Name, client: c, change: ch, shown: shown,
 		File: ch.File, Scope: ch.Scope, Key: ch.Key, State: ch.State,
-		Command: ch.Command, URL: ch.URL, Suspect: ch.Suspicion, Off: ch.Off != "" || ch.ListFile != "",
+		Command: words, URL: redacted(ch.URL), Suspect: ch.Suspicion, Off: ch.Off != "" || ch.ListFile != "",
 	}
 	for _, d := range ch.Differences {
 		out.Changes = append(out.Changes, Field(d))
 	}
+	if len(out.Changes) > 0 {
+		out.Diff = diff.Part(shown(ch.File), ch.Key, ch.EntryBefore, ch.EntryAfter)
+	}
 	return out
+}
+
+// redacted is a URL without what may be secret.
+func redacted(url string) string {
+	if url == "" {
+		return ""
+	}
+	return display.RedactURI(url)
 }
 
 // Status says how a client is connected, and in which file.
@@ -157,7 +173,7 @@ func (c Connection) Extras() string {
 	if name := c.change.Name; name != "" && name != client.Name {
 		out = ", called " + name
 	}
-	if dirs := values(c.Command, "--dir"); len(dirs) > 0 {
+	if dirs := values(c.change.CommandAfter, "--dir"); len(dirs) > 0 {
 		out += ", which serves " + strings.Join(dirs, " and ") + " alone"
 	}
 	return out

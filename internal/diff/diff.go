@@ -14,8 +14,27 @@ const contextLines = 3
 // empty string. Everything between the first and the last changed line is one block. from and
 // to name the two texts.
 func Unified(from, to string, old, new []byte) string {
-	if bytes.Equal(old, new) {
+	ranges, lines := changes(old, new)
+	if lines == "" {
 		return ""
+	}
+	return fmt.Sprintf("--- %s\n+++ %s\n@@ %s @@\n%s", from, to, ranges, lines)
+}
+
+// Part is like [Unified] for a part of a file, which patch cannot apply: it names the part in
+// place of the numbers of lines.
+func Part(file, part string, old, new []byte) string {
+	_, lines := changes(old, new)
+	if lines == "" {
+		return ""
+	}
+	return fmt.Sprintf("--- %s\n+++ %s\n@@ %s @@\n%s", file, file, part, lines)
+}
+
+// changes returns the lines of a diff and the numbers of its header.
+func changes(old, new []byte) (ranges, lines string) {
+	if bytes.Equal(old, new) {
+		return "", ""
 	}
 	a, b := splitLines(old), splitLines(new)
 	head := 0
@@ -29,12 +48,11 @@ func Unified(from, to string, old, new []byte) string {
 	first := max(head-contextLines, 0)
 	endA, endB := min(len(a)-tail+contextLines, len(a)), min(len(b)-tail+contextLines, len(b))
 	var out strings.Builder
-	fmt.Fprintf(&out, "--- %s\n+++ %s\n@@ -%s +%s @@\n", from, to, lineRange(first, endA), lineRange(first, endB))
 	writeLines(&out, " ", a[first:head])
 	writeLines(&out, "-", a[head:len(a)-tail])
 	writeLines(&out, "+", b[head:len(b)-tail])
 	writeLines(&out, " ", a[len(a)-tail:endA])
-	return out.String()
+	return fmt.Sprintf("-%s +%s", lineRange(first, endA), lineRange(first, endB)), out.String()
 }
 
 func splitLines(data []byte) []string {

@@ -27,6 +27,16 @@ func TestUnified(t *testing.T) {
 	}
 }
 
+// TestPart checks that the name of a part is in place of the numbers.
+func TestPart(t *testing.T) {
+	if got, want := diff.Part("f", "a.b", []byte("a\nb\n"), []byte("a\nc\n")), "--- f\n+++ f\n@@ a.b @@\n a\n-b\n+c\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := diff.Part("f", "a.b", []byte("a\n"), []byte("a\n")); got != "" {
+		t.Errorf("without a change: %q", got)
+	}
+}
+
 // Git applies our diffs to the same result.
 func TestUnifiedPatches(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {

@@ -49,6 +49,22 @@ func RedactURI(s string) string {
 	return Echo(strings.Join(segments, "/"))
 }
 
+// RedactWords returns the words of a command line with "[redacted]" for each that looks like a
+// secret or follows a flag for one, such as --token.
+func RedactWords(words []string) []string {
+	out := make([]string, len(words))
+	flag := ""
+	for i, w := range words {
+		if out[i] = w; tokenLike().MatchString(w) || named().MatchString(w) || flag != "" && named().MatchString(flag+"="+w) {
+			out[i] = redacted
+		}
+		if flag = ""; strings.HasPrefix(w, "-") && !strings.Contains(w, "=") {
+			flag = w
+		}
+	}
+	return out
+}
+
 // decoded decodes valid percent-encoding and leaves the rest unchanged.
 func decoded(text string) string {
 	return percent().ReplaceAllStringFunc(text, func(code string) string {

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/knack-dev/knack/client"
+	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/display"
+)
+
+// splitDash returns the arguments before and after --. The second are nil without it.
+func splitDash(cmd *cobra.Command, args []string) (before, after []string) {
+	at := cmd.ArgsLenAtDash()
+	if at < 0 {
+		return args, nil
+	}
+	return args[:at], append([]string{}, args[at:]...)
+}
+
+// argumentsOfServe checks flags of serve as serve does, and returns them as an entry has them.
+func (f *connectFlags) argumentsOfServe(env *console.Env, words []string) ([]string, error) {
+	if f.http != "" {
+		return nil, usageError("give them to the knack serve behind that URL", "flags of serve after -- are for a server that the client starts, and --http names one that runs already")
+	}
+	var serve serveFlags
+	cmd := serve.command(env)
+	(&cobra.Command{Use: "knack"}).AddCommand(cmd) // for the command's name in hints
+	out := []string{}
+	err := cmd.Flags().ParseAll(words, func(flag *pflag.Flag, value string) error {
+		if err := cmd.Flags().Set(flag.Name, value); err != nil {
+			return err
+		}
+		switch path := f.pathInEntry(*env, flag.Name, value); {
+		case flag.NoOptDefVal == "":
+			out = append(out, "--"+flag.Name, path)
+		case value == flag.NoOptDefVal:
+			out = append(out, "--"+flag.Name)
+		default:
+			out = append(out, "--"+flag.Name+"="+value)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, usageError(flagHint(cmd, err), "after --: %w", flagError(err))
+	}
+	if rest := cmd.Flags().Args(); len(rest) > 0 {
+		return nil, usageError("give flags of serve alone, for example: -- --dir ~/skills", "after --: '%s' is no flag", display.Echo(rest[0]))
+	}
+	if serve.entry != "" {
+		return nil, usageError("leave --entry out", "after --: connect adds --entry itself if the entry has another name")
+	}
+	if err := serve.check(cmd, env); err != nil {
+		return nil, after(err)
+	}
+	if serve.web.addr != "" {
+		return nil, usageError("leave it out; 'knack serve --http' is started by hand, and 'knack connect CLIENT --http URL' connects to it",
+			"after --: a server that a client starts does not serve over HTTP")
+	}
+	return out, after(serve.from.checkExcluded(serve.from.roots(*env, nil)))
+}
+
+// after adds to an error of serve's flags that they follow --.
+func after(err error) error {
+	if f, ok := err.(*failure); ok {
+		return &failure{f.code, fmt.Errorf("after --: %w", f.err), f.hint}
+	}
+	return err
+}
+
+// pathInEntry returns the value of a flag of serve for an entry. A client starts knack in a
+// folder of its own choice, so a path is absolute; in a project's file, which is for every
+// machine, it is relative to the project's folder.
+func (f *connectFlags) pathInEntry(env console.Env, flag, value string) string {
+	switch {
+	case flag != "dir" && flag != "project" && flag != "config" && flag != "audit", value == "", filepath.IsAbs(value),
+		flag == "audit" && isStream(value):
+		return value
+	}
+	path := absolute(env, value)
+	if f.scope == client.Project {
+		if rel, err := filepath.Rel(projectRoot(env, f.project), path); err == nil {
+			return filepath.ToSlash(rel)
+		}
+	}
+	return path
+}

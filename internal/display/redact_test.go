@@ -1,0 +1,24 @@
+package display
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestRedactWords checks that an argument is hidden if it is a secret or the value of a flag for
+// one, and that files and folders are shown.
+func TestRedactWords(t *testing.T) {
+	for in, want := range map[string]string{
+		"serve --dir /team/skills --tools runner": "serve --dir /team/skills --tools runner",
+		"--token hunter2 --dir x":                 "--token [redacted] --dir x",
+		"--token=hunter2 --dir x":                 "[redacted] --dir x",
+		"--api-key hunter2":                       "--api-key [redacted]",
+		"--token-file tokens --secrets":           "--token-file tokens --secrets",
+		"ghp_abc":                                 "[redacted]",
+		"/secret --dir":                           "/secret --dir",
+	} {
+		if got := strings.Join(RedactWords(strings.Fields(in)), " "); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}
