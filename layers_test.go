@@ -93,12 +93,13 @@ var directions = map[string][]string{
 	"web/internal/gfm": {},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/report",
+		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/reach", "internal/report",
 	},
 	"internal/report":     {"check", "doctor", "internal/console", "skill"}, // what check found, in each form
 	"internal/console":    {},                                               // what a command takes from its process, and how it writes to it
 	"internal/connection": {"client", "edit", "internal/diff"},              // how a client is connected, in words
 	"internal/diff":       {},                                               // the difference of two texts, as patch and people read it
+	"internal/reach":      {},                                               // why a server cannot be reached, in words
 	"cmd/knack":           {"internal/cli", "internal/console"},
 	// Skills for benchmarks, and the command that writes them.
 	"internal/genskills":       {},

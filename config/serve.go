@@ -1,7 +1,6 @@
 package config
 
 import (
-	"context"
 	"math"
 	"net"
 	"slices"
@@ -80,17 +79,14 @@ var httpKeys = []key[HTTP]{
 }
 
 // isAddress reports whether text is an address as `--http` accepts it: a port, or
-// host:port. A port may be a name.
+// host:port.
 func isAddress(text string) bool {
 	if !strings.Contains(text, ":") {
 		text = ":" + text
 	}
 	_, port, err := net.SplitHostPort(text)
-	if err != nil {
-		return false
-	}
-	_, err = net.DefaultResolver.LookupPort(context.Background(), "tcp", port) // uses no network: names of ports are in a file
-	return err == nil
+	_, wrong := strconv.ParseUint(port, 10, 16)
+	return err == nil && wrong == nil
 }
 
 const writeAFile = "write the path of a file; a relative path starts at this file's folder"

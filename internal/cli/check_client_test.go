@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/knack-dev/knack/internal/console"
 )
 
 // counted is a server that counts all requests, and those with a token.
@@ -59,7 +63,7 @@ func TestNoRedirect(t *testing.T) {
 		there, requests, _ := counted(t, quiet)
 		for _, to := range []string{there.String(), "/elsewhere"} {
 			here, own, _ := counted(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusTemporaryRedirect) })
-			resp, err := serverClient(here, token, func(error) {}).Post(here.String(), "application/json", http.NoBody)
+			resp, err := serverClient(here, token, http.DefaultTransport, func(error) {}).Post(here.String(), "application/json", http.NoBody)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,6 +71,37 @@ func TestNoRedirect(t *testing.T) {
 			if resp.StatusCode != http.StatusTemporaryRedirect || own.Load() != 1 || requests.Load() != 0 {
 				t.Errorf("to %s: status %d, %d requests here and %d there", to, resp.StatusCode, own.Load(), requests.Load())
 			}
+		}
+	}
+}
+
+// TestCheckWithoutServer checks that check says in plain words why no MCP server answers.
+func TestCheckWithoutServer(t *testing.T) {
+	at, _, _ := counted(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/":
+			w.Header().Set("Content-Type", "text/html")
+		case "/private":
+			w.WriteHeader(http.StatusUnauthorized)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	})
+	for _, tt := range []struct{ path, token, want string }{
+		{"/?key=hunter2", "", "/?[redacted]: a web page is at this address, not an MCP server\nhint: try " + at.String() + "/mcp\n"},
+		{"/skills", "", "/skills: no MCP server is at this path (404)\nhint: try " + at.String() + "/mcp\n"},
+		{"/private", "", "/private: the server requires a token (401)\nhint: set the variable KNACK_TOKEN to the token\n"},
+		{"/private", "secret", "/private: the server refuses the token in KNACK_TOKEN (401)\nhint: check the token; the server's administrator can give you another\n"},
+	} {
+		var said strings.Builder
+		env := console.Env{Stdout: io.Discard, Stderr: &said, Dir: t.TempDir(), Getenv: func(name string) string {
+			if name == "KNACK_TOKEN" {
+				return tt.token
+			}
+			return ""
+		}}
+		if code := Main(t.Context(), env, []string{"check", at.String() + tt.path}); code != exitError || said.String() != "error: "+at.String()+tt.want {
+			t.Errorf("%s: status %d, %s", tt.path, code, said.String())
 		}
 	}
 }

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,13 +15,16 @@ import (
 	"github.com/knack-dev/knack/client"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/reach"
 	"github.com/knack-dev/knack/skillsext"
 )
 
 func checkServer(ctx context.Context, env *console.Env, u *url.URL, protocol, format string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	o := skillsext.CheckOptions{Endpoint: u.String(), Protocol: protocol, HTTP: serverClient(u, env.Getenv(client.TokenVariable), cancel)}
+	token := env.Getenv(client.TokenVariable)
+	answers := &reach.Watched{Next: http.DefaultTransport}
+	o := skillsext.CheckOptions{Endpoint: u.String(), Protocol: protocol, HTTP: serverClient(u, token, answers, cancel)}
 	if env.StderrTerminal {
 		o.Progress = func(done, all int) { fmt.Fprintf(env.Stderr, "\r%d of %s checked", done, display.Count(all, "skill")) }
 	}
@@ -38,6 +39,9 @@ func checkServer(ctx context.Context, env *console.Env, u *url.URL, protocol, fo
 	case cause != nil: // the resulting error of the session says less
 		return runError("", "%s", unqueried(u, cause))
 	default:
+		if what, fix := answers.Failure(u, err, token != "", client.TokenVariable); what != "" {
+			return runError(fix, "%s", unqueried(u, errors.New(what)))
+		}
 		return runError("is this the address of an MCP server? A token is taken from "+client.TokenVariable, "%s", unqueried(u, err))
 	}
 	if format == "json" {
@@ -54,9 +58,9 @@ func checkServer(ctx context.Context, env *console.Env, u *url.URL, protocol, fo
 // serverClient returns the HTTP client for the checked server. It waits if the server says
 // so, sends the token to that server alone, and calls exceeded if an answer is over a
 // bound.
-func serverClient(u *url.URL, token string, exceeded func(error)) *http.Client {
+func serverClient(u *url.URL, token string, next http.RoundTripper, exceeded func(error)) *http.Client {
 	return &http.Client{
-		Transport: &retryTransport{&skillsext.Bounded{Next: &tokenBearer{token: token, host: u.Host, next: http.DefaultTransport}, Exceeded: exceeded}},
+		Transport: &retryTransport{&skillsext.Bounded{Next: &tokenBearer{token: token, host: u.Host, next: next}, Exceeded: exceeded}},
 		// A redirect leads to another server, which the user did not name.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
@@ -65,16 +69,6 @@ func serverClient(u *url.URL, token string, exceeded func(error)) *http.Client {
 // unqueried words a failure to reach a server. A URL can have a token in its query or
 // userinfo, and the underlying error repeats both.
 func unqueried(u *url.URL, err error) string {
-	// Without the SDK's and the HTTP client's words around a failed connection.
-	if failed := (*url.Error)(nil); errors.As(err, &failed) {
-		err = failed.Err
-	}
-	if failed := (*net.OpError)(nil); errors.As(err, &failed) {
-		err = failed.Err
-	}
-	if call := (*os.SyscallError)(nil); errors.As(err, &call) {
-		err = call.Err
-	}
 	text := u.Redacted() + ": " + err.Error()
 	for _, secret := range []string{u.RawQuery, u.EscapedFragment()} {
 		if secret != "" {

@@ -1,11 +1,13 @@
 package cli_test
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -93,7 +95,11 @@ func TestPortInUse(t *testing.T) {
 	out, said := new(locked), new(locked)
 	env := console.Env{Stdout: out, Stderr: said, Getenv: func(string) string { return "" }, Dir: t.TempDir(), Home: t.TempDir()}
 	code := cli.Main(t.Context(), env, []string{"serve", "--http", port})
-	want := "error: --http " + port + ": another program listens there\nhint: choose another port, or stop that program\n"
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("error: --http %d: another program listens on 127.0.0.1:%d\nhint: choose another port: --http %d, or --http 0 for any free one\n", n, n, n+1)
 	if code != 3 || said.String() != want {
 		t.Errorf("exit status %d, %s", code, said)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/web"
 )
@@ -63,6 +64,9 @@ func (f *httpFlags) check() error {
 		return usageError(usage, "--token-file and --no-auth contradict each other")
 	case (f.cert == "") != (f.key == ""):
 		return usageError(usage, "--tls-cert and --tls-key go together")
+	}
+	if _, _, ok := hostPort(f.addr); f.addr != "" && !ok {
+		return usageError("give a port from 0 to 65535, for example --http 8080, or host:port, for example --http 0.0.0.0:8080", "--http %s: not a port or host:port", display.Echo(f.addr))
 	}
 	return nil
 }

@@ -2,18 +2,20 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/reach"
 )
 
 // address is an address that a server listens on.
@@ -22,20 +24,26 @@ type address struct {
 	host string // as given; "" for every address of the machine
 }
 
-// addressOf parses --http and http.listen. A port alone means the loopback.
-func addressOf(listen string) (address, error) {
+// hostPort splits --http and http.listen. A port alone means the loopback.
+func hostPort(listen string) (host, port string, ok bool) {
 	if !strings.Contains(listen, ":") {
 		listen = ":" + listen
 	}
 	host, port, err := net.SplitHostPort(listen)
-	if err != nil {
-		return address{}, err
+	if _, wrong := strconv.ParseUint(port, 10, 16); err != nil || wrong != nil {
+		return "", "", false
 	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	if _, err := net.LookupPort("tcp", port); err != nil {
-		return address{}, &net.AddrError{Err: "unknown port", Addr: port}
+	return cmp.Or(host, "127.0.0.1"), port, true
+}
+
+// errPort is the error for an address without a port.
+var errPort = errors.New("not a port or host:port")
+
+// addressOf resolves --http and http.listen.
+func addressOf(listen string) (address, error) {
+	host, port, ok := hostPort(listen)
+	if !ok {
+		return address{}, errPort
 	}
 	tcp, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(host, port))
 	if err != nil {
@@ -69,10 +77,10 @@ func (a address) unnamed(hosts []string) string {
 // settings say which clients may ask.
 func (f *httpFlags) listen(ctx context.Context, log *slog.Logger) (net.Listener, string, error) {
 	at, err := addressOf(f.addr)
-	if wrong := (*net.AddrError)(nil); errors.As(err, &wrong) {
-		return nil, "", usageError("for example --http 8080, or --http 0.0.0.0:8080", "--http %s: not a port or host:port", f.addr)
-	} else if err != nil {
-		return nil, "", runError("use an address of this machine, or the port alone, for example --http 8080", "--http %s: %w", f.addr, err)
+	if err != nil {
+		host, port, _ := hostPort(f.addr)
+		what, fix := reach.Resolving("--http", host, port, err)
+		return nil, "", runError(fix, "--http %s: %s", f.addr, what)
 	}
 	if why := at.unguarded(f.tokens, f.noAuth); why != "" {
 		return nil, "", usageError("require a token with --token-file FILE ('knack config token' makes one), or, if every client may read every skill, use --no-auth",
@@ -82,10 +90,9 @@ func (f *httpFlags) listen(ctx context.Context, log *slog.Logger) (net.Listener,
 		log.Warn(why, "listen", f.addr, "fix", "give each of them with --allow-host, or in http.hosts")
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", at.tcp.String())
-	if errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, syscall.Errno(10048)) { // WSAEADDRINUSE of Windows
-		return nil, "", runError("choose another port, or stop that program", "--http %s: another program listens there", f.addr)
-	} else if err != nil {
-		return nil, "", runError("", "--http %s: %w", f.addr, err)
+	if err != nil {
+		what, fix := reach.Listening("--http", f.addr, at.tcp, err)
+		return nil, "", runError(fix, "--http %s: %s", f.addr, what)
 	}
 	return ln, at.host, nil
 }

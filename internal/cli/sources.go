@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/client"
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/builtin"
 	"github.com/knack-dev/knack/source/dir"
@@ -198,11 +199,20 @@ func matchesLabel(labels []string, label string) bool {
 		if x == label {
 			return true
 		}
-		if n, ok := strings.CutPrefix(label, x+"-"); ok && strings.HasSuffix(x, "-project") && strings.Trim(n, "0123456789") == "" {
+		if x == withoutNumber(label) {
 			return true
 		}
 	}
 	return false
+}
+
+// withoutNumber returns the label of a project's folder for that of one of its parents.
+func withoutNumber(label string) string {
+	folder, n, ok := strings.Cut(label, "-project-")
+	if !ok || n == "" || strings.Trim(n, "0123456789") != "" {
+		return label
+	}
+	return folder + "-project"
 }
 
 // clientsShowing names the clients that show a root's skills themselves, see [skill.Root].
@@ -227,15 +237,14 @@ func (f *sourceFlags) checkExcluded(roots []skill.Root) error {
 		known = append(known, r.Label)
 	}
 	known = append(known, builtin.Label)
+	slices.Sort(known)
+	known = slices.Compact(known)
 	for _, x := range f.exclude {
-		base := x
-		if i := strings.LastIndex(x, "-project-"); i >= 0 {
-			base = x[:i+len("-project")]
+		if x == "" {
+			return usageError("give a label, for example claude-user, or leave --exclude out", "--exclude: the label is empty")
 		}
-		if !slices.Contains(known, x) && !slices.Contains(known, base) {
-			slices.Sort(known)
-			known = slices.Compact(known)
-			return usageError(meant(x, known, "the labels are: "+strings.Join(known, ", ")), "--exclude %s: no root has this label", x)
+		if !slices.Contains(known, x) && !slices.Contains(known, withoutNumber(x)) {
+			return usageError(meant(x, known, "the labels are: "+strings.Join(known, ", ")), "--exclude %s: no root has this label", display.Echo(x))
 		}
 	}
 	return nil
