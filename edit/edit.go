@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 // The reasons to leave a file alone.
@@ -27,6 +28,13 @@ var (
 	errAttributes = errors.New("it has an access control list or extended attributes that the new file could not have; change it by hand")
 )
 
+// writing is held for reading while a file is written.
+var writing sync.RWMutex
+
+// Settle waits for the files that are being written, and lets no further one begin. A process
+// calls it before it ends with work under way, in order to leave no temporary file behind.
+func Settle() { writing.Lock() }
+
 // Replace gives the file at path the new content if it holds the old one. The new file is
 // written beside it, synced and renamed over it, so a reader sees one or the other and a
 // crash leaves one of them. Owner and permissions stay, and on Linux the ACL and the other
@@ -37,6 +45,8 @@ var (
 // owner or attributes that the new file cannot have. Other hard links to the file keep
 // the old content.
 func Replace(path string, old, new []byte) error {
+	writing.RLock()
+	defer writing.RUnlock()
 	info, err := regular(path)
 	if err != nil {
 		return err
@@ -68,6 +78,8 @@ func Replace(path string, old, new []byte) error {
 // existing file stays, and the error is [ErrExists]. The process's umask applies to the
 // mode.
 func Create(path string, data []byte, mode fs.FileMode) error {
+	writing.RLock()
+	defer writing.RUnlock()
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return pathError("make the folder of", path, err)
@@ -107,6 +119,8 @@ const maxBackups = 1000
 // called path.bak, or else path.bak1, path.bak2 and so on; Backup returns its path. It
 // refuses what [Replace] refuses.
 func Backup(path string, data []byte) (kept string, err error) {
+	writing.RLock()
+	defer writing.RUnlock()
 	info, err := regular(path)
 	if err != nil {
 		return "", err
@@ -131,6 +145,8 @@ func Backup(path string, data []byte) (kept string, err error) {
 // If the file system ignores case, another spelling of the file's own name is no other
 // file.
 func Rename(path, name string) error {
+	writing.RLock()
+	defer writing.RUnlock()
 	info, err := regular(path)
 	if err != nil {
 		return err

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 func put(t *testing.T, name, text string, mode os.FileMode) string {
@@ -229,4 +231,55 @@ func TestIsTemporary(t *testing.T) {
 			t.Errorf("%s is taken for one", other)
 		}
 	}
+}
+
+// TestSettle checks that Settle returns after the write that is under way, and that no further
+// one begins.
+func TestSettle(t *testing.T) {
+	path := put(t, "a", "old", 0o600)
+	was := fsync
+	defer func() { fsync = was }()
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	fsync = func(*os.File) error {
+		once.Do(func() {
+			close(begun)
+			<-goOn
+		})
+		return nil
+	}
+	replaced := make(chan error, 1)
+	go func() { replaced <- Replace(path, []byte("old"), []byte("new")) }()
+	<-begun
+	settled := make(chan struct{})
+	go func() {
+		defer close(settled)
+		Settle()
+	}()
+	testwait.Until(t, func() bool { // until Settle waits
+		free := writing.TryRLock()
+		if free {
+			writing.RUnlock()
+		}
+		return !free
+	}, "Settle does not wait")
+	select {
+	case <-settled:
+		t.Error("Settle returned during a write")
+	default:
+	}
+	close(goOn)
+	<-settled
+	holds(t, path, "new")
+	if err := <-replaced; err != nil {
+		t.Error(err)
+	}
+	later := make(chan error, 1)
+	go func() { later <- Replace(path, []byte("new"), []byte("newer")) }()
+	holds(t, path, "new")
+	writing.Unlock() // for this one and for other tests
+	if err := <-later; err != nil {
+		t.Error(err)
+	}
+	holds(t, path, "newer")
 }

@@ -115,6 +115,7 @@ to any agent.
 	root.AddCommand(searchCommand(env))
 	root.AddCommand(newCommand(env))
 	root.AddCommand(connectCommand(env))
+	endOnSignal(env, root)
 	return root
 }
 

@@ -6,12 +6,10 @@ import (
 	"flag"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -29,12 +27,13 @@ var logTime = regexp.MustCompile(`(?m)^time=\S+ `)
 func TestMain(m *testing.M) {
 	_ = flag.Set("test.parallel", "4") // most of them wait
 	testscript.Main(m, map[string]func(){"knack": func() {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		context.AfterFunc(ctx, stop)
+		ctx, stop := console.UntilSignal()
 		if os.Getenv("KNACK_TEST_NOBODY") != "" {
 			becomeNobody()
 		}
-		os.Exit(cli.Main(ctx, console.System(), os.Args[1:]))
+		code := cli.Main(ctx, console.System(), os.Args[1:])
+		stop()
+		os.Exit(code)
 	}})
 }
 

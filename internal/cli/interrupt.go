@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/internal/console"
+)
+
+// endingTime is how long an interrupted command may take to end by itself. One that waits for a
+// disk, for its input or for a reader of its output may take forever.
+const endingTime = time.Second
+
+// endOnSignal makes a command and those below it end when a signal arrives, whatever they wait
+// for. No file is left half written. serve answers the requests before the signal, and decides by
+// itself when that is done.
+func endOnSignal(env *console.Env, c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		if sub.Name() != "serve" {
+			endOnSignal(env, sub)
+		}
+	}
+	run := c.RunE
+	if run == nil {
+		return
+	}
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		done := make(chan error, 1)
+		go func() { done <- run(cmd, args) }()
+		ctx := cmd.Context()
+		select {
+		case err := <-done:
+			if by, ok := console.InterruptOf(ctx); ok && err != nil {
+				return interruptedBy(by)
+			}
+			return err
+		case <-ctx.Done():
+		}
+		late := time.NewTimer(endingTime)
+		defer late.Stop()
+		select {
+		case err := <-done:
+			if err == nil {
+				return nil // it has done everything
+			}
+		case <-late.C:
+			edit.Settle()
+			if env.StderrTerminal {
+				fmt.Fprint(env.Stderr, "\r\x1b[K") // the command can no longer clear its progress
+			}
+		}
+		by, _ := console.InterruptOf(ctx)
+		return interruptedBy(by)
+	}
+}
+
+// interruptedBy is the error of a command that a signal has ended.
+func interruptedBy(i console.Interrupt) error {
+	return &failure{i.Status(), errors.New("interrupted"), ""}
+}
