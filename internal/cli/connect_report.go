@@ -51,13 +51,7 @@ func (f *connectFlags) rerunCommand(c client.Client, scope client.Scope) string 
 	if f.trust {
 		out += " --trust"
 	}
-	if f.chosen != nil {
-		out += " --"
-	}
-	for _, word := range f.chosen {
-		out += " " + shellWord(word)
-	}
-	return out
+	return out + afterDash(f.chosen)
 }
 
 // printResult says what --write did.

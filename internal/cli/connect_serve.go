@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -29,22 +30,10 @@ func (f *connectFlags) argumentsOfServe(env *console.Env, words []string) ([]str
 	var serve serveFlags
 	cmd := serve.command(env)
 	(&cobra.Command{Use: "knack"}).AddCommand(cmd) // for the command's name in hints
-	out := []string{}
-	err := cmd.Flags().ParseAll(words, func(flag *pflag.Flag, value string) error {
-		if err := cmd.Flags().Set(flag.Name, value); err != nil {
-			return err
-		}
-		switch path := f.pathInEntry(*env, flag.Name, value); {
-		case flag.NoOptDefVal == "":
-			out = append(out, "--"+flag.Name, path)
-		case value == flag.NoOptDefVal:
-			out = append(out, "--"+flag.Name)
-		default:
-			out = append(out, "--"+flag.Name+"="+value)
-		}
-		return nil
-	})
-	if err != nil {
+	switch err := cmd.Flags().Parse(words); {
+	case errors.Is(err, pflag.ErrHelp):
+		return nil, usageError("run 'knack serve --help'", "after --: the flags of an entry have no help")
+	case err != nil:
 		return nil, usageError(flagHint(cmd, err), "after --: %w", flagError(err))
 	}
 	if rest := cmd.Flags().Args(); len(rest) > 0 {
@@ -60,7 +49,41 @@ func (f *connectFlags) argumentsOfServe(env *console.Env, words []string) ([]str
 		return nil, usageError("leave it out; 'knack serve --http' is started by hand, and 'knack connect CLIENT --http URL' connects to it",
 			"after --: a server that a client starts does not serve over HTTP")
 	}
-	return out, after(serve.from.checkExcluded(serve.from.roots(*env, nil)))
+	return f.entryArguments(*env, cmd.Flags()), after(serve.from.checkExcluded(serve.from.roots(*env, nil)))
+}
+
+// entryArguments returns the flags of serve that were given, as an entry has them.
+func (f *connectFlags) entryArguments(env console.Env, flags *pflag.FlagSet) []string {
+	out := []string{}
+	flags.Visit(func(flag *pflag.Flag) {
+		values := []string{flag.Value.String()}
+		if all, ok := flag.Value.(*repeated); ok {
+			values = *all
+		}
+		for _, v := range values {
+			switch {
+			case flag.NoOptDefVal == "":
+				out = append(out, "--"+flag.Name, f.pathInEntry(env, flag.Name, v))
+			case v == flag.NoOptDefVal:
+				out = append(out, "--"+flag.Name)
+			default:
+				out = append(out, "--"+flag.Name+"="+v)
+			}
+		}
+	})
+	return out
+}
+
+// afterDash returns arguments of serve as connect takes them, "" for none.
+func afterDash(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	out := " --"
+	for _, word := range words {
+		out += " " + shellWord(word)
+	}
+	return out
 }
 
 // after adds to an error of serve's flags that they follow --.

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/console"
@@ -77,7 +79,7 @@ func TestBannerWhileReading(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if banner(&console.Env{Stderr: &said}, v, tools); !strings.HasPrefix(said.String(), want) {
+			if banner(&console.Env{Stderr: &said, Getenv: func(string) string { return "" }}, &serveFlags{tools: tools, flags: new(pflag.FlagSet)}, v); !strings.HasPrefix(said.String(), want) {
 				t.Errorf("%q, want %q", said.String(), want)
 			}
 			<-time.After(time.Minute)

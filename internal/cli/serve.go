@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -13,11 +12,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -31,6 +29,7 @@ type serveFlags struct {
 	op         serveConfig
 	set, entry string
 	tools      []*tool.Tool
+	flags      *pflag.FlagSet // all of them
 }
 
 func serveCommand(env *console.Env) *cobra.Command { return new(serveFlags).command(env) }
@@ -65,6 +64,7 @@ without --http; its http.listen is the address.`,
 			return serve(cmd.Context(), env, f)
 		},
 	}
+	f.flags = cmd.Flags()
 	f.from.register(cmd, env)
 	f.web.register(cmd)
 	f.op.register(cmd)
@@ -153,12 +153,12 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	server := mcpserver.New(options)
 	go releaseMemory(ctx)
 	if web.addr != "" {
-		return web.serveHTTP(interrupted, env, op, c, server, pages, log)
+		return web.serveHTTP(interrupted, env, f, c, server, pages, log)
 	}
 	if env.StderrTerminal {
 		go func() {
 			if v, err := c.View(ctx); err == nil {
-				banner(env, v, tools)
+				banner(env, f, v)
 				op.level.Set(levelOf(op.logLevel))
 			}
 		}()
@@ -179,37 +179,6 @@ func warnRoots(log *slog.Logger, env console.Env, folders []string) {
 			log.Warn("a root of the client cannot be used", "root", displayPath(d, nil, env.Home), "error", words)
 		}
 	}
-}
-
-// banner tells the person at the terminal what is served, from where, what was
-// skipped, and how a client connects.
-func banner(env *console.Env, v catalog.View, tools []*tool.Tool) {
-	var b strings.Builder
-	count := display.Count(len(tool.Offered(v, tools)), "skill")
-	if lacks := v.Incomplete(); lacks != nil {
-		count += " so far"
-	}
-	fmt.Fprintf(&b, "knack serves %s over MCP on standard input and output.\n", count)
-	for _, r := range v.Roots {
-		switch {
-		case r.Err != nil:
-			fmt.Fprintf(&b, "  %s: %s\n", heading(r.Root), doctor.UnreadReason(r))
-		case !r.Missing:
-			fmt.Fprintf(&b, "  %s: %d found\n", heading(r.Root), r.Count)
-		}
-	}
-	if len(v.Skipped) > 0 {
-		fmt.Fprintf(&b, "Skipped:\n")
-		for i, e := range v.Skipped {
-			if i == 10 {
-				fmt.Fprintf(&b, "  and %d more; knack list --all shows them\n", len(v.Skipped)-i)
-				break
-			}
-			fmt.Fprintf(&b, "  %s\n", tool.Reason(e))
-		}
-	}
-	fmt.Fprintf(&b, "A client starts this command itself. For Claude Code, this adds it:\n  %s connect claude-code --write\nTo end it: Ctrl-C.\n", executable())
-	_, _ = io.WriteString(env.Stderr, console.Clean(b.String()))
 }
 
 // executable returns the path to write into a client's configuration.

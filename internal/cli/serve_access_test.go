@@ -97,7 +97,7 @@ func TestServeAccess(t *testing.T) {
 	expect("with one more", map[string]string{carl: "1 skill,", dora: "1 skill,"})
 	put(t, tokens, carlLine+" carl\n")
 	again()
-	expect("without it", map[string]string{carl: "1 skill,", dora: "Unauthorized"})
+	expect("without it", map[string]string{carl: "1 skill,", dora: "(401)"})
 
 	// A bearer is in the groups that the file now lists: in another one, and again.
 	put(t, file, strings.Replace(held, "groups: [insiders]}\n    - {hash", "groups: [outsiders]}\n    - {hash", 1))
@@ -114,7 +114,7 @@ func TestServeAccess(t *testing.T) {
 
 	put(t, file, head+"  rules:\n"+common+inside+"    - deny: [\"skill://secret\"]\n")
 	again()
-	expect("after a reload", map[string]string{anna: "2 skills,", bert: "Unauthorized", carl: "1 skill,"})
+	expect("after a reload", map[string]string{anna: "2 skills,", bert: "(401)", carl: "1 skill,"})
 
 	for text := range map[string]string{anna: "", bert: "", carl: ""} {
 		if strings.Contains(log(), text) {

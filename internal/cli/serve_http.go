@@ -126,7 +126,8 @@ func (f *httpFlags) options(env console.Env, given config.Config, log *slog.Logg
 }
 
 // serveHTTP serves until the context ends.
-func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, op *serveConfig, c *catalog.Catalog, server *mcpserver.Server, pages web.Options, log *slog.Logger) error {
+func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serveFlags, c *catalog.Catalog, server *mcpserver.Server, pages web.Options, log *slog.Logger) error {
+	op := &serve.op
 	o, conf, err := f.options(*env, op.given(), log)
 	if err != nil {
 		return err
@@ -172,6 +173,14 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, op *serveCo
 		slog.New(op.handler(env.Stderr, slog.LevelInfo)).Info("knack serves MCP", "url", at)
 	} else {
 		fmt.Fprintf(env.Stderr, "knack serves MCP at %s\n", at)
+		if env.StderrTerminal {
+			f.greet(env, at)
+			go func() {
+				if v, err := c.View(ctx); err == nil {
+					fmt.Fprintln(env.Stderr, served(serve, v))
+				}
+			}()
+		}
 	}
 	if err := h.Serve(ctx, ln, conf); err != nil {
 		return runError("", "the server ended: %w", err)

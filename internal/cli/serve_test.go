@@ -100,6 +100,93 @@ To end it: Ctrl-C.
 	}
 }
 
+// TestServeBannerFlags checks that the command that the banner prints carries the flags in use,
+// with absolute paths.
+func TestServeBannerFlags(t *testing.T) {
+	env := environment(t)
+	in, person := io.Pipe()
+	env.Stdin, env.StderrTerminal = in, true
+	if err := os.MkdirAll(filepath.Join(env.Dir, "my skills"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	told := env.Stderr.(*locked)
+	ended := make(chan int, 1)
+	go func() {
+		ended <- cli.Main(t.Context(), env, []string{"serve", "--tools=runner", "--no-builtin", "--dir", "my skills", "--dir", env.Dir})
+	}()
+	eventually(t, told, "To end it")
+	person.Close()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+	want := " connect claude-code --write -- --dir '" + filepath.Join(env.Dir, "my skills") + "' --dir " + env.Dir + " --no-builtin --tools runner\n"
+	if !strings.Contains(told.String(), want) {
+		t.Errorf("%s\nwant %s", told, want)
+	}
+}
+
+// TestServeGreeting checks what serve over HTTP tells the person at a terminal, and that without
+// one it says where it serves and no more.
+func TestServeGreeting(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const tokens = "sha256:2bd806c97f0e00af1a1fc3328fa763a9269723c8db8fac4f93af71db186d6e90 anna\n"
+	for name, tt := range map[string]struct {
+		terminal bool
+		flags    []string
+		want     string
+	}{
+		"no terminal": {false, nil, "knack serves MCP at http://127.0.0.1:PORT/mcp\n"},
+		"terminal": {true, nil, `knack serves MCP at http://127.0.0.1:PORT/mcp
+Pages for people: http://127.0.0.1:PORT/
+To connect a client, for example Claude Code:
+  EXE connect claude-code --write --http http://127.0.0.1:PORT/mcp
+To end it: Ctrl-C.
+3 skills of 2 roots; 1 skill skipped, and knack list --all says why
+`},
+		"tokens": {true, []string{"--token-file", "tokens", "--allow-host", "skills.example.com"}, `knack serves MCP at http://127.0.0.1:PORT/mcp
+Pages for people: http://127.0.0.1:PORT/
+To connect a client, for example Claude Code:
+  knack connect claude-code --write --http http://skills.example.com:PORT/mcp --token
+Each client needs a token ('knack config token' makes one), most in the variable KNACK_TOKEN.
+To end it: Ctrl-C.
+3 skills of 2 roots; 1 skill skipped, and knack list --all says why
+`},
+		"json": {true, []string{"--log-format", "json"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := environment(t)
+			env.StderrTerminal = tt.terminal
+			put(t, filepath.Join(env.Dir, "tokens"), tokens)
+			told := env.Stderr.(*locked)
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			ended := make(chan int, 1)
+			go func() {
+				ended <- cli.Main(ctx, env, append([]string{"serve", "--http", "0", "--log-level", "error"}, tt.flags...))
+			}()
+			eventually(t, told, "/mcp")
+			if tt.terminal && name != "json" {
+				eventually(t, told, "3 skills of 2 roots")
+			}
+			stop()
+			if code := <-ended; code != 0 {
+				t.Errorf("exit status %d", code)
+			}
+			got := regexp.MustCompile(`:\d+/`).ReplaceAllString(strings.ReplaceAll(told.String(), exe, "EXE"), ":PORT/")
+			if name == "json" {
+				if strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "{") {
+					t.Error(got)
+				}
+			} else if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 // A client that stops reading does not keep the process after one signal.
 func TestServeClientStopsReading(t *testing.T) {
 	if testing.Short() {

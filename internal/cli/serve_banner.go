@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"runtime"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/client"
+	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/tool"
+)
+
+// banner tells the person at the terminal which skills are served, from which roots, which were
+// skipped, and how a client starts the same server.
+func banner(env *console.Env, f *serveFlags, v catalog.View) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "knack serves %s over MCP on standard input and output.\n", skillCount(f, v))
+	for _, r := range v.Roots {
+		switch {
+		case r.Err != nil:
+			fmt.Fprintf(&b, "  %s: %s\n", heading(r.Root), doctor.UnreadReason(r))
+		case !r.Missing:
+			fmt.Fprintf(&b, "  %s: %d found\n", heading(r.Root), r.Count)
+		}
+	}
+	if len(v.Skipped) > 0 {
+		fmt.Fprintf(&b, "Skipped:\n")
+		for i, e := range v.Skipped {
+			if i == 10 {
+				fmt.Fprintf(&b, "  and %d more; knack list --all shows them\n", len(v.Skipped)-i)
+				break
+			}
+			fmt.Fprintf(&b, "  %s\n", tool.Reason(e))
+		}
+	}
+	same := new(connectFlags).entryArguments(*env, f.flags)
+	c := exampleClient(*env, client.Server{})
+	fmt.Fprintf(&b, "A client starts this command itself. For %s, this adds it:\n  %s connect %s --write%s\nTo end it: Ctrl-C.\n", c.Name, thisProgram(), c.ID, afterDash(same))
+	_, _ = io.WriteString(env.Stderr, console.Clean(b.String()))
+}
+
+// greet tells the person at the terminal where the pages are, and how a client connects.
+func (f *httpFlags) greet(env *console.Env, endpoint string) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Pages for people: %s\n", strings.TrimSuffix(endpoint, "mcp"))
+	program, at, flag := "knack", f.reached(endpoint), ""
+	if f.isLocal() {
+		program = thisProgram()
+	}
+	if f.tokens {
+		flag = " --token"
+	}
+	c := exampleClient(*env, client.Server{URL: at})
+	fmt.Fprintf(&b, "To connect a client, for example %s:\n  %s connect %s --write --http %s%s\n", c.Name, program, c.ID, shellWord(at), flag)
+	if f.tokens {
+		fmt.Fprintf(&b, "Each client needs a token ('knack config token' makes one), most in the variable %s.\n", client.TokenVariable)
+	}
+	fmt.Fprintf(&b, "To end it: Ctrl-C.\n")
+	_, _ = io.WriteString(env.Stderr, console.Clean(b.String()))
+}
+
+// reached returns the endpoint by the name that clients of other machines use, if one is allowed.
+func (f *httpFlags) reached(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil || len(f.hosts) == 0 || isLoopbackHost(f.hosts[0]) {
+		return endpoint
+	}
+	host := f.hosts[0]
+	if _, _, err := net.SplitHostPort(host); err != nil {
+		host = net.JoinHostPort(strings.Trim(host, "[]"), u.Port())
+	}
+	u.Host = host
+	return u.String()
+}
+
+// served says how many skills a server over HTTP has, and of how many roots.
+func served(f *serveFlags, v catalog.View) string {
+	roots := 0
+	for _, r := range v.Roots {
+		if r.Err == nil && !r.Missing {
+			roots++
+		}
+	}
+	out := fmt.Sprintf("%s of %s", skillCount(f, v), display.Count(roots, "root"))
+	if n := len(v.Skipped); n > 0 {
+		out += fmt.Sprintf("; %s skipped, and knack list --all says why", display.Count(n, "skill"))
+	}
+	return out
+}
+
+// skillCount counts the skills that the tools offer.
+func skillCount(f *serveFlags, v catalog.View) string {
+	count := display.Count(len(tool.Offered(v, f.tools)), "skill")
+	if lacks := v.Incomplete(); lacks != nil {
+		count += " so far"
+	}
+	return count
+}
+
+// thisProgram returns the path of this knack for a shell.
+func thisProgram() string {
+	if runtime.GOOS == "windows" { // its shells quote in other ways
+		return executable()
+	}
+	return shellWord(executable())
+}
+
+// exampleClient returns a client that is on this machine and takes such an entry, or else the
+// first that takes it.
+func exampleClient(env console.Env, s client.Server) client.Client {
+	p := new(connectFlags).clientEnv(env)
+	first := -1
+	for i, c := range client.Clients {
+		if _, err := c.Entry(s); err != nil {
+			continue
+		}
+		if c.Installed(p) {
+			return c
+		}
+		if first < 0 {
+			first = i
+		}
+	}
+	return client.Clients[max(first, 0)]
+}
