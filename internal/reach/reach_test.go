@@ -16,6 +16,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -95,10 +96,14 @@ func TestAnswers(t *testing.T) {
 			w.WriteHeader(http.StatusFound)
 		case "/tls":
 			http.Error(w, "Client sent an HTTP request to an HTTPS server.", http.StatusBadRequest)
-		default:
-			w.WriteHeader(map[string]int{"/401": 401, "/403": 403, "/405": 405, "/429": 429, "/500": 500, "/400": 400}[r.URL.Path])
-		case "/mcp", "/404":
+		case "/mcp":
 			w.WriteHeader(http.StatusNotFound)
+		default: // the path is the status
+			code, err := strconv.Atoi(r.URL.Path[1:])
+			if err != nil {
+				t.Error(err)
+			}
+			w.WriteHeader(code)
 		}
 	}))
 	defer server.Close()
