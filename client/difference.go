@@ -126,15 +126,35 @@ func (c Client) shownEntry(path []string, at entry, values map[string]any) []byt
 			fields = append(fields, field{key, inOrder(c.masked(key, v))})
 		}
 	}
-	if c.format == formatTOML {
-		out := "[" + strings.Join(path, ".") + "]\n"
+	path = path[max(0, len(path)-2):]
+	var out string
+	switch c.format {
+	case formatTOML:
+		out = "[" + shownKey(path[0]) + "." + shownKey(path[1]) + "]\n"
 		for _, f := range fields {
-			out += f.key + " = " + tomlInline(f.value) + "\n"
+			out += shownKey(f.key) + " = " + tomlInline(f.value) + "\n"
 		}
-		return []byte(out)
+	case formatYAML:
+		out = shownKey(path[0]) + ":\n  " + shownKey(path[1]) + ":\n"
+		if c.list {
+			out = shownKey(path[0]) + ":\n  - name: " + shownKey(path[1]) + "\n"
+		}
+		for _, f := range fields {
+			out += "    " + shownKey(f.key) + ": " + flow(f.value) + "\n"
+		}
+	default:
+		data, _ := mergeJSON(nil, path, fields, nil, c.dialect) // an empty file takes every entry
+		return data
 	}
-	out, _ := c.merge(nil, path[max(0, len(path)-2):], fields, nil) // an empty file takes every entry
-	return out
+	return []byte(out)
+}
+
+// shownKey quotes a key of TOML or YAML if it is not a plain word.
+func shownKey(key string) string {
+	if reBareKey().FindString(key) == key && key != "" {
+		return key
+	}
+	return string(appendString(key))
 }
 
 // inOrder returns a parsed value in the form of a [field], the names of a mapping sorted.
@@ -168,7 +188,7 @@ func tomlInline(v any) string {
 	}
 	var parts []string
 	for _, f := range o {
-		parts = append(parts, f.key+" = "+tomlInline(f.value))
+		parts = append(parts, shownKey(f.key)+" = "+tomlInline(f.value))
 	}
 	return "{ " + strings.Join(parts, ", ") + " }"
 }

@@ -139,3 +139,15 @@ func TestChosenArgumentsReplaceURL(t *testing.T) {
 		t.Errorf("-want +got:\n%s", d)
 	}
 }
+
+// TestShownKeys checks that a key of a file, which may come with a clone, makes no line of its own.
+func TestShownKeys(t *testing.T) {
+	for _, id := range []string{"codex", "goose", "continue", "cursor"} {
+		c, _ := Find(id)
+		const key = "a\n+ command: /usr/bin/other"
+		got := string(c.shownEntry([]string{"servers", key}, entry{}, map[string]any{"command": "/opt/knack", key: true, "env": map[string]any{key: "x"}}))
+		if strings.Contains(got, "\n+") || strings.Count(got, `a\n+ command`) != 3 || strings.Contains(got, `"x"`) {
+			t.Errorf("%s:\n%s", id, got)
+		}
+	}
+}

@@ -42,12 +42,22 @@ func (f *connectFlags) argumentsOfServe(env *console.Env, words []string) ([]str
 	if serve.entry != "" {
 		return nil, usageError("leave --entry out", "after --: connect adds --entry itself if the entry has another name")
 	}
-	if err := serve.check(cmd, env); err != nil {
-		return nil, after(err)
+	overHTTP := new(cobra.Command)
+	new(httpFlags).register(overHTTP)
+	flag := ""
+	overHTTP.Flags().VisitAll(func(f *pflag.Flag) {
+		if cmd.Flags().Changed(f.Name) {
+			flag = "--" + f.Name + ": "
+		}
+	})
+	if flag == "" {
+		if err := serve.check(cmd, env); err != nil {
+			return nil, after(err)
+		}
 	}
-	if serve.web.addr != "" {
+	if flag != "" || serve.web.addr != "" {
 		return nil, usageError("leave it out; 'knack serve --http' is started by hand, and 'knack connect CLIENT --http URL' connects to it",
-			"after --: a server that a client starts does not serve over HTTP")
+			"after --: %sa server that a client starts does not serve over HTTP", flag)
 	}
 	return f.entryArguments(*env, cmd.Flags()), after(serve.from.checkExcluded(serve.from.roots(*env, nil)))
 }

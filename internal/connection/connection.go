@@ -3,6 +3,7 @@
 package connection
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -75,7 +76,9 @@ func of(c client.Client, ch client.Change, shown func(string) string) Connection
 		out.Changes = append(out.Changes, Field(d))
 	}
 	if len(out.Changes) > 0 {
-		out.Diff = diff.Part(shown(ch.File), ch.Key, ch.EntryBefore, ch.EntryAfter)
+		key := display.OneLine(ch.Key)
+		out.Diff = cmp.Or(diff.Part(shown(ch.File), key, ch.EntryBefore, ch.EntryAfter),
+			fmt.Sprintf("%s, %s: only values that are not shown change, because they may be secret\n", shown(ch.File), key))
 	}
 	return out
 }
