@@ -151,3 +151,20 @@ func TestShownKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestChosenArgumentsOfProject checks that chosen arguments count for one entry alone: not for
+// another that the client prefers. In a project's file they keep the team's command, and every
+// root that the user excluded.
+func TestChosenArgumentsOfProject(t *testing.T) {
+	c, _ := Find("copilot-cli")
+	p := tree(t, map[string]string{"./.mcp.json": `{"mcpServers": {"knack": {"command": "knack", "args": ["serve"]}}}`})
+	s := Server{Command: "/opt/knack", Args: []string{"serve"}, Chosen: []string{"--exclude", "copilot-user", "--tools", "runner"}}
+	ch, err := c.Plan(p, s, Choice{})
+	if err != nil || ch.State != Absent || ch.OverriddenBy == nil || ch.OverriddenBy.State != Connected {
+		t.Errorf("%+v, %v", ch, err)
+	}
+	ch, err = c.Plan(p, s, Choice{Scope: Project})
+	if d := cmp.Diff([]string{"knack", "serve", "--exclude", "copilot-user", "--tools", "runner"}, ch.CommandAfter); err != nil || d != "" {
+		t.Errorf("%v (-want +got):\n%s", err, d)
+	}
+}

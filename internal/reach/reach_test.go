@@ -78,6 +78,13 @@ func failureOf(t *testing.T, address, token string, tr http.RoundTripper) (what,
 		}
 		resp.Body.Close()
 		err = errors.New("not MCP")
+		end, broken := http.NewRequestWithContext(t.Context(), http.MethodDelete, address, nil) // as the SDK ends a session
+		if broken != nil {
+			t.Fatal(broken)
+		}
+		if resp, broken = c.Do(end); broken == nil { // a server that is none may not answer again
+			resp.Body.Close()
+		}
 	}
 	what, fix = w.Failure(u, err, token != "", "KNACK_TOKEN")
 	return what, strings.ReplaceAll(fix, u.Host, "HOST")
@@ -86,6 +93,10 @@ func failureOf(t *testing.T, address, token string, tr http.RoundTripper) (what,
 // TestAnswers checks the words for an answer that is not one of an MCP server.
 func TestAnswers(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
 		switch r.URL.Path {
 		case "/page":
 			w.Header().Set("Content-Type", "Text/HTML; charset=utf-8")
