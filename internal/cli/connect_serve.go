@@ -62,7 +62,8 @@ func (f *connectFlags) argumentsOfServe(env *console.Env, words []string) ([]str
 	return f.entryArguments(*env, cmd.Flags()), after(serve.from.checkExcluded(serve.from.roots(*env, nil)))
 }
 
-// entryArguments returns the flags of serve that were given, as an entry has them.
+// entryArguments returns the flags of serve that were given, as an entry has them. Package client
+// adds --entry.
 func (f *connectFlags) entryArguments(env console.Env, flags *pflag.FlagSet) []string {
 	out := []string{}
 	flags.Visit(func(flag *pflag.Flag) {
@@ -72,6 +73,7 @@ func (f *connectFlags) entryArguments(env console.Env, flags *pflag.FlagSet) []s
 		}
 		for _, v := range values {
 			switch {
+			case flag.Name == "entry":
 			case flag.NoOptDefVal == "":
 				out = append(out, "--"+flag.Name, f.pathInEntry(env, flag.Name, v))
 			case v == flag.NoOptDefVal:

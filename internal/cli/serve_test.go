@@ -112,7 +112,7 @@ func TestServeBannerFlags(t *testing.T) {
 	told := env.Stderr.(*locked)
 	ended := make(chan int, 1)
 	go func() {
-		ended <- cli.Main(t.Context(), env, []string{"serve", "--tools=runner", "--no-builtin", "--dir", "my skills", "--dir", env.Dir})
+		ended <- cli.Main(t.Context(), env, []string{"serve", "--tools=runner", "--entry", "x", "--no-builtin", "--dir", "my skills", "--dir", env.Dir})
 	}()
 	eventually(t, told, "To end it")
 	person.Close()
