@@ -111,6 +111,15 @@ func Count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+// Thousands returns a number with a comma between groups of three digits: "12,345".
+func Thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
 // Spelt returns the name of a file for people: unchanged, or quoted with escapes if it has
 // invisible characters or look-alike letters.
 func Spelt(name string) string {

@@ -1,0 +1,96 @@
+package display
+
+import (
+	"unicode"
+
+	"golang.org/x/text/width"
+)
+
+// Columns returns the number of columns that a text of one line takes on a terminal. Joined
+// emoji are counted one by one, as most terminals draw them.
+func Columns(s string) (n int) {
+	before := 0
+	for _, r := range s {
+		if r == emojiStyle && before == 1 {
+			n++ // it makes the character before it a picture
+		}
+		before = RuneColumns(r)
+		n += before
+	}
+	return n
+}
+
+// RuneColumns returns the number of columns of a character: two for East Asian characters
+// and pictures, none for marks that combine with the character before them and for invisible
+// characters.
+func RuneColumns(r rune) int {
+	switch {
+	case r < 0x300:
+		return 1
+	case r >= 0x1160 && r <= 0x11ff, IsUnseen(r), unicode.In(r, unicode.Mn, unicode.Me): // vowels and finals of Hangul
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}
+
+// CutColumns is [Cut] for a number of columns.
+func CutColumns(s string, columns int) string {
+	if len(s) <= columns || Columns(s) <= columns { // no character has more columns than bytes
+		return s
+	}
+	n, taken := 1, 0 // one more than fit, since an ellipsis may replace two columns by one
+	for _, r := range s {
+		if taken += RuneColumns(r); taken > columns {
+			break
+		}
+		n++
+	}
+	cut := Cut(s, n)
+	for n > 0 && Columns(cut) > columns {
+		n--
+		cut = Cut(s, n)
+	}
+	return cut
+}
+
+// Wrap breaks a text of one line into lines of at most some columns, between words. The first
+// line has room for first columns. A word that is longer than a line has its own. Colours, as
+// escape sequences, take no column.
+func Wrap(s string, first, columns int) (lines []string) {
+	for room := first; ; room = columns {
+		at, next := breakOf(s, room)
+		lines = append(lines, s[:at])
+		if next == len(s) {
+			return lines
+		}
+		s = s[next:]
+	}
+}
+
+// breakOf returns where the first line of a text ends, and where the next one begins.
+func breakOf(s string, columns int) (end, next int) {
+	taken, words := 0, false // words reports whether there is anything but blanks so far
+	before, colour := ' ', false
+	for i, r := range s {
+		if colour = colour || r == '\x1b'; colour {
+			colour = r != 'm'
+			continue
+		}
+		if words && (r == ' ' && before != ' ' || r != ' ' && isWord(before) && isWord(r)) {
+			end, next = i, i
+			for next < len(s) && s[next] == ' ' {
+				next++
+			}
+		}
+		words = words || r != ' '
+		if taken += RuneColumns(r); taken > columns && next > 0 && r != ' ' {
+			return end, next
+		}
+		before = r
+	}
+	return len(s), len(s)
+}
