@@ -82,6 +82,7 @@ type Catalog struct {
 	rest     atomic.Int64  // nanoseconds to wait after the last refresh
 	ready    chan struct{} // closed with the first snapshot
 	progress atomic.Int64  // folders and files that were read, see [skill.WithProgress]
+	headed   atomic.Int64  // skills of which the headings were read, or found unreadable
 	poke     chan struct{} // capacity 1: a refresh is requested
 	ended    chan struct{} // capacity 1: a scan run that a refresh did not wait for has ended
 
@@ -150,6 +151,12 @@ func rootsOf(sources []Source) *[]skill.Root {
 
 // Ready returns a channel that is closed when the first snapshot is published.
 func (c *Catalog) Ready() <-chan struct{} { return c.ready }
+
+// Progress returns how many folders and files were read so far.
+func (c *Catalog) Progress() int64 { return c.progress.Load() }
+
+// Indexed returns of how many skills the headings were read for the search so far.
+func (c *Catalog) Indexed() int64 { return c.headed.Load() }
 
 // View returns a view of the current snapshot, and waits for the first one. It shows
 // the whole snapshot, or what the context's [Filter] shows of it.

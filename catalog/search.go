@@ -307,6 +307,7 @@ func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, e
 				return
 			}
 			headings := c.headings(ctx, s.searched[places[i]], &buf)
+			c.headed.Add(1)
 			// A page requested meanwhile would wait for the end of a time slice.
 			runtime.Gosched()
 			mu.Lock()

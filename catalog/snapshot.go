@@ -146,6 +146,9 @@ type RootStatus struct {
 	Count   int // skills found, in any status
 }
 
+// IsAbsent reports whether there is nothing at the root, and nothing to say about that.
+func (r RootStatus) IsAbsent() bool { return r.Missing && r.Err == nil && len(r.Notices) == 0 }
+
 // Late reports whether the root is still being read; see [ErrLate].
 func (r RootStatus) Late() bool { return errors.Is(r.Err, ErrLate) }
 

@@ -45,15 +45,16 @@ func (s *Source) Hide(hide func(n int, text string) string) {
 	s.number = 0
 }
 
-// shownColumns is how much of a line is shown around a token: lines of real skills
-// have up to 129,733 characters.
+// shownColumns is how much of a line is shown around a token if there is room for it: lines
+// of real skills have up to 129,733 characters.
 const shownColumns = 100
 
 // Excerpt returns the line of a position, shortened to the text around the token, and a
 // mark to print below it: a caret at the token's first character, tildes under the rest.
 // Characters that a terminal would not show, or would interpret, become question marks, so
-// that the mark is below the token. ok is false if there is no such line.
-func (s *Source) Excerpt(at skill.Position, length int) (text, under string, ok bool) {
+// that the mark is below the token. The text has at most room columns; 0 stands for 100. ok
+// is false if there is no such line.
+func (s *Source) Excerpt(at skill.Position, length, room int) (text, under string, ok bool) {
 	line, ok := s.Line(at.Line)
 	if !ok {
 		return "", "", false
@@ -61,16 +62,22 @@ func (s *Source) Excerpt(at skill.Position, length int) (text, under string, ok 
 	if s.number != at.Line {
 		s.number, s.runes = at.Line, []rune(line)
 	}
-	text, under = window(s.runes, at.Column, max(length, 1))
+	if room <= 0 || room > shownColumns {
+		room = shownColumns
+	}
+	text, under = window(s.runes, at.Column, max(length, 1), room)
 	return text, under, true
 }
 
-func window(runes []rune, column, length int) (text, under string) {
-	from := max(min(column-1, len(runes))-shownColumns/4, 0)
-	if len(runes) <= shownColumns {
-		from = 0
+func window(runes []rune, column, length, room int) (text, under string) {
+	from, to := 0, len(runes)
+	if len(runes) > room || display.Columns(string(runes)) > room {
+		from = max(min(column-1, len(runes))-room/4, 0)
+		taken := 2 // columns of the ellipses
+		for to = from; to < len(runes) && taken+display.RuneColumns(runes[to]) <= room; to++ {
+			taken += display.RuneColumns(runes[to])
+		}
 	}
-	to := min(from+shownColumns, len(runes))
 	var b, m strings.Builder
 	if from > 0 {
 		b.WriteString("…")
@@ -85,7 +92,7 @@ func window(runes []rune, column, length int) (text, under string) {
 		case unicode.IsControl(r) || display.IsUnseen(r) && !styles(runes, i):
 			r = '?'
 		default:
-			wide = columns(r)
+			wide = display.RuneColumns(r)
 		}
 		b.WriteRune(r)
 		switch at := i + 1; {
@@ -110,19 +117,5 @@ func window(runes []rune, column, length int) (text, under string) {
 // column.
 func styles(runes []rune, i int) bool {
 	before := string(runes[max(i-1, 0):i])
-	return columns(runes[i]) == 0 && !display.IsHidden(before+string(runes[i:min(i+3, len(runes))]), len(before), runes[i])
-}
-
-// columns returns the number of terminal columns of a character: two for East Asian
-// characters and pictures, by their blocks, none for combining characters.
-func columns(r rune) int {
-	switch {
-	case r >= 0x300 && r <= 0x36f || r >= 0xfe00 && r <= 0xfe0f:
-		return 0
-	case r >= 0x1100 && r <= 0x115f, r >= 0x2e80 && r <= 0xa4cf && r != 0x303f, r >= 0xac00 && r <= 0xd7a3,
-		r >= 0xf900 && r <= 0xfaff, r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0xffe0 && r <= 0xffe6,
-		r >= 0x1f300 && r <= 0x1faff, r >= 0x20000 && r <= 0x3fffd:
-		return 2
-	}
-	return 1
+	return (runes[i] == 0xfe0e || runes[i] == 0xfe0f) && !display.IsHidden(before+string(runes[i:min(i+3, len(runes))]), len(before), runes[i])
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
 )
@@ -30,6 +31,8 @@ type Options struct {
 	// Serving returns the command that serves a folder in addition to the others, given its
 	// absolute path.
 	Serving func(folder string) string
+	// Verbose makes the text of a report name the roots that are not there.
+	Verbose bool
 }
 
 // Report describes the roots and the skills of a view. Its exported fields are its JSON
@@ -108,16 +111,17 @@ func namesOf(entries []*catalog.Entry) []string {
 	return out
 }
 
-// JudgeAll judges every skill of a view, in the order of its entries, on every processor.
-// The only error is the context's.
+// JudgeAll judges every skill of a view, in the order of its entries, on every processor. It
+// counts them in the context's [skill.Progress]. The only error is the context's.
 func JudgeAll(ctx context.Context, v catalog.View) ([]*Verdict, error) {
 	all := make([]*Verdict, len(v.Entries))
 	var wg sync.WaitGroup
-	next := make(chan int)
+	next, progress := make(chan int), skill.Progress(ctx)
 	for range min(2*runtime.GOMAXPROCS(0), len(all)) {
 		wg.Go(func() {
 			for i := range next {
 				all[i] = Judge(ctx, v.Entries[i])
+				progress.Add(1)
 			}
 		})
 	}

@@ -10,65 +10,66 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
 
-// Print writes the explanation for people.
+// Print writes the explanation for people, to a terminal if w is a [console.Printer] for one.
 func (s *Explanation) Print(w io.Writer) error {
-	p := &printer{w: w}
+	p := console.PrinterOf(w)
 	s.printAnswer(p)
 	for _, e := range s.entries {
-		p.line("")
+		p.Line("")
 		s.printEntry(p, s.report.verdicts[e])
 	}
 	if len(s.Folders)+len(s.Strays)+len(s.notices)+len(s.near) > 0 {
-		p.line("")
+		p.Line("")
 	}
 	for _, b := range s.Folders {
 		printBare(p, b)
 	}
 	for _, t := range s.Strays {
-		p.line("%s %s.", t.At, t.Why)
-		p.line("  fix: %s", t.Fix)
+		p.Line("%s %s.", t.At, t.Why)
+		p.Item(5, "  %s %s", fixWord, t.Fix)
 	}
 	for _, n := range s.notices {
 		if !s.isBare(n) {
-			p.line("%s", noticeLine(n.root, n.Notice))
+			p.Line("%s", noticeLine(n.root, n.Notice))
 		}
 	}
 	for _, e := range s.near {
 		if e.Status == catalog.Skipped {
-			p.line("A similar name, skipped: %s", tool.Reason(e))
+			p.Line("A similar name, skipped: %s", tool.Reason(e))
 		} else {
-			p.line("A similar name: %s  %s", display.OneLine(e.Name), e.Place())
+			p.Line("A similar name: %s  %s", display.OneLine(e.Name), e.Place())
 		}
 	}
 	if !s.Available && len(s.entries) == 0 {
 		s.printSearched(p)
 	}
-	return p.err
+	return p.Failed()
 }
 
 // printAnswer prints whether an agent can load it.
-func (s *Explanation) printAnswer(p *printer) {
+func (s *Explanation) printAnswer(p *console.Printer) {
 	name := display.Echo(s.Name)
 	switch e := s.byFolder(); {
 	case s.Available:
-		p.line("'%s' can be loaded.", name)
+		p.Line("'%s' can be loaded.", name)
 	case e != nil:
-		p.line("The folder '%s' contains the skill '%s', which loads as %s; no agent can load it as '%s'.",
+		p.Line("The folder '%s' contains the skill '%s', which loads as %s; no agent can load it as '%s'.",
 			display.Spelt(e.Folder()), display.OneLine(e.Name), display.OneLine(s.report.view.Called(e)), name)
 	case s.forPeople():
-		p.line("'%s' is for people, who are offered it as a prompt; no agent can load it.", name)
+		p.Line("'%s' is for people, who are offered it as a prompt; no agent can load it.", name)
 	case s.onlyRunner():
-		p.line("'%s' is there, and no agent can load it, except with --tools runner.", name)
+		p.Line("'%s' is there, and no agent can load it, except with --tools runner.", name)
 	case len(s.entries) > 0:
-		p.line("'%s' is there, and no agent can load it.", name)
+		p.Line("'%s' is there, and no agent can load it.", name)
 	default:
-		p.line("There is no skill '%s'.", name)
+		p.Line("There is no skill '%s'.", name)
 	}
 }
 
@@ -106,38 +107,38 @@ func (s *Explanation) isBare(n rootNotice) bool {
 	return n.File != "" && slices.ContainsFunc(s.Folders, func(b BareFolder) bool { return b.At == shownBelow(n.root, n.Path) })
 }
 
-func printBare(p *printer, b BareFolder) {
+func printBare(p *console.Printer, b BareFolder) {
 	if b.Link != "" && holdsMain(b.dir) {
-		p.line("%s is a link to %s, and is not followed: it leads back, or is in a skill.", b.At, display.Echo(b.Link))
-		p.line("  fix: ask for the skill that it leads to, or put a copy of that into a folder of skills")
+		p.Line("%s is a link to %s, and is not followed: it leads back, or is in a skill.", b.At, display.Echo(b.Link))
+		p.Line("  fix: ask for the skill that it leads to, or put a copy of that into a folder of skills")
 		return
 	}
 	if b.Link != "" {
-		p.line("%s is a link to %s, which has no SKILL.md.", b.At, display.Echo(b.Link))
-		p.line("  fix: let the link lead to the folder of a skill, or remove it")
+		p.Line("%s is a link to %s, which has no SKILL.md.", b.At, display.Echo(b.Link))
+		p.Line("  fix: let the link lead to the folder of a skill, or remove it")
 		return
 	}
 	for _, f := range b.Files {
 		if typo.IsMainFile(f) {
-			p.line("%s has no SKILL.md, but %s.", b.At, display.Spelt(f))
-			p.line("  fix: rename %s to SKILL.md", display.Spelt(f))
+			p.Line("%s has no SKILL.md, but %s.", b.At, display.Spelt(f))
+			p.Line("  fix: rename %s to SKILL.md", display.Spelt(f))
 			return
 		}
 	}
 	entries := entriesOf(b.dir)
 	switch {
 	case len(b.Files) > 0:
-		p.line("%s has no SKILL.md, only %s.", b.At, firstOf(b.Files))
+		p.Line("%s has no SKILL.md, only %s.", b.At, firstOf(b.Files))
 	case len(entries) > 0:
-		p.line("%s has no SKILL.md, only hidden files, for example %s.", b.At, display.Spelt(entries[0].Name()))
+		p.Line("%s has no SKILL.md, only hidden files, for example %s.", b.At, display.Spelt(entries[0].Name()))
 	default:
-		p.line("%s is empty.", b.At)
+		p.Line("%s is empty.", b.At)
 	}
 	fix := "put a SKILL.md there"
 	if command := newCommand(b.At); command != "" {
 		fix += "; '" + command + "' writes one to start from"
 	}
-	p.line("  fix: %s", fix)
+	p.Item(5, "  %s %s", fixWord, fix)
 	var left []string
 	for _, e := range entries {
 		if edit.IsTemporary(e.Name()) {
@@ -145,71 +146,71 @@ func printBare(p *printer, b BareFolder) {
 		}
 	}
 	if len(left) > 0 {
-		p.line("  left over: %s", leftOver(left))
+		p.Line("  left over: %s", leftOver(left))
 	}
 }
 
 // printSearched prints where a skill would have been found.
-func (s *Explanation) printSearched(p *printer) {
+func (s *Explanation) printSearched(p *console.Printer) {
 	var there []string
 	for _, r := range s.report.view.Roots {
 		if !r.Missing && r.Err == nil {
 			there = append(there, Heading(r.Root))
 		}
 	}
-	p.line("")
+	p.Line("")
 	if len(there) == 0 {
 		there = []string{"no folder, since none of those for skills exists"}
 	}
-	p.line("Looked in %s, and found %s.", strings.Join(there, ", "), display.Count(len(s.report.view.Entries), "skill"))
+	p.Line("Looked in %s, and found %s.", strings.Join(there, ", "), display.Count(len(s.report.view.Entries), "skill"))
 	for _, b := range s.Unsearched {
-		p.line("Not searched: %s", b)
+		p.Line("Not searched: %s", b)
 	}
-	p.line("A skill is a folder with a SKILL.md in one of these; knack doctor lists every folder that is searched.")
+	p.Line("A skill is a folder with a SKILL.md in one of these; knack doctor --verbose lists every folder that is searched.")
 }
 
-func (s *Explanation) printEntry(p *printer, d *Verdict) {
+func (s *Explanation) printEntry(p *console.Printer, d *Verdict) {
 	e := d.Entry
 	switch e.Status {
 	case catalog.Available:
-		p.line("%s is available", e.Place())
-		p.line("  loads as   %s, or %s", display.OneLine(e.Name), e.URI())
+		p.Line("%s is available", console.Bold.Of(e.Place()))
+		p.Item(11, "  loads as   %s, or %s", display.OneLine(e.Name), e.URI())
 	case catalog.Shadowed:
-		p.line("%s is shadowed: %s has the same name and comes first", e.Place(), e.By.Place())
-		p.line("  loads as   %s", s.report.view.Called(e))
+		p.Line("%s is shadowed: %s has the same name and comes first", console.Bold.Of(e.Place()), e.By.Place())
+		p.Item(11, "  loads as   %s", s.report.view.Called(e))
 	case catalog.Copy:
-		p.line("%s is a copy of %s, which comes first", e.Place(), e.By.Place())
-		p.line("  loads as   %s", s.report.view.Called(e))
+		p.Line("%s is a copy of %s, which comes first", console.Bold.Of(e.Place()), e.By.Place())
+		p.Item(11, "  loads as   %s", s.report.view.Called(e))
 	case catalog.Unlisted:
-		p.line("%s is unlisted: its root is excluded", e.Place())
-		p.line("  loads as   %s", s.report.view.Called(e))
+		p.Line("%s is unlisted: its root is excluded", console.Bold.Of(e.Place()))
+		p.Item(11, "  loads as   %s", s.report.view.Called(e))
 	case catalog.Skipped:
-		p.line("%s is skipped", e.Place())
+		p.Line("%s is skipped", console.Bold.Of(e.Place()))
 	}
-	p.line("  root       %s, %s", Heading(*e.Root), e.Root.Scope)
+	p.Item(11, "  root       %s, %s", Heading(*e.Root), e.Root.Scope)
 	if e.Link() != "" {
-		p.line("  link       its folder is a link to %s", s.report.o.Shown(e.Link()))
+		p.Item(11, "  link       its folder is a link to %s", s.report.o.Shown(e.Link()))
 	}
 	if e.Status != catalog.Skipped {
-		p.line("  models     %s", s.report.forModels(e))
-		p.line("  people     %s", map[bool]string{true: "offered as a prompt", false: "not offered as a prompt"}[e.Status == catalog.Available && e.UserInvocable])
+		p.Item(11, "  models     %s", s.report.forModels(e))
+		p.Item(11, "  people     %s", map[bool]string{true: "offered as a prompt", false: "not offered as a prompt"}[e.Status == catalog.Available && e.UserInvocable])
 		printPublished(p, d)
 	}
 	s.printFiles(p, d)
 	if other := notFor000(e); other != "" {
-		p.line("  note       %s", other)
+		p.Item(11, "  note       %s", other)
 	}
 	printProblems(p, d)
 }
 
-func printPublished(p *printer, d *Verdict) {
+func printPublished(p *console.Printer, d *Verdict) {
 	if d.Entry.Status == catalog.Unlisted {
-		p.line("  published  no: its root is excluded")
+		p.Item(11, "  published  no: its root is excluded")
 		return
 	}
 	why := d.Unpublished()
 	if len(why) == 0 {
-		p.line("  published  yes")
+		p.Item(11, "  published  yes")
 		return
 	}
 	reasons := make([]string, len(why))
@@ -219,24 +220,24 @@ func printPublished(p *printer, d *Verdict) {
 			reasons[i] += " (" + f.Fix + ")"
 		}
 	}
-	p.line("  published  no: %s", strings.Join(reasons, "; "))
+	p.Item(11, "  published  no: %s", strings.Join(reasons, "; "))
 }
 
-func (s *Explanation) printFiles(p *printer, d *Verdict) {
+func (s *Explanation) printFiles(p *console.Printer, d *Verdict) {
 	text := display.Count(d.Cost.Files, "file")
 	if d.Cost.More {
 		text = "more than " + text
 	}
-	text += fmt.Sprintf(", %s bytes", thousands(int(d.Cost.Bytes)))
+	text += fmt.Sprintf(", %s bytes", display.Thousands(int(d.Cost.Bytes)))
 	if d.NHidden > 0 {
 		text += fmt.Sprintf("; %s left out: %s", dotEntries(d.NHidden), strings.Join(d.Hidden, ", "))
 		if d.NHidden > len(d.Hidden) {
 			text += ", …"
 		}
 	}
-	p.line("  files      %s", text)
+	p.Item(11, "  files      %s", text)
 	if len(d.Left) > 0 {
-		p.line("  left over  %s", leftOver(d.Left))
+		p.Item(11, "  left over  %s", leftOver(d.Left))
 	}
 	for _, r := range s.report.view.Roots {
 		if r.Label != d.Entry.Root.Label {
@@ -244,7 +245,7 @@ func (s *Explanation) printFiles(p *printer, d *Verdict) {
 		}
 		for _, n := range r.Notices {
 			if d.Entry.Contains(n.Path) {
-				p.line("  left out   %s", noticeLine(r.Root, n))
+				p.Item(11, "  left out   %s", noticeLine(r.Root, n))
 			}
 		}
 	}
@@ -278,7 +279,7 @@ func (r *Report) forModels(e *catalog.Entry) string {
 
 // printProblems prints each error and warning with its place in the file, beginning with
 // those that skip the skill. Infos are left to check --info.
-func printProblems(p *printer, d *Verdict) {
+func printProblems(p *console.Printer, d *Verdict) {
 	source := check.NewSource(d.Data)
 	findings := slices.DeleteFunc(slices.Clone(d.Findings), func(f check.Finding) bool {
 		return f.Severity == skill.SeverityInfo || f.Related != nil // the first line says so already
@@ -297,23 +298,31 @@ func printProblems(p *printer, d *Verdict) {
 		if f.File != "" && !strings.Contains(f.Message, f.File) && (f.File != d.Skill.Entry || f.Position.Line == 0) {
 			what += ": " + display.Spelt(f.File)
 		}
-		p.line("")
-		p.line("  %s: %s  [%s]", what, f.Message, f.Rule)
+		p.Line("")
+		p.Line("  %s: %s  [%s]", severityStyle(f).Of(what), f.Message, f.Rule)
 		if f.File == d.Skill.Entry {
-			if text, under, ok := source.Excerpt(f.Position, f.Length); ok {
-				number := fmt.Sprint(f.Position.Line)
-				p.line("    %s | %s", number, text)
-				p.line("    %s | %s", strings.Repeat(" ", len(number)), under)
+			number := fmt.Sprint(f.Position.Line)
+			if text, under, ok := source.Excerpt(f.Position, f.Length, p.Room(len("     | ")+len(number))); ok {
+				p.Row("    %s | %s", number, text)
+				p.Row("    %s | %s", strings.Repeat(" ", len(number)), severityStyle(f).Of(under))
 			}
 		}
 		if f.Fix != "" {
 			ask, lines, _ := strings.Cut(f.Fix, "\n")
-			p.line("  fix: %s", ask)
+			p.Item(5, "  %s %s", fixWord, ask)
 			for l := range strings.Lines(lines) {
-				p.line("    | %s", strings.TrimRight(l, "\n"))
+				p.Row("    | %s", strings.TrimRight(l, "\n"))
 			}
 		}
 	}
+}
+
+// severityStyle returns the colour of a finding that is printed here: an error or a warning.
+func severityStyle(f check.Finding) console.Style {
+	if f.Severity == skill.SeverityError {
+		return console.Red
+	}
+	return console.Yellow
 }
 
 func rank(f check.Finding) int {

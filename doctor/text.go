@@ -5,11 +5,11 @@ import (
 	"io"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
@@ -17,38 +17,22 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// printer writes text line by line. Text from a skill stays in one line; w should remove
-// characters that a terminal would obey.
-type printer struct {
-	w   io.Writer
-	err error
-}
-
-func (p *printer) line(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
-	text = indent + strings.NewReplacer("\r", " ", "\n", " ", "\t", " ").Replace(text[len(indent):])
-	if _, err := io.WriteString(p.w, strings.TrimRight(text, " ")+"\n"); p.err == nil {
-		p.err = err
-	}
-}
-
-// Print writes the report for people.
+// Print writes the report for people, to a terminal if w is a [console.Printer] for one.
 func (r *Report) Print(w io.Writer) error {
-	p := &printer{w: w}
-	p.line("roots; of skills with the same name, the first one is loaded")
+	p := console.PrinterOf(w)
+	p.Line("roots; of skills with the same name, the first one is loaded")
 	r.printRoots(p)
 	r.printSkills(p)
-	p.line("what clients are shown of the list of skills")
+	p.Line("what clients are shown of the list of skills")
 	for _, f := range r.fits {
-		p.line("  %s", shownTo(f))
+		p.Line("  %s", shownTo(f))
 	}
-	p.line("limits hit: %s", map[bool]string{true: "none"}[len(r.Limits) == 0])
+	p.Line("limits hit: %s", map[bool]string{true: "none"}[len(r.Limits) == 0])
 	for _, l := range r.Limits {
-		p.line("  %s", l)
+		p.Line("  %s", l)
 	}
-	p.line("%s", r.summaryLine())
-	return p.err
+	p.Line("%s", r.summaryLine())
+	return p.Failed()
 }
 
 // Heading names a root, and its folder if it has one.
@@ -57,6 +41,11 @@ func Heading(r skill.Root) string {
 		return r.Label
 	}
 	return r.Label + " (" + r.Shown + ")"
+}
+
+// Absent says how many roots are not there, and which command names them.
+func Absent(roots int) string {
+	return display.Count(roots, "root") + " not there; knack doctor --verbose lists them"
 }
 
 // UnreadReason says why a root is not read and what to do, for a line that names it.
@@ -85,36 +74,38 @@ func noticeLine(r skill.Root, n skill.Notice) string {
 	return line
 }
 
-func (r *Report) printRoots(p *printer) {
-	var missing []string
+func (r *Report) printRoots(p *console.Printer) {
+	missing := 0
 	for i, root := range r.view.Roots {
-		if root.Missing && root.Err == nil && len(root.Notices) == 0 {
-			missing = append(missing, Heading(root.Root))
+		if root.IsAbsent() && !r.o.Verbose {
+			missing++
 			continue
 		}
-		p.line("  %s: %s", Heading(root.Root), r.rootState(root, r.Roots[i]))
+		state := console.Style("").Of(r.rootState(root, r.Roots[i]))
+		switch {
+		case root.Err != nil:
+			state = console.Red.Of(UnreadReason(root))
+		case root.Missing:
+			state = console.Dim.Of("not there")
+		}
+		folder := strings.TrimPrefix(Heading(root.Root), root.Label)
+		p.Line("  %s%s: %s", console.Bold.Of(root.Label), console.Dim.Of(folder), state)
 		for _, e := range r.view.Entries {
 			if e.Root.Label == root.Label && e.Link() != "" {
-				p.line("    link followed: %s leads to %s", shownBelow(root.Root, e.Path), r.o.Shown(e.Link()))
+				p.Line("    link followed: %s leads to %s", shownBelow(root.Root, e.Path), r.o.Shown(e.Link()))
 			}
 		}
 		for _, n := range root.Notices {
-			p.line("    %s", noticeLine(root.Root, n))
+			p.Line("    %s", noticeLine(root.Root, n))
 		}
 	}
-	if len(missing) > 0 {
-		p.line("  not there: %s", strings.Join(missing, ", "))
+	if missing > 0 {
+		p.Line("  %s", console.Dim.Of(Absent(missing)))
 	}
 }
 
-// rootState describes a root in one line.
+// rootState describes a root that was read.
 func (r *Report) rootState(root catalog.RootStatus, watch Root) string {
-	if root.Err != nil {
-		return UnreadReason(root)
-	}
-	if root.Missing {
-		return "not there"
-	}
 	s := fmt.Sprintf("%s, %d found", root.Scope, root.Count)
 	hidden := 0
 	for _, k := range r.Skills {
@@ -141,7 +132,7 @@ func dotEntries(n int) string {
 	return fmt.Sprintf("%d dot-entries", n)
 }
 
-func (r *Report) printSkills(p *printer) {
+func (r *Report) printSkills(p *console.Printer) {
 	for _, group := range []struct {
 		status catalog.Status
 		title  string
@@ -158,7 +149,7 @@ func (r *Report) printSkills(p *printer) {
 				continue
 			}
 			if first {
-				p.line("%s", group.title)
+				p.Line("%s", group.title)
 				first = false
 			}
 			r.printSkill(p, r.verdicts[e])
@@ -166,7 +157,10 @@ func (r *Report) printSkills(p *printer) {
 	}
 }
 
-func (r *Report) printSkill(p *printer, d *Verdict) {
+// fixWord is before what to do.
+var fixWord = console.Cyan.Of("fix:")
+
+func (r *Report) printSkill(p *console.Printer, d *Verdict) {
 	e := d.Entry
 	switch e.Status {
 	case catalog.Skipped:
@@ -175,36 +169,38 @@ func (r *Report) printSkill(p *printer, d *Verdict) {
 		if pos := reason.Position.String(); pos != "" {
 			at += ":" + pos
 		}
-		p.line("  %s", at)
-		p.line("    %s", reason.Message)
+		p.Line("  %s", console.Bold.Of(at))
+		p.Line("    %s", reason.Message)
 		if reason.Fix != "" {
-			p.line("    fix: %s", reason.Fix)
+			p.Item(5, "    %s %s", fixWord, reason.Fix)
 		}
 		return
 	case catalog.Available:
-		p.line("  %s  %s", display.OneLine(e.Name), e.Place())
+		p.Line("  %s  %s", console.Bold.Of(display.OneLine(e.Name)), console.Dim.Of(e.Place()))
 	case catalog.Unlisted:
-		p.line("  %s  load it as %s", e.Place(), r.view.Called(e))
+		p.Line("  %s  load it as %s", console.Bold.Of(e.Place()), r.view.Called(e))
 	case catalog.Copy:
-		p.line("  %s  is a copy of %s; load it as %s", e.Place(), e.By.Place(), r.view.Called(e))
+		p.Line("  %s  is a copy of %s; load it as %s", console.Bold.Of(e.Place()), e.By.Place(), r.view.Called(e))
 	default:
-		p.line("  %s  has the same name as %s; load it as %s", e.Place(), e.By.Place(), r.view.Called(e))
+		p.Line("  %s  has the same name as %s; load it as %s", console.Bold.Of(e.Place()), e.By.Place(), r.view.Called(e))
 	}
 	if !e.ModelInvocable {
-		p.line("    not for models: its SKILL.md says %s", display.OneLine(e.Disabled))
+		p.Line("    not for models: its SKILL.md says %s", display.OneLine(e.Disabled))
 	}
 	unpublished := d.Unpublished()
 	for _, f := range unpublished {
-		p.line("    not published: %s", oneLine(f))
+		p.Line("    %s %s", console.Yellow.Of("not published:"), oneLine(f))
 	}
-	if problems := d.others(unpublished); problems != "" {
-		p.line("    %s", problems)
+	if problems := d.others(unpublished); strings.Contains(problems, "error") {
+		p.Line("    %s", console.Red.Of(problems))
+	} else if problems != "" {
+		p.Line("    %s", console.Yellow.Of(problems))
 	}
 	if len(d.Left) > 0 {
-		p.line("    left over: %s", leftOver(d.Left))
+		p.Line("    left over: %s", leftOver(d.Left))
 	}
 	if other := notFor000(e); other != "" {
-		p.line("    %s", other)
+		p.Line("    %s", other)
 	}
 }
 
@@ -255,9 +251,9 @@ func leftOver(names []string) string {
 func shownTo(f tool.Fit) string {
 	who := "other clients: "
 	if f.Client != "" {
-		who = fmt.Sprintf("%s shows %s characters of a description: ", f.Client, thousands(f.Limit))
+		who = fmt.Sprintf("%s shows %s characters of a description: ", f.Client, display.Thousands(f.Limit))
 	}
-	room := fmt.Sprintf("the list takes %s characters, there is room for %s; ", thousands(f.Need), thousands(f.Budget))
+	room := fmt.Sprintf("the list takes %s characters, there is room for %s; ", display.Thousands(f.Need), display.Thousands(f.Budget))
 	switch {
 	case f.Form == tool.FormWhole:
 		return who + room + "all of it fits"
@@ -276,14 +272,6 @@ func firstOf(names []string) string {
 		return strings.Join(names[:few], ", ") + fmt.Sprintf(" and %d more", len(names)-few)
 	}
 	return strings.Join(names, ", ")
-}
-
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }
 
 // mostPrompts is how many skills the server offers as prompts (product limit).

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"path"
 	"strings"
 
@@ -17,14 +16,10 @@ import (
 // showDiff prints the changes that applyFixes would make. A person's terminal gets no control
 // characters; patch gets every byte.
 func showDiff(env *console.Env, run *checkRun, f *checkFlags, level check.Level) error {
-	n := 0
+	n, out := 0, env.Out()
 	show := func(patch string) error {
 		n++
-		if env.StdoutTerminal {
-			patch = console.Clean(patch)
-		}
-		_, err := io.WriteString(env.Stdout, patch)
-		return err
+		return out.Patch(patch)
 	}
 	for _, m := range run.misspeltFiles(f, level) {
 		if err := show(renamePatch(m.Shown, path.Join(path.Dir(m.Shown), skill.MainFile))); err != nil {

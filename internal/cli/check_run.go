@@ -62,7 +62,7 @@ func scanTargets(ctx context.Context, env *console.Env, all []target) (*checkRun
 	if err != nil {
 		return nil, err
 	}
-	done := console.ShowWait(env, judgingNotice)
+	ctx, done := showJudging(ctx, env, v)
 	judged, err := doctor.JudgeAll(ctx, v)
 	done()
 	if err != nil {

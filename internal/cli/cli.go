@@ -47,14 +47,14 @@ func runError(hint, format string, args ...any) error {
 // Main runs the command line and returns the exit status. Data goes to
 // env.Stdout, everything else to env.Stderr.
 func Main(ctx context.Context, env console.Env, args []string) int {
-	out := &console.Output{Writer: env.Stdout}
-	env.Stdout = out
+	out, end := console.Start(&env)
 	root := newRoot(&env)
 	root.SetArgs(args)
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	err := root.ExecuteContext(ctx)
+	end()
 	var f *failure
 	failed := out.Failed()
 	switch isOurs := errors.As(err, &f); {
@@ -65,9 +65,10 @@ func Main(ctx context.Context, env console.Env, args []string) int {
 	case !isOurs:
 		f = &failure{exitUsage, err, "run 'knack --help'"} // cobra's own errors are about usage
 	}
-	fmt.Fprintf(env.Stderr, "error: %s\n", console.Clean(f.err.Error()))
+	p := env.Err()
+	p.Text(console.Red.Of("error:"), f.err.Error())
 	if f.hint != "" {
-		fmt.Fprintf(env.Stderr, "hint: %s\n", console.Clean(f.hint))
+		p.Text(console.Cyan.Of("hint:"), f.hint)
 	}
 	return f.code
 }

@@ -76,34 +76,35 @@ type configReportRow struct {
 
 func printConfigCheck(env *console.Env, files []*configFile, user string, asJSON bool) error {
 	out := configReport{Version: 1, Files: []string{}, Findings: []configReportRow{}}
-	var b strings.Builder
+	p := env.Out()
+	if asJSON {
+		p = console.PrinterOf(io.Discard)
+	}
 	for _, f := range files {
 		out.Files = append(out.Files, f.shown)
 		warnings := f.warnings()
 		if len(f.problems)+len(warnings) == 0 {
-			fmt.Fprintf(&b, "%s: nothing is wrong\n", console.Clean(f.shown))
+			p.Line("%s: nothing is wrong", console.Bold.Of(f.shown))
 		}
 		for _, w := range warnings {
 			out.Warnings = append(out.Warnings, f.shown+": "+w)
-			fmt.Fprintf(&b, "%s: warning: %s\n", console.Clean(f.shown), console.Clean(w))
+			p.Line("%s: %s: %s", console.Bold.Of(f.shown), console.Yellow.Of("warning"), w)
 		}
 		source := check.NewSource(f.data)
 		hideTokens(source, f.problems)
-		for _, p := range f.problems {
-			out.Findings = append(out.Findings, configReportRow{p.Rule, f.shown, p.Position.Line, p.Position.Column, p.Field, p.Message, p.Fix})
+		for _, wrong := range f.problems {
+			out.Findings = append(out.Findings, configReportRow{wrong.Rule, f.shown, wrong.Position.Line, wrong.Position.Column, wrong.Field, wrong.Message, wrong.Fix})
 			report.Diagnostic{
-				File: f.shown, Severity: skill.SeverityError, Rule: p.Rule, At: p.Position, Length: wordLength(source, p.Position), Message: p.Message, Fix: p.Fix,
-			}.Write(env, &b, source)
+				File: f.shown, Severity: skill.SeverityError, Rule: wrong.Rule, At: wrong.Position, Length: wordLength(source, wrong.Position), Message: wrong.Message, Fix: wrong.Fix,
+			}.Print(p, source)
 		}
 	}
 	if len(files) == 0 {
 		fmt.Fprintf(env.Stderr, "this project has no %s, and there is no %s; neither is required\n", config.Name, console.Clean(atHome(*env, user)))
 	}
-	var err error
+	err := p.Failed()
 	if asJSON {
 		err = console.PrintJSON(env.Stdout, out)
-	} else {
-		_, err = io.WriteString(env.Stdout, b.String())
 	}
 	if n := len(out.Findings); err == nil && n > 0 {
 		return &failure{exitNo, fmt.Errorf("%s in %s", display.Count(n, "problem"), display.Count(len(files), "file")), ""}

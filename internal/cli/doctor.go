@@ -14,7 +14,7 @@ import (
 
 func doctorCommand(env *console.Env) *cobra.Command {
 	var from sourceFlags
-	var asJSON bool
+	var verbose, asJSON bool
 	cmd := &cobra.Command{
 		Use:        "doctor [SKILL]",
 		SuggestFor: []string{"diagnose", "status", "why", "debug"},
@@ -40,9 +40,10 @@ LABEL:NAME, a skill:// URI or a path. The exit status is 1 if no agent can load 
 				return err
 			}
 			o := from.doctorOptions(*env, sources)
+			o.Verbose = verbose
 			if len(args) == 0 {
-				done := console.ShowWait(env, judgingNotice)
-				r, err := doctor.Examine(cmd.Context(), v, o)
+				ctx, done := showJudging(cmd.Context(), env, v)
+				r, err := doctor.Examine(ctx, v, o)
 				done()
 				switch {
 				case err != nil:
@@ -50,12 +51,13 @@ LABEL:NAME, a skill:// URI or a path. The exit status is 1 if no agent can load 
 				case asJSON:
 					return console.PrintJSON(env.Stdout, r)
 				}
-				return r.Print(console.CleanWriter{W: env.Stdout})
+				return r.Print(env.Out())
 			}
 			return explainSkill(cmd, env, v, o, args[0], asJSON)
 		},
 	}
 	from.register(cmd, env)
+	cmd.Flags().BoolVar(&verbose, "verbose", false, "also list the roots that are not there")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -73,7 +75,7 @@ func explainSkill(cmd *cobra.Command, env *console.Env, v catalog.View, o doctor
 	case asJSON:
 		err = console.PrintJSON(env.Stdout, s)
 	default:
-		err = s.Print(console.CleanWriter{W: env.Stdout})
+		err = s.Print(env.Out())
 	}
 	if say := s.Failure(); err == nil && say != "" {
 		err = &failure{code: exitNo, err: errors.New(say)}

@@ -1,11 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -31,15 +30,15 @@ func listCommand(env *console.Env) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				done := console.ShowWait(env, judgingNotice)
-				out, err := listJSON(cmd.Context(), v, all)
+				ctx, done := showJudging(cmd.Context(), env, v)
+				out, err := listJSON(ctx, v, all)
 				done()
 				if err != nil {
 					return err
 				}
 				return console.PrintJSON(env.Stdout, out)
 			}
-			printList(env, v, all)
+			printList(env.Out(), v, all)
 			if len(v.Entries) == 0 && !all {
 				fmt.Fprintln(env.Stderr, "hint: knack list --all shows where skills are looked for")
 			}
@@ -81,12 +80,11 @@ func listJSON(ctx context.Context, v catalog.View, all bool) (listing, error) {
 }
 
 // printList prints names, places, and descriptions shortened to the terminal.
-func printList(env *console.Env, v catalog.View, all bool) {
-	w := env.Stdout
+func printList(p *console.Printer, v catalog.View, all bool) {
 	width := 0
 	for _, e := range v.Entries {
 		if e.Status == catalog.Available {
-			width = max(width, min(utf8.RuneCountInString(e.Name), 40))
+			width = max(width, nameWidth(e.Name))
 		}
 	}
 	label := ""
@@ -96,9 +94,9 @@ func printList(env *console.Env, v catalog.View, all bool) {
 		case catalog.Available:
 			if e.Root.Label != label {
 				label = e.Root.Label
-				fmt.Fprintf(w, "%s\n", heading(*e.Root))
+				p.Line("%s%s", console.Bold.Of(label), folderOf(*e.Root))
 			}
-			printSkill(env, e, e.Name, width)
+			printSkill(p, e, e.Name, width)
 		case catalog.Shadowed, catalog.Copy:
 			shadowed++
 		case catalog.Unlisted:
@@ -106,105 +104,104 @@ func printList(env *console.Env, v catalog.View, all bool) {
 		}
 	}
 	if all {
-		printHidden(w, v)
+		printHidden(p, v)
 	}
-	fmt.Fprintln(w, summary(v, shadowed, unlisted, all))
+	p.Line("%s", summary(v, shadowed, unlisted, all))
 }
 
-func heading(r skill.Root) string { return console.Clean(doctor.Heading(r)) }
+// nameWidth returns the number of columns of a name in a list, up to which the others are
+// aligned.
+func nameWidth(called string) int {
+	return min(display.Columns(console.OneLine(called)), 40)
+}
 
 // printSkill prints a skill in one line, under the name by which it is called.
-func printSkill(env *console.Env, e *catalog.Entry, called string, width int) {
-	name := console.Clean(display.OneLine(called))
-	pad := strings.Repeat(" ", max(width-utf8.RuneCountInString(name), 0))
-	description := console.Clean(display.OneLine(e.Description))
-	if env.Width > 0 {
-		description = display.Cut(description, max(env.Width-width-4, 20))
-	} else {
-		description = display.Cut(description, 100)
-	}
+func printSkill(p *console.Printer, e *catalog.Entry, called string, width int) {
+	name := console.OneLine(called)
+	pad := strings.Repeat(" ", max(width-display.Columns(name), 0))
 	mark := ""
 	if !e.ModelInvocable {
 		mark = "(not for models) "
 	}
-	fmt.Fprintf(env.Stdout, "  %s%s  %s%s\n", name, pad, mark, description)
+	room := cmp.Or(p.Room(display.Columns(name+pad+mark)+4), 100)
+	description := display.CutColumns(console.OneLine(e.Description), room)
+	p.Item(width+2, "  %s%s  %s%s", console.Bold.Of(name), pad, mark, description)
 }
 
-func printHidden(w io.Writer, v catalog.View) {
-	first := true
+func printHidden(p *console.Printer, v catalog.View) {
+	titled := titles(p)
 	for _, e := range v.Entries {
-		if e.Status == catalog.Shadowed || e.Status == catalog.Copy {
-			if first {
-				fmt.Fprintln(w, "shadowed")
-				first = false
-			}
-			what := "has the same name as"
-			if e.Status == catalog.Copy {
-				what = "is a copy of"
-			}
-			fmt.Fprintf(w, "  %s  %s %s; load it as %s\n", console.Clean(e.Place()), what, console.Clean(e.By.Place()), console.Clean(v.Called(e)))
+		switch e.Status {
+		case catalog.Shadowed:
+			titled("shadowed")
+			p.Line("  %s  has the same name as %s; load it as %s", console.Bold.Of(e.Place()), e.By.Place(), v.Called(e))
+		case catalog.Copy:
+			titled("shadowed")
+			p.Line("  %s  is a copy of %s; load it as %s", console.Bold.Of(e.Place()), e.By.Place(), v.Called(e))
 		}
 	}
-	printUnlisted(w, v)
-	if len(v.Skipped) > 0 {
-		fmt.Fprintln(w, "skipped")
+	for _, e := range v.Entries {
+		if e.Status == catalog.Unlisted {
+			titled("unlisted")
+			p.Line("  %s  is in a root that --exclude names; load it as %s", console.Bold.Of(e.Place()), v.Called(e))
+		}
 	}
 	for _, e := range v.Skipped {
-		fmt.Fprintf(w, "  %s\n", console.Clean(tool.Reason(e)))
+		titled("skipped")
+		place, reason, _ := strings.Cut(tool.Reason(e), ": ")
+		p.Line("  %s: %s", console.Bold.Of(place), reason)
 	}
-	printVariants(w, v)
-	printRoots(w, v)
+	for _, e := range v.Entries { // other spellings of SKILL.md beside the one that is read
+		if e.Entry != "" && len(e.Others()) > 0 {
+			titled("not read")
+			p.Line("  %s  is beside %s", console.Bold.Of(strings.Join(e.Others(), ", ")), e.Place())
+		}
+	}
+	titled("roots")
+	printRoots(p, v)
 }
 
-// printUnlisted prints the skills of excluded roots, and the names that load them.
-func printUnlisted(w io.Writer, v catalog.View) {
-	first := true
-	for _, e := range v.Entries {
-		if e.Status != catalog.Unlisted {
-			continue
+// titles returns a function that prints a title, once if it is called several times in a row.
+func titles(p *console.Printer) func(title string) {
+	last := ""
+	return func(title string) {
+		if title != last {
+			last = title
+			p.Line("%s", title)
 		}
-		if first {
-			fmt.Fprintln(w, "unlisted")
-			first = false
-		}
-		fmt.Fprintf(w, "  %s  is in a root that --exclude names; load it as %s\n", console.Clean(e.Place()), console.Clean(v.Called(e)))
-	}
-}
-
-// printVariants prints other spellings of SKILL.md beside the one that is read.
-func printVariants(w io.Writer, v catalog.View) {
-	first := true
-	for _, e := range v.Entries {
-		if e.Entry == "" || len(e.Others()) == 0 {
-			continue
-		}
-		if first {
-			fmt.Fprintln(w, "not read")
-			first = false
-		}
-		fmt.Fprintf(w, "  %s  is beside %s\n", console.Clean(strings.Join(e.Others(), ", ")), console.Clean(e.Place()))
 	}
 }
 
-func printRoots(w io.Writer, v catalog.View) {
-	fmt.Fprintln(w, "roots")
+func printRoots(p *console.Printer, v catalog.View) {
+	absent := 0
 	for _, r := range v.Roots {
-		state := fmt.Sprintf("%d found", r.Count)
+		state := console.Style("").Of(fmt.Sprintf("%d found", r.Count))
 		switch {
+		case r.IsAbsent():
+			absent++
+			continue
 		case r.Err != nil:
-			state = doctor.UnreadReason(r)
+			state = console.Red.Of(doctor.UnreadReason(r))
 		case r.Missing:
-			state = "not there"
+			state = console.Dim.Of("not there")
 		}
-		fmt.Fprintf(w, "  %s: %s\n", heading(r.Root), console.Clean(state))
+		p.Line("  %s%s: %s", console.Bold.Of(r.Label), folderOf(r.Root), state)
 		for _, n := range r.Notices {
 			line := n.Path + ": " + n.Message
 			if n.Fix != "" {
 				line += " (" + n.Fix + ")"
 			}
-			fmt.Fprintf(w, "    %s\n", console.Clean(display.OneLine(line)))
+			p.Line("    %s", display.OneLine(line))
 		}
 	}
+	if absent > 0 {
+		p.Line("  %s", console.Dim.Of(doctor.Absent(absent)))
+	}
+}
+
+// folderOf returns what follows the label of a root in its heading.
+func folderOf(r skill.Root) console.Painted {
+	return console.Dim.Of(strings.TrimPrefix(doctor.Heading(r), r.Label))
 }
 
 func summary(v catalog.View, shadowed, unlisted int, all bool) string {

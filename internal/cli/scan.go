@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/tool/lookup"
 )
@@ -37,8 +39,8 @@ func (f *sourceFlags) scan(ctx context.Context, env console.Env) (*catalog.Catal
 // scanned makes a catalogue and waits until it has read all of its sources, however long
 // that takes. A command that answers once must not answer with a part.
 func scanned(ctx context.Context, env *console.Env, sources []catalog.Source) (*catalog.Catalog, catalog.View, error) {
-	defer console.ShowWait(env, "the skills are still being read")()
 	c := catalog.New(sources, catalog.Options{})
+	defer showReading(env, c)()
 	if err := c.Refresh(ctx); err != nil {
 		return nil, catalog.View{}, interrupted(err)
 	}
@@ -60,8 +62,17 @@ func rootError(v catalog.View) error {
 	return nil
 }
 
-// judgingNotice says what a command that reports every problem waits for.
-const judgingNotice = "the skills are being checked"
+// showReading shows at a terminal how much a scan has read, until done is called.
+func showReading(env *console.Env, c *catalog.Catalog) (done func()) {
+	return console.ShowProgress(env, console.Step{What: "reading skills", Done: c.Progress, Unit: "folders"})
+}
+
+// showJudging shows at a terminal how many skills of a view were checked in the context, until
+// done is called.
+func showJudging(ctx context.Context, env *console.Env, v catalog.View) (counting context.Context, done func()) {
+	n := new(atomic.Int64)
+	return skill.WithProgress(ctx, n), console.ShowProgress(env, console.Step{What: "checking skills", Done: n.Load, Total: len(v.Entries)})
+}
 
 // host scans everything once and returns a host for tools.
 func (f *sourceFlags) host(ctx context.Context, env console.Env) (*tool.Host, error) {

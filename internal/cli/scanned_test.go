@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"io"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -36,29 +37,44 @@ func (s slow) Scan(ctx context.Context) (skill.Scan, error) {
 	return skill.Scan{Bundles: []*skill.Bundle{{Path: "late", Entry: "SKILL.md", FS: fsys}}}, nil
 }
 
-// A command that answers once waits for its roots without a limit, and says so at a
-// terminal; doctor does too.
+// A command that answers once waits for its roots without a limit; doctor does too.
 func TestScannedWaits(t *testing.T) {
-	for _, terminal := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			var said bytes.Buffer
-			_, v, err := scanned(t.Context(), &console.Env{Stderr: &said, StderrTerminal: terminal}, []catalog.Source{slow{10 * time.Minute}})
-			if err != nil || len(v.Entries) != 1 || v.Roots[0].Err != nil {
-				t.Fatalf("%d skills, %v", len(v.Entries), err)
+	synctest.Test(t, func(t *testing.T) {
+		_, v, err := scanned(t.Context(), &console.Env{}, []catalog.Source{slow{10 * time.Minute}})
+		if err != nil || len(v.Entries) != 1 || v.Roots[0].Err != nil {
+			t.Fatalf("%d skills, %v", len(v.Entries), err)
+		}
+		report, err := doctor.Examine(t.Context(), v, doctor.Options{Shown: func(path string) string { return path }})
+		if err != nil || report.Count.Available != 1 {
+			t.Errorf("%+v, %v", report.Count, err)
+		}
+	})
+}
+
+// A person at a terminal sees how far a command has come.
+func TestScannedShowsProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said bytes.Buffer
+		env := &console.Env{Stdout: io.Discard, Stderr: &said, StderrTerminal: true}
+		_, end := console.Start(env)
+		_, v, err := scanned(t.Context(), env, []catalog.Source{slow{10 * time.Minute}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, done := showJudging(t.Context(), env, v)
+		skill.Progress(ctx).Add(1)
+		time.Sleep(time.Second) // takes no real time
+		done()
+		end()
+		for _, want := range []string{"\rreading skills: 0 folders\r", "\rreading skills: 0 folders, 599 s; Ctrl-C ends it", "\rchecking skills: 1 of 1, 600 s"} {
+			if !strings.Contains(said.String(), want) {
+				t.Errorf("it does not say %q", want)
 			}
-			report, err := doctor.Examine(t.Context(), v, doctor.Options{Shown: func(path string) string { return path }})
-			if err != nil || report.Count.Available != 1 {
-				t.Errorf("%+v, %v", report.Count, err)
-			}
-			want := ""
-			if terminal {
-				want = "the skills are still being read; Ctrl-C ends it\r\x1b[K"
-			}
-			if said.String() != want {
-				t.Errorf("it says %q, want %q", said.String(), want)
-			}
-		})
-	}
+		}
+		if !strings.HasSuffix(said.String(), " \r") {
+			t.Error("the line stays")
+		}
+	})
 }
 
 // What a person at a terminal reads of a server that is still reading is no number of all

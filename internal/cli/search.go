@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -39,12 +38,14 @@ models are found too, and marked; models do not find them.`,
 			if limit < 1 {
 				return usageError("give a whole number of at least 1", "--limit %d: it must be at least 1", limit)
 			}
-			v, err := from.view(cmd.Context(), *env)
+			c, v, err := from.scan(cmd.Context(), *env)
 			if err != nil {
 				return err
 			}
 			query := strings.Join(args, " ")
+			done := console.ShowProgress(env, console.Step{What: "reading headings", Done: c.Indexed, Unit: "skills"})
 			found, err := v.Search(cmd.Context(), catalog.Query{Text: query, Limit: limit, People: true, Explain: explain || asJSON})
+			done()
 			if err != nil {
 				return runError("", "the search was interrupted: %w", err)
 			}
@@ -53,7 +54,7 @@ models are found too, and marked; models do not find them.`,
 					return err
 				}
 			} else {
-				printFound(env, v, found, explain)
+				printFound(env.Out(), v, found, explain)
 			}
 			if found.Total == 0 {
 				return notFound(v, query)
@@ -112,19 +113,19 @@ func searchJSON(ctx context.Context, v catalog.View, query string, found catalog
 	return out
 }
 
-func printFound(env *console.Env, v catalog.View, found catalog.Found, explain bool) {
+func printFound(p *console.Printer, v catalog.View, found catalog.Found, explain bool) {
 	width := 0
 	for _, h := range found.Hits {
-		width = max(width, min(utf8.RuneCountInString(console.Clean(display.OneLine(v.Called(h.Entry)))), 40))
+		width = max(width, nameWidth(v.Called(h.Entry)))
 	}
 	for _, h := range found.Hits {
-		printSkill(env, h.Entry, v.Called(h.Entry), width)
+		printSkill(p, h.Entry, v.Called(h.Entry), width)
 		if explain {
-			fmt.Fprintf(env.Stdout, "      %s\n", reasons(h.Matches))
+			p.Line("      %s", console.Dim.Of(reasons(h.Matches)))
 		}
 	}
 	if left := found.Total - len(found.Hits); left > 0 {
-		fmt.Fprintf(env.Stdout, "and %s; -n shows more\n", display.Count(left, "other skill"))
+		p.Line("and %s; -n shows more", display.Count(left, "other skill"))
 	}
 }
 
@@ -150,5 +151,5 @@ func reasons(all []search.Match) string {
 		}
 		words = append(words, m.Word+" in "+where)
 	}
-	return console.Clean(strings.Join(words, "; "))
+	return strings.Join(words, "; ")
 }

@@ -134,6 +134,13 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	}
 	c := catalog.New(sources, catalog.Options{Log: log, Patience: slowRootTimeout})
 	go func() { _ = c.Run(ctx) }() // the scan goes on during the rest of the start
+	if env.StderrTerminal {
+		read := showReading(env, c)
+		go func() {
+			_, _ = c.CompleteView(ctx, time.Hour)
+			read()
+		}()
+	}
 	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log, Engage: from.builtin().Engage, Entry: f.entry, Access: web.gate,
 		Remote: web.addr != "" && !web.isLocal(), Private: web.addr == "" || web.tokens || web.policy != nil} // a server over stdio has one user
 	if !from.fixed() && web.addr == "" {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"runtime"
@@ -19,36 +18,37 @@ import (
 // banner tells the person at the terminal which skills are served, from which roots, which were
 // skipped, and how a client starts the same server.
 func banner(env *console.Env, f *serveFlags, v catalog.View) {
-	var b strings.Builder
-	fmt.Fprintf(&b, "knack serves %s over MCP on standard input and output.\n", skillCount(f, v))
+	p := env.Err()
+	p.Line("knack serves %s over MCP on standard input and output.", skillCount(f, v))
 	for _, r := range v.Roots {
 		switch {
 		case r.Err != nil:
-			fmt.Fprintf(&b, "  %s: %s\n", heading(r.Root), doctor.UnreadReason(r))
+			p.Line("  %s%s: %s", console.Bold.Of(r.Label), folderOf(r.Root), console.Red.Of(doctor.UnreadReason(r)))
 		case !r.Missing:
-			fmt.Fprintf(&b, "  %s: %d found\n", heading(r.Root), r.Count)
+			p.Line("  %s%s: %d found", console.Bold.Of(r.Label), folderOf(r.Root), r.Count)
 		}
 	}
 	if len(v.Skipped) > 0 {
-		fmt.Fprintf(&b, "Skipped:\n")
+		p.Line("Skipped:")
 		for i, e := range v.Skipped {
 			if i == 10 {
-				fmt.Fprintf(&b, "  and %d more; knack list --all shows them\n", len(v.Skipped)-i)
+				p.Line("  and %d more; knack list --all shows them", len(v.Skipped)-i)
 				break
 			}
-			fmt.Fprintf(&b, "  %s\n", tool.Reason(e))
+			p.Line("  %s", tool.Reason(e))
 		}
 	}
 	same := new(connectFlags).entryArguments(*env, f.flags)
 	c := exampleClient(*env, client.Server{})
-	fmt.Fprintf(&b, "A client starts this command itself. For %s, this adds it:\n  %s connect %s --write%s\nTo end it: Ctrl-C.\n", c.Name, thisProgram(), c.ID, afterDash(same))
-	_, _ = io.WriteString(env.Stderr, console.Clean(b.String()))
+	p.Line("A client starts this command itself. For %s, this adds it:", c.Name)
+	p.Row("  %s connect %s --write%s", thisProgram(), c.ID, afterDash(same))
+	p.Line("To end it: Ctrl-C.")
 }
 
 // greet tells the person at the terminal where the pages are, and how a client connects.
 func (f *httpFlags) greet(env *console.Env, endpoint string) {
-	var b strings.Builder
-	fmt.Fprintf(&b, "Pages for people: %s\n", strings.TrimSuffix(endpoint, "mcp"))
+	p := env.Err()
+	p.Line("Pages for people: %s", strings.TrimSuffix(endpoint, "mcp"))
 	program, at, flag := "knack", f.reached(endpoint), ""
 	if f.isLocal() {
 		program = thisProgram()
@@ -57,12 +57,12 @@ func (f *httpFlags) greet(env *console.Env, endpoint string) {
 		flag = " --token"
 	}
 	c := exampleClient(*env, client.Server{URL: at})
-	fmt.Fprintf(&b, "To connect a client, for example %s:\n  %s connect %s --write --http %s%s\n", c.Name, program, c.ID, shellWord(at), flag)
+	p.Line("To connect a client, for example %s:", c.Name)
+	p.Row("  %s connect %s --write --http %s%s", program, c.ID, shellWord(at), flag)
 	if f.tokens {
-		fmt.Fprintf(&b, "Each client needs a token ('knack config token' makes one), most in the variable %s.\n", client.TokenVariable)
+		p.Line("Each client needs a token ('knack config token' makes one), most in the variable %s.", client.TokenVariable)
 	}
-	fmt.Fprintf(&b, "To end it: Ctrl-C.\n")
-	_, _ = io.WriteString(env.Stderr, console.Clean(b.String()))
+	p.Line("To end it: Ctrl-C.")
 }
 
 // reached returns the endpoint by the name that clients of other machines use, if one is allowed.

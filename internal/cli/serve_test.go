@@ -255,13 +255,16 @@ func TestListWidth(t *testing.T) {
 	env := environment(t)
 	file := filepath.Join(env.Home, ".claude/skills/git/SKILL.md")
 	put(t, file, "---\nname: git\ndescription: Größe über alles und noch viel mehr davon.\n---\n")
-	env.Width = 36
+	env.StdoutTerminal, env.Width = true, 36
+	env.Getenv = func(name string) string { return map[string]string{"NO_COLOR": "1"}[name] }
 	if code := cli.Main(t.Context(), env, []string{"list", "--no-builtin"}); code != 0 {
 		t.Fatalf("exit status %d", code)
 	}
 	want := `claude-user (~/.claude/skills)
   git  Größe über alles und noch…
-1 skill, 1 skipped, 1 root not readable (knack list --all shows which and why)
+1 skill, 1 skipped, 1 root not
+  readable (knack list --all shows
+  which and why)
 `
 	if diff := cmp.Diff(want, env.Stdout.(*locked).String()); diff != "" {
 		t.Error(diff)

@@ -18,8 +18,20 @@ type Env struct {
 	Home           string // the user's home folder, "" if unknown
 	// StdinTerminal and the like report whether the stream is a terminal.
 	StdinTerminal, StdoutTerminal, StderrTerminal bool
-	// Width is the terminal's width in columns, 0 if unknown.
+	// Width is the width in columns of the terminal, be it stdout or stderr; 0 if unknown.
 	Width int
+	// Plain is set if the terminal shows escape sequences as text, as an old console of Windows.
+	Plain bool
+
+	progress *progress // see [Start]
+}
+
+// getenv is Getenv, which tests may leave out.
+func (e *Env) getenv(name string) string {
+	if e.Getenv == nil {
+		return ""
+	}
+	return e.Getenv(name)
 }
 
 // System is the environment of this process.
@@ -32,8 +44,10 @@ func System() Env {
 		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 	}
-	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
-		e.Width = w
+	for _, f := range []*os.File{os.Stdout, os.Stderr} {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && e.Width == 0 {
+			e.Width = w
+		}
 	}
 	return e
 }

@@ -15,12 +15,26 @@ import (
 // Output records that a write failed, so that no command ends as if its data had arrived.
 type Output struct {
 	io.Writer
-	failed atomic.Pointer[error] // a write that no caller waits for may outlive its command
-	size   atomic.Int64          // of the pipe, for WriteNow
+	failed   atomic.Pointer[error] // a write that no caller waits for may outlive its command
+	size     atomic.Int64          // of the pipe, for WriteNow
+	progress *progress             // ends with the first write
+}
+
+// Start prepares an environment for one command. Its output records failures, and a terminal
+// shows what the command is doing if that takes long, until end is called.
+func Start(env *Env) (out *Output, end func()) {
+	if env.StderrTerminal && env.getenv("TERM") != "dumb" {
+		env.progress = startProgress(env.Stderr, env.Width)
+		env.Stderr = env.progress
+	}
+	out = &Output{Writer: env.Stdout, progress: env.progress}
+	env.Stdout = out
+	return out, env.progress.end
 }
 
 // Write writes p and records a failure.
 func (o *Output) Write(p []byte) (int, error) {
+	o.progress.end()
 	n, err := o.Writer.Write(p)
 	if failed := err; err != nil { // a variable of its own, because it escapes
 		o.failed.CompareAndSwap(nil, &failed)
@@ -42,6 +56,7 @@ func (o *Output) WriteNow(p []byte) int {
 	if !ok {
 		return 0
 	}
+	o.progress.end()
 	return writeNow(f, p, &o.size)
 }
 
@@ -85,14 +100,6 @@ func PrintText(env *Env, s string) error {
 	}
 	_, err := io.WriteString(env.Stdout, s)
 	return err
-}
-
-// Paint colours text on a terminal, unless the user disabled it (no-color.org).
-func Paint(env *Env, code, text string) string {
-	if !env.StdoutTerminal || env.Getenv("NO_COLOR") != "" {
-		return text
-	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
 // OneLine makes text fit for one line of a terminal.

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/knack-dev/knack/check"
@@ -11,37 +10,36 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-var severityColours = map[skill.Severity]string{
-	skill.SeverityError: "1;31", skill.SeverityWarning: "1;33", skill.SeverityInfo: "1;36",
+var severityColours = map[skill.Severity]console.Style{
+	skill.SeverityError: console.Red, skill.SeverityWarning: console.Yellow, skill.SeverityInfo: console.Cyan,
 }
 
 func printText(env *console.Env, run *Run) error {
-	var b strings.Builder
+	p := env.Out()
 	hidden := 0
 	for _, f := range run.Findings {
 		if f.Severity == skill.SeverityInfo && !run.Infos {
 			hidden++
 			continue
 		}
-		writeFinding(env, &b, f)
+		printFinding(p, f)
 	}
-	fmt.Fprintf(&b, "%s: %s, %s", display.Count(len(run.Skills), "skill"),
+	last := fmt.Sprintf("%s: %s, %s", display.Count(len(run.Skills), "skill"),
 		display.Count(run.Count(skill.SeverityError), "error"), display.Count(run.Count(skill.SeverityWarning), "warning"))
 	if n := run.fixable(check.Certain); n > 0 {
-		fmt.Fprintf(&b, "; --fix corrects %d", n)
+		last += fmt.Sprintf("; --fix corrects %d", n)
 	}
 	if n := run.fixable(check.Guess); n > 0 {
-		fmt.Fprintf(&b, "; --fix=guess corrects %d more", n)
+		last += fmt.Sprintf("; --fix=guess corrects %d more", n)
 	}
 	if n := run.Silenced; n > 0 {
-		fmt.Fprintf(&b, "; %s left out by %s", display.Count(n, "finding"), console.Clean(run.Files()))
+		last += fmt.Sprintf("; %s left out by %s", display.Count(n, "finding"), run.Files())
 	}
 	if hidden > 0 {
-		fmt.Fprintf(&b, "; --info shows %d more", hidden)
+		last += fmt.Sprintf("; --info shows %d more", hidden)
 	}
-	b.WriteString("\n")
-	_, err := io.WriteString(env.Stdout, b.String())
-	return err
+	p.Line("%s", last)
+	return p.Failed()
 }
 
 // Diagnostic is a message about a position in a file.
@@ -55,31 +53,31 @@ type Diagnostic struct {
 	Fix      string // further lines are text to write into the file
 }
 
-// Write prints it like a compiler: position, message, the line with a mark under the token,
+// Print prints it like a compiler: position, message, the line with a mark under the token,
 // and the fix. Without the file's text it omits the line.
-func (p Diagnostic) Write(env *console.Env, b *strings.Builder, source *check.Source) {
-	where := p.File
-	if p.At.Line > 0 {
-		where += ":" + p.At.String()
+func (d Diagnostic) Print(p *console.Printer, source *check.Source) {
+	where := d.File
+	if d.At.Line > 0 {
+		where += ":" + d.At.String()
 	}
-	fmt.Fprintf(b, "%s: %s: %s [%s]\n", console.Paint(env, "1", console.OneLine(where)),
-		console.Paint(env, severityColours[p.Severity], string(p.Severity)), console.OneLine(p.Message), p.Rule)
-	gutter := ""
-	if text, mark, ok := source.Excerpt(p.At, p.Length); ok {
-		number := fmt.Sprint(p.At.Line)
+	colour := severityColours[d.Severity]
+	p.Line("%s: %s: %s [%s]", console.Bold.Of(console.OneLine(where)), colour.Of(string(d.Severity)), console.OneLine(d.Message), d.Rule)
+	gutter, number := "", fmt.Sprint(d.At.Line)
+	if text, mark, ok := source.Excerpt(d.At, d.Length, p.Room(len("  | ")+len(number))); ok {
 		gutter = strings.Repeat(" ", len(number))
-		fmt.Fprintf(b, " %s | %s\n %s | %s\n", number, text, gutter, console.Paint(env, severityColours[p.Severity], mark))
+		p.Row(" %s | %s", number, text)
+		p.Row(" %s | %s", gutter, colour.Of(mark))
 	}
-	if p.Fix != "" {
-		ask, lines, _ := strings.Cut(p.Fix, "\n")
-		fmt.Fprintf(b, " %s = fix: %s\n", gutter, console.OneLine(ask))
+	if d.Fix != "" {
+		ask, lines, _ := strings.Cut(d.Fix, "\n")
+		p.Item(len("= fix: ")+len(gutter)+1, " %s = %s %s", gutter, console.Cyan.Of("fix:"), console.OneLine(ask))
 		for l := range strings.Lines(lines) {
-			fmt.Fprintf(b, " %s | %s\n", gutter, console.Clean(strings.TrimRight(l, "\n")))
+			p.Row(" %s | %s", gutter, strings.TrimRight(l, "\n"))
 		}
 	}
 }
 
-func writeFinding(env *console.Env, b *strings.Builder, f Finding) {
+func printFinding(p *console.Printer, f Finding) {
 	ask, lines, more := strings.Cut(f.Fix, "\n")
 	switch {
 	case ask == "":
@@ -95,5 +93,5 @@ func writeFinding(env *console.Env, b *strings.Builder, f Finding) {
 	if f.Skill != nil && f.File == f.Skill.Skill.Entry {
 		source = f.Skill.Source
 	}
-	Diagnostic{f.Shown, f.Severity, f.Rule, f.Position, f.Length, f.Message, ask}.Write(env, b, source)
+	Diagnostic{f.Shown, f.Severity, f.Rule, f.Position, f.Length, f.Message, ask}.Print(p, source)
 }

@@ -1,0 +1,122 @@
+package console
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/knack-dev/knack/internal/testwait"
+)
+
+// screen returns the last line of a terminal that was written text to, as a person sees it.
+func screen(text string) string {
+	var line []rune
+	at := 0
+	for _, r := range text[strings.LastIndex(text, "\n")+1:] {
+		switch r {
+		case '\r':
+			at = 0
+		case '\b':
+			at--
+		default:
+			line = append(line[:at], append([]rune{r}, line[min(at+1, len(line)):]...)...)
+			at++
+		}
+	}
+	return strings.TrimRight(string(line), " ")
+}
+
+// TestProgress checks what a person sees, from the first tenths of a second to the end.
+func TestProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var err bytes.Buffer
+		env := &Env{Stdout: io.Discard, Stderr: &err, StderrTerminal: true, Width: 40}
+		_, end := Start(env)
+		var n atomic.Int64
+		sees := func(after time.Duration, want string) {
+			t.Helper()
+			if testwait.Advance(after); screen(err.String()) != want {
+				t.Errorf("after %v, the line is %q, want %q", after, screen(err.String()), want)
+			}
+		}
+		sees(progressDelay-1, "")
+		sees(1, "still working")
+		reading := ShowProgress(env, Step{What: "reading skills", Done: n.Load, Unit: "folders"})
+		n.Store(41_200)
+		sees(progressTick, "reading skills: 41,200 folders")
+		checking := ShowProgress(env, Step{What: "checking", Done: n.Load, Total: 100_000})
+		n.Store(7)
+		sees(progressTick, "checking: 7 of 100,000")
+		checking()
+		sees(progressTick, "reading skills: 7 folders")
+		sees(progressTime, "reading skills: 7 folders, 2 s; Ctrl-C") // and a column of 40 is free
+		io.WriteString(env.Stderr, "warning: x\n")
+		if !strings.HasSuffix(err.String(), " \rwarning: x\n") {
+			t.Errorf("%q is in the way", err.String())
+		}
+		sees(progressTick, "reading skills: 7 folders, 2 s; Ctrl-C")
+		reading()
+		sees(time.Minute, "") // it said something, and may wait for the user now
+		ShowProgress(env, Step{What: "reading again"})
+		sees(progressTick, "reading again, 62 s; Ctrl-C ends it")
+		end()
+		sees(0, "")
+		ShowProgress(env, Step{What: "reading again"})
+		sees(time.Minute, "")
+	})
+}
+
+// TestProgressEndsWithOutput checks that nothing is in the way of what a command prints.
+func TestProgressEndsWithOutput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all bytes.Buffer
+		env := &Env{Stdout: &all, Stderr: &all, StderrTerminal: true}
+		_, end := Start(env)
+		defer end()
+		defer ShowProgress(env, Step{What: "reading"})()
+		testwait.Advance(time.Second)
+		io.WriteString(env.Stdout, "data")
+		if testwait.Advance(time.Minute); !strings.HasSuffix(all.String(), "\rdata") || screen(all.String()) != "data" {
+			t.Errorf("%q", all.String())
+		}
+	})
+}
+
+// TestProgressFirstSign checks that many short steps are not silent together.
+func TestProgressFirstSign(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var err bytes.Buffer
+		env := &Env{Stdout: io.Discard, Stderr: &err, StderrTerminal: true}
+		_, end := Start(env)
+		defer end()
+		for range 5 {
+			done := ShowProgress(env, Step{What: "step"})
+			testwait.Advance(progressDelay / 4)
+			done()
+		}
+		if err.Len() == 0 {
+			t.Error("it says nothing")
+		}
+	})
+}
+
+// TestProgressNowhere checks that nothing is shown where nobody would see it, or where the
+// terminal cannot rewrite a line.
+func TestProgressNowhere(t *testing.T) {
+	for _, terminal := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var err bytes.Buffer
+			env := &Env{Stdout: io.Discard, Stderr: &err, StderrTerminal: terminal, Getenv: func(string) string { return "dumb" }}
+			_, end := Start(env)
+			defer ShowProgress(env, Step{What: "reading"})()
+			if testwait.Advance(time.Minute); err.Len() > 0 {
+				t.Errorf("%q", err.String())
+			}
+			end()
+		})
+	}
+}
