@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 BENCH    ?= .
 comma    := ,
 
-.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop agents web-walk web-shots prose build sbom hostile safety reload-race safety-selftest
+.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop agents web-walk web-shots prose build sbom hostile safety reload-race first-sign safety-selftest
 
 check:
 	bash .ci/gofmt
@@ -101,6 +101,11 @@ safety:
 # A million requests while the access rules are reloaded ten thousand times.
 reload-race:
 	KNACK_RELOADS=10000 go test -count=1 -timeout 0 -v -run TestReloadRace ./internal/cli
+
+# Every command at a terminal, with 100,000 skills; writes doc/first-sign.txt. It takes some
+# ten minutes.
+first-sign:
+	KNACK_FIRST_SIGN=100000 go test -count=1 -timeout 0 -v -run TestFirstSign ./cmd/knack
 
 safety-selftest:
 	$(MAKE) mutate MUTATE=parts
