@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -48,7 +47,7 @@ nothing is printed.`,
 			} else {
 				done = console.ShowProgress(env, console.Step{What: "waiting for a tool call on standard input"})
 			}
-			input, err := readInput(cmd.Context(), env.Stdin)
+			input, err := io.ReadAll(io.LimitReader(env.Stdin, function.MaxInput+1))
 			done()
 			if err != nil {
 				return runError("", "cannot read standard input: %w", err)
@@ -72,21 +71,4 @@ nothing is printed.`,
 	from.register(cmd, env)
 	with.register(cmd, function.OpenAI)
 	return cmd
-}
-
-// readInput reads standard input to its end, unless the context ends before.
-func readInput(ctx context.Context, in io.Reader) (input []byte, err error) {
-	done := make(chan struct{})
-	var all []byte
-	var failed error
-	go func() {
-		all, failed = io.ReadAll(io.LimitReader(in, function.MaxInput+1))
-		close(done)
-	}()
-	select {
-	case <-done:
-		return all, failed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }

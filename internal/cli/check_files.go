@@ -112,7 +112,7 @@ func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, paths []st
 		err := showDiff(env, run, f, level)
 		if missing := run.failure(env); missing != nil {
 			if err != nil {
-				fmt.Fprintf(env.Stderr, "%s\n", console.Clean(err.Error()))
+				env.Err().Line("%s", err.Error())
 			}
 			return missing
 		}
@@ -128,7 +128,7 @@ func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, paths []st
 	run.unread = append(unread, run.unread...)
 	run.collect(f, files)
 	if len(run.skills) == 0 && len(paths) == 0 {
-		fmt.Fprintln(env.Stderr, "no skill was found in the project's folders; "+console.Clean(f.from.otherPath(*env)))
+		env.Err().Line("no skill was found in the project's folders; %s", f.from.otherPath(*env))
 	}
 	// An empty run is printed in the requested format, too.
 	if f.format != "text" || len(run.unread) == 0 || len(run.skills)+len(run.report.Findings) > 0 {
@@ -137,12 +137,12 @@ func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, paths []st
 		}
 	}
 	if run.report.Silenced > 0 && f.format != "text" { // whose last line says it
-		fmt.Fprintf(env.Stderr, "%s left out by %s\n", display.Count(run.report.Silenced, "finding"), console.Clean(run.report.Files()))
+		env.Err().Line("%s left out by %s", display.Count(run.report.Silenced, "finding"), run.report.Files())
 	}
 	missing := run.failure(env)
 	switch {
 	case failed != nil && missing != nil:
-		fmt.Fprintf(env.Stderr, "not checked: %s\n", console.Clean(missing.Error()))
+		env.Err().Text(console.Red.Of("not checked:"), missing.Error())
 		return failed
 	case failed != nil:
 		return failed

@@ -33,7 +33,7 @@ func (c *checkedSkill) misnamedFile(f *checkFlags, level check.Level) (file stri
 
 // applyFixes writes the result of Fix for each skill's file.
 func applyFixes(ctx context.Context, env *console.Env, run *checkRun, f *checkFlags, level check.Level) error {
-	failed := run.renameMisspelt(ctx, env, f, level)
+	failed, said := run.renameMisspelt(ctx, env, f, level), env.Err()
 	for _, c := range run.skills {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -49,14 +49,14 @@ func applyFixes(ctx context.Context, env *console.Env, run *checkRun, f *checkFl
 		name := c.Shown(cmp.Or(c.Skill.Entry, old))
 		if err := c.write(*env, now, old); err != nil {
 			failed++
-			fmt.Fprintf(env.Stderr, "not fixed: %s: %s\n", console.Clean(name), console.Clean(err.Error()))
+			said.Line("%s %s: %s", console.Red.Of("not fixed:"), name, err.Error())
 			continue
 		}
 		for _, m := range changes {
-			fmt.Fprintf(env.Stderr, "fixed: %s:%d: %s [%s]\n", console.Clean(name), m.Line, console.Clean(m.What), m.Rule)
+			said.Line("fixed: %s:%d: %s [%s]", name, m.Line, m.What, m.Rule)
 		}
 		if old != "" {
-			fmt.Fprintf(env.Stderr, "fixed: %s: renamed to SKILL.md [%s]\n", console.Clean(name), rule)
+			said.Line("fixed: %s: renamed to SKILL.md [%s]", name, rule)
 		}
 	}
 	if failed > 0 {
@@ -119,10 +119,10 @@ func (r *checkRun) renameMisspelt(ctx context.Context, env *console.Env, f *chec
 		}
 		if err != nil {
 			failed++
-			fmt.Fprintf(env.Stderr, "not fixed: %s: %s\n", console.Clean(n.Shown), console.Clean(systemCause(err).Error()))
+			env.Err().Line("%s %s: %s", console.Red.Of("not fixed:"), n.Shown, systemCause(err).Error())
 			continue
 		}
-		fmt.Fprintf(env.Stderr, "fixed: %s: renamed to SKILL.md [%s]\n", console.Clean(n.Shown), n.Rule)
+		env.Err().Line("fixed: %s: renamed to SKILL.md [%s]", n.Shown, n.Rule)
 	}
 	return failed
 }

@@ -109,7 +109,7 @@ func (r *checkRun) failure(env *console.Env) *failure {
 			code = exitError
 		}
 		if f != last {
-			fmt.Fprintf(env.Stderr, "not checked: %s\n", console.Clean(f.Error()))
+			env.Err().Text(console.Red.Of("not checked:"), f.Error())
 		}
 	}
 	return &failure{code, last.err, last.hint}

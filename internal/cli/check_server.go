@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/knack-dev/knack/client"
@@ -25,13 +26,11 @@ func checkServer(ctx context.Context, env *console.Env, u *url.URL, protocol, fo
 	token := env.Getenv(client.TokenVariable)
 	answers := &reach.Watched{Next: http.DefaultTransport}
 	o := skillsext.CheckOptions{Endpoint: u.String(), Protocol: protocol, HTTP: serverClient(u, token, answers, cancel)}
-	if env.StderrTerminal {
-		o.Progress = func(done, all int) { fmt.Fprintf(env.Stderr, "\r%d of %s checked", done, display.Count(all, "skill")) }
-	}
+	var done, all atomic.Int64
+	o.Progress = func(n, of int) { done.Store(int64(n)); all.Store(int64(of)) }
+	end := console.ShowProgress(env, console.Step{What: "checking the server", Count: func() (int, int) { return int(done.Load()), int(all.Load()) }, Unit: "skills"})
 	report, err := skillsext.CheckServer(ctx, o)
-	if env.StderrTerminal {
-		fmt.Fprint(env.Stderr, "\r\x1b[K")
-	}
+	end()
 	switch cause := context.Cause(ctx); {
 	case err == nil:
 	case errors.Is(cause, context.Canceled):
@@ -47,7 +46,7 @@ func checkServer(ctx context.Context, env *console.Env, u *url.URL, protocol, fo
 	if format == "json" {
 		err = console.PrintJSON(env.Stdout, report)
 	} else {
-		err = printReport(env.Stdout, report)
+		err = printReport(env.Out(), report)
 	}
 	if err == nil && len(report.Findings) > 0 {
 		return &failure{exitNo, fmt.Errorf("%s in %s", display.Count(len(report.Findings), "finding"), display.Count(report.Skills, "skill")), ""}
@@ -78,14 +77,13 @@ func unqueried(u *url.URL, err error) string {
 	return text
 }
 
-func printReport(w io.Writer, r *skillsext.Report) error {
-	var b strings.Builder
+func printReport(p *console.Printer, r *skillsext.Report) error {
 	findings := slices.Clone(r.Findings)
 	slices.SortStableFunc(findings, func(a, b skillsext.Finding) int { return strings.Compare(a.Skill, b.Skill) })
 	last := ""
 	for _, f := range findings {
 		if f.Skill != last {
-			fmt.Fprintf(&b, "%s\n", f.Skill)
+			p.Line("%s", console.Bold.Of(f.Skill))
 			last = f.Skill
 		}
 		indent := ""
@@ -96,12 +94,11 @@ func printReport(w io.Writer, r *skillsext.Report) error {
 		if f.URI != "" {
 			message = f.URI + ": " + message
 		}
-		fmt.Fprintf(&b, "%s%s: %s\n", indent, f.Rule, message)
+		p.Line("%s%s: %s", indent, console.Red.Of(string(f.Rule)), message)
 	}
-	fmt.Fprintf(&b, "%s, %s verified, protocol %s: %s\n",
+	p.Line("%s, %s verified, protocol %s: %s",
 		display.Count(r.Skills, "skill"), display.Count(r.Files, "file"), r.Protocol, display.Count(len(r.Findings), "finding"))
-	_, err := io.WriteString(w, console.Clean(b.String()))
-	return err
+	return p.Failed()
 }
 
 // tokenBearer sends a token to one host.

@@ -66,9 +66,9 @@ func Main(ctx context.Context, env console.Env, args []string) int {
 		f = &failure{exitUsage, err, "run 'knack --help'"} // cobra's own errors are about usage
 	}
 	p := env.Err()
-	p.Text(console.Red.Of("error:"), f.err.Error())
+	p.Text(console.Error, f.err.Error())
 	if f.hint != "" {
-		p.Text(console.Cyan.Of("hint:"), f.hint)
+		p.Text(console.Hint, f.hint)
 	}
 	return f.code
 }
@@ -116,7 +116,7 @@ to any agent.
 	root.AddCommand(searchCommand(env))
 	root.AddCommand(newCommand(env))
 	root.AddCommand(connectCommand(env))
-	endOnSignal(env, root)
+	endOnSignal(root)
 	return root
 }
 

@@ -100,7 +100,7 @@ func printConfigCheck(env *console.Env, files []*configFile, user string, asJSON
 		}
 	}
 	if len(files) == 0 {
-		fmt.Fprintf(env.Stderr, "this project has no %s, and there is no %s; neither is required\n", config.Name, console.Clean(atHome(*env, user)))
+		env.Err().Line("this project has no %s, and there is no %s; neither is required", config.Name, atHome(*env, user))
 	}
 	err := p.Failed()
 	if asJSON {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,10 +17,10 @@ const endingTime = time.Second
 // endOnSignal makes a command and those below it end when a signal arrives, whatever they wait
 // for. No file is left half written. serve answers the requests before the signal, and decides by
 // itself when that is done.
-func endOnSignal(env *console.Env, c *cobra.Command) {
+func endOnSignal(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		if sub.Name() != "serve" {
-			endOnSignal(env, sub)
+			endOnSignal(sub)
 		}
 	}
 	run := c.RunE
@@ -49,9 +48,6 @@ func endOnSignal(env *console.Env, c *cobra.Command) {
 			}
 		case <-late.C:
 			edit.Settle()
-			if env.StderrTerminal {
-				fmt.Fprint(env.Stderr, "\r\x1b[K") // the command can no longer clear its progress
-			}
 		}
 		by, _ := console.InterruptOf(ctx)
 		return interruptedBy(by)

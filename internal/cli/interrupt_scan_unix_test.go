@@ -39,7 +39,7 @@ func TestInterruptedScan(t *testing.T) {
 		return err
 	}}
 	cmd.SetArgs([]string{})
-	endOnSignal(env, cmd)
+	endOnSignal(cmd)
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.ExecuteContext(ctx) }()
 	<-source.begun

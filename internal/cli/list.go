@@ -40,7 +40,7 @@ func listCommand(env *console.Env) *cobra.Command {
 			}
 			printList(env.Out(), v, all)
 			if len(v.Entries) == 0 && !all {
-				fmt.Fprintln(env.Stderr, "hint: knack list --all shows where skills are looked for")
+				env.Err().Text(console.Hint, "knack list --all shows where skills are looked for")
 			}
 			return nil
 		},

@@ -92,7 +92,7 @@ func makeSkill(env *console.Env, project, below, name, description string) error
 		return runError("", "%s cannot be written: %w", atHome(*env, file), systemCause(err))
 	}
 	fmt.Fprintln(env.Stdout, console.Clean(atHome(*env, file)))
-	fmt.Fprintln(env.Stderr, "hint: say in the description when to use it, and in the text what to do; then run knack doctor "+name)
+	env.Err().Text(console.Hint, "say in the description when to use it, and in the text what to do; then run knack doctor "+name)
 	return nil
 }
 

@@ -64,14 +64,14 @@ func rootError(v catalog.View) error {
 
 // showReading shows at a terminal how much a scan has read, until done is called.
 func showReading(env *console.Env, c *catalog.Catalog) (done func()) {
-	return console.ShowProgress(env, console.Step{What: "reading skills", Done: c.Progress, Unit: "folders"})
+	return console.ShowProgress(env, console.Step{What: "reading skills", Count: func() (int, int) { return int(c.Progress()), 0 }, Unit: "folders"})
 }
 
 // showJudging shows at a terminal how many skills of a view were checked in the context, until
 // done is called.
 func showJudging(ctx context.Context, env *console.Env, v catalog.View) (counting context.Context, done func()) {
 	n := new(atomic.Int64)
-	return skill.WithProgress(ctx, n), console.ShowProgress(env, console.Step{What: "checking skills", Done: n.Load, Total: len(v.Entries)})
+	return skill.WithProgress(ctx, n), console.ShowProgress(env, console.Step{What: "checking skills", Count: func() (int, int) { return int(n.Load()), len(v.Entries) }})
 }
 
 // host scans everything once and returns a host for tools.

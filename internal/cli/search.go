@@ -43,7 +43,7 @@ models are found too, and marked; models do not find them.`,
 				return err
 			}
 			query := strings.Join(args, " ")
-			done := console.ShowProgress(env, console.Step{What: "reading headings", Done: c.Indexed, Unit: "skills"})
+			done := console.ShowProgress(env, console.Step{What: "reading headings", Count: func() (int, int) { return int(c.Indexed()), 0 }, Unit: "skills"})
 			found, err := v.Search(cmd.Context(), catalog.Query{Text: query, Limit: limit, People: true, Explain: explain || asJSON})
 			done()
 			if err != nil {

@@ -68,7 +68,7 @@ func eventually(t *testing.T, l *locked, want string) {
 func TestServeBanner(t *testing.T) {
 	env := environment(t)
 	in, person := io.Pipe()
-	env.Stdin, env.StderrTerminal = in, true
+	env.Stdin, env.StderrTerminal, env.Plain = in, true, true
 	out, told := env.Stdout.(*locked), env.Stderr.(*locked)
 	ended := make(chan int, 1)
 	go func() { ended <- cli.Main(t.Context(), env, []string{"serve"}) }()

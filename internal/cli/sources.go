@@ -167,7 +167,7 @@ func (f *sourceFlags) check(env console.Env) error {
 		}
 	}
 	if f.given("project") && len(f.dirs) > 0 {
-		fmt.Fprintln(env.Stderr, "warning: --project has no effect with --dir")
+		env.Err().Text(console.Warning, "--project has no effect with --dir")
 	}
 	return nil
 }

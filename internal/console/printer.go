@@ -33,6 +33,13 @@ type Painted struct {
 // Of returns a part of a line for [Printer.Line].
 func (s Style) Of(text string) Painted { return Painted{text, s} }
 
+// Words before what a command says on stderr, for [Printer.Text].
+var (
+	Error   = Red.Of("error:")
+	Warning = Yellow.Of("warning:")
+	Hint    = Cyan.Of("hint:")
+)
+
 // colours decides whether a stream gets colours. NO_COLOR (no-color.org) turns them off, and
 // CLICOLOR_FORCE (bixense.com/clicolors) or FORCE_COLOR (force-color.org) on.
 func (e *Env) colours(terminal bool) bool {

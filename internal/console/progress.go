@@ -27,10 +27,9 @@ const (
 // Step is one thing that a command does.
 type Step struct {
 	What string // what the command is doing: "reading skills"
-	// Done returns how many are done, if it is not nil. It is called now and then, until the
-	// step is done. Total is how many there are; if it is 0, Unit says what Done counts.
-	Done  func() int64
-	Total int
+	// Count returns how many are done, and of how many, or 0 if that is not known yet; then
+	// Unit says what is counted. It is called now and then until the step is done.
+	Count func() (done, total int)
 	Unit  string
 }
 
@@ -82,11 +81,12 @@ func (p *progress) tick() {
 func (p *progress) line(after time.Duration) string {
 	s := p.steps[len(p.steps)-1]
 	text := s.What
-	if s.Done != nil {
-		if n := s.Done(); s.Total > 0 {
-			text += fmt.Sprintf(": %s of %s", display.Thousands(int(n)), display.Thousands(s.Total))
+	if s.Count != nil {
+		done, total := s.Count()
+		if text += ": " + display.Thousands(done); total > 0 {
+			text += " of " + display.Thousands(total)
 		} else {
-			text += fmt.Sprintf(": %s %s", display.Thousands(int(n)), s.Unit)
+			text += " " + s.Unit
 		}
 	}
 	if after >= progressTime {

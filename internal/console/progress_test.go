@@ -45,10 +45,10 @@ func TestProgress(t *testing.T) {
 		}
 		sees(progressDelay-1, "")
 		sees(1, "still working")
-		reading := ShowProgress(env, Step{What: "reading skills", Done: n.Load, Unit: "folders"})
+		reading := ShowProgress(env, Step{What: "reading skills", Count: func() (int, int) { return int(n.Load()), 0 }, Unit: "folders"})
 		n.Store(41_200)
 		sees(progressTick, "reading skills: 41,200 folders")
-		checking := ShowProgress(env, Step{What: "checking", Done: n.Load, Total: 100_000})
+		checking := ShowProgress(env, Step{What: "checking", Count: func() (int, int) { return int(n.Load()), 100_000 }})
 		n.Store(7)
 		sees(progressTick, "checking: 7 of 100,000")
 		checking()

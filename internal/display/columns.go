@@ -9,6 +9,9 @@ import (
 // Columns returns the number of columns that a text of one line takes on a terminal. Joined
 // emoji are counted one by one, as most terminals draw them.
 func Columns(s string) (n int) {
+	if IsASCII(s) {
+		return len(s)
+	}
 	before := 0
 	for _, r := range s {
 		if r == emojiStyle && before == 1 {
@@ -39,8 +42,11 @@ func RuneColumns(r rune) int {
 
 // CutColumns is [Cut] for a number of columns.
 func CutColumns(s string, columns int) string {
-	if len(s) <= columns || Columns(s) <= columns { // no character has more columns than bytes
+	switch {
+	case len(s) <= columns: // no character has more columns than bytes
 		return s
+	case IsASCII(s):
+		return Cut(s, columns)
 	}
 	n, taken := 1, 0 // one more than fit, since an ellipsis may replace two columns by one
 	for _, r := range s {
