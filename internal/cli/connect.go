@@ -201,12 +201,12 @@ func (f *connectFlags) list(env *console.Env) error {
 			rest = append(rest, c.Client)
 			continue
 		}
-		fmt.Fprintf(env.Stdout, "%-14s  %s\n", c.Client, console.Clean(c.Status()))
+		env.Out().Item(16, "%s%s  %s", console.Bold.Of(c.Client), strings.Repeat(" ", max(14-len(c.Client), 0)), c.Status())
 	}
 	if len(rest) > 0 {
-		fmt.Fprintf(env.Stdout, "not found: %s\n", strings.Join(rest, ", "))
+		env.Out().Line("not found: %s", strings.Join(rest, ", "))
 	}
-	fmt.Fprintln(env.Stderr, "hint: knack connect CLIENT prints the entry; with --write it goes into the file")
+	env.Err().Text(console.Hint, "knack connect CLIENT prints the entry; with --write it goes into the file")
 	return nil
 }
 
@@ -225,7 +225,7 @@ func (f *connectFlags) connect(env *console.Env, c client.Client) error {
 	state.Entry = entry
 	file := atHome(*env, state.File)
 	for _, err := range ch.Unreadable {
-		fmt.Fprintf(env.Stderr, "warning: %s, where %s looks too, cannot be read: %s\n", console.Clean(atHome(*env, err.Path)), c.Name, console.Clean(systemCause(err.Err).Error()))
+		env.Err().Text(console.Warning, fmt.Sprintf("%s, where %s looks too, cannot be read: %s", atHome(*env, err.Path), c.Name, systemCause(err.Err).Error()))
 	}
 	if err := f.checkCommand(env, c, s, ch); err != nil {
 		return err
@@ -235,7 +235,7 @@ func (f *connectFlags) connect(env *console.Env, c client.Client) error {
 			return &failure{exitNo, p.Why, p.Fix}
 		}
 		if !f.asJSON && ch.Changed() {
-			fmt.Fprint(env.Stdout, console.Clean(state.Diff))
+			_ = env.Out().Patch(console.Clean(state.Diff))
 		}
 		if err := ch.Write(); err != nil {
 			return &failure{exitError, fmt.Errorf("%s is unchanged: %w", file, systemCause(err)), state.WriteFix(err)}
@@ -253,7 +253,7 @@ func (f *connectFlags) connect(env *console.Env, c client.Client) error {
 		fmt.Fprint(env.Stdout, console.Clean(entry))
 		printDestination(env, c, s, state, ch, file)
 		if missing := (*client.MissingError)(nil); errors.As(planErr, &missing) {
-			fmt.Fprintf(env.Stderr, "hint: %s\n", console.Clean(missing.Fix))
+			env.Err().Text(console.Hint, missing.Fix)
 		}
 		f.printAdvice(env, c, s, ch)
 	}
