@@ -70,7 +70,7 @@ func TestFirstSign(t *testing.T) {
 		}
 	}
 	var table strings.Builder
-	fmt.Fprintf(&table, "The first sign of life of every command with %d skills, at a terminal of 80 columns:\nseconds from its start to the first byte, and to its end (of serve, until it is ready).\n\n%-38s %6s %8s  %s\n", n, "command", "first", "end", "what it shows first")
+	fmt.Fprintf(&table, "The first sign of life of every command with %d skills of one file each, at a terminal of 80 columns:\nseconds from its start to the first byte, and to its end (of serve, until it is ready).\n\n%-38s %6s %8s  %s\n", n, "command", "first", "end", "what it shows first")
 	for _, c := range firstSigns {
 		fill := strings.NewReplacer("NAME", name)
 		cmd := knack(t, program, strings.Fields(fill.Replace(c.command))[1:]...)
