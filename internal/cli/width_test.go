@@ -1,0 +1,63 @@
+package cli_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/knack-dev/knack/internal/cli"
+	"github.com/knack-dev/knack/internal/display"
+)
+
+// broken are skills with something wrong, by file.
+var broken = map[string]string{
+	"bad-yaml/SKILL.md":       "---\nname: bad-yaml\ndescription: \"never closed " + strings.Repeat("and longer ", 20) + "\nallowed-tools: [a, b\n---\n",
+	"colon/SKILL.md":          "---\nname: colon\ndescription: Use when: there is a colon in the description of a skill, which YAML does not allow\n---\n",
+	"cjk/SKILL.md":            "---\nname: cjk\ndescription: " + strings.Repeat("在提交代码之前使用此技能来检查代码质量", 40) + "\n---\n",
+	"Upper_Case/SKILL.md":     "---\nname: Upper_Case\ndescription: A name with capitals.\n---\n[a](missing.md) [b](../outside.md)\n",
+	"no-description/SKILL.md": "---\nname: no-description\n---\n",
+	"no-fence/SKILL.md":       strings.Repeat("A long line without frontmatter. ", 20),
+	"renamed/SKILL.md":        "---\nname: another-name\ndescription: The folder has another name.\n---\n",
+	"near/SKILLS.md":          "---\nname: near\ndescription: The file has another name.\n---\n",
+	"empty/SKILL.md":          "",
+	"git/SKILL.md":            "---\nname: git\ndescription: Shadows another skill of the name.\n---\n",
+}
+
+// TestWidth checks that no line of a report is wider than the terminal, and that a pipe gets
+// each item in one line.
+func TestWidth(t *testing.T) {
+	for _, terminal := range []bool{true, false} {
+		env := environment(t)
+		env.Width, env.StdoutTerminal, env.StderrTerminal = 80, terminal, terminal
+		env.Getenv = func(name string) string { return map[string]string{"NO_COLOR": "1"}[name] }
+		for name, text := range broken {
+			put(t, filepath.Join(env.Dir, ".claude/skills", name), text)
+		}
+		wide := 0
+		for _, command := range []string{
+			"list", "list --all", "doctor", "doctor --verbose", "doctor bad-yaml", "doctor colon", "doctor cjk", "doctor git", "doctor Upper_Case",
+			"doctor none", "check", "check --info --strict", "search name", "search --explain deploy", "config check", "connect", "list --exclude nothing", "show nothing", "help none",
+		} {
+			out, told := new(locked), new(locked)
+			env.Stdout, env.Stderr = out, told
+			if code := cli.Main(t.Context(), env, strings.Fields(command)); code > 2 {
+				t.Errorf("%s: exit status %d", command, code)
+			}
+			for line := range strings.Lines(out.String() + told.String()) {
+				line = line[strings.LastIndex(line, "\r")+1:] // behind what said how far it was
+				if columns := display.Columns(strings.TrimSuffix(line, "\n")); columns > 80 {
+					wide++
+					if terminal {
+						t.Errorf("%s: a line of %d columns: %s", command, columns, line)
+					}
+				}
+			}
+			if out.String()+told.String() == "" {
+				t.Errorf("%s: says nothing", command)
+			}
+		}
+		if !terminal && wide == 0 {
+			t.Error("a pipe gets broken lines")
+		}
+	}
+}
