@@ -15,7 +15,7 @@ import (
 const (
 	// progressDelay is the time after which a command at a terminal says what it is doing. It
 	// counts from the start of the command, however many steps that has.
-	progressDelay = 300 * time.Millisecond
+	progressDelay = 200 * time.Millisecond
 	progressTick  = 100 * time.Millisecond
 	// progressTime is the time after which the line shows the seconds, so that it moves even if a
 	// disk does not answer.
@@ -62,6 +62,8 @@ func startProgress(w io.Writer, width int) *progress {
 		width = progressWidth
 	}
 	p := &progress{w: w, width: width, begun: time.Now(), steps: []*Step{working}}
+	p.mu.Lock() // which tick waits for
+	defer p.mu.Unlock()
 	p.timer = time.AfterFunc(progressDelay, p.tick)
 	return p
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,24 @@ import (
 
 	"github.com/knack-dev/knack/internal/testwait"
 )
+
+// shared is a terminal to which two goroutines write.
+type shared struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
 
 // screen returns the last line of a terminal that was written text to, as a person sees it.
 func screen(text string) string {
@@ -33,7 +52,7 @@ func screen(text string) string {
 // TestProgress checks what a person sees, from the first tenths of a second to the end.
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var err bytes.Buffer
+		var err shared
 		env := &Env{Stdout: io.Discard, Stderr: &err, StderrTerminal: true, Width: 40}
 		_, end := Start(env)
 		var n atomic.Int64
@@ -73,7 +92,7 @@ func TestProgress(t *testing.T) {
 // TestProgressEndsWithOutput checks that nothing is in the way of what a command prints.
 func TestProgressEndsWithOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var all bytes.Buffer
+		var all shared
 		env := &Env{Stdout: &all, Stderr: &all, StderrTerminal: true}
 		_, end := Start(env)
 		defer end()
@@ -89,7 +108,7 @@ func TestProgressEndsWithOutput(t *testing.T) {
 // TestProgressFirstSign checks that many short steps are not silent together.
 func TestProgressFirstSign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var err bytes.Buffer
+		var err shared
 		env := &Env{Stdout: io.Discard, Stderr: &err, StderrTerminal: true}
 		_, end := Start(env)
 		defer end()
@@ -98,7 +117,7 @@ func TestProgressFirstSign(t *testing.T) {
 			testwait.Advance(progressDelay / 4)
 			done()
 		}
-		if err.Len() == 0 {
+		if err.String() == "" {
 			t.Error("it says nothing")
 		}
 	})
@@ -109,11 +128,11 @@ func TestProgressFirstSign(t *testing.T) {
 func TestProgressNowhere(t *testing.T) {
 	for _, terminal := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			var err bytes.Buffer
+			var err shared
 			env := &Env{Stdout: io.Discard, Stderr: &err, StderrTerminal: terminal, Getenv: func(string) string { return "dumb" }}
 			_, end := Start(env)
 			defer ShowProgress(env, Step{What: "reading"})()
-			if testwait.Advance(time.Minute); err.Len() > 0 {
+			if testwait.Advance(time.Minute); err.String() != "" {
 				t.Errorf("%q", err.String())
 			}
 			end()
