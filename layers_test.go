@@ -91,9 +91,11 @@ var directions = map[string][]string{
 	"web":    {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "skill", "internal/guard", "web/internal/gfm"},
 	// What skills write beyond plain Markdown, for pages.
 	"web/internal/gfm": {},
+	// The texts of "knack help" about more than one command.
+	"internal/topic": {},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/reach", "internal/report",
+		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/reach", "internal/report", "internal/topic",
 	},
 	"internal/report":     {"check", "doctor", "internal/console", "skill"}, // what check found, in each form
 	"internal/console":    {},                                               // what a command takes from its process, and how it writes to it

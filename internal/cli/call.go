@@ -19,12 +19,14 @@ func callCommand(env *console.Env) *cobra.Command {
 	var with toolFlags
 	cmd := &cobra.Command{
 		Use:   "call",
-		Short: "Answer a model's tool call: the call on stdin, its result message on stdout",
+		Short: "Answer a model's tool call, which is read from standard input",
 		Long: `Read one tool call of a model, or a list of them, from standard input, and print
 the message that answers it, or the list of those, in the same format:
 
-  openai     {"id","type":"function","function":{"name","arguments"}} or message.tool_calls;
-             {"type":"function_call","call_id","name","arguments"} or response.output
+  openai     {"id","type":"function","function":{"name","arguments"}}
+             or message.tool_calls;
+             {"type":"function_call","call_id","name","arguments"}
+             or response.output
   anthropic  {"type":"tool_use","id","name","input"} or a message's content
   gemini     {"functionCall":{"name","args"}} or a content's parts
   mcp        {"name","arguments"}, the params of tools/call
@@ -33,6 +35,9 @@ In a list, everything besides the calls is skipped. Each call and its result are
 shown on standard error. The exit status is 0 if a message was printed, even one
 that reports an error to the model, and 2 if the input is not a tool call; then
 nothing is printed.`,
+		Example: `  knack call <call.json
+  knack call --format anthropic <content.json
+  echo '{"name":"find_skills","arguments":{}}' | knack call --format mcp`,
 		Args: argCount(0, 0, "no arguments; the call is read from standard input"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// A program that closes stderr still waits for its answer.

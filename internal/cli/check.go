@@ -25,25 +25,29 @@ func checkCommand(env *console.Env) *cobra.Command {
 		Use:        "check [PATH | URL]…",
 		SuggestFor: []string{"validate", "lint", "verify", "test"},
 		Short:      "Check skills, or how an MCP server serves them",
-		Long: `Check skills: a SKILL.md, a skill's folder, or every skill below a folder. Without a
-PATH, the skills in the project's folders.
+		Long: `Check skills: a SKILL.md, a skill's folder, or every skill below a folder.
+Without a PATH, the skills in the project's folders.
 
-Each finding has a rule, a place and, if there is one, a fix. --fix writes the fixes
-that cannot change the meaning of a skill; --fix=guess also corrects the spelling of
-SKILL.md and adds a missing name from the folder. --diff shows them and writes nothing.
+Each finding has a rule, a place and, if there is one, a fix. --fix writes the
+fixes that cannot change the meaning of a skill; --fix=guess also corrects the
+spelling of SKILL.md and adds a missing name from the folder. --diff shows them
+and writes nothing.
 
 A knack.yaml in the project, and the user's, can disable rules and change their
 severities (doc/configuration.md); flags override both.
 
 For a URL, check how that MCP server serves skills over the Skills extension
-(SEP-2640): what it declares, the shape of its answers, each entry, and each file's
-size, digest and frontmatter. If it requires a token, set the environment variable
-KNACK_TOKEN. If it answers 429 with Retry-After, the check waits, up to a minute each
-time and at most five times. An answer over 32 MiB, or one that is not complete after a
-minute, ends the check.
+(SEP-2640): what it declares, the shape of its answers, each entry, and each
+file's size, digest and frontmatter. If it requires a token, set the environment
+variable KNACK_TOKEN. If it answers 429 with Retry-After, the check waits, up to
+a minute each time and at most five times. An answer over 32 MiB, or one that is
+not complete after a minute, ends the check.
 
-The exit status is 1 if there are errors (with --strict, or warnings) or, with --diff,
-anything to fix.`,
+The exit status is 1 if there are errors (with --strict, or warnings) or, with
+--diff, anything to fix.`,
+		Example: `  knack check --fix                       # the skills of this project
+  knack check --strict --format github .  # in CI, where warnings count too
+  knack check http://127.0.0.1:8080/mcp   # how a server serves skills`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if asJSON {
 				f.format = "json"

@@ -86,10 +86,10 @@ func newRoot(env *console.Env) *cobra.Command {
 		Use:   "knack",
 		Short: "One skills server for every agent",
 		Long: `knack finds the skills on this machine (folders with a SKILL.md) and serves them
-to any agent.
-
-  knack list     shows what there is
-  knack serve    serves it over MCP, on standard input and output or over HTTP`,
+to any agent.`,
+		Example: `  knack list      # the skills that there are
+  knack doctor    # where they are looked for, and what became of each
+  knack connect   # how the clients on this machine are connected`,
 		SilenceErrors: true, SilenceUsage: true,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -100,7 +100,8 @@ to any agent.
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetHelpCommand(helpCommand())
+	root.SetHelpCommand(helpCommand(env))
+	root.SetUsageFunc(printUsage)
 	root.Version = build().Version
 	root.Flags().Bool("version", false, "print the version")
 	root.SetVersionTemplate(build().String() + "\n")
@@ -135,22 +136,6 @@ func flagError(err error) error {
 		want = "give true or false, or no value for true"
 	}
 	return errors.New(strings.TrimSuffix(err.Error(), n.Error()) + want)
-}
-
-// helpCommand is the command that people try first; the help texts name --help.
-func helpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "help [COMMAND]", Short: "Describe a command", Hidden: true,
-		Args: argCount(0, 1, "the name of one command"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			about, rest, err := cmd.Root().Find(args)
-			if err != nil || len(rest) > 0 {
-				return noCommand(cmd.Root(), args[0])
-			}
-			about.InitDefaultHelpFlag()
-			return about.Help()
-		},
-	}
 }
 
 // argCount requires a number of arguments and reports any other number in words.

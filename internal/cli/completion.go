@@ -11,12 +11,15 @@ func completionCommand(env *console.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion SHELL",
 		Short: "Print a completion script for bash, zsh, fish or powershell",
-		Long: `Print a completion script. For example:
+		Long: `Print a completion script. It completes commands, flags and their values, and
+the names and files of skills.
 
-  bash        source <(knack completion bash)
-  zsh         knack completion zsh > "${fpath[1]}/_knack"
-  fish        knack completion fish > ~/.config/fish/completions/knack.fish
-  powershell  knack completion powershell | Out-String | Invoke-Expression`,
+In bash, add the first example below to ~/.bashrc. In zsh, the script is called
+_knack, in a folder of $fpath. In PowerShell, run
+'knack completion powershell | Out-String | Invoke-Expression'.`,
+		Example: `  source <(knack completion bash)
+  knack completion zsh >~/.zfunc/_knack
+  knack completion fish >~/.config/fish/completions/knack.fish`,
 		Args:      argCount(1, 1, "one shell: bash, zsh, fish or powershell"),
 		ValidArgs: shells,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -13,7 +13,9 @@ func configCommand(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Check the configuration file, or make a new access token",
-		Args:  cobra.ArbitraryArgs,
+		Example: `  knack config check
+  knack config token`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return noCommand(cmd, args[0])
@@ -32,9 +34,11 @@ func tokenCommand(env *console.Env) *cobra.Command {
 		Short: "Print a new access token, and its line for a token file",
 		Long: `Print a new access token, and its line for a token file.
 
-Give the token to the client, which sends it in the header "Authorization: Bearer";
-it is shown this once and kept nowhere. Add the line to the file that is given to
+Give the token to the client. It is sent in the header "Authorization: Bearer",
+shown this once and kept nowhere. Add the line to the file that is given to
 'knack serve --token-file', with a remark after it if you like.`,
+		Example: `  knack config token
+  knack config token --json   # for a program that writes the token file`,
 		Args: argCount(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			token, line := access.NewToken()

@@ -24,11 +24,13 @@ func configCheckCommand(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Report the problems of a configuration file",
-		Long: `Report every problem of a configuration file, with its position and what to write
-instead. Without FILE, check the files in effect here: the project's ` + config.Name + ` and
-the user's. doc/configuration.md lists the keys.
+		Long: `Report every problem of a configuration file, with its position and what to
+write instead. Without FILE, check the files in effect here: the project's
+` + config.Name + ` and the user's. doc/configuration.md lists the keys.
 
 The exit status is 1 if anything is wrong.`,
+		Example: `  knack config check
+  knack config check /etc/knack/knack.yaml`,
 		Args: argCount(0, 1, "one file, or nothing"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && args[0] == "" {

@@ -35,24 +35,25 @@ func connectCommand(env *console.Env) *cobra.Command {
 		Use:        "connect [CLIENT] [flags] [-- FLAGS OF SERVE]",
 		SuggestFor: []string{"install", "setup"},
 		Short:      "Print the configuration that a client needs, or write it",
-		Long: `List the clients on this machine, and how each is connected; with CLIENT, print the
-entry that it needs in its configuration file.
+		Long: `List the clients on this machine, and how each is connected; with CLIENT, print
+the entry that it needs in its configuration file.
 
-With --write the entry goes into that file: into the one of yours that has an entry
-already, or else into your own for all projects. Comments, formatting and everything
-else in the file stay, and the previous file is kept beside it (.bak). A file that cannot
-be parsed is not changed.
+With --write the entry goes into that file: into the one of yours that has an
+entry already, or else into your own for all projects. Comments, formatting and
+everything else in the file stay, and the previous file is kept beside it
+(.bak). A file that cannot be parsed is not changed.
 
-Flags of serve for the entry follow --:
+Flags of serve for the entry follow --. They replace the arguments of an
+existing entry, which otherwise keeps its own; -- alone restores knack's. Its
+changes are printed first as a difference, without values that may be secret.
 
-  knack connect codex --write -- --dir ~/skills --tools runner
+--exclude leaves roots that the client reads itself out of the lists: it would
+show their skills twice. The clients are:
 
-They replace the arguments of an existing entry, which otherwise keeps its own; -- alone
-restores knack's. Its changes are printed first as a difference, without values that may
-be secret.
-
---exclude leaves roots that the client reads itself out of the lists: it would show
-their skills twice. The clients are: ` + strings.Join(ids, ", ") + `.`,
+` + wrapped(ids) + `.`,
+		Example: `  knack connect cursor           # print the entry
+  knack connect cursor --write   # write it into the client's file
+  knack connect codex --write -- --dir ~/skills --tools runner`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			args, _ = splitDash(cmd, args)
 			return argCount(0, 1, "the name of one client, or nothing")(cmd, args)

@@ -18,13 +18,17 @@ func doctorCommand(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "doctor [SKILL]",
 		SuggestFor: []string{"diagnose", "status", "why", "debug"},
-		Short:      "Explain where skills are looked for, what became of each, and why one is missing",
+		Short:      "Explain what became of each skill, and why one is missing",
 		Long: `Explain where skills are looked for, what became of each one found, and what
 clients see of them.
 
-With SKILL, explain that name alone: every skill with that name or a similar one,
-its faults, and what to write instead. SKILL is a name, a folder's name,
-LABEL:NAME, a skill:// URI or a path. The exit status is 1 if no agent can load it.`,
+With SKILL, explain that name alone: every skill with that name or a similar
+one, its faults, and what to write instead. SKILL is a name, a folder's name,
+LABEL:NAME, a skill:// URI or a path. The exit status is 1 if no agent can load
+it.`,
+		Example: `  knack doctor
+  knack doctor review                    # what has this name, and what loads
+  knack doctor ~/.claude/skills/review   # the skill in this folder`,
 		Args: argCount(0, 1, "the name of one skill, or nothing"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := from.check(*env); err != nil {

@@ -22,8 +22,15 @@ func listCommand(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "list",
 		SuggestFor: []string{"ls", "skills", "skill"},
-		Short:      "List the available skills; with --all also the others, with reasons",
-		Args:       argCount(0, 0, "no arguments"),
+		Short:      "List the available skills, and with --all the others too",
+		Long: `List the available skills of each root, with descriptions.
+
+With --all, also those that are shadowed, skipped or not read, with reasons, and
+every root ('knack help roots', 'knack help names').`,
+		Example: `  knack list
+  knack list --all                   # also what is not available, and why
+  knack list --exclude claude-user   # without the skills of one root`,
+		Args: argCount(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, err := from.view(cmd.Context(), *env)
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/topic"
 )
 
 // manDate is the date in the footer of each manual page. mandoc warns if there is none.
@@ -75,14 +76,10 @@ func manual(pages map[string]string, c *cobra.Command, statuses string) {
 		fmt.Fprintf(&b, ".br\n.B %s COMMAND [flags]\n", roff(c.CommandPath()))
 	}
 	b.WriteString(".SH DESCRIPTION\n")
-	for i, block := range strings.Split(longText(c), "\n\n") {
-		if strings.HasPrefix(block, " ") {
-			fmt.Fprintf(&b, ".PP\n.nf\n%s\n.fi\n", roff(block))
-		} else if i > 0 {
-			fmt.Fprintf(&b, ".PP\n%s\n", roff(block))
-		} else {
-			fmt.Fprintf(&b, "%s\n", roff(block))
-		}
+	blocks(&b, longText(c))
+	if c.HasExample() {
+		b.WriteString(".SH EXAMPLES\n")
+		blocks(&b, c.Example)
 	}
 	heading := ".SH OPTIONS\n"
 	flags(c, func(f *pflag.Flag, value, usage string) {
@@ -107,8 +104,25 @@ func manual(pages map[string]string, c *cobra.Command, statuses string) {
 		fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %s (1)\n", roff(name(c.Parent())))
 	} else {
 		b.WriteString(".SH EXIT STATUS\n" + statuses)
+		for _, t := range topic.All {
+			fmt.Fprintf(&b, ".SH %s\n", roff(strings.ToUpper(t.Name)))
+			blocks(&b, strings.TrimSuffix(t.Text, "\n"))
+		}
 	}
 	pages[name(c)+".1"] = b.String()
+}
+
+// blocks writes the paragraphs of a text. Those that begin with a space keep their lines.
+func blocks(b *strings.Builder, text string) {
+	for i, block := range strings.Split(text, "\n\n") {
+		if strings.HasPrefix(block, " ") {
+			fmt.Fprintf(b, ".PP\n.nf\n%s\n.fi\n", roff(block))
+		} else if i > 0 {
+			fmt.Fprintf(b, ".PP\n%s\n", roff(block))
+		} else {
+			fmt.Fprintf(b, "%s\n", roff(block))
+		}
+	}
 }
 
 // roff writes a text so that troff shows it as it is. A hyphen is one that can be copied

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/topic"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/tool"
 )
@@ -34,11 +35,21 @@ func noCommand(parent *cobra.Command, typed string) error {
 			names = append(names, c.Name())
 		}
 	}
+	if !parent.HasParent() {
+		for _, t := range topic.All {
+			names = append(names, t.Name)
+		}
+	}
 	if best == "" {
 		best = typo.Nearest(typed, names)
 	}
 	hint := "run '" + parent.CommandPath() + " --help' for the commands"
-	if best != "" {
+	if len(names) == 0 {
+		hint = "run '" + parent.CommandPath() + " --help' for its use"
+	}
+	if _, found := topic.Find(best); found {
+		hint = "did you mean 'knack help " + best + "'?"
+	} else if best != "" {
 		hint = "did you mean '" + parent.CommandPath() + " " + best + "'?"
 	}
 	of := strings.TrimPrefix(parent.CommandPath()+" ", parent.Root().Name()+" ")

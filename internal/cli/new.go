@@ -27,11 +27,13 @@ func newCommand(env *console.Env) *cobra.Command {
 		Use:        "new NAME",
 		SuggestFor: []string{"init", "create", "add"},
 		Short:      "Write a valid skill to start from",
-		Long: `Write a folder NAME with a SKILL.md that every client accepts, to start from, and
-print its path. Existing files stay unchanged.
+		Long: `Write a folder NAME with a SKILL.md that every client accepts, to start from,
+and print its path. Existing files stay unchanged.
 
 It goes below ` + newFolder + ` at the root of the project's repository; outside a
 repository, below the working directory. --dir names another folder.`,
+		Example: `  knack new release-notes
+  knack new release-notes --dir ~/.claude/skills   # for you, in all projects`,
 		Args: argCount(1, 1, "the name of the new skill"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			at := projectRoot(*env, project)

@@ -94,6 +94,9 @@ func describe(b *strings.Builder, c *cobra.Command) {
 		c.InitDefaultHelpFlag()
 		fmt.Fprintf(b, "## %s\n\n```text\n%s\n```\n\n", c.CommandPath(), c.UseLine())
 		fmt.Fprintf(b, "```text\n%s\n```\n\n", longText(c))
+		if c.HasExample() {
+			fmt.Fprintf(b, "```sh\n%s\n```\n\n", strings.TrimPrefix(strings.ReplaceAll(c.Example, "\n  ", "\n"), "  "))
+		}
 		var rows strings.Builder
 		flags(c, func(f *pflag.Flag, value, usage string) {
 			name := "`--" + f.Name + "`"

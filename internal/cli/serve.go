@@ -38,24 +38,29 @@ func (f *serveFlags) command(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "serve",
 		SuggestFor: []string{"run", "start", "server", "mcp", "stdio"},
-		Short:      "Serve the skills over MCP, on standard input and output or over HTTP",
+		Short:      "Serve the skills over MCP, on stdin and stdout or over HTTP",
 		Long: `Serve the skills over MCP, on standard input and output, until the input ends.
 
 A client starts it. For Claude Code, for example, this adds it:
 
   knack connect claude-code --write
 
-Standard output carries the protocol and nothing else; what was skipped, and why,
-goes to standard error. A signal (SIGINT, SIGTERM) ends the input too: earlier
-requests are answered, for up to 10 seconds; a second signal ends that at once.
-If answers are missing then, or the client does not read them, the exit status is 3.
+Standard output carries the protocol and nothing else; what was skipped, and
+why, goes to standard error. A signal (SIGINT, SIGTERM) ends the input too:
+earlier requests are answered, for up to 10 seconds; a second signal ends that
+at once. If answers are missing then, or the client does not read them, the exit
+status is 3.
 
 With --http ADDR it serves Streamable HTTP at http://ADDR/mcp, until it is
 interrupted. If other machines can reach the address, clients need tokens
 (--token-file, or access.tokens in knack.yaml); --no-auth turns this off. Your
 knack.yaml then sets which clients see which skills, and more
-(doc/configuration.md); SIGHUP reloads it. --config FILE is used in its place, also
-without --http; its http.listen is the address.`,
+(doc/configuration.md); SIGHUP reloads it. --config FILE is used in its place,
+also without --http; its http.listen is the address. 'knack help access' has
+more.`,
+		Example: `  knack serve                              # on standard input and output
+  knack serve --http 8080                  # at http://127.0.0.1:8080/mcp
+  knack serve --dir skills --tools runner  # one folder, other tools`,
 		Args: argCount(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd, env); err != nil {

@@ -22,12 +22,14 @@ func toolsCommand(env *console.Env) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "tools",
-		Short: "Print the tools' definitions for a program that talks to a model itself",
-		Long: `Print the tools' definitions as JSON, for a program that talks to a model itself:
-an array, or for gemini one object with functionDeclarations. knack call answers
-the model's calls.
+		Short: "Print the tools' definitions, for an agent that you write",
+		Long: `Print the tools' definitions as JSON, for a program that talks to a model
+itself: an array, or for gemini one object with functionDeclarations. knack call
+answers the model's calls.
 
 With --prompt: the list of skills as text, for the system prompt of an agent.`,
+		Example: `  knack tools --format openai >tools.json
+  knack tools --prompt`,
 		Args: argCount(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tools, format, err := with.parse()

@@ -55,7 +55,9 @@ func versionCommand(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  argCount(0, 0, "no arguments"),
+		Example: `  knack version
+  knack version --json   # with the commit`,
+		Args: argCount(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			b := build()
 			if asJSON {

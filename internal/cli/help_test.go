@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/internal/console"
+)
+
+// everyCommand calls visit for each command that a user may run.
+func everyCommand(c *cobra.Command, visit func(*cobra.Command)) {
+	visit(c)
+	for _, sub := range c.Commands() {
+		if !sub.Hidden || sub.Name() == "help" {
+			everyCommand(sub, visit)
+		}
+	}
+}
+
+func TestHelpFitsTerminal(t *testing.T) {
+	everyCommand(newRoot(&console.Env{}), func(c *cobra.Command) {
+		var out bytes.Buffer
+		c.SetOut(&out)
+		c.InitDefaultHelpFlag()
+		if err := c.Help(); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.SplitSeq(out.String(), "\n") {
+			if n := utf8.RuneCountInString(line); n > helpWidth || strings.TrimRight(line, " ") != line {
+				t.Errorf("%s --help: %d columns, or a space at the end: %q", c.CommandPath(), n, line)
+			}
+		}
+	})
+}
+
+// TestExamples runs every example of every command's help in a shell, in order, in a project
+// with what they name. Each must succeed. Only the port is replaced, by a free one, and a path
+// below /etc, by one below the home folder.
+func TestExamples(t *testing.T) {
+	if testing.Short() || runtime.GOOS == "windows" {
+		t.Skip("it runs programs in a shell")
+	}
+	t.Parallel()
+	shell, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("there is no bash here")
+	}
+	w := exampleWorld(t)
+	url := w.serve(t, shell, "knack serve --http 0")
+	port := regexp.MustCompile(`:(\d+)/`).FindStringSubmatch(url)[1]
+	ran := 0
+	everyCommand(newRoot(&console.Env{}), func(c *cobra.Command) {
+		examples := strings.Split(c.Example, "\n")
+		if n := len(examples); n < 2 || n > 3 {
+			t.Errorf("%s has %d examples, not two or three", c.CommandPath(), n)
+		}
+		for _, line := range examples {
+			if !strings.Contains(line, "knack "+strings.TrimPrefix(c.CommandPath(), "knack")) && !strings.Contains(line, c.CommandPath()) {
+				t.Errorf("%s has an example of something else: %s", c.CommandPath(), line)
+			}
+			if strings.Contains(line, "serve --http 8080") {
+				w.serve(t, shell, strings.Replace(line, "8080", "0", 1))
+			} else {
+				line = strings.ReplaceAll(line, ":8080/", ":"+port+"/")
+				w.run(t, shell, strings.ReplaceAll(line, "/etc/", "~/etc/"))
+			}
+			ran++
+		}
+	})
+	t.Logf("%d examples", ran)
+}
+
+// world is a home folder and a project in which the examples run.
+type world struct{ home, project string }
+
+func exampleWorld(t *testing.T) world {
+	top := t.TempDir()
+	w := world{filepath.Join(top, "home"), filepath.Join(top, "project")}
+	skill := "---\nname: review\ndescription: Reviews a pull request. Use when asked for a review.\n---\nSee [the style](references/style.md).\n"
+	for file, text := range map[string]string{
+		"home/.claude/skills/review/SKILL.md":               skill,
+		"home/.claude/skills/review/references/style.md":    "Be brief.\n",
+		"home/skills/deploy/SKILL.md":                       "---\nname: deploy\ndescription: d\n---\n",
+		"home/.zfunc/x":                                     "",
+		"home/.config/fish/completions/x":                   "",
+		"home/etc/knack/knack.yaml":                         "log:\n  level: info\n",
+		"project/.git/HEAD":                                 "ref: refs/heads/main\n",
+		"project/.claude/skills/review/SKILL.md":            skill,
+		"project/.claude/skills/review/references/style.md": "Be brief.\n",
+		"project/skills/deploy/SKILL.md":                    "---\nname: deploy\ndescription: Deploys a service. Use when asked to deploy one.\n---\nDeploy it.\n",
+		"project/call.json":                                 `{"id":"1","type":"function","function":{"name":"find_skills","arguments":"{}"}}`,
+		"project/content.json":                              `[{"type":"tool_use","id":"1","name":"find_skills","input":{}}]`,
+	} {
+		file = filepath.Join(top, filepath.FromSlash(file))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+// command returns a line of a shell. The knack in PATH is this test: see TestMain.
+func (w world) command(ctx context.Context, shell, line string) (*exec.Cmd, *bytes.Buffer) {
+	cmd := exec.CommandContext(ctx, shell, "--norc", "-euo", "pipefail", "-c", line)
+	cmd.Dir = w.project
+	cmd.Env = append(os.Environ(), "HOME="+w.home, "XDG_CONFIG_HOME=", "KNACK_DIRS=", "KNACK_TOKEN=")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	return cmd, &out
+}
+
+func (w world) run(t *testing.T, shell, line string) {
+	cmd, out := w.command(t.Context(), shell, line)
+	if err := cmd.Run(); err != nil {
+		t.Errorf("%s: %v\n%s", strings.TrimSpace(line), err, out)
+	}
+}
+
+// serve runs a server until the test ends, and returns its address once it has said it.
+func (w world) serve(t *testing.T, shell, line string) (url string) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cmd, _ := w.command(ctx, shell, "exec "+strings.TrimSpace(line))
+	cmd.Stderr = nil
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	errs, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		rest, _ := io.ReadAll(errs)
+		if err := cmd.Wait(); err != nil && cmd.ProcessState.ExitCode() != 0 {
+			t.Errorf("%s: %v\n%s", line, err, rest)
+		}
+	})
+	said := make([]byte, 0, 1024)
+	for {
+		n, err := errs.Read(said[len(said):cap(said)])
+		said = said[:len(said)+n]
+		if found := regexp.MustCompile(`http://127\.0\.0\.1:\d+/mcp\n`).Find(said); found != nil {
+			return strings.TrimSpace(string(found))
+		}
+		if err != nil || len(said) == cap(said) {
+			t.Fatalf("%s: %v\n%s", line, err, said)
+		}
+	}
+}

@@ -1,0 +1,38 @@
+// Package topic has the short texts of "knack help": what a user has to know beside the
+// commands. The manual page of knack has the same texts.
+package topic
+
+import _ "embed"
+
+// Topic is one text.
+type Topic struct {
+	Name  string
+	Short string // what it explains, in one line
+	Text  string // lines of at most 80 columns, the last one ended
+}
+
+// All are the topics in the order in which help lists them.
+var All = []Topic{
+	{"roots", "Where skills are looked for, and in which order", roots},
+	{"names", "What loads a skill, and what a shadowed one is called", names},
+	{"access", "Who may use a server over HTTP, and sees which skills", accessText},
+}
+
+//go:embed roots.txt
+var roots string
+
+//go:embed names.txt
+var names string
+
+//go:embed access.txt
+var accessText string
+
+// Find returns the topic of a name.
+func Find(name string) (Topic, bool) {
+	for _, t := range All {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return Topic{}, false
+}
