@@ -90,12 +90,12 @@ var directions = map[string][]string{
 	"doctor": {"internal/console", "internal/naming", "internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
 	"web":    {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "skill", "internal/guard", "web/internal/gfm"},
 	// What skills write beyond plain Markdown, for pages.
-	"web/internal/gfm": {},
-	// The texts of "knack help" about more than one command.
-	"internal/topic": {},
+	"web/internal/gfm":   {},
+	"internal/topic":     {},                                       // texts of "knack help"
+	"internal/candidate": {"catalog", "check", "internal/console"}, // words that a shell offers
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/reach", "internal/report", "internal/topic",
+		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/reach", "internal/report", "internal/topic", "internal/candidate",
 	},
 	"internal/report":     {"check", "doctor", "internal/console", "skill"}, // what check found, in each form
 	"internal/console":    {},                                               // what a command takes from its process, and how it writes to it
@@ -112,8 +112,7 @@ var directions = map[string][]string{
 	"internal/sbom": {}, // a program of the release, no part of knack
 	// For tests: a model server that follows a script.
 	"interop/agents/model": {},
-	// For tests: where the corpus of real skills is.
-	"internal/corpus": {},
+	"internal/corpus":      {}, // for tests: where the corpus of real skills is
 	// For tests: what a function asks of the heap.
 	"internal/alloctest": {},
 	// For tests: skills in memory.

@@ -117,6 +117,7 @@ to any agent.`,
 	root.AddCommand(searchCommand(env))
 	root.AddCommand(newCommand(env))
 	root.AddCommand(connectCommand(env))
+	completeRest(root)
 	endOnSignal(root)
 	return root
 }

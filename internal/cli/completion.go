@@ -1,9 +1,15 @@
 package cli
 
 import (
+	"context"
+	"io"
+
 	"github.com/spf13/cobra"
 
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/candidate"
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/source/builtin"
 )
 
 func completionCommand(env *console.Env) *cobra.Command {
@@ -12,7 +18,8 @@ func completionCommand(env *console.Env) *cobra.Command {
 		Use:   "completion SHELL",
 		Short: "Print a completion script for bash, zsh, fish or powershell",
 		Long: `Print a completion script. It completes commands, flags and their values, and
-the names and files of skills.
+the names and files of skills. It leaves out names with characters that mean
+something to a shell, and gives up after a second if a disk does not answer.
 
 In bash, add the first example below to ~/.bashrc. In zsh, the script is called
 _knack, in a folder of $fpath. In PowerShell, run
@@ -36,5 +43,69 @@ _knack, in a folder of $fpath. In PowerShell, run
 			}
 			return usageError(meant(args[0], shells, "the shells are bash, zsh, fish and powershell"), "there is no completion for '%s'", args[0])
 		},
+	}
+}
+
+// completeSkill completes the name of a skill and, if files is set, one of its files after it.
+// Else the argument may be a path, too.
+func (f *sourceFlags) completeSkill(env *console.Env, files bool) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		directive := cobra.ShellCompDirectiveNoFileComp
+		if !files && len(args) == 0 {
+			directive = cobra.ShellCompDirectiveDefault
+		}
+		return candidate.InTime(cmd.Context(), func(ctx context.Context) []string {
+			v, err := f.viewSoon(ctx, *env)
+			switch {
+			case err != nil:
+				return nil
+			case len(args) == 0:
+				return candidate.Skills(v, typed)
+			case len(args) > 1 || !files:
+				return nil
+			}
+			e, _, err := findSkill(v, args[0])
+			if err != nil {
+				return nil
+			}
+			return candidate.Files(ctx, e, typed)
+		}), directive
+	}
+}
+
+// completeLabel completes the label of a root.
+func (f *sourceFlags) completeLabel(env *console.Env) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return candidate.InTime(cmd.Context(), func(context.Context) []string {
+			return append(labels(f.roots(*env, nil)), builtin.Label)
+		}), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// viewSoon returns what can be read in a moment, and prints no warning: somebody waits in the
+// middle of a line.
+func (f *sourceFlags) viewSoon(ctx context.Context, env console.Env) (catalog.View, error) {
+	env.Stderr = io.Discard
+	sources, err := f.sources(env, nil)
+	if err != nil {
+		return catalog.View{}, err
+	}
+	c := catalog.New(sources, catalog.Options{Patience: candidate.RootPatience})
+	if err := c.Refresh(ctx); err != nil {
+		return catalog.View{}, err
+	}
+	return c.View(ctx)
+}
+
+// completeRest completes the rules of check. Commands that take no file get no file names.
+func completeRest(root *cobra.Command) {
+	for _, c := range root.Commands() {
+		if c.Name() == "check" {
+			_ = c.RegisterFlagCompletionFunc("ignore", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+				return candidate.Rules(), cobra.ShellCompDirectiveNoFileComp
+			})
+		} else if c.ValidArgs == nil && c.ValidArgsFunction == nil {
+			c.ValidArgsFunction = cobra.NoFileCompletions
+		}
 	}
 }

@@ -52,19 +52,7 @@ status is 1 if that answer is an error or reports that there is no such skill.`,
 			}
 			return show(env, e, file)
 		},
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			v, err := from.view(cmd.Context(), *env)
-			if err != nil || len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			var names []string
-			for _, e := range v.Entries {
-				if e.Status == catalog.Available && console.OneLine(e.Name) == e.Name { // another cannot be typed
-					names = append(names, e.Name+"\t"+display.Cut(console.OneLine(e.Description), 60))
-				}
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		},
+		ValidArgsFunction: from.completeSkill(env, true),
 	}
 	from.register(cmd, env)
 	cmd.Flags().StringVar(&as, "as", "", "print what `TOOL` answers about the skill")

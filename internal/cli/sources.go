@@ -40,9 +40,7 @@ func (f *sourceFlags) register(cmd *cobra.Command, env *console.Env) {
 	flags.StringVar(&f.project, "project", "", "the project's folder is `DIR`, not the working directory")
 	flags.Var((*repeated)(&f.exclude), "exclude", "do not list the skills of the root with this `LABEL`, for example claude-user; by name they still load (repeatable)")
 	flags.BoolVar(&f.noBuiltin, "no-builtin", false, "leave out the skills that are built into knack")
-	_ = cmd.RegisterFlagCompletionFunc("exclude", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return labels(f.roots(*env, nil)), cobra.ShellCompDirectiveNoFileComp
-	})
+	_ = cmd.RegisterFlagCompletionFunc("exclude", f.completeLabel(env))
 	_ = cmd.MarkFlagDirname("dir")
 	_ = cmd.MarkFlagDirname("project")
 }
