@@ -31,17 +31,17 @@ const (
 	wide = 60
 )
 
-// InTime returns what find does, or nothing if that takes longer than [Patience].
-func InTime(ctx context.Context, find func(context.Context) []string) []string {
+// InTime returns what find does, or false if that takes longer than [Patience].
+func InTime[T any](ctx context.Context, find func(context.Context) T) (result T, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
-	found := make(chan []string, 1)
+	found := make(chan T, 1)
 	go func() { found <- find(ctx) }()
 	select {
-	case words := <-found:
-		return words
+	case result = <-found:
+		return result, true
 	case <-ctx.Done():
-		return nil
+		return result, false
 	}
 }
 

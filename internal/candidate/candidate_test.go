@@ -14,13 +14,13 @@ func TestInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
 		begun := time.Now()
-		words := InTime(t.Context(), func(context.Context) []string { <-answer; return []string{"late"} })
-		if took := time.Since(begun); took != Patience || words != nil {
-			t.Errorf("%q after %s", words, took)
+		words, ok := InTime(t.Context(), func(context.Context) string { <-answer; return "late" })
+		if took := time.Since(begun); took != Patience || words != "" || ok {
+			t.Errorf("%q, %t after %s", words, ok, took)
 		}
 		close(answer)
-		if words := InTime(t.Context(), func(context.Context) []string { return []string{"x"} }); len(words) != 1 {
-			t.Errorf("%q, want one word", words)
+		if words, ok := InTime(t.Context(), func(context.Context) string { return "x" }); words != "x" || !ok {
+			t.Errorf("%q, %t, want x", words, ok)
 		}
 	})
 }

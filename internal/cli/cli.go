@@ -96,6 +96,9 @@ to any agent.`,
 			if len(args) > 0 {
 				return noCommand(cmd, args[0])
 			}
+			if env.StdoutTerminal {
+				return printHome(cmd.Context(), env)
+			}
 			return cmd.Help()
 		},
 	}

@@ -54,7 +54,7 @@ func (f *sourceFlags) completeSkill(env *console.Env, files bool) cobra.Completi
 		if !files && len(args) == 0 {
 			directive = cobra.ShellCompDirectiveDefault
 		}
-		return candidate.InTime(cmd.Context(), func(ctx context.Context) []string {
+		words, _ := candidate.InTime(cmd.Context(), func(ctx context.Context) []string {
 			v, err := f.viewSoon(ctx, *env)
 			switch {
 			case err != nil:
@@ -69,16 +69,18 @@ func (f *sourceFlags) completeSkill(env *console.Env, files bool) cobra.Completi
 				return nil
 			}
 			return candidate.Files(ctx, e, typed)
-		}), directive
+		})
+		return words, directive
 	}
 }
 
 // completeLabel completes the label of a root.
 func (f *sourceFlags) completeLabel(env *console.Env) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return candidate.InTime(cmd.Context(), func(context.Context) []string {
+		words, _ := candidate.InTime(cmd.Context(), func(context.Context) []string {
 			return append(labels(f.roots(*env, nil)), builtin.Label)
-		}), cobra.ShellCompDirectiveNoFileComp
+		})
+		return words, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

@@ -182,16 +182,25 @@ func (f *connectFlags) state(env console.Env, c client.Client, s client.Server) 
 	return out, ch, err
 }
 
-func (f *connectFlags) list(env *console.Env) error {
+// all returns how each client is connected.
+func (f *connectFlags) all(env console.Env) ([]connection.Connection, error) {
 	all := []connection.Connection{}
 	for _, c := range client.Clients {
-		s, err := f.server(*env, c)
+		s, err := f.server(env, c)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		s.ReplaceURL = false // an entry that leads to a URL is connected
-		state, _, _ := f.state(*env, c, s)
+		state, _, _ := f.state(env, c, s)
 		all = append(all, state)
+	}
+	return all, nil
+}
+
+func (f *connectFlags) list(env *console.Env) error {
+	all, err := f.all(*env)
+	if err != nil {
+		return err
 	}
 	if f.asJSON {
 		return console.PrintJSON(env.Stdout, all)

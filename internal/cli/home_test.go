@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/client"
+	"github.com/knack-dev/knack/internal/connection"
+	"github.com/knack-dev/knack/internal/console"
+)
+
+// TestHome runs knack alone on a terminal, on a machine that gets skills and a client.
+func TestHome(t *testing.T) {
+	folder := t.TempDir()
+	home, project := filepath.Join(folder, "home"), filepath.Join(folder, "project")
+	put := func(file, text string) {
+		t.Helper()
+		file = filepath.Join(home, file)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(args ...string) string {
+		t.Helper()
+		var out, errs strings.Builder
+		env := console.Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }, Dir: project, Home: home, StdoutTerminal: true}
+		if code := Main(t.Context(), env, append([]string{}, args...)); code != exitDone {
+			t.Fatalf("%q: exit status %d: %s", args, code, errs.String())
+		}
+		return out.String()
+	}
+	if err := os.MkdirAll(project, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	check := func(want string) {
+		t.Helper()
+		if diff := cmp.Diff(want, run()); diff != "" {
+			t.Error(diff)
+		}
+	}
+	check(`knack finds no skills here, besides the 2 built in.
+  knack new NAME   writes a first one
+  knack doctor     says where skills are looked for, and what became of each
+  knack connect    connects a client; none was found here
+  knack --help     shows all commands
+`)
+	for _, name := range []string{".claude/skills/one", ".claude/skills/two", ".codex/skills/one", ".codex/skills/three"} {
+		put(name+"/SKILL.md", "---\nname: "+filepath.Base(name)+"\ndescription: d\n---\n")
+	}
+	put(".claude/skills/bad/SKILL.md", "no frontmatter")
+	for _, file := range []string{".cursor/mcp.json", ".claude/settings.json"} {
+		put(file, "{}")
+	}
+	put(".codex/config.toml", "")
+	check(`knack finds 3 skills in 2 roots here, besides the 2 built in.
+  knack list       shows them
+  knack doctor     says why: 1 folder skipped
+  knack connect    connects Claude Code, Cursor, Codex
+  knack --help     shows all commands
+`)
+	for _, id := range []string{"cursor", "claude-code", "codex"} {
+		run("connect", id, "--write")
+	}
+	if err := os.Remove(filepath.Join(home, ".claude/skills/bad/SKILL.md")); err != nil {
+		t.Fatal(err)
+	}
+	check(`knack finds 3 skills in 2 roots here, besides the 2 built in.
+  knack list       shows them
+  knack doctor     says where skills are looked for, and what became of each
+  knack connect    lists the clients; connected: Claude Code, Cursor, Codex
+  knack --help     shows all commands
+`)
+}
+
+// TestHomeWithoutAnswers checks what is said if disks do not answer, and that many clients fit.
+func TestHomeWithoutAnswers(t *testing.T) {
+	want := `knack finds no skills so far; not everything could be read in a second.
+  knack list       waits until it is
+  knack doctor     says where skills are looked for, and what became of each
+  knack connect    shows how the clients here are connected
+  knack --help     shows all commands
+`
+	if diff := cmp.Diff(want, home(catalog.View{}, nil)); diff != "" {
+		t.Error(diff)
+	}
+	var all []connection.Connection
+	for _, c := range client.Clients {
+		all = append(all, connection.Connection{Name: c.Name, Here: true})
+	}
+	for _, state := range []client.State{"", client.Connected} {
+		for i := range all {
+			all[i].State = state
+		}
+		for line := range strings.SplitSeq(home(catalog.View{}, all), "\n") {
+			if utf8.RuneCountInString(line) > helpWidth {
+				t.Errorf("more than %d columns: %s", helpWidth, line)
+			}
+		}
+	}
+}
