@@ -91,11 +91,15 @@ var directions = map[string][]string{
 	"web":    {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "skill", "internal/guard", "web/internal/gfm"},
 	// What skills write beyond plain Markdown, for pages.
 	"web/internal/gfm":   {},
-	"internal/topic":     {},                                       // texts of "knack help"
-	"internal/candidate": {"catalog", "check", "internal/console"}, // words that a shell offers
+	"internal/help":      {},                                                    // the form of help, and topics
+	"internal/overview":  {"catalog", "client", "internal/connection", "skill"}, // what knack finds, in five lines
+	"internal/build":     {},                                                    // which build this is
+	"internal/observe":   {"audit", "mcpserver", "web"},                         // metrics, usage, audit log
+	"internal/memory":    {},                                                    // of a server
+	"internal/candidate": {"catalog", "check", "internal/console"},              // words that a shell offers
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/reach", "internal/report", "internal/topic", "internal/candidate",
+		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/reach", "internal/report", "internal/build", "internal/help", "internal/memory", "internal/observe", "internal/overview", "internal/candidate",
 	},
 	"internal/report":     {"check", "doctor", "internal/console", "skill"}, // what check found, in each form
 	"internal/console":    {},                                               // what a command takes from its process, and how it writes to it
@@ -112,15 +116,11 @@ var directions = map[string][]string{
 	"internal/sbom": {}, // a program of the release, no part of knack
 	// For tests: a model server that follows a script.
 	"interop/agents/model": {},
-	"internal/corpus":      {}, // for tests: where the corpus of real skills is
-	// For tests: what a function asks of the heap.
-	"internal/alloctest": {},
-	// For tests: skills in memory.
-	"internal/skilltest": {"catalog", "skill"},
-	// For tests: waits for events, and moves the clock of a bubble.
-	"internal/testwait": {},
-	// The command that lists odd phrases; its test keeps them rare.
-	"internal/prose": {},
+	"internal/corpus":      {},                   // for tests: where the corpus of real skills is
+	"internal/alloctest":   {},                   // for tests: what a function asks of the heap
+	"internal/skilltest":   {"catalog", "skill"}, // for tests: skills in memory
+	"internal/testwait":    {},                   // for tests: waits for events, and moves the clock of a bubble
+	"internal/prose":       {},                   // the command that lists odd phrases; its test keeps them rare
 }
 
 // programs lists the packages that may start other programs. No package of the product may.
@@ -133,7 +133,7 @@ var outside = map[string][]string{
 	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	"github.com/fsnotify/fsnotify":           {"source/dir/internal/watch"},
 	"github.com/tailscale/hujson":            {"client"},
-	"github.com/spf13/cobra":                 {"internal/cli"},
+	"github.com/spf13/cobra":                 {"internal/cli", "internal/help"},
 	"github.com/spf13/pflag":                 {"internal/cli"}, // of cobra
 	"golang.org/x/sys":                       {"source/dir", "internal/console", "edit", "bench"},
 	"golang.org/x/term":                      {"internal/console"},

@@ -10,6 +10,7 @@ import (
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/build"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/report"
 	"github.com/knack-dev/knack/internal/typo"
@@ -118,7 +119,7 @@ func (r *checkRun) failure(env *console.Env) *failure {
 // collect makes the report: the findings without those that flags or files drop, with the
 // configured severities. Strict turns warnings into errors.
 func (r *checkRun) collect(f *checkFlags, files *settings) {
-	r.report = report.Run{Infos: f.info, Version: build().Version}
+	r.report = report.Run{Infos: f.info, Version: build.Current().Version}
 	for _, file := range files.used {
 		r.report.Settings = append(r.report.Settings, file.shown)
 	}

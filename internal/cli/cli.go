@@ -15,7 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/knack-dev/knack/internal/build"
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/help"
 )
 
 // Exit statuses.
@@ -104,10 +106,10 @@ to any agent.`,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(helpCommand(env))
-	root.SetUsageFunc(printUsage)
-	root.Version = build().Version
+	root.SetUsageFunc(help.Usage)
+	root.Version = build.Current().Version
 	root.Flags().Bool("version", false, "print the version")
-	root.SetVersionTemplate(build().String() + "\n")
+	root.SetVersionTemplate(build.Current().String() + "\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
 			return noCommand(cmd, words[0]) // its flags would be another command's

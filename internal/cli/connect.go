@@ -15,6 +15,7 @@ import (
 	"github.com/knack-dev/knack/client"
 	"github.com/knack-dev/knack/internal/connection"
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/help"
 )
 
 type connectFlags struct {
@@ -50,7 +51,7 @@ changes are printed first as a difference, without values that may be secret.
 --exclude leaves roots that the client reads itself out of the lists: it would
 show their skills twice. The clients are:
 
-` + wrapped(ids) + `.`,
+` + help.Wrapped(ids) + `.`,
 		Example: `  knack connect cursor           # print the entry
   knack connect cursor --write   # write it into the client's file
   knack connect codex --write -- --dir ~/skills --tools runner`,

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/help"
 )
 
 // everyCommand calls visit for each command that a user may run.
@@ -37,7 +38,7 @@ func TestHelpFitsTerminal(t *testing.T) {
 			t.Fatal(err)
 		}
 		for line := range strings.SplitSeq(out.String(), "\n") {
-			if n := utf8.RuneCountInString(line); n > helpWidth || strings.TrimRight(line, " ") != line {
+			if n := utf8.RuneCountInString(line); n > help.Width || strings.TrimRight(line, " ") != line {
 				t.Errorf("%s --help: %d columns, or a space at the end: %q", c.CommandPath(), n, line)
 			}
 		}

@@ -5,13 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/client"
-	"github.com/knack-dev/knack/internal/connection"
 	"github.com/knack-dev/knack/internal/console"
 )
 
@@ -79,31 +75,4 @@ func TestHome(t *testing.T) {
   knack connect    lists the clients; connected: Claude Code, Cursor, Codex
   knack --help     shows all commands
 `)
-}
-
-// TestHomeWithoutAnswers checks what is said if disks do not answer, and that many clients fit.
-func TestHomeWithoutAnswers(t *testing.T) {
-	want := `knack finds no skills so far; not everything could be read in a second.
-  knack list       waits until it is
-  knack doctor     says where skills are looked for, and what became of each
-  knack connect    shows how the clients here are connected
-  knack --help     shows all commands
-`
-	if diff := cmp.Diff(want, home(catalog.View{}, nil)); diff != "" {
-		t.Error(diff)
-	}
-	var all []connection.Connection
-	for _, c := range client.Clients {
-		all = append(all, connection.Connection{Name: c.Name, Here: true})
-	}
-	for _, state := range []client.State{"", client.Connected} {
-		for i := range all {
-			all[i].State = state
-		}
-		for line := range strings.SplitSeq(home(catalog.View{}, all), "\n") {
-			if utf8.RuneCountInString(line) > helpWidth {
-				t.Errorf("more than %d columns: %s", helpWidth, line)
-			}
-		}
-	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/topic"
+	"github.com/knack-dev/knack/internal/help"
 )
 
 // manDate is the date in the footer of each manual page. mandoc warns if there is none.
@@ -104,7 +104,7 @@ func manual(pages map[string]string, c *cobra.Command, statuses string) {
 		fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %s (1)\n", roff(name(c.Parent())))
 	} else {
 		b.WriteString(".SH EXIT STATUS\n" + statuses)
-		for _, t := range topic.All {
+		for _, t := range help.Topics {
 			fmt.Fprintf(&b, ".SH %s\n", roff(strings.ToUpper(t.Name)))
 			blocks(&b, strings.TrimSuffix(t.Text, "\n"))
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/topic"
+	"github.com/knack-dev/knack/internal/help"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/tool"
 )
@@ -36,7 +36,7 @@ func noCommand(parent *cobra.Command, typed string) error {
 		}
 	}
 	if !parent.HasParent() {
-		for _, t := range topic.All {
+		for _, t := range help.Topics {
 			names = append(names, t.Name)
 		}
 	}
@@ -47,7 +47,7 @@ func noCommand(parent *cobra.Command, typed string) error {
 	if len(names) == 0 {
 		hint = "run '" + parent.CommandPath() + " --help' for its use"
 	}
-	if _, found := topic.Find(best); found {
+	if _, found := help.Find(best); found {
 		hint = "did you mean 'knack help " + best + "'?"
 	} else if best != "" {
 		hint = "did you mean '" + parent.CommandPath() + " " + best + "'?"

@@ -15,7 +15,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/build"
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/memory"
+	"github.com/knack-dev/knack/internal/observe"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -106,7 +109,7 @@ func (f *serveFlags) check(cmd *cobra.Command, env *console.Env) (err error) {
 const slowRootTimeout = 2 * time.Second
 
 func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
-	tuneCollector(env)
+	memory.Tune(env.Getenv)
 	from, web, op, tools := &f.from, &f.web, &f.op, f.tools
 	from.overHTTP = web.addr != ""
 	sources, err := from.sources(*env, nil)
@@ -146,7 +149,7 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 			read()
 		}()
 	}
-	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log, Engage: from.builtin().Engage, Entry: f.entry, Access: web.gate,
+	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build.Current().Version, Log: log, Engage: from.builtin().Engage, Entry: f.entry, Access: web.gate,
 		Remote: web.addr != "" && !web.isLocal(), Private: web.addr == "" || web.tokens || web.policy != nil} // a server over stdio has one user
 	if !from.fixed() && web.addr == "" {
 		options.Roots = func(ctx context.Context, folders []string) {
@@ -161,9 +164,9 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 		}
 	}
 	pages := web.pageOptions(&options)
-	options.Observe, options.Audit = observing(pages.Usage, op.audit), op.audit != nil
+	options.Observe, options.Audit = observe.Uses(pages.Usage, op.audit), op.audit != nil
 	server := mcpserver.New(options)
-	go releaseMemory(ctx)
+	go memory.Release(ctx)
 	if web.addr != "" {
 		return web.serveHTTP(interrupted, env, f, c, server, pages, log)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/observe"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/web"
 )
@@ -151,7 +152,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 		o.Hosts = append(o.Hosts, host)
 	}
 	var measured atomic.Pointer[mcpserver.HTTP]
-	pages.Measures = func() []web.Measure { return serverMetrics(measured.Load(), op.audit) }
+	pages.Measures = func() []web.Measure { return observe.Measures(measured.Load(), op.audit) }
 	o.Pages = f.pages(pages)
 	h, err := mcpserver.NewHTTP(server, o)
 	if err != nil {

@@ -1,4 +1,5 @@
-package cli
+// Package observe gives what a server does to its metrics, its usage counts and its audit log.
+package observe
 
 import (
 	"strconv"
@@ -8,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/web"
 )
 
-// serverMetrics returns the metrics of the server around the pages. doc/running.md has each.
-func serverMetrics(h *mcpserver.HTTP, log *audit.Log) (all []web.Measure) {
+// Measures returns the metrics of the server around the pages. doc/running.md has each.
+func Measures(h *mcpserver.HTTP, log *audit.Log) (all []web.Measure) {
 	if h == nil {
 		return nil
 	}
@@ -36,8 +37,8 @@ func serverMetrics(h *mcpserver.HTTP, log *audit.Log) (all []web.Measure) {
 	return all
 }
 
-// observing returns the observer of each use, for the usage counts and the audit log.
-func observing(usage *web.Usage, log *audit.Log) func(mcpserver.Use) {
+// Uses returns the observer of each use, for the usage counts and the audit log.
+func Uses(usage *web.Usage, log *audit.Log) func(mcpserver.Use) {
 	if usage == nil && log == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package topic
+package help
 
 import (
 	"path/filepath"
@@ -16,13 +16,13 @@ import (
 )
 
 func TestTopicsAreShort(t *testing.T) {
-	for _, topic := range All {
+	for _, topic := range Topics {
 		if n := strings.Count(topic.Text, "\n"); n > 25 || !strings.HasSuffix(topic.Text, "\n") {
 			t.Errorf("%s has %d lines", topic.Name, n)
 		}
 		for line := range strings.SplitSeq(topic.Text, "\n") {
-			if utf8.RuneCountInString(line) > 80 {
-				t.Errorf("%s has a line of more than 80 columns: %s", topic.Name, line)
+			if utf8.RuneCountInString(line) > Width {
+				t.Errorf("%s has a line of more than %d columns: %s", topic.Name, Width, line)
 			}
 		}
 		if _, found := Find(topic.Name); !found {

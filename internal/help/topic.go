@@ -1,6 +1,6 @@
-// Package topic has the short texts of "knack help": what a user has to know beside the
-// commands. The manual page of knack has the same texts.
-package topic
+// Package help says how knack is used: the form of each command's help, and short texts about
+// what a user has to know beside the commands. The manual page of knack has the same texts.
+package help
 
 import _ "embed"
 
@@ -11,8 +11,8 @@ type Topic struct {
 	Text  string // lines of at most 80 columns, the last one ended
 }
 
-// All are the topics in the order in which help lists them.
-var All = []Topic{
+// Topics are all topics in the order in which help lists them.
+var Topics = []Topic{
 	{"roots", "Where skills are looked for, and in which order", roots},
 	{"names", "What loads a skill, and what a shadowed one is called", names},
 	{"access", "Who may use a server over HTTP, and sees which skills", accessText},
@@ -29,7 +29,7 @@ var accessText string
 
 // Find returns the topic of a name.
 func Find(name string) (Topic, bool) {
-	for _, t := range All {
+	for _, t := range Topics {
 		if t.Name == name {
 			return t, true
 		}

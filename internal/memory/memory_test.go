@@ -1,4 +1,4 @@
-package cli
+package memory
 
 import (
 	"runtime"
@@ -6,13 +6,11 @@ import (
 	"runtime/metrics"
 	"testing"
 	"time"
-
-	"github.com/knack-dev/knack/internal/console"
 )
 
-// TestTuneCollector checks that the percentage follows the live heap, and that the
+// TestTune checks that the percentage follows the live heap, and that the
 // operator's choice is kept.
-func TestTuneCollector(t *testing.T) {
+func TestTune(t *testing.T) {
 	was := debug.SetGCPercent(77)
 	defer debug.SetGCPercent(was)
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
@@ -22,7 +20,7 @@ func TestTuneCollector(t *testing.T) {
 		return now[0].Value.Uint64()
 	}
 	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
-		tuneCollector(&console.Env{Getenv: func(n string) string { return map[string]string{name: "90"}[n] }})
+		Tune(func(n string) string { return map[string]string{name: "90"}[n] })
 		if got := percent(); got != 77 {
 			t.Errorf("%s is set, and the collector has %d %%", name, got)
 		}
@@ -34,7 +32,7 @@ func TestTuneCollector(t *testing.T) {
 		}
 	}
 	live := make([]byte, 128<<20)
-	tuneCollector(&console.Env{Getenv: func(string) string { return "" }})
+	Tune(func(string) string { return "" })
 	if got := percent(); got != 200 {
 		t.Errorf("at the start: %d %%, not 200", got)
 	}
@@ -62,7 +60,7 @@ func TestReleaseMemory(t *testing.T) {
 	flood := make([]byte, 2*minReleased)
 	runtime.GC()
 	f.release()
-	during, before := measureMemory()
+	during, before := measure()
 	runtime.KeepAlive(flood)
 	flood = nil
 	if f.release(); f.held > before-minReleased {
@@ -92,7 +90,7 @@ func TestReleaseWaits(t *testing.T) {
 	flood := make([]byte, 2*minReleased)
 	for range 3 {
 		runtime.GC()
-		before, _ := measureMemory()
+		before, _ := measure()
 		if f.release(); f.collections != before {
 			t.Error("a busy process is made to collect")
 		}

@@ -1,4 +1,4 @@
-package cli
+package build
 
 import (
 	"runtime"
@@ -9,12 +9,12 @@ import (
 )
 
 func TestBuild(t *testing.T) {
-	here := buildInfo{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	here := Info{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	released := here
 	released.Version, released.Commit, released.Modified = "v1.2.3", "0123abc", true
 	for name, c := range map[string]struct {
 		info debug.BuildInfo
-		want buildInfo
+		want Info
 	}{
 		"outside a repository": {debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, here},
 		"a release": {debug.BuildInfo{
@@ -22,7 +22,7 @@ func TestBuild(t *testing.T) {
 			Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "0123abc"}, {Key: "vcs.modified", Value: "true"}},
 		}, released},
 	} {
-		if diff := cmp.Diff(c.want, buildOf(&c.info)); diff != "" {
+		if diff := cmp.Diff(c.want, of(&c.info)); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", name, diff)
 		}
 	}

@@ -1,4 +1,5 @@
-package cli
+// Package memory keeps the memory of a server near what it uses.
+package memory
 
 import (
 	"context"
@@ -6,8 +7,6 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
-
-	"github.com/knack-dev/knack/internal/console"
 )
 
 const (
@@ -22,10 +21,10 @@ const (
 	minReleased = 32 << 20
 )
 
-// tuneCollector adapts GOGC to the live heap after each collection, unless the operator has
-// set GOGC or GOMEMLIMIT.
-func tuneCollector(env *console.Env) {
-	if env.Getenv("GOGC") == "" && env.Getenv("GOMEMLIMIT") == "" {
+// Tune adapts GOGC to the live heap after each collection, unless the operator has set GOGC or
+// GOMEMLIMIT in the environment.
+func Tune(getenv func(string) string) {
+	if getenv("GOGC") == "" && getenv("GOMEMLIMIT") == "" {
 		fitCollector(0)
 	}
 }
@@ -40,9 +39,9 @@ func fitCollector(live uint64) {
 	}, []metrics.Sample{{Name: "/gc/heap/live:bytes"}})
 }
 
-// releaseMemory returns memory to the system after a flood of calls. The runtime alone would
-// wait two minutes.
-func releaseMemory(ctx context.Context) {
+// Release returns memory to the system after a flood of calls, until the context ends. The
+// runtime alone would wait two minutes.
+func Release(ctx context.Context) {
 	for f := (footprint{}); ; f.release() {
 		select {
 		case <-ctx.Done():
@@ -58,15 +57,15 @@ type footprint struct{ collections, held uint64 }
 // release collects if much more is held than after the last release, and the program itself
 // has stopped collecting: then little is in use, whatever lived at its last collection.
 func (f *footprint) release() {
-	collections, held := measureMemory()
+	collections, held := measure()
 	if collections == f.collections && held >= f.held+minReleased {
 		debug.FreeOSMemory()
-		collections, f.held = measureMemory()
+		collections, f.held = measure()
 	}
 	f.collections, f.held = collections, min(held, f.held)
 }
 
-func measureMemory() (collections, held uint64) {
+func measure() (collections, held uint64) {
 	now := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(now)
 	return now[0].Value.Uint64(), now[1].Value.Uint64() - now[2].Value.Uint64()

@@ -1,0 +1,73 @@
+package help
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Width is the width of all help, whatever the terminal's is.
+const Width = 80
+
+// Usage prints the part of a command's help below its description.
+func Usage(c *cobra.Command) error {
+	w := c.OutOrStderr()
+	use, subs := c.UseLine(), Commands(c)
+	if len(subs) > 0 {
+		use = c.CommandPath() + " COMMAND [flags]"
+	}
+	fmt.Fprintf(w, "Usage:\n  %s\n", use)
+	if c.HasExample() {
+		fmt.Fprintf(w, "\nExamples:\n%s\n", c.Example)
+	}
+	if len(subs) > 0 {
+		fmt.Fprint(w, "\nCommands:\n")
+		for _, sub := range subs {
+			fmt.Fprintf(w, "  %-10s  %s\n", sub.Name(), sub.Short)
+		}
+	}
+	if !c.HasParent() {
+		printTopics(w)
+	}
+	if c.HasAvailableLocalFlags() {
+		fmt.Fprintf(w, "\nFlags:\n%s\n", strings.TrimRight(c.LocalFlags().FlagUsagesWrapped(Width), " \n"))
+	}
+	if len(subs) > 0 {
+		fmt.Fprintf(w, "\n'%s COMMAND --help' has examples and the flags of a command.\n", c.CommandPath())
+	}
+	return nil
+}
+
+func printTopics(w io.Writer) {
+	fmt.Fprint(w, "\nTopics, for 'knack help TOPIC':\n")
+	for _, t := range Topics {
+		fmt.Fprintf(w, "  %-10s  %s\n", t.Name, t.Short)
+	}
+}
+
+// Commands returns the commands below a command that its help lists.
+func Commands(c *cobra.Command) []*cobra.Command {
+	return slices.DeleteFunc(slices.Clone(c.Commands()), func(sub *cobra.Command) bool { return !sub.IsAvailableCommand() })
+}
+
+// Wrapped returns words in lines of at most [Width] columns, separated by commas.
+func Wrapped(words []string) string {
+	var b strings.Builder
+	column := 0
+	for i, w := range words {
+		switch {
+		case column+len(w)+4 > Width: // with the separators
+			b.WriteString(",\n")
+			column = 0
+		case i > 0:
+			b.WriteString(", ")
+			column += 2
+		}
+		b.WriteString(w)
+		column += len(w)
+	}
+	return b.String()
+}
