@@ -89,6 +89,7 @@ The exit status is 1 if there are errors (with --strict, or warnings) or, with
 			defer cancel()
 			return checkServer(ctx, env, u, protocol, f.format)
 		},
+		ValidArgsFunction: f.from.completeSkill(env, nextSkill),
 	}
 	f.from.register(cmd, env)
 	flags := cmd.Flags()

@@ -46,23 +46,30 @@ _knack, in a folder of $fpath. In PowerShell, run
 	}
 }
 
-// completeSkill completes the name of a skill and, if files is set, one of its files after it.
-// Else the argument may be a path, too.
-func (f *sourceFlags) completeSkill(env *console.Env, files bool) cobra.CompletionFunc {
+// next is what follows the name of a skill in a command line.
+type next int
+
+const (
+	nextNothing next = iota
+	nextFile         // one of the skill's files
+	nextSkill        // another skill
+)
+
+// completeSkill completes the name of a skill and what follows it. Unless files of skills follow,
+// an argument may be a path, too.
+func (f *sourceFlags) completeSkill(env *console.Env, follows next) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		directive := cobra.ShellCompDirectiveNoFileComp
-		if !files && len(args) == 0 {
-			directive = cobra.ShellCompDirectiveDefault
+		isSkill := len(args) == 0 || follows == nextSkill
+		if !isSkill && (follows == nextNothing || len(args) > 1) {
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		words, _ := candidate.InTime(cmd.Context(), func(ctx context.Context) []string {
 			v, err := f.viewSoon(ctx, *env)
-			switch {
-			case err != nil:
+			if err != nil {
 				return nil
-			case len(args) == 0:
+			}
+			if isSkill {
 				return candidate.Skills(v, typed)
-			case len(args) > 1 || !files:
-				return nil
 			}
 			e, _, err := findSkill(v, args[0])
 			if err != nil {
@@ -70,7 +77,10 @@ func (f *sourceFlags) completeSkill(env *console.Env, files bool) cobra.Completi
 			}
 			return candidate.Files(ctx, e, typed)
 		})
-		return words, directive
+		if follows == nextFile {
+			return words, cobra.ShellCompDirectiveNoFileComp
+		}
+		return words, cobra.ShellCompDirectiveDefault
 	}
 }
 

@@ -59,7 +59,7 @@ it.`,
 			}
 			return explainSkill(cmd, env, v, o, args[0], asJSON)
 		},
-		ValidArgsFunction: from.completeSkill(env, false),
+		ValidArgsFunction: from.completeSkill(env, nextNothing),
 	}
 	from.register(cmd, env)
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "also list the roots that are not there")

@@ -52,7 +52,7 @@ status is 1 if that answer is an error or reports that there is no such skill.`,
 			}
 			return show(env, e, file)
 		},
-		ValidArgsFunction: from.completeSkill(env, true),
+		ValidArgsFunction: from.completeSkill(env, nextFile),
 	}
 	from.register(cmd, env)
 	cmd.Flags().StringVar(&as, "as", "", "print what `TOOL` answers about the skill")
