@@ -30,18 +30,6 @@ func helpCommand(env *console.Env) *cobra.Command {
 			about.InitDefaultHelpFlag()
 			return about.Help()
 		},
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			about, _, _ := cmd.Root().Find(args)
-			var words []string
-			for _, c := range help.Commands(about) {
-				words = append(words, cobra.CompletionWithDesc(c.Name(), c.Short))
-			}
-			if len(args) == 0 {
-				for _, t := range help.Topics {
-					words = append(words, cobra.CompletionWithDesc(t.Name, t.Short))
-				}
-			}
-			return words, cobra.ShellCompDirectiveNoFileComp
-		},
+		ValidArgsFunction: help.Complete,
 	}
 }

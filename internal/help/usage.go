@@ -48,6 +48,21 @@ func printTopics(w io.Writer) {
 	}
 }
 
+// Complete completes the name of a command or a topic.
+func Complete(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	about, _, _ := cmd.Root().Find(args)
+	var words []string
+	for _, c := range Commands(about) {
+		words = append(words, cobra.CompletionWithDesc(c.Name(), c.Short))
+	}
+	if len(args) == 0 {
+		for _, t := range Topics {
+			words = append(words, cobra.CompletionWithDesc(t.Name, t.Short))
+		}
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
 // Commands returns the commands below a command that its help lists.
 func Commands(c *cobra.Command) []*cobra.Command {
 	return slices.DeleteFunc(slices.Clone(c.Commands()), func(sub *cobra.Command) bool { return !sub.IsAvailableCommand() })
