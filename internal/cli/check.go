@@ -22,11 +22,15 @@ func checkCommand(env *console.Env) *cobra.Command {
 	var timeout time.Duration
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:        "check [PATH | URL]…",
+		Use:        "check [PATH | SKILL | URL]…",
 		SuggestFor: []string{"validate", "lint", "verify", "test"},
 		Short:      "Check skills, or how an MCP server serves them",
 		Long: `Check skills: a SKILL.md, a skill's folder, or every skill below a folder.
 Without a PATH, the skills in the project's folders.
+
+SKILL is a skill's name, LABEL:NAME, a folder's name, or a skill:// URI. A word
+that is a path here means that path. --fix takes an exact name, and changes no
+file behind a link then.
 
 Each finding has a rule, a place and, if there is one, a fix. --fix writes the
 fixes that cannot change the meaning of a skill; --fix=guess also corrects the

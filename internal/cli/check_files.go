@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -85,7 +86,7 @@ func (c *checkedSkill) ignored(f *checkFlags) (out []skill.RuleID) {
 	return out
 }
 
-func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, paths []string) error {
+func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, words []string) error {
 	level, err := f.level()
 	if err == nil {
 		err = f.validate()
@@ -93,9 +94,18 @@ func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, paths []st
 	if err != nil {
 		return err
 	}
-	all, unread, err := targets(env, &f.from, paths)
+	named := &namedSkills{env: env, from: &f.from}
+	all, names, unread, err := targets(env, &f.from, words, func(word string) string { return named.hidden(ctx, word) })
 	if err != nil {
 		return err
+	}
+	for _, name := range names {
+		err := named.add(ctx, name, f)
+		if none := (*failure)(nil); errors.As(err, &none) && none.code == exitNo {
+			unread = append(unread, none)
+		} else if err != nil {
+			return err
+		}
 	}
 	files := newSettings(env, f.config)
 	for i, t := range all {
@@ -103,7 +113,12 @@ func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, paths []st
 			return err
 		}
 	}
-	run, err := scanTargets(ctx, env, all)
+	for _, s := range named.skills {
+		if s.settings, err = files.checkOf(s.base); err != nil {
+			return err
+		}
+	}
+	run, err := scanTargets(ctx, env, all, named)
 	if err != nil {
 		return err
 	}
@@ -121,13 +136,14 @@ func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, paths []st
 	var failed error
 	if level != check.None {
 		failed = applyFixes(ctx, env, run, f, level)
-		if run, err = scanTargets(ctx, env, all); err != nil {
+		named.view = nil
+		if run, err = scanTargets(ctx, env, all, named); err != nil {
 			return err
 		}
 	}
 	run.unread = append(unread, run.unread...)
 	run.collect(f, files)
-	if len(run.skills) == 0 && len(paths) == 0 {
+	if len(run.skills) == 0 && len(words) == 0 {
 		env.Err().Line("no skill was found in the project's folders; %s", f.from.otherPath(*env))
 	}
 	// An empty run is printed in the requested format, too.

@@ -47,7 +47,7 @@ func applyFixes(ctx context.Context, env *console.Env, run *checkRun, f *checkFl
 			continue
 		}
 		name := c.Shown(cmp.Or(c.Skill.Entry, old))
-		if err := c.write(*env, now, old); err != nil {
+		if err := c.write(*env, f.from.project, now, old); err != nil {
 			failed++
 			said.Line("%s %s: %s", console.Red.Of("not fixed:"), name, err.Error())
 			continue
@@ -67,9 +67,14 @@ func applyFixes(ctx context.Context, env *console.Env, run *checkRun, f *checkFl
 
 // write changes the file on disk and, if old is not "", the spelling of that file's name. A
 // skill behind a link is left alone: the user did not ask for changes at its target.
-func (c *checkedSkill) write(env console.Env, now []byte, old string) error {
+func (c *checkedSkill) write(env console.Env, project string, now []byte, old string) error {
 	if c.Skill.Link() != "" {
 		return errors.New("its folder is a link; give the folder that it leads to")
+	}
+	if c.byName {
+		if link := linkAbove(env, project, c.Verdict.Entry); link != "" {
+			return fmt.Errorf("%s is a link; give the folder that it leads to", atHome(env, link))
+		}
 	}
 	if err := behindNoLink(env, c.base, c.Skill.Dir()); err != nil {
 		return err

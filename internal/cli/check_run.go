@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -23,6 +24,7 @@ type checkedSkill struct {
 	report.Judged
 	base     string // see [target]
 	settings config.Check
+	byName   bool
 }
 
 // checkedFinding is a finding of a report, and what its fix requires.
@@ -41,8 +43,8 @@ type checkRun struct {
 	unread  []*failure // paths that could not be read
 }
 
-// scanTargets scans the targets and judges every skill found.
-func scanTargets(ctx context.Context, env *console.Env, all []target) (*checkRun, error) {
+// scanTargets scans the targets and judges every skill found, and those given by name.
+func scanTargets(ctx context.Context, env *console.Env, all []target, named *namedSkills) (*checkRun, error) {
 	run := &checkRun{}
 	watches := dir.NewWatches()
 	var sources []catalog.Source
@@ -77,14 +79,16 @@ func scanTargets(ctx context.Context, env *console.Env, all []target) (*checkRun
 		}
 		seen[e.Dir()] = true
 		t := by[e.Root.Label]
-		run.skills = append(run.skills, &checkedSkill{report.Judged{Verdict: d, Folder: path.Join(t.root.Shown, e.Path), Source: check.NewSource(d.Data)}, t.base, t.settings})
+		run.skills = append(run.skills, &checkedSkill{report.Judged{Verdict: d, Folder: path.Join(t.root.Shown, e.Path), Source: check.NewSource(d.Data)}, t.base, t.settings, false})
 	}
 	for _, r := range v.Roots {
 		t := by[r.Label]
 		if r.Err != nil {
 			run.unread = append(run.unread, &failure{exitError, fmt.Errorf("%s: %s", r.Shown, skill.Reason(r.Err)), ""})
 		} else if found[r.Label] == 0 && t.given != "" {
-			run.unread = append(run.unread, noSkill(*t))
+			none := noSkill(*t)
+			none.hint = cmp.Or(named.hidden(ctx, t.given), none.hint)
+			run.unread = append(run.unread, none)
 		}
 		for _, n := range r.Notices {
 			at := filepath.Join(r.Dir, filepath.FromSlash(n.Path)) + " " + string(n.Rule)
@@ -94,7 +98,7 @@ func scanTargets(ctx context.Context, env *console.Env, all []target) (*checkRun
 			}
 		}
 	}
-	return run, nil
+	return run, named.judge(ctx, run)
 }
 
 // failure returns the error for the unread paths, or nil. It prints all but one as separate

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -28,16 +29,16 @@ type target struct {
 	settings       config.Check
 }
 
-// targets returns the given paths, or else the project's roots. unread has the paths that do
-// not exist.
-func targets(env *console.Env, from *sourceFlags, paths []string) (out []target, unread []*failure, err error) {
-	if len(paths) == 0 {
+// targets returns the given paths, or else the project's roots. names has the words that are
+// no paths, and unread the paths that do not exist. hidden is [namedSkills.hidden].
+func targets(env *console.Env, from *sourceFlags, words []string, hidden func(word string) string) (out []target, names []string, unread []*failure, err error) {
+	if len(words) == 0 {
 		if err := from.check(*env); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		roots := from.roots(*env, nil)
 		if err := from.checkExcluded(roots); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		base := env.Dir
 		if from.project != "" {
@@ -51,32 +52,37 @@ func targets(env *console.Env, from *sourceFlags, paths []string) (out []target,
 				out = append(out, target{root: r, base: base})
 			}
 		}
-		return out, nil, nil
+		return out, nil, nil, nil
 	}
-	for _, flag := range []string{"dir", "project", "exclude", "no-builtin"} {
-		if from.given(flag) {
-			return nil, nil, usageError("give one or the other", "--%s chooses roots, and a path was given", flag)
-		}
-	}
-	for _, p := range paths {
+	for _, p := range words {
 		abs := absolute(*env, p)
+		if p == "" {
+			return nil, nil, nil, usageError("give a file, a folder or the name of a skill", "the path is empty")
+		}
+		if _, err := os.Lstat(abs); isName(p, err) {
+			names = append(names, p)
+			continue
+		}
+		for _, flag := range []string{"dir", "project", "exclude", "no-builtin"} {
+			if from.given(flag) {
+				return nil, nil, nil, usageError("give one or the other", "--%s chooses roots, and a path was given", flag)
+			}
+		}
 		info, err := os.Stat(abs)
 		switch {
-		case p == "":
-			return nil, nil, usageError("give a file or a folder", "the path is empty")
 		case err != nil:
-			unread = append(unread, &failure{exitError, fmt.Errorf("%s: %s", p, skill.Reason(err)), "check the path"})
+			unread = append(unread, &failure{exitError, fmt.Errorf("%s: %s", display.Echo(p), skill.Reason(err)), "check the path"})
 		case info.IsDir():
 			out = append(out, target{root: checkRoot(abs, p), given: p, base: abs})
 		case strings.EqualFold(filepath.Base(abs), skill.MainFile):
 			out = append(out, target{root: checkRoot(filepath.Dir(abs), filepath.Dir(p)), only: true, given: p, base: filepath.Dir(abs)})
 		case typo.IsMainFile(filepath.Base(abs)):
-			return nil, nil, usageError("rename it to SKILL.md; 'knack check --fix=guess "+filepath.ToSlash(filepath.Dir(p))+"' does it", "%s: only a SKILL.md can be checked alone", p)
+			return nil, nil, nil, usageError("rename it to SKILL.md; 'knack check --fix=guess "+filepath.ToSlash(filepath.Dir(p))+"' does it", "%s: only a SKILL.md can be checked alone", display.Echo(p))
 		default:
-			return nil, nil, usageError("give a SKILL.md, a skill's folder, or a folder with skills", "%s: only a SKILL.md can be checked alone", p)
+			return nil, nil, nil, usageError(cmp.Or(hidden(p), "give a SKILL.md, a skill's folder, or a folder with skills"), "%s: only a SKILL.md can be checked alone", display.Echo(p))
 		}
 	}
-	return out, unread, nil
+	return out, names, unread, nil
 }
 
 func checkRoot(abs, shown string) skill.Root {

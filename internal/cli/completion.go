@@ -71,7 +71,7 @@ func (f *sourceFlags) completeSkill(env *console.Env, follows next) cobra.Comple
 			if isSkill {
 				return candidate.Skills(v, typed)
 			}
-			e, _, err := findSkill(v, args[0])
+			e, _, err := findSkill(v, args[0], nil)
 			if err != nil {
 				return nil
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -43,7 +44,7 @@ status is 1 if that answer is an error or reports that there is no such skill.`,
 			if err != nil {
 				return err
 			}
-			e, file, err := findSkill(v, args[0])
+			e, file, err := findSkill(v, args[0], nil)
 			if err != nil {
 				return err
 			}
@@ -60,8 +61,9 @@ status is 1 if that answer is an error or reports that there is no such skill.`,
 	return cmd
 }
 
-// findSkill finds a skill by a URI, a name or a folder.
-func findSkill(v catalog.View, name string) (*catalog.Entry, string, error) {
+// findSkill finds a skill by a URI, a name or a folder. It suggests the skills with a similar
+// name that suits accepts, or all if that is nil.
+func findSkill(v catalog.View, name string, suits func(*catalog.Entry) bool) (*catalog.Entry, string, error) {
 	if uri, err := skill.ParseURI(name); err == nil {
 		if e, file := v.At(uri); e != nil {
 			if file == "." {
@@ -80,14 +82,34 @@ func findSkill(v catalog.View, name string) (*catalog.Entry, string, error) {
 	if near := v.SkippedNear(name, 1); len(near) > 0 {
 		hint = tool.Reason(near[0])
 	}
-	if near := v.Near(name, 3); len(near) > 0 {
-		names := make([]string, len(near))
-		for i, e := range near {
-			names[i] = e.Name
+	var names []string
+	for _, e := range v.Near(name, 3) {
+		if suits == nil || suits(e) {
+			names = append(names, e.Name)
 		}
+	}
+	if best := nearLabelled(v, name); best != "" {
+		names = []string{best}
+	}
+	if len(names) > 0 {
 		hint = "did you mean " + strings.Join(names, ", ") + "?"
 	}
 	return nil, "", &failure{exitNo, fmt.Errorf("there is no skill '%s'", display.Echo(name)), hint}
+}
+
+// nearLabelled returns the LABEL:NAME of a skill that is nearest to a mistyped one, or "".
+func nearLabelled(v catalog.View, typed string) string {
+	_, name, ok := strings.Cut(typed, ":")
+	if !ok {
+		return ""
+	}
+	var all []string
+	for _, e := range v.Entries {
+		if e.Status != catalog.Skipped && typo.Nearest(name, []string{e.Name}) != "" {
+			all = append(all, e.Root.Label+":"+e.Name)
+		}
+	}
+	return typo.Nearest(typed, all)
 }
 
 func show(env *console.Env, e *catalog.Entry, file string) error {

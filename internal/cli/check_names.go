@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/report"
+	"github.com/knack-dev/knack/internal/typo"
+	"github.com/knack-dev/knack/skill"
+)
+
+// namedSkills are the skills that were given to check by name. All names share one scan of
+// the roots, which the first name starts.
+type namedSkills struct {
+	env    *console.Env
+	from   *sourceFlags
+	view   *catalog.View // of the last scan, nil before it and after a fix
+	skills []*namedSkill
+}
+
+// namedSkill is the place of a skill that was given by name.
+type namedSkill struct {
+	root, path string
+	base       string // see [target]
+	settings   config.Check
+}
+
+// isName reports whether a word means a skill and not a path. found is the error of Lstat: a
+// path that exists is a path, even if it cannot be read or is a link to nothing.
+func isName(word string, found error) bool {
+	label, _, labelled := strings.Cut(word, ":")
+	labelled = labelled && len(label) > 1 && !strings.ContainsAny(label, `/\`) // one letter is a drive
+	switch {
+	case found == nil || errors.Is(found, fs.ErrPermission) || typo.IsMainFile(word) || strings.EqualFold(word, skill.MainFile):
+		return false
+	case labelled:
+		return true // Windows has another error for a file of such a name
+	}
+	return errors.Is(found, fs.ErrNotExist) && !strings.ContainsAny(word, `/\`)
+}
+
+// scan scans the roots once, with the skills that are built in.
+func (n *namedSkills) scan(ctx context.Context) (v catalog.View, err error) {
+	if n.view == nil {
+		if v, err = n.from.view(ctx, *n.env); err != nil {
+			return v, err
+		}
+		n.view = &v
+	}
+	return *n.view, nil
+}
+
+// add finds the skill of a word, and keeps its place. A *failure of status exitNo says that
+// there is no such skill.
+func (n *namedSkills) add(ctx context.Context, word string, f *checkFlags) error {
+	v, err := n.scan(ctx)
+	if err != nil {
+		return err
+	}
+	e, _, err := findSkill(v, word, onDisk)
+	if levels := []string{"certain", "guess"}; err != nil && f.fix == levels[0] && typo.Nearest(word, levels) != "" {
+		return usageError("write --fix="+typo.Nearest(word, levels), "there is no file, folder or skill '%s'; --fix takes its level after an equals sign", display.Echo(word))
+	}
+	switch {
+	case err != nil:
+		var missing *failure
+		if errors.As(err, &missing) {
+			missing.err = fmt.Errorf("there is no file, folder or skill '%s'", display.Echo(word))
+		}
+		return err
+	case !onDisk(e):
+		return &failure{exitNo, fmt.Errorf("'%s' is built into knack, so there is no file to check", display.Echo(word)), "knack show " + e.Name + " prints it"}
+	case f.fix != "" && !isExactly(e, word):
+		return usageError("if you mean that skill: knack check --fix="+f.fix+" "+shellWord(v.Called(e)), "'%s' is not the exact name of %s, and --fix changes files", display.Echo(word), e.Place())
+	}
+	base := e.Root.Dir
+	if e.Root.Scope == skill.ScopeProject && len(n.from.dirs) == 0 {
+		base = projectFolder(*n.env, n.from.project)
+	}
+	n.skills = append(n.skills, &namedSkill{root: e.Root.Label, path: e.Path, base: base})
+	return nil
+}
+
+func onDisk(e *catalog.Entry) bool { return e.Dir() != "" }
+
+// isExactly reports whether a word names the skill letter by letter. Names are otherwise
+// found whatever their case.
+func isExactly(e *catalog.Entry, word string) bool {
+	if strings.HasPrefix(word, "skill://") {
+		return true
+	}
+	return slices.Contains([]string{e.Name, e.Folder(), e.Root.Label + ":" + e.Name, e.Root.Label + ":" + e.Folder(), e.Root.Label + ":" + e.Path}, word)
+}
+
+// judge adds the verdicts on the skills to a run, and the notices about their folders.
+func (n *namedSkills) judge(ctx context.Context, run *checkRun) error {
+	if len(n.skills) == 0 {
+		return nil
+	}
+	v, err := n.scan(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range n.skills {
+		i := slices.IndexFunc(v.Entries, func(e *catalog.Entry) bool { return e.Root.Label == s.root && e.Path == s.path })
+		if i < 0 {
+			run.unread = append(run.unread, &failure{exitNo, fmt.Errorf("%s:%s: the skill is not there any more", s.root, s.path), ""})
+			continue
+		}
+		e := v.Entries[i]
+		if slices.ContainsFunc(run.skills, func(c *checkedSkill) bool { return c.Skill.Dir() == e.Dir() }) {
+			continue // it was given twice
+		}
+		d := doctor.Judge(ctx, e)
+		if ctx.Err() != nil {
+			return interrupted(ctx.Err())
+		}
+		c := &checkedSkill{report.Judged{Verdict: d, Folder: path.Join(e.Root.Shown, e.Path), Source: check.NewSource(d.Data)}, s.base, s.settings, true}
+		run.skills = append(run.skills, c)
+		t := target{root: *e.Root, base: s.base, settings: s.settings}
+		for _, r := range v.Roots {
+			for _, notice := range r.Notices {
+				if r.Label == s.root && (e.Path == "." || notice.Path == e.Path || strings.HasPrefix(notice.Path, e.Path+"/")) {
+					run.notices = append(run.notices, findingOf(t, notice))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// hidden words the hint for a folder without a skill that has a skill's name.
+func (n *namedSkills) hidden(ctx context.Context, word string) string {
+	if strings.ContainsAny(word, `/\.`) {
+		return ""
+	}
+	v, err := n.scan(ctx)
+	if err != nil {
+		return ""
+	}
+	e := v.Named(word)
+	if e == nil || !onDisk(e) {
+		return ""
+	}
+	return "a skill has that name too; to check it: knack check " + shellWord(e.Root.Label+":"+e.Name)
+}
+
+// linkAbove returns the first link among a skill's folder, its root and the folders above the
+// root up to the project or the home folder, or "". A name does not say where the skill is,
+// so --fix by name changes nothing behind a link.
+func linkAbove(env console.Env, project string, e *catalog.Entry) string {
+	top, nearest := filepath.Dir(e.Root.Dir), ""
+	for _, at := range []string{projectRoot(env, project), env.Home} {
+		if _, ok := below(e.Root.Dir, at); ok && len(at) > len(nearest) {
+			top, nearest = at, at
+		}
+	}
+	for at := e.Dir(); at != top && at != filepath.Dir(at); at = filepath.Dir(at) {
+		if info, err := os.Lstat(at); err == nil && info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0 {
+			return at
+		}
+	}
+	return ""
+}
