@@ -43,6 +43,7 @@ it.`,
 			if err != nil {
 				return err
 			}
+			from.warnMissing(*env, v)
 			o := from.doctorOptions(*env, sources)
 			o.Verbose = verbose
 			if len(args) == 0 {

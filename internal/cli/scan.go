@@ -30,6 +30,7 @@ func (f *sourceFlags) scan(ctx context.Context, env console.Env) (*catalog.Catal
 	if err != nil {
 		return nil, v, err
 	}
+	f.warnMissing(env, v)
 	if len(f.dirs) > 0 {
 		err = rootError(v)
 	}

@@ -167,16 +167,21 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	options.Observe, options.Audit = observe.Uses(pages.Usage, op.audit), op.audit != nil
 	server := mcpserver.New(options)
 	go memory.Release(ctx)
+	go func() {
+		v, err := c.View(ctx)
+		if err != nil {
+			return
+		}
+		if env.StderrTerminal && web.addr == "" {
+			banner(env, f, v)
+			op.level.Set(levelOf(op.logLevel))
+		}
+		for _, d := range missingDirs(*env, v) {
+			log.Warn("a folder in "+dirsVariable+" does not exist; make it, or remove it from the variable", "folder", d)
+		}
+	}()
 	if web.addr != "" {
 		return web.serveHTTP(interrupted, env, f, c, server, pages, log)
-	}
-	if env.StderrTerminal {
-		go func() {
-			if v, err := c.View(ctx); err == nil {
-				banner(env, f, v)
-				op.level.Set(levelOf(op.logLevel))
-			}
-		}()
 	}
 	err = server.Run(ctx, &mcpserver.StdioTransport{In: env.Stdin, Interrupt: interrupted.Done(), Out: env.Stdout, Logger: log})
 	if err == nil || errors.Is(err, io.EOF) {

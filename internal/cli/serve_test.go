@@ -325,3 +325,25 @@ func TestServeRootIsFile(t *testing.T) {
 		t.Errorf("%d warnings, want one of the root and one of the broken skill:\n%s", n, told)
 	}
 }
+
+// TestServeMissingFolder checks that a folder in KNACK_DIRS that does not exist is one line
+// in the log, at a terminal too.
+func TestServeMissingFolder(t *testing.T) {
+	for _, terminal := range []bool{false, true} {
+		env := environment(t)
+		gone := filepath.Join(env.Home, "gone")
+		env.Getenv = func(name string) string {
+			return map[string]string{"KNACK_DIRS": "relative" + string(filepath.ListSeparator) + gone}[name]
+		}
+		in, client := io.Pipe()
+		env.Stdin, env.StderrTerminal = in, terminal
+		told := env.Stderr.(*locked)
+		ended := make(chan int, 1)
+		go func() { ended <- cli.Main(t.Context(), env, []string{"serve"}) }()
+		eventually(t, told, `level=WARN msg="a folder in KNACK_DIRS does not exist; make it, or remove it from the variable" folder=`+gone+"\n")
+		client.Close()
+		if code := <-ended; code != 0 || strings.Count(told.String(), "KNACK_DIRS") != 1 {
+			t.Errorf("exit status %d: %s", code, told)
+		}
+	}
+}

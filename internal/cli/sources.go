@@ -30,12 +30,14 @@ type sourceFlags struct {
 	overHTTP  bool   // clients other than the user of this machine may ask: no answer names a folder
 	given     func(flag string) bool
 	watches   *dir.Watches // one for the process
+	warns     bool         // of a missing folder: a shell that completes words is not warned, and nothing twice
 }
 
 func (f *sourceFlags) register(cmd *cobra.Command, env *console.Env) {
 	f.watches = dir.NewWatches()
 	flags := cmd.Flags()
 	f.given = flags.Changed
+	cmd.PreRun = func(*cobra.Command, []string) { f.warns = true }
 	flags.Var((*repeated)(&f.dirs), "dir", "serve the skills below `DIR` instead of the well-known folders (repeatable)")
 	flags.StringVar(&f.project, "project", "", "the project's folder is `DIR`, not the working directory")
 	flags.Var((*repeated)(&f.exclude), "exclude", "do not list the skills of the root with this `LABEL`, for example claude-user; by name they still load (repeatable)")
@@ -99,6 +101,34 @@ func variableRoots(env console.Env) []skill.Root {
 		}
 	}
 	return roots
+}
+
+// missingDirs lists the entries of KNACK_DIRS that a scan did not find. A relative path is
+// only for working directories that have it, but ~ means that no shell replaced it.
+func missingDirs(env console.Env, v catalog.View) (missing []string) {
+	n := 0
+	for _, d := range filepath.SplitList(env.Getenv(dirsVariable)) {
+		if d == "" {
+			continue
+		}
+		n++ // as in variableRoots
+		label := fmt.Sprintf("env-%d", n)
+		if (filepath.IsAbs(d) || strings.HasPrefix(d, "~")) && slices.ContainsFunc(v.Roots, func(r catalog.RootStatus) bool { return r.Label == label && r.Missing && r.Err == nil }) {
+			missing = append(missing, d)
+		}
+	}
+	return missing
+}
+
+// warnMissing warns of the entries of KNACK_DIRS that do not exist, once for a command.
+func (f *sourceFlags) warnMissing(env console.Env, v catalog.View) {
+	if !f.warns {
+		return
+	}
+	f.warns = false
+	for _, d := range missingDirs(env, v) {
+		fmt.Fprintf(env.Stderr, "warning: there is no folder %s; make it, or remove it from %s\n", console.Clean(display.Echo(d)), dirsVariable)
+	}
 }
 
 // sources makes a source for each root. Excluded roots come last, so that no listed skill
