@@ -23,6 +23,7 @@ const newFolder = ".agents/skills"
 
 func newCommand(env *console.Env) *cobra.Command {
 	var below, project, description string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:        "new NAME",
 		SuggestFor: []string{"init", "create", "add"},
@@ -45,12 +46,13 @@ repository, below the working directory. --dir names another folder.`,
 			default:
 				at = filepath.Join(at, filepath.FromSlash(newFolder))
 			}
-			return makeSkill(env, projectFolder(*env, project), at, args[0], description)
+			return makeSkill(env, projectFolder(*env, project), at, args[0], description, asJSON)
 		},
 	}
 	cmd.Flags().StringVar(&below, "dir", "", "make the skill's folder below `DIR`")
 	cmd.Flags().StringVar(&project, "project", "", "the project's folder is `DIR`, not the working directory")
 	cmd.Flags().StringVar(&description, "description", "", "what the skill does and when to use it, as `TEXT`")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	_ = cmd.MarkFlagDirname("dir")
 	_ = cmd.MarkFlagDirname("project")
 	return cmd
@@ -58,7 +60,7 @@ repository, below the working directory. --dir names another folder.`,
 
 // makeSkill writes the skill's folder into the folder below. project is the project's
 // folder, or "" if it is unknown.
-func makeSkill(env *console.Env, project, below, name, description string) error {
+func makeSkill(env *console.Env, project, below, name, description string, asJSON bool) error {
 	if !skill.ValidName(name) {
 		return usageError("for example: knack new "+naming.Suggest(name),
 			"'%s' cannot be the name of a skill: a name has a-z, 0-9 and single hyphens between them, at most %d characters", display.Echo(name), skill.MaxName)
@@ -93,9 +95,19 @@ func makeSkill(env *console.Env, project, below, name, description string) error
 	if err != nil {
 		return runError("", "%s cannot be written: %w", atHome(*env, file), systemCause(err))
 	}
+	if asJSON {
+		return console.PrintJSON(env.Stdout, newReport{name, atHome(*env, file), folder})
+	}
 	fmt.Fprintln(env.Stdout, console.Clean(atHome(*env, file)))
 	env.Err().Text(console.Hint, "say in the description when to use it, and in the text what to do; then run knack doctor "+name)
 	return nil
+}
+
+// newReport is the JSON form of new. Its keys mean what they mean in list.
+type newReport struct {
+	Name string `json:"name"`
+	File string `json:"file"` // as shown to people
+	Dir  string `json:"dir"`
 }
 
 func existsError(env console.Env, file, name string) error {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +22,7 @@ import (
 func showCommand(env *console.Env) *cobra.Command {
 	var from sourceFlags
 	var as string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:        "show SKILL [FILE]",
 		SuggestFor: []string{"cat", "get", "read", "view", "info"},
@@ -38,7 +41,7 @@ status is 1 if that answer is an error or reports that there is no such skill.`,
 		Args: argCount(1, 2, "the name of a skill and, if you like, one of its files"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("as") {
-				return showAs(cmd, env, &from, as, args)
+				return showAs(cmd, env, &from, as, args, asJSON)
 			}
 			v, err := from.view(cmd.Context(), *env)
 			if err != nil {
@@ -51,12 +54,13 @@ status is 1 if that answer is an error or reports that there is no such skill.`,
 			if len(args) == 2 {
 				file = args[1]
 			}
-			return show(env, e, file)
+			return show(env, e, file, asJSON)
 		},
 		ValidArgsFunction: from.completeSkill(env, nextFile),
 	}
 	from.register(cmd, env)
 	cmd.Flags().StringVar(&as, "as", "", "print what `TOOL` answers about the skill")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object with the text, or the bytes in base64")
 	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(skillTools(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -112,16 +116,44 @@ func nearLabelled(v catalog.View, typed string) string {
 	return typo.Nearest(typed, all)
 }
 
-func show(env *console.Env, e *catalog.Entry, file string) error {
-	path, err := skill.FilePath(file)
+// shownFile is the JSON form of show. Path, uri, size and digest are those of a file in the
+// API; text and blob are those of a resource in MCP.
+type shownFile struct {
+	Name   string `json:"name"` // the skill's
+	Root   string `json:"root"`
+	File   string `json:"file"` // as shown to people
+	Path   string `json:"path"` // in the skill
+	URI    string `json:"uri,omitempty"`
+	Size   int    `json:"size"`
+	Digest string `json:"digest"`
+	// Text or Blob is set, even if the file is empty: Blob if the bytes are not UTF-8.
+	Text *string `json:"text,omitempty"`
+	Blob []byte  `json:"blob,omitempty"`
+}
+
+func shownFileOf(e *catalog.Entry, at string, data []byte) shownFile {
+	out := shownFile{Name: e.Name, Root: e.Root.Label, File: path.Join(e.Root.Name(), e.Path, e.OnDisk(at)), Path: at, Size: len(data), Digest: skill.DigestOf(data).String()}
+	if uri, err := e.FileURI(at); err == nil && e.Status != catalog.Skipped {
+		out.URI = uri.String()
+	}
+	if text := string(data); utf8.Valid(data) {
+		out.Text = &text
+	} else {
+		out.Blob = data
+	}
+	return out
+}
+
+func show(env *console.Env, e *catalog.Entry, file string, asJSON bool) error {
+	at, err := skill.FilePath(file)
 	var data []byte
 	switch {
-	case err == nil && skill.Hidden(path):
+	case err == nil && skill.Hidden(at):
 		err = fs.ErrNotExist
-	case err == nil && e.Fault() != nil && path == skill.MainFile:
+	case err == nil && e.Fault() != nil && at == skill.MainFile:
 		err = e.Fault()
 	case err == nil:
-		data, _, err = e.ReadServed(path, skill.MaxFile)
+		data, _, err = e.ReadServed(at, skill.MaxFile)
 	}
 	if err != nil {
 		code := exitError
@@ -129,6 +161,9 @@ func show(env *console.Env, e *catalog.Entry, file string) error {
 			code = exitNo // the skill has no such file
 		}
 		return &failure{code, fmt.Errorf("cannot read %s of '%s': %s", display.Echo(file), e.Folder(), skill.Reason(err)), filesHint(e)}
+	}
+	if asJSON {
+		return console.PrintJSON(env.Stdout, shownFileOf(e, at, data))
 	}
 	if env.StdoutTerminal {
 		data = []byte(console.Clean(strings.ToValidUTF8(string(data), "\ufffd")))

@@ -9,13 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
 
 // showAs prints the whole text that a tool answers for this skill and file. It also prints
 // an answer that is an error or reports a missing skill; then the exit status is 1.
-func showAs(cmd *cobra.Command, env *console.Env, from *sourceFlags, as string, args []string) error {
+func showAs(cmd *cobra.Command, env *console.Env, from *sourceFlags, as string, args []string, asJSON bool) error {
 	t, set, err := toolFor(as, args[0])
 	if err != nil {
 		return err
@@ -44,20 +45,36 @@ func showAs(cmd *cobra.Command, env *console.Env, from *sourceFlags, as string, 
 	if err != nil {
 		return runError("", "the call was interrupted: %w", err)
 	}
-	text := r.Text
-	if env.StdoutTerminal && !strings.HasSuffix(text, "\n") {
-		text += "\n" // the prompt comes next
-	}
-	if err := console.PrintText(env, text); err != nil {
-		return err
+	if asJSON {
+		err = console.PrintJSON(env.Stdout, toolAnswer{t.Name, set, r.Text, r.IsError, r.Absent})
+	} else {
+		err = printAnswer(env, r.Text)
 	}
 	switch {
+	case err != nil:
+		return err
 	case r.Absent:
 		return &failure{exitNo, errors.New("the tool's answer is that there is no such skill"), ""}
 	case !r.IsError:
 		return nil
 	}
 	return &failure{exitNo, errors.New("the tool's answer is an error"), ""}
+}
+
+// toolAnswer is the JSON form of show --as.
+type toolAnswer struct {
+	Tool    string `json:"tool"`
+	Set     string `json:"set"`
+	Text    string `json:"text"`
+	IsError bool   `json:"isError"`
+	Absent  bool   `json:"absent"` // there is no such skill
+}
+
+func printAnswer(env *console.Env, text string) error {
+	if env.StdoutTerminal && !strings.HasSuffix(text, "\n") {
+		text += "\n" // the prompt comes next
+	}
+	return console.PrintText(env, text)
 }
 
 // toolFor finds a tool that takes a skill: by name in the default set first, then in the
@@ -74,7 +91,7 @@ func toolFor(as, called string) (t *tool.Tool, set string, err error) {
 	for _, set := range sets {
 		tools, err := tool.ParseSets(set)
 		if err != nil {
-			return nil, "", usageError("", "--as %s: %w", as, err)
+			return nil, "", usageError(meant(set, tool.SetNames(), ""), "--as %s: %w", display.Echo(as), err)
 		}
 		for _, t := range tools {
 			if t.Name == name && len(t.Required()) > 0 {
@@ -83,7 +100,13 @@ func toolFor(as, called string) (t *tool.Tool, set string, err error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, "", usageError(meant(as, skillTools(), "the tools are: "+strings.Join(skillTools(), ", ")), "--as %s: no tool of this name takes a skill", as)
+		known := skillTools()
+		words := slices.Clone(known)
+		for _, name := range known {
+			_, bare, _ := strings.Cut(name, ":")
+			words = append(words, bare)
+		}
+		return nil, "", usageError(meant(as, words, "the tools are: "+strings.Join(known, ", ")), "--as %s: no tool of this name takes a skill", display.Echo(as))
 	}
 	isURI := strings.HasPrefix(strings.TrimSpace(called), "skill://")
 	for i, t := range found {
