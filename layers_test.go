@@ -99,13 +99,14 @@ var directions = map[string][]string{
 	"internal/candidate": {"catalog", "check", "internal/console"},              // words that a shell offers
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/reach", "internal/report", "internal/build", "internal/help", "internal/memory", "internal/observe", "internal/overview", "internal/candidate",
+		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/reach", "internal/report", "internal/build", "internal/help", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/settings",
 	},
-	"internal/report":     {"check", "doctor", "internal/console", "skill"}, // what check found, in each form
-	"internal/console":    {},                                               // what a command takes from its process, and how it writes to it
-	"internal/connection": {"client", "edit", "internal/diff"},              // how a client is connected, in words
-	"internal/diff":       {},                                               // the difference of two texts, as patch and people read it
-	"internal/reach":      {},                                               // why a server cannot be reached, in words
+	"internal/report":     {"check", "doctor", "internal/console", "skill"},                                 // what check found, in each form
+	"internal/console":    {},                                                                               // what a command takes from its process, and how it writes to it
+	"internal/connection": {"client", "edit", "internal/diff"},                                              // how a client is connected, in words
+	"internal/settings":   {"catalog", "config", "edit", "internal/console", "skill", "source/dir", "tool"}, // knack.yaml, the user's and the projects'
+	"internal/diff":       {},                                                                               // the difference of two texts, as patch and people read it
+	"internal/reach":      {},                                                                               // why a server cannot be reached, in words
 	"cmd/knack":           {"internal/cli", "internal/console"},
 	// Skills for benchmarks, and the command that writes them.
 	"internal/genskills":       {},
@@ -154,7 +155,7 @@ var surroundings = use{
 }
 
 // files lists the names that access a disk by path. A source opens skills; edit and client
-// change files that the user named; internal/cli reads configuration. audit reopens its own
+// change files that the user named; internal/settings reads configuration. audit reopens its own
 // file; doctor lists folders and opens no file.
 var files = use{
 	names: map[string][]string{
@@ -167,7 +168,7 @@ var files = use{
 		"syscall":               {"Open", "Openat", "Stat", "Lstat"},
 		"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Stat", "Lstat", "Fstatat"},
 	},
-	allowed: []string{"source/dir", "source/dir/internal/watch", "source/dir/internal/realpath", "source/builtin", "edit", "client", "doctor", "internal/cli", "audit", "internal/genskills/write", "internal/prose", "internal/corpus", "bench", "bench/floor"},
+	allowed: []string{"source/dir", "source/dir/internal/watch", "source/dir/internal/realpath", "source/builtin", "edit", "client", "doctor", "internal/cli", "internal/settings", "audit", "internal/genskills/write", "internal/prose", "internal/corpus", "bench", "bench/floor"},
 }
 
 // writes lists the names that make or replace a file. Package edit writes files whole or

@@ -32,17 +32,21 @@ const (
 
 // Config is a whole file. Keys that the file lacks are zero.
 type Config struct {
-	Check  Check
-	Access Access
-	HTTP   HTTP
-	Log    Log
-	Audit  Audit
-	Limits Limits
+	Check   Check
+	Project Project
+	Access  Access
+	HTTP    HTTP
+	Log     Log
+	Audit   Audit
+	Limits  Limits
 }
 
 var root = []key[Config]{
 	{"check", "section", "", "the rules of `knack check`", func(d *decoder, v frontmatter.Value, c *Config) {
 		section(d, "check", v, checkKeys, &c.Check)
+	}},
+	{"project", "section", "", "the skills that a project offers, in the project's own file", func(d *decoder, v frontmatter.Value, c *Config) {
+		section(d, "project", v, projectKeys, &c.Project)
 	}},
 	{"access", "section", "", "which clients may use `knack serve --http`, and which skills they see", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Access = decodeAccess(d, v)

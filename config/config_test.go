@@ -25,6 +25,11 @@ func TestParse(t *testing.T) {
 			"description-when": off, "name-folder": skill.SeverityWarning, "text-comment": skill.SeverityError,
 		}}},
 		"check:\n  rules:\n": {Check: Check{Rules: map[skill.RuleID]skill.Severity{}}},
+		"project:\n  dirs: [skills, ./a/../b/, .]\n  exclude:\n    - wave-project\n    - claude-project-2\n  tools: wave,uri\n": {Project: Project{
+			Dirs:    []Word{{"skills", at(2, 10)}, {"b", at(2, 18)}, {".", at(2, 29)}},
+			Exclude: []Word{{"wave-project", at(4, 7)}, {"claude-project-2", at(5, 7)}},
+			Tools:   Word{"wave,uri", at(6, 10)},
+		}},
 	} {
 		got, problems := Parse([]byte(text))
 		if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
@@ -37,21 +42,29 @@ func TestParse(t *testing.T) {
 // empty.
 func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string][]string{
-		"chek:\n  strict: true\n":                             {"config-key@1:1 chek: there is no key 'chek' | did you mean check?"},
-		"web: 1\n":                                            {"config-key@1:1 web: there is no key 'web' | the keys are check, access, http, log, audit, limits"},
-		"check:\n  stric: yes\n  ruls: {}\n":                  {"config-key@2:3 check.stric: there is no key 'stric' in check | did you mean strict?", "config-key@3:3 check.ruls: there is no key 'ruls' in check | did you mean rules?"},
-		"check:\n  Strict: true\n":                            {"config-key@2:3 check.Strict: there is no key 'Strict' in check | did you mean strict?"},
-		"check:\n  level: 1\n":                                {"config-key@2:3 check.level: there is no key 'level' in check | the keys are strict, rules"},
-		"check:\n  strict: yes\n":                             {"config-value@2:11 check.strict: check.strict is not true or false | write true or false"},
-		"check:\n  strict: 'true'\n":                          {"config-value@2:11 check.strict: check.strict is not true or false | write true or false"},
-		"check:\n  strict:\n":                                 {"config-value@2:10 check.strict: check.strict is not true or false | write true or false"},
-		"check:\n  rules:\n    name-foldr: off\n":             {"config-key@3:5 check.rules.name-foldr: there is no rule 'name-foldr' in check.rules | did you mean name-folder?"},
-		"check:\n  rules:\n    everything: off\n":             {"config-key@3:5 check.rules.everything: there is no rule 'everything' in check.rules | see doc/check.md for the rules"},
-		"check:\n  rules:\n    name-folder: warn\n":           {"config-value@3:18 check.rules.name-folder: 'warn' is not a severity | write one of off, info, warning, error"},
-		"check:\n  rules:\n    name-folder: warnin\n":         {"config-value@3:18 check.rules.name-folder: 'warnin' is not a severity | did you mean warning?"},
-		"check:\n  rules:\n    name-folder: false\n":          {"config-value@3:18 check.rules.name-folder: 'false' is not a severity | write one of off, info, warning, error"},
-		"check:\n  rules:\n    name-folder: [off]\n":          {"config-value@3:18 check.rules.name-folder: a list is not a severity | write one of off, info, warning, error"},
-		"check:\n  rules: [name-folder]\n":                    {"config-value@2:10 check.rules: check.rules does not consist of keys with values | write each key on its own line, indented, followed by a colon and a space"},
+		"chek:\n  strict: true\n":                     {"config-key@1:1 chek: there is no key 'chek' | did you mean check?"},
+		"web: 1\n":                                    {"config-key@1:1 web: there is no key 'web' | the keys are check, project, access, http, log, audit, limits"},
+		"check:\n  stric: yes\n  ruls: {}\n":          {"config-key@2:3 check.stric: there is no key 'stric' in check | did you mean strict?", "config-key@3:3 check.ruls: there is no key 'ruls' in check | did you mean rules?"},
+		"check:\n  Strict: true\n":                    {"config-key@2:3 check.Strict: there is no key 'Strict' in check | did you mean strict?"},
+		"check:\n  level: 1\n":                        {"config-key@2:3 check.level: there is no key 'level' in check | the keys are strict, rules"},
+		"check:\n  strict: yes\n":                     {"config-value@2:11 check.strict: check.strict is not true or false | write true or false"},
+		"check:\n  strict: 'true'\n":                  {"config-value@2:11 check.strict: check.strict is not true or false | write true or false"},
+		"check:\n  strict:\n":                         {"config-value@2:10 check.strict: check.strict is not true or false | write true or false"},
+		"check:\n  rules:\n    name-foldr: off\n":     {"config-key@3:5 check.rules.name-foldr: there is no rule 'name-foldr' in check.rules | did you mean name-folder?"},
+		"check:\n  rules:\n    everything: off\n":     {"config-key@3:5 check.rules.everything: there is no rule 'everything' in check.rules | see doc/check.md for the rules"},
+		"check:\n  rules:\n    name-folder: warn\n":   {"config-value@3:18 check.rules.name-folder: 'warn' is not a severity | write one of off, info, warning, error"},
+		"check:\n  rules:\n    name-folder: warnin\n": {"config-value@3:18 check.rules.name-folder: 'warnin' is not a severity | did you mean warning?"},
+		"check:\n  rules:\n    name-folder: false\n":  {"config-value@3:18 check.rules.name-folder: 'false' is not a severity | write one of off, info, warning, error"},
+		"check:\n  rules:\n    name-folder: [off]\n":  {"config-value@3:18 check.rules.name-folder: a list is not a severity | write one of off, info, warning, error"},
+		"check:\n  rules: [name-folder]\n":            {"config-value@2:10 check.rules: check.rules does not consist of keys with values | write each key on its own line, indented, followed by a colon and a space"},
+		"project:\n  dir: [skills]\n":                 {"config-key@2:3 project.dir: there is no key 'dir' in project | did you mean dirs?"},
+		"project:\n  dirs: skills\n":                  {"config-value@2:9 project.dirs: project.dirs is not a list | write a list: each item on its own line after a hyphen and a space, or all in [ ]"},
+		"project:\n  exclude: [claude-user, 7]\n": {
+			"config-value@2:13 project.exclude: 'claude-user' is no root of a project; a project does not hide the user's skills | leave it to the user, with --exclude claude-user",
+			"config-value@2:26 project.exclude: project.exclude is not text | write the label of a root, for example wave-project",
+		},
+		"project:\n  exclude: [builtin]\n":                    {"config-value@2:13 project.exclude: 'builtin' is no root of a project; a project does not hide the user's skills | leave it to the user, with --exclude builtin"},
+		"project:\n  tools: [wave]\n":                         {"config-value@2:10 project.tools: project.tools is not text | write the name of a set, for example default"},
 		"check: strict\n":                                     {"config-value@1:8 check: check does not consist of keys with values | write each key on its own line, indented, followed by a colon and a space"},
 		"check\n":                                             {"config-value@1:1 : the file does not consist of keys with values | write each key on its own line, indented, followed by a colon and a space"},
 		"check:\n  strict: true\n  strict: false\n":           {"yaml-duplicate-key@3:3 : the key 'strict' occurs twice; the first, on line 2, counts | delete one of the two"},
@@ -63,8 +76,8 @@ func TestParseRefuses(t *testing.T) {
 		"check: \xff\n":                                       {"file-encoding@1:8 : the file is not valid UTF-8 | save the file as UTF-8"},
 		"# " + strings.Repeat("x", MaxSize):                   {"config-value@1:1 : the file is too large; the limit is 1 MiB | make it shorter"},
 		"check:\n  strict: true\n\u007f: 1\n":                 {"yaml-syntax@3:1 : the character U+007F is not allowed here | delete the character"},
-		"check:\n  strict: 1\nchick: 1\n1: 2\n":               {"config-value@2:11 check.strict: check.strict is not true or false | write true or false", "config-key@3:1 chick: there is no key 'chick' | did you mean check?", "yaml-key-type@4:1 : the key '1' is not a string | quote the key", "config-key@4:1 1: there is no key '1' | the keys are check, access, http, log, audit, limits"},
-		strings.Repeat("x: 1\n", 1) + "check:\n  strict: 1\n": {"config-key@1:1 x: there is no key 'x' | the keys are check, access, http, log, audit, limits", "config-value@3:11 check.strict: check.strict is not true or false | write true or false"},
+		"check:\n  strict: 1\nchick: 1\n1: 2\n":               {"config-value@2:11 check.strict: check.strict is not true or false | write true or false", "config-key@3:1 chick: there is no key 'chick' | did you mean check?", "yaml-key-type@4:1 : the key '1' is not a string | quote the key", "config-key@4:1 1: there is no key '1' | the keys are check, project, access, http, log, audit, limits"},
+		strings.Repeat("x: 1\n", 1) + "check:\n  strict: 1\n": {"config-key@1:1 x: there is no key 'x' | the keys are check, project, access, http, log, audit, limits", "config-value@3:11 check.strict: check.strict is not true or false | write true or false"},
 	} {
 		c, problems := Parse([]byte(text))
 		if diff := cmp.Diff(strings.Join(want, "\n"), listed(problems)); diff != "" {
@@ -150,4 +163,25 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// at returns a position.
+func at(line, column int) skill.Position { return skill.Position{Line: line, Column: column} }
+
+// A project's folders are below it, by any way to write a path.
+func TestProjectStaysInside(t *testing.T) {
+	for _, dir := range []string{"/etc", "//host/share", "..", "../x", "a/../../x", "./..", "~", "~/.ssh", "~root", `a\b`, `..\x`, `\\host\x`, "C:/x", "c:x", `C:\x`, "skills:ads"} {
+		c, problems := Parse([]byte("project:\n  dirs:\n    - '" + dir + "'\n"))
+		want := "config-value 3:7 project.dirs: '" + dir + "' is not a path below the project"
+		if got := fmt.Sprintf("%s %s %s: %s", problems[0].Rule, problems[0].Position, problems[0].Field, problems[0].Message); len(problems) != 1 || got != want || len(c.Project.Dirs) > 0 {
+			t.Errorf("%s: %+v, want %s", dir, problems, want)
+		}
+	}
+	many := strings.Repeat("    - a\n", maxDirs)
+	if _, problems := Parse([]byte("project:\n  dirs:\n" + many)); len(problems) > 0 {
+		t.Errorf("%d folders: %+v", maxDirs, problems)
+	}
+	if _, problems := Parse([]byte("project:\n  dirs:\n" + many + many)); len(problems) != 1 || problems[0].Position.Line != 3+maxDirs {
+		t.Errorf("too many folders: %+v", problems)
+	}
 }

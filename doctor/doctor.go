@@ -14,7 +14,6 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -33,16 +32,20 @@ type Options struct {
 	Serving func(folder string) string
 	// Verbose makes the text of a report name the roots that are not there.
 	Verbose bool
+	// Settings are lines that say what a project's file sets, and where.
+	Settings []string
 }
 
 // Report describes the roots and the skills of a view. Its exported fields are its JSON
 // form.
 type Report struct {
-	Count  Count    `json:"count"`
-	Roots  []Root   `json:"roots"`
-	Skills []Skill  `json:"skills"`
-	Lists  []List   `json:"lists"`
-	Limits []string `json:"limits"` // bounds, of knack or of the specification, that were reached
+	Count  Count   `json:"count"`
+	Roots  []Root  `json:"roots"`
+	Skills []Skill `json:"skills"`
+	Lists  []List  `json:"lists"`
+	// Settings are those of [Options].
+	Settings []string `json:"projectSettings,omitempty"`
+	Limits   []string `json:"limits"` // bounds, of knack or of the specification, that were reached
 
 	o        Options
 	view     catalog.View
@@ -100,7 +103,7 @@ func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
 
 // blank returns a report in which nothing is judged yet.
 func blank(v catalog.View, o Options) *Report {
-	return &Report{Roots: []Root{}, Skills: []Skill{}, Lists: []List{}, Limits: []string{}, o: o, view: v, fits: tool.Fits(v), verdicts: map[*catalog.Entry]*Verdict{}}
+	return &Report{Roots: []Root{}, Skills: []Skill{}, Lists: []List{}, Limits: []string{}, Settings: o.Settings, o: o, view: v, fits: tool.Fits(v), verdicts: map[*catalog.Entry]*Verdict{}}
 }
 
 func namesOf(entries []*catalog.Entry) []string {
@@ -142,6 +145,13 @@ type watched struct {
 	why string
 }
 
+// watcher is a source of a folder on disk.
+type watcher interface {
+	catalog.Source
+	catalog.Watcher
+	Watching() (on bool, reason string)
+}
+
 // watchPatience bounds the time to register watches, which takes a system call for each of
 // at most a million folders.
 const watchPatience = 30 * time.Second
@@ -152,9 +162,9 @@ func watchAll(ctx context.Context, sources []catalog.Source) map[string]watched 
 	ctx, cancel := context.WithTimeout(ctx, watchPatience)
 	defer cancel()
 	out := map[string]watched{}
-	var waiting []*dir.Source
+	var waiting []watcher
 	for _, s := range sources {
-		if d, ok := s.(*dir.Source); ok {
+		if d, ok := s.(watcher); ok {
 			waiting = append(waiting, d)
 			go d.Watch(ctx, func() {})
 		}

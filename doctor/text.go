@@ -22,6 +22,12 @@ func (r *Report) Print(w io.Writer) error {
 	p := console.PrinterOf(w)
 	p.Line("roots; of skills with the same name, the first one is loaded")
 	r.printRoots(p)
+	if len(r.Settings) > 0 {
+		p.Line("settings of the project")
+	}
+	for _, s := range r.Settings {
+		p.Line("  %s", s)
+	}
 	r.printSkills(p)
 	p.Line("what clients are shown of the list of skills")
 	for _, f := range r.fits {
@@ -140,7 +146,7 @@ func (r *Report) printSkills(p *console.Printer) {
 		{catalog.Available, "available"},
 		{catalog.Shadowed, "shadowed: another skill answers to the name"},
 		{catalog.Copy, "copies"},
-		{catalog.Unlisted, "unlisted: in no list and no search, since --exclude names the root"},
+		{catalog.Unlisted, "unlisted: in no list and no search, since the root is excluded"},
 		{catalog.Skipped, "skipped: no agent can load these, except with --tools runner"},
 	} {
 		first := true

@@ -21,6 +21,8 @@ var (
 	ErrUnstable = errors.New("changes while it is read")
 	// ErrNotFolder: something else in a folder's place.
 	ErrNotFolder = errors.New("it is a file, not a folder")
+	// ErrLeavesProject: a link on the way to a folder that a project's file names.
+	ErrLeavesProject = errors.New("a link leads out of the project")
 	// ErrBusy: too many reads of one disk have not been answered yet.
 	ErrBusy = errors.New("the disk does not answer, and too many reads are waiting for it")
 	// ErrNoRoom: too much is being answered at once.
@@ -35,7 +37,7 @@ func Reason(err error) string {
 	if err == nil {
 		return ""
 	}
-	for _, s := range []error{ErrOutside, ErrNotRegular, ErrTooLarge, ErrNotUTF8, ErrUnstable, ErrBusy, ErrNoRoom, ErrIncomplete} {
+	for _, s := range []error{ErrOutside, ErrNotRegular, ErrTooLarge, ErrNotUTF8, ErrUnstable, ErrLeavesProject, ErrBusy, ErrNoRoom, ErrIncomplete} {
 		if errors.Is(err, s) {
 			return s.Error()
 		}
@@ -60,6 +62,8 @@ func FolderReason(err error) (reason, fix string) {
 	switch {
 	case errors.Is(err, ErrNotFolder):
 		return ErrNotFolder.Error(), "give a folder"
+	case errors.Is(err, ErrLeavesProject):
+		return ErrLeavesProject.Error(), "name a folder of the project itself"
 	case errors.Is(err, fs.ErrNotExist):
 		return "there is no such folder", "check the path, or create the folder"
 	case errors.Is(err, fs.ErrPermission):

@@ -42,7 +42,7 @@ nothing is printed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// A program that closes stderr still waits for its answer.
 			signal.Ignore(syscall.SIGPIPE)
-			tools, format, err := with.parse()
+			tools, format, err := with.parse(*env, &from)
 			if err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/report"
+	"github.com/knack-dev/knack/internal/settings"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -107,14 +108,14 @@ func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, words []st
 			return err
 		}
 	}
-	files := newSettings(env, f.config)
+	files := settings.New(env, f.config)
 	for i, t := range all {
-		if all[i].settings, err = files.checkOf(t.base); err != nil {
+		if all[i].settings, err = files.Check(t.base); err != nil {
 			return err
 		}
 	}
 	for _, s := range named.skills {
-		if s.settings, err = files.checkOf(s.base); err != nil {
+		if s.settings, err = files.Check(s.base); err != nil {
 			return err
 		}
 	}

@@ -164,7 +164,7 @@ func (n *namedSkills) hidden(ctx context.Context, word string) string {
 func linkAbove(env console.Env, project string, e *catalog.Entry) string {
 	top, nearest := filepath.Dir(e.Root.Dir), ""
 	for _, at := range []string{projectRoot(env, project), env.Home} {
-		if _, ok := below(e.Root.Dir, at); ok && len(at) > len(nearest) {
+		if _, ok := console.Below(e.Root.Dir, at); ok && len(at) > len(nearest) {
 			top, nearest = at, at
 		}
 	}

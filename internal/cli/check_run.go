@@ -14,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/internal/build"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/report"
+	"github.com/knack-dev/knack/internal/settings"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -58,7 +59,7 @@ func scanTargets(ctx context.Context, env *console.Env, all []target, named *nam
 		if t.given != "" && len(all) > 1 {
 			t.root.Prefix = fmt.Sprintf("dir-%d", i+1) // as with several --dir
 		}
-		t.Source = dir.New(dir.Options{Root: t.root, Required: t.given != "", Watches: watches})
+		t.Source = named.from.projects.Source(dir.Options{Root: t.root, Required: t.given != "", Watches: watches})
 		sources = append(sources, t)
 	}
 	_, v, err := scanned(ctx, env, sources)
@@ -122,10 +123,10 @@ func (r *checkRun) failure(env *console.Env) *failure {
 
 // collect makes the report: the findings without those that flags or files drop, with the
 // configured severities. Strict turns warnings into errors.
-func (r *checkRun) collect(f *checkFlags, files *settings) {
+func (r *checkRun) collect(f *checkFlags, files *settings.Finder) {
 	r.report = report.Run{Infos: f.info, Version: build.Current().Version}
-	for _, file := range files.used {
-		r.report.Settings = append(r.report.Settings, file.shown)
+	for _, file := range files.Used {
+		r.report.Settings = append(r.report.Settings, file.Shown)
 	}
 	add := func(found checkedFinding) {
 		if f.ignores(found.Rule) {

@@ -1,8 +1,8 @@
 // Package cli is the command line: flags, wiring and text for people. Each verb has its own
 // file, and the parts of the large verbs begin with its name: check_fix.go, connect_report.go,
 // serve_http.go. Shared are sources.go (which folders are scanned), scan.go (one scan for one
-// command), config_file.go (finding and reading knack.yaml) and paths.go (how paths are resolved
-// and displayed). Terminals and the environment are internal/console's.
+// command) and paths.go (which folder is the project's). Terminals, the environment and the
+// forms of paths are internal/console's, knack.yaml is internal/settings'.
 package cli
 
 import (
@@ -18,6 +18,7 @@ import (
 	"github.com/knack-dev/knack/internal/build"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/help"
+	"github.com/knack-dev/knack/internal/settings"
 )
 
 // Exit statuses.
@@ -57,6 +58,13 @@ func Main(ctx context.Context, env console.Env, args []string) int {
 	root.SetErr(env.Stderr)
 	err := root.ExecuteContext(ctx)
 	end()
+	if file := (*settings.Error)(nil); errors.As(err, &file) {
+		code := exitError
+		if file.Usage {
+			code = exitUsage
+		}
+		err = &failure{code, file.Err, file.Hint}
+	}
 	var f *failure
 	failed := out.Failed()
 	switch isOurs := errors.As(err, &f); {

@@ -15,6 +15,7 @@ import (
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/internal/report"
+	"github.com/knack-dev/knack/internal/settings"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -36,7 +37,7 @@ The exit status is 1 if anything is wrong.`,
 			if len(args) == 1 && args[0] == "" {
 				return usageError("give a file, or none", "the file's name is empty")
 			}
-			s := newSettings(env, strings.Join(args, ""))
+			s := settings.New(env, strings.Join(args, ""))
 			folder := env.Dir
 			if cmd.Flags().Changed("project") {
 				if err := checkFolder("--project", project, absolute(*env, project)); err != nil {
@@ -44,11 +45,11 @@ The exit status is 1 if anything is wrong.`,
 				}
 				folder = absolute(*env, project)
 			}
-			files, err := s.files(folder)
+			files, err := s.Files(folder)
 			if err != nil {
 				return err
 			}
-			return printConfigCheck(env, files, s.userFile(), asJSON)
+			return printConfigCheck(env, files, s.UserFile(), asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
@@ -76,28 +77,28 @@ type configReportRow struct {
 	Fix     string       `json:"fix"`
 }
 
-func printConfigCheck(env *console.Env, files []*configFile, user string, asJSON bool) error {
+func printConfigCheck(env *console.Env, files []*settings.File, user string, asJSON bool) error {
 	out := configReport{Version: 1, Files: []string{}, Findings: []configReportRow{}}
 	p := env.Out()
 	if asJSON {
 		p = console.PrinterOf(io.Discard)
 	}
 	for _, f := range files {
-		out.Files = append(out.Files, f.shown)
-		warnings := f.warnings()
-		if len(f.problems)+len(warnings) == 0 {
-			p.Line("%s: nothing is wrong", console.Bold.Of(f.shown))
+		out.Files = append(out.Files, f.Shown)
+		warnings := warningsOf(f)
+		if len(f.Problems)+len(warnings) == 0 {
+			p.Line("%s: nothing is wrong", console.Bold.Of(f.Shown))
 		}
 		for _, w := range warnings {
-			out.Warnings = append(out.Warnings, f.shown+": "+w)
-			p.Line("%s: %s: %s", console.Bold.Of(f.shown), console.Yellow.Of("warning"), w)
+			out.Warnings = append(out.Warnings, f.Shown+": "+w)
+			p.Line("%s: %s: %s", console.Bold.Of(f.Shown), console.Yellow.Of("warning"), w)
 		}
-		source := check.NewSource(f.data)
-		hideTokens(source, f.problems)
-		for _, wrong := range f.problems {
-			out.Findings = append(out.Findings, configReportRow{wrong.Rule, f.shown, wrong.Position.Line, wrong.Position.Column, wrong.Field, wrong.Message, wrong.Fix})
+		source := check.NewSource(f.Data)
+		hideTokens(source, f.Problems)
+		for _, wrong := range f.Problems {
+			out.Findings = append(out.Findings, configReportRow{wrong.Rule, f.Shown, wrong.Position.Line, wrong.Position.Column, wrong.Field, wrong.Message, wrong.Fix})
 			report.Diagnostic{
-				File: f.shown, Severity: skill.SeverityError, Rule: wrong.Rule, At: wrong.Position, Length: wordLength(source, wrong.Position), Message: wrong.Message, Fix: wrong.Fix,
+				File: f.Shown, Severity: skill.SeverityError, Rule: wrong.Rule, At: wrong.Position, Length: wordLength(source, wrong.Position), Message: wrong.Message, Fix: wrong.Fix,
 			}.Print(p, source)
 		}
 	}
@@ -114,23 +115,26 @@ func printConfigCheck(env *console.Env, files []*configFile, user string, asJSON
 	return err
 }
 
-// warnings are of an address at which 'knack serve' would not listen, or would refuse its
+// warnings are of a section project outside of a project, of an address at which 'knack serve' would not listen, or would refuse its
 // clients, unless a flag says more; and of groups that no token is in: they exist in this
 // file alone. Subjects may be those of a token file.
-func (f *configFile) warnings() (all []string) {
-	h := f.config.HTTP
+func warningsOf(f *settings.File) (all []string) {
+	if p := f.Config.Project; f.IsUsers && len(p.Dirs)+len(p.Exclude)+len(p.Tools.Text) > 0 {
+		all = append(all, "project: only a project's own "+config.Name+" can have this section, so it has no effect here")
+	}
+	h := f.Config.HTTP
 	if at, err := addressOf(h.Listen); err == nil && h.Listen != "" {
-		if why := at.unguarded(len(f.config.Access.Tokens) > 0 || h.TokenFile != "", false); why != "" {
+		if why := at.unguarded(len(f.Config.Access.Tokens) > 0 || h.TokenFile != "", false); why != "" {
 			all = append(all, "http.listen: "+why+", so 'knack serve' refuses it: give access.tokens or http.token-file, or start it with --no-auth if all of them may read every skill")
 		}
 		if why := at.unnamed(h.Hosts); why != "" {
 			all = append(all, "http.listen: "+why+": give each of them in http.hosts, or with --allow-host")
 		}
 	}
-	if f.config.Access.Policy == nil {
+	if f.Config.Access.Policy == nil {
 		return all
 	}
-	for _, s := range f.config.Access.Policy.UnknownNames(access.NewTokens(f.config.Access.Tokens)) {
+	for _, s := range f.Config.Access.Policy.UnknownNames(access.NewTokens(f.Config.Access.Tokens)) {
 		if !s.Group {
 			continue
 		}

@@ -39,13 +39,14 @@ every root ('knack help roots', 'knack help names').`,
 			if asJSON {
 				ctx, done := showJudging(cmd.Context(), env, v)
 				out, err := listJSON(ctx, v, all)
+				out.Settings = from.projects.Lines()
 				done()
 				if err != nil {
 					return err
 				}
 				return console.PrintJSON(env.Stdout, out)
 			}
-			printList(env.Out(), v, all)
+			printList(env.Out(), v, all, from.projects.Lines())
 			if len(v.Entries) == 0 && !all {
 				env.Err().Text(console.Hint, "knack list --all shows where skills are looked for")
 			}
@@ -65,6 +66,8 @@ type listing struct {
 	Count  doctor.Count        `json:"count"`
 	Skills []doctor.Skill      `json:"skills"`
 	Roots  []doctor.RootStatus `json:"roots"`
+	// Settings are those of the project's knack.yaml, with their places.
+	Settings []string `json:"projectSettings,omitempty"`
 }
 
 func listJSON(ctx context.Context, v catalog.View, all bool) (listing, error) {
@@ -87,7 +90,7 @@ func listJSON(ctx context.Context, v catalog.View, all bool) (listing, error) {
 }
 
 // printList prints names, places, and descriptions shortened to the terminal.
-func printList(p *console.Printer, v catalog.View, all bool) {
+func printList(p *console.Printer, v catalog.View, all bool, settings []string) {
 	width := 0
 	for _, e := range v.Entries {
 		if e.Status == catalog.Available {
@@ -112,6 +115,12 @@ func printList(p *console.Printer, v catalog.View, all bool) {
 	}
 	if all {
 		printHidden(p, v)
+	}
+	if all && len(settings) > 0 {
+		p.Line("settings of the project")
+		for _, s := range settings {
+			p.Line("  %s", s)
+		}
 	}
 	p.Line("%s", summary(v, shadowed, unlisted, all))
 }
@@ -150,7 +159,7 @@ func printHidden(p *console.Printer, v catalog.View) {
 	for _, e := range v.Entries {
 		if e.Status == catalog.Unlisted {
 			titled("unlisted")
-			p.Line("  %s  is in a root that --exclude names; load it as %s", console.Bold.Of(e.Place()), v.Called(e))
+			p.Line("  %s  is in an excluded root; load it as %s", console.Bold.Of(e.Place()), v.Called(e))
 		}
 	}
 	for _, e := range v.Skipped {

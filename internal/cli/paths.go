@@ -3,14 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
-	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/knack-dev/knack/edit"
 	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/source/dir"
 )
 
@@ -55,70 +50,10 @@ func projectRoot(env console.Env, project string) string {
 	return chain[len(chain)-1]
 }
 
-// atHome returns a path with ~ for the home folder.
-func atHome(env console.Env, path string) string {
-	return displayPath(path, []string{env.Dir}, env.Home)
+// The forms of paths are those of package console.
+func atHome(env console.Env, path string) string   { return env.Shown(path) }
+func absolute(env console.Env, path string) string { return env.Absolute(path) }
+func displayPath(path string, projects []string, home string) string {
+	return console.DisplayPath(path, projects, home)
 }
-
-func absolute(env console.Env, d string) string {
-	if !filepath.IsAbs(d) {
-		d = filepath.Join(env.Dir, d)
-	}
-	return filepath.Clean(d)
-}
-
-// displayPath writes a folder as people do: relative to the project or with ~, whichever is
-// nearer. The root of the file system, in which graphical clients start servers, does not
-// count: everything is below it.
-func displayPath(d string, projects []string, home string) string {
-	near := ""
-	for _, base := range append(slices.Clone(projects), home) {
-		if _, ok := below(d, base); ok && len(base) > len(near) && base != filepath.Dir(base) {
-			near = base
-		}
-	}
-	rel, ok := below(d, near)
-	switch {
-	case !ok:
-		return filepath.ToSlash(d)
-	case near != home:
-		return rel
-	case rel == ".":
-		return "~"
-	}
-	return "~/" + rel
-}
-
-func below(d, base string) (string, bool) {
-	if base == "" {
-		return "", false
-	}
-	rel, err := filepath.Rel(base, d)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-		return "", false
-	}
-	return filepath.ToSlash(rel), true
-}
-
-// shellWord writes a path so that a shell reads it as one word, byte for byte.
-func shellWord(path string) string {
-	home, rest := "", path
-	if strings.HasPrefix(path, "~/") {
-		home, rest = "~/", path[2:]
-	}
-	switch {
-	case !utf8.ValidString(rest) || console.Clean(rest) != rest || display.OneLine(rest) != rest:
-		var b strings.Builder
-		for _, c := range []byte(rest) {
-			if c < ' ' || c >= 0x7f || c == '\'' || c == '\\' {
-				fmt.Fprintf(&b, "\\%03o", c)
-			} else {
-				b.WriteByte(c)
-			}
-		}
-		return home + "$'" + b.String() + "'"
-	case strings.ContainsAny(rest, " \t'\"\\$`;&|<>()*?[]{}#!~"):
-		return home + "'" + strings.ReplaceAll(rest, "'", `'\''`) + "'"
-	}
-	return path
-}
+func shellWord(path string) string { return console.ShellWord(path) }

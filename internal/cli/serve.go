@@ -84,6 +84,7 @@ more.`,
 
 // check refuses flags that are wrong or do not go together, and reads the configuration.
 func (f *serveFlags) check(cmd *cobra.Command, env *console.Env) (err error) {
+	f.set = f.from.toolSet(*env, f.set)
 	if f.tools, err = tool.ParseSets(f.set); err != nil {
 		return noSet(f.set, err)
 	}
@@ -140,6 +141,7 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	if a := op.given().Access; web.addr == "" && (a.Policy != nil || len(a.Tokens) > 0) {
 		log.Warn("the section access applies only over HTTP: on standard input and output, every skill is served")
 	}
+	warnUnusable(log, from)
 	c := catalog.New(sources, catalog.Options{Log: log, Patience: slowRootTimeout})
 	go func() { _ = c.Run(ctx) }() // the scan goes on during the rest of the start
 	if env.StderrTerminal {
@@ -159,6 +161,7 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 				log.Warn("the client's roots cannot be used", "error", err.Error())
 				return
 			}
+			warnUnusable(log, from)
 			c.SetSources(sources)
 			_ = c.Refresh(ctx)
 		}
@@ -188,6 +191,13 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 		return nil
 	}
 	return runError("", "the session ended: %w", err)
+}
+
+// warnUnusable logs why the settings of a project are not used.
+func warnUnusable(log *slog.Logger, from *sourceFlags) {
+	for _, err := range from.projects.Unusable {
+		log.Warn("the settings of a project cannot be used", "error", err.Error())
+	}
 }
 
 // warnRoots logs once for each of a client's roots what is wrong with it. The folders

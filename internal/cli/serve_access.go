@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/settings"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -27,12 +28,12 @@ type admission struct {
 // file's bytes.
 func (a *admission) read(given config.Config) (tokens *access.Tokens, data []byte, err error) {
 	if a.tokenFile != "" {
-		data, err = readUserFile(absolute(*a.env, a.tokenFile))
+		data, err = settings.ReadUserFile(absolute(*a.env, a.tokenFile))
 		if err == nil && len(data) > config.MaxSize {
 			err = skill.ErrTooLarge
 		}
 		if err != nil {
-			return nil, nil, runError(hintOf(err, "use a file of at most 1 MiB that knack can read"), "--token-file %s: %s", a.tokenFile, reasonOf(err))
+			return nil, nil, runError(settings.HintOf(err, "use a file of at most 1 MiB that knack can read"), "--token-file %s: %s", a.tokenFile, settings.ReasonOf(err))
 		}
 		if tokens, err = access.ParseTokens(bytes.NewReader(data)); err != nil {
 			return nil, nil, runError("", "--token-file %s: %w", a.tokenFile, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/settings"
 )
 
 // serveConfig says how a server is watched: its log, and its record of decisions. The
@@ -24,7 +25,7 @@ type serveConfig struct {
 	auditTo             string
 	logLevel, logFormat string
 
-	file  *configFile // the configuration in effect; nil without one
+	file  *settings.File // the configuration in effect; nil without one
 	audit *audit.Log
 	level slog.LevelVar
 	// levelFixed reports that a flag sets the level, which no configuration then changes.
@@ -51,7 +52,7 @@ func (o *serveConfig) settings(env *console.Env, http bool) error {
 	if o.config == "" && !http {
 		return nil
 	}
-	file, err := newSettings(env, o.config).trusted()
+	file, err := settings.New(env, o.config).Trusted()
 	o.file = file
 	return err
 }
@@ -61,7 +62,7 @@ func (o *serveConfig) given() config.Config {
 	if o.file == nil {
 		return config.Config{}
 	}
-	return o.file.config
+	return o.file.Config
 }
 
 // beside resolves a path in the configuration, relative to the file's folder.
@@ -69,7 +70,7 @@ func (o *serveConfig) beside(path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
 	}
-	return filepath.Join(filepath.Dir(o.file.path), path)
+	return filepath.Join(filepath.Dir(o.file.Path), path)
 }
 
 // merge takes from the configuration what no flag says.

@@ -142,7 +142,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 	}
 	file := ""
 	if op.file != nil {
-		file = op.file.shown
+		file = op.file.Shown
 	}
 	if err := checkPatterns(ctx, c, file, op.given().Access); err != nil && ctx.Err() == nil {
 		ln.Close()
@@ -166,7 +166,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 		warnUnknownSubjects(f.policy, f.admission.tokens, log)
 		r := reloader{op: op, admission: &f.admission, catalog: c, rules: &judged, enforce: server.SetAccess, http: h, log: log, access: op.given().Access, cert: f.certificate}
 		if op.file != nil {
-			r.data = op.file.data
+			r.data = op.file.Data
 		}
 		r.run(ctx, hangups)
 	}()

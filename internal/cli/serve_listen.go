@@ -16,6 +16,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/reach"
+	"github.com/knack-dev/knack/internal/settings"
 )
 
 // address is an address that a server listens on.
@@ -144,13 +145,13 @@ type certificate struct {
 // read loads the pair that is in the files now, and reports whether it is another one.
 // After an error, the pair before stays.
 func (c *certificate) read() (renewed bool, err error) {
-	cert, err := readUserFile(absolute(c.env, c.certFile))
+	cert, err := settings.ReadUserFile(absolute(c.env, c.certFile))
 	if err != nil {
-		return false, runError("", "--tls-cert %s: %s", c.certFile, reasonOf(err))
+		return false, runError("", "--tls-cert %s: %s", c.certFile, settings.ReasonOf(err))
 	}
-	key, err := readUserFile(absolute(c.env, c.keyFile))
+	key, err := settings.ReadUserFile(absolute(c.env, c.keyFile))
 	if err != nil {
-		return false, runError("", "--tls-key %s: %s", c.keyFile, reasonOf(err))
+		return false, runError("", "--tls-key %s: %s", c.keyFile, settings.ReasonOf(err))
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/settings"
 	"github.com/knack-dev/knack/mcpserver"
 )
 
@@ -70,12 +71,12 @@ func (r *reloader) reload(ctx context.Context) error {
 	var now config.Config
 	var data []byte
 	what := "your " + config.Name + ", which is gone,"
-	file, err := newSettings(r.admission.env, r.op.config).trusted()
+	file, err := settings.New(r.admission.env, r.op.config).Trusted()
 	if err != nil {
 		return err
 	}
 	if file != nil {
-		now, what, data = file.config, file.shown, file.data
+		now, what, data = file.Config, file.Shown, file.Data
 	}
 	sameRules := now.Access.SameRules(r.access)
 	if !sameRules { // else a skill that anyone adds could keep a token from being revoked

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/knack-dev/knack/client"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/settings"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/builtin"
 	"github.com/knack-dev/knack/source/dir"
@@ -29,8 +31,9 @@ type sourceFlags struct {
 	sets      string // the tool sets that are served, as --tools has them; "" for the default
 	overHTTP  bool   // clients other than the user of this machine may ask: no answer names a folder
 	given     func(flag string) bool
-	watches   *dir.Watches // one for the process
-	warns     bool         // of a missing folder: a shell that completes words is not warned, and nothing twice
+	watches   *dir.Watches      // one for the process
+	projects  settings.Projects // their knack.yaml; empty with --dir
+	warns     bool              // of a missing folder: a shell that completes words is not warned, and nothing twice
 }
 
 func (f *sourceFlags) register(cmd *cobra.Command, env *console.Env) {
@@ -63,6 +66,7 @@ func (f *sourceFlags) roots(env console.Env, projects []string) []skill.Root {
 }
 
 func (f *sourceFlags) allRoots(env console.Env, projects []string) []skill.Root {
+	f.projects = settings.Projects{}
 	if len(f.dirs) > 0 {
 		return f.named(env)
 	}
@@ -72,7 +76,9 @@ func (f *sourceFlags) allRoots(env console.Env, projects []string) []skill.Root 
 	case len(projects) == 0 && env.Dir != "":
 		projects = []string{env.Dir}
 	}
-	roots := slices.Concat(variableRoots(env), dir.WellKnown(projects, env.Home))
+	f.projects = settings.OfProjects(&env, projects)
+	roots := append(variableRoots(env), dir.WellKnown(projects, env.Home)...)
+	roots = append(roots, f.projects.Roots(roots)...)
 	for i := range roots {
 		roots[i].Prefix = roots[i].Label
 		roots[i].Shown = displayPath(roots[i].Dir, projects, env.Home)
@@ -126,9 +132,21 @@ func (f *sourceFlags) warnMissing(env console.Env, v catalog.View) {
 		return
 	}
 	f.warns = false
-	for _, d := range missingDirs(env, v) {
-		fmt.Fprintf(env.Stderr, "warning: there is no folder %s; make it, or remove it from %s\n", console.Clean(display.Echo(d)), dirsVariable)
+	for _, err := range f.projects.Unusable {
+		env.Err().Text(console.Warning, err.Error())
 	}
+	for _, d := range missingDirs(env, v) {
+		env.Err().Text(console.Warning, fmt.Sprintf("there is no folder %s; make it, or remove it from %s", display.Echo(d), dirsVariable))
+	}
+}
+
+// toolSet returns the tool set that --tools names, or else the project's.
+func (f *sourceFlags) toolSet(env console.Env, flag string) string {
+	if f.given("tools") {
+		return flag
+	}
+	f.projects = settings.OfProjects(&env, []string{projectFolder(env, f.project)})
+	return cmp.Or(f.projects.Tools(), flag)
 }
 
 // sources makes a source for each root. Excluded roots come last, so that no listed skill
@@ -148,7 +166,7 @@ func (f *sourceFlags) sources(env console.Env, projects []string) ([]catalog.Sou
 	}
 	for _, r := range roots {
 		r.Unlisted, r.ShownBy = f.excluded(r.Label), clientsShowing(r.Label)
-		add(r.Label, dir.New(dir.Options{Root: r, Required: len(f.dirs) > 0, Watches: f.watches, Load: true}))
+		add(r.Label, f.projects.Source(dir.Options{Root: r, Required: len(f.dirs) > 0, Watches: f.watches, Load: true}))
 	}
 	if !f.noBuiltin {
 		if s := f.builtin(); f.excluded(builtin.Label) {
@@ -218,36 +236,15 @@ func folderError(flag, shown string, err error) error {
 }
 
 // excluded reports whether a root is left out of all lists.
-func (f *sourceFlags) excluded(label string) bool { return matchesLabel(f.exclude, label) }
-
-// matchesLabel reports whether labels name a root: "claude-project" also names the same folder of
-// the project's parents, "claude-project-2" and so on.
-func matchesLabel(labels []string, label string) bool {
-	for _, x := range labels {
-		if x == label {
-			return true
-		}
-		if x == withoutNumber(label) {
-			return true
-		}
-	}
-	return false
-}
-
-// withoutNumber returns the label of a project's folder for that of one of its parents.
-func withoutNumber(label string) string {
-	folder, n, ok := strings.Cut(label, "-project-")
-	if !ok || n == "" || strings.Trim(n, "0123456789") != "" {
-		return label
-	}
-	return folder + "-project"
+func (f *sourceFlags) excluded(label string) bool {
+	return settings.MatchesLabel(f.exclude, label) || f.projects.Excludes(label)
 }
 
 // clientsShowing names the clients that show a root's skills themselves, see [skill.Root].
 func clientsShowing(label string) string {
 	var out []string
 	for _, c := range client.Clients {
-		if matchesLabel(c.Reads, label) {
+		if settings.MatchesLabel(c.Reads, label) {
 			out = append(out, c.Name)
 		}
 	}
@@ -261,17 +258,14 @@ func (f *sourceFlags) checkExcluded(roots []skill.Root) error {
 		return nil // what there is to exclude is asked of the disk
 	}
 	known := labels(roots)
-	for _, r := range dir.WellKnown([]string{string(filepath.Separator) + "project"}, string(filepath.Separator)+"home") {
-		known = append(known, r.Label)
-	}
-	known = append(known, builtin.Label)
+	known = append(append(known, settings.WellKnownLabels()...), builtin.Label)
 	slices.Sort(known)
 	known = slices.Compact(known)
 	for _, x := range f.exclude {
 		if x == "" {
 			return usageError("give a label, for example claude-user, or leave --exclude out", "--exclude: the label is empty")
 		}
-		if !slices.Contains(known, x) && !slices.Contains(known, withoutNumber(x)) {
+		if !slices.Contains(known, x) && !slices.Contains(known, settings.WithoutNumber(x)) {
 			return usageError(meant(x, known, "the labels are: "+strings.Join(known, ", ")), "--exclude %s: no root has this label", display.Echo(x))
 		}
 	}

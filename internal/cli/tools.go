@@ -32,7 +32,7 @@ With --prompt: the list of skills as text, for the system prompt of an agent.`,
   knack tools --prompt`,
 		Args: argCount(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			tools, format, err := with.parse()
+			tools, format, err := with.parse(*env, &from)
 			if err != nil {
 				return err
 			}
@@ -83,7 +83,8 @@ func formatNames() (names []string) {
 	return names
 }
 
-func (f *toolFlags) parse() ([]*tool.Tool, function.Format, error) {
+func (f *toolFlags) parse(env console.Env, from *sourceFlags) ([]*tool.Tool, function.Format, error) {
+	f.set = from.toolSet(env, f.set)
 	tools, err := tool.ParseSets(f.set)
 	if err != nil {
 		return nil, "", noSet(f.set, err)

@@ -1,0 +1,180 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/typo"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+	"github.com/knack-dev/knack/tool"
+)
+
+// Projects are the files of the projects at hand, for their section project.
+type Projects struct {
+	// Unusable says why files are not used. That costs a warning and no more: an agent
+	// without skills would be worse.
+	Unusable []error
+	files    []*File
+	tops     map[string]string // for the label of each root, the folder that it must be in
+}
+
+// OfProjects reads the files of the projects that the folders are in. The home folder is no
+// project.
+func OfProjects(env *console.Env, folders []string) Projects {
+	p := Projects{tops: map[string]string{}}
+	finder := New(env, "")
+	for _, folder := range folders {
+		f, err := finder.Project(folder)
+		if err == nil && f != nil && len(f.Problems) > 0 {
+			at := f.Problems[0]
+			err = fmt.Errorf("%s:%s: %s (%s); nothing in the file is used", f.Shown, at.Position, at.Message, at.Fix)
+		}
+		switch {
+		case err != nil:
+			p.Unusable = append(p.Unusable, err)
+		case f != nil && filepath.Dir(f.Path) != env.Home && !slices.Contains(p.files, f):
+			p.files = append(p.files, f)
+		}
+	}
+	return p
+}
+
+// Roots returns the roots of the files that are not known already. They come after the
+// well-known roots, so that a clone changes the URI and the name of no other skill.
+func (p Projects) Roots(known []skill.Root) (roots []skill.Root) {
+	n := 0
+	for _, f := range p.files {
+		top := filepath.Dir(f.Path)
+		for _, d := range f.Config.Project.Dirs {
+			n++
+			r := skill.Root{Label: fmt.Sprintf("project-%d", n), Scope: skill.ScopeProject, Dir: filepath.Join(top, filepath.FromSlash(d.Text))}
+			if !slices.ContainsFunc(slices.Concat(known, roots), func(k skill.Root) bool { return k.Dir == r.Dir }) {
+				p.tops[r.Label] = top
+				roots = append(roots, r)
+			}
+		}
+	}
+	return roots
+}
+
+// Source makes the source of a root, which may be one of these files'.
+func (p Projects) Source(o dir.Options) catalog.Source {
+	top, own := p.tops[o.Root.Label]
+	if o.NoLinks = own; own {
+		return insideSource{dir.New(o), top}
+	}
+	return dir.New(o)
+}
+
+// Excludes reports whether a file takes a root out of the lists.
+func (p Projects) Excludes(label string) bool {
+	return slices.ContainsFunc(p.files, func(f *File) bool {
+		return slices.ContainsFunc(f.Config.Project.Exclude, func(x config.Word) bool { return MatchesLabel([]string{x.Text}, label) })
+	})
+}
+
+// Tools returns the tool set of the first file that names one, or "".
+func (p Projects) Tools() string {
+	for _, f := range p.files {
+		if set := f.Config.Project.Tools.Text; set != "" {
+			return set
+		}
+	}
+	return ""
+}
+
+// Lines says what the files set, and where.
+func (p Projects) Lines() (lines []string) {
+	add := func(f *File, key string, words ...config.Word) {
+		var texts []string
+		for _, w := range words {
+			if w.Text != "" {
+				texts = append(texts, w.Text)
+			}
+		}
+		if len(texts) > 0 {
+			lines = append(lines, fmt.Sprintf("%s:%d: project.%s: %s", f.Shown, words[0].Position.Line, key, strings.Join(texts, ", ")))
+		}
+	}
+	for _, f := range p.files {
+		add(f, "dirs", f.Config.Project.Dirs...)
+		add(f, "exclude", f.Config.Project.Exclude...)
+		add(f, "tools", f.Config.Project.Tools)
+	}
+	return lines
+}
+
+// insideSource is the source of a root that a project's file names. Every call checks that no
+// link leads out of the project, since the next pull can bring one.
+type insideSource struct {
+	*dir.Source
+	top string
+}
+
+// Scan implements [catalog.Source]. A root outside of the project is missing, and its skills go.
+func (s insideSource) Scan(ctx context.Context) (skill.Scan, error) {
+	if err := s.check(); err != nil {
+		return skill.Scan{Missing: true}, err
+	}
+	return s.Source.Scan(ctx)
+}
+
+// Folders implements [catalog.Folders].
+func (s insideSource) Folders(match func(name string) bool) []skill.Folder {
+	if s.check() != nil {
+		return nil
+	}
+	return s.Source.Folders(match)
+}
+
+// Names is [dir.Source.Names].
+func (s insideSource) Names(name string, limit int) ([]string, bool) {
+	if s.check() != nil {
+		return nil, false
+	}
+	return s.Source.Names(name, limit)
+}
+
+func (s insideSource) check() error {
+	err := edit.Inside(s.top, s.Root().Dir)
+	if out := (*edit.OutsideError)(nil); errors.As(err, &out) {
+		return skill.ErrLeavesProject
+	}
+	return err
+}
+
+// problemsOf returns the problems of a section that its table cannot know: labels that no
+// project has, and tool sets that do not exist.
+func problemsOf(p config.Project) (problems []skill.Problem) {
+	known := slices.DeleteFunc(WellKnownLabels(), func(label string) bool { return !strings.HasSuffix(label, "-project") })
+	for _, x := range p.Exclude {
+		if !slices.ContainsFunc(known, func(label string) bool { return MatchesLabel([]string{label}, x.Text) }) {
+			problems = append(problems, skill.Problem{Rule: "config-value", Position: x.Position, Field: "project.exclude",
+				Message: "no root has the label " + x.Text, Fix: nearest(x.Text, known, "labels")})
+		}
+	}
+	if p.Tools.Text != "" {
+		if _, err := tool.ParseSets(p.Tools.Text); err != nil {
+			problems = append(problems, skill.Problem{Rule: "config-value", Position: p.Tools.Position, Field: "project.tools",
+				Message: err.Error(), Fix: nearest(p.Tools.Text, tool.SetNames(), "sets")})
+		}
+	}
+	return problems
+}
+
+// nearest is a fix that names the nearest word or, if none is near, all of them.
+func nearest(typed string, words []string, what string) string {
+	if best := typo.Nearest(typed, words); best != "" {
+		return "did you mean " + best + "?"
+	}
+	return "the " + what + " are: " + strings.Join(words, ", ")
+}
