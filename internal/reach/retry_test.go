@@ -1,4 +1,4 @@
-package cli
+package reach
 
 import (
 	"io"
