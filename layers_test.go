@@ -101,12 +101,12 @@ var directions = map[string][]string{
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
 		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/reach", "internal/report", "internal/build", "internal/help", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/settings",
 	},
-	"internal/report":     {"check", "doctor", "internal/console", "skill", "skillsext"},                    // what check found, in each form
-	"internal/console":    {},                                                                               // what a command takes from its process, and how it writes to it
-	"internal/connection": {"client", "edit", "internal/diff"},                                              // how a client is connected, in words
-	"internal/settings":   {"catalog", "config", "edit", "internal/console", "skill", "source/dir", "tool"}, // knack.yaml, the user's and the projects'
-	"internal/diff":       {},                                                                               // the difference of two texts, as patch and people read it
-	"internal/reach":      {"skillsext"},                                                                    // why a server cannot be reached, in words
+	"internal/report":     {"check", "doctor", "internal/console", "internal/settings", "skill", "skillsext"}, // what check found, in each form
+	"internal/console":    {},                                                                                 // what a command takes from its process, and how it writes to it
+	"internal/connection": {"client", "edit", "internal/diff"},                                                // how a client is connected, in words
+	"internal/settings":   {"catalog", "config", "edit", "internal/console", "skill", "source/dir", "tool"},   // knack.yaml, the user's and the projects'
+	"internal/diff":       {},                                                                                 // the difference of two texts, as patch and people read it
+	"internal/reach":      {"skillsext"},                                                                      // why a server cannot be reached, in words
 	"cmd/knack":           {"internal/cli", "internal/console"},
 	// Skills for benchmarks, and the command that writes them.
 	"internal/genskills":       {},

@@ -1,6 +1,7 @@
 // Package report prints what a check of skills found: as text for people, as JSON, as SARIF for
-// programs that show findings beside code, and as annotations of GitHub. A [Diagnostic] is one
-// message about a position in any file.
+// programs that show findings beside code, and as annotations of GitHub. It also prints the
+// problems of servers and of configuration files. A [Diagnostic] is one message about a
+// position in any file.
 package report
 
 import (
