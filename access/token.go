@@ -91,7 +91,7 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 		}
 		d, err := skill.ParseDigest(fields[0])
 		if err != nil {
-			return nil, fmt.Errorf("line %d is not the hash of a token: it must be sha256: and 64 lower-case hexadecimal digits, as 'knack config token' prints", n)
+			return nil, fmt.Errorf("line %d is not the hash of a token, which is sha256: and 64 lower-case hexadecimal digits", n)
 		}
 		name := strings.Join(fields[1:], " ")
 		if strings.ContainsFunc(name, unicode.IsControl) {

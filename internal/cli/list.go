@@ -30,7 +30,7 @@ every root ('knack help roots', 'knack help names').`,
 		Example: `  knack list
   knack list --all                   # also what is not available, and why
   knack list --exclude claude-user   # without the skills of one root`,
-		Args: argCount(0, 0, "no arguments"),
+		Args: argCount(0, 0, "no arguments; knack search finds skills by words"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, err := from.view(cmd.Context(), *env)
 			if err != nil {

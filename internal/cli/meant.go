@@ -15,12 +15,16 @@ import (
 )
 
 // meant is the hint for a word that is none of words: the nearest of them or, if none is
-// near, another hint.
+// near, those that begin with it, or else another hint.
 func meant(typed string, words []string, otherwise string) string {
 	if best := typo.Nearest(typed, words); best != "" {
 		return "did you mean " + best + "?"
 	}
-	return otherwise
+	begin := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, typed) })
+	if typed == "" || len(begin) == 0 {
+		return otherwise
+	}
+	return "did you mean " + strings.Join(begin, " or ") + "?"
 }
 
 // noCommand is the error for a word that is no command below parent.

@@ -64,7 +64,7 @@ func (f *httpFlags) check() error {
 	case f.tokenFile != "" && f.noAuth:
 		return usageError(usage, "--token-file and --no-auth contradict each other")
 	case (f.cert == "") != (f.key == ""):
-		return usageError(usage, "--tls-cert and --tls-key go together")
+		return usageError("give both: --tls-cert FILE --tls-key FILE", "--tls-cert and --tls-key go together")
 	}
 	if _, _, ok := hostPort(f.addr); f.addr != "" && !ok {
 		return usageError("give a port from 0 to 65535, for example --http 8080, or host:port, for example --http 0.0.0.0:8080", "--http %s: not a port or host:port", display.Echo(f.addr))

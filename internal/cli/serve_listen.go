@@ -147,11 +147,11 @@ type certificate struct {
 func (c *certificate) read() (renewed bool, err error) {
 	cert, err := settings.ReadUserFile(absolute(c.env, c.certFile))
 	if err != nil {
-		return false, runError("", "--tls-cert %s: %s", c.certFile, settings.ReasonOf(err))
+		return false, runError(settings.HintOf(err, "use a file that knack can read"), "--tls-cert %s: %s", c.certFile, settings.ReasonOf(err))
 	}
 	key, err := settings.ReadUserFile(absolute(c.env, c.keyFile))
 	if err != nil {
-		return false, runError("", "--tls-key %s: %s", c.keyFile, settings.ReasonOf(err))
+		return false, runError(settings.HintOf(err, "use a file that knack can read"), "--tls-key %s: %s", c.keyFile, settings.ReasonOf(err))
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/settings"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
@@ -82,7 +83,12 @@ func findSkill(v catalog.View, name string, suits func(*catalog.Entry) bool) (*c
 	if e := v.InFolder(name); e != nil && e.Entry != "" {
 		return e, skill.MainFile, nil // also a skipped skill, which its author wants to see
 	}
-	hint := "knack list shows all names"
+	hint, where := "knack list shows all names", ""
+	for _, r := range v.Roots {
+		if reason, fix := r.Reason(); reason != "" {
+			hint, where = fmt.Sprintf("%s: %s; %s", display.OneLine(r.Shown), reason, fix), " in the folders that could be read"
+		}
+	}
 	if near := v.SkippedNear(name, 1); len(near) > 0 {
 		hint = tool.Reason(near[0])
 	}
@@ -98,7 +104,7 @@ func findSkill(v catalog.View, name string, suits func(*catalog.Entry) bool) (*c
 	if len(names) > 0 {
 		hint = "did you mean " + strings.Join(names, ", ") + "?"
 	}
-	return nil, "", &failure{exitNo, fmt.Errorf("there is no skill '%s'", display.Echo(name)), hint}
+	return nil, "", &failure{exitNo, fmt.Errorf("there is no skill '%s'%s", display.Echo(name), where), hint}
 }
 
 // nearLabelled returns the LABEL:NAME of a skill that is nearest to a mistyped one, or "".
@@ -156,11 +162,11 @@ func show(env *console.Env, e *catalog.Entry, file string, asJSON bool) error {
 		data, _, err = e.ReadServed(at, skill.MaxFile)
 	}
 	if err != nil {
-		code := exitError
+		code, hint := exitError, settings.HintOf(err, "")
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, skill.ErrOutside) || errors.Is(err, skill.ErrNotRegular) {
-			code = exitNo // the skill has no such file
+			code, hint = exitNo, filesHint(e) // the skill has no such file
 		}
-		return &failure{code, fmt.Errorf("cannot read %s of '%s': %s", display.Echo(file), e.Folder(), skill.Reason(err)), filesHint(e)}
+		return &failure{code, fmt.Errorf("cannot read %s of '%s': %s", display.Echo(file), e.Folder(), skill.Reason(err)), hint}
 	}
 	if asJSON {
 		return console.PrintJSON(env.Stdout, shownFileOf(e, at, data))

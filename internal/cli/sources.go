@@ -266,11 +266,7 @@ func (f *sourceFlags) checkExcluded(roots []skill.Root) error {
 			return usageError("give a label, for example claude-user, or leave --exclude out", "--exclude: the label is empty")
 		}
 		if !slices.Contains(known, x) && !slices.Contains(known, settings.WithoutNumber(x)) {
-			hint := "the labels are: " + strings.Join(known, ", ")
-			if begin := slices.DeleteFunc(slices.Clone(known), func(label string) bool { return !strings.HasPrefix(label, x) }); len(begin) > 0 {
-				hint = "did you mean " + strings.Join(begin, ", ") + "?"
-			}
-			return usageError(meant(x, known, hint), "--exclude %s: no root has this label", display.Echo(x))
+			return usageError(meant(x, known, "knack doctor lists the labels"), "--exclude %s: no root has this label", display.Echo(x))
 		}
 	}
 	return nil

@@ -218,8 +218,11 @@ func (f *File) refused() error {
 // HintOf says what to do about a file that the user named and that cannot be read. other is
 // the hint if the file exists.
 func HintOf(err error, other string) string {
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return "check the path"
+	case errors.Is(err, fs.ErrPermission):
+		return "let the user who runs knack read the file"
 	}
 	return other
 }
