@@ -5,6 +5,7 @@ package knownitem
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
@@ -13,17 +14,32 @@ import (
 //go:embed queries.tsv
 var queries string
 
+//go:embed tasks.tsv
+var tasks string
+
 // Question is a query and the folder of the skill that it is meant to find, as a path in
 // the corpus.
-type Question struct{ Skill, Query string }
+type Question struct {
+	Skill, Query string
+	Also         []string // folders of other skills that serve as well
+}
 
 // Questions are the odd lines, on which a ranking may be tuned, and the even
 // ones, which only report.
-func Questions() (tune, report []Question) {
+func Questions() (tune, report []Question) { return halves(queries) }
+
+// Tasks are 200 later questions about other skills, in the same halves.
+func Tasks() (tune, report []Question) { return halves(tasks) }
+
+func halves(table string) (tune, report []Question) {
 	i := 0
-	for line := range strings.Lines(queries) {
-		path, query, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		switch q := (Question{path, query}); {
+	for line := range strings.Lines(table) {
+		cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		q := Question{Skill: cells[0], Query: cells[1]}
+		if len(cells) > 2 {
+			q.Also = strings.Split(cells[2], ",")
+		}
+		switch {
 		case i == 0: // the head of the table
 		case i%2 == 1:
 			tune = append(tune, q)
@@ -45,23 +61,28 @@ type Score struct {
 func (s Score) String() string { return fmt.Sprintf("recall@5 %.3f, MRR %.3f", s.Recall, s.Rank) }
 
 // Measure asks each question of a search that answers with skills' names, the best first. A
-// skill of the same name counts too: some are in two repositories.
+// skill of the same name counts too: some are in two repositories. Of several right skills
+// the best placed counts.
 func Measure(v catalog.View, all []Question, ask func(query string) ([]string, error)) (s Score, err error) {
 	named := make(map[string]string, len(v.Entries))
 	for _, e := range v.Entries {
 		named[e.Path] = e.Name
 	}
 	for _, q := range all {
-		want, ok := named[q.Skill]
-		if !ok {
-			return Score{}, fmt.Errorf("the corpus has no %s", q.Skill)
+		var want []string
+		for _, path := range append([]string{q.Skill}, q.Also...) {
+			name, ok := named[path]
+			if !ok {
+				return Score{}, fmt.Errorf("the corpus has no %s", path)
+			}
+			want = append(want, name)
 		}
 		names, err := ask(q.Query)
 		if err != nil {
 			return Score{}, err
 		}
 		for i, name := range names[:min(100, len(names))] {
-			if name != want {
+			if !slices.Contains(want, name) {
 				continue
 			}
 			if i < 5 {
@@ -105,7 +126,7 @@ func Mistyped(all []Question) (out []Question) {
 			w = w[:at] + "e" + w[at:]
 		}
 		words[longest] = w
-		out = append(out, Question{q.Skill, strings.Join(words, " ")})
+		out = append(out, Question{q.Skill, strings.Join(words, " "), q.Also})
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package knownitem
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,20 +12,34 @@ import (
 )
 
 func TestQuestions(t *testing.T) {
-	tune, report := Questions()
-	if len(tune) != 170 || len(report) != 170 {
-		t.Errorf("%d and %d questions", len(tune), len(report))
+	for _, tt := range []struct {
+		ask           func() (tune, report []Question)
+		each          int
+		first, second string
+	}{
+		{Questions, 170, "analyse a RAM dump after an incident", "build hosted agents on azure ai foundry with python"},
+		{Tasks, 100, "consume a high volume stream of events in python on azure with checkpoints", "read and write json documents in cosmos from node"},
+	} {
+		tune, report := tt.ask()
+		if len(tune) != tt.each || len(report) != tt.each {
+			t.Errorf("%d and %d questions", len(tune), len(report))
+		}
+		if tune[0].Query != tt.first || report[0].Query != tt.second {
+			t.Errorf("begin with %+v and %+v", tune[0], report[0])
+		}
 	}
 	seen := map[string]bool{}
-	for _, q := range append(tune, report...) {
-		if q.Skill == "" || strings.TrimSpace(q.Query) != q.Query || len(strings.Fields(q.Query)) < 2 || seen[q.Skill] || seen[q.Query] {
+	for _, q := range slices.Concat(halvesOf(Questions), halvesOf(Tasks)) {
+		if q.Skill == "" || strings.TrimSpace(q.Query) != q.Query || len(strings.Fields(q.Query)) < 2 || seen[q.Skill] || seen[q.Query] || slices.Contains(q.Also, q.Skill) || slices.Contains(q.Also, "") {
 			t.Errorf("%+v: incomplete, or there twice", q)
 		}
 		seen[q.Skill], seen[q.Query] = true, true
 	}
-	if tune[0].Query != "analyse a RAM dump after an incident" || report[0].Query != "build hosted agents on azure ai foundry with python" {
-		t.Errorf("begin with %+v and %+v", tune[0], report[0])
-	}
+}
+
+func halvesOf(ask func() (tune, report []Question)) []Question {
+	tune, report := ask()
+	return slices.Concat(tune, report)
 }
 
 // Exactly one letter is wrong.
@@ -58,13 +73,20 @@ func TestMeasure(t *testing.T) {
 	ask := func(query string) ([]string, error) { return strings.Fields(answers[query]), nil }
 	var all []Question
 	for q := range answers {
-		all = append(all, Question{"in/a", q})
+		all = append(all, Question{Skill: "in/a", Query: q})
 	}
 	s, err := Measure(v, all, ask)
 	if want := (1 + 1.0/4 + 1.0/6) / 5; err != nil || s.Recall != 0.4 || s.Rank < want-1e-9 || s.Rank > want+1e-9 {
 		t.Errorf("%v, %v", s, err)
 	}
-	if _, err := Measure(v, []Question{{"in/x", "q"}}, ask); err == nil {
+	if _, err := Measure(v, []Question{{Skill: "in/x", Query: "q"}}, ask); err == nil {
+		t.Error("measures what is not there")
+	}
+	others := []Question{{Skill: "in/d", Query: "fourth", Also: []string{"in/c"}}, {Skill: "in/a", Query: "never", Also: []string{"in/d"}}}
+	if s, err := Measure(v, others, ask); err != nil || s != (Score{Recall: 0.5, Rank: 0.25}) {
+		t.Errorf("with others that serve as well: %v, %v", s, err)
+	}
+	if _, err := Measure(v, []Question{{Skill: "in/a", Query: "q", Also: []string{"in/x"}}}, ask); err == nil {
 		t.Error("measures what is not there")
 	}
 	wrong := errors.New("no")
