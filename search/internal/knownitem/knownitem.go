@@ -17,6 +17,9 @@ var queries string
 //go:embed tasks.tsv
 var tasks string
 
+//go:embed bodies.tsv
+var bodies string
+
 // Question is a query and the folder of the skill that it is meant to find, as a path in
 // the corpus.
 type Question struct {
@@ -30,6 +33,9 @@ func Questions() (tune, report []Question) { return halves(queries) }
 
 // Tasks are 200 later questions about other skills, in the same halves.
 func Tasks() (tune, report []Question) { return halves(tasks) }
+
+// Bodies are 100 questions written from the text below the description.
+func Bodies() (tune, report []Question) { return halves(bodies) }
 
 func halves(table string) (tune, report []Question) {
 	i := 0

@@ -19,6 +19,7 @@ func TestQuestions(t *testing.T) {
 	}{
 		{Questions, 170, "analyse a RAM dump after an incident", "build hosted agents on azure ai foundry with python"},
 		{Tasks, 100, "consume a high volume stream of events in python on azure with checkpoints", "read and write json documents in cosmos from node"},
+		{Bodies, 50, "tell teammate agents when to message one and when to broadcast, and how to shut down", "write documentation that a model reads cheaply, with spec and bug blocks"},
 	} {
 		tune, report := tt.ask()
 		if len(tune) != tt.each || len(report) != tt.each {
@@ -29,7 +30,7 @@ func TestQuestions(t *testing.T) {
 		}
 	}
 	seen := map[string]bool{}
-	for _, q := range slices.Concat(halvesOf(Questions), halvesOf(Tasks)) {
+	for _, q := range slices.Concat(halvesOf(Questions), halvesOf(Tasks), halvesOf(Bodies)) {
 		if q.Skill == "" || strings.TrimSpace(q.Query) != q.Query || len(strings.Fields(q.Query)) < 2 || seen[q.Skill] || seen[q.Query] || slices.Contains(q.Also, q.Skill) || slices.Contains(q.Also, "") {
 			t.Errorf("%+v: incomplete, or there twice", q)
 		}
