@@ -20,6 +20,9 @@ var tasks string
 //go:embed bodies.tsv
 var bodies string
 
+//go:embed fresh.tsv
+var fresh string
+
 // Question is a query and the folder of the skill that it is meant to find, as a path in
 // the corpus.
 type Question struct {
@@ -36,6 +39,12 @@ func Tasks() (tune, report []Question) { return halves(tasks) }
 
 // Bodies are 100 questions written from the text below the description.
 func Bodies() (tune, report []Question) { return halves(bodies) }
+
+// Fresh are 98 questions about the remaining skills. All of them only report.
+func Fresh() []Question {
+	odd, even := halves(fresh)
+	return slices.Concat(odd, even)
+}
 
 func halves(table string) (tune, report []Question) {
 	i := 0

@@ -29,8 +29,11 @@ func TestQuestions(t *testing.T) {
 			t.Errorf("begin with %+v and %+v", tune[0], report[0])
 		}
 	}
+	if all := Fresh(); len(all) != 98 {
+		t.Errorf("%d fresh questions", len(all))
+	}
 	seen := map[string]bool{}
-	for _, q := range slices.Concat(halvesOf(Questions), halvesOf(Tasks), halvesOf(Bodies)) {
+	for _, q := range slices.Concat(halvesOf(Questions), halvesOf(Tasks), halvesOf(Bodies), Fresh()) {
 		if q.Skill == "" || strings.TrimSpace(q.Query) != q.Query || len(strings.Fields(q.Query)) < 2 || seen[q.Skill] || seen[q.Query] || slices.Contains(q.Also, q.Skill) || slices.Contains(q.Also, "") {
 			t.Errorf("%+v: incomplete, or there twice", q)
 		}
