@@ -19,13 +19,14 @@ type matchKind uint8
 
 // The ways, the most certain first.
 const (
-	exactMatch  matchKind = iota
-	stemMatch             // the same word with another ending: "deploy", "deployed"
-	joinedMatch           // two words of the query written as one: "change log", "changelog"
-	prefixMatch           // the beginning: "kube", "kubernetes"
-	typoMatch             // one or two letters differ: "kuberentes"
+	exactMatch   matchKind = iota
+	stemMatch              // the same word with another ending: "deploy", "deployed"
+	joinedMatch            // two words of the query written as one: "change log", "changelog"
+	synonymMatch           // another way to write it, from a table: "js", "javascript"
+	prefixMatch            // the beginning: "kube", "kubernetes"
+	typoMatch              // one or two letters differ: "kuberentes"
 )
 
 func (k matchKind) String() string {
-	return [...]string{"exact", "stem", "joined", "prefix", "typo"}[k]
+	return [...]string{"exact", "stem", "joined", "synonym", "prefix", "typo"}[k]
 }

@@ -103,11 +103,15 @@ func joined(typed []string) (all []string) {
 	return slices.Compact(all)
 }
 
-// variants returns the terms that a word can match: itself, terms with its stem, and terms
-// that it begins.
+// variants returns the terms that a word can match: itself, terms with its stem, its
+// synonyms, and terms that it begins.
 func (x *index) variants(word string) []variant {
 	all := x.terms(nil, word, exactMatch)
-	all = x.stems(all, word)
+	all = x.stems(all, word, stemMatch)
+	for _, other := range synonyms()[word] {
+		all = x.terms(all, other, synonymMatch)
+		all = x.stems(all, other, synonymMatch)
+	}
 	letters := utf8.RuneCountInString(word)
 	if letters >= 3 || len(all) == 0 && (letters == 2 || word[0] >= utf8.RuneSelf) {
 		all = x.beginnings(all, word)
@@ -126,7 +130,7 @@ func (x *index) terms(all []variant, word string, how matchKind) []variant {
 }
 
 // stems adds the terms with the stem of the word, except the word itself.
-func (x *index) stems(all []variant, word string) []variant {
+func (x *index) stems(all []variant, word string, how matchKind) []variant {
 	var own, other [maxWord + 1]byte
 	want := stem(append(own[:0], word...))
 	h := hash(want)
@@ -136,7 +140,7 @@ func (x *index) stems(all []variant, word string) []variant {
 		for ; at < len(s.stems) && s.stems[at] == h; at++ {
 			t := int(s.byStem[at])
 			if s.term(t) != word && bytes.Equal(stem(append(other[:0], s.term(t)...)), want) && part.has(t) {
-				all = append(all, variant{p, t, stemMatch, kindWeight[stemMatch]})
+				all = append(all, variant{p, t, how, kindWeight[how]})
 			}
 		}
 	}

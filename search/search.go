@@ -3,11 +3,12 @@
 //
 // An [Index] is immutable and records which words are in which field of each document. A
 // query is a handful of words. It finds a document that contains one of them unchanged,
-// with another ending, as a prefix, or misspelt by a letter or two. Documents are ranked by
-// BM25F, which weighs how rare a word is, how often it occurs in which field, and how long
-// that field is (S. Robertson, H. Zaragoza: "The Probabilistic Relevance Framework: BM25
-// and Beyond", 2009). Case, accents and widths do not count. The order depends on the
-// documents and their positions alone, not on the history of the index.
+// with another ending, in a common short form, as a prefix, or misspelt by a letter or two.
+// Documents are ranked by BM25F, which weighs how rare a word is, how often it occurs in
+// which field, and how long that field is (S. Robertson, H. Zaragoza: "The Probabilistic
+// Relevance Framework: BM25 and Beyond", 2009). Case, accents and widths do not count. The
+// order depends on the documents and their positions alone, not on the history of the
+// index.
 //
 // Documents and queries may be hostile: the part of each that is read is bounded, and so is
 // the work of one query.
@@ -25,8 +26,8 @@ type Match struct {
 	Term  string // of the document, folded
 	Field string // of the document: "name", "tags", "description" or "headings"
 	// How the word matches the term: "exact", "stem" (the same word with another ending),
-	// "joined" (two words of the query written as one), "prefix" (the word begins the term)
-	// or "typo" (one or two letters differ).
+	// "joined" (two words of the query written as one), "synonym" (a common short form),
+	// "prefix" (the word begins the term) or "typo" (one or two letters differ).
 	How string
 }
 

@@ -4,8 +4,10 @@ import "bytes"
 
 // stem cuts the endings of English words, so that forms of one word become equal: M. F.
 // Porter, "An algorithm for suffix stripping", Program 14 (1980), with one of his later
-// corrections. It works in place and returns a part of w. The result is not a word and is
-// never shown. Characters other than a-z stay unchanged.
+// corrections. British spellings, and some forms that Porter keeps apart, become equal too:
+// "colour" and "color", "verify" and "verification". It works in place and returns a part
+// of w. The result is not a word and is never shown. Characters other than a-z stay
+// unchanged.
 func stem(w []byte) []byte {
 	if len(w) < 3 {
 		return w
@@ -24,7 +26,7 @@ func stem(w []byte) []byte {
 	w = replaceFirst(w, 0, long)
 	w = replaceFirst(w, 0, middle)
 	w = replaceFirst(w, 1, short)
-	return stemE(w)
+	return stemRoot(stemE(w))
 }
 
 // stemPlural is step 1a.
@@ -61,7 +63,7 @@ func stemPast(w []byte) []byte {
 	w = w[:len(w)-cut]
 	n := len(w)
 	switch {
-	case bytes.HasSuffix(w, []byte("at")), bytes.HasSuffix(w, []byte("bl")), bytes.HasSuffix(w, []byte("iz")):
+	case bytes.HasSuffix(w, []byte("at")), bytes.HasSuffix(w, []byte("bl")), bytes.HasSuffix(w, []byte("iz")), bytes.HasSuffix(w, []byte("is")):
 		return append(w, 'e')
 	case n > 1 && w[n-1] == w[n-2] && consonant(w, n-1) && w[n-1] != 'l' && w[n-1] != 's' && w[n-1] != 'z':
 		return w[:n-1]
@@ -72,17 +74,27 @@ func stemPast(w []byte) []byte {
 }
 
 // Steps 2, 3 and 4: of the endings that fit, the longest counts, and it is replaced if
-// enough letters precede it.
+// enough letters precede it. The last line of each table is not Porter's.
 var (
 	long = []ending{
 		{"ational", "ate"}, {"tional", "tion"}, {"enci", "ence"}, {"anci", "ance"}, {"izer", "ize"}, {"abli", "able"}, {"alli", "al"},
 		{"entli", "ent"}, {"eli", "e"}, {"ousli", "ous"}, {"ization", "ize"}, {"ation", "ate"}, {"ator", "ate"}, {"alism", "al"},
 		{"iveness", "ive"}, {"fulness", "ful"}, {"ousness", "ous"}, {"aliti", "al"}, {"iviti", "ive"}, {"biliti", "ble"},
+		{"iser", "ise"}, {"isation", "ise"},
 	}
-	middle = []ending{{"icate", "ic"}, {"ative", ""}, {"alize", "al"}, {"iciti", "ic"}, {"ical", "ic"}, {"ful", ""}, {"ness", ""}}
-	short  = []ending{
+	middle = []ending{
+		{"icate", "ic"}, {"ative", ""}, {"alize", "al"}, {"iciti", "ic"}, {"ical", "ic"}, {"ful", ""}, {"ness", ""},
+		{"alise", "al"},
+	}
+	short = []ending{
 		{"al", ""}, {"ance", ""}, {"ence", ""}, {"er", ""}, {"ic", ""}, {"able", ""}, {"ible", ""}, {"ant", ""}, {"ement", ""}, {"ment", ""},
 		{"ent", ""}, {"sion", "s"}, {"tion", "t"}, {"ou", ""}, {"ism", ""}, {"ate", ""}, {"iti", ""}, {"ous", ""}, {"ive", ""}, {"ize", ""},
+		{"ise", ""}, {"eri", ""},
+	}
+	// roots are not Porter's. They apply at the end, behind a vowel.
+	roots = []ending{
+		{"iz", "is"}, {"alyz", "alys"}, {"alysi", "alys"}, {"ianc", "iant"}, {"our", "or"}, {"ogu", "og"}, {"script", "scrib"},
+		{"ifi", "if"}, {"ari", "ar"}, {"logi", "log"}, {"graphi", "graph"},
 	}
 )
 
@@ -116,6 +128,16 @@ func stemE(w []byte) []byte {
 	}
 	if n = len(w); n > 1 && w[n-1] == 'l' && w[n-2] == 'l' && measure(w[:n-1]) > 1 {
 		w = w[:n-1]
+	}
+	return w
+}
+
+// stemRoot replaces an ending of roots.
+func stemRoot(w []byte) []byte {
+	for _, e := range roots {
+		if n := len(w) - len(e.from); n > 0 && string(w[n:]) == e.from && hasVowel(w[:n]) {
+			return append(w[:n], e.to...)
+		}
 	}
 	return w
 }

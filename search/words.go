@@ -1,6 +1,7 @@
 package search
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -208,11 +209,26 @@ var stop = sync.OnceValue(func() map[string]bool {
 	all := map[string]bool{}
 	for w := range words(`
 		a about all also am an and any are as at be been but by can could did do does doing done
-		for from get give go got had has have having he her him his how i if in into is it its just
-		let like make me my need no not of on or our out please she should show so some something
+		for from get give go got had has have having he help her him his how i if in into is it its just
+		let like make me more my need no not of on or our out own please she should show so some something
 		tell that the their them then there these they thing things this those to too up us
-		use used using very want was we were what when where which while who whom why will with would you your`) {
+		use used using very want was we were what when where whether which while who whom why will with would you your`) {
 		all[string(w)] = true
+	}
+	return all
+})
+
+// synonyms maps a word to the other ways to write it. The table has the short forms that
+// people type for languages and for a few other things.
+var synonyms = sync.OnceValue(func() map[string][]string {
+	all := map[string][]string{}
+	for _, group := range [][]string{
+		{"js", "javascript"}, {"ts", "typescript"}, {"c#", "csharp", "dotnet"},
+		{"db", "database"}, {"k8s", "kubernetes"}, {"postgres", "postgresql"}, {"repo", "repository"},
+	} {
+		for i, word := range group {
+			all[word] = slices.Concat(group[:i], group[i+1:])
+		}
 	}
 	return all
 })

@@ -91,6 +91,78 @@ as as is is s s by by c++ c++ v2 v2 größe größe deploys deploy deployments d
 	}
 }
 
+// What the algorithm adds to Porter's: the words of a line are one word, and no line equals
+// another.
+func TestStemTogether(t *testing.T) {
+	lines := map[string]string{}
+	for line := range strings.Lines(`
+		optimise optimised optimising optimises optimize optimizing optimisation optimization optimiser
+		visualise visualising visualisation visualize visualization
+		generalise generalisation generalize generalization
+		realise realised realising realize realized
+		organise organised organisation organize organization
+		analyse analysed analyses analysing analysis analyze analyzing analyzer
+		analytics analytical
+		colour colours coloured colouring color colors
+		behaviour behavioural behavior
+		catalogue catalogues catalog cataloguing
+		transcribe transcribes transcribing transcription transcriptions transcript
+		describe description descriptions
+		subscribe subscriber subscription
+		script scripts scripting
+		verify verifies verified verification
+		classify classifier classification
+		summary summaries summarise summarize summarizing
+		discover discovery discovering
+		art arts
+		artery arteries
+		query queries
+		cryptography cryptographic
+		ontology ontologies ontological
+		raise raises raised raising
+		revise revised revising revision
+		promise promises promised promising
+		compliance compliant
+		instance instances
+		instant
+		four
+		for
+		hour hours
+		factor factors
+		factory factories
+		director directors
+		directory directories
+		vary varies`) {
+		for _, word := range strings.Fields(line) {
+			root := string(stem([]byte(word)))
+			if was, ok := lines[root]; ok && was != line {
+				t.Errorf("%s becomes %s, as in %q", word, root, was)
+			}
+			lines[root] = line
+		}
+		roots := map[string]bool{}
+		for _, word := range strings.Fields(line) {
+			roots[string(stem([]byte(word)))] = true
+		}
+		if len(roots) > 1 {
+			t.Errorf("%q become %v", line, roots)
+		}
+	}
+}
+
+// A short form finds the long one and the other way round.
+func TestSynonyms(t *testing.T) {
+	for word, others := range synonyms() {
+		for _, other := range others {
+			if !slices.Contains(synonyms()[other], word) || stop()[word] || string(stem([]byte(word))) == string(stem([]byte(other))) {
+				t.Errorf("%s and %s", word, other)
+			}
+			diffs(t, word, found(of(Doc{Name: "x", Description: other}, Doc{Name: "y"}), word), []string{"x"})
+		}
+	}
+	diffs(t, "another form of a synonym", found(of(Doc{Name: "x", Description: "databases"}), "db"), []string{"x"})
+}
+
 // The filter before the edit distance must not drop a word that is near enough.
 func TestLettersAreNear(t *testing.T) {
 	word := "größe7ab"

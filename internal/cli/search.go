@@ -26,8 +26,9 @@ func searchCommand(env *console.Env) *cobra.Command {
 		Long: `Find skills by words of their name, tags, description or headings, best first.
 
 A skill is found if one word matches: unchanged, with another ending, as a
-prefix, or with a letter or two wrong. Case and accents do not count. Skills
-that are hidden from models are found too, and marked; models do not find them.`,
+prefix, in a common short form (js), or with a letter or two wrong. Case and
+accents do not count. Skills that are hidden from models are found too, and
+marked; models do not find them.`,
 		Example: `  knack search review a pull request
   knack search --explain -n 3 review   # which words matched, and where`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -142,6 +143,8 @@ func reasons(all []search.Match) string {
 			where += " (" + m.Term + ", another ending)"
 		case "joined":
 			where += " (as one word)"
+		case "synonym":
+			where += " (" + m.Term + ", another way to write it)"
 		case "prefix":
 			where += " (" + m.Term + ", which begins so)"
 		case "typo":
