@@ -38,8 +38,8 @@ type Found struct {
 	Total int // number of hits without the limit
 }
 
-// Search ranks skills by how well their name, tags, description and headings match the
-// query; see package search. It finds the skills that a model may load, or those that
+// Search ranks skills by how well their name, tags, description, headings and the beginning
+// of their text match the query; see package search. It finds the skills that a model may load, or those that
 // people may request.
 //
 // A query that contains no word returns all of them: the listing, those kept from
@@ -131,8 +131,9 @@ func (v View) all(q Query) (found Found) {
 // among them.
 type index = search.Index[indexed]
 
-// indexed is the source of one document of the index. A skill without its headings,
-// which could not be read, is a different document from the same skill with them.
+// indexed is the source of one document of the index. A skill without its headings and
+// the beginning of its text, which could not be read, is a different document from the
+// same skill with them.
 type indexed struct {
 	skill    *skill.Skill
 	headings bool
@@ -168,6 +169,9 @@ const (
 	headingsMost = DefaultInterval
 	// mostHeadings bounds the headings of one skill.
 	mostHeadings = 200
+	// mostBeginning bounds the beginning of its text, in bytes. It has more words than are
+	// indexed.
+	mostBeginning = 600
 )
 
 // indexed returns the index of the view's snapshot, and waits for it.
@@ -273,8 +277,8 @@ func (c *Catalog) nextIndex(patience time.Duration, s *Snapshot) (whole bool) {
 			}
 			keys[at].headings = false
 		}
-		c.readHeadings(ctx, s, places, func(i int, headings []string) {
-			docs[i].Headings, keys[places[i]].headings = headings, true
+		c.readHeadings(ctx, s, places, func(i int, t topics) {
+			docs[i].Headings, docs[i].Beginning, keys[places[i]].headings = t.headings, t.beginning, true
 		}, answered)
 		for _, i := range places {
 			whole = whole && keys[i].headings
@@ -295,7 +299,7 @@ func (c *Catalog) nextIndex(patience time.Duration, s *Snapshot) (whole bool) {
 //
 // It is [Await] for many files. Each worker takes the next file by itself: on a busy
 // machine, handing over a file costs more than reading it.
-func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, each func(i int, headings []string), answered func()) {
+func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, each func(i int, t topics), answered func()) {
 	var mu sync.Mutex
 	over := false
 	var next atomic.Int64
@@ -306,13 +310,13 @@ func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, e
 			if i >= len(places) {
 				return
 			}
-			headings := c.headings(ctx, s.searched[places[i]], &buf)
+			t, ok := c.topics(ctx, s.searched[places[i]], &buf)
 			c.headed.Add(1)
 			// A page requested meanwhile would wait for the end of a time slice.
 			runtime.Gosched()
 			mu.Lock()
-			if !over && headings != nil {
-				each(i, headings)
+			if !over && ok {
+				each(i, t)
 			}
 			mu.Unlock()
 			answered()
@@ -338,12 +342,18 @@ func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, e
 	mu.Unlock()
 }
 
-// headings returns the headings of a SKILL.md, or nil if the file cannot be read or
-// differs from the entry. The buffer buf is reused from one call to the next.
-func (c *Catalog) headings(ctx context.Context, e *Entry, buf *[]byte) []string {
+// topics is what a search needs to know of a SKILL.md's text.
+type topics struct {
+	headings  []string
+	beginning string
+}
+
+// topics returns those of a SKILL.md. It reports false if the file cannot be read or differs
+// from the entry. The buffer buf is reused from one call to the next.
+func (c *Catalog) topics(ctx context.Context, e *Entry, buf *[]byte) (t topics, ok bool) {
 	leave, err := c.enter(ctx, place{e.Root.Label, e.Path})
 	if err != nil {
-		return nil
+		return t, false
 	}
 	defer leave()
 	data, stamp, err := e.Skill.ReadInto(*buf)
@@ -352,10 +362,7 @@ func (c *Catalog) headings(ctx context.Context, e *Entry, buf *[]byte) []string 
 	// the same: hashing all of them again takes a twelfth of the time of an index.
 	same := stamp == e.Stamp && !stamp.Racy(c.made)
 	if err != nil || !same && skill.DigestOf(data) != e.Digest {
-		return nil
+		return t, false
 	}
-	if headings := skill.Headings(data, mostHeadings); headings != nil {
-		return headings
-	}
-	return []string{}
+	return topics{skill.Headings(data, mostHeadings), skill.Beginning(data, mostBeginning)}, true
 }

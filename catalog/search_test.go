@@ -47,14 +47,14 @@ func searched(t testing.TB, v View, text string) (entries []*Entry) {
 func TestSearch(t *testing.T) {
 	v := view(t, catalogOf(t, source("a", "git/SKILL.md", text("git", "Commits and branches"), "gitlab/SKILL.md", text("gitlab", "Merge requests"), "commit/SKILL.md", text("commit", "Writes messages for git"), "zebra/SKILL.md", text("zebra", "Stripes"), "strasse/SKILL.md", text("strasse", "Große ÄPFEL"))))
 	for query, want := range map[string][]string{
-		"": {"commit", "git", "gitlab", "strasse", "zebra"}, " ,. ": {"commit", "git", "gitlab", "strasse", "zebra"}, "git": {"git", "gitlab", "commit"}, "GIT git git": {"git", "gitlab", "commit"}, "commit": {"commit", "git"}, "git commit": {"commit", "git", "gitlab"}, "commit git": {"commit", "git", "gitlab"},
+		"": {"commit", "git", "gitlab", "strasse", "zebra"}, " ,. ": {"commit", "git", "gitlab", "strasse", "zebra"}, "git": {"git", "commit", "gitlab"}, "GIT git git": {"git", "commit", "gitlab"}, "commit": {"commit", "git"}, "git commit": {"commit", "git", "gitlab"}, "commit git": {"commit", "git", "gitlab"},
 		"messages messages messages messages git": {"commit", "git", "gitlab"}, "GROSSE apfel": {"strasse"}, "äp": {"strasse"}, "nothing": nil,
 	} {
 		for range 3 {
 			diffs(t, query, foundBy(t, v, Query{Text: query}), want)
 		}
 	}
-	diffs(t, "a limit", foundBy(t, v, Query{Text: "git", Limit: 2}), []string{"git", "gitlab"})
+	diffs(t, "a limit", foundBy(t, v, Query{Text: "git", Limit: 2}), []string{"git", "commit"})
 	diffs(t, "a limit without words", foundBy(t, v, Query{Limit: 2}), []string{"commit", "git"})
 	found, err := v.Search(t.Context(), Query{Text: "git", Limit: 1, Explain: true})
 	if err != nil || found.Total != 3 || len(found.Hits) != 1 || len(found.Hits[0].Matches) != 1 || found.Hits[0].Score <= 0 {
@@ -64,8 +64,8 @@ func TestSearch(t *testing.T) {
 
 const tagged = "---\nname: %s\ndescription: d\n%s\n---\n# A first Heading\n```\n# no heading\n```\n#### Rollback ####\n#hashtag\ntext\n"
 
-// TestSearchTagsAndHeadings checks that a search covers the headings of the text and the
-// author's tags.
+// TestSearchTagsAndHeadings checks that a search covers the headings and the beginning of the
+// text, and the author's tags.
 func TestSearchTagsAndHeadings(t *testing.T) {
 	v := view(t, catalogOf(t, source("a",
 		"one/SKILL.md", fmt.Sprintf(tagged, "one", "tags: [Fruit, 'green veg']"),
@@ -73,7 +73,7 @@ func TestSearchTagsAndHeadings(t *testing.T) {
 		"three/SKILL.md", fmt.Sprintf(tagged, "three", "category: baking\ntags: {a: 1}\nother: tags"))))
 	for query, want := range map[string][]string{
 		"fruit": {"one"}, "veg": {"one"}, "berry": {"two"}, "nuts": {"two"}, "baking": {"three"},
-		"rollback": {"one", "three", "two"}, "heading": {"one", "three", "two"}, "hashtag": nil, "text": nil, "other": nil,
+		"rollback": {"one", "three", "two"}, "heading": {"one", "three", "two"}, "text": {"one", "three", "two"}, "hashtag": nil, "other": nil,
 	} {
 		diffs(t, query, foundBy(t, v, Query{Text: query}), want)
 	}
@@ -88,7 +88,7 @@ func TestSearchHides(t *testing.T) {
 		source("a", "git/SKILL.md", text("git", "Secret one"), "kept/SKILL.md", fmt.Sprintf(kept, "kept"), "bad/SKILL.md", "---\nname: bad\n---\nSecret"),
 		source("b", "copy/SKILL.md", text("git", "Secret one"), "other/SKILL.md", text("git", "Secret two"), "kept2/SKILL.md", fmt.Sprintf(kept, "git"))))
 	for query, want := range map[string][2][]string{
-		"secret": {{"git", "other"}, {"git", "kept", "other", "kept2"}},
+		"secret": {{"git", "other"}, {"git", "other", "kept", "kept2"}},
 		"kept":   {nil, {"kept", "kept2"}}, // one of them is in a folder of that name
 		"hidden": {nil, {"kept", "kept2"}},
 		"plans":  {nil, {"kept", "kept2"}},
@@ -160,7 +160,7 @@ func searchBlocked(t *testing.T, patience time.Duration) {
 		diffs(t, "when it answers", foundBy(t, v, Query{Text: "rebasing"}), []string{"git", "hg"})
 		return
 	}
-	diffs(t, "all but headings", foundBy(t, v, Query{Text: "commits"}), []string{"git", "hg"})
+	diffs(t, "all but the text", foundBy(t, v, Query{Text: "commits"}), []string{"hg", "git"})
 	diffs(t, "of the disk that answers", foundBy(t, v, Query{Text: "rebasing"}), []string{"hg"})
 	open()
 	waitFor(t, "the headings are read", func() bool { return len(foundBy(t, v, Query{Text: "rebasing"})) == 2 })
@@ -309,7 +309,7 @@ func TestIndexOfAPart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	diffs(t, "a part", foundBy(t, w, Query{Text: "commits"}), []string{"hg", "copy"})
+	diffs(t, "a part", foundBy(t, w, Query{Text: "commits"}), []string{"copy", "hg"})
 	diffs(t, "its headings", foundBy(t, w, Query{Text: "shelving"}), []string{"hg"})
 	if n := a.opens.Load() + b.opens.Load() - read; n != 1 {
 		t.Errorf("%d files read", n)

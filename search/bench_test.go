@@ -45,7 +45,7 @@ func indexOf(n int) *search.Index[int] {
 	return new(search.Index[int]).Update(keys, func(places []int) (docs []search.Doc) {
 		for _, i := range places {
 			s := genskills.Options{Seed: 1, MainOnly: true}.At(i)
-			docs = append(docs, search.Doc{Name: s.Name, Description: s.Description, Headings: skill.Headings(s.Files[0].Data, 200)})
+			docs = append(docs, search.Doc{Name: s.Name, Description: s.Description, Headings: skill.Headings(s.Files[0].Data, 200), Beginning: skill.Beginning(s.Files[0].Data, 600)})
 		}
 		return docs
 	})
@@ -104,7 +104,7 @@ func BenchmarkIndex(b *testing.B) {
 	keys := make([]int, n)
 	for i := range docs {
 		s := genskills.Options{Seed: 1, MainOnly: true}.At(i)
-		docs[i] = search.Doc{Name: s.Name, Description: s.Description, Headings: skill.Headings(s.Files[0].Data, 200)}
+		docs[i] = search.Doc{Name: s.Name, Description: s.Description, Headings: skill.Headings(s.Files[0].Data, 200), Beginning: skill.Beginning(s.Files[0].Data, 600)}
 		keys[i] = i
 	}
 	b.ReportAllocs()

@@ -72,6 +72,8 @@ type index struct {
 	docs  int
 	parts []part
 	norms [fields][256]float32 // what a field's length makes of a word in it
+	// values are what a word counts that occurs as usual says, by the length of that field.
+	values [len(usual)][256]float32
 }
 
 // part is a segment with the positions of its documents in the index.
@@ -91,7 +93,7 @@ func (x *index) push(p part) {
 	case p.live == 0:
 		return
 	case p.live*2 <= len(p.places):
-		p = merge(p, part{seg: &segment{terms: []uint32{0}, begins: []uint32{0}}})
+		p = merge(p, part{seg: &segment{terms: []uint32{0}}})
 	}
 	for n := len(x.parts); n > 0 && x.parts[n-1].live < p.live*2; n-- {
 		p = merge(x.parts[n-1], p)
@@ -120,6 +122,12 @@ func (x *index) weigh(docs int) {
 			x.norms[f][n] = fieldWeight[f] / (1 - lengthWeight[f] + lengthWeight[f]*float32(n)/average)
 		}
 	}
+	for kind, f := range usualField {
+		for n := range x.values[kind] {
+			often := float32(times(usual[kind], f)) * x.norms[f][n]
+			x.values[kind][n] = often / (saturation + often)
+		}
+	}
 }
 
 // merge makes one part of two, without the deleted documents.
@@ -140,8 +148,7 @@ func merge(a, b part) part {
 	}
 	nowA, nowB := renumber(a), renumber(b)
 	w := writer{
-		text: make([]byte, 0, len(a.seg.text)+len(b.seg.text)), postings: make([]byte, 0, len(a.seg.postings)+len(b.seg.postings)+len(b.seg.terms)),
-		terms: make([]uint32, 0, len(a.seg.terms)+len(b.seg.terms)), begins: make([]uint32, 0, len(a.seg.begins)+len(b.seg.begins)),
+		data: make([]byte, 0, len(a.seg.data)+len(b.seg.data)), terms: make([]uint32, 0, len(a.seg.terms)+len(b.seg.terms)),
 	}
 	for i, j := 0, 0; i < a.seg.len() || j < b.seg.len(); {
 		switch {

@@ -12,7 +12,7 @@ const (
 	fields
 )
 
-func (f fieldID) String() string { return [...]string{"name", "tags", "description", "headings"}[f] }
+func (f fieldID) String() string { return [...]string{"name", "tags", "description", "text"}[f] }
 
 // matchKind is the way in which a word of a query matches a word of a document.
 type matchKind uint8

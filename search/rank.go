@@ -2,7 +2,6 @@ package search
 
 import (
 	"cmp"
-	"encoding/binary"
 	"math"
 	"slices"
 	"sync"
@@ -65,7 +64,9 @@ func (x *Index[K]) Search(query string, weight func(doc int) float32, o Options)
 		}
 		if w > 0 {
 			r.Total++
-			top.offer(Hit{Doc: int(doc), Score: w * s.final(doc, words)})
+			if score := w * s.final(doc, words); !top.full() || score >= top.hits[0].Score {
+				top.offer(Hit{Doc: int(doc), Score: score})
+			}
 		}
 	}
 	r.Hits = top.sorted()
@@ -132,22 +133,34 @@ func (x *index) score(s *scratch, w queryTerm) {
 // recorded.
 func (x *index) collect(s *scratch, v variant, typed bool) {
 	p := x.parts[v.part]
-	data := p.seg.postings[p.seg.begins[v.term]:p.seg.begins[v.term+1]]
+	data, lengths, places := p.seg.postings(v.term), p.seg.lengths, p.places
+	lines, ofWord := s.lines, s.ofWord
 	doc := uint32(0)
-	for len(data) > 0 {
-		step, n := uint32(data[0]), 1
+	for i := 0; i < len(data); {
+		step := uint32(data[i])
+		i++
 		if step >= 0x80 {
-			long, m := binary.Uvarint(data)
-			step, n = uint32(long), m
+			step, i = number(data, i-1)
 		}
-		packed := data[n]
-		data = data[n+1:]
-		doc += step
-		place := p.places[doc]
+		doc += step >> 2
+		kind, packed := step&3, byte(0)
+		if kind == 0 {
+			packed = data[i]
+			i++
+		}
+		place := places[doc]
 		if place == gone {
 			continue
 		}
-		length := &p.seg.lengths[doc]
+		length := &lengths[doc]
+		l := &lines[place]
+		if l.word == 0 {
+			ofWord = append(ofWord, uint32(place))
+		}
+		if kind != 0 {
+			l.word = max(l.word, v.weight*x.values[kind][length[usualField[kind]]])
+			continue
+		}
 		var often float32
 		if packed&1 != 0 {
 			often = x.norms[inName][length[inName]]
@@ -161,16 +174,13 @@ func (x *index) collect(s *scratch, v variant, typed bool) {
 		if t := packed >> headingsShift; t != 0 {
 			often += float32(t) * x.norms[inHeadings][length[inHeadings]]
 		}
-		l := &s.lines[place]
-		if l.word == 0 {
-			s.ofWord = append(s.ofWord, uint32(place))
-		}
 		l.word = max(l.word, v.weight*often/(saturation+often))
 		if v.how == exactMatch && typed && packed&1 != 0 {
 			l.named++
 			l.rest = length[inName]
 		}
 	}
+	s.ofWord = ofWord
 }
 
 // final returns the score of a document after all words.
@@ -188,6 +198,9 @@ type top struct {
 	limit int
 	hits  []Hit
 }
+
+// full reports whether a hit must be better than the first one to be kept.
+func (t *top) full() bool { return t.limit > 0 && len(t.hits) == t.limit }
 
 // compareHits orders by score, and equals by their place.
 func compareHits(a, b Hit) int { return cmp.Or(cmp.Compare(b.Score, a.Score), a.Doc-b.Doc) }

@@ -18,13 +18,14 @@ package search
 type Doc struct {
 	Name, Description string
 	Tags, Headings    []string
+	Beginning         string // of the text; its words count like those of headings
 }
 
 // Match is one reason why a document was found.
 type Match struct {
 	Word  string // of the query, folded
 	Term  string // of the document, folded
-	Field string // of the document: "name", "tags", "description" or "headings"
+	Field string // of the document: "name", "tags", "description" or "text" (headings and beginning)
 	// How the word matches the term: "exact", "stem" (the same word with another ending),
 	// "joined" (two words of the query written as one), "synonym" (a common short form),
 	// "prefix" (the word begins the term) or "typo" (one or two letters differ).

@@ -63,11 +63,11 @@ func TestSearch(t *testing.T) {
 func TestExplain(t *testing.T) {
 	for query, want := range map[string]string{
 		"git":           "git: git~git in name exact; gitlab: git~gitlab in name prefix; commit: git~git in description exact",
-		"Stripe count":  "zebra: count~counting in headings stem, stripe~stripes in description stem, stripe~stripes in headings stem",
+		"Stripe count":  "zebra: count~counting in text stem, stripe~stripes in description stem, stripe~stripes in text stem",
 		"change log":    "changelog-writer: change~changelog in name prefix, changelog~changelog in name joined",
 		"VEG große":     "strasse: grosse~grosse in description exact, veg~veg in tags exact",
-		"kuberentes":    "zebra: kuberentes~kubernetes in headings typo",
-		"k8s":           "zebra: k8s~kubernetes in headings synonym",
+		"kuberentes":    "zebra: kuberentes~kubernetes in text typo",
+		"k8s":           "zebra: k8s~kubernetes in text synonym",
 		"deploy zebras": "zebra: deploy~deploy in description exact, zebras~zebra in name stem; deployments: deploy~deployments in name stem",
 	} {
 		var got []string
@@ -309,9 +309,53 @@ func TestBounds(t *testing.T) {
 	diffs(t, "many misspelt words", found(x, unknown+" xxxxh zther"), []string(nil))
 	often := of(Doc{Name: "x", Description: strings.Repeat("often ", 9), Headings: []string{strings.Repeat("again ", 9)}})
 	diffs(t, "more often than is counted", often.Search("often again", nil, Options{Explain: true}).Hits[0].Matches,
-		[]Match{{"again", "again", "headings", "exact"}, {"often", "often", "description", "exact"}})
+		[]Match{{"again", "again", "text", "exact"}, {"often", "often", "description", "exact"}})
 	diffs(t, "a query of many words", found(x, strings.Repeat("x ", maxQueryWords)+"other"), []string(nil))
 	diffs(t, "one less", found(x, strings.Repeat("x ", maxQueryWords-1)+"other"), []string{"other"})
+}
+
+// Of a document's beginning, the first telling words count like words of headings.
+func TestBeginning(t *testing.T) {
+	var telling []string
+	for i := range maxBeginning + 1 {
+		telling = append(telling, fmt.Sprint("word", i))
+	}
+	x := of(Doc{Name: "x", Description: "to", Beginning: "How to do the " + strings.Join(telling, " and ")}, Doc{Name: "y"})
+	diffs(t, "a word", x.Search("word0", nil, Options{Explain: true}).Hits[0].Matches, []Match{{"word0", "word0", "text", "exact"}})
+	diffs(t, "the last", len(x.core.terms(nil, telling[maxBeginning-1], exactMatch)), 1)
+	diffs(t, "one too many", len(x.core.terms(nil, telling[maxBeginning], exactMatch)), 0)
+	diffs(t, "no telling word", found(x, "and how"), []string(nil))
+	one := of(Doc{Name: "a", Headings: []string{"red"}, Beginning: "blue"}, Doc{Name: "b", Headings: []string{"blue"}, Beginning: "red"})
+	hits := one.Search("red", nil, Options{}).Hits
+	diffs(t, "scores", hits[0].Score, hits[1].Score)
+}
+
+// Postings of every frequency and distance are read as they were written.
+func TestPostings(t *testing.T) {
+	var packed []byte
+	for b := range 256 {
+		if b != 0 {
+			packed = append(packed, byte(b))
+		}
+	}
+	var w writer
+	w.begin("word")
+	doc := uint32(0)
+	var want [][2]uint32
+	for i, b := range packed {
+		doc += uint32(i * i * i)
+		w.add(doc, b)
+		want = append(want, [2]uint32{doc, uint32(b)})
+	}
+	w.end()
+	w.begin("gone")
+	w.end()
+	s := w.done(nil)
+	var got [][2]uint32
+	s.each(0, func(doc uint32, packed byte) { got = append(got, [2]uint32{doc, uint32(packed)}) })
+	diffs(t, "postings", got, want)
+	diffs(t, "terms", s.len(), 1)
+	diffs(t, "term", s.term(0), "word")
 }
 
 // A word that begins very many terms matches the shortest of them.

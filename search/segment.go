@@ -1,12 +1,14 @@
 package search
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"slices"
 	"sort"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/knack-dev/knack/internal/display"
 )
@@ -17,24 +19,26 @@ var maxWords = [fields]int{inName: 32, inTags: 64, inDescription: 500, inHeading
 
 const maxFieldBytes = 16 << 10
 
+// maxBeginning is how many words of a document's beginning are indexed, without those of
+// the stop list.
+const maxBeginning = 50
+
 // block is how many documents are indexed at once. It bounds the memory that indexing takes
 // besides the index itself.
 const block = 2048
 
 // segment holds documents 0 to docs-1. It is immutable. Terms are sorted. The postings of a
-// term are the documents that have it, each as the distance to the previous one and a byte
-// with the term's frequency in each field.
+// term are the documents that have it, each as the distance to the previous one with two bits
+// for a usual frequency in each field. Another frequency follows as a byte.
 type segment struct {
 	docs    int
 	lengths [][fields]uint8 // of a document's fields, in units of unit
 
-	text     string   // all terms, one after the other
-	terms    []uint32 // where each begins in text; one more than there are terms
-	postings []byte
-	begins   []uint32 // of each term's postings; one more than there are terms
-	letters  []uint32 // of each term, as letterSet says
-	stems    []uint32 // the hashes of all stems, sorted
-	byStem   []uint32 // the terms of these
+	data    string   // of each term its length, the term itself and its postings
+	terms   []uint32 // where each begins in data; one more than there are terms
+	letters []uint32 // of each term, as letterSet says
+	stems   []uint16 // the hashes of all stems, sorted
+	byStem  []uint32 // the terms of these
 }
 
 // unit is the number of words in one step of a stored length.
@@ -46,6 +50,12 @@ const (
 	maxTimes         = 7
 	descriptionShift = 2
 	headingsShift    = 5
+)
+
+// usual lists the frequencies that two bits of a posting say, and usualField their fields.
+var (
+	usual      = [4]byte{0, 1 << descriptionShift, 1 << headingsShift, 2 << headingsShift}
+	usualField = [len(usual)]fieldID{1: inDescription, 2: inHeadings, 3: inHeadings}
 )
 
 func times(packed byte, f fieldID) int {
@@ -76,7 +86,28 @@ func oneMore(packed byte, f fieldID) byte {
 
 func (s *segment) len() int { return len(s.terms) - 1 }
 
-func (s *segment) term(i int) string { return s.text[s.terms[i]:s.terms[i+1]] }
+func (s *segment) term(i int) string {
+	at := s.terms[i]
+	return s.data[at+1:][:s.data[at]]
+}
+
+func (s *segment) postings(i int) string {
+	at := s.terms[i]
+	return s.data[at+1+uint32(s.data[at]) : s.terms[i+1]]
+}
+
+// number reads the number at data[i], and returns the position of its end. It is
+// [binary.Uvarint] for strings.
+func number(data string, i int) (v uint32, end int) {
+	for shift := 0; ; shift += 7 {
+		c := data[i]
+		i++
+		v |= uint32(c&0x7f) << shift
+		if c < 0x80 {
+			return v, i
+		}
+	}
+}
 
 // from returns the first term that is not less than a word.
 func (s *segment) from(word string) int {
@@ -85,17 +116,17 @@ func (s *segment) from(word string) int {
 
 // each calls visit for each document of a term, in ascending order.
 func (s *segment) each(term int, visit func(doc uint32, packed byte)) {
-	data := s.postings[s.begins[term]:s.begins[term+1]]
+	data := s.postings(term)
 	doc := uint32(0)
-	for len(data) > 0 {
-		step, n := uint32(data[0]), 1
-		if step >= 0x80 {
-			long, m := binary.Uvarint(data)
-			step, n = uint32(long), m
+	for i := 0; i < len(data); {
+		step, end := number(data, i)
+		packed := usual[step&3]
+		if packed == 0 {
+			packed = data[end]
+			end++
 		}
-		doc += step
-		visit(doc, data[n])
-		data = data[n+1:]
+		doc, i = doc+step>>2, end
+		visit(doc, packed)
 	}
 }
 
@@ -110,6 +141,7 @@ type builder struct {
 	tokens   tokens
 	at       fieldID // of that
 	n        int     // words of that field
+	left     int     // words of the beginning that may follow; -1 in fields
 
 	order, ends []uint32
 	placed      []placed
@@ -155,6 +187,9 @@ func (b *builder) add(doc uint32, d Doc) {
 	var length [fields]uint8
 	for f, texts := range [fields][]string{inName: {d.Name}, inTags: d.Tags, inDescription: {d.Description}, inHeadings: d.Headings} {
 		n := b.field(fieldID(f), texts)
+		if fieldID(f) == inHeadings {
+			n = b.beginning(d.Beginning)
+		}
 		length[f] = uint8(min((n+unit[f]-1)/unit[f], 255))
 	}
 	b.lengths = append(b.lengths, length)
@@ -165,7 +200,7 @@ func (b *builder) add(doc uint32, d Doc) {
 
 // field counts the words of a field, up to the bound.
 func (b *builder) field(f fieldID, texts []string) (n int) {
-	b.at, b.n = f, 0
+	b.at, b.n, b.left = f, 0, -1
 	left := maxFieldBytes
 	for _, text := range texts {
 		text = display.CutBytes(text, left)
@@ -177,10 +212,23 @@ func (b *builder) field(f fieldID, texts []string) (n int) {
 	return b.n
 }
 
+// beginning adds the words of a document's beginning to the field at hand, and returns how
+// many words that has.
+func (b *builder) beginning(text string) (n int) {
+	b.left = maxBeginning
+	b.tokens.cut(display.CutBytes(text, maxFieldBytes))
+	return b.n
+}
+
 // word adds a word of the current field, unless the field has enough.
 func (b *builder) word(w []byte) bool {
-	if b.n == maxWords[b.at] {
+	switch {
+	case b.n == maxWords[b.at], b.left == 0:
 		return false
+	case b.left > 0 && stop()[string(w)]:
+		return true
+	case b.left > 0:
+		b.left--
 	}
 	b.n++
 	id, ok := b.ids[string(w)]
@@ -196,10 +244,8 @@ func (b *builder) word(w []byte) bool {
 
 func (b *builder) done() *segment {
 	b.order = resize(b.order, len(b.names)) // the terms, sorted
-	size := 0
 	for i := range b.order {
 		b.order[i] = uint32(i)
-		size += len(b.names[i])
 	}
 	slices.SortFunc(b.order, func(x, y uint32) int { return strings.Compare(b.names[x], b.names[y]) })
 	// The postings were added document by document. Counting them for each term gives each
@@ -217,7 +263,7 @@ func (b *builder) done() *segment {
 		b.placed[b.ends[p.term]] = p.placed // from here on, ends[t] is where the postings of t end
 		b.ends[p.term]++
 	}
-	w := writer{text: make([]byte, 0, size), terms: make([]uint32, 0, len(b.names)+1), begins: make([]uint32, 0, len(b.names)+1), postings: b.bytes[:0]}
+	w := writer{data: b.bytes[:0], terms: make([]uint32, 0, len(b.names)+1)}
 	for _, id := range b.order {
 		w.begin(b.names[id])
 		from := uint32(0)
@@ -229,46 +275,46 @@ func (b *builder) done() *segment {
 		}
 		w.end()
 	}
-	b.bytes = w.postings
-	w.postings = slices.Clone(w.postings)
+	b.bytes = w.data
+	w.data = slices.Clone(w.data)
 	return w.done(b.lengths)
 }
 
 // writer makes a segment from terms in their order.
 type writer struct {
-	text     []byte
-	terms    []uint32
-	postings []byte
-	begins   []uint32
-	last     uint32
+	data  []byte
+	terms []uint32
+	head  int    // where the postings of the last term begin
+	last  uint32 // document of the last posting
 }
 
 func (w *writer) begin(term string) {
-	w.terms = append(w.terms, uint32(len(w.text)))
-	w.begins = append(w.begins, uint32(len(w.postings)))
-	w.text = append(w.text, term...)
-	w.last = 0
+	w.terms = append(w.terms, uint32(len(w.data)))
+	w.data = append(append(w.data, byte(len(term))), term...)
+	w.head, w.last = len(w.data), 0
 }
 
 func (w *writer) add(doc uint32, packed byte) {
-	w.postings = append(binary.AppendUvarint(w.postings, uint64(doc-w.last)), packed)
+	step := uint64(doc-w.last) << 2
+	if i := bytes.IndexByte(usual[:], packed); i > 0 {
+		w.data = binary.AppendUvarint(w.data, step|uint64(i))
+	} else {
+		w.data = append(binary.AppendUvarint(w.data, step), packed)
+	}
 	w.last = doc
 }
 
 // end removes the last term again if no document has it.
 func (w *writer) end() {
-	n := len(w.terms) - 1
-	if int(w.begins[n]) == len(w.postings) {
-		w.text = w.text[:w.terms[n]]
-		w.terms, w.begins = w.terms[:n], w.begins[:n]
+	if n := len(w.terms) - 1; w.head == len(w.data) {
+		w.data, w.terms = w.data[:w.terms[n]], w.terms[:n]
 	}
 }
 
 func (w *writer) done(lengths [][fields]uint8) *segment {
 	s := &segment{
-		docs: len(lengths), lengths: slices.Clip(lengths), text: string(w.text),
-		terms: clip(append(w.terms, uint32(len(w.text)))), begins: clip(append(w.begins, uint32(len(w.postings)))),
-		postings: clip(w.postings),
+		docs: len(lengths), lengths: slices.Clip(lengths),
+		terms: clip(append(w.terms, uint32(len(w.data)))), data: textOf(clip(w.data)),
 	}
 	s.letters = make([]uint32, s.len())
 	for i := range s.letters {
@@ -277,6 +323,9 @@ func (w *writer) done(lengths [][fields]uint8) *segment {
 	s.hashStems()
 	return s
 }
+
+// textOf returns bytes as a string without a copy. The bytes must not change any more.
+func textOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }
 
 // clip returns the slice without much spare capacity. It copies only if there is much,
 // since a large index beside its copy is the peak of memory.
@@ -296,19 +345,19 @@ func (s *segment) hashStems() {
 		pairs[i] = uint64(hash(stem(append(buf[:0], s.term(i)...))))<<32 | uint64(i)
 	}
 	slices.Sort(pairs)
-	s.stems, s.byStem = make([]uint32, len(pairs)), make([]uint32, len(pairs))
+	s.stems, s.byStem = make([]uint16, len(pairs)), make([]uint32, len(pairs))
 	for i, p := range pairs {
-		s.stems[i], s.byStem[i] = uint32(p>>32), uint32(p)
+		s.stems[i], s.byStem[i] = uint16(p>>32), uint32(p)
 	}
 }
 
-// hash is FNV-1a.
-func hash(word []byte) uint32 {
+// hash is FNV-1a, folded to 16 bits.
+func hash(word []byte) uint16 {
 	h := uint32(2166136261)
 	for _, c := range word {
 		h = (h ^ uint32(c)) * 16777619
 	}
-	return h
+	return uint16(h>>16 ^ h)
 }
 
 // letterSet has a bit for each letter of a word, whatever their order and

@@ -3,6 +3,7 @@ package skill
 import (
 	"bytes"
 	"encoding/json"
+	"iter"
 	"strings"
 	"unsafe"
 
@@ -63,38 +64,66 @@ func appendTags(tags []string, text string) []string {
 // hasRule one.
 func Headings(data []byte, n int) (headings []string) {
 	defer func() { copyTogether(headings) }()
+	for text := range prose(data) {
+		if !strings.HasPrefix(text, "#") {
+			continue
+		}
+		rest := strings.TrimLeft(text, "#")
+		if title := title(rest); len(text)-len(rest) <= 6 && title != "" {
+			if headings == nil {
+				headings = make([]string, 0, 16) // most skills have no more
+			}
+			headings = append(headings, title)
+		}
+		if len(headings) == n {
+			return headings
+		}
+	}
+	return headings
+}
+
+// Beginning returns the first lines of a SKILL.md's text, about n bytes of them, as one line.
+// Headings, tables, HTML and code do not count.
+func Beginning(data []byte, n int) string {
+	b := make([]byte, 0, n+n/2)
+	for text := range prose(data) {
+		if text == "" || strings.IndexByte("#|<`~", text[0]) >= 0 {
+			continue
+		}
+		b = append(append(b, text[:min(len(text), n)]...), ' ')
+		if len(b) >= n {
+			break
+		}
+	}
+	return textOf(b)
+}
+
+// prose yields the lines of a SKILL.md's text that are not code, without blanks around them.
+func prose(data []byte) iter.Seq[string] {
 	s := textOf(data)
 	if _, body, ok := frontmatter.Cut(data); ok {
 		s = textOf(body)
 	}
-	fence := ""
-	for line := range strings.Lines(s) {
-		text := strings.TrimRight(strings.TrimLeft(line, " "), " \t\r\n")
-		if len(line)-len(strings.TrimLeft(line, " ")) > 3 {
-			continue // indented code
-		}
-		mark := text[:len(text)-len(strings.TrimLeft(text, "`~"))]
-		switch {
-		case fence != "":
-			if strings.HasPrefix(mark, fence) && mark == text {
-				fence = ""
+	return func(yield func(string) bool) {
+		fence := ""
+		for line := range strings.Lines(s) {
+			text := strings.TrimRight(strings.TrimLeft(line, " "), " \t\r\n")
+			if len(line)-len(strings.TrimLeft(line, " ")) > 3 {
+				continue // indented code
 			}
-		case len(mark) >= 3 && strings.Count(mark, mark[:1]) == len(mark) && !(mark[0] == '`' && strings.Contains(text[len(mark):], "`")):
-			fence = mark
-		case strings.HasPrefix(text, "#"):
-			rest := strings.TrimLeft(text, "#")
-			if title := title(rest); len(text)-len(rest) <= 6 && title != "" {
-				if headings == nil {
-					headings = make([]string, 0, 16) // most skills have no more
+			mark := text[:len(text)-len(strings.TrimLeft(text, "`~"))]
+			switch {
+			case fence != "":
+				if strings.HasPrefix(mark, fence) && mark == text {
+					fence = ""
 				}
-				headings = append(headings, title)
-			}
-			if len(headings) == n {
-				return headings
+			case len(mark) >= 3 && strings.Count(mark, mark[:1]) == len(mark) && !(mark[0] == '`' && strings.Contains(text[len(mark):], "`")):
+				fence = mark
+			case !yield(text):
+				return
 			}
 		}
 	}
-	return headings
 }
 
 // copyTogether copies texts that are parts of a longer one, with one allocation.

@@ -35,6 +35,31 @@ func TestHeadings(t *testing.T) {
 	}
 }
 
+func TestBeginning(t *testing.T) {
+	const front = "---\nname: x\ndescription: d\n---\n"
+	for body, want := range map[string]string{
+		"":                                       "",
+		"# One\n\nFirst line.\n  - a *list*\r\n": "First line. - a *list* ",
+		"```\ncode\n```\n    indented\n| a | table |\n<!-- no -->\n<b>no</b>\n`code`\nyes": "yes ",
+		strings.Repeat("word ", 100):                           strings.Repeat("word ", 10) + " ",
+		strings.Repeat("a\n", 50):                              strings.Repeat("a ", 25),
+		"ünder\n" + strings.Repeat("x", 60) + "\nnot any more": "ünder " + strings.Repeat("x", 50) + " ",
+	} {
+		if got := Beginning([]byte(front+body), 50); got != want {
+			t.Errorf("%q begins with %q, want %q", body, got, want)
+		}
+	}
+	if got := Beginning([]byte("no frontmatter\n"), 50); got != "no frontmatter " {
+		t.Errorf("without frontmatter: %q", got)
+	}
+	data := []byte(front + "kept")
+	got := Beginning(data, 50)
+	clear(data) // the caller reads the next file into it
+	if got != "kept " {
+		t.Errorf("the beginning has become %q", got)
+	}
+}
+
 func TestTags(t *testing.T) {
 	for fields, want := range map[string][]string{
 		"":                                       nil,

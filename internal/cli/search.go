@@ -23,12 +23,13 @@ func searchCommand(env *console.Env) *cobra.Command {
 		Use:        "search QUERY",
 		SuggestFor: []string{"find", "grep"},
 		Short:      "Find skills by words, the best match first",
-		Long: `Find skills by words of their name, tags, description or headings, best first.
+		Long: `Find skills by words of their name, tags, description or text, best first.
 
 A skill is found if one word matches: unchanged, with another ending, as a
 prefix, in a common short form (js), or with a letter or two wrong. Case and
-accents do not count. Skills that are hidden from models are found too, and
-marked; models do not find them.`,
+accents do not count. Of the text, the headings and the beginning are searched.
+Skills that are hidden from models are found too, and marked; models do not
+find them.`,
 		Example: `  knack search review a pull request
   knack search --explain -n 3 review   # which words matched, and where`,
 		Args: func(cmd *cobra.Command, args []string) error {
