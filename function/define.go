@@ -58,10 +58,23 @@ type mcpAnnotations struct {
 	OpenWorld   bool `json:"openWorldHint"`
 }
 
-// Definitions describes the tools to a model: a JSON array, for Gemini one object. The
-// error is the context's, or reports an unknown format.
+// OpenAILimit is the longest description in a definition for OpenAI, in characters: OpenAI
+// and most other endpoints of its form refuse a longer one
+// (github.com/OpenHands/OpenHands/issues/4838). No limit of the other formats is known.
+const OpenAILimit = 1024
+
+// Definitions describes the tools to a model: a JSON array, for Gemini one object. If the
+// client has no limit of its own, [OpenAILimit] applies to OpenAI's form. The error is the
+// context's, or reports an unknown format or a limit that is less than a tool's fixed words.
 func Definitions(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, c profile.Client) (json.RawMessage, error) {
 	if _, err := ParseFormat(string(f)); err != nil {
+		return nil, err
+	}
+	if c.Limit == 0 && f == OpenAI {
+		c.Limit = OpenAILimit
+	}
+	tools, err := tool.Limit(tools, max(c.Limit, 0))
+	if err != nil {
 		return nil, err
 	}
 	v, err := h.Catalog.View(ctx)

@@ -45,16 +45,20 @@ const (
 // Formats lists the formats.
 func Formats() []Format { return []Format{OpenAI, Anthropic, Gemini, MCP} }
 
-// ParseFormat reads the name of a format.
-func ParseFormat(name string) (Format, error) {
-	names := make([]string, 0, len(Formats()))
+// FormatNames lists the names of the formats.
+func FormatNames() (names []string) {
 	for _, f := range Formats() {
-		if string(f) == name {
-			return f, nil
-		}
 		names = append(names, string(f))
 	}
-	return "", fmt.Errorf("there is no format called '%s'; the formats are: %s", display.Echo(name), strings.Join(names, ", "))
+	return names
+}
+
+// ParseFormat reads the name of a format.
+func ParseFormat(name string) (Format, error) {
+	if slices.Contains(Formats(), Format(name)) {
+		return Format(name), nil
+	}
+	return "", fmt.Errorf("there is no format called '%s'; the formats are: %s", display.Echo(name), strings.Join(FormatNames(), ", "))
 }
 
 // Limits of one [Call].

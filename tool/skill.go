@@ -72,7 +72,7 @@ func defaultSkill() *Tool {
 func newSkill(head, search string, isDefault bool) *Tool {
 	around := display.Length(head) + display.Length(skillTail)
 	t := &Tool{
-		Contract: "002", Name: "skill", Title: "Load Skill", Schema: skillSchema,
+		Contract: "002", Name: "skill", Title: "Load Skill", Schema: skillSchema, around: around,
 		keys: []string{"name"}, aliases: []string{"command"},
 		describe: func(v catalog.View, c profile.Client) string {
 			return head + listing.Render(v, v.Listed, listing.Elements, listing.BudgetFor(c, around), search) + skillTail

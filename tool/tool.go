@@ -52,7 +52,9 @@ type Tool struct {
 	describe func(v catalog.View, c profile.Client) string
 	// arranged is the list of skills in the description; nil without a list.
 	arranged func(v catalog.View, c profile.Client) listing.Arrangement
-	call     func(ctx context.Context, h *Host, args arguments) (Result, error)
+	// around is the length of the fixed words around that list.
+	around int
+	call   func(ctx context.Context, h *Host, args arguments) (Result, error)
 	// malformed answers a call whose arguments are not one JSON object, or have keys that
 	// are not allowed, in the contract's words; nil if it has none.
 	malformed func(ctx context.Context, h *Host, err error) (Result, error)

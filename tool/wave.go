@@ -39,9 +39,10 @@ func (a waveAnswer) result() Result {
 
 func waveSkill() *Tool {
 	list := func(v catalog.View) *listing.Skills { return listing.Of(wave.Skills(v)) }
-	budget := func(c profile.Client) int { return listing.BudgetFor(c, display.Length(waveHead)) }
+	around := display.Length(waveHead)
+	budget := func(c profile.Client) int { return listing.BudgetFor(c, around) }
 	return &Tool{
-		Contract: "003", Name: "Skill", Title: "Skill", Schema: waveSchema, Brief: waveBrief,
+		Contract: "003", Name: "Skill", Title: "Skill", Schema: waveSchema, Brief: waveBrief, around: around,
 		describe: func(v catalog.View, c profile.Client) string {
 			return waveHead + listing.Render(v, wave.Skills(v), listing.Bullets, budget(c), "")
 		},

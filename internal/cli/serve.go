@@ -31,6 +31,7 @@ type serveFlags struct {
 	web        httpFlags
 	op         serveConfig
 	set, entry string
+	limit      int // of a description
 	tools      []*tool.Tool
 	flags      *pflag.FlagSet // all of them
 }
@@ -77,6 +78,7 @@ more.`,
 	f.web.register(cmd)
 	f.op.register(cmd)
 	cmd.Flags().StringVar(&f.set, "tools", tool.DefaultSet, "serve the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
+	cmd.Flags().IntVar(&f.limit, "description-limit", 0, "shorten the list of skills in a tool's description of more than `N` characters; 0 for no limit but the client's, if that is known")
 	cmd.Flags().StringVar(&f.entry, "entry", "", "the client's settings call this server `NAME`; connect adds this if it is not knack")
 	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(tool.SetNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -87,6 +89,9 @@ func (f *serveFlags) check(cmd *cobra.Command, env *console.Env) (err error) {
 	f.set = f.from.toolSet(*env, f.set)
 	if f.tools, err = tool.ParseSets(f.set); err != nil {
 		return noSet(f.set, err)
+	}
+	if f.tools, err = limitTools(f.tools, f.limit); err != nil {
+		return err
 	}
 	f.from.sets = f.set
 	if f.web.addr == "" && cmd.Flags().Changed("http") {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"strings"
 
@@ -36,8 +35,11 @@ With --prompt: the list of skills as text, for the system prompt of an agent.`,
 			if err != nil {
 				return err
 			}
-			if limit < 0 {
-				return usageError("give the number of characters that arrive whole, for example 1024", "--description-limit %d: it is negative", limit)
+			if format == function.OpenAI && !cmd.Flags().Changed("description-limit") {
+				limit = function.OpenAILimit
+			}
+			if tools, err = limitTools(tools, limit); err != nil {
+				return err
 			}
 			from.sets = with.set
 			host, err := from.host(cmd.Context(), *env)
@@ -45,14 +47,18 @@ With --prompt: the list of skills as text, for the system prompt of an agent.`,
 				return err
 			}
 			if prompt {
-				return printPrompt(cmd.Context(), env, host, tools)
-			}
-			data, err := function.Definitions(cmd.Context(), host, tools, format, profile.Client{Limit: limit})
-			if err != nil {
-				return runError("", "%w", err)
+				v, err := host.Catalog.View(cmd.Context())
+				if err != nil {
+					return runError("", "%w", err)
+				}
+				return console.PrintText(env, tool.Prompt(v, tools))
 			}
 			var b bytes.Buffer
-			if err := json.Indent(&b, data, "", "  "); err != nil {
+			data, err := function.Definitions(cmd.Context(), host, tools, format, profile.Client{Limit: profile.Unlimited})
+			if err == nil {
+				err = json.Indent(&b, data, "", "  ")
+			}
+			if err != nil {
 				return runError("", "%w", err)
 			}
 			return console.PrintText(env, b.String()+"\n")
@@ -61,26 +67,28 @@ With --prompt: the list of skills as text, for the system prompt of an agent.`,
 	from.register(cmd, env)
 	with.register(cmd, function.MCP)
 	cmd.Flags().BoolVar(&prompt, "prompt", false, "print the list of skills as text for a system prompt, in place of definitions")
-	cmd.Flags().IntVar(&limit, "description-limit", 0, "shorten the list of skills in a description of more than `N` characters, for endpoints that refuse longer ones")
+	cmd.Flags().IntVar(&limit, "description-limit", 0, "shorten the list of skills in a description of more than `N` characters, for endpoints that refuse longer ones; 0 for no limit (default 1024 for openai, else 0)")
 	return cmd
+}
+
+// limitTools applies --description-limit.
+func limitTools(tools []*tool.Tool, limit int) ([]*tool.Tool, error) {
+	limited, err := tool.Limit(tools, limit)
+	if err != nil {
+		err = usageError("allow more, give 0 for no limit, or choose another set with --tools", "--description-limit %d: %w", limit, err)
+	}
+	return limited, err
 }
 
 // toolFlags choose the tools and the vendor's format.
 type toolFlags struct{ set, format string }
 
 func (f *toolFlags) register(cmd *cobra.Command, format function.Format) {
-	formats, flags := formatNames(), cmd.Flags()
+	formats, flags := function.FormatNames(), cmd.Flags()
 	flags.StringVar(&f.set, "tools", tool.DefaultSet, "the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
 	flags.StringVar(&f.format, "format", string(format), "write in the form of `FORMAT`: "+strings.Join(formats, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(tool.SetNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
-}
-
-func formatNames() (names []string) {
-	for _, f := range function.Formats() {
-		names = append(names, string(f))
-	}
-	return names
 }
 
 func (f *toolFlags) parse(env console.Env, from *sourceFlags) ([]*tool.Tool, function.Format, error) {
@@ -91,15 +99,7 @@ func (f *toolFlags) parse(env console.Env, from *sourceFlags) ([]*tool.Tool, fun
 	}
 	format, err := function.ParseFormat(f.format)
 	if err != nil {
-		return nil, "", usageError(meant(f.format, formatNames(), ""), "--format %s: %w", display.Echo(f.format), err)
+		return nil, "", usageError(meant(f.format, function.FormatNames(), ""), "--format %s: %w", display.Echo(f.format), err)
 	}
 	return tools, format, nil
-}
-
-func printPrompt(ctx context.Context, env *console.Env, host *tool.Host, tools []*tool.Tool) error {
-	v, err := host.Catalog.View(ctx)
-	if err != nil {
-		return runError("", "%w", err)
-	}
-	return console.PrintText(env, tool.Prompt(v, tools))
 }

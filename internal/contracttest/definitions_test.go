@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/function"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // defined is a tool's whole definition by its contract. brief is the description in an
@@ -138,7 +139,7 @@ func (w *world) sameDefinitions(t *testing.T, set string, tools []defined) {
 		t.Errorf("%s over MCP: -want +got:\n%s", set, d)
 	}
 	for _, f := range function.Formats() {
-		data, err := function.Definitions(t.Context(), w.host(), toolsOf(t, set), f, clientless)
+		data, err := function.Definitions(t.Context(), w.host(), toolsOf(t, set), f, profile.Client{Limit: profile.Unlimited})
 		must(t, err)
 		if d := cmp.Diff(all(f), parsed(t, string(data))); d != "" {
 			t.Errorf("%s as %s: -want +got:\n%s", set, f, d)

@@ -16,7 +16,7 @@ type Client struct {
 	// Entry is the server's name in the client's settings, or empty if it is unknown.
 	Entry string
 	// Limit is the longest description in characters that is known to arrive whole; 0 if
-	// only the name is known.
+	// only the name is known, [Unlimited] if each does.
 	Limit int
 	// Scripted is set if a script of the model calls the tools (the code mode of Codex), so
 	// that other limits apply.
@@ -25,6 +25,9 @@ type Client struct {
 	// to be remote, so that a folder is named by its URI.
 	Remote bool
 }
+
+// Unlimited is a [Client.Limit] of a client that shows descriptions of any length.
+const Unlimited = -1
 
 type clientKey struct{}
 

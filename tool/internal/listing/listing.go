@@ -20,9 +20,12 @@ import (
 const (
 	// Budget is the largest list of skills, in characters (contracts.md).
 	Budget = 16_000
-	// MinBudget is the smallest budget of a list for any client: some names, and the tool
-	// that shows the rest.
+	// MinBudget is the smallest budget of a list that has whole sentences: some names, and
+	// the tool that shows the rest.
 	MinBudget = 200
+	// LeastBudget is the smallest budget of any list: a line with the number of the skills,
+	// and what lists them. Contract 002 leaves 50 of 1,024 characters.
+	LeastBudget = 48
 
 	// minDescription is the shortest useful description. Below it a list shows names alone.
 	minDescription = 24
@@ -37,7 +40,7 @@ func BudgetFor(c profile.Client, other int) int {
 	if shown <= 0 {
 		return Budget
 	}
-	return max(min(Budget, shown-other), MinBudget)
+	return max(min(Budget, shown-other), LeastBudget)
 }
 
 // Skills are the skills of a list, in order. A very long list makes the rows of its first
@@ -119,6 +122,8 @@ func Render(v catalog.View, entries []*catalog.Entry, st Style, budget int, sear
 	note := IncompleteNote(v, search)
 	switch {
 	case note == "":
+	case budget < MinBudget: // the note alone may have more
+		return "(incomplete; " + lists(search) + " the skills)"
 	case len(entries) == 0:
 		return note
 	default:
@@ -259,7 +264,8 @@ func shortened(what, search string) string {
 // Names writes names alone: all of them if possible, with a note below if that fits, else as
 // many as fit, in order, and a line with the number of the others. It then leaves out a name
 // that is longer than any answer would repeat, so that it cannot displace the others. An
-// empty note stands for the line that descriptions are left out.
+// empty note stands for the line that descriptions are left out. Below [MinBudget] the lines
+// are shorter, and one of them is always there.
 func (s *Skills) Names(budget int, note, search string) (string, Arrangement) {
 	return s.names(plain, budget, note, search)
 }
@@ -280,10 +286,18 @@ func (s *Skills) names(escape func(string) string, budget int, note, search stri
 			all[i] = escape(s.row(i).name)
 		}
 		text := strings.Join(all, ", ")
-		if n+1+display.Length(note) <= budget {
-			text += "\n" + note
+		for _, line := range []string{note, "(descriptions left out)"} {
+			if n+1+display.Length(line) <= budget {
+				return text + "\n" + line, a
+			}
 		}
-		return text, a
+		if budget >= MinBudget { // names are left out only if they do not fit themselves
+			return text, a
+		}
+	}
+	notShown := notShown
+	if display.Length(notShown(count, search)) > budget {
+		notShown = notShownBriefly
 	}
 	left := budget - display.Length(notShown(count, search)) - 1
 	var b strings.Builder
@@ -322,6 +336,20 @@ func notShown(n int, search string) string {
 		return fmt.Sprintf("(and %d more %s, not shown to fit; each loads by its name)", n, skills)
 	}
 	return fmt.Sprintf("(and %d more %s, not shown to fit; use %s to see %s)", n, skills, search, them)
+}
+
+// notShownBriefly is the line for a list that has hardly any room.
+func notShownBriefly(n int, search string) string {
+	return fmt.Sprintf("(%d more; %s them)", n, lists(search))
+}
+
+// lists names what lists all skills: the tool that does, or the answer to a name that no
+// skill has.
+func lists(search string) string {
+	if search == "" {
+		return "an unknown name lists"
+	}
+	return search + " lists"
 }
 
 // quoteLength bounds what one line quotes of a problem, in characters. The longest of knack's

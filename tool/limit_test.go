@@ -1,0 +1,112 @@
+package tool
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/skilltest"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/profile"
+)
+
+// Limited tools keep the limit for every client, one that shows less included, and the
+// instructions name first what their list omits.
+func TestLimit(t *testing.T) {
+	v := viewOf(t, hostOf(t, many(300, 300)))
+	for _, set := range SetNames() {
+		tools, err := ParseSets(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []int{1024, 3000} {
+			limited, err := Limit(tools, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, tl := range limited {
+				for _, c := range append(profile.Known(), profile.Client{}, profile.Client{Limit: profile.Unlimited}, profile.Client{Limit: 1100}) {
+					most := n
+					if shown := c.Profile().Description; shown > 0 {
+						most = min(n, shown)
+					}
+					if got := display.Length(tl.Define(v, c).Description); got > most {
+						t.Errorf("%s of %s for %+v: %d characters, the limit is %d", tl.Name, set, c, got, most)
+					}
+				}
+				if tl.arranged == nil {
+					continue
+				}
+				text, a := tl.Define(v, profile.Client{}).Description, tl.arranged(v, profile.Client{})
+				for j, e := range v.Listed {
+					if a.Omits(j) == strings.Contains(text, e.Name) {
+						t.Fatalf("%s of %s within %d: %s is omitted: %v", tl.Name, set, n, e.Name, a.Omits(j))
+					}
+				}
+				same(t, tools[i].Define(v, profile.Client{}).Description != text, true) // the others are as they were
+			}
+		}
+		if same, err := Limit(tools, 0); err != nil || &same[0] != &tools[0] {
+			t.Errorf("no limit gives other tools, or %v", err)
+		}
+	}
+}
+
+// A limit below the fixed words is refused with the least one, and that one is kept for any
+// number of skills.
+func TestLeastLimit(t *testing.T) {
+	for _, set := range SetNames() {
+		tools, err := ParseSets(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		least := 0
+		for _, tl := range tools {
+			least = max(least, tl.least())
+		}
+		if _, err := Limit(tools, least-1); err == nil || !strings.Contains(err.Error(), fmt.Sprintf(" takes %d characters", least)) {
+			t.Errorf("%s: %v", set, err)
+		}
+		limited, err := Limit(tools, least)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []int{1, 3, 20, 3000} {
+			v := viewOf(t, hostOf(t, many(n, 200)))
+			for _, tl := range limited {
+				if got := display.Length(tl.Define(v, profile.Client{}).Description); got > least {
+					t.Errorf("%s of %s with %d skills: %d characters, the limit is %d", tl.Name, set, n, got, least)
+				}
+			}
+		}
+	}
+}
+
+// The shortest list says that skills are still being read, in the room that contract 002
+// leaves of 1,024 characters.
+func TestLimitWhileIncomplete(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := &unreadRoot{Memory: skilltest.New("dir-1", skill.ScopeProject, nil), held: make(chan struct{})}
+		c := catalog.New([]catalog.Source{late, project(map[string]string{"git/SKILL.md": md("git", "Git")})}, catalog.Options{Patience: time.Millisecond})
+		go func() { _ = c.Run(t.Context()) }()
+		v := viewOf(t, NewHost(c))
+		for set, lists := range map[string]string{"universal": "an unknown name lists", "default": "find_skills lists"} {
+			tools, err := ParseSets(set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			limited, err := Limit(tools, tools[0].least())
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := limited[0].Define(v, profile.Client{}).Description
+			if _, list, _ := strings.Cut(d, "<available_skills>\n"); list != "(incomplete; "+lists+" the skills)\n</available_skills>" || display.Length(d) > tools[0].least() {
+				t.Errorf("%s: %q", set, list)
+			}
+		}
+	})
+}
