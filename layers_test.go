@@ -39,20 +39,20 @@ var directions = map[string][]string{
 	"internal/typo":       {"internal/lazyregexp", "internal/display"},
 	"internal/ruleid":     {},
 	"internal/naming":     {"skill/frontmatter"},
+	"internal/realpath":   {}, // links of every kind, in paths
 
 	"skill":             {"skill/frontmatter", "internal/naming", "internal/ruleid"},
 	"skill/frontmatter": {"internal/ruleid"},
-	"source/dir":        {"skill/frontmatter", "skill", "source/dir/internal/watch", "source/dir/internal/realpath"}, // sources never import each other
+	"source/dir":        {"skill/frontmatter", "skill", "source/dir/internal/watch", "internal/realpath"}, // sources never import each other
 	// The folders of roots, watched through one watcher of the system.
-	"source/dir/internal/watch":    {"source/dir/internal/realpath"},
-	"source/dir/internal/realpath": {},
-	"source/builtin":               {"skill"},
-	"skillsext":                    {"internal/rawjson", "skill/frontmatter", "skill"},
-	"client":                       {"edit"}, // one place knows how a file is replaced whole
-	"edit":                         {},
-	"check":                        {"internal/naming", "skill/frontmatter", "internal/ruleid", "skill"},
-	"config":                       {"skill/frontmatter", "skill", "check", "access", "limit"}, // the sections' types and keys; a rule is named by its table
-	"search":                       {},
+	"source/dir/internal/watch": {"internal/realpath"},
+	"source/builtin":            {"skill"},
+	"skillsext":                 {"internal/rawjson", "skill/frontmatter", "skill"},
+	"client":                    {"edit", "internal/realpath"}, // one place knows how a file is replaced whole
+	"edit":                      {"internal/realpath"},
+	"check":                     {"internal/naming", "skill/frontmatter", "internal/ruleid", "skill"},
+	"config":                    {"skill/frontmatter", "skill", "check", "access", "limit"}, // the sections' types and keys; a rule is named by its table
+	"search":                    {},
 	// The measurement of search; another module measures another engine with it.
 	"search/internal/knownitem": {"catalog"},
 	"reads":                     {"skill"}, // what one request read, for the audit log
@@ -168,7 +168,7 @@ var files = use{
 		"syscall":               {"Open", "Openat", "Stat", "Lstat"},
 		"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Stat", "Lstat", "Fstatat"},
 	},
-	allowed: []string{"source/dir", "source/dir/internal/watch", "source/dir/internal/realpath", "source/builtin", "edit", "client", "doctor", "internal/cli", "internal/settings", "audit", "internal/genskills/write", "internal/prose", "internal/corpus", "bench", "bench/floor"},
+	allowed: []string{"source/dir", "source/dir/internal/watch", "internal/realpath", "source/builtin", "edit", "client", "doctor", "internal/cli", "internal/settings", "audit", "internal/genskills/write", "internal/prose", "internal/corpus", "bench", "bench/floor"},
 }
 
 // writes lists the names that make or replace a file. Package edit writes files whole or

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/knack-dev/knack/internal/realpath"
 )
 
 var (
@@ -26,7 +28,7 @@ func both(rows ...string) (labels []string) {
 // claudeLocal returns the path of the servers that Claude Code keeps for one project.
 func claudeLocal(p Env) []string {
 	at := filepath.FromSlash(p.Project)
-	if real, err := filepath.EvalSymlinks(at); err == nil {
+	if real, err := realpath.Eval(at); err == nil {
 		at = real
 	}
 	return []string{"projects", at, "mcpServers"}

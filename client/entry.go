@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/knack-dev/knack/internal/realpath"
 )
 
 // Server is the server that an entry starts or connects to.
@@ -110,7 +112,7 @@ func suspicion(p Env, have map[string]any, s Server) string {
 // inside reports whether a path is in a folder, by its name or with links resolved.
 func inside(folder, at string) bool {
 	real := func(path string) string {
-		if out, err := filepath.EvalSymlinks(path); err == nil {
+		if out, err := realpath.Eval(path); err == nil {
 			return out
 		}
 		return filepath.Clean(path)

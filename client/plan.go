@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/internal/realpath"
 )
 
 // maxFile bounds the files that are read, in bytes. It is a multiple of the largest known
@@ -305,7 +306,7 @@ func (c Client) read(p Env, f *candidate) {
 		return
 	}
 	if err == nil {
-		f.real, err = filepath.EvalSymlinks(f.at) // settings are often links into a folder under version control
+		f.real, err = realpath.Eval(f.at) // settings are often links into a folder under version control
 	}
 	if err == nil {
 		info, err = os.Stat(f.real)

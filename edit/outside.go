@@ -2,10 +2,11 @@ package edit
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/knack-dev/knack/internal/realpath"
 )
 
 // OutsideError reports a path below a folder that a link leads out of it.
@@ -32,7 +33,7 @@ func Inside(root, path string) error {
 	if err != nil || rel == "." || leaves(rel) {
 		return nil
 	}
-	real, err := filepath.EvalSymlinks(root)
+	real, err := realpath.Eval(root)
 	if err != nil {
 		return pathError("resolve", root, err)
 	}
@@ -40,12 +41,12 @@ func Inside(root, path string) error {
 	for part := range strings.SplitSeq(rel, string(filepath.Separator)) {
 		next := filepath.Join(at, part)
 		info, err := os.Lstat(next)
-		if err != nil || info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) == 0 {
+		if err != nil || !realpath.IsLink(info.Mode()) {
 			at = next // the rest does not exist, or is not a link
 			continue
 		}
-		target, err := filepath.EvalSymlinks(next)
-		if err != nil || target == next { // a dangling link, or a Windows junction
+		target, err := realpath.Eval(next)
+		if err != nil || target == next { // a dangling link, or what is no link of this system
 			if target, err = os.Readlink(next); err != nil {
 				return pathError("resolve", next, err)
 			}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/knack-dev/knack/internal/realpath"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 )
@@ -14,7 +15,6 @@ import (
 type child struct {
 	name                  string
 	folder, link, regular bool
-	irregular             bool // a junction of Windows, or an entry that Go has no kind for
 }
 
 // reader is what one worker needs to read folders and files repeatedly.
@@ -62,7 +62,7 @@ func (r *reader) add(c child) {
 
 func childOf(e fs.DirEntry) child {
 	t := e.Type()
-	return child{e.Name(), e.IsDir(), t&fs.ModeSymlink != 0, t.IsRegular(), t&fs.ModeIrregular != 0 && !e.IsDir()}
+	return child{e.Name(), e.IsDir(), realpath.IsLink(t), t.IsRegular()}
 }
 
 // unused reports whether a scan does not use an entry.

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
 
+	"github.com/knack-dev/knack/internal/realpath"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -32,16 +32,17 @@ var errDotEntry = fmt.Errorf("leads to a dot-entry: %w", fs.ErrNotExist)
 
 // ownPaths returns the absolute paths by which links may name the folder that holds them.
 func (f *folder) ownPaths() ownPaths {
+	me := ownPaths{windows: runtime.GOOS == "windows"}
 	of := func(base string) string {
-		if base == "" || runtime.GOOS == "windows" {
-			return "" // on Windows a path's spelling says little: such links lead out
+		if base == "" {
+			return ""
 		}
-		return path.Join(base, f.sub)
+		return me.spelt(path.Join("/", path.Join(me.parts(base)...), f.sub))
 	}
-	if f.plain {
-		return ownPaths{real: of(f.base), alias: of(f.alias)}
+	if me.real, me.alias = of(f.alias), of(f.base); f.plain {
+		me.real, me.alias = me.alias, me.real
 	}
-	return ownPaths{real: of(f.alias), alias: of(f.base)}
+	return me
 }
 
 // locate follows name to an entry that is not a link, and returns that entry's path
@@ -49,7 +50,7 @@ func (f *folder) ownPaths() ownPaths {
 // forbid links again.
 func locate(h handle, name string, f *folder) (string, *info, error) {
 	in, err := h.lstat(name)
-	if err == nil && in.Mode()&fs.ModeSymlink == 0 {
+	if err == nil && !realpath.IsLink(in.Mode()) {
 		return name, in, nil
 	}
 	if err != nil && !errors.Is(err, errThroughLink) {
@@ -62,15 +63,19 @@ func locate(h handle, name string, f *folder) (string, *info, error) {
 	if in, err = h.lstat(real); err != nil {
 		return "", nil, err
 	}
-	if in.Mode()&fs.ModeSymlink != 0 {
+	if realpath.IsLink(in.Mode()) {
 		return "", nil, errThroughLink // swapped just now
 	}
 	return real, in, nil
 }
 
 // ownPaths holds absolute paths of one folder: the real one, in which no part is a link,
-// and another. Either may be "" if it is not known.
-type ownPaths struct{ real, alias string }
+// and another. Either may be "" if it is not known. On Windows they are in lower case, and a
+// drive or a server is their first part.
+type ownPaths struct {
+	real, alias string
+	windows     bool
+}
 
 // reenter follows a link's target that leaves the folder, from the absolute path at on. It
 // returns the rest of the target once that is in the folder again. It walks only the
@@ -97,7 +102,7 @@ func (me ownPaths) reenter(at string, rest []string) (inside []string, ok bool) 
 			at = path.Dir(at)
 			continue
 		}
-		if at = path.Join(at, part); !above(me.real, at) && !above(me.alias, at) {
+		if at = path.Join(at, me.spelt(part)); !above(me.real, at) && !above(me.alias, at) {
 			return nil, false
 		}
 	}
@@ -142,7 +147,7 @@ func follow(h handle, name string, me ownPaths) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if in.Mode()&fs.ModeSymlink == 0 {
+		if !realpath.IsLink(in.Mode()) {
 			done = append(done, part)
 			continue
 		}
@@ -150,11 +155,14 @@ func follow(h handle, name string, me ownPaths) (string, error) {
 			return "", errLinkLoop
 		}
 		target, err := h.readlink(at)
-		if err != nil {
+		switch {
+		case err != nil && in.Mode()&fs.ModeSymlink == 0:
+			return "", skill.ErrNotRegular // irregular, and no junction
+		case err != nil:
 			return "", err
 		}
-		next := splitTarget(target)
-		if rooted(target) {
+		next := me.parts(target)
+		if me.rooted(target) {
 			var ok bool
 			if next, ok = me.reenter("/", next); !ok {
 				return "", skill.ErrOutside
@@ -170,15 +178,27 @@ func follow(h handle, name string, me ownPaths) (string, error) {
 }
 
 // rooted reports whether a link's target starts anywhere but at the link.
-func rooted(target string) bool {
+func (me ownPaths) rooted(target string) bool {
 	if path.IsAbs(target) {
 		return true
 	}
 	// On Windows "C:x" and "\x" are not absolute and still lead elsewhere.
-	return runtime.GOOS == "windows" &&
-		(filepath.VolumeName(target) != "" || strings.HasPrefix(target, `\`))
+	return me.windows && (strings.HasPrefix(target, `\`) || len(target) > 1 && target[1] == ':')
 }
 
-func splitTarget(target string) []string {
-	return strings.Split(filepath.ToSlash(target), "/")
+// parts returns the names in a path of this system.
+func (me ownPaths) parts(p string) []string {
+	if me.windows {
+		p = strings.ReplaceAll(strings.TrimPrefix(p, `\\?\`), `\`, "/")
+	}
+	return strings.Split(p, "/")
+}
+
+// spelt returns a path or a name as it is compared. Windows ignores its case, nearly
+// everywhere; where it does not, a link that leads nowhere is the worst that comes of it.
+func (me ownPaths) spelt(p string) string {
+	if me.windows {
+		return strings.ToLower(p)
+	}
+	return p
 }

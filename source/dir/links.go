@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/realpath"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/source/dir/internal/realpath"
 )
 
 // lazyFolder is a skill's folder while the links in one of its folders are judged. The zero
@@ -52,6 +52,8 @@ func (w *walk) link(out *found, p *node, name string, in *lazyFolder) {
 				"put a copy of the file into the skill")
 		case errors.Is(err, errLinkLoop):
 			say(ruleLinkLoop, "the link leads back to itself, or through more than 40 others", "remove the link, or make it lead to a file of the skill")
+		case errors.Is(err, skill.ErrNotRegular):
+			say(ruleLinkIgnored, "is a kind of link that is not followed", "put a copy of what it leads to into the skill")
 		case errors.Is(err, errDotEntry):
 			say(ruleLinkDangling, "the link leads to a name that begins with a dot, which is never served", "give what it leads to another name")
 		case errors.Is(err, fs.ErrNotExist):
@@ -135,7 +137,7 @@ func resolve(link string) (string, error) {
 	if !fi.IsDir() {
 		return "", skill.ErrNotFolder
 	}
-	return filepath.EvalSymlinks(link)
+	return realpath.Eval(link)
 }
 
 // Bounds of the search for links that are stored as text.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/realpath"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -71,7 +72,7 @@ func (f *folder) filtered(h handle, dir string, linked bool, raw []fs.DirEntry) 
 		if bad := checkName(e.Name()); bad != nil && !errors.Is(bad, fs.ErrInvalid) {
 			continue
 		}
-		if e.Type()&fs.ModeSymlink == 0 {
+		if !realpath.IsLink(e.Type()) {
 			out = append(out, entry{h: f, at: at, name: e.Name(), typ: e.Type()})
 			continue
 		}

@@ -119,22 +119,15 @@ func opens(head []byte) bool {
 	return strings.TrimRight(line, " \t\r") == "---"
 }
 
-// reportSpecial reports an entry that is neither a folder nor a regular file nor a symbolic link.
-// Windows has junctions, which lead to folders as links do, and which Go takes for
-// neither. A pipe, a socket or a device matters only in a skill, as one of its files.
+// reportSpecial reports an entry that is neither a folder nor a regular file nor a link. A
+// pipe, a socket or a device matters only in a skill, as one of its files.
 func reportSpecial(out *found, p *node, c child) {
-	n := skill.Notice{Path: join(p.path, c.name), Rule: ruleSpecial,
-		Message: "is a pipe, a socket or a device, and is never served", Fix: "remove it, or put a regular file in its place"}
-	switch {
-	case p.skill != nil && strings.HasPrefix(c.name, "."), p.skill == nil && !c.irregular:
+	if p.skill == nil || strings.HasPrefix(c.name, ".") {
 		return
-	case c.irregular && p.skill != nil:
-		n.Rule, n.Message, n.Fix = ruleLinkIgnored, "is a junction, or another kind of link that is not followed", "put a copy of what it leads to into the skill"
-	case c.irregular:
-		n.Rule, n.Message = ruleLinkIgnored, "is a junction, or another kind of link that is not followed"
-		n.Fix = "make it a symbolic link, as mklink /D does, or give the folder that it leads to as a root"
 	}
-	out.notices, out.texts = append(out.notices, n), true // rare enough to scan everything again
+	out.notices = append(out.notices, skill.Notice{Path: join(p.path, c.name), Rule: ruleSpecial,
+		Message: "is a pipe, a socket or a device, and is never served", Fix: "remove it, or put a regular file in its place"})
+	out.texts = true // rare enough to scan everything again
 }
 
 func join(folder, name string) string {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/knack-dev/knack/internal/realpath"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -47,7 +48,7 @@ func isPlain(r *os.Root, dir string) error {
 	if err != nil {
 		return err
 	}
-	real, err := filepath.EvalSymlinks(dir)
+	real, err := realpath.Eval(dir)
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func step(r *os.Root, name string) (*os.Root, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case looked.Mode()&fs.ModeSymlink != 0:
+	case realpath.IsLink(looked.Mode()):
 		return nil, errThroughLink
 	case !looked.IsDir():
 		return nil, fs.ErrNotExist
@@ -147,7 +148,7 @@ func openRegular(r *os.Root, name string) (*file, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case looked.Mode()&fs.ModeSymlink != 0:
+	case realpath.IsLink(looked.Mode()):
 		return nil, errThroughLink
 	case !looked.Mode().IsRegular():
 		return nil, skill.ErrNotRegular

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/realpath"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/source/dir/internal/realpath"
 )
 
 // wellKnown is one row of the table: the folders in which one client keeps skills.

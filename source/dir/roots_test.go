@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/knack-dev/knack/internal/realpath"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/source/dir/internal/realpath"
 )
 
 func TestRepository(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/realpath"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -135,7 +136,7 @@ func dangling(root string) []skill.Notice {
 			continue
 		}
 		target, err := os.Readlink(at)
-		if in.Mode()&fs.ModeSymlink == 0 || err != nil {
+		if !realpath.IsLink(in.Mode()) || err != nil {
 			return nil
 		}
 		message := "is a link to " + display.Spelt(target) + ", which is not there"
@@ -218,7 +219,7 @@ func realRoot(dir string) (string, error) {
 	if !fi.IsDir() {
 		return "", skill.ErrNotFolder
 	}
-	return filepath.EvalSymlinks(dir)
+	return realpath.Eval(dir)
 }
 
 // bundled is a bundle with its file system as one object, since there are many.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/knack-dev/knack/source/dir/internal/realpath"
+	"github.com/knack-dev/knack/internal/realpath"
 )
 
 // drain takes everything from the watcher at once, since the watcher must never wait

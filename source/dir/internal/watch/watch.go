@@ -15,7 +15,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/knack-dev/knack/source/dir/internal/realpath"
+	"github.com/knack-dev/knack/internal/realpath"
 )
 
 // DefaultMax bounds the folders that the roots of one [Watcher] watch together, so that

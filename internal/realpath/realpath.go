@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 )
 
 // maxLinks bounds the links that one path may pass through. Linux allows 40
@@ -15,7 +17,7 @@ const maxLinks = 40
 
 // Of resolves the links of an absolute path, as far as the path exists.
 func Of(dir string) string {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
+	if real, err := Eval(dir); err == nil {
 		return real
 	}
 	parent := filepath.Dir(dir)
@@ -31,8 +33,39 @@ func Links(path string) (links []string) {
 	if !filepath.IsAbs(path) {
 		return nil
 	}
+	_, links, _ = walk(path, os.Lstat)
+	return links
+}
+
+// IsLink reports whether an entry leads elsewhere, by the mode that Lstat returned. Go calls
+// a junction of Windows irregular (go.dev/doc/go1.23, package os), as it calls what it has
+// no kind for. A folder that a synchronizing program provides is irregular and a folder.
+func IsLink(m fs.FileMode) bool {
+	return m&fs.ModeSymlink != 0 || m&fs.ModeIrregular != 0 && !m.IsDir()
+}
+
+// Eval is [filepath.EvalSymlinks], and follows the junctions of Windows too, at which that
+// ends.
+func Eval(path string) (string, error) {
+	if runtime.GOOS != "windows" || !filepath.IsAbs(path) {
+		return filepath.EvalSymlinks(path)
+	}
+	return eval(path, os.Lstat)
+}
+
+func eval(path string, lstat func(string) (fs.FileInfo, error)) (string, error) {
+	real, _, err := walk(path, lstat)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(real) // which spells the names as the disk does
+}
+
+// walk follows the links in an absolute path to the real path, and returns both. After an
+// error the links are those on the way to it.
+func walk(path string, lstat func(string) (fs.FileInfo, error)) (at string, links []string, err error) {
 	at, rest := top(path)
-	for len(rest) > 0 && len(links) < maxLinks {
+	for len(rest) > 0 {
 		part := rest[0]
 		rest = rest[1:]
 		switch part {
@@ -43,26 +76,31 @@ func Links(path string) (links []string) {
 			continue
 		}
 		next := filepath.Join(at, part)
-		fi, err := os.Lstat(next)
+		fi, err := lstat(next)
 		if err != nil {
-			return links
+			return "", links, err
 		}
-		if fi.Mode()&fs.ModeSymlink == 0 {
+		target := ""
+		if IsLink(fi.Mode()) {
+			target, err = os.Readlink(next)
+		}
+		switch {
+		case err != nil && fi.Mode()&fs.ModeSymlink != 0:
+			return "", append(links, next), err
+		case err != nil || target == "": // irregular and no junction, or no link
 			at = next
 			continue
+		case len(links) == maxLinks:
+			return "", links, &fs.PathError{Op: "resolve", Path: path, Err: syscall.ELOOP}
 		}
 		links = append(links, next)
-		target, err := os.Readlink(next)
-		if err != nil {
-			return links
-		}
 		parts := strings.Split(filepath.ToSlash(target), "/")
 		if filepath.IsAbs(target) {
 			at, parts = top(target)
 		}
 		rest = append(parts, rest...)
 	}
-	return links
+	return at, links, nil
 }
 
 // top splits an absolute path into its volume's root and the parts below it.

@@ -1,0 +1,72 @@
+package realpath
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// irregular is a symbolic link that looks as a junction of Windows does.
+type irregular struct{ fs.FileInfo }
+
+func (irregular) Mode() fs.FileMode { return fs.ModeIrregular }
+
+// Eval follows what looks like a junction as EvalSymlinks follows a symbolic link.
+func TestEvalFollowsJunctions(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{"real/sub", "other"} {
+		if err := os.MkdirAll(filepath.Join(base, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, target := range map[string]string{
+		"work": filepath.Join(base, "real"), "other/up": filepath.Join("..", "work"), "real/back": base,
+		"round": "round", "gone": filepath.Join(base, "none"),
+	} {
+		if err := os.Symlink(target, filepath.Join(base, name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	looked := 0
+	lstat := func(name string) (fs.FileInfo, error) {
+		fi, err := os.Lstat(name)
+		if err == nil && fi.Mode()&fs.ModeSymlink != 0 {
+			looked++
+			return irregular{fi}, nil
+		}
+		return fi, err
+	}
+	for name, links := range map[string]int{"real/sub": 0, "work": 1, "work/sub": 1, "other/up/sub": 2, "work/back/work/sub": 3, "work/../other": 1, ".": 0} {
+		looked = 0
+		path := base + string(filepath.Separator) + filepath.FromSlash(name) // Join would clean it
+		want, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := eval(path, lstat); got != want || err != nil || looked != links {
+			t.Errorf("%s leads to %s through %d links, want %s through %d (%v)", name, got, looked, want, links, err)
+		}
+	}
+	for name, want := range map[string]error{"round": syscall.ELOOP, "round/x": syscall.ELOOP, "gone": fs.ErrNotExist, "work/none": fs.ErrNotExist} {
+		if got, err := eval(filepath.Join(base, name), lstat); got != "" || !errors.Is(err, want) {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+func TestIsLink(t *testing.T) {
+	for mode, want := range map[fs.FileMode]bool{
+		fs.ModeSymlink: true, fs.ModeIrregular: true, fs.ModeIrregular | 0o666: true,
+		fs.ModeIrregular | fs.ModeDir: false, fs.ModeDir: false, 0: false, fs.ModeNamedPipe: false, fs.ModeSocket: false,
+	} {
+		if IsLink(mode) != want {
+			t.Errorf("%v: %v", mode, !want)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package dir
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Real junctions, which need no right of their own, are followed as links are; one on the
+// way to the root too.
+func TestJunctionsOfTheSystem(t *testing.T) {
+	root := tree(t, map[string]string{"a/SKILL.md": "", "a/docs/file": "text"})
+	outside := tree(t, map[string]string{"linked/SKILL.md": "", "secret": "text"})
+	for name, target := range map[string]string{"child": filepath.Join(outside, "linked"), `a\out`: outside, `a\inner`: filepath.Join(root, "a", "docs")} {
+		at := filepath.Join(root, name)
+		out, err := exec.Command("cmd", "/c", "mklink", "/J", at, target).CombinedOutput()
+		if _, there := os.Lstat(at); err != nil || there != nil {
+			t.Skipf("no junctions here: %s", out) // as in Wine 8
+		}
+	}
+	scan := scanned(t, rootOpener{}, root)
+	if diff := cmp.Diff([]string{"a", "child"}, paths(scan)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"a/out link-outside"}, rules(scan)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if text, err := fs.ReadFile(scan.Bundles[0].FS, "inner/file"); string(text) != "text" || err != nil {
+		t.Errorf("through a junction in the skill: %q, %v", text, err)
+	}
+	way := filepath.Join(t.TempDir(), "way")
+	if out, err := exec.Command("cmd", "/c", "mklink", "/J", way, filepath.Dir(root)).CombinedOutput(); err != nil {
+		t.Skipf("%s", out)
+	}
+	if diff := cmp.Diff([]string{"a", "child"}, paths(scanned(t, rootOpener{}, filepath.Join(way, filepath.Base(root))))); diff != "" {
+		t.Errorf("a root below a junction: -want +got:\n%s", diff)
+	}
+}
