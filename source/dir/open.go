@@ -3,6 +3,7 @@ package dir
 import (
 	"errors"
 	"io/fs"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -163,11 +164,17 @@ func checkName(name string) error {
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		// 255 bytes: NAME_MAX of every file system that Linux and macOS mount.
-		if part[0] == '.' || len(part) > 255 {
+		if part[0] == '.' || len(part) > 255 || runtime.GOOS == "windows" && isAlias(part) {
 			return fs.ErrNotExist
 		}
 	}
 	return nil
+}
+
+// isAlias reports whether Windows may open a file of another name for this one: SKILL.md for
+// "SKILL.md." and "SKILL.md::$DATA".
+func isAlias(part string) bool {
+	return strings.TrimRight(part, ". ") != part || strings.Contains(part, ":")
 }
 
 // bare takes the paths out of an error. What the system says about a path below the

@@ -408,3 +408,14 @@ func TestStatAgain(t *testing.T) {
 		}
 	}
 }
+
+// A name that Windows takes for another is no name there.
+func TestIsAlias(t *testing.T) {
+	for name, want := range map[string]bool{
+		"SKILL.md": false, "a b": false, "a.b.c": false, "SKILL.md.": true, "SKILL.md ": true, "ref. .": true, "SKILL.md::$DATA": true, "a:b": true,
+	} {
+		if isAlias(name) != want {
+			t.Errorf("%q: %v", name, !want)
+		}
+	}
+}
