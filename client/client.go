@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -254,12 +255,15 @@ func (c Client) mergeAt(data []byte, path []string, have entry, ch change) ([]by
 	return c.merge(data, path, ch.set, ch.drop)
 }
 
-// quoted quotes a word for a POSIX shell.
+// quoted quotes a word for a POSIX shell, on Windows for cmd.exe, PowerShell and Git Bash.
 func quoted(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=@%+", r))
 	}) {
 		return s
+	}
+	if runtime.GOOS == "windows" && !strings.ContainsAny(s, "\"$`%!") {
+		return `"` + s + `"`
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
