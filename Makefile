@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 BENCH    ?= .
 comma    := ,
 
-.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop agents web-walk web-shots prose build sbom hostile safety reload-race first-sign safety-selftest
+.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop agents web-walk web-shots prose build sbom hostile safety reload-race first-sign safety-selftest windows
 
 check:
 	bash .ci/gofmt
@@ -66,6 +66,12 @@ agents:
 	npm ci --prefix interop --no-audit --no-fund --loglevel=error
 	bash interop/agents/install $(if $(filter-out all,$(AGENTS)),$(subst $(comma), ,$(AGENTS))) || true
 	KNACK_AGENTS=$(AGENTS) go test -count=1 -timeout 30m -v ./interop/agents $(AGENTSFLAGS)
+
+# knack.exe under Wine, which is installed from Debian; compares with doc/conformance.md.
+# WINDOWSFLAGS=-update writes its table there.
+windows:
+	bash interop/windows/install
+	KNACK_WINDOWS=1 go test -count=1 -timeout 30m -v ./interop/windows $(WINDOWSFLAGS)
 
 # Every page in a browser, in both themes and two widths.
 web-walk:
