@@ -44,6 +44,7 @@ func System() Env {
 		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 	}
+	e.Plain = e.StdoutTerminal && !showsEscapes(os.Stdout) || e.StderrTerminal && !showsEscapes(os.Stderr)
 	for _, f := range []*os.File{os.Stdout, os.Stderr} {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && e.Width == 0 {
 			e.Width = w
