@@ -59,7 +59,7 @@ func scanTargets(ctx context.Context, env *console.Env, all []target, named *nam
 		if t.given != "" && len(all) > 1 {
 			t.root.Prefix = fmt.Sprintf("dir-%d", i+1) // as with several --dir
 		}
-		t.Source = named.from.projects.Source(dir.Options{Root: t.root, Required: t.given != "", Watches: watches})
+		t.Source = named.from.projects.Source(dir.Options{Root: t.root, Required: t.given != "", Watches: watches, Load: true})
 		sources = append(sources, t)
 	}
 	_, v, err := scanned(ctx, env, sources)
