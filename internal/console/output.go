@@ -71,15 +71,6 @@ func Clean(s string) string {
 	})
 }
 
-// CleanWriter is a writer that makes text fit for a terminal. Each write must be whole lines.
-type CleanWriter struct{ W io.Writer }
-
-// Write writes p without what does not fit a terminal.
-func (c CleanWriter) Write(p []byte) (int, error) {
-	_, err := io.WriteString(c.W, Clean(string(p)))
-	return len(p), err
-}
-
 // PrintJSON writes one indented JSON value, never HTML-escaped, and fit for a terminal.
 func PrintJSON(w io.Writer, v any) error {
 	var b bytes.Buffer

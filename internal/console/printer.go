@@ -90,7 +90,10 @@ func PrinterOf(w io.Writer) *Printer {
 }
 
 // Write writes text as it is, apart from [Clean]. Each write must be whole lines.
-func (p *Printer) Write(text []byte) (int, error) { return CleanWriter{p.w}.Write(text) }
+func (p *Printer) Write(text []byte) (int, error) {
+	_, err := io.WriteString(p.w, Clean(string(text)))
+	return len(text), err
+}
 
 // Failed returns the error of the first write that failed, or nil.
 func (p *Printer) Failed() error { return p.err }
