@@ -26,7 +26,7 @@ func listCommand(env *console.Env) *cobra.Command {
 		Long: `List the available skills of each root, with descriptions.
 
 With --all, also those that are shadowed, skipped or not read, with reasons, and
-every root ('knack help roots', 'knack help names').`,
+the roots ('knack help roots', 'knack help names').`,
 		Example: `  knack list
   knack list --all                   # also what is not available, and why
   knack list --exclude claude-user   # without the skills of one root`,
@@ -54,7 +54,7 @@ every root ('knack help roots', 'knack help names').`,
 		},
 	}
 	from.register(cmd, env)
-	cmd.Flags().BoolVar(&all, "all", false, "also show shadowed and skipped skills, with reasons, and every root")
+	cmd.Flags().BoolVar(&all, "all", false, "also show shadowed and skipped skills, with reasons, and the roots")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
