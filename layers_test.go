@@ -90,16 +90,16 @@ var directions = map[string][]string{
 	"doctor": {"internal/console", "internal/naming", "internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
 	"web":    {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "skill", "internal/guard", "web/internal/gfm"},
 	// What skills write beyond plain Markdown, for pages.
-	"web/internal/gfm":   {},
-	"internal/help":      {},                                                    // the form of help, and topics
-	"internal/overview":  {"catalog", "client", "internal/connection", "skill"}, // what knack finds, in five lines
-	"internal/build":     {},                                                    // which build this is
-	"internal/observe":   {"audit", "mcpserver", "web"},                         // metrics, usage, audit log
-	"internal/memory":    {},                                                    // of a server
-	"internal/candidate": {"catalog", "check", "internal/console"},              // words that a shell offers
+	"web/internal/gfm":  {},
+	"internal/help":     {},                                                         // the form of help, and topics
+	"internal/overview": {"catalog", "client", "internal/connection", "skill"},      // what knack finds, in five lines
+	"internal/listing":  {"catalog", "doctor", "internal/console", "skill", "tool"}, // the text of list and search
+	"internal/build":    {}, "internal/memory": {},                                  // which build this is, and the memory of a server
+	"internal/observe":   {"audit", "mcpserver", "web"},            // metrics, usage, audit log
+	"internal/candidate": {"catalog", "check", "internal/console"}, // words that a shell offers
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/reach", "internal/report", "internal/build", "internal/help", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/settings",
+		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/reach", "internal/report", "internal/build", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/settings",
 	},
 	"internal/report":     {"check", "doctor", "internal/console", "internal/settings", "skill", "skillsext"}, // what check found, in each form
 	"internal/console":    {},                                                                                 // what a command takes from its process, and how it writes to it

@@ -1,19 +1,14 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/internal/listing"
 )
 
 func listCommand(env *console.Env) *cobra.Command {
@@ -46,7 +41,7 @@ the roots ('knack help roots', 'knack help names').`,
 				}
 				return console.PrintJSON(env.Stdout, out)
 			}
-			printList(env.Out(), v, all, from.projects.Lines())
+			listing.Print(env.Out(), v, all, from.projects.Lines())
 			if len(v.Entries) == 0 && !all {
 				env.Err().Text(console.Hint, "knack list --all shows where skills are looked for")
 			}
@@ -59,10 +54,10 @@ the roots ('knack help roots', 'knack help names').`,
 	return cmd
 }
 
-// listing is the JSON form of list. Skills has every available skill, with a status for
+// listed is the JSON form of list. Skills has every available skill, with a status for
 // shadowed ones, and with --all the skipped ones too. Count covers everything that was
 // found.
-type listing struct {
+type listed struct {
 	Count  doctor.Count        `json:"count"`
 	Skills []doctor.Skill      `json:"skills"`
 	Roots  []doctor.RootStatus `json:"roots"`
@@ -70,12 +65,12 @@ type listing struct {
 	Settings []string `json:"projectSettings,omitempty"`
 }
 
-func listJSON(ctx context.Context, v catalog.View, all bool) (listing, error) {
+func listJSON(ctx context.Context, v catalog.View, all bool) (listed, error) {
 	judged, err := doctor.JudgeAll(ctx, v)
 	if err != nil {
-		return listing{}, interrupted(err)
+		return listed{}, interrupted(err)
 	}
-	out := listing{Count: doctor.CountOf(v, judged), Skills: []doctor.Skill{}, Roots: []doctor.RootStatus{}}
+	out := listed{Count: doctor.CountOf(v, judged), Skills: []doctor.Skill{}, Roots: []doctor.RootStatus{}}
 	for _, d := range judged {
 		if d.Entry.Status != catalog.Skipped && d.Entry.Status != catalog.Unlisted || all {
 			out.Skills = append(out.Skills, doctor.SkillOf(d))
@@ -87,166 +82,4 @@ func listJSON(ctx context.Context, v catalog.View, all bool) (listing, error) {
 		}
 	}
 	return out, nil
-}
-
-// printList prints names, places, and descriptions shortened to the terminal.
-func printList(p *console.Printer, v catalog.View, all bool, settings []string) {
-	width := 0
-	for _, e := range v.Entries {
-		if e.Status == catalog.Available {
-			width = max(width, nameWidth(e.Name))
-		}
-	}
-	label := ""
-	shadowed, unlisted := 0, 0
-	for _, e := range v.Entries {
-		switch e.Status {
-		case catalog.Available:
-			if e.Root.Label != label {
-				label = e.Root.Label
-				p.Line("%s%s", console.Bold.Of(label), folderOf(*e.Root))
-			}
-			printSkill(p, e, e.Name, width)
-		case catalog.Shadowed, catalog.Copy:
-			shadowed++
-		case catalog.Unlisted:
-			unlisted++
-		}
-	}
-	if all {
-		printHidden(p, v)
-	}
-	if all && len(settings) > 0 {
-		p.Line("settings of the project")
-		for _, s := range settings {
-			p.Line("  %s", s)
-		}
-	}
-	p.Line("%s", summary(v, shadowed, unlisted, all))
-}
-
-// nameWidth returns the number of columns of a name in a list, up to which the others are
-// aligned.
-func nameWidth(called string) int {
-	return min(display.Columns(console.OneLine(called)), 40)
-}
-
-// printSkill prints a skill in one line, under the name by which it is called.
-func printSkill(p *console.Printer, e *catalog.Entry, called string, width int) {
-	name := console.OneLine(called)
-	pad := strings.Repeat(" ", max(width-display.Columns(name), 0))
-	mark := ""
-	if !e.ModelInvocable {
-		mark = "(not for models) "
-	}
-	room := cmp.Or(p.Room(display.Columns(name+pad+mark)+4), 100)
-	description := display.CutColumns(console.OneLine(e.Description), room)
-	p.Item(width+2, "  %s%s  %s%s", console.Bold.Of(name), pad, mark, description)
-}
-
-func printHidden(p *console.Printer, v catalog.View) {
-	titled := titles(p)
-	for _, e := range v.Entries {
-		switch e.Status {
-		case catalog.Shadowed:
-			titled("shadowed")
-			p.Line("  %s  has the same name as %s; load it as %s", console.Bold.Of(e.Place()), e.By.Place(), v.Called(e))
-		case catalog.Copy:
-			titled("shadowed")
-			p.Line("  %s  is a copy of %s; load it as %s", console.Bold.Of(e.Place()), e.By.Place(), v.Called(e))
-		}
-	}
-	for _, e := range v.Entries {
-		if e.Status == catalog.Unlisted {
-			titled("unlisted")
-			p.Line("  %s  is in an excluded root; load it as %s", console.Bold.Of(e.Place()), v.Called(e))
-		}
-	}
-	for _, e := range v.Skipped {
-		titled("skipped")
-		place, reason, _ := strings.Cut(tool.Reason(e), ": ")
-		p.Line("  %s: %s", console.Bold.Of(place), reason)
-	}
-	for _, e := range v.Entries { // other spellings of SKILL.md beside the one that is read
-		if e.Entry != "" && len(e.Others()) > 0 {
-			titled("not read")
-			p.Line("  %s  is beside %s", console.Bold.Of(strings.Join(e.Others(), ", ")), e.Place())
-		}
-	}
-	titled("roots")
-	printRoots(p, v)
-}
-
-// titles returns a function that prints a title, once if it is called several times in a row.
-func titles(p *console.Printer) func(title string) {
-	last := ""
-	return func(title string) {
-		if title != last {
-			last = title
-			p.Line("%s", title)
-		}
-	}
-}
-
-func printRoots(p *console.Printer, v catalog.View) {
-	absent := 0
-	for _, r := range v.Roots {
-		state := console.Style("").Of(fmt.Sprintf("%d found", r.Count))
-		switch {
-		case r.IsAbsent():
-			absent++
-			continue
-		case r.Err != nil:
-			state = console.Red.Of(doctor.UnreadReason(r))
-		case r.Missing:
-			state = console.Dim.Of("not there")
-		}
-		p.Line("  %s%s: %s", console.Bold.Of(r.Label), folderOf(r.Root), state)
-		for _, n := range r.Notices {
-			line := n.Path + ": " + n.Message
-			if n.Fix != "" {
-				line += " (" + n.Fix + ")"
-			}
-			p.Line("    %s", display.OneLine(line))
-		}
-	}
-	if absent > 0 {
-		p.Line("  %s", console.Dim.Of(doctor.Absent(absent)))
-	}
-}
-
-// folderOf returns what follows the label of a root in its heading.
-func folderOf(r skill.Root) console.Painted {
-	return console.Dim.Of(strings.TrimPrefix(doctor.Heading(r), r.Label))
-}
-
-func summary(v catalog.View, shadowed, unlisted int, all bool) string {
-	n := len(v.Entries) - len(v.Skipped) - shadowed - unlisted
-	s := display.Count(n, "skill")
-	if shadowed > 0 {
-		s += fmt.Sprintf(", %d shadowed", shadowed)
-	}
-	if unlisted > 0 {
-		s += fmt.Sprintf(", %d unlisted", unlisted)
-	}
-	if len(v.Skipped) > 0 {
-		s += fmt.Sprintf(", %d skipped", len(v.Skipped))
-	}
-	failed, notices := 0, 0
-	for _, r := range v.Roots {
-		notices += len(r.Notices)
-		if r.Err != nil {
-			failed++
-		}
-	}
-	if failed > 0 {
-		s += ", " + display.Count(failed, "root") + " not readable"
-	}
-	if notices > 0 {
-		s += ", " + display.Count(notices, "notice")
-	}
-	if !all && shadowed+unlisted+len(v.Skipped)+failed+notices > 0 {
-		s += " (knack list --all shows which and why)"
-	}
-	return s
 }

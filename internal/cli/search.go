@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/listing"
 	"github.com/knack-dev/knack/search"
 	"github.com/knack-dev/knack/tool"
 )
@@ -120,10 +121,10 @@ func searchJSON(ctx context.Context, v catalog.View, query string, found catalog
 func printFound(p *console.Printer, v catalog.View, found catalog.Found, explain bool) {
 	width := 0
 	for _, h := range found.Hits {
-		width = max(width, nameWidth(v.Called(h.Entry)))
+		width = max(width, listing.NameWidth(v.Called(h.Entry)))
 	}
 	for _, h := range found.Hits {
-		printSkill(p, h.Entry, v.Called(h.Entry), width)
+		listing.Skill(p, h.Entry, v.Called(h.Entry), width)
 		if explain {
 			p.Line("      %s", console.Dim.Of(reasons(h.Matches)))
 		}

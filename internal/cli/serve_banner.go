@@ -12,6 +12,7 @@ import (
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/listing"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -23,9 +24,9 @@ func banner(env *console.Env, f *serveFlags, v catalog.View) {
 	for _, r := range v.Roots {
 		switch {
 		case r.Err != nil:
-			p.Line("  %s%s: %s", console.Bold.Of(r.Label), folderOf(r.Root), console.Red.Of(doctor.UnreadReason(r)))
+			p.Line("  %s%s: %s", console.Bold.Of(r.Label), listing.Folder(r.Root), console.Red.Of(doctor.UnreadReason(r)))
 		case !r.Missing:
-			p.Line("  %s%s: %d found", console.Bold.Of(r.Label), folderOf(r.Root), r.Count)
+			p.Line("  %s%s: %d found", console.Bold.Of(r.Label), listing.Folder(r.Root), r.Count)
 		}
 	}
 	if len(v.Skipped) > 0 {
