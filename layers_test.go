@@ -88,7 +88,9 @@ var directions = map[string][]string{
 	// The one place that counts problems, for commands and pages alike; it asks the sources
 	// which files are beside the skills.
 	"doctor": {"internal/console", "internal/naming", "internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
-	"web":    {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "skill", "internal/guard", "web/internal/gfm"},
+	"web":    {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "skill", "internal/guard", "web/internal/markdown"},
+	// Markdown of skills as HTML that cannot do anything.
+	"web/internal/markdown": {"web/internal/gfm"},
 	// What skills write beyond plain Markdown, for pages.
 	"web/internal/gfm":  {},
 	"internal/help":     {},                                                         // the form of help, and topics
@@ -139,7 +141,7 @@ var outside = map[string][]string{
 	"golang.org/x/sys":                       {"source/dir", "internal/console", "edit", "bench"},
 	"golang.org/x/term":                      {"internal/console"},
 	"golang.org/x/text":                      {"skill", "internal/display", "internal/naming", "search", "catalog"},
-	"github.com/yuin/goldmark":               {"web", "web/internal/gfm"},
+	"github.com/yuin/goldmark":               {"web/internal/markdown", "web/internal/gfm"},
 }
 
 // surroundings lists the names that read arguments, the environment or the home folder.

@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
+	"github.com/knack-dev/knack/web/internal/markdown"
 )
 
 // maxShown is the maximum size, in bytes, of the text that a file page shows. The whole
@@ -59,7 +60,7 @@ func (s *Site) file(r *request, v catalog.View, e *catalog.Entry, file string) e
 		frame: s.frame(r, file+" · "+nameOf(e), "home"), Skill: rowOf(v, e, nil), Path: file, Folder: path.Dir(file), URI: uri.String(),
 		Href: "/skills/" + escapedPath(uri), RawHref: "/raw/" + escapedPath(uri), Size: int64(len(data)), Digest: skill.DigestOf(data).String(),
 	}
-	if kind := picture(file); kind != "" && http.DetectContentType(data) == kind {
+	if kind := markdown.Picture(file); kind != "" && http.DetectContentType(data) == kind {
 		p.Picture = true
 		return s.render(r, http.StatusOK, "file", p)
 	}
@@ -75,7 +76,8 @@ func (s *Site) file(r *request, v catalog.View, e *catalog.Entry, file string) e
 			if path.Base(file) == skill.MainFile && encoding == "utf-8" {
 				body = text[frontmatter.Parse(data).Body:]
 			}
-			p.Body, p.Plain = s.markdown.render(r.Context(), body, place{v, e, file})
+			out, plain := s.markdown.Render(r.Context(), body, (&place{view: v, e: e, file: file}).inside)
+			p.Body, p.Plain = out.HTML, plain
 			p.Rendered = p.Plain == ""
 		}
 	}

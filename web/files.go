@@ -10,16 +10,8 @@ import (
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/reads"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/web/internal/markdown"
 )
-
-// pictures maps file extensions to the media types of the images that pages show. SVG
-// is not included, because it is a document that may contain scripts.
-var pictures = map[string]string{
-	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
-}
-
-// picture returns the media type of an image that may be shown, or "".
-func picture(file string) string { return pictures[strings.ToLower(path.Ext(file))] }
 
 // isMarkdown reports whether the file name has a Markdown extension.
 func isMarkdown(file string) bool {
@@ -94,7 +86,7 @@ func (s *Site) rawFile(r *request, v catalog.View, e *catalog.Entry, file string
 	if _, encoding, ok := asText(data); ok {
 		kind = "text/plain; charset=" + strings.TrimSuffix(strings.TrimSuffix(encoding, "le"), "be")
 	}
-	if p := picture(file); p != "" && http.DetectContentType(data) == p {
+	if p := markdown.Picture(file); p != "" && http.DetectContentType(data) == p {
 		kind = p
 	}
 	if kind == "application/octet-stream" {

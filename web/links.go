@@ -1,247 +1,106 @@
 package web
 
 import (
-	"bytes"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
-	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/util"
-
+	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/web/internal/markdown"
 )
 
-// Limits of link destinations. A link definition is written once, but its destination
-// and title are processed and written for every link that uses it. Of 3,389 real
-// Markdown files of skills, none has more than 4,900 bytes of them.
-const (
-	maxLinked      = 1 << 20
-	maxDestination = 2 << 10 // of one link; longer destinations are dropped
-)
+// place is the file that contains a text. Relative links start from it.
+type place struct {
+	view catalog.View
+	e    *catalog.Entry
+	file string
+	// linked collects the other skills that the text links to.
+	linked []*catalog.Entry
+}
 
-// rewrite points links at pages of this site, marks external links and removes unusable
-// ones. It returns false if the links exceed the limits of a page.
-//
-// The text of an image is an attribute, and HTML has no links in links. So what is in an
-// image is reduced to its text, and so is an external image in a link.
-func rewrite(doc ast.Node, source []byte, at place) bool {
-	type part struct {
-		ast.Node
-		inImage, inLink bool
-	}
-	var found []part
-	linked, images, links := 0, 0, 0 // images and links count those around a node
-	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		step, size := -1, 0
-		if entering {
-			step = 1
-			switch n.Kind() {
-			case ast.KindLink, ast.KindImage, ast.KindAutoLink, ast.KindHeading:
-				found = append(found, part{n, images > 0, links > 0})
-			}
+// inside resolves a link to a skill, or to a file of this skill or, by a path that leaves
+// its folder, of another one. Only skills of the view can be reached.
+func (p *place) inside(u *url.URL) markdown.Inside {
+	var uri skill.URI
+	var err error
+	if u.Scheme == "" {
+		file := path.Join(path.Dir(p.file), u.Path)
+		if file != ".." && !strings.HasPrefix(file, "../") {
+			return to(p.e, file)
 		}
-		switch n := n.(type) {
-		case *ast.Link:
-			links += step
-			size = len(n.Destination) + len(n.Title)
-		case *ast.Image:
-			images += step
-			size = len(n.Destination) + len(n.Title)
-		}
-		if entering {
-			linked += size
-		}
-		return ast.WalkContinue, nil
-	})
-	if linked > maxLinked {
-		return false
+		uri, err = skill.NewURI(path.Join(p.e.Base(), file))
+	} else {
+		uri, err = skill.ParseURI(strings.TrimSuffix((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String(), "/"))
 	}
-	written := 0 // an address on this server may be longer than the destination in the text
-	for _, p := range found {
-		if written > maxMarkup {
-			return false
-		}
-		switch n := p.Node.(type) {
-		case *ast.Heading:
-			if id, ok := n.AttributeString("id"); ok {
-				if b, ok := id.([]byte); ok {
-					n.SetAttributeString("id", append([]byte(idPrefix), b...))
-				}
-			}
-		case *ast.AutoLink:
-			t := at.target(string(n.URL(source)))
-			if !p.inImage && (n.AutoLinkType == ast.AutoLinkEmail || t.kind == outside) {
-				n.SetAttributeString("class", []byte("out"))
-				n.SetAttributeString("rel", []byte(outsideRel))
-			} else {
-				swap(n, ast.NewString(bytes.Clone(n.Label(source))))
-			}
-		case *ast.Link:
-			if p.inImage {
-				dissolve(n)
-				continue
-			}
-			t := at.target(string(n.Destination))
-			t.lead(n)
-			written += len(t.href)
-		case *ast.Image:
-			t := at.target(string(n.Destination))
-			switch shown := t.kind == inside && picture(t.file) != ""; {
-			case p.inImage, p.inLink && !shown:
-				dissolve(n)
-				continue
-			case shown:
-				n.Destination = []byte(t.raw)
-			default:
-				t.lead(asLink(n))
-			}
-			written += len(t.href) + len(t.raw)
-		}
-	}
-	return true
-}
-
-const outsideRel = "noopener noreferrer nofollow"
-
-// sign returns a text for screen readers, which do not show how a link is styled.
-func sign(words string) ast.Node {
-	s := ast.NewString([]byte(`<span class="sr">` + words + `</span>`))
-	s.SetRaw(true)
-	s.SetCode(true)
-	return s
-}
-
-func swap(old, with ast.Node) { old.Parent().ReplaceChild(old.Parent(), old, with) }
-
-// adopt moves the children of a node below another.
-func adopt(parent, n ast.Node) {
-	for n.HasChildren() {
-		parent.AppendChild(parent, n.FirstChild())
-	}
-}
-
-// unwrap replaces a link with its text, marked as a link that leads nowhere.
-func unwrap(n ast.Node) {
-	em := ast.NewEmphasis(1)
-	em.SetAttributeString("class", []byte("nowhere"))
-	adopt(em, n)
-	em.AppendChild(em, sign(" (a link that leads nowhere from here)"))
-	swap(n, em)
-}
-
-// imageSign returns what says that the text before it is that of an image.
-func imageSign() ast.Node { return ast.NewString([]byte(" [image]")) }
-
-// dissolve replaces a link or image with its text.
-func dissolve(n ast.Node) {
-	for n.HasChildren() {
-		n.Parent().InsertBefore(n.Parent(), n, n.FirstChild())
-	}
-	if n.Kind() == ast.KindImage {
-		n.Parent().InsertBefore(n.Parent(), n, imageSign())
-	}
-	n.Parent().RemoveChild(n.Parent(), n)
-}
-
-// asLink replaces an image with a link to it. A page sends no requests to other servers.
-func asLink(n *ast.Image) *ast.Link {
-	link := ast.NewLink()
-	link.Destination = n.Destination
-	adopt(link, n)
-	link.AppendChild(link, imageSign())
-	swap(n, link)
-	return link
-}
-
-// lead points a link at its target and marks external links. It unwraps a link that
-// leads nowhere.
-func (t target) lead(link *ast.Link) {
-	switch t.kind {
-	case inside:
-		link.Destination = []byte(t.href)
-	case outside:
-		link.SetAttributeString("class", []byte("out"))
-		link.SetAttributeString("rel", []byte(outsideRel))
-		link.AppendChild(link, sign(" (leads elsewhere)"))
-	case nowhere:
-		unwrap(link)
-	}
-}
-
-type kind int
-
-const (
-	nowhere kind = iota // a script, a local file of the reader or a path outside the skill
-	inside
-	outside
-)
-
-// target is the destination of a link.
-type target struct {
-	kind      kind
-	href, raw string // on this site, if kind is inside
-	file      string // path in the skill
-}
-
-func (p place) target(dest string) target {
-	if len(dest) > maxDestination {
-		return target{}
-	}
-	// Decode references as a browser does: a scheme may be written with character
-	// references.
-	resolved := util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations([]byte(dest))))
-	u, err := url.Parse(strings.TrimSpace(string(resolved)))
 	if err != nil {
-		return target{}
+		return markdown.Inside{}
 	}
-	switch strings.ToLower(u.Scheme) {
-	case "http", "https":
-		if u.Host != "" {
-			return target{kind: outside}
-		}
-		return target{}
-	case "mailto":
-		return target{kind: outside}
-	case "skill":
-		uri, err := skill.ParseURI(strings.TrimSuffix((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String(), "/"))
-		if err != nil {
-			return target{}
-		}
-		if e, file := p.view.At(uri); e != nil {
-			return (place{p.view, e, skill.MainFile}).to(file, u.EscapedFragment())
-		}
-		return target{}
-	case "":
-	default:
-		return target{}
+	e, file := p.view.At(uri)
+	if e == nil {
+		return markdown.Inside{}
 	}
-	if u.Host != "" || strings.HasPrefix(u.Path, "/") {
-		return target{}
+	if e != p.e && !slices.Contains(p.linked, e) {
+		p.linked = append(p.linked, e)
 	}
-	if u.Path == "" {
-		if u.Fragment == "" {
-			return target{}
-		}
-		return target{kind: inside, href: "#" + idPrefix + u.EscapedFragment(), file: p.file}
-	}
-	return p.to(path.Join(path.Dir(p.file), u.Path), u.EscapedFragment())
+	return to(e, file)
 }
 
-// to returns the target of a file of the skill. No URI has a path that leaves the
+// to returns the addresses of a file of a skill. No URI has a path that leaves the
 // skill.
-func (p place) to(file, fragment string) target {
-	href := pageOf(p.e)
-	raw := ""
-	if file != "." && file != skill.MainFile {
-		uri, err := p.e.FileURI(file)
-		if err != nil {
-			return target{}
+func to(e *catalog.Entry, file string) markdown.Inside {
+	if file == "." || file == skill.MainFile {
+		return markdown.Inside{Href: pageOf(e), File: file}
+	}
+	uri, err := e.FileURI(file)
+	if err != nil {
+		return markdown.Inside{}
+	}
+	return markdown.Inside{Href: "/skills/" + escapedPath(uri), Raw: "/raw/" + escapedPath(uri), File: file}
+}
+
+// minContents is the minimum number of headings for which a page shows a list of them.
+const minContents = 3
+
+// contentsOf returns the headings for the list of contents: those of the two highest
+// levels, without a title that stands alone above the others.
+func contentsOf(all []markdown.Heading) []markdown.Heading {
+	if len(all) > 1 && all[0].Level == 1 && !slices.ContainsFunc(all[1:], func(h markdown.Heading) bool { return h.Level == 1 }) {
+		all = all[1:]
+	}
+	high := 6
+	for _, h := range all {
+		high = min(high, h.Level)
+	}
+	var listed []markdown.Heading
+	for _, h := range all {
+		if h.Level -= high; h.Level < 2 {
+			listed = append(listed, h)
 		}
-		href, raw = "/skills/"+escapedPath(uri), "/raw/"+escapedPath(uri)
 	}
-	if fragment != "" {
-		href += "#" + idPrefix + fragment
+	if len(listed) < minContents {
+		return nil
 	}
-	return target{inside, href, raw, file}
+	return listed
+}
+
+// maxMentions is the maximum number of other skills that a page lists as mentioned.
+const maxMentions = 20
+
+// mentionsOf returns the other skills that a text links to, or names in code. A name
+// without a hyphen is more often that of a command.
+func mentionsOf(at *place, code []string) (out []relative) {
+	for _, name := range code {
+		if !strings.Contains(name, "-") {
+			continue
+		}
+		if e := at.view.Named(name); e != nil && e.Name == name && e.Key != at.e.Key && !slices.Contains(at.linked, e) {
+			at.linked = append(at.linked, e)
+		}
+	}
+	for _, e := range at.linked[:min(len(at.linked), maxMentions)] {
+		out = append(out, relative{Href: pageOf(e), Place: nameOf(e)})
+	}
+	return out
 }

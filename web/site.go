@@ -17,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/tool/lookup"
+	"github.com/knack-dev/knack/web/internal/markdown"
 )
 
 // Options configure a [Site].
@@ -65,7 +66,7 @@ type Site struct {
 	routes   *http.ServeMux
 	patterns []string
 	methods  map[string]string // by pattern
-	markdown *renderer
+	markdown *markdown.Renderer
 	fits     latest[[]tool.Fit]
 	reports  latest[*healthPage]
 	indexes  latest[tagged] // the discovery index
@@ -84,7 +85,7 @@ func New(o Options) *Site {
 		o.Usage = NewUsage()
 	}
 	s := &Site{
-		o: o, markdown: newRenderer(), metrics: newMetrics(), checks: newChecks(o.Catalog),
+		o: o, markdown: markdown.New(), metrics: newMetrics(), checks: newChecks(o.Catalog),
 		host:    &tool.Host{Finder: lookup.Finder{Catalog: o.Catalog, Remote: true, Engage: o.Engage}},
 		indexes: latest[tagged]{weigh: func(t tagged) int { return cap(t.data) }, most: maxIndexes},
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/web/internal/markdown"
 )
 
 // The views of a skill's page.
@@ -43,6 +44,8 @@ type skillPage struct {
 	View        string
 
 	Body     template.HTML
+	Contents []markdown.Heading
+	Mentions []relative // other skills that the text names or links to
 	Source   []string
 	Plain    string // why the body is shown as text
 	Answers  []answered
@@ -127,7 +130,11 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 	default:
 		p.View = viewRead
 		body := string(data)[frontmatter.Parse(data).Body:]
-		if p.Body, p.Plain = s.markdown.render(r.Context(), body, place{v, e, skill.MainFile}); p.Plain != "" {
+		at := &place{view: v, e: e, file: skill.MainFile}
+		text, plain := s.markdown.Render(r.Context(), body, at.inside)
+		p.Body, p.Contents, p.Plain = text.HTML, contentsOf(text.Headings), plain
+		p.Mentions = mentionsOf(at, text.Code)
+		if p.Plain != "" {
 			if p.Source, err = lines(r, body); err != nil {
 				return err
 			}

@@ -22,7 +22,7 @@ type target struct{ pkg, name, property string }
 // that a skill's author or a client sends. The tests of each package try all kept inputs.
 var hostile = map[string]bool{
 	"skill/frontmatter.FuzzParse": true, "tool.FuzzToolArguments": true, "mcpserver/internal/stdio.FuzzStdioLine": true,
-	"mcpserver.FuzzHTTPBody": true, "web.FuzzSanitize": true, "check.FuzzFix": true,
+	"mcpserver.FuzzHTTPBody": true, "web/internal/markdown.FuzzSanitize": true, "check.FuzzFix": true,
 }
 
 // targets lists every fuzz target of the module. The part of this name fails if one is
@@ -50,8 +50,8 @@ var targets = []target{
 	{"mcpserver/internal/wire", "FuzzParseCall", "JSON-RPC call: declined, or what every decoder finds"},
 	{"internal/rawjson", "FuzzWrite", "JSON: the value that went in, in as many bytes as announced"},
 	{"mcpserver/internal/wire", "FuzzKey", "id: the same in every spelling"},
-	{"web", "FuzzSanitize", "pages: no script, no style, no address but those allowed, whatever the HTML"},
-	{"web", "FuzzRender", "pages: rendered in bounded time, without scripts, whatever the Markdown"},
+	{"web/internal/markdown", "FuzzSanitize", "pages: no script, no style, no address but those allowed, whatever the HTML"},
+	{"web/internal/markdown", "FuzzRender", "pages: rendered in bounded time, without scripts, whatever the Markdown"},
 	{"web/internal/gfm", "FuzzExtensions", "tables, strikethrough, task lists, autolinks: the HTML of goldmark's own extensions"},
 	{"web", "FuzzContainsFold", "a search before its index: finds a word where a copy of the text in small letters has it"},
 	{"web", "FuzzWithin", "the way in: leads nowhere but to a page of this server, whatever the form says"},

@@ -1,4 +1,4 @@
-package web
+package markdown
 
 import (
 	"html"
@@ -45,7 +45,7 @@ func isNumber(v string) bool {
 
 func isText(string) bool { return true }
 
-func isPicture(v string) bool { return strings.HasPrefix(v, "/raw/") && picture(v) != "" }
+func isPicture(v string) bool { return strings.HasPrefix(v, "/raw/") && Picture(v) != "" }
 
 // isHref reports whether v is the address of a skill's page, a fragment of this page,
 // or an http, https or mailto address.

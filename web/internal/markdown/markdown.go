@@ -1,4 +1,8 @@
-package web
+// Package markdown renders the Markdown of skills as HTML that cannot do anything.
+//
+// [Renderer.Render] parses and renders, rewrite in links.go points the links, and sanitize
+// in sanitize.go passes only allowed elements.
+package markdown
 
 import (
 	"bytes"
@@ -17,7 +21,6 @@ import (
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
-	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/web/internal/gfm"
 )
 
@@ -29,14 +32,15 @@ const maxRendered = 384 << 10
 // element of the page.
 const idPrefix = "md-"
 
-// renderer converts a skill's Markdown to HTML that cannot do anything.
-type renderer struct {
+// Renderer converts a skill's Markdown to HTML that cannot do anything.
+type Renderer struct {
 	md    goldmark.Markdown
 	slots chan struct{} // limits concurrent rendering
 }
 
-func newRenderer() *renderer {
-	return &renderer{
+// New returns a renderer.
+func New() *Renderer {
+	return &Renderer{
 		slots: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
 		md: goldmark.New(
 			goldmark.WithExtensions(gfm.Extension{}),
@@ -49,13 +53,6 @@ func newRenderer() *renderer {
 	}
 }
 
-// place is the file that contains a text. Relative links start from it.
-type place struct {
-	view catalog.View
-	e    *catalog.Entry
-	file string
-}
-
 // renderWait is how long a page waits for a free slot. After that it shows the source.
 const renderWait = time.Second
 
@@ -65,11 +62,27 @@ const (
 	tooBusy = "Other texts are being rendered, and this one did not wait for them. Load the page again to see it rendered."
 )
 
-// render converts Markdown to HTML. If the text is too long or too expensive, or the
+// Text is rendered Markdown.
+type Text struct {
+	HTML     template.HTML
+	Headings []Heading // in the order of the text, at most [maxContents]
+	Code     []string  // what is written as code in a line, once each, at most [maxContents]
+}
+
+// Heading is a heading of a text. ID is the id of its element.
+type Heading struct {
+	Level    int
+	ID, Text string
+}
+
+// maxContents is the maximum number of headings and of codes in a [Text].
+const maxContents = 100
+
+// Render converts Markdown to HTML. If the text is too long or too expensive, or the
 // server is busy, it returns the reason in whyNot.
-func (m *renderer) render(ctx context.Context, source string, at place) (out template.HTML, whyNot string) {
+func (m *Renderer) Render(ctx context.Context, source string, links Links) (out Text, whyNot string) {
 	if len(source) > maxRendered || hostile(source) {
-		return "", tooMuch
+		return Text{}, tooMuch
 	}
 	ctx, cancel := context.WithTimeout(ctx, renderWait)
 	defer cancel()
@@ -77,21 +90,86 @@ func (m *renderer) render(ctx context.Context, source string, at place) (out tem
 	case m.slots <- struct{}{}:
 		defer func() { <-m.slots }()
 	case <-ctx.Done():
-		return "", tooBusy
+		return Text{}, tooBusy
 	}
 	data := []byte(source)
 	doc := m.md.Parser().Parse(text.NewReader(data))
-	if !rewrite(doc, data, at) {
-		return "", tooMuch
+	out.Headings, out.Code = headingsOf(doc, data), codeOf(doc, data)
+	if !rewrite(doc, data, links) {
+		return Text{}, tooMuch
 	}
 	var b markup
 	if err := m.md.Renderer().Render(&b, data, doc); err != nil {
-		return "", tooMuch
+		return Text{}, tooMuch
 	}
 	clean := sanitize(b.String())
 	clean = strings.NewReplacer("<table>", `<div class="scroll" tabindex="0"><table>`, "</table>", "</table></div>").Replace(clean)
-	return template.HTML(clean), "" // sanitize passes only what its table allows
+	out.HTML = template.HTML(clean) // sanitize passes only what its table allows
+	return out, ""
 }
+
+// headingsOf returns the headings of a document that stand alone, and not in a quote or
+// a list.
+func headingsOf(doc ast.Node, source []byte) (all []Heading) {
+	for n := doc.FirstChild(); n != nil && len(all) < maxContents; n = n.NextSibling() {
+		h, ok := n.(*ast.Heading)
+		if !ok {
+			continue
+		}
+		id, _ := h.AttributeString("id")
+		name, _ := id.([]byte)
+		if words := strings.Join(strings.Fields(wordsOf(h, source)), " "); words != "" && isID(idPrefix+string(name)) {
+			all = append(all, Heading{h.Level, idPrefix + string(name), words})
+		}
+	}
+	return all
+}
+
+// wordsOf returns the text of a node without its marks. HTML in it is not shown as text
+// in a list of headings, so it is left out.
+func wordsOf(n ast.Node, source []byte) string {
+	var b strings.Builder
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Text:
+			words := n.Value(source)
+			if !inCode(n) { // a reference and an escape are literal in code
+				words = util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(words)))
+			}
+			b.Write(words)
+			if n.SoftLineBreak() || n.HardLineBreak() {
+				b.WriteByte(' ')
+			}
+		case *ast.String:
+			b.Write(n.Value)
+		case *ast.AutoLink:
+			b.Write(n.Label(source))
+		}
+		return ast.WalkContinue, nil
+	})
+	return b.String()
+}
+
+// codeOf returns what is written as code in a line.
+func codeOf(doc ast.Node, source []byte) (all []string) {
+	seen := map[string]bool{}
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering || n.Kind() != ast.KindCodeSpan {
+			return ast.WalkContinue, nil
+		}
+		if code := wordsOf(n, source); len(all) < maxContents && !seen[code] {
+			seen[code] = true
+			all = append(all, code)
+		}
+		return ast.WalkSkipChildren, nil
+	})
+	return all
+}
+
+func inCode(n ast.Node) bool { return n.Parent() != nil && n.Parent().Kind() == ast.KindCodeSpan }
 
 // Limits of the Markdown that is parsed. The parser's time for emphasis and links grows
 // with the square of the marks in a paragraph. Its time for quotes and lists grows with

@@ -1,14 +1,15 @@
-package web
+package markdown
 
 import (
 	"context"
 	"io/fs"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -17,46 +18,35 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
-	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/corpus"
-	"github.com/knack-dev/knack/skill"
 )
 
-// memory is a source with one skill and its neighbour.
-type memory struct{}
-
-func (memory) Root() skill.Root { return skill.Root{Label: "r", Prefix: "r"} }
-
-func (memory) Scan(context.Context) (skill.Scan, error) {
-	var s skill.Scan
-	for _, name := range []string{"a", "b"} {
-		files := fstest.MapFS{
-			"SKILL.md": {Data: []byte("---\nname: " + name + "\ndescription: D.\n---\n")}, ".env": {Data: []byte("x")}, "a/.git/x": {Data: []byte("x")}, "seen": {Data: []byte("x")},
+// here resolves links in a file of the skill a, which has the neighbour b.
+func here(file string) Links {
+	return func(u *url.URL) Inside {
+		at := path.Join("/r/a", path.Dir(file), u.Path)
+		if u.Scheme != "" {
+			at = "/" + u.Host + u.Path
 		}
-		s.Bundles = append(s.Bundles, &skill.Bundle{Path: name, Entry: "SKILL.md", FS: files, Stamp: skill.Stamp{Size: 1}})
+		for _, own := range []string{"/r/a", "/r/b"} {
+			switch in, ok := strings.CutPrefix(at, own); {
+			case !ok:
+			case in == "" || in == "/SKILL.md":
+				return Inside{Href: "/skills" + own + "/", File: "SKILL.md"}
+			case in[0] == '/':
+				p := (&url.URL{Path: at}).EscapedPath()
+				return Inside{"/skills" + p, "/raw" + p, in[1:]}
+			}
+		}
+		return Inside{}
 	}
-	return s, nil
-}
-
-// here returns a place in the skill a.
-func here(t testing.TB, file string) place {
-	t.Helper()
-	c := catalog.New([]catalog.Source{memory{}}, catalog.Options{})
-	if err := c.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	v, err := c.View(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return place{v, v.Named("a"), file}
 }
 
 func TestRender(t *testing.T) {
-	m := newRenderer()
-	at, below := here(t, "SKILL.md"), here(t, "docs/x.md")
+	m := New()
+	at, below := here("SKILL.md"), here("docs/x.md")
 	for _, c := range []struct {
-		at           place
+		at           Links
 		source, want string
 	}{
 		{at, "# A *b*\n\n## A b\n", `<h1 id="md-a-b">A <em>b</em></h1>` + "\n" + `<h2 id="md-a-b-1">A b</h2>` + "\n"},
@@ -76,8 +66,8 @@ func TestRender(t *testing.T) {
 		{at, "|a|\n|-:|\n|b|", "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead>\n<tr>\n<th align=\"right\">a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td align=\"right\">b</td>\n</tr>\n</tbody>\n</table></div>\n"},
 		{at, "- [x] a\n", "<ul>\n<li><input checked=\"\" disabled=\"\" type=\"checkbox\" aria-label=\"task\"> a</li>\n</ul>\n"},
 	} {
-		got, whyNot := m.render(t.Context(), c.source, c.at)
-		if diff := cmp.Diff(c.want, string(got)); whyNot != "" || diff != "" {
+		got, whyNot := m.Render(t.Context(), c.source, c.at)
+		if diff := cmp.Diff(c.want, string(got.HTML)); whyNot != "" || diff != "" {
 			t.Errorf("%q: -want +got\n%s", c.source, diff)
 		}
 	}
@@ -85,28 +75,15 @@ func TestRender(t *testing.T) {
 
 // TestNowhere checks that unusable links lead nowhere.
 func TestNowhere(t *testing.T) {
-	at := here(t, "docs/x.md")
+	links := here("docs/x.md")
 	for _, dest := range []string{
 		"", "javascript:x", "JAVASCRIPT:x", " javascript:x", "java\tscript:x", "&#106;avascript:x", "java&#x09;script:x", "javascript&colon;x", "data:text/html,x",
-		"vbscript:x", "file:///etc/passwd", "//evil.example/x", "/etc/passwd", "/skills/r/b/", "../../b/SKILL.md", "../../../x", "a\\..\\..\\..\\b", "%2e%2e/%2e%2e/b/SKILL.md",
+		"vbscript:x", "file:///etc/passwd", "//evil.example/x", "/etc/passwd", "/skills/r/b/", "../../../x",
 		"http:", "http:///x", "https:evil.example", "skill://r/../x", "skill:///x", "ftp://a.example/x", "blob:x", "about:blank", "x\x00y", "C:\\x", "..",
 	} {
-		if got := at.target(dest); got.kind != nowhere && !(dest == ".." && got.href == "/skills/r/a/") {
+		if got := links.target(dest); got.kind != nowhere && !(dest == ".." && got.href == "/skills/r/a/") {
 			t.Errorf("%q leads to %q", dest, got.href)
 		}
-	}
-}
-
-// TestHidden checks that dot files are never read, even if a source has them.
-func TestHidden(t *testing.T) {
-	at := here(t, "SKILL.md")
-	for _, file := range []string{".env", "a/.git/x"} {
-		if data, err := readFile(t.Context(), at.view, at.e, file); err == nil {
-			t.Errorf("%s is %q", file, data)
-		}
-	}
-	if data, err := readFile(t.Context(), at.view, at.e, "seen"); err != nil || string(data) != "x" {
-		t.Errorf("%q %v", data, err)
 	}
 }
 
@@ -116,10 +93,10 @@ func TestHostileText(t *testing.T) {
 	if testing.Short() {
 		t.Skip("megabytes of hostile text")
 	}
-	m := newRenderer()
-	at := here(t, "SKILL.md")
+	m := New()
+	at := here("SKILL.md")
 	for _, unit := range []string{"*a_ ", "[a](", "**a~~_ ", "> ", ">", "- + ", "1. ", "+\t* ", "1) ", "=\n", "a\n=\n", "a\n-\n", "# a\n", "> #\n"} {
-		if _, whyNot := m.render(t.Context(), strings.Repeat(unit, 200_000/len(unit)), at); whyNot != tooMuch {
+		if _, whyNot := m.Render(t.Context(), strings.Repeat(unit, 200_000/len(unit)), at); whyNot != tooMuch {
 			t.Errorf("a text of %q alone is rendered", unit)
 		}
 	}
@@ -127,25 +104,25 @@ func TestHostileText(t *testing.T) {
 		strings.Repeat("a **b** `c_d` [e](f) ", 200), strings.Repeat("|a|[b](c)|\n", 400), strings.Repeat("-", 300), strings.Repeat("* ", 100) + "\n",
 		strings.Repeat("A paragraph with *one* mark.\n\n", 3000), "    " + strings.Repeat("-", 40) + "> text",
 	} {
-		if _, whyNot := m.render(t.Context(), source, at); whyNot != "" {
+		if _, whyNot := m.Render(t.Context(), source, at); whyNot != "" {
 			t.Errorf("%.40q… is not rendered", source)
 		}
 	}
 	for _, size := range [][2]int{{100, 1000}, {1000, 10_000}, {10, 30_000}} {
 		table := strings.Repeat("|a", size[0]) + "\n" + strings.Repeat("|-", size[0]) + "\n" + strings.Repeat("|\n", size[1])
-		if _, whyNot := m.render(t.Context(), table, at); whyNot != tooMuch {
+		if _, whyNot := m.Render(t.Context(), table, at); whyNot != tooMuch {
 			t.Errorf("a table of %d columns and %d rows is rendered", size[0], size[1])
 		}
-		if _, whyNot := m.render(t.Context(), "> "+strings.ReplaceAll(table, "\n", "\n> "), at); whyNot != tooMuch {
+		if _, whyNot := m.Render(t.Context(), "> "+strings.ReplaceAll(table, "\n", "\n> "), at); whyNot != tooMuch {
 			t.Errorf("a table of %d columns and %d rows in a quote is rendered", size[0], size[1])
 		}
 	}
 	for _, blank := range []string{"\u00a0", "\u0085", "\v", "\f", "\u2003"} { // blank to people, but not to the parser
 		table := strings.Repeat("|a", 300) + "|\n" + strings.Repeat("|-", 300) + "|\n" + strings.Repeat(blank+"\n", 700)
-		if _, whyNot := m.render(t.Context(), table, at); whyNot != tooMuch {
+		if _, whyNot := m.Render(t.Context(), table, at); whyNot != tooMuch {
 			t.Errorf("a table with rows of %q is rendered", blank)
 		}
-		if _, whyNot := m.render(t.Context(), strings.Repeat("*a_ [\n"+blank+"\n", 10_000), at); whyNot != tooMuch {
+		if _, whyNot := m.Render(t.Context(), strings.Repeat("*a_ [\n"+blank+"\n", 10_000), at); whyNot != tooMuch {
 			t.Errorf("marks with lines of %q between them are rendered", blank)
 		}
 	}
@@ -154,29 +131,28 @@ func TestHostileText(t *testing.T) {
 		"[a]: https://e.example/" + strings.Repeat("a", 1500), // a link that leads somewhere
 	} {
 		for _, use := range []string{"[a]\n\n", "![a]\n\n"} {
-			if _, whyNot := m.render(t.Context(), definition+"\n\n"+strings.Repeat(use, 190_000/len(use)), at); whyNot != tooMuch {
+			if _, whyNot := m.Render(t.Context(), definition+"\n\n"+strings.Repeat(use, 190_000/len(use)), at); whyNot != tooMuch {
 				t.Errorf("%.30q… is rendered for each %q", definition, use)
 			}
 		}
 	}
-	deep := at // the skill's address is longer than the links to it
-	folder := *at.e
-	folder.Tail = "/r/" + strings.Repeat("a", 1000)
-	deep.e = &folder
+	deep := func(u *url.URL) Inside { // the skill's address is longer than the links to it
+		return Inside{Href: "/skills/r/" + strings.Repeat("a", 1000) + u.Path}
+	}
 	short := []byte(strings.Repeat("[a](b)\n\n", 40_000))
 	if rewrite(m.md.Parser().Parse(text.NewReader(short)), short, deep) {
 		t.Error("links grow without end")
 	}
 	// A single link of that length is removed, and the text around it is shown.
-	got, whyNot := m.render(t.Context(), "[x](https://e.example/"+strings.Repeat("a", maxDestination)+")", at)
-	if want := `<p><em class="nowhere">x<span class="sr"> (a link that leads nowhere from here)</span></em></p>` + "\n"; string(got) != want || whyNot != "" {
-		t.Errorf("%.100s %s", got, whyNot)
+	got, whyNot := m.Render(t.Context(), "[x](https://e.example/"+strings.Repeat("a", maxDestination)+")", at)
+	if want := `<p><em class="nowhere">x<span class="sr"> (a link that leads nowhere from here)</span></em></p>` + "\n"; string(got.HTML) != want || whyNot != "" {
+		t.Errorf("%.100s %s", got.HTML, whyNot)
 	}
 	var out markup
 	if _, err := out.Write(make([]byte, maxMarkup+1)); err == nil {
 		t.Error("endless markup is taken")
 	}
-	if _, whyNot := m.render(t.Context(), strings.Repeat("a\n\n", maxRendered), at); whyNot != tooMuch {
+	if _, whyNot := m.Render(t.Context(), strings.Repeat("a\n\n", maxRendered), at); whyNot != tooMuch {
 		t.Error("an endless text is rendered")
 	}
 }
@@ -184,20 +160,20 @@ func TestHostileText(t *testing.T) {
 // TestBusy checks that a page does not wait long for other renderings, and says why it
 // shows the source.
 func TestBusy(t *testing.T) {
-	at := here(t, "SKILL.md")
+	at := here("SKILL.md")
 	synctest.Test(t, func(t *testing.T) {
-		m := newRenderer()
+		m := New()
 		for range cap(m.slots) {
 			m.slots <- struct{}{}
 		}
 		begun := time.Now()
-		out, whyNot := m.render(t.Context(), "a", at)
-		if out != "" || whyNot != tooBusy || time.Since(begun) != renderWait {
-			t.Errorf("%q %q after %s", out, whyNot, time.Since(begun))
+		out, whyNot := m.Render(t.Context(), "a", at)
+		if out.HTML != "" || whyNot != tooBusy || time.Since(begun) != renderWait {
+			t.Errorf("%q %q after %s", out.HTML, whyNot, time.Since(begun))
 		}
 		go func() { <-m.slots }()
-		if out, whyNot := m.render(t.Context(), "a", at); out != "<p>a</p>\n" || whyNot != "" {
-			t.Errorf("%q %q", out, whyNot)
+		if out, whyNot := m.Render(t.Context(), "a", at); out.HTML != "<p>a</p>\n" || whyNot != "" {
+			t.Errorf("%q %q", out.HTML, whyNot)
 		}
 	})
 }
@@ -205,9 +181,9 @@ func TestBusy(t *testing.T) {
 // TestRealText checks that Markdown files of real skills are rendered and contain only
 // what the table allows.
 func TestRealText(t *testing.T) {
-	m, at, n := newRenderer(), here(t, "SKILL.md"), 0
+	m, at, n := New(), here("SKILL.md"), 0
 	err := filepath.WalkDir(corpus.Dir(t, "skills"), func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !isMarkdown(path.Base(filepath.ToSlash(p))) {
+		if err != nil || d.IsDir() || !slices.Contains([]string{".md", ".markdown", ".mdx"}, strings.ToLower(filepath.Ext(p))) {
 			return err
 		}
 		data, err := os.ReadFile(p)
@@ -217,11 +193,11 @@ func TestRealText(t *testing.T) {
 		if n++; n%4 != 0 { // a quarter is a sufficient sample
 			return nil
 		}
-		out, whyNot := m.render(t.Context(), strings.ToValidUTF8(string(data), "?"), at)
+		out, whyNot := m.Render(t.Context(), strings.ToValidUTF8(string(data), "?"), at)
 		if whyNot != "" {
 			t.Errorf("%s is not rendered", p)
 		}
-		for _, fault := range faults(string(out)) {
+		for _, fault := range faults(string(out.HTML)) {
 			t.Errorf("%s: %s", p, fault)
 		}
 		return nil
@@ -314,14 +290,14 @@ func FuzzSanitize(f *testing.F) {
 }
 
 func FuzzRender(f *testing.F) {
-	m, at := newRenderer(), here(f, "docs/x.md")
+	m, at := New(), here("docs/x.md")
 	for _, s := range []string{"# a\n[b](javascript:x)", "<b>", "![a](i.png \"t\")", "|a|\n|-|\n|<b>|", "[a]: javascript:x\n[a]", "&#106;", "```a b\nc", "[a](skill://r/b/x)", "- [x] a", "![a [b](https://e.example) ![c](d.png)](i.png)", "[![a](https://e.example/i.png)](b)"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, source string) {
-		out, _ := m.render(context.Background(), source, at)
-		if found := faults(string(out)); len(found) > 0 {
-			t.Errorf("%q becomes %q: %q", source, out, found)
+		out, _ := m.Render(context.Background(), source, at)
+		if found := faults(string(out.HTML)); len(found) > 0 {
+			t.Errorf("%q becomes %q: %q", source, out.HTML, found)
 		}
 	})
 }
