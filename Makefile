@@ -73,12 +73,12 @@ windows:
 	bash interop/windows/install
 	KNACK_WINDOWS=1 go test -count=1 -timeout 30m -v ./interop/windows $(WINDOWSFLAGS)
 
-# Every page in a browser, in both themes and two widths.
+# Every page in a browser, in both themes and three widths.
 web-walk:
 	npm ci --prefix web/walk --no-audit --no-fund --loglevel=error
 	go test -count=1 -v -run TestWalk ./web/walk
 
-# A picture of every page, in both themes and two widths, to be looked at: in shots/.
+# A picture of every page, in both themes and three widths, to be looked at: in shots/.
 web-shots:
 	npm ci --prefix web/walk --no-audit --no-fund --loglevel=error
 	rm -rf shots

@@ -10,7 +10,6 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/check"
-	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 )
@@ -38,7 +37,7 @@ type result struct {
 	report check.Report
 	// cut counts the findings that the report lacks because too many are kept already. It
 	// is nil if the report has all of them.
-	cut   *doctor.Severities
+	cut   dropped
 	files uint64    // identifies the state of the skill's files; 0 if unknown
 	seen  time.Time // when the files were last seen in that state
 }
@@ -271,12 +270,12 @@ func (c *checks) keep(s *skill.Skill, now *result) {
 // shortened returns a copy of the result without most of its findings.
 func (r *result) shortened() *result {
 	short := *r
-	short.cut, short.report.Findings = &doctor.Severities{}, nil
+	short.cut, short.report.Findings = dropped{}, nil
 	for _, f := range r.report.Findings {
 		if check.Unpublishes(f.Rule) {
 			short.report.Findings = append(short.report.Findings, f)
 		} else {
-			short.cut.Add(f.Severity)
+			short.cut[kind{f.Rule, f.Severity}]++
 		}
 	}
 	return &short

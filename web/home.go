@@ -2,16 +2,14 @@ package web
 
 import (
 	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/skill"
 )
 
 // pageRows is how many skills one page lists.
@@ -51,35 +49,6 @@ func queryOf(r *request) string {
 	return display.OneLine(strings.ToValidUTF8(display.CutBytes(r.URL.Query().Get("q"), maxQuery), "\ufffd")) // the page shows the query
 }
 
-var (
-	states = []doctor.State{doctor.Fine, doctor.Problems, doctor.Shadowed, doctor.Unlisted, doctor.Skipped}
-	scopes = []skill.Scope{skill.ScopeProject, skill.ScopeGlobal, skill.ScopeBuiltin}
-)
-
-// filter is the set of filters of a list.
-type filter struct {
-	Query, Scope, Root string
-	State              doctor.State
-	Page               int
-}
-
-// href returns the address of the list with this filter.
-func (f filter) href() string {
-	q := url.Values{}
-	for key, value := range map[string]string{"q": f.Query, "scope": f.Scope, "root": f.Root, "state": string(f.State)} {
-		if value != "" {
-			q.Set(key, value)
-		}
-	}
-	if f.Page > 1 {
-		q.Set("page", strconv.Itoa(f.Page))
-	}
-	if len(q) == 0 {
-		return "/"
-	}
-	return "/?" + q.Encode()
-}
-
 // row is one skill in a list.
 type row struct {
 	Href, Name, Description string
@@ -89,13 +58,19 @@ type row struct {
 	Severe                  int          // errors and warnings
 	Hidden                  bool         // from models
 	Called                  string
+	Collection              string
+	Changed                 time.Time
+	Used                    uint64 // loads and reads, in a list by use
+	// MarkedName and Marked are the name and the description if a query found the skill.
+	MarkedName, Marked []part
 }
 
 func rowOf(v catalog.View, e *catalog.Entry, sum *doctor.Summary) row {
 	w := row{
-		Href: pageOf(e), Name: nameOf(e), Description: display.Cut(inLine(e.Description), 320), Place: e.Place(), Root: e.Root.Label,
+		Href: pageOf(e), Name: nameOf(e), Description: display.Cut(inLine(e.Description), maxRow), Place: e.Place(), Root: e.Root.Label,
 		Size: int64(e.Size), Listing: tokensOf(int64(charactersOf(e))), Loading: tokensOf(int64(e.Size)),
 		State: stateOf(e, sum), Hidden: !e.ModelInvocable && e.Status != catalog.Skipped,
+		Collection: collectionOf(e), Changed: changedOf(e),
 	}
 	if sum != nil {
 		w.Severe = sum.Errors + sum.Warnings
@@ -126,15 +101,6 @@ func nameOf(e *catalog.Entry) string {
 // replaces.
 func inLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// choice is one value of a filter.
-type choice struct {
-	Label string
-	Href  string
-	Count int
-	Open  bool // the count may still grow
-	On    bool
-}
-
 // checking is the progress of the check of the skills, shown on pages with its results.
 type checking struct {
 	Known, All int
@@ -155,15 +121,11 @@ func (s *Site) checking(t *totals, now bool, again string) *checking {
 	return c
 }
 
-type facet struct {
-	Title   string
-	Choices []choice
-}
-
 type homePage struct {
 	frame
 	Filter                filter
 	Facets                []facet
+	Orders                []choice
 	Rows                  []row
 	Total, From, To       int
 	All, Served, NSkipped int
@@ -172,6 +134,7 @@ type homePage struct {
 	Older, Newer          string // addresses of the next and the previous page
 	Narrowed              bool
 	Without               string // the address without filters
+	Rule                  string // what the rule requires if the list is of its findings
 	Unranked              bool   // the index was not ready
 	Again                 string // the address of this page
 	Checking              *checking
@@ -182,29 +145,44 @@ func (s *Site) home(r *request) error {
 	if err != nil {
 		return err
 	}
-	q := r.URL.Query()
-	f := filter{queryOf(r), display.CutBytes(q.Get("scope"), 64), display.CutBytes(q.Get("root"), display.EchoLimit), doctor.State(display.CutBytes(q.Get("state"), 64)), 1}
-	if n, err := strconv.Atoi(q.Get("page")); err == nil && n > 0 {
-		f.Page = n
+	f := filterOf(r.URL.Query(), queryOf(r))
+	p := homePage{
+		frame: s.frame(r, "Skills", "home"), Filter: f, All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(v.Skipped),
+		URL: s.origin(r) + "/mcp", Without: filter{Query: f.Query, Sort: f.Sort}.href(), Narrowed: f.On() > 0, Orders: f.choices(),
 	}
-	p := homePage{frame: s.frame(r, "Skills", "home"), Filter: f, All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(v.Skipped), URL: s.origin(r) + "/mcp", Without: filter{Query: f.Query}.href()}
+	if rule, ok := check.RuleOf(f.Rule); ok {
+		p.Rule = rule.Title
+	}
 	p.NUnlisted = unlisted(v)
-	p.Narrowed = f.Scope != "" || f.Root != "" || f.State != ""
 	all, ranked, err := foundSoon(r.Context(), v, f.Query)
 	if err != nil {
 		return err
 	}
 	p.Unranked = !ranked
 	totals, now := s.checks.soon(r.Context(), v)
-	entries := p.narrow(v, all, totals)
+	of := s.shelfOf(v)
+	by := f.tally(all, totals, of)
+	p.Facets = f.facets(totals, by, of)
+	entries := s.ordered(v, by.kept, f.Sort)
 	p.Total = len(entries)
 	last := max(1, (p.Total+pageRows-1)/pageRows)
 	f.Page = min(f.Page, last)
 	p.Again = f.href()
 	p.From, p.To = min((f.Page-1)*pageRows, p.Total), min(f.Page*pageRows, p.Total)
 	p.Checking = s.checking(totals, now, p.Again)
+	words := wordsOf(f.Query)
 	for _, e := range entries[p.From:p.To] {
-		p.Rows = append(p.Rows, rowOf(v, e, totals.summaries[e]))
+		w := rowOf(v, e, totals.summaries[e])
+		if f.Sort == sortUsed {
+			w.Used = s.o.Usage.uses(e)
+		}
+		if len(words) > 0 {
+			w.MarkedName = marked(w.Name, words)
+			if w.Marked = highlight(inLine(e.Description), words); e.Status == catalog.Skipped {
+				w.Marked = nil // the row says why
+			}
+		}
+		p.Rows = append(p.Rows, w)
 	}
 	turn := func(n int) string { g := f; g.Page = n; return g.href() }
 	if f.Page > 1 {
@@ -224,68 +202,6 @@ func unlisted(v catalog.View) (n int) {
 		}
 	}
 	return n
-}
-
-// narrow applies the filters. For each value of a filter it counts the skills that this
-// value would show together with the other filters.
-func (p *homePage) narrow(v catalog.View, all []*catalog.Entry, t *totals) (kept []*catalog.Entry) {
-	f := p.Filter
-	byScope, byRoot, byState := map[string]int{}, map[string]int{}, map[doctor.State]int{}
-	for _, e := range all {
-		scope, root, state := string(e.Root.Scope), e.Root.Label, stateOf(e, t.summaries[e])
-		inScope, inRoot, inState := f.Scope == "" || f.Scope == scope, f.Root == "" || f.Root == root, f.State == state || f.State == "" && state != doctor.Unlisted
-		if inRoot && inState {
-			byScope[scope]++
-		}
-		if inScope && inState {
-			byRoot[root]++
-		}
-		if inScope && inRoot {
-			byState[state]++
-		}
-		if inScope && inRoot && inState {
-			kept = append(kept, e)
-		}
-	}
-	one := func(label string, n int, on bool, g filter) choice {
-		g.Page = 1
-		return choice{Label: label, Href: g.href(), Count: n, On: on}
-	}
-	state := facet{Title: "Health"}
-	for _, w := range states {
-		g := f
-		if g.State = w; f.State == w {
-			g.State = ""
-		}
-		c := one(string(w), byState[w], f.State == w, g)
-		if w == doctor.Unlisted && c.Count == 0 && !c.On {
-			continue // few servers have an excluded root
-		}
-		c.Open = !t.complete() && (w == doctor.Fine || w == doctor.Problems)
-		state.Choices = append(state.Choices, c)
-	}
-	scope := facet{Title: "Scope"}
-	for _, w := range scopes {
-		g := f
-		if g.Scope = string(w); f.Scope == string(w) {
-			g.Scope = ""
-		}
-		if byScope[string(w)] > 0 || f.Scope == string(w) {
-			scope.Choices = append(scope.Choices, one(string(w), byScope[string(w)], f.Scope == string(w), g))
-		}
-	}
-	root := facet{Title: "Root"}
-	for _, w := range v.Roots {
-		g := f
-		if g.Root = w.Label; f.Root == w.Label {
-			g.Root = ""
-		}
-		if byRoot[w.Label] > 0 || f.Root == w.Label {
-			root.Choices = append(root.Choices, one(w.Label, byRoot[w.Label], f.Root == w.Label, g))
-		}
-	}
-	p.Facets = []facet{state, scope, root}
-	return kept
 }
 
 // From1 returns the number of the first row, counted from 1.

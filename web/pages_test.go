@@ -59,9 +59,9 @@ func TestFacets(t *testing.T) {
 	f := open(t, files)
 	f.judged()
 	for path, want := range map[string][]string{
-		"/?state=problems": {"fine 3", "problems 2", "shadowed 2", "skipped 1", "project 2", "one 1", "two 1", "Clear the filters"},
+		"/?state=problems": {"fine 3", "problems 2", "shadowed 2", "skipped 1", "one 1", "two 1", "Clear the filters"},
 		"/?scope=builtin":  {"fine 0", "problems 0", "shadowed 0", "skipped 0", "project 8", "builtin 0", "Clear the filters"},
-		"/?root=two&q=git": {"fine 0", "problems 0", "shadowed 1", "skipped 0", "project 1", "one 1", "two 1", "Clear the filters"},
+		"/?root=two&q=git": {"fine 0", "problems 0", "shadowed 1", "skipped 0", "one 1", "two 1", "Clear the filters"},
 	} {
 		if diff := cmp.Diff(want, texts(all(all(f.page(path), class("facets"))[0], tag("a")))); diff != "" {
 			t.Errorf("%s: -want +got\n%s", path, diff)

@@ -69,6 +69,7 @@ type Site struct {
 	markdown *markdown.Renderer
 	fits     latest[[]tool.Fit]
 	reports  latest[*healthPage]
+	shelves  latest[*shelf]
 	indexes  latest[tagged] // the discovery index
 	metrics  *metrics
 	checks   *checks

@@ -23,6 +23,7 @@ type totals struct {
 	// unpublished are listed skills that the Skills extension does not publish. Both
 	// are in the order of the view.
 	flawed, unpublished []*catalog.Entry
+	rules               map[skill.RuleID]*ruleCount // the rules that have findings
 }
 
 // stateOf returns the state of a skill. It is empty if the state depends on the check and
@@ -124,18 +125,24 @@ func (c *checks) count(v catalog.View, now bool) *totals {
 }
 
 func (c *checks) total(v catalog.View) *totals {
-	t := &totals{count: doctor.CountNotices(v), all: len(v.Entries), summaries: make(map[*catalog.Entry]*doctor.Summary, len(v.Entries))}
+	t := &totals{count: doctor.CountNotices(v), all: len(v.Entries), summaries: make(map[*catalog.Entry]*doctor.Summary, len(v.Entries)), rules: map[skill.RuleID]*ruleCount{}}
 	summaries := make([]doctor.Summary, 0, len(v.Entries)) // one allocation
 	for i, e := range v.Entries {
 		if i%128 == 0 {
 			runtime.Gosched()
 		}
-		d, cut := c.kept(e)
+		d, lacks := c.kept(e)
 		if d == nil {
 			continue
 		}
-		s := d.Summary()
+		s, cut := d.Summary(), lacks.severities()
 		s.Errors, s.Warnings, s.Infos = s.Errors+cut.Errors, s.Warnings+cut.Warnings, s.Infos+cut.Infos
+		for _, f := range d.Findings {
+			t.ruled(e, kind{f.Rule, f.Severity}, 1)
+		}
+		for k, n := range lacks {
+			t.ruled(e, k, n)
+		}
 		t.known++
 		t.count.Add(s)
 		summaries = append(summaries, s)
@@ -152,7 +159,7 @@ func (c *checks) total(v catalog.View) *totals {
 
 // kept returns the verdict on a skill from its last check, and the number of findings that
 // it lacks. The verdict is nil if the skill was not checked.
-func (c *checks) kept(e *catalog.Entry) (d *doctor.Verdict, cut doctor.Severities) {
+func (c *checks) kept(e *catalog.Entry) (d *doctor.Verdict, cut dropped) {
 	c.mu.Lock()
 	r := c.results[e.Skill]
 	var by skill.Position
@@ -165,12 +172,9 @@ func (c *checks) kept(e *catalog.Entry) (d *doctor.Verdict, cut doctor.Severitie
 	}
 	c.mu.Unlock()
 	if r == nil {
-		return nil, cut
+		return nil, nil
 	}
-	if r.cut != nil {
-		cut = *r.cut
-	}
-	return doctor.InPlace(e, r.report, by), cut
+	return doctor.InPlace(e, r.report, by), r.cut
 }
 
 // verdict returns the verdict on a skill as it is on disk now. The error is the
@@ -198,7 +202,7 @@ func (c *checks) verdicts(ctx context.Context, v catalog.View, entries []*catalo
 	recent := time.Since(c.lastAt()) < checkAge
 	var missing []*catalog.Entry
 	for i, e := range entries {
-		if d, cut := c.kept(e); d != nil && recent && cut == (doctor.Severities{}) {
+		if d, cut := c.kept(e); d != nil && recent && len(cut) == 0 {
 			out[i] = d
 			continue
 		}

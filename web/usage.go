@@ -29,7 +29,8 @@ type Usage struct {
 	now   func() time.Time
 	since time.Time
 	by    map[pair]*Counts
-	names map[string]bool // clients counted under their own names
+	of    map[string]Counts // loads and reads by the skill's URI
+	names map[string]bool   // clients counted under their own names
 
 	lists map[*catalog.Snapshot]*lists // lists not folded yet
 
@@ -59,7 +60,7 @@ func (c *Counts) add(o Counts) {
 
 // NewUsage returns a Usage that counts from now.
 func NewUsage() *Usage {
-	return &Usage{now: time.Now, since: time.Now(), by: map[pair]*Counts{}, names: map[string]bool{}, lists: map[*catalog.Snapshot]*lists{}}
+	return &Usage{now: time.Now, since: time.Now(), by: map[pair]*Counts{}, of: map[string]Counts{}, names: map[string]bool{}, lists: map[*catalog.Snapshot]*lists{}}
 }
 
 // Listed records that a client got a list of the view's skills. Skills whose names are
@@ -190,6 +191,9 @@ func (u *Usage) count(clientName string, e *catalog.Entry, n Counts) {
 	if n.Loaded+n.Read == 0 {
 		return
 	}
+	of := u.of[at.uri]
+	of.add(Counts{Loaded: n.Loaded, Read: n.Read})
+	u.of[at.uri] = of
 	now := u.now().Truncate(time.Hour)
 	h := &u.hours[now.Unix()/3600%maxHours]
 	if !h.at.Equal(now) {
@@ -198,6 +202,44 @@ func (u *Usage) count(clientName string, e *catalog.Entry, n Counts) {
 	sum := h.by[at.uri]
 	sum.add(n)
 	h.by[at.uri] = sum
+}
+
+// countsOf returns how often a skill was loaded and read from.
+func (u *Usage) countsOf(e *catalog.Entry) Counts {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.of) == 0 || e.Status == catalog.Skipped {
+		return Counts{}
+	}
+	return u.of[e.URI().String()]
+}
+
+func (u *Usage) uses(e *catalog.Entry) uint64 {
+	c := u.countsOf(e)
+	return c.Loaded + c.Read
+}
+
+// mostFirst returns the skills with those that are used most first, and the others in
+// their order.
+func (u *Usage) mostFirst(all []*catalog.Entry) []*catalog.Entry {
+	type use struct {
+		e *catalog.Entry
+		n uint64
+	}
+	var used []use
+	out, rest := make([]*catalog.Entry, 0, len(all)), make([]*catalog.Entry, 0, len(all))
+	for _, e := range all {
+		if n := u.uses(e); n > 0 {
+			used = append(used, use{e, n})
+		} else {
+			rest = append(rest, e)
+		}
+	}
+	slices.SortStableFunc(used, func(a, b use) int { return cmp.Compare(b.n, a.n) })
+	for _, w := range used {
+		out = append(out, w.e)
+	}
+	return append(out, rest...)
 }
 
 // known returns the name under which a client is counted. The caller holds mu.

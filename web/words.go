@@ -42,6 +42,9 @@ func countOf(number any) string {
 // timesOf formats a time with its date, in UTC.
 func timesOf(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
+// dateOf formats the date of a time, in UTC.
+func dateOf(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
 // plural formats a number with its noun, in the plural if needed.
 func plural(n int, what string) string {
 	return strings.Replace(strings.Replace(display.Count(n, what), "matchs", "matches", 1), strconv.Itoa(n), countOf(n), 1)

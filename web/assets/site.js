@@ -22,6 +22,17 @@ document.addEventListener("keydown", (event) => {
   if (q) { q.focus(); q.select(); } else location.assign("/");
 });
 
+// The arrow keys go from the search through the skills that it found, and back.
+document.addEventListener("keydown", (event) => {
+  if (!["ArrowDown", "ArrowUp"].includes(event.key) || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+  const found = [...document.querySelectorAll("#results .skills h2 a")], at = found.indexOf(document.activeElement);
+  if (at < 0 && document.activeElement !== q) return;
+  const to = event.key === "ArrowDown" ? found[at + 1] : at === 0 ? q : found[at - 1];
+  if (!to) return;
+  event.preventDefault();
+  to.focus();
+});
+
 // The search shows its results while one types: the same page, of which the list
 // alone is taken over.
 if (q) {
@@ -37,7 +48,9 @@ if (q) {
       const fresh = request.response && request.response.getElementById("results");
       if (request.status === 401) location.assign(address); // the session is over
       if (request.status !== 200 || !fresh) return;
+      fresh.querySelector(".filters").open = document.querySelector(".filters").open;
       document.getElementById("results").replaceWith(document.adoptNode(fresh));
+      document.getElementById("said").textContent = fresh.querySelector(".sum").textContent;
       history.replaceState(null, "", address);
     };
     request.send();

@@ -213,7 +213,7 @@ func serve(t *testing.T, root, hash string) string {
 	return ""
 }
 
-// TestWalk visits every page in both themes and two widths with Debian's Chromium. It takes
+// TestWalk visits every page in both themes and three widths with Debian's Chromium. It takes
 // minutes, so go test ./... leaves it to make web-walk and .ci/run. If KNACK_SHOTS is set, it
 // saves a screenshot of each page in that folder.
 func TestWalk(t *testing.T) {
@@ -239,7 +239,7 @@ func TestWalk(t *testing.T) {
 	plan := map[string]any{
 		"url": url, "token": token, "chromium": chromium, "skill": skill, "shots": os.Getenv("KNACK_SHOTS"),
 		"pages": [][2]string{
-			{"home", "/"}, {"home-search", "/?q=harbour+berth"}, {"home-filter", "/?state=skipped"}, {"home-none", "/?q=zzzz"},
+			{"home", "/"}, {"home-search", "/?q=harbour+berth"}, {"home-filter", "/?state=skipped"}, {"home-order", "/?sort=changed&collection=tide-tables"}, {"home-none", "/?q=zzzz"},
 			{"home-hostile", "/?q=" + strings.Repeat("%3C%2Fscript%3E", 60)},
 			{"skill", skill}, {"skill-source", skill + "?view=source"}, {"skill-agent", skill + "?view=agent"}, {"skill-files", skill + "?view=files"},
 			{"skill-problems", "/skills/dir-1/crane/?view=problems"}, {"skill-shadowed", "/skills/dir-2/tide-tables/"}, {"skill-hidden", "/skills/dir-1/signal-flags/"},
@@ -254,7 +254,7 @@ func TestWalk(t *testing.T) {
 	for _, fault := range report.Faults {
 		t.Error(fault)
 	}
-	if want := 4*(28+2) + 14; len(report.Done) != want {
+	if want := 6*(29+2) + 16; len(report.Done) != want {
 		t.Errorf("%d steps were walked, want %d: %q", len(report.Done), want, report.Done)
 	}
 }

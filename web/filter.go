@@ -1,0 +1,247 @@
+package web
+
+import (
+	"cmp"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/skill"
+)
+
+var (
+	states = []doctor.State{doctor.Fine, doctor.Problems, doctor.Shadowed, doctor.Unlisted, doctor.Skipped}
+	scopes = []skill.Scope{skill.ScopeProject, skill.ScopeGlobal, skill.ScopeBuiltin}
+)
+
+// filter is the set of filters of a list, and its order.
+type filter struct {
+	Query, Scope, Root string
+	State              doctor.State
+	Collection, Tag    string
+	Rule               skill.RuleID // of a finding
+	Published          string       // "no" for skills that the Skills extension does not publish
+	Sort               string
+	Page               int
+}
+
+// filterOf reads the filters of a page's address. Values that no skill has find nothing.
+func filterOf(q url.Values, query string) filter {
+	get := func(key string) string { return display.CutBytes(q.Get(key), display.EchoLimit) }
+	f := filter{
+		Query: query, Scope: get("scope"), Root: get("root"), State: doctor.State(get("state")), Collection: get("collection"), Tag: get("tag"),
+		Rule: skill.RuleID(get("rule")), Published: get("published"), Sort: get("sort"), Page: 1,
+	}
+	if !slices.ContainsFunc(orders, func(o order) bool { return o.key == f.Sort }) {
+		f.Sort = ""
+	}
+	if n, err := strconv.Atoi(q.Get("page")); err == nil && n > 0 {
+		f.Page = n
+	}
+	return f
+}
+
+// Hidden returns the parts of the filter that a search keeps, as fields of its form.
+func (f filter) Hidden() [][2]string {
+	return slices.DeleteFunc([][2]string{
+		{"scope", f.Scope}, {"root", f.Root}, {"state", string(f.State)}, {"collection", f.Collection}, {"tag", f.Tag}, {"rule", string(f.Rule)}, {"published", f.Published}, {"sort", f.Sort},
+	}, func(field [2]string) bool { return field[1] == "" })
+}
+
+// On returns how many filters leave out skills that match the query.
+func (f filter) On() int {
+	f.Sort = ""
+	return len(f.Hidden())
+}
+
+// href returns the address of the list with this filter.
+func (f filter) href() string {
+	q := url.Values{}
+	for _, field := range f.Hidden() {
+		q.Set(field[0], field[1])
+	}
+	if f.Query != "" {
+		q.Set("q", f.Query)
+	}
+	if f.Page > 1 {
+		q.Set("page", strconv.Itoa(f.Page))
+	}
+	if len(q) == 0 {
+		return "/"
+	}
+	return "/?" + q.Encode()
+}
+
+// choice is one value of a filter, or one order of a list.
+type choice struct {
+	Label string
+	Href  string
+	Count int
+	Open  bool // the count may still grow
+	On    bool
+}
+
+// facet is one filter with its values.
+type facet struct {
+	Title   string
+	Choices []choice
+	More    []choice // further values, which a page shows if asked to
+	Rest    int      // number of values in neither list
+}
+
+// The filters that have facets, and the one for all others.
+const (
+	byState = iota
+	byScope
+	byRoot
+	byCollection
+	byTag
+	byOther
+)
+
+// tallied are the skills that pass a filter. For each value of a facet, by its number on
+// the shelf, it has the number of skills that this value would show together with the
+// other filters.
+type tallied struct {
+	kept []*catalog.Entry
+	n    [byOther][]int
+}
+
+// tally applies a filter. It examines every skill, so it compares numbers and no texts.
+func (f filter) tally(all []*catalog.Entry, t *totals, of *shelf) tallied {
+	var out tallied
+	var want [byOther]int
+	for facet, value := range [byOther]string{string(f.State), f.Scope, f.Root, f.Collection, f.Tag} {
+		out.n[facet] = make([]int, len(of.values[facet]))
+		if want[facet] = anyValue; value != "" {
+			if want[facet] = slices.Index(of.values[facet], value); want[facet] < 0 {
+				want[facet] = noValue
+			}
+		}
+	}
+	faults := f.Rule != "" || f.Published != "" // a list of faults has unlisted skills too
+	faulty := t.faulty(f)
+	unlisted := slices.Index(of.values[byState], string(doctor.Unlisted))
+	for _, e := range all {
+		traits := of.traits[e]
+		values := traits.values
+		values[byState] = stateNumber(stateOf(e, t.summaries[e]))
+		misses, at := 0, byOther
+		if faults && !faulty[e] {
+			misses++
+		}
+		for facet, value := range values {
+			switch {
+			case want[facet] == anyValue && (facet != byState || value != unlisted || faults), want[facet] == value:
+			case facet == byTag && want[facet] >= 0 && slices.Contains(traits.tags, want[facet]):
+			default:
+				misses, at = misses+1, facet
+			}
+		}
+		if misses > 1 {
+			continue
+		}
+		for facet, value := range values {
+			if value >= 0 && (misses == 0 || at == facet) {
+				out.n[facet][value]++
+			}
+		}
+		if misses == 0 || at == byTag {
+			for _, tag := range traits.tags {
+				out.n[byTag][tag]++
+			}
+		}
+		if misses == 0 {
+			out.kept = append(out.kept, e)
+		}
+	}
+	return out
+}
+
+// In place of the number of a value, anyValue says that a filter is off, and noValue that
+// no skill has the value. A skill without a value has -1.
+const (
+	anyValue = -2
+	noValue  = -3
+)
+
+// stateNumber returns the number of a state on every shelf, or -1 if it is not known yet.
+func stateNumber(state doctor.State) int { return slices.Index(states, state) }
+
+// toggle returns the choice of one value of a filter, which set changes. The choice of the
+// value that is on removes it.
+func (f filter) toggle(value string, n int, on string, set func(*filter, string)) choice {
+	c := choice{Label: value, Count: n, On: value == on}
+	g := f
+	g.Page = 1
+	if set(&g, value); c.On {
+		set(&g, "")
+	}
+	c.Href = g.href()
+	return c
+}
+
+// Limits of the values that one facet shows at once, and when asked to.
+const (
+	facetRows = 8
+	facetMore = 40
+)
+
+// facets returns the filters of a list. A filter without a choice is left out.
+func (f filter) facets(t *totals, by tallied, of *shelf) (out []facet) {
+	state := facet{Title: "Health"}
+	for i, w := range states {
+		c := f.toggle(string(w), by.n[byState][i], string(f.State), func(g *filter, value string) { g.State = doctor.State(value) })
+		if w == doctor.Unlisted && c.Count == 0 && !c.On {
+			continue // few servers have an excluded root
+		}
+		c.Open = !t.complete() && (w == doctor.Fine || w == doctor.Problems)
+		state.Choices = append(state.Choices, c)
+	}
+	out = append(out, state)
+	add := func(title string, at int, on string, set func(*filter, string)) {
+		var shown []int // values by their numbers
+		for i, n := range by.n[at] {
+			if n > 0 || of.values[at][i] == on {
+				shown = append(shown, i)
+			}
+		}
+		if at == byCollection || at == byTag {
+			weight := func(i int) int {
+				if of.values[at][i] == on {
+					return math.MaxInt
+				}
+				return by.n[at][i]
+			}
+			slices.SortStableFunc(shown, func(a, b int) int { return cmp.Compare(weight(b), weight(a)) })
+		}
+		if len(shown) < 2 && on == "" {
+			return
+		}
+		most := facetRows
+		if len(shown) == most+1 { // one more takes no more room than the word that there is more
+			most++
+		}
+		w := facet{Title: title, Rest: len(shown) - most - facetMore}
+		if on != "" && !slices.Contains(of.values[at], on) {
+			w.Choices = append(w.Choices, f.toggle(on, 0, on, set))
+		}
+		for i, value := range shown[:min(len(shown), most+facetMore)] {
+			if c := f.toggle(of.values[at][value], by.n[at][value], on, set); i < most {
+				w.Choices = append(w.Choices, c)
+			} else {
+				w.More = append(w.More, c)
+			}
+		}
+		out = append(out, w)
+	}
+	add("Scope", byScope, f.Scope, func(g *filter, value string) { g.Scope = value })
+	add("Root", byRoot, f.Root, func(g *filter, value string) { g.Root = value })
+	add("Collection", byCollection, f.Collection, func(g *filter, value string) { g.Collection = value })
+	add("Tag", byTag, f.Tag, func(g *filter, value string) { g.Tag = value })
+	return out
+}
