@@ -88,9 +88,12 @@ var directions = map[string][]string{
 	// The one place that counts problems, for commands and pages alike; it asks the sources
 	// which files are beside the skills.
 	"doctor": {"internal/console", "internal/naming", "internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
-	"web":    {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "skill", "internal/guard", "web/internal/markdown"},
+	"web":    {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "skill", "internal/guard", "web/internal/markdown", "web/internal/checks", "web/internal/latest"},
 	// Markdown of skills as HTML that cannot do anything.
 	"web/internal/markdown": {"web/internal/gfm"},
+	// The check of every skill in the background, and values that are kept for a snapshot.
+	"web/internal/checks": {"internal/ruleid", "catalog", "check", "doctor", "skill", "web/internal/latest"},
+	"web/internal/latest": {"catalog"},
 	// What skills write beyond plain Markdown, for pages.
 	"web/internal/gfm":  {},
 	"internal/help":     {},                                                         // the form of help, and topics

@@ -17,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/web/internal/checks"
 )
 
 //go:embed openapi.json
@@ -129,11 +130,11 @@ func (s *Site) apiList(r *request) error {
 		if err != nil {
 			return err
 		}
-		summaries = totals.summaries
+		summaries = totals.Summaries
 	}
 	var all []*catalog.Entry
 	for _, e := range hits {
-		if f.takes(e, stateOf(e, summaries[e])) {
+		if f.takes(e, checks.StateOf(e, summaries[e])) {
 			all = append(all, e)
 		}
 	}
@@ -142,7 +143,7 @@ func (s *Site) apiList(r *request) error {
 		return err
 	}
 	out := apiList{Skills: []apiSkillItem{}, Total: len(all), Next: next, Incomplete: r.incomplete()}
-	verdicts, err := s.checks.verdicts(r.Context(), v, page)
+	verdicts, err := s.checks.Verdicts(r.Context(), v, page)
 	if err != nil {
 		return err
 	}
@@ -170,11 +171,11 @@ func only(q url.Values, keys ...string) error {
 }
 
 // allChecked waits until every skill has been checked.
-func (s *Site) allChecked(r *request, v catalog.View) (*totals, error) {
-	t, ok := s.checks.whole(r.Context(), v)
+func (s *Site) allChecked(r *request, v catalog.View) (*checks.Totals, error) {
+	t, ok := s.checks.Whole(r.Context(), v)
 	if !ok {
 		r.w.Header().Set("Retry-After", "5")
-		return nil, problem(http.StatusServiceUnavailable, fmt.Sprintf("The skills are still being checked: %d of %s so far. Try again in a moment.", t.known, display.Count(t.all, "skill")))
+		return nil, problem(http.StatusServiceUnavailable, fmt.Sprintf("The skills are still being checked: %d of %s so far. Try again in a moment.", t.Known, display.Count(t.All, "skill")))
 	}
 	return t, nil
 }
@@ -266,7 +267,7 @@ func (s *Site) apiSkill(r *request) error {
 	if e.Status == catalog.Skipped {
 		return problem(http.StatusNotFound, "The skill is skipped since it changed; /api/v1/problems says why.")
 	}
-	d, err := s.checks.verdict(r.Context(), v, e)
+	d, err := s.checks.Verdict(r.Context(), v, e)
 	if err != nil {
 		return readFault(err)
 	}
@@ -356,12 +357,12 @@ func (s *Site) apiProblems(r *request) error {
 	if err != nil {
 		return err
 	}
-	page, next, err := paged(q, totals.flawed)
+	page, next, err := paged(q, totals.Flawed)
 	if err != nil {
 		return err
 	}
-	out := apiProblemList{Incomplete: r.incomplete(), Count: totals.count, Skills: []apiProblemItem{}, Roots: []doctor.RootStatus{}, Total: len(totals.flawed), Next: next}
-	verdicts, err := s.checks.verdicts(r.Context(), v, page)
+	out := apiProblemList{Incomplete: r.incomplete(), Count: totals.Count, Skills: []apiProblemItem{}, Roots: []doctor.RootStatus{}, Total: len(totals.Flawed), Next: next}
+	verdicts, err := s.checks.Verdicts(r.Context(), v, page)
 	if err != nil {
 		return err
 	}
@@ -386,7 +387,7 @@ func (s *Site) apiProblemsOf(r *request) error {
 	if err != nil {
 		return err
 	}
-	d, err := s.checks.verdict(r.Context(), v, e)
+	d, err := s.checks.Verdict(r.Context(), v, e)
 	if err != nil {
 		return readFault(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/web/internal/checks"
 )
 
 var (
@@ -112,7 +113,7 @@ type tallied struct {
 }
 
 // tally applies a filter. It examines every skill, so it compares numbers and no texts.
-func (f filter) tally(all []*catalog.Entry, t *totals, of *shelf) tallied {
+func (f filter) tally(all []*catalog.Entry, t *checks.Totals, of *shelf) tallied {
 	var out tallied
 	var want [byOther]int
 	for facet, value := range [byOther]string{string(f.State), f.Scope, f.Root, f.Collection, f.Tag} {
@@ -123,20 +124,20 @@ func (f filter) tally(all []*catalog.Entry, t *totals, of *shelf) tallied {
 			}
 		}
 	}
-	faults := f.Rule != "" || f.Published != "" // a list of faults has unlisted skills too
-	faulty := t.faulty(f)
+	ofFaults := f.Rule != "" || f.Published != "" // a list of faults has unlisted skills too
+	faulty := f.faults(t)
 	unlisted := slices.Index(of.values[byState], string(doctor.Unlisted))
 	for _, e := range all {
 		traits := of.traits[e]
 		values := traits.values
-		values[byState] = stateNumber(stateOf(e, t.summaries[e]))
+		values[byState] = stateNumber(checks.StateOf(e, t.Summaries[e]))
 		misses, at := 0, byOther
-		if faults && !faulty[e] {
+		if ofFaults && !faulty[e] {
 			misses++
 		}
 		for facet, value := range values {
 			switch {
-			case want[facet] == anyValue && (facet != byState || value != unlisted || faults), want[facet] == value:
+			case want[facet] == anyValue && (facet != byState || value != unlisted || ofFaults), want[facet] == value:
 			case facet == byTag && want[facet] >= 0 && slices.Contains(traits.tags, want[facet]):
 			default:
 				misses, at = misses+1, facet
@@ -192,14 +193,14 @@ const (
 )
 
 // facets returns the filters of a list. A filter without a choice is left out.
-func (f filter) facets(t *totals, by tallied, of *shelf) (out []facet) {
+func (f filter) facets(t *checks.Totals, by tallied, of *shelf) (out []facet) {
 	state := facet{Title: "Health"}
 	for i, w := range states {
 		c := f.toggle(string(w), by.n[byState][i], string(f.State), func(g *filter, value string) { g.State = doctor.State(value) })
 		if w == doctor.Unlisted && c.Count == 0 && !c.On {
 			continue // few servers have an excluded root
 		}
-		c.Open = !t.complete() && (w == doctor.Fine || w == doctor.Problems)
+		c.Open = !t.Complete() && (w == doctor.Fine || w == doctor.Problems)
 		state.Choices = append(state.Choices, c)
 	}
 	out = append(out, state)
@@ -244,4 +245,23 @@ func (f filter) facets(t *totals, by tallied, of *shelf) (out []facet) {
 	add("Collection", byCollection, f.Collection, func(g *filter, value string) { g.Collection = value })
 	add("Tag", byTag, f.Tag, func(g *filter, value string) { g.Tag = value })
 	return out
+}
+
+// faults returns the skills that a filter for a rule or for unpublished skills accepts.
+func (f filter) faults(t *checks.Totals) map[*catalog.Entry]bool {
+	if f.Rule != "" && f.Published == "" {
+		if r := t.Rules[f.Rule]; r != nil {
+			return r.Of
+		}
+		return nil
+	}
+	in := map[*catalog.Entry]bool{}
+	if f.Published == "no" {
+		for _, e := range t.Unpublished {
+			if r := t.Rules[f.Rule]; f.Rule == "" || r != nil && r.Of[e] {
+				in[e] = true
+			}
+		}
+	}
+	return in
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/web/internal/checks"
 )
 
 // healthRows is how many items of each kind the health page shows. A filtered list has
@@ -115,9 +116,9 @@ func (s *Site) health(r *request) error {
 	if err != nil {
 		return err
 	}
-	p := *s.reports.get(v, func() *healthPage { return s.report(v) })
+	p := *s.reports.Get(v, func() *healthPage { return s.report(v) })
 	p.frame = s.frame(r, "Health", "health")
-	totals, now := s.checks.soon(r.Context(), v)
+	totals, now := s.checks.Soon(r.Context(), v)
 	p.checked(totals, s.checks)
 	p.Checking = s.checking(totals, now, "/health")
 	at, took := s.o.Catalog.Refreshed()
@@ -158,7 +159,7 @@ func (s *Site) report(v catalog.View) *healthPage {
 
 // fitsOf returns how the list of skills fits each client.
 func (s *Site) fitsOf(v catalog.View) []tool.Fit {
-	return s.fits.get(v, func() []tool.Fit { return tool.Fits(v) })
+	return s.fits.Get(v, func() []tool.Fit { return tool.Fits(v) })
 }
 
 func rootRowOf(root catalog.RootStatus) rootRow {
@@ -181,11 +182,11 @@ func skippedRowOf(e *catalog.Entry) skippedRow {
 }
 
 // checked adds the results of the check.
-func (p *healthPage) checked(t *totals, c *checks) {
-	p.Count, p.NUnpublished = t.count, len(t.unpublished)
-	for _, e := range t.unpublished[:min(len(t.unpublished), healthRows)] {
+func (p *healthPage) checked(t *checks.Totals, c *checks.Checks) {
+	p.Count, p.NUnpublished = t.Count, len(t.Unpublished)
+	for _, e := range t.Unpublished[:min(len(t.Unpublished), healthRows)] {
 		w := unpublishedRow{Href: pageOf(e), Name: nameOf(e)}
-		if d, _ := c.kept(e); d != nil {
+		if d, _ := c.Kept(e); d != nil {
 			why := d.Unpublished()
 			for _, f := range why[:min(len(why), 1)] {
 				w.Why, w.More = f.Message, len(why)-1
@@ -274,7 +275,7 @@ func (s *Site) skipped(r *request) error {
 	anchor := strings.TrimPrefix(r.URL.Path, "/health/")
 	for _, e := range v.Skipped {
 		if anchorOf(e) == anchor {
-			d, err := s.checks.verdict(r.Context(), v, e)
+			d, err := s.checks.Verdict(r.Context(), v, e)
 			if err != nil {
 				return readFault(err)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/web/internal/checks"
 )
 
 // pageRows is how many skills one page lists.
@@ -69,7 +70,7 @@ func rowOf(v catalog.View, e *catalog.Entry, sum *doctor.Summary) row {
 	w := row{
 		Href: pageOf(e), Name: nameOf(e), Description: display.Cut(inLine(e.Description), maxRow), Place: e.Place(), Root: e.Root.Label,
 		Size: int64(e.Size), Listing: tokensOf(int64(charactersOf(e))), Loading: tokensOf(int64(e.Size)),
-		State: stateOf(e, sum), Hidden: !e.ModelInvocable && e.Status != catalog.Skipped,
+		State: checks.StateOf(e, sum), Hidden: !e.ModelInvocable && e.Status != catalog.Skipped,
 		Collection: collectionOf(e), Changed: changedOf(e),
 	}
 	if sum != nil {
@@ -110,13 +111,13 @@ type checking struct {
 }
 
 // checking returns nil if the totals are current.
-func (s *Site) checking(t *totals, now bool, again string) *checking {
+func (s *Site) checking(t *checks.Totals, now bool, again string) *checking {
 	if now {
 		return nil
 	}
-	c := &checking{Known: t.known, All: t.all, Again: again}
-	if t.complete() {
-		c.Ago = lastedOf(time.Since(s.checks.lastAt()).Truncate(time.Second))
+	c := &checking{Known: t.Known, All: t.All, Again: again}
+	if t.Complete() {
+		c.Ago = lastedOf(time.Since(s.checks.LastAt()).Truncate(time.Second))
 	}
 	return c
 }
@@ -159,7 +160,7 @@ func (s *Site) home(r *request) error {
 		return err
 	}
 	p.Unranked = !ranked
-	totals, now := s.checks.soon(r.Context(), v)
+	totals, now := s.checks.Soon(r.Context(), v)
 	of := s.shelfOf(v)
 	by := f.tally(all, totals, of)
 	p.Facets = f.facets(totals, by, of)
@@ -172,7 +173,7 @@ func (s *Site) home(r *request) error {
 	p.Checking = s.checking(totals, now, p.Again)
 	words := wordsOf(f.Query)
 	for _, e := range entries[p.From:p.To] {
-		w := rowOf(v, e, totals.summaries[e])
+		w := rowOf(v, e, totals.Summaries[e])
 		if f.Sort == sortUsed {
 			w.Used = s.o.Usage.uses(e)
 		}

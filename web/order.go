@@ -57,7 +57,7 @@ const (
 )
 
 func (s *Site) shelfOf(v catalog.View) *shelf {
-	return s.shelves.get(v, func() *shelf { return newShelf(v) })
+	return s.shelves.Get(v, func() *shelf { return newShelf(v) })
 }
 
 func newShelf(v catalog.View) *shelf {

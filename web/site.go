@@ -17,6 +17,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/tool/lookup"
+	"github.com/knack-dev/knack/web/internal/checks"
+	"github.com/knack-dev/knack/web/internal/latest"
 	"github.com/knack-dev/knack/web/internal/markdown"
 )
 
@@ -48,8 +50,8 @@ type Options struct {
 
 // Limits of one request.
 const (
-	// requestTime is how long a request may wait for disks.
-	requestTime = 10 * time.Second
+	// requestTime is how long a request may take.
+	requestTime = checks.DiskTime
 	// firstTime is how long a request waits for the first snapshot.
 	firstTime = 2 * time.Second
 	// maxQuery is the maximum length of a search query, in bytes. Longer queries are
@@ -67,12 +69,12 @@ type Site struct {
 	patterns []string
 	methods  map[string]string // by pattern
 	markdown *markdown.Renderer
-	fits     latest[[]tool.Fit]
-	reports  latest[*healthPage]
-	shelves  latest[*shelf]
-	indexes  latest[tagged] // the discovery index
+	fits     latest.Cache[[]tool.Fit]
+	reports  latest.Cache[*healthPage]
+	shelves  latest.Cache[*shelf]
+	indexes  latest.Cache[tagged] // the discovery index
 	metrics  *metrics
-	checks   *checks
+	checks   *checks.Checks
 	sessions *access.Sessions // nil if no sign-in is needed
 	arriving chan struct{}    // limits the forms received at the same time
 }
@@ -86,9 +88,9 @@ func New(o Options) *Site {
 		o.Usage = NewUsage()
 	}
 	s := &Site{
-		o: o, markdown: markdown.New(), metrics: newMetrics(), checks: newChecks(o.Catalog),
+		o: o, markdown: markdown.New(), metrics: newMetrics(), checks: checks.New(o.Catalog),
 		host:    &tool.Host{Finder: lookup.Finder{Catalog: o.Catalog, Remote: true, Engage: o.Engage}},
-		indexes: latest[tagged]{weigh: func(t tagged) int { return cap(t.data) }, most: maxIndexes},
+		indexes: latest.Cache[tagged]{Weigh: func(t tagged) int { return cap(t.data) }, MostWeight: maxIndexes},
 	}
 	if o.Verifier != nil {
 		s.sessions, s.arriving = access.NewSessions(o.Verifier), make(chan struct{}, maxForms)

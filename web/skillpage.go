@@ -107,7 +107,7 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 		ctx, cancel = context.WithTimeout(ctx, verdictPatience)
 		defer cancel()
 	}
-	d, err := s.checks.verdict(ctx, v, e)
+	d, err := s.checks.Verdict(ctx, v, e)
 	if err != nil && (ctx == r.Context() || r.Context().Err() != nil) {
 		return readFault(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/web/internal/checks"
 )
 
 // fileRow is one line of the file tree.
@@ -36,7 +37,7 @@ func (s *Site) filesView(r *request, v catalog.View, e *catalog.Entry, p *skillP
 			more  bool
 		}
 		l, within := catalog.Await(r.Context(), v, e, func() list {
-			files, more, _ := e.List(r.Context(), maxFiles)
+			files, more, _ := e.List(r.Context(), checks.MaxFiles)
 			return list{files, more}
 		})
 		if within != nil {

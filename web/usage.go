@@ -13,6 +13,7 @@ import (
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/web/internal/latest"
 )
 
 // Limits of the counts. Any client can choose names of clients and skills.
@@ -70,7 +71,7 @@ func (u *Usage) Listed(v catalog.View, clientName string) {
 	defer u.mu.Unlock()
 	l := u.lists[v.Snapshot]
 	if l == nil {
-		if len(u.lists) >= maxLatest {
+		if len(u.lists) >= latest.Most {
 			u.fold()
 		}
 		l = &lists{v, map[string]uint64{}}

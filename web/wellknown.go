@@ -38,7 +38,7 @@ func (s *Site) wellKnownIndex(r *request) error {
 	if r.lacks != nil { // the index cannot say that it is incomplete
 		return problem(http.StatusServiceUnavailable, sentence(r.lacks.Error()))
 	}
-	return answerKept(r, "application/json", s.indexes.get(v, func() tagged { return tagOf(discoveryOf(v)) }))
+	return answerKept(r, "application/json", s.indexes.Get(v, func() tagged { return tagOf(discoveryOf(v)) }))
 }
 
 // discoveryOf encodes the index of a view by hand. Encoding it as one value would hold

@@ -1,4 +1,5 @@
-package web
+// Package latest caches values that are computed from a snapshot.
+package latest
 
 import (
 	"slices"
@@ -7,18 +8,18 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// maxLatest is the maximum number of snapshots with cached values. Subjects with
+// Most is the maximum number of snapshots with cached values. Subjects with
 // different rights see different snapshots.
-const maxLatest = 8
+const Most = 8
 
-// latest caches values computed from the most recently used snapshots. Clients with
+// Cache caches values computed from the most recently used snapshots. Clients with
 // different rights have different snapshots, so that no client gets a value computed
 // for another.
-type latest[T any] struct {
-	// weigh, if set, returns the size of a value. The oldest values are dropped while
-	// the total exceeds most.
-	weigh func(T) int
-	most  int
+type Cache[T any] struct {
+	// Weigh, if set, returns the size of a value. The oldest values are dropped while
+	// the total exceeds MostWeight.
+	Weigh      func(T) int
+	MostWeight int
 
 	mu   sync.Mutex
 	kept []*computed[T] // most recently used last
@@ -30,8 +31,8 @@ type computed[T any] struct {
 	weight int // 0 until computed
 }
 
-// get computes the value once per snapshot. Concurrent callers wait for it.
-func (l *latest[T]) get(v catalog.View, compute func() T) T {
+// Get computes the value once per snapshot. Concurrent callers wait for it.
+func (l *Cache[T]) Get(v catalog.View, compute func() T) T {
 	l.mu.Lock()
 	i := slices.IndexFunc(l.kept, func(c *computed[T]) bool { return c.of == v.Snapshot })
 	c := &computed[T]{of: v.Snapshot, have: sync.OnceValue(compute)}
@@ -39,20 +40,20 @@ func (l *latest[T]) get(v catalog.View, compute func() T) T {
 		c = l.kept[i]
 		l.kept = slices.Delete(l.kept, i, i+1)
 	}
-	if l.kept = append(l.kept, c); len(l.kept) > maxLatest {
+	if l.kept = append(l.kept, c); len(l.kept) > Most {
 		l.kept = slices.Delete(l.kept, 0, 1)
 	}
 	l.mu.Unlock()
 	value := c.have()
-	if l.weigh != nil {
-		l.bound(c, l.weigh(value))
+	if l.Weigh != nil {
+		l.bound(c, l.Weigh(value))
 	}
 	return value
 }
 
 // bound records the size of a value and drops the oldest values while the total is too
 // large. It always keeps the newest.
-func (l *latest[T]) bound(c *computed[T], weight int) {
+func (l *Cache[T]) bound(c *computed[T], weight int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c.weight = weight
@@ -60,7 +61,7 @@ func (l *latest[T]) bound(c *computed[T], weight int) {
 	for _, c := range l.kept {
 		sum += c.weight
 	}
-	for sum > l.most && len(l.kept) > 1 {
+	for sum > l.MostWeight && len(l.kept) > 1 {
 		sum -= l.kept[0].weight
 		l.kept = slices.Delete(l.kept, 0, 1)
 	}

@@ -1,4 +1,4 @@
-package web
+package checks
 
 import (
 	"cmp"
@@ -17,31 +17,30 @@ type kind struct {
 	severity skill.Severity
 }
 
-// ruleCount counts the findings of one rule.
-type ruleCount struct {
+// Rule counts the findings of one rule.
+type Rule struct {
 	ID               skill.RuleID
 	Severity         skill.Severity // the highest of its findings
 	Title            string
-	Href             string // the list of its skills
 	Skills, Findings int
-	of               map[*catalog.Entry]bool
+	Of               map[*catalog.Entry]bool
 }
 
 // ruled counts findings of a skill.
-func (t *totals) ruled(e *catalog.Entry, k kind, n int) {
-	r := t.rules[k.rule]
+func (t *Totals) ruled(e *catalog.Entry, k kind, n int) {
+	r := t.Rules[k.rule]
 	if r == nil {
-		r = &ruleCount{ID: k.rule, Severity: k.severity, Href: filter{Rule: k.rule}.href(), of: map[*catalog.Entry]bool{}}
+		r = &Rule{ID: k.rule, Severity: k.severity, Of: map[*catalog.Entry]bool{}}
 		if rule, ok := check.RuleOf(k.rule); ok {
 			r.Title = rule.Title
 		}
-		t.rules[k.rule] = r
+		t.Rules[k.rule] = r
 	}
 	if rank(k.severity) < rank(r.Severity) {
 		r.Severity = k.severity
 	}
-	r.of[e] = true
-	r.Skills, r.Findings = len(r.of), r.Findings+n
+	r.Of[e] = true
+	r.Skills, r.Findings = len(r.Of), r.Findings+n
 }
 
 // rank orders severities, the worst first.
@@ -49,34 +48,15 @@ func rank(s skill.Severity) int {
 	return slices.Index([]skill.Severity{skill.SeverityError, skill.SeverityWarning, skill.SeverityInfo}, s)
 }
 
-// byRule returns the counts of the rules, the worst first, then those of the most skills.
-func (t *totals) byRule() (all []*ruleCount) {
-	for _, r := range t.rules {
+// ByRule returns the counts of the rules, the worst first, then those of the most skills.
+func (t *Totals) ByRule() (all []*Rule) {
+	for _, r := range t.Rules {
 		all = append(all, r)
 	}
-	slices.SortFunc(all, func(a, b *ruleCount) int {
+	slices.SortFunc(all, func(a, b *Rule) int {
 		return cmp.Or(rank(a.Severity)-rank(b.Severity), b.Skills-a.Skills, strings.Compare(string(a.ID), string(b.ID)))
 	})
 	return all
-}
-
-// faulty returns the skills that a filter for a rule or for unpublished skills accepts.
-func (t *totals) faulty(f filter) map[*catalog.Entry]bool {
-	if f.Rule != "" && f.Published == "" {
-		if r := t.rules[f.Rule]; r != nil {
-			return r.of
-		}
-		return nil
-	}
-	in := map[*catalog.Entry]bool{}
-	if f.Published == "no" {
-		for _, e := range t.unpublished {
-			if r := t.rules[f.Rule]; f.Rule == "" || r != nil && r.of[e] {
-				in[e] = true
-			}
-		}
-	}
-	return in
 }
 
 // dropped counts the findings of a skill that are not kept.

@@ -1,4 +1,4 @@
-package web
+package checks
 
 import (
 	"context"
@@ -48,14 +48,14 @@ func (s counted) Open(name string) (fs.File, error) {
 
 // checked returns the checks of a catalogue of n skills, after their first round. Each
 // skill has one warning. No round compares stamps from then on.
-func checked(t *testing.T, n, most int) (counted, *catalog.Catalog, *checks) {
+func checked(t *testing.T, n, most int) (counted, *catalog.Catalog, *Checks) {
 	t.Helper()
 	s := counted{fstest.MapFS{}, new(atomic.Int64)}
 	for i := range n {
 		s.files[fmt.Sprintf("s%d/SKILL.md", i)] = linked(i, "Words.")
 	}
 	c := catalog.New([]catalog.Source{s}, catalog.Options{})
-	k := newChecks(c)
+	k := New(c)
 	k.most = most
 	if err := c.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
@@ -93,11 +93,11 @@ func TestCheckedOnce(t *testing.T) {
 		t.Helper()
 		before := s.opens.Load()
 		v := viewOf(t, c)
-		all, ok := k.whole(t.Context(), v)
-		if !ok || all.count.Skills != 50 || all.count.Warnings != warnings || len(all.flawed) != warnings {
-			t.Errorf("%s: complete is %v, %+v", what, ok, all.count)
+		all, ok := k.Whole(t.Context(), v)
+		if !ok || all.Count.Skills != 50 || all.Count.Warnings != warnings || len(all.Flawed) != warnings {
+			t.Errorf("%s: complete is %v, %+v", what, ok, all.Count)
 		}
-		verdicts, err := k.verdicts(t.Context(), v, v.Entries)
+		verdicts, err := k.Verdicts(t.Context(), v, v.Entries)
 		if err != nil || len(verdicts) != 50 || len(verdicts[7].Findings) == 0 {
 			t.Errorf("%s: %d verdicts, %v", what, len(verdicts), err)
 		}
@@ -127,14 +127,14 @@ func TestFindingsBound(t *testing.T) {
 	for _, most := range []int{0, 3, 10} {
 		_, c, k := checked(t, 10, most)
 		v := viewOf(t, c)
-		all, ok := k.whole(t.Context(), v)
-		if !ok || all.count.Warnings != 10 || all.count.Problems != 10 || len(all.flawed) != 10 {
-			t.Errorf("at most %d: complete is %v, %+v", most, ok, all.count)
+		all, ok := k.Whole(t.Context(), v)
+		if !ok || all.Count.Warnings != 10 || all.Count.Problems != 10 || len(all.Flawed) != 10 {
+			t.Errorf("at most %d: complete is %v, %+v", most, ok, all.Count)
 		}
 		if k.findings > most {
 			t.Errorf("at most %d: %d are kept", most, k.findings)
 		}
-		verdicts, err := k.verdicts(t.Context(), v, v.Entries)
+		verdicts, err := k.Verdicts(t.Context(), v, v.Entries)
 		for _, d := range verdicts {
 			if d.Summary().Warnings != 1 {
 				t.Errorf("at most %d: %s has %+v", most, d.Entry.Path, d.Findings)

@@ -1,4 +1,5 @@
-package web
+// Package checks keeps the findings about every skill of a catalogue, for pages and programs.
+package checks
 
 import (
 	"context"
@@ -12,15 +13,16 @@ import (
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/web/internal/latest"
 )
 
-// checks keeps the result of package check for each skill of a catalogue. Each version of
+// Checks keeps the result of package check for each skill of a catalogue. Each version of
 // a skill is checked once, in the background, as soon as a snapshot has it. Requests use
 // the results. The catalogue does not notice changes of files other than SKILL.md, so a
 // request also starts a round that compares the stamps of all files.
-type checks struct {
+type Checks struct {
 	catalog *catalog.Catalog
-	tallies latest[*tally]
+	tallies latest.Cache[*tally]
 
 	mu       sync.Mutex
 	results  map[*skill.Skill]*result
@@ -51,6 +53,9 @@ type round struct {
 	done  chan struct{}
 }
 
+// DiskTime is how long a request may wait for disks.
+const DiskTime = 10 * time.Second
+
 const (
 	// checkRest is how many times the duration of the last round must pass before files
 	// are examined again. This limits rounds to 1 % of a processor, however often pages
@@ -62,16 +67,16 @@ const (
 	// wait for a round.
 	checkAge = 2 * checkRestMost
 	// checkTime limits the wait for the disk of one skill.
-	checkTime = requestTime
+	checkTime = DiskTime
 	// maxFindings limits the findings that are kept, to about 20 MB. The findings of further
 	// skills are only counted, and such a skill is checked again when a client asks for them.
 	maxFindings = 50_000
 )
 
-// newChecks returns the checks of a catalogue and starts the first round as soon as there
+// New returns the checks of a catalogue and starts the first round as soon as there
 // is a snapshot.
-func newChecks(c *catalog.Catalog) *checks {
-	k := &checks{catalog: c, results: map[*skill.Skill]*result{}, most: maxFindings}
+func New(c *catalog.Catalog) *Checks {
+	k := &Checks{catalog: c, results: map[*skill.Skill]*result{}, most: maxFindings}
 	c.Subscribe(func(catalog.Diff) { k.begin(false) })
 	go func() {
 		<-c.Ready()
@@ -82,11 +87,11 @@ func newChecks(c *catalog.Catalog) *checks {
 
 // rest returns how long the observed state of a skill's files remains valid. The caller
 // holds mu.
-func (c *checks) rest() time.Duration { return min(checkRest*c.took, checkRestMost) }
+func (c *Checks) rest() time.Duration { return min(checkRest*c.took, checkRestMost) }
 
 // begin starts a round unless one is running or the last one is still valid. If again is
 // set, a round that compared stamps is valid for the time of rest only.
-func (c *checks) begin(again bool) *round {
+func (c *Checks) begin(again bool) *round {
 	v, ok := c.catalog.Now(nil)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,7 +120,7 @@ func (r *round) ended() bool {
 
 // run checks the skills of a snapshot. It uses half of the processors, since agents have
 // priority.
-func (c *checks) run(v catalog.View, r *round) {
+func (c *Checks) run(v catalog.View, r *round) {
 	workers := max(1, runtime.GOMAXPROCS(0)/2)
 	unknown, known := c.split(v.Entries)
 	c.each(context.Background(), unknown, workers, c.first(v))
@@ -141,7 +146,7 @@ func (c *checks) run(v catalog.View, r *round) {
 }
 
 // first returns a function that checks a skill unless it has a result.
-func (c *checks) first(v catalog.View) func(context.Context, *catalog.Entry) error {
+func (c *Checks) first(v catalog.View) func(context.Context, *catalog.Entry) error {
 	return func(ctx context.Context, e *catalog.Entry) error {
 		c.mu.Lock()
 		known := c.results[e.Skill] != nil
@@ -155,7 +160,7 @@ func (c *checks) first(v catalog.View) func(context.Context, *catalog.Entry) err
 }
 
 // split separates the skills without a result from the others.
-func (c *checks) split(entries []*catalog.Entry) (unknown, known []*catalog.Entry) {
+func (c *Checks) split(entries []*catalog.Entry) (unknown, known []*catalog.Entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range entries {
@@ -168,7 +173,7 @@ func (c *checks) split(entries []*catalog.Entry) (unknown, known []*catalog.Entr
 	return unknown, known
 }
 
-func (c *checks) forgetAllBut(entries []*catalog.Entry) {
+func (c *Checks) forgetAllBut(entries []*catalog.Entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	there := make(map[*skill.Skill]bool, len(entries))
@@ -186,7 +191,7 @@ func (c *checks) forgetAllBut(entries []*catalog.Entry) {
 // each calls do for the given skills with a number of workers, and stops early if the
 // context ends. An error of do says that the disk of a skill's root does not answer. The
 // other skills of that root get this as their result, since waiting once is enough.
-func (c *checks) each(ctx context.Context, entries []*catalog.Entry, workers int, do func(context.Context, *catalog.Entry) error) {
+func (c *Checks) each(ctx context.Context, entries []*catalog.Entry, workers int, do func(context.Context, *catalog.Entry) error) {
 	next := make(chan *catalog.Entry)
 	var wg sync.WaitGroup
 	var silent sync.Map // labels of the roots
@@ -216,7 +221,7 @@ func (c *checks) each(ctx context.Context, entries []*catalog.Entry, workers int
 // was seen within the given time. If whole is set, the report has all findings. The error
 // says that the disk does not answer, or that the context has ended. A disk that does not
 // answer is also kept as a finding.
-func (c *checks) check(ctx context.Context, v catalog.View, e *catalog.Entry, age time.Duration, whole bool) (check.Report, error) {
+func (c *Checks) check(ctx context.Context, v catalog.View, e *catalog.Entry, age time.Duration, whole bool) (check.Report, error) {
 	c.mu.Lock()
 	was := c.results[e.Skill]
 	c.mu.Unlock()
@@ -250,7 +255,7 @@ func (c *checks) check(ctx context.Context, v catalog.View, e *catalog.Entry, ag
 
 // keep keeps a result. If there are too many findings, it keeps a copy with those alone
 // that keep the skill out of the Skills extension's lists.
-func (c *checks) keep(s *skill.Skill, now *result) {
+func (c *Checks) keep(s *skill.Skill, now *result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	was := c.results[s]
@@ -297,7 +302,7 @@ func filesState(ctx context.Context, s *skill.Skill, now time.Time) uint64 {
 	if s.FS == nil {
 		return 1
 	}
-	files, more, err := s.List(ctx, maxFiles)
+	files, more, err := s.List(ctx, MaxFiles)
 	var h maphash.Hash
 	h.SetSeed(filesSeed)
 	for _, f := range files {
@@ -318,6 +323,6 @@ func filesState(ctx context.Context, s *skill.Skill, now time.Time) uint64 {
 	return max(h.Sum64(), 1)
 }
 
-// maxFiles is the maximum number of a skill's files that are examined, the same as in
+// MaxFiles is the maximum number of a skill's files that are examined, the same as in
 // package check.
-const maxFiles = 10_000
+const MaxFiles = 10_000

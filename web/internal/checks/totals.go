@@ -1,4 +1,4 @@
-package web
+package checks
 
 import (
 	"context"
@@ -13,22 +13,22 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// totals summarize the known verdicts on all skills of a view.
-type totals struct {
-	count doctor.Count
-	// known and all are the number of checked skills, and of all skills.
-	known, all int
-	summaries  map[*catalog.Entry]*doctor.Summary // of the checked skills
-	// flawed are the skills with an error or a warning, and the skipped skills.
-	// unpublished are listed skills that the Skills extension does not publish. Both
+// Totals summarize the known verdicts on all skills of a view.
+type Totals struct {
+	Count doctor.Count
+	// Known and All are the number of checked skills, and of all skills.
+	Known, All int
+	Summaries  map[*catalog.Entry]*doctor.Summary // of the checked skills
+	// Flawed are the skills with an error or a warning, and the skipped skills.
+	// Unpublished are listed skills that the Skills extension does not publish. Both
 	// are in the order of the view.
-	flawed, unpublished []*catalog.Entry
-	rules               map[skill.RuleID]*ruleCount // the rules that have findings
+	Flawed, Unpublished []*catalog.Entry
+	Rules               map[skill.RuleID]*Rule // the rules that have findings
 }
 
-// stateOf returns the state of a skill. It is empty if the state depends on the check and
+// StateOf returns the state of a skill. It is empty if the state depends on the check and
 // the skill is unchecked.
-func stateOf(e *catalog.Entry, s *doctor.Summary) doctor.State {
+func StateOf(e *catalog.Entry, s *doctor.Summary) doctor.State {
 	if s != nil {
 		return s.State()
 	}
@@ -38,15 +38,15 @@ func stateOf(e *catalog.Entry, s *doctor.Summary) doctor.State {
 	return ""
 }
 
-// complete reports whether every skill has been checked.
-func (t *totals) complete() bool { return t.known == t.all }
+// Complete reports whether every skill has been checked.
+func (t *Totals) Complete() bool { return t.Known == t.All }
 
 // tally caches the totals of a snapshot.
 type tally struct {
 	mu      sync.Mutex
 	version uint64 // version of the checks that the totals were made from
 	made    time.Time
-	totals  *totals
+	totals  *Totals
 }
 
 // countRest is the maximum age of the totals on a page while skills are being checked.
@@ -57,22 +57,22 @@ const countRest = 500 * time.Millisecond
 // checked in this time.
 const checkPatience = 20 * time.Millisecond
 
-// soon returns the totals for a page, which does not wait until every skill is checked. now
+// Soon returns the totals for a page, which does not wait until every skill is checked. now
 // reports whether they are complete and current.
-func (c *checks) soon(ctx context.Context, v catalog.View) (t *totals, now bool) {
+func (c *Checks) Soon(ctx context.Context, v catalog.View) (t *Totals, now bool) {
 	now = waits(ctx, c.begin(true).done, checkPatience)
 	t = c.count(v, now)
-	return t, now && t.complete()
+	return t, now && t.Complete()
 }
 
 // apiPatience is how long an API request waits for the check of all skills. The API
 // never returns partial results.
-const apiPatience = requestTime - 2*time.Second
+const apiPatience = DiskTime - 2*time.Second
 
-// whole returns the totals for the API, which waits until every skill is checked. The
+// Whole returns the totals for the API, which waits until every skill is checked. The
 // stamps of the files were compared within the last [checkAge]. ok is false if the time was
 // too short.
-func (c *checks) whole(ctx context.Context, v catalog.View) (t *totals, ok bool) {
+func (c *Checks) Whole(ctx context.Context, v catalog.View) (t *Totals, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, apiPatience)
 	defer cancel()
 	r := c.begin(true)
@@ -82,11 +82,11 @@ func (c *checks) whole(ctx context.Context, v catalog.View) (t *totals, ok bool)
 	unknown, _ := c.split(v.Entries)
 	slices.Reverse(unknown)
 	c.each(ctx, unknown, runtime.GOMAXPROCS(0), c.first(v))
-	if last := c.lastAt(); !done && !last.IsZero() && time.Since(last) >= checkAge {
+	if last := c.LastAt(); !done && !last.IsZero() && time.Since(last) >= checkAge {
 		waits(ctx, r.done, apiPatience)
 	}
 	t = c.count(v, true)
-	return t, t.complete()
+	return t, t.Complete()
 }
 
 // waits reports whether the channel is closed within the given time.
@@ -102,8 +102,8 @@ func waits(ctx context.Context, done <-chan struct{}, patience time.Duration) bo
 	return false
 }
 
-// lastAt returns when the last completed round that compared stamps began.
-func (c *checks) lastAt() time.Time {
+// LastAt returns when the last completed round that compared stamps began.
+func (c *Checks) LastAt() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ended
@@ -111,8 +111,8 @@ func (c *checks) lastAt() time.Time {
 
 // count returns the totals of a view. Unless now is set, they may be a little older than
 // the results.
-func (c *checks) count(v catalog.View, now bool) *totals {
-	kept := c.tallies.get(v, func() *tally { return &tally{} })
+func (c *Checks) count(v catalog.View, now bool) *Totals {
+	kept := c.tallies.Get(v, func() *tally { return &tally{} })
 	kept.mu.Lock()
 	defer kept.mu.Unlock()
 	c.mu.Lock()
@@ -124,14 +124,14 @@ func (c *checks) count(v catalog.View, now bool) *totals {
 	return kept.totals
 }
 
-func (c *checks) total(v catalog.View) *totals {
-	t := &totals{count: doctor.CountNotices(v), all: len(v.Entries), summaries: make(map[*catalog.Entry]*doctor.Summary, len(v.Entries)), rules: map[skill.RuleID]*ruleCount{}}
+func (c *Checks) total(v catalog.View) *Totals {
+	t := &Totals{Count: doctor.CountNotices(v), All: len(v.Entries), Summaries: make(map[*catalog.Entry]*doctor.Summary, len(v.Entries)), Rules: map[skill.RuleID]*Rule{}}
 	summaries := make([]doctor.Summary, 0, len(v.Entries)) // one allocation
 	for i, e := range v.Entries {
 		if i%128 == 0 {
 			runtime.Gosched()
 		}
-		d, lacks := c.kept(e)
+		d, lacks := c.Kept(e)
 		if d == nil {
 			continue
 		}
@@ -143,23 +143,23 @@ func (c *checks) total(v catalog.View) *totals {
 		for k, n := range lacks {
 			t.ruled(e, k, n)
 		}
-		t.known++
-		t.count.Add(s)
+		t.Known++
+		t.Count.Add(s)
 		summaries = append(summaries, s)
-		t.summaries[e] = &summaries[len(summaries)-1]
+		t.Summaries[e] = &summaries[len(summaries)-1]
 		if s.Errors+s.Warnings > 0 || s.Status == catalog.Skipped {
-			t.flawed = append(t.flawed, e)
+			t.Flawed = append(t.Flawed, e)
 		}
 		if !s.Published && s.Status != catalog.Skipped && s.Status != catalog.Unlisted {
-			t.unpublished = append(t.unpublished, e)
+			t.Unpublished = append(t.Unpublished, e)
 		}
 	}
 	return t
 }
 
-// kept returns the verdict on a skill from its last check, and the number of findings that
+// Kept returns the verdict on a skill from its last check, and the number of findings that
 // it lacks. The verdict is nil if the skill was not checked.
-func (c *checks) kept(e *catalog.Entry) (d *doctor.Verdict, cut dropped) {
+func (c *Checks) Kept(e *catalog.Entry) (d *doctor.Verdict, cut dropped) {
 	c.mu.Lock()
 	r := c.results[e.Skill]
 	var by skill.Position
@@ -177,9 +177,9 @@ func (c *checks) kept(e *catalog.Entry) (d *doctor.Verdict, cut dropped) {
 	return doctor.InPlace(e, r.report, by), r.cut
 }
 
-// verdict returns the verdict on a skill as it is on disk now. The error is the
+// Verdict returns the verdict on a skill as it is on disk now. The error is the
 // context's, or says that the disk does not answer.
-func (c *checks) verdict(ctx context.Context, v catalog.View, e *catalog.Entry) (*doctor.Verdict, error) {
+func (c *Checks) Verdict(ctx context.Context, v catalog.View, e *catalog.Entry) (*doctor.Verdict, error) {
 	var by skill.Position
 	if e.By != nil {
 		r, err := c.check(ctx, v, e.By, checkAge, false)
@@ -195,14 +195,14 @@ func (c *checks) verdict(ctx context.Context, v catalog.View, e *catalog.Entry) 
 	return doctor.InPlace(e, r, by), nil
 }
 
-// verdicts returns the verdicts on the given skills, in their order. It uses what
-// [checks.whole] would use. The error is the context's.
-func (c *checks) verdicts(ctx context.Context, v catalog.View, entries []*catalog.Entry) ([]*doctor.Verdict, error) {
+// Verdicts returns the verdicts on the given skills, in their order. It uses what
+// [Checks.Whole] would use. The error is the context's.
+func (c *Checks) Verdicts(ctx context.Context, v catalog.View, entries []*catalog.Entry) ([]*doctor.Verdict, error) {
 	out := make([]*doctor.Verdict, len(entries))
-	recent := time.Since(c.lastAt()) < checkAge
+	recent := time.Since(c.LastAt()) < checkAge
 	var missing []*catalog.Entry
 	for i, e := range entries {
-		if d, cut := c.kept(e); d != nil && recent && len(cut) == 0 {
+		if d, cut := c.Kept(e); d != nil && recent && len(cut) == 0 {
 			out[i] = d
 			continue
 		}
