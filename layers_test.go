@@ -87,19 +87,16 @@ var directions = map[string][]string{
 	"internal/subscription": {"catalog", "limit", "skill"},
 	// The one place that counts problems, for commands and pages alike; it asks the sources
 	// which files are beside the skills.
-	"doctor": {"internal/console", "internal/naming", "internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
-	"web":    {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "skill", "internal/guard", "web/internal/markdown", "web/internal/checks", "web/internal/latest"},
-	// Markdown of skills as HTML that cannot do anything.
-	"web/internal/markdown": {"web/internal/gfm"},
-	// The check of every skill in the background, and values that are kept for a snapshot.
-	"web/internal/checks": {"internal/ruleid", "catalog", "check", "doctor", "skill", "web/internal/latest"},
-	"web/internal/latest": {"catalog"},
-	// What skills write beyond plain Markdown, for pages.
-	"web/internal/gfm":  {},
-	"internal/help":     {},                                                         // the form of help, and topics
-	"internal/overview": {"catalog", "client", "internal/connection", "skill"},      // what knack finds, in five lines
-	"internal/listing":  {"catalog", "doctor", "internal/console", "skill", "tool"}, // the text of list and search
-	"internal/build":    {}, "internal/memory": {},                                  // which build this is, and the memory of a server
+	"doctor":                {"internal/console", "internal/naming", "internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
+	"web":                   {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "skill", "internal/guard", "web/internal/markdown", "web/internal/checks", "web/internal/latest", "internal/diff"},
+	"web/internal/markdown": {"web/internal/gfm"}, // of skills, as HTML that cannot do anything
+	"web/internal/checks":   {"internal/ruleid", "catalog", "check", "doctor", "skill", "web/internal/latest"},
+	"web/internal/latest":   {"catalog"},
+	"web/internal/gfm":      {},
+	"internal/help":         {},                                                         // the form of help, and topics
+	"internal/overview":     {"catalog", "client", "internal/connection", "skill"},      // what knack finds, in five lines
+	"internal/listing":      {"catalog", "doctor", "internal/console", "skill", "tool"}, // the text of list and search
+	"internal/build":        {}, "internal/memory": {},                                  // which build this is, and the memory of a server
 	"internal/observe":   {"audit", "mcpserver", "web"},            // metrics, usage, audit log
 	"internal/candidate": {"catalog", "check", "internal/console"}, // words that a shell offers
 	"internal/cli": {

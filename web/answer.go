@@ -70,7 +70,7 @@ func (s *Site) asset(r *request) error {
 func parsePages(assets map[string]asset) map[string]*template.Template {
 	base := template.New("").Funcs(template.FuncMap{
 		"asset": func(name string) string { return assets[name].href },
-		"bytes": bytesOf, "count": countOf, "times": timesOf, "date": dateOf, "plural": plural,
+		"bytes": bytesOf, "count": countOf, "times": timesOf, "date": dateOf, "inc": func(i int) int { return i + 1 }, "plural": plural,
 	})
 	base = template.Must(base.ParseFS(templateFiles, "templates/frame.html", "templates/parts.html"))
 	pages := map[string]*template.Template{}

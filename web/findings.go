@@ -1,8 +1,10 @@
 package web
 
 import (
+	"strconv"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/skill"
@@ -17,7 +19,8 @@ type finding struct {
 	Message, Fix string
 	Before, Mark string // the text before the marked part of the line, and that part
 	After        string
-	Fixable      bool // knack check --fix fixes it
+	Fixable      bool   // knack check --fix fixes it
+	Href         string // the line in the source
 }
 
 // findingsOf returns the findings of a verdict with the lines of SKILL.md that they
@@ -31,6 +34,9 @@ func findingsOf(d *doctor.Verdict, data []byte) (out []finding) {
 		w := finding{
 			Rule: f.Rule, Severity: f.Severity, File: f.File, Line: f.Position.Line, Column: f.Position.Column,
 			Message: f.Message, Fix: f.Fix, Fixable: f.Fixable != check.None,
+		}
+		if f.File == d.Entry.Entry && w.Line > 0 && d.Entry.Status != catalog.Skipped {
+			w.Href = pageOf(d.Entry) + "?view=" + viewSource + "#L" + strconv.Itoa(w.Line)
 		}
 		if f.File == d.Entry.Entry && w.Line > 0 && w.Line <= len(lines) && utf8.ValidString(lines[w.Line-1]) {
 			w.Before, w.Mark, w.After = mark([]rune(lines[w.Line-1]), w.Column, f.Length)

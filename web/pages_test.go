@@ -97,7 +97,7 @@ func TestSkillPage(t *testing.T) {
 	want := map[string]string{
 		"Loads as": "git", "URI": "skill://one/git/SKILL.md", "Location": "one/git/SKILL.md (project)", "Size": size,
 		"Costs": "9 tokens in a list, " + strconv.Itoa((len(main)+3)/4) + " when loaded (estimated)", "Digest": facts["Digest"], "For": "models and people", "Published": "yes",
-		"Same name": "two/git/SKILL.md shadowed, loads as two:git", "license": "MIT", "metadata": `{ "b": "2", "a": "1" }`,
+		"Same name": "two/git/SKILL.md shadowed, loads as two:git (compare)", "Changed": facts["Changed"], "license": "MIT", "metadata": `{ "b": "2", "a": "1" }`,
 	}
 	if diff := cmp.Diff(want, facts); diff != "" {
 		t.Errorf("facts: -want +got\n%s", diff)

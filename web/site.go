@@ -114,6 +114,7 @@ func (s *Site) mux() *http.ServeMux {
 		"/{$}":                                 s.home,
 		"/skills/":                             s.skillOrFile,
 		"/raw/":                                s.raw,
+		"/zip/":                                s.zip,
 		"/health":                              s.health,
 		"/health/":                             s.skipped,
 		"/connect":                             s.connect,
@@ -276,7 +277,7 @@ func titleOf(status int) string {
 
 // lineRoom is the approximate memory of one line of text on a page, including all
 // copies, in bytes.
-const lineRoom = 256
+const lineRoom = 512
 
 // lines splits a text into lines that a page shows with numbers. It reserves memory for
 // them.

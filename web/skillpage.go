@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"html/template"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ const (
 	viewAgent    = "agent"
 	viewFiles    = "files"
 	viewProblems = "problems"
+	viewCompare  = "compare" // a tab only while it is shown
 )
 
 type skillPage struct {
@@ -32,6 +34,11 @@ type skillPage struct {
 	Lede, Whole string // the description in one line, cut; Whole is set only if Lede is cut
 	URI, Load   string
 	RawHref     string
+	ZipHref     string
+	CollectHref string // the list of its collection
+	RootHref    string // the list of its root
+	Tags        []choice
+	Unseen      int // characters of the text that are not displayed
 	Scope       skill.Scope
 	Digest      string
 	Checked     bool   // the results of the check are available
@@ -58,10 +65,11 @@ type skillPage struct {
 	AtLeast  bool // the skill has more files than were counted
 	Findings []finding
 	Infos    int // findings that are not problems
+	Compare  *comparison
 }
 
 // relative is another skill of the same name.
-type relative struct{ Href, Place, Load, How string }
+type relative struct{ Href, Place, Load, How, Compare string }
 
 type field struct{ Key, Value string }
 
@@ -114,6 +122,7 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 	p := s.aboutSkill(r, v, e, d)
 	switch p.View = r.URL.Query().Get("view"); p.View {
 	case viewSource:
+		p.Unseen = unseen(string(data))
 		if p.Source, err = lines(r, string(data)); err != nil {
 			return err
 		}
@@ -125,6 +134,10 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 		if err := s.filesView(r, v, e, &p); err != nil {
 			return err
 		}
+	case viewCompare:
+		if err := s.compareView(r, v, e, data, &p); err != nil {
+			return err
+		}
 	case viewProblems:
 		p.Findings, p.Infos = findingsOf(d, data), d.Summary().Infos
 	default:
@@ -133,7 +146,7 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 		at := &place{view: v, e: e, file: skill.MainFile}
 		text, plain := s.markdown.Render(r.Context(), body, at.inside)
 		p.Body, p.Contents, p.Plain = text.HTML, contentsOf(text.Headings), plain
-		p.Mentions = mentionsOf(at, text.Code)
+		p.Mentions, p.Unseen = mentionsOf(at, text.Code), unseen(body)
 		if p.Plain != "" {
 			if p.Source, err = lines(r, body); err != nil {
 				return err
@@ -150,6 +163,9 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 		}
 		p.Tabs = append(p.Tabs, choice{Label: t.label, Href: href, Count: t.n, On: p.View == t.view})
 	}
+	if p.Compare != nil {
+		p.Tabs = append(p.Tabs, choice{Label: "Compare", Href: r.URL.RequestURI(), On: true})
+	}
 	return s.render(r, http.StatusOK, "skill", p)
 }
 
@@ -164,6 +180,12 @@ func (s *Site) aboutSkill(r *request, v catalog.View, e *catalog.Entry, d *docto
 		frame: s.frame(r, nameOf(e), "home"), row: rowOf(v, e, sum), Checked: d != nil, URI: e.URI().String(), Load: v.Called(e),
 		RawHref: "/raw/" + escapedPath(e.URI()), Scope: e.Root.Scope, Digest: e.Digest.String(), People: e.UserInvocable, Fields: fieldsOf(e.Frontmatter),
 	}
+	p.ZipHref = "/zip/" + strings.TrimSuffix(escapedPath(e.URI()), "/"+skill.MainFile)
+	p.RootHref = filter{Root: e.Root.Label}.href()
+	p.CollectHref = filter{Root: e.Root.Label, Collection: p.Collection}.href()
+	for _, tag := range tagsOf(e) {
+		p.Tags = append(p.Tags, choice{Label: tag, Href: filter{Tag: tag}.href()})
+	}
 	if p.Lede, p.Whole = display.Cut(inLine(e.Description), maxLede), inLine(e.Description); p.Lede == p.Whole {
 		p.Whole = ""
 	}
@@ -175,19 +197,26 @@ func (s *Site) aboutSkill(r *request, v catalog.View, e *catalog.Entry, d *docto
 			p.Unpublished = why[0].Message
 		}
 	}
-	if e.By != nil {
-		how := "answers to the name; this one is shadowed"
-		if e.Status == catalog.Copy {
-			how = "is the same, byte for byte, and answers to the name"
+	for _, o := range relatives(v, e) {
+		w := relative{pageOf(o), o.Place(), v.Called(o), string(o.Status), p.Href + "?view=" + viewCompare + "&with=" + url.QueryEscape(o.URI().String())}
+		switch {
+		case o != e.By:
+			p.Others = append(p.Others, w)
+			continue
+		case e.Status == catalog.Copy:
+			w.How = "is the same, byte for byte, and answers to the name"
+		default:
+			w.How = "answers to the name; this one is shadowed"
 		}
-		p.By = &relative{pageOf(e.By), e.By.Place(), v.Called(e.By), how}
-	}
-	for _, o := range v.Entries {
-		if o.Key == e.Key && !o.SameURI(e) && o != e.By && o.Status != catalog.Skipped {
-			p.Others = append(p.Others, relative{pageOf(o), o.Place(), v.Called(o), string(o.Status)})
-		}
+		p.By = &w
 	}
 	return p
+}
+
+// unseen counts the characters of a text that change its direction or are not displayed.
+func unseen(text string) (n int) {
+	display.Visible(text, func(rune) string { n++; return "" })
+	return n
 }
 
 // verdictPatience is how long a page with a skill's text waits for the check, which

@@ -116,7 +116,7 @@ func seekUnseen(t *testing.T, r rune) {
 			continue
 		}
 		seen[at] = true
-		pages = append(pages, look(at, strings.HasPrefix(at, "/raw/") || strings.HasPrefix(at, "/assets/"))...)
+		pages = append(pages, look(at, strings.HasPrefix(at, "/raw/") || strings.HasPrefix(at, "/zip/") || strings.HasPrefix(at, "/assets/"))...)
 	}
 	files := 0
 	for at := range seen {

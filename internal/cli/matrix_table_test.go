@@ -79,9 +79,11 @@ func pageProbes() (all []probe) {
 			all = append(all, probe{route: route, path: path, open: open, quiet: true})
 		}
 	}
-	add("/{$}", "/", "/?q=zqx", "/?q=zq", "/?q=zqxword", "/?q=everybody", "/?state=skipped", "/?state=problems", "/?state=shadowed", "/?state=fine&root=dir-1", "/?scope=project&q=twin", "/?page=2")
+	add("/{$}", "/", "/?q=zqx", "/?q=zq", "/?q=zqxword", "/?q=everybody", "/?state=skipped", "/?state=problems", "/?state=shadowed", "/?state=fine&root=dir-1", "/?scope=project&q=twin", "/?page=2",
+		"/?sort=name", "/?sort=tokens&q=zqx", "/?sort=used", "/?collection=zqx-group", "/?collection=zqx", "/?tag=zqx", "/?rule=name-form", "/?rule=name-duplicate", "/?published=no")
 	add("/skills/", "/skills/zqx/", "/skills/zqx/?view=agent", "/skills/zqx/?view=source", "/skills/zqx/?view=files", "/skills/zqx/?view=problems", "/skills/zqx/notes.md",
-		"/skills/zqx/deep/zqxword.txt", "/skills/zqx", "/skills/zqx-broken/", "/skills/zqx-around/", "/skills/zqx-around/zqx-in/", "/skills/open/", "/skills/open/?view=agent", "/skills/twin/", "/skills/zqx-twin/")
+		"/skills/zqx/deep/zqxword.txt", "/skills/zqx", "/skills/zqx-broken/", "/skills/zqx-around/", "/skills/zqx-around/zqx-in/", "/skills/open/", "/skills/open/?view=agent", "/skills/twin/", "/skills/zqx-twin/", "/skills/twin/?view=compare", "/skills/open/?view=compare")
+	add("/zip/", "/zip/zqx", "/zip/open", "/zip/open/..%2fzqx")
 	add("/raw/", "/raw/zqx/SKILL.md", "/raw/zqx/notes.md", "/raw/open/SKILL.md", "/raw/open/..%2fzqx/SKILL.md")
 	add("/health", "/health")
 	add("/health/", "STORY", "/health/none")

@@ -74,4 +74,19 @@ if (navigator.clipboard) {
     const block = code.parentElement.tagName === "PRE" ? code.parentElement : code;
     block.after(button);
   }
+  // A whole file is fetched when it is asked for.
+  for (const button of document.querySelectorAll("button[data-copy]")) {
+    const label = button.textContent;
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      const text = fetch(button.dataset.copy).then((answer) => { if (!answer.ok) throw new Error(answer.status); return answer.text(); });
+      try {
+        await navigator.clipboard.write([new ClipboardItem({ "text/plain": text.then((text) => new Blob([text], { type: "text/plain" })) })]);
+        button.textContent = "Copied";
+      } catch {
+        button.textContent = "It cannot be copied";
+      }
+      setTimeout(() => { button.textContent = label; }, 1500);
+    });
+  }
 }

@@ -312,6 +312,28 @@ await step("copying", { permissions: ["clipboard-read", "clipboard-write"] }, as
   must((await page.evaluate(() => navigator.clipboard.readText())).startsWith("skill://"), "the URI is not what was copied");
 });
 
+await step("copying and downloading a skill", { permissions: ["clipboard-read", "clipboard-write"], acceptDownloads: true }, async (page, must) => {
+  await page.goto(plan.url + plan.skill);
+  await Promise.all([page.getByText("Copied").waitFor(), page.getByRole("button", { name: "Copy SKILL.md" }).click()]);
+  must((await page.evaluate(() => navigator.clipboard.readText())).startsWith("---\nname: tide-tables\n"), "SKILL.md is not what was copied");
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Download .zip" }).click()]);
+  must(file.suggestedFilename() === "tide-tables.zip" && (await file.failure()) === null, `the download is ${file.suggestedFilename()}`);
+});
+
+await step("a line of a source", {}, async (page, must) => {
+  await page.goto(plan.url + plan.skill + "?view=source#L12");
+  const shown = () => page.evaluate(() => document.querySelector(":target")?.id);
+  must((await shown()) === "L12", "the line is not marked");
+  await page.locator("#L3 a").click();
+  must((await shown()) === "L3" && page.url().endsWith("#L3"), "a line's number does not lead to it");
+});
+
+await step("the list of contents", {}, async (page, must) => {
+  await page.goto(plan.url + plan.contents);
+  await page.locator(".contents").getByRole("link", { name: "Storm" }).click();
+  must(page.url().endsWith("#md-storm") && await page.locator("#md-storm").isVisible(), "it leads elsewhere");
+});
+
 await step("what is drawn on a phone", { viewport: widths.phone }, async (page, must) => {
   await page.goto(plan.url + plan.skill);
   const tops = await page.locator(".tabs a").evaluateAll((all) => all.map((a) => a.getBoundingClientRect().top));

@@ -92,6 +92,7 @@ Run ` + "`scripts/height.py`" + ` ([source](scripts/height.py)), and compare wit
 	"harbour/tide-tables/data/ports.bin":       "\x00\x01\x02",
 	"harbour/berth-plan/SKILL.md":              "---\nname: berth-plan\ndescription: Assign berths to arriving vessels by draught, length and cargo. Use when a berth list or a conflict between two arrivals has to be settled.\n---\n# Berth plan\n",
 	"harbour/signal-flags/SKILL.md":            "---\nname: signal-flags\ndescription: Translate messages to and from the international code of signals.\ndisable-model-invocation: true\n---\n# Flags\n",
+	"harbour/watch-bill/SKILL.md":              "---\nname: watch-bill\ndescription: Assign watches. Use before a passage.\ntags: [crew, Night]\n---\n# Watch bill\n\n## Calm\n\nSee `berth-plan`.\n\n## Storm\n\n### At night\n\nAn invisible\u202e mark.\n\n## Fog\n",
 	"harbour/lost/SKILL.md":                    "---\nname: lost\ndescriptoin: Find what fell overboard.\n---\n",
 	"harbour/crane/SKILL.md":                   "---\nname: Crane Check\ndescription: Inspect a quay crane before the shift: brakes, ropes, limit switches\n---\n# Crane\n\nSee [the list](list.md).\n",
 	"office/tide-tables/SKILL.md":              "---\nname: tide-tables\ndescription: An older way to read tide tables.\n---\n# Older\n",
@@ -235,14 +236,15 @@ func TestWalk(t *testing.T) {
 	token, hash := access.NewToken()
 	url := serve(t, root, hash)
 	use(t, url+"/mcp", token)
-	const skill, hostile = "/skills/dir-1/tide-tables/", "/skills/dir-3/title/"
+	const skill, hostile, contents = "/skills/dir-1/tide-tables/", "/skills/dir-3/title/", "/skills/dir-1/watch-bill/"
 	plan := map[string]any{
-		"url": url, "token": token, "chromium": chromium, "skill": skill, "shots": os.Getenv("KNACK_SHOTS"),
+		"url": url, "token": token, "chromium": chromium, "skill": skill, "contents": contents, "shots": os.Getenv("KNACK_SHOTS"),
 		"pages": [][2]string{
 			{"home", "/"}, {"home-search", "/?q=harbour+berth"}, {"home-filter", "/?state=skipped"}, {"home-order", "/?sort=changed&collection=tide-tables"}, {"home-none", "/?q=zzzz"},
 			{"home-hostile", "/?q=" + strings.Repeat("%3C%2Fscript%3E", 60)},
 			{"skill", skill}, {"skill-source", skill + "?view=source"}, {"skill-agent", skill + "?view=agent"}, {"skill-files", skill + "?view=files"},
-			{"skill-problems", "/skills/dir-1/crane/?view=problems"}, {"skill-shadowed", "/skills/dir-2/tide-tables/"}, {"skill-hidden", "/skills/dir-1/signal-flags/"},
+			{"skill-problems", "/skills/dir-1/crane/?view=problems"}, {"skill-shadowed", "/skills/dir-2/tide-tables/"}, {"skill-hidden", "/skills/dir-1/signal-flags/"}, {"skill-contents", contents},
+			{"skill-compare", "/skills/dir-2/tide-tables/?view=compare"}, {"skill-copy", "/skills/dir-2/berth-plan/?view=compare"}, {"skill-line", skill + "?view=source#L12"},
 			{"file-markdown", skill + "references/method.md"}, {"file-source", skill + "scripts/height.py"}, {"file-picture", skill + "images/harbour.png"}, {"file-binary", skill + "data/ports.bin"},
 			{"hostile", hostile}, {"hostile-source", hostile + "?view=source"}, {"hostile-agent", hostile + "?view=agent"}, {"hostile-problems", hostile + "?view=problems"},
 			{"hostile-svg", hostile + "x.svg"}, {"hostile-html", hostile + "x.html"}, {"hostile-picture", hostile + "fake.png"},
@@ -254,7 +256,7 @@ func TestWalk(t *testing.T) {
 	for _, fault := range report.Faults {
 		t.Error(fault)
 	}
-	if want := 6*(29+2) + 16; len(report.Done) != want {
+	if want := 6*(33+2) + 19; len(report.Done) != want {
 		t.Errorf("%d steps were walked, want %d: %q", len(report.Done), want, report.Done)
 	}
 }
