@@ -14,9 +14,11 @@ import (
 	"github.com/knack-dev/knack/web/internal/checks"
 )
 
-// healthRows is how many items of each kind the health page shows. A filtered list has
-// the others.
-const healthRows = 100
+// Numbers of items of each kind that a page shows.
+const (
+	healthRows = 20  // a filtered list has the others
+	noticeRows = 100 // no list has the others
+)
 
 type healthPage struct {
 	frame
@@ -27,6 +29,7 @@ type healthPage struct {
 	Skipped      []skippedRow
 	NSkipped     int
 	Count        doctor.Count
+	Rules        []severityRows
 	Checking     *checking
 	Unpublished  []unpublishedRow
 	NUnpublished int
@@ -40,11 +43,34 @@ type healthPage struct {
 	Ago          string
 }
 
-// MoreUnpublished returns the number of unpublished skills that the page does not show.
-func (p healthPage) MoreUnpublished() int { return p.NUnpublished - len(p.Unpublished) }
+// Severities returns the numbers of findings by severity, with the address of their rules
+// on the page.
+func (p healthPage) Severities() []choice {
+	out := []choice{{Label: plural(p.Count.Errors, "error")}, {Label: plural(p.Count.Warnings, "warning")}, {Label: plural(p.Count.Infos, "info")}}
+	for _, of := range p.Rules {
+		for i, severity := range []skill.Severity{skill.SeverityError, skill.SeverityWarning, skill.SeverityInfo} {
+			if of.Severity == severity {
+				out[i].Href = "#" + string(severity)
+			}
+		}
+	}
+	return out
+}
+
+// severityRows are the rules whose worst finding has this severity.
+type severityRows struct {
+	Severity skill.Severity
+	Rules    []ruleRow
+}
+
+type ruleRow struct {
+	*checks.Rule
+	Href string // the list of its skills
+}
 
 type rootRow struct {
 	Label      string
+	Href       string // the list of its skills
 	URI        string // the prefix of its skills' URIs
 	Scope      skill.Scope
 	Count      int
@@ -163,12 +189,12 @@ func (s *Site) fitsOf(v catalog.View) []tool.Fit {
 }
 
 func rootRowOf(root catalog.RootStatus) rootRow {
-	w := rootRow{Label: root.Label, URI: skill.Scheme, Scope: root.Scope, Count: root.Count, Notices: root.Notices}
+	w := rootRow{Label: root.Label, Href: filter{Root: root.Label}.href(), URI: skill.Scheme, Scope: root.Scope, Count: root.Count, Notices: root.Notices}
 	if root.Prefix != "" {
 		w.URI += root.Prefix + "/"
 	}
-	if len(w.Notices) > healthRows {
-		w.More, w.Notices = len(w.Notices)-healthRows, w.Notices[:healthRows]
+	if len(w.Notices) > noticeRows {
+		w.More, w.Notices = len(w.Notices)-noticeRows, w.Notices[:noticeRows]
 	}
 	w.Error, w.Fix = root.Reason()
 	w.Late = root.Late()
@@ -184,6 +210,13 @@ func skippedRowOf(e *catalog.Entry) skippedRow {
 // checked adds the results of the check.
 func (p *healthPage) checked(t *checks.Totals, c *checks.Checks) {
 	p.Count, p.NUnpublished = t.Count, len(t.Unpublished)
+	for _, rule := range t.ByRule() {
+		if n := len(p.Rules); n == 0 || p.Rules[n-1].Severity != rule.Severity {
+			p.Rules = append(p.Rules, severityRows{Severity: rule.Severity})
+		}
+		of := &p.Rules[len(p.Rules)-1]
+		of.Rules = append(of.Rules, ruleRow{rule, filter{Rule: rule.ID}.href()})
+	}
 	for _, e := range t.Unpublished[:min(len(t.Unpublished), healthRows)] {
 		w := unpublishedRow{Href: pageOf(e), Name: nameOf(e)}
 		if d, _ := c.Kept(e); d != nil {

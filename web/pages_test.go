@@ -210,6 +210,28 @@ func TestHealth(t *testing.T) {
 	if diff := cmp.Diff(want, sections); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
+	// Each rule has a list, of as many skills as it says.
+	rules := 0
+	for _, row := range all(all(doc, class("rules"))[0], tag("tr"))[1:] {
+		link, numbers := all(row, tag("a"))[0], texts(all(row, class("num")))
+		if got := strconv.Itoa(len(skillsOf(f.page(attr(link, "href"))))); got != numbers[0] {
+			t.Errorf("%s lists %s skills, and the page says %s", attr(link, "href"), got, numbers[0])
+		}
+		rules++
+	}
+	if rules < 4 {
+		t.Errorf("%d rules have findings", rules)
+	}
+	if diff := cmp.Diff([]string{"Odd One 2 problems /skills/one/odd/", "Blank % Name 2 problems /skills/two/a%20b%2520c/"}, skillsOf(f.page("/?published=no"))); diff != "" {
+		t.Errorf("not published: -want +got\n%s", diff)
+	}
+	for _, a := range all(doc, tag("a")) {
+		if href := attr(a, "href"); strings.HasPrefix(href, "/?") && len(skillsOf(f.page(href))) == 0 {
+			t.Errorf("%s lists nothing", href)
+		} else if id, ok := strings.CutPrefix(href, "#"); ok && id != "main" && len(all(doc, func(n *html.Node) bool { return attr(n, "id") == id })) != 1 {
+			t.Errorf("%s leads nowhere", href)
+		}
+	}
 	story := f.page(skippedHref(f))
 	if got := texts(all(story, class("what"))); len(got) != 1 || got[0] != "error description is missing" {
 		t.Errorf("the story is %q", got)

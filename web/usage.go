@@ -327,6 +327,9 @@ func (u *Usage) seen(v catalog.View) sums {
 	return out
 }
 
+// usageRows is how many skills the page shows.
+const usageRows = 100
+
 type usagePage struct {
 	frame
 	Since   time.Time
@@ -378,8 +381,8 @@ func (s *Site) usage(r *request) error {
 			p.Unused++
 		}
 	}
-	if p.More = len(p.Skills) - healthRows; p.More > 0 {
-		p.Skills = p.Skills[:healthRows]
+	if p.More = len(p.Skills) - usageRows; p.More > 0 {
+		p.Skills = p.Skills[:usageRows]
 	}
 	p.chart()
 	return s.render(r, http.StatusOK, "usage", p)

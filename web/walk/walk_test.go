@@ -240,7 +240,7 @@ func TestWalk(t *testing.T) {
 	plan := map[string]any{
 		"url": url, "token": token, "chromium": chromium, "skill": skill, "contents": contents, "shots": os.Getenv("KNACK_SHOTS"),
 		"pages": [][2]string{
-			{"home", "/"}, {"home-search", "/?q=harbour+berth"}, {"home-filter", "/?state=skipped"}, {"home-order", "/?sort=changed&collection=tide-tables"}, {"home-none", "/?q=zzzz"},
+			{"home", "/"}, {"home-search", "/?q=harbour+berth"}, {"home-filter", "/?state=skipped"}, {"home-rule", "/?rule=description-when"}, {"home-unpublished", "/?published=no"}, {"home-order", "/?sort=changed&collection=tide-tables"}, {"home-none", "/?q=zzzz"},
 			{"home-hostile", "/?q=" + strings.Repeat("%3C%2Fscript%3E", 60)},
 			{"skill", skill}, {"skill-source", skill + "?view=source"}, {"skill-agent", skill + "?view=agent"}, {"skill-files", skill + "?view=files"},
 			{"skill-problems", "/skills/dir-1/crane/?view=problems"}, {"skill-shadowed", "/skills/dir-2/tide-tables/"}, {"skill-hidden", "/skills/dir-1/signal-flags/"}, {"skill-contents", contents},
@@ -256,7 +256,7 @@ func TestWalk(t *testing.T) {
 	for _, fault := range report.Faults {
 		t.Error(fault)
 	}
-	if want := 6*(33+2) + 19; len(report.Done) != want {
+	if want := 6*(35+2) + 19; len(report.Done) != want {
 		t.Errorf("%d steps were walked, want %d: %q", len(report.Done), want, report.Done)
 	}
 }
