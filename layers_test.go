@@ -114,11 +114,10 @@ var directions = map[string][]string{
 	"internal/genskills":       {},
 	"internal/genskills/write": {"internal/genskills"},
 	// Measurements are separate from what they measure.
-	"bench":         {"internal/genskills", "tool", "skill", "source/dir", "catalog"},
-	"bench/floor":   {},
-	"internal/sbom": {}, // a program of the release, no part of knack
-	// For tests: a model server that follows a script.
-	"interop/agents/model": {},
+	"bench":                {"internal/genskills", "tool", "skill", "source/dir", "catalog"},
+	"bench/floor":          {},
+	"internal/sbom":        {},                   // a program of the release, no part of knack
+	"interop/agents/model": {},                   // for tests: a model server that follows a script
 	"internal/corpus":      {},                   // for tests: where the corpus of real skills is
 	"internal/alloctest":   {},                   // for tests: what a function asks of the heap
 	"internal/skilltest":   {"catalog", "skill"}, // for tests: skills in memory

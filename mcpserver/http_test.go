@@ -117,13 +117,16 @@ func TestCORS(t *testing.T) {
 	h := resp.Header
 	allowed := h.Get("Access-Control-Allow-Headers")
 	if resp.StatusCode != 204 || h.Get("Access-Control-Allow-Origin") != "https://app.example" || !strings.Contains(allowed, "authorization") ||
-		!strings.Contains(allowed, "mcp-protocol-version") || !strings.Contains(allowed, "mcp-param-uri") || strings.Contains(allowed, "evil") || strings.Contains(allowed, "@") {
+		!strings.Contains(allowed, "mcp-protocol-version") || !strings.Contains(allowed, "mcp-param-uri") || !strings.Contains(allowed, "if-none-match") || strings.Contains(allowed, "evil") || strings.Contains(allowed, "@") {
 		t.Errorf("%s %v", resp.Status, h)
 	}
 	if h.Get("Access-Control-Allow-Credentials") != "" {
 		t.Error("credentials")
 	}
 	resp = plain(w, "POST", func(r *http.Request) { r.Header.Set("Origin", "https://app.example") })
+	if !strings.Contains(resp.Header.Get("Access-Control-Expose-Headers"), "ETag") {
+		t.Errorf("the ETag is kept from pages of other origins: %v", resp.Header)
+	}
 	if resp.StatusCode != 200 || !strings.Contains(resp.Header.Get("Access-Control-Expose-Headers"), "Mcp-Session-Id") || !strings.Contains(strings.Join(resp.Header.Values("Vary"), ","), "Origin") {
 		t.Errorf("%s %v", resp.Status, resp.Header)
 	}

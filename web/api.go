@@ -12,8 +12,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
@@ -53,6 +55,9 @@ type apiSkillItem struct {
 	By             string         `json:"by,omitempty"`
 	Problems       int            `json:"problems"`
 	Self           string         `json:"self,omitempty"`
+	Collection     string         `json:"collection,omitempty"`
+	Tags           []string       `json:"tags,omitempty"`
+	Changed        *time.Time     `json:"changed,omitempty"`
 }
 
 type apiTokens struct {
@@ -61,9 +66,10 @@ type apiTokens struct {
 }
 
 type apiList struct {
-	Skills []apiSkillItem `json:"skills"`
-	Total  int            `json:"total"`
-	Next   string         `json:"next,omitempty"`
+	Skills []any    `json:"skills"` // apiSkillItem, or what sparse makes of it
+	Fields []string `json:"fields,omitempty"`
+	Total  int      `json:"total"`
+	Next   string   `json:"next,omitempty"`
 	// Incomplete says why skills are missing; see [request.incomplete].
 	Incomplete string `json:"incomplete,omitempty"`
 }
@@ -91,7 +97,11 @@ func apiItem(v catalog.View, d *doctor.Verdict) apiSkillItem {
 	out := apiSkillItem{
 		Name: e.Name, Description: e.Description, Status: e.Status, State: w.State, Scope: e.Root.Scope, Root: e.Root.Label, File: e.Place(),
 		Size: int64(e.Size), Tokens: apiTokens{w.Listing, w.Loading}, Published: sum.Published, ModelInvocable: e.ModelInvocable, UserInvocable: e.UserInvocable,
-		Problems: w.Severe,
+		Problems: w.Severe, Collection: w.Collection, Tags: tagsOf(e),
+	}
+	if !w.Changed.IsZero() {
+		at := w.Changed.Truncate(time.Second)
+		out.Changed = &at
 	}
 	if e.Status != catalog.Skipped {
 		out.URI, out.Load, out.Digest = e.URI().String(), v.Called(e), e.Digest.String()
@@ -110,45 +120,61 @@ func (s *Site) apiList(r *request) error {
 		return err
 	}
 	q := r.URL.Query()
-	if err := only(q, "q", "scope", "root", "state", "limit", "cursor"); err != nil {
+	if err := only(q, "q", "scope", "root", "state", "collection", "tag", "rule", "published", "sort", "fields", "limit", "cursor"); err != nil {
 		return err
 	}
-	f := filter{Query: queryOf(r), Scope: q.Get("scope"), Root: q.Get("root"), State: doctor.State(q.Get("state"))}
-	if f.State != "" && !slices.Contains(states, f.State) {
-		return problem(http.StatusBadRequest, "state must be one of fine, problems, shadowed, unlisted and skipped.")
+	fields, err := fieldsAsked(q, skillFields)
+	if err != nil {
+		return err
 	}
-	if f.Scope != "" && !slices.Contains(scopes, skill.Scope(f.Scope)) {
+	f := filterOf(q, queryOf(r))
+	switch {
+	case f.State != "" && !slices.Contains(states, f.State):
+		return problem(http.StatusBadRequest, "state must be one of fine, problems, shadowed, unlisted and skipped.")
+	case f.Scope != "" && !slices.Contains(scopes, skill.Scope(f.Scope)):
 		return problem(http.StatusBadRequest, "scope must be one of project, global and builtin.")
+	case f.Published != "" && f.Published != "no":
+		return problem(http.StatusBadRequest, "published must be no.")
+	case f.Sort != q.Get("sort"):
+		return problem(http.StatusBadRequest, "sort must be one of name, changed, used and tokens.")
+	}
+	if _, ok := check.RuleOf(f.Rule); f.Rule != "" && !ok {
+		return problem(http.StatusBadRequest, "rule must be the ID of a rule; doc/check.md lists them.")
 	}
 	hits, err := found(r.Context(), v, f.Query)
 	if err != nil {
 		return err
 	}
-	var summaries map[*catalog.Entry]*doctor.Summary // not needed for states that follow from the status alone
-	if f.State == doctor.Fine || f.State == doctor.Problems {
-		totals, err := s.allChecked(r, v)
-		if err != nil {
+	known := &checks.Totals{} // not needed for states that follow from the status alone
+	if f.State == doctor.Fine || f.State == doctor.Problems || f.Rule != "" || f.Published != "" {
+		if known, err = s.allChecked(r, v); err != nil {
 			return err
 		}
-		summaries = totals.Summaries
 	}
 	var all []*catalog.Entry
-	for _, e := range hits {
-		if f.takes(e, checks.StateOf(e, summaries[e])) {
+	for _, e := range f.tally(hits, known, s.shelfOf(v)).kept {
+		if f.State != "" || e.Status != catalog.Skipped {
 			all = append(all, e)
 		}
 	}
+	all = s.ordered(v, all, f.Sort)
 	page, next, err := paged(q, all)
 	if err != nil {
 		return err
 	}
-	out := apiList{Skills: []apiSkillItem{}, Total: len(all), Next: next, Incomplete: r.incomplete()}
+	out := apiList{Skills: []any{}, Fields: fields, Total: len(all), Next: next, Incomplete: r.incomplete()}
 	verdicts, err := s.checks.Verdicts(r.Context(), v, page)
 	if err != nil {
 		return err
 	}
 	for _, d := range verdicts {
-		out.Skills = append(out.Skills, apiItem(v, d))
+		var item any = apiItem(v, d)
+		if fields != nil {
+			if item, err = sparse(apiItem(v, d), fields); err != nil {
+				return err
+			}
+		}
+		out.Skills = append(out.Skills, item)
 	}
 	return answerJSON(r, out)
 }
@@ -178,13 +204,6 @@ func (s *Site) allChecked(r *request, v catalog.View) (*checks.Totals, error) {
 		return nil, problem(http.StatusServiceUnavailable, fmt.Sprintf("The skills are still being checked: %d of %s so far. Try again in a moment.", t.Known, display.Count(t.All, "skill")))
 	}
 	return t, nil
-}
-
-// takes reports whether the filter accepts a skill with this state. Without a state,
-// the filter excludes skipped and unlisted skills.
-func (f filter) takes(e *catalog.Entry, state doctor.State) bool {
-	return (f.Scope == "" || f.Scope == string(e.Root.Scope)) && (f.Root == "" || f.Root == e.Root.Label) &&
-		(f.State == "" && state != doctor.Skipped && state != doctor.Unlisted || f.State == state)
 }
 
 // paged returns one page of a list and the cursor of the next. A cursor names the last

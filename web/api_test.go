@@ -147,6 +147,8 @@ func TestAnswersValidate(t *testing.T) {
 	c := document(t, f)
 	for _, address := range []string{
 		"/api/v1/openapi.json", "/api/v1/skills", "/api/v1/skills?q=git", "/api/v1/skills?state=skipped", "/api/v1/skills?state=shadowed&scope=project&root=two",
+		"/api/v1/skills?fields=name,load", "/api/v1/skills?fields=uri&state=skipped", "/api/v1/skills?fields=none", "/api/v1/skills?rule=name-folder", "/api/v1/skills?published=no&sort=name",
+		"/.well-known/agent-skills/index.json?fields=name,digest", "/.well-known/agent-skills/index.json?fields=",
 		"/api/v1/skills?limit=2", "/api/v1/skills?q=zzzz", "/api/v1/skills?limit=201", "/api/v1/skills/one/git", "/api/v1/skills/one%2Fgit", "/api/v1/skills/one/odd",
 		"/api/v1/skills/two/a%20b%2520c", "/api/v1/skills/two/same", "/api/v1/skills/one/secret", "/api/v1/skills/nobody",
 		"/api/v1/files/one/git/SKILL.md", "/api/v1/files/one/git/logo.png", "/api/v1/files/one/git/blob.bin", "/api/v1/files/one/git/none",
@@ -183,20 +185,24 @@ func TestUnknownFilters(t *testing.T) {
 	f := open(t, files)
 	c := document(t, f)
 	for address, detail := range map[string]string{
-		"/api/v1/skills?state=nonsense":      "state must be one of fine, problems, shadowed, unlisted and skipped.",
-		"/api/v1/skills?scope=nonsense":      "scope must be one of project, global and builtin.",
-		"/api/v1/skills?limit=1&limit=2":     "limit must be in the query once.",
-		"/api/v1/skills?q=a&q=b":             "q must be in the query once.",
-		"/api/v1/problems?limit=1&limit=1":   "limit must be in the query once.",
-		"/api/v1/problems?cursor=a&cursor=b": "cursor must be in the query once.",
-		"/api/v1/skills?query=git":           "The parameters are q, scope, root, state, limit and cursor, and the query has another one.",
-		"/api/v1/skills?q=git&=":             "The parameters are q, scope, root, state, limit and cursor, and the query has another one.",
-		"/api/v1/problems?q=git":             "The parameters are limit and cursor, and the query has another one.",
-		"/api/v1/skills?q=git;rebase":        unreadable,
-		"/api/v1/skills?q=100%":              unreadable,
-		"/api/v1/skills?limit=1&root=%zz":    unreadable,
-		"/api/v1/skills/one/git?a;b":         unreadable,
-		"/api/v1/problems?limit=%":           unreadable,
+		"/api/v1/skills?state=nonsense":                     "state must be one of fine, problems, shadowed, unlisted and skipped.",
+		"/api/v1/skills?scope=nonsense":                     "scope must be one of project, global and builtin.",
+		"/api/v1/skills?published=yes":                      "published must be no.",
+		"/api/v1/skills?sort=size":                          "sort must be one of name, changed, used and tokens.",
+		"/api/v1/skills?rule=none":                          "rule must be the ID of a rule; doc/check.md lists them.",
+		"/.well-known/agent-skills/index.json?fields=name,": "fields must be names with commas between them, out of name, type, description, url, digest.",
+		"/api/v1/skills?limit=1&limit=2":                    "limit must be in the query once.",
+		"/api/v1/skills?q=a&q=b":                            "q must be in the query once.",
+		"/api/v1/problems?limit=1&limit=1":                  "limit must be in the query once.",
+		"/api/v1/problems?cursor=a&cursor=b":                "cursor must be in the query once.",
+		"/api/v1/skills?query=git":                          "The parameters are q, scope, root, state, collection, tag, rule, published, sort, fields, limit and cursor, and the query has another one.",
+		"/api/v1/skills?q=git&=":                            "The parameters are q, scope, root, state, collection, tag, rule, published, sort, fields, limit and cursor, and the query has another one.",
+		"/api/v1/problems?q=git":                            "The parameters are limit and cursor, and the query has another one.",
+		"/api/v1/skills?q=git;rebase":                       unreadable,
+		"/api/v1/skills?q=100%":                             unreadable,
+		"/api/v1/skills?limit=1&root=%zz":                   unreadable,
+		"/api/v1/skills/one/git?a;b":                        unreadable,
+		"/api/v1/problems?limit=%":                          unreadable,
 	} {
 		a := f.get(address)
 		want := `{"title":"Bad Request","status":400,"detail":"` + detail + "\"}\n"
@@ -249,7 +255,7 @@ func TestDocumentBites(t *testing.T) {
 		with["more"] = true
 		try("with another field", with)
 		for key := range whole {
-			if key == "next" || key == "uri" && strings.Contains(address, "problems") {
+			if key == "next" || key == "changed" || key == "uri" && strings.Contains(address, "problems") {
 				continue
 			}
 			without := clone(whole)
@@ -278,9 +284,13 @@ func TestAPISkill(t *testing.T) {
 	}
 	want := fmt.Sprintf(`{"uri":"skill://one/git/SKILL.md","name":"git","description":"Work with git. Use for commits.","load":"git","status":"available","state":"fine",`+
 		`"scope":"project","root":"one","file":"one/git/SKILL.md","size":%d,"digest":%q,"tokens":{"listing":9,"loading":%d},"published":true,"modelInvocable":true,`+
-		`"userInvocable":true,"problems":0,"self":"/api/v1/skills/one/git","frontmatter":{"name":"git","description":"Work with git. Use for commits.","license":"MIT",`+
+		`"userInvocable":true,"problems":0,"self":"/api/v1/skills/one/git","changed":CHANGED,"frontmatter":{"name":"git","description":"Work with git. Use for commits.","license":"MIT",`+
 		`"metadata":{"b":"2","a":"1"}},"files":[%s],"findings":[]}`+"\n", len(main), digest(main), (len(main)+3)/4, strings.Join(listed, ","))
-	if diff := cmp.Diff(want, f.get("/api/v1/skills/one%2Fgit").body); diff != "" {
+	got := f.get("/api/v1/skills/one%2Fgit").body
+	if at := regexp.MustCompile(`"changed":("[0-9TZ:-]+")`).FindStringSubmatch(got); at != nil {
+		want = strings.Replace(want, "CHANGED", at[1], 1)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	if diff := cmp.Diff(main, f.get("/api/v1/files/one/git/SKILL.md").body); diff != "" {

@@ -1,11 +1,14 @@
 package web
 
 import (
+	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/reads"
 	"github.com/knack-dev/knack/skill"
 )
@@ -38,32 +41,81 @@ func (s *Site) wellKnownIndex(r *request) error {
 	if r.lacks != nil { // the index cannot say that it is incomplete
 		return problem(http.StatusServiceUnavailable, sentence(r.lacks.Error()))
 	}
-	return answerKept(r, "application/json", s.indexes.Get(v, func() tagged { return tagOf(discoveryOf(v)) }))
+	fields, err := fieldsAsked(r.URL.Query(), indexFields)
+	if err != nil {
+		return err
+	}
+	if fields == nil {
+		return answerKept(r, "application/json", s.indexes.Get(v, func() tagged { return tagOf(discoveryOf(v, nil)) }))
+	}
+	// A client that asks for less does so once in a while: nothing is kept of its answer.
+	if err := limit.Reserve(r.Context(), 2*sizeOf(v, fields)); err != nil {
+		return err
+	}
+	return answerTagged(r, "application/json", discoveryOf(v, fields))
 }
 
-// discoveryOf encodes the index of a view by hand. Encoding it as one value would hold
+// sizeOf estimates the size of an index of the given properties, from above.
+func sizeOf(v catalog.View, fields []string) (size int64) {
+	for _, e := range v.Entries {
+		if size += 224 + 2*int64(len(e.Name)); slices.Contains(fields, "description") {
+			size += int64(len(e.Description))
+		}
+	}
+	return size
+}
+
+// discoveryOf encodes the index of a view by hand, with all properties if fields is nil. Encoding it as one value would hold
 // it three times, and encoding/json takes twice as long.
-func discoveryOf(v catalog.View) []byte {
+func discoveryOf(v catalog.View, fields []string) []byte {
 	var all []*catalog.Entry
 	size := 128
 	for _, e := range v.Entries {
 		if discoverable(e) {
 			all = append(all, e)
-			size += 224 + 2*len(e.Name) + len(e.Description)
+			size += 224 + 2*len(e.Name)
+			if fields == nil || slices.Contains(fields, "description") {
+				size += len(e.Description)
+			}
 		}
 	}
 	b := append(make([]byte, 0, size), `{"$schema":"`+discoverySchema+`","skills":[`...)
+	has := [5]bool{}
+	for i, name := range indexFields {
+		has[i] = fields == nil || slices.Contains(fields, name)
+	}
 	for i, e := range all {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = display.AppendJSONString(append(b, `{"name":`...), e.Name)
-		b = display.AppendJSONString(append(b, `,"type":"skill-md","description":`...), e.Description)
-		b = display.AppendJSONString(append(b, `,"url":`...), wellKnown+e.Name+"/"+skill.MainFile)
-		b = display.AppendJSONString(append(b, `,"digest":`...), e.Digest.String())
+		b = append(b, '{')
+		begun := len(b)
+		add := func(field int, value string) {
+			if has[field] {
+				if len(b) > begun {
+					b = append(b, ',')
+				}
+				b = append(append(append(b, '"'), indexFields[field]...), '"', ':')
+				b = display.AppendJSONString(b, value)
+			}
+		}
+		add(0, e.Name)
+		add(1, "skill-md")
+		add(2, e.Description)
+		if has[3] {
+			add(3, wellKnown+e.Name+"/"+skill.MainFile)
+		}
+		if has[4] {
+			add(4, e.Digest.String())
+		}
 		b = append(b, '}')
 	}
-	return display.AppendVisibleJSON(nil, append(b, "]}\n"...))
+	b = append(b, ']')
+	if fields != nil {
+		names, _ := json.Marshal(fields)
+		b = append(append(b, `,"fields":`...), names...)
+	}
+	return display.AppendVisibleJSON(nil, append(b, "}\n"...))
 }
 
 func (s *Site) wellKnownSkill(r *request) error {

@@ -87,12 +87,12 @@ func (g *Guard) allowsOrigin(origin, host string) bool {
 
 // corsHeaders are the request headers that pages may send, besides Mcp-Param-*.
 var corsHeaders = []string{
-	"accept", "authorization", "content-type", "last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id",
+	"accept", "authorization", "content-type", "if-none-match", "last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id",
 }
 
 func allowCORS(h http.Header, origin string) {
 	h.Set("Access-Control-Allow-Origin", origin)
-	h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, WWW-Authenticate, Retry-After")
+	h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, WWW-Authenticate, Retry-After, ETag")
 }
 
 // methods returns the methods that are answered at a path.
