@@ -189,7 +189,7 @@ func (f filter) toggle(value string, n int, on string, set func(*filter, string)
 // Limits of the values that one facet shows at once, and when asked to.
 const (
 	facetRows = 8
-	facetMore = 40
+	facetMore = 20
 )
 
 // facets returns the filters of a list. A filter without a choice is left out.

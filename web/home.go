@@ -154,15 +154,22 @@ func (s *Site) home(r *request) error {
 	if rule, ok := check.RuleOf(f.Rule); ok {
 		p.Rule = rule.Title
 	}
-	p.NUnlisted = unlisted(v)
-	all, ranked, err := foundSoon(r.Context(), v, f.Query)
-	if err != nil {
-		return err
-	}
-	p.Unranked = !ranked
 	totals, now := s.checks.Soon(r.Context(), v)
 	of := s.shelfOf(v)
-	by := f.tally(all, totals, of)
+	p.NUnlisted = of.unlisted
+	var by tallied
+	if f.Query == "" && f.On() == 0 {
+		if by, err = of.unfiltered(r.Context(), v, totals); err != nil {
+			return err
+		}
+	} else {
+		all, ranked, err := foundSoon(r.Context(), v, f.Query)
+		if err != nil {
+			return err
+		}
+		p.Unranked = !ranked
+		by = f.tally(all, totals, of)
+	}
 	p.Facets = f.facets(totals, by, of)
 	entries := s.ordered(v, by.kept, f.Sort)
 	p.Total = len(entries)
@@ -193,16 +200,6 @@ func (s *Site) home(r *request) error {
 		p.Older = turn(f.Page + 1)
 	}
 	return s.render(r, http.StatusOK, "home", p)
-}
-
-// unlisted counts the unlisted skills.
-func unlisted(v catalog.View) (n int) {
-	for _, e := range v.Entries {
-		if e.Status == catalog.Unlisted {
-			n++
-		}
-	}
-	return n
 }
 
 // From1 returns the number of the first row, counted from 1.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/web/internal/checks"
 )
 
 // order is one order of a list. The first one is that of the search or of the snapshot.
@@ -41,6 +43,11 @@ type shelf struct {
 	traits                map[*catalog.Entry]traits
 	values                [byOther][]string // of each facet; a skill has the number of its own
 	name, changed, tokens func() []*catalog.Entry
+	unlisted              int // number of unlisted skills
+
+	mu    sync.Mutex
+	whole tallied // the list without a query or a filter
+	since *checks.Totals
 }
 
 // traits are the properties of a skill that filters compare: the numbers of its values, or
@@ -89,6 +96,9 @@ func newShelf(v catalog.View) *shelf {
 		number(byRoot, root.Label)
 	}
 	for _, e := range entries {
+		if e.Status == catalog.Unlisted {
+			of.unlisted++
+		}
 		t := traits{values: [byOther]int{byState: -1, byScope: number(byScope, string(e.Root.Scope)), byRoot: number(byRoot, e.Root.Label), byCollection: number(byCollection, collectionOf(e)), byTag: -1}}
 		for _, tag := range tagsOf(e) {
 			t.tags = append(t.tags, number(byTag, tag))
@@ -108,6 +118,21 @@ func newShelf(v catalog.View) *shelf {
 	of.changed = sorted(func(a, b *catalog.Entry) int { return cmp.Compare(b.Stamp.MTime, a.Stamp.MTime) })
 	of.tokens = sorted(func(a, b *catalog.Entry) int { return cmp.Compare(b.Size, a.Size) })
 	return of
+}
+
+// unfiltered returns the list without a query or a filter. It is the first page that a
+// reader sees, and is computed again only when skills have been checked.
+func (of *shelf) unfiltered(ctx context.Context, v catalog.View, t *checks.Totals) (tallied, error) {
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	if of.since != t {
+		all, err := found(ctx, v, "")
+		if err != nil {
+			return tallied{}, err
+		}
+		of.whole, of.since = filter{}.tally(all, t, of), t
+	}
+	return of.whole, nil
 }
 
 // tagsOf returns the author's keywords of a skill in lower case.

@@ -151,11 +151,9 @@ func browser(t *testing.T) string {
 	return ""
 }
 
-func write(t *testing.T, root string) {
+func write(t *testing.T, root string, files map[string]string) {
 	t.Helper()
-	library["harbour/tide-tables/images/harbour.png"] = picture(t)
-	library["hostile/title/real.png"] = picture(t)
-	for name, text := range library {
+	for name, text := range files {
 		path := filepath.Join(root, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -168,7 +166,7 @@ func write(t *testing.T, root string) {
 
 // serve builds knack, serves the library to a client with a token, and returns its
 // address.
-func serve(t *testing.T, root, hash string) string {
+func serve(t *testing.T, root, hash string, dirs ...string) string {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "knack.yaml")
 	if err := os.WriteFile(config, []byte("access:\n  default: allow\n  tokens:\n    - {hash: "+hash+", subject: anna}\n"), 0o600); err != nil {
@@ -178,8 +176,10 @@ func serve(t *testing.T, root, hash string) string {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/knack").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	cmd := exec.Command(binary, "serve", "--http", "0", "--config", config,
-		"--dir", "harbour", "--dir", "office", "--dir", "hostile")
+	cmd := exec.Command(binary, "serve", "--http", "0", "--config", config)
+	for _, dir := range dirs {
+		cmd.Args = append(cmd.Args, "--dir", dir)
+	}
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
 	errs, err := cmd.StderrPipe()
@@ -218,23 +218,13 @@ func serve(t *testing.T, root, hash string) string {
 // minutes, so go test ./... leaves it to make web-walk and .ci/run. If KNACK_SHOTS is set, it
 // saves a screenshot of each page in that folder.
 func TestWalk(t *testing.T) {
-	if flag.Lookup("test.run").Value.String() == "" {
-		t.Skip("a browser takes minutes: make web-walk, or go test -run TestWalk ./web/walk")
-	}
-	chromium := browser(t)
-	if _, err := os.ReadFile("package-lock.json"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat("node_modules/playwright-core"); err != nil {
-		missing(t, "no playwright-core; run npm ci --prefix web/walk")
-	}
-	if _, err := os.ReadFile("walk.mjs"); err != nil {
-		t.Fatal(err)
-	}
+	chromium := driven(t, "walk.mjs")
 	root := t.TempDir()
-	write(t, root)
+	library["harbour/tide-tables/images/harbour.png"] = picture(t)
+	library["hostile/title/real.png"] = picture(t)
+	write(t, root, library)
 	token, hash := access.NewToken()
-	url := serve(t, root, hash)
+	url := serve(t, root, hash, "harbour", "office", "hostile")
 	use(t, url+"/mcp", token)
 	const skill, hostile, contents = "/skills/dir-1/tide-tables/", "/skills/dir-3/title/", "/skills/dir-1/watch-bill/"
 	plan := map[string]any{
@@ -252,13 +242,32 @@ func TestWalk(t *testing.T) {
 		},
 		"raw": []string{"/raw/dir-3/title/x.svg", "/raw/dir-3/title/x.html", "/raw/dir-3/title/fake.png", "/raw/dir-3/title/SKILL.md", "/api/v1/files/dir-3/title/x.html"},
 	}
-	report := walk(t, plan)
+	var report report
+	run(t, "walk.mjs", plan, &report)
 	for _, fault := range report.Faults {
 		t.Error(fault)
 	}
 	if want := 6*(35+2) + 19; len(report.Done) != want {
 		t.Errorf("%d steps were walked, want %d: %q", len(report.Done), want, report.Done)
 	}
+}
+
+// driven returns the browser that a script drives. It skips the test unless -run names it.
+func driven(t *testing.T, script string) (chromium string) {
+	t.Helper()
+	if flag.Lookup("test.run").Value.String() == "" {
+		t.Skip("a browser takes minutes: make web-walk, or go test -run TestWalk ./web/walk")
+	}
+	chromium = browser(t)
+	for _, file := range []string{"package-lock.json", script} { // read, so that the result of the test is not kept when it changes
+		if _, err := os.ReadFile(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat("node_modules/playwright-core"); err != nil {
+		missing(t, "no playwright-core; run npm ci --prefix web/walk")
+	}
+	return chromium
 }
 
 // use makes calls as a client, so that there is something to count.
@@ -285,7 +294,8 @@ func use(t *testing.T, url, token string) {
 
 type report struct{ Faults, Done []string }
 
-func walk(t *testing.T, plan any) (r report) {
+// run runs a script with a plan, and decodes what it prints.
+func run(t *testing.T, script string, plan, result any) {
 	t.Helper()
 	data, err := json.Marshal(plan)
 	if err != nil {
@@ -296,15 +306,14 @@ func walk(t *testing.T, plan any) (r report) {
 		t.Fatal(err)
 	}
 	begun := time.Now()
-	cmd := exec.CommandContext(t.Context(), "node", "walk.mjs", file)
+	cmd := exec.CommandContext(t.Context(), "node", script, file)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
-	if err != nil || json.Unmarshal(out, &r) != nil {
-		t.Fatalf("the walk ended: %v\n%s%s", err, out, errs.String())
+	if err != nil || json.Unmarshal(out, result) != nil {
+		t.Fatalf("%s ended: %v\n%s%s", script, err, out, errs.String())
 	}
-	t.Logf("walked in %s", time.Since(begun).Round(time.Second))
-	return r
+	t.Logf("%s took %s", script, time.Since(begun).Round(time.Second))
 }
 
 // skipped returns the address of the skipped skill's page, as the list links it.
