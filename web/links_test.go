@@ -2,13 +2,19 @@ package web
 
 import (
 	"context"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/web/internal/checks"
 )
 
 // memory is a source with one skill and its neighbour.
@@ -76,5 +82,47 @@ func TestHidden(t *testing.T) {
 	}
 	if data, err := readFile(t.Context(), at.view, at.e, "seen"); err != nil || string(data) != "x" {
 		t.Errorf("%q %v", data, err)
+	}
+}
+
+// TestUnfiltered checks that the list without a filter follows the check of the skills.
+func TestUnfiltered(t *testing.T) {
+	v := here(t, "SKILL.md").view
+	of, e := newShelf(v), v.Named("a")
+	for _, c := range []struct {
+		summary doctor.Summary
+		fine    int
+	}{{doctor.Summary{Status: e.Status, Severities: doctor.Severities{Warnings: 1}}, 0}, {doctor.Summary{Status: e.Status}, 1}} {
+		by, err := of.unfiltered(t.Context(), v, &checks.Totals{Summaries: map[*catalog.Entry]*doctor.Summary{e: &c.summary}})
+		if fine := by.n[byState][stateNumber(doctor.Fine)]; err != nil || fine != c.fine || len(by.kept) != 2 {
+			t.Errorf("%d of %d are fine, %v", fine, len(by.kept), err)
+		}
+	}
+}
+
+// turning is a folder whose file has other bytes each time that it is opened.
+type turning struct{ opens *int }
+
+func (f turning) Open(name string) (fs.File, error) {
+	*f.opens++
+	return fstest.MapFS{"SKILL.md": {Data: []byte("---\nname: a\ndescription: D.\n---\n")}, "x.txt": {Data: fmt.Appendf(nil, "%04d", *f.opens)}}.Open(name)
+}
+
+func (turning) Root() skill.Root { return skill.Root{Label: "r", Prefix: "r"} }
+
+func (f turning) Scan(context.Context) (skill.Scan, error) {
+	return skill.Scan{Bundles: []*skill.Bundle{{Path: "a", Entry: "SKILL.md", FS: f, Stamp: skill.Stamp{Size: 1}}}}, nil
+}
+
+// TestZipIsWhole checks that no archive has a file that changed while it was made.
+func TestZipIsWhole(t *testing.T) {
+	c := catalog.New([]catalog.Source{turning{new(int)}}, catalog.Options{})
+	if err := c.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	New(Options{Catalog: c}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/zip/r/a", nil))
+	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "changed while it was packed") {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

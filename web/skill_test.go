@@ -65,10 +65,11 @@ func TestAbout(t *testing.T) {
 	f := open(t, map[string]string{
 		"one/team/git/SKILL.md":   "---\nname: git\ndescription: d\ntags: Vcs, daily\n---\nUse `code-review`, not `git` or `none-such`; see [that](../notes/SKILL.md).\n",
 		"one/team/notes/SKILL.md": "---\nname: notes\ndescription: d\n---\n",
+		"two/make/SKILL.md":       "---\nname: make\ndescription: d\n---\n", // more often a command
 		"two/code/SKILL.md":       "---\nname: code-review\ndescription: d\n---\n",
 	})
 	at := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
-	lay(t, f.dir, map[string]string{"one/team/git/SKILL.md": "---\nname: git\ndescription: d\ntags: Vcs, daily\n---\nUse `code-review`, not `git`, `notes` or `none-such`; see [that](../notes/SKILL.md).\n"})
+	lay(t, f.dir, map[string]string{"one/team/git/SKILL.md": "---\nname: git\ndescription: d\ntags: Vcs, daily\n---\nUse `code-review`, not `git`, `notes`, `make` or `none-such`; see [that](../notes/SKILL.md).\n"})
 	if err := os.Chtimes(filepath.Join(f.dir, "one", "team", "git", "SKILL.md"), at, at); err != nil {
 		t.Fatal(err)
 	}

@@ -194,6 +194,7 @@ for (const colorScheme of ["light", "dark"]) {
 
 await step("search as one types", {}, async (page, must) => {
   await page.goto(plan.url + "/");
+  await focused(page, "q");
   await page.keyboard.type("tidal window");
   // Who types slowly is shown what the first letters find.
   await page.waitForURL((url) => url.searchParams.get("q") === "tidal window");
@@ -211,6 +212,7 @@ await step("the live region", {}, async (page, must) => {
     globalThis.said = [];
     new MutationObserver(() => said.push(document.getElementById("said").textContent)).observe(document.getElementById("said"), { childList: true, characterData: true, subtree: true });
   });
+  await focused(page, "q");
   await page.keyboard.type("tidal window");
   await page.waitForFunction(() => said.at(-1)?.includes("tidal window"));
   const said = await page.evaluate(() => said.filter((text) => text.includes("tidal window")));

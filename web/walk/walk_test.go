@@ -230,7 +230,7 @@ func TestWalk(t *testing.T) {
 	plan := map[string]any{
 		"url": url, "token": token, "chromium": chromium, "skill": skill, "contents": contents, "shots": os.Getenv("KNACK_SHOTS"),
 		"pages": [][2]string{
-			{"home", "/"}, {"home-search", "/?q=harbour+berth"}, {"home-filter", "/?state=skipped"}, {"home-rule", "/?rule=description-when"}, {"home-unpublished", "/?published=no"}, {"home-order", "/?sort=changed&collection=tide-tables"}, {"home-none", "/?q=zzzz"},
+			{"home", "/"}, {"home-search", "/?q=harbour+berth"}, {"home-filter", "/?state=skipped"}, {"home-rule", "/?rule=description-when"}, {"home-unpublished", "/?published=no"}, {"home-order", "/?sort=changed&root=dir-1"}, {"home-none", "/?q=zzzz"},
 			{"home-hostile", "/?q=" + strings.Repeat("%3C%2Fscript%3E", 60)},
 			{"skill", skill}, {"skill-source", skill + "?view=source"}, {"skill-agent", skill + "?view=agent"}, {"skill-files", skill + "?view=files"},
 			{"skill-problems", "/skills/dir-1/crane/?view=problems"}, {"skill-shadowed", "/skills/dir-2/tide-tables/"}, {"skill-hidden", "/skills/dir-1/signal-flags/"}, {"skill-contents", contents},
