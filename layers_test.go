@@ -91,12 +91,11 @@ var directions = map[string][]string{
 	"web":                   {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "skill", "internal/guard", "web/internal/markdown", "web/internal/checks", "web/internal/latest", "internal/diff"},
 	"web/internal/markdown": {"web/internal/gfm"}, // of skills, as HTML that cannot do anything
 	"web/internal/checks":   {"internal/ruleid", "catalog", "check", "doctor", "skill", "web/internal/latest"},
-	"web/internal/latest":   {"catalog"},
-	"web/internal/gfm":      {},
-	"internal/help":         {},                                                         // the form of help, and topics
-	"internal/overview":     {"catalog", "client", "internal/connection", "skill"},      // what knack finds, in five lines
-	"internal/listing":      {"catalog", "doctor", "internal/console", "skill", "tool"}, // the text of list and search
-	"internal/build":        {}, "internal/memory": {},                                  // which build this is, and the memory of a server
+	"web/internal/latest":   {"catalog"}, "web/internal/gfm": {}, // what is kept for a snapshot; what Markdown has beyond CommonMark
+	"internal/help":     {},                                                         // the form of help, and topics
+	"internal/overview": {"catalog", "client", "internal/connection", "skill"},      // what knack finds, in five lines
+	"internal/listing":  {"catalog", "doctor", "internal/console", "skill", "tool"}, // the text of list and search
+	"internal/build":    {}, "internal/memory": {},                                  // which build this is, and the memory of a server
 	"internal/observe":   {"audit", "mcpserver", "web"},            // metrics, usage, audit log
 	"internal/candidate": {"catalog", "check", "internal/console"}, // words that a shell offers
 	"internal/cli": {
