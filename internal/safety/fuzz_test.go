@@ -35,6 +35,7 @@ var targets = []target{
 	{"skill", "FuzzLoad", "a skill: what is available has a name, and nothing is kept of the buffer that it was read into"},
 	{"skill", "FuzzURI", "URI: comes back as itself, and no path leaves"},
 	{"skill", "FuzzFilePath", "path argument: stable, valid, never outside"},
+	{"internal/display", "FuzzColumns", "columns of text: what is cut fits, and what is broken loses nothing but blanks"},
 	{"internal/typo", "FuzzDistance", "suggestions: a metric in small, as the definition has it"},
 	{"skill", "FuzzNamePattern", "names: the rule as the specification's pattern has it"},
 	{"skill", "FuzzTopics", "headings and tags: bounded, one line each"},

@@ -213,7 +213,7 @@ const tellsHeld = "safety: live %d, objects %d, goroutines %d"
 // process's memory as the system counts it also contains garbage, and the race detector's
 // shadow memory for every address that was ever used.
 var tellsHeap = []change{
-	{"cmd/knack/main.go", "	\"context\"\n	\"os\"\n", "	\"context\"\n	\"fmt\"\n	\"os\"\n	\"runtime\"\n"},
+	{"cmd/knack/main.go", "	\"os\"\n", "	\"fmt\"\n	\"os\"\n	\"os/signal\"\n	\"runtime\"\n	\"syscall\"\n"},
 	{"cmd/knack/main.go", "func main() {\n", `func init() {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGUSR1)
