@@ -105,7 +105,7 @@ var directions = map[string][]string{
 	"internal/report":     {"check", "doctor", "internal/console", "internal/settings", "skill", "skillsext"}, // what check found, in each form
 	"internal/console":    {},                                                                                 // what a command takes from its process, and how it writes to it
 	"internal/connection": {"client", "edit", "internal/diff"},                                                // how a client is connected, in words
-	"internal/settings":   {"catalog", "config", "edit", "internal/console", "skill", "source/dir", "tool"},   // knack.yaml, the user's and the projects'
+	"internal/settings":   {"catalog", "config", "internal/console", "skill", "source/dir", "tool"},           // knack.yaml, the user's and the projects'
 	"internal/diff":       {},                                                                                 // the difference of two texts, as patch and people read it
 	"internal/reach":      {"skillsext"},                                                                      // why a server cannot be reached, in words
 	"cmd/knack":           {"internal/cli", "internal/console"},

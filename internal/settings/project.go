@@ -1,8 +1,6 @@
 package settings
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -10,7 +8,6 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/config"
-	"github.com/knack-dev/knack/edit"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
@@ -66,12 +63,10 @@ func (p Projects) Roots(known []skill.Root) (roots []skill.Root) {
 	return roots
 }
 
-// Source makes the source of a root, which may be one of these files'.
+// Source makes the source of a root. One of these files' stays within the project, since the
+// next pull can bring a link.
 func (p Projects) Source(o dir.Options) catalog.Source {
-	top, own := p.tops[o.Root.Label]
-	if o.NoLinks = own; own {
-		return insideSource{dir.New(o), top}
-	}
+	o.Within, o.NoLinks = p.tops[o.Root.Label]
 	return dir.New(o)
 }
 
@@ -111,45 +106,6 @@ func (p Projects) Lines() (lines []string) {
 		add(f, "tools", f.Config.Project.Tools)
 	}
 	return lines
-}
-
-// insideSource is the source of a root that a project's file names. Every call checks that no
-// link leads out of the project, since the next pull can bring one.
-type insideSource struct {
-	*dir.Source
-	top string
-}
-
-// Scan implements [catalog.Source]. A root outside of the project is missing, and its skills go.
-func (s insideSource) Scan(ctx context.Context) (skill.Scan, error) {
-	if err := s.check(); err != nil {
-		return skill.Scan{Missing: true}, err
-	}
-	return s.Source.Scan(ctx)
-}
-
-// Folders implements [catalog.Folders].
-func (s insideSource) Folders(match func(name string) bool) []skill.Folder {
-	if s.check() != nil {
-		return nil
-	}
-	return s.Source.Folders(match)
-}
-
-// Names is [dir.Source.Names].
-func (s insideSource) Names(name string, limit int) ([]string, bool) {
-	if s.check() != nil {
-		return nil, false
-	}
-	return s.Source.Names(name, limit)
-}
-
-func (s insideSource) check() error {
-	err := edit.Inside(s.top, s.Root().Dir)
-	if out := (*edit.OutsideError)(nil); errors.As(err, &out) {
-		return skill.ErrLeavesProject
-	}
-	return err
 }
 
 // problemsOf returns the problems of a section that its table cannot know: labels that no

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -31,13 +32,14 @@ func environment(t *testing.T) *console.Env {
 }
 
 // A link that appears while a server runs, as after a pull, ends the root: its skills are
-// gone, and no name of a file behind it is listed.
+// gone, no file behind it is read, and no name of one is listed.
 func TestLinkAppears(t *testing.T) {
 	env := environment(t)
 	write(t, filepath.Join(env.Dir, "knack.yaml"), "project:\n  dirs: [in/skills]\n")
 	write(t, filepath.Join(env.Dir, "in", "skills", "a", "SKILL.md"), "---\nname: a\ndescription: d\n---\n")
 	outside := t.TempDir()
 	write(t, filepath.Join(outside, "skills", "secret", "SKILL.md"), "---\nname: secret\ndescription: d\n---\n")
+	write(t, filepath.Join(outside, "skills", "a", "key"), "of the user")
 
 	p := OfProjects(env, []string{env.Dir})
 	roots := p.Roots(nil)
@@ -59,6 +61,10 @@ func TestLinkAppears(t *testing.T) {
 	}
 	if err := os.Symlink(outside, filepath.Join(env.Dir, "in")); err != nil {
 		t.Skip(err)
+	}
+	// Before the next scan, a client may still ask for files of the skill that was there.
+	if data, err := fs.ReadFile(scan.Bundles[0].FS, "key"); err == nil {
+		t.Errorf("a file behind the link is read: %q", data)
 	}
 	scan, err = source.Scan(t.Context())
 	if !errors.Is(err, skill.ErrLeavesProject) || !scan.Missing || len(scan.Bundles) > 0 {

@@ -26,8 +26,7 @@ func (s *Source) hasFolder(name string) bool {
 // so that a case-insensitive file system answers like the others. No requested name
 // becomes part of a path that does not exist.
 func (s *Source) Folders(match func(name string) bool) []skill.Folder {
-	dir := s.opt.Root.Dir
-	top, err := s.opener.folder(dir, false)
+	top, err := s.enter()
 	if err != nil {
 		return nil
 	}
@@ -53,7 +52,7 @@ func (s *Source) Names(name string, limit int) (names []string, ok bool) {
 	if !s.hasFolder(name) {
 		return nil, false
 	}
-	h, err := s.opener.folder(filepath.Join(s.opt.Root.Dir, name), false)
+	h, err := s.child(name)
 	if err != nil {
 		return nil, !errors.Is(err, fs.ErrNotExist)
 	}
@@ -72,6 +71,19 @@ func (s *Source) Names(name string, limit int) (names []string, ok bool) {
 	}
 	slices.Sort(names)
 	return names[:min(len(names), limit)], true
+}
+
+// child opens a direct child folder of the root, which may be a link if links are followed.
+func (s *Source) child(name string) (handle, error) {
+	if !s.opt.NoLinks {
+		return s.opener.folder(filepath.Join(s.opt.Root.Dir, name), false)
+	}
+	top, err := s.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer top.close()
+	return top.enter(name)
 }
 
 // folderList is what a root's folder held when [Source.Folders] last listed it. A missing
@@ -138,7 +150,7 @@ func (s *Source) describe(top handle, c child) (f skill.Folder, ok bool) {
 	case !c.link || s.opt.NoLinks:
 		return f, false
 	default:
-		h, err = s.opener.folder(filepath.Join(s.opt.Root.Dir, f.Name), false)
+		h, err = s.child(f.Name)
 	}
 	if err != nil {
 		f.Err = bare(err)

@@ -27,6 +27,10 @@ type Options struct {
 	// deeper link if that stays below the root. Links within a skill are another matter:
 	// they are resolved when a file is opened, and never lead out of the skill.
 	NoLinks bool
+	// Within is the folder out of which no link may lead the root: its project, which may be a
+	// clone. If one does, the root is missing, and nothing in it is read, not even a file of a
+	// skill found before. It is "" for a root that may be anywhere.
+	Within string
 	// Load makes the first scan load each skill while its folder is open, for a third
 	// of the cost of reading it afterwards; see [skill.Scan.Skills].
 	Load bool
@@ -73,14 +77,13 @@ func (s *Source) Root() skill.Root { return s.opt.Root }
 // fails if the root cannot be read at all, or if ctx ends. A fault further down becomes
 // a notice or a bundle's fault. A root that does not exist, or is no longer a folder,
 // is Missing. Scan then fails if [Options.Required] is set, or if something else is in
-// the root's place.
+// the root's place. It fails with [skill.ErrLeavesProject] as [Options.Within] says.
 func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
-	dir := s.opt.Root.Dir
-	real, err := realRoot(dir)
+	real, err := s.real()
 	if err != nil {
 		return s.failed(err)
 	}
-	top, err := s.opener.folder(dir, false)
+	top, err := s.open(real)
 	if err != nil {
 		return s.failed(err)
 	}
@@ -112,11 +115,49 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 	return scan, nil
 }
 
+// real returns the real path of the root, which is within [Options.Within].
+func (s *Source) real() (string, error) {
+	real, err := realRoot(s.opt.Root.Dir)
+	if err != nil || s.opt.Within == "" {
+		return real, err
+	}
+	within, err := realpath.Eval(s.opt.Within)
+	if err == nil && !realpath.Within(within, real) {
+		err = skill.ErrLeavesProject
+	}
+	return real, err
+}
+
+// open opens the root, whose real path is real. With [Options.Within] it opens the path that was
+// checked, in which no part may be a link, so no link can come in between.
+func (s *Source) open(real string) (handle, error) {
+	if s.opt.Within == "" {
+		return s.opener.folder(s.opt.Root.Dir, false)
+	}
+	top, err := s.opener.folder(real, true)
+	if errors.Is(err, errThroughLink) {
+		err = skill.ErrLeavesProject
+	}
+	return top, err
+}
+
+// enter opens the root for a caller that needs no real path.
+func (s *Source) enter() (handle, error) {
+	if s.opt.Within == "" {
+		return s.open("")
+	}
+	real, err := s.real()
+	if err != nil {
+		return nil, err
+	}
+	return s.open(real)
+}
+
 // failed returns the scan of a root that yields no bundles. If the root is missing, the
 // watch learns that its folders have gone, so that it watches for their return.
 func (s *Source) failed(err error) (skill.Scan, error) {
 	err = bare(err)
-	scan := skill.Scan{Missing: errors.Is(err, fs.ErrNotExist) || errors.Is(err, skill.ErrNotFolder)}
+	scan := skill.Scan{Missing: errors.Is(err, fs.ErrNotExist) || errors.Is(err, skill.ErrNotFolder) || errors.Is(err, skill.ErrLeavesProject)}
 	if scan.Missing {
 		s.remember(nil)
 	}

@@ -75,6 +75,9 @@ func (w *walk) folder(p *node, dev uint64) folder {
 
 // locationOf returns the location of a root's folders that no link leads to.
 func (s *Source) locationOf(real string) *location {
+	if s.opt.Within != "" {
+		return &location{opener: s.opener, base: real, plain: true, alias: s.opt.Root.Dir}
+	}
 	return &location{opener: s.opener, base: s.opt.Root.Dir, alias: real}
 }
 
