@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/knack-dev/knack/edit"
 	"github.com/knack-dev/knack/internal/build"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/help"
@@ -131,7 +132,7 @@ to any agent.`,
 	root.AddCommand(newCommand(env))
 	root.AddCommand(connectCommand(env))
 	completeRest(root)
-	endOnSignal(root)
+	endOnSignal(root, edit.Settle)
 	return root
 }
 

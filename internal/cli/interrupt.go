@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/knack-dev/knack/edit"
 	"github.com/knack-dev/knack/internal/console"
 )
 
@@ -15,12 +14,13 @@ import (
 const endingTime = time.Second
 
 // endOnSignal makes a command and those below it end when a signal arrives, whatever they wait
-// for. No file is left half written. serve answers the requests before the signal, and decides by
-// itself when that is done.
-func endOnSignal(c *cobra.Command) {
+// for. It calls settle, which is [edit.Settle], before it leaves one that works on, so that no file
+// is left half written. serve answers the requests before the signal, and decides by itself when
+// that is done.
+func endOnSignal(c *cobra.Command, settle func()) {
 	for _, sub := range c.Commands() {
 		if sub.Name() != "serve" {
-			endOnSignal(sub)
+			endOnSignal(sub, settle)
 		}
 	}
 	run := c.RunE
@@ -47,7 +47,7 @@ func endOnSignal(c *cobra.Command) {
 				return nil // it has done everything
 			}
 		case <-late.C:
-			edit.Settle()
+			settle()
 		}
 		by, _ := console.InterruptOf(ctx)
 		return interruptedBy(by)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"github.com/spf13/cobra"
 
@@ -39,7 +40,7 @@ func TestInterruptedScan(t *testing.T) {
 		return err
 	}}
 	cmd.SetArgs([]string{})
-	endOnSignal(cmd)
+	endOnSignal(cmd, func() { t.Error("the command went on") })
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.ExecuteContext(ctx) }()
 	<-source.begun
@@ -50,4 +51,33 @@ func TestInterruptedScan(t *testing.T) {
 	if f := (*failure)(nil); !errors.As(err, &f) || f.code != 130 {
 		t.Errorf("%v", err)
 	}
+}
+
+// TestInterruptedWrite checks that a command that goes on after a signal is left only when no
+// file is half written.
+func TestInterruptedWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		begun, goOn := make(chan struct{}), make(chan struct{})
+		defer close(goOn)
+		cmd := &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error {
+			close(begun)
+			<-goOn
+			return nil
+		}}
+		cmd.SetArgs([]string{})
+		settled := 0
+		endOnSignal(cmd, func() { settled++ })
+		go func() {
+			<-begun
+			cancel(console.Interrupt{Signal: syscall.SIGTERM})
+		}()
+		err := cmd.ExecuteContext(ctx)
+		if f := (*failure)(nil); !errors.As(err, &f) || f.code != 143 {
+			t.Errorf("%v", err)
+		}
+		if settled != 1 {
+			t.Errorf("it waited %d times for the files that are being written", settled)
+		}
+	})
 }
