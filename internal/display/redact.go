@@ -50,12 +50,17 @@ func RedactURI(s string) string {
 }
 
 // RedactWords returns the words of a command line with "[redacted]" for each that looks like a
-// secret or follows a flag for one, such as --token.
+// secret, follows a flag for one, such as --token, or has a URI of which [RedactURI] shows only
+// a part.
 func RedactWords(words []string) []string {
 	out := make([]string, len(words))
 	flag := ""
 	for i, w := range words {
-		if out[i] = w; tokenLike().MatchString(w) || named().MatchString(w) || flag != "" && named().MatchString(flag+"="+w) {
+		isPath := strings.ContainsAny(w, `/\`) // which may have a long run
+		isURI := strings.Contains(w, "://")
+		switch out[i] = w; {
+		case tokenLike().MatchString(w), named().MatchString(w), flag != "" && named().MatchString(flag+"="+w),
+			isURI && RedactURI(w) != w, !isPath && hasSecret(w):
 			out[i] = redacted
 		}
 		if flag = ""; strings.HasPrefix(w, "-") && !strings.Contains(w, "=") {

@@ -16,6 +16,11 @@ func TestRedactWords(t *testing.T) {
 		"--token-file tokens --secrets":           "--token-file tokens --secrets",
 		"ghp_abc":                                 "[redacted]",
 		"/secret --dir":                           "/secret --dir",
+		"remote https://example.com/mcp":          "remote https://example.com/mcp",
+		"remote https://me:hunter2@example.com/":  "remote [redacted]",
+		"--url=https://example.com/mcp?k=hunter2": "[redacted]",
+		"--pin 0123456789abcdef0123456789abcdef":  "--pin [redacted]",
+		"/nix/0123456789abcdef0123456789abcdef":   "/nix/0123456789abcdef0123456789abcdef",
 	} {
 		if got := strings.Join(RedactWords(strings.Fields(in)), " "); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
