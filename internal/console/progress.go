@@ -142,9 +142,9 @@ func (p *progress) end() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.over.Store(true)
 	p.timer.Stop()
 	p.erase()
+	p.over.Store(true) // last: from now on other goroutines write without the lock
 }
 
 // Write writes to standard error, above the line. A command that has said something is not

@@ -105,6 +105,34 @@ func TestProgressEndsWithOutput(t *testing.T) {
 	})
 }
 
+// onErase calls a function when the line of a terminal is removed.
+type onErase func()
+
+func (f onErase) Write(b []byte) (int, error) {
+	if bytes.HasSuffix(b, []byte("\r")) {
+		f()
+	}
+	return len(b), nil
+}
+
+// TestProgressEndsOnce checks that no goroutine writes before another one has removed the line.
+func TestProgressEndsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		erased := 0
+		env := &Env{Stdout: io.Discard, StderrTerminal: true}
+		env.Stderr = onErase(func() {
+			if erased++; env.progress.over.Load() {
+				t.Error("others write already")
+			}
+		})
+		_, end := Start(env)
+		testwait.Advance(progressDelay)
+		if end(); erased != 1 {
+			t.Errorf("the line was removed %d times", erased)
+		}
+	})
+}
+
 // TestProgressFirstSign checks that many short steps are not silent together.
 func TestProgressFirstSign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
