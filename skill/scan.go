@@ -47,8 +47,8 @@ type Scan struct {
 type progressKey struct{}
 
 // WithProgress makes work in the context count in n what is finished: a scan its folders and
-// files, a check of many skills these. Counting is optional for a source, but without it a waiting caller cannot tell a scan from a disk
-// that does not answer.
+// files, a check of many skills these. Counting is optional for a source, but without it a
+// waiting caller cannot tell a scan from a disk that does not answer.
 func WithProgress(ctx context.Context, n *atomic.Int64) context.Context {
 	return context.WithValue(ctx, progressKey{}, n)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/realpath"
 	"github.com/knack-dev/knack/internal/report"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
@@ -169,7 +170,7 @@ func linkAbove(env console.Env, project string, e *catalog.Entry) string {
 		}
 	}
 	for at := e.Dir(); at != top && at != filepath.Dir(at); at = filepath.Dir(at) {
-		if info, err := os.Lstat(at); err == nil && info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0 {
+		if info, err := os.Lstat(at); err == nil && realpath.IsLink(info.Mode()) {
 			return at
 		}
 	}

@@ -94,7 +94,7 @@ func (f *sourceFlags) completeLabel(env *console.Env) cobra.CompletionFunc {
 	}
 }
 
-// viewSoon returns what can be read in a moment, and prints no warning: somebody waits in the
+// viewSoon returns what can be read in a moment, and prints no warning: the user is in the
 // middle of a line.
 func (f *sourceFlags) viewSoon(ctx context.Context, env console.Env) (catalog.View, error) {
 	env.Stderr = io.Discard
