@@ -57,31 +57,49 @@ func Main(ctx context.Context, env console.Env, args []string) int {
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
-	err := root.ExecuteContext(ctx)
-	end()
+	f := failureOf(root.ExecuteContext(ctx), out)
+	report := func() {
+		end()
+		if f == nil {
+			return
+		}
+		p := env.Err()
+		p.Text(console.Error, f.err.Error())
+		if f.hint != "" {
+			p.Text(console.Hint, f.hint)
+		}
+	}
+	if _, ok := console.InterruptOf(ctx); ok {
+		inTime(report)
+	} else {
+		report()
+	}
+	if f == nil {
+		return exitDone
+	}
+	return f.code
+}
+
+// failureOf returns the failure of a command that ended with an error and wrote to out, or nil.
+func failureOf(err error, out *console.Output) *failure {
 	if file := (*settings.Error)(nil); errors.As(err, &file) {
 		code := exitError
 		if file.Usage {
 			code = exitUsage
 		}
-		err = &failure{code, file.Err, file.Hint}
+		return &failure{code, file.Err, file.Hint}
 	}
 	var f *failure
 	failed := out.Failed()
 	switch isOurs := errors.As(err, &f); {
 	case failed != nil && !isOurs:
-		f = &failure{exitError, fmt.Errorf("the output cannot be written: %w", systemCause(failed)), ""}
+		return &failure{exitError, fmt.Errorf("the output cannot be written: %w", systemCause(failed)), ""}
 	case err == nil:
-		return exitDone
+		return nil
 	case !isOurs:
-		f = &failure{exitUsage, err, "run 'knack --help'"} // cobra's own errors are about usage
+		return &failure{exitUsage, err, "run 'knack --help'"} // cobra's own errors are about usage
 	}
-	p := env.Err()
-	p.Text(console.Error, f.err.Error())
-	if f.hint != "" {
-		p.Text(console.Hint, f.hint)
-	}
-	return f.code
+	return f
 }
 
 // systemCause returns the system's reason, without the operation and the file's name.

@@ -54,6 +54,22 @@ func endOnSignal(c *cobra.Command, settle func()) {
 	}
 }
 
+// inTime runs the last words of an interrupted command, and ends without them if no program
+// reads its stderr.
+func inTime(say func()) {
+	said := make(chan struct{})
+	go func() {
+		say()
+		close(said)
+	}()
+	late := time.NewTimer(endingTime)
+	defer late.Stop()
+	select {
+	case <-said:
+	case <-late.C:
+	}
+}
+
 // interruptedBy is the error of a command that a signal has ended.
 func interruptedBy(i console.Interrupt) error {
 	return &failure{i.Status(), errors.New("interrupted"), ""}

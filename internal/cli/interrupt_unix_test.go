@@ -126,6 +126,32 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// TestInterruptUnread checks that Ctrl-C ends a command if stdout and stderr are one pipe, which
+// is full: it cannot say that it was interrupted.
+func TestInterruptUnread(t *testing.T) {
+	t.Parallel()
+	dir, _, _ := skillsToFix(t, 2000)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	b := &blocked{cmd: exec.Command("knack", "list", "--dir", "s", "--json")}
+	b.cmd.Dir, b.cmd.Stdout, b.cmd.Stderr = dir, w, w
+	b.cmd.Env = append(os.Environ(), "HOME="+dir, "KNACK_DIRS=")
+	if err := b.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.cmd.Process.Kill() })
+	if _, err := io.ReadFull(r, make([]byte, 1)); err != nil { // the rest fills the pipe
+		t.Fatal(err)
+	}
+	if got := b.interrupted(t, syscall.SIGINT); got != 130 {
+		t.Errorf("exit status %d", got)
+	}
+}
+
 // TestInterruptedFix checks that check --fix, interrupted in the middle, leaves each file as it
 // was or as it should be, and no temporary file.
 func TestInterruptedFix(t *testing.T) {
