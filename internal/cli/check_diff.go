@@ -22,7 +22,8 @@ func showDiff(env *console.Env, run *checkRun, f *checkFlags, level check.Level)
 		return out.Patch(patch)
 	}
 	for _, m := range run.misspeltFiles(f, level) {
-		if err := show(renamePatch(m.Shown, path.Join(path.Dir(m.Shown), skill.MainFile))); err != nil {
+		name := relative(m.Shown)
+		if err := show(diff.Rename(name, path.Join(path.Dir(name), skill.MainFile))); err != nil {
 			return err
 		}
 	}
@@ -31,15 +32,14 @@ func showDiff(env *console.Env, run *checkRun, f *checkFlags, level check.Level)
 		if c.Data == nil && old == "" {
 			continue
 		}
-		// Programs that apply patches refuse absolute paths; -d / or --directory=/ makes
-		// these work.
-		name := strings.TrimLeft(c.Shown(cmp.Or(c.Skill.Entry, old)), "/")
+		name := relative(c.Shown(cmp.Or(c.Skill.Entry, old)))
 		now, changes := check.Fix(c.Data, c.Skill.Folder(), level, c.ignored(f)...)
-		patch := diff.Unified("a/"+name, "b/"+name, c.Data, now)
+		to, patch := name, ""
 		if old != "" {
-			to := strings.TrimLeft(c.Shown(skill.MainFile), "/")
-			patch = renamePatch(name, to) + strings.Replace(patch, "+++ b/"+name, "+++ b/"+to, 1)
+			to = relative(c.Shown(skill.MainFile))
+			patch = diff.Rename(name, to)
 		}
+		patch += diff.Unified("a/"+name, "b/"+to, c.Data, now)
 		if len(changes) == 0 && patch == "" {
 			continue
 		}
@@ -53,8 +53,6 @@ func showDiff(env *console.Env, run *checkRun, f *checkFlags, level check.Level)
 	return nil
 }
 
-// renamePatch returns a patch that only renames a file.
-func renamePatch(from, to string) string {
-	from, to = strings.TrimLeft(from, "/"), strings.TrimLeft(to, "/")
-	return fmt.Sprintf("diff --git a/%s b/%s\nrename from %s\nrename to %s\n", from, to, from, to)
-}
+// relative returns a path for a patch. Programs that apply patches refuse absolute paths; -d / or
+// --directory=/ makes these work.
+func relative(path string) string { return strings.TrimLeft(path, "/") }

@@ -18,7 +18,30 @@ func Unified(from, to string, old, new []byte) string {
 	if lines == "" {
 		return ""
 	}
-	return fmt.Sprintf("--- %s\n+++ %s\n@@ %s @@\n%s", from, to, ranges, lines)
+	return fmt.Sprintf("--- %s\n+++ %s\n@@ %s @@\n%s", quoted(from), quoted(to), ranges, lines)
+}
+
+// Rename returns a patch that only renames a file.
+func Rename(from, to string) string {
+	return fmt.Sprintf("diff --git %s %s\nrename from %s\nrename to %s\n", quoted("a/"+from), quoted("b/"+to), quoted(from), quoted(to))
+}
+
+// quoted writes the name of a file as Git does. A line end in a name would otherwise begin a line
+// of the patch, which may name any other file: the name may be of a clone.
+func quoted(name string) string {
+	isOdd := func(r rune) bool { return r < ' ' || r == 0x7f || r == '"' || r == '\\' }
+	if strings.IndexFunc(name, isOdd) < 0 {
+		return name
+	}
+	var b strings.Builder
+	for _, c := range []byte(name) {
+		if isOdd(rune(c)) {
+			fmt.Fprintf(&b, "\\%03o", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return `"` + b.String() + `"`
 }
 
 // Part is like [Unified] for a part of a file, which patch cannot apply: it names the part in

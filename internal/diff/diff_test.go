@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -59,6 +60,43 @@ func TestUnifiedPatches(t *testing.T) {
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != c.new {
 			t.Errorf("%q, want %q (%v)", got, c.new, err)
+		}
+	}
+}
+
+// TestOddNames checks that Git finds a file whatever it is called, and that no name adds a line to
+// a patch.
+func TestOddNames(t *testing.T) {
+	name := "a\n+++ b/evil\n@@ -0,0 +1,1 @@\n+text\n--- a/\"\\\x7f ü"
+	if got, want := diff.Rename("a\nb", "c"), "diff --git \"a/a\\012b\" b/c\nrename from \"a\\012b\"\nrename to c\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for to, old := range map[string]string{name: "old\n", "x": "old\n", "y": "new\n"} {
+		patch := diff.Unified("a/"+name, "b/"+to, []byte(old), []byte("new\n"))
+		if to != name {
+			patch = diff.Rename(name, to) + patch
+		}
+		if strings.Contains(patch, "\n+++ b/evil") {
+			t.Errorf("another file is patched:\n%s", patch)
+		}
+		if _, err := exec.LookPath("git"); err != nil || runtime.GOOS == "windows" {
+			continue // no git here, or no such name
+		}
+		dir := t.TempDir()
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(old), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), "git", "apply", "--unsafe-paths", "-")
+		cmd.Dir, cmd.Stdin = dir, strings.NewReader(patch)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s\n%s", err, out, patch)
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(to))); err != nil || string(got) != "new\n" {
+			t.Errorf("%q, %v", got, err)
 		}
 	}
 }
