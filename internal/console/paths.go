@@ -72,7 +72,7 @@ func ShellWord(path string) string {
 			}
 		}
 		return home + "$'" + b.String() + "'"
-	case strings.ContainsAny(rest, " \t'\"\\$`;&|<>()*?[]{}#!~"):
+	case path == "", strings.HasPrefix(path, "="), strings.ContainsAny(rest, " \t'\"\\$`;&|<>()*?[]{}#!~^"): // zsh reads =ls as the path of ls
 		return home + "'" + strings.ReplaceAll(rest, "'", `'\''`) + "'"
 	}
 	return path
