@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -12,7 +13,9 @@ import (
 )
 
 // TestHome runs knack alone on a terminal, on a machine that gets skills and a client.
-func TestHome(t *testing.T) {
+func TestHome(t *testing.T) { synctest.Test(t, testHome) } // where no disk is late
+
+func testHome(t *testing.T) {
 	folder := t.TempDir()
 	home, project := filepath.Join(folder, "home"), filepath.Join(folder, "project")
 	put := func(file, text string) {
