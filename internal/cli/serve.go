@@ -86,7 +86,7 @@ more.`,
 
 // check refuses flags that are wrong or do not go together, and reads the configuration.
 func (f *serveFlags) check(cmd *cobra.Command, env *console.Env) (err error) {
-	f.set = f.from.toolSet(*env, f.set)
+	f.set = f.from.toolSet(*env, f.set, f.limit)
 	if f.tools, err = tool.ParseSets(f.set); err != nil {
 		return noSet(f.set, err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/builtin"
 	"github.com/knack-dev/knack/source/dir"
+	"github.com/knack-dev/knack/tool"
 )
 
 // dirsVariable names folders to serve in front of the well-known roots.
@@ -140,13 +141,21 @@ func (f *sourceFlags) warnMissing(env console.Env, v catalog.View) {
 	}
 }
 
-// toolSet returns the tool set that --tools names, or else the project's.
-func (f *sourceFlags) toolSet(env console.Env, flag string) string {
+// toolSet returns the tool set that --tools names, or else the project's, if its descriptions
+// keep the user's limit.
+func (f *sourceFlags) toolSet(env console.Env, flag string, limit int) string {
 	if f.given("tools") {
 		return flag
 	}
 	f.projects = settings.OfProjects(&env, []string{projectFolder(env, f.project)})
-	return cmp.Or(f.projects.Tools(), flag)
+	set := cmp.Or(f.projects.Tools(), flag)
+	if tools, err := tool.ParseSets(set); err == nil && set != flag {
+		if _, err = tool.Limit(tools, max(limit, 0)); err != nil {
+			env.Err().Text(console.Warning, fmt.Sprintf("the project's tools, %s, are not used with --description-limit %d: %s", set, limit, err))
+			return flag
+		}
+	}
+	return set
 }
 
 // sources makes a source for each root. Excluded roots come last, so that no listed skill

@@ -92,7 +92,7 @@ func (f *toolFlags) register(cmd *cobra.Command, format function.Format) {
 }
 
 func (f *toolFlags) parse(env console.Env, from *sourceFlags) ([]*tool.Tool, function.Format, error) {
-	f.set = from.toolSet(env, f.set)
+	f.set = from.toolSet(env, f.set, 0)
 	tools, err := tool.ParseSets(f.set)
 	if err != nil {
 		return nil, "", noSet(f.set, err)
