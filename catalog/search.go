@@ -39,8 +39,8 @@ type Found struct {
 }
 
 // Search ranks skills by how well their name, tags, description, headings and the beginning
-// of their text match the query; see package search. It finds the skills that a model may load, or those that
-// people may request.
+// of their text match the query; see package search. It finds the skills that a model may load,
+// or those that people may request.
 //
 // A query that contains no word returns all of them: the listing, those kept from
 // models, then the shadowed ones, which no listing shows. Search leaves out copies,

@@ -215,8 +215,8 @@ func (ch change) result(have map[string]any) map[string]any {
 }
 
 // decide compares the entry of a file, nil for none, with the one that s describes. The
-// user's arguments stay unless they chose others, and so does every field that does not say how the server is
-// reached.
+// user's arguments stay unless they chose others, and so does every field that does not say how
+// the server is reached.
 func (c Client) decide(have map[string]any, s Server) change {
 	if have == nil {
 		return change{Absent, c.newEntry(s), nil}
