@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -147,12 +148,18 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 		log.Warn("the section access applies only over HTTP: on standard input and output, every skill is served")
 	}
 	warnUnusable(log, from)
-	c := catalog.New(sources, catalog.Options{Log: log, Patience: slowRootTimeout})
+	found := log
+	var scanned atomic.Bool
+	if env.StderrTerminal && op.logFormat != "json" && !op.levelFixed {
+		found = slog.New(quietScan{log.Handler(), &scanned})
+	}
+	c := catalog.New(sources, catalog.Options{Log: found, Patience: slowRootTimeout})
 	go func() { _ = c.Run(ctx) }() // the scan goes on during the rest of the start
 	if env.StderrTerminal {
 		read := showReading(env, c)
 		go func() {
 			_, _ = c.CompleteView(ctx, time.Hour)
+			scanned.Store(true)
 			read()
 		}()
 	}
@@ -186,6 +193,9 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 		}
 		for _, d := range missingDirs(*env, v) {
 			log.Warn("a folder in "+dirsVariable+" does not exist; make it, or remove it from the variable", "folder", d)
+		}
+		if env.StderrTerminal && web.addr == "" {
+			f.complete(ctx, env, c, v)
 		}
 	}()
 	if web.addr != "" {

@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"runtime"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/client"
@@ -66,6 +70,28 @@ func (f *httpFlags) greet(env *console.Env, endpoint string) {
 	p.Line("To end it: Ctrl-C.")
 }
 
+// complete tells the person at the terminal what is served once the first scan is complete, if v
+// was taken before.
+func (f *serveFlags) complete(ctx context.Context, env *console.Env, c *catalog.Catalog, v catalog.View) {
+	if v.Incomplete() == nil {
+		return
+	}
+	if v, err := c.CompleteView(ctx, time.Hour); err == nil {
+		env.Err().Line("%s", served(f, v))
+	}
+}
+
+// quietScan leaves the warnings of the first scan out of the log at a terminal, where one for
+// each skipped skill hides what the person needs. A line of the banner counts them.
+type quietScan struct {
+	slog.Handler
+	scanned *atomic.Bool
+}
+
+func (q quietScan) Enabled(ctx context.Context, level slog.Level) bool {
+	return (level > slog.LevelWarn || q.scanned.Load()) && q.Handler.Enabled(ctx, level)
+}
+
 // reached returns the endpoint by the name that clients of other machines use, if one is allowed.
 func (f *httpFlags) reached(endpoint string) string {
 	u, err := url.Parse(endpoint)
@@ -82,15 +108,25 @@ func (f *httpFlags) reached(endpoint string) string {
 
 // served says how many skills a server over HTTP has, and of how many roots.
 func served(f *serveFlags, v catalog.View) string {
-	roots := 0
+	roots, failed := 0, 0
 	for _, r := range v.Roots {
-		if r.Err == nil && !r.Missing {
+		switch {
+		case r.Err != nil:
+			failed++
+		case !r.Missing:
 			roots++
 		}
 	}
 	out := fmt.Sprintf("%s of %s", skillCount(f, v), display.Count(roots, "root"))
+	var lacks []string
 	if n := len(v.Skipped); n > 0 {
-		out += fmt.Sprintf("; %s skipped, and knack list --all says why", display.Count(n, "skill"))
+		lacks = append(lacks, display.Count(n, "skill")+" skipped")
+	}
+	if failed > 0 && v.Incomplete() == nil {
+		lacks = append(lacks, display.Count(failed, "root")+" not readable")
+	}
+	if len(lacks) > 0 {
+		out += "; " + strings.Join(lacks, ", ") + ", and knack list --all says why"
 	}
 	return out
 }

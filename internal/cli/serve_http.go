@@ -178,7 +178,8 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 			f.greet(env, at)
 			go func() {
 				if v, err := c.View(ctx); err == nil {
-					fmt.Fprintln(env.Stderr, served(serve, v))
+					env.Err().Line("%s", served(serve, v))
+					serve.complete(ctx, env, c, v)
 				}
 			}()
 		}

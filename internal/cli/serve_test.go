@@ -126,7 +126,7 @@ func TestServeBannerFlags(t *testing.T) {
 }
 
 // TestServeGreeting checks what serve over HTTP tells the person at a terminal, and that without
-// one it says where it serves and no more.
+// one it says where it serves and no more. A line counts what was skipped; the log is silent on it.
 func TestServeGreeting(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -138,13 +138,13 @@ func TestServeGreeting(t *testing.T) {
 		flags    []string
 		want     string
 	}{
-		"no terminal": {false, nil, "knack serves MCP at http://127.0.0.1:PORT/mcp\n"},
+		"no terminal": {false, []string{"--log-level", "error"}, "knack serves MCP at http://127.0.0.1:PORT/mcp\n"},
 		"terminal": {true, nil, `knack serves MCP at http://127.0.0.1:PORT/mcp
 Pages for people: http://127.0.0.1:PORT/
 To connect a client, for example Claude Code:
   EXE connect claude-code --write --http http://127.0.0.1:PORT/mcp
 To end it: Ctrl-C.
-3 skills of 2 roots; 1 skill skipped, and knack list --all says why
+3 skills of 2 roots; 1 skill skipped, 1 root not readable, and knack list --all says why
 `},
 		"tokens": {true, []string{"--token-file", "tokens", "--allow-host", "skills.example.com"}, `knack serves MCP at http://127.0.0.1:PORT/mcp
 Pages for people: http://127.0.0.1:PORT/
@@ -152,9 +152,9 @@ To connect a client, for example Claude Code:
   knack connect claude-code --write --http http://skills.example.com:PORT/mcp --token
 Each client needs a token ('knack config token' makes one), most in the variable KNACK_TOKEN.
 To end it: Ctrl-C.
-3 skills of 2 roots; 1 skill skipped, and knack list --all says why
+3 skills of 2 roots; 1 skill skipped, 1 root not readable, and knack list --all says why
 `},
-		"json": {true, []string{"--log-format", "json"}, ""},
+		"json": {true, []string{"--log-format", "json", "--log-level", "error"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := environment(t)
@@ -165,7 +165,7 @@ To end it: Ctrl-C.
 			defer stop()
 			ended := make(chan int, 1)
 			go func() {
-				ended <- cli.Main(ctx, env, append([]string{"serve", "--http", "0", "--log-level", "error"}, tt.flags...))
+				ended <- cli.Main(ctx, env, append([]string{"serve", "--http", "0"}, tt.flags...))
 			}()
 			eventually(t, told, "/mcp")
 			if tt.terminal && name != "json" {
