@@ -121,7 +121,7 @@ func searchJSON(ctx context.Context, v catalog.View, query string, found catalog
 func printFound(p *console.Printer, v catalog.View, found catalog.Found, explain bool) {
 	width := 0
 	for _, h := range found.Hits {
-		width = max(width, listing.NameWidth(v.Called(h.Entry)))
+		width = max(width, listing.NameWidth(p, v.Called(h.Entry)))
 	}
 	for _, h := range found.Hits {
 		listing.Skill(p, h.Entry, v.Called(h.Entry), width)

@@ -20,7 +20,7 @@ func Print(p *console.Printer, v catalog.View, all bool, settings []string) {
 	width := 0
 	for _, e := range v.Entries {
 		if e.Status == catalog.Available {
-			width = max(width, NameWidth(e.Name))
+			width = max(width, NameWidth(p, e.Name))
 		}
 	}
 	label := ""
@@ -51,10 +51,20 @@ func Print(p *console.Printer, v catalog.View, all bool, settings []string) {
 	p.Line("%s", summary(v, shadowed, unlisted, all))
 }
 
-// NameWidth returns the number of columns of a name in a list, up to which the others are
-// aligned.
-func NameWidth(called string) int {
-	return min(display.Columns(console.OneLine(called)), 40)
+// widestName is the number of columns of the longest name to which the others are aligned.
+const widestName = 40
+
+// NameWidth returns the number of columns that a name needs in a list where the others are
+// aligned to it. A name that leaves no room beside it needs none: it has a line of its own.
+func NameWidth(p *console.Printer, called string) int {
+	columns, most := display.Columns(console.OneLine(called)), widestName
+	if room := p.Room(0); room > 0 {
+		most = min(most, room/2)
+	}
+	if columns > most {
+		return 0
+	}
+	return columns
 }
 
 // Skill prints a skill in one line, under the name by which it is called.
