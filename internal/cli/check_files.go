@@ -49,6 +49,9 @@ func (f *checkFlags) validate() error {
 	if report.Forms[f.format] == nil {
 		return usageError(meant(f.format, slices.Sorted(maps.Keys(report.Forms)), "the formats are text, json, sarif and github"), "--format %s: there is no such format", f.format)
 	}
+	if f.diff && f.format != "text" {
+		return usageError("leave out one of the two", "--diff prints a patch, and no %s", f.format)
+	}
 	for _, id := range f.ignore {
 		if _, ok := check.RuleOf(skill.RuleID(id)); !ok {
 			return usageError(meant(id, ruleIDs(), "doc/check.md lists the rules; a finding names its rule in brackets"), "--ignore %s: there is no such rule", id)

@@ -101,8 +101,11 @@ show their skills twice. The clients are:
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		var unknown *pflag.NotExistError
-		if errors.As(err, &unknown) && serveCommand(env).Flags().Lookup(unknown.GetSpecifiedName()) != nil {
-			return usageError("flags of serve follow --, for example: knack connect codex -- --"+unknown.GetSpecifiedName(), "%w", err)
+		if errors.As(err, &unknown) {
+			if serves := serveCommand(env).Flags().Lookup(unknown.GetSpecifiedName()); serves != nil {
+				value, _ := pflag.UnquoteUsage(serves)
+				return usageError(strings.TrimSpace("flags of serve follow --, for example: knack connect codex -- --"+serves.Name+" "+value), "%w", err)
+			}
 		}
 		return cmd.Root().FlagErrorFunc()(cmd, err)
 	})

@@ -79,6 +79,9 @@ func flagHint(cmd *cobra.Command, err error) string {
 		typed := unknown.GetSpecifiedName()
 		if group := unknown.GetSpecifiedShortnames(); group != "" {
 			typed, _, _ = strings.Cut(group, "=") // -dir for --dir
+			if strings.EqualFold(typed, "v") {
+				typed = "version"
+			}
 		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
