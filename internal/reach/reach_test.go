@@ -123,6 +123,7 @@ func TestAnswers(t *testing.T) {
 		{"/404", "", "no MCP server is at this path (404)", "try http://HOST/mcp"},
 		{"/mcp", "", "no MCP server is at this path (404)", "check the host, the port and the path"},
 		{"/405", "", "no MCP server is at this path (405)", "try http://HOST/mcp"},
+		{"/501", "", "no MCP server is at this path (501)", "try http://HOST/mcp"},
 		{"/401", "", "the server requires a token (401)", "set the variable KNACK_TOKEN to the token"},
 		{"/401", "x", "the server refuses the token in KNACK_TOKEN (401)", "check the token; the server's administrator can give you another"},
 		{"/403", "x", "the server refuses this client (403)", "a knack server admits the names that --allow-host gives; the token may have no access"},

@@ -68,7 +68,18 @@ func (w *Watched) Failure(u *url.URL, err error, token bool, variable string) (w
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.last.failure(u, token, variable)
+	what, fix = w.last.failure(u, token, variable)
+	if what == "" && foreign(err) {
+		return "what answers at this address is not an MCP server", "check the host, the port and the path"
+	}
+	return what, fix
+}
+
+// foreign reports whether the SDK's words, which have no type and do not say what to do, mean an
+// answer that is no message of MCP.
+func foreign(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "failed to decode response") || strings.Contains(text, "unsupported content type")
 }
 
 // failure says what an answer means if it is not one of an MCP server.
@@ -83,7 +94,7 @@ func (a answer) failure(u *url.URL, token bool, variable string) (what, fix stri
 		return status("the server requires a token"), "set the variable " + variable + " to the token"
 	case a.status == http.StatusForbidden:
 		return status("the server refuses this client"), "a knack server admits the names that --allow-host gives; the token may have no access"
-	case a.status == http.StatusNotFound || a.status == http.StatusMethodNotAllowed || a.html && a.status < 300:
+	case a.status == http.StatusNotFound || a.status == http.StatusMethodNotAllowed || a.status == http.StatusNotImplemented || a.html && a.status < 300:
 		what = status("no MCP server is at this path")
 		if a.html && a.status < 300 {
 			what = "a web page is at this address, not an MCP server"
