@@ -58,6 +58,9 @@ repository, below the working directory. --dir names another folder.`,
 	return cmd
 }
 
+// elsewhere is the hint for a folder in which no skill can be made.
+const elsewhere = "let the user who runs knack write there, or choose another folder with --dir"
+
 // makeSkill writes the skill's folder into the folder below. project is the project's
 // folder, or "" if it is unknown.
 func makeSkill(env *console.Env, project, below, name, description string, asJSON bool) error {
@@ -75,7 +78,7 @@ func makeSkill(env *console.Env, project, below, name, description string, asJSO
 	folder := filepath.Join(below, name)
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return runError("", "%s cannot be read: %w", atHome(*env, folder), systemCause(err))
+		return runError(elsewhere, "%s cannot be read: %w", atHome(*env, folder), systemCause(err))
 	}
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), skill.MainFile) {
@@ -93,7 +96,7 @@ func makeSkill(env *console.Env, project, below, name, description string, asJSO
 		return existsError(*env, file, name)
 	}
 	if err != nil {
-		return runError("", "%s cannot be written: %w", atHome(*env, file), systemCause(err))
+		return runError(elsewhere, "%s cannot be written: %w", atHome(*env, file), systemCause(err))
 	}
 	if asJSON {
 		return console.PrintJSON(env.Stdout, newReport{name, atHome(*env, file), folder})
