@@ -182,6 +182,7 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	options.Observe, options.Audit = observe.Uses(pages.Usage, op.audit), op.audit != nil
 	server := mcpserver.New(options)
 	go memory.Release(ctx)
+	projects := f.from.projects // the client's roots may change it
 	go func() {
 		v, err := c.View(ctx)
 		if err != nil {
@@ -191,8 +192,8 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 			banner(env, f, v)
 			op.level.Set(levelOf(op.logLevel))
 		}
-		for _, d := range missingDirs(*env, v) {
-			log.Warn("a folder in "+dirsVariable+" does not exist; make it, or remove it from the variable", "folder", d)
+		for _, text := range missingDirs(*env, projects, v) {
+			log.Warn(text)
 		}
 		if env.StderrTerminal && web.addr == "" {
 			f.complete(ctx, env, c, v)

@@ -340,7 +340,7 @@ func TestServeMissingFolder(t *testing.T) {
 		told := env.Stderr.(*locked)
 		ended := make(chan int, 1)
 		go func() { ended <- cli.Main(t.Context(), env, []string{"serve"}) }()
-		eventually(t, told, `level=WARN msg="a folder in KNACK_DIRS does not exist; make it, or remove it from the variable" folder=`+gone+"\n")
+		eventually(t, told, `level=WARN msg="there is no folder `+gone+`; make it, or remove it from KNACK_DIRS"`+"\n")
 		client.Close()
 		if code := <-ended; code != 0 || strings.Count(told.String(), "KNACK_DIRS") != 1 {
 			t.Errorf("exit status %d: %s", code, told)

@@ -110,24 +110,27 @@ func variableRoots(env console.Env) []skill.Root {
 	return roots
 }
 
-// missingDirs lists the entries of KNACK_DIRS that a scan did not find. A relative path is
-// only for working directories that have it, but ~ means that no shell replaced it.
-func missingDirs(env console.Env, v catalog.View) (missing []string) {
+// missingDirs says which entries of KNACK_DIRS, and which folders of the projects' files, a
+// scan did not find. A relative entry is only for working directories that have it, but ~
+// means that no shell replaced it.
+func missingDirs(env console.Env, projects settings.Projects, v catalog.View) (missing []string) {
+	gone := func(label string) bool {
+		return slices.ContainsFunc(v.Roots, func(r catalog.RootStatus) bool { return r.Label == label && r.Missing && r.Err == nil })
+	}
 	n := 0
 	for _, d := range filepath.SplitList(env.Getenv(dirsVariable)) {
 		if d == "" {
 			continue
 		}
 		n++ // as in variableRoots
-		label := fmt.Sprintf("env-%d", n)
-		if (filepath.IsAbs(d) || strings.HasPrefix(d, "~")) && slices.ContainsFunc(v.Roots, func(r catalog.RootStatus) bool { return r.Label == label && r.Missing && r.Err == nil }) {
-			missing = append(missing, d)
+		if (filepath.IsAbs(d) || strings.HasPrefix(d, "~")) && gone(fmt.Sprintf("env-%d", n)) {
+			missing = append(missing, fmt.Sprintf("there is no folder %s; make it, or remove it from %s", display.Echo(d), dirsVariable))
 		}
 	}
-	return missing
+	return append(missing, projects.Missing(gone)...)
 }
 
-// warnMissing warns of the entries of KNACK_DIRS that do not exist, once for a command.
+// warnMissing warns of what the settings name and a scan did not find, once for a command.
 func (f *sourceFlags) warnMissing(env console.Env, v catalog.View) {
 	if !f.warns {
 		return
@@ -136,8 +139,8 @@ func (f *sourceFlags) warnMissing(env console.Env, v catalog.View) {
 	for _, err := range f.projects.Unusable {
 		env.Err().Text(console.Warning, err.Error())
 	}
-	for _, d := range missingDirs(env, v) {
-		env.Err().Text(console.Warning, fmt.Sprintf("there is no folder %s; make it, or remove it from %s", display.Echo(d), dirsVariable))
+	for _, text := range missingDirs(env, f.projects, v) {
+		env.Err().Text(console.Warning, text)
 	}
 }
 

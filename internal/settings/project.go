@@ -9,6 +9,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -53,7 +54,7 @@ func (p Projects) Roots(known []skill.Root) (roots []skill.Root) {
 		top := filepath.Dir(f.Path)
 		for _, d := range f.Config.Project.Dirs {
 			n++
-			r := skill.Root{Label: fmt.Sprintf("project-%d", n), Scope: skill.ScopeProject, Dir: filepath.Join(top, filepath.FromSlash(d.Text))}
+			r := skill.Root{Label: labelOf(n), Scope: skill.ScopeProject, Dir: filepath.Join(top, filepath.FromSlash(d.Text))}
 			if !slices.ContainsFunc(slices.Concat(known, roots), func(k skill.Root) bool { return k.Dir == r.Dir }) {
 				p.tops[r.Label] = top
 				roots = append(roots, r)
@@ -69,6 +70,22 @@ func (p Projects) Source(o dir.Options) catalog.Source {
 	o.Within, o.NoLinks = p.tops[o.Root.Label]
 	return dir.New(o)
 }
+
+// Missing says which folders of the files do not exist. gone reports this of a root's label.
+func (p Projects) Missing(gone func(label string) bool) (missing []string) {
+	n := 0
+	for _, f := range p.files {
+		for _, d := range f.Config.Project.Dirs {
+			if n++; gone(labelOf(n)) {
+				missing = append(missing, fmt.Sprintf("%s:%s: there is no folder %s; make it, or remove it from project.dirs", f.Shown, d.Position, display.Echo(d.Text)))
+			}
+		}
+	}
+	return missing
+}
+
+// labelOf returns the label of a root, counted from 1.
+func labelOf(n int) string { return fmt.Sprintf("project-%d", n) }
 
 // Excludes reports whether a file takes a root out of the lists.
 func (p Projects) Excludes(label string) bool {
