@@ -110,15 +110,15 @@ func variableRoots(env console.Env) []skill.Root {
 	return roots
 }
 
-// missingDirs says which entries of KNACK_DIRS, and which folders of the projects' files, a
+// missingDirs says which of the entries of KNACK_DIRS, and which folders of the projects' files, a
 // scan did not find. A relative entry is only for working directories that have it, but ~
 // means that no shell replaced it.
-func missingDirs(env console.Env, projects settings.Projects, v catalog.View) (missing []string) {
+func missingDirs(entries string, projects settings.Projects, v catalog.View) (missing []string) {
 	gone := func(label string) bool {
 		return slices.ContainsFunc(v.Roots, func(r catalog.RootStatus) bool { return r.Label == label && r.Missing && r.Err == nil })
 	}
 	n := 0
-	for _, d := range filepath.SplitList(env.Getenv(dirsVariable)) {
+	for _, d := range filepath.SplitList(entries) {
 		if d == "" {
 			continue
 		}
@@ -139,7 +139,7 @@ func (f *sourceFlags) warnMissing(env console.Env, v catalog.View) {
 	for _, err := range f.projects.Unusable {
 		env.Err().Text(console.Warning, err.Error())
 	}
-	for _, text := range missingDirs(env, f.projects, v) {
+	for _, text := range missingDirs(env.Getenv(dirsVariable), f.projects, v) {
 		env.Err().Text(console.Warning, text)
 	}
 }

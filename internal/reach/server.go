@@ -69,7 +69,7 @@ func (w *Watched) Failure(u *url.URL, err error, token bool, variable string) (w
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	what, fix = w.last.failure(u, token, variable)
-	if what == "" && foreign(err) {
+	if what == "" && w.last.status/100 == 2 && foreign(err) {
 		return "what answers at this address is not an MCP server", "check the host, the port and the path"
 	}
 	return what, fix
@@ -79,7 +79,8 @@ func (w *Watched) Failure(u *url.URL, err error, token bool, variable string) (w
 // answer that is no message of MCP.
 func foreign(err error) bool {
 	text := err.Error()
-	return strings.Contains(text, "failed to decode response") || strings.Contains(text, "unsupported content type")
+	return strings.Contains(text, "failed to decode response") || strings.Contains(text, "unsupported content type") ||
+		strings.Contains(text, "client is closing") // because of such an answer, if it comes sooner
 }
 
 // failure says what an answer means if it is not one of an MCP server.
