@@ -130,6 +130,9 @@ func TestEverythingIsDescribed(t *testing.T) {
 
 // TestClients runs the clients of doc/api.md as they are there, with a token and without.
 func TestClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts three other programs")
+	}
 	page, err := os.ReadFile("../doc/api.md")
 	if err != nil {
 		t.Fatal(err)

@@ -113,6 +113,7 @@ const waiting = "waiting for a tool call on standard input"
 // TestProgressAtTerminal checks that a command says what it waits for, and that nothing of
 // that is left when it ends: with its input, or by Ctrl-C.
 func TestProgressAtTerminal(t *testing.T) {
+	t.Parallel()
 	for _, end := range []string{"input", "Ctrl-C"} {
 		in, client, err := os.Pipe()
 		must(t, err)

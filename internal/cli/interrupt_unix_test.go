@@ -68,7 +68,7 @@ func skillsToFix(t *testing.T, n int) (dir, old, fixed string) {
 	dir = t.TempDir()
 	old = "---\nname: NAME\ndescription: d: e\n---\n"
 	for i := range n {
-		name := fmt.Sprintf("skill-%04d", i)
+		name := fmt.Sprintf("skill-%04d-%s", i, strings.Repeat("x", 50)) // of few files there is much to say
 		put(t, filepath.Join(dir, "s", name, "SKILL.md"), strings.ReplaceAll(old, "NAME", name))
 	}
 	return dir, old, "---\nname: NAME\ndescription: 'd: e'\n---\n"
@@ -77,8 +77,11 @@ func skillsToFix(t *testing.T, n int) (dir, old, fixed string) {
 // TestInterrupt checks that Ctrl-C ends a command whatever it waits for, with the status that
 // shells expect.
 func TestInterrupt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; TestInterruptedScan and TestInterruptedWrite do not")
+	}
 	t.Parallel()
-	dir, _, _ := skillsToFix(t, 2000)
+	dir, _, _ := skillsToFix(t, 100)
 	asked := make(chan struct{}, 10)
 	ended := make(chan struct{})
 	url := newLoopback(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -129,8 +132,11 @@ func TestInterrupt(t *testing.T) {
 // TestInterruptUnread checks that Ctrl-C ends a command if stdout and stderr are one pipe, which
 // is full: it cannot say that it was interrupted.
 func TestInterruptUnread(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; TestInterruptedScan and TestInterruptedWrite do not")
+	}
 	t.Parallel()
-	dir, _, _ := skillsToFix(t, 2000)
+	dir, _, _ := skillsToFix(t, 100)
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -155,8 +161,11 @@ func TestInterruptUnread(t *testing.T) {
 // TestInterruptedFix checks that check --fix, interrupted in the middle, leaves each file as it
 // was or as it should be, and no temporary file.
 func TestInterruptedFix(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; TestInterruptedScan and TestInterruptedWrite do not")
+	}
 	t.Parallel()
-	dir, old, fixed := skillsToFix(t, 2000)
+	dir, old, fixed := skillsToFix(t, 700)
 	b := startBlocked(t, dir, "check", "--fix", "s")
 	if _, err := io.ReadFull(b.stderr, make([]byte, 1)); err != nil { // the rest fills the pipe
 		t.Fatal(err)
