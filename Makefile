@@ -76,7 +76,7 @@ windows:
 # Every page in a browser, in both themes and three widths.
 web-walk:
 	npm ci --prefix web/walk --no-audit --no-fund --loglevel=error
-	go test -count=1 -v -run 'TestWalk|TestFirstPaint' ./web/walk
+	KNACK_PAINT=1 go test -count=1 -v -run 'TestWalk|TestFirstPaint' ./web/walk
 
 # A picture of every page, in both themes and three widths, to be looked at: in shots/.
 web-shots:

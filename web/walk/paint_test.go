@@ -3,6 +3,7 @@ package walk
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -13,8 +14,12 @@ import (
 
 // TestFirstPaint checks that the first page of a large catalogue is painted about as soon
 // as that of a small one. It takes the shortest times of many, since other work on the
-// machine only makes them longer.
+// machine only makes them longer. A busy one makes them longer all the same, so the test runs
+// on request alone.
 func TestFirstPaint(t *testing.T) {
+	if os.Getenv("KNACK_PAINT") == "" {
+		t.Skip("compares times; KNACK_PAINT=1 runs it on a quiet machine")
+	}
 	chromium := driven(t, "paint.mjs")
 	token, hash := access.NewToken()
 	client := &http.Client{Transport: bearing(token)}
