@@ -1,0 +1,181 @@
+package knack_test
+
+// This file has the tables of the rules in layers_test.go.
+
+// foundations lists the packages that every package may import: they know texts and no
+// skills. They may import one another in this order.
+var foundations = []string{"internal/lazyregexp", "internal/display", "internal/typo"}
+
+// directions lists, for each package, the packages of this module that it may import beside
+// the foundations. Every package may import the standard library. Other modules are in
+// outside.
+var directions = map[string][]string{
+	"internal/lazyregexp": {},
+	"internal/display":    {"internal/lazyregexp"},
+	"internal/typo":       {"internal/lazyregexp", "internal/display"},
+	"internal/ruleid":     {},
+	"internal/naming":     {"skill/frontmatter"},
+	"internal/realpath":   {}, // links of every kind, in paths
+
+	"skill":             {"skill/frontmatter", "internal/naming", "internal/ruleid"},
+	"skill/frontmatter": {"internal/ruleid"},
+	"source/dir":        {"skill/frontmatter", "skill", "source/dir/internal/watch", "internal/realpath"}, // sources never import each other
+	// The folders of roots, watched through one watcher of the system.
+	"source/dir/internal/watch": {"internal/realpath"},
+	"source/builtin":            {"skill"},
+	"skillsext":                 {"internal/rawjson", "skill/frontmatter", "skill"},
+	"client":                    {"edit", "internal/realpath"}, // one place knows how a file is replaced whole
+	"edit":                      {"internal/realpath"},
+	"check":                     {"internal/naming", "skill/frontmatter", "internal/ruleid", "skill"},
+	"config":                    {"skill/frontmatter", "skill", "check", "access", "limit"}, // the sections' types and keys; a rule is named by its table
+	"search":                    {},
+	// The measurement of search; another module measures another engine with it.
+	"search/internal/knownitem": {"catalog"},
+	"reads":                     {"skill"}, // what one request read, for the audit log
+	"catalog":                   {"catalog/internal/digests", "internal/ruleid", "skill", "search", "reads", "limit"},
+	"catalog/internal/digests":  {"skill"},
+	"access":                    {"catalog", "skill"},
+	// A server's record of its answers, and limit on their rate: concerns of the server alone.
+	"audit": {},
+	"limit": {"skill"}, // its errors
+	"tool":  {"internal/rawjson", "internal/ruleid", "catalog", "limit", "skill", "tool/internal/listing", "tool/lookup", "tool/profile", "tool/wave"},
+	// What the tools are made of: what clients show, lists that fit, finding, and contract 003.
+	"tool/profile":          {},
+	"tool/internal/listing": {"catalog", "skill", "tool/profile"},
+	"tool/lookup":           {"catalog", "reads", "skill", "tool/profile"},
+	"tool/wave":             {"catalog", "internal/ruleid", "skill", "skill/frontmatter", "tool/internal/listing", "tool/lookup"},
+	"function":              {"tool", "tool/profile"},
+	"mcpserver": {"skill/frontmatter", "reads", "tool", "tool/lookup", "tool/profile", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "internal/publication", "internal/rawjson", "internal/subscription", "internal/trail",
+		"mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
+	// How the server speaks: messages as bytes, as lines, and over HTTP.
+	"mcpserver/internal/wire":   {"internal/rawjson"},
+	"mcpserver/internal/stdio":  {"mcpserver/internal/wire"},
+	"mcpserver/internal/httpd":  {"mcpserver/internal/wire", "internal/guard", "internal/rawjson", "limit", "skillsext"},
+	"mcpserver/internal/notify": {"access", "catalog", "internal/subscription", "skill"},
+	"internal/rawjson":          {},
+	// What every HTTP request passes, to MCP and to pages alike.
+	"internal/guard": {"access", "audit", "catalog", "internal/rawjson", "internal/trail", "limit", "reads"},
+	// Requests in words of the audit log.
+	"internal/trail": {"access", "audit", "catalog", "reads", "skill"},
+	// Entries of the Skills extension.
+	"internal/publication": {"catalog", "skill", "skill/frontmatter", "skillsext"},
+	// Files that sessions wait for.
+	"internal/subscription": {"catalog", "limit", "skill"},
+	// The one place that counts problems, for commands and pages alike; it asks the sources
+	// which files are beside the skills.
+	"doctor":                {"internal/console", "internal/naming", "internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
+	"web":                   {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "skill", "internal/guard", "web/internal/markdown", "web/internal/checks", "web/internal/latest", "internal/diff"},
+	"web/internal/markdown": {"web/internal/gfm"}, // of skills, as HTML that cannot do anything
+	"web/internal/checks":   {"internal/ruleid", "catalog", "check", "doctor", "skill", "web/internal/latest"},
+	"web/internal/latest":   {"catalog"}, "web/internal/gfm": {}, // what is kept for a snapshot; what Markdown has beyond CommonMark
+	"internal/help":     {},                                                         // the form of help, and topics
+	"internal/overview": {"catalog", "client", "internal/connection", "skill"},      // what knack finds, in five lines
+	"internal/listing":  {"catalog", "doctor", "internal/console", "skill", "tool"}, // the text of list and search
+	"internal/build":    {}, "internal/memory": {},                                  // which build this is, and the memory of a server
+	"internal/observe":   {"audit", "mcpserver", "web"},            // metrics, usage, audit log
+	"internal/candidate": {"catalog", "check", "internal/console"}, // words that a shell offers
+	"internal/cli": {
+		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
+		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/reach", "internal/report", "internal/build", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings",
+	},
+	"internal/report":     {"check", "doctor", "internal/console", "internal/settings", "skill", "skillsext"}, // what check found, in each form
+	"internal/console":    {},                                                                                 // what a command takes from its process, and how it writes to it
+	"internal/connection": {"client", "edit", "internal/diff"},                                                // how a client is connected, in words
+	"internal/settings":   {"catalog", "config", "internal/console", "skill", "source/dir", "tool"},           // knack.yaml, the user's and the projects'
+	"internal/diff":       {},                                                                                 // the difference of two texts, as patch and people read it
+	"internal/reach":      {"skillsext"},                                                                      // why a server cannot be reached, in words
+	"cmd/knack":           {"internal/cli", "internal/console"},
+	// Skills for benchmarks, and the command that writes them.
+	"internal/genskills":       {},
+	"internal/genskills/write": {"internal/genskills"},
+	// Measurements are separate from what they measure.
+	"bench":                {"internal/genskills", "tool", "skill", "source/dir", "catalog"},
+	"bench/floor":          {},
+	"internal/sbom":        {},                   // a program of the release, no part of knack
+	"interop/agents/model": {},                   // for tests: a model server that follows a script
+	"internal/corpus":      {},                   // for tests: where the corpus of real skills is
+	"internal/alloctest":   {},                   // for tests: what a function asks of the heap
+	"internal/skilltest":   {"catalog", "skill"}, // for tests: skills in memory
+	"internal/testwait":    {},                   // for tests: waits for events, and moves the clock of a bubble
+	"internal/prose":       {},                   // the command that lists odd phrases; its test keeps them rare
+}
+
+// programs lists the packages that may start other programs. No package of the product may.
+var programs = []string{"bench"}
+
+// outside lists, for each other module, the packages that may import it. A module without a
+// row needs one, and a decision.
+var outside = map[string][]string{
+	"go.yaml.in/yaml/v4":                     {"skill/frontmatter", "client"},
+	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
+	"github.com/fsnotify/fsnotify":           {"source/dir/internal/watch"},
+	"github.com/tailscale/hujson":            {"client"},
+	"github.com/spf13/cobra":                 {"internal/cli", "internal/help"},
+	"github.com/spf13/pflag":                 {"internal/cli"}, // of cobra
+	"golang.org/x/sys":                       {"source/dir", "internal/console", "edit", "bench"},
+	"golang.org/x/term":                      {"internal/console"},
+	"golang.org/x/text":                      {"skill", "internal/display", "internal/naming", "search", "catalog"},
+	"github.com/yuin/goldmark":               {"web/internal/markdown", "web/internal/gfm"},
+}
+
+// surroundings lists the names that read arguments, the environment or the home folder.
+// Other packages get these values from their callers.
+var surroundings = use{
+	names: map[string][]string{
+		"os":      {"Args", "Getenv", "LookupEnv", "Environ", "ExpandEnv", "UserHomeDir", "UserConfigDir", "UserCacheDir"},
+		"os/user": {"Current", "Lookup", "LookupId"},
+		"syscall": {"Getenv", "Environ"},
+		"flag":    {"Parse", "Args", "Arg", "NArg", "CommandLine"},
+	},
+	allowed: []string{"internal/console", "cmd/knack", "internal/genskills/write", "internal/sbom", "internal/prose", "internal/corpus", "bench", "bench/floor"},
+}
+
+// files lists the names that access a disk by path. A source opens skills; edit and client
+// change files that the user named; internal/settings reads configuration. audit reopens its own
+// file; doctor lists folders and opens no file.
+var files = use{
+	names: map[string][]string{
+		"os": {
+			"Open", "OpenFile", "OpenInRoot", "OpenRoot", "ReadFile", "ReadDir", "DirFS", "CopyFS", "Stat", "Lstat", "Readlink",
+			"Remove", "RemoveAll",
+		},
+		"io/ioutil":             {"ReadFile", "ReadDir", "WriteFile", "TempFile", "TempDir"},
+		"path/filepath":         {"Walk", "WalkDir", "Glob", "EvalSymlinks"},
+		"syscall":               {"Open", "Openat", "Stat", "Lstat"},
+		"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Stat", "Lstat", "Fstatat"},
+	},
+	allowed: []string{"source/dir", "source/dir/internal/watch", "internal/realpath", "source/builtin", "edit", "client", "doctor", "internal/cli", "internal/settings", "audit", "internal/genskills/write", "internal/prose", "internal/corpus", "bench", "bench/floor"},
+}
+
+// writes lists the names that make or replace a file. Package edit writes files whole or
+// not at all, and never over another program's change. Package audit appends to its log.
+var writes = use{
+	names: map[string][]string{
+		"os":        {"Create", "CreateTemp", "WriteFile", "Mkdir", "MkdirAll", "MkdirTemp", "Rename", "Link", "Symlink", "Chmod", "Truncate"},
+		"io/ioutil": {"WriteFile", "TempFile", "TempDir"},
+		"syscall":   {"Rename", "Link", "Symlink", "Mkdir"},
+	},
+	allowed: []string{"edit", "audit", "internal/genskills/write", "bench"},
+}
+
+// vague lists package names without a meaning, which attract unrelated code.
+var vague = []string{"utils", "util", "common", "helpers", "helper", "pkg", "shared", "misc"}
+
+// Lines of a file; longer files are split. Tests may be longer, because cases are long.
+const (
+	longFile = 450
+	longTest = 600
+)
+
+// rooms lists the most lines that the files of a package may have together, in order to
+// notice that it begins to hold two ideas. Packages without a row have mostLines.
+var rooms = map[string]int{
+	"internal/cli": 5200, // one file a command
+	"web":          4800, // one file a page
+	"mcpserver":    2500,
+}
+
+const mostLines = 3500
+
+// suites lists the most lines that all packages below a folder may have together.
+var suites = map[string]int{"mcpserver/internal/": 3200}
