@@ -15,6 +15,7 @@ import (
 type comparison struct {
 	With  relative
 	Same  bool // the SKILL.md of both
+	Cut   bool // only the beginnings are compared
 	Rows  []diffRow
 	Files []fileChange
 	Fault string // why the other files are not compared
@@ -54,17 +55,18 @@ func (s *Site) compareView(r *request, v catalog.View, e *catalog.Entry, data []
 	if err != nil {
 		return readFault(err)
 	}
-	left, err := lines(r, string(data))
+	left, err := sourceOf(r, string(data), "")
 	if err != nil {
 		return err
 	}
-	right, err := lines(r, string(theirs))
+	right, err := sourceOf(r, string(theirs), "")
 	if err != nil {
 		return err
 	}
 	c := &comparison{With: relative{Href: pageOf(other), Place: other.Place()}, Same: string(data) == string(theirs)}
 	if !c.Same {
-		c.Rows = diffRows(left, right, diff.Rows(left, right))
+		c.Cut = left.Cut || right.Cut
+		c.Rows = diffRows(left.Lines, right.Lines, diff.Rows(left.Lines, right.Lines))
 	}
 	if err := limit.Reserve(r.Context(), 2*skill.FolderMemory); err != nil {
 		return err

@@ -7,16 +7,11 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 	"github.com/knack-dev/knack/web/internal/markdown"
 )
-
-// maxShown is the maximum size, in bytes, of the text that a file page shows. The whole
-// file can be downloaded.
-const maxShown = 1 << 20
 
 type filePage struct {
 	frame
@@ -28,11 +23,11 @@ type filePage struct {
 	Digest         string
 	Encoding       string
 	Picture        bool
-	Binary, Cut    bool
+	Binary         bool
 	Rendered, Text bool // the available views
 	Body           template.HTML
 	Plain          string // why Markdown is shown as text although the client did not ask for the source
-	Source         []string
+	Source         source
 }
 
 // file shows one file of a skill as rendered Markdown, text or an image. A binary file
@@ -82,9 +77,7 @@ func (s *Site) file(r *request, v catalog.View, e *catalog.Entry, file string) e
 		}
 	}
 	if !p.Rendered {
-		cut := display.CutBytes(text, maxShown)
-		p.Cut = len(cut) < len(text)
-		if p.Source, err = lines(r, cut); err != nil {
+		if p.Source, err = sourceOf(r, text, p.RawHref); err != nil {
 			return err
 		}
 	}

@@ -48,3 +48,21 @@ func TestFolderWithoutRoom(t *testing.T) {
 		}
 	}
 }
+
+// TestManyLines checks that a page shows the first lines of a file that has a million, and
+// says that there are more.
+func TestManyLines(t *testing.T) {
+	text := "---\nname: git\ndescription: d\n---\n" + strings.Repeat("\n", 1_000_000)
+	f := open(t, map[string]string{"one/git/SKILL.md": text, "one/git/lines.txt": strings.Repeat("\n", 1_000_000), "two/git/SKILL.md": text + "end"})
+	for path, more := range map[string]string{
+		"/skills/one/git/lines.txt":              `href="/raw/one/git/lines.txt">the raw file</a> is whole`,
+		"/skills/one/git/?view=source":   `href="/raw/one/git/SKILL.md">the raw file</a> is whole`,
+		"/skills/one/git/?view=compare":          "Only the beginnings are compared",
+		"/skills/one/git/?view=problems": "",
+	} {
+		a := f.get(path)
+		if a.status != 200 || !strings.Contains(a.body, more) || len(a.body) > 4<<20 {
+			t.Errorf("%s: status %d, %d bytes, and %q is in it: %v", path, a.status, len(a.body), more, strings.Contains(a.body, more))
+		}
+	}
+}

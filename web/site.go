@@ -13,7 +13,6 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/tool/lookup"
@@ -273,19 +272,6 @@ func titleOf(status int) string {
 		return "Content Too Large"
 	}
 	return http.StatusText(status)
-}
-
-// lineRoom is the approximate memory of one line of text on a page, including all
-// copies, in bytes.
-const lineRoom = 512
-
-// lines splits a text into lines that a page shows with numbers. It reserves memory for
-// them.
-func lines(r *request, text string) ([]string, error) {
-	if err := limit.Reserve(r.Context(), lineRoom*int64(strings.Count(text, "\n"))); err != nil {
-		return nil, err
-	}
-	return linesOf(text), nil
 }
 
 // fail answers with an error, as a page or as a problem object (RFC 9457).

@@ -53,7 +53,7 @@ type skillPage struct {
 	Body     template.HTML
 	Contents []markdown.Heading
 	Mentions []relative // other skills that the text names or links to
-	Source   []string
+	Source   source
 	Plain    string // why the body is shown as text
 	Answers  []answered
 	Shown    []shown
@@ -123,7 +123,7 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 	switch p.View = r.URL.Query().Get("view"); p.View {
 	case viewSource:
 		p.Unseen = unseen(string(data))
-		if p.Source, err = lines(r, string(data)); err != nil {
+		if p.Source, err = sourceOf(r, string(data), p.RawHref); err != nil {
 			return err
 		}
 	case viewAgent:
@@ -148,7 +148,7 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 		p.Body, p.Contents, p.Plain = text.HTML, contentsOf(text.Headings), plain
 		p.Mentions, p.Unseen = mentionsOf(at, text.Code), unseen(body)
 		if p.Plain != "" {
-			if p.Source, err = lines(r, body); err != nil {
+			if p.Source, err = sourceOf(r, body, p.RawHref); err != nil {
 				return err
 			}
 		}
@@ -263,10 +263,4 @@ func fieldsOf(frontmatter json.RawMessage) (fields []field) {
 		fields = append(fields, field{name, value})
 	}
 	return fields
-}
-
-// linesOf splits a text into lines.
-func linesOf(text string) []string {
-	text = strings.ReplaceAll(text, "\r\n", "\n")
-	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
