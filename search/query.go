@@ -42,6 +42,7 @@ type queryTerm struct {
 func (x *index) parse(query string) (all []queryTerm, words int) {
 	typed := typedWords(query)
 	unknown := 0
+	all = make([]queryTerm, 0, 2*len(typed)) // each word, and each with the next one
 	for _, w := range distinct(typed) {
 		v := x.variants(w)
 		if len(v) == 0 && unknown < maxMisspelt {
@@ -206,9 +207,12 @@ func (x *index) near(word string, d int) (found []variant) {
 
 func (x *index) term(v variant) string { return x.parts[v.part].seg.term(v.term) }
 
-// closest keeps n terms, those of equal rank in alphabetical order. A term in several parts
-// counts once.
+// closest keeps n terms, of equal rank those that come first in the alphabet. A term in several
+// parts counts once.
 func (x *index) closest(found []variant, n int, rank func(variant) int) []variant {
+	if len(found) <= n {
+		return found
+	}
 	slices.SortFunc(found, func(a, b variant) int {
 		return cmp.Or(rank(a)-rank(b), strings.Compare(x.term(a), x.term(b)), a.part-b.part)
 	})

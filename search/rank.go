@@ -55,8 +55,11 @@ func (x *Index[K]) Search(query string, weight func(doc int) float32, o Options)
 	for _, w := range all {
 		x.core.score(s, w)
 	}
-	r := Result{Hits: []Hit{}}
-	top := top{limit: o.Limit}
+	r := Result{}
+	top := top{limit: o.Limit, most: len(s.found)}
+	if o.Limit > 0 {
+		top.most = min(top.most, o.Limit)
+	}
 	for _, doc := range s.found {
 		w := float32(1)
 		if weight != nil {
@@ -196,6 +199,7 @@ func (s *scratch) final(doc uint32, words int) float32 {
 // top keeps the best hits. With a limit it is a heap with the worst in front.
 type top struct {
 	limit int
+	most  int // hits that can be kept
 	hits  []Hit
 }
 
@@ -208,6 +212,9 @@ func compareHits(a, b Hit) int { return cmp.Or(cmp.Compare(b.Score, a.Score), a.
 func (t *top) offer(h Hit) {
 	switch {
 	case t.limit == 0 || len(t.hits) < t.limit:
+		if t.hits == nil {
+			t.hits = make([]Hit, 0, t.most)
+		}
 		t.hits = append(t.hits, h)
 		if len(t.hits) == t.limit {
 			for i := len(t.hits) / 2; i >= 0; i-- {
