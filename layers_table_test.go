@@ -68,15 +68,16 @@ var directions = map[string][]string{
 	"web/internal/markdown": {"web/internal/gfm"}, // of skills, as HTML that cannot do anything
 	"web/internal/checks":   {"internal/ruleid", "catalog", "check", "doctor", "skill", "web/internal/latest"},
 	"web/internal/latest":   {"catalog"}, "web/internal/gfm": {}, // what is kept for a snapshot; what Markdown has beyond CommonMark
-	"internal/help":     {},                                                         // the form of help, and topics
-	"internal/overview": {"catalog", "client", "internal/connection", "skill"},      // what knack finds, in five lines
-	"internal/listing":  {"catalog", "doctor", "internal/console", "skill", "tool"}, // the text of list and search
-	"internal/build":    {}, "internal/memory": {},                                  // which build this is, and the memory of a server
+	"internal/certificate": {"internal/settings"},                                      // a server's own, read again when it changes
+	"internal/help":        {},                                                         // the form of help, and topics
+	"internal/overview":    {"catalog", "client", "internal/connection", "skill"},      // what knack finds, in five lines
+	"internal/listing":     {"catalog", "doctor", "internal/console", "skill", "tool"}, // the text of list and search
+	"internal/build":       {}, "internal/memory": {},                                  // which build this is, and the memory of a server
 	"internal/observe":   {"audit", "mcpserver", "web"},            // metrics, usage, audit log
 	"internal/candidate": {"catalog", "check", "internal/console"}, // words that a shell offers
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/reach", "internal/report", "internal/build", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings",
+		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/reach", "internal/report", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings",
 	},
 	"internal/report":     {"check", "doctor", "internal/console", "internal/settings", "skill", "skillsext"}, // what check found, in each form
 	"internal/console":    {},                                                                                 // what a command takes from its process, and how it writes to it
@@ -131,7 +132,8 @@ var surroundings = use{
 }
 
 // files lists the names that access a disk by path. A source opens skills; edit and client
-// change files that the user named; internal/settings reads configuration. audit reopens its own
+// change files that the user named; internal/settings reads configuration, and internal/certificate
+// looks whether such a file has changed. audit reopens its own
 // file; doctor lists folders and opens no file.
 var files = use{
 	names: map[string][]string{
@@ -144,7 +146,7 @@ var files = use{
 		"syscall":               {"Open", "Openat", "Stat", "Lstat"},
 		"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Stat", "Lstat", "Fstatat"},
 	},
-	allowed: []string{"source/dir", "source/dir/internal/watch", "internal/realpath", "source/builtin", "edit", "client", "doctor", "internal/cli", "internal/settings", "audit", "internal/genskills/write", "internal/prose", "internal/corpus", "bench", "bench/floor"},
+	allowed: []string{"source/dir", "source/dir/internal/watch", "internal/realpath", "source/builtin", "edit", "client", "doctor", "internal/cli", "internal/settings", "internal/certificate", "audit", "internal/genskills/write", "internal/prose", "internal/corpus", "bench", "bench/floor"},
 }
 
 // writes lists the names that make or replace a file. Package edit writes files whole or

@@ -22,7 +22,7 @@ const (
 	NotFound     Result = "not found"
 	Denied       Result = "denied"        // it exists, but rules or its author keep it from the subject
 	RefusedToken Result = "refused token" // a required token is missing or unknown
-	Refused      Result = "refused"       // the host or the origin is not served
+	Refused      Result = "refused"       // the host or the origin is not served, or a reload cannot be used
 	Limited      Result = "limited"       // too many requests, or too much load
 	Busy         Result = "busy"          // it may exist: a disk did not answer in time, or the machine is busy
 	Failed       Result = "error"         // could not be answered, for example a wrong request or a disk error
@@ -35,6 +35,7 @@ const (
 	API       = "api"
 	Web       = "web"
 	WellKnown = "well-known"
+	Server    = "server" // the server itself, of which no client asks anything
 )
 
 // Event is a line. Fields that are unknown or do not apply are empty and left out.
@@ -51,6 +52,7 @@ type Event struct {
 	Loaded  []Load    `json:"loaded,omitempty"`
 	Result  Result    `json:"result"`
 	Status  int       `json:"status,omitempty"` // of HTTP, outside of MCP
+	Reason  string    `json:"reason,omitempty"` // of a refused reload
 	// Times is the number of events, if one line stands for several.
 	Times uint64 `json:"times,omitempty"`
 }
@@ -68,7 +70,7 @@ const maxText = 512
 // appendTo writes the event as a line. JSON escapes characters that would end or forge a
 // line. Direction and format characters are escaped too, since people read the log.
 func (e Event) appendTo(b []byte) []byte {
-	for _, text := range []*string{&e.Subject, &e.Client, &e.Address, &e.Method, &e.Tool, &e.Asked, &e.File} {
+	for _, text := range []*string{&e.Subject, &e.Client, &e.Address, &e.Method, &e.Tool, &e.Asked, &e.File, &e.Reason} {
 		*text = cut(*text)
 	}
 	line, err := json.Marshal(e)

@@ -231,6 +231,7 @@ func TestAudit(t *testing.T) {
 		// A limit that is reloaded while the server runs.
 		put(t, config, text+"limits: {rate: 0.01, burst: 2}\n")
 		hangUp(t, said, "were read again")
+		a.expect(`{"surface":"server","method":"reload","asked":"settings","result":"ok"}`)
 		for n := range 8 {
 			code, body, header := a.send("GET", "/api/v1/skills", bert, "")
 			wait, _ := strconv.Atoi(header.Get("Retry-After"))
@@ -313,9 +314,9 @@ func TestReload(t *testing.T) {
 		}
 	}
 	const line = `{"surface":"api","address":"127.0.0.1","method":"GET","asked":"/api/v1/skills","result":"ok","status":200}`
-	ask := func() {
+	ask := func(before ...string) {
 		t.Helper()
-		a.want = nil
+		a.want = before
 		a.send("GET", "/api/v1/skills", "", "")
 		a.expect(line)
 	}
@@ -323,11 +324,11 @@ func TestReload(t *testing.T) {
 	moved()
 	put(t, config, "audit: {to: elsewhere.log, keep: 2}\nlog: {format: text, level: error}\nhttp: {hosts: [a.example]}\nlimits: {rat: 1}\n")
 	hangUp(t, said, `"msg":"the settings and tokens were not read again; the previous ones stay in effect","reason":"`+config+`:4:10: there is no key 'rat' in limits"`)
-	ask() // into the new file
+	ask(`{"surface":"server","method":"reload","asked":"settings","result":"refused"`) // into the new file
 	moved()
 	put(t, config, "audit: {to: elsewhere.log, keep: 2}\nlog: {format: text, level: info}\nhttp: {hosts: [a.example]}\nlimits: {rate: 1}\n")
 	hangUp(t, said, `"msg":"these keys have changed, and take effect after a restart","keys":"http.hosts, log.format, audit.to, audit.keep"`)
-	ask()
+	ask(`{"surface":"server","method":"reload","asked":"settings","result":"ok"}`)
 	if _, err := os.Stat(filepath.Join(etc, "elsewhere.log")); err == nil {
 		t.Error("it writes elsewhere before it is started anew")
 	}

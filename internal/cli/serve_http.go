@@ -17,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/certificate"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/observe"
@@ -37,7 +38,7 @@ type httpFlags struct {
 	policy    *access.Policy
 	tokens    bool // whether tokens are required
 
-	certificate *certificate // nil without TLS
+	certificate *certificate.Certificate // nil without TLS
 }
 
 func (f *httpFlags) register(cmd *cobra.Command) {
@@ -119,11 +120,12 @@ func (f *httpFlags) options(env console.Env, given config.Config, log *slog.Logg
 	if f.cert == "" {
 		return o, nil, nil
 	}
-	f.certificate = &certificate{env: env, certFile: f.cert, keyFile: f.key}
-	if _, err := f.certificate.read(); err != nil {
+	var err error
+	f.certificate, err = certificate.Open(certificate.File{Path: absolute(env, f.cert), Shown: "--tls-cert " + f.cert}, certificate.File{Path: absolute(env, f.key), Shown: "--tls-key " + f.key})
+	if err != nil {
 		return o, nil, err
 	}
-	return o, &tls.Config{GetCertificate: f.certificate.get, MinVersion: tls.VersionTLS12}, nil
+	return o, f.certificate.Config(), nil
 }
 
 // serveHTTP serves until the context ends.
@@ -152,7 +154,10 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 		o.Hosts = append(o.Hosts, host)
 	}
 	var measured atomic.Pointer[mcpserver.HTTP]
-	pages.Measures = func() []web.Measure { return observe.Measures(measured.Load(), op.audit) }
+	results := observe.NewReloads(op.audit, f.certificate != nil)
+	pages.Measures = func() []web.Measure {
+		return observe.Measures(measured.Load(), op.audit, results, f.certificate.Ends())
+	}
 	o.Pages = f.pages(pages)
 	h, err := mcpserver.NewHTTP(server, o)
 	if err != nil {
@@ -164,9 +169,12 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 	defer judged.watch()()
 	go func() {
 		warnUnknownSubjects(f.policy, f.admission.tokens, log)
-		r := reloader{op: op, admission: &f.admission, catalog: c, rules: &judged, enforce: server.SetAccess, http: h, log: log, access: op.given().Access, cert: f.certificate}
+		r := reloader{op: op, admission: &f.admission, catalog: c, rules: &judged, enforce: server.SetAccess, http: h, log: log, access: op.given().Access, cert: f.certificate, results: results}
 		if op.file != nil {
 			r.data = op.file.Data
+		}
+		if r.cert != nil {
+			go r.cert.Watch(ctx, r.renewed)
 		}
 		r.run(ctx, hangups)
 	}()

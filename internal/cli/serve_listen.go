@@ -1,22 +1,16 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
-	"time"
 
-	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/reach"
-	"github.com/knack-dev/knack/internal/settings"
 )
 
 // address is an address that a server listens on.
@@ -132,41 +126,4 @@ func endpoint(addr net.Addr, host string, secure bool) string {
 		at = net.JoinHostPort(host, port)
 	}
 	return scheme + "://" + at + "/mcp"
-}
-
-// certificate is the server's own TLS certificate, which can be read again while it is
-// served.
-type certificate struct {
-	env               console.Env
-	certFile, keyFile string
-	pair              atomic.Pointer[tls.Certificate]
-}
-
-// read loads the pair that is in the files now, and reports whether it is another one.
-// After an error, the pair before stays.
-func (c *certificate) read() (renewed bool, err error) {
-	cert, err := settings.ReadUserFile(absolute(c.env, c.certFile))
-	if err != nil {
-		return false, runError(settings.HintOf(err, "use a file that knack can read"), "--tls-cert %s: %s", c.certFile, settings.ReasonOf(err))
-	}
-	key, err := settings.ReadUserFile(absolute(c.env, c.keyFile))
-	if err != nil {
-		return false, runError(settings.HintOf(err, "use a file that knack can read"), "--tls-key %s: %s", c.keyFile, settings.ReasonOf(err))
-	}
-	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil {
-		return false, runError("use a certificate and its own private key, both in PEM", "--tls-cert %s, --tls-key %s: %w", c.certFile, c.keyFile, err)
-	}
-	before := c.pair.Swap(&pair)
-	return before == nil || !slices.EqualFunc(before.Certificate, pair.Certificate, bytes.Equal), nil
-}
-
-func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.pair.Load(), nil }
-
-// until returns when the certificate ends.
-func (c *certificate) until() string {
-	if leaf := c.pair.Load().Leaf; leaf != nil {
-		return leaf.NotAfter.UTC().Format(time.RFC3339)
-	}
-	return ""
 }

@@ -9,10 +9,13 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/certificate"
+	"github.com/knack-dev/knack/internal/observe"
 	"github.com/knack-dev/knack/internal/settings"
 	"github.com/knack-dev/knack/mcpserver"
 )
@@ -26,9 +29,10 @@ type reloader struct {
 	enforce   func(access.State)
 	http      *mcpserver.HTTP
 	log       *slog.Logger
-	access    config.Access // in effect
-	cert      *certificate  // nil without TLS
-	data      []byte        // the configuration file in effect
+	access    config.Access            // in effect
+	data      []byte                   // the configuration file in effect
+	cert      *certificate.Certificate // nil without TLS
+	results   *observe.Reloads
 }
 
 // run reads everything again on each SIGHUP. A faulty configuration is refused whole, and
@@ -42,28 +46,29 @@ func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal) {
 		case <-hangups:
 		}
 		if r.op.audit != nil {
-			if err := r.op.audit.Reopen(); err != nil {
-				r.log.Error("the audit log cannot be reopened; it continues in the open file", "reason", whyUnwritten(err))
+			err := r.op.audit.Reopen()
+			if err != nil {
+				err = errors.New(whyUnwritten(err))
+				r.log.Error("the audit log cannot be reopened; it continues in the open file", "reason", err.Error())
 			}
+			r.results.Done(observe.AuditLog, err, true)
 		}
-		r.renew()
+		r.cert.Renew() // a token is revoked whatever the certificate is like
 		if err := r.reload(ctx); err != nil {
+			r.results.Done(observe.Settings, err, false)
 			r.log.Error("the settings and tokens were not read again; the previous ones stay in effect", "reason", err.Error())
 		}
 	}
 }
 
-// renew serves the certificate that is in the files now. It is independent of the rest: a
-// token is revoked whatever the certificate is like, and the other way round.
-func (r *reloader) renew() {
-	if r.cert == nil {
-		return
-	}
-	switch renewed, err := r.cert.read(); {
+// renewed says what became of the files of the certificate.
+func (r *reloader) renewed(renewed bool, err error) {
+	r.results.Done(observe.Certificate, err, !renewed)
+	switch {
 	case err != nil:
 		r.log.Error("the TLS certificate was not reloaded; the previous one stays in use", "reason", err.Error())
 	case renewed:
-		r.log.Warn("the TLS certificate was reloaded", "until", r.cert.until())
+		r.log.Warn("the TLS certificate was reloaded", "until", r.cert.Ends().UTC().Format(time.RFC3339))
 	}
 }
 
@@ -111,6 +116,7 @@ func (r *reloader) reload(ctx context.Context) error {
 	if !r.op.levelFixed {
 		r.op.level.Set(levelOf(cmp.Or(now.Log.Level, "warn")))
 	}
+	r.results.Done(observe.Settings, nil, false) // before the log says so
 	// A warning, since the default level shows no less, and the operator waits for it.
 	r.log.Warn("the settings and tokens were read again, and are in effect")
 	if keys := now.NeedRestart(r.op.given()); len(keys) > 0 {

@@ -4,6 +4,8 @@ package cli_test
 
 import (
 	"crypto/tls"
+	"crypto/x509"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -27,8 +29,9 @@ func hangUp(t *testing.T, log func() string, text string) {
 	testwait.Until(t, func() bool { return strings.Count(log(), text) > before }, text, "is not in the log:", log)
 }
 
-// On SIGHUP the certificate that is in the files is served, and the log says so; one that
-// does not fit its key is not, and the log says that.
+// TestServeRenewsCertificate checks that the certificate that is in the files is served, and
+// that the log, the audit log and the metrics say so; and that they say so of one that does not
+// fit its key, which is not served. SIGHUP says it each time.
 func TestServeRenewsCertificate(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "a", "SKILL.md"), "---\nname: a\ndescription: A.\n---\n")
@@ -44,7 +47,8 @@ func TestServeRenewsCertificate(t *testing.T) {
 		}
 		return pair
 	}
-	url, log := servingLog(t, "--dir", dir, "--tls-cert", cert, "--tls-key", key)
+	records := filepath.Join(t.TempDir(), "audit.log")
+	url, log := servingLog(t, "--dir", dir, "--tls-cert", cert, "--tls-key", key, "--audit", records)
 	addr := strings.TrimSuffix(strings.TrimPrefix(url, "https://"), "/mcp")
 	served := func() string {
 		t.Helper()
@@ -55,7 +59,28 @@ func TestServeRenewsCertificate(t *testing.T) {
 		defer conn.Close()
 		return string(conn.ConnectionState().PeerCertificates[0].Raw)
 	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	defer client.CloseIdleConnections()
+	measures := func(success float64) {
+		t.Helper()
+		body := request(t, client, http.MethodGet, strings.TrimSuffix(url, "/mcp")+"/metrics", "").body
+		conn, err := x509.ParseCertificate([]byte(served()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range []string{
+			fmt.Sprintf(`knack_reload_success{part="certificate"} %g`, success),
+			`knack_reload_success{part="settings"} 1`,
+			`knack_reload_success{part="audit-log"} 1`,
+			fmt.Sprintf("knack_tls_certificate_expiry_timestamp_seconds %g", float64(conn.NotAfter.Unix())),
+		} {
+			if !strings.Contains(body, "\n"+line+"\n") {
+				t.Errorf("the metrics lack %s", line)
+			}
+		}
+	}
 	first := served()
+	measures(1)
 	hangUp(t, log, "the settings and tokens were read again")
 	if served() != first || strings.Contains(log(), "certificate was") {
 		t.Errorf("nothing has changed:\n%s", log())
@@ -66,11 +91,13 @@ func TestServeRenewsCertificate(t *testing.T) {
 	if served() != first {
 		t.Error("a certificate is served whose key is another")
 	}
+	measures(0)
 	replace(t, key, next[1])
-	hangUp(t, log, "the TLS certificate was reloaded")
+	testwait.Until(t, func() bool { return strings.Contains(log(), "the TLS certificate was reloaded") }, log)
 	if served() == first {
 		t.Error("the log says that another certificate is served, and it is not")
 	}
+	measures(1)
 	if err := os.Remove(key); err != nil {
 		t.Fatal(err)
 	}
@@ -78,6 +105,14 @@ func TestServeRenewsCertificate(t *testing.T) {
 	hangUp(t, log, "there is no such file")
 	if served() != second {
 		t.Error("without a key another certificate is served")
+	}
+	for _, line := range []string{
+		`"surface":"server","method":"reload","asked":"certificate","result":"ok"}`,
+		`"surface":"server","method":"reload","asked":"certificate","result":"refused","reason":"--tls-cert ` + cert + `, --tls-key ` + key + `: tls: private key does not match public key"}`,
+		`"surface":"server","method":"reload","asked":"certificate","result":"refused","reason":"--tls-key ` + key + `: there is no such file"}`,
+		`"surface":"server","method":"reload","asked":"settings","result":"ok"}`,
+	} {
+		testwait.Until(t, func() bool { data, _ := os.ReadFile(records); return strings.Contains(string(data), line) }, line, "is not in the audit log")
 	}
 }
 

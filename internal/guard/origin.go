@@ -38,13 +38,17 @@ func (g *Guard) allow(hosts, origins []string) error {
 // rebound POSTs and cross-site GETs through.)
 func (g *Guard) checkOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !g.allowsHost(r.Host) && (!isProbe(r) || len(r.Header["Origin"]) > 0) {
+		allowed := g.allowsHost(r.Host)
+		if !allowed && (!isProbe(r) || len(r.Header["Origin"]) > 0) {
 			recordOf(r).reason = reasonHost
 			g.refuse(w, r, http.StatusForbidden, "this Host is not served; the operator can allow it with --allow-host")
 			return
 		}
 		origins := r.Header.Values("Origin")
 		w.Header()["Vary"] = vary
+		if allowed && r.TLS != nil && isRemembered(r.Host) {
+			w.Header()["Strict-Transport-Security"] = strictTransport
+		}
 		switch {
 		case len(origins) > 1 || len(origins) == 1 && !g.allowsOrigin(origins[0], r.Host):
 			recordOf(r).reason = reasonOrigin
@@ -61,14 +65,31 @@ func (g *Guard) checkOrigin(next http.Handler) http.Handler {
 	})
 }
 
+// strictTransport makes browsers call a name over TLS alone, for a year after each answer. Names
+// below it are not this server's to decide on. It must not be changed.
+var strictTransport = []string{"max-age=31536000"}
+
+// isRemembered reports whether a browser may remember that a Host has TLS. It applies that to all
+// ports of a name: on localhost, to every other program of the user. For addresses, browsers
+// ignore the header.
+func isRemembered(host string) bool {
+	name := nameOf(strings.ToLower(host))
+	return name != "localhost" && !strings.HasSuffix(name, ".localhost") && net.ParseIP(name) == nil
+}
+
+// nameOf returns a Host without its port.
+func nameOf(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+}
+
 // allowsHost reports whether a Host is a name of the loopback, which no rebinding can point
 // elsewhere, or an allowed one.
 func (g *Guard) allowsHost(host string) bool {
 	host = strings.ToLower(host)
-	name, _, err := net.SplitHostPort(host)
-	if err != nil {
-		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	}
+	name := nameOf(host)
 	if name == "" {
 		return false
 	}

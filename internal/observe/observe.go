@@ -3,6 +3,7 @@ package observe
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/mcpserver"
@@ -10,7 +11,8 @@ import (
 )
 
 // Measures returns the metrics of the server around the pages. doc/running.md has each.
-func Measures(h *mcpserver.HTTP, log *audit.Log) (all []web.Measure) {
+// expiry is when the TLS certificate ends, the zero time without one.
+func Measures(h *mcpserver.HTTP, log *audit.Log, reloads *Reloads, expiry time.Time) (all []web.Measure) {
 	if h == nil {
 		return nil
 	}
@@ -33,6 +35,10 @@ func Measures(h *mcpserver.HTTP, log *audit.Log) (all []web.Measure) {
 		written, lost := log.Totals()
 		one("knack_audit_lines_total", "counter", "Events that were written to the audit log.", float64(written))
 		one("knack_audit_lost_lines_total", "counter", "Events that could not be written to the audit log.", float64(lost))
+	}
+	all = append(all, reloads.measures()...)
+	if !expiry.IsZero() {
+		one("knack_tls_certificate_expiry_timestamp_seconds", "gauge", "When the TLS certificate that is served ends, in seconds since 1970.", seconds(expiry))
 	}
 	return all
 }
