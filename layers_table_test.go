@@ -45,7 +45,7 @@ var directions = map[string][]string{
 	"tool/lookup":           {"catalog", "reads", "skill", "tool/profile"},
 	"tool/wave":             {"catalog", "internal/ruleid", "skill", "skill/frontmatter", "tool/internal/listing", "tool/lookup"},
 	"function":              {"tool", "tool/profile"},
-	"mcpserver": {"skill/frontmatter", "reads", "tool", "tool/lookup", "tool/profile", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "internal/publication", "internal/rawjson", "internal/subscription", "internal/trail",
+	"mcpserver": {"skill/frontmatter", "reads", "tool", "tool/lookup", "tool/profile", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "internal/publication", "internal/rawjson", "internal/subscription", "internal/tally", "internal/trail",
 		"mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	// How the server speaks: messages as bytes, as lines, and over HTTP.
 	"mcpserver/internal/wire":   {"internal/rawjson"},
@@ -59,6 +59,8 @@ var directions = map[string][]string{
 	"internal/trail": {"access", "audit", "catalog", "reads", "skill"},
 	// Entries of the Skills extension.
 	"internal/publication": {"catalog", "skill", "skill/frontmatter", "skillsext"},
+	// How often methods were called, and how long that took.
+	"internal/tally": {},
 	// Files that sessions wait for.
 	"internal/subscription": {"catalog", "limit", "skill"},
 	// The one place that counts problems, for commands and pages alike; it asks the sources
@@ -73,8 +75,8 @@ var directions = map[string][]string{
 	"internal/overview":    {"catalog", "client", "internal/connection", "skill"},      // what knack finds, in five lines
 	"internal/listing":     {"catalog", "doctor", "internal/console", "skill", "tool"}, // the text of list and search
 	"internal/build":       {}, "internal/memory": {},                                  // which build this is, and the memory of a server
-	"internal/observe":   {"audit", "mcpserver", "web"},            // metrics, usage, audit log
-	"internal/candidate": {"catalog", "check", "internal/console"}, // words that a shell offers
+	"internal/observe":   {"audit", "internal/tally", "mcpserver", "web"}, // metrics, usage, audit log
+	"internal/candidate": {"catalog", "check", "internal/console"},        // words that a shell offers
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
 		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/reach", "internal/report", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings",

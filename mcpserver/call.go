@@ -89,12 +89,13 @@ var errNoMemory = &jsonrpc.Error{Code: wire.CodeBusy, Message: "server busy: too
 // value is logged and never sent.
 func (s *Server) perform(ctx context.Context, r *request, work func(context.Context) (reply, error)) (out reply, err error) {
 	out.failed = true
+	begun := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.Error("panic while answering", "method", r.method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			out.failed, err = true, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 		}
-		s.count(r.method, out.failed)
+		s.calls.Done(r.method, out.failed, time.Since(begun))
 	}()
 	s.roots.await(ctx, r)
 	r.client.Remote = s.host.Remote || r.Remote

@@ -1,19 +1,18 @@
 package mcpserver
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/internal/guard"
+	"github.com/knack-dev/knack/internal/tally"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
@@ -73,17 +72,17 @@ type SignIn = guard.SignIn
 // client.
 type Numbers struct {
 	Calls    []CallCount // in the order of method and outcome
+	Times    []CallTime  // in the order of method
 	Refusals []RefusalCount
 	Sessions int // open now, of protocol versions before 2026-07-28
 	Streams  int // open now
 }
 
-// CallCount is how often a method was called with one outcome: "ok", or "error" for an error
-// of the protocol and for a result that reports one.
-type CallCount struct {
-	Method, Outcome string
-	Count           uint64
-}
+// CallCount is how often a method was called with one outcome.
+type CallCount = tally.Count
+
+// CallTime is how long the calls of a method took.
+type CallTime = tally.Time
 
 // RefusalCount is how often a request was refused with a status for a reason.
 type RefusalCount = guard.RefusalCount
@@ -201,28 +200,8 @@ func (h *HTTP) Limit(rate limit.Rate) { h.handler.Limit(rate) }
 func (h *HTTP) Numbers() Numbers {
 	n := Numbers{Refusals: h.handler.Refusals()}
 	n.Sessions, n.Streams = h.handler.Open()
-	h.server.mu.Lock()
-	for c, count := range h.server.calls {
-		c.Count = count
-		n.Calls = append(n.Calls, c)
-	}
-	h.server.mu.Unlock()
-	slices.SortFunc(n.Calls, func(a, b CallCount) int {
-		return cmp.Or(cmp.Compare(a.Method, b.Method), cmp.Compare(a.Outcome, b.Outcome))
-	})
+	n.Calls, n.Times = h.server.calls.Now()
 	return n
-}
-
-// count counts a call of a method. Its callers know the method, so that no client can make
-// the counts many.
-func (s *Server) count(method string, failed bool) {
-	key := CallCount{Method: method, Outcome: "ok"}
-	if failed {
-		key.Outcome = "error"
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls[key]++
 }
 
 // Serve answers on a listener until the context ends, over TLS if there is a

@@ -15,6 +15,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/subscription"
+	"github.com/knack-dev/knack/internal/tally"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/notify"
@@ -103,8 +104,7 @@ type Server struct {
 	private  bool
 	memory   *limit.Budget // of answers that are not written yet
 	notifier *notify.Notifier
-	mu       sync.Mutex           // guards calls
-	calls    map[CallCount]uint64 // how many; the keys have a Count of 0
+	calls    tally.Calls
 	// accessChanged is called after another state of access was put in force.
 	accessChanged atomic.Pointer[func()]
 	logged        sync.Map     // the reasons why skills are not published that the log has
@@ -118,7 +118,7 @@ func New(o Options) *Server {
 		o.Access = &access.Gate{}
 	}
 	s := &Server{
-		catalog: o.Catalog, tools: o.Tools, log: o.Log, access: o.Access, roots: newClientRoots(o), calls: map[CallCount]uint64{},
+		catalog: o.Catalog, tools: o.Tools, log: o.Log, access: o.Access, roots: newClientRoots(o),
 		host:    &tool.Host{Finder: lookup.Finder{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage}},
 		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: completeGrace, entry: o.Entry, private: o.Private, memory: limit.NewBudget(maxHeld, maxWait),
 	}

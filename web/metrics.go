@@ -57,12 +57,14 @@ func (m *metrics) served(route string, code int, took time.Duration) {
 
 // Measure is one metric in the sense of Prometheus.
 type Measure struct {
-	Name, Kind, Help string // Kind is counter or gauge
+	Name, Kind, Help string // Kind is counter, gauge or histogram
 	Samples          []Sample
 }
 
-// Sample is one value of a metric. Labels are pairs of name and value.
+// Sample is one value of a metric. Labels are pairs of name and value. Suffix is _bucket, _sum or
+// _count in a histogram.
 type Sample struct {
+	Suffix string
 	Value  float64
 	Labels []string
 }
@@ -111,7 +113,7 @@ func (s *Site) serveMetrics(r *request) error {
 		for _, m := range s.o.Measures() {
 			x.family(m.Name, m.Kind, m.Help)
 			for _, sample := range m.Samples {
-				x.sample(m.Name, sample.Value, sample.Labels...)
+				x.sample(m.Name+sample.Suffix, sample.Value, sample.Labels...)
 			}
 		}
 	}

@@ -58,12 +58,16 @@ func TestMeasures(t *testing.T) {
 		asked++
 		return false
 	})
-	ours := regexp.MustCompile(`(?m)^knack_(?:mcp|http_refusals|audit).*$`).FindAllString(got, -1)
+	ours := regexp.MustCompile(`(?m)^knack_(?:mcp_(?:calls|sessions|streams)|http_refusals|audit|reload_success|mcp_call_duration_seconds_count|tls).*$`).FindAllString(got, -1)
 	want := []string{
 		`knack_mcp_calls_total{method="initialize",outcome="ok"} 1`,
 		`knack_mcp_calls_total{method="notifications/initialized",outcome="ok"} 1`,
 		`knack_mcp_calls_total{method="resources/read",outcome="error"} 1`,
 		`knack_mcp_calls_total{method="tools/call",outcome="ok"} 6`, // for a missing skill, contract 002 answers without an error
+		`knack_mcp_call_duration_seconds_count{method="initialize"} 1`,
+		`knack_mcp_call_duration_seconds_count{method="notifications/initialized"} 1`,
+		`knack_mcp_call_duration_seconds_count{method="resources/read"} 1`,
+		`knack_mcp_call_duration_seconds_count{method="tools/call"} 6`,
 		`knack_http_refusals_total{code="401",reason="no-token"} 2`,
 		`knack_http_refusals_total{code="401",reason="token"} 1`,
 		`knack_http_refusals_total{code="403",reason="host"} 1`,
@@ -72,6 +76,8 @@ func TestMeasures(t *testing.T) {
 		"knack_mcp_streams 0",
 		fmt.Sprintf("knack_audit_lines_total %d", before+asked),
 		"knack_audit_lost_lines_total 0",
+		`knack_reload_success{part="audit-log"} 1`,
+		`knack_reload_success{part="settings"} 1`,
 	}
 	if diff := cmp.Diff(want, ours); diff != "" {
 		t.Errorf("-want +got\n%s\n%s", diff, got)

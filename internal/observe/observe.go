@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/audit"
+	"github.com/knack-dev/knack/internal/tally"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/web"
 )
@@ -21,6 +22,12 @@ func Measures(h *mcpserver.HTTP, log *audit.Log, reloads *Reloads, expiry time.T
 	for _, c := range n.Calls {
 		calls.Samples = append(calls.Samples, web.Sample{Value: float64(c.Count), Labels: []string{"method", c.Method, "outcome", c.Outcome}})
 	}
+	times := web.Measure{Name: "knack_mcp_call_duration_seconds", Kind: "histogram", Help: "How long the answers to messages took until they were made, by method."}
+	for _, t := range n.Times {
+		if t.Method != "subscriptions/listen" { // which takes as long as its stream is open
+			times.Samples = append(times.Samples, histogram(t)...)
+		}
+	}
 	refusals := web.Measure{Name: "knack_http_refusals_total", Kind: "counter", Help: "Answers 401, 403 and 429 at any address, by status and reason."}
 	for _, c := range n.Refusals {
 		refusals.Samples = append(refusals.Samples, web.Sample{Value: float64(c.Count), Labels: []string{"code", strconv.Itoa(c.Status), "reason", c.Reason}})
@@ -28,7 +35,7 @@ func Measures(h *mcpserver.HTTP, log *audit.Log, reloads *Reloads, expiry time.T
 	one := func(name, kind, help string, value float64) {
 		all = append(all, web.Measure{Name: name, Kind: kind, Help: help, Samples: []web.Sample{{Value: value}}})
 	}
-	all = append(all, calls, refusals)
+	all = append(all, calls, times, refusals)
 	one("knack_mcp_sessions", "gauge", "Sessions that are open, of protocol versions before 2026-07-28.", float64(n.Sessions))
 	one("knack_mcp_streams", "gauge", "Streams that are open for notifications.", float64(n.Streams))
 	if log != nil {
@@ -41,6 +48,20 @@ func Measures(h *mcpserver.HTTP, log *audit.Log, reloads *Reloads, expiry time.T
 		one("knack_tls_certificate_expiry_timestamp_seconds", "gauge", "When the TLS certificate that is served ends, in seconds since 1970.", seconds(expiry))
 	}
 	return all
+}
+
+// histogram returns the samples of a method.
+func histogram(t mcpserver.CallTime) (all []web.Sample) {
+	for i, n := range t.Buckets {
+		le := "+Inf"
+		if i < len(tally.Bounds) {
+			le = strconv.FormatFloat(tally.Bounds[i].Seconds(), 'g', -1, 64)
+		}
+		all = append(all, web.Sample{Suffix: "_bucket", Value: float64(n), Labels: []string{"method", t.Method, "le", le}})
+	}
+	return append(all,
+		web.Sample{Suffix: "_sum", Value: t.Sum.Seconds(), Labels: []string{"method", t.Method}},
+		web.Sample{Suffix: "_count", Value: float64(t.Buckets[len(t.Buckets)-1]), Labels: []string{"method", t.Method}})
 }
 
 // Uses returns the observer of each use, for the usage counts and the audit log.
