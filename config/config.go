@@ -77,6 +77,7 @@ func Parse(data []byte) (Config, []skill.Problem) {
 	d := &decoder{problems: problems}
 	if v.Position.Line > 0 {
 		section(d, "", v, root, &c)
+		checkOpen(d, v, c)
 	}
 	if len(d.problems) == 0 {
 		return c, nil

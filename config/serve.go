@@ -18,6 +18,7 @@ type HTTP struct {
 	Hosts, Origins  []string
 	TLSCert, TLSKey string
 	TokenFile       string
+	NoAuth          bool // tokens are not required
 }
 
 // Log is the section log: level and format of the log on standard error.
@@ -76,6 +77,28 @@ var httpKeys = []key[HTTP]{
 	{"token-file", "text", "", "a file with hashes of tokens, as with `--token-file`", func(d *decoder, v frontmatter.Value, h *HTTP) {
 		h.TokenFile = d.text("http.token-file", v, writeAFile)
 	}},
+	{"no-auth", "boolean", "false", "each client that reaches the address may read every skill that no rule hides, as with `--no-auth`; not together with tokens", func(d *decoder, v frontmatter.Value, h *HTTP) {
+		is := d.boolean("http.no-auth", v)
+		h.NoAuth = is != nil && *is
+	}},
+}
+
+// checkOpen reports a server that requires no tokens and has some.
+func checkOpen(d *decoder, v frontmatter.Value, c Config) {
+	tokens := "http.token-file"
+	switch {
+	case !c.HTTP.NoAuth, c.HTTP.TokenFile == "" && len(c.Access.Tokens) == 0:
+		return
+	case len(c.Access.Tokens) > 0:
+		tokens = "access.tokens"
+	}
+	for _, section := range v.Fields {
+		for _, f := range section.Value.Fields {
+			if section.Key == "http" && f.Key == "no-auth" {
+				d.add(ruleValue, f.Value.Position, "http.no-auth", "leave out http.no-auth, or "+tokens, "http.no-auth and %s contradict each other", tokens)
+			}
+		}
+	}
 }
 
 // isAddress reports whether text is an address as `--http` accepts it: a port, or
@@ -197,6 +220,7 @@ func (c Config) NeedRestart(started Config) (keys []string) {
 		{"http.tls-cert", func(c *Config) string { return c.HTTP.TLSCert }},
 		{"http.tls-key", func(c *Config) string { return c.HTTP.TLSKey }},
 		{"http.token-file", func(c *Config) string { return c.HTTP.TokenFile }},
+		{"http.no-auth", func(c *Config) string { return strconv.FormatBool(c.HTTP.NoAuth) }},
 		{"log.format", func(c *Config) string { return c.Log.Format }},
 		{"audit.to", func(c *Config) string { return c.Audit.To }},
 		{"audit.max-size", func(c *Config) string { return strconv.FormatInt(c.Audit.MaxSize, 10) }},

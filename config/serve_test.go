@@ -32,12 +32,14 @@ func TestServe(t *testing.T) {
 		t.Errorf("%v %s", problems, diff)
 	}
 	for text, want := range map[string]Config{
-		"http: {listen: \"0.0.0.0:80\"}": {HTTP: HTTP{Listen: "0.0.0.0:80"}},
-		"http: {listen: \"[::1]:0\"}":    {HTTP: HTTP{Listen: "[::1]:0"}},
-		"http: {listen: 65535}":          {HTTP: HTTP{Listen: "65535"}},
-		"http:\n":                        {},
-		"audit: {to: stdout}":            {Audit: Audit{"stdout", 100 << 20, 10}},
-		"audit: {to: a, max-size: 0}":    {Audit: Audit{"a", 0, 10}},
+		"http: {listen: \"0.0.0.0:80\"}":        {HTTP: HTTP{Listen: "0.0.0.0:80"}},
+		"http: {listen: \"[::1]:0\"}":           {HTTP: HTTP{Listen: "[::1]:0"}},
+		"http: {listen: 65535}":                 {HTTP: HTTP{Listen: "65535"}},
+		"http:\n":                               {},
+		"http: {no-auth: true}":                 {HTTP: HTTP{NoAuth: true}},
+		"http: {no-auth: false, token-file: a}": {HTTP: HTTP{TokenFile: "a"}},
+		"audit: {to: stdout}":                   {Audit: Audit{"stdout", 100 << 20, 10}},
+		"audit: {to: a, max-size: 0}":           {Audit: Audit{"a", 0, 10}},
 	} {
 		if got, problems := Parse([]byte(text)); len(problems) > 0 || cmp.Diff(want, got) != "" {
 			t.Errorf("%s: %v %s", text, problems, cmp.Diff(want, got))
@@ -55,19 +57,22 @@ func TestServe(t *testing.T) {
 func TestServeRefuses(t *testing.T) {
 	const noPort = "config-value@1:16 http.listen: http.listen is neither a port from 0 to 65535 nor host:port | write a port, or host:port, such as 0.0.0.0:8080"
 	for text, want := range map[string]string{
-		"http: {port: 80}":                  "config-key@1:8 http.port: there is no key 'port' in http | the keys are listen, hosts, origins, tls-cert, tls-key, token-file",
-		"http: {listen: [80]}":              "config-value@1:16 http.listen: http.listen is not text | write a port, or host:port, such as 0.0.0.0:8080",
-		"http: {listen: 99999}":             noPort,
-		"http: {listen: http}":              noPort,
-		"http: {listen: -1}":                noPort,
-		"http: {listen: 80.5}":              noPort,
-		"http: {listen: localhost}":         noPort,
-		"http: {listen: \"0.0.0.0:65536\"}": noPort,
-		"http: {listen: \"1:2:3\"}":         noPort,
-		"http: {hosts: a}":                  "config-value@1:15 http.hosts: http.hosts is not a list | write a list: each item on its own line after a hyphen and a space, or all in [ ]",
-		"http: {tls-cert: a}":               "config-value@1:7 http: http has only one of tls-cert and tls-key | give both, or neither",
-		"http: {token-file: ''}":            "config-value@1:20 http.token-file: http.token-file is not text | " + writeAFile,
-		"http: {tls-cert: a, listen: -1}":   "config-value@1:7 http: http has only one of tls-cert and tls-key | give both, or neither\nconfig-value@1:29 http.listen: http.listen is neither a port from 0 to 65535 nor host:port | write a port, or host:port, such as 0.0.0.0:8080",
+		"http: {port: 80}":                     "config-key@1:8 http.port: there is no key 'port' in http | the keys are listen, hosts, origins, tls-cert, tls-key, token-file, no-auth",
+		"http: {listen: [80]}":                 "config-value@1:16 http.listen: http.listen is not text | write a port, or host:port, such as 0.0.0.0:8080",
+		"http: {listen: 99999}":                noPort,
+		"http: {listen: http}":                 noPort,
+		"http: {listen: -1}":                   noPort,
+		"http: {listen: 80.5}":                 noPort,
+		"http: {listen: localhost}":            noPort,
+		"http: {listen: \"0.0.0.0:65536\"}":    noPort,
+		"http: {listen: \"1:2:3\"}":            noPort,
+		"http: {hosts: a}":                     "config-value@1:15 http.hosts: http.hosts is not a list | write a list: each item on its own line after a hyphen and a space, or all in [ ]",
+		"http: {tls-cert: a}":                  "config-value@1:7 http: http has only one of tls-cert and tls-key | give both, or neither",
+		"http: {token-file: ''}":               "config-value@1:20 http.token-file: http.token-file is not text | " + writeAFile,
+		"http: {tls-cert: a, listen: -1}":      "config-value@1:7 http: http has only one of tls-cert and tls-key | give both, or neither\nconfig-value@1:29 http.listen: http.listen is neither a port from 0 to 65535 nor host:port | write a port, or host:port, such as 0.0.0.0:8080",
+		"http: {no-auth: yes}":                 "config-value@1:17 http.no-auth: http.no-auth is not true or false | write true or false",
+		"http: {no-auth: true, token-file: a}": "config-value@1:17 http.no-auth: http.no-auth and http.token-file contradict each other | leave out http.no-auth, or http.token-file",
+		"access: {tokens: [{hash: 'sha256:0000000000000000000000000000000000000000000000000000000000000000', subject: a}]}\nhttp: {no-auth: true}": "config-value@2:17 http.no-auth: http.no-auth and access.tokens contradict each other | leave out http.no-auth, or access.tokens",
 		"audit: {keep: 0}":                  "config-value@1:8 audit.to: audit has no destination | write to: and the path of a file, stdout or stderr\nconfig-value@1:15 audit.keep: audit.keep is not such a number | write a whole number from 1 to 10000",
 		"log: {level: warning}":             "config-value@1:14 log.level: 'warning' is not one of debug, info, warn, error | write one of debug, info, warn, error",
 		"log: {level: 3}":                   "config-value@1:14 log.level: '3' is not one of debug, info, warn, error | write one of debug, info, warn, error",
@@ -95,7 +100,7 @@ func TestServeRefuses(t *testing.T) {
 // Each key of http and audit, and log.format, needs a restart; the others do not.
 func TestStale(t *testing.T) {
 	started, _ := Parse([]byte(served))
-	other, problems := Parse([]byte(`http: {listen: 1, hosts: [x], origins: [x], tls-cert: x, tls-key: x, token-file: x}
+	other, problems := Parse([]byte(`http: {listen: 1, hosts: [x], origins: [x], tls-cert: x, tls-key: x, no-auth: true}
 log: {level: debug, format: text}
 audit: {to: x, max-size: 1, keep: 1}
 limits: {rate: 1, burst: 1}

@@ -70,11 +70,11 @@ func warningsOf(f *settings.File) (all []string) {
 	}
 	h := f.Config.HTTP
 	if at, err := addressOf(h.Listen); err == nil && h.Listen != "" {
-		if why := at.unguarded(len(f.Config.Access.Tokens) > 0 || h.TokenFile != "", false); why != "" {
-			all = append(all, "http.listen: "+why+", so 'knack serve' refuses it: give access.tokens or http.token-file, or start it with --no-auth if all of them may read every skill")
+		if why := at.unguarded(len(f.Config.Access.Tokens) > 0 || h.TokenFile != "", h.NoAuth); why != "" {
+			all = append(all, "http.listen: "+why+", so 'knack serve' refuses it: give access.tokens or http.token-file, or http.no-auth: true if all of them may read every skill")
 		}
 		if why := at.unnamed(h.Hosts); why != "" {
-			all = append(all, "http.listen: "+why+": give each of them in http.hosts, or with --allow-host")
+			all = append(all, "http.listen: "+why+": "+unnamedFix)
 		}
 	}
 	if f.Config.Access.Policy == nil {

@@ -90,6 +90,7 @@ func (f *httpFlags) merge(o *serveConfig) {
 	if len(f.origins) == 0 {
 		f.origins = c.Origins
 	}
+	f.noAuth = f.noAuth || c.NoAuth && f.tokenFile == ""
 	if f.tokenFile == "" {
 		f.tokenFile = o.beside(c.TokenFile)
 	}

@@ -60,13 +60,21 @@ func (a address) unguarded(tokens, open bool) string {
 }
 
 // unnamed returns why clients of other machines are refused there although they may ask, or
-// "" if they are not. They are refused if no allowed name reaches the server.
+// "" if a setting names the server for them.
 func (a address) unnamed(hosts []string) string {
-	if a.host != "" || slices.ContainsFunc(hosts, func(h string) bool { return !isLoopbackHost(h) }) {
+	switch {
+	case slices.ContainsFunc(hosts, func(h string) bool { return !isLoopbackHost(h) }):
+		return ""
+	case a.host == "":
+		return "no name or address of this machine is allowed, so clients of other machines are refused with 403"
+	case a.tcp.IP.IsLoopback() || net.ParseIP(a.host) == nil:
 		return ""
 	}
-	return "no name or address of this machine is allowed, so clients of other machines are refused with 403"
+	return "no name of this machine is allowed, so clients are refused with 403 unless they call it " + a.host
 }
+
+// unnamedFix says what to do about [address.unnamed].
+const unnamedFix = "give each name and address by which clients call it in http.hosts, or with --allow-host"
 
 // listen opens the address. It refuses one that other machines can reach unless the
 // settings say which clients may ask.
@@ -82,7 +90,7 @@ func (f *httpFlags) listen(ctx context.Context, log *slog.Logger) (net.Listener,
 			"--http %s: %s", f.addr, why)
 	}
 	if why := at.unnamed(f.hosts); why != "" {
-		log.Warn(why, "listen", f.addr, "fix", "give each of them with --allow-host, or in http.hosts")
+		log.Warn(why, "listen", f.addr, "fix", unnamedFix)
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", at.tcp.String())
 	if err != nil {
