@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 func TestParse(t *testing.T) {
@@ -143,6 +144,47 @@ func TestDocument(t *testing.T) {
 	}
 	if examples == 0 {
 		t.Error("there is no example")
+	}
+}
+
+// TestFullSettings checks that deploy/knack-full.yaml has every key, and that it and
+// deploy/knack.yaml are valid.
+func TestFullSettings(t *testing.T) {
+	for _, name := range []string{"knack.yaml", "knack-full.yaml"} {
+		data, err := os.ReadFile("../deploy/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, problems := Parse(data); len(problems) > 0 {
+			t.Errorf("%s: %v", name, problems)
+		}
+		if name == "knack.yaml" {
+			continue
+		}
+		v, _ := frontmatter.ParseYAML(string(data))
+		has := map[string]bool{}
+		keysIn(v, "", has)
+		for _, k := range keyDocs() {
+			path := k.Path
+			if strings.HasSuffix(path, ".RULE") {
+				path = "check.rules.description-when" // any rule
+			}
+			if !has[path] {
+				t.Errorf("%s lacks %s", name, k.Path)
+			}
+		}
+	}
+}
+
+// keysIn adds the paths of all keys in a value, in the form of keyDocs.
+func keysIn(v frontmatter.Value, at string, has map[string]bool) {
+	for _, f := range v.Fields {
+		path := strings.TrimPrefix(at+"."+f.Key, ".")
+		has[path] = true
+		keysIn(f.Value, path, has)
+	}
+	for _, item := range v.Items {
+		keysIn(item, at+"[]", has)
 	}
 }
 

@@ -23,10 +23,10 @@ func unit(t *testing.T, program string) string {
 		t.Fatal(err)
 	}
 	const installed = "/usr/local/bin/knack "
-	if strings.Count(string(data), installed) != 1 {
-		t.Fatalf("the unit does not run %sonce", installed)
+	if strings.Count(string(data), "\nExecStart="+installed) != 1 {
+		t.Fatalf("the unit does not start %sonce", installed)
 	}
-	return strings.Replace(string(data), installed, program+" ", 1)
+	return strings.ReplaceAll(string(data), installed, program+" ")
 }
 
 // systemd accepts the unit, and rates its exposure as low.
@@ -60,6 +60,7 @@ func TestServiceIsClosed(t *testing.T) {
 	for _, line := range []string{
 		"DynamicUser=yes", "ProtectSystem=strict", "ProtectHome=yes", "NoNewPrivileges=yes", "CapabilityBoundingSet=", "LogsDirectory=knack",
 		"RestrictAddressFamilies=AF_INET AF_INET6", "SystemCallFilter=@system-service", "MemoryDenyWriteExecute=yes", "ExecReload=/bin/kill -HUP $MAINPID",
+		"ExecStartPre=knack config check /etc/knack/knack.yaml", "ExecReload=knack config check /etc/knack/knack.yaml",
 	} {
 		if !strings.Contains(text, "\n"+line+"\n") {
 			t.Errorf("the unit lacks %s", line)
