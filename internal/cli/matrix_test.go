@@ -140,8 +140,9 @@ var uneven = []struct {
 	{"id: ", regexp.MustCompile(`(?m)^id: \S*$`)},                                                          // of an event
 	{"# HELP ", regexp.MustCompile(`(?m)^(?:# (?:HELP|TYPE) )?(?:knack_http|knack_mcp|go_|process_).*\n`)}, // the process and its requests
 	{"knack_refresh_", regexp.MustCompile(`(?m)^knack_refresh_(?:timestamp|duration)_seconds \S+$`)},       // times
-	{"Scanned ", regexp.MustCompile(`Scanned [^<]* ago \([^<]*\), which took [^<]*\.`)},                    // times
-	{"20", regexp.MustCompile(`20[0-9]{2}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?`)},            // times
+	{"knack_reload_timestamp", regexp.MustCompile(`(?m)^knack_reload_timestamp_seconds\S* \S+$`)},
+	{"Scanned ", regexp.MustCompile(`Scanned [^<]* ago \([^<]*\), which took [^<]*\.`)},         // times
+	{"20", regexp.MustCompile(`20[0-9]{2}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?`)}, // times
 }
 
 // even removes the differences between two servers: address, folder and times.
