@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 BENCH    ?= .
 comma    := ,
 
-.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop agents web-walk web-shots prose build sbom hostile safety reload-race first-sign safety-selftest windows
+.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop agents web-walk web-shots prose build sbom image hostile safety reload-race first-sign safety-selftest windows
 
 check:
 	bash .ci/gofmt
@@ -95,6 +95,12 @@ build:
 # What was linked into the binary, as CycloneDX.
 sbom: build
 	go run ./internal/sbom knack >knack.cdx.json
+
+# The container image, as an OCI layout in dist/image. IMAGEFLAGS='-push REFERENCE' sends it
+# to a registry too.
+image:
+	rm -rf dist/image
+	GOTOOLCHAIN=$$(sed -n 's/^toolchain //p' go.mod) go -C deploy/image run . -o '$(CURDIR)/dist/image' $(IMAGEFLAGS)
 
 # doc/reliability.md says what each of these counts. safety takes about 45 minutes
 # and writes its table there; SAFETY_SOAK=1m shortens the longest part.
