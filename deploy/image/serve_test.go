@@ -19,6 +19,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -34,8 +35,13 @@ func deployment(t *testing.T) (d appsv1.Deployment, s corev1.Service) {
 		t.Fatalf("%d documents", len(documents))
 	}
 	for i, into := range []any{&d, &s} {
-		if err := yaml.UnmarshalStrict([]byte(documents[i]), into); err != nil {
+		asJSON, err := yaml.YAMLToJSONStrict([]byte(documents[i]))
+		if err != nil {
 			t.Fatal(err)
+		}
+		// As the server of Kubernetes does it; encoding/json would accept keys in other case.
+		if unknown, err := json.UnmarshalStrict(asJSON, into); err != nil || len(unknown) > 0 {
+			t.Fatal(unknown, err)
 		}
 	}
 	return d, s
