@@ -4,36 +4,15 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/knack-dev/knack/internal/console"
 )
 
-// counted is a server that counts all requests, and those with a token.
-func counted(t *testing.T, answer http.HandlerFunc) (at *url.URL, requests, withToken *atomic.Int32) {
-	t.Helper()
-	requests, withToken = new(atomic.Int32), new(atomic.Int32)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		requests.Add(1)
-		if r.Header.Get("Authorization") != "" {
-			withToken.Add(1)
-		}
-		answer(w, r)
-	}))
-	t.Cleanup(server.Close)
-	at, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return at, requests, withToken
-}
-
 // TestCheckWithoutServer checks that check says in plain words why no MCP server answers.
 func TestCheckWithoutServer(t *testing.T) {
-	at, _, _ := counted(t, func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/":
 			w.Header().Set("Content-Type", "text/html")
@@ -47,10 +26,11 @@ func TestCheckWithoutServer(t *testing.T) {
 		default:
 			w.WriteHeader(http.StatusNotFound)
 		}
-	})
+	}))
+	defer server.Close()
 	for _, tt := range []struct{ path, token, want string }{
-		{"/?key=hunter2", "", "/?[redacted]: a web page is at this address, not an MCP server\nhint: try " + at.String() + "/mcp\n"},
-		{"/skills", "", "/skills: no MCP server is at this path (404)\nhint: try " + at.String() + "/mcp\n"},
+		{"/?key=hunter2", "", "/?[redacted]: a web page is at this address, not an MCP server\nhint: try " + server.URL + "/mcp\n"},
+		{"/skills", "", "/skills: no MCP server is at this path (404)\nhint: try " + server.URL + "/mcp\n"},
 		{"/plain", "", "/plain: what answers at this address is not an MCP server\nhint: check the host, the port and the path\n"},
 		{"/api", "", "/api: what answers at this address is not an MCP server\nhint: check the host, the port and the path\n"},
 		{"/private", "", "/private: the server requires a token (401)\nhint: set the variable KNACK_TOKEN to the token\n"},
@@ -63,7 +43,7 @@ func TestCheckWithoutServer(t *testing.T) {
 			}
 			return ""
 		}}
-		if code := Main(t.Context(), env, []string{"check", at.String() + tt.path}); code != exitError || said.String() != "error: "+at.String()+tt.want {
+		if code := Main(t.Context(), env, []string{"check", server.URL + tt.path}); code != exitError || said.String() != "error: "+server.URL+tt.want {
 			t.Errorf("%s: status %d, %s", tt.path, code, said.String())
 		}
 	}

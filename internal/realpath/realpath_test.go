@@ -26,7 +26,7 @@ func TestEvalFollowsJunctions(t *testing.T) {
 		}
 	}
 	for name, target := range map[string]string{
-		"work": filepath.Join(base, "real"), "other/up": filepath.Join("..", "work"), "real/back": base,
+		"desk": filepath.Join(base, "real"), "other/up": filepath.Join("..", "desk"), "real/back": base,
 		"round": "round", "gone": filepath.Join(base, "none"),
 	} {
 		if err := os.Symlink(target, filepath.Join(base, name)); err != nil {
@@ -42,7 +42,7 @@ func TestEvalFollowsJunctions(t *testing.T) {
 		}
 		return fi, err
 	}
-	for name, links := range map[string]int{"real/sub": 0, "work": 1, "work/sub": 1, "other/up/sub": 2, "work/back/work/sub": 3, "work/../other": 1, ".": 0} {
+	for name, links := range map[string]int{"real/sub": 0, "desk": 1, "desk/sub": 1, "other/up/sub": 2, "desk/back/desk/sub": 3, "desk/../other": 1, ".": 0} {
 		looked = 0
 		path := base + string(filepath.Separator) + filepath.FromSlash(name) // Join would clean it
 		want, err := filepath.EvalSymlinks(path)
@@ -53,7 +53,7 @@ func TestEvalFollowsJunctions(t *testing.T) {
 			t.Errorf("%s leads to %s through %d links, want %s through %d (%v)", name, got, looked, want, links, err)
 		}
 	}
-	for name, want := range map[string]error{"round": syscall.ELOOP, "round/x": syscall.ELOOP, "gone": fs.ErrNotExist, "work/none": fs.ErrNotExist} {
+	for name, want := range map[string]error{"round": syscall.ELOOP, "round/x": syscall.ELOOP, "gone": fs.ErrNotExist, "desk/none": fs.ErrNotExist} {
 		if got, err := eval(filepath.Join(base, name), lstat); got != "" || !errors.Is(err, want) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
