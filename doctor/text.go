@@ -81,10 +81,19 @@ func noticeLine(r skill.Root, n skill.Notice) string {
 }
 
 func (r *Report) printRoots(p *console.Printer) {
-	missing := 0
+	missing, folded := 0, map[string]string{}
+	if !r.o.Verbose {
+		folded = Folded(r.view.Roots)
+	}
 	for i, root := range r.view.Roots {
 		if root.IsAbsent() && !r.o.Verbose {
 			missing++
+			continue
+		}
+		if line, ok := folded[root.Label]; ok {
+			if line != "" {
+				p.Line("  %s", console.Red.Of(line))
+			}
 			continue
 		}
 		state := console.Style("").Of(r.rootState(root, r.Roots[i]))

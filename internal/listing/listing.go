@@ -125,8 +125,14 @@ func titles(p *console.Printer) func(title string) {
 }
 
 func printRoots(p *console.Printer, v catalog.View) {
-	absent := 0
+	absent, folded := 0, doctor.Folded(v.Roots)
 	for _, r := range v.Roots {
+		if line, ok := folded[r.Label]; ok {
+			if line != "" {
+				p.Line("  %s", console.Red.Of(line))
+			}
+			continue
+		}
 		state := console.Style("").Of(fmt.Sprintf("%d found", r.Count))
 		switch {
 		case r.IsAbsent():
