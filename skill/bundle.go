@@ -33,6 +33,8 @@ type Root struct {
 	// Unlisted keeps the root's skills out of lists and searches, since they are shown
 	// elsewhere. The skills still load by name and by URI.
 	Unlisted bool
+	// UnlistedBy is the flag or the key that says so: "--exclude".
+	UnlistedBy string
 	// ShownBy names the clients that show its skills themselves, separated by commas.
 	ShownBy string
 }

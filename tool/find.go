@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -206,14 +207,20 @@ func unlistedFor(ctx context.Context, v catalog.View, query string) (string, err
 		return "", err
 	}
 	client := profile.FromContext(ctx).Profile().Title
-	var names []string
+	var names, by []string
 	for _, h := range hits.Hits {
+		if what := cmp.Or(h.Root.UnlistedBy, "a setting of this server"); !slices.Contains(by, what) {
+			by = append(by, what)
+		}
 		names = append(names, fmt.Sprintf("%s (%s)", display.OneLine(called(v, h.Entry)), h.Root.Label))
 	}
 	if left := hits.Total - len(names); left > 0 {
 		names = append(names, fmt.Sprintf("and %d more", left))
 	}
-	why := "because this server was started with --exclude for their folders"
+	why := "because " + strings.Join(by, " and ") + " leave out their folders"
+	if len(by) == 1 {
+		why = strings.Replace(why, " leave ", " leaves ", 1)
+	}
 	if shownBy(v, client) {
 		why = "since " + client + " shows the skills of those folders itself"
 	}

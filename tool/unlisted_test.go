@@ -15,7 +15,7 @@ func TestUnlisted(t *testing.T) {
 	theirs := global(map[string]string{
 		"pdf/SKILL.md": md("pdf", "Fills forms in PDF files."), "pdf/forms.md": "Forms.\n", "git/SKILL.md": md("git", "Their git"), "lost/SKILL.md": "none",
 	})
-	theirs.In.Unlisted, theirs.In.ShownBy = true, "Amp,Claude Code"
+	theirs.In.Unlisted, theirs.In.UnlistedBy, theirs.In.ShownBy = true, "--exclude", "Amp,Claude Code"
 	h := hostOf(t, project(map[string]string{"git/SKILL.md": md("git", "Our git")}), theirs)
 	v := viewOf(t, h)
 	claude := profile.Client{Name: "claude-code", Version: "2.1.330"}
@@ -57,8 +57,8 @@ func TestUnlisted(t *testing.T) {
 		want   string
 	}{
 		{claude, "forms", "No listed skill matches 'forms'.\nNot listed here, since Claude Code shows the skills of those folders itself: pdf (claude-user). They load here too, by these names."},
-		{profile.Client{Name: "codex-mcp-client"}, "pdf", "No listed skill matches 'pdf'.\nNot listed here, because this server was started with --exclude for their folders: pdf (claude-user). They load here too, by these names."},
-		{profile.Client{}, "pdf", "No listed skill matches 'pdf'.\nNot listed here, because this server was started with --exclude for their folders: pdf (claude-user). They load here too, by these names."},
+		{profile.Client{Name: "codex-mcp-client"}, "pdf", "No listed skill matches 'pdf'.\nNot listed here, because --exclude leaves out their folders: pdf (claude-user). They load here too, by these names."},
+		{profile.Client{}, "pdf", "No listed skill matches 'pdf'.\nNot listed here, because --exclude leaves out their folders: pdf (claude-user). They load here too, by these names."},
 		{claude, "git", git + "\nNot listed here, since Claude Code shows the skills of those folders itself: claude-user:git (claude-user). They load here too, by these names."},
 		{claude, "", git + "\nNot listed here, since Claude Code shows the skills of those folders itself: claude-user:git (claude-user), pdf (claude-user). They load here too, by these names."},
 		{claude, "chess", "No skill matches 'chess'. Try other words, or leave the query out to list all skills."},
@@ -76,9 +76,9 @@ func TestUnlisted(t *testing.T) {
 // However many they are, an answer names a few.
 func TestManyUnlisted(t *testing.T) {
 	theirs := many(300, 40)
-	theirs.In.Unlisted = true
+	theirs.In.Unlisted, theirs.In.UnlistedBy = true, "--exclude"
 	text := call(t, hostOf(t, theirs), "default", "find_skills", args{}).Text
-	if !strings.HasPrefix(text, "No skill is listed.\nNot listed here, because this server was started with --exclude for their folders: ") || !strings.Contains(text, ", and 295 more. ") || display.Length(text) > 700 {
+	if !strings.HasPrefix(text, "No skill is listed.\nNot listed here, because --exclude leaves out their folders: ") || !strings.Contains(text, ", and 295 more. ") || display.Length(text) > 700 {
 		t.Error(text)
 	}
 }

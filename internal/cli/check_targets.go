@@ -48,7 +48,7 @@ func targets(env *console.Env, from *sourceFlags, words []string, hidden func(wo
 			if len(from.dirs) > 0 {
 				base = r.Dir
 			}
-			if r.Scope == skill.ScopeProject && !from.excluded(r.Label) {
+			if r.Scope == skill.ScopeProject && from.excludedBy(r.Label) == "" {
 				out = append(out, target{root: r, base: base})
 			}
 		}

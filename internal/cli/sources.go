@@ -170,18 +170,19 @@ func (f *sourceFlags) sources(env console.Env, projects []string) ([]catalog.Sou
 	}
 	var listed, unlisted []catalog.Source
 	add := func(label string, s catalog.Source) {
-		if f.excluded(label) {
+		if f.excludedBy(label) != "" {
 			unlisted = append(unlisted, s)
 		} else {
 			listed = append(listed, s)
 		}
 	}
 	for _, r := range roots {
-		r.Unlisted, r.ShownBy = f.excluded(r.Label), clientsShowing(r.Label)
+		r.UnlistedBy, r.ShownBy = f.excludedBy(r.Label), clientsShowing(r.Label)
+		r.Unlisted = r.UnlistedBy != ""
 		add(r.Label, f.projects.Source(dir.Options{Root: r, Required: len(f.dirs) > 0, Watches: f.watches, Load: true}))
 	}
 	if !f.noBuiltin {
-		if s := f.builtin(); f.excluded(builtin.Label) {
+		if s := f.builtin(); f.excludedBy(builtin.Label) != "" {
 			add(builtin.Label, unlistedBuiltin{s})
 		} else {
 			add(builtin.Label, s)
@@ -195,7 +196,7 @@ type unlistedBuiltin struct{ *builtin.Source }
 
 func (s unlistedBuiltin) Root() skill.Root {
 	r := s.Source.Root()
-	r.Unlisted = true
+	r.Unlisted, r.UnlistedBy = true, excludeFlag // a project's file excludes roots of the project alone
 	return r
 }
 
@@ -247,9 +248,14 @@ func folderError(flag, shown string, err error) error {
 	return runError(hint, "%s %s: %s", flag, shown, words)
 }
 
-// excluded reports whether a root is left out of all lists.
-func (f *sourceFlags) excluded(label string) bool {
-	return settings.MatchesLabel(f.exclude, label) || f.projects.Excludes(label)
+const excludeFlag = "--exclude"
+
+// excludedBy returns what leaves a root out of all lists, or "".
+func (f *sourceFlags) excludedBy(label string) string {
+	if settings.MatchesLabel(f.exclude, label) {
+		return excludeFlag
+	}
+	return f.projects.ExcludedBy(label)
 }
 
 // clientsShowing names the clients that show a root's skills themselves, see [skill.Root].

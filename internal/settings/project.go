@@ -87,11 +87,15 @@ func (p Projects) Missing(gone func(label string) bool) (missing []string) {
 // labelOf returns the label of a root, counted from 1.
 func labelOf(n int) string { return fmt.Sprintf("project-%d", n) }
 
-// Excludes reports whether a file takes a root out of the lists.
-func (p Projects) Excludes(label string) bool {
-	return slices.ContainsFunc(p.files, func(f *File) bool {
-		return slices.ContainsFunc(f.Config.Project.Exclude, func(x config.Word) bool { return MatchesLabel([]string{x.Text}, label) })
-	})
+// ExcludedBy returns the key of a file that takes a root out of the lists, or "". It has no
+// folder, since answers over HTTP have none.
+func (p Projects) ExcludedBy(label string) string {
+	for _, f := range p.files {
+		if slices.ContainsFunc(f.Config.Project.Exclude, func(x config.Word) bool { return MatchesLabel([]string{x.Text}, label) }) {
+			return "project.exclude in the project's " + filepath.Base(f.Path)
+		}
+	}
+	return ""
 }
 
 // Tools returns the tool set of the first file that names one, or "".

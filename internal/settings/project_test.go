@@ -104,9 +104,10 @@ func TestSeveralProjects(t *testing.T) {
 	if len(p.Unusable) != 1 || p.Tools() != "wave" {
 		t.Error(p.Unusable, p.Tools())
 	}
-	for label, want := range map[string]bool{"wave-project": true, "wave-project-2": true, "wave-user": false, "claude-project": false} {
-		if p.Excludes(label) != want {
-			t.Errorf("%s: excluded: %v", label, !want)
+	const key = "project.exclude in the project's knack.yaml"
+	for label, want := range map[string]string{"wave-project": key, "wave-project-2": key, "wave-user": "", "claude-project": ""} {
+		if by := p.ExcludedBy(label); by != want {
+			t.Errorf("%s: excluded by %q", label, by)
 		}
 	}
 	want := []string{
