@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -162,9 +163,14 @@ func show(env *console.Env, e *catalog.Entry, file string, asJSON bool) error {
 		data, _, err = e.ReadServed(at, skill.MaxFile)
 	}
 	if err != nil {
+		if errors.Is(err, skill.ErrNotRegular) {
+			if info, err := fs.Stat(e.FS, at); err == nil && info.IsDir() {
+				return &failure{exitNo, fmt.Errorf("%s of '%s' is a folder", display.Echo(file), e.Folder()), cmp.Or(filesHint(e, at+"/"), "it has no files")}
+			}
+		}
 		code, hint := exitError, settings.HintOf(err, "")
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, skill.ErrOutside) || errors.Is(err, skill.ErrNotRegular) {
-			code, hint = exitNo, filesHint(e) // the skill has no such file
+			code, hint = exitNo, filesHint(e, "") // the skill has no such file
 		}
 		return &failure{code, fmt.Errorf("cannot read %s of '%s': %s", display.Echo(file), e.Folder(), skill.Reason(err)), hint}
 	}
@@ -178,15 +184,25 @@ func show(env *console.Env, e *catalog.Entry, file string, asJSON bool) error {
 	return err
 }
 
-// filesHint returns a hint with the first files of the skill.
-func filesHint(e *catalog.Entry) string {
-	files, _, err := e.List(context.Background(), 20)
-	if err != nil && !errors.Is(err, skill.ErrIncomplete) || len(files) == 0 {
+// filesHint returns a hint with the first files of the skill whose path has a prefix.
+func filesHint(e *catalog.Entry, prefix string) string {
+	const most = 20
+	files, more, err := e.List(context.Background(), skill.MaxFiles)
+	if err != nil && !errors.Is(err, skill.ErrIncomplete) {
 		return ""
 	}
-	names := make([]string, len(files))
-	for i, f := range files {
-		names[i] = f.Path
+	var names []string
+	for _, f := range files {
+		if strings.HasPrefix(f.Path, prefix) {
+			names = append(names, f.Path)
+		}
 	}
-	return "its files: " + strings.Join(names, ", ")
+	if len(names) == 0 {
+		return ""
+	}
+	hint := "its files: " + strings.Join(names[:min(most, len(names))], ", ")
+	if more || len(names) > most {
+		hint += ", …"
+	}
+	return hint
 }
