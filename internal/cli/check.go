@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skillsext"
 )
 
@@ -84,7 +85,7 @@ The exit status is 1 if there are errors (with --strict, or warnings) or, with
 			}
 			u, err := url.Parse(args[0])
 			if err != nil || u.Host == "" {
-				return usageError("for example knack check http://localhost:8080/mcp", "'%s' is not an http:// or https:// URL", args[0])
+				return usageError("for example knack check http://localhost:8080/mcp", "'%s' is not an http:// or https:// URL", display.RedactURI(args[0]))
 			}
 			if timeout <= 0 {
 				return usageError("for example --timeout 10m", "--timeout %s: it must be positive", timeout)

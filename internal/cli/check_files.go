@@ -170,6 +170,9 @@ func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, words []st
 		return missing // the findings are printed already
 	}
 	if n := run.report.Count(skill.SeverityError); n > 0 {
+		if f.format == "text" {
+			return &failure{code: exitNo, err: errPrinted}
+		}
 		return &failure{exitNo, fmt.Errorf("%s in %s", display.Count(n, "error"), display.Count(len(run.skills), "skill")), ""}
 	}
 	return nil

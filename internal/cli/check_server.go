@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync/atomic"
 
 	"github.com/knack-dev/knack/client"
@@ -33,12 +32,12 @@ func checkServer(ctx context.Context, env *console.Env, u *url.URL, protocol, fo
 	case errors.Is(cause, context.Canceled):
 		return runError("", "the check was interrupted")
 	case cause != nil: // the resulting error of the session says less
-		return runError("", "%s", unqueried(u, cause))
+		return runError("", "%s", reach.Failed(u, cause))
 	default:
 		if what, fix := answers.Failure(u, err, token != "", client.TokenVariable); what != "" {
-			return runError(fix, "%s", unqueried(u, errors.New(what)))
+			return runError(fix, "%s", reach.Failed(u, errors.New(what)))
 		}
-		return runError("is this the address of an MCP server? A token is taken from "+client.TokenVariable, "%s", unqueried(u, err))
+		return runError("is this the address of an MCP server? A token is taken from "+client.TokenVariable, "%s", reach.Failed(u, err))
 	}
 	if format == "json" {
 		err = console.PrintJSON(env.Stdout, served)
@@ -46,19 +45,10 @@ func checkServer(ctx context.Context, env *console.Env, u *url.URL, protocol, fo
 		err = report.PrintServer(env.Out(), served)
 	}
 	if err == nil && len(served.Findings) > 0 {
+		if format == "text" {
+			return &failure{code: exitNo, err: errPrinted}
+		}
 		return &failure{exitNo, fmt.Errorf("%s in %s", display.Count(len(served.Findings), "finding"), display.Count(served.Skills, "skill")), ""}
 	}
 	return err
-}
-
-// unqueried words a failure to reach a server. A URL can have a token in its query or
-// userinfo, and the underlying error repeats both.
-func unqueried(u *url.URL, err error) string {
-	text := u.Redacted() + ": " + err.Error()
-	for _, secret := range []string{u.RawQuery, u.EscapedFragment()} {
-		if secret != "" {
-			text = strings.ReplaceAll(text, secret, "[redacted]")
-		}
-	}
-	return text
 }

@@ -37,6 +37,9 @@ type failure struct {
 	hint string
 }
 
+// errPrinted is the error of a failure about which the output says everything.
+var errPrinted = errors.New("the output says what is wrong")
+
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
@@ -60,7 +63,7 @@ func Main(ctx context.Context, env console.Env, args []string) int {
 	f := failureOf(root.ExecuteContext(ctx), out)
 	report := func() {
 		end()
-		if f == nil {
+		if f == nil || f.err == errPrinted {
 			return
 		}
 		p := env.Err()

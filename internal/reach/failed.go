@@ -1,0 +1,42 @@
+package reach
+
+import (
+	"net/url"
+	"strings"
+)
+
+const redacted = "[redacted]"
+
+// Failed returns a failure to reach a server as text. A URL can have a token in its userinfo,
+// its query or its fragment, and the underlying error may repeat each: none is shown.
+func Failed(u *url.URL, err error) string {
+	text := err.Error()
+	hide := func(secret, suffix string) {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret+suffix, redacted+suffix)
+		}
+	}
+	hide(u.RawQuery, "")
+	hide(u.EscapedFragment(), "")
+	shown, user := *u, ""
+	if shown.User = nil; u.User != nil {
+		user = redacted + "@"
+		password, _ := u.User.Password()
+		escaped, _, _ := strings.Cut(u.User.String(), ":")
+		hide(u.User.String(), "@")
+		hide(escaped, ":***@") // as net/http writes it
+		hide(escaped, "@")
+		for _, part := range []string{password, u.User.Username(), escaped} {
+			if len(part) >= 4 { // a shorter one is part of other words
+				hide(part, "")
+			}
+		}
+	}
+	if shown.RawQuery != "" {
+		shown.RawQuery = redacted
+	}
+	if shown.Fragment != "" {
+		shown.Fragment, shown.RawFragment = redacted, redacted
+	}
+	return strings.Replace(shown.String(), "://", "://"+user, 1) + ": " + text
+}
