@@ -79,15 +79,17 @@ var directions = map[string][]string{
 	"internal/candidate": {"catalog", "check", "internal/console"},        // words that a shell offers
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/reach", "internal/report", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings",
+		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings",
 	},
 	"internal/report":     {"check", "doctor", "internal/console", "internal/settings", "skill", "skillsext"}, // what check found, in each form
 	"internal/console":    {},                                                                                 // what a command takes from its process, and how it writes to it
 	"internal/connection": {"client", "edit", "internal/diff"},                                                // how a client is connected, in words
-	"internal/settings":   {"catalog", "config", "internal/console", "skill", "source/dir", "tool"},           // knack.yaml, the user's and the projects'
-	"internal/diff":       {},                                                                                 // the difference of two texts, as patch and people read it
-	"internal/reach":      {"skillsext"},                                                                      // why a server cannot be reached, in words
-	"cmd/knack":           {"internal/cli", "internal/console"},
+	// Whether access rules fit the roots of a server.
+	"internal/fit":      {"access", "catalog", "config", "internal/settings", "skill"},
+	"internal/settings": {"access", "catalog", "config", "internal/console", "internal/realpath", "skill", "source/builtin", "source/dir", "tool"}, // knack.yaml, the user's and the projects'
+	"internal/diff":     {},                                                                                                                        // the difference of two texts, as patch and people read it
+	"internal/reach":    {"skillsext"},                                                                                                             // why a server cannot be reached, in words
+	"cmd/knack":         {"internal/cli", "internal/console"},
 	// Skills for benchmarks, and the command that writes them.
 	"internal/genskills":       {},
 	"internal/genskills/write": {"internal/genskills"},

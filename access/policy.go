@@ -33,6 +33,8 @@ func (r *Rule) appliesTo(s Subject) bool {
 // Rules match the URI of a skill's folder. A skipped skill has no URI; it is matched by those
 // that it could have, of which one may deny it and all must allow it. A pattern that matches
 // no skill denies the skills that it would match in another spelling; see [Policy.Misspelt].
+// In a root whose label can move (see [IsMovable]), a pattern also denies what it would deny
+// without the label, and allows nothing that it would not allow without it.
 type Policy struct {
 	allow bool
 	rules []Rule
@@ -65,7 +67,7 @@ func (p *Policy) Filter(s Subject) *catalog.Filter {
 		allow := p.allow
 		filter = &catalog.Filter{VisibleIn: func(s *catalog.Snapshot) func(*catalog.Entry) bool {
 			idle := misspellings(denied(held), s)
-			return func(e *catalog.Entry) bool { return visible(held, allow, e) && !spelt(idle, e) }
+			return func(e *catalog.Entry) bool { return p.visible(held, allow, e) && !spelt(idle, e) }
 		}}
 		p.filters[key.String()] = filter
 	}
@@ -80,17 +82,18 @@ func denied(rules []*Rule) (all []Pattern) {
 	return all
 }
 
-func visible(rules []*Rule, allow bool, e *catalog.Entry) bool {
-	matches := func(all []Pattern, at []string) bool {
-		return slices.ContainsFunc(all, func(p Pattern) bool { return matchAll(p.segments, at) })
-	}
+func (p *Policy) visible(rules []*Rule, allow bool, e *catalog.Entry) bool {
 	for _, at := range places(e, anyName) {
-		if slices.ContainsFunc(rules, func(r *Rule) bool { return matches(r.Deny, at) }) {
-			return false
+		for _, r := range rules {
+			if slices.ContainsFunc(r.Deny, func(one Pattern) bool { return p.denies(one, e, at) }) {
+				return false
+			}
 		}
 	}
 	return allow || !slices.ContainsFunc(places(e, ""), func(at []string) bool {
-		return !slices.ContainsFunc(rules, func(r *Rule) bool { return matches(r.Allow, at) })
+		return !slices.ContainsFunc(rules, func(r *Rule) bool {
+			return slices.ContainsFunc(r.Allow, func(one Pattern) bool { return allows(one, e, at) })
+		})
 	})
 }
 

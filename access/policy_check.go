@@ -39,6 +39,13 @@ func unmatched(patterns []Pattern, entries []*catalog.Entry) []Pattern {
 type Misspelt struct {
 	Pattern Pattern
 	As      string // the spelling that a skill matches
+	// Matched reports that the pattern also matches as written: it means a folder that is now
+	// below the label of a root, or the root that has the folder's name as its label.
+	Matched bool
+}
+
+func (m Misspelt) in(all []Misspelt) bool {
+	return slices.ContainsFunc(all, func(o Misspelt) bool { return o.Pattern.text == m.Pattern.text && o.As == m.As })
 }
 
 // Misspelt lists, in the order of the rules, the patterns that match a skill only after
@@ -47,9 +54,37 @@ type Misspelt struct {
 func (p *Policy) Misspelt(in *catalog.Snapshot) (all []Misspelt) {
 	for _, m := range misspellings(p.Unmatched(in.Entries), in) {
 		for _, e := range in.Entries {
-			one := Misspelt{m.Pattern, m.spelling(spotsOf(e))}
-			if one.As != "" && !slices.ContainsFunc(all, func(o Misspelt) bool { return o.Pattern.text == one.Pattern.text && o.As == one.As }) {
+			one := Misspelt{m.Pattern, m.spelling(spotsOf(e)), false}
+			if one.As != "" && !one.in(all) {
 				all = append(all, one)
+			}
+		}
+	}
+	return append(all, p.twofold(in)...)
+}
+
+// twofold lists the patterns that deny a skill only without the label of its root, although
+// they match another skill as written.
+func (p *Policy) twofold(in *catalog.Snapshot) (all []Misspelt) {
+	var deny []Pattern
+	for _, r := range p.rules {
+		deny = append(deny, r.Deny...)
+	}
+	for _, idle := range unmatched(deny, in.Entries) {
+		deny = slices.DeleteFunc(deny, func(o Pattern) bool { return o.text == idle.text })
+	}
+	for _, e := range in.Entries {
+		if !IsMovable(e.Root) {
+			continue
+		}
+		for _, at := range places(e, "") {
+			for _, pattern := range deny {
+				if !p.denies(pattern, e, at) || matchAll(pattern.segments, at) {
+					continue
+				}
+				if one := (Misspelt{pattern, skill.Scheme + url.PathEscape(at[0]) + "/" + strings.TrimPrefix(pattern.text, skill.Scheme), true}); !one.in(all) {
+					all = append(all, one)
+				}
 			}
 		}
 	}

@@ -45,6 +45,14 @@ func (a Access) SameRules(other Access) bool {
 	return (a.Policy == nil) == (other.Policy == nil) && a.Open == other.Open && reflect.DeepEqual(a.Rules, other.Rules)
 }
 
+// Patterns lists the patterns of the rules in their order.
+func (a Access) Patterns() (all []access.Pattern) {
+	for _, r := range a.Rules {
+		all = append(append(all, r.Allow...), r.Deny...)
+	}
+	return all
+}
+
 // accessSection is the section before it is checked as a whole.
 type accessSection struct {
 	allow     *bool

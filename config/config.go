@@ -34,6 +34,7 @@ const (
 type Config struct {
 	Check   Check
 	Project Project
+	Roots   []Root
 	Access  Access
 	HTTP    HTTP
 	Log     Log
@@ -47,6 +48,9 @@ var root = []key[Config]{
 	}},
 	{"project", "section", "", "the skills that a project offers, in the project's own file", func(d *decoder, v frontmatter.Value, c *Config) {
 		section(d, "project", v, projectKeys, &c.Project)
+	}},
+	{"roots", "list", "the well-known folders", "the folders with the skills of a server, each with a label of its own; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
+		c.Roots = decodeRoots(d, v)
 	}},
 	{"access", "section", "", "which clients may use `knack serve --http`, and which skills they see", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Access = decodeAccess(d, v)

@@ -214,6 +214,7 @@ func (c Config) NeedRestart(started Config) (keys []string) {
 		key string
 		of  func(*Config) string
 	}{
+		{"roots", func(c *Config) string { return rootsText(c.Roots) }},
 		{"http.listen", func(c *Config) string { return c.HTTP.Listen }},
 		{"http.hosts", func(c *Config) string { return strings.Join(c.HTTP.Hosts, "\x00") }},
 		{"http.origins", func(c *Config) string { return strings.Join(c.HTTP.Origins, "\x00") }},

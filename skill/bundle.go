@@ -37,6 +37,24 @@ type Root struct {
 	UnlistedBy string
 	// ShownBy names the clients that show its skills themselves, separated by commas.
 	ShownBy string
+	// Publisher is that of a root whose label the operator of the server chose, else nil.
+	// Such a label is the prefix however many roots there are.
+	Publisher *Publisher
+}
+
+// Publisher says for people who offers the skills of a root. Each field may be empty.
+type Publisher struct {
+	Title string // a name in one line
+	Owner string // whom to ask, in one line
+	URL   string // an http or https address
+}
+
+// Title returns the name of the root's publisher, or else the root's label.
+func (r *Root) Title() string {
+	if r.Publisher != nil && r.Publisher.Title != "" {
+		return r.Publisher.Title
+	}
+	return r.Label
 }
 
 // IsShownBy reports whether a client of this name shows the root's skills itself.

@@ -74,6 +74,7 @@ nothing is printed.`,
 		},
 	}
 	from.register(cmd, env)
+	from.registerConfig(cmd)
 	with.register(cmd, function.OpenAI)
 	return cmd
 }

@@ -61,6 +61,7 @@ The exit status is 1 if there are errors (with --strict, or warnings) or, with
 			if f.config == "" && cmd.Flags().Changed("config") {
 				return usageError("give a file, or leave --config out", "--config: the file's name is empty")
 			}
+			f.from.config = f.config
 			if !slices.ContainsFunc(args, isURL) {
 				for _, name := range []string{"protocol", "timeout"} {
 					if cmd.Flags().Changed(name) {
@@ -101,7 +102,7 @@ The exit status is 1 if there are errors (with --strict, or warnings) or, with
 	flags.StringVar(&f.format, "format", "text", "print `FORMAT`: text, json, sarif or github")
 	flags.BoolVar(&asJSON, "json", false, "print a JSON object; the same as --format json")
 	flags.BoolVar(&f.strict, "strict", false, "treat warnings as errors")
-	flags.StringVar(&f.config, "config", "", "use the settings in `FILE`, not those of the project and the user")
+	flags.StringVar(&f.config, "config", "", "use the settings in `FILE`, not those of the project and the user; without a path, check the roots that it names")
 	flags.BoolVar(&f.info, "info", false, "also show infos")
 	flags.Var((*repeated)(&f.ignore), "ignore", "drop the findings of this `RULE` (repeatable)")
 	flags.StringVar(&f.fix, "fix", "", "write the fixes of this `LEVEL`: certain, the default of a bare --fix, or guess")

@@ -88,7 +88,7 @@ func (n *namedSkills) add(ctx context.Context, word string, f *checkFlags) error
 		return usageError("if you mean that skill: knack check --fix="+f.fix+" "+shellWord(v.Called(e)), "'%s' is not the exact name of %s, and --fix changes files", display.Echo(word), e.Place())
 	}
 	base := e.Root.Dir
-	if e.Root.Scope == skill.ScopeProject && len(n.from.dirs) == 0 {
+	if e.Root.Scope == skill.ScopeProject && !n.from.required() {
 		base = projectFolder(*n.env, n.from.project)
 	}
 	n.skills = append(n.skills, &namedSkill{root: e.Root.Label, path: e.Path, base: base})

@@ -45,7 +45,7 @@ func targets(env *console.Env, from *sourceFlags, words []string, hidden func(wo
 			base = absolute(*env, from.project)
 		}
 		for _, r := range roots {
-			if len(from.dirs) > 0 {
+			if from.required() {
 				base = r.Dir
 			}
 			if r.Scope == skill.ScopeProject && from.excludedBy(r.Label) == "" {

@@ -88,6 +88,7 @@ func (f *sourceFlags) completeSkill(env *console.Env, follows next) cobra.Comple
 func (f *sourceFlags) completeLabel(env *console.Env) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		words, _ := candidate.InTime(cmd.Context(), func(context.Context) []string {
+			_ = f.load(*env) // a file that cannot be read names no root
 			return append(labels(f.roots(*env, nil)), builtin.Label)
 		})
 		return words, cobra.ShellCompDirectiveNoFileComp
@@ -98,6 +99,9 @@ func (f *sourceFlags) completeLabel(env *console.Env) cobra.CompletionFunc {
 // middle of a line.
 func (f *sourceFlags) viewSoon(ctx context.Context, env console.Env) (catalog.View, error) {
 	env.Stderr = io.Discard
+	if err := f.load(env); err != nil {
+		return catalog.View{}, err
+	}
 	sources, err := f.sources(env, nil)
 	if err != nil {
 		return catalog.View{}, err

@@ -47,6 +47,11 @@ The exit status is 1 if anything is wrong.`,
 			if len(files) == 0 {
 				env.Err().Line("this project has no %s, and there is no %s; neither is required", config.Name, atHome(*env, s.UserFile()))
 			}
+			for _, f := range files {
+				if len(f.Problems) == 0 {
+					f.Problems = f.ProblemsOfRoots()
+				}
+			}
 			n, err := report.Settings(env, files, warningsOf, asJSON)
 			if err == nil && n > 0 {
 				return &failure{exitNo, fmt.Errorf("%s in %s", display.Count(n, "problem"), display.Count(len(files), "file")), ""}
@@ -68,6 +73,7 @@ func warningsOf(f *settings.File) (all []string) {
 	if p := f.Config.Project; f.IsUsers && len(p.Dirs)+len(p.Exclude)+len(p.Tools.Text) > 0 {
 		all = append(all, "project: only a project's own "+config.Name+" can have this section, so it has no effect here")
 	}
+	all = append(append(all, f.EmptyRoots()...), f.UnknownLabels()...)
 	h := f.Config.HTTP
 	if at, err := addressOf(h.Listen); err == nil && h.Listen != "" {
 		if why := at.unguarded(len(f.Config.Access.Tokens) > 0 || h.TokenFile != "", h.NoAuth); why != "" {

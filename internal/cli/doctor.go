@@ -63,6 +63,7 @@ it.`,
 		ValidArgsFunction: from.completeSkill(env, nextNothing),
 	}
 	from.register(cmd, env)
+	from.registerConfig(cmd)
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "also list the roots that are not there")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -49,6 +49,7 @@ the roots ('knack help roots', 'knack help names').`,
 		},
 	}
 	from.register(cmd, env)
+	from.registerConfig(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "also show shadowed and skipped skills, with reasons, and the roots")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -31,8 +31,8 @@ func (f *sourceFlags) scan(ctx context.Context, env console.Env) (*catalog.Catal
 		return nil, v, err
 	}
 	f.warnMissing(env, v)
-	if len(f.dirs) > 0 {
-		err = rootError(v)
+	if f.required() {
+		err = f.rootError(v)
 	}
 	return c, v, err
 }
@@ -52,12 +52,16 @@ func scanned(ctx context.Context, env *console.Env, sources []catalog.Source) (*
 // interrupted says in words why a command did not finish.
 func interrupted(err error) error { return runError("", "the scan was interrupted: %w", err) }
 
-// rootError returns the error of the first root of --dir that could not be read, or nil.
+// rootError returns the error of the first root of the user that could not be read, or nil.
 // The root was a folder when the command began.
-func rootError(v catalog.View) error {
+func (f *sourceFlags) rootError(v catalog.View) error {
+	what := "--dir"
+	if len(f.dirs) == 0 {
+		what = f.file.Shown + ": the folder"
+	}
 	for _, r := range v.Roots {
 		if r.Err != nil {
-			return folderError("--dir", r.Shown, r.Err)
+			return folderError(what, r.Shown, r.Err)
 		}
 	}
 	return nil

@@ -124,7 +124,7 @@ func TestRootErrorOfMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = rootError(v)
+	err = (&sourceFlags{dirs: []string{"gone"}}).rootError(v)
 	f, ok := err.(*failure)
 	if !ok || f.code != exitError || f.Error() != "--dir gone: there is no such folder" || f.hint == "" {
 		t.Errorf("%v", err)

@@ -68,6 +68,7 @@ find them.`,
 		},
 	}
 	from.register(cmd, env)
+	from.registerConfig(cmd)
 	cmd.Flags().IntVarP(&limit, "limit", "n", 10, "show at most `N` skills")
 	cmd.Flags().BoolVar(&explain, "explain", false, "print below each skill which words matched, where and how")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the reasons")

@@ -101,6 +101,7 @@ func (f *serveFlags) check(cmd *cobra.Command, env *console.Env) (err error) {
 	if err := f.op.settings(env, f.web.addr != ""); err != nil {
 		return err
 	}
+	f.from.file = f.op.file
 	f.web.merge(&f.op)
 	if err := f.web.check(); err != nil {
 		return err

@@ -2,15 +2,11 @@ package cli
 
 import (
 	"bytes"
-	"context"
-	"fmt"
 	"log/slog"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/settings"
 	"github.com/knack-dev/knack/skill"
 )
@@ -74,35 +70,4 @@ func warnUnknownSubjects(policy *access.Policy, tokens *access.Tokens, log *slog
 		}
 		log.Warn("an access rule applies to a "+what+" that no token has: it may be misspelt", about...)
 	}
-}
-
-// checkPatterns refuses rules if one matches no skill, and would match in another spelling; see
-// [access.Policy.Misspelt].
-// checkPatterns waits for the first list of skills.
-func checkPatterns(ctx context.Context, c *catalog.Catalog, file string, given config.Access) error {
-	if given.Policy == nil {
-		return nil
-	}
-	v, err := c.View(ctx)
-	if err != nil {
-		return err
-	}
-	if all := given.Policy.Misspelt(v.Snapshot); len(all) > 0 {
-		return misspeltError(all, file, given)
-	}
-	return nil
-}
-
-// misspeltError says how to write the first of the misspelt patterns.
-func misspeltError(all []access.Misspelt, file string, given config.Access) error {
-	others := map[string]bool{}
-	for _, m := range all {
-		others[m.Pattern.String()] = true
-	}
-	at := given.Positions[all[0].Pattern.String()]
-	why := "with several roots each URI begins with the label of its root, with one root none does; case and accents count ('knack list --json' has the URIs)"
-	if n := len(others) - 1; n > 0 {
-		why += fmt.Sprintf("; the same applies to %s more", display.Count(n, "pattern"))
-	}
-	return usageError("write "+all[0].As+": "+why, "%s:%s: no skill of these roots matches the pattern %s, and as %s it would match", file, at, all[0].Pattern, all[0].As)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/knack-dev/knack/internal/certificate"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/fit"
 	"github.com/knack-dev/knack/internal/observe"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/web"
@@ -147,7 +148,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 	if op.file != nil {
 		file = op.file.Shown
 	}
-	if err := checkPatterns(ctx, c, file, op.given().Access); err != nil && ctx.Err() == nil {
+	if err := fit.Check(ctx, c, file, op.given().Access); err != nil && ctx.Err() == nil {
 		ln.Close()
 		return err
 	}
@@ -176,6 +177,9 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 		}
 		if r.cert != nil {
 			go r.cert.Watch(ctx, r.renewed)
+		}
+		if len(serve.from.dirs) == 0 {
+			r.roots = op.file
 		}
 		r.run(ctx, hangups)
 	}()

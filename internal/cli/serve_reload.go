@@ -15,6 +15,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/internal/certificate"
+	"github.com/knack-dev/knack/internal/fit"
 	"github.com/knack-dev/knack/internal/observe"
 	"github.com/knack-dev/knack/internal/settings"
 	"github.com/knack-dev/knack/mcpserver"
@@ -33,6 +34,7 @@ type reloader struct {
 	data      []byte                   // the configuration file in effect
 	cert      *certificate.Certificate // nil without TLS
 	results   *observe.Reloads
+	roots     *settings.File // the file at the start if its roots are served, else nil
 }
 
 // run reads everything again on each SIGHUP. A faulty configuration is refused whole, and
@@ -84,8 +86,15 @@ func (r *reloader) reload(ctx context.Context) error {
 		now, what, data = file.Config, file.Shown, file.Data
 	}
 	sameRules := now.Access.SameRules(r.access)
+	var added []string
+	if r.roots != nil {
+		if err := r.roots.Moves(file, sameRules); err != nil {
+			return err
+		}
+		added = settings.LabelsOf(now.Roots)
+	}
 	if !sameRules { // else a skill that anyone adds could keep a token from being revoked
-		if err := checkPatterns(ctx, r.catalog, what, now.Access); err != nil {
+		if err := fit.Check(ctx, r.catalog, what, now.Access, added...); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/fit"
 )
 
 // rules judges access rules again whenever skills change. Rules that turn out to be misspelt
@@ -67,6 +68,6 @@ func (r *rules) judge() {
 		}
 	}
 	if len(found) > 0 {
-		r.log.Error("an access rule is misspelt; what it would deny is hidden until the rules are corrected and reloaded", "reason", misspeltError(found, r.file, r.given).Error())
+		r.log.Error("an access rule is misspelt; what it would deny is hidden until the rules are corrected and reloaded", "reason", fit.Misspelt(found, r.file, r.given).Error())
 	}
 }

@@ -61,6 +61,7 @@ status is 1 if that answer is an error or reports that there is no such skill.`,
 		ValidArgsFunction: from.completeSkill(env, nextFile),
 	}
 	from.register(cmd, env)
+	from.registerConfig(cmd)
 	cmd.Flags().StringVar(&as, "as", "", "print what `TOOL` answers about the skill")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object with the text, or the bytes in base64")
 	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(skillTools(), cobra.ShellCompDirectiveNoFileComp))

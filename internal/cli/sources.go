@@ -33,7 +33,10 @@ type sourceFlags struct {
 	overHTTP  bool   // clients other than the user of this machine may ask: no answer names a folder
 	given     func(flag string) bool
 	watches   *dir.Watches      // one for the process
-	projects  settings.Projects // their knack.yaml; empty with --dir
+	projects  settings.Projects // their knack.yaml; empty with --dir or named roots
+	config    string            // --config, of a command that reads roots alone from it
+	noConfig  func() bool       // --config was given, and is empty
+	file      *settings.File    // the trusted file in effect, which may name roots; nil without one
 	warns     bool              // of a missing folder: a shell that completes words is not warned, and nothing twice
 }
 
@@ -51,8 +54,39 @@ func (f *sourceFlags) register(cmd *cobra.Command, env *console.Env) {
 	_ = cmd.MarkFlagDirname("project")
 }
 
-// fixed reports whether the flags override a client's roots.
-func (f *sourceFlags) fixed() bool { return len(f.dirs) > 0 || f.project != "" }
+// registerConfig adds --config to a command that reads nothing but roots from it.
+func (f *sourceFlags) registerConfig(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.config, "config", "", "read the skills of the roots that `FILE` names, as 'knack serve --config' does")
+	f.noConfig = func() bool { return f.config == "" && cmd.Flags().Changed("config") }
+	_ = cmd.MarkFlagFilename("config")
+}
+
+// load reads the file of --config.
+func (f *sourceFlags) load(env console.Env) (err error) {
+	if f.noConfig != nil && f.noConfig() {
+		return usageError("give a file, or leave --config out", "--config: the file's name is empty")
+	}
+	if f.file == nil && f.config != "" {
+		f.file, err = settings.New(&env, f.config).Trusted()
+	}
+	return err
+}
+
+// named returns the roots that the file in effect names. --dir takes precedence.
+func (f *sourceFlags) named(env console.Env) []skill.Root {
+	if len(f.dirs) > 0 {
+		return nil
+	}
+	return f.file.Roots(&env)
+}
+
+// required reports whether the user named every root, so that each must be there.
+func (f *sourceFlags) required() bool {
+	return len(f.dirs) > 0 || f.file != nil && len(f.file.Config.Roots) > 0
+}
+
+// fixed reports whether the settings override a client's roots.
+func (f *sourceFlags) fixed() bool { return f.required() || f.project != "" }
 
 // roots returns the roots in their order. projects, if given, replace the working
 // directory.
@@ -69,7 +103,10 @@ func (f *sourceFlags) roots(env console.Env, projects []string) []skill.Root {
 func (f *sourceFlags) allRoots(env console.Env, projects []string) []skill.Root {
 	f.projects = settings.Projects{}
 	if len(f.dirs) > 0 {
-		return f.named(env)
+		return f.numbered(env)
+	}
+	if named := f.named(env); len(named) > 0 {
+		return named
 	}
 	switch {
 	case f.project != "":
@@ -87,8 +124,8 @@ func (f *sourceFlags) allRoots(env console.Env, projects []string) []skill.Root 
 	return roots
 }
 
-// named returns the roots of --dir. A single root needs no label in its URIs.
-func (f *sourceFlags) named(env console.Env) []skill.Root {
+// numbered returns the roots of --dir. A single root needs no label in its URIs.
+func (f *sourceFlags) numbered(env console.Env) []skill.Root {
 	roots := make([]skill.Root, len(f.dirs))
 	for i, d := range f.dirs {
 		label := fmt.Sprintf("dir-%d", i+1)
@@ -179,7 +216,7 @@ func (f *sourceFlags) sources(env console.Env, projects []string) ([]catalog.Sou
 	for _, r := range roots {
 		r.UnlistedBy, r.ShownBy = f.excludedBy(r.Label), clientsShowing(r.Label)
 		r.Unlisted = r.UnlistedBy != ""
-		add(r.Label, f.projects.Source(dir.Options{Root: r, Required: len(f.dirs) > 0, Watches: f.watches, Load: true}))
+		add(r.Label, f.projects.Source(dir.Options{Root: r, Required: f.required(), Watches: f.watches, Load: true}))
 	}
 	if !f.noBuiltin {
 		if s := f.builtin(); f.excludedBy(builtin.Label) != "" {
@@ -225,8 +262,19 @@ func (f *sourceFlags) check(env console.Env) error {
 			return err
 		}
 	}
-	if f.given("project") && len(f.dirs) > 0 {
+	if err := f.load(env); err != nil {
+		return err
+	}
+	switch named := f.file != nil && len(f.file.Config.Roots) > 0; {
+	case len(f.dirs) > 0 && named:
+		env.Err().Text(console.Warning, "--dir replaces the roots of "+f.file.Shown)
+	case f.given("project") && len(f.dirs) > 0:
 		env.Err().Text(console.Warning, "--project has no effect with --dir")
+	case named:
+		if f.given("project") {
+			env.Err().Text(console.Warning, "--project has no effect with the roots of "+f.file.Shown)
+		}
+		return f.file.UnusableRoot()
 	}
 	return nil
 }

@@ -65,6 +65,7 @@ With --prompt: the list of skills as text, for the system prompt of an agent.`,
 		},
 	}
 	from.register(cmd, env)
+	from.registerConfig(cmd)
 	with.register(cmd, function.MCP)
 	cmd.Flags().BoolVar(&prompt, "prompt", false, "print the list of skills as text for a system prompt, in place of definitions")
 	cmd.Flags().IntVar(&limit, "description-limit", 0, "shorten the list of skills in a description of more than `N` characters, for endpoints that refuse longer ones; 0 for no limit (default 1024 for openai, else 0)")

@@ -61,7 +61,7 @@ func (s *Finder) UserFile() string {
 // first.
 func (s *Finder) Files(folder string) ([]*File, error) {
 	if s.given != "" {
-		f, err := s.load(s.env.Absolute(s.given), s.given, ReadUserFile)
+		f, err := s.load(s.env.Absolute(s.given), s.given, ReadUserFile, false)
 		return []*File{f}, err
 	}
 	var out []*File
@@ -74,7 +74,7 @@ func (s *Finder) Files(folder string) ([]*File, error) {
 	if user == "" {
 		return out, nil
 	}
-	f, err := s.load(user, s.env.Shown(user), ReadUserFile)
+	f, err := s.load(user, s.env.Shown(user), ReadUserFile, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return out, nil
 	}
@@ -86,7 +86,7 @@ func (s *Finder) Project(folder string) (*File, error) {
 	for _, at := range dir.Repository(folder) {
 		file := filepath.Join(at, config.Name)
 		if _, err := os.Lstat(file); err == nil && file != s.UserFile() {
-			return s.load(file, s.env.Shown(file), readContained)
+			return s.load(file, s.env.Shown(file), readContained, true)
 		}
 	}
 	return nil, nil
@@ -102,7 +102,7 @@ func (s *Finder) Trusted() (*File, error) {
 		}
 		shown = s.env.Shown(file)
 	}
-	f, err := s.load(file, shown, ReadUserFile)
+	f, err := s.load(file, shown, ReadUserFile, false)
 	switch {
 	case s.given == "" && errors.Is(err, fs.ErrNotExist):
 		return nil, nil
@@ -131,7 +131,7 @@ func (s *Finder) Check(folder string) (config.Check, error) {
 	return c, nil
 }
 
-func (s *Finder) load(file, shown string, read func(string) ([]byte, error)) (*File, error) {
+func (s *Finder) load(file, shown string, read func(string) ([]byte, error), ofProject bool) (*File, error) {
 	if f := s.read[file]; f != nil {
 		return f, nil
 	}
@@ -142,6 +142,9 @@ func (s *Finder) load(file, shown string, read func(string) ([]byte, error)) (*F
 	f := &File{Path: file, Shown: filepath.ToSlash(shown), Data: data, IsUsers: file == s.UserFile()}
 	f.Config, f.Problems = config.Parse(data)
 	f.Problems = append(f.Problems, problemsOf(f.Config.Project)...)
+	if f.Problems = append(f.Problems, problemsOfRoots(f.Config)...); ofProject && len(f.Config.Roots) > 0 {
+		f.Problems = append(f.Problems, rootsOfProject(f.Config.Roots))
+	}
 	s.read[file] = f
 	s.Used = append(s.Used, f)
 	return f, nil

@@ -1,0 +1,116 @@
+package access
+
+import (
+	"slices"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Astray is a pattern that fits no root of a server on which the URI of each skill begins
+// with a label that the operator chose, or with a number of --dir.
+type Astray struct {
+	Pattern Pattern
+	// Label is the pattern's first segment, which no root has as its label. It is empty if
+	// the segment has a *, so that it can mean a label or a folder.
+	Label  string
+	Denies bool
+}
+
+// Astray lists, in the order of the rules, the patterns that begin neither with ** nor with
+// one of the labels. A rule that was written for other roots would hide less than it says.
+func (p *Policy) Astray(labels []string) (all []Astray) {
+	add := func(patterns []Pattern, denies bool) {
+		for _, pattern := range patterns {
+			label, ok := pattern.label()
+			if pattern.isDeep() || ok && slices.Contains(labels, label) {
+				continue
+			}
+			all = append(all, Astray{pattern, label, denies})
+		}
+	}
+	for _, r := range p.rules {
+		add(r.Allow, false)
+		add(r.Deny, true)
+	}
+	return all
+}
+
+// IsAbout reports whether the pattern begins with the label.
+func (p Pattern) IsAbout(label string) bool {
+	first, ok := p.label()
+	return ok && first == label
+}
+
+// label returns the first segment, and false if it is ** or has a *.
+func (p Pattern) label() (string, bool) {
+	if one := p.segments[0]; !one.deep && len(one.parts) == 1 {
+		return one.parts[0], true
+	}
+	return "", false
+}
+
+// isDeep reports whether the pattern begins with **.
+func (p Pattern) isDeep() bool { return p.segments[0].deep }
+
+// IsMovable reports whether the URIs of a root's skills have a label that they would lack, or
+// would have in another form, under other settings: that of a named root, or a number of --dir.
+func IsMovable(r *skill.Root) bool {
+	return r.Prefix != "" && (r.Publisher != nil || IsNumbered(r.Label))
+}
+
+// IsNumbered reports whether a label is one that --dir gives, which depends on the number and
+// the order of the roots.
+func IsNumbered(label string) bool { return byNumber().MatchString(label) }
+
+var byNumber = lazyregexp.New(`^dir-[0-9]+$`)
+
+// denies reports whether a pattern denies the skill at a place. In a root whose label can
+// move, that is also true if it would without the label: a rule for a single root goes on to
+// hide what it hid.
+func (p *Policy) denies(pattern Pattern, e *catalog.Entry, at []string) bool {
+	if matchAll(pattern.segments, at) {
+		return true
+	}
+	bare, ok := unlabelled(e, at)
+	return ok && !pattern.isDeep() && matchAll(pattern.segments, bare) && !p.names(at)
+}
+
+// allows reports whether a pattern allows the skill at a place. In a root whose label can
+// move, the label is no folder that a * or a part of ** could mean: a rule for a single root
+// shows nothing that it did not show.
+func allows(pattern Pattern, e *catalog.Entry, at []string) bool {
+	if bare, ok := unlabelled(e, at); ok && len(bare) > 0 {
+		if pattern.isDeep() {
+			return matchAll(pattern.segments, bare)
+		}
+		if _, plain := pattern.label(); !plain {
+			return false
+		}
+	}
+	return matchAll(pattern.segments, at)
+}
+
+// unlabelled returns a place without the label of its root, if that can move.
+func unlabelled(e *catalog.Entry, at []string) ([]string, bool) {
+	if !IsMovable(e.Root) || len(at) < 2 || at[0] != e.Root.Prefix {
+		return nil, false
+	}
+	return at[1:], true
+}
+
+// names reports whether a pattern that begins with a label matches the place: then the rules
+// were written with the label in mind.
+func (p *Policy) names(at []string) bool {
+	for i := range p.rules {
+		for _, all := range [][]Pattern{p.rules[i].Allow, p.rules[i].Deny} {
+			if slices.ContainsFunc(all, func(one Pattern) bool {
+				return one.IsAbout(at[0]) && len(one.segments) > 1 && !one.segments[1].deep && matchAll(one.segments, at)
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}

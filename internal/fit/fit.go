@@ -1,0 +1,104 @@
+// Package fit judges whether access rules fit the roots of a server. Rules that were written
+// for other roots would hide less than they say.
+package fit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/settings"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Check refuses rules of a file that do not fit the roots of a catalogue, with the line of the
+// rule. It waits for the first list of skills. more are labels that the rules may name too.
+func Check(ctx context.Context, c *catalog.Catalog, file string, given config.Access, more ...string) error {
+	if given.Policy == nil {
+		return nil
+	}
+	v, err := c.View(ctx)
+	if err != nil {
+		return err
+	}
+	if all := given.Policy.Misspelt(v.Snapshot); len(all) > 0 {
+		return Misspelt(all, file, given)
+	}
+	var labels, numbered []string
+	movable, named := false, false
+	for _, r := range v.Roots {
+		if r.Prefix != "" {
+			labels = append(labels, r.Prefix)
+		}
+		movable, named = movable || access.IsMovable(&r.Root), named || r.Publisher != nil
+		if r.Publisher == nil && access.IsNumbered(r.Label) {
+			numbered = append(numbered, r.Dir)
+		}
+	}
+	if !movable {
+		return nil
+	}
+	if one, other, ok := settings.Overlap(numbered); ok {
+		return refusal("name folders of which none contains another", "--dir %s and --dir %s are one folder, or one contains the other: a rule for the skills of one would not hide them in the other", display.Echo(one), display.Echo(other))
+	}
+	known := slices.Concat(labels, more)
+	for _, e := range v.Entries {
+		if first, _, _ := strings.Cut(e.Base(), "/"); e.Root.Prefix == "" && first != "" {
+			known = append(known, first)
+		}
+	}
+	for _, a := range given.Policy.Astray(known) {
+		if a.Label == "" || a.Denies && named { // else the policy hides what it would deny without the label
+			message, fix := settings.AstrayWords(a, slices.Concat(labels, more))
+			return refusal(fix, "%s:%s: %s", file, given.Positions[a.Pattern.String()], message)
+		}
+	}
+	return numberedFolder(v, file, given)
+}
+
+// numberedFolder refuses a pattern that begins with a number of --dir if a folder has the same
+// name: for a single --dir the pattern means the folder, for several it means the root.
+func numberedFolder(v catalog.View, file string, given config.Access) error {
+	folders := map[string]*catalog.Entry{}
+	for _, e := range v.Entries {
+		if first, _, _ := strings.Cut(e.Path, "/"); e.Root.Publisher == nil && access.IsNumbered(e.Root.Label) && access.IsNumbered(first) {
+			folders[first] = e
+		}
+	}
+	for _, pattern := range given.Patterns() {
+		for name, e := range folders {
+			if pattern.IsAbout(name) {
+				return refusal("rename the folder, or name the roots in knack.yaml (roots)", "%s:%s: the pattern %s can mean the root %s, or the folder of that name in the root %s", file, given.Positions[pattern.String()], pattern, name, e.Root.Label)
+			}
+		}
+	}
+	return nil
+}
+
+// Misspelt says how to write the first of the misspelt patterns.
+func Misspelt(all []access.Misspelt, file string, given config.Access) error {
+	one, others := all[0], map[string]bool{}
+	for _, m := range all {
+		others[m.Pattern.String()] = true
+	}
+	at := given.Positions[one.Pattern.String()]
+	if one.Matched {
+		label, _, _ := strings.Cut(strings.TrimPrefix(one.As, skill.Scheme), "/")
+		return refusal("write a rule for "+one.As+" too, or give one of the two another name", "%s:%s: the pattern %s means a root, and a folder of the root %s has the same name", file, at, one.Pattern, label)
+	}
+	why := "each URI begins with the label of its root, except with a single --dir; case and accents count ('knack list --json' has the URIs)"
+	if n := len(others) - 1; n > 0 {
+		why += fmt.Sprintf("; the same applies to %s more", display.Count(n, "pattern"))
+	}
+	return refusal("write "+one.As+": "+why, "%s:%s: no skill of these roots matches the pattern %s, and as %s it would match", file, at, one.Pattern, one.As)
+}
+
+// refusal is an error about settings.
+func refusal(hint, format string, args ...any) error {
+	return &settings.Error{Err: fmt.Errorf(format, args...), Hint: hint, Usage: true}
+}

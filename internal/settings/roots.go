@@ -1,0 +1,263 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/internal/realpath"
+	"github.com/knack-dev/knack/internal/typo"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/builtin"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// Roots returns the roots that the file names, in its order. The URI of a skill begins with
+// the label of its root, however many roots there are.
+func (f *File) Roots(env *console.Env) (roots []skill.Root) {
+	if f == nil {
+		return nil
+	}
+	for _, r := range f.Config.Roots {
+		at, about := r.Folder(filepath.Dir(f.Path)), r.Publisher
+		roots = append(roots, skill.Root{
+			Label: r.Label.Text, Prefix: r.Label.Text, Scope: skill.ScopeProject, Dir: at,
+			Shown: console.DisplayPath(at, nil, env.Home), Publisher: &about,
+		})
+	}
+	return roots
+}
+
+// UnusableRoot returns the first problem of [File.ProblemsOfRoots] as an error.
+func (f *File) UnusableRoot() error {
+	problems := f.ProblemsOfRoots()
+	if len(problems) == 0 {
+		return nil
+	}
+	p := problems[0]
+	return &Error{fmt.Errorf("%s:%s: %s", f.Shown, p.Position, p.Message), p.Fix, false}
+}
+
+// ProblemsOfRoots returns what is wrong with the folders of the roots on the disk, in the
+// order of the file.
+func (f *File) ProblemsOfRoots() (problems []skill.Problem) {
+	var seen []string
+	for i, r := range f.Config.Roots {
+		at := r.Folder(filepath.Dir(f.Path))
+		add := func(message, fix string) {
+			problems = append(problems, skill.Problem{Rule: "config-value", Position: r.Dir.Position, Field: fmt.Sprintf("roots[%d].dir", i), Message: message, Fix: fix})
+		}
+		if err := dir.Check(at); err != nil {
+			words, fix := skill.FolderReason(err)
+			add("the folder "+display.Echo(r.Dir.Text)+" of the root "+r.Label.Text+" cannot be served: "+words, fix)
+		} else if j, how := overlaps(at, seen); j >= 0 {
+			add(fmt.Sprintf("the folder %s of the root %s %s that of the root %s on line %d", display.Echo(r.Dir.Text), r.Label.Text, how, f.Config.Roots[j].Label.Text, f.Config.Roots[j].Dir.Position.Line),
+				"name folders of which none contains another: a skill in two roots would have two URIs, and a rule for one of them would not hide it")
+		}
+		seen = append(seen, at)
+	}
+	return problems
+}
+
+// EmptyRoots returns a warning for each root whose folder has nothing that could be served.
+func (f *File) EmptyRoots() (warnings []string) {
+	for i, r := range f.Config.Roots {
+		entries, err := os.ReadDir(r.Folder(filepath.Dir(f.Path)))
+		if err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".") }) {
+			warnings = append(warnings, fmt.Sprintf("roots[%d].dir: the folder %s is empty", i, display.Echo(r.Dir.Text)))
+		}
+	}
+	return warnings
+}
+
+// Overlap returns two of the folders if they are the same or one contains the other, by
+// whatever paths and links.
+func Overlap(folders []string) (one, other string, found bool) {
+	for i, at := range folders {
+		if j, _ := overlaps(at, folders[:i]); j >= 0 {
+			return folders[j], at, true
+		}
+	}
+	return "", "", false
+}
+
+// overlaps returns the index of the first of the folders that a folder is, contains or is in,
+// or -1, and which of these in words.
+func overlaps(folder string, others []string) (index int, how string) {
+	for i, other := range others {
+		in, around := within(folder, other), within(other, folder)
+		switch {
+		case in && around:
+			return i, "is"
+		case in:
+			return i, "is inside"
+		case around:
+			return i, "contains"
+		}
+	}
+	return -1, ""
+}
+
+// within reports whether a folder is another one or is inside of it. Folders are compared as
+// the system knows them, since a mount or an unequal case gives one folder two paths.
+func within(folder, other string) bool {
+	outer, err := os.Stat(other)
+	if err != nil {
+		return false
+	}
+	for at := realpath.Of(folder); ; at = filepath.Dir(at) {
+		if info, err := os.Stat(at); err == nil && os.SameFile(info, outer) {
+			return true
+		}
+		if at == filepath.Dir(at) {
+			return false
+		}
+	}
+}
+
+// ownLabel matches the labels that knack gives roots by number.
+var ownLabel = lazyregexp.New(`^(dir|env|project)-[0-9]+$`)
+
+// isOwn reports whether a label is that of one of knack's own roots, or the first part of the
+// URI of a built-in skill.
+func isOwn(label string) bool {
+	return label == builtin.Label || ownLabel().MatchString(label) || slices.Contains(WellKnownLabels(), WithoutNumber(label)) || slices.Contains(BuiltinNames(), label)
+}
+
+// BuiltinNames lists the first parts of the URIs of the built-in skills, which have no label.
+func BuiltinNames() (names []string) {
+	scan, err := builtin.New().Scan(context.Background())
+	if err != nil {
+		return nil
+	}
+	for _, b := range scan.Bundles {
+		names = append(names, b.Path)
+	}
+	return names
+}
+
+// problemsOfRoots returns the problems of roots that their table cannot know: labels that are
+// knack's own, and rules that fit none of the roots.
+func problemsOfRoots(c config.Config) (problems []skill.Problem) {
+	if len(c.Roots) == 0 {
+		return nil
+	}
+	for i, r := range c.Roots {
+		if isOwn(r.Label.Text) {
+			problems = append(problems, skill.Problem{Rule: "config-value", Position: r.Label.Position, Field: fmt.Sprintf("roots[%d].label", i),
+				Message: r.Label.Text + " is one of knack's own labels", Fix: "give the root another label, for example that of its publisher"})
+		}
+	}
+	if c.Access.Policy == nil {
+		return problems
+	}
+	for _, a := range c.Access.Policy.Astray(append(LabelsOf(c.Roots), BuiltinNames()...)) {
+		if !a.Denies && a.Label != "" {
+			continue // it shows nothing, see [File.UnknownLabels]
+		}
+		message, fix := AstrayWords(a, LabelsOf(c.Roots))
+		problems = append(problems, skill.Problem{Rule: "config-value", Position: c.Access.Positions[a.Pattern.String()], Field: "access.rules", Message: message, Fix: fix})
+	}
+	return problems
+}
+
+// rootsOfProject refuses roots in a project's file.
+func rootsOfProject(roots []config.Root) skill.Problem {
+	return skill.Problem{Rule: "config-value", Position: roots[0].Position, Field: "roots",
+		Message: "a project's file names no roots: a clone could otherwise decide which folders of this machine are served",
+		Fix:     "write project.dirs for folders of the project; roots belongs in your own " + config.Name + ", or in a file for --config"}
+}
+
+// UnknownLabels returns a warning for each rule that shows nothing, since no root has its
+// label.
+func (f *File) UnknownLabels() (warnings []string) {
+	c := f.Config
+	if len(c.Roots) == 0 || c.Access.Policy == nil {
+		return nil
+	}
+	for _, a := range c.Access.Policy.Astray(append(LabelsOf(c.Roots), BuiltinNames()...)) {
+		if a.Denies || a.Label == "" {
+			continue // a problem already
+		}
+		message, fix := AstrayWords(a, LabelsOf(c.Roots))
+		warnings = append(warnings, "line "+fmt.Sprint(c.Access.Positions[a.Pattern.String()].Line)+": "+message+": "+fix)
+	}
+	return warnings
+}
+
+// AstrayWords says what is wrong with a pattern that fits no root, and what to write.
+func AstrayWords(a access.Astray, labels []string) (message, fix string) {
+	if a.Label == "" {
+		return "the pattern " + a.Pattern.String() + " has a * in its first part, which is the label of a root", "begin it with a label (" + strings.Join(labels, ", ") + "), or with ** for every root"
+	}
+	effect := "allows"
+	if a.Denies {
+		effect = "denies"
+	}
+	fix = "begin it with the label of a root: " + strings.Join(labels, ", ")
+	if near := typo.Nearest(a.Label, labels); near != "" {
+		fix = "did you mean " + near + "?"
+	}
+	return "no root has the label " + display.Echo(a.Label) + ", so the pattern " + a.Pattern.String() + " " + effect + " nothing", fix
+}
+
+// LabelsOf returns the labels of roots, in their order.
+func LabelsOf(roots []config.Root) (labels []string) {
+	for _, r := range roots {
+		labels = append(labels, r.Label.Text)
+	}
+	return labels
+}
+
+// Moves returns an error if a server that has the roots of this file must not take over
+// another version of it while it runs: it goes on to serve these roots, under their labels.
+// sameRules reports whether both have the same access rules.
+func (f *File) Moves(now *File, sameRules bool) error {
+	var next []config.Root
+	if now != nil {
+		next = now.Config.Roots
+	}
+	if f == nil || len(f.Config.Roots) == 0 {
+		return nil
+	}
+	place := func(file *File, r config.Root) string { return realpath.Of(r.Folder(filepath.Dir(file.Path))) }
+	var moved []string
+	for _, r := range f.Config.Roots {
+		i := slices.IndexFunc(next, func(n config.Root) bool { return n.Label.Text == r.Label.Text })
+		if i >= 0 && place(now, next[i]) == place(f, r) {
+			continue
+		}
+		moved = append(moved, r.Label.Text)
+		for _, n := range next {
+			if place(now, n) == place(f, r) {
+				moved = append(moved, n.Label.Text)
+			}
+		}
+	}
+	if len(moved) == 0 {
+		return nil
+	}
+	const hint = "; restart the server to take over both"
+	if now != nil {
+		for _, pattern := range now.Config.Access.Patterns() {
+			for _, label := range moved {
+				if pattern.IsAbout(label) {
+					return fmt.Errorf("%s:%s: the pattern %s is about the root %s, and the label or the folder of that root has changed"+hint, now.Shown, now.Config.Access.Positions[pattern.String()], pattern, label)
+				}
+			}
+		}
+	}
+	if !sameRules {
+		return errors.New("the access rules have changed, and so has the root " + moved[0] + ", which the server serves until it is restarted" + hint)
+	}
+	return nil
+}
