@@ -45,11 +45,14 @@ func (p Pattern) IsAbout(label string) bool {
 
 // label returns the first segment, and false if it is ** or has a *.
 func (p Pattern) label() (string, bool) {
-	if one := p.segments[0]; !one.deep && len(one.parts) == 1 {
+	if one := p.segments[0]; one.isPlain() {
 		return one.parts[0], true
 	}
 	return "", false
 }
+
+// isPlain reports whether a segment has no *.
+func (s segment) isPlain() bool { return !s.deep && len(s.parts) == 1 }
 
 // isDeep reports whether the pattern begins with **.
 func (p Pattern) isDeep() bool { return p.segments[0].deep }
@@ -78,16 +81,11 @@ func (p *Policy) denies(pattern Pattern, e *catalog.Entry, at []string) bool {
 }
 
 // allows reports whether a pattern allows the skill at a place. In a root whose label can
-// move, the label is no folder that a * or a part of ** could mean: a rule for a single root
-// shows nothing that it did not show.
+// move, a leading ** stands for the label, and what follows it never means the label: a rule
+// for a single root shows nothing that it did not show.
 func allows(pattern Pattern, e *catalog.Entry, at []string) bool {
-	if bare, ok := unlabelled(e, at); ok && len(bare) > 0 {
-		if pattern.isDeep() {
-			return matchAll(pattern.segments, bare)
-		}
-		if _, plain := pattern.label(); !plain {
-			return false
-		}
+	if bare, ok := unlabelled(e, at); ok && pattern.isDeep() {
+		return matchAll(pattern.segments, bare)
 	}
 	return matchAll(pattern.segments, at)
 }
@@ -100,17 +98,33 @@ func unlabelled(e *catalog.Entry, at []string) ([]string, bool) {
 	return at[1:], true
 }
 
-// names reports whether a pattern that begins with a label matches the place: then the rules
-// were written with the label in mind.
+// names reports whether a pattern that begins with a label and a folder matches the place:
+// then the rules were written with the label in mind.
 func (p *Policy) names(at []string) bool {
-	for i := range p.rules {
-		for _, all := range [][]Pattern{p.rules[i].Allow, p.rules[i].Deny} {
-			if slices.ContainsFunc(all, func(one Pattern) bool {
-				return one.IsAbout(at[0]) && len(one.segments) > 1 && !one.segments[1].deep && matchAll(one.segments, at)
-			}) {
-				return true
+	return slices.ContainsFunc(p.rules, func(r Rule) bool {
+		return slices.ContainsFunc(slices.Concat(r.Allow, r.Deny), func(one Pattern) bool {
+			return one.IsAbout(at[0]) && len(one.segments) > 1 && one.segments[1].isPlain() && matchAll(one.segments, at)
+		})
+	})
+}
+
+// Twofold lists the patterns that begin with a number of --dir if a folder in that root has the
+// same name: for a single --dir, the pattern means that folder alone.
+func (p *Policy) Twofold(in *catalog.Snapshot) (all []Pattern) {
+	for _, e := range in.Entries {
+		for _, at := range places(e, "") {
+			bare, ok := unlabelled(e, at)
+			if !ok || e.Root.Publisher != nil || bare[0] != at[0] || p.names(at) {
+				continue
+			}
+			for _, r := range p.rules {
+				for _, one := range slices.Concat(r.Allow, r.Deny) {
+					if one.IsAbout(at[0]) && !slices.ContainsFunc(all, func(o Pattern) bool { return o.text == one.text }) {
+						all = append(all, one)
+					}
+				}
 			}
 		}
 	}
-	return false
+	return all
 }

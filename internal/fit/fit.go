@@ -58,24 +58,8 @@ func Check(ctx context.Context, c *catalog.Catalog, file string, given config.Ac
 			return refusal(fix, "%s:%s: %s", file, given.Positions[a.Pattern.String()], message)
 		}
 	}
-	return numberedFolder(v, file, given)
-}
-
-// numberedFolder refuses a pattern that begins with a number of --dir if a folder has the same
-// name: for a single --dir the pattern means the folder, for several it means the root.
-func numberedFolder(v catalog.View, file string, given config.Access) error {
-	folders := map[string]*catalog.Entry{}
-	for _, e := range v.Entries {
-		if first, _, _ := strings.Cut(e.Path, "/"); e.Root.Publisher == nil && access.IsNumbered(e.Root.Label) && access.IsNumbered(first) {
-			folders[first] = e
-		}
-	}
-	for _, pattern := range given.Patterns() {
-		for name, e := range folders {
-			if pattern.IsAbout(name) {
-				return refusal("rename the folder, or name the roots in knack.yaml (roots)", "%s:%s: the pattern %s can mean the root %s, or the folder of that name in the root %s", file, given.Positions[pattern.String()], pattern, name, e.Root.Label)
-			}
-		}
+	for _, pattern := range given.Policy.Twofold(v.Snapshot) {
+		return refusal("write a rule for the folder, with the label before it, or give one of the two another name", "%s:%s: the pattern %s means a root, and a folder in that root has the same name", file, given.Positions[pattern.String()], pattern)
 	}
 	return nil
 }
@@ -89,7 +73,7 @@ func Misspelt(all []access.Misspelt, file string, given config.Access) error {
 	at := given.Positions[one.Pattern.String()]
 	if one.Matched {
 		label, _, _ := strings.Cut(strings.TrimPrefix(one.As, skill.Scheme), "/")
-		return refusal("write a rule for "+one.As+" too, or give one of the two another name", "%s:%s: the pattern %s means a root, and a folder of the root %s has the same name", file, at, one.Pattern, label)
+		return refusal("write a rule for "+one.As+" too, or give one of the two another name", "%s:%s: the pattern %s means a root, and a folder in the root %s has the same name", file, at, one.Pattern, label)
 	}
 	why := "each URI begins with the label of its root, except with a single --dir; case and accents count ('knack list --json' has the URIs)"
 	if n := len(others) - 1; n > 0 {
