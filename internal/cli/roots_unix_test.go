@@ -1,0 +1,65 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestReloadKeepsRoots checks that a reload takes over no rules for roots that the server does
+// not serve yet: what is hidden stays hidden, and the log names the line.
+func TestReloadKeepsRoots(t *testing.T) {
+	dir := t.TempDir()
+	for _, at := range []string{"acme/open", "acme/vault/a", "tools/open", "tools/vault/a", "more/x"} {
+		put(t, filepath.Join(dir, at, "SKILL.md"), "---\nname: "+filepath.Base(at)+"\ndescription: One.\n---\n")
+	}
+	file := filepath.Join(dir, "knack.yaml")
+	text := func(roots, rules string) string {
+		out := "roots:\n"
+		for _, r := range strings.Fields(roots) {
+			label, at, _ := strings.Cut(r, "=")
+			out += "  - {dir: " + at + ", label: " + label + "}\n"
+		}
+		return out + "access:\n  default: allow\n  rules:\n    - deny: [" + rules + "]\n"
+	}
+	put(t, file, text("acme=acme tools=tools", "\"skill://acme/vault/**\""))
+	url, log := servingLog(t, "--config", file)
+	hidden := func(what string) {
+		t.Helper()
+		if _, body := fetch(t, strings.TrimSuffix(url, "/mcp")+"/api/v1/skills"); strings.Contains(body, "acme/vault") || !strings.Contains(body, "tools/vault") || strings.Contains(body, "more") {
+			t.Errorf("%s: seen are %s", what, body)
+		}
+	}
+	hidden("at first")
+	for _, c := range []struct{ what, roots, rules, say string }{
+		{"renamed", "acme2=acme tools=tools", "\"skill://acme/vault/**\"", "knack.yaml:7:14: no root has the label acme, so the pattern skill://acme/vault/** denies nothing"},
+		{"renamed with its rule", "acme2=acme tools=tools", "\"skill://acme2/vault/**\"", "knack.yaml:7:14: the pattern skill://acme2/vault/** is about the root acme2, and the label or the folder of that root has changed; restart the server to take over both"},
+		{"renamed through another path", "acme2=tools/../acme tools=tools", "\"skill://acme2/vault/**\"", "knack.yaml:7:14: the pattern skill://acme2/vault/** is about the root acme2, "},
+		{"swapped", "acme=tools tools=acme", "\"skill://acme/vault/**\"", "knack.yaml:7:14: the pattern skill://acme/vault/** is about the root acme, "},
+		{"taken away with its rule", "tools=tools", "\"skill://tools/never\"", "the access rules have changed, and so has the root acme, which the server serves until it is restarted"},
+		{"with a * for the label", "acme=acme tools=tools", "\"skill://*/vault/b\"", "knack.yaml:7:14: the pattern skill://*/vault/b has a * in its first part"},
+	} {
+		replace(t, file, text(c.roots, c.rules))
+		hangUp(t, log, c.say)
+		hidden(c.what)
+	}
+	if strings.Contains(log(), "were read again") {
+		t.Errorf("it says that it was read:\n%s", log())
+	}
+	replace(t, file, "access: {default: allow, rules: [{deny: [\"skill://**/never\"]}]}\n")
+	hangUp(t, log, "the access rules have changed, and so has the root acme")
+	hidden("without roots")
+	if strings.Contains(log(), "were read again") {
+		t.Errorf("it says that it was read:\n%s", log())
+	}
+	// What moves no URI under a rule is taken over, and said to need a restart.
+	for roots, rules := range map[string]string{
+		"acme=acme tools=tools more=more": "\"skill://acme/vault/**\", \"skill://more/secret\"", "tools=tools acme=acme": "\"skill://acme/vault/**\"",
+	} {
+		replace(t, file, text(roots, rules))
+		hangUp(t, log, "these keys have changed, and take effect after a restart\" keys=roots")
+		hidden(roots)
+	}
+}
