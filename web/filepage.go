@@ -16,6 +16,7 @@ import (
 type filePage struct {
 	frame
 	Skill          row
+	RootHref       string // the list of the skill's root
 	Path, Folder   string
 	URI            string
 	Href, RawHref  string
@@ -52,7 +53,7 @@ func (s *Site) file(r *request, v catalog.View, e *catalog.Entry, file string) e
 		return problem(http.StatusNotFound, "The skill has no such file.")
 	}
 	p := filePage{
-		frame: s.frame(r, file+" · "+nameOf(e), "home"), Skill: rowOf(v, e, nil), Path: file, Folder: path.Dir(file), URI: uri.String(),
+		frame: s.frame(r, file+" · "+nameOf(e), "home"), Skill: rowOf(v, e, nil), RootHref: filter{Root: e.Root.Label}.href(), Path: file, Folder: path.Dir(file), URI: uri.String(),
 		Href: "/skills/" + escapedPath(uri), RawHref: "/raw/" + escapedPath(uri), Size: int64(len(data)), Digest: skill.DigestOf(data).String(),
 	}
 	if kind := markdown.Picture(file); kind != "" && http.DetectContentType(data) == kind {

@@ -232,7 +232,11 @@ func (f filter) facets(t *checks.Totals, by tallied, of *shelf) (out []facet) {
 			w.Choices = append(w.Choices, f.toggle(on, 0, on, set))
 		}
 		for i, value := range shown[:min(len(shown), most+facetMore)] {
-			if c := f.toggle(of.values[at][value], by.n[at][value], on, set); i < most {
+			c := f.toggle(of.values[at][value], by.n[at][value], on, set)
+			if at == byRoot {
+				c.Label = cmp.Or(of.publishers[c.Label], c.Label)
+			}
+			if i < most {
 				w.Choices = append(w.Choices, c)
 			} else {
 				w.More = append(w.More, c)
@@ -241,7 +245,11 @@ func (f filter) facets(t *checks.Totals, by tallied, of *shelf) (out []facet) {
 		out = append(out, w)
 	}
 	add("Scope", byScope, f.Scope, func(g *filter, value string) { g.Scope = value })
-	add("Root", byRoot, f.Root, func(g *filter, value string) { g.Root = value })
+	place := "Root"
+	if of.publishers != nil {
+		place = "Publisher"
+	}
+	add(place, byRoot, f.Root, func(g *filter, value string) { g.Root = value })
 	add("Collection", byCollection, f.Collection, func(g *filter, value string) { g.Collection = value })
 	add("Tag", byTag, f.Tag, func(g *filter, value string) { g.Tag = value })
 	return out

@@ -78,6 +78,7 @@ type rootRow struct {
 	Late       bool // not an error: the root has not been read yet
 	Notices    []skill.Notice
 	More       int // number of notices not shown
+	Publisher  skill.Publisher
 }
 
 type skippedRow struct {
@@ -196,7 +197,9 @@ func rootRowOf(root catalog.RootStatus) rootRow {
 	if len(w.Notices) > noticeRows {
 		w.More, w.Notices = len(w.Notices)-noticeRows, w.Notices[:noticeRows]
 	}
-	w.Error, w.Fix = root.Reason()
+	if w.Error, w.Fix = root.Reason(); root.Publisher != nil {
+		w.Publisher = *root.Publisher
+	}
 	w.Late = root.Late()
 	return w
 }

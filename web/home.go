@@ -53,7 +53,8 @@ func queryOf(r *request) string {
 // row is one skill in a list.
 type row struct {
 	Href, Name, Description string
-	Place, Root             string
+	Place                   string
+	Root                    string       // the publisher's name, or else the root's label
 	Size, Listing, Loading  int64        // bytes; tokens
 	State                   doctor.State // "" if not checked yet
 	Severe                  int          // errors and warnings
@@ -68,7 +69,7 @@ type row struct {
 
 func rowOf(v catalog.View, e *catalog.Entry, sum *doctor.Summary) row {
 	w := row{
-		Href: pageOf(e), Name: nameOf(e), Description: display.Cut(inLine(e.Description), maxRow), Place: e.Place(), Root: e.Root.Label,
+		Href: pageOf(e), Name: nameOf(e), Description: display.Cut(inLine(e.Description), maxRow), Place: e.Place(), Root: e.Root.Title(),
 		Size: int64(e.Size), Listing: tokensOf(int64(charactersOf(e))), Loading: tokensOf(int64(e.Size)),
 		State: checks.StateOf(e, sum), Hidden: !e.ModelInvocable && e.Status != catalog.Skipped,
 		Collection: collectionOf(e), Changed: changedOf(e),

@@ -43,7 +43,8 @@ type shelf struct {
 	traits                map[*catalog.Entry]traits
 	values                [byOther][]string // of each facet; a skill has the number of its own
 	name, changed, tokens func() []*catalog.Entry
-	unlisted              int // number of unlisted skills
+	unlisted              int               // number of unlisted skills
+	publishers            map[string]string // the name of each root's publisher by the root's label; nil if no root has a publisher
 
 	mu    sync.Mutex
 	whole tallied // the list without a query or a filter
@@ -95,6 +96,7 @@ func newShelf(v catalog.View) *shelf {
 	for _, root := range v.Roots {
 		number(byRoot, root.Label)
 	}
+	of.publishers = publishersOf(v.Roots)
 	for _, e := range entries {
 		if e.Status == catalog.Unlisted {
 			of.unlisted++
@@ -118,6 +120,25 @@ func newShelf(v catalog.View) *shelf {
 	of.changed = sorted(func(a, b *catalog.Entry) int { return cmp.Compare(b.Stamp.MTime, a.Stamp.MTime) })
 	of.tokens = sorted(func(a, b *catalog.Entry) int { return cmp.Compare(b.Size, a.Size) })
 	return of
+}
+
+// publishersOf returns the name of each root's publisher by the root's label, or nil if no
+// root has a publisher. If several have the same name, the label is added.
+func publishersOf(roots []catalog.RootStatus) map[string]string {
+	names, named, count := map[string]string{}, false, map[string]int{}
+	for _, root := range roots {
+		count[root.Title()]++
+		named = named || root.Publisher != nil
+	}
+	if !named {
+		return nil
+	}
+	for _, root := range roots {
+		if names[root.Label] = root.Title(); count[root.Title()] > 1 {
+			names[root.Label] += " (" + root.Label + ")"
+		}
+	}
+	return names
 }
 
 // unfiltered returns the list without a query or a filter. It is the first page that a

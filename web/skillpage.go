@@ -37,6 +37,7 @@ type skillPage struct {
 	ZipHref     string
 	CollectHref string // the list of its collection
 	RootHref    string // the list of its root
+	Publisher   *skill.Publisher
 	Tags        []choice
 	Unseen      int // characters of the text that are not displayed
 	Scope       skill.Scope
@@ -181,7 +182,7 @@ func (s *Site) aboutSkill(r *request, v catalog.View, e *catalog.Entry, d *docto
 		RawHref: "/raw/" + escapedPath(e.URI()), Scope: e.Root.Scope, Digest: e.Digest.String(), People: e.UserInvocable, Fields: fieldsOf(e.Frontmatter),
 	}
 	p.ZipHref = "/zip/" + strings.TrimSuffix(escapedPath(e.URI()), "/"+skill.MainFile)
-	p.RootHref = filter{Root: e.Root.Label}.href()
+	p.RootHref, p.Publisher = filter{Root: e.Root.Label}.href(), e.Root.Publisher
 	p.CollectHref = filter{Root: e.Root.Label, Collection: p.Collection}.href()
 	for _, tag := range tagsOf(e) {
 		p.Tags = append(p.Tags, choice{Label: tag, Href: filter{Tag: tag}.href()})
