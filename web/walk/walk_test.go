@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
@@ -169,7 +170,11 @@ func write(t *testing.T, root string, files map[string]string) {
 func serve(t *testing.T, root, hash string, dirs ...string) string {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "knack.yaml")
-	if err := os.WriteFile(config, []byte("access:\n  default: allow\n  tokens:\n    - {hash: "+hash+", subject: anna}\n"), 0o600); err != nil {
+	roots := "roots:\n"
+	for _, dir := range dirs {
+		roots += fmt.Sprintf("  - {dir: %q, label: %s, title: The %s, owner: its team, url: \"https://example.com/%s\"}\n", filepath.Join(root, dir), dir, dir, dir)
+	}
+	if err := os.WriteFile(config, []byte(roots+"access:\n  default: allow\n  tokens:\n    - {hash: "+hash+", subject: anna}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(t.TempDir(), "knack")
@@ -177,9 +182,6 @@ func serve(t *testing.T, root, hash string, dirs ...string) string {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	cmd := exec.Command(binary, "serve", "--http", "0", "--config", config)
-	for _, dir := range dirs {
-		cmd.Args = append(cmd.Args, "--dir", dir)
-	}
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
 	errs, err := cmd.StderrPipe()
@@ -226,21 +228,21 @@ func TestWalk(t *testing.T) {
 	token, hash := access.NewToken()
 	url := serve(t, root, hash, "harbour", "office", "hostile")
 	use(t, url+"/mcp", token)
-	const skill, hostile, contents = "/skills/dir-1/tide-tables/", "/skills/dir-3/title/", "/skills/dir-1/watch-bill/"
+	const skill, hostile, contents = "/skills/harbour/tide-tables/", "/skills/hostile/title/", "/skills/harbour/watch-bill/"
 	plan := map[string]any{
 		"url": url, "token": token, "chromium": chromium, "skill": skill, "contents": contents, "shots": os.Getenv("KNACK_SHOTS"),
 		"pages": [][2]string{
-			{"home", "/"}, {"home-search", "/?q=harbour+berth"}, {"home-filter", "/?state=skipped"}, {"home-rule", "/?rule=description-when"}, {"home-unpublished", "/?published=no"}, {"home-order", "/?sort=changed&root=dir-1"}, {"home-none", "/?q=zzzz"},
+			{"home", "/"}, {"home-search", "/?q=harbour+berth"}, {"home-filter", "/?state=skipped"}, {"home-rule", "/?rule=description-when"}, {"home-unpublished", "/?published=no"}, {"home-order", "/?sort=changed&root=harbour"}, {"home-none", "/?q=zzzz"},
 			{"home-hostile", "/?q=" + strings.Repeat("%3C%2Fscript%3E", 60)},
 			{"skill", skill}, {"skill-source", skill + "?view=source"}, {"skill-agent", skill + "?view=agent"}, {"skill-files", skill + "?view=files"},
-			{"skill-problems", "/skills/dir-1/crane/?view=problems"}, {"skill-shadowed", "/skills/dir-2/tide-tables/"}, {"skill-hidden", "/skills/dir-1/signal-flags/"}, {"skill-contents", contents},
-			{"skill-compare", "/skills/dir-2/tide-tables/?view=compare"}, {"skill-copy", "/skills/dir-2/berth-plan/?view=compare"}, {"skill-line", skill + "?view=source#L12"},
+			{"skill-problems", "/skills/harbour/crane/?view=problems"}, {"skill-shadowed", "/skills/office/tide-tables/"}, {"skill-hidden", "/skills/harbour/signal-flags/"}, {"skill-contents", contents},
+			{"skill-compare", "/skills/office/tide-tables/?view=compare"}, {"skill-copy", "/skills/office/berth-plan/?view=compare"}, {"skill-line", skill + "?view=source#L12"},
 			{"file-markdown", skill + "references/method.md"}, {"file-source", skill + "scripts/height.py"}, {"file-picture", skill + "images/harbour.png"}, {"file-binary", skill + "data/ports.bin"},
 			{"hostile", hostile}, {"hostile-source", hostile + "?view=source"}, {"hostile-agent", hostile + "?view=agent"}, {"hostile-problems", hostile + "?view=problems"},
 			{"hostile-svg", hostile + "x.svg"}, {"hostile-html", hostile + "x.html"}, {"hostile-picture", hostile + "fake.png"},
 			{"health", "/health"}, {"skipped", skipped(t, url, token)}, {"usage", "/usage"}, {"connect", "/connect"}, {"missing", "/skills/nobody/"},
 		},
-		"raw": []string{"/raw/dir-3/title/x.svg", "/raw/dir-3/title/x.html", "/raw/dir-3/title/fake.png", "/raw/dir-3/title/SKILL.md", "/api/v1/files/dir-3/title/x.html"},
+		"raw": []string{"/raw/hostile/title/x.svg", "/raw/hostile/title/x.html", "/raw/hostile/title/fake.png", "/raw/hostile/title/SKILL.md", "/api/v1/files/hostile/title/x.html"},
 	}
 	var report report
 	run(t, "walk.mjs", plan, &report)
