@@ -24,6 +24,7 @@ import (
 // second apart, is a test of internal/certificate.
 func TestCertificateUnderLoad(t *testing.T) {
 	knack(t)
+	t.Parallel()
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "skills", "one", "SKILL.md"), skillMD("one"))
 	lay := func(serial int64) {

@@ -68,22 +68,20 @@ func TestServiceIsClosed(t *testing.T) {
 	}
 }
 
-// The unit's command line starts a server with the least settings of doc/running.md, of
-// which config check says nothing.
+// TestServiceStarts checks that the unit's command line starts a server with the least settings
+// and an audit log, of which config check says nothing.
 func TestServiceStarts(t *testing.T) {
 	_, line, _ := strings.Cut(unit(t, "knack"), "ExecStart=knack serve ")
 	line, _, _ = strings.Cut(line, "\n")
 	dir := t.TempDir()
 	file, log := filepath.Join(dir, "knack.yaml"), filepath.Join(dir, "audit.log")
-	page, err := os.ReadFile("../../doc/running.md")
+	data, err := os.ReadFile("../../deploy/knack.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, settings, _ := strings.Cut(string(page), "```yaml\n")
-	settings, _, _ = strings.Cut(settings, "```")
 	token, hash := access.NewToken()
-	settings = regexp.MustCompile(`sha256:[0-9a-f]{64}`).ReplaceAllString(settings, hash)
-	put(t, file, strings.NewReplacer("0.0.0.0:8080", "0.0.0.0:0", "/var/log/knack/audit.log", "audit.log").Replace(settings)+"log: {format: json}\n")
+	settings := regexp.MustCompile(`sha256:[0-9a-f]{64}`).ReplaceAllString(string(data), hash)
+	put(t, file, strings.Replace(settings, "0.0.0.0:8080", "0.0.0.0:0", 1)+"audit: {to: audit.log}\nlog: {format: json}\n")
 	if out, _, code := ran(t, dir, "config", "check", file); code != 0 || !strings.HasSuffix(out, ": nothing is wrong\n") {
 		t.Errorf("config check: %d %s", code, out)
 	}

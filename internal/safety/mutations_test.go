@@ -64,7 +64,7 @@ var mutations = []mutation{
 	{"inert-texts", "a description cannot close the listing", "yaml-and-text/inert", "closes the list", []change{
 		{"tool/internal/listing/style.go", "func EscapeXML(s string) string { return xmlEscaper.Replace(s) }", "func EscapeXML(s string) string { _ = xmlEscaper; return s }"}}},
 	{"any-host", "a web page that renames its host gets nothing", "http/matrix", "this Host gets", []change{
-		{"internal/guard/origin.go", "		if !g.allowsHost(r.Host) && ", "		if r.Host == \"\" && "}}},
+		{"internal/guard/origin.go", "		allowed := g.allowsHost(r.Host)\n", "		allowed := r.Host != \"\"\n"}}},
 	{"rules-stay", "a configuration that lost its rules opens nothing", "faults/reload", "skills/vault/: 200", []change{
 		{"internal/cli/serve_reload.go", "	if key := r.access.Omits(now.Access); key != \"\" {\n", "	if key := r.access.Omits(now.Access); false {\n"}}},
 	{"nothing-vanishes", "the skills of a root that cannot be read stay listed", "faults/eacces", "is not listed", []change{
