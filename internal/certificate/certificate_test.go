@@ -59,12 +59,12 @@ type watched struct {
 	*testing.T
 	*Certificate
 	cert, key string
-	reports   []string
+	reports   chan string
 }
 
 // watch opens cert.pem and key.pem in a folder, and watches them.
 func watch(t *testing.T, dir string) *watched {
-	w := &watched{T: t, cert: filepath.Join(dir, "cert.pem"), key: filepath.Join(dir, "key.pem")}
+	w := &watched{T: t, cert: filepath.Join(dir, "cert.pem"), key: filepath.Join(dir, "key.pem"), reports: make(chan string, 10)}
 	var err error
 	if w.Certificate, err = Open(File{w.cert, "CERT"}, File{w.key, "KEY"}); err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func watch(t *testing.T, dir string) *watched {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		w.Watch(ctx, func(renewed bool, err error) { w.reports = append(w.reports, fmt.Sprint(renewed, " ", err)) })
+		w.Watch(ctx, func(renewed bool, err error) { w.reports <- fmt.Sprint(renewed, " ", err) })
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -90,10 +90,13 @@ func (w *watched) expect(serial int64, reports ...string) {
 	if err != nil || served.Leaf.SerialNumber.Int64() != serial || !w.Ends().Equal(served.Leaf.NotAfter) {
 		w.Errorf("certificate %v is served, until %v; want %d (%v)", served.Leaf.SerialNumber, w.Ends(), serial, err)
 	}
-	if diff := cmp.Diff(reports, w.reports); diff != "" {
+	var got []string
+	for len(w.reports) > 0 {
+		got = append(got, <-w.reports)
+	}
+	if diff := cmp.Diff(reports, got); diff != "" {
 		w.Errorf("reports -want +got\n%s", diff)
 	}
-	w.reports = nil
 }
 
 const (
