@@ -31,10 +31,14 @@ func TestSettingsStart(t *testing.T) {
 		put(t, filepath.Join(dir, "tokens"), line+" carla\n")
 		put(t, filepath.Join(dir, "skills", "common", "one", "SKILL.md"), skillMD("one"))
 		put(t, filepath.Join(dir, "skills", "sales", "two", "SKILL.md"), skillMD("two"))
+		put(t, filepath.Join(dir, "skills", "billing", "three", "SKILL.md"), skillMD("three"))
+		if name == "knack.yaml" { // the other file names roots
+			flags = []string{"--dir", filepath.Join(dir, "skills")}
+		}
 		if out, err := exec.CommandContext(t.Context(), binary, "config", "check", file).CombinedOutput(); err != nil || !strings.HasSuffix(string(out), ": nothing is wrong\n") {
 			t.Errorf("%v\n%s", err, out)
 		}
-		s := serve(t, append([]string{"--config", file, "--no-builtin", "--dir", filepath.Join(dir, "skills"), "--http", "127.0.0.1:0"}, flags...)...)
+		s := serve(t, append([]string{"--config", file, "--no-builtin", "--http", "127.0.0.1:0"}, flags...)...)
 		client := insecure(t)
 		if code, _, err := get(t.Context(), client, s.url+"/readyz", ""); err != nil || code != http.StatusOK {
 			t.Errorf("%s: %d %v", name, code, err)

@@ -63,3 +63,20 @@ func TestReloadKeepsRoots(t *testing.T) {
 		hidden(roots)
 	}
 }
+
+// TestReloadAddsRoots checks that rules about roots that a file names only now are not taken
+// over by a server that serves a --dir: they would not hide its skills.
+func TestReloadAddsRoots(t *testing.T) {
+	dir := t.TempDir()
+	for _, at := range []string{"open", "vault/a"} {
+		put(t, filepath.Join(dir, "acme", at, "SKILL.md"), "---\nname: "+filepath.Base(at)+"\ndescription: One.\n---\n")
+	}
+	file := filepath.Join(dir, "knack.yaml")
+	put(t, file, "access: {default: allow, rules: [{deny: [\"skill://vault/**\"]}]}\n")
+	url, log := servingLog(t, "--config", file, "--dir", filepath.Join(dir, "acme"))
+	replace(t, file, "roots: [{dir: acme, label: acme}]\naccess: {default: allow, rules: [{deny: [\"skill://acme/vault/**\"]}]}\n")
+	hangUp(t, log, "the access rules have changed, and roots were added, which the server does not serve yet; restart the server to take over both")
+	if _, body := fetch(t, strings.TrimSuffix(url, "/mcp")+"/api/v1/skills"); strings.Contains(body, "vault") || !strings.Contains(body, "open") {
+		t.Errorf("seen are %s", body)
+	}
+}

@@ -106,6 +106,9 @@ func (f *serveFlags) check(cmd *cobra.Command, env *console.Env) (err error) {
 	if err := f.web.check(); err != nil {
 		return err
 	}
+	if c := f.op.given(); f.web.addr != "" && len(f.from.dirs) > 0 && len(c.Roots) > 0 && c.Access.Policy != nil {
+		return usageError("leave --dir out, or take the roots and the rules out of the file", "--dir: the access rules of %s are about the roots that it names", f.op.file.Shown)
+	}
 	if err := f.op.merge(env, f.web.addr == ""); err != nil {
 		return err
 	}

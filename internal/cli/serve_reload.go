@@ -86,11 +86,11 @@ func (r *reloader) reload(ctx context.Context) error {
 		now, what, data = file.Config, file.Shown, file.Data
 	}
 	sameRules := now.Access.SameRules(r.access)
+	if err := settings.Moves(r.roots, file, sameRules); err != nil {
+		return err
+	}
 	var added []string
 	if r.roots != nil {
-		if err := r.roots.Moves(file, sameRules); err != nil {
-			return err
-		}
 		added = settings.LabelsOf(now.Roots)
 	}
 	if !sameRules { // else a skill that anyone adds could keep a token from being revoked

@@ -218,41 +218,35 @@ func LabelsOf(roots []config.Root) (labels []string) {
 	return labels
 }
 
-// Moves returns an error if a server that has the roots of this file must not take over
-// another version of it while it runs: it goes on to serve these roots, under their labels.
+// Moves returns an error if a server must not take over another version of a file while it
+// runs: it goes on to serve the roots of served, or others if that is nil or names none.
 // sameRules reports whether both have the same access rules.
-func (f *File) Moves(now *File, sameRules bool) error {
-	var next []config.Root
-	if now != nil {
-		next = now.Config.Roots
+func Moves(served, now *File, sameRules bool) error {
+	const hint = "; restart the server to take over both"
+	before, next := rootsOf(served), rootsOf(now)
+	if len(before) == 0 && len(next) > 0 && !sameRules {
+		return errors.New("the access rules have changed, and roots were added, which the server does not serve yet" + hint)
 	}
-	if f == nil || len(f.Config.Roots) == 0 {
-		return nil
-	}
-	place := func(file *File, r config.Root) string { return realpath.Of(r.Folder(filepath.Dir(file.Path))) }
 	var moved []string
-	for _, r := range f.Config.Roots {
-		i := slices.IndexFunc(next, func(n config.Root) bool { return n.Label.Text == r.Label.Text })
-		if i >= 0 && place(now, next[i]) == place(f, r) {
+	for _, r := range before {
+		i := slices.IndexFunc(next, func(n placed) bool { return n.label == r.label })
+		if i >= 0 && next[i].real == r.real {
 			continue
 		}
-		moved = append(moved, r.Label.Text)
+		moved = append(moved, r.label)
 		for _, n := range next {
-			if place(now, n) == place(f, r) {
-				moved = append(moved, n.Label.Text)
+			if n.real == r.real {
+				moved = append(moved, n.label)
 			}
 		}
 	}
 	if len(moved) == 0 {
 		return nil
 	}
-	const hint = "; restart the server to take over both"
 	if now != nil {
 		for _, pattern := range now.Config.Access.Patterns() {
-			for _, label := range moved {
-				if pattern.IsAbout(label) {
-					return fmt.Errorf("%s:%s: the pattern %s is about the root %s, and the label or the folder of that root has changed"+hint, now.Shown, now.Config.Access.Positions[pattern.String()], pattern, label)
-				}
+			if i := slices.IndexFunc(moved, pattern.IsAbout); i >= 0 {
+				return fmt.Errorf("%s:%s: the pattern %s is about the root %s, and the label or the folder of that root has changed"+hint, now.Shown, now.Config.Access.Positions[pattern.String()], pattern, moved[i])
 			}
 		}
 	}
@@ -260,4 +254,17 @@ func (f *File) Moves(now *File, sameRules bool) error {
 		return errors.New("the access rules have changed, and so has the root " + moved[0] + ", which the server serves until it is restarted" + hint)
 	}
 	return nil
+}
+
+// placed is a root by its label and the real path of its folder.
+type placed struct{ label, real string }
+
+func rootsOf(f *File) (all []placed) {
+	if f == nil {
+		return nil
+	}
+	for _, r := range f.Config.Roots {
+		all = append(all, placed{r.Label.Text, realpath.Of(r.Folder(filepath.Dir(f.Path)))})
+	}
+	return all
 }
