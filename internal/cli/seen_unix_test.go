@@ -88,19 +88,11 @@ func (w *world) vary() {
 		for range 1 + w.IntN(3) {
 			path := w.pick(w.skills...)
 			root, rest, _ := strings.Cut(path, "/")
-			r.globs = append(r.globs, w.pick(w.uri(path), w.uri(path)+"/**", "**/"+filepath.Base(path), w.uri(root+"/**/"+filepath.Base(path)), w.uri(root+"/"+rest[:1]+"*/**"), w.labelled(rest)))
+			r.globs = append(r.globs, w.pick(w.uri(path), w.uri(path)+"/**", "**/"+filepath.Base(path), w.uri(root+"/**/"+filepath.Base(path)), w.uri(root+"/"+rest[:1]+"*/**")))
 		}
 		w.rules = append(w.rules, r)
 	}
-	w.rules = append(w.rules, seenRule{globs: []string{w.pick("**/anchor", "**", w.labelled("*"))}})
-}
-
-// labelled returns the pattern of a path in every root.
-func (w *world) labelled(rest string) string {
-	if len(w.roots) == 1 {
-		return rest
-	}
-	return "dir-*/" + rest
+	w.rules = append(w.rules, seenRule{globs: []string{w.pick("**/anchor", "**", w.uri(fmt.Sprintf("dir-%d/*", 1+w.IntN(len(w.roots)))))}})
 }
 
 // settings is the configuration with the rules of the world, or without any.
