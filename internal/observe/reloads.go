@@ -3,10 +3,12 @@ package observe
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/knack-dev/knack/audit"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/web"
 )
 
@@ -62,7 +64,8 @@ func (r *Reloads) Done(part string, err error, silent bool) {
 		}
 	}
 	if err != nil {
-		e.Result, e.Reason = audit.Refused, err.Error()
+		// A message can repeat a key, which may be a token that was put in the wrong place.
+		e.Result, e.Reason = audit.Refused, strings.Join(display.RedactWords(strings.Fields(err.Error())), " ")
 	} else if silent {
 		return
 	}

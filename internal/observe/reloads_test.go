@@ -46,7 +46,7 @@ func TestReloads(t *testing.T) {
 		r.Done(Certificate, errors.New("no key"), true)
 		expect("after a minute", "audit-log 1, certificate 0, settings 1, audit-log 60, certificate 0, settings 60")
 		testwait.Advance(time.Minute)
-		r.Done(Settings, errors.New("no rule"), false)
+		r.Done(Settings, errors.New("/etc/knack.yaml:4:8: there is no key 'knack_vCTTJwbQirNibyneBKwD_MV0Cpe69Gpzjc…' in access.tokens[0]"), false)
 		r.Done(Certificate, nil, false)
 		expect("after two", "audit-log 1, certificate 1, settings 0, audit-log 60, certificate 120, settings 60")
 		if err := log.Close(); err != nil {
@@ -54,7 +54,7 @@ func TestReloads(t *testing.T) {
 		}
 		want := `{"time":"2000-01-01T00:01:00Z","surface":"server","method":"reload","asked":"settings","result":"ok"}
 {"time":"2000-01-01T00:01:00Z","surface":"server","method":"reload","asked":"certificate","result":"refused","reason":"no key"}
-{"time":"2000-01-01T00:02:00Z","surface":"server","method":"reload","asked":"settings","result":"refused","reason":"no rule"}
+{"time":"2000-01-01T00:02:00Z","surface":"server","method":"reload","asked":"settings","result":"refused","reason":"/etc/knack.yaml:4:8: there is no key [redacted] in access.tokens[0]"}
 {"time":"2000-01-01T00:02:00Z","surface":"server","method":"reload","asked":"certificate","result":"ok"}
 `
 		if diff := cmp.Diff(want, lines.String()); diff != "" {
