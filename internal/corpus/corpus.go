@@ -10,12 +10,15 @@ import (
 // beside is where the corpus is if KNACK_CORPUS does not name it, from the module's folder.
 const beside = "../shared/corpus"
 
-// Dir returns the absolute path of a part of the corpus, a file or a folder. Without a corpus
-// it skips the test, and fails it in continuous integration, which always has one.
+// Dir returns the absolute path of a part of the corpus, a file or a folder. With -short it
+// skips the test. Without a corpus it skips the test too, and fails it in continuous
+// integration, which always has one.
 func Dir(t testing.TB, part ...string) string {
 	t.Helper()
 	at := Find()
 	switch {
+	case testing.Short():
+		t.Skip("hundreds of real skills take a while")
 	case at == "" && os.Getenv("CI") != "":
 		t.Fatalf("no corpus of real skills at %s, and this is continuous integration: set KNACK_CORPUS to its folder", beside)
 	case at == "":
