@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/config"
@@ -71,8 +72,11 @@ func (f *File) ProblemsOfRoots() (problems []skill.Problem) {
 // EmptyRoots returns a warning for each root whose folder has nothing that could be served.
 func (f *File) EmptyRoots() (warnings []string) {
 	for i, r := range f.Config.Roots {
-		entries, err := os.ReadDir(r.Folder(filepath.Dir(f.Path)))
-		if err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".") }) {
+		empty := soon(false, func() bool {
+			entries, err := os.ReadDir(r.Folder(filepath.Dir(f.Path)))
+			return err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".") })
+		})
+		if empty {
 			warnings = append(warnings, fmt.Sprintf("roots[%d].dir: the folder %s is empty", i, display.Echo(r.Dir.Text)))
 		}
 	}
@@ -94,7 +98,9 @@ func Overlap(folders []string) (one, other string, found bool) {
 // or -1, and which of these in words.
 func overlaps(folder string, others []string) (index int, how string) {
 	for i, other := range others {
-		in, around := within(folder, other), within(other, folder)
+		type relation struct{ in, around bool }
+		r := soon(relation{below(folder, other), below(other, folder)}, func() relation { return relation{within(folder, other), within(other, folder)} })
+		in, around := r.in, r.around
 		switch {
 		case in && around:
 			return i, "is"
@@ -105,6 +111,28 @@ func overlaps(folder string, others []string) (index int, how string) {
 		}
 	}
 	return -1, ""
+}
+
+// patience is how long a comparison of folders waits for their disks. Without an answer, they
+// are compared as they are written.
+const patience = 2 * time.Second
+
+// soon returns the result of a question to the disk, or otherwise if that takes too long.
+func soon[T any](otherwise T, ask func() T) T {
+	answer := make(chan T, 1)
+	go func() { answer <- ask() }()
+	select {
+	case given := <-answer:
+		return given
+	case <-time.After(patience):
+		return otherwise
+	}
+}
+
+// below reports whether a clean path is another one or is below it.
+func below(path, other string) bool {
+	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(other, string(filepath.Separator)))
+	return ok && (rest == "" || os.IsPathSeparator(rest[0]))
 }
 
 // within reports whether a folder is another one or is inside of it. Folders are compared as
@@ -229,13 +257,12 @@ func Moves(served, now *File, sameRules bool) error {
 	}
 	var moved []string
 	for _, r := range before {
-		i := slices.IndexFunc(next, func(n placed) bool { return n.label == r.label })
-		if i >= 0 && next[i].real == r.real {
+		if slices.ContainsFunc(next, func(n placed) bool { return n.label == r.label && n.isAt(r) }) {
 			continue
 		}
 		moved = append(moved, r.label)
 		for _, n := range next {
-			if n.real == r.real {
+			if n.isAt(r) {
 				moved = append(moved, n.label)
 			}
 		}
@@ -256,15 +283,21 @@ func Moves(served, now *File, sameRules bool) error {
 	return nil
 }
 
-// placed is a root by its label and the real path of its folder.
-type placed struct{ label, real string }
+// placed is a root by its label and its folder.
+type placed struct{ label, folder string }
+
+// isAt reports whether two roots have the same folder. The disk is asked only if their paths
+// differ.
+func (p placed) isAt(o placed) bool {
+	return p.folder == o.folder || soon(false, func() bool { return realpath.Of(p.folder) == realpath.Of(o.folder) })
+}
 
 func rootsOf(f *File) (all []placed) {
 	if f == nil {
 		return nil
 	}
 	for _, r := range f.Config.Roots {
-		all = append(all, placed{r.Label.Text, realpath.Of(r.Folder(filepath.Dir(f.Path)))})
+		all = append(all, placed{r.Label.Text, r.Folder(filepath.Dir(f.Path))})
 	}
 	return all
 }

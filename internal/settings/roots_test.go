@@ -1,0 +1,60 @@
+package settings
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestOverlap checks that two folders overlap by whatever path or link one of them is named.
+func TestOverlap(t *testing.T) {
+	at := t.TempDir()
+	for _, name := range []string{"a/b/c", "ab", "other"} {
+		if err := os.MkdirAll(filepath.Join(at, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"to-a": "a", "other/in": "../a/b", "to-other": "other"} {
+		if err := os.Symlink(to, filepath.Join(at, link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	for _, c := range []struct {
+		one, other, how string
+	}{
+		{"a", "a", "is"}, {"a", "to-a", "is"}, {"to-a", "a", "is"}, {"a/b/c", "a", "is inside"}, {"a", "a/b/c", "contains"}, {"to-a/b", "a", "is inside"},
+		{"other/in", "a", "is inside"}, {"a", "to-other/in/c", "contains"}, {"other/in/c", "to-a/b", "is inside"},
+		{"a", "ab", ""}, {"ab", "a", ""}, {"other", "a", ""}, {"a", "nowhere", ""}, {"nowhere", "a", ""},
+	} {
+		i, how := overlaps(filepath.Join(at, c.one), []string{filepath.Join(at, "nothing"), filepath.Join(at, c.other)})
+		if how != c.how || (i == 1) != (how != "") {
+			t.Errorf("%s %q %s, want %q", c.one, how, c.other, c.how)
+		}
+	}
+}
+
+// TestSoon checks that a disk that does not answer delays a comparison of paths by no more than
+// a moment, and that the paths are then compared as they are written.
+func TestSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer := make(chan bool)
+		before := time.Now()
+		if soon(false, func() bool { return <-answer }) || time.Since(before) != patience {
+			t.Errorf("it took %s", time.Since(before))
+		}
+		answer <- true
+		if !soon(false, func() bool { return true }) {
+			t.Error("the answer is lost")
+		}
+	})
+	sep := string(filepath.Separator)
+	for text, want := range map[string]bool{"/a /a": true, "/a/b /a": true, "/ab /a": false, "/a /a/b": false, "/a /": true} {
+		one, other, _ := strings.Cut(strings.ReplaceAll(text, "/", sep), " ")
+		if below(one, other) != want {
+			t.Errorf("%s: %v", text, !want)
+		}
+	}
+}
