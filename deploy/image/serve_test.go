@@ -118,11 +118,16 @@ func TestServes(t *testing.T) {
 	root, dir := unpacked(t, runtime.GOARCH), t.TempDir()
 	token := "knack-test-" + rand.Text()
 	hash := sha256.Sum256([]byte(token))
+	config, err := os.ReadFile("../knack.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := strings.Replace(string(config), strings.Repeat("0", 64), hex.EncodeToString(hash[:]), 1) + "audit:\n  to: stdout\n"
 	settings, skills := filepath.Join(dir, "settings"), filepath.Join(dir, "skills")
 	for _, err := range []error{
 		os.MkdirAll(filepath.Join(settings, "..2026"), 0o755),
 		os.MkdirAll(filepath.Join(skills, "hello"), 0o755),
-		os.WriteFile(filepath.Join(settings, "..2026", "knack.yaml"), []byte("http:\n  hosts: [skills.example.com]\naccess:\n  default: allow\n  tokens:\n    - {hash: sha256:"+hex.EncodeToString(hash[:])+", subject: anna}\naudit:\n  to: stdout\n"), 0o440),
+		os.WriteFile(filepath.Join(settings, "..2026", "knack.yaml"), []byte(given), 0o440),
 		os.Chown(filepath.Join(settings, "..2026", "knack.yaml"), 0, user),
 		os.Symlink("..2026", filepath.Join(settings, "..data")),
 		os.Symlink("..data/knack.yaml", filepath.Join(settings, "knack.yaml")),
@@ -143,8 +148,8 @@ func TestServes(t *testing.T) {
 	if out, err := started("config", "check", "/etc/knack/knack.yaml").CombinedOutput(); err != nil || !strings.HasSuffix(string(out), "nothing is wrong\n") {
 		t.Errorf("config check: %v %s", err, out)
 	}
-	config := strings.Fields("serve --http 0.0.0.0:0 --config /etc/knack/knack.yaml --dir /skills")
-	cmd := started(config...)
+	serve := strings.Fields("serve --http 0.0.0.0:0 --config /etc/knack/knack.yaml --dir /skills")
+	cmd := started(serve...)
 	errs, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
