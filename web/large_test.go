@@ -55,9 +55,9 @@ func TestManyLines(t *testing.T) {
 	text := "---\nname: git\ndescription: d\n---\n" + strings.Repeat("\n", 1_000_000)
 	f := open(t, map[string]string{"one/git/SKILL.md": text, "one/git/lines.txt": strings.Repeat("\n", 1_000_000), "two/git/SKILL.md": text + "end"})
 	for path, more := range map[string]string{
-		"/skills/one/git/lines.txt":              `href="/raw/one/git/lines.txt">the raw file</a> is whole`,
+		"/skills/one/git/lines.txt":      `href="/raw/one/git/lines.txt">the raw file</a> is whole`,
 		"/skills/one/git/?view=source":   `href="/raw/one/git/SKILL.md">the raw file</a> is whole`,
-		"/skills/one/git/?view=compare":          "Only the beginnings are compared",
+		"/skills/one/git/?view=compare":  "Only the beginnings are compared",
 		"/skills/one/git/?view=problems": "",
 	} {
 		a := f.get(path)
