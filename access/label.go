@@ -2,6 +2,7 @@ package access
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/lazyregexp"
@@ -23,8 +24,8 @@ type Astray struct {
 func (p *Policy) Astray(labels []string) (all []Astray) {
 	add := func(patterns []Pattern, denies bool) {
 		for _, pattern := range patterns {
-			label, ok := pattern.label()
-			if pattern.isDeep() || ok && slices.Contains(labels, label) {
+			label, _ := pattern.label()
+			if pattern.isDeep() || slices.ContainsFunc(labels, func(known string) bool { return pattern.means(known) }) {
 				continue
 			}
 			all = append(all, Astray{pattern, label, denies})
@@ -41,6 +42,12 @@ func (p *Policy) Astray(labels []string) (all []Astray) {
 func (p Pattern) IsAbout(label string) bool {
 	first, ok := p.label()
 	return ok && first == label
+}
+
+// means reports whether the pattern begins with a label. dir-* means every number of --dir.
+func (p Pattern) means(label string) bool {
+	one := p.segments[0]
+	return !one.deep && one.match(label) && (one.isPlain() || IsNumbered(label) && strings.HasPrefix(one.parts[0], "dir-"))
 }
 
 // label returns the first segment, and false if it is ** or has a *.
@@ -72,12 +79,13 @@ var byNumber = lazyregexp.New(`^dir-[0-9]+$`)
 // denies reports whether a pattern denies the skill at a place. In a root whose label can
 // move, that is also true if it would without the label: a rule for a single root goes on to
 // hide what it hid.
-func (p *Policy) denies(pattern Pattern, e *catalog.Entry, at []string) bool {
+// The exception is a place that one of the rules allows by its label and folder.
+func denies(rules []*Rule, pattern Pattern, e *catalog.Entry, at []string) bool {
 	if matchAll(pattern.segments, at) {
 		return true
 	}
 	bare, ok := unlabelled(e, at)
-	return ok && !pattern.isDeep() && matchAll(pattern.segments, bare) && !p.names(at)
+	return ok && !pattern.isDeep() && matchAll(pattern.segments, bare) && !named(rules, at)
 }
 
 // allows reports whether a pattern allows the skill at a place. In a root whose label can
@@ -98,11 +106,11 @@ func unlabelled(e *catalog.Entry, at []string) ([]string, bool) {
 	return at[1:], true
 }
 
-// names reports whether a pattern that begins with a label and a folder matches the place:
-// then the rules were written with the label in mind.
-func (p *Policy) names(at []string) bool {
-	return slices.ContainsFunc(p.rules, func(r Rule) bool {
-		return slices.ContainsFunc(slices.Concat(r.Allow, r.Deny), func(one Pattern) bool {
+// named reports whether one of the rules allows a place by a pattern that begins with a label
+// and a folder: then it was written with the label in mind.
+func named(rules []*Rule, at []string) bool {
+	return slices.ContainsFunc(rules, func(r *Rule) bool {
+		return slices.ContainsFunc(r.Allow, func(one Pattern) bool {
 			return one.IsAbout(at[0]) && len(one.segments) > 1 && one.segments[1].isPlain() && matchAll(one.segments, at)
 		})
 	})
@@ -114,12 +122,12 @@ func (p *Policy) Twofold(in *catalog.Snapshot) (all []Pattern) {
 	for _, e := range in.Entries {
 		for _, at := range places(e, "") {
 			bare, ok := unlabelled(e, at)
-			if !ok || e.Root.Publisher != nil || bare[0] != at[0] || p.names(at) {
+			if !ok || e.Root.Publisher != nil || named(p.all(), at) {
 				continue
 			}
 			for _, r := range p.rules {
 				for _, one := range slices.Concat(r.Allow, r.Deny) {
-					if one.IsAbout(at[0]) && !slices.ContainsFunc(all, func(o Pattern) bool { return o.text == one.text }) {
+					if one.means(at[0]) && one.segments[0].match(bare[0]) && !slices.ContainsFunc(all, func(o Pattern) bool { return o.text == one.text }) {
 						all = append(all, one)
 					}
 				}
@@ -127,4 +135,12 @@ func (p *Policy) Twofold(in *catalog.Snapshot) (all []Pattern) {
 		}
 	}
 	return all
+}
+
+// all returns every rule, whatever subjects it applies to.
+func (p *Policy) all() (rules []*Rule) {
+	for i := range p.rules {
+		rules = append(rules, &p.rules[i])
+	}
+	return rules
 }

@@ -67,7 +67,7 @@ func (p *Policy) Filter(s Subject) *catalog.Filter {
 		allow := p.allow
 		filter = &catalog.Filter{VisibleIn: func(s *catalog.Snapshot) func(*catalog.Entry) bool {
 			idle := misspellings(denied(held), s)
-			return func(e *catalog.Entry) bool { return p.visible(held, allow, e) && !spelt(idle, e) }
+			return func(e *catalog.Entry) bool { return visible(held, allow, e) && !spelt(idle, e) }
 		}}
 		p.filters[key.String()] = filter
 	}
@@ -82,10 +82,10 @@ func denied(rules []*Rule) (all []Pattern) {
 	return all
 }
 
-func (p *Policy) visible(rules []*Rule, allow bool, e *catalog.Entry) bool {
+func visible(rules []*Rule, allow bool, e *catalog.Entry) bool {
 	for _, at := range places(e, anyName) {
 		for _, r := range rules {
-			if slices.ContainsFunc(r.Deny, func(one Pattern) bool { return p.denies(one, e, at) }) {
+			if slices.ContainsFunc(r.Deny, func(one Pattern) bool { return denies(rules, one, e, at) }) {
 				return false
 			}
 		}

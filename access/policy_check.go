@@ -66,10 +66,8 @@ func (p *Policy) Misspelt(in *catalog.Snapshot) (all []Misspelt) {
 // twofold lists the patterns that deny a skill only without the label of its root, although
 // they match another skill as written.
 func (p *Policy) twofold(in *catalog.Snapshot) (all []Misspelt) {
-	var deny []Pattern
-	for _, r := range p.rules {
-		deny = append(deny, r.Deny...)
-	}
+	rules := p.all()
+	deny := denied(rules)
 	for _, idle := range unmatched(deny, in.Entries) {
 		deny = slices.DeleteFunc(deny, func(o Pattern) bool { return o.text == idle.text })
 	}
@@ -79,7 +77,7 @@ func (p *Policy) twofold(in *catalog.Snapshot) (all []Misspelt) {
 		}
 		for _, at := range places(e, "") {
 			for _, pattern := range deny {
-				if !p.denies(pattern, e, at) || matchAll(pattern.segments, at) {
+				if !denies(rules, pattern, e, at) || matchAll(pattern.segments, at) {
 					continue
 				}
 				if one := (Misspelt{pattern, skill.Scheme + url.PathEscape(at[0]) + "/" + strings.TrimPrefix(pattern.text, skill.Scheme), true}); !one.in(all) {

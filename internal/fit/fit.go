@@ -59,7 +59,7 @@ func Check(ctx context.Context, c *catalog.Catalog, file string, given config.Ac
 		}
 	}
 	for _, pattern := range given.Policy.Twofold(v.Snapshot) {
-		return refusal("write a rule for the folder, with the label before it, or give one of the two another name", "%s:%s: the pattern %s means a root, and a folder in that root has the same name", file, given.Positions[pattern.String()], pattern)
+		return refusal("write an allow for the folder, with the label before it, or give one of the two another name", "%s:%s: the pattern %s means a root, and a folder in that root has the same name", file, given.Positions[pattern.String()], pattern)
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func Misspelt(all []access.Misspelt, file string, given config.Access) error {
 	at := given.Positions[one.Pattern.String()]
 	if one.Matched {
 		label, _, _ := strings.Cut(strings.TrimPrefix(one.As, skill.Scheme), "/")
-		return refusal("write a rule for "+one.As+" too, or give one of the two another name", "%s:%s: the pattern %s means a root, and a folder in the root %s has the same name", file, at, one.Pattern, label)
+		return refusal("write an allow for "+one.As+" too if it is not meant, or give one of the two another name", "%s:%s: the pattern %s means a root, and a folder in the root %s has the same name", file, at, one.Pattern, label)
 	}
 	why := "each URI begins with the label of its root, except with a single --dir; case and accents count ('knack list --json' has the URIs)"
 	if n := len(others) - 1; n > 0 {

@@ -75,7 +75,7 @@ func someRules(r *rand.Rand) string {
 	pattern := func() string {
 		var at []string
 		for range 1 + r.IntN(3) {
-			one := slices.Concat(segments, []string{"*", "**", "**", "d*", "*a*"})[r.IntN(len(segments)+5)]
+			one := slices.Concat(segments, []string{"*", "**", "**", "d*", "*a*", "dir-*"})[r.IntN(len(segments)+6)]
 			if one == "**" && len(at) > 0 && at[len(at)-1] == "**" {
 				continue
 			}
@@ -178,6 +178,9 @@ func TestRefusals(t *testing.T) {
 		{[]*skilltest.Memory{byNumber("dir-1", tree{"a"}), byNumber("dir-2", tree{"b"})}, `deny: ["skild://a"]`, ""},
 		{[]*skilltest.Memory{byNumber("dir-1", tree{"a"}), byNumber("dir-2", tree{"b"})}, `deny: ["skill://later/**"]`, ""},
 		{[]*skilltest.Memory{byNumber("dir-1", tree{"a"}), byNumber("dir-2", tree{"b"})}, `deny: ["skill://*/later/**"]`, "k:1:42: the pattern skill://*/later/** has a * in its first part, which is the label of a root"},
+		{[]*skilltest.Memory{byNumber("dir-1", tree{"a"}), byNumber("dir-2", tree{"b"})}, `deny: ["skill://dir-*/later/**"]`, ""},
+		{[]*skilltest.Memory{byNumber("dir-1", tree{"a", "dir-7/a"}), byNumber("dir-2", tree{"b"})}, `allow: ["skill://dir-*/a"]`, "k:1:43: the pattern skill://dir-*/a means a root, and a folder in that root has the same name"},
+		{[]*skilltest.Memory{acme}, `deny: ["skill://dir-*/git"]`, "k:1:42: the pattern skill://dir-*/git has a * in its first part, which is the label of a root"},
 		{[]*skilltest.Memory{skilltest.Project(map[string]string{"a/SKILL.md": skilltest.Document("a", "d")})}, `deny: ["skill://claude-*/later/**", "skill://*/x"]`, ""},
 	} {
 		text := strings.ReplaceAll("access: {default: allow, rules: [{"+c.rules+"}]}", "skild", "skill")
