@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -72,14 +71,15 @@ func IsMovable(r *skill.Root) bool {
 
 // IsNumbered reports whether a label is one that --dir gives, which depends on the number and
 // the order of the roots.
-func IsNumbered(label string) bool { return byNumber().MatchString(label) }
-
-var byNumber = lazyregexp.New(`^dir-[0-9]+$`)
+func IsNumbered(label string) bool {
+	number, ok := strings.CutPrefix(label, "dir-")
+	return ok && number != "" && strings.Trim(number, "0123456789") == ""
+}
 
 // denies reports whether a pattern denies the skill at a place. In a root whose label can
 // move, that is also true if it would without the label: a rule for a single root goes on to
-// hide what it hid.
-// The exception is a place that one of the rules allows by its label and folder.
+// hide what it hid. The exception is a place that one of the rules allows by its label and
+// folder.
 func denies(rules []*Rule, pattern Pattern, e *catalog.Entry, at []string) bool {
 	if matchAll(pattern.segments, at) {
 		return true
