@@ -202,7 +202,7 @@ func problemsOfRoots(c config.Config) (problems []skill.Problem) {
 func rootsOfProject(roots []config.Root) skill.Problem {
 	return skill.Problem{Rule: "config-value", Position: roots[0].Position, Field: "roots",
 		Message: "a project's file names no roots: a clone could otherwise decide which folders of this machine are served",
-		Fix:     "write project.dirs for folders of the project; roots belongs in your own " + config.Name + ", or in a file for --config"}
+		Fix:     "write project.dirs for folders of the project; roots belongs in your own " + config.Name + ", or in a file for --config ('knack config check FILE' checks that)"}
 }
 
 // UnknownLabels returns a warning for each rule that shows nothing, since no root has its
