@@ -27,7 +27,7 @@ var directions = map[string][]string{
 	"client":                    {"edit", "internal/realpath"}, // one place knows how a file is replaced whole
 	"edit":                      {"internal/realpath"},
 	"check":                     {"internal/naming", "skill/frontmatter", "internal/ruleid", "skill"},
-	"config":                    {"skill/frontmatter", "skill", "check", "access", "limit"}, // the sections' types and keys; a rule is named by its table
+	"config":                    {"skill/frontmatter", "skill", "check", "access", "access/openid", "limit"}, // the sections' types and keys; a rule is named by its table
 	"search":                    {},
 	// The measurement of search; another module measures another engine with it.
 	"search/internal/knownitem": {"catalog"},
@@ -35,6 +35,7 @@ var directions = map[string][]string{
 	"catalog":                   {"catalog/internal/digests", "internal/ruleid", "skill", "search", "reads", "limit"},
 	"catalog/internal/digests":  {"skill"},
 	"access":                    {"catalog", "skill"},
+	"access/openid":             {"access"}, // a sign-in's provider
 	// A server's record of its answers, and limit on their rate: concerns of the server alone.
 	"audit": {},
 	"limit": {"skill"}, // its errors
@@ -66,7 +67,7 @@ var directions = map[string][]string{
 	// The one place that counts problems, for commands and pages alike; it asks the sources
 	// which files are beside the skills.
 	"doctor":                {"internal/console", "internal/naming", "internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
-	"web":                   {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "skill", "internal/guard", "web/internal/markdown", "web/internal/checks", "web/internal/latest", "internal/diff"},
+	"web":                   {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "access/openid", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "skill", "internal/guard", "web/internal/markdown", "web/internal/checks", "web/internal/latest", "internal/diff"},
 	"web/internal/markdown": {"web/internal/gfm"}, // of skills, as HTML that cannot do anything
 	"web/internal/checks":   {"internal/ruleid", "catalog", "check", "doctor", "skill", "web/internal/latest"},
 	"web/internal/latest":   {"catalog"}, "web/internal/gfm": {}, // what is kept for a snapshot; what Markdown has beyond CommonMark
@@ -79,16 +80,16 @@ var directions = map[string][]string{
 	"internal/candidate": {"catalog", "check", "internal/console"},        // words that a shell offers
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings",
+		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings",
 	},
 	"internal/report":     {"check", "doctor", "internal/console", "internal/settings", "skill", "skillsext"}, // what check found, in each form
 	"internal/console":    {},                                                                                 // what a command takes from its process, and how it writes to it
 	"internal/connection": {"client", "edit", "internal/diff"},                                                // how a client is connected, in words
 	// Whether access rules fit the roots of a server.
 	"internal/fit":      {"access", "catalog", "config", "internal/settings", "skill"},
-	"internal/settings": {"access", "catalog", "config", "internal/console", "internal/realpath", "skill", "source/builtin", "source/dir", "tool"}, // knack.yaml, the user's and the projects'
-	"internal/diff":     {},                                                                                                                        // the difference of two texts, as patch and people read it
-	"internal/reach":    {"skillsext"},                                                                                                             // why a server cannot be reached, in words
+	"internal/settings": {"access", "access/openid", "catalog", "config", "internal/console", "internal/realpath", "skill", "source/builtin", "source/dir", "tool"}, // knack.yaml, the user's and the projects'
+	"internal/diff":     {},                                                                                                                                         // the difference of two texts, as patch and people read it
+	"internal/reach":    {"skillsext"},                                                                                                                              // why a server cannot be reached, in words
 	"cmd/knack":         {"internal/cli", "internal/console"},
 	// Skills for benchmarks, and the command that writes them.
 	"internal/genskills":       {},
@@ -120,6 +121,8 @@ var outside = map[string][]string{
 	"golang.org/x/sys":                       {"source/dir", "internal/console", "edit", "bench"},
 	"golang.org/x/term":                      {"internal/console"},
 	"golang.org/x/text":                      {"skill", "internal/display", "internal/naming", "search", "catalog"},
+	"github.com/coreos/go-oidc/v3":           {"access/openid"},
+	"golang.org/x/oauth2":                    {"access/openid"},
 	"github.com/yuin/goldmark":               {"web/internal/markdown", "web/internal/gfm"},
 }
 

@@ -28,11 +28,27 @@ func SubjectOf(ctx context.Context) Subject {
 
 type subjectKey struct{}
 
-// Verifier returns the subject of a token. Another way to authenticate, such as
-// OpenID, is another Verifier.
+// Verifier returns the subject of a token. Another way to authenticate is another Verifier,
+// such as that of package openid.
 type Verifier interface {
 	// Verify returns the subject of a valid token. Either it takes as long for a
 	// wrong token as for a right one, or tokens cannot be guessed. It may be called
 	// from several goroutines.
 	Verify(ctx context.Context, token string) (Subject, bool)
+}
+
+// AnyOf returns a verifier that knows the tokens of each of several. The first that knows a
+// token decides.
+func AnyOf(all ...Verifier) Verifier { return anyOf(all) }
+
+type anyOf []Verifier
+
+// Verify implements [Verifier].
+func (a anyOf) Verify(ctx context.Context, token string) (Subject, bool) {
+	for _, v := range a {
+		if who, ok := v.Verify(ctx, token); ok {
+			return who, true
+		}
+	}
+	return Subject{}, false
 }

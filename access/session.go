@@ -12,8 +12,7 @@ import (
 
 // Bounds of sessions.
 const (
-	// SessionLife is how long a session lasts before the user must sign in again.
-	// Skills are read and not changed, and a token that is revoked ends its sessions
+	// SessionLife is how long a session of a user with a token lasts. Skills are read and not changed, and a token that is revoked ends its sessions
 	// at once.
 	SessionLife = 7 * 24 * time.Hour
 	// maxSessions bounds the sessions of all tokens, maxSessionsOfOne those of one
@@ -22,14 +21,14 @@ const (
 	maxSessionsOfOne = 16
 )
 
-// Sessions holds the sessions of users who signed in with a token. A session only
+// Sessions holds the sessions of users who signed in. A session only
 // stands for its token: the verifier checks the token each time. So a revoked token,
 // or a change of its groups, takes effect at once.
 type Sessions struct {
 	verifier Verifier
 
 	mu   sync.Mutex
-	held []*session // in the order in which they began, which is the order in which they end
+	held []*session // in the order in which they began
 }
 
 type session struct {
@@ -42,8 +41,9 @@ type session struct {
 func NewSessions(v Verifier) *Sessions { return &Sessions{verifier: v} }
 
 // Begin starts a session for a token that the verifier knows. The id is 256 random
-// bits and reveals nothing about the token.
-func (s *Sessions) Begin(ctx context.Context, token string) (id string, subject Subject, ok bool) {
+// bits and reveals nothing about the token. The session ends after life, or sooner with the
+// token.
+func (s *Sessions) Begin(ctx context.Context, token string, life time.Duration) (id string, subject Subject, ok bool) {
 	if subject, ok = s.verifier.Verify(ctx, token); !ok {
 		return "", Subject{}, false
 	}
@@ -52,6 +52,11 @@ func (s *Sessions) Begin(ctx context.Context, token string) (id string, subject 
 	id = base64.RawURLEncoding.EncodeToString(b[:])
 	now := time.Now()
 	s.mu.Lock()
+	if len(s.held) >= maxSessions { // some may stand for tokens that are no longer valid
+		s.mu.Unlock()
+		s.Recheck(ctx)
+		s.mu.Lock()
+	}
 	defer s.mu.Unlock()
 	of, oldest := 0, 0
 	for i := len(s.held) - 1; i >= 0; i-- {
@@ -65,7 +70,7 @@ func (s *Sessions) Begin(ctx context.Context, token string) (id string, subject 
 	case len(s.held) >= maxSessions:
 		s.held = slices.Delete(s.held, 0, 1)
 	}
-	s.held = append(s.held, &session{sha256.Sum256([]byte(id)), token, now.Add(SessionLife)})
+	s.held = append(s.held, &session{sha256.Sum256([]byte(id)), token, now.Add(life)})
 	return id, subject, true
 }
 
@@ -120,11 +125,7 @@ func (s *Sessions) Recheck(ctx context.Context) {
 // or -1. The caller holds the lock.
 func (s *Sessions) find(id string) int {
 	now := time.Now()
-	over := 0
-	for over < len(s.held) && !now.Before(s.held[over].ends) {
-		over++
-	}
-	s.held = slices.Delete(s.held, 0, over)
+	s.held = slices.DeleteFunc(s.held, func(one *session) bool { return !now.Before(one.ends) })
 	key := sha256.Sum256([]byte(id))
 	return slices.IndexFunc(s.held, func(one *session) bool { return one.key == key })
 }

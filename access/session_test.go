@@ -25,7 +25,7 @@ func TestSessions(t *testing.T) {
 		s := NewSessions(who)
 		begin := func(token string) string {
 			t.Helper()
-			id, subject, ok := s.Begin(ctx, token)
+			id, subject, ok := s.Begin(ctx, token, SessionLife)
 			if !ok || subject.Name != who[token].Name || len(id) != 43 || strings.Contains(id, token) {
 				t.Fatalf("%s: %q %+v %v", token, id, subject, ok)
 			}
@@ -37,7 +37,7 @@ func TestSessions(t *testing.T) {
 				t.Errorf("the session is %q's (%v), want %q", got.Name, ok, want)
 			}
 		}
-		if id, _, ok := s.Begin(ctx, "token of nobody"); ok || id != "" {
+		if id, _, ok := s.Begin(ctx, "token of nobody", SessionLife); ok || id != "" {
 			t.Error("a session for a token that nobody has")
 		}
 		anna, again, bert := begin("token of anna"), begin("token of anna"), begin("token of bert")
@@ -78,11 +78,11 @@ func TestSessionsAreBounded(t *testing.T) {
 	ctx := t.Context()
 	who := known{"other": {Name: "other"}}
 	s := NewSessions(who)
-	other, _, _ := s.Begin(ctx, "other")
+	other, _, _ := s.Begin(ctx, "other", SessionLife)
 	who["token of anna"] = Subject{Name: "anna"}
 	var ids []string
 	for range maxSessionsOfOne + 3 {
-		id, _, _ := s.Begin(ctx, "token of anna")
+		id, _, _ := s.Begin(ctx, "token of anna", SessionLife)
 		ids = append(ids, id)
 	}
 	for i, id := range ids {
@@ -96,7 +96,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	for i := range maxSessions {
 		token := strings.Repeat("x", i+1)
 		who[token] = Subject{Name: "x"}
-		if _, _, ok := s.Begin(ctx, token); !ok {
+		if _, _, ok := s.Begin(ctx, token, SessionLife); !ok {
 			t.Fatal(i)
 		}
 	}

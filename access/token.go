@@ -12,6 +12,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/knack-dev/knack/skill"
@@ -20,7 +21,7 @@ import (
 // tokenPrefix marks a token as such for people and secret scanners.
 const tokenPrefix = "knack_"
 
-// Tokens holds the access tokens that a server accepts, with their subjects. It
+// Tokens holds the access tokens that a server accepts, with their subjects and ends. It
 // stores only SHA-256 hashes. A token is 256 random bits, so its hash cannot be
 // brute-forced and needs no salt.
 type Tokens struct{ held []Credential }
@@ -29,7 +30,11 @@ type Tokens struct{ held []Credential }
 type Credential struct {
 	Hash skill.Digest // of the token
 	Subject
+	Expires time.Time // the token is refused from then on; zero: never
 }
+
+// Expired reports whether a token is refused at a time because of its end.
+func (c Credential) Expired(at time.Time) bool { return !c.Expires.IsZero() && !at.Before(c.Expires) }
 
 // NewTokens returns a Tokens that accepts the tokens of held.
 func NewTokens(held []Credential) *Tokens { return &Tokens{held} }
@@ -42,21 +47,21 @@ func (t *Tokens) With(held []Credential) *Tokens {
 	return NewTokens(slices.Concat(t.held, held))
 }
 
-// SubsetOf reports whether before has every token of t with the same subject, so that at
+// SubsetOf reports whether before has every token of t with the same subject and end, so that at
 // most some tokens were removed. Either may be nil, which accepts no token.
 func (t *Tokens) SubsetOf(before *Tokens) bool {
-	subjects := func(t *Tokens) map[skill.Digest]Subject {
-		all := map[skill.Digest]Subject{}
+	held := func(t *Tokens) map[skill.Digest]Credential {
+		all := map[skill.Digest]Credential{}
 		if t != nil {
 			for _, h := range t.held {
-				all[h.Hash] = h.Subject // the last of equal hashes wins, as in Verify
+				all[h.Hash] = h // the last of equal hashes wins, as in Verify
 			}
 		}
 		return all
 	}
-	then := subjects(before)
-	for hash, s := range subjects(t) {
-		if b, ok := then[hash]; !ok || b.Name != s.Name || !slices.Equal(b.Groups, s.Groups) {
+	then := held(before)
+	for hash, s := range held(t) {
+		if b, ok := then[hash]; !ok || b.Name != s.Name || !slices.Equal(b.Groups, s.Groups) || !b.Expires.Equal(s.Expires) {
 			return false
 		}
 	}
@@ -97,7 +102,7 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 		if strings.ContainsFunc(name, unicode.IsControl) {
 			return nil, fmt.Errorf("line %d has a control character in the name of the token's owner: the file may be damaged; write the name again", n)
 		}
-		t.held = append(t.held, Credential{d, Subject{Name: name}})
+		t.held = append(t.held, Credential{Hash: d, Subject: Subject{Name: name}})
 	}
 	if err := in.Err(); errors.Is(err, bufio.ErrTooLong) {
 		return nil, fmt.Errorf("line %d is longer than 64 KiB: write one hash of a token per line, as 'knack config token' prints it, and the name of its owner", n)
@@ -118,7 +123,7 @@ func (t *Tokens) Verify(_ context.Context, token string) (Subject, bool) {
 	for i := range t.held {
 		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(t.held[i].Hash[:], sum[:]), i, at)
 	}
-	if at < 0 {
+	if at < 0 || t.held[at].Expired(time.Now()) {
 		return Subject{}, false
 	}
 	return t.held[at].Subject, true

@@ -4,8 +4,11 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -84,4 +87,30 @@ func TestVerifyComparesWhole(t *testing.T) {
 			t.Errorf("it is known by a hash with another byte %d", i)
 		}
 	}
+}
+
+// TestTokensExpire: a token is refused from the day on that it has, and no sooner.
+func TestTokensExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // which begins on 2000-01-01
+		token, line := access.NewToken()
+		hash, err := skill.ParseDigest(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := access.Credential{Hash: hash, Subject: access.Subject{Name: "anna"}, Expires: time.Date(2000, 1, 2, 0, 0, 0, 0, time.UTC)}
+		tokens := access.NewTokens([]access.Credential{one})
+		testwait.Advance(24*time.Hour - time.Nanosecond)
+		if _, ok := tokens.Verify(t.Context(), token); !ok {
+			t.Error("it is refused too soon")
+		}
+		testwait.Advance(time.Nanosecond)
+		if _, ok := tokens.Verify(t.Context(), token); ok {
+			t.Error("it outlives its day")
+		}
+		later := one
+		later.Expires = later.Expires.Add(time.Hour)
+		if access.NewTokens([]access.Credential{later}).SubsetOf(tokens) || !tokens.SubsetOf(tokens) {
+			t.Error("another end is no change")
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/skill"
@@ -118,7 +119,31 @@ func tokenKeys(at string) []key[access.Credential] {
 		{"groups", "list", "none", "the groups that the subject is in", func(d *decoder, v frontmatter.Value, h *access.Credential) {
 			h.Groups = d.names(at+".groups", v)
 		}},
+		{"expires", "date", "never", "the day from which the token is refused, in UTC", func(d *decoder, v frontmatter.Value, h *access.Credential) {
+			var err error
+			if h.Expires, err = time.Parse(time.DateOnly, v.Text); v.Kind == frontmatter.List || v.Kind == frontmatter.Map || err != nil {
+				d.add(ruleValue, v.Position, at+".expires", "write year, month and day, such as 2027-01-31", "%s.expires is not a day", at)
+			}
+		}},
 	}
+}
+
+// soon is how long before the end of a token a warning begins.
+const soon = 30 * 24 * time.Hour
+
+// Ending warns of the tokens that are refused at a time, or soon will be.
+func (a Access) Ending(now time.Time) (warnings []string) {
+	for i, t := range a.Tokens {
+		at := "access.tokens[" + strconv.Itoa(i) + "]: the token of " + t.Name
+		day := t.Expires.Format(time.DateOnly)
+		switch {
+		case t.Expired(now):
+			warnings = append(warnings, at+" has been refused since "+day+": delete it; 'knack config token' makes another")
+		case t.Expired(now.Add(soon)):
+			warnings = append(warnings, at+" is refused from "+day+" on: 'knack config token' makes another")
+		}
+	}
+	return warnings
 }
 
 // ruleKeysOf returns the keys of a rule. positions gets the positions of its patterns.

@@ -3,6 +3,7 @@ package config
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -129,6 +130,35 @@ func TestAccessRefuses(t *testing.T) {
 		}
 		if strings.Contains(got, "knack_secret") {
 			t.Error("a token is repeated")
+		}
+	}
+}
+
+// TestExpires: a token has a day on which it ends, of which there is a warning.
+func TestExpires(t *testing.T) {
+	file := func(day string) string {
+		return "access:\n  tokens:\n    - {hash: " + hash + ", subject: anna, expires: " + day + "}\n"
+	}
+	c, problems := Parse([]byte(file("2027-01-31")))
+	if len(problems) > 0 || !c.Access.Tokens[0].Expires.Equal(time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC)) {
+		t.Fatal(c, problems)
+	}
+	for day, want := range map[string]string{
+		"2026-12-31": "",
+		"2027-01-01": "access.tokens[0]: the token of anna is refused from 2027-01-31 on: 'knack config token' makes another",
+		"2027-01-31": "access.tokens[0]: the token of anna has been refused since 2027-01-31: delete it; 'knack config token' makes another",
+	} {
+		now, err := time.Parse(time.DateOnly, day)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(c.Access.Ending(now), "|"); got != want {
+			t.Errorf("%s: %q", day, got)
+		}
+	}
+	for _, day := range []string{"never", "2027-02-30", "31.1.2027", "20270131", "[2027-01-31]", ""} {
+		if _, problems := Parse([]byte(file(day))); len(problems) != 1 || !strings.HasPrefix(problems[0].Message, "access.tokens[0].expires is not a day") {
+			t.Errorf("%s: %v", day, problems)
 		}
 	}
 }

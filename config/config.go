@@ -36,6 +36,7 @@ type Config struct {
 	Project Project
 	Roots   []Root
 	Access  Access
+	SignIn  SignIn
 	HTTP    HTTP
 	Log     Log
 	Audit   Audit
@@ -54,6 +55,9 @@ var root = []key[Config]{
 	}},
 	{"access", "section", "", "which clients may use `knack serve --http`, and which skills they see", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Access = decodeAccess(d, v)
+	}},
+	{"sign-in", "section", "", "the OpenID Connect provider of `knack serve --http`, besides tokens", func(d *decoder, v frontmatter.Value, c *Config) {
+		c.SignIn = decodeSignIn(d, v)
 	}},
 	{"http", "section", "", "where `knack serve` listens; flags take precedence", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.HTTP = decodeHTTP(d, v)

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"fmt"
 	"math"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +21,7 @@ type HTTP struct {
 	TLSCert, TLSKey string
 	TokenFile       string
 	NoAuth          bool // tokens are not required
+	Proxies         []netip.Prefix
 }
 
 // Log is the section log: level and format of the log on standard error.
@@ -81,14 +84,28 @@ var httpKeys = []key[HTTP]{
 		is := d.boolean("http.no-auth", v)
 		h.NoAuth = is != nil && *is
 	}},
+	{"proxies", "list", "none", "networks of proxies whose `X-Forwarded-For`, `-Host` and `-Proto` are believed, such as 10.0.0.0/8", func(d *decoder, v frontmatter.Value, h *HTTP) {
+		for i, text := range d.names("http.proxies", v) {
+			p, err := netip.ParsePrefix(text)
+			if at, alone := netip.ParseAddr(text); alone == nil {
+				p, err = netip.PrefixFrom(at, at.BitLen()), nil
+			}
+			if text != "" && (err != nil || p.Bits() == 0) {
+				d.add(ruleValue, v.Items[i].Position, "http.proxies", "write the address of your proxy, or its network, such as 10.0.0.0/8", "%s is not the network of a proxy", describe(v.Items[i]))
+			}
+			h.Proxies = append(h.Proxies, p.Masked())
+		}
+	}},
 }
 
 // checkOpen reports a server that requires no tokens and has some.
 func checkOpen(d *decoder, v frontmatter.Value, c Config) {
 	tokens := "http.token-file"
 	switch {
-	case !c.HTTP.NoAuth, c.HTTP.TokenFile == "" && len(c.Access.Tokens) == 0:
+	case !c.HTTP.NoAuth, c.HTTP.TokenFile == "" && len(c.Access.Tokens) == 0 && c.SignIn.Issuer == "":
 		return
+	case c.SignIn.Issuer != "":
+		tokens = "sign-in"
 	case len(c.Access.Tokens) > 0:
 		tokens = "access.tokens"
 	}
@@ -215,6 +232,7 @@ func (c Config) NeedRestart(started Config) (keys []string) {
 		of  func(*Config) string
 	}{
 		{"roots", func(c *Config) string { return rootsText(c.Roots) }},
+		{"sign-in", func(c *Config) string { return c.SignIn.key() }},
 		{"http.listen", func(c *Config) string { return c.HTTP.Listen }},
 		{"http.hosts", func(c *Config) string { return strings.Join(c.HTTP.Hosts, "\x00") }},
 		{"http.origins", func(c *Config) string { return strings.Join(c.HTTP.Origins, "\x00") }},
@@ -222,6 +240,7 @@ func (c Config) NeedRestart(started Config) (keys []string) {
 		{"http.tls-key", func(c *Config) string { return c.HTTP.TLSKey }},
 		{"http.token-file", func(c *Config) string { return c.HTTP.TokenFile }},
 		{"http.no-auth", func(c *Config) string { return strconv.FormatBool(c.HTTP.NoAuth) }},
+		{"http.proxies", func(c *Config) string { return fmt.Sprint(c.HTTP.Proxies) }},
 		{"log.format", func(c *Config) string { return c.Log.Format }},
 		{"audit.to", func(c *Config) string { return c.Audit.To }},
 		{"audit.max-size", func(c *Config) string { return strconv.FormatInt(c.Audit.MaxSize, 10) }},

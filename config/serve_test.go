@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -16,19 +17,24 @@ const served = `http:
   tls-cert: cert.pem
   tls-key: /etc/key.pem
   token-file: tokens
+  proxies: [10.1.2.3/8, "fd00::/8", 192.0.2.1]
 log: {level: info, format: json}
 audit: {to: audit.log, max-size: 5, keep: 3}
 limits: {rate: 0.5, burst: 20}
 `
 
+// prefixes compares values that cmp must not look into.
+var prefixes = cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
+
 func TestServe(t *testing.T) {
 	half, twenty := 0.5, 20
 	want := Config{
-		HTTP: HTTP{Listen: "8080", Hosts: []string{"skills.example.com"}, Origins: []string{"https://example.com"}, TLSCert: "cert.pem", TLSKey: "/etc/key.pem", TokenFile: "tokens"},
-		Log:  Log{"info", "json"}, Audit: Audit{"audit.log", 5 << 20, 3}, Limits: Limits{&half, &twenty},
+		HTTP: HTTP{Listen: "8080", Hosts: []string{"skills.example.com"}, Origins: []string{"https://example.com"}, TLSCert: "cert.pem", TLSKey: "/etc/key.pem", TokenFile: "tokens",
+			Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("192.0.2.1/32")}},
+		Log: Log{"info", "json"}, Audit: Audit{"audit.log", 5 << 20, 3}, Limits: Limits{&half, &twenty},
 	}
 	got, problems := Parse([]byte(served))
-	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
+	if diff := cmp.Diff(want, got, prefixes); diff != "" || len(problems) > 0 {
 		t.Errorf("%v %s", problems, diff)
 	}
 	for text, want := range map[string]Config{
@@ -41,8 +47,8 @@ func TestServe(t *testing.T) {
 		"audit: {to: stdout}":                   {Audit: Audit{"stdout", 100 << 20, 10}},
 		"audit: {to: a, max-size: 0}":           {Audit: Audit{"a", 0, 10}},
 	} {
-		if got, problems := Parse([]byte(text)); len(problems) > 0 || cmp.Diff(want, got) != "" {
-			t.Errorf("%s: %v %s", text, problems, cmp.Diff(want, got))
+		if got, problems := Parse([]byte(text)); len(problems) > 0 || cmp.Diff(want, got, prefixes) != "" {
+			t.Errorf("%s: %v %s", text, problems, cmp.Diff(want, got, prefixes))
 		}
 	}
 	given := limit.Rate{PerSecond: 7, Burst: 8}
@@ -57,7 +63,10 @@ func TestServe(t *testing.T) {
 func TestServeRefuses(t *testing.T) {
 	const noPort = "config-value@1:16 http.listen: http.listen is neither a port from 0 to 65535 nor host:port | write a port, or host:port, such as 0.0.0.0:8080"
 	for text, want := range map[string]string{
-		"http: {port: 80}":                     "config-key@1:8 http.port: there is no key 'port' in http | the keys are listen, hosts, origins, tls-cert, tls-key, token-file, no-auth",
+		"http: {proxies: [10.0.0.0/33]}":       "config-value@1:18 http.proxies: '10.0.0.0/33' is not the network of a proxy | write the address of your proxy, or its network, such as 10.0.0.0/8",
+		"http: {proxies: [0.0.0.0/0]}":         "config-value@1:18 http.proxies: '0.0.0.0/0' is not the network of a proxy | write the address of your proxy, or its network, such as 10.0.0.0/8",
+		"http: {proxies: [proxy.example]}":     "config-value@1:18 http.proxies: 'proxy.example' is not the network of a proxy | write the address of your proxy, or its network, such as 10.0.0.0/8",
+		"http: {port: 80}":                     "config-key@1:8 http.port: there is no key 'port' in http | the keys are listen, hosts, origins, tls-cert, tls-key, token-file, no-auth, proxies",
 		"http: {listen: [80]}":                 "config-value@1:16 http.listen: http.listen is not text | write a port, or host:port, such as 0.0.0.0:8080",
 		"http: {listen: 99999}":                noPort,
 		"http: {listen: http}":                 noPort,
@@ -88,7 +97,7 @@ func TestServeRefuses(t *testing.T) {
 	} {
 		c, problems := Parse([]byte(text + "\n"))
 		got := listed(problems)
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, got, prefixes); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 		if diff := cmp.Diff(Config{}, c); diff != "" {

@@ -29,6 +29,7 @@ func TestSettingsStart(t *testing.T) {
 		put(t, filepath.Join(dir, "cert.pem"), cert)
 		put(t, filepath.Join(dir, "key.pem"), key)
 		put(t, filepath.Join(dir, "tokens"), line+" carla\n")
+		put(t, filepath.Join(dir, "secret"), "x\n")
 		put(t, filepath.Join(dir, "skills", "common", "one", "SKILL.md"), skillMD("one"))
 		put(t, filepath.Join(dir, "skills", "sales", "two", "SKILL.md"), skillMD("two"))
 		put(t, filepath.Join(dir, "skills", "billing", "three", "SKILL.md"), skillMD("three"))

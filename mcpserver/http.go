@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -32,11 +33,12 @@ type HTTPOptions struct {
 	// Origins are the web pages, "scheme://host[:port]", that may call the server,
 	// besides pages of the server itself.
 	Origins []string
+	Proxies []netip.Prefix // of proxies whose X-Forwarded-For, -Host and -Proto are believed
 	// Issuers are the OAuth authorization servers, by their issuer URLs, whose tokens the
-	// Verifier of [Options.Access] knows; Resource is the URL of MCP as clients have it. Both
-	// are for programs that embed knack. Clients can read them (RFC 9728).
-	Issuers  []string
-	Resource string
+	// Verifier of [Options.Access] knows; Resource is the URL of MCP as clients have it (RFC 9728),
+	// and Scopes are what clients should ask an issuer for.
+	Issuers, Scopes []string
+	Resource        string
 	// Pages, if set, answers at every path that is not one of this package's, behind the
 	// same checks. In a request's context the catalogue shows what the request's subject
 	// may see, and [access.SubjectOf] returns that subject. If Pages is a [SignIn] too,
@@ -112,7 +114,7 @@ func newHTTP(s *Server, o HTTPOptions, take httpd.Take) (*HTTP, error) {
 	var err error
 	h.handler, err = httpd.New(httpd.Options{
 		Guard: guard.Options{
-			Hosts: o.Hosts, Origins: o.Origins, Issuers: o.Issuers, Resource: o.Resource, Pages: o.Pages,
+			Hosts: o.Hosts, Origins: o.Origins, Proxies: o.Proxies, Issuers: o.Issuers, Scopes: o.Scopes, Resource: o.Resource, Pages: o.Pages,
 			BodyTimeout:  positive(o.BodyTimeout, 15*time.Second),
 			WriteTimeout: positive(o.WriteTimeout, 30*time.Second),
 			DrainTimeout: positive(o.DrainTimeout, defaultDrainTimeout),
@@ -132,6 +134,7 @@ func newHTTP(s *Server, o HTTPOptions, take httpd.Take) (*HTTP, error) {
 	}
 	recheck := h.handler.Recheck
 	s.accessChanged.Store(&recheck)
+	h.handler.Expire(recheck)
 	return h, nil
 }
 

@@ -15,6 +15,8 @@ type connectPage struct {
 	Local bool // the client is on this machine
 	// The environment variable of the token, and the placeholder for it in the entries.
 	Variable, Placeholder string
+	Issuer                string // of tokens; empty without a sign-in
+	NoTokens              bool   // no others are accepted
 	Clients               []snippet
 }
 
@@ -37,6 +39,9 @@ func (s *Site) connect(r *request) error {
 	command := s.o.Command
 	if !p.Local {
 		command = "/path/to/knack"
+	}
+	if s.o.SignIn != nil {
+		p.Issuer, p.NoTokens = s.o.SignIn.Issuer(), s.o.NoTokens
 	}
 	remote := client.Server{URL: p.URL, Token: p.Token}
 	p.Variable, p.Placeholder = client.TokenVariable, client.TokenPlaceholder

@@ -9,16 +9,20 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/access/openid"
 )
 
 // Paths of sign-in and sign-out.
 const (
-	signInPath  = "/signin"
-	signOutPath = "/signout"
+	signInPath   = "/signin"
+	signOutPath  = "/signout"
+	beginPath    = "/signin/begin" // redirects to the provider
+	callbackPath = openid.CallbackPath
 )
 
 // Limits of forms.
@@ -33,6 +37,11 @@ type signInPage struct {
 	frame
 	Wrong bool
 	To    string // where sign-in redirects to
+	// Provider is the host at which people sign in, Problem why that failed, and Out where
+	// they sign out there; each may be empty. Life is how long they stay signed in.
+	Provider, Problem, Out string
+	Life                   string
+	Tokens                 bool // people sign in with a token
 }
 
 func (s *Site) askIn(r *request, status int, wrong bool, to string) {
@@ -40,7 +49,17 @@ func (s *Site) askIn(r *request, status int, wrong bool, to string) {
 		r.w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	r.w.Header().Set("Cache-Control", "no-store")
-	p := signInPage{frame: frame{Title: "Sign in", Nav: "signin", Token: true}, Wrong: wrong, To: within(to)}
+	s.showSignIn(r, status, signInPage{Wrong: wrong, To: within(to)})
+}
+
+func (s *Site) showSignIn(r *request, status int, p signInPage) {
+	p.frame, p.Tokens = frame{Title: "Sign in", Nav: "signin", Token: true}, !s.o.NoTokens
+	if at := s.o.SignIn; at != nil {
+		p.Provider, p.Life = at.Name(), hoursOf(at.Session())
+		if r.URL.Query().Has("out") {
+			p.Out = at.SignOutURL()
+		}
+	}
 	if err := s.render(r, status, "signin", p); err != nil {
 		s.o.Log.Error("cannot render a page", "error", err.Error())
 	}
@@ -62,20 +81,58 @@ func (s *Site) signIn(r *request) error {
 		return err
 	}
 	to := within(form.Get("to"))
-	id, subject, ok := s.sessions.Begin(r.Context(), strings.TrimSpace(form.Get("token")))
+	id, subject, ok := s.sessions.Begin(r.Context(), strings.TrimSpace(form.Get("token")), access.SessionLife)
 	if !ok {
 		s.askIn(r, http.StatusUnauthorized, true, to)
 		return nil
 	}
+	// A proxy may have terminated the browser's TLS connection. The browser reports its
+	// scheme in the form's Origin header, which no page can set.
+	secure := r.TLS != nil || strings.HasPrefix(strings.ToLower(r.Header.Get("Origin")), "https://")
+	return s.letIn(r, id, subject, secure, access.SessionLife, to)
+}
+
+// letIn gives the browser the cookie of a session that has begun, and ends the one before.
+func (s *Site) letIn(r *request, id string, subject access.Subject, secure bool, life time.Duration, to string) error {
 	passes(r, subject)
 	if old, ok := cookieOf(r.Request); ok {
 		s.sessions.End(old)
 	}
-	// A proxy may have terminated the browser's TLS connection. The browser reports its
-	// scheme in the form's Origin header, which no page can set.
-	secure := r.TLS != nil || strings.HasPrefix(strings.ToLower(r.Header.Get("Origin")), "https://")
-	http.SetCookie(r.w, cookie(r.Request, secure, id, int(access.SessionLife.Seconds())))
+	http.SetCookie(r.w, cookie(r.Request, secure, id, int(life.Seconds())))
 	return s.seeOther(r, to)
+}
+
+// begin redirects to the provider.
+func (s *Site) begin(r *request) error {
+	at, err := s.o.SignIn.Begin(r.w, r.Request, within(r.URL.Query().Get("to")))
+	if err != nil {
+		return s.refuseIn(r, err)
+	}
+	return s.seeOther(r, at)
+}
+
+// callback lets a person in whom the provider sends back.
+func (s *Site) callback(r *request) error {
+	token, to, err := s.o.SignIn.Finish(r.w, r.Request)
+	if err != nil {
+		return s.refuseIn(r, err)
+	}
+	id, subject, ok := s.sessions.Begin(r.Context(), token, s.o.SignIn.Session())
+	if !ok {
+		return s.refuseIn(r, &openid.Refusal{Status: http.StatusServiceUnavailable, Say: "Too many people sign in at once. Begin again."})
+	}
+	return s.letIn(r, id, subject, strings.HasPrefix(s.o.SignIn.Resource(), "https:"), s.o.SignIn.Session(), within(to))
+}
+
+// refuseIn shows why a person cannot sign in at the provider.
+func (s *Site) refuseIn(r *request, err error) error {
+	var no *openid.Refusal
+	if !errors.As(err, &no) {
+		return err
+	}
+	r.w.Header().Set("Cache-Control", "no-store")
+	s.showSignIn(r, no.Status, signInPage{To: "/", Problem: no.Say})
+	return nil
 }
 
 // signOut ends the session and deletes the cookie.
@@ -83,16 +140,20 @@ func (s *Site) signOut(r *request) error {
 	if _, err := s.form(r); err != nil {
 		return err
 	}
+	to := signInPath
 	if id, ok := cookieOf(r.Request); ok {
 		if subject, ok := s.sessions.Subject(r.Context(), id); ok {
 			passes(r, subject)
+		}
+		if token, ok := s.sessions.Token(id); ok && s.o.SignIn != nil && s.o.SignIn.End(token) && s.o.SignIn.SignOutURL() != "" {
+			to += "?out"
 		}
 		s.sessions.End(id)
 	}
 	for _, secure := range []bool{true, false} {
 		http.SetCookie(r.w, cookie(r.Request, secure, "", -1))
 	}
-	return s.seeOther(r, signInPath)
+	return s.seeOther(r, to)
 }
 
 func (s *Site) seeOther(r *request, to string) error {
@@ -140,7 +201,7 @@ func within(to string) string {
 		return "/"
 	}
 	here := "/" + strings.TrimLeft(u.EscapedPath(), "/")
-	if here == signInPath || here == signOutPath {
+	if here == signInPath || here == signOutPath || strings.HasPrefix(here, signInPath+"/") {
 		return "/"
 	}
 	if u.RawQuery != "" {
@@ -152,7 +213,13 @@ func within(to string) string {
 // Opens reports whether a request needs no token. Sign-in, sign-out and the static
 // files of the pages are open to every client.
 func (s *Site) Opens(r *http.Request) bool {
-	return r.URL.Path == signInPath || r.URL.Path == signOutPath || strings.HasPrefix(r.URL.Path, "/assets/")
+	switch r.URL.Path {
+	case signInPath, signOutPath:
+		return true
+	case beginPath, callbackPath:
+		return s.o.SignIn != nil
+	}
+	return strings.HasPrefix(r.URL.Path, "/assets/")
 }
 
 // Open answers a request for which [Site.Opens] is true. It returns the subject that

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/access/openid"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
@@ -35,6 +36,10 @@ type Options struct {
 	// Verifier, if set, verifies the tokens with which people sign in. The pages then
 	// say that a token is needed; the server checks the requests.
 	Verifier access.Verifier
+	// SignIn, if set, is a provider at which people can sign in; Verifier knows its tokens.
+	// NoTokens reports that there is no other way.
+	SignIn   *openid.Provider
+	NoTokens bool
 	// Engage returns the text of skill://engage/SKILL.md if no skill has that URI; see
 	// [tool.Host].
 	Engage func() string
@@ -136,6 +141,10 @@ func (s *Site) mux() *http.ServeMux {
 	if s.sessions != nil {
 		add(signInPath, "GET, HEAD, POST", s.signIn)
 		add(signOutPath, "POST", s.signOut)
+		if s.o.SignIn != nil {
+			add(beginPath, "GET", s.begin)
+			add(callbackPath, "GET", s.callback)
+		}
 	}
 	return m
 }

@@ -62,3 +62,11 @@ func lastedOf(d time.Duration) string {
 	}
 	return strings.TrimSuffix(d.Truncate(time.Minute).String(), "0s")
 }
+
+// hoursOf returns a duration of minutes or hours in words.
+func hoursOf(d time.Duration) string {
+	if d%time.Hour != 0 {
+		return display.Count(int(d/time.Minute), "minute")
+	}
+	return display.Count(int(d/time.Hour), "hour")
+}

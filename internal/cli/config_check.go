@@ -2,7 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -67,7 +69,7 @@ The exit status is 1 if anything is wrong.`,
 
 // warningsOf returns the warnings of a file. They are of a section project in the user's file;
 // of an address at which 'knack serve' would not listen, or would refuse its clients, unless
-// a flag says more; and of groups that no token is in: they exist in this file alone. Subjects
+// a flag says more; of tokens that end; and of groups that no token is in: they exist in this file alone. Subjects
 // may be those of a token file.
 func warningsOf(f *settings.File) (all []string) {
 	if p := f.Config.Project; f.IsUsers && len(p.Dirs)+len(p.Exclude)+len(p.Tools.Text) > 0 {
@@ -76,14 +78,18 @@ func warningsOf(f *settings.File) (all []string) {
 	all = append(append(all, f.EmptyRoots()...), f.UnknownLabels()...)
 	h := f.Config.HTTP
 	if at, err := addressOf(h.Listen); err == nil && h.Listen != "" {
-		if why := at.unguarded(len(f.Config.Access.Tokens) > 0 || h.TokenFile != "", h.NoAuth); why != "" {
+		if why := at.unguarded(len(f.Config.Access.Tokens) > 0 || h.TokenFile != "" || f.Config.SignIn.Issuer != "", h.NoAuth); why != "" {
 			all = append(all, "http.listen: "+why+", so 'knack serve' refuses it: give access.tokens or http.token-file, or http.no-auth: true if all of them may read every skill")
 		}
 		if why := at.unnamed(h.Hosts); why != "" {
 			all = append(all, "http.listen: "+why+": "+unnamedFix)
 		}
 	}
-	if f.Config.Access.Policy == nil {
+	all = append(all, f.Config.Access.Ending(time.Now())...)
+	if host := f.Config.SignIn.Host(); host != "" && h.Listen != "" && !isLoopbackHost(host) && !slices.ContainsFunc(h.Hosts, func(h string) bool { return strings.EqualFold(h, host) || strings.HasPrefix(strings.ToLower(h), strings.ToLower(host)+":") }) {
+		all = append(all, "sign-in.redirect-url: "+host+" is not in http.hosts, so the way back from the provider is refused with 403: add it there, or with --allow-host")
+	}
+	if f.Config.Access.Policy == nil || f.Config.SignIn.Issuer != "" { // whose groups are not known here
 		return all
 	}
 	for _, s := range f.Config.Access.Policy.UnknownNames(access.NewTokens(f.Config.Access.Tokens)) {

@@ -148,8 +148,8 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 		return err
 	}
 	defer op.end(log)
-	if a := op.given().Access; web.addr == "" && (a.Policy != nil || len(a.Tokens) > 0) {
-		log.Warn("the section access applies only over HTTP: on standard input and output, every skill is served")
+	if a := op.given().Access; web.addr == "" && (a.Policy != nil || len(a.Tokens) > 0 || op.given().SignIn.Issuer != "") {
+		log.Warn("the sections access and sign-in apply only over HTTP: on standard input and output, every skill is served")
 	}
 	warnUnusable(log, from)
 	found := log

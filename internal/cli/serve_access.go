@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/access/openid"
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/settings"
@@ -16,8 +17,9 @@ import (
 type admission struct {
 	env       *console.Env
 	tokenFile string
-	tokens    *access.Tokens // nil: every client may ask
-	tokenData []byte         // the token file in effect
+	signIn    *openid.Provider // nil without one
+	tokens    *access.Tokens   // nil: without signIn, every client may ask
+	tokenData []byte           // the token file in effect
 }
 
 // read reads the token file and adds the tokens of the configuration. It also returns the
@@ -46,20 +48,29 @@ func (a *admission) set(tokens *access.Tokens, data []byte) {
 	a.tokens, a.tokenData = tokens, data
 }
 
-// stateOf returns the access state of tokens and rules.
-func stateOf(tokens *access.Tokens, policy *access.Policy) access.State {
-	if tokens == nil {
+// required reports whether clients need a token, or have to sign in.
+func (a *admission) required(tokens *access.Tokens) bool { return tokens != nil || a.signIn != nil }
+
+// state returns the access state of tokens and rules.
+func (a *admission) state(tokens *access.Tokens, policy *access.Policy) access.State {
+	switch {
+	case a.signIn == nil && tokens == nil:
 		return access.State{Policy: policy}
+	case a.signIn == nil:
+		return access.State{Verifier: tokens, Policy: policy}
+	case tokens == nil:
+		return access.State{Verifier: a.signIn, Policy: policy}
 	}
-	return access.State{Verifier: tokens, Policy: policy}
+	return access.State{Verifier: access.AnyOf(tokens, a.signIn), Policy: policy}
 }
 
-// warnUnknownSubjects names the subjects and groups of the rules that no token has.
-func warnUnknownSubjects(policy *access.Policy, tokens *access.Tokens, log *slog.Logger) {
-	if policy == nil {
+// warnUnknownSubjects names the subjects and groups of the rules that no token has. Those of a
+// sign-in's provider are not known here.
+func (a *admission) warnUnknownSubjects(policy *access.Policy, log *slog.Logger) {
+	if policy == nil || a.signIn != nil {
 		return
 	}
-	for _, s := range policy.UnknownNames(tokens) {
+	for _, s := range policy.UnknownNames(a.tokens) {
 		what := "subject"
 		if s.Group {
 			what = "group"

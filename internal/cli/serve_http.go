@@ -22,6 +22,7 @@ import (
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/fit"
 	"github.com/knack-dev/knack/internal/observe"
+	"github.com/knack-dev/knack/internal/settings"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/web"
 )
@@ -37,7 +38,7 @@ type httpFlags struct {
 	admission admission
 	gate      *access.Gate // of the tokens and the policy, set by loadAccess
 	policy    *access.Policy
-	tokens    bool // whether tokens are required
+	tokens    bool // whether tokens or a sign-in are required
 
 	certificate *certificate.Certificate // nil without TLS
 }
@@ -107,18 +108,25 @@ func (f *httpFlags) loadAccess(env *console.Env, o *serveConfig) error {
 	if err != nil {
 		return err
 	}
-	if tokens != nil && f.noAuth {
-		return usageError("leave out --no-auth, or the tokens", "--no-auth: the configuration has tokens")
+	given := o.given().SignIn
+	if f.admission.signIn, err = settings.SignIn(given, func(p string) string { return absolute(*env, o.beside(p)) }, o.logger(env)); err != nil {
+		return err
+	}
+	if f.tokens = f.admission.required(tokens); f.tokens && f.noAuth {
+		return usageError("leave out --no-auth, or the tokens and the section sign-in", "--no-auth: the configuration has tokens or a sign-in")
 	}
 	f.admission.set(tokens, data)
-	f.policy, f.tokens = o.given().Access.Policy, tokens != nil
-	f.gate = access.NewGate(stateOf(tokens, f.policy))
+	f.policy = o.given().Access.Policy
+	f.gate = access.NewGate(f.admission.state(tokens, f.policy))
 	return nil
 }
 
 // options reads what the flags name.
 func (f *httpFlags) options(env console.Env, given config.Config, log *slog.Logger) (mcpserver.HTTPOptions, *tls.Config, error) {
-	o := mcpserver.HTTPOptions{Hosts: f.hosts, Origins: f.origins, Log: log, Limit: given.Limits.Apply(mcpserver.DefaultLimit)}
+	o := mcpserver.HTTPOptions{Hosts: f.hosts, Origins: f.origins, Proxies: given.HTTP.Proxies, Log: log, Limit: given.Limits.Apply(mcpserver.DefaultLimit)}
+	if p := f.admission.signIn; p != nil {
+		o.Issuers, o.Scopes, o.Resource = []string{p.Issuer()}, p.Scopes(), p.Resource()
+	}
 	if f.cert == "" {
 		return o, nil, nil
 	}
@@ -170,7 +178,10 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 	judged := rules{catalog: c, log: log, file: file, given: op.given().Access}
 	defer judged.watch()()
 	go func() {
-		warnUnknownSubjects(f.policy, f.admission.tokens, log)
+		f.admission.warnUnknownSubjects(f.policy, log)
+		if f.admission.signIn != nil {
+			go func() { _ = f.admission.signIn.Ask(ctx) }() // which logs that it is down
+		}
 		r := reloader{op: op, admission: &f.admission, catalog: c, rules: &judged, enforce: server.SetAccess, http: h, log: log, access: op.given().Access, cert: f.certificate, results: results}
 		if op.file != nil {
 			r.data = op.file.Data
@@ -215,7 +226,7 @@ func (f *httpFlags) pageOptions(o *mcpserver.Options) web.Options {
 // pages returns the web catalogue.
 func (f *httpFlags) pages(o web.Options) http.Handler {
 	if f.tokens {
-		o.Verifier = f.gate
+		o.Verifier, o.SignIn, o.NoTokens = f.gate, f.admission.signIn, f.admission.tokens == nil
 	}
 	if f.isLocal() {
 		o.Command = executable()

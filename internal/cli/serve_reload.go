@@ -113,13 +113,13 @@ func (r *reloader) reload(ctx context.Context) error {
 			return cutShortError("--token-file " + r.admission.tokenFile)
 		}
 	}
-	if (tokens == nil) != (r.admission.tokens == nil) {
+	if r.admission.required(tokens) != r.admission.required(r.admission.tokens) {
 		return errors.New("whether tokens are required cannot change while the server runs; restart it")
 	}
 	r.admission.set(tokens, tokenData)
 	r.access, r.data = now.Access, data
 	policy := now.Access.Policy
-	r.enforce(stateOf(tokens, policy))
+	r.enforce(r.admission.state(tokens, policy))
 	r.rules.set(what, now.Access)
 	r.http.Limit(now.Limits.Apply(mcpserver.DefaultLimit))
 	if !r.op.levelFixed {
@@ -131,7 +131,7 @@ func (r *reloader) reload(ctx context.Context) error {
 	if keys := now.NeedRestart(r.op.given()); len(keys) > 0 {
 		r.log.Warn("these keys have changed, and take effect after a restart", "keys", strings.Join(keys, ", "))
 	}
-	warnUnknownSubjects(policy, tokens, r.log)
+	r.admission.warnUnknownSubjects(policy, r.log)
 	return nil
 }
 

@@ -63,14 +63,14 @@ type ruling struct {
 func newRuling(t *testing.T, c *catalog.Catalog, pattern string) *ruling {
 	r := &ruling{}
 	r.rules = rules{catalog: c, log: slog.New(slog.NewTextHandler(&r.logged, nil)), file: "knack.yaml", given: denying(t, pattern)}
-	r.gate.Set(stateOf(nil, r.given.Policy))
+	r.gate.Set(new(admission).state(nil, r.given.Policy))
 	t.Cleanup(r.watch())
 	return r
 }
 
 // put puts rules in force, as a reload does.
 func (r *ruling) put(given config.Access) {
-	r.gate.Set(stateOf(nil, given.Policy))
+	r.gate.Set(new(admission).state(nil, given.Policy))
 	r.set("knack.yaml", given)
 }
 
@@ -132,7 +132,7 @@ func TestRulesAreJudgedAgain(t *testing.T) {
 	})
 	t.Run("before it is judged", func(t *testing.T) {
 		r, two, refresh := begin(t, "skill://closed")
-		r.gate.Set(stateOf(nil, denying(t, "skill://secret/**").Policy))
+		r.gate.Set(new(admission).state(nil, denying(t, "skill://secret/**").Policy))
 		two.Put("secret/SKILL.md", doc)
 		refresh()
 		expect(t, r, false, false)

@@ -73,8 +73,8 @@ func clientName(subject access.Subject, address string) string {
 	return "subject " + subject.Name
 }
 
-// addressOf is the address of a request's connection, without the port. Headers that name
-// another address are not trusted: any client can write them.
+// addressOf is the address of a request's sender, without the port: of the connection, or of the
+// client of a trusted proxy. Any client can write the headers that name it.
 func addressOf(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

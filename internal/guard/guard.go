@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,11 +19,13 @@ import (
 
 // Options of a guard. Every field must be set, except lists, Resource, Pages and Observe.
 type Options struct {
-	Hosts    []string     // names under which clients reach the server, besides the loopback's
-	Origins  []string     // origins of web pages that may call, besides the server's own
-	Issuers  []string     // issuer URLs of the authorization servers of tokens
-	Resource string       // the URL for which tokens are issued
-	Pages    http.Handler // answers wherever no other handler is mounted
+	Hosts    []string       // names under which clients reach the server, besides the loopback's
+	Origins  []string       // origins of web pages that may call, besides the server's own
+	Proxies  []netip.Prefix // networks of proxies that say truly who their client is
+	Scopes   []string       // that clients ask the issuers for, in their metadata
+	Issuers  []string       // issuer URLs of the authorization servers of tokens
+	Resource string         // the URL for which tokens are issued
+	Pages    http.Handler   // answers wherever no other handler is mounted
 
 	BodyTimeout  time.Duration // for a request to arrive
 	WriteTimeout time.Duration // for a client to take the next 64 KiB
@@ -63,6 +66,7 @@ type Guard struct {
 	limits    atomic.Pointer[limits]
 	logged    *limit.Clients // audit lines about clients that are not known
 	refusals  sync.Map       // of *atomic.Uint64, by RefusalCount with a Count of 0
+	expire    func()         // ends what expired tokens have opened
 	ended     context.Context
 	end       context.CancelFunc
 }
@@ -121,6 +125,7 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// before it reuses the connection.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(g.o.BodyTimeout))
 	}
+	g.behind(r)
 	g.record(w, r)
 }
 
@@ -176,6 +181,10 @@ func (g *Guard) recovered(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
+
+// Expire sets what ends the sign-ins and streams of tokens that are no longer valid. [Guard.Serve]
+// calls it once a minute.
+func (g *Guard) Expire(f func()) { g.expire = f }
 
 // Recheck ends the sign-ins of tokens that are no longer known.
 func (g *Guard) Recheck() {

@@ -37,6 +37,7 @@ func (g *Guard) Serve(ctx context.Context, ln net.Listener, conf *tls.Config) er
 		defer close(ended)
 		g.shutdown(srv)
 	})
+	go g.expireTokens(ctx)
 	var err error
 	if conf != nil {
 		err = srv.ServeTLS(ln, "", "")
@@ -52,6 +53,24 @@ func (g *Guard) Serve(ctx context.Context, ln net.Listener, conf *tls.Config) er
 		return nil
 	}
 	return err
+}
+
+// expireTokens looks for expired tokens until the server ends.
+func (g *Guard) expireTokens(ctx context.Context) {
+	minute := time.NewTicker(time.Minute)
+	defer minute.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.ended.Done():
+			return
+		case <-minute.C:
+			if g.expire != nil && g.o.Access.Now().Verifier != nil {
+				g.expire()
+			}
+		}
+	}
 }
 
 func (g *Guard) shutdown(srv *http.Server) {

@@ -45,8 +45,9 @@ func (g *Guard) describe() error {
 	data, err := json.Marshal(struct {
 		Resource string   `json:"resource"`
 		Servers  []string `json:"authorization_servers"`
+		Scopes   []string `json:"scopes_supported,omitempty"`
 		Methods  []string `json:"bearer_methods_supported"`
-	}{g.o.Resource, g.o.Issuers, []string{"header"}})
+	}{g.o.Resource, g.o.Issuers, g.o.Scopes, []string{"header"}})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,6 @@
+package openid
+
+import "time"
+
+// SetNow sets the clock.
+func (p *Provider) SetNow(now func() time.Time) { p.now = now }

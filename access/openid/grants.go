@@ -1,0 +1,127 @@
+package openid
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"slices"
+	"time"
+
+	"github.com/knack-dev/knack/access"
+)
+
+// Bounds of the people who are signed in.
+const (
+	maxGrants      = 4096
+	maxGrantsOfOne = 16
+	maxHeld        = 32 << 20 // bytes of the names of groups
+	maxUsed        = 4096
+)
+
+// grant is that a person has signed in. The token that stands for it is 256 random bits.
+type grant struct {
+	key  [sha256.Size]byte // of the token, so that the token itself is never compared
+	who  access.Subject
+	ends time.Time
+	size int
+}
+
+// grant makes a token for a subject. If there are too many, the subject's own oldest one ends,
+// or else the oldest of all.
+func (p *Provider) grant(who access.Subject) (token string) {
+	var b [32]byte
+	rand.Read(b[:]) // never fails (crypto/rand)
+	token = base64.RawURLEncoding.EncodeToString(b[:])
+	g := &grant{key: sha256.Sum256([]byte(token)), who: who, ends: p.now().Add(p.o.Session)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.expire()
+	of, oldest, held := 0, 0, 0
+	for i := len(p.grants) - 1; i >= 0; i-- {
+		other := p.grants[i]
+		held += other.size
+		if other.who.Name != who.Name {
+			continue
+		}
+		of, oldest = of+1, i
+		if slices.Equal(other.who.Groups, who.Groups) {
+			g.who.Groups = other.who.Groups // one copy of what may be long
+		}
+	}
+	for _, group := range who.Groups {
+		g.size += len(group) + 16
+	}
+	if of >= maxGrantsOfOne {
+		held -= p.grants[oldest].size
+		p.grants = slices.Delete(p.grants, oldest, oldest+1)
+	}
+	for len(p.grants) > 0 && (len(p.grants) >= maxGrants || held+g.size > maxHeld) {
+		held -= p.grants[0].size
+		p.grants = slices.Delete(p.grants, 0, 1)
+	}
+	p.grants = append(p.grants, g)
+	return token
+}
+
+// granted returns the subject of a token that grant made.
+func (p *Provider) granted(token string) (access.Subject, bool) {
+	if len(token) != 43 {
+		return access.Subject{}, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.expire()
+	if i := p.find(token); i >= 0 {
+		return p.grants[i].who, true
+	}
+	return access.Subject{}, false
+}
+
+// Session returns how long a person stays signed in.
+func (p *Provider) Session() time.Duration { return p.o.Session }
+
+// End ends what a token of [Provider.Finish] stands for. It reports whether there was such a token.
+func (p *Provider) End(token string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := p.find(token)
+	if i >= 0 {
+		p.grants = slices.Delete(p.grants, i, i+1)
+	}
+	return i >= 0
+}
+
+// find returns the index of a token's grant, or -1. The caller holds the lock.
+func (p *Provider) find(token string) int {
+	key := sha256.Sum256([]byte(token))
+	return slices.IndexFunc(p.grants, func(g *grant) bool { return g.key == key })
+}
+
+// expire removes the grants and states whose time is over. The caller holds the lock.
+func (p *Provider) expire() {
+	now := p.now()
+	p.grants = slices.DeleteFunc(p.grants, func(g *grant) bool { return !now.Before(g.ends) })
+	p.used = slices.DeleteFunc(p.used, func(u usedState) bool { return !now.Before(u.ends) })
+}
+
+// usedState is the hash of a state with which a person has signed in.
+type usedState struct {
+	key  [sha256.Size]byte
+	ends time.Time
+}
+
+// use reports whether a state is used for the first time.
+func (p *Provider) use(state string, ends time.Time) bool {
+	key := sha256.Sum256([]byte(state))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.expire()
+	if slices.ContainsFunc(p.used, func(u usedState) bool { return u.key == key }) {
+		return false
+	}
+	if len(p.used) >= maxUsed {
+		p.used = slices.Delete(p.used, 0, 1)
+	}
+	p.used = append(p.used, usedState{key, ends})
+	return true
+}
