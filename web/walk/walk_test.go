@@ -169,12 +169,18 @@ func write(t *testing.T, root string, files map[string]string) {
 // address.
 func serve(t *testing.T, root, hash string, dirs ...string) string {
 	t.Helper()
+	return serveWith(t, root, "access:\n  default: allow\n  tokens:\n    - {hash: "+hash+", subject: anna}\n", dirs...)
+}
+
+// serveWith is serve with settings.
+func serveWith(t *testing.T, root, settings string, dirs ...string) string {
+	t.Helper()
 	config := filepath.Join(t.TempDir(), "knack.yaml")
 	roots := "roots:\n"
 	for _, dir := range dirs {
 		roots += fmt.Sprintf("  - {dir: %q, label: %s, title: The %s, owner: its team, url: \"https://example.com/%s\"}\n", filepath.Join(root, dir), dir, dir, dir)
 	}
-	if err := os.WriteFile(config, []byte(roots+"access:\n  default: allow\n  tokens:\n    - {hash: "+hash+", subject: anna}\n"), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte(roots+settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(t.TempDir(), "knack")
