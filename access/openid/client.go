@@ -31,7 +31,7 @@ var (
 func transport() http.RoundTripper {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.TLSHandshakeTimeout, t.ResponseHeaderTimeout = askTime, askTime
-	t.MaxResponseHeaderBytes, t.MaxConnsPerHost = 64<<10, 8
+	t.MaxResponseHeaderBytes, t.MaxConnsPerHost = 64<<10, 32
 	return t
 }
 

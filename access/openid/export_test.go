@@ -4,3 +4,15 @@ import "time"
 
 // SetNow sets the clock.
 func (p *Provider) SetNow(now func() time.Time) { p.now = now }
+
+// Fill takes the places of all browsers that wait, until free is called.
+func (p *Provider) Fill() (free func()) {
+	for range cap(p.places) {
+		p.enter()
+	}
+	return func() {
+		for range cap(p.places) {
+			p.leave()
+		}
+	}
+}

@@ -34,6 +34,20 @@ type Refusal struct {
 // Error implements error.
 func (r *Refusal) Error() string { return r.Say }
 
+var errBusy = &Refusal{http.StatusServiceUnavailable, "Too many people sign in at once. Try again in a moment."}
+
+// enter takes a place of those that wait for the provider. It reports whether there was one.
+func (p *Provider) enter() bool {
+	select {
+	case p.places <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *Provider) leave() { <-p.places }
+
 // attempt is a sign-in that this browser has begun. It is in a cookie, sealed, so that
 // strangers who begin and never finish take no memory.
 type attempt struct {
@@ -49,6 +63,10 @@ func (p *Provider) Begin(w http.ResponseWriter, r *http.Request, to string) (str
 	if r.Host != p.redirect.Host && r.URL.Query().Get("again") == "" {
 		return p.origin() + r.URL.Path + "?" + url.Values{"to": {to}, "again": {"1"}}.Encode(), nil
 	}
+	if !p.enter() {
+		return "", errBusy
+	}
+	defer p.leave()
 	ctx, cancel := context.WithTimeout(r.Context(), askTime)
 	defer cancel()
 	d, err := p.describe(ctx)
@@ -75,6 +93,10 @@ func (p *Provider) config(d *described) *oauth2.Config {
 // It returns a token that stands for the person until [Provider.Session] is over, and the
 // address to which the sign-in leads. An error is a [Refusal].
 func (p *Provider) Finish(w http.ResponseWriter, r *http.Request) (token, to string, err error) {
+	if !p.enter() {
+		return "", "", errBusy
+	}
+	defer p.leave()
 	begun, held := p.begun(r)
 	if held {
 		http.SetCookie(w, p.cookie("", -1)) // it is for one callback, whatever that brings

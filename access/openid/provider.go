@@ -59,6 +59,8 @@ func DefaultScopes() []string { return []string{"openid", "profile", "email", "g
 const (
 	// askTime bounds one request, and how long a browser waits for the provider.
 	askTime = 5 * time.Second
+	// maxPlaces is how many browsers wait for the provider at once. They need no token.
+	maxPlaces = 256
 	// retryTime is how long an answer that failed stands: the provider is not asked meanwhile.
 	retryTime = 5 * time.Second
 	// keyTime is how often the keys are fetched at most. An unknown key's name makes them be
@@ -74,7 +76,8 @@ type Provider struct {
 	redirect  *url.URL
 	audiences []string
 	client    *http.Client
-	seal      cipher.AEAD // of the cookie that a sign-in begun here has
+	seal      cipher.AEAD   // of the cookie that a sign-in begun here has
+	places    chan struct{} // taken by browsers that wait for the provider
 	now       func() time.Time
 
 	mu     sync.Mutex
@@ -133,7 +136,7 @@ func New(o Options) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Provider{o: o, redirect: redirect, seal: seal, now: time.Now}
+	p := &Provider{o: o, redirect: redirect, seal: seal, places: make(chan struct{}, maxPlaces), now: time.Now}
 	p.audiences = append([]string{o.ClientID, p.Resource()}, o.Audiences...)
 	p.client = &http.Client{
 		Transport: &bounded{next: transport(), now: func() time.Time { return p.now() }},

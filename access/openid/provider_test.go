@@ -213,6 +213,24 @@ func TestManySessions(t *testing.T) {
 	}
 }
 
+// TestManyAtOnce: browsers that wait for the provider are bounded, and tokens work meanwhile.
+func TestManyAtOnce(t *testing.T) {
+	c := newCompany(t)
+	b := c.browser()
+	back := b.begin("/")
+	free := c.Fill()
+	if r := b.get("/signin/begin"); r.code != 503 || !strings.Contains(r.body, "Too many people") {
+		t.Errorf("%d %s", r.code, r.body)
+	}
+	if r := b.get(back.String()); r.code != 503 || !c.bears(c.token) {
+		t.Errorf("%d %s", r.code, r.body)
+	}
+	free()
+	if r := b.get(back.String()); r.code != 303 || !b.isIn() {
+		t.Errorf("the same sign-in does not go on: %d %s", r.code, r.body)
+	}
+}
+
 // TestOptions: addresses that cannot be are refused before a request is made.
 func TestOptions(t *testing.T) {
 	good := openid.Options{Issuer: "https://login.example.com/tenant", ClientID: "knack", RedirectURL: "https://skills.example.com/signin/callback"}
