@@ -86,7 +86,9 @@ func warningsOf(f *settings.File) (all []string) {
 		}
 	}
 	all = append(all, f.Config.Access.Ending(time.Now())...)
-	if host := f.Config.SignIn.Host(); host != "" && h.Listen != "" && !isLoopbackHost(host) && !slices.ContainsFunc(h.Hosts, func(h string) bool { return strings.EqualFold(h, host) || strings.HasPrefix(strings.ToLower(h), strings.ToLower(host)+":") }) {
+	if host := f.Config.SignIn.Host(); host != "" && h.Listen != "" && !isLoopbackHost(host) && !slices.ContainsFunc(h.Hosts, func(h string) bool {
+		return strings.EqualFold(h, host) || strings.HasPrefix(strings.ToLower(h), strings.ToLower(host)+":")
+	}) {
 		all = append(all, "sign-in.redirect-url: "+host+" is not in http.hosts, so the way back from the provider is refused with 403: add it there, or with --allow-host")
 	}
 	if f.Config.Access.Policy == nil || f.Config.SignIn.Issuer != "" { // whose groups are not known here
