@@ -12,8 +12,8 @@ import (
 
 // Bounds of sessions.
 const (
-	// SessionLife is how long a session of a user with a token lasts. Skills are read and not changed, and a token that is revoked ends its sessions
-	// at once.
+	// SessionLife is how long a session of a user with a token lasts. Skills are read and not
+	// changed, and a token that is revoked ends its sessions at once.
 	SessionLife = 7 * 24 * time.Hour
 	// maxSessions bounds the sessions of all tokens, maxSessionsOfOne those of one
 	// token. A user who signs in again and again ends only their own sessions.
@@ -21,9 +21,9 @@ const (
 	maxSessionsOfOne = 16
 )
 
-// Sessions holds the sessions of users who signed in. A session only
-// stands for its token: the verifier checks the token each time. So a revoked token,
-// or a change of its groups, takes effect at once.
+// Sessions holds the sessions of users who signed in. A session only stands for its token:
+// the verifier checks the token each time. So a revoked token, or a change of its groups,
+// takes effect at once.
 type Sessions struct {
 	verifier Verifier
 
