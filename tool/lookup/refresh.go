@@ -65,6 +65,10 @@ func (f *Finder) Fresh(ctx context.Context, v catalog.View, match func(string) b
 	folders, all := foldersNow(ctx, v, match)
 	asked := time.Now() // after listing, since a refresh that began before may have missed the folders
 	last, took := f.Catalog.Refreshed()
+	// The caller's view may be older than that refresh, which may have found a root late.
+	if now, err := f.Catalog.View(ctx); err == nil {
+		v = now
+	}
 	interval := max(minInterval, costFactor*took)
 	worthIt, deferred := false, false
 	for _, folder := range folders {

@@ -139,3 +139,41 @@ func TestFolderWithoutRefresh(t *testing.T) {
 		}
 	})
 }
+
+// hanging is a source whose scans end only if their context does, once it hangs.
+type hanging struct{ hangs atomic.Bool }
+
+func (h *hanging) Root() skill.Root { return skill.Root{Label: "dir-1"} }
+
+func (h *hanging) Scan(ctx context.Context) (skill.Scan, error) {
+	if h.hangs.Load() {
+		<-ctx.Done()
+	}
+	return skill.Scan{}, ctx.Err()
+}
+
+// A refresh that found a root late counts for a request whose view is older.
+func TestFreshOfAnOlderView(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &hanging{}
+		c := catalog.New([]catalog.Source{source}, catalog.Options{Patience: 2 * time.Second})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); _ = c.Run(ctx) }()
+		<-c.Ready()
+		v, err := c.View(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		source.hangs.Store(true)
+		if err := c.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		f := Finder{Catalog: c}
+		if _, _, unsure := f.Fresh(t.Context(), v, func(string) bool { return false }); unsure == nil {
+			t.Error("it is sure of what the disk has, which does not answer")
+		}
+		stop()
+		<-ended
+	})
+}
