@@ -80,27 +80,27 @@ func IsNumbered(label string) bool {
 // move, that is also true if it would without the label: a rule for a single root goes on to
 // hide what it hid. The exception is a place that one of the rules allows by its label and
 // folder.
-func denies(rules []*Rule, pattern Pattern, e *catalog.Entry, at []string) bool {
+func denies(rules []*Rule, pattern Pattern, root *skill.Root, at []string) bool {
 	if matchAll(pattern.segments, at) {
 		return true
 	}
-	bare, ok := unlabelled(e, at)
+	bare, ok := unlabelled(root, at)
 	return ok && !pattern.isDeep() && matchAll(pattern.segments, bare) && !named(rules, at)
 }
 
 // allows reports whether a pattern allows the skill at a place. In a root whose label can
 // move, a leading ** stands for the label, and what follows it never means the label: a rule
 // for a single root shows nothing that it did not show.
-func allows(pattern Pattern, e *catalog.Entry, at []string) bool {
-	if bare, ok := unlabelled(e, at); ok && pattern.isDeep() {
+func allows(pattern Pattern, root *skill.Root, at []string) bool {
+	if bare, ok := unlabelled(root, at); ok && pattern.isDeep() {
 		return matchAll(pattern.segments, bare)
 	}
 	return matchAll(pattern.segments, at)
 }
 
 // unlabelled returns a place without the label of its root, if that can move.
-func unlabelled(e *catalog.Entry, at []string) ([]string, bool) {
-	if !IsMovable(e.Root) || len(at) < 2 || at[0] != e.Root.Prefix {
+func unlabelled(root *skill.Root, at []string) ([]string, bool) {
+	if !IsMovable(root) || len(at) < 2 || at[0] != root.Prefix {
 		return nil, false
 	}
 	return at[1:], true
@@ -121,7 +121,7 @@ func named(rules []*Rule, at []string) bool {
 func (p *Policy) Twofold(in *catalog.Snapshot) (all []Pattern) {
 	for _, e := range in.Entries {
 		for _, at := range places(e, "") {
-			bare, ok := unlabelled(e, at)
+			bare, ok := unlabelled(e.Root, at)
 			if !ok || e.Root.Publisher != nil || named(p.all(), at) {
 				continue
 			}

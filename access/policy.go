@@ -34,7 +34,8 @@ func (r *Rule) appliesTo(s Subject) bool {
 // that it could have, of which one may deny it and all must allow it. A pattern that matches
 // no skill denies the skills that it would match in another spelling; see [Policy.Misspelt].
 // In a root whose label can move (see [IsMovable]), a pattern also denies what it would deny
-// without the label, and allows nothing that it would not allow without it.
+// without the label, and allows nothing that it would not allow without it. A deny also
+// applies to a skill that a link shows elsewhere.
 type Policy struct {
 	allow bool
 	rules []Rule
@@ -67,7 +68,9 @@ func (p *Policy) Filter(s Subject) *catalog.Filter {
 		allow := p.allow
 		filter = &catalog.Filter{VisibleIn: func(s *catalog.Snapshot) func(*catalog.Entry) bool {
 			idle := misspellings(denied(held), s)
-			return func(e *catalog.Entry) bool { return visible(held, allow, e) && !spelt(idle, e) }
+			return func(e *catalog.Entry) bool {
+				return visible(held, allow, e) && !linked(held, e, s.Roots) && !spelt(idle, e)
+			}
 		}}
 		p.filters[key.String()] = filter
 	}
@@ -85,14 +88,14 @@ func denied(rules []*Rule) (all []Pattern) {
 func visible(rules []*Rule, allow bool, e *catalog.Entry) bool {
 	for _, at := range places(e, anyName) {
 		for _, r := range rules {
-			if slices.ContainsFunc(r.Deny, func(one Pattern) bool { return denies(rules, one, e, at) }) {
+			if slices.ContainsFunc(r.Deny, func(one Pattern) bool { return denies(rules, one, e.Root, at) }) {
 				return false
 			}
 		}
 	}
 	return allow || !slices.ContainsFunc(places(e, ""), func(at []string) bool {
 		return !slices.ContainsFunc(rules, func(r *Rule) bool {
-			return slices.ContainsFunc(r.Allow, func(one Pattern) bool { return allows(one, e, at) })
+			return slices.ContainsFunc(r.Allow, func(one Pattern) bool { return allows(one, e.Root, at) })
 		})
 	})
 }

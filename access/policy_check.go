@@ -77,7 +77,7 @@ func (p *Policy) twofold(in *catalog.Snapshot) (all []Misspelt) {
 		}
 		for _, at := range places(e, "") {
 			for _, pattern := range deny {
-				if !denies(rules, pattern, e, at) || matchAll(pattern.segments, at) {
+				if !denies(rules, pattern, e.Root, at) || matchAll(pattern.segments, at) {
 					continue
 				}
 				if one := (Misspelt{pattern, skill.Scheme + url.PathEscape(at[0]) + "/" + strings.TrimPrefix(pattern.text, skill.Scheme), true}); !one.in(all) {

@@ -3,6 +3,7 @@
 package cli_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -78,5 +79,39 @@ func TestReloadAddsRoots(t *testing.T) {
 	hangUp(t, log, "the access rules have changed, and roots were added, which the server does not serve yet; restart the server to take over both")
 	if _, body := fetch(t, strings.TrimSuffix(url, "/mcp")+"/api/v1/skills"); strings.Contains(body, "vault") || !strings.Contains(body, "open") {
 		t.Errorf("seen are %s", body)
+	}
+}
+
+// TestLinksOpenNothing checks that a link in one root shows nothing that the rules hide in
+// another, or elsewhere in the same root, and that other links show what they lead to.
+func TestLinksOpenNothing(t *testing.T) {
+	dir := t.TempDir()
+	for _, at := range []string{"acme/open", "acme/vault/one", "acme/vault/deep/two", "tools/own"} {
+		put(t, filepath.Join(dir, at, "SKILL.md"), "---\nname: "+filepath.Base(at)+"\ndescription: About "+filepath.Base(at)+".\n---\n")
+	}
+	for link, to := range map[string]string{"tools/a": "../acme/vault/one", "tools/b": "../acme/vault", "tools/c": "../acme/open", "acme/aaa": "vault/deep/two", "way": "acme"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(dir, "knack.yaml")
+	for roots, pattern := range map[string]string{
+		"roots: [{dir: acme, label: acme}, {dir: tools, label: tools}]\n": "skill://acme/vault/**",
+		"roots: [{dir: tools, label: tools}, {dir: way, label: acme}]\n":  "skill://acme/vault/**",
+		"":  "skill://**/vault/**",
+		" ": "skill://dir-2/vault/**",
+	} {
+		put(t, file, strings.TrimSpace(roots)+"\naccess: {default: allow, rules: [{deny: [\""+pattern+"\"]}]}\n")
+		args := []string{"--config", file}
+		if strings.TrimSpace(roots) == "" {
+			args = append(args, "--dir", filepath.Join(dir, "tools"), "--dir", filepath.Join(dir, "way"))
+		}
+		url, _ := servingLog(t, args...)
+		_, body := fetch(t, strings.TrimSuffix(url, "/mcp")+"/api/v1/skills")
+		for text, want := range map[string]bool{"About one": false, "About two": false, "About open": true, "About own": true} {
+			if strings.Contains(body, text) != want {
+				t.Errorf("%s%s: %q is visible: %v\n%s", roots, pattern, text, !want, body)
+			}
+		}
 	}
 }

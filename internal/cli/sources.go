@@ -95,6 +95,9 @@ func (f *sourceFlags) roots(env console.Env, projects []string) []skill.Root {
 	for i := range roots {
 		if f.overHTTP {
 			roots[i].Shown = ""
+			if f.required() {
+				roots[i].Real = settings.RealOf(roots[i].Dir)
+			}
 		}
 	}
 	return roots

@@ -94,6 +94,12 @@ func Overlap(folders []string) (one, other string, found bool) {
 	return "", "", false
 }
 
+// RealOf returns the path of a folder without links, or the path itself if its disk does not
+// answer.
+func RealOf(folder string) string {
+	return soon(folder, func() string { return realpath.Of(folder) })
+}
+
 // overlaps returns the index of the first of the folders that a folder is, contains or is in,
 // or -1, and which of these in words.
 func overlaps(folder string, others []string) (index int, how string) {
