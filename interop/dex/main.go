@@ -4,7 +4,8 @@
 //	dex REDIRECT-URL
 //
 // It listens on a free port of the loopback, prints the issuer's URL on a line, and ends with its
-// standard input. The client is knack with the secret "client secret". The people are
+// standard input. The client is knack with the secret "client secret"; a second one, the agent, has
+// the secret "agent secret" and is sent back to http://127.0.0.1/agent. The people are
 // anna@example.com, who is in the group billing, and bert@example.com, who is in none; their
 // password is "password".
 package main
@@ -79,6 +80,9 @@ func fill(ctx context.Context, store storage.Storage, redirect string) error {
 		return err
 	}
 	if err := store.CreateClient(ctx, storage.Client{ID: "knack", Secret: "client secret", Name: "knack", RedirectURIs: []string{redirect}}); err != nil {
+		return err
+	}
+	if err := store.CreateClient(ctx, storage.Client{ID: "agent", Secret: "agent secret", Name: "agent", RedirectURIs: []string{"http://127.0.0.1/agent"}}); err != nil {
 		return err
 	}
 	hash, err := bcrypt.GenerateFromPassword([]byte("password"), bcrypt.MinCost+6)

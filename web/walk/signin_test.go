@@ -2,9 +2,11 @@ package walk
 
 import (
 	"bufio"
-	"encoding/json"
+	"context"
+	"flag"
 	"fmt"
 	"net/http"
+	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -14,6 +16,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	"github.com/knack-dev/knack/access"
 )
@@ -53,34 +59,27 @@ func dex(t *testing.T, redirect string) string {
 	return strings.TrimSpace(issuer)
 }
 
-// idToken returns the token that the provider gives to an agent of anna.
-func idToken(t *testing.T, issuer string) string {
-	t.Helper()
-	form := url.Values{"grant_type": {"password"}, "username": {"anna@example.com"}, "password": {"password"}, "scope": {"openid email groups"}}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, issuer+"/token", strings.NewReader(form.Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.SetBasicAuth("knack", url.QueryEscape("client secret"))
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	var got struct {
-		Token string `json:"id_token"`
-	}
-	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil || got.Token == "" {
-		t.Fatalf("%s %v", resp.Status, err)
-	}
-	return got.Token
-}
-
 // TestWalkSignIn signs in at Dex with Debian's Chromium: groups decide what is seen, and signing
 // out ends it.
 func TestWalkSignIn(t *testing.T) {
 	chromium := driven(t, "signin.mjs")
+	url, issuer := serveBehindDex(t)
+	var report report
+	run(t, "signin.mjs", map[string]any{
+		"url": url, "issuer": issuer, "chromium": chromium, "shots": os.Getenv("KNACK_SHOTS"), "open": "/skills/harbour/watch-bill/", "closed": "/skills/office/invoice/",
+	}, &report)
+	for _, fault := range report.Faults {
+		t.Error(fault)
+	}
+	if len(report.Done) != 9 {
+		t.Errorf("%d steps were walked: %q", len(report.Done), report.Done)
+	}
+}
+
+// serveBehindDex serves the library to people and agents of Dex. The group billing sees all of it,
+// the others the skills of the harbour.
+func serveBehindDex(t *testing.T) (address, issuer string) {
+	t.Helper()
 	root := t.TempDir()
 	write(t, root, library)
 	// The server is behind a proxy, whose address is known before the server has its own.
@@ -91,7 +90,7 @@ func TestWalkSignIn(t *testing.T) {
 	}})
 	t.Cleanup(front.Close)
 	redirect := front.URL + "/signin/callback"
-	issuer := dex(t, redirect)
+	issuer = dex(t, redirect)
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte("client secret\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -102,6 +101,7 @@ func TestWalkSignIn(t *testing.T) {
   client-id: knack
   client-secret-file: %s
   redirect-url: %s
+  audiences: [agent]
 access:
   default: deny
   tokens: [{hash: %s, subject: robot}]
@@ -114,16 +114,79 @@ access:
 		t.Fatal(err)
 	}
 	behind.Store(at)
-	// An agent sends a token of the provider, which has the same groups.
-	use(t, front.URL+"/mcp", idToken(t, issuer))
-	var report report
-	run(t, "signin.mjs", map[string]any{
-		"url": front.URL, "issuer": issuer, "chromium": chromium, "shots": os.Getenv("KNACK_SHOTS"), "open": "/skills/harbour/watch-bill/", "closed": "/skills/office/invoice/",
-	}, &report)
-	for _, fault := range report.Faults {
-		t.Error(fault)
+	return front.URL, issuer
+}
+
+// TestWalkAgent: an agent that knows the address of MCP alone finds the provider, gets a token
+// there for a person, and uses it. Its code is the SDK's.
+func TestWalkAgent(t *testing.T) {
+	if flag.Lookup("test.run").Value.String() == "" {
+		t.Skip("builds a provider: go test -run TestWalkAgent ./web/walk")
 	}
-	if len(report.Done) != 9 {
-		t.Errorf("%d steps were walked: %q", len(report.Done), report.Done)
+	at, issuer := serveBehindDex(t)
+	for person, sees := range map[string]bool{"anna": true, "bert": false} {
+		handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
+			PreregisteredClient: &oauthex.ClientCredentials{ClientID: "agent", ClientSecretAuth: &oauthex.ClientSecretAuth{ClientSecret: "agent secret"}, Issuer: issuer},
+			RedirectURL:         "http://127.0.0.1/agent",
+			AuthorizationCodeFetcher: func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+				return agree(ctx, args.URL, person)
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: at + "/mcp", OAuthHandler: handler, MaxRetries: -1}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "skill", Arguments: map[string]any{"name": "invoice"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := res.Content[0].(*mcp.TextContent).Text; strings.Contains(text, "# Invoice") != sees {
+			t.Errorf("%s: %s", person, text)
+		}
+		if err := session.Close(); err != nil {
+			t.Error(err)
+		}
 	}
+}
+
+// agree signs a person in at the provider as a browser does.
+func agree(ctx context.Context, at, person string) (*auth.AuthorizationResult, error) {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		if r.URL.Path == "/agent" {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
+	ask := func(method, at string, form url.Values) (*http.Response, error) {
+		req, err := http.NewRequestWithContext(ctx, method, at, strings.NewReader(form.Encode()))
+		if err != nil {
+			return nil, err
+		}
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		resp, err := client.Do(req)
+		if err == nil {
+			resp.Body.Close()
+		}
+		return resp, err
+	}
+	page, err := ask(http.MethodGet, at, nil)
+	if err != nil {
+		return nil, err
+	}
+	back, err := ask(http.MethodPost, page.Request.URL.String(), url.Values{"login": {person + "@example.com"}, "password": {"password"}})
+	if err != nil {
+		return nil, err
+	}
+	to, err := back.Location()
+	if err != nil {
+		return nil, fmt.Errorf("the provider answers %s: %w", back.Status, err)
+	}
+	return &auth.AuthorizationResult{Code: to.Query().Get("code"), State: to.Query().Get("state"), Iss: to.Query().Get("iss")}, nil
 }
