@@ -66,8 +66,11 @@ var directions = map[string][]string{
 	"internal/subscription": {"catalog", "limit", "skill"},
 	// The one place that counts problems, for commands and pages alike; it asks the sources
 	// which files are beside the skills.
-	"doctor":                {"internal/console", "internal/naming", "internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
-	"web":                   {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "access/openid", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "skill", "internal/guard", "web/internal/markdown", "web/internal/checks", "web/internal/latest", "internal/diff"},
+	"doctor": {"internal/console", "internal/naming", "internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
+	// How often skills are used, and the file that keeps the counts.
+	"usage":                 {"catalog", "skill", "tool"},
+	"internal/ledger":       {"edit", "internal/settings", "skill", "usage"},
+	"web":                   {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "access/openid", "catalog", "tool", "tool/lookup", "usage", "check", "client", "doctor", "skill", "internal/guard", "web/internal/markdown", "web/internal/checks", "web/internal/latest", "internal/diff"},
 	"web/internal/markdown": {"web/internal/gfm"}, // of skills, as HTML that cannot do anything
 	"web/internal/checks":   {"internal/ruleid", "catalog", "check", "doctor", "skill", "web/internal/latest"},
 	"web/internal/latest":   {"catalog"}, "web/internal/gfm": {}, // what is kept for a snapshot; what Markdown has beyond CommonMark
@@ -76,11 +79,11 @@ var directions = map[string][]string{
 	"internal/overview":    {"catalog", "client", "internal/connection", "skill"},      // what knack finds, in five lines
 	"internal/listing":     {"catalog", "doctor", "internal/console", "skill", "tool"}, // the text of list and search
 	"internal/build":       {}, "internal/memory": {},                                  // which build this is, and the memory of a server
-	"internal/observe":   {"audit", "internal/tally", "mcpserver", "web"}, // metrics, usage, audit log
-	"internal/candidate": {"catalog", "check", "internal/console"},        // words that a shell offers
+	"internal/observe":   {"audit", "internal/tally", "mcpserver", "usage", "web"}, // metrics, usage, audit log
+	"internal/candidate": {"catalog", "check", "internal/console"},                 // words that a shell offers
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings",
+		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "usage",
 	},
 	"internal/report":     {"check", "doctor", "internal/console", "internal/settings", "skill", "skillsext"}, // what check found, in each form
 	"internal/console":    {},                                                                                 // what a command takes from its process, and how it writes to it

@@ -71,10 +71,21 @@ func (p *Policy) Filter(s Subject) *catalog.Filter {
 			return func(e *catalog.Entry) bool {
 				return visible(held, allow, e) && !linked(held, e, s.Roots) && !spelt(idle, e)
 			}
-		}}
+		}, Whole: whole(held, allow)}
 		p.filters[key.String()] = filter
 	}
 	return filter
+}
+
+// whole reports whether rules hide no skill, whatever skills there are.
+func whole(rules []*Rule, allow bool) bool {
+	for _, r := range rules {
+		if len(r.Deny) > 0 {
+			return false
+		}
+		allow = allow || slices.ContainsFunc(r.Allow, func(p Pattern) bool { return len(p.segments) == 1 && p.segments[0].deep })
+	}
+	return allow
 }
 
 // denied returns the patterns that deny.

@@ -24,6 +24,8 @@ type Filter struct {
 	Visible func(*Entry) bool
 	// VisibleIn, if set, returns Visible for a snapshot.
 	VisibleIn func(*Snapshot) func(*Entry) bool
+	// Whole says that the filter hides no skill, whatever skills there are.
+	Whole bool
 }
 
 type filterKey struct{}

@@ -274,6 +274,9 @@ type View struct {
 // and its Version counts changes of skills that it does not show.
 func (v View) Narrowed() bool { return v.filter != nil }
 
+// Whole reports whether the view shows every skill, and would show any that is added.
+func (v View) Whole() bool { return v.filter == nil || v.filter.Whole }
+
 // span is the range of the entries of one root, in path order.
 type span struct {
 	label    string

@@ -40,6 +40,7 @@ type Config struct {
 	HTTP    HTTP
 	Log     Log
 	Audit   Audit
+	Usage   Usage
 	Limits  Limits
 }
 
@@ -67,6 +68,9 @@ var root = []key[Config]{
 	}},
 	{"audit", "section", "", "where `knack serve` writes its audit log; `--audit` takes precedence", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Audit = decodeAudit(d, v)
+	}},
+	{"usage", "section", "", "where `knack serve` keeps the counts of the page /usage", func(d *decoder, v frontmatter.Value, c *Config) {
+		c.Usage = decodeUsage(d, v)
 	}},
 	{"limits", "section", "", "how often a client may send requests over HTTP", func(d *decoder, v frontmatter.Value, c *Config) {
 		section(d, "limits", v, limitKeys, &c.Limits)

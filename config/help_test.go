@@ -21,7 +21,7 @@ func keyDocs() []keyDoc {
 }
 
 func serveKeyDocs() []keyDoc {
-	return slices.Concat(keysOf("sign-in.", signInKeys), keysOf("http.", httpKeys), keysOf("log.", logKeys), keysOf("audit.", auditKeys), keysOf("limits.", limitKeys))
+	return slices.Concat(keysOf("sign-in.", signInKeys), keysOf("http.", httpKeys), keysOf("log.", logKeys), keysOf("audit.", auditKeys), keysOf("usage.", usageKeys), keysOf("limits.", limitKeys))
 }
 
 func keysOf[T any](prefix string, keys []key[T]) (out []keyDoc) {

@@ -34,6 +34,9 @@ type Audit struct {
 	Keep    int    // number of older files
 }
 
+// Usage is the section usage: where the counts of usage are kept.
+type Usage struct{ File string }
+
 // DefaultAudit has the defaults of the section: 100 MiB in a file and 10 older files.
 var DefaultAudit = Audit{MaxSize: 100 << 20, Keep: 10}
 
@@ -175,6 +178,20 @@ func decodeAudit(d *decoder, v frontmatter.Value) Audit {
 	return a
 }
 
+var usageKeys = []key[Usage]{
+	{"file", "text", "in memory", "the file that keeps the counts of usage over a restart", func(d *decoder, v frontmatter.Value, u *Usage) {
+		u.File = d.text("usage.file", v, writeAFile)
+	}},
+}
+
+func decodeUsage(d *decoder, v frontmatter.Value) (u Usage) {
+	section(d, "usage", v, usageKeys, &u)
+	if lacks(v, "file") {
+		d.add(ruleValue, v.Position, "usage.file", "write file: and the path of a file, or remove the section", "usage has no file")
+	}
+	return u
+}
+
 var limitKeys = []key[Limits]{
 	{"rate", "number", "100", "the requests a second that a client may send on average; 0 for no limit", func(d *decoder, v frontmatter.Value, l *Limits) {
 		rate := d.number("limits.rate", v, 0, 1e6, false)
@@ -244,6 +261,7 @@ func (c Config) NeedRestart(started Config) (keys []string) {
 		{"log.format", func(c *Config) string { return c.Log.Format }},
 		{"audit.to", func(c *Config) string { return c.Audit.To }},
 		{"audit.max-size", func(c *Config) string { return strconv.FormatInt(c.Audit.MaxSize, 10) }},
+		{"usage.file", func(c *Config) string { return c.Usage.File }},
 		{"audit.keep", func(c *Config) string { return strconv.Itoa(c.Audit.Keep) }},
 	} {
 		if k.of(&c) != k.of(&started) {

@@ -14,10 +14,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Use is something that a client did with skills, and was answered: it asked for
-// the tools (tools/list), called one (tools/call), read a resource
-// (resources/read) or took a prompt (prompts/get). With [Options.Audit] it is
-// any request, with any outcome.
+// Use is something that a client did with skills: it asked for the tools (tools/list), called
+// one (tools/call), read a resource (resources/read) or took a prompt (prompts/get). With
+// [Options.Audit] it is any request.
 type Use struct {
 	Client string // what it calls itself, or empty
 	Method string
@@ -25,6 +24,7 @@ type Use struct {
 	// Arguments are the call's, as they were given.
 	Arguments json.RawMessage
 	URI       string // of the resource
+	Failed    bool   // the answer is an error, or that there is no such skill
 	// View is what the call's subject could see when it was answered; empty if it was
 	// refused before.
 	View    catalog.View
@@ -34,10 +34,12 @@ type Use struct {
 }
 
 // Answered reports whether the client was given what it asked for.
-func (u Use) Answered() bool { return u.Event.Result == "" || u.Event.Result == audit.OK }
+func (u Use) Answered() bool {
+	return !u.Failed && (u.Event.Result == "" || u.Event.Result == audit.OK)
+}
 
 // observed begins to watch a request for [Options.Observe]. The caller calls the returned
-// function after the answer. Failed requests are observed with [Options.Audit] only.
+// function after the answer.
 func (s *Server) observed(ctx context.Context, r *request) (context.Context, func(failed bool)) {
 	if s.observe == nil || !s.audit && !isUse[r.method] || r.method == "ping" || strings.HasPrefix(r.method, "notifications/") {
 		return ctx, func(bool) {}
@@ -48,7 +50,7 @@ func (s *Server) observed(ctx context.Context, r *request) (context.Context, fun
 		ctx, trace = reads.WithTrace(ctx)
 	}
 	return ctx, func(failed bool) {
-		if u.View, _ = s.catalog.View(ctx); !s.audit && (failed || u.View.Snapshot == nil) {
+		if u.View, _ = s.catalog.View(ctx); !s.audit && u.View.Snapshot == nil {
 			return
 		}
 		if s.audit {
@@ -58,6 +60,7 @@ func (s *Server) observed(ctx context.Context, r *request) (context.Context, fun
 			call := trail.Call{Asked: q, Method: u.Method, Name: u.Name, Client: u.Client, Address: r.Address, Subject: u.Subject, View: u.View}
 			u.Event = call.Event(ctx, s.catalog, trace, failed)
 		}
+		u.Failed = failed
 		s.observe(u)
 	}
 }

@@ -40,8 +40,15 @@ type Fit struct {
 }
 
 // Fits returns how the list in the description of the default set's tool skill fits all
-// clients without a known limit, which come first, and those that cut.
+// clients without a known limit, which come first, and those that cut. Callers share the
+// result, and must not change it.
 func Fits(v catalog.View) []Fit {
+	return v.Keep(fitsKey{}, func() any { return fits(v) }).([]Fit)
+}
+
+type fitsKey struct{}
+
+func fits(v catalog.View) []Fit {
 	skills := listing.Of(v.Listed)
 	need := skills.Length(listing.Elements)
 	var out []Fit

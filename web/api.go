@@ -120,7 +120,7 @@ func (s *Site) apiList(r *request) error {
 		return err
 	}
 	q := r.URL.Query()
-	if err := only(q, "q", "scope", "root", "state", "collection", "tag", "rule", "published", "sort", "fields", "limit", "cursor"); err != nil {
+	if err := only(q, "q", "scope", "root", "state", "collection", "tag", "rule", "published", "used", "sort", "fields", "limit", "cursor"); err != nil {
 		return err
 	}
 	fields, err := fieldsAsked(q, skillFields)
@@ -135,6 +135,8 @@ func (s *Site) apiList(r *request) error {
 		return problem(http.StatusBadRequest, "scope must be one of project, global and builtin.")
 	case f.Published != "" && f.Published != "no":
 		return problem(http.StatusBadRequest, "published must be no.")
+	case f.Used != "" && f.Used != never:
+		return problem(http.StatusBadRequest, "used must be never.")
 	case f.Sort != q.Get("sort"):
 		return problem(http.StatusBadRequest, "sort must be one of name, changed, used and tokens.")
 	}
@@ -152,7 +154,7 @@ func (s *Site) apiList(r *request) error {
 		}
 	}
 	var all []*catalog.Entry
-	for _, e := range f.tally(hits, known, s.shelfOf(v)).kept {
+	for _, e := range f.tally(s.accepted(v, f, hits), known, s.shelfOf(v)).kept {
 		if f.State != "" || e.Status != catalog.Skipped {
 			all = append(all, e)
 		}

@@ -144,6 +144,10 @@ var resolved sync.Map
 // TestAnswersValidate checks that every answer matches the document.
 func TestAnswersValidate(t *testing.T) {
 	f := open(t, files)
+	f.usage.Listed(f.view(), "editor")
+	f.usage.Called(f.view(), "editor", "skill", []byte(`{"name":"git"}`))
+	f.usage.Missed(f.view(), "nobody", nil)
+	f.usage.Missed(f.view(), "nobody", nil)
 	c := document(t, f)
 	for _, address := range []string{
 		"/api/v1/openapi.json", "/api/v1/skills", "/api/v1/skills?q=git", "/api/v1/skills?state=skipped", "/api/v1/skills?state=shadowed&scope=project&root=two",
@@ -153,6 +157,7 @@ func TestAnswersValidate(t *testing.T) {
 		"/api/v1/skills/two/a%20b%2520c", "/api/v1/skills/two/same", "/api/v1/skills/one/secret", "/api/v1/skills/nobody",
 		"/api/v1/files/one/git/SKILL.md", "/api/v1/files/one/git/logo.png", "/api/v1/files/one/git/blob.bin", "/api/v1/files/one/git/none",
 		"/api/v1/problems", "/api/v1/problems?limit=1", "/api/v1/problems?cursor=!", "/api/v1/problems/one/odd", "/api/v1/problems/one/git", "/api/v1/problems/nobody",
+		"/api/v1/usage", "/api/v1/usage?limit=1", "/api/v1/usage?limit=0", "/api/v1/skills?used=never",
 		"/.well-known/agent-skills/index.json", "/.well-known/agent-skills/git/SKILL.md", "/.well-known/agent-skills/nobody/SKILL.md",
 	} {
 		a := f.get(address)
@@ -188,6 +193,8 @@ func TestUnknownFilters(t *testing.T) {
 		"/api/v1/skills?state=nonsense":                     "state must be one of fine, problems, shadowed, unlisted and skipped.",
 		"/api/v1/skills?scope=nonsense":                     "scope must be one of project, global and builtin.",
 		"/api/v1/skills?published=yes":                      "published must be no.",
+		"/api/v1/skills?used=often":                         "used must be never.",
+		"/api/v1/usage?q=git":                               "The parameters are limit and cursor, and the query has another one.",
 		"/api/v1/skills?sort=size":                          "sort must be one of name, changed, used and tokens.",
 		"/api/v1/skills?rule=none":                          "rule must be the ID of a rule; doc/check.md lists them.",
 		"/.well-known/agent-skills/index.json?fields=name,": "fields must be names with commas between them, out of name, type, description, url, digest.",
@@ -195,8 +202,8 @@ func TestUnknownFilters(t *testing.T) {
 		"/api/v1/skills?q=a&q=b":                            "q must be in the query once.",
 		"/api/v1/problems?limit=1&limit=1":                  "limit must be in the query once.",
 		"/api/v1/problems?cursor=a&cursor=b":                "cursor must be in the query once.",
-		"/api/v1/skills?query=git":                          "The parameters are q, scope, root, state, collection, tag, rule, published, sort, fields, limit and cursor, and the query has another one.",
-		"/api/v1/skills?q=git&=":                            "The parameters are q, scope, root, state, collection, tag, rule, published, sort, fields, limit and cursor, and the query has another one.",
+		"/api/v1/skills?query=git":                          "The parameters are q, scope, root, state, collection, tag, rule, published, used, sort, fields, limit and cursor, and the query has another one.",
+		"/api/v1/skills?q=git&=":                            "The parameters are q, scope, root, state, collection, tag, rule, published, used, sort, fields, limit and cursor, and the query has another one.",
 		"/api/v1/problems?q=git":                            "The parameters are limit and cursor, and the query has another one.",
 		"/api/v1/skills?q=git;rebase":                       unreadable,
 		"/api/v1/skills?q=100%":                             unreadable,

@@ -6,11 +6,13 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/web/internal/checks"
 )
 
@@ -26,7 +28,10 @@ type filter struct {
 	Collection, Tag    string
 	Rule               skill.RuleID // of a finding
 	Published          string       // "no" for skills that the Skills extension does not publish
+	Used               string       // "never" for skills that no agent has used
+	Cut, Left          string       // a client whose list cuts the description of the skill, or leaves the skill out
 	Sort               string
+	All                string // the facet of which every value is shown
 	Page               int
 }
 
@@ -35,7 +40,8 @@ func filterOf(q url.Values, query string) filter {
 	get := func(key string) string { return display.CutBytes(q.Get(key), display.EchoLimit) }
 	f := filter{
 		Query: query, Scope: get("scope"), Root: get("root"), State: doctor.State(get("state")), Collection: get("collection"), Tag: get("tag"),
-		Rule: skill.RuleID(get("rule")), Published: get("published"), Sort: get("sort"), Page: 1,
+		Rule: skill.RuleID(get("rule")), Published: get("published"), Used: get("used"), Cut: get("cut"), Left: get("left"),
+		Sort: get("sort"), All: get("all"), Page: 1,
 	}
 	if !slices.ContainsFunc(orders, func(o order) bool { return o.key == f.Sort }) {
 		f.Sort = ""
@@ -49,13 +55,14 @@ func filterOf(q url.Values, query string) filter {
 // Hidden returns the parts of the filter that a search keeps, as fields of its form.
 func (f filter) Hidden() [][2]string {
 	return slices.DeleteFunc([][2]string{
-		{"scope", f.Scope}, {"root", f.Root}, {"state", string(f.State)}, {"collection", f.Collection}, {"tag", f.Tag}, {"rule", string(f.Rule)}, {"published", f.Published}, {"sort", f.Sort},
+		{"scope", f.Scope}, {"root", f.Root}, {"state", string(f.State)}, {"collection", f.Collection}, {"tag", f.Tag}, {"rule", string(f.Rule)}, {"published", f.Published},
+		{"used", f.Used}, {"cut", f.Cut}, {"left", f.Left}, {"sort", f.Sort}, {"all", f.All},
 	}, func(field [2]string) bool { return field[1] == "" })
 }
 
 // On returns how many filters leave out skills that match the query.
 func (f filter) On() int {
-	f.Sort = ""
+	f.Sort, f.All = "", ""
 	return len(f.Hidden())
 }
 
@@ -92,6 +99,8 @@ type facet struct {
 	Choices []choice
 	More    []choice // further values, which a page shows if asked to
 	Rest    int      // number of values in neither list
+	Open    bool     // all values were asked for
+	AllHref string   // shows every value, if some are in neither list
 }
 
 // The filters that have facets, and the one for all others.
@@ -190,6 +199,7 @@ func (f filter) toggle(value string, n int, on string, set func(*filter, string)
 const (
 	facetRows = 8
 	facetMore = 20
+	facetAll  = 1000 // if all are asked for
 )
 
 // facets returns the filters of a list. A filter without a choice is left out.
@@ -227,11 +237,19 @@ func (f filter) facets(t *checks.Totals, by tallied, of *shelf) (out []facet) {
 		if len(shown) == most+1 { // one more takes no more room than the word that there is more
 			most++
 		}
-		w := facet{Title: title, Rest: len(shown) - most - facetMore}
+		w, more := facet{Title: title, Open: f.All == strings.ToLower(title)}, facetMore
+		if w.Open {
+			more = facetAll
+		}
+		if w.Rest = len(shown) - most - more; w.Rest > 0 && !w.Open {
+			g := f
+			g.All = strings.ToLower(title)
+			w.AllHref = g.href()
+		}
 		if on != "" && !slices.Contains(of.values[at], on) {
 			w.Choices = append(w.Choices, f.toggle(on, 0, on, set))
 		}
-		for i, value := range shown[:min(len(shown), most+facetMore)] {
+		for i, value := range shown[:min(len(shown), most+more)] {
 			c := f.toggle(of.values[at][value], by.n[at][value], on, set)
 			if at == byRoot {
 				c.Label = cmp.Or(of.publishers[c.Label], c.Label)
@@ -272,4 +290,39 @@ func (f filter) faults(t *checks.Totals) map[*catalog.Entry]bool {
 		}
 	}
 	return in
+}
+
+// never is the value of the filter for skills that no agent has used, and othersKey that of
+// the filters for lists of clients that cut nothing of their own.
+const (
+	never     = "never"
+	othersKey = "others"
+)
+
+// accepted returns the skills that the filters by use and by the lists of clients accept.
+func (s *Site) accepted(v catalog.View, f filter, all []*catalog.Entry) []*catalog.Entry {
+	switch f.Used {
+	case "":
+	case never:
+		all = s.o.Usage.NeverUsed(all)
+	default:
+		return nil
+	}
+	of := func(client string, list func(tool.Fit) []*catalog.Entry) {
+		if client == "" {
+			return
+		}
+		in := map[*catalog.Entry]bool{}
+		for _, fit := range s.fitsOf(v) {
+			if cmp.Or(fit.Client, othersKey) == client {
+				for _, e := range list(fit) {
+					in[e] = true
+				}
+			}
+		}
+		all = slices.DeleteFunc(slices.Clone(all), func(e *catalog.Entry) bool { return !in[e] })
+	}
+	of(f.Cut, func(fit tool.Fit) []*catalog.Entry { return fit.Shortened })
+	of(f.Left, func(fit tool.Fit) []*catalog.Entry { return fit.Left })
+	return all
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -41,6 +42,7 @@ type healthPage struct {
 	Refreshed    time.Time
 	Took         string
 	Ago          string
+	Usage        usageOf
 }
 
 // Severities returns the numbers of findings by severity, with the address of their rules
@@ -109,6 +111,7 @@ type budget struct {
 	Shortened, Left int
 	// The first skills that are shortened or left out.
 	ShortNames, LeftNames []relative
+	ShortHref, LeftHref   string // lists of all of them
 	// Widths in a drawing of 1,000 units.
 	NeedWidth, BudgetWidth, LimitX int
 }
@@ -148,6 +151,7 @@ func (s *Site) health(r *request) error {
 	totals, now := s.checks.Soon(r.Context(), v)
 	p.checked(totals, s.checks)
 	p.Checking = s.checking(totals, now, "/health")
+	p.Usage = s.usageOf(v)
 	at, took := s.o.Catalog.Refreshed()
 	p.Refreshed, p.Took, p.Ago = at, lastedOf(took), "less than 1 s"
 	if ago := time.Since(at).Truncate(time.Second); ago > 0 {
@@ -249,6 +253,7 @@ func (p *healthPage) budgets(v catalog.View, fits []tool.Fit) {
 	const width = 1000
 	for _, f := range fits {
 		b := budget{
+			ShortHref: filter{Cut: cmp.Or(f.Client, othersKey)}.href(), LeftHref: filter{Left: cmp.Or(f.Client, othersKey)}.href(),
 			Client: clientName(f.Client), Limit: f.Limit, Budget: f.Budget, Need: f.Need, Form: f.Form, Cut: f.Cut,
 			Shortened: len(f.Shortened), Left: len(f.Left), All: len(v.Listed), ShortNames: namesOf(f.Shortened), LeftNames: namesOf(f.Left),
 		}

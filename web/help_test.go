@@ -18,6 +18,7 @@ import (
 	"github.com/knack-dev/knack/source/builtin"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/usage"
 	"github.com/knack-dev/knack/web"
 )
 
@@ -50,7 +51,7 @@ type fixture struct {
 	dir     string
 	catalog *catalog.Catalog
 	site    *web.Site
-	usage   *web.Usage
+	usage   *usage.Tally
 	url     string
 }
 
@@ -78,7 +79,7 @@ func excluded(root, label string) catalog.Source {
 
 func open(t testing.TB, files map[string]string) *fixture {
 	t.Helper()
-	f := &fixture{t: t, dir: t.TempDir(), usage: web.NewUsage()}
+	f := &fixture{t: t, dir: t.TempDir(), usage: usage.New()}
 	lay(t, f.dir, files)
 	f.catalog = catalog.New([]catalog.Source{folder(f.dir, "one"), folder(f.dir, "two"), excluded(f.dir, "three")}, catalog.Options{})
 	if err := f.catalog.Refresh(t.Context()); err != nil {

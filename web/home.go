@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"time"
@@ -140,6 +141,8 @@ type homePage struct {
 	Unranked              bool   // the index was not ready
 	Again                 string // the address of this page
 	Checking              *checking
+	Since                 time.Time // when counting began, if the list is of skills without a use
+	ListOf                string    // the client whose list the skills are cut in, or missing from
 }
 
 func (s *Site) home(r *request) error {
@@ -155,6 +158,12 @@ func (s *Site) home(r *request) error {
 	if rule, ok := check.RuleOf(f.Rule); ok {
 		p.Rule = rule.Title
 	}
+	if f.Used == never {
+		p.Since = s.o.Usage.Since()
+	}
+	if client := cmp.Or(f.Left, f.Cut); client != "" {
+		p.ListOf = clientName(strings.TrimPrefix(client, othersKey))
+	}
 	totals, now := s.checks.Soon(r.Context(), v)
 	of := s.shelfOf(v)
 	p.NUnlisted = of.unlisted
@@ -169,7 +178,7 @@ func (s *Site) home(r *request) error {
 			return err
 		}
 		p.Unranked = !ranked
-		by = f.tally(all, totals, of)
+		by = f.tally(s.accepted(v, f, all), totals, of)
 	}
 	p.Facets = f.facets(totals, by, of)
 	entries := s.ordered(v, by.kept, f.Sort)
@@ -183,7 +192,7 @@ func (s *Site) home(r *request) error {
 	for _, e := range entries[p.From:p.To] {
 		w := rowOf(v, e, totals.Summaries[e])
 		if f.Sort == sortUsed {
-			w.Used = s.o.Usage.uses(e)
+			w.Used = s.o.Usage.Uses(e)
 		}
 		if len(words) > 0 {
 			w.MarkedName = marked(w.Name, words)

@@ -149,7 +149,7 @@ func (s *Site) skillMetrics(x *exposition, v catalog.View) {
 		x.family("knack_refresh_duration_seconds", "gauge", "How long the last refresh took.")
 		x.sample("knack_refresh_duration_seconds", took.Seconds())
 	}
-	byClient := s.o.Usage.seen(v).clients
+	byClient := s.o.Usage.Process(v)
 	x.family("knack_skill_uses_total", "counter", "Skills offered in lists, loaded, and read from, by client.")
 	for _, name := range slices.Sorted(maps.Keys(byClient)) {
 		c := byClient[name]

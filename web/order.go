@@ -197,7 +197,7 @@ func (s *Site) ordered(v catalog.View, all []*catalog.Entry, key string) []*cata
 	case sortTokens:
 		sorted = of.tokens()
 	case sortUsed:
-		return s.o.Usage.mostFirst(all)
+		return s.o.Usage.MostFirst(all)
 	default:
 		return all
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
@@ -96,7 +97,7 @@ func TestSkillPage(t *testing.T) {
 	}
 	want := map[string]string{
 		"Loads as": "git", "URI": "skill://one/git/SKILL.md", "Location": "one/git/SKILL.md (project)", "Size": size,
-		"Costs": "9 tokens in a list, " + strconv.Itoa((len(main)+3)/4) + " when loaded (estimated)", "Digest": facts["Digest"], "For": "models and people", "Published": "yes",
+		"Costs": "9 tokens in a list, " + strconv.Itoa((len(main)+3)/4) + " when loaded (estimated)", "Used": "never since " + f.usage.Since().Format(time.DateOnly) + " (usage)", "Digest": facts["Digest"], "For": "models and people", "Published": "yes",
 		"Same name": "two/git/SKILL.md shadowed, loads as two:git (compare)", "Changed": facts["Changed"], "license": "MIT", "metadata": `{ "b": "2", "a": "1" }`,
 	}
 	if diff := cmp.Diff(want, facts); diff != "" {
@@ -206,7 +207,7 @@ func TestHealth(t *testing.T) {
 	for _, s := range all(doc, tag("section")) {
 		sections = append(sections, text(all(s, tag("h2"))[0])+": "+strings.Join(texts(all(s, tag("h3"))), ", "))
 	}
-	want := []string{"Problems 2: ", "Roots: ", "Skipped 1: lost", "What agents are shown: What takes most of it", "Same names 2: git, same", "Not published 2: Odd One, Blank % Name"}
+	want := []string{"Problems 2: ", "Roots: ", "Skipped 1: lost", "What agents are shown: What takes most of it", "Usage: 5 skills never used, 0 names not found, By client, By week", "Same names 2: git, same", "Not published 2: Odd One, Blank % Name"}
 	if diff := cmp.Diff(want, sections); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
@@ -381,48 +382,4 @@ func TestBudgets(t *testing.T) {
 	if got := text(figures[0]); len(all(figures[0], tag("a"))) != 0 || !strings.Contains(got, "it fits, and nothing is cut") || !strings.Contains(got, "16,000 characters at most") {
 		t.Error(got)
 	}
-}
-
-func TestUsage(t *testing.T) {
-	f := open(t, files)
-	v := f.view()
-	f.usage.Listed(v, "editor")
-	f.usage.Listed(v, "editor")
-	f.usage.Called(v, "editor", "skill", []byte(`{"name":"Git"}`))
-	f.usage.Called(v, "editor", "skill", []byte(`{"name":"two:git"}`))
-	f.usage.Called(v, "", "read_file_in_skill", []byte(`{"skill_name":"git","file_path":"run.sh"}`))
-	f.usage.Called(v, "editor", "skill", []byte(`{"name":"nobody"}`))
-	f.usage.Called(v, "editor", "skill", []byte(`[]`))
-	f.usage.Resource(v, "editor", "skill://one/git/SKILL.md")
-	f.usage.Resource(v, "editor", "skill://one/git/run.sh")
-	f.usage.Resource(v, "editor", "skill://one/lost/SKILL.md")
-	tables := all(f.page("/usage"), tag("tbody"))
-	var got [][]string
-	for _, table := range tables {
-		got = append(got, texts(all(table, tag("tr"))))
-	}
-	want := [][]string{{"git222editor(2loaded,1read),unnamed(0loaded,1read)", "git010editor(1loaded)", "Odd One200", "same200", "Blank % Name200"}, {"editor831", "unnamed001"}}
-	for i := range got {
-		for j := range got[i] {
-			got[i][j] = strings.ReplaceAll(got[i][j], " ", "")
-		}
-	}
-	for i := range want {
-		for j := range want[i] {
-			want[i][j] = strings.ReplaceAll(want[i][j], " ", "")
-		}
-	}
-	if diff := cmp.Diff(want, got, cmp.Transformer("sorted", sortedRows)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-}
-
-// sortedRows returns the rows as a multiset, so that the order of equal rows does not
-// matter.
-func sortedRows(rows []string) map[string]int {
-	m := map[string]int{}
-	for _, r := range rows {
-		m[r]++
-	}
-	return m
 }

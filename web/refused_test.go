@@ -43,7 +43,7 @@ func TestRefusalsValidate(t *testing.T) {
 	}
 	bearer := "Authorization: Bearer " + token
 	paths := []string{
-		"/api/v1/openapi.json", "/api/v1/skills", "/api/v1/skills/one/git", "/api/v1/files/one/git/SKILL.md", "/api/v1/problems", "/api/v1/problems/one/git",
+		"/api/v1/openapi.json", "/api/v1/skills", "/api/v1/skills/one/git", "/api/v1/files/one/git/SKILL.md", "/api/v1/problems", "/api/v1/problems/one/git", "/api/v1/usage",
 		"/.well-known/agent-skills/index.json", "/.well-known/agent-skills/git/SKILL.md",
 	}
 	refused := func(want int, method string, headers ...string) {

@@ -17,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/tool/lookup"
+	"github.com/knack-dev/knack/usage"
 	"github.com/knack-dev/knack/web/internal/checks"
 	"github.com/knack-dev/knack/web/internal/latest"
 	"github.com/knack-dev/knack/web/internal/markdown"
@@ -44,7 +45,7 @@ type Options struct {
 	// [tool.Host].
 	Engage func() string
 	// Usage counts the skills that agents use. If it is nil, the site makes its own.
-	Usage *Usage
+	Usage *usage.Tally
 	// Measures, if set, returns metrics of other parts of the server, shown at /metrics
 	// after the site's own. They are the same for every client and must not reveal
 	// skills.
@@ -89,7 +90,7 @@ func New(o Options) *Site {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Usage == nil {
-		o.Usage = NewUsage()
+		o.Usage = usage.New()
 	}
 	s := &Site{
 		o: o, markdown: markdown.New(), metrics: newMetrics(), checks: checks.New(o.Catalog),
@@ -131,6 +132,7 @@ func (s *Site) mux() *http.ServeMux {
 		"/api/v1/files/":                       s.apiFile,
 		"/api/v1/problems":                     s.apiProblems,
 		"/api/v1/problems/":                    s.apiProblemsOf,
+		"/api/v1/usage":                        s.apiUsage,
 		"/.well-known/agent-skills/":           s.wellKnownSkill,
 		"/.well-known/agent-skills/index.json": s.wellKnownIndex,
 		"/metrics":                             s.serveMetrics,

@@ -15,6 +15,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/usage"
 	"github.com/knack-dev/knack/web/internal/markdown"
 )
 
@@ -45,6 +46,8 @@ type skillPage struct {
 	Checked     bool   // the results of the check are available
 	Unpublished string // why the skill is not published; empty if it is
 	People      bool   // people may invoke the skill
+	Used        usage.Counts
+	UsedSince   time.Time
 	By          *relative
 	Others      []relative
 	Fields      []field
@@ -181,6 +184,7 @@ func (s *Site) aboutSkill(r *request, v catalog.View, e *catalog.Entry, d *docto
 		frame: s.frame(r, nameOf(e), "home"), row: rowOf(v, e, sum), Checked: d != nil, URI: e.URI().String(), Load: v.Called(e),
 		RawHref: "/raw/" + escapedPath(e.URI()), Scope: e.Root.Scope, Digest: e.Digest.String(), People: e.UserInvocable, Fields: fieldsOf(e.Frontmatter),
 	}
+	p.Used, p.UsedSince = s.o.Usage.Of(e), s.o.Usage.Since()
 	p.ZipHref = "/zip/" + strings.TrimSuffix(escapedPath(e.URI()), "/"+skill.MainFile)
 	p.RootHref, p.Publisher = filter{Root: e.Root.Label}.href(), e.Root.Publisher
 	p.CollectHref = filter{Root: e.Root.Label, Collection: p.Collection}.href()

@@ -80,7 +80,7 @@ func pageProbes() (all []probe) {
 		}
 	}
 	add("/{$}", "/", "/?q=zqx", "/?q=zq", "/?q=zqxword", "/?q=everybody", "/?state=skipped", "/?state=problems", "/?state=shadowed", "/?state=fine&root=dir-1", "/?scope=project&q=twin", "/?page=2",
-		"/?sort=name", "/?sort=tokens&q=zqx", "/?sort=used", "/?collection=zqx-group", "/?collection=zqx", "/?tag=zqx", "/?rule=name-form", "/?rule=name-duplicate", "/?published=no")
+		"/?sort=name", "/?sort=tokens&q=zqx", "/?sort=used", "/?collection=zqx-group", "/?collection=zqx", "/?tag=zqx", "/?rule=name-form", "/?rule=name-duplicate", "/?published=no", "/?used=never", "/?cut=others", "/?left=claude-code", "/?all=tag")
 	add("/skills/", "/skills/zqx/", "/skills/zqx/?view=agent", "/skills/zqx/?view=source", "/skills/zqx/?view=files", "/skills/zqx/?view=problems", "/skills/zqx/notes.md",
 		"/skills/zqx/deep/zqxword.txt", "/skills/zqx", "/skills/zqx-broken/", "/skills/zqx-around/", "/skills/zqx-around/zqx-in/", "/skills/open/", "/skills/open/?view=agent", "/skills/twin/", "/skills/zqx-twin/", "/skills/twin/?view=compare", "/skills/open/?view=compare")
 	add("/zip/", "/zip/zqx", "/zip/open", "/zip/open/..%2fzqx")
@@ -89,11 +89,12 @@ func pageProbes() (all []probe) {
 	add("/health/", "STORY", "/health/none")
 	add("/usage", "/usage")
 	add("/api/v1/skills", "/api/v1/skills", "/api/v1/skills?q=zqx", "/api/v1/skills?q=zqxword", "/api/v1/skills?state=skipped", "/api/v1/skills?state=shadowed", "/api/v1/skills?state=problems",
-		"/api/v1/skills?limit=1", "/api/v1/skills?limit=1&cursor=CURSOR", "/api/v1/skills?root=dir-1")
+		"/api/v1/skills?limit=1", "/api/v1/skills?limit=1&cursor=CURSOR", "/api/v1/skills?root=dir-1", "/api/v1/skills?used=never")
 	add("/api/v1/skills/", "/api/v1/skills/zqx", "/api/v1/skills/zqx-person", "/api/v1/skills/zqx-group%2Fzqx-one", "/api/v1/skills/twin", "/api/v1/skills/zqx-twin")
 	add("/api/v1/files/", "/api/v1/files/zqx/SKILL.md", "/api/v1/files/zqx/notes.md", "/api/v1/files/zqx%2Fdeep%2Fzqxword.txt", "/api/v1/files/open/notes.md")
 	add("/api/v1/problems", "/api/v1/problems", "/api/v1/problems?limit=1", "/api/v1/problems?limit=1&cursor=CURSOR")
 	add("/api/v1/problems/", "/api/v1/problems/zqx-odd", "/api/v1/problems/zqx-broken", "/api/v1/problems/odd")
+	add("/api/v1/usage", "/api/v1/usage", "/api/v1/usage?limit=1", "/api/v1/usage?limit=1&cursor=CURSOR")
 	add("/.well-known/agent-skills/index.json", "/.well-known/agent-skills/index.json")
 	add("/.well-known/agent-skills/", "/.well-known/agent-skills/zqx/SKILL.md", "/.well-known/agent-skills/zqx-one/SKILL.md")
 	add("/metrics", "/metrics")

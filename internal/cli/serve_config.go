@@ -15,7 +15,9 @@ import (
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/ledger"
 	"github.com/knack-dev/knack/internal/settings"
+	"github.com/knack-dev/knack/usage"
 )
 
 // serveConfig says how a server is watched: its log, and its record of decisions. The
@@ -184,6 +186,14 @@ func whyUnwritten(err error) string {
 		return "there is no such folder"
 	}
 	return systemCause(err).Error()
+}
+
+// keep begins to keep the counts of usage in a file, if one is set.
+func (o *serveConfig) keep(t *usage.Tally, log *slog.Logger) *ledger.Ledger {
+	if file := o.given().Usage.File; file != "" {
+		return ledger.Open(o.beside(file), t, log)
+	}
+	return nil
 }
 
 // end closes the audit log, which writes the waiting lines.

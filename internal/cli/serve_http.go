@@ -24,6 +24,7 @@ import (
 	"github.com/knack-dev/knack/internal/observe"
 	"github.com/knack-dev/knack/internal/settings"
 	"github.com/knack-dev/knack/mcpserver"
+	"github.com/knack-dev/knack/usage"
 	"github.com/knack-dev/knack/web"
 )
 
@@ -164,6 +165,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 		o.Hosts = append(o.Hosts, host)
 	}
 	var measured atomic.Pointer[mcpserver.HTTP]
+	defer op.keep(pages.Usage, log).Close()
 	results := observe.NewReloads(op.audit, f.certificate != nil)
 	pages.Measures = func() []web.Measure {
 		return observe.Measures(measured.Load(), op.audit, results, f.certificate.Ends())
@@ -220,7 +222,7 @@ func (f *httpFlags) pageOptions(o *mcpserver.Options) web.Options {
 	if f.addr == "" {
 		return web.Options{}
 	}
-	return web.Options{Catalog: o.Catalog, Tools: o.Tools, Version: o.Version, Engage: o.Engage, Usage: web.NewUsage(), Log: o.Log}
+	return web.Options{Catalog: o.Catalog, Tools: o.Tools, Version: o.Version, Engage: o.Engage, Usage: usage.New(), Log: o.Log}
 }
 
 // pages returns the web catalogue.

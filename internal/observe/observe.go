@@ -8,6 +8,7 @@ import (
 	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/internal/tally"
 	"github.com/knack-dev/knack/mcpserver"
+	"github.com/knack-dev/knack/usage"
 	"github.com/knack-dev/knack/web"
 )
 
@@ -65,28 +66,43 @@ func histogram(t mcpserver.CallTime) (all []web.Sample) {
 }
 
 // Uses returns the observer of each use, for the usage counts and the audit log.
-func Uses(usage *web.Usage, log *audit.Log) func(mcpserver.Use) {
-	if usage == nil && log == nil {
+func Uses(tally *usage.Tally, log *audit.Log) func(mcpserver.Use) {
+	if tally == nil && log == nil {
 		return nil
 	}
 	return func(u mcpserver.Use) {
 		log.Record(u.Event)
-		if usage != nil && u.Answered() {
-			count(usage, u)
+		switch {
+		case tally == nil:
+		case u.Answered():
+			count(tally, u)
+		case u.Failed:
+			missed(tally, u)
 		}
 	}
 }
 
-func count(usage *web.Usage, u mcpserver.Use) {
+func count(tally *usage.Tally, u mcpserver.Use) {
 	v := u.View
 	switch {
 	case u.Method == "tools/list", u.Name == "list_skills":
-		usage.Listed(v, u.Client)
+		tally.Listed(v, u.Client)
 	case u.Method == "tools/call":
-		usage.Called(v, u.Client, u.Name, u.Arguments)
+		tally.Called(v, u.Client, u.Name, u.Arguments)
 	case u.Method == "resources/read":
-		usage.Resource(v, u.Client, u.URI)
+		tally.Resource(v, u.Client, u.URI)
 	case u.Method == "prompts/get":
-		usage.Invoked(v, u.Client, u.Name)
+		tally.Invoked(v, u.Client, u.Name)
+	}
+}
+
+func missed(tally *usage.Tally, u mcpserver.Use) {
+	switch u.Method {
+	case "tools/call":
+		tally.Missed(u.View, "", u.Arguments)
+	case "resources/read":
+		tally.Missed(u.View, u.URI, nil)
+	case "prompts/get":
+		tally.Missed(u.View, u.Name, nil)
 	}
 }

@@ -180,10 +180,13 @@ func readContained(file string) ([]byte, error) {
 	return data, err
 }
 
-// ReadUserFile reads a file that the user named, through links, and at most one byte more
-// than [config.MaxSize]. It refuses a pipe or a device, which could block the process for
+// ReadUserFile is [ReadNamed] for a file of at most [config.MaxSize].
+func ReadUserFile(file string) ([]byte, error) { return ReadNamed(file, config.MaxSize) }
+
+// ReadNamed reads a file that the user named, through links, and at most one byte more
+// than most. It refuses a pipe or a device, which could block the process for
 // ever. The null device is an empty file.
-func ReadUserFile(file string) ([]byte, error) {
+func ReadNamed(file string, most int64) ([]byte, error) {
 	regular := func(info os.FileInfo, err error) error {
 		if err == nil && !info.Mode().IsRegular() {
 			err = &fs.PathError{Op: "open", Path: file, Err: skill.ErrNotRegular}
@@ -205,7 +208,7 @@ func ReadUserFile(file string) ([]byte, error) {
 	if err := regular(f.Stat()); err != nil { // it may have been replaced
 		return nil, err
 	}
-	return io.ReadAll(io.LimitReader(f, config.MaxSize+1))
+	return io.ReadAll(io.LimitReader(f, most+1))
 }
 
 // refused returns the first problem as an error, with its position.

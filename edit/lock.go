@@ -1,0 +1,34 @@
+package edit
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// ErrLocked is returned for a file that another process, or another caller of this one, has
+// locked.
+var ErrLocked = errors.New("another process has locked it")
+
+// Lock locks the file at path, which need not exist, for the callers of Lock. It makes an
+// empty file beside it, called path.lock, with the folders above. The lock ends with unlock or
+// with the process, and the empty file stays. A system without such locks locks nothing.
+func Lock(path string) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return nil, pathError("make the folder of", path, err)
+	}
+	beside := path + ".lock"
+	if info, err := os.Lstat(beside); err == nil && !info.Mode().IsRegular() {
+		return nil, pathError("lock", beside, ErrIrregular)
+	}
+	f, err := os.OpenFile(beside, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, pathError("lock", beside, err)
+	}
+	if err := lock(f); err != nil {
+		f.Close()
+		return nil, &fs.PathError{Op: "lock", Path: path, Err: err}
+	}
+	return func() { f.Close() }, nil
+}

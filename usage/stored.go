@@ -1,0 +1,219 @@
+package usage
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+)
+
+// version is that of the stored form.
+const version = 1
+
+// stored is the form in which counts are kept, as JSON.
+type stored struct {
+	Version int                              `json:"version"`
+	Since   time.Time                        `json:"since"`
+	Skills  map[string]map[string]storedPair `json:"skills"` // by URI and client
+	Missing map[string]storedMissed          `json:"missing"`
+}
+
+type storedPair struct {
+	Counts
+	Last  monday               `json:"last"`            // the week in which it was counted last
+	Weeks map[monday][2]uint32 `json:"weeks,omitempty"` // loads and reads
+}
+
+type storedMissed struct {
+	Times uint64 `json:"times"`
+	Last  monday `json:"last"`
+}
+
+// monday is a week as the date of its first day.
+type monday week
+
+// MarshalText implements [encoding.TextMarshaler].
+func (m monday) MarshalText() ([]byte, error) {
+	return week(m).start().AppendFormat(nil, time.DateOnly), nil
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler]. It accepts any day of the week.
+func (m *monday) UnmarshalText(text []byte) error {
+	at, err := time.Parse(time.DateOnly, string(text))
+	if err != nil {
+		return fmt.Errorf("%.20q is no date", text)
+	}
+	*m = monday(weekOf(at))
+	return nil
+}
+
+// Encode returns the counts in the form that [Tally.Restore] reads. It leaves out skills that
+// were neither offered nor used, and names that were not asked for, in the last [Weeks] weeks,
+// and names that were asked for once.
+func (t *Tally) Encode() []byte {
+	s := t.stored()
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		panic(err) // these types have a form in JSON
+	}
+	return b.Bytes()
+}
+
+// stored copies the counts, so that no call waits while they are encoded.
+func (t *Tally) stored() stored {
+	oldest := weekOf(time.Now()) - Weeks
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.fold()
+	s := stored{Version: version, Since: t.since, Skills: make(map[string]map[string]storedPair, len(t.skills)), Missing: map[string]storedMissed{}}
+	for uri, of := range t.skills {
+		by := make(map[string]storedPair, len(of.by))
+		for i := range of.by {
+			p := &of.by[i]
+			if p.last <= oldest {
+				continue
+			}
+			kept := storedPair{Counts: p.Counts, Last: monday(p.last)}
+			if len(p.weeks) > 0 {
+				kept.Weeks = make(map[monday][2]uint32, len(p.weeks))
+			}
+			for _, w := range p.weeks {
+				if w.at > oldest {
+					kept.Weeks[monday(w.at)] = [2]uint32{w.loaded, w.read}
+				}
+			}
+			by[t.clients[p.client]] = kept
+		}
+		if len(by) > 0 {
+			s.Skills[uri] = by
+		}
+	}
+	for name, m := range t.missing {
+		if m.times >= leastAsked && m.last > oldest {
+			s.Missing[name] = storedMissed{m.times, monday(m.last)}
+		}
+	}
+	return s
+}
+
+// Errors of [Tally.Restore].
+var (
+	errVersion = errors.New("it is of another version of knack")
+	errNumber  = errors.New("it has a number that is too large")
+)
+
+// maxCount bounds a number of the stored form, so that sums never overflow.
+const maxCount = math.MaxInt64 / maxPairs / 2
+
+// Restore adds counts that an earlier process encoded. If it returns an error, it has added
+// nothing.
+func (t *Tally) Restore(data []byte) error {
+	var v struct{ Version int }
+	if err := json.Unmarshal(data, &v); err != nil {
+		return readError(err)
+	}
+	if v.Version != version {
+		return errVersion
+	}
+	var s stored
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&s); err != nil {
+		return readError(err)
+	}
+	used := map[string]uint64{}
+	for _, by := range s.Skills {
+		for client, p := range by {
+			if max(p.Offered, p.Loaded, p.Read) > maxCount {
+				return errNumber
+			}
+			used[client] += min(p.Used(), maxCount)
+		}
+	}
+	for _, m := range s.Missing {
+		if m.Times > maxCount {
+			return errNumber
+		}
+	}
+	t.add(s, named(used))
+	return nil
+}
+
+// readError words an error of the JSON package.
+func readError(err error) error {
+	var syntax *json.SyntaxError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input":
+		return errors.New("it is cut short")
+	case errors.As(err, &syntax):
+		return fmt.Errorf("it is no JSON at byte %d", syntax.Offset)
+	}
+	return errors.New("it is JSON of another kind")
+}
+
+// named returns the clients that keep their names over a restart: those that used most. The
+// others make room, since any client can call itself anything.
+func named(used map[string]uint64) map[string]bool {
+	names := make([]string, 0, len(used))
+	for name := range used {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(used[b], used[a]), cmp.Compare(a, b)) })
+	keep := map[string]bool{}
+	for _, name := range names[:min(len(names), keptClients)] {
+		keep[name] = true
+	}
+	return keep
+}
+
+func (t *Tally) add(s stored, keep map[string]bool) {
+	now := weekOf(time.Now())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !s.Since.IsZero() && s.Since.Before(t.since) {
+		t.since = s.Since.UTC()
+	}
+	for uri, by := range s.Skills {
+		if len(uri) > maxStoredURI {
+			continue
+		}
+		for client, kept := range by {
+			if !keep[client] {
+				client = others
+			}
+			last := min(week(kept.Last), now) // the clock may have been wrong
+			if last <= now-Weeks {
+				continue
+			}
+			p := t.pair(uri, t.known(client))
+			if p == nil {
+				t.beyond++
+				continue
+			}
+			p.Counts.add(kept.Counts)
+			p.before.add(kept.Counts)
+			p.last = max(p.last, last)
+			for at, n := range kept.Weeks {
+				if week(at) <= now && week(at) > now-Weeks {
+					t.inWeek(p, week(at), n[0], n[1])
+				}
+			}
+			t.skills[uri].uses += kept.Used()
+		}
+	}
+	for name, m := range s.Missing {
+		if nameable(name) == name && m.Times >= leastAsked && week(m.Last) > now-Weeks {
+			t.miss(name, m.Times, min(week(m.Last), now))
+		}
+	}
+}
+
+// maxStoredURI bounds the URI of a skill in the stored form, in bytes. No path is longer.
+const maxStoredURI = 16 << 10
