@@ -189,3 +189,25 @@ func TestMatchedRulesHideNoMore(t *testing.T) {
 		t.Error("the skill of the other root is hidden beside one that matches, or visible without it")
 	}
 }
+
+// TestWhole checks which rules are known to hide no skill, whatever skills there are.
+func TestWhole(t *testing.T) {
+	all, some := patterns(t, "skill://**"), patterns(t, "skill://a/**")
+	for name, c := range map[string]struct {
+		allow bool
+		rules []Rule
+		want  bool
+	}{
+		"no rules":          {true, nil, true},
+		"nothing allowed":   {false, nil, false},
+		"all allowed":       {false, []Rule{{Allow: some}, {Allow: all}}, true},
+		"some allowed":      {false, []Rule{{Allow: some}}, false},
+		"a deny":            {true, []Rule{{Allow: all}, {Deny: some}}, false},
+		"a deny of others":  {true, []Rule{{Groups: []string{"guests"}, Deny: all}}, true},
+		"allowed to others": {false, []Rule{{Subjects: []string{"bert"}, Allow: all}}, false},
+	} {
+		if got := NewPolicy(c.allow, c.rules).Filter(Subject{Name: "anna"}).Whole; got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+}

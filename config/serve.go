@@ -261,8 +261,8 @@ func (c Config) NeedRestart(started Config) (keys []string) {
 		{"log.format", func(c *Config) string { return c.Log.Format }},
 		{"audit.to", func(c *Config) string { return c.Audit.To }},
 		{"audit.max-size", func(c *Config) string { return strconv.FormatInt(c.Audit.MaxSize, 10) }},
-		{"usage.file", func(c *Config) string { return c.Usage.File }},
 		{"audit.keep", func(c *Config) string { return strconv.Itoa(c.Audit.Keep) }},
+		{"usage.file", func(c *Config) string { return c.Usage.File }},
 	} {
 		if k.of(&c) != k.of(&started) {
 			keys = append(keys, k.key)

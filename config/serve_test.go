@@ -20,6 +20,7 @@ const served = `http:
   proxies: [10.1.2.3/8, "fd00::/8", 192.0.2.1]
 log: {level: info, format: json}
 audit: {to: audit.log, max-size: 5, keep: 3}
+usage: {file: usage.json}
 limits: {rate: 0.5, burst: 20}
 `
 
@@ -31,7 +32,7 @@ func TestServe(t *testing.T) {
 	want := Config{
 		HTTP: HTTP{Listen: "8080", Hosts: []string{"skills.example.com"}, Origins: []string{"https://example.com"}, TLSCert: "cert.pem", TLSKey: "/etc/key.pem", TokenFile: "tokens",
 			Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("192.0.2.1/32")}},
-		Log: Log{"info", "json"}, Audit: Audit{"audit.log", 5 << 20, 3}, Limits: Limits{&half, &twenty},
+		Log: Log{"info", "json"}, Audit: Audit{"audit.log", 5 << 20, 3}, Usage: Usage{"usage.json"}, Limits: Limits{&half, &twenty},
 	}
 	got, problems := Parse([]byte(served))
 	if diff := cmp.Diff(want, got, prefixes); diff != "" || len(problems) > 0 {
@@ -86,6 +87,10 @@ func TestServeRefuses(t *testing.T) {
 		"log: {level: warning}":             "config-value@1:14 log.level: 'warning' is not one of debug, info, warn, error | write one of debug, info, warn, error",
 		"log: {level: 3}":                   "config-value@1:14 log.level: '3' is not one of debug, info, warn, error | write one of debug, info, warn, error",
 		"log: {fromat: json}":               "config-key@1:7 log.fromat: there is no key 'fromat' in log | did you mean format?",
+		"usage: {}":                         "config-value@1:8 usage.file: usage has no file | write file: and the path of a file, or remove the section",
+		"usage: {flie: a}":                  "config-key@1:9 usage.flie: there is no key 'flie' in usage | did you mean file?",
+		"usage: {file: [a]}":                "config-value@1:15 usage.file: usage.file is not text | write the path of a file; a relative path starts at this file's folder",
+		"usage: a.json":                     "config-value@1:8 usage: usage does not consist of keys with values | write each key on its own line, indented, followed by a colon and a space",
 		"audit: {}":                         "config-value@1:8 audit.to: audit has no destination | write to: and the path of a file, stdout or stderr",
 		"audit: {to: a, max-size: 100 MiB}": "config-value@1:26 audit.max-size: audit.max-size is not such a number | write a whole number from 0 to 1048576",
 		"audit: {to: a, max-size: 0.5}":     "config-value@1:26 audit.max-size: audit.max-size is not such a number | write a whole number from 0 to 1048576",
@@ -106,12 +111,13 @@ func TestServeRefuses(t *testing.T) {
 	}
 }
 
-// Each key of http and audit, and log.format, needs a restart; the others do not.
+// Each key of http, audit and usage, and log.format, needs a restart; the others do not.
 func TestStale(t *testing.T) {
 	started, _ := Parse([]byte(served))
 	other, problems := Parse([]byte(`http: {listen: 1, hosts: [x], origins: [x], tls-cert: x, tls-key: x, no-auth: true}
 log: {level: debug, format: text}
 audit: {to: x, max-size: 1, keep: 1}
+usage: {file: x}
 limits: {rate: 1, burst: 1}
 access: {default: deny}
 `))
@@ -120,7 +126,7 @@ access: {default: deny}
 	}
 	var want []string
 	for _, k := range serveKeyDocs() {
-		if strings.HasPrefix(k.Path, "http.") || strings.HasPrefix(k.Path, "audit.") || k.Path == "log.format" {
+		if strings.HasPrefix(k.Path, "http.") || strings.HasPrefix(k.Path, "audit.") || strings.HasPrefix(k.Path, "usage.") || k.Path == "log.format" {
 			want = append(want, k.Path)
 		}
 	}
