@@ -32,13 +32,14 @@ func BenchmarkPages(b *testing.B) {
 	if _, err := v.Search(b.Context(), catalog.Query{Text: "harbour"}); err != nil {
 		b.Fatal(err) // the index is built before the first request
 	}
+	used(f, v)
 	b.Logf("%d skills, %d listed, %d skipped", len(v.Entries), len(v.Listed), len(v.Skipped))
 	var one string
 	for _, e := range v.Listed[5000:] {
 		one = strings.TrimSuffix(strings.TrimPrefix(e.URI().String(), "skill://"), "SKILL.md")
 		break
 	}
-	for _, path := range slices.Concat(pagePaths(one), []string{"/api/v1/skills?limit=200", "/api/v1/skills?q=harbour", "/api/v1/problems", "/.well-known/agent-skills/index.json", "/metrics"}) {
+	for _, path := range slices.Concat(pagePaths(one), []string{"/api/v1/skills?limit=200", "/api/v1/skills?q=harbour", "/api/v1/problems", "/api/v1/usage", "/.well-known/agent-skills/index.json", "/metrics"}) {
 		b.Run(strings.ReplaceAll(path, one, "ONE"), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -52,8 +53,20 @@ func BenchmarkPages(b *testing.B) {
 // trailing slash.
 func pagePaths(one string) []string {
 	return []string{
-		"/", "/?page=150", "/?q=harbour+tide", "/?q=ancor&scope=project", "/?state=problems", "/health", "/usage", "/connect",
+		"/", "/?page=150", "/?q=harbour+tide", "/?q=ancor&scope=project", "/?state=problems", "/?used=never", "/?left=others", "/?all=tag", "/health", "/usage", "/connect",
 		"/skills/" + one, "/skills/" + one + "?view=files", "/skills/" + one + "?view=agent", "/skills/" + one + "?view=problems",
+	}
+}
+
+// used counts lists for three clients, and uses of a fifth of the skills by each.
+func used(f *fixture, v catalog.View) {
+	for _, client := range []string{"one", "two", "three"} {
+		f.usage.Listed(v, client)
+		for i, e := range v.Listed {
+			if i%5 == 0 {
+				f.usage.Resource(v, client, e.URI().String())
+			}
+		}
 	}
 }
 

@@ -37,6 +37,7 @@ func BenchmarkFirstPages(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	used(f, f.view())
 	n := 0
 	change := func() {
 		n++
@@ -44,9 +45,10 @@ func BenchmarkFirstPages(b *testing.B) {
 		if err := f.catalog.Refresh(b.Context()); err != nil {
 			b.Fatal(err)
 		}
+		f.usage.Listed(f.view(), "one")
 	}
 	b.Cleanup(func() { _ = os.RemoveAll(changing) })
-	paths := slices.Concat(pagePaths(one), []string{"/api/v1/skills?limit=200", "/api/v1/problems", "/.well-known/agent-skills/index.json", "/metrics"})
+	paths := slices.Concat(pagePaths(one), []string{"/api/v1/skills?limit=200", "/api/v1/problems", "/api/v1/usage", "/.well-known/agent-skills/index.json", "/metrics"})
 	for _, path := range paths {
 		b.Run("start"+strings.ReplaceAll(path, one, "ONE"), func(b *testing.B) {
 			b.ReportAllocs()

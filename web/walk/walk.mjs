@@ -336,6 +336,24 @@ await step("the list of contents", {}, async (page, must) => {
   must(page.url().endsWith("#md-storm") && await page.locator("#md-storm").isVisible(), "it leads elsewhere");
 });
 
+await step("from health to each figure of usage", {}, async (page, must) => {
+  await page.goto(plan.url + "/health");
+  await page.locator("#usage").getByRole("link", { name: /skills? never used$/ }).focus();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/used=never/);
+  const never = await page.locator(".skills h2 a").allTextContents();
+  must(never.includes("watch-bill") && !never.includes("invoice"), `never used: ${never}`);
+  await page.goto(plan.url + "/health");
+  await page.locator("#usage").getByRole("link", { name: "2 names not found" }).click();
+  await page.waitForURL(/usage#missing$/);
+  const names = await page.locator("#missing tbody th").allTextContents();
+  must(names.join() === "<script>ran=1</script>,dredging", `the names are ${names}`);
+  must(await page.locator("#weeks tbody tr").count() === 1, "there is not one week");
+  must(await page.locator("#weeks rect").evaluateAll((all) => all.filter((bar) => bar.getBoundingClientRect().width > 1).length) === 2, "the week is not drawn");
+  await page.goto(plan.url + plan.skill);
+  must(/loaded once, read once since/.test(await page.locator(".about").textContent()), "the skill's page has no figure");
+});
+
 await step("what is drawn on a phone", { viewport: widths.phone }, async (page, must) => {
   await page.goto(plan.url + plan.skill);
   const tops = await page.locator(".tabs a").evaluateAll((all) => all.map((a) => a.getBoundingClientRect().top));

@@ -246,7 +246,7 @@ func TestWalk(t *testing.T) {
 			{"file-markdown", skill + "references/method.md"}, {"file-source", skill + "scripts/height.py"}, {"file-picture", skill + "images/harbour.png"}, {"file-binary", skill + "data/ports.bin"},
 			{"hostile", hostile}, {"hostile-source", hostile + "?view=source"}, {"hostile-agent", hostile + "?view=agent"}, {"hostile-problems", hostile + "?view=problems"},
 			{"hostile-svg", hostile + "x.svg"}, {"hostile-html", hostile + "x.html"}, {"hostile-picture", hostile + "fake.png"},
-			{"health", "/health"}, {"skipped", skipped(t, url, token)}, {"usage", "/usage"}, {"connect", "/connect"}, {"missing", "/skills/nobody/"},
+			{"health", "/health"}, {"skipped", skipped(t, url, token)}, {"usage", "/usage"}, {"usage-never", "/?used=never"}, {"usage-left", "/?left=others"}, {"connect", "/connect"}, {"missing", "/skills/nobody/"},
 		},
 		"raw": []string{"/raw/hostile/title/x.svg", "/raw/hostile/title/x.html", "/raw/hostile/title/fake.png", "/raw/hostile/title/SKILL.md", "/api/v1/files/hostile/title/x.html"},
 	}
@@ -255,7 +255,7 @@ func TestWalk(t *testing.T) {
 	for _, fault := range report.Faults {
 		t.Error(fault)
 	}
-	if want := 6*(35+2) + 19; len(report.Done) != want {
+	if want := 6*(37+2) + 20; len(report.Done) != want {
 		t.Errorf("%d steps were walked, want %d: %q", len(report.Done), want, report.Done)
 	}
 }
@@ -296,6 +296,11 @@ func use(t *testing.T, url, token string) {
 	} {
 		if res, err := session.CallTool(ctx, &call); err != nil || res.IsError {
 			t.Fatalf("%s: %v %v", call.Name, res, err)
+		}
+	}
+	for _, name := range []string{"dredging", "dredging", "<script>ran=1</script>", "<script>ran=1</script>"} {
+		if _, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "skill", Arguments: map[string]any{"name": name}}); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
