@@ -108,7 +108,7 @@ func (m *machine) halt() {
 }
 
 // places are the folders of a machine that are below m.root instead.
-var places = regexp.MustCompile(`(^|[^\w./-])/(usr/local/bin|etc/knack|etc/prometheus|etc/systemd|srv|var/log/knack)\b`)
+var places = regexp.MustCompile(`(^|[^\w./-])/(usr/local/bin|etc/knack|etc/prometheus|etc/systemd|srv|var/log/knack|var/lib/knack)\b`)
 
 // run runs a block of commands in the shell, and returns what they print.
 func (m *machine) run(block string) string {
@@ -198,6 +198,10 @@ func TestRunning(t *testing.T) {
 	has(`"surface":"server"`, `"method":"reload"`, `"result":"ok"`)
 	if got := namesIn(t, m.run("ask anna '/api/v1/skills?fields=name'")); !cmp.Equal(got, []string{"house-style", "invoices", "quotas"}) {
 		t.Errorf("after the reload, anna sees %q", got)
+	}
+	kept := filepath.Join(m.root, "var/lib/knack/usage.json")
+	if data, err := os.ReadFile(kept); err != nil || !strings.Contains(string(data), `"since"`) {
+		t.Errorf("the counts of usage: %s %v", data, err)
 	}
 	m.checkDashboard()
 }

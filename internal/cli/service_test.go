@@ -58,7 +58,7 @@ func TestServiceUnit(t *testing.T) {
 func TestServiceIsClosed(t *testing.T) {
 	text := unit(t, "knack")
 	for _, line := range []string{
-		"DynamicUser=yes", "ProtectSystem=strict", "ProtectHome=yes", "NoNewPrivileges=yes", "CapabilityBoundingSet=", "LogsDirectory=knack",
+		"DynamicUser=yes", "ProtectSystem=strict", "ProtectHome=yes", "NoNewPrivileges=yes", "CapabilityBoundingSet=", "LogsDirectory=knack", "StateDirectory=knack",
 		"RestrictAddressFamilies=AF_INET AF_INET6", "SystemCallFilter=@system-service", "MemoryDenyWriteExecute=yes", "ExecReload=/bin/kill -HUP $MAINPID",
 		"ExecStartPre=knack config check /etc/knack/knack.yaml", "ExecReload=knack config check /etc/knack/knack.yaml",
 	} {
