@@ -162,7 +162,9 @@ func (s *Site) home(r *request) error {
 		p.Since = s.o.Usage.Since()
 	}
 	if client := cmp.Or(f.Left, f.Cut); client != "" {
-		p.ListOf = clientName(strings.TrimPrefix(client, othersKey))
+		if p.ListOf = "other clients"; client != othersKey {
+			p.ListOf = clientName(client)
+		}
 	}
 	totals, now := s.checks.Soon(r.Context(), v)
 	of := s.shelfOf(v)

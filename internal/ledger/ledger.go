@@ -74,7 +74,9 @@ func (l *Ledger) run() {
 			continue
 		case <-l.ending:
 		}
-		l.keep()
+		if !l.keep() {
+			l.log.Error("the last counts of usage are lost, since the usage file cannot be used", "file", l.path)
+		}
 		if l.unlock != nil {
 			l.unlock()
 		}
@@ -97,8 +99,8 @@ func (l *Ledger) Close() {
 }
 
 // keep restores and writes the file, and says when that begins to fail, and when it succeeds
-// again.
-func (l *Ledger) keep() {
+// again. It reports whether the file is up to date.
+func (l *Ledger) keep() bool {
 	err := l.begin()
 	if err == nil {
 		err = l.write()
@@ -108,13 +110,14 @@ func (l *Ledger) keep() {
 			l.log.Warn("the usage file is written again", "file", l.path)
 		}
 		l.trouble = ""
-		return
+		return true
 	}
 	l.tally.Keep(usage.Failing)
 	if reason, fix := wordsOf(err); reason != l.trouble {
 		l.trouble = reason
 		l.log.Error("the usage file cannot be used, and the counts are in memory alone until it can", "file", l.path, "reason", reason, "fix", fix)
 	}
+	return false
 }
 
 // wordsOf says why the file cannot be used, and what to do.

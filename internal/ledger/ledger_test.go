@@ -71,7 +71,7 @@ func (s *server) said(keeping usage.Keeping, texts ...string) {
 			s.t.Errorf("the log does not say %q once:\n%s", text, s.log.String())
 		}
 	}
-	if len(texts) == 0 && s.log.String() != "" {
+	if len(texts) == 0 && s.log.String() != "" { // neither a warning nor an error
 		s.t.Errorf("the log says %s", s.log.String())
 	}
 	if got := s.tally.Keeping(); got != keeping {
@@ -276,6 +276,7 @@ func TestChangedByAnother(t *testing.T) {
 		testwait.Advance(2 * interval)
 		s.said(usage.Failing, "another program has changed it")
 		s.ledger.Close()
+		s.said(usage.Failing, "the last counts of usage are lost")
 		if read(t, file) != "mine" {
 			t.Error("the other program's file is overwritten")
 		}
