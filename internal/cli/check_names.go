@@ -79,7 +79,11 @@ func (n *namedSkills) add(ctx context.Context, word string, f *checkFlags) error
 	case err != nil:
 		var missing *failure
 		if errors.As(err, &missing) {
-			missing.err = fmt.Errorf("there is no file, folder or skill '%s'", display.Echo(word))
+			shown := display.Echo(word)
+			if strings.Contains(word, "://") { // a URL that check does not know, perhaps with a token
+				shown = display.RedactURI(word)
+			}
+			missing.err = fmt.Errorf("there is no file, folder or skill '%s'", shown)
 		}
 		return err
 	case !onDisk(e):
