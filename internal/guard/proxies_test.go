@@ -39,6 +39,7 @@ func TestProxies(t *testing.T) {
 		"all are proxies":                 {"10.0.0.1:1", own, http.Header{"X-Forwarded-For": {"10.0.0.3, 10.0.0.2"}}, "10.0.0.3", own},
 		"not a proxy":                     {"192.0.2.9:1", own, http.Header{"X-Forwarded-For": {"10.0.0.1"}, "X-Forwarded-Host": {own}}, "192.0.2.9", own},
 		"not a proxy, another host":       {"192.0.2.9:1", other, http.Header{"X-Forwarded-Host": {own}}, "192.0.2.9", ""},
+		"not a proxy, a served host":      {"192.0.2.9:1", "localhost:8080", http.Header{"X-Forwarded-Host": {own}}, "192.0.2.9", "localhost:8080"},
 		"a proxy with a name of its own":  {"10.0.0.1:1", "localhost:8080", http.Header{"X-Forwarded-Host": {own}}, "10.0.0.1", own},
 		"a proxy with another host":       {"10.0.0.1:1", "localhost:8080", http.Header{"X-Forwarded-Host": {other}}, "10.0.0.1", ""},
 		"rebinding behind a proxy":        {"10.0.0.1:1", other, http.Header{"X-Forwarded-Host": {own}}, "10.0.0.1", ""},

@@ -49,6 +49,13 @@ var mutations = []mutation{
 		{"mcpserver/call.go", "profile.WithClient(r.Context(ctx), r.client)", "profile.WithClient(ctx, r.client)"}}},
 	{"session-of-token", "a session serves only the token that began it", "./mcpserver ^TestTokens$", "", []change{
 		{"mcpserver/internal/httpd/session.go", "[]byte(token)) == 0", "[]byte(token)) < 0"}}},
+	{"signin-of-browser", "a sign-in at a provider ends in the browser that began it, with the token that was made for it", "./access/openid ^TestAttacks$", "", []change{
+		{"access/openid/flow.go", "[]byte(begun.State)) != 1", "[]byte(begun.State)) == 2"},
+		{"access/openid/flow.go", "[]byte(begun.Nonce)) != 1", "[]byte(begun.Nonce)) == 2"}}},
+	{"signin-audience", "a token of the provider that is for another application lets no client in", "./access/openid ^TestForgedTokens$", "", []change{
+		{"access/openid/token.go", "return slices.Contains(p.audiences, a)", "return true"}}},
+	{"proxy-trusted", "only a trusted proxy says who its client is", "./internal/guard ^TestProxies$", "", []change{
+		{"internal/guard/proxies.go", "if !ok || !g.isProxy(peer) {", "if !ok {"}}},
 	{"busy-is-not-absent", "a name that a busy machine could not look for is not called unknown", "./tool ^TestBusyIsNotNotFound$", "", []change{
 		{"tool/lookup/refresh.go", "unsure = ErrBusy", "unsure = nil"}}},
 
