@@ -69,12 +69,12 @@ func (f *File) ProblemsOfRoots() (problems []skill.Problem) {
 	return problems
 }
 
-// EmptyRoots returns a warning for each root whose folder has nothing that could be served.
+// EmptyRoots returns a warning for each root whose folder has nothing but hidden files.
 func (f *File) EmptyRoots() (warnings []string) {
 	for i, r := range f.Config.Roots {
 		empty := soon(false, func() bool {
 			entries, err := os.ReadDir(r.Folder(filepath.Dir(f.Path)))
-			return err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".") })
+			return err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.IsDir() || !strings.HasPrefix(e.Name(), ".") })
 		})
 		if empty {
 			warnings = append(warnings, fmt.Sprintf("roots[%d].dir: the folder %s is empty", i, display.Echo(r.Dir.Text)))
