@@ -58,6 +58,7 @@ var targets = []target{
 	{"web", "FuzzWithin", "the way in: leads nowhere but to a page of this server, whatever the form says"},
 	{"check", "FuzzFix", "--fix: valid afterwards, stable, nothing lost"},
 	{"config", "FuzzParse", "knack.yaml: read strictly, every complaint has a place"},
+	{"usage", "FuzzRestore", "a file of counts: refused, or read, and written so that it can be read again"},
 	{"client", "FuzzMerge", "a client's configuration: the entry is in, all else stays"},
 }
 
