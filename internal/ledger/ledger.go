@@ -33,6 +33,8 @@ const (
 var (
 	// errOther is returned if another program has written the file meanwhile.
 	errOther    = errors.New("another program has changed it")
+	// errForeign is returned for a file that never had counts.
+	errForeign  = errors.New("it is not a file of counts")
 	errTooLarge = fmt.Errorf("it has more than %d MiB", maxSize>>20)
 )
 
@@ -132,6 +134,8 @@ func wordsOf(err error) (reason, fix string) {
 		return reason, "let the user who runs knack write to the file and to its folder"
 	case errors.Is(err, edit.ErrIrregular), errors.Is(err, skill.ErrNotRegular):
 		return reason, "name a file in usage.file"
+	case errors.Is(err, errForeign):
+		return reason, "name another file in usage.file, or remove this one"
 	case errors.Is(err, errTooLarge):
 		return reason, "stop the server, and rename the file to begin anew"
 	}
@@ -171,6 +175,9 @@ func (l *Ledger) begin() error {
 	} else if len(bytes.TrimSpace(data)) > 0 { // an administrator may make the file, for its mode
 		err = l.tally.Restore(data)
 	}
+	if err != nil && !hasCounts(data) {
+		return errForeign
+	}
 	if err != nil {
 		aside, failed := l.setAside()
 		if failed != nil {
@@ -182,6 +189,15 @@ func (l *Ledger) begin() error {
 	}
 	l.read, l.there, l.written = true, true, sha256.Sum256(data)
 	return nil
+}
+
+// hasCounts reports whether data is a file of counts, or what a crash left of one: the beginning
+// of it, or zeros. Any other file is something else that usage.file names by mistake, such as the
+// settings, a key or the audit log.
+func hasCounts(data []byte) bool {
+	begin := []byte(`{"version":`)
+	data = bytes.TrimSpace(data)
+	return bytes.HasPrefix(data, begin) || bytes.HasPrefix(begin, data) || data[0] == 0
 }
 
 // setAside renames the file, so that nothing is lost that a person could repair.

@@ -140,9 +140,10 @@ func TestUnreadable(t *testing.T) {
 	whole := string(usage.New().Encode())
 	for name, c := range map[string]struct{ text, reason string }{
 		"cut short":       {whole[:40], "it is cut short"},
-		"not JSON":        {"counts: many\n", "it is no JSON at byte 1"},
+		"not JSON":        {`{"version":1,x`, "it is no JSON at byte 14"},
+		"zeros":           {strings.Repeat("\x00", 80), "it is no JSON at byte 1"},
 		"another version": {`{"version":2}`, "it is of another version of knack"},
-		"another kind":    {`[1]`, "it is JSON of another kind"},
+		"another kind":    {`{"version":[1]}`, "it is JSON of another kind"},
 		"huge":            {strings.Repeat(" ", maxSize) + "{}", "it has more than 32 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -159,6 +160,28 @@ func TestUnreadable(t *testing.T) {
 					t.Error("what could not be read is gone")
 				}
 				if !strings.Contains(read(t, file), `"loaded":1`) {
+					t.Error(read(t, file))
+				}
+			})
+		})
+	}
+}
+
+// TestForeign checks that a server leaves a file alone that never had counts: usage.file names it
+// by mistake.
+func TestForeign(t *testing.T) {
+	for name, text := range map[string]string{
+		"settings": "http: {listen: 8080}\n", "key": "-----BEGIN PRIVATE KEY-----\n", "audit log": `{"time":"2026-11-21T05:20:00.1Z","surface":"mcp"}` + "\n", "list": "[1]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				file := filepath.Join(t.TempDir(), "usage.json")
+				put(t, file, text)
+				s := start(t, file)
+				s.said(usage.Failing, `reason="it is not a file of counts"`, `fix="name another file in usage.file, or remove this one"`)
+				s.use()
+				s.ledger.Close()
+				if read(t, file) != text {
 					t.Error(read(t, file))
 				}
 			})
