@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/origin"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill/frontmatter"
@@ -69,10 +70,10 @@ var httpKeys = []key[HTTP]{
 		}
 	}},
 	{"hosts", "list", "loopback names", "clients reach the server by these names, as with `--allow-host`", func(d *decoder, v frontmatter.Value, h *HTTP) {
-		h.Hosts = d.names("http.hosts", v)
+		h.Hosts = d.parsed("http.hosts", v, origin.Host, "is no host", origin.WriteHost)
 	}},
 	{"origins", "list", "its own pages", "web pages of these origins may call the server, as with `--allow-origin`", func(d *decoder, v frontmatter.Value, h *HTTP) {
-		h.Origins = d.names("http.origins", v)
+		h.Origins = d.parsed("http.origins", v, origin.Parse, "is no origin", origin.WriteOrigin)
 	}},
 	{"tls-cert", "text", "no TLS", "the certificate's file (PEM), as with `--tls-cert`", func(d *decoder, v frontmatter.Value, h *HTTP) {
 		h.TLSCert = d.text("http.tls-cert", v, writeAFile)
@@ -99,6 +100,17 @@ var httpKeys = []key[HTTP]{
 			h.Proxies = append(h.Proxies, p.Masked())
 		}
 	}},
+}
+
+// parsed decodes a list of names, each of which parse must accept.
+func (d *decoder) parsed(at string, v frontmatter.Value, parse func(string) (string, bool), what, fix string) (all []string) {
+	for i, name := range d.names(at, v) {
+		if _, ok := parse(name); !ok && name != "" {
+			d.add(ruleValue, v.Items[i].Position, at, fix, "%s %s", describe(v.Items[i]), what)
+		}
+		all = append(all, name)
+	}
+	return all
 }
 
 // checkOpen reports a server that requires no tokens and has some.

@@ -64,24 +64,27 @@ func TestServe(t *testing.T) {
 func TestServeRefuses(t *testing.T) {
 	const noPort = "config-value@1:16 http.listen: http.listen is neither a port from 0 to 65535 nor host:port | write a port, or host:port, such as 0.0.0.0:8080"
 	for text, want := range map[string]string{
-		"http: {proxies: [10.0.0.0/33]}":       "config-value@1:18 http.proxies: '10.0.0.0/33' is not the network of a proxy | write the address of your proxy, or its network, such as 10.0.0.0/8",
-		"http: {proxies: [0.0.0.0/0]}":         "config-value@1:18 http.proxies: '0.0.0.0/0' is not the network of a proxy | write the address of your proxy, or its network, such as 10.0.0.0/8",
-		"http: {proxies: [proxy.example]}":     "config-value@1:18 http.proxies: 'proxy.example' is not the network of a proxy | write the address of your proxy, or its network, such as 10.0.0.0/8",
-		"http: {port: 80}":                     "config-key@1:8 http.port: there is no key 'port' in http | the keys are listen, hosts, origins, tls-cert, tls-key, token-file, no-auth, proxies",
-		"http: {listen: [80]}":                 "config-value@1:16 http.listen: http.listen is not text | write a port, or host:port, such as 0.0.0.0:8080",
-		"http: {listen: 99999}":                noPort,
-		"http: {listen: http}":                 noPort,
-		"http: {listen: -1}":                   noPort,
-		"http: {listen: 80.5}":                 noPort,
-		"http: {listen: localhost}":            noPort,
-		"http: {listen: \"0.0.0.0:65536\"}":    noPort,
-		"http: {listen: \"1:2:3\"}":            noPort,
-		"http: {hosts: a}":                     "config-value@1:15 http.hosts: http.hosts is not a list | write a list: each item on its own line after a hyphen and a space, or all in [ ]",
-		"http: {tls-cert: a}":                  "config-value@1:7 http: http has only one of tls-cert and tls-key | give both, or neither",
-		"http: {token-file: ''}":               "config-value@1:20 http.token-file: http.token-file is not text | " + writeAFile,
-		"http: {tls-cert: a, listen: -1}":      "config-value@1:7 http: http has only one of tls-cert and tls-key | give both, or neither\nconfig-value@1:29 http.listen: http.listen is neither a port from 0 to 65535 nor host:port | write a port, or host:port, such as 0.0.0.0:8080",
-		"http: {no-auth: yes}":                 "config-value@1:17 http.no-auth: http.no-auth is not true or false | write true or false",
-		"http: {no-auth: true, token-file: a}": "config-value@1:17 http.no-auth: http.no-auth and http.token-file contradict each other | leave out http.no-auth, or http.token-file",
+		"http: {proxies: [10.0.0.0/33]}":                  "config-value@1:18 http.proxies: '10.0.0.0/33' is not the network of a proxy | write the address of your proxy, or its network, such as 10.0.0.0/8",
+		"http: {proxies: [0.0.0.0/0]}":                    "config-value@1:18 http.proxies: '0.0.0.0/0' is not the network of a proxy | write the address of your proxy, or its network, such as 10.0.0.0/8",
+		"http: {proxies: [proxy.example]}":                "config-value@1:18 http.proxies: 'proxy.example' is not the network of a proxy | write the address of your proxy, or its network, such as 10.0.0.0/8",
+		"http: {hosts: [a.example, 'https://a.example']}": "config-value@1:27 http.hosts: 'https://a.example' is no host | write a name or address, with :port for one port alone",
+		"http: {hosts: ['*.a.example']}":                  "config-value@1:16 http.hosts: '*.a.example' is no host | write a name or address, with :port for one port alone",
+		"http: {origins: [a.example]}":                    "config-value@1:18 http.origins: 'a.example' is no origin | write scheme://host or scheme://host:port, without a path",
+		"http: {port: 80}":                                "config-key@1:8 http.port: there is no key 'port' in http | the keys are listen, hosts, origins, tls-cert, tls-key, token-file, no-auth, proxies",
+		"http: {listen: [80]}":                            "config-value@1:16 http.listen: http.listen is not text | write a port, or host:port, such as 0.0.0.0:8080",
+		"http: {listen: 99999}":                           noPort,
+		"http: {listen: http}":                            noPort,
+		"http: {listen: -1}":                              noPort,
+		"http: {listen: 80.5}":                            noPort,
+		"http: {listen: localhost}":                       noPort,
+		"http: {listen: \"0.0.0.0:65536\"}":               noPort,
+		"http: {listen: \"1:2:3\"}":                       noPort,
+		"http: {hosts: a}":                                "config-value@1:15 http.hosts: http.hosts is not a list | write a list: each item on its own line after a hyphen and a space, or all in [ ]",
+		"http: {tls-cert: a}":                             "config-value@1:7 http: http has only one of tls-cert and tls-key | give both, or neither",
+		"http: {token-file: ''}":                          "config-value@1:20 http.token-file: http.token-file is not text | " + writeAFile,
+		"http: {tls-cert: a, listen: -1}":                 "config-value@1:7 http: http has only one of tls-cert and tls-key | give both, or neither\nconfig-value@1:29 http.listen: http.listen is neither a port from 0 to 65535 nor host:port | write a port, or host:port, such as 0.0.0.0:8080",
+		"http: {no-auth: yes}":                            "config-value@1:17 http.no-auth: http.no-auth is not true or false | write true or false",
+		"http: {no-auth: true, token-file: a}":            "config-value@1:17 http.no-auth: http.no-auth and http.token-file contradict each other | leave out http.no-auth, or http.token-file",
 		"access: {tokens: [{hash: 'sha256:0000000000000000000000000000000000000000000000000000000000000000', subject: a}]}\nhttp: {no-auth: true}": "config-value@2:17 http.no-auth: http.no-auth and access.tokens contradict each other | leave out http.no-auth, or access.tokens",
 		"audit: {keep: 0}":                  "config-value@1:8 audit.to: audit has no destination | write to: and the path of a file, stdout or stderr\nconfig-value@1:15 audit.keep: audit.keep is not such a number | write a whole number from 1 to 10000",
 		"log: {level: warning}":             "config-value@1:14 log.level: 'warning' is not one of debug, info, warn, error | write one of debug, info, warn, error",
@@ -114,7 +117,7 @@ func TestServeRefuses(t *testing.T) {
 // Each key of http, audit and usage, and log.format, needs a restart; the others do not.
 func TestStale(t *testing.T) {
 	started, _ := Parse([]byte(served))
-	other, problems := Parse([]byte(`http: {listen: 1, hosts: [x], origins: [x], tls-cert: x, tls-key: x, no-auth: true}
+	other, problems := Parse([]byte(`http: {listen: 1, hosts: [x], origins: ["http://x"], tls-cert: x, tls-key: x, no-auth: true}
 log: {level: debug, format: text}
 audit: {to: x, max-size: 1, keep: 1}
 usage: {file: x}

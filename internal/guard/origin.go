@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/knack-dev/knack/internal/origin"
 )
 
 // vary is the Vary header of every answer. It must not be changed.
@@ -15,18 +16,18 @@ var vary = []string{"Origin"}
 // allow reads the hosts and origins that are served besides the loopback's.
 func (g *Guard) allow(hosts, origins []string) error {
 	for _, h := range hosts {
-		name := strings.ToLower(strings.TrimSpace(h))
-		if name == "" || strings.ContainsAny(name, "/*@ ") {
-			return fmt.Errorf("'%s' is no host: write a name or address, with :port for one port alone", h)
+		name, ok := origin.Host(h)
+		if !ok {
+			return fmt.Errorf("'%s' is no host: %s", h, origin.WriteHost)
 		}
 		g.hosts = append(g.hosts, name)
 	}
 	for _, o := range origins {
-		u, err := url.Parse(strings.ToLower(strings.TrimSpace(o)))
-		if err != nil || u.Scheme == "" || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil || strings.Contains(u.Host, "*") {
-			return fmt.Errorf("'%s' is no origin: write scheme://host or scheme://host:port, without a path", o)
+		parsed, ok := origin.Parse(o)
+		if !ok {
+			return fmt.Errorf("'%s' is no origin: %s", o, origin.WriteOrigin)
 		}
-		g.origins = append(g.origins, u.Scheme+"://"+u.Host)
+		g.origins = append(g.origins, parsed)
 	}
 	return nil
 }
