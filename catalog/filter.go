@@ -57,9 +57,10 @@ type filteredSnapshot struct {
 }
 
 // through returns the snapshot as a filter shows it. It is made once, and again if
-// maxFiltered other filters were used since.
+// maxFiltered other filters were used since. A filter that hides no skill shows all of it, with
+// the roots that have none: the operator's metrics count the roots that cannot be read.
 func (s *Snapshot) through(filter *Filter) *Snapshot {
-	if filter == nil {
+	if filter == nil || filter.Whole {
 		return s
 	}
 	n := s.filtered.of(filter)

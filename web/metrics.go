@@ -137,7 +137,7 @@ func (s *Site) skillMetrics(x *exposition, v catalog.View) {
 			x.sample("knack_root_skills", float64(root.Count), "root", root.Label)
 		}
 	}
-	x.family("knack_root_up", "gauge", "1 where a root can be read, else 0.")
+	x.family("knack_root_up", "gauge", "1 if a root can be read, else 0.")
 	for _, root := range v.Roots {
 		if !root.Missing || root.Err != nil {
 			x.sample("knack_root_up", map[bool]float64{true: 1}[root.Err == nil], "root", root.Label)

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"context"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -38,14 +39,21 @@ func rooted(t *testing.T) (c *catalog.Catalog, site *web.Site) {
 }
 
 // TestRootUp checks that the metrics distinguish a root that is read from one that is
-// not.
+// not, also for a client that the rules let see every skill.
 func TestRootUp(t *testing.T) {
 	_, site := rooted(t)
-	w := httptest.NewRecorder()
-	site.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-	for _, want := range []string{`knack_root_up{root="one"} 1`, `knack_root_up{root="two"} 0`, `knack_root_up{root="three"} 0`} {
-		if !strings.Contains(w.Body.String(), want+"\n") {
-			t.Errorf("no %s in\n%s", want, w.Body.String())
+	every, err := access.ParsePattern("skill://**")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prometheus := access.NewPolicy(false, []access.Rule{{Allow: []access.Pattern{every}}}).Filter(access.Subject{})
+	for name, ctx := range map[string]context.Context{"no rules": t.Context(), "rules": catalog.WithFilter(t.Context(), prometheus)} {
+		w := httptest.NewRecorder()
+		site.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil).WithContext(ctx))
+		for _, want := range []string{`knack_root_up{root="one"} 1`, `knack_root_up{root="two"} 0`, `knack_root_up{root="three"} 0`} {
+			if !strings.Contains(w.Body.String(), want+"\n") {
+				t.Errorf("%s: no %s in\n%s", name, want, w.Body.String())
+			}
 		}
 	}
 }
