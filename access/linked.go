@@ -19,7 +19,8 @@ func linked(rules []*Rule, e *catalog.Entry, roots []catalog.RootStatus) bool {
 	}
 	for i := range roots {
 		root := &roots[i].Root
-		for _, at := range target(e, root) {
+		// A link on the way to a root may have been replaced since the start.
+		for _, at := range append(target(e, root, root.Real), target(e, root, roots[i].Led)...) {
 			for _, r := range rules {
 				if slices.ContainsFunc(r.Deny, func(one Pattern) bool { return denies(rules, one, root, at) }) {
 					return true
@@ -30,13 +31,13 @@ func linked(rules []*Rule, e *catalog.Entry, roots []catalog.RootStatus) bool {
 	return false
 }
 
-// target returns the places of a skill if it were found in a root by the path to which its
-// link leads: by its folder's name and by its own. There are none if the path is not in the
-// root.
-func target(e *catalog.Entry, root *skill.Root) [][]string {
+// target returns the places of a skill if it were found in a root, which is at the path real,
+// by the path to which its link leads: by its folder's name and by its own. There are none if
+// that path is not in the root.
+func target(e *catalog.Entry, root *skill.Root, real string) [][]string {
 	separator := string(filepath.Separator)
-	rest, ok := strings.CutPrefix(e.Link()+separator, strings.TrimSuffix(root.Real, separator)+separator)
-	if root.Real == "" || !ok {
+	rest, ok := strings.CutPrefix(e.Link()+separator, strings.TrimSuffix(real, separator)+separator)
+	if real == "" || !ok {
 		return nil
 	}
 	var at []string

@@ -175,7 +175,7 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 	}
 	loaded := scan.Skills
 	scan.Skills = nil // they need not live as long as the scan
-	r.scan, r.status.Missing, r.status.Notices = scan, scan.Missing, scan.Notices
+	r.scan, r.status.Missing, r.status.Notices, r.status.Led = scan, scan.Missing, scan.Notices, scan.Real
 	if c.sameAsNow(&r) {
 		r.same = true
 		return r, nil

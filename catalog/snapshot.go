@@ -143,7 +143,8 @@ type RootStatus struct {
 	Missing bool  // a well-known root that does not exist
 	Err     error // why it could not be read; its last good skills stay
 	Notices []skill.Notice
-	Count   int // skills found, in any status
+	Count   int    // skills found, in any status
+	Led     string // where links led to the root when it was scanned; see [skill.Scan.Real]
 }
 
 // IsAbsent reports whether there is nothing at the root, and nothing to say about that.

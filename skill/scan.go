@@ -38,6 +38,9 @@ type Scan struct {
 	// Version, if not zero, identifies the scanned state within a process. Two scans with
 	// one version have the same bundles, notices and stamps.
 	Version uint64
+	// Real is the path of the root without links when it was scanned, if [Root.Real] is set:
+	// a root is moved by replacing a link on the way to it.
+	Real string
 	// Missing is true if the root does not exist. That alone is not an error: a well-known
 	// root may be absent. Together with an error it means that a requested root is gone,
 	// and its skills with it.

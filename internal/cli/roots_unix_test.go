@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // TestReloadKeepsRoots checks that a reload takes over no rules for roots that the server does
@@ -113,5 +115,45 @@ func TestLinksOpenNothing(t *testing.T) {
 				t.Errorf("%s%s: %q is visible: %v\n%s", roots, pattern, text, !want, body)
 			}
 		}
+	}
+}
+
+// TestLinksOpenNothingLater checks that a link in one root shows nothing that the rules hide in
+// another after both have moved with a link on the way to them, as programs that synchronize
+// folders do it.
+func TestLinksOpenNothingLater(t *testing.T) {
+	dir := t.TempDir()
+	for _, rev := range []string{"rev1", "rev2"} {
+		for _, at := range []string{"acme/open", "acme/vault", "tools/own"} {
+			put(t, filepath.Join(dir, rev, at, "SKILL.md"), "---\nname: "+filepath.Base(at)+"\ndescription: About "+filepath.Base(at)+" of "+rev+".\n---\n")
+		}
+		if err := os.Symlink("../acme/vault", filepath.Join(dir, rev, "tools", "way")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := func(rev string) {
+		if err := os.Symlink(rev, filepath.Join(dir, "new")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "now")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link("rev1")
+	file := filepath.Join(dir, "knack.yaml")
+	put(t, file, "roots: [{dir: now/tools, label: tools}, {dir: now/acme, label: acme}]\naccess: {default: allow, rules: [{deny: [\"skill://acme/vault/**\"]}]}\n")
+	url, _ := servingLog(t, "--config", file)
+	at := strings.TrimSuffix(url, "/mcp") + "/api/v1/skills"
+	if _, body := fetch(t, at); strings.Contains(body, "vault") || !strings.Contains(body, "own of rev1") {
+		t.Fatalf("seen are %s", body)
+	}
+	link("rev2")
+	var body string
+	testwait.Until(t, func() bool {
+		_, body = fetch(t, at)
+		return strings.Contains(body, "own of rev2") && strings.Contains(body, "open of rev2")
+	}, "both roots are those of rev2")
+	if strings.Contains(body, "vault") {
+		t.Errorf("seen are %s", body)
 	}
 }

@@ -111,6 +111,9 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 		keepSame(scan.Bundles, before.scan.Bundles)
 	}
 	scan.Version = versions.Add(1)
+	if s.opt.Root.Real != "" {
+		scan.Real = real
+	}
 	s.remember(w.state(scan))
 	return scan, nil
 }
