@@ -1,0 +1,51 @@
+package settings_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/settings"
+)
+
+// TestUnusableFiles checks that the check of a file says of which files a server could not read
+// its tokens and its certificate.
+func TestUnusableFiles(t *testing.T) {
+	dir := t.TempDir()
+	_, line := access.NewToken()
+	for name, text := range map[string]string{"tokens": line + "\n", "empty": "", "large": strings.Repeat("#\n", config.MaxSize/2+1), "a.pem": "a", "b.pem": "b"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const tooLarge = "http.token-file: the server would not start with large: "
+	for name, c := range map[string]struct {
+		given config.HTTP
+		want  []string
+	}{
+		"none":       {config.HTTP{}, nil},
+		"fine":       {config.HTTP{TokenFile: "tokens"}, nil},
+		"absolute":   {config.HTTP{TokenFile: filepath.Join(dir, "tokens")}, nil},
+		"credential": {config.HTTP{TokenFile: "/run/credentials/knack.service/no-such-file"}, nil},
+		"missing":    {config.HTTP{TokenFile: "no"}, []string{"http.token-file: the server would not start with no: there is no such file: check the path"}},
+		"empty":      {config.HTTP{TokenFile: "empty"}, []string{"http.token-file: the server would not start with empty: it has no token's hash; 'knack config token' prints one"}},
+		"large":      {config.HTTP{TokenFile: "large"}, []string{tooLarge}},
+		"no pair": {config.HTTP{TLSCert: "a.pem", TLSKey: "b.pem"}, []string{
+			"http.tls-cert, http.tls-key: the server would not start with a.pem and b.pem: tls: failed to find any PEM data in certificate input: use a certificate and its own private key, both in PEM"}},
+		"half a pair": {config.HTTP{TLSCert: "a.pem", TLSKey: "no"}, []string{"http.tls-key: the server would not start with no: there is no such file: check the path"}},
+	} {
+		f := &settings.File{Path: filepath.Join(dir, "knack.yaml"), Config: config.Config{HTTP: c.given}}
+		got := f.UnusableFiles()
+		if len(got) == 1 && strings.HasPrefix(got[0], tooLarge) {
+			got = []string{tooLarge}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
