@@ -90,6 +90,7 @@ func Parse(data []byte) (Config, []skill.Problem) {
 	if v.Position.Line > 0 {
 		section(d, "", v, root, &c)
 		checkOpen(d, v, c)
+		checkShared(d, v, c)
 	}
 	if len(d.problems) == 0 {
 		return c, nil

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -129,6 +130,30 @@ func checkOpen(d *decoder, v frontmatter.Value, c Config) {
 			if section.Key == "http" && f.Key == "no-auth" {
 				d.add(ruleValue, f.Value.Position, "http.no-auth", "leave out http.no-auth, or "+tokens, "http.no-auth and %s contradict each other", tokens)
 			}
+		}
+	}
+}
+
+// checkShared reports a usage file that is the file of another key too. The server would write
+// its counts over the audit log.
+func checkShared(d *decoder, v frontmatter.Value, c Config) {
+	if c.Usage.File == "" {
+		return
+	}
+	var at frontmatter.Position
+	for _, section := range v.Fields {
+		for _, f := range section.Value.Fields {
+			if section.Key == "usage" && f.Key == "file" {
+				at = f.Value.Position
+			}
+		}
+	}
+	for _, other := range []struct{ key, file string }{
+		{"audit.to", c.Audit.To}, {"http.tls-cert", c.HTTP.TLSCert}, {"http.tls-key", c.HTTP.TLSKey}, {"http.token-file", c.HTTP.TokenFile}, {"sign-in.client-secret-file", c.SignIn.ClientSecretFile},
+	} {
+		if other.file != "" && filepath.Clean(other.file) == filepath.Clean(c.Usage.File) {
+			d.add(ruleValue, at, "usage.file", "write the path of a file that nothing else uses", "usage.file is the file of %s", other.key)
+			return
 		}
 	}
 }

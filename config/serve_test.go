@@ -71,6 +71,7 @@ func TestServeRefuses(t *testing.T) {
 		"http: {hosts: ['*.a.example']}":                  "config-value@1:16 http.hosts: '*.a.example' is no host | write a name or address, with :port for one port alone",
 		"http: {origins: [a.example]}":                    "config-value@1:18 http.origins: 'a.example' is no origin | write scheme://host or scheme://host:port, without a path",
 		"http: {port: 80}":                                "config-key@1:8 http.port: there is no key 'port' in http | the keys are listen, hosts, origins, tls-cert, tls-key, token-file, no-auth, proxies",
+		"audit: {to: a/b}\nusage: {file: a/./b}":          "config-value@2:15 usage.file: usage.file is the file of audit.to | write the path of a file that nothing else uses",
 		"http: {listen: [80]}":                            "config-value@1:16 http.listen: http.listen is not text | write a port, or host:port, such as 0.0.0.0:8080",
 		"http: {listen: 99999}":                           noPort,
 		"http: {listen: http}":                            noPort,
@@ -120,7 +121,7 @@ func TestStale(t *testing.T) {
 	other, problems := Parse([]byte(`http: {listen: 1, hosts: [x], origins: ["http://x"], tls-cert: x, tls-key: x, no-auth: true}
 log: {level: debug, format: text}
 audit: {to: x, max-size: 1, keep: 1}
-usage: {file: x}
+usage: {file: y}
 limits: {rate: 1, burst: 1}
 access: {default: deny}
 `))

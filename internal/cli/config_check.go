@@ -68,8 +68,8 @@ The exit status is 1 if anything is wrong.`,
 }
 
 // warningsOf returns the warnings of a file. They are of a section project in the user's file;
-// of an address at which 'knack serve' would not listen, or would refuse its clients, unless
-// a flag says more; of tokens that end; and of groups that no token is in: they exist in this file alone. Subjects
+// of files and of an address with which 'knack serve' would not start, or would refuse its
+// clients, unless a flag says more; of tokens that end; and of groups that no token is in: they exist in this file alone. Subjects
 // may be those of a token file.
 func warningsOf(f *settings.File) (all []string) {
 	if p := f.Config.Project; f.IsUsers && len(p.Dirs)+len(p.Exclude)+len(p.Tools.Text) > 0 {
