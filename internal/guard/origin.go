@@ -42,7 +42,7 @@ func (g *Guard) checkOrigin(next http.Handler) http.Handler {
 		allowed := g.allowsHost(r.Host)
 		if !allowed && (!isProbe(r) || len(r.Header["Origin"]) > 0) {
 			recordOf(r).reason = reasonHost
-			g.refuse(w, r, http.StatusForbidden, "this Host is not served; the operator can allow it with --allow-host")
+			g.refuse(w, r, http.StatusForbidden, "this Host is not served; the operator can allow it with http.hosts or --allow-host")
 			return
 		}
 		origins := r.Header.Values("Origin")
@@ -53,7 +53,7 @@ func (g *Guard) checkOrigin(next http.Handler) http.Handler {
 		switch {
 		case len(origins) > 1 || len(origins) == 1 && !g.allowsOrigin(origins[0], r.Host):
 			recordOf(r).reason = reasonOrigin
-			g.refuse(w, r, http.StatusForbidden, "this Origin is not served; the operator can allow it with --allow-origin")
+			g.refuse(w, r, http.StatusForbidden, "this Origin is not served; the operator can allow it with http.origins or --allow-origin")
 			return
 		case len(origins) == 1:
 			allowCORS(w.Header(), origins[0])
