@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"time"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/config"
@@ -18,8 +19,9 @@ import (
 const credentials = "/run/credentials/"
 
 // UnusableFiles returns a warning for each file of the section http with which a server would
-// not start: tokens and certificates. A file that only the server's user may read is not judged.
-func (f *File) UnusableFiles() (warnings []string) {
+// not start, tokens and certificates, and for a certificate that clients refuse now. A file that
+// only the server's user may read is not judged.
+func (f *File) UnusableFiles(now time.Time) (warnings []string) {
 	h := f.Config.HTTP
 	var data [3][]byte
 	fine := true
@@ -50,7 +52,11 @@ func (f *File) UnusableFiles() (warnings []string) {
 		}
 	}
 	if fine && h.TLSCert != "" {
-		if _, err := tls.X509KeyPair(data[0], data[1]); err != nil {
+		pair, err := tls.X509KeyPair(data[0], data[1])
+		if err == nil && now.After(pair.Leaf.NotAfter) {
+			warnings = append(warnings, fmt.Sprintf("http.tls-cert: the certificate %s ended at %s, and clients refuse it: renew it", display.Echo(h.TLSCert), pair.Leaf.NotAfter.UTC().Format(time.RFC3339)))
+		}
+		if err != nil {
 			warnings = append(warnings, fmt.Sprintf("http.tls-cert, http.tls-key: the server would not start with %s and %s: %s: use a certificate and its own private key, both in PEM",
 				display.Echo(h.TLSCert), display.Echo(h.TLSKey), err))
 		}
