@@ -20,12 +20,8 @@ func linked(rules []*Rule, e *catalog.Entry, roots []catalog.RootStatus) bool {
 	for i := range roots {
 		root := &roots[i].Root
 		// A link on the way to a root may have been replaced since the start.
-		for _, at := range append(target(e, root, root.Real), target(e, root, roots[i].Led)...) {
-			for _, r := range rules {
-				if slices.ContainsFunc(r.Deny, func(one Pattern) bool { return denies(rules, one, root, at) }) {
-					return true
-				}
-			}
+		if deniesOne(rules, root, append(target(e, root, root.Real), target(e, root, roots[i].Led)...)) {
+			return true
 		}
 	}
 	return false
@@ -49,4 +45,39 @@ func target(e *catalog.Entry, root *skill.Root, real string) [][]string {
 	}
 	at = append(at, strings.Split(rest, "/")...)
 	return [][]string{at, append(slices.Clone(at[:len(at)-1]), cmp.Or(e.Name, anyName))}
+}
+
+// around returns the real paths of the folders around the skills that rules deny, if a link in
+// the snapshot could lead to one: files of a denied skill belong to the skills around it, and a
+// scan lists a folder only by the first way to it.
+func around(rules []*Rule, s *catalog.Snapshot) map[string]bool {
+	if len(denied(rules)) == 0 || !slices.ContainsFunc(s.Entries, func(e *catalog.Entry) bool { return e.Bundle != nil && e.Link() != "" }) {
+		return nil
+	}
+	all := map[string]bool{}
+	for _, e := range s.Entries {
+		real := realOf(e, s.Roots)
+		if real == "" || !deniesOne(rules, e.Root, places(e, anyName)) && !linked(rules, e, s.Roots) {
+			continue
+		}
+		for at := filepath.Dir(real); !all[at]; at = filepath.Dir(at) {
+			all[at] = true
+		}
+	}
+	return all
+}
+
+// realOf returns the path of a skill's folder without links, or "" if it is not known.
+func realOf(e *catalog.Entry, roots []catalog.RootStatus) string {
+	if e.Bundle == nil {
+		return ""
+	}
+	if e.Link() != "" {
+		return e.Link()
+	}
+	i := slices.IndexFunc(roots, func(r catalog.RootStatus) bool { return r.Label == e.Root.Label })
+	if i < 0 || cmp.Or(roots[i].Led, roots[i].Real) == "" {
+		return ""
+	}
+	return filepath.Join(cmp.Or(roots[i].Led, roots[i].Real), filepath.FromSlash(e.Path))
 }

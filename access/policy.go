@@ -35,7 +35,7 @@ func (r *Rule) appliesTo(s Subject) bool {
 // no skill denies the skills that it would match in another spelling; see [Policy.Misspelt].
 // In a root whose label can move (see [IsMovable]), a pattern also denies what it would deny
 // without the label, and allows nothing that it would not allow without it. A deny also
-// applies to a skill that a link shows elsewhere.
+// applies to a skill that a link shows elsewhere, and to those around it.
 type Policy struct {
 	allow bool
 	rules []Rule
@@ -67,9 +67,9 @@ func (p *Policy) Filter(s Subject) *catalog.Filter {
 	if filter == nil {
 		allow := p.allow
 		filter = &catalog.Filter{VisibleIn: func(s *catalog.Snapshot) func(*catalog.Entry) bool {
-			idle := misspellings(denied(held), s)
+			idle, around := misspellings(denied(held), s), around(held, s)
 			return func(e *catalog.Entry) bool {
-				return visible(held, allow, e) && !linked(held, e, s.Roots) && !spelt(idle, e)
+				return visible(held, allow, e) && !linked(held, e, s.Roots) && !around[realOf(e, s.Roots)] && !spelt(idle, e)
 			}
 		}, Whole: whole(held, allow)}
 		p.filters[key.String()] = filter
@@ -97,16 +97,21 @@ func denied(rules []*Rule) (all []Pattern) {
 }
 
 func visible(rules []*Rule, allow bool, e *catalog.Entry) bool {
-	for _, at := range places(e, anyName) {
-		for _, r := range rules {
-			if slices.ContainsFunc(r.Deny, func(one Pattern) bool { return denies(rules, one, e.Root, at) }) {
-				return false
-			}
-		}
+	if deniesOne(rules, e.Root, places(e, anyName)) {
+		return false
 	}
 	return allow || !slices.ContainsFunc(places(e, ""), func(at []string) bool {
 		return !slices.ContainsFunc(rules, func(r *Rule) bool {
 			return slices.ContainsFunc(r.Allow, func(one Pattern) bool { return allows(one, e.Root, at) })
+		})
+	})
+}
+
+// deniesOne reports whether one of the rules denies the skill at one of the places.
+func deniesOne(rules []*Rule, root *skill.Root, places [][]string) bool {
+	return slices.ContainsFunc(places, func(at []string) bool {
+		return slices.ContainsFunc(rules, func(r *Rule) bool {
+			return slices.ContainsFunc(r.Deny, func(one Pattern) bool { return denies(rules, one, root, at) })
 		})
 	})
 }

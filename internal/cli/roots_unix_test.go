@@ -157,3 +157,39 @@ func TestLinksOpenNothingLater(t *testing.T) {
 		t.Errorf("seen are %s", body)
 	}
 }
+
+// TestLinksOpenNothingAround checks that a link to a folder around a hidden skill shows no file
+// of that skill, if the scan met the skill by another link before.
+func TestLinksOpenNothingAround(t *testing.T) {
+	dir := t.TempDir()
+	for _, at := range []string{"acme/group", "acme/group/vault", "acme/open", "tools/own"} {
+		put(t, filepath.Join(dir, at, "SKILL.md"), "---\nname: "+filepath.Base(at)+"\ndescription: About "+filepath.Base(at)+".\n---\n")
+	}
+	file := filepath.Join(dir, "knack.yaml")
+	put(t, file, "roots: [{dir: tools, label: tools}, {dir: acme, label: acme}]\naccess: {default: allow, rules: [{deny: [\"skill://acme/group/vault\"]}]}\n")
+	for _, links := range []map[string]string{
+		{"tools/a": "../acme/group/vault", "tools/b": "../acme/group", "tools/c": "../acme/open"},
+		{"acme/aaa": "group/vault"},
+	} {
+		for link, to := range links {
+			if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		url, _ := servingLog(t, "--config", file)
+		at := strings.TrimSuffix(url, "/mcp")
+		if _, body := fetch(t, at+"/api/v1/skills"); !strings.Contains(body, "About open") || !strings.Contains(body, "About own") {
+			t.Errorf("%v: too much is hidden: %s", links, body)
+		}
+		for _, skill := range []string{"tools/group", "acme/group"} {
+			if _, body := fetch(t, at+"/raw/"+skill+"/vault/SKILL.md"); strings.Contains(body, "About vault") {
+				t.Errorf("%v: %s shows a file of the hidden skill", links, skill)
+			}
+		}
+		for link := range links {
+			if err := os.Remove(filepath.Join(dir, link)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
