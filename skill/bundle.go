@@ -37,8 +37,8 @@ type Root struct {
 	UnlistedBy string
 	// ShownBy names the clients that show its skills themselves, separated by commas.
 	ShownBy string
-	// Real is the path of Dir without links at the start. It is empty if no rule asks where
-	// links lead.
+	// Real is the path of Dir at the start, without links if they were resolved. It is empty if
+	// no rule asks where links lead; see [Scan.Real].
 	Real string
 	// Publisher is that of a root whose label the operator of the server chose, else nil.
 	// Such a label is the prefix however many roots there are.

@@ -193,3 +193,25 @@ func TestLinksOpenNothingAround(t *testing.T) {
 		}
 	}
 }
+
+// TestLinksOpenNothingInProjects is TestLinksOpenNothing for the folders that a project has.
+func TestLinksOpenNothingInProjects(t *testing.T) {
+	dir := t.TempDir()
+	for _, at := range []string{".claude/skills/vault", ".claude/skills/open"} {
+		put(t, filepath.Join(dir, "it", at, "SKILL.md"), "---\nname: "+filepath.Base(at)+"\ndescription: About "+filepath.Base(at)+".\n---\n")
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "it/.agents/skills"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{"it/.agents/skills/a": "../../.claude/skills/vault", "way": "it"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(dir, "knack.yaml")
+	put(t, file, "access: {default: allow, rules: [{deny: [\"skill://claude-project/vault\"]}]}\n")
+	url, _ := servingLog(t, "--config", file, "--project", filepath.Join(dir, "way"))
+	if _, body := fetch(t, strings.TrimSuffix(url, "/mcp")+"/api/v1/skills"); strings.Contains(body, "About vault") || !strings.Contains(body, "About open") {
+		t.Errorf("seen are %s", body)
+	}
+}

@@ -95,7 +95,7 @@ func (f *sourceFlags) roots(env console.Env, projects []string) []skill.Root {
 	for i := range roots {
 		if f.overHTTP {
 			roots[i].Shown = ""
-			if f.required() {
+			if roots[i].Real = roots[i].Dir; f.required() { // the others' disks are waited for by scans alone
 				roots[i].Real = settings.RealOf(roots[i].Dir)
 			}
 		}
