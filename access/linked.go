@@ -10,17 +10,18 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// linked reports whether a skill was found through a link, and a rule denies the folder to
-// which the link leads in one of the roots. Otherwise a link in one root would show what is
-// hidden in another.
-func linked(rules []*Rule, e *catalog.Entry, roots []catalog.RootStatus) bool {
+// linked reports whether a skill was found through a link that leads to a hidden one: a rule
+// denies the folder to which it leads in one of the roots, or no rule allows it in another root
+// than the link's. Otherwise the authors of one root would decide who sees another.
+func linked(rules []*Rule, allow bool, e *catalog.Entry, roots []catalog.RootStatus) bool {
 	if e.Bundle == nil || e.Link() == "" {
 		return false
 	}
 	for i := range roots {
 		root := &roots[i].Root
 		// A link on the way to a root may have been replaced since the start.
-		if deniesOne(rules, root, append(target(e, root, root.Real), target(e, root, roots[i].Led)...)) {
+		places := append(target(e, root, root.Real), target(e, root, roots[i].Led)...)
+		if deniesOne(rules, root, places) || !allow && root.Label != e.Root.Label && !allowsAll(rules, root, places) {
 			return true
 		}
 	}
@@ -50,14 +51,14 @@ func target(e *catalog.Entry, root *skill.Root, real string) [][]string {
 // around returns the real paths of the folders around the skills that rules deny, if a link in
 // the snapshot could lead to one: files of a denied skill belong to the skills around it, and a
 // scan lists a folder only by the first way to it.
-func around(rules []*Rule, s *catalog.Snapshot) map[string]bool {
+func around(rules []*Rule, allow bool, s *catalog.Snapshot) map[string]bool {
 	if len(denied(rules)) == 0 || !slices.ContainsFunc(s.Entries, func(e *catalog.Entry) bool { return e.Bundle != nil && e.Link() != "" }) {
 		return nil
 	}
 	all := map[string]bool{}
 	for _, e := range s.Entries {
 		real := realOf(e, s.Roots)
-		if real == "" || !deniesOne(rules, e.Root, places(e, anyName)) && !linked(rules, e, s.Roots) {
+		if real == "" || !deniesOne(rules, e.Root, places(e, anyName)) && !linked(rules, allow, e, s.Roots) {
 			continue
 		}
 		for at := filepath.Dir(real); !all[at]; at = filepath.Dir(at) {

@@ -67,9 +67,9 @@ func (p *Policy) Filter(s Subject) *catalog.Filter {
 	if filter == nil {
 		allow := p.allow
 		filter = &catalog.Filter{VisibleIn: func(s *catalog.Snapshot) func(*catalog.Entry) bool {
-			idle, around := misspellings(denied(held), s), around(held, s)
+			idle, around := misspellings(denied(held), s), around(held, allow, s)
 			return func(e *catalog.Entry) bool {
-				return visible(held, allow, e) && !linked(held, e, s.Roots) && !around[realOf(e, s.Roots)] && !spelt(idle, e)
+				return visible(held, allow, e) && !linked(held, allow, e, s.Roots) && !around[realOf(e, s.Roots)] && !spelt(idle, e)
 			}
 		}, Whole: whole(held, allow)}
 		p.filters[key.String()] = filter
@@ -100,9 +100,14 @@ func visible(rules []*Rule, allow bool, e *catalog.Entry) bool {
 	if deniesOne(rules, e.Root, places(e, anyName)) {
 		return false
 	}
-	return allow || !slices.ContainsFunc(places(e, ""), func(at []string) bool {
+	return allow || allowsAll(rules, e.Root, places(e, ""))
+}
+
+// allowsAll reports whether the rules allow the skill at each of the places.
+func allowsAll(rules []*Rule, root *skill.Root, places [][]string) bool {
+	return !slices.ContainsFunc(places, func(at []string) bool {
 		return !slices.ContainsFunc(rules, func(r *Rule) bool {
-			return slices.ContainsFunc(r.Allow, func(one Pattern) bool { return allows(one, e.Root, at) })
+			return slices.ContainsFunc(r.Allow, func(one Pattern) bool { return allows(one, root, at) })
 		})
 	})
 }

@@ -118,6 +118,29 @@ func TestLinksOpenNothing(t *testing.T) {
 	}
 }
 
+// TestLinksAllowNothing checks that a link into another root shows a skill only if the rules
+// allow it there too, and that a link within a root needs no other rule than its own.
+func TestLinksAllowNothing(t *testing.T) {
+	dir := t.TempDir()
+	for _, at := range []string{"acme/one", "acme/two", "tools/store/three"} {
+		put(t, filepath.Join(dir, at, "SKILL.md"), "---\nname: "+filepath.Base(at)+"\ndescription: About "+filepath.Base(at)+".\n---\n")
+	}
+	for link, to := range map[string]string{"one": "../acme/one", "two": "../acme/two", "aaa": "store/three"} {
+		if err := os.Symlink(to, filepath.Join(dir, "tools", link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(dir, "knack.yaml")
+	put(t, file, "roots: [{dir: tools, label: tools}, {dir: acme, label: acme}]\naccess: {default: deny, rules: [{allow: [\"skill://tools/*\", \"skill://acme/two\"]}]}\n")
+	url, _ := servingLog(t, "--config", file)
+	_, body := fetch(t, strings.TrimSuffix(url, "/mcp")+"/api/v1/skills")
+	for uri, want := range map[string]bool{"tools/one": false, "tools/two": true, "tools/three": true, "acme/two": true} {
+		if strings.Contains(body, "skill://"+uri+"/") != want {
+			t.Errorf("%s is visible: %v\n%s", uri, !want, body)
+		}
+	}
+}
+
 // TestLinksOpenNothingLater checks that a link in one root shows nothing that the rules hide in
 // another after both have moved with a link on the way to them, as programs that synchronize
 // folders do it.
