@@ -100,9 +100,8 @@ func (t *Tally) miss(name string, times uint64, at week) {
 
 // Missing returns the names that clients asked for and did not find, the most frequent first.
 // ok is false if a root is unread, and such a name may be there; or if a rule could hide a skill
-// from the client of the view. A skill that a rule
-// hides is not found either, so that such a name would tell of it; and its absence would tell
-// that the skill exists.
+// from the client of the view. A skill that a rule hides is not found either, so that such a
+// name would tell of it; and its absence would tell that the skill exists.
 func (t *Tally) Missing(v catalog.View) (names []Missing, ok bool) {
 	if !v.Whole() || v.Unsure() != nil {
 		return nil, false

@@ -32,9 +32,9 @@ func (p *Provider) grant(who access.Subject) (token string) {
 	var b [32]byte
 	rand.Read(b[:]) // never fails (crypto/rand)
 	token = base64.RawURLEncoding.EncodeToString(b[:])
-	g := &grant{key: sha256.Sum256([]byte(token)), who: who, ends: p.now().Add(p.o.Session)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	g := &grant{key: sha256.Sum256([]byte(token)), who: who, ends: p.now().Add(p.o.Session)}
 	p.expire()
 	of, oldest, held := 0, 0, 0
 	for i := len(p.grants) - 1; i >= 0; i-- {
@@ -53,13 +53,14 @@ func (p *Provider) grant(who access.Subject) (token string) {
 	}
 	if of >= maxGrantsOfOne {
 		held -= p.grants[oldest].size
-		p.grants = slices.Delete(p.grants, oldest, oldest+1)
+		p.drop(oldest, oldest+1)
 	}
 	for len(p.grants) > 0 && (len(p.grants) >= maxGrants || held+g.size > maxHeld) {
 		held -= p.grants[0].size
-		p.grants = slices.Delete(p.grants, 0, 1)
+		p.drop(0, 1)
 	}
 	p.grants = append(p.grants, g)
+	p.byKey[g.key] = g
 	return token
 }
 
@@ -71,8 +72,8 @@ func (p *Provider) granted(token string) (access.Subject, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.expire()
-	if i := p.find(token); i >= 0 {
-		return p.grants[i].who, true
+	if g := p.byKey[sha256.Sum256([]byte(token))]; g != nil {
+		return g.who, true
 	}
 	return access.Subject{}, false
 }
@@ -84,24 +85,30 @@ func (p *Provider) Session() time.Duration { return p.o.Session }
 func (p *Provider) End(token string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	i := p.find(token)
-	if i >= 0 {
-		p.grants = slices.Delete(p.grants, i, i+1)
+	g := p.byKey[sha256.Sum256([]byte(token))]
+	if g != nil {
+		i := slices.Index(p.grants, g)
+		p.drop(i, i+1)
 	}
-	return i >= 0
+	return g != nil
 }
 
-// find returns the index of a token's grant, or -1. The caller holds the lock.
-func (p *Provider) find(token string) int {
-	key := sha256.Sum256([]byte(token))
-	return slices.IndexFunc(p.grants, func(g *grant) bool { return g.key == key })
+// drop removes some of the grants. The caller holds the lock.
+func (p *Provider) drop(from, to int) {
+	for _, g := range p.grants[from:to] {
+		delete(p.byKey, g.key)
+	}
+	p.grants = slices.Delete(p.grants, from, to)
 }
 
-// expire removes the grants and states whose time is over. The caller holds the lock.
+// expire removes the grants whose time is over. The caller holds the lock.
 func (p *Provider) expire() {
 	now := p.now()
-	p.grants = slices.DeleteFunc(p.grants, func(g *grant) bool { return !now.Before(g.ends) })
-	p.used = slices.DeleteFunc(p.used, func(u usedState) bool { return !now.Before(u.ends) })
+	over := 0 // grants end in the order in which they began
+	for over < len(p.grants) && !now.Before(p.grants[over].ends) {
+		over++
+	}
+	p.drop(0, over)
 }
 
 // usedState is the hash of a state with which a person has signed in.
@@ -115,7 +122,8 @@ func (p *Provider) use(state string, ends time.Time) bool {
 	key := sha256.Sum256([]byte(state))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.expire()
+	now := p.now()
+	p.used = slices.DeleteFunc(p.used, func(u usedState) bool { return !now.Before(u.ends) })
 	if slices.ContainsFunc(p.used, func(u usedState) bool { return u.key == key }) {
 		return false
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -86,8 +87,9 @@ type Provider struct {
 	failed error         // of the last attempt
 	tried  time.Time     // when it ended
 	grants []*grant      // in the order in which they began
-	used   []usedState   // states with which people have signed in, oldest first
-	warned time.Time     // when the log last said that a token was refused
+	byKey  map[[sha256.Size]byte]*grant
+	used   []usedState // states with which people have signed in, oldest first
+	warned time.Time   // when the log last said that a token was refused
 }
 
 // described is what the provider says about itself, and what follows.
@@ -136,7 +138,7 @@ func New(o Options) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Provider{o: o, redirect: redirect, seal: seal, places: make(chan struct{}, maxPlaces), now: time.Now}
+	p := &Provider{o: o, redirect: redirect, seal: seal, places: make(chan struct{}, maxPlaces), now: time.Now, byKey: map[[sha256.Size]byte]*grant{}}
 	p.audiences = append([]string{o.ClientID, p.Resource()}, o.Audiences...)
 	p.client = &http.Client{
 		Transport: &bounded{next: transport(), now: func() time.Time { return p.now() }},
@@ -211,7 +213,7 @@ func (p *Provider) describe(ctx context.Context) (*described, error) {
 	fresh := d != nil && now.Sub(d.since) < staleTime
 	if p.asking == nil && !fresh && (p.failed == nil || now.Sub(p.tried) >= retryTime) {
 		p.asking = make(chan struct{})
-		go p.attempt()
+		go p.refresh()
 	}
 	asking, failed := p.asking, p.failed
 	p.mu.Unlock()
@@ -231,8 +233,8 @@ func (p *Provider) describe(ctx context.Context) (*described, error) {
 	}
 }
 
-// attempt fetches the description once.
-func (p *Provider) attempt() {
+// refresh fetches the description once.
+func (p *Provider) refresh() {
 	p.mu.Lock()
 	before := p.known
 	p.mu.Unlock()
