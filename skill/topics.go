@@ -36,6 +36,7 @@ func (s *Skill) readTags() (tags []string) {
 			var one string
 			var many []json.RawMessage
 			switch {
+			case fields[k] == nil:
 			case json.Unmarshal(fields[k], &one) == nil:
 				tags = appendTags(tags, one)
 			case json.Unmarshal(fields[k], &many) == nil:

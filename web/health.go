@@ -164,7 +164,12 @@ func (s *Site) health(r *request) error {
 // examines every skill, so it runs once for all clients with the same view. Fitting the
 // list to each client is half of the work and runs concurrently.
 func (s *Site) report(v catalog.View) *healthPage {
-	p := &healthPage{All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(v.Skipped), NUnlisted: s.shelfOf(v).unlisted}
+	p := &healthPage{All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(v.Skipped)}
+	for _, e := range v.Entries {
+		if e.Status == catalog.Unlisted {
+			p.NUnlisted++
+		}
+	}
 	if !v.Narrowed() {
 		p.Snapshot = v.Version // the version would reveal changes of hidden skills
 	}
