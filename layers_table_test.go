@@ -15,6 +15,8 @@ var directions = map[string][]string{
 	"internal/typo":       {"internal/lazyregexp", "internal/display"},
 	"internal/ruleid":     {},
 	"internal/naming":     {"skill/frontmatter"},
+	"lockfile":            {"skill"},
+	"origin":              {"skill/frontmatter", "skill"},
 	"internal/realpath":   {}, // links of every kind, in paths
 
 	"skill":             {"skill/frontmatter", "internal/naming", "internal/ruleid"},
@@ -27,7 +29,7 @@ var directions = map[string][]string{
 	"client":                    {"edit", "internal/realpath"}, // one place knows how a file is replaced whole
 	"edit":                      {"internal/realpath"},
 	"check":                     {"internal/naming", "skill/frontmatter", "internal/ruleid", "skill"},
-	"config":                    {"skill/frontmatter", "skill", "check", "access", "access/openid", "limit", "internal/origin"}, // the sections' types and keys; a rule is named by its table
+	"config":                    {"skill/frontmatter", "skill", "check", "access", "access/openid", "limit", "internal/hosts"}, // the sections' types and keys; a rule is named by its table
 	"search":                    {},
 	// The measurement of search; another module measures another engine with it.
 	"search/internal/knownitem": {"catalog"},
@@ -55,8 +57,8 @@ var directions = map[string][]string{
 	"mcpserver/internal/notify": {"access", "catalog", "internal/subscription", "skill"},
 	"internal/rawjson":          {},
 	// What every HTTP request passes, to MCP and to pages alike.
-	"internal/origin": {}, // the hosts and origins that a server answers to
-	"internal/guard":  {"access", "audit", "catalog", "internal/origin", "internal/rawjson", "internal/trail", "limit", "reads"},
+	"internal/hosts": {}, // the hosts and origins that a server answers to
+	"internal/guard": {"access", "audit", "catalog", "internal/hosts", "internal/rawjson", "internal/trail", "limit", "reads"},
 	// Requests in words of the audit log.
 	"internal/trail": {"access", "audit", "catalog", "reads", "skill"},
 	// Entries of the Skills extension.

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/knack-dev/knack/internal/origin"
+	"github.com/knack-dev/knack/internal/hosts"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill/frontmatter"
@@ -71,10 +71,10 @@ var httpKeys = []key[HTTP]{
 		}
 	}},
 	{"hosts", "list", "loopback names", "clients reach the server by these names, as with `--allow-host`", func(d *decoder, v frontmatter.Value, h *HTTP) {
-		h.Hosts = d.parsed("http.hosts", v, origin.Host, "is no host", origin.WriteHost)
+		h.Hosts = d.parsed("http.hosts", v, hosts.Host, "is no host", hosts.WriteHost)
 	}},
 	{"origins", "list", "its own pages", "web pages of these origins may call the server, as with `--allow-origin`", func(d *decoder, v frontmatter.Value, h *HTTP) {
-		h.Origins = d.parsed("http.origins", v, origin.Parse, "is no origin", origin.WriteOrigin)
+		h.Origins = d.parsed("http.origins", v, hosts.Parse, "is no origin", hosts.WriteOrigin)
 	}},
 	{"tls-cert", "text", "no TLS", "the certificate's file (PEM), as with `--tls-cert`", func(d *decoder, v frontmatter.Value, h *HTTP) {
 		h.TLSCert = d.text("http.tls-cert", v, writeAFile)

@@ -7,25 +7,25 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/knack-dev/knack/internal/origin"
+	"github.com/knack-dev/knack/internal/hosts"
 )
 
 // vary is the Vary header of every answer. It must not be changed.
 var vary = []string{"Origin"}
 
 // allow reads the hosts and origins that are served besides the loopback's.
-func (g *Guard) allow(hosts, origins []string) error {
-	for _, h := range hosts {
-		name, ok := origin.Host(h)
+func (g *Guard) allow(names, origins []string) error {
+	for _, h := range names {
+		name, ok := hosts.Host(h)
 		if !ok {
-			return fmt.Errorf("'%s' is no host: %s", h, origin.WriteHost)
+			return fmt.Errorf("'%s' is no host: %s", h, hosts.WriteHost)
 		}
 		g.hosts = append(g.hosts, name)
 	}
 	for _, o := range origins {
-		parsed, ok := origin.Parse(o)
+		parsed, ok := hosts.Parse(o)
 		if !ok {
-			return fmt.Errorf("'%s' is no origin: %s", o, origin.WriteOrigin)
+			return fmt.Errorf("'%s' is no origin: %s", o, hosts.WriteOrigin)
 		}
 		g.origins = append(g.origins, parsed)
 	}

@@ -1,6 +1,6 @@
-// Package origin reads the hosts and origins that a server answers to, as settings and flags
+// Package hosts reads the hosts and origins that a server answers to, as settings and flags
 // give them.
-package origin
+package hosts
 
 import (
 	"net/url"

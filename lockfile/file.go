@@ -1,0 +1,41 @@
+// Package lockfile reads and writes knack.lock, the record of the skills that were installed:
+// where each came from, and the digest of each of its files.
+package lockfile
+
+import (
+	"crypto/sha256"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// File is a file of a skill. Its path is slash-separated below the skill's folder, in the
+// spelling on the disk.
+type File struct {
+	Path   string
+	Size   int64
+	Digest skill.Digest
+	Exec   bool // it is executable
+}
+
+// Digest returns the digest of a skill with these files: the SHA-256 over one line for each
+// file, "DIGEST SIZE PATH\n", by path in byte order. Whether a file is executable is not in it,
+// since some systems cannot tell.
+func Digest(files []File) skill.Digest {
+	files = slices.Clone(files)
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	h := sha256.New()
+	var line []byte
+	for _, f := range files {
+		line = append(line[:0], f.Digest.String()...)
+		line = append(line, ' ')
+		line = strconv.AppendInt(line, f.Size, 10)
+		line = append(line, ' ')
+		line = append(line, f.Path...)
+		line = append(line, '\n')
+		h.Write(line)
+	}
+	return skill.Digest(h.Sum(nil))
+}
