@@ -59,6 +59,7 @@ var targets = []target{
 	{"check", "FuzzFix", "--fix: valid afterwards, stable, nothing lost"},
 	{"config", "FuzzParse", "knack.yaml: read strictly, every complaint has a place"},
 	{"usage", "FuzzRestore", "a file of counts: refused, or read, and written so that it can be read again"},
+	{"origin", "FuzzRef", "a source: read as it is written, and no part is an option or a password"},
 	{"client", "FuzzMerge", "a client's configuration: the entry is in, all else stays"},
 }
 

@@ -1,0 +1,260 @@
+package origin
+
+import (
+	"net/url"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// cutGit parts what stands behind a scheme into repository, folder and reference. The folder
+// follows //. The reference follows the first @ that does not begin a part of the path, since
+// references may have an @ too: pkg@1.0.0.
+func cutGit(text string) (base, sub, want string) {
+	for i := 1; i < len(text); i++ {
+		if text[i] == '@' && text[i-1] != '/' {
+			text, want = text[:i], text[i+1:]
+			break
+		}
+	}
+	base, sub, _ = strings.Cut(text, "//")
+	return base, strings.Trim(sub, "/"), want
+}
+
+const gitFix = "write OWNER/REPO, HOST/PATH, git@HOST:PATH or ssh://git@HOST/PATH; then //FOLDER and @REFERENCE if you mean one"
+
+// parseGit reads a repository behind https, http or ssh. Without a scheme it may be one at
+// GitHub.
+func parseGit(scheme, text string) (Ref, error) {
+	host, rest, ok := strings.Cut(text, "/")
+	user, host, hasUser := cutUser(host)
+	switch {
+	case hasUser && !ok: // NAME@REF
+		return Ref{}, refuse("write OWNER/REPO@REFERENCE; a folder is written with ./ in front", "the source names no owner")
+	case hasUser && (scheme != "ssh" || strings.Contains(user, ":")):
+		return Ref{}, errUser()
+	case hasUser && !plainUser(user):
+		return Ref{}, refuse(gitFix, "the user name in the ssh: address is not one")
+	case !ok || rest == "":
+		if strings.Contains(host, ".") {
+			return Ref{}, refuse("a site is written with https:// in front, and a folder with ./", "the source names a host and no repository")
+		}
+		return Ref{}, refuse("a folder is written with ./ in front; "+forms, "the source is no OWNER/REPO")
+	}
+	base, sub, want := cutGit(rest)
+	if strings.HasSuffix(rest, "@") {
+		return Ref{}, refuse("write a branch, tag or commit behind the @, or leave it out", "the reference is empty")
+	}
+	if scheme == "" && !strings.ContainsAny(host, ".:") && !isLoopback(host) { // OWNER/REPO[/SUB]
+		return github(host, base, sub, want)
+	}
+	if scheme == "" && (slices.Contains(registries, strings.ToLower(host)) || strings.Contains(path.Base(base), ":")) {
+		return Ref{}, refuse("write oci:// in front", "the source looks like an image of a registry")
+	}
+	if scheme == "" && isArchive(base) && !slices.Contains(forges, strings.ToLower(host)) {
+		return Ref{}, refuse("write https:// in front for an archive, or ./ for a file", "the source looks like an archive")
+	}
+	host = strings.ToLower(host)
+	if !isHost(host) {
+		return Ref{}, refuse(gitFix, "the source names no host")
+	}
+	if host == "github.com" && scheme != "ssh" {
+		owner, repo, _ := strings.Cut(base, "/")
+		return github(owner, repo, sub, want)
+	}
+	base = strings.Trim(base, "/")
+	if slices.Contains(forges, host) {
+		base = strings.TrimSuffix(base, ".git")
+	}
+	if scheme == "http" && !isLoopback(hostOnly(host)) {
+		return Ref{}, refuse("write https://", "http is not used except to this machine, since anybody on the way could change what arrives")
+	}
+	if err := plainPath(base); err != nil || strings.ContainsAny(base, "?# ") {
+		return Ref{}, refuse(gitFix, "the path of the repository is not plain")
+	}
+	r := Ref{Kind: Git, Source: host + "/" + base, Location: "https://" + host + "/" + base}
+	if _, err := url.Parse(r.Location); err != nil {
+		return Ref{}, refuse(gitFix, "the path of the repository is not plain")
+	}
+	switch {
+	case scheme == "ssh":
+		at := host
+		if hasUser {
+			at = user + "@" + host
+		}
+		r.Source = "ssh://" + at + "/" + base
+		r.Location = r.Source
+	case scheme == "http":
+		r.Location = "http://" + host + "/" + base
+		if r.Source = r.Location; !strings.HasSuffix(base, ".git") {
+			r.Source = "git+" + r.Location
+		}
+	case !strings.ContainsAny(host, ".:"), isArchive(base) && !slices.Contains(forges, host), slices.Contains(registries, host), strings.Contains(path.Base(base), ":"):
+		r.Source = "git+" + r.Location // without the scheme it would be another form
+	}
+	return finish(r, sub, want)
+}
+
+func hostOnly(host string) string {
+	u, err := url.Parse("http://" + host)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// cutUser parts a user name from a host.
+func cutUser(host string) (user, rest string, ok bool) {
+	if i := strings.LastIndexByte(host, '@'); i >= 0 {
+		return host[:i], host[i+1:], true
+	}
+	return "", host, false
+}
+
+// plainUser reports a name such as git, which is no secret.
+func plainUser(user string) bool {
+	for _, c := range user {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-' {
+			return false
+		}
+	}
+	return user != "" && len(user) <= 64 && user[0] != '-'
+}
+
+// github reads OWNER and REPO[/SUB].
+func github(owner, path, sub, want string) (Ref, error) {
+	repo, below, _ := strings.Cut(strings.TrimRight(path, "/"), "/")
+	repo = strings.TrimSuffix(repo, ".git")
+	if below != "" {
+		if sub != "" {
+			return Ref{}, refuse("write OWNER/REPO//FOLDER", "the source names a folder twice")
+		}
+		sub = below
+	}
+	if !plainUser(owner) || !plainUser(strings.TrimLeft(repo, "-")) || repo[0] == '-' || repo == "." || repo == ".." {
+		return Ref{}, refuse(forms, "the source is no OWNER/REPO of GitHub: these have letters, digits, '.', '_' and '-'")
+	}
+	return finish(Ref{Kind: Git, Source: "github.com/" + owner + "/" + repo, Location: "https://github.com/" + owner + "/" + repo}, sub, want)
+}
+
+// parseSCP reads git@HOST:PATH.
+func parseSCP(text string) (Ref, error) {
+	before, rest, _ := strings.Cut(text, ":")
+	user, host, _ := cutUser(before)
+	if !plainUser(user) || !isHost(host) {
+		return Ref{}, refuse(gitFix, "the source is no git@HOST:PATH")
+	}
+	base, sub, want := cutGit(rest)
+	base = strings.TrimRight(base, "/")
+	if strings.HasSuffix(rest, "@") || base == "" || strings.HasPrefix(base, "-") || plainPath(strings.TrimPrefix(base, "/")) != nil {
+		return Ref{}, refuse(gitFix, "the path of the repository is not plain")
+	}
+	at := user + "@" + strings.ToLower(host) + ":" + base
+	return finish(Ref{Kind: Git, Source: at, Location: at}, sub, want)
+}
+
+// parseGitFile reads git+file:///PATH.
+func parseGitFile(rest string) (Ref, error) {
+	const fix = "write git+file:///PATH"
+	rest, ok := strings.CutPrefix(rest, "//")
+	if !ok || !strings.HasPrefix(rest, "/") {
+		return Ref{}, refuse(fix, "the git+file: source has no absolute path")
+	}
+	base, sub, want := cutGit(rest[1:])
+	base = strings.TrimRight(base, "/")
+	at := "/" + base
+	if filepath.Separator == '\\' {
+		at = filepath.FromSlash(base)
+	}
+	if strings.HasSuffix(rest, "@") || base == "" || plainPath(base) != nil || strings.ContainsAny(base, "?#%") {
+		return Ref{}, refuse(fix, "the path of the git+file: source is not plain")
+	}
+	return finish(Ref{Kind: Git, Source: "git+file:///" + base, Location: at}, sub, want)
+}
+
+func finish(r Ref, sub, want string) (Ref, error) {
+	r.Sub, r.Want = strings.Trim(sub, "/"), want
+	if err := checkSub(r.Sub); err != nil {
+		return Ref{}, err
+	}
+	if want == "" {
+		return r, nil
+	}
+	return r, checkWant(want)
+}
+
+// plainPath refuses a path with an empty part, ".", ".." or one that begins with a hyphen.
+func plainPath(p string) error {
+	for part := range strings.SplitSeq(p, "/") {
+		if part == "" || part == "." || part == ".." || part[0] == '-' || strings.Contains(part, `\`) || strings.ContainsFunc(part, unsafe) {
+			return refuse(gitFix, "the path is not plain")
+		}
+	}
+	return nil
+}
+
+func checkSub(sub string) error {
+	if sub == "" {
+		return nil
+	}
+	_, _, want := cutGit(sub)
+	if want != "" || strings.HasSuffix(sub, "@") || plainPath(sub) != nil || !utf8.ValidString(sub) {
+		return refuse("write its path within the source: skills/pdf", "the folder of the source is not a plain path")
+	}
+	return nil
+}
+
+// checkWant refuses what git allows in no reference (git-check-ref-format), and what could be
+// read as an option.
+func checkWant(want string) error {
+	bad := len(want) > 255 || want[0] == '-' || want[0] == '/' || strings.HasSuffix(want, "/") || strings.HasSuffix(want, ".") ||
+		strings.HasSuffix(want, ".lock") || strings.ContainsAny(want, " ~^:?*[\\") || strings.Contains(want, "..") ||
+		strings.Contains(want, "@{") || strings.Contains(want, "//") || strings.ContainsFunc(want, unsafe) || !utf8.ValidString(want) || want == "@"
+	if bad {
+		return refuse("write a branch, tag or commit as git names it", "the reference behind the @ is no name of a branch, tag or commit")
+	}
+	return nil
+}
+
+// parsePasted reads the address of a folder or file as the pages of GitHub and GitLab show it.
+// pasted is false for any other address.
+func parsePasted(u *url.URL) (r Ref, pasted bool, err error) {
+	parts := strings.Split(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
+	at := slices.IndexFunc(parts, func(p string) bool { return p == "tree" || p == "blob" })
+	if at < 2 || at+1 >= len(parts) {
+		return Ref{}, false, nil
+	}
+	repo := parts[:at]
+	switch {
+	case repo[at-1] == "-" && at >= 3: // GitLab
+		repo = repo[:at-1]
+	case at != 2:
+		return Ref{}, false, nil
+	}
+	rest := parts[at+1:]
+	for i, p := range rest {
+		if rest[i], err = url.PathUnescape(p); err != nil || i > 0 && strings.Contains(rest[i], "/") {
+			return Ref{}, true, refuse(gitFix, "the path of the address is not plain")
+		}
+	}
+	sub := rest[1:]
+	if parts[at] == "blob" {
+		if len(sub) == 0 || !slices.Contains(skill.EntryNames[:], sub[len(sub)-1]) {
+			return Ref{}, true, refuse("paste the address of the folder or of its SKILL.md", "the address is that of a file which is no SKILL.md")
+		}
+		sub = sub[:len(sub)-1]
+	}
+	r, err = parseGit(u.Scheme, u.Host+"/"+strings.Join(repo, "/"))
+	if err != nil {
+		return Ref{}, true, err
+	}
+	if r.Sub != "" || r.Want != "" {
+		return Ref{}, true, refuse(gitFix, "the path of the address is not plain")
+	}
+	r, err = finish(r, strings.Join(sub, "/"), rest[0])
+	return r, true, err
+}
