@@ -57,6 +57,7 @@ var targets = []target{
 	{"web", "FuzzContainsFold", "a search before its index: finds a word where a copy of the text in small letters has it"},
 	{"web", "FuzzWithin", "the way in: leads nowhere but to a page of this server, whatever the form says"},
 	{"check", "FuzzFix", "--fix: valid afterwards, stable, nothing lost"},
+	{"lockfile", "FuzzParse", "knack.lock: read strictly, every fault has a place, and what is read is written the same"},
 	{"config", "FuzzParse", "knack.yaml: read strictly, every complaint has a place"},
 	{"usage", "FuzzRestore", "a file of counts: refused, or read, and written so that it can be read again"},
 	{"origin", "FuzzRef", "a source: read as it is written, and no part is an option or a password"},

@@ -1,0 +1,208 @@
+package lockfile
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/skill"
+)
+
+// The fields, in the order in which they are written.
+var (
+	topFields   = []string{"lockVersion", "skills"}
+	entryFields = []string{"name", "source", "want", "path", "revision", "version", "pinned", "signer", "digest", "files"}
+	fileFields  = []string{"digest", "size", "exec"}
+)
+
+// What to do about a lock that no part of knack has written.
+const (
+	restore = "restore the file from version control"
+	again   = "remove this entry and add the skill again"
+)
+
+// Parse reads a lock strictly. Its error is an [*Error]: for a text that is not JSON, conflict
+// markers, an unknown field or version, a missing field, a value of the wrong type, a field or a
+// path twice, a path that is not plain, and digests that do not agree. A lock that was written
+// on Windows, or in another order of fields, is read.
+func Parse(data []byte) (lock *Lock, err error) {
+	r := &reader{}
+	defer func() {
+		if fault := recover(); fault != nil {
+			e, ours := fault.(*Error)
+			if !ours {
+				panic(fault)
+			}
+			lock, err = nil, e
+		}
+	}()
+	r.begin(data)
+	return r.lock(), nil
+}
+
+func (r *reader) lock() *Lock {
+	lock := &Lock{Skills: map[string]Entry{}}
+	seen := r.object("the lock", topFields, func(field string, at int) {
+		switch field {
+		case "lockVersion":
+			if n := r.number("lockVersion"); n != version {
+				r.fail(r.last, "use a newer knack, or restore the file from version control", "lockVersion %d is not known; this knack reads version 1", n)
+			}
+		case "skills":
+			folders := map[string]int{}
+			r.members("skills", func(key string, at int) {
+				r.folder(key, at, folders)
+				lock.Skills[key] = r.entry(key, at)
+			})
+		}
+	})
+	r.require(seen, 0, "the lock", topFields, topFields, restore)
+	r.end()
+	return lock
+}
+
+// folder checks the key of an entry.
+func (r *reader) folder(key string, at int, folders map[string]int) {
+	r.plain("the folder", key, at)
+	for seg := range strings.SplitSeq(key, "/") {
+		if isGit(seg) {
+			r.fail(at, again+" elsewhere", "the folder %s is in the data of a repository", display.Quote(key))
+		}
+	}
+	r.once(folders, "the folder", key, at)
+}
+
+// isGit reports whether some system takes a name for .git. A program in .git/hooks runs.
+func isGit(name string) bool {
+	name = strings.Map(func(c rune) rune {
+		if display.IsUnseen(c) {
+			return -1
+		}
+		return c
+	}, name)
+	name, _, _ = strings.Cut(name, ":")
+	name = strings.TrimRight(name, ". ")
+	return strings.EqualFold(name, ".git") || strings.EqualFold(name, "git~1")
+}
+
+func (r *reader) entry(key string, at int) (e Entry) {
+	what := "the entry of " + display.Quote(key)
+	digestAt := 0
+	seen := r.object(what, entryFields, func(field string, _ int) {
+		switch field {
+		case "name":
+			e.Name = r.anyText("name")
+		case "source":
+			e.Source = r.text("source")
+			if hasPassword(e.Source) {
+				r.fail(r.last, "remove the user name and the password from the address, and change the password", "source has a password")
+			}
+		case "want":
+			e.Want = r.text("want")
+		case "path":
+			if e.Path = r.text("path"); e.Path != "." {
+				r.plain("path", e.Path, r.last)
+			}
+		case "revision":
+			e.Revision = r.text("revision")
+			r.kind("revision", e.Revision, "git:", "oci:", "http:")
+		case "version":
+			e.Version = r.text("version")
+		case "pinned":
+			e.Pinned = r.boolean("pinned")
+		case "signer":
+			e.Signer = r.text("signer")
+			r.kind("signer", e.Signer, "key:")
+		case "digest":
+			e.Digest = r.digest()
+			digestAt = r.last
+		case "files":
+			e.Files = r.files(at)
+		}
+	})
+	r.require(seen, at, what, entryFields, []string{"name", "source", "path", "digest", "files"}, again)
+	if got := Digest(e.Files); got != e.Digest {
+		r.fail(digestAt, restore+", or "+again, "digest is not that of the files, which is %s", got)
+	}
+	return e
+}
+
+// files reads the files of an entry, whose key is at.
+func (r *reader) files(entry int) (files []File) {
+	clear(r.paths)
+	r.members("files", func(path string, at int) {
+		r.plain("the file", path, at)
+		if skill.Hidden(path) {
+			r.fail(at, again, "the file %s has a name that begins with a dot; such files are not installed", display.Quote(path))
+		}
+		r.once(r.paths, "the file", path, at)
+		f := File{Path: path}
+		seen := r.object("the file "+display.Quote(path), fileFields, func(field string, _ int) {
+			switch field {
+			case "digest":
+				f.Digest = r.digest()
+			case "size":
+				f.Size = r.number("size")
+			case "exec":
+				f.Exec = r.boolean("exec")
+			}
+		})
+		r.require(seen, at, "the file "+display.Quote(path), fileFields, []string{"digest", "size"}, again)
+		files = append(files, f)
+	})
+	main := false
+	for _, f := range files {
+		main = main || strings.EqualFold(f.Path, skill.MainFile)
+		for i, c := range f.Path {
+			if c != '/' {
+				continue
+			}
+			if at, isFile := r.paths[folded(f.Path[:i])]; isFile {
+				r.fail(at, again, "%s is a file, and the folder of the file %s", display.Quote(f.Path[:i]), display.Quote(f.Path))
+			}
+		}
+	}
+	if !main {
+		r.fail(entry, again, "the files have no %s", skill.MainFile)
+	}
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return files
+}
+
+// require checks that an object has these of its fields.
+func (r *reader) require(seen uint, at int, what string, fields, required []string, fix string) {
+	for i, field := range fields {
+		if seen&(1<<i) == 0 && slices.Contains(required, field) {
+			r.fail(at, fix, "%s has no field %s", what, field)
+		}
+	}
+}
+
+// once checks that a path is there once, also on a disk that does not tell capitals or
+// compositions apart.
+func (r *reader) once(paths map[string]int, what, path string, at int) {
+	fold := folded(path)
+	if _, twice := paths[fold]; twice {
+		r.fail(at, "remove one of the two", "%s %s is there twice, or differs from another only in capitals or accents", what, display.Quote(path))
+	}
+	paths[fold] = at
+}
+
+// kind checks how a value begins.
+func (r *reader) kind(field, value string, prefixes ...string) {
+	for _, p := range prefixes {
+		if rest, ok := strings.CutPrefix(value, p); ok && rest != "" {
+			return
+		}
+	}
+	r.fail(r.last, restore, "%s does not begin with %s", field, strings.Join(prefixes, ", "))
+}
+
+// hasPassword reports whether a URL names a password. A user alone may be part of an address:
+// ssh://git@host.
+func hasPassword(source string) bool {
+	_, rest, isURL := strings.Cut(source, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	at := strings.LastIndexByte(host, '@')
+	return isURL && at >= 0 && strings.Contains(host[:at], ":")
+}
