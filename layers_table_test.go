@@ -126,7 +126,7 @@ var outside = map[string][]string{
 	"github.com/spf13/pflag":                 {"internal/cli"}, // of cobra
 	"golang.org/x/sys":                       {"source/dir", "internal/console", "edit", "bench"},
 	"golang.org/x/term":                      {"internal/console"},
-	"golang.org/x/text":                      {"skill", "lockfile", "internal/display", "internal/naming", "search", "catalog"},
+	"golang.org/x/text":                      {"skill", "lockfile", "origin", "internal/display", "internal/naming", "search", "catalog"},
 	"github.com/coreos/go-oidc/v3":           {"access/openid"},
 	"golang.org/x/oauth2":                    {"access/openid"},
 	"github.com/yuin/goldmark":               {"web/internal/markdown", "web/internal/gfm"},

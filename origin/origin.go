@@ -56,7 +56,11 @@ type Skill struct {
 	// Digest is what the source says about all files of the skill, for Fetch to hold it to; "" if
 	// it says nothing.
 	Digest string
-	// Left counts its entries that are not installed, since their names begin with a dot.
+	// Main is the main file in the source's spelling, "SKILL.md" or "skill.md"; "" if the skill
+	// has none that is served.
+	Main string
+	// Left counts its entries that are not installed: those whose names begin with a dot, each
+	// folder as one, and submodules.
 	Left int
 	// Fault says why it cannot be installed: a link in it, too many files, no name.
 	Fault error
