@@ -117,11 +117,14 @@ func TestFindCorpus(t *testing.T) {
 
 // TestFindRandom compares with scans of random trees, below every folder of each.
 func TestFindRandom(t *testing.T) {
+	if testing.Short() {
+		t.Skip("scans many folders")
+	}
 	names := []string{"a", "b", ".claude", ".git", "node_modules", "SKILL.md", "skill.md", "Skill.md", "SKILL.MD", "sKiLL.md", "x.txt"}
 	random := rand.New(rand.NewPCG(21, 1))
-	for tree := range 60 {
+	for tree := range 12 {
 		root := t.TempDir()
-		for range 40 {
+		for range 60 {
 			parts := []string{root}
 			for range 1 + random.IntN(1+random.IntN(15)) {
 				parts = append(parts, names[random.IntN(5)])
