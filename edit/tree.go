@@ -1,0 +1,335 @@
+package edit
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// ErrTooLarge is returned for a file with more bytes than its limit.
+var ErrTooLarge = errors.New("it is larger than its limit")
+
+// Tree is a new folder that is written beside its place, and takes its place whole. Until then
+// it is below a folder with a temporary name, which only its owner may enter. A killed process
+// leaves that folder behind; [Sweep] removes it.
+//
+// The folder with the temporary name has a file, held, that is locked as long as the tree's
+// process lives.
+type Tree struct {
+	// ReadOnly makes files that nobody may write.
+	ReadOnly bool
+
+	dir  string   // the folder with the temporary name
+	name string   // the tree's folder in dir
+	root *os.Root // of the tree's folder, until it is placed
+	held *os.File
+}
+
+// The names in a folder with a temporary name.
+const (
+	heldFile   = "held"
+	newFolder  = "new"      // a tree that is being written
+	swapFolder = "swap"     // a tree that changes places: it may be what was in its place
+	asideWas   = "replaced" // what was in a tree's place, where folders cannot be exchanged
+)
+
+// NewTree makes an empty tree below the folder parent, which it makes if it is missing. A
+// tree can only be placed on the file system of parent. The caller removes the tree, or
+// places it.
+func NewTree(parent string) (*Tree, error) {
+	var err error
+	for range 10 { // until no Sweep of another process takes the new folder for an old one
+		var t *Tree
+		if t, err = newTree(parent); err == nil {
+			return t, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrLocked) {
+			break
+		}
+	}
+	return nil, err
+}
+
+func newTree(parent string) (_ *Tree, err error) {
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return nil, pathError("make the folder", parent, err)
+	}
+	t := &Tree{dir: filepath.Join(parent, tempPrefix+rand.Text()), name: newFolder}
+	if err := os.Mkdir(t.dir, 0o700); err != nil {
+		return nil, pathError("make a folder in", parent, err)
+	}
+	defer func() {
+		if err != nil {
+			t.Remove()
+		}
+	}()
+	if t.held, err = hold(t.dir, os.O_EXCL); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(t.Path(), 0o755); err != nil {
+		return nil, pathError("make the folder", t.Path(), err)
+	}
+	if t.root, err = os.OpenRoot(t.Path()); err != nil {
+		return nil, pathError("open the folder", t.Path(), err)
+	}
+	return t, nil
+}
+
+// hold locks a folder with a temporary name. It fails with [ErrLocked] or [fs.ErrNotExist] if
+// another process was faster.
+func hold(dir string, flag int) (_ *os.File, err error) {
+	path := filepath.Join(dir, heldFile)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|flag, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		err = ErrLocked // Sweep has made it
+	}
+	if err != nil {
+		return nil, pathError("lock", path, err)
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	if err := lock(f); err != nil {
+		return nil, pathError("lock", path, err)
+	}
+	// Sweep may have moved the folder before it was locked.
+	mine, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	now, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !os.SameFile(mine, now) {
+		return nil, pathError("lock", path, ErrLocked)
+	}
+	return f, nil
+}
+
+// Path returns where the tree's folder is now. After [Tree.Exchange] that is the old folder.
+func (t *Tree) Path() string { return filepath.Join(t.dir, t.name) }
+
+var copyBuffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
+
+// File makes a file of the tree from all that r yields, with the folders above it, and returns
+// its size and its SHA-256. The path is slash-separated below the tree. If r yields more than
+// limit bytes, or if the file exists, there is no new file and the error is [ErrTooLarge] or
+// [ErrExists]. An error of r is returned as it is; an error of the disk is a [*fs.PathError].
+// File may be called from several goroutines. Modes are 0644, or 0755 if exec is set, under the
+// process's umask.
+func (t *Tree) File(path string, exec bool, r io.Reader, limit int64) (n int64, sum [sha256.Size]byte, err error) {
+	if !filepath.IsLocal(filepath.FromSlash(path)) {
+		return 0, sum, pathError("create", path, fs.ErrInvalid)
+	}
+	mode := fs.FileMode(0o644)
+	if t.ReadOnly {
+		mode = 0o444
+	}
+	if exec {
+		mode |= mode >> 2 & 0o111
+	}
+	name := filepath.FromSlash(path)
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	f, err := t.root.OpenFile(name, flags, mode)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = t.root.MkdirAll(filepath.Dir(name), 0o755); err == nil {
+			f, err = t.root.OpenFile(name, flags, mode)
+		}
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = ErrExists
+	}
+	if err != nil {
+		return 0, sum, pathError("create", filepath.Join(t.Path(), name), err)
+	}
+	n, sum, err = fill(f, r, limit)
+	if closed := f.Close(); err == nil && closed != nil {
+		err = closed
+	}
+	if err != nil {
+		_ = t.root.Remove(name)
+	}
+	return n, sum, err
+}
+
+func fill(f *os.File, r io.Reader, limit int64) (n int64, sum [sha256.Size]byte, err error) {
+	buf := copyBuffers.Get().(*[64 << 10]byte)
+	defer copyBuffers.Put(buf)
+	h := sha256.New()
+	for {
+		m, err := r.Read(buf[:])
+		if n += int64(m); n > limit {
+			return n, sum, pathError("write", f.Name(), ErrTooLarge)
+		}
+		h.Write(buf[:m])
+		if _, err := f.Write(buf[:m]); err != nil {
+			return n, sum, pathError("write", f.Name(), err)
+		}
+		if errors.Is(err, io.EOF) {
+			h.Sum(sum[:0])
+			return n, sum, nil
+		}
+		if err != nil {
+			return n, sum, err
+		}
+	}
+}
+
+// Sync makes the tree's files survive a crash. On Linux, one call does so for all files of the
+// file system.
+func (t *Tree) Sync() error {
+	if err := syncTree(t.root); err != nil {
+		return pathError("sync", t.Path(), err)
+	}
+	return nil
+}
+
+// syncEach syncs each file and folder of a tree.
+func syncEach(root *os.Root) error {
+	return fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		flag := os.O_RDWR // a system may sync only files that are open for writing
+		if info, err := d.Info(); d.IsDir() || err == nil && info.Mode()&0o200 == 0 {
+			flag = os.O_RDONLY
+		}
+		f, err := root.OpenFile(filepath.FromSlash(path), flag, 0)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := fsync(f); err != nil && !d.IsDir() {
+			return err
+		}
+		return nil
+	})
+}
+
+// Place moves the tree to a path that does not exist, and makes the folders above it. If the
+// path exists, the error is [ErrExists], and the tree is as before. Place syncs nothing: after
+// [Tree.Sync], a crash leaves the whole folder or none.
+func (t *Tree) Place(at string) error {
+	if err := t.MovePart(".", at); err != nil {
+		return err
+	}
+	return t.Remove()
+}
+
+// MovePart moves a folder of the tree to a path that does not exist, as [Tree.Place] does.
+func (t *Tree) MovePart(part, at string) error {
+	if !filepath.IsLocal(filepath.FromSlash(part)) {
+		return pathError("move", part, fs.ErrInvalid)
+	}
+	writing.RLock()
+	defer writing.RUnlock()
+	if err := os.MkdirAll(filepath.Dir(at), 0o777); err != nil {
+		return pathError("make the folder of", at, err)
+	}
+	if part == "." {
+		t.closeRoot() // Windows moves no folder that is open
+	}
+	err := moveNew(filepath.Join(t.Path(), filepath.FromSlash(part)), at)
+	if errors.Is(err, fs.ErrExist) {
+		err = ErrExists
+	}
+	if err != nil {
+		return errors.Join(pathError("create", at, err), t.openRoot())
+	}
+	return nil
+}
+
+// moveChecked renames a folder to a path that was free a moment before.
+func moveChecked(from, to string) error {
+	if _, err := os.Lstat(to); err == nil {
+		return ErrExists
+	}
+	return os.Rename(from, to)
+}
+
+// Exchange swaps the tree with an existing folder. Afterwards the tree is the old folder: the
+// caller may look at it, and removes it. On Linux and macOS the swap is atomic if the file
+// system can exchange folders. Elsewhere the path does not exist for a moment.
+func (t *Tree) Exchange(with string) error {
+	writing.RLock()
+	defer writing.RUnlock()
+	if info, err := os.Lstat(with); err != nil {
+		return pathError("replace", with, err)
+	} else if !info.IsDir() {
+		return pathError("replace", with, errFolder)
+	}
+	t.closeRoot()
+	// From here on, Sweep must not take the folder for one that was never placed.
+	if err := os.Rename(t.Path(), filepath.Join(t.dir, swapFolder)); err != nil {
+		return errors.Join(pathError("replace", with, err), t.openRoot())
+	}
+	t.name = swapFolder
+	err := exchange(t.Path(), with)
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = t.exchangeTwice(with)
+	}
+	if err != nil {
+		return errors.Join(pathError("replace", with, err), os.Rename(t.Path(), filepath.Join(t.dir, newFolder)), t.rename(newFolder))
+	}
+	return nil
+}
+
+// rename records a new name of the tree's folder, and opens it.
+func (t *Tree) rename(name string) error {
+	t.name = name
+	return t.openRoot()
+}
+
+// exchangeTwice exchanges by two renames. If the second fails, the first is undone.
+func (t *Tree) exchangeTwice(with string) error {
+	aside := filepath.Join(t.dir, asideWas)
+	if err := os.Rename(with, aside); err != nil {
+		return err
+	}
+	if err := os.Rename(t.Path(), with); err != nil {
+		return errors.Join(err, os.Rename(aside, with))
+	}
+	t.name = asideWas
+	return nil
+}
+
+// errFolder is returned for a file or a link in the place of a folder.
+var errFolder = errors.New("it is not a folder")
+
+// Remove removes the tree. After [Tree.Place] it does nothing.
+func (t *Tree) Remove() error {
+	t.closeRoot()
+	err := os.RemoveAll(t.Path())
+	if err != nil {
+		err = pathError("remove", t.Path(), err)
+	}
+	if t.held != nil {
+		t.held.Close()
+		t.held = nil
+	}
+	_ = os.Remove(filepath.Join(t.dir, heldFile))
+	_ = os.Remove(t.dir)
+	return err
+}
+
+func (t *Tree) closeRoot() {
+	if t.root != nil {
+		t.root.Close()
+		t.root = nil
+	}
+}
+
+func (t *Tree) openRoot() (err error) {
+	if t.root == nil {
+		t.root, err = os.OpenRoot(t.Path())
+	}
+	return err
+}

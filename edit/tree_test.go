@@ -1,0 +1,273 @@
+package edit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// newTestTree makes a tree with the files a and sub/b.
+func newTestTree(t *testing.T, parent string) *Tree {
+	t.Helper()
+	tree, err := NewTree(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tree.Remove() })
+	for _, path := range []string{"a", "sub/b"} {
+		if _, _, err := tree.File(path, path == "sub/b", strings.NewReader("new "+path), 100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return tree
+}
+
+// files returns the files below a folder with their texts.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(filepath.Join(dir, path))
+		all[path] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return all
+}
+
+var newFiles = map[string]string{"a": "new a", "sub/b": "new sub/b"}
+
+func TestTree(t *testing.T) {
+	dir := t.TempDir()
+	parent, at := filepath.Join(dir, "tmp"), filepath.Join(dir, "skills", "x")
+	tree := newTestTree(t, parent)
+	big := bytes.Repeat([]byte("x"), 200_000)
+	n, sum, err := tree.File("big", false, iotest.HalfReader(bytes.NewReader(big)), 200_000)
+	if err != nil || n != 200_000 || sum != sha256.Sum256(big) {
+		t.Errorf("%d bytes, %x, %v", n, sum, err)
+	}
+	broken := errors.New("the source broke")
+	for _, c := range []struct {
+		path string
+		r    io.Reader
+		want error
+	}{
+		{"a", strings.NewReader("again"), ErrExists},
+		{"sub", strings.NewReader("again"), ErrExists},
+		{"larger", strings.NewReader(strings.Repeat("x", 101)), ErrTooLarge},
+		{"half", io.MultiReader(strings.NewReader("x"), iotest.ErrReader(broken)), broken},
+		{"../a", strings.NewReader("x"), fs.ErrInvalid},
+		{"/a", strings.NewReader("x"), fs.ErrInvalid},
+		{"", strings.NewReader("x"), fs.ErrInvalid},
+	} {
+		if _, _, err := tree.File(c.path, false, c.r, 100); !errors.Is(err, c.want) {
+			t.Errorf("%q: %v, want %v", c.path, err, c.want)
+		}
+	}
+	if _, _, err := tree.File("a/b", false, strings.NewReader("x"), 100); err == nil {
+		t.Error("a file below a file")
+	}
+	if info, err := os.Stat(filepath.Dir(tree.Path())); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o700 {
+		t.Errorf("until it is placed: %v, %v", info.Mode(), err)
+	}
+	if err := errors.Join(tree.Sync(), syncEach(tree.root)); err != nil {
+		t.Error(err)
+	}
+	if err := tree.Place(at); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"a": "new a", "sub/b": "new sub/b", "big": string(big)}
+	if diff := cmp.Diff(want, files(t, at)); diff != "" {
+		t.Error(diff)
+	}
+	for path, mode := range map[string]fs.FileMode{"": 0o755, "a": 0o644, "sub": 0o755, "sub/b": 0o755} {
+		if info, err := os.Stat(filepath.Join(at, path)); err != nil || runtime.GOOS != "windows" && (info.Mode().Perm()&^mode != 0 || info.Mode()&0o100 != mode&0o100) {
+			t.Errorf("%q: %v, %v", path, info.Mode(), err)
+		}
+	}
+	if entries, _ := os.ReadDir(parent); len(entries) > 0 {
+		t.Errorf("left over: %v", entries)
+	}
+}
+
+// TestTreePlaceTaken checks that a tree replaces nothing, and can be placed elsewhere.
+func TestTreePlaceTaken(t *testing.T) {
+	dir := t.TempDir()
+	tree := newTestTree(t, dir)
+	empty, full, file := filepath.Join(dir, "empty"), filepath.Join(dir, "full"), filepath.Join(dir, "file")
+	if err := errors.Join(os.Mkdir(empty, 0o755), Create(filepath.Join(full, "mine"), nil, 0o600), Create(file, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{empty, full, file} {
+		if err := tree.Place(at); !errors.Is(err, ErrExists) {
+			t.Errorf("%s: %v", at, err)
+		}
+		if err := moveChecked(tree.Path(), at); !errors.Is(err, ErrExists) {
+			t.Errorf("without the system's help: %s: %v", at, err)
+		}
+	}
+	if _, _, err := tree.File("c", false, strings.NewReader(""), 0); err != nil {
+		t.Error(err)
+	}
+	if err := tree.MovePart("sub", filepath.Join(dir, "part")); err != nil {
+		t.Error(err)
+	}
+	if err := tree.MovePart("../..", filepath.Join(dir, "other")); !errors.Is(err, fs.ErrInvalid) {
+		t.Error(err)
+	}
+	if err := tree.Place(filepath.Join(dir, "free")); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(map[string]string{"free/a": "new a", "free/c": "", "part/b": "new sub/b", "full/mine": "", "file": ""}, files(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestTreeExchange checks that the tree is in its place, and the old folder where the caller
+// can look at it.
+func TestTreeExchange(t *testing.T) {
+	old := map[string]string{"mine": "old"}
+	for name, exchange := range map[string]func(*Tree, string) error{"at once": (*Tree).Exchange, "twice": (*Tree).exchangeTwice} {
+		dir := t.TempDir()
+		parent, at := filepath.Join(dir, "tmp"), filepath.Join(dir, "x")
+		if err := Create(filepath.Join(at, "mine"), []byte("old"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		tree := newTestTree(t, parent)
+		if err := exchange(tree, at); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(newFiles, files(t, at)) + cmp.Diff(old, files(t, tree.Path())); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if err := tree.Remove(); err != nil {
+			t.Error(err)
+		}
+		if err := Sweep(parent, nil); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([]string{"x"}, names(t, dir)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// TestTreeExchangeRefuses checks that a failed exchange leaves both folders as they were.
+func TestTreeExchangeRefuses(t *testing.T) {
+	dir := t.TempDir()
+	tree := newTestTree(t, dir)
+	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	if err := errors.Join(Create(file, nil, 0o600), os.Symlink(dir, link)); err != nil {
+		t.Skip(err)
+	}
+	for at, want := range map[string]error{filepath.Join(dir, "none"): fs.ErrNotExist, file: errFolder, link: errFolder} {
+		if err := tree.Exchange(at); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", at, err, want)
+		}
+	}
+	// The system refuses to move a folder into itself.
+	if err := tree.Exchange(dir); err == nil {
+		t.Error("with the folder that it is in")
+	}
+	if err := tree.exchangeTwice(dir); err == nil {
+		t.Error("with the folder that it is in, by two renames")
+	}
+	if _, _, err := tree.File("c", false, strings.NewReader("c"), 1); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(map[string]string{"a": "new a", "sub/b": "new sub/b", "c": "c"}, files(t, tree.Path())); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func names(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}
+
+// TestSweep checks that what killed processes left goes, that what they may have had of the
+// user's is kept, and that trees of living processes stay.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	parent, at := filepath.Join(dir, "tmp"), filepath.Join(dir, "x")
+	if err := Create(filepath.Join(at, "mine"), []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	alive, dead, exchanged := newTestTree(t, parent), newTestTree(t, parent), newTestTree(t, parent)
+	if err := exchanged.Exchange(at); err != nil {
+		t.Fatal(err)
+	}
+	unlocked := filepath.Join(parent, tempPrefix+strings.Repeat("A", 26)) // killed before it was locked
+	other := filepath.Join(parent, "notes")
+	if err := errors.Join(os.Mkdir(unlocked, 0o700), os.Mkdir(other, 0o700), dead.held.Close(), exchanged.held.Close()); err != nil {
+		t.Fatal(err)
+	}
+	failed := errors.New("no room")
+	if err := Sweep(parent, func(string) error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("%v, want %v", err, failed)
+	}
+	kept := filepath.Join(dir, "kept")
+	if err := Sweep(parent, func(path string) error { return os.Rename(path, kept) }); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(map[string]string{"mine": "old"}, files(t, kept)) + cmp.Diff(newFiles, files(t, alive.Path())); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{filepath.Base(alive.dir), "notes"}, names(t, parent)); diff != "" {
+		t.Error(diff)
+	}
+	if err := errors.Join(alive.Remove(), os.Remove(other), Sweep(parent, nil), Sweep(parent, nil)); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(parent); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder is still there: %v", err)
+	}
+}
+
+func TestSpool(t *testing.T) {
+	parent := filepath.Join(t.TempDir(), "tmp")
+	s, err := NewSpool(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Write([]byte("abc")); err != nil {
+		t.Error(err)
+	}
+	if runtime.GOOS != "windows" {
+		if left := names(t, parent); len(left) > 0 {
+			t.Errorf("it has a name: %v", left)
+		}
+	}
+	got := make([]byte, 2)
+	if _, err := s.ReadAt(got, 1); err != nil || string(got) != "bc" {
+		t.Errorf("%s, %v", got, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if left := names(t, parent); len(left) > 0 {
+		t.Errorf("left over: %v", left)
+	}
+}
