@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/function"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/tool"
 )
@@ -38,7 +39,7 @@ nothing is printed.`,
 		Example: `  knack call <call.json
   knack call --format anthropic <content.json
   echo '{"name":"find_skills","arguments":{}}' | knack call --format mcp`,
-		Args: argCount(0, 0, "no arguments; the call is read from standard input"),
+		Args: command.ArgCount(0, 0, "no arguments; the call is read from standard input"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// A program that closes stderr still waits for its answer.
 			signal.Ignore(syscall.SIGPIPE)
@@ -55,7 +56,7 @@ nothing is printed.`,
 			input, err := io.ReadAll(io.LimitReader(env.Stdin, function.MaxInput+1))
 			done()
 			if err != nil {
-				return runError("", "cannot read standard input: %w", err)
+				return command.RunError("", "cannot read standard input: %w", err)
 			}
 			from.sets = with.set
 			host, err := from.host(cmd.Context(), *env)
@@ -66,9 +67,9 @@ nothing is printed.`,
 			answer, err := function.Call(cmd.Context(), host, tools, format, input)
 			switch {
 			case errors.Is(err, function.ErrInput):
-				return usageError("knack call --help shows what a call looks like in each format", "%w", err)
+				return command.UsageError("knack call --help shows what a call looks like in each format", "%w", err)
 			case err != nil:
-				return runError("", "the call was interrupted: %w", err)
+				return command.RunError("", "the call was interrupted: %w", err)
 			}
 			return console.PrintText(env, string(answer)+"\n")
 		},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skillsext"
@@ -59,37 +60,37 @@ The exit status is 1 if there are errors (with --strict, or warnings) or, with
 			}
 			f.strictGiven = cmd.Flags().Changed("strict")
 			if f.config == "" && cmd.Flags().Changed("config") {
-				return usageError("give a file, or leave --config out", "--config: the file's name is empty")
+				return command.UsageError("give a file, or leave --config out", "--config: the file's name is empty")
 			}
 			f.from.config = f.config
 			if !slices.ContainsFunc(args, isURL) {
 				for _, name := range []string{"protocol", "timeout"} {
 					if cmd.Flags().Changed(name) {
-						return usageError("give a URL", "--%s is for a server", name)
+						return command.UsageError("give a URL", "--%s is for a server", name)
 					}
 				}
 				return checkFiles(cmd.Context(), env, &f, args)
 			}
 			if len(args) > 1 {
-				return usageError("run it once for each", "a URL is checked alone")
+				return command.UsageError("run it once for each", "a URL is checked alone")
 			}
 			if f.format != "text" && f.format != "json" {
-				return usageError(meant(f.format, []string{"text", "json"}, "the formats for a server are text and json"), "--format %s: there is no such format", f.format)
+				return command.UsageError(meant(f.format, []string{"text", "json"}, "the formats for a server are text and json"), "--format %s: there is no such format", f.format)
 			}
 			for _, name := range []string{"fix", "diff", "ignore", "strict", "config", "info", "dir", "project", "exclude", "no-builtin"} {
 				if cmd.Flags().Changed(name) {
-					return usageError("leave it out", "--%s is not for a server", name)
+					return command.UsageError("leave it out", "--%s is not for a server", name)
 				}
 			}
 			if versions := skillsext.Versions(); protocol != "" && !slices.Contains(versions, protocol) {
-				return usageError("use one of "+strings.Join(versions, ", "), "--protocol %s: there is no such protocol version", protocol)
+				return command.UsageError("use one of "+strings.Join(versions, ", "), "--protocol %s: there is no such protocol version", protocol)
 			}
 			u, err := url.Parse(args[0])
 			if err != nil || u.Host == "" {
-				return usageError("for example knack check http://localhost:8080/mcp", "'%s' is not an http:// or https:// URL", display.RedactURI(args[0]))
+				return command.UsageError("for example knack check http://localhost:8080/mcp", "'%s' is not an http:// or https:// URL", display.RedactURI(args[0]))
 			}
 			if timeout <= 0 {
-				return usageError("for example --timeout 10m", "--timeout %s: it must be positive", timeout)
+				return command.UsageError("for example --timeout 10m", "--timeout %s: it must be positive", timeout)
 			}
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), timeout, fmt.Errorf("it did not finish within %s; --timeout allows more time", timeout))
 			defer cancel()
@@ -104,7 +105,7 @@ The exit status is 1 if there are errors (with --strict, or warnings) or, with
 	flags.BoolVar(&f.strict, "strict", false, "treat warnings as errors")
 	flags.StringVar(&f.config, "config", "", "use the settings in `FILE`, not those of the project and the user; without a path, check the roots that it names")
 	flags.BoolVar(&f.info, "info", false, "also show infos")
-	flags.Var((*repeated)(&f.ignore), "ignore", "drop the findings of this `RULE` (repeatable)")
+	flags.Var((*command.Repeated)(&f.ignore), "ignore", "drop the findings of this `RULE` (repeatable)")
 	flags.StringVar(&f.fix, "fix", "", "write the fixes of this `LEVEL`: certain, the default of a bare --fix, or guess")
 	flags.Lookup("fix").NoOptDefVal = "certain"
 	flags.BoolVar(&f.diff, "diff", false, "show what --fix would write, and write nothing")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 )
 
@@ -43,7 +44,7 @@ func TestCheckWithoutServer(t *testing.T) {
 			}
 			return ""
 		}}
-		if code := Main(t.Context(), env, []string{"check", server.URL + tt.path}); code != exitError || said.String() != "error: "+server.URL+tt.want {
+		if code := Main(t.Context(), env, []string{"check", server.URL + tt.path}); code != command.Error || said.String() != "error: "+server.URL+tt.want {
 			t.Errorf("%s: status %d, %s", tt.path, code, said.String())
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/diff"
 	"github.com/knack-dev/knack/internal/display"
@@ -48,7 +49,7 @@ func showDiff(env *console.Env, run *checkRun, f *checkFlags, level check.Level)
 		}
 	}
 	if n > 0 {
-		return &failure{exitNo, fmt.Errorf("%s can be fixed", display.Count(n, "file")), "the same without --diff, with --fix, writes this"}
+		return command.Fail(command.No, fmt.Errorf("%s can be fixed", display.Count(n, "file")), "the same without --diff, with --fix, writes this")
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/report"
@@ -42,19 +43,19 @@ func (f *checkFlags) level() (check.Level, error) {
 	case "guess":
 		return check.Guess, nil
 	}
-	return check.None, usageError(meant(f.fix, []string{"certain", "guess"}, "write --fix, or --fix=guess"), "--fix=%s: there is no such level", f.fix)
+	return check.None, command.UsageError(meant(f.fix, []string{"certain", "guess"}, "write --fix, or --fix=guess"), "--fix=%s: there is no such level", f.fix)
 }
 
 func (f *checkFlags) validate() error {
 	if report.Forms[f.format] == nil {
-		return usageError(meant(f.format, slices.Sorted(maps.Keys(report.Forms)), "the formats are text, json, sarif and github"), "--format %s: there is no such format", f.format)
+		return command.UsageError(meant(f.format, slices.Sorted(maps.Keys(report.Forms)), "the formats are text, json, sarif and github"), "--format %s: there is no such format", f.format)
 	}
 	if f.diff && f.format != "text" {
-		return usageError("leave out one of the two", "--diff prints a patch, and no %s", f.format)
+		return command.UsageError("leave out one of the two", "--diff prints a patch, and no %s", f.format)
 	}
 	for _, id := range f.ignore {
 		if _, ok := check.RuleOf(skill.RuleID(id)); !ok {
-			return usageError(meant(id, ruleIDs(), "doc/check.md lists the rules; a finding names its rule in brackets"), "--ignore %s: there is no such rule", id)
+			return command.UsageError(meant(id, ruleIDs(), "doc/check.md lists the rules; a finding names its rule in brackets"), "--ignore %s: there is no such rule", id)
 		}
 	}
 	return nil
@@ -105,7 +106,7 @@ func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, words []st
 	}
 	for _, name := range names {
 		err := named.add(ctx, name, f)
-		if none := (*failure)(nil); errors.As(err, &none) && none.code == exitNo {
+		if none := (*command.Failure)(nil); errors.As(err, &none) && none.Code == command.No {
 			unread = append(unread, none)
 		} else if err != nil {
 			return err
@@ -171,9 +172,9 @@ func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, words []st
 	}
 	if n := run.report.Count(skill.SeverityError); n > 0 {
 		if f.format == "text" {
-			return &failure{code: exitNo, err: errPrinted}
+			return command.Fail(command.No, command.ErrPrinted, "")
 		}
-		return &failure{exitNo, fmt.Errorf("%s in %s", display.Count(n, "error"), display.Count(len(run.skills), "skill")), ""}
+		return command.Fail(command.No, fmt.Errorf("%s in %s", display.Count(n, "error"), display.Count(len(run.skills), "skill")), "")
 	}
 	return nil
 }

@@ -10,8 +10,10 @@ import (
 
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/locate"
 	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 )
@@ -60,7 +62,7 @@ func applyFixes(ctx context.Context, env *console.Env, run *checkRun, f *checkFl
 		}
 	}
 	if failed > 0 {
-		return runError("fix these by hand, or make them writable", "%s could not be written", display.Count(failed, "file"))
+		return command.RunError("fix these by hand, or make them writable", "%s could not be written", display.Count(failed, "file"))
 	}
 	return nil
 }
@@ -87,14 +89,14 @@ func (c *checkedSkill) write(env console.Env, project string, now []byte, old st
 		err = edit.Rename(filepath.Join(c.Skill.Dir(), old), skill.MainFile)
 	}
 	if err != nil {
-		return systemCause(err) // the message names the file already
+		return command.Cause(err) // the message names the file already
 	}
 	return nil
 }
 
 // behindNoLink refuses a change in a folder that a link leads out of the project of base.
 func behindNoLink(env console.Env, base, folder string) error {
-	if target, err := insideProject(env, base, filepath.Join(folder, skill.MainFile)); target != "" {
+	if target, err := locate.Inside(env, base, filepath.Join(folder, skill.MainFile)); target != "" {
 		return fmt.Errorf("%w; give that folder itself", err)
 	} else if err != nil {
 		return err
@@ -124,7 +126,7 @@ func (r *checkRun) renameMisspelt(ctx context.Context, env *console.Env, f *chec
 		}
 		if err != nil {
 			failed++
-			env.Err().Line("%s %s: %s", console.Red.Of("not fixed:"), n.Shown, systemCause(err).Error())
+			env.Err().Line("%s %s: %s", console.Red.Of("not fixed:"), n.Shown, command.Cause(err).Error())
 			continue
 		}
 		env.Err().Line("fixed: %s: renamed to SKILL.md [%s]", n.Shown, n.Rule)

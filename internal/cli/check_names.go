@@ -15,8 +15,10 @@ import (
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/locate"
 	"github.com/knack-dev/knack/internal/realpath"
 	"github.com/knack-dev/knack/internal/report"
 	"github.com/knack-dev/knack/internal/typo"
@@ -64,7 +66,7 @@ func (n *namedSkills) scan(ctx context.Context) (v catalog.View, err error) {
 	return *n.view, nil
 }
 
-// add finds the skill of a word, and keeps its place. A *failure of status exitNo says that
+// add finds the skill of a word, and keeps its place. A *command.Failure of status command.No says that
 // there is no such skill.
 func (n *namedSkills) add(ctx context.Context, word string, f *checkFlags) error {
 	v, err := n.scan(ctx)
@@ -73,27 +75,27 @@ func (n *namedSkills) add(ctx context.Context, word string, f *checkFlags) error
 	}
 	e, _, err := findSkill(v, word, onDisk)
 	if levels := []string{"certain", "guess"}; err != nil && f.fix == levels[0] && typo.Nearest(word, levels) != "" {
-		return usageError("write --fix="+typo.Nearest(word, levels), "there is no file, folder or skill '%s'; --fix takes its level after an equals sign", display.Echo(word))
+		return command.UsageError("write --fix="+typo.Nearest(word, levels), "there is no file, folder or skill '%s'; --fix takes its level after an equals sign", display.Echo(word))
 	}
 	switch {
 	case err != nil:
-		var missing *failure
+		var missing *command.Failure
 		if errors.As(err, &missing) {
 			shown := display.Echo(word)
 			if strings.Contains(word, "://") { // a URL that check does not know, perhaps with a token
 				shown = display.RedactURI(word)
 			}
-			missing.err = fmt.Errorf("there is no file, folder or skill '%s'", shown)
+			missing.Err = fmt.Errorf("there is no file, folder or skill '%s'", shown)
 		}
 		return err
 	case !onDisk(e):
-		return &failure{exitNo, fmt.Errorf("'%s' is built into knack, so there is no file to check", display.Echo(word)), "knack show " + e.Name + " prints it"}
+		return command.Fail(command.No, fmt.Errorf("'%s' is built into knack, so there is no file to check", display.Echo(word)), "knack show "+e.Name+" prints it")
 	case f.fix != "" && !isExactly(e, word):
-		return usageError("if you mean that skill: knack check --fix="+f.fix+" "+shellWord(v.Called(e)), "'%s' is not the exact name of %s, and --fix changes files", display.Echo(word), e.Place())
+		return command.UsageError("if you mean that skill: knack check --fix="+f.fix+" "+shellWord(v.Called(e)), "'%s' is not the exact name of %s, and --fix changes files", display.Echo(word), e.Place())
 	}
 	base := e.Root.Dir
 	if e.Root.Scope == skill.ScopeProject && !n.from.required() {
-		base = projectFolder(*n.env, n.from.project)
+		base = locate.Folder(*n.env, n.from.project)
 	}
 	n.skills = append(n.skills, &namedSkill{root: e.Root.Label, path: e.Path, base: base})
 	return nil
@@ -122,7 +124,7 @@ func (n *namedSkills) judge(ctx context.Context, run *checkRun) error {
 	for _, s := range n.skills {
 		i := slices.IndexFunc(v.Entries, func(e *catalog.Entry) bool { return e.Root.Label == s.root && e.Path == s.path })
 		if i < 0 {
-			run.unread = append(run.unread, &failure{exitNo, fmt.Errorf("%s:%s: the skill is not there any more", s.root, s.path), ""})
+			run.unread = append(run.unread, command.Fail(command.No, fmt.Errorf("%s:%s: the skill is not there any more", s.root, s.path), ""))
 			continue
 		}
 		e := v.Entries[i]
@@ -168,7 +170,7 @@ func (n *namedSkills) hidden(ctx context.Context, word string) string {
 // so --fix by name changes nothing behind a link.
 func linkAbove(env console.Env, project string, e *catalog.Entry) string {
 	top, nearest := filepath.Dir(e.Root.Dir), ""
-	for _, at := range []string{projectRoot(env, project), env.Home} {
+	for _, at := range []string{locate.Root(env, project), env.Home} {
 		if _, ok := console.Below(e.Root.Dir, at); ok && len(at) > len(nearest) {
 			top, nearest = at, at
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/build"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/report"
 	"github.com/knack-dev/knack/internal/settings"
@@ -40,8 +41,8 @@ type checkedFinding struct {
 type checkRun struct {
 	skills  []*checkedSkill
 	notices []checkedFinding
-	report  report.Run // what is printed, see collect
-	unread  []*failure // paths that could not be read
+	report  report.Run         // what is printed, see collect
+	unread  []*command.Failure // paths that could not be read
 }
 
 // scanTargets scans the targets and judges every skill found, and those given by name.
@@ -85,10 +86,10 @@ func scanTargets(ctx context.Context, env *console.Env, all []target, named *nam
 	for _, r := range v.Roots {
 		t := by[r.Label]
 		if r.Err != nil {
-			run.unread = append(run.unread, &failure{exitError, fmt.Errorf("%s: %s", r.Shown, skill.Reason(r.Err)), ""})
+			run.unread = append(run.unread, command.Fail(command.Error, fmt.Errorf("%s: %s", r.Shown, skill.Reason(r.Err)), ""))
 		} else if found[r.Label] == 0 && t.given != "" {
 			none := noSkill(*t)
-			none.hint = cmp.Or(named.hidden(ctx, t.given), none.hint)
+			none.Hint = cmp.Or(named.hidden(ctx, t.given), none.Hint)
 			run.unread = append(run.unread, none)
 		}
 		for _, n := range r.Notices {
@@ -104,21 +105,21 @@ func scanTargets(ctx context.Context, env *console.Env, all []target, named *nam
 
 // failure returns the error for the unread paths, or nil. It prints all but one as separate
 // messages; if there are findings, it prints all.
-func (r *checkRun) failure(env *console.Env) *failure {
+func (r *checkRun) failure(env *console.Env) *command.Failure {
 	if len(r.unread) == 0 {
 		return nil
 	}
 	last := r.unread[len(r.unread)-1]
-	code := exitNo
+	code := command.No
 	for _, f := range r.unread {
-		if f.code == exitError {
-			code = exitError
+		if f.Code == command.Error {
+			code = command.Error
 		}
 		if f != last {
 			env.Err().Text(console.Red.Of("not checked:"), f.Error())
 		}
 	}
-	return &failure{code, last.err, last.hint}
+	return command.Fail(code, last.Err, last.Hint)
 }
 
 // collect makes the report: the findings without those that flags or files drop, with the

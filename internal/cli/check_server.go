@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/knack-dev/knack/client"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/reach"
@@ -30,14 +31,14 @@ func checkServer(ctx context.Context, env *console.Env, u *url.URL, protocol, fo
 	switch cause := context.Cause(ctx); {
 	case err == nil:
 	case errors.Is(cause, context.Canceled):
-		return runError("", "the check was interrupted")
+		return command.RunError("", "the check was interrupted")
 	case cause != nil: // the resulting error of the session says less
-		return runError("", "%s", reach.Failed(u, cause))
+		return command.RunError("", "%s", reach.Failed(u, cause))
 	default:
 		if what, fix := answers.Failure(u, err, token != "", client.TokenVariable); what != "" {
-			return runError(fix, "%s", reach.Failed(u, errors.New(what)))
+			return command.RunError(fix, "%s", reach.Failed(u, errors.New(what)))
 		}
-		return runError("is this the address of an MCP server? A token is taken from "+client.TokenVariable, "%s", reach.Failed(u, err))
+		return command.RunError("is this the address of an MCP server? A token is taken from "+client.TokenVariable, "%s", reach.Failed(u, err))
 	}
 	if format == "json" {
 		err = console.PrintJSON(env.Stdout, served)
@@ -46,9 +47,9 @@ func checkServer(ctx context.Context, env *console.Env, u *url.URL, protocol, fo
 	}
 	if err == nil && len(served.Findings) > 0 {
 		if format == "text" {
-			return &failure{code: exitNo, err: errPrinted}
+			return command.Fail(command.No, command.ErrPrinted, "")
 		}
-		return &failure{exitNo, fmt.Errorf("%s in %s", display.Count(len(served.Findings), "finding"), display.Count(served.Skills, "skill")), ""}
+		return command.Fail(command.No, fmt.Errorf("%s in %s", display.Count(len(served.Findings), "finding"), display.Count(served.Skills, "skill")), "")
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/typo"
@@ -31,7 +32,7 @@ type target struct {
 
 // targets returns the given paths, or else the project's roots. names has the words that are
 // no paths, and unread the paths that do not exist. hidden is [namedSkills.hidden].
-func targets(env *console.Env, from *sourceFlags, words []string, hidden func(word string) string) (out []target, names []string, unread []*failure, err error) {
+func targets(env *console.Env, from *sourceFlags, words []string, hidden func(word string) string) (out []target, names []string, unread []*command.Failure, err error) {
 	if len(words) == 0 {
 		if err := from.check(*env); err != nil {
 			return nil, nil, nil, err
@@ -57,7 +58,7 @@ func targets(env *console.Env, from *sourceFlags, words []string, hidden func(wo
 	for _, p := range words {
 		abs := absolute(*env, p)
 		if p == "" {
-			return nil, nil, nil, usageError("give a file, a folder or the name of a skill", "the path is empty")
+			return nil, nil, nil, command.UsageError("give a file, a folder or the name of a skill", "the path is empty")
 		}
 		if _, err := os.Lstat(abs); isName(p, err) {
 			names = append(names, p)
@@ -65,21 +66,21 @@ func targets(env *console.Env, from *sourceFlags, words []string, hidden func(wo
 		}
 		for _, flag := range []string{"dir", "project", "exclude", "no-builtin"} {
 			if from.given(flag) {
-				return nil, nil, nil, usageError("give one or the other", "--%s chooses roots, and a path was given", flag)
+				return nil, nil, nil, command.UsageError("give one or the other", "--%s chooses roots, and a path was given", flag)
 			}
 		}
 		info, err := os.Stat(abs)
 		switch {
 		case err != nil:
-			unread = append(unread, &failure{exitError, fmt.Errorf("%s: %s", display.Echo(p), skill.Reason(err)), "check the path"})
+			unread = append(unread, command.Fail(command.Error, fmt.Errorf("%s: %s", display.Echo(p), skill.Reason(err)), "check the path"))
 		case info.IsDir():
 			out = append(out, target{root: checkRoot(abs, p), given: p, base: abs})
 		case strings.EqualFold(filepath.Base(abs), skill.MainFile):
 			out = append(out, target{root: checkRoot(filepath.Dir(abs), filepath.Dir(p)), only: true, given: p, base: filepath.Dir(abs)})
 		case typo.IsMainFile(filepath.Base(abs)):
-			return nil, nil, nil, usageError("rename it to SKILL.md; 'knack check --fix=guess "+filepath.ToSlash(filepath.Dir(p))+"' does it", "%s: only a SKILL.md can be checked alone", display.Echo(p))
+			return nil, nil, nil, command.UsageError("rename it to SKILL.md; 'knack check --fix=guess "+filepath.ToSlash(filepath.Dir(p))+"' does it", "%s: only a SKILL.md can be checked alone", display.Echo(p))
 		default:
-			return nil, nil, nil, usageError(cmp.Or(hidden(p), "give a SKILL.md, a skill's folder, or a folder with skills"), "%s: only a SKILL.md can be checked alone", display.Echo(p))
+			return nil, nil, nil, command.UsageError(cmp.Or(hidden(p), "give a SKILL.md, a skill's folder, or a folder with skills"), "%s: only a SKILL.md can be checked alone", display.Echo(p))
 		}
 	}
 	return out, names, unread, nil
@@ -101,12 +102,12 @@ func (t *target) Scan(ctx context.Context) (skill.Scan, error) {
 
 // noSkill returns the error for a named place without a skill, with the file there that was
 // perhaps intended as a SKILL.md.
-func noSkill(t target) *failure {
-	f := &failure{exitNo, fmt.Errorf("%s: no skill was found there", t.given), "a skill is a folder with a SKILL.md"}
+func noSkill(t target) *command.Failure {
+	f := command.Fail(command.No, fmt.Errorf("%s: no skill was found there", t.given), "a skill is a folder with a SKILL.md")
 	entries, _ := os.ReadDir(t.root.Dir)
 	for _, e := range entries {
 		if !e.IsDir() && typo.IsMainFile(e.Name()) {
-			f.hint = "a skill is a folder with a SKILL.md; rename " + display.Echo(e.Name()) + " to SKILL.md"
+			f.Hint = "a skill is a folder with a SKILL.md; rename " + display.Echo(e.Name()) + " to SKILL.md"
 		}
 	}
 	return f

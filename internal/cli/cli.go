@@ -9,47 +9,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/edit"
 	"github.com/knack-dev/knack/internal/build"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/help"
 	"github.com/knack-dev/knack/internal/settings"
 )
-
-// Exit statuses.
-const (
-	exitDone  = 0
-	exitNo    = 1 // the answer is no: problems found, skill not found
-	exitUsage = 2
-	exitError = 3 // could not run
-)
-
-// failure is an error with its exit status and, if there is one, what to do.
-type failure struct {
-	code int
-	err  error
-	hint string
-}
-
-// errPrinted is the error of a failure about which the output says everything.
-var errPrinted = errors.New("the output says what is wrong")
-
-func (f *failure) Error() string { return f.err.Error() }
-func (f *failure) Unwrap() error { return f.err }
-
-func usageError(hint, format string, args ...any) error {
-	return &failure{exitUsage, fmt.Errorf(format, args...), hint}
-}
-
-func runError(hint, format string, args ...any) error {
-	return &failure{exitError, fmt.Errorf(format, args...), hint}
-}
 
 // Main runs the command line and returns the exit status. Data goes to
 // env.Stdout, everything else to env.Stderr.
@@ -63,13 +32,13 @@ func Main(ctx context.Context, env console.Env, args []string) int {
 	f := failureOf(root.ExecuteContext(ctx), out)
 	report := func() {
 		end()
-		if f == nil || f.err == errPrinted {
+		if f == nil || f.Err == command.ErrPrinted {
 			return
 		}
 		p := env.Err()
-		p.Text(console.Error, f.err.Error())
-		if f.hint != "" {
-			p.Text(console.Hint, f.hint)
+		p.Text(console.Error, f.Err.Error())
+		if f.Hint != "" {
+			p.Text(console.Hint, f.Hint)
 		}
 	}
 	if _, ok := console.InterruptOf(ctx); ok {
@@ -78,39 +47,31 @@ func Main(ctx context.Context, env console.Env, args []string) int {
 		report()
 	}
 	if f == nil {
-		return exitDone
+		return command.Done
 	}
-	return f.code
+	return f.Code
 }
 
 // failureOf returns the failure of a command that ended with an error and wrote to out, or nil.
-func failureOf(err error, out *console.Output) *failure {
+func failureOf(err error, out *console.Output) *command.Failure {
 	if file := (*settings.Error)(nil); errors.As(err, &file) {
-		code := exitError
+		code := command.Error
 		if file.Usage {
-			code = exitUsage
+			code = command.Usage
 		}
-		return &failure{code, file.Err, file.Hint}
+		return command.Fail(code, file.Err, file.Hint)
 	}
-	var f *failure
+	var f *command.Failure
 	failed := out.Failed()
 	switch isOurs := errors.As(err, &f); {
 	case failed != nil && !isOurs:
-		return &failure{exitError, fmt.Errorf("the output cannot be written: %w", systemCause(failed)), ""}
+		return command.Fail(command.Error, fmt.Errorf("the output cannot be written: %w", command.Cause(failed)), "")
 	case err == nil:
 		return nil
 	case !isOurs:
-		return &failure{exitUsage, err, "run 'knack --help'"} // cobra's own errors are about usage
+		return command.Fail(command.Usage, err, "run 'knack --help'") // cobra's own errors are about usage
 	}
 	return f
-}
-
-// systemCause returns the system's reason, without the operation and the file's name.
-func systemCause(err error) error {
-	if p := (*fs.PathError)(nil); errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
 
 func newRoot(env *console.Env) *cobra.Command {
@@ -144,7 +105,7 @@ to any agent.`,
 		if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
 			return noCommand(cmd, words[0]) // its flags would be another command's
 		}
-		return usageError(flagHint(cmd, err), "%w", flagError(err))
+		return command.UsageError(flagHint(cmd, err), "%w", command.FlagError(err))
 	})
 	root.AddCommand(serveCommand(env), listCommand(env), showCommand(env), checkCommand(env), configCommand(env), versionCommand(env), completionCommand(env))
 	root.AddCommand(toolsCommand(env), callCommand(env))
@@ -156,46 +117,3 @@ to any agent.`,
 	endOnSignal(root, edit.Settle)
 	return root
 }
-
-// flagError says in words what a flag requires, if the parser names the function that
-// refused its value.
-func flagError(err error) error {
-	if before, _, found := strings.Cut(err.Error(), " flag: time: "); found { // the error has no type
-		return errors.New(before + " flag: give a time, for example 30s, 10m or 1h")
-	}
-	var n *strconv.NumError
-	if !errors.As(err, &n) {
-		return err
-	}
-	want := "give a whole number"
-	if n.Func == "ParseBool" {
-		want = "give true or false, or no value for true"
-	}
-	return errors.New(strings.TrimSuffix(err.Error(), n.Error()) + want)
-}
-
-// argCount requires a number of arguments and reports any other number in words.
-func argCount(low, high int, want string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < low || len(args) > high {
-			return usageError("usage: "+cmd.UseLine(), "%s takes %s", cmd.CommandPath(), want)
-		}
-		return nil
-	}
-}
-
-// repeated is the value of a repeatable flag. The library's own makes a CSV writer with a
-// buffer of 4 KB for each flag of every command, at every start.
-type repeated []string
-
-// Set appends a value.
-func (r *repeated) Set(value string) error {
-	*r = append(*r, value)
-	return nil
-}
-
-// Type returns the name by which completion knows a flag that may be given again.
-func (r *repeated) Type() string { return "stringArray" }
-
-// String returns all values.
-func (r *repeated) String() string { return strings.Join(*r, ",") }

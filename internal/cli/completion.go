@@ -8,6 +8,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/candidate"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/source/builtin"
 )
@@ -27,7 +28,7 @@ _knack, in a folder of $fpath. In PowerShell, run
 		Example: `  source <(knack completion bash)
   knack completion zsh >~/.zfunc/_knack
   knack completion fish >~/.config/fish/completions/knack.fish`,
-		Args:      argCount(1, 1, "one shell: bash, zsh, fish or powershell"),
+		Args:      command.ArgCount(1, 1, "one shell: bash, zsh, fish or powershell"),
 		ValidArgs: shells,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root, w := cmd.Root(), env.Stdout
@@ -41,7 +42,7 @@ _knack, in a folder of $fpath. In PowerShell, run
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(w)
 			}
-			return usageError(meant(args[0], shells, "the shells are bash, zsh, fish and powershell"), "there is no completion for '%s'", args[0])
+			return command.UsageError(meant(args[0], shells, "the shells are bash, zsh, fish and powershell"), "there is no completion for '%s'", args[0])
 		},
 	}
 }

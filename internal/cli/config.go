@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 )
 
@@ -39,7 +40,7 @@ shown this once and kept nowhere. Add the line to the file that is given to
 'knack serve --token-file', with a remark after it if you like.`,
 		Example: `  knack config token
   knack config token --json   # for a program that writes the token file`,
-		Args: argCount(0, 0, "no arguments"),
+		Args: command.ArgCount(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			token, line := access.NewToken()
 			if asJSON {

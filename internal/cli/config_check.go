@@ -10,6 +10,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/report"
@@ -29,10 +30,10 @@ write instead. Without FILE, check the files in effect here: the project's
 The exit status is 1 if anything is wrong.`,
 		Example: `  knack config check
   knack config check /etc/knack/knack.yaml`,
-		Args: argCount(0, 1, "one file, or nothing"),
+		Args: command.ArgCount(0, 1, "one file, or nothing"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && args[0] == "" {
-				return usageError("give a file, or none", "the file's name is empty")
+				return command.UsageError("give a file, or none", "the file's name is empty")
 			}
 			s := settings.New(env, strings.Join(args, ""))
 			folder := env.Dir
@@ -56,7 +57,7 @@ The exit status is 1 if anything is wrong.`,
 			}
 			n, err := report.Settings(env, files, warningsOf, asJSON)
 			if err == nil && n > 0 {
-				return &failure{exitNo, fmt.Errorf("%s in %s", display.Count(n, "problem"), display.Count(len(files), "file")), ""}
+				return command.Fail(command.No, fmt.Errorf("%s in %s", display.Count(n, "problem"), display.Count(len(files), "file")), "")
 			}
 			return err
 		},

@@ -13,9 +13,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/knack-dev/knack/client"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/connection"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/help"
+	"github.com/knack-dev/knack/internal/locate"
 )
 
 type connectFlags struct {
@@ -57,24 +59,24 @@ show their skills twice. The clients are:
   knack connect codex --write -- --dir ~/skills --tools runner`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			args, _ = splitDash(cmd, args)
-			return argCount(0, 1, "the name of one client, or nothing")(cmd, args)
+			return command.ArgCount(0, 1, "the name of one client, or nothing")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, words := splitDash(cmd, args)
 			if len(args) == 0 {
 				if words != nil {
-					return usageError("for example: knack connect codex -- --dir ~/skills", "flags of serve after -- need the name of a client before it")
+					return command.UsageError("for example: knack connect codex -- --dir ~/skills", "flags of serve after -- need the name of a client before it")
 				}
 				for _, flag := range []string{"write", "http", "token", "trust", "scope", "file"} {
 					if cmd.Flags().Changed(flag) {
-						return usageError("the clients are: "+strings.Join(ids, ", "), "--%s needs the name of a client", flag)
+						return command.UsageError("the clients are: "+strings.Join(ids, ", "), "--%s needs the name of a client", flag)
 					}
 				}
 				return f.list(env)
 			}
 			c, ok := client.Find(args[0])
 			if !ok {
-				return usageError(meant(args[0], ids, "the clients are: "+strings.Join(ids, ", ")), "there is no client '%s'", args[0])
+				return command.UsageError(meant(args[0], ids, "the clients are: "+strings.Join(ids, ", ")), "there is no client '%s'", args[0])
 			}
 			if err := f.check(*env, c); err != nil {
 				return err
@@ -104,7 +106,7 @@ show their skills twice. The clients are:
 		if errors.As(err, &unknown) {
 			if serves := serveCommand(env).Flags().Lookup(unknown.GetSpecifiedName()); serves != nil {
 				value, _ := pflag.UnquoteUsage(serves)
-				return usageError(strings.TrimSpace("flags of serve follow --, for example: knack connect codex -- --"+serves.Name+" "+value), "%w", err)
+				return command.UsageError(strings.TrimSpace("flags of serve follow --, for example: knack connect codex -- --"+serves.Name+" "+value), "%w", err)
 			}
 		}
 		return cmd.Root().FlagErrorFunc()(cmd, err)
@@ -119,22 +121,22 @@ func (f *connectFlags) check(env console.Env, c client.Client) error {
 	scopes := c.Scopes()
 	switch {
 	case f.token && f.http == "":
-		return usageError("for example: --http https://skills.example.com/mcp --token", "--token is for a server behind a URL: --http is missing")
+		return command.UsageError("for example: --http https://skills.example.com/mcp --token", "--token is for a server behind a URL: --http is missing")
 	case f.scope != "" && f.scope != client.User && f.scope != client.Project:
-		return usageError("give user, for all your projects, or project, for all users of this one", "--scope %s: there is no such scope", f.scope)
+		return command.UsageError("give user, for all your projects, or project, for all users of this one", "--scope %s: there is no such scope", f.scope)
 	case f.scope != "" && !slices.Contains(scopes, f.scope):
-		return usageError("leave --scope out", "%s has no project file", c.Name)
+		return command.UsageError("leave --scope out", "%s has no project file", c.Name)
 	case f.scope == client.Project && f.file == "" && f.clientEnv(env).Project == "":
-		return usageError("give it with --project", "the project's folder is not known")
+		return command.UsageError("give it with --project", "the project's folder is not known")
 	case f.trust && !c.CanTrust():
-		return usageError("leave --trust out, and allow the tools in the application", "the file of %s has no setting for --trust", c.Name)
+		return command.UsageError("leave --trust out, and allow the tools in the application", "the file of %s has no setting for --trust", c.Name)
 	}
 	return nil
 }
 
 func (f *connectFlags) clientEnv(env console.Env) client.Env {
 	return client.Env{
-		OS: runtime.GOOS, Home: env.Home, Project: projectRoot(env, f.project),
+		OS: runtime.GOOS, Home: env.Home, Project: locate.Root(env, f.project),
 		AppData: env.Getenv("APPDATA"), Path: env.Getenv("PATH"), Getenv: env.Getenv,
 	}
 }
@@ -144,7 +146,7 @@ func (f *connectFlags) server(env console.Env, c client.Client) (client.Server, 
 	if f.http != "" {
 		u, err := url.Parse(f.http)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return client.Server{}, usageError("for example: --http http://127.0.0.1:8080/mcp", "--http %s: it is not a URL with http:// or https://", f.http)
+			return client.Server{}, command.UsageError("for example: --http http://127.0.0.1:8080/mcp", "--http %s: it is not a URL with http:// or https://", f.http)
 		}
 		return client.Server{URL: f.http, Token: f.token, Trust: f.trust}, nil
 	}
@@ -158,12 +160,12 @@ func (f *connectFlags) server(env console.Env, c client.Client) (client.Server, 
 		case f.scope == client.Project: // each user has their own
 			s.Command = f.command
 		case at == "":
-			return s, usageError("give its path", "--command %s: no folder of PATH has this program", f.command)
+			return s, command.UsageError("give its path", "--command %s: no folder of PATH has this program", f.command)
 		default:
 			s.Command = at
 		}
 	} else if !filepath.IsAbs(s.Command) {
-		return s, runError("give its path with --command", "the path of this executable is not known")
+		return s, command.RunError("give its path with --command", "the path of this executable is not known")
 	}
 	for _, label := range c.Reads {
 		s.Args = append(s.Args, "--exclude", label)
@@ -181,7 +183,7 @@ func (f *connectFlags) state(env console.Env, c client.Client, s client.Server) 
 	ch, err := c.Plan(p, s, choice)
 	out := connection.Of(c, p, ch, func(path string) string { return atHome(env, path) })
 	if err != nil {
-		out.State, out.Why = connection.Refused, systemCause(err).Error()
+		out.State, out.Why = connection.Refused, command.Cause(err).Error()
 	}
 	return out, ch, err
 }
@@ -232,27 +234,27 @@ func (f *connectFlags) connect(env *console.Env, c client.Client) error {
 	state, ch, planErr := f.state(*env, c, s)
 	entry, err := c.Entry(c.ServerIn(f.clientEnv(*env), state.File, s))
 	if errors.Is(err, client.ErrNoRemote) {
-		return &failure{exitNo, fmt.Errorf("%s: %w", c.Name, err), "add the URL in the application's own settings"}
+		return command.Fail(command.No, fmt.Errorf("%s: %w", c.Name, err), "add the URL in the application's own settings")
 	} else if err != nil {
-		return runError("", "%s: %w", c.Name, err)
+		return command.RunError("", "%s: %w", c.Name, err)
 	}
 	state.Entry = entry
 	file := atHome(*env, state.File)
 	for _, err := range ch.Unreadable {
-		env.Err().Text(console.Warning, fmt.Sprintf("%s, where %s looks too, cannot be read: %s", atHome(*env, err.Path), c.Name, systemCause(err.Err).Error()))
+		env.Err().Text(console.Warning, fmt.Sprintf("%s, where %s looks too, cannot be read: %s", atHome(*env, err.Path), c.Name, command.Cause(err.Err).Error()))
 	}
 	if err := f.checkCommand(env, c, s, ch); err != nil {
 		return err
 	}
 	if f.write {
 		if p := state.Refusal(planErr); p != nil {
-			return &failure{exitNo, p.Why, p.Fix}
+			return command.Fail(command.No, p.Why, p.Fix)
 		}
 		if !f.asJSON && ch.Changed() {
 			_ = env.Out().Patch(console.Clean(state.Diff))
 		}
 		if err := ch.Write(); err != nil {
-			return &failure{exitError, fmt.Errorf("%s is unchanged: %w", file, systemCause(err)), state.WriteFix(err)}
+			return command.Fail(command.Error, fmt.Errorf("%s is unchanged: %w", file, command.Cause(err)), state.WriteFix(err))
 		}
 		state.Written, state.Backup = ch.Changed(), ch.Backup
 	}
@@ -275,7 +277,7 @@ func (f *connectFlags) connect(env *console.Env, c client.Client) error {
 		return nil
 	}
 	if p := state.Obstacle(func(scope client.Scope) string { return f.rerunCommand(c, scope) }); p != nil {
-		return &failure{exitNo, p.Why, p.Fix}
+		return command.Fail(command.No, p.Why, p.Fix)
 	}
 	return nil
 }

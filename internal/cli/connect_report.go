@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/client"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/connection"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
@@ -25,7 +26,7 @@ func (f *connectFlags) checkCommand(env *console.Env, c client.Client, s client.
 	case !f.clientEnv(*env).CanStart(s.Command):
 		env.Err().Text(console.Warning, fmt.Sprintf("there is no program %s now, so %s cannot start it", s.Command, c.Name))
 	case isTemporary(s.Command) && f.write:
-		return runError(install, "this knack is a temporary build of go run")
+		return command.RunError(install, "this knack is a temporary build of go run")
 	case isTemporary(s.Command):
 		env.Err().Text(console.Warning, "this knack is a temporary build of go run; "+install)
 	case f.scope == client.Project && f.command == "" && !kept:

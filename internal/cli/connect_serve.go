@@ -9,8 +9,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/knack-dev/knack/client"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/locate"
 )
 
 // splitDash returns the arguments before and after --. The second are nil without it.
@@ -25,22 +27,22 @@ func splitDash(cmd *cobra.Command, args []string) (before, after []string) {
 // argumentsOfServe checks flags of serve as serve does, and returns them as an entry has them.
 func (f *connectFlags) argumentsOfServe(env *console.Env, words []string) ([]string, error) {
 	if f.http != "" {
-		return nil, usageError("give them to the knack serve behind that URL", "flags of serve after -- are for a server that the client starts, and --http names one that runs already")
+		return nil, command.UsageError("give them to the knack serve behind that URL", "flags of serve after -- are for a server that the client starts, and --http names one that runs already")
 	}
 	var serve serveFlags
 	cmd := serve.command(env)
 	(&cobra.Command{Use: "knack"}).AddCommand(cmd) // for the command's name in hints
 	switch err := cmd.Flags().Parse(words); {
 	case errors.Is(err, pflag.ErrHelp):
-		return nil, usageError("run 'knack serve --help'", "after --: the flags of an entry have no help")
+		return nil, command.UsageError("run 'knack serve --help'", "after --: the flags of an entry have no help")
 	case err != nil:
-		return nil, usageError(flagHint(cmd, err), "after --: %w", flagError(err))
+		return nil, command.UsageError(flagHint(cmd, err), "after --: %w", command.FlagError(err))
 	}
 	if rest := cmd.Flags().Args(); len(rest) > 0 {
-		return nil, usageError("give flags of serve alone, for example: -- --dir ~/skills", "after --: '%s' is no flag", display.Echo(rest[0]))
+		return nil, command.UsageError("give flags of serve alone, for example: -- --dir ~/skills", "after --: '%s' is no flag", display.Echo(rest[0]))
 	}
 	if serve.entry != "" {
-		return nil, usageError("leave --entry out", "after --: connect adds --entry itself if the entry has another name")
+		return nil, command.UsageError("leave --entry out", "after --: connect adds --entry itself if the entry has another name")
 	}
 	overHTTP := new(cobra.Command)
 	new(httpFlags).register(overHTTP)
@@ -56,7 +58,7 @@ func (f *connectFlags) argumentsOfServe(env *console.Env, words []string) ([]str
 		}
 	}
 	if flag != "" || serve.web.addr != "" {
-		return nil, usageError("leave it out; 'knack serve --http' is started by hand, and 'knack connect CLIENT --http URL' connects to it",
+		return nil, command.UsageError("leave it out; 'knack serve --http' is started by hand, and 'knack connect CLIENT --http URL' connects to it",
 			"after --: %sa server that a client starts does not serve over HTTP", flag)
 	}
 	return f.entryArguments(*env, cmd.Flags()), after(serve.from.checkExcluded(serve.from.roots(*env, nil)))
@@ -68,7 +70,7 @@ func (f *connectFlags) entryArguments(env console.Env, flags *pflag.FlagSet) []s
 	out := []string{}
 	flags.Visit(func(flag *pflag.Flag) {
 		values := []string{flag.Value.String()}
-		if all, ok := flag.Value.(*repeated); ok {
+		if all, ok := flag.Value.(*command.Repeated); ok {
 			values = *all
 		}
 		for _, v := range values {
@@ -100,8 +102,8 @@ func afterDash(words []string) string {
 
 // after adds to an error of serve's flags that they follow --.
 func after(err error) error {
-	if f, ok := err.(*failure); ok {
-		return &failure{f.code, fmt.Errorf("after --: %w", f.err), f.hint}
+	if f, ok := err.(*command.Failure); ok {
+		return command.Fail(f.Code, fmt.Errorf("after --: %w", f.Err), f.Hint)
 	}
 	return err
 }
@@ -117,7 +119,7 @@ func (f *connectFlags) pathInEntry(env console.Env, flag, value string) string {
 	}
 	path := absolute(env, value)
 	if f.scope == client.Project {
-		if rel, err := filepath.Rel(projectRoot(env, f.project), path); err == nil {
+		if rel, err := filepath.Rel(locate.Root(env, f.project), path); err == nil {
 			return filepath.ToSlash(rel)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 )
 
@@ -29,7 +30,7 @@ it.`,
 		Example: `  knack doctor
   knack doctor review                    # what has this name, and what loads
   knack doctor ~/.claude/skills/review   # the skill in this folder`,
-		Args: argCount(0, 1, "the name of one skill, or nothing"),
+		Args: command.ArgCount(0, 1, "the name of one skill, or nothing"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := from.check(*env); err != nil {
 				return err
@@ -85,7 +86,7 @@ func explainSkill(cmd *cobra.Command, env *console.Env, v catalog.View, o doctor
 		err = s.Print(env.Out())
 	}
 	if say := s.Failure(); err == nil && say != "" {
-		err = &failure{code: exitNo, err: errors.New(say)}
+		err = command.Fail(command.No, errors.New(say), "")
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 )
 
@@ -32,7 +33,7 @@ func testHome(t *testing.T) {
 		t.Helper()
 		var out, errs strings.Builder
 		env := console.Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }, Dir: project, Home: home, StdoutTerminal: true}
-		if code := Main(t.Context(), env, append([]string{}, args...)); code != exitDone {
+		if code := Main(t.Context(), env, append([]string{}, args...)); code != command.Done {
 			t.Fatalf("%q: exit status %d: %s", args, code, errs.String())
 		}
 		return out.String()

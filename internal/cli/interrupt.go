@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 )
 
@@ -72,5 +73,5 @@ func inTime(say func()) {
 
 // interruptedBy is the error of a command that a signal has ended.
 func interruptedBy(i console.Interrupt) error {
-	return &failure{i.Status(), errors.New("interrupted"), ""}
+	return command.Fail(i.Status(), errors.New("interrupted"), "")
 }

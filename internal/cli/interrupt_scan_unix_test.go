@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/skill"
 )
@@ -48,7 +49,7 @@ func TestInterruptedScan(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := <-ended
-	if f := (*failure)(nil); !errors.As(err, &f) || f.code != 130 {
+	if f := (*command.Failure)(nil); !errors.As(err, &f) || f.Code != 130 {
 		t.Errorf("%v", err)
 	}
 }
@@ -73,7 +74,7 @@ func TestInterruptedWrite(t *testing.T) {
 			cancel(console.Interrupt{Signal: syscall.SIGTERM})
 		}()
 		err := cmd.ExecuteContext(ctx)
-		if f := (*failure)(nil); !errors.As(err, &f) || f.code != 143 {
+		if f := (*command.Failure)(nil); !errors.As(err, &f) || f.Code != 143 {
 			t.Errorf("%v", err)
 		}
 		if settled != 1 {

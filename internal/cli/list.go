@@ -7,6 +7,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/listing"
 )
@@ -25,7 +26,7 @@ the roots ('knack help roots', 'knack help names').`,
 		Example: `  knack list
   knack list --all                   # also what is not available, and why
   knack list --exclude claude-user   # without the skills of one root`,
-		Args: argCount(0, 0, "no arguments; knack search finds skills by words"),
+		Args: command.ArgCount(0, 0, "no arguments; knack search finds skills by words"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, err := from.view(cmd.Context(), *env)
 			if err != nil {

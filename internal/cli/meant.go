@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/help"
 	"github.com/knack-dev/knack/internal/typo"
@@ -57,7 +58,7 @@ func noCommand(parent *cobra.Command, typed string) error {
 		hint = "did you mean '" + parent.CommandPath() + " " + best + "'?"
 	}
 	of := strings.TrimPrefix(parent.CommandPath()+" ", parent.Root().Name()+" ")
-	return usageError(hint, "there is no command '%s%s'", of, display.Echo(typed))
+	return command.UsageError(hint, "there is no command '%s%s'", of, display.Echo(typed))
 }
 
 // noSet is the error for a value of --tools.
@@ -69,7 +70,7 @@ func noSet(list string, err error) error {
 			break
 		}
 	}
-	return usageError(hint, "--tools %s: %w", display.Echo(list), err)
+	return command.UsageError(hint, "--tools %s: %w", display.Echo(list), err)
 }
 
 // flagHint is the hint for an error in the flags of a command.

@@ -11,8 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/locate"
 	"github.com/knack-dev/knack/internal/naming"
 	"github.com/knack-dev/knack/skill"
 )
@@ -35,18 +37,18 @@ It goes below ` + newFolder + ` at the root of the project's repository; outside
 repository, below the working directory. --dir names another folder.`,
 		Example: `  knack new release-notes
   knack new release-notes --dir ~/.claude/skills   # for you, in all projects`,
-		Args: argCount(1, 1, "the name of the new skill"),
+		Args: command.ArgCount(1, 1, "the name of the new skill"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			at := projectRoot(*env, project)
+			at := locate.Root(*env, project)
 			switch {
 			case below != "":
 				at = absolute(*env, below)
 			case at == "":
-				return runError("give a folder with --dir", "the working directory is not known")
+				return command.RunError("give a folder with --dir", "the working directory is not known")
 			default:
 				at = filepath.Join(at, filepath.FromSlash(newFolder))
 			}
-			return makeSkill(env, projectFolder(*env, project), at, args[0], description, asJSON)
+			return makeSkill(env, locate.Folder(*env, project), at, args[0], description, asJSON)
 		},
 	}
 	cmd.Flags().StringVar(&below, "dir", "", "make the skill's folder below `DIR`")
@@ -65,20 +67,20 @@ const elsewhere = "let the user who runs knack write there, or choose another fo
 // folder, or "" if it is unknown.
 func makeSkill(env *console.Env, project, below, name, description string, asJSON bool) error {
 	if !skill.ValidName(name) {
-		return usageError("for example: knack new "+naming.Suggest(name),
+		return command.UsageError("for example: knack new "+naming.Suggest(name),
 			"'%s' cannot be the name of a skill: a name has a-z, 0-9 and single hyphens between them, at most %d characters", display.Echo(name), skill.MaxName)
 	}
 	if fault := naming.WindowsFault(name); fault != "" {
-		return usageError("for example: knack new "+naming.Suggest(name),
+		return command.UsageError("for example: knack new "+naming.Suggest(name),
 			"'%s' cannot be the name of a skill for every system: Windows allows no such folder (%s)", name, fault)
 	}
 	if n := len([]rune(description)); n > skill.MaxDescription {
-		return usageError("shorten it", "the description has %d characters, over the limit of %d", n, skill.MaxDescription)
+		return command.UsageError("shorten it", "the description has %d characters, over the limit of %d", n, skill.MaxDescription)
 	}
 	folder := filepath.Join(below, name)
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return runError(elsewhere, "%s cannot be read: %w", atHome(*env, folder), systemCause(err))
+		return command.RunError(elsewhere, "%s cannot be read: %w", atHome(*env, folder), command.Cause(err))
 	}
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), skill.MainFile) {
@@ -87,8 +89,8 @@ func makeSkill(env *console.Env, project, below, name, description string, asJSO
 	}
 	file := filepath.Join(folder, skill.MainFile)
 	if project != "" {
-		if target, err := insideProject(*env, project, file); err != nil {
-			return runError("if you mean that folder, name it: knack new --dir "+shellWord(target)+" "+name, "%w; nothing was written", err)
+		if target, err := locate.Inside(*env, project, file); err != nil {
+			return command.RunError("if you mean that folder, name it: knack new --dir "+shellWord(target)+" "+name, "%w; nothing was written", err)
 		}
 	}
 	err = edit.Create(file, []byte(template(name, description)), 0o666)
@@ -96,7 +98,7 @@ func makeSkill(env *console.Env, project, below, name, description string, asJSO
 		return existsError(*env, file, name)
 	}
 	if err != nil {
-		return runError(elsewhere, "%s cannot be written: %w", atHome(*env, file), systemCause(err))
+		return command.RunError(elsewhere, "%s cannot be written: %w", atHome(*env, file), command.Cause(err))
 	}
 	if asJSON {
 		return console.PrintJSON(env.Stdout, newReport{name, atHome(*env, file), folder})
@@ -114,7 +116,7 @@ type newReport struct {
 }
 
 func existsError(env console.Env, file, name string) error {
-	return &failure{exitNo, fmt.Errorf("there is a %s already; nothing was written", atHome(env, file)), "choose another name, or see what is there with knack doctor " + name}
+	return command.Fail(command.No, fmt.Errorf("there is a %s already; nothing was written", atHome(env, file)), "choose another name, or see what is there with knack doctor "+name)
 }
 
 // template returns a skill that satisfies the specification, with a description of its

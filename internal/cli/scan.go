@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
@@ -50,7 +51,7 @@ func scanned(ctx context.Context, env *console.Env, sources []catalog.Source) (*
 }
 
 // interrupted says in words why a command did not finish.
-func interrupted(err error) error { return runError("", "the scan was interrupted: %w", err) }
+func interrupted(err error) error { return command.RunError("", "the scan was interrupted: %w", err) }
 
 // rootError returns the error of the first root of the user that could not be read, or nil.
 // The root was a folder when the command began.

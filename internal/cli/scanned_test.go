@@ -14,6 +14,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -125,8 +126,8 @@ func TestRootErrorOfMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = (&sourceFlags{dirs: []string{"gone"}}).rootError(v)
-	f, ok := err.(*failure)
-	if !ok || f.code != exitError || f.Error() != "--dir gone: there is no such folder" || f.hint == "" {
+	f, ok := err.(*command.Failure)
+	if !ok || f.Code != command.Error || f.Error() != "--dir gone: there is no such folder" || f.Hint == "" {
 		t.Errorf("%v", err)
 	}
 }

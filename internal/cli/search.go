@@ -9,6 +9,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/listing"
@@ -35,13 +36,13 @@ find them.`,
   knack search --explain -n 3 review   # which words matched, and where`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if !search.HasWords(strings.Join(args, " ")) {
-				return usageError("usage: "+cmd.UseLine(), "%s requires words to search for", cmd.CommandPath())
+				return command.UsageError("usage: "+cmd.UseLine(), "%s requires words to search for", cmd.CommandPath())
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 {
-				return usageError("give a whole number of at least 1", "--limit %d: it must be at least 1", limit)
+				return command.UsageError("give a whole number of at least 1", "--limit %d: it must be at least 1", limit)
 			}
 			c, v, err := from.scan(cmd.Context(), *env)
 			if err != nil {
@@ -52,7 +53,7 @@ find them.`,
 			found, err := v.Search(cmd.Context(), catalog.Query{Text: query, Limit: limit, People: true, Explain: explain || asJSON})
 			done()
 			if err != nil {
-				return runError("", "the search was interrupted: %w", err)
+				return command.RunError("", "the search was interrupted: %w", err)
 			}
 			if asJSON {
 				if err := console.PrintJSON(env.Stdout, searchJSON(cmd.Context(), v, query, found)); err != nil {
@@ -83,7 +84,7 @@ func notFound(v catalog.View, query string) error {
 			break
 		}
 	}
-	return &failure{exitNo, fmt.Errorf("no skill matches '%s'", display.Echo(query)), hint}
+	return command.Fail(command.No, fmt.Errorf("no skill matches '%s'", display.Echo(query)), hint)
 }
 
 // searching is the JSON form of search.

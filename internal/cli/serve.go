@@ -17,6 +17,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/build"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/memory"
 	"github.com/knack-dev/knack/internal/observe"
@@ -66,7 +67,7 @@ more.`,
 		Example: `  knack serve                              # on standard input and output
   knack serve --http 8080                  # at http://127.0.0.1:8080/mcp
   knack serve --dir skills --tools runner  # one folder, other tools`,
-		Args: argCount(0, 0, "no arguments"),
+		Args: command.ArgCount(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd, env); err != nil {
 				return err
@@ -96,7 +97,7 @@ func (f *serveFlags) check(cmd *cobra.Command, env *console.Env) (err error) {
 	}
 	f.from.sets = f.set
 	if f.web.addr == "" && cmd.Flags().Changed("http") {
-		return usageError("give a port or host:port, or leave --http out", "--http: the address is empty")
+		return command.UsageError("give a port or host:port, or leave --http out", "--http: the address is empty")
 	}
 	if err := f.op.settings(env, f.web.addr != ""); err != nil {
 		return err
@@ -107,7 +108,7 @@ func (f *serveFlags) check(cmd *cobra.Command, env *console.Env) (err error) {
 		return err
 	}
 	if c := f.op.given(); f.web.addr != "" && len(f.from.dirs) > 0 && len(c.Roots) > 0 && c.Access.Policy != nil {
-		return usageError("leave --dir out, or take the roots and the rules out of the file", "--dir: the access rules of %s are about the roots that it names", f.op.file.Shown)
+		return command.UsageError("leave --dir out, or take the roots and the rules out of the file", "--dir: the access rules of %s are about the roots that it names", f.op.file.Shown)
 	}
 	if err := f.op.merge(env, f.web.addr == ""); err != nil {
 		return err
@@ -210,7 +211,7 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return nil
 	}
-	return runError("", "the session ended: %w", err)
+	return command.RunError("", "the session ended: %w", err)
 }
 
 // warnUnusable logs why the settings of a project are not used.

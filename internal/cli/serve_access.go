@@ -7,6 +7,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/access/openid"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/settings"
 	"github.com/knack-dev/knack/skill"
@@ -31,10 +32,10 @@ func (a *admission) read(given config.Config) (tokens *access.Tokens, data []byt
 			err = skill.ErrTooLarge
 		}
 		if err != nil {
-			return nil, nil, runError(settings.HintOf(err, "use a file of at most 1 MiB that knack can read"), "--token-file %s: %s", a.tokenFile, settings.ReasonOf(err))
+			return nil, nil, command.RunError(settings.HintOf(err, "use a file of at most 1 MiB that knack can read"), "--token-file %s: %s", a.tokenFile, settings.ReasonOf(err))
 		}
 		if tokens, err = access.ParseTokens(bytes.NewReader(data)); err != nil {
-			return nil, nil, runError("give the line that 'knack config token' prints for the file, never the token itself", "--token-file %s: %w", a.tokenFile, err)
+			return nil, nil, command.RunError("give the line that 'knack config token' prints for the file, never the token itself", "--token-file %s: %w", a.tokenFile, err)
 		}
 	}
 	if more := given.Access.Tokens; len(more) > 0 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/ledger"
@@ -88,7 +89,7 @@ func (o *serveConfig) merge(env *console.Env, overStdio bool) error {
 		o.auditTo = absolute(*env, o.auditTo)
 	}
 	if o.auditTo == "stdout" && overStdio {
-		return usageError("give a file, or stderr", "--audit stdout: standard output carries the protocol")
+		return command.UsageError("give a file, or stderr", "--audit stdout: standard output carries the protocol")
 	}
 	for _, w := range []struct {
 		flag, given, normal string
@@ -104,7 +105,7 @@ func (o *serveConfig) merge(env *console.Env, overStdio bool) error {
 		case *w.to == "":
 			*w.to = w.normal
 		case !slices.Contains(w.words, *w.to):
-			return usageError(meant(*w.to, w.words, "give one of "+strings.Join(w.words, ", ")), "%s %s: unknown value", w.flag, *w.to)
+			return command.UsageError(meant(*w.to, w.words, "give one of "+strings.Join(w.words, ", ")), "%s %s: unknown value", w.flag, *w.to)
 		}
 	}
 	return nil
@@ -175,7 +176,7 @@ func (o *serveConfig) open(env *console.Env, log *slog.Logger) error {
 		if errors.Is(err, audit.ErrIrregular) {
 			hint = "name a file, stdout or stderr"
 		}
-		return runError(hint, "the audit log %s cannot be written: %s", o.auditTo, whyUnwritten(err))
+		return command.RunError(hint, "the audit log %s cannot be written: %s", o.auditTo, whyUnwritten(err))
 	}
 	return nil
 }
@@ -185,7 +186,7 @@ func whyUnwritten(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "there is no such folder"
 	}
-	return systemCause(err).Error()
+	return command.Cause(err).Error()
 }
 
 // keep begins to keep the counts of usage in a file, if one is set.

@@ -18,6 +18,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/internal/certificate"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/fit"
@@ -47,8 +48,8 @@ type httpFlags struct {
 func (f *httpFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.addr, "http", "", "serve MCP over HTTP at `ADDR`, a port or host:port, instead of on standard input and output; without a host, on this machine alone")
-	flags.Var((*repeated)(&f.hosts), "allow-host", "clients reach the server by this `NAME`, or name:port (repeatable)")
-	flags.Var((*repeated)(&f.origins), "allow-origin", "web pages of this `ORIGIN`, scheme://host[:port], may call the server (repeatable)")
+	flags.Var((*command.Repeated)(&f.hosts), "allow-host", "clients reach the server by this `NAME`, or name:port (repeatable)")
+	flags.Var((*command.Repeated)(&f.origins), "allow-origin", "web pages of this `ORIGIN`, scheme://host[:port], may call the server (repeatable)")
 	flags.StringVar(&f.tokenFile, "token-file", "", "require a token whose hash is in `FILE`; 'knack config token' makes one")
 	flags.BoolVar(&f.noAuth, "no-auth", false, "let everyone who can reach the address read every skill")
 	flags.StringVar(&f.cert, "tls-cert", "", "serve HTTPS with the certificate in `FILE` (PEM)")
@@ -64,14 +65,14 @@ func (f *httpFlags) check() error {
 	other := len(f.hosts) > 0 || len(f.origins) > 0 || f.tokenFile != "" || f.noAuth || f.cert != "" || f.key != ""
 	switch {
 	case f.addr == "" && other:
-		return usageError(usage, "--allow-host, --allow-origin, --token-file, --no-auth, --tls-cert and --tls-key need --http")
+		return command.UsageError(usage, "--allow-host, --allow-origin, --token-file, --no-auth, --tls-cert and --tls-key need --http")
 	case f.tokenFile != "" && f.noAuth:
-		return usageError(usage, "--token-file and --no-auth contradict each other")
+		return command.UsageError(usage, "--token-file and --no-auth contradict each other")
 	case (f.cert == "") != (f.key == ""):
-		return usageError("give both: --tls-cert FILE --tls-key FILE", "--tls-cert and --tls-key go together")
+		return command.UsageError("give both: --tls-cert FILE --tls-key FILE", "--tls-cert and --tls-key go together")
 	}
 	if _, _, ok := hostPort(f.addr); f.addr != "" && !ok {
-		return usageError("give a port from 0 to 65535, for example --http 8080, or host:port, for example --http 0.0.0.0:8080", "--http %s: not a port or host:port", display.Echo(f.addr))
+		return command.UsageError("give a port from 0 to 65535, for example --http 8080, or host:port, for example --http 0.0.0.0:8080", "--http %s: not a port or host:port", display.Echo(f.addr))
 	}
 	return nil
 }
@@ -114,7 +115,7 @@ func (f *httpFlags) loadAccess(env *console.Env, o *serveConfig) error {
 		return err
 	}
 	if f.tokens = f.admission.required(tokens); f.tokens && f.noAuth {
-		return usageError("leave out --no-auth, or the tokens and the section sign-in", "--no-auth: the configuration has tokens or a sign-in")
+		return command.UsageError("leave out --no-auth, or the tokens and the section sign-in", "--no-auth: the configuration has tokens or a sign-in")
 	}
 	f.admission.set(tokens, data)
 	f.policy = o.given().Access.Policy
@@ -174,7 +175,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 	h, err := mcpserver.NewHTTP(server, o)
 	if err != nil {
 		ln.Close()
-		return usageError("", "--allow-host or --allow-origin: %w", err)
+		return command.UsageError("", "--allow-host or --allow-origin: %w", err)
 	}
 	measured.Store(h)
 	judged := rules{catalog: c, log: log, file: file, given: op.given().Access}
@@ -211,7 +212,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 		}
 	}
 	if err := h.Serve(ctx, ln, conf); err != nil {
-		return runError("", "the server ended: %w", err)
+		return command.RunError("", "the server ended: %w", err)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/reach"
 )
 
@@ -83,10 +84,10 @@ func (f *httpFlags) listen(ctx context.Context, log *slog.Logger) (net.Listener,
 	if err != nil {
 		host, port, _ := hostPort(f.addr)
 		what, fix := reach.Resolving("--http", host, port, err)
-		return nil, "", runError(fix, "--http %s: %s", f.addr, what)
+		return nil, "", command.RunError(fix, "--http %s: %s", f.addr, what)
 	}
 	if why := at.unguarded(f.tokens, f.noAuth); why != "" {
-		return nil, "", usageError("require a token with --token-file FILE ('knack config token' makes one), or, if every client may read every skill, use --no-auth",
+		return nil, "", command.UsageError("require a token with --token-file FILE ('knack config token' makes one), or, if every client may read every skill, use --no-auth",
 			"--http %s: %s", f.addr, why)
 	}
 	if why := at.unnamed(f.hosts); why != "" {
@@ -95,7 +96,7 @@ func (f *httpFlags) listen(ctx context.Context, log *slog.Logger) (net.Listener,
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", at.tcp.String())
 	if err != nil {
 		what, fix := reach.Listening("--http", f.addr, at.tcp, err)
-		return nil, "", runError(fix, "--http %s: %s", f.addr, what)
+		return nil, "", command.RunError(fix, "--http %s: %s", f.addr, what)
 	}
 	return ln, at.host, nil
 }

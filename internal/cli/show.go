@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/settings"
@@ -40,7 +41,7 @@ status is 1 if that answer is an error or reports that there is no such skill.`,
 		Example: `  knack show review
   knack show review references/style.md   # another of its files
   knack show review --as default:skill    # what a model is answered`,
-		Args: argCount(1, 2, "the name of a skill and, if you like, one of its files"),
+		Args: command.ArgCount(1, 2, "the name of a skill and, if you like, one of its files"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("as") {
 				return showAs(cmd, env, &from, as, args, asJSON)
@@ -106,7 +107,7 @@ func findSkill(v catalog.View, name string, suits func(*catalog.Entry) bool) (*c
 	if len(names) > 0 {
 		hint = "did you mean " + strings.Join(names, ", ") + "?"
 	}
-	return nil, "", &failure{exitNo, fmt.Errorf("there is no skill '%s'%s", display.Echo(name), where), hint}
+	return nil, "", command.Fail(command.No, fmt.Errorf("there is no skill '%s'%s", display.Echo(name), where), hint)
 }
 
 // nearLabelled returns the LABEL:NAME of a skill that is nearest to a mistyped one, or "".
@@ -166,14 +167,14 @@ func show(env *console.Env, e *catalog.Entry, file string, asJSON bool) error {
 	if err != nil {
 		if errors.Is(err, skill.ErrNotRegular) {
 			if info, err := fs.Stat(e.FS, at); err == nil && info.IsDir() {
-				return &failure{exitNo, fmt.Errorf("%s of '%s' is a folder", display.Echo(file), e.Folder()), cmp.Or(filesHint(e, at+"/"), "it has no files")}
+				return command.Fail(command.No, fmt.Errorf("%s of '%s' is a folder", display.Echo(file), e.Folder()), cmp.Or(filesHint(e, at+"/"), "it has no files"))
 			}
 		}
-		code, hint := exitError, settings.HintOf(err, "")
+		code, hint := command.Error, settings.HintOf(err, "")
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, skill.ErrOutside) || errors.Is(err, skill.ErrNotRegular) {
-			code, hint = exitNo, filesHint(e, "") // the skill has no such file
+			code, hint = command.No, filesHint(e, "") // the skill has no such file
 		}
-		return &failure{code, fmt.Errorf("cannot read %s of '%s': %s", display.Echo(file), e.Folder(), skill.Reason(err)), hint}
+		return command.Fail(code, fmt.Errorf("cannot read %s of '%s': %s", display.Echo(file), e.Folder(), skill.Reason(err)), hint)
 	}
 	if asJSON {
 		return console.PrintJSON(env.Stdout, shownFileOf(e, at, data))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
@@ -26,7 +27,7 @@ func showAs(cmd *cobra.Command, env *console.Env, from *sourceFlags, as string, 
 		args = append(args, skill.MainFile)
 	}
 	if len(args) > len(names) {
-		return usageError("leave FILE out, or use --as read_file_in_skill", "%s takes a skill and no file", t.Name)
+		return command.UsageError("leave FILE out, or use --as read_file_in_skill", "%s takes a skill and no file", t.Name)
 	}
 	given := map[string]string{}
 	for i, a := range args {
@@ -34,7 +35,7 @@ func showAs(cmd *cobra.Command, env *console.Env, from *sourceFlags, as string, 
 	}
 	data, err := json.Marshal(given)
 	if err != nil {
-		return runError("", "%w", err)
+		return command.RunError("", "%w", err)
 	}
 	from.sets = set
 	host, err := from.host(cmd.Context(), *env)
@@ -43,7 +44,7 @@ func showAs(cmd *cobra.Command, env *console.Env, from *sourceFlags, as string, 
 	}
 	r, err := t.Call(cmd.Context(), host, data)
 	if err != nil {
-		return runError("", "the call was interrupted: %w", err)
+		return command.RunError("", "the call was interrupted: %w", err)
 	}
 	if asJSON {
 		err = console.PrintJSON(env.Stdout, toolAnswer{t.Name, set, r.Text, r.IsError, r.Absent})
@@ -54,11 +55,11 @@ func showAs(cmd *cobra.Command, env *console.Env, from *sourceFlags, as string, 
 	case err != nil:
 		return err
 	case r.Absent:
-		return &failure{exitNo, errors.New("the tool's answer is that there is no such skill"), ""}
+		return command.Fail(command.No, errors.New("the tool's answer is that there is no such skill"), "")
 	case !r.IsError:
 		return nil
 	}
-	return &failure{exitNo, errors.New("the tool's answer is an error"), ""}
+	return command.Fail(command.No, errors.New("the tool's answer is an error"), "")
 }
 
 // toolAnswer is the JSON form of show --as.
@@ -91,7 +92,7 @@ func toolFor(as, called string) (t *tool.Tool, set string, err error) {
 	for _, set := range sets {
 		tools, err := tool.ParseSets(set)
 		if err != nil {
-			return nil, "", usageError(meant(set, tool.SetNames(), ""), "--as %s: %w", display.Echo(as), err)
+			return nil, "", command.UsageError(meant(set, tool.SetNames(), ""), "--as %s: %w", display.Echo(as), err)
 		}
 		for _, t := range tools {
 			if t.Name == name && len(t.Required()) > 0 {
@@ -106,7 +107,7 @@ func toolFor(as, called string) (t *tool.Tool, set string, err error) {
 			_, bare, _ := strings.Cut(name, ":")
 			words = append(words, bare)
 		}
-		return nil, "", usageError(meant(as, words, "the tools are: "+strings.Join(known, ", ")), "--as %s: no tool of this name takes a skill", display.Echo(as))
+		return nil, "", command.UsageError(meant(as, words, "the tools are: "+strings.Join(known, ", ")), "--as %s: no tool of this name takes a skill", display.Echo(as))
 	}
 	isURI := strings.HasPrefix(strings.TrimSpace(called), "skill://")
 	for i, t := range found {

@@ -11,8 +11,10 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/client"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/locate"
 	"github.com/knack-dev/knack/internal/settings"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/builtin"
@@ -45,9 +47,9 @@ func (f *sourceFlags) register(cmd *cobra.Command, env *console.Env) {
 	flags := cmd.Flags()
 	f.given = flags.Changed
 	cmd.PreRun = func(*cobra.Command, []string) { f.warns = true }
-	flags.Var((*repeated)(&f.dirs), "dir", "serve the skills below `DIR` instead of the well-known folders (repeatable)")
+	flags.Var((*command.Repeated)(&f.dirs), "dir", "serve the skills below `DIR` instead of the well-known folders (repeatable)")
 	flags.StringVar(&f.project, "project", "", "the project's folder is `DIR`, not the working directory")
-	flags.Var((*repeated)(&f.exclude), "exclude", "do not list the skills of the root with this `LABEL`, for example claude-user; by name they still load (repeatable)")
+	flags.Var((*command.Repeated)(&f.exclude), "exclude", "do not list the skills of the root with this `LABEL`, for example claude-user; by name they still load (repeatable)")
 	flags.BoolVar(&f.noBuiltin, "no-builtin", false, "leave out the skills that are built into knack")
 	_ = cmd.RegisterFlagCompletionFunc("exclude", f.completeLabel(env))
 	_ = cmd.MarkFlagDirname("dir")
@@ -64,7 +66,7 @@ func (f *sourceFlags) registerConfig(cmd *cobra.Command) {
 // load reads the file of --config.
 func (f *sourceFlags) load(env console.Env) (err error) {
 	if f.noConfig != nil && f.noConfig() {
-		return usageError("give a file, or leave --config out", "--config: the file's name is empty")
+		return command.UsageError("give a file, or leave --config out", "--config: the file's name is empty")
 	}
 	if f.file == nil && f.config != "" {
 		f.file, err = settings.New(&env, f.config).Trusted()
@@ -190,7 +192,7 @@ func (f *sourceFlags) toolSet(env console.Env, flag string, limit int) string {
 	if f.given("tools") {
 		return flag
 	}
-	f.projects = settings.OfProjects(&env, []string{projectFolder(env, f.project)})
+	f.projects = settings.OfProjects(&env, []string{locate.Folder(env, f.project)})
 	set := cmp.Or(f.projects.Tools(), flag)
 	if tools, err := tool.ParseSets(set); err == nil && set != flag {
 		if _, err = tool.Limit(tools, max(limit, 0)); err != nil {
@@ -285,7 +287,7 @@ func (f *sourceFlags) check(env console.Env) error {
 // checkFolder reports at once what is wrong with a folder that the user named.
 func checkFolder(flag, shown, d string) error {
 	if shown == "" {
-		return usageError("give a folder, or leave "+flag+" out", "%s: the folder's name is empty", flag)
+		return command.UsageError("give a folder, or leave "+flag+" out", "%s: the folder's name is empty", flag)
 	}
 	return folderError(flag, shown, dir.Check(d))
 }
@@ -296,7 +298,7 @@ func folderError(flag, shown string, err error) error {
 		return nil
 	}
 	words, hint := skill.FolderReason(err)
-	return runError(hint, "%s %s: %s", flag, shown, words)
+	return command.RunError(hint, "%s %s: %s", flag, shown, words)
 }
 
 const excludeFlag = "--exclude"
@@ -332,10 +334,10 @@ func (f *sourceFlags) checkExcluded(roots []skill.Root) error {
 	known = slices.Compact(known)
 	for _, x := range f.exclude {
 		if x == "" {
-			return usageError("give a label, for example claude-user, or leave --exclude out", "--exclude: the label is empty")
+			return command.UsageError("give a label, for example claude-user, or leave --exclude out", "--exclude: the label is empty")
 		}
 		if !slices.Contains(known, x) && !slices.Contains(known, settings.WithoutNumber(x)) {
-			return usageError(meant(x, known, "knack doctor lists the labels"), "--exclude %s: no root has this label", display.Echo(x))
+			return command.UsageError(meant(x, known, "knack doctor lists the labels"), "--exclude %s: no root has this label", display.Echo(x))
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/function"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/tool"
@@ -29,7 +30,7 @@ answers the model's calls.
 With --prompt: the list of skills as text, for the system prompt of an agent.`,
 		Example: `  knack tools --format openai >tools.json
   knack tools --prompt`,
-		Args: argCount(0, 0, "no arguments"),
+		Args: command.ArgCount(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tools, format, err := with.parse(*env, &from)
 			if err != nil {
@@ -49,7 +50,7 @@ With --prompt: the list of skills as text, for the system prompt of an agent.`,
 			if prompt {
 				v, err := host.Catalog.View(cmd.Context())
 				if err != nil {
-					return runError("", "%w", err)
+					return command.RunError("", "%w", err)
 				}
 				return console.PrintText(env, tool.Prompt(v, tools))
 			}
@@ -59,7 +60,7 @@ With --prompt: the list of skills as text, for the system prompt of an agent.`,
 				err = json.Indent(&b, data, "", "  ")
 			}
 			if err != nil {
-				return runError("", "%w", err)
+				return command.RunError("", "%w", err)
 			}
 			return console.PrintText(env, b.String()+"\n")
 		},
@@ -76,7 +77,7 @@ With --prompt: the list of skills as text, for the system prompt of an agent.`,
 func limitTools(tools []*tool.Tool, limit int) ([]*tool.Tool, error) {
 	limited, err := tool.Limit(tools, limit)
 	if err != nil {
-		err = usageError("allow more, give 0 for no limit, or choose another set with --tools", "--description-limit %d: %w", limit, err)
+		err = command.UsageError("allow more, give 0 for no limit, or choose another set with --tools", "--description-limit %d: %w", limit, err)
 	}
 	return limited, err
 }
@@ -100,7 +101,7 @@ func (f *toolFlags) parse(env console.Env, from *sourceFlags) ([]*tool.Tool, fun
 	}
 	format, err := function.ParseFormat(f.format)
 	if err != nil {
-		return nil, "", usageError(meant(f.format, function.FormatNames(), ""), "--format %s: %w", display.Echo(f.format), err)
+		return nil, "", command.UsageError(meant(f.format, function.FormatNames(), ""), "--format %s: %w", display.Echo(f.format), err)
 	}
 	return tools, format, nil
 }

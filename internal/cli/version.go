@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/internal/build"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 )
 
@@ -16,7 +17,7 @@ func versionCommand(env *console.Env) *cobra.Command {
 		Short: "Print the version",
 		Example: `  knack version
   knack version --json   # with the commit`,
-		Args: argCount(0, 0, "no arguments"),
+		Args: command.ArgCount(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			b := build.Current()
 			if asJSON {

@@ -1,0 +1,101 @@
+// Package command is what the commands have in common: how one fails, with which exit status,
+// and how its arguments are counted.
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit statuses.
+const (
+	Done  = 0
+	No    = 1 // the answer is no: problems found, skill not found
+	Usage = 2
+	Error = 3 // could not run
+)
+
+// Failure is an error with its exit status and, if there is one, what to do.
+type Failure struct {
+	Code int
+	Err  error
+	Hint string
+}
+
+// ErrPrinted is the error of a failure about which the output says everything.
+var ErrPrinted = errors.New("the output says what is wrong")
+
+// Error returns the message of the error.
+func (f *Failure) Error() string { return f.Err.Error() }
+
+// Unwrap returns the error.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Fail returns a failure.
+func Fail(code int, err error, hint string) *Failure { return &Failure{code, err, hint} }
+
+// UsageError returns a failure with the status [Usage].
+func UsageError(hint, format string, args ...any) error {
+	return &Failure{Usage, fmt.Errorf(format, args...), hint}
+}
+
+// RunError returns a failure with the status [Error].
+func RunError(hint, format string, args ...any) error {
+	return &Failure{Error, fmt.Errorf(format, args...), hint}
+}
+
+// Cause returns the system's reason, without the operation and the file's name.
+func Cause(err error) error {
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// FlagError says in words what a flag requires, if the parser names the function that
+// refused its value.
+func FlagError(err error) error {
+	if before, _, found := strings.Cut(err.Error(), " flag: time: "); found { // the error has no type
+		return errors.New(before + " flag: give a time, for example 30s, 10m or 1h")
+	}
+	var n *strconv.NumError
+	if !errors.As(err, &n) {
+		return err
+	}
+	want := "give a whole number"
+	if n.Func == "ParseBool" {
+		want = "give true or false, or no value for true"
+	}
+	return errors.New(strings.TrimSuffix(err.Error(), n.Error()) + want)
+}
+
+// ArgCount requires a number of arguments and reports any other number in words.
+func ArgCount(low, high int, want string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < low || len(args) > high {
+			return UsageError("usage: "+cmd.UseLine(), "%s takes %s", cmd.CommandPath(), want)
+		}
+		return nil
+	}
+}
+
+// Repeated is the value of a repeatable flag. The library's own makes a CSV writer with a
+// buffer of 4 KB for each flag of every command, at every start.
+type Repeated []string
+
+// Set appends a value.
+func (r *Repeated) Set(value string) error {
+	*r = append(*r, value)
+	return nil
+}
+
+// Type returns the name by which completion knows a flag that may be given again.
+func (r *Repeated) Type() string { return "stringArray" }
+
+// String returns all values.
+func (r *Repeated) String() string { return strings.Join(*r, ",") }
