@@ -17,7 +17,8 @@ var directions = map[string][]string{
 	"internal/naming":     {"skill/frontmatter"},
 	"lockfile":            {"skill"},
 	"origin":              {"skill/frontmatter", "skill"},
-	"internal/realpath":   {}, // links of every kind, in paths
+	"origin/folder":       {"internal/realpath", "origin", "skill", "source/dir"}, // kinds of sources never import each other
+	"internal/realpath":   {},                                                     // links of every kind, in paths
 
 	"skill":             {"skill/frontmatter", "internal/naming", "internal/ruleid"},
 	"skill/frontmatter": {"internal/ruleid"},
@@ -190,6 +191,7 @@ var rooms = map[string]int{
 	"internal/cli": 5200, // one file a command
 	"web":          4800, // one file a page
 	"mcpserver":    2500,
+	"source/dir":   3600, // what opens skills is one place
 }
 
 const mostLines = 3500
