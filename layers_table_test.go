@@ -19,6 +19,8 @@ var directions = map[string][]string{
 	"origin":              {"skill/frontmatter", "skill"},
 	"origin/folder":       {"internal/realpath", "origin", "skill", "source/dir"}, // kinds of sources never import each other
 	"internal/realpath":   {},                                                     // links of every kind, in paths
+	"store":               {"edit", "lockfile", "origin", "skill"}, // verified skills by digest
+	"internal/realpath":   {},                                      // links of every kind, in paths
 
 	"skill":             {"skill/frontmatter", "internal/naming", "internal/ruleid"},
 	"skill/frontmatter": {"internal/ruleid"},
@@ -148,7 +150,7 @@ var surroundings = use{
 }
 
 // files lists the names that access a disk by path. A source opens skills; edit and client
-// change files that the user named; internal/settings reads configuration, and internal/certificate
+// change files that the user named; store reads its own; internal/settings reads configuration, and internal/certificate
 // looks whether such a file has changed. audit reopens its own
 // file; doctor lists folders and opens no file.
 var files = use{
@@ -162,18 +164,19 @@ var files = use{
 		"syscall":               {"Open", "Openat", "Stat", "Lstat"},
 		"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Stat", "Lstat", "Fstatat"},
 	},
-	allowed: []string{"source/dir", "source/dir/internal/watch", "internal/realpath", "source/builtin", "edit", "client", "doctor", "internal/cli", "internal/settings", "internal/certificate", "audit", "internal/genskills/write", "internal/prose", "internal/corpus", "bench", "bench/floor"},
+	allowed: []string{"source/dir", "source/dir/internal/watch", "internal/realpath", "source/builtin", "edit", "store", "client", "doctor", "internal/cli", "internal/settings", "internal/certificate", "audit", "internal/genskills/write", "internal/prose", "internal/corpus", "bench", "bench/floor"},
 }
 
 // writes lists the names that make or replace a file. Package edit writes files whole or
-// not at all, and never over another program's change. Package audit appends to its log.
+// not at all, and never over another program's change. Package store makes its own folders.
+// Package audit appends to its log.
 var writes = use{
 	names: map[string][]string{
 		"os":        {"Create", "CreateTemp", "WriteFile", "Mkdir", "MkdirAll", "MkdirTemp", "Rename", "Link", "Symlink", "Chmod", "Truncate"},
 		"io/ioutil": {"WriteFile", "TempFile", "TempDir"},
 		"syscall":   {"Rename", "Link", "Symlink", "Mkdir"},
 	},
-	allowed: []string{"edit", "audit", "internal/genskills/write", "bench"},
+	allowed: []string{"edit", "store", "audit", "internal/genskills/write", "bench"},
 }
 
 // vague lists package names without a meaning, which attract unrelated code.

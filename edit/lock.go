@@ -14,7 +14,13 @@ var ErrLocked = errors.New("another process has locked it")
 // Lock locks the file at path, which need not exist, for the callers of Lock. It makes an
 // empty file beside it, called path.lock, with the folders above. The lock ends with unlock or
 // with the process, and the empty file stays. A system without such locks locks nothing.
-func Lock(path string) (unlock func(), err error) {
+func Lock(path string) (unlock func(), err error) { return lockBeside(path, lock) }
+
+// Share locks the file at path as [Lock] does, but together with other callers of Share. It
+// waits until a caller of Lock has unlocked it.
+func Share(path string) (unlock func(), err error) { return lockBeside(path, share) }
+
+func lockBeside(path string, lock func(*os.File) error) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, pathError("make the folder of", path, err)
 	}

@@ -40,3 +40,26 @@ func TestLock(t *testing.T) {
 		t.Errorf("%v, want %v", err, ErrIrregular)
 	}
 }
+
+// TestShare checks that several callers share a lock, and that none has it alone meanwhile.
+func TestShare(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	first, err := Share(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := Share(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first()
+	if _, err := Lock(path); !errors.Is(err, ErrLocked) {
+		t.Errorf("%v, want %v", err, ErrLocked)
+	}
+	second()
+	unlock, err := Lock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+}

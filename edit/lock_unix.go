@@ -16,3 +16,12 @@ func lock(f *os.File) error {
 	}
 	return err
 }
+
+// share waits until no process has locked an open file alone. Closing the file ends it.
+func share(f *os.File) error {
+	for {
+		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}

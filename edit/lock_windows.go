@@ -15,3 +15,8 @@ func lock(f *os.File) error {
 	}
 	return err
 }
+
+// share waits until no process has locked an open file alone. Closing the file ends it.
+func share(f *os.File) error {
+	return windows.LockFileEx(windows.Handle(f.Fd()), 0, 0, 1, 0, &windows.Overlapped{})
+}

@@ -70,6 +70,22 @@ func sweep(parent, dir string, keep func(path string) error) error {
 	return nil
 }
 
+// Discard moves a folder to a temporary name in the folder parent, and removes it there. If the
+// process is killed, [Sweep] removes the rest.
+func Discard(path, parent string) error {
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return pathError("make the folder", parent, err)
+	}
+	gone := filepath.Join(parent, tempPrefix+rand.Text())
+	if err := os.Rename(path, gone); err != nil {
+		return pathError("remove", path, err)
+	}
+	if err := os.RemoveAll(gone); err != nil {
+		return pathError("remove", gone, err)
+	}
+	return nil
+}
+
 // Spool is a file for bytes on their way. It is gone when it is closed, or when its process
 // ends.
 type Spool struct{ *os.File }
