@@ -21,6 +21,7 @@ var directions = map[string][]string{
 	"internal/realpath":   {},                                                     // links of every kind, in paths
 	"store":               {"edit", "lockfile", "origin", "skill"}, // verified skills by digest
 	"internal/realpath":   {},                                      // links of every kind, in paths
+	"archive":             {"origin"},                                             // zip and tar
 
 	"skill":             {"skill/frontmatter", "internal/naming", "internal/ruleid"},
 	"skill/frontmatter": {"internal/ruleid"},

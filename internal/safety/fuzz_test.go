@@ -54,6 +54,7 @@ var targets = []target{
 	{"web/internal/markdown", "FuzzSanitize", "pages: no script, no style, no address but those allowed, whatever the HTML"},
 	{"web/internal/markdown", "FuzzRender", "pages: rendered in bounded time, without scripts, whatever the Markdown"},
 	{"web/internal/gfm", "FuzzExtensions", "tables, strikethrough, task lists, autolinks: the HTML of goldmark's own extensions"},
+	{"archive", "FuzzWalk", "zip and tar: refused, or what another reader finds, under names that lead nowhere"},
 	{"web", "FuzzContainsFold", "a search before its index: finds a word where a copy of the text in small letters has it"},
 	{"web", "FuzzWithin", "the way in: leads nowhere but to a page of this server, whatever the form says"},
 	{"check", "FuzzFix", "--fix: valid afterwards, stable, nothing lost"},
