@@ -363,7 +363,7 @@ func hostileStreams() (all []hostile) {
 		hostile{"gzip: no tar", gzipped([]byte(document)), "cut off"},
 		hostile{"gzip: a zip", gzipped(rawZip(nil)), "cut off"},
 		hostile{"gzip: a gzip", gzipped(packed), "cut off"},
-		hostile{"gzip: nothing", gzipped(nil), "no end"},
+		hostile{"gzip: nothing", gzipped(nil), "no skill"},
 		hostile{"empty", nil, "empty"},
 		hostile{"text", []byte(document), "neither"},
 		hostile{"a web page", []byte("<!DOCTYPE html><title>Sign in</title>"), "web page"},
