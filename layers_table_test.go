@@ -19,8 +19,7 @@ var directions = map[string][]string{
 	"origin":              {"skill/frontmatter", "skill"},
 	"origin/folder":       {"internal/realpath", "origin", "skill", "source/dir"}, // kinds of sources never import each other
 	"internal/realpath":   {},                                                     // links of every kind, in paths
-	"store":               {"edit", "lockfile", "origin", "skill"}, // verified skills by digest
-	"internal/realpath":   {},                                      // links of every kind, in paths
+	"store":               {"edit", "lockfile", "origin", "skill"},                // verified skills by digest
 	"archive":             {"origin"},                                             // zip and tar
 
 	"skill":             {"skill/frontmatter", "internal/naming", "internal/ruleid"},
