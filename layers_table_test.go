@@ -22,6 +22,8 @@ var directions = map[string][]string{
 	"store":               {"edit", "lockfile", "origin", "skill"},                // verified skills by digest
 	"archive":             {"origin"},                                             // zip and tar
 
+	"origin/git": {"origin", "skill"}, // starts git
+
 	"skill":             {"skill/frontmatter", "internal/naming", "internal/ruleid"},
 	"skill/frontmatter": {"internal/ruleid"},
 	"source/dir":        {"skill/frontmatter", "skill", "source/dir/internal/watch", "internal/realpath"}, // sources never import each other
@@ -117,8 +119,9 @@ var directions = map[string][]string{
 	"internal/prose":       {},                   // the command that lists odd phrases; its test keeps them rare
 }
 
-// programs lists the packages that may start other programs. No package of the product may.
-var programs = []string{"bench"}
+// programs lists the packages that may start other programs. Of the product, origin/git alone
+// does: it starts git.
+var programs = []string{"bench", "origin/git"}
 
 // outside lists, for each other module, the packages that may import it. A module without a
 // row needs one, and a decision.

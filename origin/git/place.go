@@ -1,0 +1,76 @@
+package git
+
+import (
+	"errors"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strings"
+)
+
+// place is a repository as git is told of it.
+type place struct {
+	url string
+	// protocols lists what git may use to reach it, as GIT_ALLOW_PROTOCOL does. https and ssh
+	// are always there, since settings of the user may lead from one to the other.
+	protocols []string
+}
+
+var errLocation = errors.New("it is no address of a repository: write https://HOST/PATH, ssh://HOST/PATH, git@HOST:PATH or git+file:///PATH")
+
+// locate checks a location. It refuses what git would take for an option or for a program to
+// be run.
+func locate(location string) (place, error) {
+	p := place{location, []string{"https", "ssh"}}
+	if location == "" || location[0] == '-' || strings.ContainsFunc(location, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return place{}, errLocation
+	}
+	if filepath.IsAbs(location) {
+		path := filepath.ToSlash(location)
+		if path[0] != '/' {
+			path = "/" + path // file:///C:/x
+		}
+		p.url = (&url.URL{Scheme: "file", Path: path}).String()
+		p.protocols = append(p.protocols, "file")
+		return p, nil
+	}
+	scheme, rest, ok := strings.Cut(location, "://")
+	if !ok { // git@HOST:PATH
+		host, path, ok := strings.Cut(location, ":")
+		if _, after, hasUser := strings.Cut(host, "@"); hasUser {
+			host = after
+		}
+		if !ok || host == "" || host[0] == '-' || path == "" || path[0] == '-' || path[0] == ':' || strings.ContainsAny(host, "/\\") {
+			return place{}, errLocation
+		}
+		return p, nil
+	}
+	u, err := url.Parse(location)
+	if err != nil || u.Host == "" && scheme != "file" || strings.HasPrefix(u.Hostname(), "-") || strings.HasPrefix(rest, "-") {
+		return place{}, errLocation
+	}
+	if _, secret := u.User.Password(); secret || u.User != nil && scheme != "ssh" {
+		return place{}, errors.New("its address has a user name or password in it: leave it out, git's credential helpers have it")
+	}
+	switch scheme {
+	case "https", "ssh":
+	case "file":
+		p.protocols = append(p.protocols, "file")
+	case "http":
+		if !isLoopback(u.Hostname()) {
+			return place{}, errors.New("http: is used for this machine only: write https://")
+		}
+		p.protocols = append(p.protocols, "http")
+	default:
+		return place{}, errLocation
+	}
+	return p, nil
+}
+
+func isLoopback(host string) bool {
+	if ip := net.ParseIP(host); ip != nil {
+		return ip.IsLoopback()
+	}
+	host = strings.ToLower(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
