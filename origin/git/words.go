@@ -133,6 +133,9 @@ func (t *transcript) last() (line string) {
 	for _, prefix := range []string{"fatal: ", "error: ", ""} {
 		for _, l := range t.lines {
 			text, ok := strings.CutPrefix(l, prefix)
+			if strings.HasPrefix(text, "remote error:") {
+				text = "remote error (git ls-remote shows its text, which may repeat what was sent)"
+			}
 			if ok && !strings.HasPrefix(text, "remote:") && !strings.HasPrefix(text, "hint:") && !strings.HasPrefix(text, "warning:") {
 				line = text
 			}
