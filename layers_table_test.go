@@ -91,10 +91,13 @@ var directions = map[string][]string{
 	"internal/candidate": {"catalog", "check", "internal/console"},                 // words that a shell offers
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/command", "internal/locate", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "usage",
+		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/command", "internal/locate", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "internal/supply", "usage",
 	},
-	"internal/locate":     {"edit", "internal/console", "source/dir"},                                         // which folder is a command's project
-	"internal/command":    {},                                                                                 // how commands fail, and count their arguments
+	"internal/locate":  {"edit", "internal/console", "source/dir"}, // which folder is a command's project
+	"internal/command": {},                                         // how commands fail, and count their arguments
+	// Skills from elsewhere, put where agents read them, and the commands for that.
+	"install":             {"edit", "internal/realpath", "lockfile", "origin", "skill", "source/dir", "store"},
+	"internal/supply":     {"install", "internal/command", "internal/console", "internal/locate", "lockfile", "origin", "origin/folder", "source/dir", "store"},
 	"internal/report":     {"check", "doctor", "internal/console", "internal/settings", "skill", "skillsext"}, // what check found, in each form
 	"internal/console":    {},                                                                                 // what a command takes from its process, and how it writes to it
 	"internal/connection": {"client", "edit", "internal/diff"},                                                // how a client is connected, in words
@@ -130,7 +133,7 @@ var outside = map[string][]string{
 	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	"github.com/fsnotify/fsnotify":           {"source/dir/internal/watch"},
 	"github.com/tailscale/hujson":            {"client"},
-	"github.com/spf13/cobra":                 {"internal/cli", "internal/command", "internal/help"},
+	"github.com/spf13/cobra":                 {"internal/cli", "internal/command", "internal/help", "internal/supply"},
 	"github.com/spf13/pflag":                 {"internal/cli"}, // of cobra
 	"golang.org/x/sys":                       {"source/dir", "internal/console", "edit", "bench"},
 	"golang.org/x/term":                      {"internal/console"},

@@ -18,6 +18,7 @@ import (
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/help"
 	"github.com/knack-dev/knack/internal/settings"
+	"github.com/knack-dev/knack/internal/supply"
 )
 
 // Main runs the command line and returns the exit status. Data goes to
@@ -113,6 +114,7 @@ to any agent.`,
 	root.AddCommand(searchCommand(env))
 	root.AddCommand(newCommand(env))
 	root.AddCommand(connectCommand(env))
+	root.AddCommand(supply.Commands(env)...)
 	completeRest(root)
 	endOnSignal(root, edit.Settle)
 	return root

@@ -28,7 +28,7 @@ func newCommand(env *console.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:        "new NAME",
-		SuggestFor: []string{"init", "create", "add"},
+		SuggestFor: []string{"init", "create"},
 		Short:      "Write a valid skill to start from",
 		Long: `Write a folder NAME with a SKILL.md that every client accepts, to start from,
 and print its path. Existing files stay unchanged.

@@ -124,6 +124,13 @@ func Repository(dir string) (chain []string) {
 	}
 }
 
+// InRepository reports whether dir is in a repository.
+func InRepository(dir string) bool {
+	chain := Repository(dir)
+	_, err := os.Lstat(filepath.Join(chain[len(chain)-1], ".git"))
+	return err == nil
+}
+
 // realBelow is [realpath.Of] of a path below a folder. Few of the well-known folders
 // exist. If the first part of sub is missing, folder is resolved only once.
 func realBelow(folder, sub string, reals map[string]string) string {

@@ -1,0 +1,205 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/origin"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Request is what add is asked for.
+type Request struct {
+	Sources []string
+	Skills  []string // names, or folders within the source
+	All     bool
+	Pin     bool
+}
+
+// PlanAdd plans to add skills. The error concerns all of them.
+func (in *Installer) PlanAdd(ctx context.Context, q Request) (*Plan, error) {
+	p := &Plan{}
+	asked := map[string]bool{}
+	for _, text := range q.Sources {
+		if err := in.addFrom(ctx, p, q, text, asked); err != nil {
+			p.Steps = append(p.Steps, failed(short(text), "", err))
+		}
+	}
+	for _, name := range q.Skills {
+		if !asked[name] && p.Choices == nil && !slices.ContainsFunc(p.Steps, func(s *Step) bool { return s.Do == Fail && s.Key == "" }) {
+			p.Steps = append(p.Steps, &Step{Name: name, Do: Fail, Problem: &Problem{Err: fmt.Errorf("there is no skill '%s' in the source", display.Echo(name)), Fix: "the same command without --skill lists what there is", No: true}})
+		}
+	}
+	refuseTwins(p.Steps)
+	for _, s := range p.Steps {
+		if s.Do == "" {
+			in.decide(ctx, s)
+		}
+	}
+	return p, nil
+}
+
+// short bounds the text of a source for a message, and shows no user name or password in it.
+func short(text string) string {
+	if at := strings.LastIndexByte(text, '@'); at >= 0 && strings.Contains(text[:at], "://") {
+		text = text[:strings.Index(text, "://")] + "://…" + text[at:]
+	}
+	if i := strings.IndexAny(text, "?#"); i >= 0 {
+		text = text[:i] + "…"
+	}
+	return display.Echo(text)
+}
+
+func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text string, asked map[string]bool) error {
+	ref, err := origin.Parse(text, in.o.Dir, in.o.Home)
+	if err != nil {
+		return refProblem(text, err)
+	}
+	o, err := in.origin(ctx, ref)
+	if err != nil {
+		return err
+	}
+	at, err := o.Resolve(ctx, ref)
+	if err != nil {
+		return err
+	}
+	l, err := o.Open(ctx, ref, at)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if r := l.Revision(); r.ID != "" {
+		at = r
+	}
+	skills, err := l.Skills(ctx)
+	if err != nil {
+		return err
+	}
+	if len(skills) == 0 {
+		return &Problem{Err: fmt.Errorf("no skill was found in %s", ref), Fix: "a skill is a folder with a SKILL.md", No: true}
+	}
+	chosen, twice := choose(skills, ref, q, asked)
+	for _, s := range twice {
+		p.Steps = append(p.Steps, &Step{Name: s.Name, Do: Fail, Problem: &Problem{Err: fmt.Errorf("several skills of %s are called %s: this one is in %s", ref.Source, s.Name, s.Path), Fix: "name its folder: --skill " + s.Path, No: true}})
+	}
+	if chosen == nil && len(twice) == 0 {
+		if len(q.Skills) > 0 {
+			return nil // another source may have them
+		}
+		p.Source = ref.String()
+		for _, s := range skills {
+			p.Choices = append(p.Choices, Choice{Name: nameOf(s, ref), Description: s.Description, Path: s.Path, Fault: s.Fault})
+		}
+		return nil
+	}
+	fetched, err := in.take(ctx, l, chosen)
+	if err != nil {
+		return err
+	}
+	for _, s := range chosen {
+		p.Steps = append(p.Steps, in.stepFor(fetched[s.Path], ref, at, q.Pin))
+	}
+	return nil
+}
+
+func (in *Installer) stepFor(g got, ref origin.Ref, at origin.Revision, pin bool) *Step {
+	name := nameOf(g.source, ref)
+	if g.err != nil {
+		return failed(name, "", g.err)
+	}
+	if err := origin.CheckPath(name); err != nil || name[0] == '.' || strings.ContainsAny(name, "/:") {
+		return failed(name, "", problem("ask the author for a name of a-z, 0-9 and hyphens", "'%s' cannot be the name of a folder", display.Echo(name)))
+	}
+	rel, err := filepath.Rel(in.o.Root, filepath.Join(in.o.To, name))
+	if err != nil || strings.HasPrefix(rel, "..") {
+		return failed(name, "", problem("name a folder below "+in.o.Root, "%s is not below the folder of %s", in.o.To, in.LockFile()))
+	}
+	e := in.entryOf(g, ref, at, pin)
+	return &Step{Name: e.Name, Key: filepath.ToSlash(rel), Entry: e, Warnings: warnings(g.skill.Files, g.source)}
+}
+
+// choose returns the skills that were asked for, and those of which several have the name that
+// was asked for.
+func choose(skills []origin.Skill, ref origin.Ref, q Request, asked map[string]bool) (chosen, twice []origin.Skill) {
+	switch {
+	case len(q.Skills) > 0:
+	case q.All, len(skills) == 1:
+		return skills, nil
+	default:
+		for _, s := range skills { // the folder that was named is a skill itself
+			if s.Path == ref.Sub && ref.Sub != "" {
+				return []origin.Skill{s}, nil
+			}
+		}
+		return nil, nil
+	}
+	for _, name := range q.Skills {
+		var found []origin.Skill
+		for _, by := range []func(origin.Skill) bool{
+			func(s origin.Skill) bool { return s.Path == strings.Trim(name, "/") },
+			func(s origin.Skill) bool { return skill.KeyOf(s.Name) == skill.KeyOf(name) && s.Name != "" },
+			func(s origin.Skill) bool { return path.Base(s.Path) == name },
+		} {
+			if found == nil {
+				for _, s := range skills {
+					if by(s) {
+						found = append(found, s)
+					}
+				}
+			}
+		}
+		if found != nil {
+			asked[name] = true
+		}
+		if len(found) > 1 {
+			twice = append(twice, found...)
+			continue
+		}
+		for _, s := range found {
+			if !slices.ContainsFunc(chosen, func(c origin.Skill) bool { return c.Path == s.Path }) {
+				chosen = append(chosen, s)
+			}
+		}
+	}
+	return chosen, twice
+}
+
+// refuseTwins refuses all skills of one call that would be in one folder.
+func refuseTwins(steps []*Step) {
+	by := map[string][]*Step{}
+	for _, s := range steps {
+		if s.Do == "" {
+			key := string(skill.KeyOf(s.Key))
+			by[key] = append(by[key], s)
+		}
+	}
+	for _, twins := range by {
+		if len(twins) < 2 {
+			continue
+		}
+		var from []string
+		for _, s := range twins {
+			from = append(from, s.Entry.Source+" in "+s.Entry.Path)
+		}
+		for _, s := range twins {
+			s.Do, s.Problem = Fail, &Problem{Err: fmt.Errorf("several skills are called %s: %s; none of them is installed", s.Name, strings.Join(from, ", ")), Fix: "choose one by its folder: --skill " + s.Entry.Path, No: true}
+		}
+	}
+}
+
+// lastOf returns the last part of a source's name, for a skill that is the whole source.
+func lastOf(r origin.Ref) string {
+	base := path.Base(filepath.ToSlash(strings.TrimRight(r.Location, "/")))
+	if i := strings.LastIndexByte(base, ':'); i >= 0 {
+		base = base[i+1:]
+	}
+	for _, suffix := range []string{".git", ".tar.gz", ".tgz", ".zip", ".skill"} {
+		base = strings.TrimSuffix(base, suffix)
+	}
+	return base
+}

@@ -1,0 +1,335 @@
+// Package install puts skills where agents read them, and records them in a lock. It plans
+// first, and then does exactly the plan. What knack did not write is never lost.
+package install
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/realpath"
+	"github.com/knack-dev/knack/lockfile"
+	"github.com/knack-dev/knack/origin"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+	"github.com/knack-dev/knack/store"
+)
+
+// Options say where skills go, and with what they are fetched.
+type Options struct {
+	Root string // the folder of the lock, absolute
+	To   string // the folder that gets new skills: Root, or below it
+	Dir  string // the folder at which relative paths of sources start
+	Home string // the user's home folder, or ""
+	// Contained refuses links that lead out of Root, since the links of a clone come from its
+	// author.
+	Contained bool
+	// Kept is the folder that gets what is taken away although knack did not write it.
+	Kept string
+	// Guard is a path outside of Root, locked while a command changes Root; "" for none.
+	Guard string
+	// Origins returns what reads sources of a kind.
+	Origins func(origin.Kind) (origin.Origin, error)
+	Store   *store.Store
+	// Overwrite takes away what was changed by hand, and keeps it.
+	Overwrite bool
+	Offline   bool
+	DryRun    bool // nothing is written but into the store
+	Now       func() time.Time
+	// Progress is told of each skill that is put into its place, or is nil.
+	Progress origin.Progress
+}
+
+// Problem is an error with what to do about it.
+type Problem struct {
+	Err error
+	Fix string
+	// No is set if the answer is no, and Usage if the user has to write something else; without
+	// both, the command could not run.
+	No, Usage bool
+}
+
+// Error returns the error's message.
+func (p *Problem) Error() string { return p.Err.Error() }
+
+// Unwrap returns the error.
+func (p *Problem) Unwrap() error { return p.Err }
+
+func problem(fix, format string, args ...any) *Problem {
+	return &Problem{Err: fmt.Errorf(format, args...), Fix: fix}
+}
+
+// problemOf returns an error as a problem.
+func problemOf(err error) *Problem {
+	var p *Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	var fault *store.Fault
+	if errors.As(err, &fault) {
+		return &Problem{Err: errors.New(fault.Error())}
+	}
+	return &Problem{Err: err}
+}
+
+// Installer plans and does what one command asks for.
+type Installer struct {
+	o      Options
+	real   string // Root without links
+	lock   *lockfile.Lock
+	old    []byte // the lock's bytes; nil if there is none
+	unlock func()
+}
+
+// Open reads the lock. The caller closes the installer. An error is a [*Problem].
+func Open(o Options, changes bool) (_ *Installer, err error) {
+	in := &Installer{o: o, real: realpath.Of(o.Root)}
+	defer func() {
+		if err != nil {
+			in.Close()
+		}
+	}()
+	if changes && !o.DryRun && o.Guard != "" {
+		switch unlock, err := edit.Lock(o.Guard); {
+		case errors.Is(err, edit.ErrLocked):
+			return nil, &Problem{Err: fmt.Errorf("another knack command is changing %s", display.Quote(o.Root)), Fix: "run this one again when it is done", No: true}
+		case err == nil:
+			in.unlock = unlock
+		}
+	}
+	if in.old, err = in.readLock(); err != nil {
+		return nil, err
+	}
+	if in.lock, err = parseLock(in.LockFile(), in.old); err != nil {
+		return nil, err
+	}
+	if changes && !o.DryRun && in.old != nil {
+		if err := edit.Replace(in.LockFile(), in.old, in.old); err != nil {
+			return nil, problem("let the user who runs knack write it", "%s cannot be written: %w", in.LockFile(), cause(err))
+		}
+	}
+	if changes && !o.DryRun {
+		in.sweep()
+	}
+	return in, nil
+}
+
+// Close ends the command.
+func (in *Installer) Close() {
+	if in.unlock != nil {
+		in.unlock()
+	}
+}
+
+// LockFile returns the path of the lock.
+func (in *Installer) LockFile() string { return filepath.Join(in.o.Root, lockfile.Name) }
+
+// Locked returns the lock's entries by folder. The caller does not change them.
+func (in *Installer) Locked() map[string]lockfile.Entry { return in.lock.Skills }
+
+// Folder returns the absolute path of an entry's folder.
+func (in *Installer) Folder(key string) string {
+	return filepath.Join(in.o.Root, filepath.FromSlash(key))
+}
+
+func (in *Installer) readLock() ([]byte, error) {
+	t, err := dir.OpenTree(in.o.Root, true)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, problem("let the user who runs knack read the folder", "%s cannot be read: %s", in.o.Root, skill.Reason(err))
+	}
+	defer t.Close()
+	f, err := t.Open(lockfile.Name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var data []byte
+	if err == nil {
+		defer f.Close()
+		data, err = io.ReadAll(io.LimitReader(f, lockfile.MaxSize+1))
+	}
+	if err != nil {
+		return nil, problem("make it a regular file that can be read; knack follows no link there", "%s cannot be read: %s", in.LockFile(), skill.Reason(err))
+	}
+	if data == nil {
+		data = []byte{}
+	}
+	return data, nil
+}
+
+func parseLock(path string, data []byte) (*lockfile.Lock, error) {
+	if data == nil {
+		return &lockfile.Lock{Skills: map[string]lockfile.Entry{}}, nil
+	}
+	l, err := lockfile.Parse(data)
+	var bad *lockfile.Error
+	switch {
+	case errors.As(err, &bad):
+		return nil, &Problem{Err: fmt.Errorf("%s:%d:%d: %s; nothing was changed", path, bad.Line, bad.Column, bad.Message), Fix: bad.Fix}
+	case err != nil:
+		return nil, problem("", "%s: %w; nothing was changed", path, err)
+	}
+	if l.Skills == nil {
+		l.Skills = map[string]lockfile.Entry{}
+	}
+	return l, nil
+}
+
+// writeLock records what was done. If another program changed other entries meanwhile, both
+// changes are kept.
+func (in *Installer) writeLock(changed map[string]*lockfile.Entry) error {
+	for range 5 {
+		l := &lockfile.Lock{Skills: map[string]lockfile.Entry{}}
+		for key, e := range in.lock.Skills {
+			l.Skills[key] = e
+		}
+		for key, e := range changed {
+			if e == nil {
+				delete(l.Skills, key)
+			} else {
+				l.Skills[key] = *e
+			}
+		}
+		data := l.Bytes()
+		if bytes.Equal(data, in.old) || in.old == nil && len(l.Skills) == 0 {
+			return nil
+		}
+		if _, err := lockfile.Parse(data); err != nil {
+			return problem("report this as a bug of knack", "the new %s would not be one that can be read (%w), so it was not written", lockfile.Name, err)
+		}
+		var err error
+		if in.old == nil {
+			err = edit.Create(in.LockFile(), data, 0o666)
+		} else {
+			err = edit.Replace(in.LockFile(), in.old, data)
+		}
+		if err == nil {
+			in.lock, in.old = l, data
+			return nil
+		}
+		if !errors.Is(err, edit.ErrChanged) && !errors.Is(err, edit.ErrExists) {
+			return problem("mend that and run the command again: what is in place already is then only recorded", "%s was not written: %w", in.LockFile(), cause(err))
+		}
+		if err := in.reread(changed); err != nil {
+			return err
+		}
+	}
+	return problem("run the command again", "%s keeps changing, so it was not written", in.LockFile())
+}
+
+// reread takes in a lock that another program wrote, unless it changed the same skills.
+func (in *Installer) reread(changed map[string]*lockfile.Entry) error {
+	data, err := in.readLock()
+	if err != nil {
+		return err
+	}
+	now, err := parseLock(in.LockFile(), data)
+	if err != nil {
+		return err
+	}
+	for key := range changed {
+		was, had := in.lock.Skills[key]
+		is, has := now.Skills[key]
+		if had != has || had && !sameEntry(was, is) {
+			return &Problem{Err: fmt.Errorf("another program changed the entry of %s in %s meanwhile", display.Quote(key), in.LockFile()), Fix: "run the command again", No: true}
+		}
+	}
+	in.lock, in.old = now, data
+	return nil
+}
+
+// sameEntry reports whether two entries are written alike.
+func sameEntry(a, b lockfile.Entry) bool {
+	one := func(e lockfile.Entry) []byte {
+		return (&lockfile.Lock{Skills: map[string]lockfile.Entry{"x": e}}).Bytes()
+	}
+	return bytes.Equal(one(a), one(b))
+}
+
+// place returns the path, without links, of a skill's folder. It refuses a link that leads out
+// of the project.
+func (in *Installer) place(key string) (string, error) {
+	at := in.Folder(key)
+	if in.o.Contained {
+		err := edit.Inside(in.o.Root, filepath.Dir(at))
+		var out *edit.OutsideError
+		if errors.As(err, &out) {
+			return "", &Problem{Err: fmt.Errorf("%s is a link to %s, outside of the project", out.Link, out.Target), Fix: "make it a folder, or name another folder with --to", No: true}
+		}
+		if err != nil {
+			return "", problem("", "%w", err)
+		}
+	}
+	return filepath.Join(realpath.Of(filepath.Dir(at)), filepath.Base(at)), nil
+}
+
+// beside returns the folder in which new trees are written: beside the folder that agents scan,
+// never below it.
+func (in *Installer) beside(place string) string {
+	parent := filepath.Dir(filepath.Dir(place))
+	if parent != in.real && !strings.HasPrefix(parent, in.real+string(filepath.Separator)) {
+		parent = filepath.Dir(place)
+		if filepath.Dir(place) == in.real {
+			parent = in.real
+		}
+	}
+	return filepath.Join(parent, ".knack")
+}
+
+// sweep removes what killed commands left. What they had taken away goes to the kept ones.
+func (in *Installer) sweep() {
+	seen := map[string]bool{}
+	clean := func(key string) {
+		place, err := in.place(key)
+		if err != nil {
+			return
+		}
+		if at := in.beside(place); !seen[at] {
+			seen[at] = true
+			_ = edit.Sweep(at, func(path string) error {
+				return edit.Move(path, in.keptPath("interrupted"))
+			})
+		}
+	}
+	for key := range in.lock.Skills {
+		clean(key)
+	}
+	if rel, err := filepath.Rel(in.o.Root, filepath.Join(in.o.To, "x")); err == nil {
+		clean(filepath.ToSlash(rel))
+	}
+}
+
+// keptPath returns a new path for what is taken away.
+func (in *Installer) keptPath(name string) string {
+	return filepath.Join(in.o.Kept, in.o.Now().UTC().Format("20060102T150405.000000000Z")+"-"+name)
+}
+
+// cause returns the system's reason.
+func cause(err error) error {
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// offline refuses what would dial.
+func (in *Installer) origin(ctx context.Context, r origin.Ref) (origin.Origin, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	local := r.Kind == origin.Folder || r.Kind == origin.Archive && filepath.IsAbs(r.Location) || r.Kind == origin.Git && filepath.IsAbs(r.Location)
+	if in.o.Offline && !local {
+		return nil, problem("run it without --offline", "%s would have to be asked, and knack is offline", r.Source)
+	}
+	return in.o.Origins(r.Kind)
+}

@@ -1,0 +1,40 @@
+package supply
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/knack-dev/knack/install"
+	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/origin"
+	"github.com/knack-dev/knack/origin/folder"
+	"github.com/knack-dev/knack/store"
+)
+
+// Settings is what a kind of source takes from the command.
+type Settings struct {
+	Env      *console.Env
+	Store    *store.Store
+	Progress origin.Progress
+}
+
+// kinds has what reads each kind of source.
+var kinds = map[origin.Kind]func(Settings) (origin.Origin, error){
+	origin.Folder: func(s Settings) (origin.Origin, error) { return folder.Origin{Progress: s.Progress}, nil },
+}
+
+// origins returns what reads a kind of source, made once for a command.
+func origins(s Settings) func(origin.Kind) (origin.Origin, error) {
+	made := map[origin.Kind]func() (origin.Origin, error){}
+	for kind, make := range kinds {
+		made[kind] = once(func() (origin.Origin, error) { return make(s) })
+	}
+	return func(k origin.Kind) (origin.Origin, error) {
+		if of, ok := made[k]; ok {
+			return of()
+		}
+		return nil, &install.Problem{Err: fmt.Errorf("knack does not read sources of the kind %s yet", k), Fix: "get it as a folder, and add that", No: false}
+	}
+}
+
+var errNoStore = errors.New("the home folder is not known, so there is no place for the store")

@@ -1,0 +1,273 @@
+package supply
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/knack-dev/knack/install"
+	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/lockfile"
+)
+
+// report says what was done.
+type report struct {
+	env     *console.Env
+	in      *install.Installer
+	plan    *install.Plan
+	command string
+	dry     bool
+}
+
+// Verbs for what was done, and for what a dry run would do.
+var verbs = map[install.Action][2]string{
+	install.Write: {"added", "would add"}, install.Replace: {"replaced", "would replace"}, install.Record: {"locked", "would lock"},
+	install.Delete: {"removed", "would remove"}, install.Drop: {"removed from the lock", "would remove from the lock"},
+	install.Newer: {"update for", "update for"}, install.Pinned: {"pinned", "pinned"}, install.Gone: {"gone", "gone"},
+}
+
+func (r *report) verb(s *install.Step) string {
+	v := verbs[s.Do]
+	switch {
+	case r.command == "sync" && s.Do == install.Write:
+		v = [2]string{"restored", "would restore"}
+	case r.command == "update" && (s.Do == install.Replace || s.Do == install.Write):
+		v = [2]string{"updated", "would update"}
+	}
+	if r.dry {
+		return v[1]
+	}
+	return v[0]
+}
+
+func (r *report) text() {
+	out, err := r.env.Out(), r.env.Err()
+	if p := r.plan; p.Choices != nil {
+		out.Line("%s has %s:", p.Source, display.Count(len(p.Choices), "skill"))
+		for _, c := range p.Choices {
+			about := c.Description
+			if c.Fault != nil {
+				about = "cannot be installed: " + c.Fault.Error()
+			}
+			out.Item(4, "  %s  %s", console.Bold.Of(c.Name), display.OneLine(about))
+		}
+		err.Text(console.Hint, "choose with --skill NAME, or take them with --all")
+	}
+	counts := map[install.Action]int{}
+	seen := map[string]bool{}
+	hint := func(fix string) {
+		if fix != "" && !seen[fix] {
+			seen[fix] = true
+			err.Text(console.Hint, fix)
+		}
+	}
+	for _, s := range r.plan.Steps {
+		counts[s.Do]++
+		switch s.Do {
+		case install.Fail:
+			err.Text(console.Error, fmt.Sprintf("%s: %s", s.Name, s.Problem.Error()))
+			hint(s.Problem.Fix)
+		case install.Leave, install.Differs:
+			word := "left"
+			if s.Do == install.Differs {
+				word = "differs:"
+			}
+			out.Line("%s %s (%s): %s", word, console.Bold.Of(s.Name), s.Key, s.Problem.Error())
+			r.changes(s.Drift)
+			hint(s.Problem.Fix)
+		case install.Nothing, install.Matches:
+		default:
+			r.step(s)
+		}
+		for _, w := range s.Warnings {
+			err.Text(console.Warning, s.Name+": "+w)
+		}
+		if s.Kept != "" {
+			out.Line("  what was there is in %s", r.env.Shown(s.Kept))
+		}
+	}
+	r.summary(counts)
+}
+
+// step prints one thing that was done.
+func (r *report) step(s *install.Step) {
+	out := r.env.Out()
+	switch s.Do {
+	case install.Delete, install.Drop, install.Pinned, install.Gone:
+		out.Line("%s %s (%s)", r.verb(s), console.Bold.Of(s.Name), s.Key)
+		return
+	}
+	version := s.Entry.Version
+	if s.Was != nil && s.Was.Version != version && s.Was.Version != "" && version != "" {
+		version = s.Was.Version + " to " + version
+	}
+	name := s.Name
+	if version != "" {
+		name += " " + version
+	}
+	from := s.Entry.Source
+	if at := shortRevision(s.Entry); at != "" {
+		from += " (" + at + ")"
+	}
+	line := fmt.Sprintf("%s from %s, %s", name, from, display.Count(len(s.Entry.Files), "file"))
+	if s.Was != nil && s.Was.Source != s.Entry.Source {
+		line += ", before from " + s.Was.Source
+	}
+	out.Line("%s %s", r.verb(s), line)
+	if s.Was != nil && s.Do != install.Write {
+		r.changes(s.Changes)
+	}
+}
+
+// shownPaths bounds the paths of a list.
+const shownPaths = 20
+
+func (r *report) changes(c install.Changes) {
+	for _, l := range []struct {
+		word  string
+		paths []string
+	}{{"changed", c.Changed}, {"added", c.Added}, {"removed", c.Removed}} {
+		if len(l.paths) == 0 {
+			continue
+		}
+		text := strings.Join(l.paths[:min(len(l.paths), shownPaths)], ", ")
+		if more := len(l.paths) - shownPaths; more > 0 {
+			text += fmt.Sprintf(" and %s more", display.Thousands(more))
+		}
+		r.env.Out().Line("  %s: %s", l.word, text)
+	}
+}
+
+func shortRevision(e lockfile.Entry) string {
+	kind, id, _ := strings.Cut(e.Revision, ":")
+	id = strings.TrimPrefix(id, "sha256:")
+	if kind == "" || id == "" {
+		return ""
+	}
+	return id[:min(len(id), 7)]
+}
+
+// summary says what needs no line for each skill, and who sees the new ones.
+func (r *report) summary(counts map[install.Action]int) {
+	out, err := r.env.Out(), r.env.Err()
+	same := counts[install.Nothing]
+	switch {
+	case r.command == "verify":
+		out.Line("%s as locked", display.Count(counts[install.Matches], "skill"))
+	case same > 0 && r.command == "update":
+		out.Line("%s up to date", display.Count(same, "skill"))
+	case same > 0:
+		out.Line("%s unchanged", display.Count(same, "skill"))
+	}
+	if r.command == "add" && !r.dry && counts[install.Write]+counts[install.Replace] > 0 {
+		err.Text(console.Hint, r.readers())
+	}
+	if n := counts[install.Newer]; n > 0 {
+		err.Text(console.Hint, cmp.Or("knack update installs "+map[bool]string{true: "it", false: "them"}[n == 1]))
+	}
+}
+
+// readers says which agents see the folder of what was added.
+func (r *report) readers() string {
+	for _, s := range r.plan.Steps {
+		if s.Key == "" {
+			continue
+		}
+		if _, own := strings.CutPrefix(s.Key, skillsFolder+"/"); own || strings.HasPrefix(s.Key, "skills/") {
+			return "knack serve offers it to every client that is connected; clients that read " + skillsFolder + " themselves see it too"
+		}
+		break
+	}
+	return "knack serve offers it if it reads that folder: knack doctor lists the folders, and --dir adds one"
+}
+
+// skillJSON is a step in JSON. doc/install.md describes the fields.
+type skillJSON struct {
+	Name     string       `json:"name"`
+	Folder   string       `json:"folder,omitempty"`
+	Action   string       `json:"action"`
+	Source   string       `json:"source,omitempty"`
+	Want     string       `json:"want,omitempty"`
+	Path     string       `json:"path,omitempty"`
+	Revision string       `json:"revision,omitempty"`
+	Version  string       `json:"version,omitempty"`
+	Pinned   bool         `json:"pinned,omitempty"`
+	Digest   string       `json:"digest,omitempty"`
+	Files    int          `json:"files,omitempty"`
+	From     *stateJSON   `json:"from,omitempty"`
+	Changes  *changesJSON `json:"changes,omitempty"`
+	Drift    *changesJSON `json:"drift,omitempty"`
+	Kept     string       `json:"kept,omitempty"`
+	Warnings []string     `json:"warnings,omitempty"`
+	Reason   string       `json:"reason,omitempty"`
+	Fix      string       `json:"fix,omitempty"`
+}
+
+type stateJSON struct {
+	Revision string `json:"revision,omitempty"`
+	Version  string `json:"version,omitempty"`
+	Digest   string `json:"digest"`
+}
+
+type changesJSON struct {
+	Added   []string `json:"added"`
+	Changed []string `json:"changed"`
+	Removed []string `json:"removed"`
+}
+
+type choiceJSON struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Path        string `json:"path"`
+	Reason      string `json:"reason,omitempty"`
+}
+
+type reportJSON struct {
+	Command string       `json:"command"`
+	Lock    string       `json:"lock"`
+	DryRun  bool         `json:"dryRun"`
+	Status  int          `json:"status"`
+	Skills  []skillJSON  `json:"skills"`
+	Source  string       `json:"source,omitempty"`
+	Choices []choiceJSON `json:"choices,omitempty"`
+}
+
+func changesOf(c install.Changes) *changesJSON {
+	if !c.Any() {
+		return nil
+	}
+	list := func(paths []string) []string { return append([]string{}, paths...) }
+	return &changesJSON{list(c.Added), list(c.Changed), list(c.Removed)}
+}
+
+func (r *report) json() error {
+	out := reportJSON{Command: r.command, Lock: r.in.LockFile(), DryRun: r.dry, Status: int(r.plan.Outcome()), Skills: []skillJSON{}, Source: r.plan.Source}
+	for _, c := range r.plan.Choices {
+		j := choiceJSON{Name: c.Name, Description: c.Description, Path: c.Path}
+		if c.Fault != nil {
+			j.Reason = c.Fault.Error()
+		}
+		out.Choices = append(out.Choices, j)
+	}
+	for _, s := range r.plan.Steps {
+		j := skillJSON{Name: s.Name, Folder: s.Key, Action: string(s.Do), Kept: s.Kept, Warnings: s.Warnings, Drift: changesOf(s.Drift)}
+		e := s.Entry
+		if e.Source == "" && s.Was != nil {
+			e = *s.Was
+		}
+		if e.Source != "" {
+			j.Source, j.Want, j.Path, j.Revision, j.Version, j.Pinned = e.Source, e.Want, e.Path, e.Revision, e.Version, e.Pinned
+			j.Digest, j.Files = e.Digest.String(), len(e.Files)
+		}
+		if s.Was != nil && s.Was.Digest != e.Digest {
+			j.From = &stateJSON{s.Was.Revision, s.Was.Version, s.Was.Digest.String()}
+			j.Changes = changesOf(s.Changes)
+		}
+		if s.Problem != nil {
+			j.Reason, j.Fix = s.Problem.Error(), s.Problem.Fix
+		}
+		out.Skills = append(out.Skills, j)
+	}
+	return console.PrintJSON(r.env.Stdout, out)
+}

@@ -1,0 +1,258 @@
+// Package supply is the commands that bring skills from elsewhere: add, remove, sync, update and
+// verify.
+package supply
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/install"
+	"github.com/knack-dev/knack/internal/command"
+	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/locate"
+	"github.com/knack-dev/knack/origin"
+	"github.com/knack-dev/knack/source/dir"
+	"github.com/knack-dev/knack/store"
+)
+
+// skillsFolder is the folder for skills in a project and in the home folder: the well-known one
+// that belongs to no client and that most clients read.
+const skillsFolder = ".agents/skills"
+
+// Commands returns the commands.
+func Commands(env *console.Env) []*cobra.Command {
+	return []*cobra.Command{addCommand(env), removeCommand(env), syncCommand(env), updateCommand(env), verifyCommand(env)}
+}
+
+// flags are those of several of the commands.
+type flags struct {
+	env                                      *console.Env
+	project, to                              string
+	global, overwrite, dryRun, json, offline bool
+}
+
+func (f *flags) register(cmd *cobra.Command, changes bool) {
+	s := cmd.Flags()
+	s.StringVar(&f.project, "project", "", "the project's folder is `DIR`, not the working directory")
+	s.BoolVar(&f.global, "global", false, "the skills in ~/"+skillsFolder+", for all projects")
+	s.BoolVar(&f.json, "json", false, "print a JSON object")
+	_ = cmd.MarkFlagDirname("project")
+	if changes {
+		s.BoolVar(&f.dryRun, "dry-run", false, "print what would be done, and do nothing")
+		s.BoolVar(&f.overwrite, "overwrite", false, "replace what was changed by hand, and keep it elsewhere")
+		s.BoolVar(&f.offline, "offline", false, "use only what is on this machine (also KNACK_OFFLINE=1)")
+	}
+}
+
+// place is where a command works.
+type place struct {
+	root, to  string
+	contained bool
+}
+
+func (f *flags) place(adding bool) (place, error) {
+	env := *f.env
+	switch {
+	case f.global && (f.to != "" || f.project != ""):
+		return place{}, command.UsageError("leave one of them out", "--global is not used with --to or --project")
+	case f.global && env.Home == "":
+		return place{}, command.RunError("set HOME", "the home folder is not known")
+	case f.global:
+		root := filepath.Join(env.Home, ".agents")
+		return place{root: root, to: filepath.Join(root, "skills")}, nil
+	case f.to != "":
+		return f.placeOfTo(env)
+	}
+	at := locate.Folder(env, f.project)
+	if at == "" {
+		return place{}, command.RunError("give a folder with --project", "the working directory is not known")
+	}
+	root := locate.Root(env, f.project)
+	if adding && f.project == "" && !dir.InRepository(at) && !f.hasLock(at) {
+		return place{}, command.Fail(command.No, fmt.Errorf("%s is in no repository, so it is not known for which project this is", env.Shown(at)),
+			"--global installs for all projects, --to DIR into a folder, and --project DIR says which project is meant")
+	}
+	return place{root: root, to: filepath.Join(root, filepath.FromSlash(skillsFolder)), contained: true}, nil
+}
+
+// placeOfTo finds the lock for --to: in the root of the folder's repository, or else in the
+// project if the folder is below it, or else in the folder itself.
+func (f *flags) placeOfTo(env console.Env) (place, error) {
+	to := env.Absolute(f.to)
+	root := to
+	project := locate.Root(env, f.project)
+	_, below := console.Below(to, project)
+	switch {
+	case f.project != "" && !below:
+		return place{}, command.UsageError("name a folder below it", "--to %s is not below --project", env.Shown(to))
+	case f.project == "" && dir.InRepository(to):
+		chain := dir.Repository(to)
+		root = chain[len(chain)-1]
+	case below:
+		root = project
+	}
+	return place{root: root, to: to, contained: true}, nil
+}
+
+func (f *flags) hasLock(at string) bool {
+	in, err := install.Open(install.Options{Root: at}, false)
+	if err != nil {
+		return true // a damaged one
+	}
+	defer in.Close()
+	return len(in.Locked()) > 0
+}
+
+// open prepares a command. done ends it.
+func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), err error) {
+	env := f.env
+	at, err := f.place(adding)
+	if err != nil {
+		return nil, nil, err
+	}
+	cache, state := folders(*env)
+	if cache == "" {
+		return nil, nil, command.RunError("set HOME or XDG_CACHE_HOME", "%w", errNoStore)
+	}
+	shelf, err := store.Open(cache, store.Options{Setting: "XDG_CACHE_HOME"})
+	if err != nil {
+		return nil, nil, command.RunError("", "%w", err)
+	}
+	var p progress
+	stop := console.ShowProgress(env, console.Step{What: "working", Count: p.count, Unit: "steps"})
+	o := install.Options{
+		Root: at.root, To: at.to, Dir: env.Dir, Home: env.Home, Contained: at.contained,
+		Kept:  filepath.Join(state, "kept"),
+		Guard: filepath.Join(state, "locks", fmt.Sprintf("%x", sha256.Sum256([]byte(at.root)))[:32]),
+		Store: shelf, Origins: origins(Settings{env, shelf, p.set}),
+		Overwrite: f.overwrite, DryRun: f.dryRun, Now: time.Now, Progress: p.set,
+		Offline: f.offline || getenv(*env, "KNACK_OFFLINE") == "1",
+	}
+	in, err := install.Open(o, changes)
+	if err != nil {
+		stop()
+		shelf.Close()
+		return nil, nil, failure(err)
+	}
+	return in, func() { stop(); in.Close(); shelf.Close() }, nil
+}
+
+// progress passes on how far a source or an installation is.
+type progress struct{ done, total atomic.Int64 }
+
+func (p *progress) set(_ string, done, total int64) {
+	p.done.Store(done)
+	p.total.Store(total)
+}
+
+func (p *progress) count() (done, total int) { return int(p.done.Load()), int(p.total.Load()) }
+
+func getenv(env console.Env, name string) string {
+	if env.Getenv == nil {
+		return ""
+	}
+	return env.Getenv(name)
+}
+
+// folders returns the folders of the user for what can be made again, and for what cannot.
+func folders(env console.Env) (cache, state string) {
+	if cache = getenv(env, "XDG_CACHE_HOME"); !filepath.IsAbs(cache) {
+		cache = ""
+	}
+	if state = getenv(env, "XDG_STATE_HOME"); !filepath.IsAbs(state) {
+		state = ""
+	}
+	if env.Home != "" {
+		if state == "" {
+			state = filepath.Join(env.Home, ".local", "state")
+		}
+		local := getenv(env, "LocalAppData")
+		switch {
+		case cache != "":
+		case runtime.GOOS == "windows" && local != "":
+			cache = local
+		case runtime.GOOS == "darwin":
+			cache = filepath.Join(env.Home, "Library", "Caches")
+		default:
+			cache = filepath.Join(env.Home, ".cache")
+		}
+	}
+	if cache == "" {
+		return "", ""
+	}
+	if state == "" {
+		state = cache
+	}
+	return filepath.Join(cache, "knack"), filepath.Join(state, "knack")
+}
+
+// failure returns an error of package install as one of a command.
+func failure(err error) error {
+	var p *install.Problem
+	if !errors.As(err, &p) {
+		return command.RunError("", "%w", err)
+	}
+	code := command.Error
+	switch {
+	case p.Usage:
+		code = command.Usage
+	case p.No:
+		code = command.No
+	}
+	return command.Fail(code, p.Err, p.Fix)
+}
+
+// once is sync.OnceValues for a function that may be called by several goroutines.
+func once(of func() (origin.Origin, error)) func() (origin.Origin, error) { return sync.OnceValues(of) }
+
+// run plans, does, and says what was done.
+func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan func(context.Context, *install.Installer) (*install.Plan, error)) error {
+	ctx := cmd.Context()
+	in, done, err := f.open(changes, adding)
+	if err != nil {
+		return err
+	}
+	defer done()
+	p, err := plan(ctx, in)
+	if err != nil {
+		return failure(err)
+	}
+	var failed error
+	if changes {
+		failed = in.Do(ctx, p)
+	}
+	done()
+	r := report{env: f.env, in: in, plan: p, command: cmd.Name(), dry: f.dryRun}
+	if f.json {
+		err = r.json()
+	} else {
+		r.text()
+	}
+	switch {
+	case failed != nil:
+		return failure(failed)
+	case err != nil:
+		return err
+	}
+	if code := int(p.Outcome()); code != command.Done {
+		return command.Fail(code, command.ErrPrinted, "")
+	}
+	return nil
+}
+
+// noLock is what commands say that need a lock.
+func (f *flags) noLock(in *install.Installer) error {
+	if len(in.Locked()) > 0 {
+		return nil
+	}
+	return &install.Problem{Err: fmt.Errorf("%s names no skills", f.env.Shown(in.LockFile())), Fix: "knack add SOURCE installs a skill and records it there; --project DIR and --global look elsewhere", No: true}
+}
