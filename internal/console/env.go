@@ -14,6 +14,7 @@ type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
+	Environ        []string // all of the environment, for a program that is started
 	Dir            string // the working directory
 	Home           string // the user's home folder, "" if unknown
 	// StdinTerminal and the like report whether the stream is a terminal.
@@ -39,7 +40,7 @@ func System() Env {
 	dir, _ := os.Getwd() // without it, only --dir and the home folder are served
 	home, _ := os.UserHomeDir()
 	e := Env{
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Dir: dir, Home: home,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Environ: os.Environ(), Dir: dir, Home: home,
 		StdinTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
 		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),

@@ -53,6 +53,7 @@ var targets = []target{
 	{"mcpserver/internal/wire", "FuzzKey", "id: the same in every spelling"},
 	{"web/internal/markdown", "FuzzSanitize", "pages: no script, no style, no address but those allowed, whatever the HTML"},
 	{"web/internal/markdown", "FuzzRender", "pages: rendered in bounded time, without scripts, whatever the Markdown"},
+	{"origin/git", "FuzzAdvertised", "refs of a repository: refused, or names with whole commits"},
 	{"web/internal/gfm", "FuzzExtensions", "tables, strikethrough, task lists, autolinks: the HTML of goldmark's own extensions"},
 	{"archive", "FuzzWalk", "zip and tar: refused, or what another reader finds, under names that lead nowhere"},
 	{"web", "FuzzContainsFold", "a search before its index: finds a word where a copy of the text in small letters has it"},

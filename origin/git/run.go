@@ -68,7 +68,7 @@ func (g *Origin) look() (*setup, error) {
 	}
 	for _, v := range s.env {
 		name, _, _ := strings.Cut(v, "=")
-		s.plain = s.plain && !strings.HasPrefix(name, "GIT_SSL_") && !strings.HasPrefix(name, "GIT_HTTP") && !strings.HasPrefix(name, "GIT_PROXY")
+		s.plain = s.plain && !strings.HasPrefix(name, "GIT_SSL_") && !strings.HasPrefix(name, "GIT_HTTP") && !strings.HasPrefix(name, "GIT_PROXY") && !strings.EqualFold(name, "ALL_PROXY")
 		ssh = ssh || name == "GIT_SSH_COMMAND" || name == "GIT_SSH"
 	}
 	if !g.opts.Terminal && !ssh {

@@ -1,0 +1,178 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/origin"
+)
+
+// The answer to one request is that of git, and git is asked if there is none.
+func TestAdvertised(t *testing.T) {
+	u := newUpstream(t)
+	u.library()
+	u.git("tag", "v1.0.0")
+	u.git("tag", "-a", "-m", "x", "v1.1.0")
+	u.git("update-ref", "refs/pull/1/head", "HEAD")
+	answer := ""
+	server := u.serve(func(w http.ResponseWriter, r *http.Request) bool {
+		isAdvert := r.Header.Get("Git-Protocol") == "" && strings.HasSuffix(r.URL.Path, "/info/refs")
+		switch {
+		case !isAdvert || answer == "":
+			return false
+		case answer == "redirect":
+			http.Redirect(w, r, "http://169.254.169.254/", http.StatusFound)
+		case answer == "login":
+			w.WriteHeader(http.StatusUnauthorized)
+		case answer == "page":
+			fmt.Fprint(w, "<html>")
+		default:
+			w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
+			fmt.Fprint(w, answer)
+		}
+		return true
+	})
+	asks := func(o *Options) { o.HTTP = direct(http.DefaultTransport) }
+	ask := func(g *Origin) *refs {
+		r, err := g.refs(t.Context(), server.ref(""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	want := ask(u.origin(nil))
+	before := len(server.asked())
+	if diff := cmp.Diff(want, ask(u.origin(asks)), cmp.AllowUnexported(refs{})); diff != "" || len(server.asked()) != before+1 {
+		t.Error(diff, server.asked()[before:])
+	}
+	head := "001e# service=git-upload-pack\n0000"
+	for _, answer = range []string{
+		"redirect", "login", "page", "0000", head, head + "0004", head + "0003", head + "zzzz", head + "ffff", head + "000dhello ok\n0000", "001e# service=git-receive-pack\n0000",
+		head + "003f" + strings.Repeat("a", 40) + " refs/heads/main\n", // no end
+	} {
+		if diff := cmp.Diff(want, ask(u.origin(asks)), cmp.AllowUnexported(refs{})); diff != "" {
+			t.Errorf("%.40q: %s", answer, diff)
+		}
+	}
+	// Settings that say how a server is reached leave it to git.
+	answer = ""
+	before = len(server.asked())
+	for _, settings := range []string{"[http]\n\tproxy =\n", "[http \"http://127.0.0.1/\"]\n\textraHeader = X: y\n", "[url \"https://a/\"]\n\tinsteadOf = https://b/\n"} {
+		if err := os.WriteFile(filepath.Join(u.home, ".gitconfig"), []byte(settings), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ask(u.origin(asks))
+	}
+	if got := len(server.asked()) - before; got != 6 {
+		t.Errorf("%d requests, not those of git", got)
+	}
+	if err := os.Remove(filepath.Join(u.home, ".gitconfig")); err != nil {
+		t.Fatal(err)
+	}
+	empty := newUpstream(t).serve(nil)
+	if r, err := u.origin(asks).refs(t.Context(), empty.ref("")); err != nil || len(r.branches)+len(r.tags) != 0 || r.head != "" {
+		t.Error(r, err)
+	}
+}
+
+// direct reaches every server by one transport.
+func direct(via http.RoundTripper) func(string) (http.RoundTripper, error) {
+	return func(string) (http.RoundTripper, error) { return via, nil }
+}
+
+func FuzzAdvertised(f *testing.F) {
+	f.Add([]byte("001e# service=git-upload-pack\n0000003c" + strings.Repeat("a", 40) + " HEAD\x00cap\n0000"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := &refs{branches: map[string]string{}, tags: map[string]string{}}
+		if err := r.parse(strings.NewReader(string(data))); err != nil {
+			return
+		}
+		for _, commit := range r.tags {
+			if !isCommit(commit) {
+				t.Errorf("%q is no commit", commit)
+			}
+		}
+	})
+}
+
+// TestManyRepositories measures the check for updates of 1,000 skills: in one repository, and in
+// as many repositories, by knack, by git ls-remote and by plain requests.
+func TestManyRepositories(t *testing.T) {
+	if !long() {
+		t.Skip("measures; KNACK_LONG=1")
+	}
+	u := newUpstream(t)
+	u.library()
+	one := u.serve(nil)
+	for range 3 {
+		start := time.Now()
+		g := u.origin(func(o *Options) { o.HTTP = direct(http.DefaultTransport) })
+		for range 1000 {
+			if _, err := g.Resolve(t.Context(), one.ref("main")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Logf("one repository: %v", time.Since(start))
+	}
+	resp, err := http.Get(one.url + "/info/refs?service=git-upload-pack")
+	if err != nil {
+		t.Fatal(err)
+	}
+	advert, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
+		_, _ = w.Write(advert)
+	}))
+	defer server.Close()
+	each := func(name string, ask func(url string) error) {
+		start := time.Now()
+		var wg sync.WaitGroup
+		slots := make(chan struct{}, mostAtOnce)
+		for i := range 1000 {
+			slots <- struct{}{}
+			wg.Go(func() {
+				defer func() { <-slots }()
+				if err := ask(fmt.Sprintf("%s/%d", server.URL, i)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		t.Logf("1,000 repositories by %s: %v", name, time.Since(start))
+	}
+	for range 3 {
+		transport := &http.Transport{MaxIdleConnsPerHost: mostAtOnce}
+		g := u.origin(func(o *Options) { o.HTTP = direct(transport) })
+		each("knack", func(url string) error {
+			_, err := g.Resolve(context.Background(), origin.Ref{Location: url})
+			return err
+		})
+		client := &http.Client{Transport: transport}
+		each("HEAD", func(url string) error {
+			resp, err := client.Head(url)
+			if err == nil {
+				resp.Body.Close()
+			}
+			return err
+		})
+	}
+	g := u.origin(nil)
+	each("git ls-remote", func(url string) error {
+		_, err := g.Resolve(context.Background(), origin.Ref{Location: url})
+		return err
+	})
+}
