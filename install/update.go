@@ -77,6 +77,11 @@ func (in *Installer) PlanUpdate(ctx context.Context, q UpdateRequest) *Plan {
 			}
 		}
 		in.plan(ctx, same, found[i], q)
+		for _, s := range same {
+			if q.Check && s.Do == Record {
+				s.Do = Nothing
+			}
+		}
 	}
 	return p
 }
@@ -101,21 +106,20 @@ func (in *Installer) ask(ctx context.Context, source, want, version string, late
 		return news{err: err}
 	}
 	moved := ""
-	if _, full := parseVersion(want); full {
+	if now, full := parseVersion(want); full {
 		tags, err := o.Versions(ctx, ref)
 		if err != nil {
 			return news{err: err}
 		}
-		now := want
-		if _, ok := parseVersion(version); ok {
-			now = version
+		if is, ok := parseVersion(version); ok { // to which it moved before
+			now.major, now.minor, now.patch, now.pre = is.major, is.minor, is.patch, is.pre
 		}
 		if moved = newest(now, tags, latest); moved != "" {
 			ref.Want = moved
 		}
 	}
 	at, err := o.Resolve(ctx, ref)
-	if err == nil && moved != "" {
+	if err == nil && moved != "" && at.Version == "" {
 		at.Version = moved
 	}
 	return news{ref, at, err}

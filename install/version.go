@@ -69,14 +69,10 @@ func (v version) compare(o version) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// newest returns the tag of the highest version above that of now, or "". It is one of the
+// newest returns the tag of the highest version that is not below is, or "". It is one of the
 // same major version, or for 0.x of the same minor version, unless latest is set. A release is
 // not followed by a pre-release.
-func newest(now string, tags []string, latest bool) (best string) {
-	is, ok := parseVersion(now)
-	if !ok {
-		return ""
-	}
+func newest(is version, tags []string, latest bool) (best string) {
 	high := is
 	for _, tag := range tags {
 		v, ok := parseVersion(tag)
@@ -86,7 +82,7 @@ func newest(now string, tags []string, latest bool) (best string) {
 		if !latest && (v.major != is.major || is.major == 0 && v.minor != is.minor) {
 			continue
 		}
-		if v.compare(high) > 0 {
+		if c := v.compare(high); c > 0 || c == 0 && best == "" {
 			high, best = v, tag
 		}
 	}

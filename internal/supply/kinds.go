@@ -8,6 +8,7 @@ import (
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/origin/folder"
+	"github.com/knack-dev/knack/origin/git"
 	"github.com/knack-dev/knack/store"
 )
 
@@ -16,11 +17,19 @@ type Settings struct {
 	Env      *console.Env
 	Store    *store.Store
 	Progress origin.Progress
+	Offline  bool
+	Warn     func(text string) // called from any goroutine
 }
 
 // kinds has what reads each kind of source.
 var kinds = map[origin.Kind]func(Settings) (origin.Origin, error){
 	origin.Folder: func(s Settings) (origin.Origin, error) { return folder.Origin{Progress: s.Progress}, nil },
+	origin.Git: func(s Settings) (origin.Origin, error) {
+		return git.New(git.Options{
+			Env: s.Env.Environ, Dir: s.Store.GitDir, Terminal: s.Env.StdinTerminal && s.Env.StderrTerminal,
+			Offline: s.Offline, Progress: s.Progress, Warn: s.Warn,
+		}), nil
+	},
 }
 
 // origins returns what reads a kind of source, made once for a command.

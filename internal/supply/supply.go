@@ -127,15 +127,16 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 	if err != nil {
 		return nil, nil, command.RunError("", "%w", err)
 	}
+	offline := f.offline || getenv(*env, "KNACK_OFFLINE") == "1"
 	var p progress
 	stop := console.ShowProgress(env, console.Step{What: "working", Count: p.count, Unit: "steps"})
 	o := install.Options{
 		Root: at.root, To: at.to, Dir: env.Dir, Home: env.Home, Contained: at.contained,
 		Kept:  filepath.Join(state, "kept"),
 		Guard: filepath.Join(state, "locks", fmt.Sprintf("%x", sha256.Sum256([]byte(at.root)))[:32]),
-		Store: shelf, Origins: origins(Settings{env, shelf, p.set}),
+		Store: shelf, Origins: origins(Settings{env, shelf, p.set, offline, func(text string) { env.Err().Text(console.Warning, text) }}),
 		Overwrite: f.overwrite, DryRun: f.dryRun, Now: time.Now, Progress: p.set,
-		Offline: f.offline || getenv(*env, "KNACK_OFFLINE") == "1",
+		Offline: offline,
 	}
 	in, err := install.Open(o, changes)
 	if err != nil {
