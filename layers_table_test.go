@@ -16,6 +16,7 @@ var directions = map[string][]string{
 	"internal/ruleid":     {},
 	"internal/naming":     {"skill/frontmatter"},
 	"lockfile":            {"skill"},
+	"lockfile/foreign":    {"origin", "skill", "skill/frontmatter"}, // what other installers recorded
 	"origin":              {"skill/frontmatter", "skill"},
 	"origin/folder":       {"internal/realpath", "origin", "skill", "source/dir"}, // kinds of sources never import each other
 	"internal/realpath":   {},                                                     // links of every kind, in paths

@@ -55,6 +55,7 @@ var targets = []target{
 	{"web/internal/markdown", "FuzzRender", "pages: rendered in bounded time, without scripts, whatever the Markdown"},
 	{"origin/git", "FuzzAdvertised", "refs of a repository: refused, or names with whole commits"},
 	{"web/internal/gfm", "FuzzExtensions", "tables, strikethrough, task lists, autolinks: the HTML of goldmark's own extensions"},
+	{"lockfile/foreign", "FuzzParse", "locks of other installers: refused, or a plain folder and a source for each skill"},
 	{"archive", "FuzzWalk", "zip and tar: refused, or what another reader finds, under names that lead nowhere"},
 	{"web", "FuzzContainsFold", "a search before its index: finds a word where a copy of the text in small letters has it"},
 	{"web", "FuzzWithin", "the way in: leads nowhere but to a page of this server, whatever the form says"},
