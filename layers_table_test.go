@@ -22,6 +22,9 @@ var directions = map[string][]string{
 	"internal/realpath":   {},                                                     // links of every kind, in paths
 	"store":               {"edit", "lockfile", "origin", "skill"},                // verified skills by digest
 	"archive":             {"origin"},                                             // zip and tar
+	"internal/realpath":   {}, // links of every kind, in paths
+	// Skills compared with the locks of their folders.
+	"internal/provenance": {"catalog", "internal/realpath", "lockfile", "skill", "source/dir"},
 
 	"origin/git": {"origin", "skill"}, // starts git
 
@@ -93,6 +96,8 @@ var directions = map[string][]string{
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
 		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/command", "internal/locate", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "internal/supply", "usage",
+		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/command", "internal/locate", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "usage",
+		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "internal/provenance", "usage",
 	},
 	"internal/locate":  {"edit", "internal/console", "source/dir"}, // which folder is a command's project
 	"internal/command": {},                                         // how commands fail, and count their arguments
@@ -202,6 +207,7 @@ var rooms = map[string]int{
 	"web":          4800, // one file a page
 	"mcpserver":    2500,
 	"source/dir":   3600, // what opens skills is one place
+	"catalog":      3600,
 }
 
 const mostLines = 3500

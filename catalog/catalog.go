@@ -69,6 +69,8 @@ type Options struct {
 	// long for headings. Zero means no bound.
 	Patience time.Duration
 	Log      *slog.Logger // logs skipped skills and the reasons, at Warn; nil discards them
+	// Provenance compares skills with their locks; nil compares none.
+	Provenance Provenance
 }
 
 // Catalog keeps a current snapshot of the skills of its sources.
@@ -77,6 +79,8 @@ type Catalog struct {
 	patience time.Duration
 	log      *slog.Logger
 	made     time.Time // before anything was read
+
+	provenance Provenance // or nil
 
 	current  atomic.Pointer[Snapshot]
 	rest     atomic.Int64  // nanoseconds to wait after the last refresh
@@ -131,7 +135,7 @@ func New(sources []Source, o Options) *Catalog {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	c := &Catalog{
-		interval: o.Interval, patience: o.Patience, log: o.Log, made: time.Now(), sources: sourceStates(sources),
+		interval: o.Interval, patience: o.Patience, log: o.Log, made: time.Now(), provenance: o.Provenance, sources: sourceStates(sources),
 		ready: make(chan struct{}), poke: make(chan struct{}, 1), ended: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1),
 		gone:       map[placeIn]time.Time{}, doubted: map[placeIn]skill.Stamp{},

@@ -185,7 +185,7 @@ func (s *Snapshot) isBlocked(e *Entry) bool {
 	p, _ := now.SkipReason()
 	switch p.Rule {
 	case ruleid.FilePermission, ruleid.FileUnreadable, ruleid.FileUnstable,
-		ruleid.FileNotRegular, ruleid.FileEncoding, ruleid.FileTooLarge:
+		ruleid.FileNotRegular, ruleid.FileEncoding, ruleid.FileTooLarge, ruleid.FileLocked:
 		return now.Status == Skipped
 	}
 	return false

@@ -36,6 +36,9 @@ func (v View) manifest(ctx context.Context, e *Entry) (*Entry, []skill.File, err
 	for range 4 { // the skill may change meanwhile
 		files, err := v.digestsOf(ctx, e)
 		if err == nil && slices.ContainsFunc(files, func(f skill.File) bool { return f.Path == skill.MainFile && f.Digest == e.Digest }) {
+			if p := v.catalog.provenance; p != nil {
+				p.Locked(e, func() ([]skill.File, error) { return files, nil })
+			}
 			return e, files, nil
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -32,6 +32,16 @@ var (
 	ErrIncomplete = errors.New("a folder cannot be read or is more than 12 levels deep, or a file has a name that no URI can carry, so files would be missing")
 )
 
+// LockError says why the lock of a skill's folder keeps the skill, or one of its files, from being
+// served. Its texts name no path of the machine.
+type LockError struct {
+	Changed      bool // the lock has the skill, with other content
+	Message, Fix string
+}
+
+// Error returns the message.
+func (e *LockError) Error() string { return e.Message }
+
 // Reason words a read error for people and models, without a path of the machine.
 func Reason(err error) string {
 	if err == nil {
@@ -41,6 +51,9 @@ func Reason(err error) string {
 		if errors.Is(err, s) {
 			return s.Error()
 		}
+	}
+	if locked, ok := errors.AsType[*LockError](err); ok {
+		return locked.Message
 	}
 	var errno syscall.Errno
 	switch {

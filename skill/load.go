@@ -214,6 +214,10 @@ func (s *Skill) fault(err error) {
 		rule, fix = ruleid.FilePermission, "let the user who runs knack read the file and its folder"
 	}
 	message := "cannot be read"
+	if locked, ok := errors.AsType[*LockError](err); ok {
+		s.problem(ruleid.FileLocked, Position{}, "", locked.Message, locked.Fix)
+		return
+	}
 	if why := Reason(err); why != message {
 		message += ": " + why
 	}

@@ -56,6 +56,7 @@ var rules = []Rule{
 	{ruleid.FileTooLarge, SeverityError, true, true, "contract 000", "SKILL.md has at most 1 MiB"},
 	{ruleid.FileUnstable, SeverityError, true, true, "knack", "SKILL.md does not change while it is read"},
 	{ruleid.FileUnreadable, SeverityError, true, true, "knack", "SKILL.md can be read"},
+	{ruleid.FileLocked, SeverityError, true, true, "knack", "the skill is as its knack.lock says, if that is enforced"},
 	{ruleid.FileEncoding, SeverityError, true, true, "spec", "SKILL.md is UTF-8"},
 	{ruleid.FileEmpty, SeverityError, true, true, "spec", "SKILL.md is not empty"},
 	{ruleid.FileName, SeverityError, true, true, "spec", "the file is called SKILL.md"},

@@ -13,6 +13,7 @@ const (
 	FileTooLarge   = "file-too-large"
 	FileUnstable   = "file-unstable"
 	FileUnreadable = "file-unreadable"
+	FileLocked     = "file-locked"
 	FileEncoding   = "file-encoding"
 	FileEmpty      = "file-empty"
 	FileName       = "file-name"

@@ -1,0 +1,97 @@
+package provenance
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/lockfile"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Limits of a skill that is installed. Beyond those of a published skill, it is installed with a
+// warning.
+const (
+	maxFiles = 4096
+	maxSize  = 64 << 20
+)
+
+// differencesShown bounds the files that a reason names.
+const differencesShown = 3
+
+// differs compares the files of a skill with its entry in the lock. It returns nil if they are as
+// locked.
+func differs(s *skill.Skill, entry lockfile.Entry, files []skill.File) *skill.LockError {
+	now := make([]lockfile.File, len(files))
+	for i, f := range files {
+		now[i] = lockfile.File{Path: s.OnDisk(f.Path), Size: f.Size, Digest: f.Digest}
+	}
+	if lockfile.Digest(now) == entry.Digest {
+		return nil
+	}
+	locked := make(map[string]lockfile.File, len(entry.Files))
+	for _, f := range entry.Files {
+		locked[f.Path] = f
+	}
+	var what []string
+	for _, f := range now {
+		was, has := locked[f.Path]
+		switch {
+		case !has:
+			what = append(what, display.Quote(f.Path)+" was added")
+		case was.Digest != f.Digest || was.Size != f.Size:
+			what = append(what, display.Quote(f.Path)+" differs")
+		}
+		delete(locked, f.Path)
+	}
+	for _, f := range entry.Files {
+		if _, gone := locked[f.Path]; gone {
+			what = append(what, display.Quote(f.Path)+" is missing")
+		}
+	}
+	if n := len(what); n > differencesShown {
+		what = append(what[:differencesShown], fmt.Sprintf("and %d more", n-differencesShown))
+	}
+	return changed(strings.Join(what, ", "))
+}
+
+func changed(what string) *skill.LockError {
+	return &skill.LockError{Changed: true, Message: "changed since it was locked: " + what, Fix: "restore it with 'knack sync --overwrite', or lock it as it is with knack add"}
+}
+
+// isLarge reports whether a skill was locked with more than may be published.
+func isLarge(entry lockfile.Entry) bool {
+	total := int64(0)
+	for _, f := range entry.Files {
+		total += f.Size
+	}
+	return len(entry.Files) > skill.MaxFiles || total > skill.MaxSkillSize
+}
+
+// largeManifest is [skill.Skill.Manifest] within the limits of a skill that is installed. known are
+// files that are not hashed again while their stamps are equal.
+func largeManifest(s *skill.Skill, known []skill.File) ([]skill.File, error) {
+	files, more, err := s.List(context.Background(), maxFiles)
+	if err != nil {
+		return nil, err
+	}
+	was := make(map[string]skill.File, len(known))
+	for _, f := range known {
+		was[f.Path] = f
+	}
+	total := int64(0)
+	for i, f := range files {
+		if total += f.Size; more || total > maxSize {
+			return nil, skill.ErrTooLarge
+		}
+		if k, ok := was[f.Path]; ok && k.Stamp == f.Stamp {
+			files[i] = k
+			continue
+		}
+		if files[i], err = s.Hash(f.Path); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}

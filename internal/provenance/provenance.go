@@ -1,0 +1,281 @@
+// Package provenance compares the skills on the disk with the locks of their folders, and serves
+// only what is as locked if that is enforced.
+package provenance
+
+import (
+	"cmp"
+	"errors"
+	"log/slog"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/realpath"
+	"github.com/knack-dev/knack/lockfile"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// Options of a [Locks]. The zero value of each field is its default.
+type Options struct {
+	// Enforce keeps skills that are not as locked from being served; see [Locks.Source].
+	Enforce bool
+	Log     *slog.Logger             // logs a skill that was found changed, at Warn, once; nil discards it
+	Shown   func(path string) string // how people at this machine write a path; nil if others ask too
+	Now     func() time.Time         // time.Now
+}
+
+// fresh is how long the look for a lock is good, unless a scan asks.
+const fresh = time.Second
+
+// outside is how many folders above a root may have its lock if the root is in no repository:
+// two, as .agents/skills is two folders below it.
+const outside = 2
+
+// missingShown bounds the missing skills that are named.
+const missingShown = 20
+
+// Locks knows the locks of roots. It reads a lock when it is first asked about a skill below its
+// folder, and again when its stamp has changed. It implements [catalog.Provenance].
+type Locks struct {
+	o Options
+
+	mu    sync.Mutex
+	areas map[string]*area    // by the folder that holds skills
+	files map[string]*file    // by the folder of the lock
+	gates map[[2]string]*gate // by root and path of a skill
+
+	logMu  sync.Mutex
+	states map[string]catalog.LockState // the last of each skill with a lock, by folder
+}
+
+// New returns a Locks that has read nothing.
+func New(o Options) *Locks {
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Locks{o: o, areas: map[string]*area{}, files: map[string]*file{}, gates: map[[2]string]*gate{}, states: map[string]catalog.LockState{}}
+}
+
+// area is a folder that holds skills: a root, or the folder to one of whose skills a link leads.
+type area struct {
+	real    string // without links
+	lock    *lock  // the lock in effect, nil if there is none
+	checked time.Time
+}
+
+// area returns what is known about a folder that holds skills. A scan asks for it anew.
+func (l *Locks) area(folder string, anew bool) area {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.o.Now()
+	a := l.areas[folder]
+	if a != nil && !anew && now.Sub(a.checked) < fresh && !now.Before(a.checked) {
+		return *a
+	}
+	a = &area{real: realpath.Of(folder), checked: now}
+	for _, above := range candidates(a.real) {
+		if lock := l.lockIn(above, anew); lock != nil && lock.isAbout(a.real) {
+			a.lock = lock
+			break
+		}
+	}
+	l.areas[folder] = a
+	return *a
+}
+
+// candidates lists the folders that may have the lock of a folder with skills: the folder itself,
+// then its parents up to the root of the repository.
+func candidates(folder string) []string {
+	chain := dir.Repository(folder)
+	if len(chain) > 1 {
+		return chain
+	}
+	for at := folder; len(chain) <= outside && filepath.Dir(at) != at; {
+		at = filepath.Dir(at)
+		chain = append(chain, at)
+	}
+	return chain
+}
+
+// isAbout reports whether a lock is that of a folder with skills: it has a skill below it, the
+// folder is the one in which skills are installed by default, or nobody knows, since the lock
+// cannot be read.
+func (f *lock) isAbout(folder string) bool {
+	below, err := filepath.Rel(f.folder, folder)
+	if err != nil || f.fault != nil {
+		return f.fault != nil
+	}
+	below = filepath.ToSlash(below)
+	if below == ".agents/skills" || below == "skills" && filepath.Base(f.folder) == ".agents" {
+		return true
+	}
+	for key := range f.skills {
+		if below == "." || key == below || strings.HasPrefix(key, below+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// find returns the lock of a skill, or nil, and the skill's key in it.
+func (l *Locks) find(b *skill.Bundle, anew bool) (*lock, string) {
+	if b.In == nil || b.In.Dir == "" {
+		return nil, "" // not on a disk
+	}
+	folder, rest := b.In.Dir, filepath.FromSlash(b.Path)
+	if b.Link() != "" {
+		folder, rest = filepath.Dir(b.Link()), filepath.Base(b.Link())
+	}
+	a := l.area(folder, anew)
+	if a.lock == nil {
+		return nil, ""
+	}
+	key, err := filepath.Rel(a.lock.folder, filepath.Join(a.real, rest))
+	if err != nil {
+		return nil, ""
+	}
+	return a.lock, filepath.ToSlash(key)
+}
+
+// Locked implements [catalog.Provenance].
+func (l *Locks) Locked(e *catalog.Entry, files func() ([]skill.File, error)) catalog.Locked {
+	lock, key := l.find(e.Bundle, false)
+	if lock == nil {
+		return catalog.Locked{}
+	}
+	locked := l.compare(e.Skill, lock, key, files)
+	l.note(e, locked)
+	return locked
+}
+
+func (l *Locks) compare(s *skill.Skill, lock *lock, key string, files func() ([]skill.File, error)) catalog.Locked {
+	entry, has := lock.skills[key]
+	locked := catalog.Locked{
+		State: catalog.AsLocked, Source: display.RedactURI(entry.Source), Want: entry.Want, Version: entry.Version, Revision: entry.Revision,
+		Signer: entry.Signer, Pinned: entry.Pinned, Digest: entry.Digest,
+	}
+	refused := func(err *skill.LockError) catalog.Locked {
+		locked.State, locked.Reason, locked.Fix = catalog.NotLocked, err.Message, err.Fix
+		switch {
+		case err.Changed:
+			locked.State = catalog.Changed
+		case lock.fault != nil:
+			locked.State = catalog.Incomparable
+		}
+		return locked
+	}
+	if err, ok := errors.AsType[*skill.LockError](s.Fault()); ok {
+		return refused(err) // a scan has compared it
+	}
+	if lock.fault != nil || !has {
+		return refused(lock.without())
+	}
+	all, err := files()
+	if errors.Is(err, skill.ErrTooLarge) && isLarge(entry) {
+		all, err = largeManifest(s, nil)
+	}
+	if err != nil {
+		if changed, ok := errors.AsType[*skill.LockError](err); ok {
+			return refused(changed)
+		}
+		if errors.Is(err, skill.ErrTooLarge) {
+			return refused(changed("it has more than the locked files"))
+		}
+		locked.State, locked.Reason = catalog.Incomparable, skill.Reason(err)
+		return locked
+	}
+	if err := differs(s, entry, all); err != nil {
+		return refused(err)
+	}
+	return locked
+}
+
+// note logs that a skill was found changed, once until it is as locked again.
+func (l *Locks) note(e *catalog.Entry, locked catalog.Locked) {
+	at := e.Dir()
+	l.logMu.Lock()
+	before := l.states[at]
+	l.states[at] = locked.State
+	l.logMu.Unlock()
+	switch {
+	case before == locked.State:
+	case locked.State == catalog.Changed || locked.State == catalog.NotLocked:
+		l.o.Log.Warn("skill not as locked", "at", e.Root.LocalName()+"/"+e.Path, "reason", cmp.Or(locked.Reason, locked.Words()), "fix", locked.Fix)
+	case before == catalog.Changed && locked.State == catalog.AsLocked:
+		l.o.Log.Info("skill as locked again", "at", e.Root.LocalName()+"/"+e.Path)
+	}
+}
+
+// Drift counts the skills of a snapshot that were found changed when they were last compared.
+func (l *Locks) Drift(s *catalog.Snapshot) (n int) {
+	l.logMu.Lock()
+	defer l.logMu.Unlock()
+	for _, e := range s.Entries {
+		err, faulty := errors.AsType[*skill.LockError](e.Fault())
+		if faulty && err.Changed || !faulty && l.states[e.Dir()] == catalog.Changed {
+			n++
+		}
+	}
+	return n
+}
+
+// Locks implements [catalog.Provenance].
+func (l *Locks) Locks(s *catalog.Snapshot) (all []catalog.LockStatus) {
+	there := map[*lock]map[string]bool{} // keys on the disk
+	for _, e := range s.Entries {
+		if lock, key := l.find(e.Bundle, false); lock != nil {
+			if there[lock] == nil {
+				there[lock] = map[string]bool{}
+			}
+			there[lock][key] = true
+		}
+	}
+	labels := map[*lock]string{}
+	below := map[*lock][]string{} // the roots, relative to the lock
+	for _, r := range s.Roots {
+		if r.Dir == "" || r.Missing && filepath.Base(filepath.Dir(r.Dir)) != ".agents" {
+			continue // only the default folder of installed skills has a lock without being there
+		}
+		a := l.area(r.Dir, false)
+		if a.lock == nil {
+			continue
+		}
+		labels[a.lock] = cmp.Or(labels[a.lock], r.Label)
+		if rel, err := filepath.Rel(a.lock.folder, a.real); err == nil {
+			below[a.lock] = append(below[a.lock], filepath.ToSlash(rel))
+		}
+	}
+	for _, lock := range slices.SortedFunc(maps.Keys(below), func(a, b *lock) int { return strings.Compare(a.folder, b.folder) }) {
+		status := catalog.LockStatus{Name: l.name(lock, labels[lock]), Skills: len(lock.skills)}
+		if lock.fault != nil {
+			status.Reason, status.Fix = lock.fault.Message, lock.fault.Fix
+		}
+		for _, key := range slices.Sorted(maps.Keys(lock.skills)) {
+			if there[lock][key] || !slices.ContainsFunc(below[lock], func(root string) bool { return root == "." || key == root || strings.HasPrefix(key, root+"/") }) {
+				continue
+			}
+			if status.NMissing++; len(status.Missing) < missingShown {
+				e := lock.skills[key]
+				status.Missing = append(status.Missing, catalog.MissingSkill{Folder: key, Name: e.Name, Source: display.RedactURI(e.Source), Version: e.Version})
+			}
+		}
+		all = append(all, status)
+	}
+	return all
+}
+
+// name returns how answers name a lock.
+func (l *Locks) name(f *lock, label string) string {
+	if l.o.Shown == nil {
+		return lockfile.Name + " of " + label
+	}
+	return path.Join(filepath.ToSlash(l.o.Shown(f.folder)), lockfile.Name)
+}
