@@ -22,7 +22,6 @@ var directions = map[string][]string{
 	"internal/realpath":   {},                                                     // links of every kind, in paths
 	"store":               {"edit", "lockfile", "origin", "skill"},                // verified skills by digest
 	"archive":             {"origin"},                                             // zip and tar
-	"internal/realpath":   {}, // links of every kind, in paths
 	// Skills compared with the locks of their folders.
 	"internal/provenance": {"catalog", "internal/realpath", "lockfile", "skill", "source/dir"},
 

@@ -42,6 +42,7 @@ type Config struct {
 	Audit   Audit
 	Usage   Usage
 	Limits  Limits
+	Lock    Word // one of LockModes; zero if the file lacks the key
 }
 
 var root = []key[Config]{
@@ -53,6 +54,9 @@ var root = []key[Config]{
 	}},
 	{"roots", "list", "the well-known folders", "the folders with the skills of a server, each with a label of its own; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Roots = decodeRoots(d, v)
+	}},
+	{"lock", "warn, enforce, off", "warn", "whether skills are compared with the `knack.lock` of their folders; with `enforce`, only skills that are as locked are served; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
+		c.Lock = Word{d.oneOf("lock", v, LockModes), v.Position}
 	}},
 	{"access", "section", "", "which clients may use `knack serve --http`, and which skills they see", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Access = decodeAccess(d, v)
@@ -75,6 +79,37 @@ var root = []key[Config]{
 	{"limits", "section", "", "how often a client may send requests over HTTP", func(d *decoder, v frontmatter.Value, c *Config) {
 		section(d, "limits", v, limitKeys, &c.Limits)
 	}},
+}
+
+// The values of the key lock.
+const (
+	LockWarn    = "warn"
+	LockEnforce = "enforce"
+	LockOff     = "off"
+)
+
+// LockModes are the values of the key lock. The first is the default.
+var LockModes = []string{LockWarn, LockEnforce, LockOff}
+
+// LockIn returns the value of the key lock of a file, whatever is wrong elsewhere in it. A typing
+// error in another key must not free what is enforced. It is [LockWarn] without the key.
+func LockIn(data []byte) string {
+	if len(data) > MaxSize {
+		return LockWarn
+	}
+	text := strings.TrimPrefix(string(data), "\ufeff")
+	v, problems := frontmatter.ParseYAML(text)
+	for _, f := range v.Fields {
+		if f.Key == "lock" && slices.Contains(LockModes, f.Value.Text) {
+			return f.Value.Text
+		}
+	}
+	for line := range strings.Lines(text) {
+		if value, is := strings.CutPrefix(line, "lock:"); is && len(problems) > 0 && strings.TrimSpace(value) == LockEnforce {
+			return LockEnforce
+		}
+	}
+	return LockWarn
 }
 
 // Parse decodes a file. If it returns problems, the configuration is empty. Problems are in

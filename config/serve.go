@@ -299,6 +299,7 @@ func (c Config) NeedRestart(started Config) (keys []string) {
 		{"audit.to", func(c *Config) string { return c.Audit.To }},
 		{"audit.max-size", func(c *Config) string { return strconv.FormatInt(c.Audit.MaxSize, 10) }},
 		{"audit.keep", func(c *Config) string { return strconv.Itoa(c.Audit.Keep) }},
+		{"lock", func(c *Config) string { return strings.TrimPrefix(c.Lock.Text, LockWarn) }},
 		{"usage.file", func(c *Config) string { return c.Usage.File }},
 	} {
 		if k.of(&c) != k.of(&started) {

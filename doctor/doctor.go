@@ -44,8 +44,9 @@ type Report struct {
 	Skills []Skill `json:"skills"`
 	Lists  []List  `json:"lists"`
 	// Settings are those of [Options].
-	Settings []string `json:"projectSettings,omitempty"`
-	Limits   []string `json:"limits"` // bounds, of knack or of the specification, that were reached
+	Settings []string     `json:"projectSettings,omitempty"`
+	Locks    []LockStatus `json:"locks,omitempty"`
+	Limits   []string     `json:"limits"` // bounds, of knack or of the specification, that were reached
 
 	o        Options
 	view     catalog.View
@@ -97,7 +98,7 @@ func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
 	for _, f := range r.fits {
 		r.Lists = append(r.Lists, List{f.Client, f.Limit, f.Budget, f.Need, f.Form, f.Cut, namesOf(f.Shortened), namesOf(f.Left)})
 	}
-	r.Limits = append(r.Limits, r.limits()...)
+	r.Limits, r.Locks = append(r.Limits, r.limits()...), Locks(v)
 	return r, nil
 }
 
@@ -124,6 +125,7 @@ func JudgeAll(ctx context.Context, v catalog.View) ([]*Verdict, error) {
 		wg.Go(func() {
 			for i := range next {
 				all[i] = Judge(ctx, v.Entries[i])
+				all[i].Locked = v.Locked(ctx, v.Entries[i])
 				progress.Add(1)
 			}
 		})

@@ -29,7 +29,8 @@ type Explanation struct {
 	Folders    []BareFolder `json:"foldersWithoutSkill"`
 	Strays     []Stray      `json:"elsewhere"`
 	Notices    []Notice     `json:"passedOver"`
-	Unsearched []string     `json:"notLookedAt"` // places where knack could not look
+	Unsearched []string     `json:"notLookedAt"`       // places where knack could not look
+	Missing    []Missing    `json:"missing,omitempty"` // that a lock has by this name, and no root
 
 	report  *Report
 	isPath  bool             // the name is the path of a skill
@@ -68,10 +69,18 @@ func Explain(ctx context.Context, v catalog.View, o Options, name string) (*Expl
 	s.Folders = slices.DeleteFunc(s.Folders, s.isExplained)
 	for _, e := range s.entries {
 		r.verdicts[e] = Judge(ctx, e)
+		r.verdicts[e].Locked = v.Locked(ctx, e)
 		s.Skills = append(s.Skills, SkillOf(r.verdicts[e]))
 	}
 	for _, e := range s.near {
 		s.Near = append(s.Near, SkillOf(Judge(ctx, e)))
+	}
+	for _, l := range Locks(v) {
+		for _, m := range l.Missing {
+			if skill.KeyOf(m.Name) == key || skill.KeyOf(path.Base(m.Folder)) == key {
+				s.Missing = append(s.Missing, m)
+			}
+		}
 	}
 	for _, n := range s.notices {
 		s.Notices = append(s.Notices, Notice{shownBelow(n.root, n.Path), n.Rule, n.Message, n.Fix})

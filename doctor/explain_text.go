@@ -25,8 +25,12 @@ func (s *Explanation) Print(w io.Writer) error {
 		p.Line("")
 		s.printEntry(p, s.report.verdicts[e])
 	}
-	if len(s.Folders)+len(s.Strays)+len(s.notices)+len(s.near) > 0 {
+	if len(s.Folders)+len(s.Missing)+len(s.Strays)+len(s.notices)+len(s.near) > 0 {
 		p.Line("")
+	}
+	for _, m := range s.Missing {
+		p.Line("%s is missing: its lock has it, %s.", display.OneLine(m.Folder), origin(m.Source, m.Version, ""))
+		p.Item(5, "  %s %s", fixWord, m.Fix)
 	}
 	for _, b := range s.Folders {
 		printBare(p, b)
@@ -190,6 +194,11 @@ func (s *Explanation) printEntry(p *console.Printer, d *Verdict) {
 	p.Item(11, "  root       %s, %s", Heading(*e.Root), e.Root.Scope)
 	if e.Link() != "" {
 		p.Item(11, "  link       its folder is a link to %s", s.report.o.Shown(e.Link()))
+	}
+	if line := lockLine(d.Locked); line != "" && e.Status != catalog.Skipped {
+		p.Item(11, "  lock       %s", line)
+	} else if d.Locked.Source != "" {
+		p.Item(11, "  lock       %s", origin(d.Locked.Source, d.Locked.Version, d.Locked.Revision))
 	}
 	if e.Status != catalog.Skipped {
 		p.Item(11, "  models     %s", s.report.forModels(e))

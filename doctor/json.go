@@ -59,6 +59,7 @@ type Skill struct {
 	More        bool      `json:"more,omitempty"` // there are more files than were counted
 	Bytes       int64     `json:"bytes"`
 	Hidden      int       `json:"dotEntries"`
+	Lock        *Lock     `json:"lock,omitempty"` // what the lock of its folder says; absent without a lock
 }
 
 // SkillOf returns the JSON form of a judged skill.
@@ -69,7 +70,7 @@ func SkillOf(d *Verdict) Skill {
 		Publishable: sum.Published,
 		URI:         e.URI().String(), Root: e.Root.Label, Scope: e.Root.Scope, Path: e.Path, File: e.Place(), Dir: e.Dir(), Link: e.Link(),
 		NotForModel: !e.ModelInvocable, Variants: e.Others(), Runner: notFor000(e),
-		Files: d.Cost.Files, More: d.Cost.More, Bytes: d.Cost.Bytes, Hidden: d.NHidden,
+		Files: d.Cost.Files, More: d.Cost.More, Bytes: d.Cost.Bytes, Hidden: d.NHidden, Lock: LockOf(d.Locked),
 	}
 	if e.By != nil {
 		s.By = e.By.URI().String()

@@ -24,6 +24,8 @@ type Verdict struct {
 	Hidden  []string
 	NHidden int
 	Left    []string
+	// Locked is what the lock of the folder says about it. Only [JudgeAll] and [Explain] ask.
+	Locked catalog.Locked
 }
 
 const (

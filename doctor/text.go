@@ -29,6 +29,7 @@ func (r *Report) Print(w io.Writer) error {
 		p.Line("  %s", s)
 	}
 	r.printSkills(p)
+	PrintLocks(p, r.view, func(e *catalog.Entry) catalog.Locked { return r.verdicts[e].Locked })
 	p.Line("what clients are shown of the list of skills")
 	for _, f := range r.fits {
 		p.Line("  %s", shownTo(f))

@@ -63,7 +63,7 @@ func scanTargets(ctx context.Context, env *console.Env, all []target, named *nam
 		t.Source = named.from.projects.Source(dir.Options{Root: t.root, Required: t.given != "", Watches: watches, Load: true})
 		sources = append(sources, t)
 	}
-	_, v, err := scanned(ctx, env, sources)
+	_, v, err := scanned(ctx, env, sources, catalog.Options{})
 	if err != nil {
 		return nil, err
 	}

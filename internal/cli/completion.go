@@ -107,7 +107,9 @@ func (f *sourceFlags) viewSoon(ctx context.Context, env console.Env) (catalog.Vi
 	if err != nil {
 		return catalog.View{}, err
 	}
-	c := catalog.New(sources, catalog.Options{Patience: candidate.RootPatience})
+	o := f.options(env)
+	o.Patience = candidate.RootPatience
+	c := catalog.New(sources, o)
 	if err := c.Refresh(ctx); err != nil {
 		return catalog.View{}, err
 	}

@@ -40,7 +40,7 @@ it.`,
 				return err
 			}
 			// Without the server's time limit, since the user wants the complete report.
-			_, v, err := scanned(cmd.Context(), env, sources)
+			_, v, err := scanned(cmd.Context(), env, sources, from.options(*env))
 			if err != nil {
 				return err
 			}

@@ -37,7 +37,7 @@ func TestInterruptedScan(t *testing.T) {
 	defer close(source.goOn)
 	env := &console.Env{}
 	cmd := &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: func(cmd *cobra.Command, _ []string) error {
-		_, _, err := scanned(cmd.Context(), env, []catalog.Source{source})
+		_, _, err := scanned(cmd.Context(), env, []catalog.Source{source}, catalog.Options{})
 		return err
 	}}
 	cmd.SetArgs([]string{})

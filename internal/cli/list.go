@@ -21,8 +21,9 @@ func listCommand(env *console.Env) *cobra.Command {
 		Short:      "List the available skills, and with --all the others too",
 		Long: `List the available skills of each root, with descriptions.
 
-With --all, also those that are shadowed, skipped or not read, with reasons, and
-the roots ('knack help roots', 'knack help names').`,
+With --all, also those that are shadowed, skipped or not read, with reasons, the
+roots, and what knack.lock says about each skill ('knack help roots', 'knack
+help names').`,
 		Example: `  knack list
   knack list --all                   # also what is not available, and why
   knack list --exclude claude-user   # without the skills of one root`,
@@ -42,7 +43,7 @@ the roots ('knack help roots', 'knack help names').`,
 				}
 				return console.PrintJSON(env.Stdout, out)
 			}
-			listing.Print(env.Out(), v, all, from.projects.Lines())
+			listing.Print(env.Out(), v, all, from.projects.Lines(), func(e *catalog.Entry) catalog.Locked { return v.Locked(cmd.Context(), e) })
 			if len(v.Entries) == 0 && !all {
 				env.Err().Text(console.Hint, "knack list --all shows where skills are looked for")
 			}
@@ -65,6 +66,8 @@ type listed struct {
 	Roots  []doctor.RootStatus `json:"roots"`
 	// Settings are those of the project's knack.yaml, with their places.
 	Settings []string `json:"projectSettings,omitempty"`
+	// Locks are those of the roots, with the skills that are missing.
+	Locks []doctor.LockStatus `json:"locks,omitempty"`
 }
 
 func listJSON(ctx context.Context, v catalog.View, all bool) (listed, error) {
@@ -72,7 +75,7 @@ func listJSON(ctx context.Context, v catalog.View, all bool) (listed, error) {
 	if err != nil {
 		return listed{}, interrupted(err)
 	}
-	out := listed{Count: doctor.CountOf(v, judged), Skills: []doctor.Skill{}, Roots: []doctor.RootStatus{}}
+	out := listed{Count: doctor.CountOf(v, judged), Skills: []doctor.Skill{}, Roots: []doctor.RootStatus{}, Locks: doctor.Locks(v)}
 	for _, d := range judged {
 		if d.Entry.Status != catalog.Skipped && d.Entry.Status != catalog.Unlisted || all {
 			out.Skills = append(out.Skills, doctor.SkillOf(d))

@@ -27,7 +27,7 @@ func (f *sourceFlags) scan(ctx context.Context, env console.Env) (*catalog.Catal
 	if err != nil {
 		return nil, catalog.View{}, err
 	}
-	c, v, err := scanned(ctx, &env, sources)
+	c, v, err := scanned(ctx, &env, sources, f.options(env))
 	if err != nil {
 		return nil, v, err
 	}
@@ -40,8 +40,8 @@ func (f *sourceFlags) scan(ctx context.Context, env console.Env) (*catalog.Catal
 
 // scanned makes a catalogue and waits until it has read all of its sources, however long
 // that takes. A command that answers once must not answer with a part.
-func scanned(ctx context.Context, env *console.Env, sources []catalog.Source) (*catalog.Catalog, catalog.View, error) {
-	c := catalog.New(sources, catalog.Options{})
+func scanned(ctx context.Context, env *console.Env, sources []catalog.Source, o catalog.Options) (*catalog.Catalog, catalog.View, error) {
+	c := catalog.New(sources, o)
 	defer showReading(env, c)()
 	if err := c.Refresh(ctx); err != nil {
 		return nil, catalog.View{}, interrupted(err)

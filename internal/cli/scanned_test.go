@@ -41,7 +41,7 @@ func (s slow) Scan(ctx context.Context) (skill.Scan, error) {
 // A command that answers once waits for its roots without a limit; doctor does too.
 func TestScannedWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, v, err := scanned(t.Context(), &console.Env{}, []catalog.Source{slow{10 * time.Minute}})
+		_, v, err := scanned(t.Context(), &console.Env{}, []catalog.Source{slow{10 * time.Minute}}, catalog.Options{})
 		if err != nil || len(v.Entries) != 1 || v.Roots[0].Err != nil {
 			t.Fatalf("%d skills, %v", len(v.Entries), err)
 		}
@@ -58,7 +58,7 @@ func TestScannedShowsProgress(t *testing.T) {
 		var said bytes.Buffer
 		env := &console.Env{Stdout: io.Discard, Stderr: &said, StderrTerminal: true}
 		_, end := console.Start(env)
-		_, v, err := scanned(t.Context(), env, []catalog.Source{slow{10 * time.Minute}})
+		_, v, err := scanned(t.Context(), env, []catalog.Source{slow{10 * time.Minute}}, catalog.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestScannedInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, _, err := scanned(ctx, &console.Env{}, []catalog.Source{slow{time.Hour}}); err == nil || !strings.Contains(err.Error(), "interrupted") {
+		if _, _, err := scanned(ctx, &console.Env{}, []catalog.Source{slow{time.Hour}}, catalog.Options{}); err == nil || !strings.Contains(err.Error(), "interrupted") {
 			t.Errorf("%v", err)
 		}
 	})
@@ -121,7 +121,7 @@ func TestScannedInterrupted(t *testing.T) {
 func TestRootErrorOfMissing(t *testing.T) {
 	at := t.TempDir() + "/gone"
 	source := dir.New(dir.Options{Root: skill.Root{Label: "dir-1", Dir: at, Shown: "gone"}, Required: true})
-	_, v, err := scanned(t.Context(), &console.Env{}, []catalog.Source{source})
+	_, v, err := scanned(t.Context(), &console.Env{}, []catalog.Source{source}, catalog.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

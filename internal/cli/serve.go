@@ -124,6 +124,8 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	memory.Tune(env.Getenv)
 	from, web, op, tools := &f.from, &f.web, &f.op, f.tools
 	from.overHTTP = web.addr != ""
+	log := op.logger(env)
+	from.log = log
 	sources, err := from.sources(*env, nil)
 	if err != nil {
 		return err
@@ -141,7 +143,6 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	interrupted := ctx
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	log := op.logger(env)
 	if env.StderrTerminal && web.addr == "" {
 		op.level.Set(max(op.level.Level(), slog.LevelError)) // until the banner has said what there is
 	}
@@ -158,7 +159,9 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	if env.StderrTerminal && op.logFormat != "json" && !op.levelFixed {
 		found = slog.New(quietScan{log.Handler(), &scanned})
 	}
-	c := catalog.New(sources, catalog.Options{Log: found, Patience: slowRootTimeout})
+	kept := from.options(*env)
+	kept.Log, kept.Patience = found, slowRootTimeout
+	c := catalog.New(sources, kept)
 	go func() { _ = c.Run(ctx) }() // the scan goes on during the rest of the start
 	if env.StderrTerminal {
 		read := showReading(env, c)

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/locate"
+	"github.com/knack-dev/knack/internal/provenance"
 	"github.com/knack-dev/knack/internal/settings"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/builtin"
@@ -39,6 +41,8 @@ type sourceFlags struct {
 	config    string            // --config, of a command that reads roots alone from it
 	noConfig  func() bool       // --config was given, and is empty
 	file      *settings.File    // the trusted file in effect, which may name roots; nil without one
+	locks     *provenance.Locks // compare skills with their locks; see [sourceFlags.provenance]
+	log       *slog.Logger      // of a server, for locks
 	warns     bool              // of a missing folder: a shell that completes words is not warned, and nothing twice
 }
 
@@ -211,6 +215,7 @@ func (f *sourceFlags) sources(env console.Env, projects []string) ([]catalog.Sou
 		return nil, err
 	}
 	var listed, unlisted []catalog.Source
+	locks := f.provenance(env)
 	add := func(label string, s catalog.Source) {
 		if f.excludedBy(label) != "" {
 			unlisted = append(unlisted, s)
@@ -221,7 +226,7 @@ func (f *sourceFlags) sources(env console.Env, projects []string) ([]catalog.Sou
 	for _, r := range roots {
 		r.UnlistedBy, r.ShownBy = f.excludedBy(r.Label), clientsShowing(r.Label)
 		r.Unlisted = r.UnlistedBy != ""
-		add(r.Label, f.projects.Source(dir.Options{Root: r, Required: f.required(), Watches: f.watches, Load: true}))
+		add(r.Label, locks.Source(f.projects.Source(dir.Options{Root: r, Required: f.required(), Watches: f.watches, Load: true})))
 	}
 	if !f.noBuiltin {
 		if s := f.builtin(); f.excludedBy(builtin.Label) != "" {

@@ -15,8 +15,8 @@ import (
 )
 
 // Print prints names, places, and descriptions shortened to the terminal; with all also what is
-// not available, and the settings of the project.
-func Print(p *console.Printer, v catalog.View, all bool, settings []string) {
+// not available, the settings of the project, and what locks say. locked returns that of a skill.
+func Print(p *console.Printer, v catalog.View, all bool, settings []string, locked func(*catalog.Entry) catalog.Locked) {
 	width := 0
 	for _, e := range v.Entries {
 		if e.Status == catalog.Available {
@@ -47,6 +47,9 @@ func Print(p *console.Printer, v catalog.View, all bool, settings []string) {
 		for _, s := range settings {
 			p.Line("  %s", s)
 		}
+	}
+	if all {
+		doctor.PrintLocks(p, v, locked)
 	}
 	p.Line("%s", summary(v, shadowed, unlisted, all))
 }

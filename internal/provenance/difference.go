@@ -57,7 +57,7 @@ func differs(s *skill.Skill, entry lockfile.Entry, files []skill.File) *skill.Lo
 }
 
 func changed(what string) *skill.LockError {
-	return &skill.LockError{Changed: true, Message: "changed since it was locked: " + what, Fix: "restore it with 'knack sync --overwrite', or lock it as it is with knack add"}
+	return &skill.LockError{Changed: true, Message: "changed since it was locked: " + what, Fix: "restore it with 'knack sync --overwrite'; 'knack verify' lists the files"}
 }
 
 // isLarge reports whether a skill was locked with more than may be published.

@@ -92,5 +92,5 @@ func (f *lock) without() *skill.LockError {
 	if f.fault != nil {
 		return f.fault
 	}
-	return &skill.LockError{Message: "not locked: " + lockfile.Name + " does not have it", Fix: "lock it with knack add, or move it to a folder without a lock"}
+	return &skill.LockError{Message: "not locked: " + lockfile.Name + " does not have it", Fix: "add it with knack add, or move it to a folder without a lock"}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // Source returns a source that serves only skills that are as their lock says, if locks are
-// enforced, and else the source itself.
+// enforced, and else the source itself. A nil Locks enforces nothing.
 //
 // At each scan, all files of each skill below a root with a lock are compared with the lock. A
 // skill that is not as locked has a fault, and none of its files can be opened. Each file of the
@@ -24,7 +24,7 @@ import (
 // or the read fails.
 func (l *Locks) Source(s catalog.Source) catalog.Source {
 	from, onDisk := s.(*dir.Source)
-	if !l.o.Enforce || !onDisk {
+	if l == nil || !l.o.Enforce || !onDisk {
 		return s
 	}
 	return &source{Source: from, locks: l, places: map[string]*place{}}

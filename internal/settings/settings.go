@@ -145,6 +145,9 @@ func (s *Finder) load(file, shown string, read func(string) ([]byte, error), ofP
 	if f.Problems = append(f.Problems, problemsOfRoots(f.Config)...); ofProject && len(f.Config.Roots) > 0 {
 		f.Problems = append(f.Problems, rootsOfProject(f.Config.Roots))
 	}
+	if at := f.Config.Lock.Position; ofProject && at.Line > 0 {
+		f.Problems = append(f.Problems, lockOfProject(at))
+	}
 	s.read[file] = f
 	s.Used = append(s.Used, f)
 	return f, nil
