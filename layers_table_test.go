@@ -21,6 +21,7 @@ var directions = map[string][]string{
 	"origin/folder":       {"internal/realpath", "origin", "skill", "source/dir"}, // kinds of sources never import each other
 	"internal/realpath":   {},                                                     // links of every kind, in paths
 	"store":               {"edit", "lockfile", "origin", "skill"},                // verified skills by digest
+	"internal/fetch":      {},                                                     // the https client for sources
 	"archive":             {"origin"},                                             // zip and tar
 	// Skills compared with the locks of their folders.
 	"internal/provenance": {"catalog", "internal/realpath", "lockfile", "skill", "source/dir"},
