@@ -25,6 +25,9 @@ var directions = map[string][]string{
 	"archive":             {"origin"},                                             // zip and tar
 	// Skills compared with the locks of their folders.
 	"internal/provenance": {"catalog", "internal/realpath", "lockfile", "skill", "source/dir"},
+	"origin/oci":          {"archive", "origin", "origin/oci/internal/login", "skill"},
+	// What docker's configuration says about a registry.
+	"origin/oci/internal/login": {},
 
 	"origin/git": {"origin", "skill"}, // starts git
 
@@ -128,9 +131,9 @@ var directions = map[string][]string{
 	"internal/prose":       {},                   // the command that lists odd phrases; its test keeps them rare
 }
 
-// programs lists the packages that may start other programs. Of the product, origin/git alone
-// does: it starts git.
-var programs = []string{"bench", "origin/git"}
+// programs lists the packages that may start other programs: of the product, those that start
+// git, and the credential helpers that the user configured for docker.
+var programs = []string{"bench", "origin/git", "origin/oci/internal/login"}
 
 // outside lists, for each other module, the packages that may import it. A module without a
 // row needs one, and a decision.
@@ -146,6 +149,8 @@ var outside = map[string][]string{
 	"golang.org/x/text":                      {"skill", "lockfile", "origin", "internal/display", "internal/naming", "search", "catalog"},
 	"github.com/coreos/go-oidc/v3":           {"access/openid"},
 	"golang.org/x/oauth2":                    {"access/openid"},
+	"oras.land/oras-go/v2":                   {"origin/oci"},
+	"golang.org/x/sync":                      {"origin/oci"}, // of oras-go
 	"github.com/yuin/goldmark":               {"web/internal/markdown", "web/internal/gfm"},
 }
 

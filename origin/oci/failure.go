@@ -1,0 +1,199 @@
+package oci
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/errcode"
+
+	"github.com/knack-dev/knack/internal/display"
+)
+
+// Attempts of one request, and the waits between them.
+const (
+	attempts  = 8
+	firstWait = 100 * time.Millisecond
+	lastWait  = 5 * time.Second
+	mostAsked = time.Minute // that a registry may ask to wait
+)
+
+// temporary is a failure that another attempt may not have.
+type temporary struct {
+	err   error
+	after time.Duration // the least wait, as the registry asked
+}
+
+func (e *temporary) Error() string { return e.err.Error() }
+func (e *temporary) Unwrap() error { return e.err }
+
+// statusError is an answer with another status than was asked for.
+type statusError struct {
+	code    int
+	message string
+}
+
+func (e *statusError) Error() string { return e.message }
+
+// try calls f until it succeeds, fails for good, or has failed 8 times in a row. f reports whether
+// it got on before it failed; attempts count from there.
+func (o *Origin) try(ctx context.Context, f func() (further bool, err error)) error {
+	for n := 0; ; n++ {
+		further, err := f()
+		if further {
+			n = 0
+		}
+		var again *temporary
+		if err == nil || ctx.Err() != nil {
+			return cmp.Or(ctx.Err(), err)
+		}
+		if !errors.As(err, &again) || n+1 >= attempts || again.after > mostAsked {
+			return err
+		}
+		if err := o.options.Wait(ctx, max(min(firstWait<<n, lastWait), again.after)); err != nil {
+			return err
+		}
+	}
+}
+
+// explain says why a request has no answer. The error of a client has the address that a redirect
+// led to, and such an address can have a signature in it, so only its host is kept.
+func (r *repository) explain(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var (
+		noLogin *loginError
+		sign    *errcode.ErrorResponse
+		at      *url.Error
+	)
+	switch {
+	case errors.As(err, &noLogin):
+		return fmt.Errorf("%s asks for credentials: %w", r.registry.host, noLogin.err)
+	case errors.Is(err, auth.ErrBasicCredentialNotFound):
+		return &statusError{http.StatusUnauthorized, r.denied(ctx, "401 Unauthorized")}
+	case errors.As(err, &sign):
+		return r.signIn(ctx, sign)
+	case errors.As(err, &at):
+		host := r.registry.host
+		if u, bad := url.Parse(at.URL); bad == nil && u.Host != "" {
+			host = u.Host
+		}
+		failure := fmt.Errorf("%s cannot be reached for %s: %w", host, r, at.Err)
+		if lasts(at.Err) {
+			return failure
+		}
+		return &temporary{err: failure}
+	}
+	// What is left comes from the sign-in.
+	return fmt.Errorf("%s cannot be asked about %s, since its sign-in failed: %s", r.registry.host, r.path, display.Excerpt(innermost(err).Error()))
+}
+
+// broke is the failure of an answer that ended early.
+func (r *repository) broke(ctx context.Context, what string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return &temporary{err: fmt.Errorf("%s broke off while it sent %s of %s (%w): try again later", r.registry.host, what, r.path, err)}
+}
+
+func innermost(err error) error {
+	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
+		err = next
+	}
+	return err
+}
+
+// lasts reports whether a failure to get an answer would be the same in a second: there is no such
+// host, nothing listens, a certificate is wrong, or the address is one that is not dialled.
+func lasts(err error) bool {
+	var (
+		dns    *net.DNSError
+		op     *net.OpError
+		cert   *tls.CertificateVerificationError
+		record tls.RecordHeaderError
+		alert  tls.AlertError
+	)
+	switch {
+	case errors.As(err, &dns), errors.As(err, &cert), errors.As(err, &record), errors.As(err, &alert):
+		return true
+	case errors.As(err, &op):
+		return op.Op == "dial"
+	}
+	var network net.Error
+	return !errors.As(err, &network) && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// refused says why an answer has another status than was asked for. The words of the
+// registry are not repeated: they may quote a secret that was sent to it.
+func (r *repository) refused(ctx context.Context, resp *http.Response, what string) error {
+	status := strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
+	host := r.registry.host
+	if from := resp.Request.URL.Host; from != r.registry.address() {
+		host = from // a redirect led there
+	}
+	failure := func(format string, args ...any) error {
+		return &statusError{resp.StatusCode, fmt.Sprintf(format, args...)}
+	}
+	after := retryAfter(resp)
+	switch code := resp.StatusCode; {
+	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+		return failure("%s", r.denied(ctx, status))
+	case code == http.StatusNotFound:
+		return failure("%s has no %s", r, strings.TrimPrefix(what, "the "))
+	case code == http.StatusTooManyRequests && after > mostAsked:
+		return failure("%s wants no more requests for %s (429): log in with docker login for more of them, or try again then", host, after)
+	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= 500:
+		return &temporary{failure("%s answers %q when it is asked for %s of %s: try again later", host, status, what, r), after}
+	}
+	return failure("%s answers %q when it is asked for %s of %s: is it a registry?", host, status, what, r)
+}
+
+// denied says which credentials were not enough.
+func (r *repository) denied(ctx context.Context, status string) string {
+	o := r.registry.origin
+	found, err := r.registry.credentials(ctx)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("%s denies access to %s (%s): %s", r.registry.host, r.path, status, err)
+	case o.login.File == "":
+		return fmt.Sprintf("%s denies access to %s (%s), or there is no such repository: the home folder is not known, so name the folder of docker's config.json in DOCKER_CONFIG", r.registry.host, r.path, status)
+	case found.Username+found.Password+found.AccessToken+found.RefreshToken == "":
+		return fmt.Sprintf("%s denies access to %s (%s), or there is no such repository: %s has no credentials for it; log in with: docker login %s", r.registry.host, r.path, status, o.login.File, r.registry.host)
+	}
+	return fmt.Sprintf("%s denies access to %s (%s), or there is no such repository: it does not take the credentials that %s has for it; log in again with: docker login %s", r.registry.host, r.path, status, o.login.File, r.registry.host)
+}
+
+// signIn says why the service that gives out tokens gave none.
+func (r *repository) signIn(ctx context.Context, resp *errcode.ErrorResponse) error {
+	status := strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
+	switch {
+	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode >= 500:
+		return &temporary{err: &statusError{resp.StatusCode, fmt.Sprintf("the sign-in of %s answers %q: try again later", r.registry.host, status)}}
+	}
+	return &statusError{resp.StatusCode, r.denied(ctx, status)}
+}
+
+// retryAfter returns how long the registry asks to wait, or 0. A date counts from the answer's.
+func retryAfter(resp *http.Response) time.Duration {
+	text := resp.Header.Get("Retry-After")
+	if seconds, err := strconv.Atoi(text); err == nil && seconds > 0 {
+		return time.Duration(min(seconds, 1<<30)) * time.Second
+	}
+	then, err := http.ParseTime(text)
+	now, bad := http.ParseTime(resp.Header.Get("Date"))
+	if err != nil || bad != nil {
+		return 0
+	}
+	return max(then.Sub(now), 0)
+}

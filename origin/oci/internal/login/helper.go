@@ -1,0 +1,58 @@
+package login
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// most is how much a helper may write; an answer has a name and a token.
+const most = 256 << 10
+
+// Helper returns a function for [Config.Run]. It starts programs of the folders in path, in
+// the environment env. Relative folders are not searched: they would be the project's.
+func Helper(path string, env []string) func(ctx context.Context, program, input string) ([]byte, error) {
+	return func(ctx context.Context, program, input string) ([]byte, error) {
+		found := ""
+		for _, dir := range filepath.SplitList(path) {
+			if !filepath.IsAbs(dir) {
+				continue
+			}
+			if at, err := exec.LookPath(filepath.Join(dir, program)); err == nil {
+				found = at
+				break
+			}
+		}
+		if found == "" {
+			return nil, errors.New("it is not in PATH")
+		}
+		cmd := exec.CommandContext(ctx, found, "get")
+		cmd.Env = env
+		cmd.Stdin = strings.NewReader(input)
+		cmd.WaitDelay = time.Second // a child of the helper may keep its stdout open
+		var out bounded
+		cmd.Stdout, cmd.Stderr = &out, io.Discard
+		err := cmd.Run()
+		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+			err = fmt.Errorf("it ended with %s", exit.ProcessState)
+		}
+		return out.kept.Bytes(), err
+	}
+}
+
+// bounded keeps the first bytes of what is written to it. The buffer is no embedded field:
+// its ReadFrom would pass by Write.
+type bounded struct{ kept bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.kept.Len()+len(p) > most {
+		return 0, errors.New("it wrote too much")
+	}
+	return b.kept.Write(p)
+}
