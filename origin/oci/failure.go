@@ -16,8 +16,6 @@ import (
 
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
-
-	"github.com/knack-dev/knack/internal/display"
 )
 
 // Attempts of one request, and the waits between them.
@@ -95,8 +93,11 @@ func (r *repository) explain(ctx context.Context, err error) error {
 		}
 		return &temporary{err: failure}
 	}
-	// What is left comes from the sign-in.
-	return fmt.Errorf("%s cannot be asked about %s, since its sign-in failed: %s", r.registry.host, r.path, display.Excerpt(innermost(err).Error()))
+	// The rest comes from the sign-in, and quotes addresses that the registry chose.
+	if strings.Contains(err.Error(), "bearer realm") {
+		return fmt.Errorf("%s cannot be asked about %s: it leads to a sign-in that is refused, since its address is not https, or is one of a private network under another name than the registry's", r.registry.host, r.path)
+	}
+	return fmt.Errorf("%s cannot be asked about %s, since its sign-in gave no token: tell the registry's operator", r.registry.host, r.path)
 }
 
 // broke is the failure of an answer that ended early.
@@ -105,13 +106,6 @@ func (r *repository) broke(ctx context.Context, what string, err error) error {
 		return ctx.Err()
 	}
 	return &temporary{err: fmt.Errorf("%s broke off while it sent %s of %s (%w): try again later", r.registry.host, what, r.path, err)}
-}
-
-func innermost(err error) error {
-	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
-		err = next
-	}
-	return err
 }
 
 // lasts reports whether a failure to get an answer would be the same in a second: there is no such
@@ -139,14 +133,18 @@ func lasts(err error) bool {
 func (r *repository) refused(ctx context.Context, resp *http.Response, what string) error {
 	status := strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
 	host := r.registry.host
-	if from := resp.Request.URL.Host; from != r.registry.address() {
-		host = from // a redirect led there
-	}
+	from := resp.Request.URL.Host
 	failure := func(format string, args ...any) error {
 		return &statusError{resp.StatusCode, fmt.Sprintf(format, args...)}
 	}
 	after := retryAfter(resp)
 	switch code := resp.StatusCode; {
+	case from != r.registry.address():
+		failed := failure("%s, to which %s redirects for %s of %s, answers %q: try again later", from, host, what, r.path, status)
+		if after > mostAsked {
+			return failed
+		}
+		return &temporary{failed, after} // each redirect is another, since they expire
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		return failure("%s", r.denied(ctx, status))
 	case code == http.StatusNotFound:
