@@ -16,6 +16,8 @@ import (
 
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
+
+	"github.com/knack-dev/knack/internal/fetch"
 )
 
 // Attempts of one request, and the waits between them.
@@ -23,14 +25,10 @@ const (
 	attempts  = 8
 	firstWait = 100 * time.Millisecond
 	lastWait  = 5 * time.Second
-	mostAsked = time.Minute // that a registry may ask to wait
 )
 
 // temporary is a failure that another attempt may not have.
-type temporary struct {
-	err   error
-	after time.Duration // the least wait, as the registry asked
-}
+type temporary struct{ err error }
 
 func (e *temporary) Error() string { return e.err.Error() }
 func (e *temporary) Unwrap() error { return e.err }
@@ -55,10 +53,10 @@ func (o *Origin) try(ctx context.Context, f func() (further bool, err error)) er
 		if err == nil || ctx.Err() != nil {
 			return cmp.Or(ctx.Err(), err)
 		}
-		if !errors.As(err, &again) || n+1 >= attempts || again.after > mostAsked {
+		if !errors.As(err, &again) || n+1 >= attempts {
 			return err
 		}
-		if err := o.options.Wait(ctx, max(min(firstWait<<n, lastWait), again.after)); err != nil {
+		if err := o.options.Wait(ctx, min(firstWait<<n, lastWait)); err != nil {
 			return err
 		}
 	}
@@ -91,7 +89,7 @@ func (r *repository) explain(ctx context.Context, err error) error {
 		if lasts(at.Err) {
 			return failure
 		}
-		return &temporary{err: failure}
+		return &temporary{failure}
 	}
 	// The rest comes from the sign-in, and quotes addresses that the registry chose.
 	if strings.Contains(err.Error(), "bearer realm") {
@@ -105,7 +103,7 @@ func (r *repository) broke(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return &temporary{err: fmt.Errorf("%s broke off while it sent %s of %s (%w): try again later", r.registry.host, what, r.path, err)}
+	return &temporary{fmt.Errorf("%s broke off while it sent %s of %s (%w): try again later", r.registry.host, what, r.path, err)}
 }
 
 // lasts reports whether a failure to get an answer would be the same in a second: there is no such
@@ -125,7 +123,7 @@ func lasts(err error) bool {
 		return op.Op == "dial"
 	}
 	var network net.Error
-	return !errors.As(err, &network) && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF)
+	return errors.Is(err, fetch.ErrRefused) || !errors.As(err, &network) && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // refused says why an answer has another status than was asked for. The words of the
@@ -140,19 +138,16 @@ func (r *repository) refused(ctx context.Context, resp *http.Response, what stri
 	after := retryAfter(resp)
 	switch code := resp.StatusCode; {
 	case from != r.registry.address():
-		failed := failure("%s, to which %s redirects for %s of %s, answers %q: try again later", from, host, what, r.path, status)
-		if after > mostAsked {
-			return failed
-		}
-		return &temporary{failed, after} // each redirect is another, since they expire
+		// Each redirect is another, since they expire.
+		return &temporary{failure("%s, to which %s redirects for %s of %s, answers %q: try again later", from, host, what, r.path, status)}
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		return failure("%s", r.denied(ctx, status))
 	case code == http.StatusNotFound:
 		return failure("%s has no %s", r, strings.TrimPrefix(what, "the "))
-	case code == http.StatusTooManyRequests && after > mostAsked:
-		return failure("%s wants no more requests for %s (429): log in with docker login for more of them, or try again then", host, after)
+	case (code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable) && after > 0: // and has been waited for, if that is a short time
+		return failure("%s wants no more requests for %s (%s): log in with docker login for more of them, or try again then", host, after, status)
 	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= 500:
-		return &temporary{failure("%s answers %q when it is asked for %s of %s: try again later", host, status, what, r), after}
+		return &temporary{failure("%s answers %q when it is asked for %s of %s: try again later", host, status, what, r)}
 	}
 	return failure("%s answers %q when it is asked for %s of %s: is it a registry?", host, status, what, r)
 }
@@ -177,7 +172,7 @@ func (r *repository) signIn(ctx context.Context, resp *errcode.ErrorResponse) er
 	status := strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
 	switch {
 	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode >= 500:
-		return &temporary{err: &statusError{resp.StatusCode, fmt.Sprintf("the sign-in of %s answers %q: try again later", r.registry.host, status)}}
+		return &temporary{&statusError{resp.StatusCode, fmt.Sprintf("the sign-in of %s answers %q: try again later", r.registry.host, status)}}
 	}
 	return &statusError{resp.StatusCode, r.denied(ctx, status)}
 }

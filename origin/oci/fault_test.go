@@ -126,9 +126,8 @@ func TestFaults(t *testing.T) {
 		"500 for ever":        {99, status(500), isBlob, backoff, `HOST answers "500 Internal Server Error" when it is asked for layer 1 of 1 of HOST/acme/pdf: try again later`},
 		"503 manifest":        {2, status(503), nil, nil, ""},
 		"429":                 {1, status(429), isBlob, backoff[:1], ""},
-		"429 and a wait":      {1, status(429, "Retry-After", "7"), isBlob, []time.Duration{7 * seconds}, ""},
-		"429 and a long wait": {1, status(429, "Retry-After", "3600"), isBlob, nil, "HOST wants no more requests for 1h0m0s (429): log in with docker login for more of them, or try again then"},
-		"503 and a date":      {1, status(503, "Retry-After", time.Now().Add(24*time.Hour).UTC().Format(http.TimeFormat)), isBlob, nil, `HOST answers "503 Service Unavailable"`},
+		"429 and a long wait": {1, status(429, "Retry-After", "3600"), isBlob, nil, "HOST wants no more requests for 1h0m0s (429 Too Many Requests): log in with docker login for more of them, or try again then"},
+		"503 and a date":      {1, status(503, "Retry-After", time.Now().Add(24*time.Hour).UTC().Format(http.TimeFormat)), isBlob, nil, "HOST wants no more requests for 2"},
 		"cut":                 {7, cut, isBlob, backoff, ""},
 		"cut for ever":        {99, cut, isBlob, backoff, "HOST broke off while it sent layer 1 of 1 of acme/pdf (unexpected EOF): try again later"},
 		"cut manifest":        {3, cut, nil, nil, ""},
@@ -138,8 +137,8 @@ func TestFaults(t *testing.T) {
 		"wrong digest once":   {1, wrongDigest, isBlob, nil, ""},
 		"404 layer":           {99, status(404), isBlob, nil, "HOST/acme/pdf has no layer 1 of 1"},
 		"418":                 {99, status(418), isBlob, nil, `HOST answers "418 I'm a teapot" when it is asked for layer 1 of 1 of HOST/acme/pdf: is it a registry?`},
-		"redirect to nowhere": {99, redirect("http://127.0.0.1:1/x?X-Amz-Signature=CANARY"), isBlob, nil, "127.0.0.1:1 cannot be reached for HOST/acme/pdf: "},
-		"redirect in circles": {99, redirect("/v2/acme/pdf/blobs/sha256:x?token=CANARY"), isBlob, nil, "HOST cannot be reached for HOST/acme/pdf: stopped after 10 redirects"},
+		"redirect to nowhere": {99, redirect("https://127.0.0.1:1/x?X-Amz-Signature=CANARY"), isBlob, nil, "127.0.0.1:1 cannot be reached for HOST/acme/pdf: '127.0.0.1' is in a private network"},
+		"redirect in circles": {99, redirect("/v2/acme/pdf/blobs/sha256:x?token=CANARY"), isBlob, nil, "HOST cannot be reached for HOST/acme/pdf: it redirects more than 5 times"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var p *proxy
@@ -156,7 +155,7 @@ func TestFaults(t *testing.T) {
 			at, err := o.Resolve(t.Context(), ref)
 			to := newSink()
 			if err == nil {
-				err = fetch(t, o, ref, at, to)
+				err = fetchAll(t, o, ref, at, to)
 			}
 			text := ""
 			if err != nil {
@@ -180,8 +179,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// fetch fetches every skill of a revision.
-func fetch(t *testing.T, o *Origin, ref origin.Ref, at origin.Revision, to origin.Sink) error {
+// fetchAll fetches every skill of a revision.
+func fetchAll(t *testing.T, o *Origin, ref origin.Ref, at origin.Revision, to origin.Sink) error {
 	l, err := o.Open(t.Context(), ref, at)
 	if err != nil {
 		return err
@@ -305,7 +304,7 @@ func TestTagMoves(t *testing.T) {
 	}
 	p.image("acme/pdf", "v1", gz(tarOf(t, "pdf/SKILL.md", skillMD("new"))))
 	to := newSink()
-	if err := fetch(t, o, ref, at, to); err != nil || to.files["pdf: SKILL.md"] != skillMD("old") {
+	if err := fetchAll(t, o, ref, at, to); err != nil || to.files["pdf: SKILL.md"] != skillMD("old") {
 		t.Errorf("%v, %v", to.files, err)
 	}
 }

@@ -65,7 +65,7 @@ func (b *blob) attempt(ctx context.Context) error {
 	}
 	resp, err := b.repo.request(ctx, http.MethodGet, "blobs/"+b.want.Digest, b.what, header)
 	if status := (*statusError)(nil); errors.As(err, &status) && status.code == http.StatusRequestedRangeNotSatisfiable {
-		return errors.Join(&temporary{err: err}, b.restart())
+		return errors.Join(&temporary{err}, b.restart())
 	}
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (b *blob) attempt(ctx context.Context) error {
 	defer resp.Body.Close()
 	if b.have > 0 && (resp.StatusCode != http.StatusPartialContent || !strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", b.have))) {
 		if resp.StatusCode == http.StatusPartialContent {
-			return errors.Join(&temporary{err: fmt.Errorf("%s sent another part of %s than was asked for: try again later", b.repo.registry.host, b.what)}, b.restart())
+			return errors.Join(&temporary{fmt.Errorf("%s sent another part of %s than was asked for: try again later", b.repo.registry.host, b.what)}, b.restart())
 		}
 		if err := b.restart(); err != nil { // the registry begins anew
 			return err
@@ -83,7 +83,7 @@ func (b *blob) attempt(ctx context.Context) error {
 		return err
 	}
 	if !bytes.Equal(b.hash.Sum(nil), digestBytes(b.want.Digest)) {
-		return errors.Join(&temporary{err: fmt.Errorf("%s sent other bytes for %s of %s than those of its digest, 8 times: try again later, or tell the registry's operator", b.repo.registry.host, b.what, b.repo.path)}, b.restart())
+		return errors.Join(&temporary{fmt.Errorf("%s sent other bytes for %s of %s than those of its digest, 8 times: try again later, or tell the registry's operator", b.repo.registry.host, b.what, b.repo.path)}, b.restart())
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (b *blob) take(ctx context.Context, from io.Reader) error {
 	for {
 		n, err := from.Read(buf)
 		if b.have+int64(n) > b.want.Size {
-			return errors.Join(&temporary{err: fmt.Errorf("%s sent more bytes for %s of %s than its manifest says: try again later, or tell the registry's operator", b.repo.registry.host, b.what, b.repo.path)}, b.restart())
+			return errors.Join(&temporary{fmt.Errorf("%s sent more bytes for %s of %s than its manifest says: try again later, or tell the registry's operator", b.repo.registry.host, b.what, b.repo.path)}, b.restart())
 		}
 		if n > 0 {
 			if _, err := b.spool.Write(buf[:n]); err != nil {

@@ -191,7 +191,7 @@ func TestCredentialsStay(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
-		heard = append(heard, fmt.Sprint(r.Header, r.URL))
+		heard = append(heard, r.URL.Path)
 		w.WriteHeader(http.StatusForbidden)
 	}))
 	defer other.Close()
@@ -243,12 +243,7 @@ func TestCredentialsStay(t *testing.T) {
 			t.Log(err)
 		})
 	}
-	for _, line := range heard {
-		if strings.Contains(line, "Authorization") || strings.Contains(line, "CANARY-p") || strings.Contains(line, basic(secret)) {
-			t.Errorf("another host heard %s", line)
-		}
-	}
-	if len(heard) == 0 {
-		t.Error("the redirect was not followed")
+	if len(heard) > 0 {
+		t.Errorf("another host was asked for %v", heard)
 	}
 }

@@ -5,11 +5,11 @@ package oci
 
 import (
 	"context"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/knack-dev/knack/internal/fetch"
 	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/origin/oci/internal/login"
@@ -31,9 +31,8 @@ const (
 // Options are what an [Origin] takes from the command. All but Progress and the helpers are
 // needed.
 type Options struct {
-	// Client returns the client for a source on this host, which the person named. It decides
-	// what is dialled and which redirects are followed.
-	Client func(host string) *http.Client
+	// Fetcher reaches the registries. It waits if one of them says so.
+	Fetcher *fetch.Fetcher
 	// Spool returns a file for a layer on its way.
 	Spool func() (origin.Spool, error)
 	// Wait waits between two attempts. Its error is the context's.

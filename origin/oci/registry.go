@@ -17,6 +17,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/fetch"
 	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/origin/oci/internal/login"
 	"github.com/knack-dev/knack/skill"
@@ -28,6 +29,8 @@ type registry struct {
 	named  string // the host of the source, which the person named
 	host   string // the host as sources spell it
 	client *auth.Client
+
+	unreached error // why no request is sent
 
 	credentials func(ctx context.Context) (login.Credentials, error) // asked for once
 	places      chan struct{}                                        // requests under way
@@ -68,8 +71,13 @@ func (o *Origin) repository(named, host, path string) *repository {
 			asked = true
 			return found, nil
 		}
+		source := &registry{host: named}
+		c, err := o.options.Fetcher.For(source.scheme() + "://" + source.address())
+		if reg.unreached = err; err != nil {
+			c = &fetch.Client{}
+		}
 		reg.client = &auth.Client{
-			Client:   o.options.Client(named),
+			Client:   c.HTTP(),
 			Header:   http.Header{"User-Agent": {"knack"}},
 			Cache:    auth.NewCache(),
 			ClientID: "knack",
@@ -127,6 +135,9 @@ const accepted = "application/vnd.oci.image.manifest.v1+json, application/vnd.oc
 // names in words what is asked for.
 func (r *repository) request(ctx context.Context, method, path, what string, header http.Header) (*http.Response, error) {
 	reg := r.registry
+	if reg.unreached != nil {
+		return nil, fmt.Errorf("%s cannot be reached: %w", reg.host, reg.unreached)
+	}
 	host, name := reg.address(), r.path
 	if host == hub && !strings.Contains(name, "/") {
 		name = "library/" + name
@@ -205,7 +216,7 @@ func (r *repository) manifest(ctx context.Context, name string) (*manifest, erro
 		case len(data) > maxManifest:
 			return false, fmt.Errorf("%s of %s has more than %d MiB: is this an artifact of skills?", what, r, maxManifest>>20)
 		case notDigest == nil && skill.DigestOf(data).String() != name:
-			return false, &temporary{err: fmt.Errorf("%s sent other bytes for %s than those of this digest, 8 times: try again later, or tell the registry's operator", r, what)}
+			return false, &temporary{fmt.Errorf("%s sent other bytes for %s than those of this digest, 8 times: try again later, or tell the registry's operator", r, what)}
 		}
 		return false, nil
 	})

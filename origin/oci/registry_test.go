@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/knack-dev/knack/internal/fetch"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/skill"
 )
@@ -295,8 +296,10 @@ func options(t *testing.T) (Options, *[]time.Duration) {
 	})
 	var mu sync.Mutex
 	waits := new([]time.Duration)
+	fetcher := fetch.New(fetch.Options{})
+	t.Cleanup(fetcher.Close)
 	return Options{
-		Client: func(string) *http.Client { return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} },
+		Fetcher: fetcher,
 		Spool: func() (origin.Spool, error) {
 			f, err := os.CreateTemp(dir, "")
 			return spool{f}, err
