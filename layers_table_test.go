@@ -25,7 +25,6 @@ var directions = map[string][]string{
 	"archive":             {"origin"},                                             // zip and tar
 	// Skills compared with the locks of their folders.
 	"internal/provenance": {"catalog", "internal/realpath", "lockfile", "skill", "source/dir"},
-	"origin/oci":          {"archive", "origin", "origin/oci/internal/login", "skill"},
 	"origin/oci":          {"archive", "internal/fetch", "origin", "origin/oci/internal/login", "skill"},
 	// What docker's configuration says about a registry.
 	"origin/oci/internal/login": {},
