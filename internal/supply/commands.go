@@ -13,8 +13,9 @@ import (
 func addCommand(env *console.Env) *cobra.Command {
 	f := flags{env: env}
 	var q install.Request
+	var from string
 	cmd := &cobra.Command{
-		Use:        "add SOURCE...",
+		Use:        "add SOURCE... | --from LOCK",
 		SuggestFor: []string{"install", "get"},
 		Short:      "Install skills from elsewhere, and record them in knack.lock",
 		Long: `Copy skills from a source into ` + skillsFolder + ` at the root of the project's
@@ -32,13 +33,32 @@ A source is one of
   mcp:https://HOST/mcp              a server with the Skills extension
 
 If a source has several skills, --skill or --all says which. A skill that was
-changed by hand is left as it is.`,
+changed by hand is left as it is.
+
+With --from, skills that another installer has installed are recorded: each is
+fetched from its source and compared with the disk. LOCK is its lock
+(skills-lock.json, .skill-lock.json, skills.lock.json or toolhive.lock.yaml), or
+gh for skills that gh skill installed.`,
 		Example: `  knack add acme/skills                 # the skills that there are
   knack add acme/skills --skill pdf
-  knack add ./skills --all --dry-run`,
-		Args: command.ArgCount(1, 1000, "at least one source"),
+  knack add ./skills --all --dry-run
+  knack add --from skills-lock.json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if from != "" {
+				return command.ArgCount(0, 0, "no source with --from")(cmd, args)
+			}
+			return command.ArgCount(1, 1000, "at least one source")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Sources = args
+			if from != "" && (q.All || q.Pin || len(q.Skills) > 0) {
+				return command.UsageError("leave them out", "--from is not used with --skill, --all or --pin")
+			}
+			if from != "" {
+				return f.run(cmd, true, true, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
+					return f.planFrom(ctx, in, from)
+				})
+			}
 			if q.All && len(q.Skills) > 0 {
 				return command.UsageError("leave one of them out", "--all is not used with --skill")
 			}
@@ -50,6 +70,7 @@ changed by hand is left as it is.`,
 	cmd.Flags().BoolVar(&q.All, "all", false, "install all skills of the sources")
 	cmd.Flags().StringVar(&f.to, "to", "", "install into the folder `DIR`")
 	cmd.Flags().BoolVar(&q.Pin, "pin", false, "let update leave these skills as they are")
+	cmd.Flags().StringVar(&from, "from", "", "take over the skills of another installer's `LOCK`, or of gh")
 	_ = cmd.MarkFlagDirname("to")
 	return cmd
 }

@@ -6,6 +6,7 @@ package foreign
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/display"
@@ -75,6 +76,12 @@ func Parse(data []byte, dir, home string) (Format, []Entry, error) {
 	// JSON is YAML, and only this reader tells positions.
 	root, problems := frontmatter.ParseYAML(string(data))
 	if len(problems) > 0 {
+		n := 0
+		for line := range strings.Lines(string(data)) {
+			if n++; strings.HasPrefix(line, "<<<<<<< ") {
+				return "", nil, &Error{n, 1, "the file has the conflict markers of a merge", "keep the entries of both sides, and delete the lines with <<<<<<<, ======= and >>>>>>>"}
+			}
+		}
 		p := problems[0]
 		return "", nil, fault(p.Position, restore, "the file is damaged: %s", p.Message)
 	}
@@ -285,7 +292,8 @@ func (r *reader) oci(e *Entry, v frontmatter.Value) {
 	if e.Version = tag; digest != "" {
 		e.Revision = "oci:" + digest
 	}
-	if at := r.text(v, "path"); origin.CheckPath(at) == nil {
+	at := r.text(v, "path")
+	if origin.CheckPath(at) == nil && path.Base(at) == e.Name && !slices.Contains(strings.Split(at, "/"), ".git") {
 		e.Folders = []string{at}
 	}
 	if name := sanitized(e.Name); len(e.Folders) == 0 || e.Folders[0] != ".agents/skills/"+name {
@@ -345,4 +353,14 @@ func sanitized(name string) string {
 		return "unnamed-skill"
 	}
 	return s[:min(len(s), 255)]
+}
+
+// LeftOut reports whether npx skills does not copy this file of a skill.
+func LeftOut(file string) bool {
+	for part := range strings.SplitSeq(path.Dir(file), "/") {
+		if part == "__pycache__" || part == "__pypackages__" {
+			return true
+		}
+	}
+	return path.Base(file) == "metadata.json"
 }

@@ -98,7 +98,7 @@ func TestParseRefuses(t *testing.T) {
 		"{\"version\": 1, \"skills\": {\n\"a\": {\"source\": \"x/y\"}}}":                                                "the skill 'a' has no sourceType",
 		`{"version": 1, "skills": {"a": {"sourceType": "github", "source": "x/y", "skillPath": "../../etc/SKILL.md"}}}`: "leads out of the folder",
 		"{\"version\": 1, \"skills\": {\n\"a\": {\"sourceType\": \"local\"},\n\"a\": {}}}":                              "line 3",
-		"{\n<<<<<<< HEAD\n\"version\": 1\n=======\n\"version\": 1\n>>>>>>> x\n}":                                        "line",
+		"{\n<<<<<<< HEAD\n\"version\": 1\n=======\n\"version\": 1\n>>>>>>> x\n}":                                        "line 2, column 1: the file has the conflict markers",
 		strings.Repeat("x", MaxSize+1):                                                                                  "the limit is 8 MiB",
 	} {
 		_, entries, err := Parse([]byte(text), "/p", "")
