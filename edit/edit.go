@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 )
@@ -58,7 +59,7 @@ func Replace(path string, old, new []byte) error {
 	if err != nil {
 		return pathError("write beside", path, err)
 	}
-	defer os.Remove(temp) // fails after a success, because the file was renamed
+	defer temp.end()
 	// This check comes as late as possible, so that a change made in the meantime is not
 	// lost.
 	now, err := os.ReadFile(path)
@@ -68,7 +69,7 @@ func Replace(path string, old, new []byte) error {
 	if !bytes.Equal(now, old) {
 		return pathError("replace", path, ErrChanged)
 	}
-	if err := os.Rename(temp, path); err != nil {
+	if err := os.Rename(temp.name, path); err != nil {
 		return pathError("replace", path, err)
 	}
 	return syncFolder(filepath.Dir(path))
@@ -91,8 +92,8 @@ func Create(path string, data []byte, mode fs.FileMode) error {
 	if err != nil {
 		return pathError("write beside", path, err)
 	}
-	defer os.Remove(temp)
-	return renameNew(temp, path)
+	defer temp.end()
+	return renameNew(temp.name, path)
 }
 
 // renameNew renames the new file temp to path in the same folder, if path does not exist.
@@ -129,12 +130,12 @@ func Backup(path string, data []byte) (kept string, err error) {
 	if err != nil {
 		return "", pathError("write beside", path, err)
 	}
-	defer os.Remove(temp)
+	defer temp.end()
 	for n := range maxBackups {
 		if kept = path + ".bak"; n > 0 {
 			kept += fmt.Sprint(n)
 		}
-		if err = renameNew(temp, kept); !errors.Is(err, ErrExists) {
+		if err = renameNew(temp.name, kept); !errors.Is(err, ErrExists) {
 			return kept, err
 		}
 	}
@@ -179,26 +180,25 @@ func regular(path string) (fs.FileInfo, error) {
 }
 
 // write writes the data to a new file beside the file at path, with the owner, attributes
-// and permissions of that file, which of describes. The data is synced. It returns the new
-// file's name.
-func write(path string, of fs.FileInfo, data []byte) (name string, err error) {
-	name, err = writeNew(filepath.Dir(path), 0o600, data)
+// and permissions of that file, which of describes. The data is synced.
+func write(path string, of fs.FileInfo, data []byte) (*temporary, error) {
+	temp, err := writeNew(filepath.Dir(path), 0o600, data)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	// Changing the owner removes permissions, so they come last. Until then the mode keeps
 	// an ACL inherited from the folder from granting access.
-	if err = copyOwner(name, of); err == nil {
-		err = copyAttributes(name, path)
+	if err = copyOwner(temp.name, of); err == nil {
+		err = copyAttributes(temp.name, path)
 	}
 	if err == nil {
-		err = os.Chmod(name, of.Mode().Perm())
+		err = os.Chmod(temp.name, of.Mode().Perm())
 	}
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		os.Remove(name)
-		return "", err
+		temp.end()
+		return nil, err
 	}
-	return name, nil
+	return temp, nil
 }
 
 // tempPrefix is the prefix of files that are being written.
@@ -211,22 +211,38 @@ func IsTemporary(name string) bool {
 	return ok && len(rest) == len(rand.Text()) && strings.Trim(rest, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
 }
 
+// temporary is a file that is written before it is renamed. It stays open and locked until then,
+// so that [SweepFiles] knows it from one that a killed process has left.
+type temporary struct {
+	name string
+	f    *os.File
+}
+
+// end unlocks the file, and removes it if it was not renamed.
+func (t *temporary) end() {
+	os.Remove(t.name) // fails after a success
+	t.f.Close()
+}
+
 // writeNew is write with a mode to which the umask applies.
-func writeNew(dir string, mode fs.FileMode, data []byte) (name string, err error) {
-	name = filepath.Join(dir, tempPrefix+rand.Text())
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return "", err
+func writeNew(dir string, mode fs.FileMode, data []byte) (_ *temporary, err error) {
+	t := &temporary{name: filepath.Join(dir, tempPrefix+rand.Text())}
+	if t.f, err = os.OpenFile(t.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode); err != nil {
+		return nil, err
 	}
-	_, err = f.Write(data)
+	_ = lock(t.f) // without a lock, SweepFiles may make the rename fail
+	_, err = t.f.Write(data)
 	if err == nil {
-		err = fsync(f)
+		err = fsync(t.f)
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		os.Remove(name)
-		return "", err
+	if runtime.GOOS == "windows" { // it renames and removes no open file
+		err = errors.Join(err, t.f.Close())
 	}
-	return name, nil
+	if err != nil {
+		t.end()
+		return nil, err
+	}
+	return t, nil
 }
 
 // fsync makes a file's data, or a folder's names, survive a crash. It is a variable for the

@@ -223,8 +223,9 @@ func TestIsTemporary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !IsTemporary(filepath.Base(name)) {
-		t.Errorf("%s is not known", name)
+	defer name.end()
+	if !IsTemporary(filepath.Base(name.name)) {
+		t.Errorf("%s is not known", name.name)
 	}
 	for _, other := range []string{".knack-", ".knack-notes", "knack.yaml", ".knack-abcdefghijklmnopqrstuvwxyz"} {
 		if IsTemporary(other) {

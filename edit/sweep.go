@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // Sweep removes from a folder for trees what processes that were killed have left there, and
@@ -28,7 +29,7 @@ func Sweep(parent string, keep func(path string) error) error {
 		}
 		path := filepath.Join(parent, e.Name())
 		if !e.IsDir() {
-			err = os.Remove(path) // of a spool
+			err = sweepFile(path)
 		} else {
 			err = sweep(parent, path, keep)
 		}
@@ -38,6 +39,44 @@ func Sweep(parent string, keep func(path string) error) error {
 	}
 	_ = os.Remove(parent) // fails if it is not empty
 	return failed
+}
+
+// SweepFiles removes from a folder the files that killed processes have left when they were
+// replacing or creating a file in it.
+func SweepFiles(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return pathError("list", dir, err)
+	}
+	for _, e := range entries {
+		if IsTemporary(e.Name()) && e.Type().IsRegular() {
+			err = errors.Join(err, sweepFile(filepath.Join(dir, e.Name())))
+		}
+	}
+	return err
+}
+
+// sweepFile removes a temporary file, unless a living process has locked it.
+func sweepFile(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil // it is gone, or not ours
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return pathError("remove", path, err)
+	}
+	defer f.Close()
+	if errors.Is(lock(f), ErrLocked) {
+		return nil
+	}
+	if runtime.GOOS == "windows" { // it removes no open file
+		f.Close()
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return pathError("remove", path, err)
+	}
+	return nil
 }
 
 func sweep(parent, dir string, keep func(path string) error) error {

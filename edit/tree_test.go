@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -270,4 +271,29 @@ func TestSpool(t *testing.T) {
 	if left := names(t, parent); len(left) > 0 {
 		t.Errorf("left over: %v", left)
 	}
+}
+
+// TestSweepFiles checks that the file of a killed process goes, and that of a living one stays.
+func TestSweepFiles(t *testing.T) {
+	dir := t.TempDir()
+	alive, err := writeNew(dir, 0o600, []byte("alive"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead, err := writeNew(dir, 0o444, []byte("dead"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(dead.f.Close(), Create(filepath.Join(dir, "mine"), nil, 0o600), os.Mkdir(filepath.Join(dir, tempPrefix+strings.Repeat("A", 26)), 0o700)); err != nil && runtime.GOOS != "windows" {
+		t.Fatal(err)
+	}
+	if err := SweepFiles(dir); err != nil {
+		t.Error(err)
+	}
+	want := []string{filepath.Base(alive.name), tempPrefix + strings.Repeat("A", 26), "mine"}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, names(t, dir)); diff != "" && runtime.GOOS != "windows" {
+		t.Error(diff)
+	}
+	alive.end()
 }

@@ -288,6 +288,7 @@ func (in *Installer) beside(place string) string {
 
 // sweep removes what killed commands left. What they had taken away goes to the kept ones.
 func (in *Installer) sweep() {
+	_ = edit.SweepFiles(in.o.Root) // of a lock that was not replaced
 	seen := map[string]bool{}
 	clean := func(key string) {
 		place, err := in.place(key)
