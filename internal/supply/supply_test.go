@@ -1,0 +1,209 @@
+package supply
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/internal/command"
+	"github.com/knack-dev/knack/internal/console"
+)
+
+// shell runs commands in a project with two skills to install.
+type shell struct {
+	t    *testing.T
+	dir  string
+	vars map[string]string
+}
+
+func newShell(t *testing.T) *shell {
+	t.Helper()
+	s := &shell{t, t.TempDir(), map[string]string{}}
+	for _, name := range []string{"p/.git/x", "home/x"} {
+		s.put(name, "")
+	}
+	s.put("src/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads PDF files.\n---\n")
+	s.put("src/xlsx/SKILL.md", "---\nname: xlsx\ndescription: Reads sheets.\n---\n")
+	s.put("src/xlsx/.env", "")
+	return s
+}
+
+func (s *shell) put(name, text string) {
+	s.t.Helper()
+	path := filepath.Join(s.dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// run runs a command, and returns what it printed and its exit status.
+func (s *shell) run(args ...string) (stdout, stderr string, status int) {
+	s.t.Helper()
+	var out, errs bytes.Buffer
+	env := console.Env{
+		Stdout: &out, Stderr: &errs, Getenv: func(name string) string { return s.vars[name] }, Environ: os.Environ(),
+		Dir: filepath.Join(s.dir, "p"), Home: filepath.Join(s.dir, "home"),
+	}
+	root := &cobra.Command{Use: "knack", SilenceErrors: true, SilenceUsage: true}
+	root.AddCommand(Commands(&env)...)
+	root.SetArgs(args)
+	err := root.ExecuteContext(s.t.Context())
+	var f *command.Failure
+	switch {
+	case errors.As(err, &f):
+		if f.Err != command.ErrPrinted {
+			errs.WriteString(f.Err.Error() + "\n" + f.Hint)
+		}
+		return out.String(), errs.String(), f.Code
+	case err != nil:
+		s.t.Fatal(err)
+	}
+	return out.String(), errs.String(), 0
+}
+
+// The JSON of every command has the fields that doc/install.md lists, and every field that it
+// lists is in the JSON of some command.
+func TestJSON(t *testing.T) {
+	page, err := os.ReadFile("../../doc/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "## As JSON")
+	listed := map[string]bool{}
+	for line := range strings.Lines(text) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 3 {
+			continue
+		}
+		under := ""
+		for _, m := range regexp.MustCompile("`([^`]*)`").FindAllStringSubmatch(cells[1], -1) {
+			name := m[1]
+			if rest, ok := strings.CutPrefix(name, "."); ok {
+				name = under + rest
+			}
+			under = name[:strings.LastIndexByte(name, '.')+1]
+			listed[name] = true
+		}
+	}
+	s := newShell(t)
+	seen := map[string]bool{}
+	actions := map[string]bool{}
+	run := func(want int, args ...string) {
+		t.Helper()
+		stdout, stderr, status := s.run(append(args, "--json")...)
+		var got map[string]any
+		d := json.NewDecoder(strings.NewReader(stdout))
+		if err := d.Decode(&got); err != nil || d.More() || status != want || got["status"] != float64(want) || got["command"] != args[0] {
+			t.Fatalf("%s: %v, status %d: %s%s", args, err, status, stdout, stderr)
+		}
+		var strict reportJSON
+		d = json.NewDecoder(strings.NewReader(stdout))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&strict); err != nil {
+			t.Errorf("%s: %v", args, err)
+		}
+		for name := range got {
+			seen[name] = true
+		}
+		for _, one := range got["skills"].([]any) {
+			for name := range one.(map[string]any) {
+				seen["skills[]."+name] = true
+			}
+			actions[one.(map[string]any)["action"].(string)] = true
+		}
+		if _, err := os.Stat(got["lock"].(string)); filepath.Base(got["lock"].(string)) != "knack.lock" || err != nil && args[0] != "add" {
+			t.Errorf("%s: lock %v", args, got["lock"])
+		}
+	}
+	src := filepath.Join(s.dir, "src")
+	run(1, "add", src)
+	run(0, "add", src, "--all", "--dry-run")
+	run(0, "add", src, "--skill", "pdf", "--pin")
+	run(0, "add", src, "--all")
+	run(1, "add", src, "--skill", "none")
+	run(0, "verify")
+	s.put("p/.agents/skills/xlsx/notes", "")
+	run(1, "verify")
+	run(1, "sync")
+	run(0, "sync", "--overwrite")
+	s.put("src/xlsx/SKILL.md", "---\nname: xlsx\ndescription: Reads sheets and more.\n---\n")
+	run(1, "update", "--check")
+	run(0, "update")
+	if err := os.RemoveAll(filepath.Join(src, "xlsx")); err != nil {
+		t.Fatal(err)
+	}
+	run(0, "update")
+	run(1, "remove", "none")
+	if err := os.RemoveAll(filepath.Join(s.dir, "p/.agents/skills/xlsx")); err != nil {
+		t.Fatal(err)
+	}
+	run(0, "remove", "pdf", "xlsx")
+	// Fields that a source without revisions does not have.
+	for _, name := range []string{"want", "revision", "version"} {
+		seen["skills[]."+name] = true
+	}
+	if !reflect.DeepEqual(seen, listed) {
+		t.Errorf("the page lists %v, the commands print %v", listed, seen)
+	}
+	for a := range actions {
+		if !strings.Contains(text, "`"+a+"`") {
+			t.Errorf("the page does not name the action %s", a)
+		}
+	}
+}
+
+// Statuses are what the page says.
+func TestStatuses(t *testing.T) {
+	s := newShell(t)
+	src := filepath.Join(s.dir, "src")
+	for _, c := range []struct {
+		want int
+		say  string
+		args []string
+	}{
+		{1, "names no skills", []string{"sync"}},
+		{1, "names no skills", []string{"update"}},
+		{1, "names no skills", []string{"verify"}},
+		{0, "would add", []string{"add", src, "--all", "--dry-run"}},
+		{0, "added pdf", []string{"add", src, "--all"}},
+		{0, "", []string{"add", src, "--all", "--global"}},
+		{0, "2 skills as locked", []string{"verify", "--global"}},
+		{0, "", []string{"add", src, "--all", "--to", filepath.Join(s.dir, "p", ".claude", "skills")}},
+		{0, "4 skills as locked", []string{"verify"}},
+		{0, "4 skills up to date", []string{"update", "--check"}},
+		{2, "the source is no OWNER/REPO", []string{"add", "pdf"}},
+		{2, "--all is not used with --skill", []string{"add", src, "--all", "--skill", "pdf"}},
+		{2, "--global is not used", []string{"add", src, "--global", "--to", "x"}},
+		{2, "at least one source", []string{"add"}},
+		{2, "no arguments", []string{"sync", "pdf"}},
+		{3, "there is no folder", []string{"add", "./none"}},
+		{3, "would have to be asked, and knack is offline", []string{"add", "acme/skills", "--offline"}},
+	} {
+		stdout, stderr, status := s.run(c.args...)
+		if status != c.want || !strings.Contains(stdout+stderr, c.say) {
+			t.Errorf("%s: status %d, want %d: %s%s", c.args, status, c.want, stdout, stderr)
+		}
+	}
+	// One source that is wrong stops no other.
+	s = newShell(t)
+	stdout, _, status := s.run("add", "./none", filepath.Join(s.dir, "src", "pdf"))
+	if status != 3 || !strings.Contains(stdout, "added pdf") {
+		t.Errorf("status %d: %s", status, stdout)
+	}
+	// Without a folder for the store.
+	s.vars["XDG_CACHE_HOME"] = "relative"
+	if _, _, status := s.run("verify"); status != 0 {
+		t.Errorf("a relative XDG_CACHE_HOME: status %d", status)
+	}
+}
