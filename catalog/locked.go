@@ -14,6 +14,8 @@ type Provenance interface {
 	Locked(e *Entry, files func() ([]skill.File, error)) Locked
 	// Locks describes the locks of a snapshot's roots.
 	Locks(s *Snapshot) []LockStatus
+	// Drift counts the skills of a snapshot that were found changed when they were last compared.
+	Drift(s *Snapshot) int
 }
 
 // LockState is the result of comparing a skill with its lock.
@@ -80,6 +82,14 @@ func (v View) Locked(ctx context.Context, e *Entry) Locked {
 	})
 }
 
+// Compared is [View.Locked] for a manifest that was made, or failed.
+func (v View) Compared(e *Entry, files []skill.File, err error) Locked {
+	if v.catalog.provenance == nil {
+		return Locked{}
+	}
+	return v.catalog.provenance.Locked(e, func() ([]skill.File, error) { return files, err })
+}
+
 // Locks describes the locks of the view's roots. A narrowed view has none: a lock names skills that
 // a rule may hide.
 func (v View) Locks() []LockStatus {
@@ -87,4 +97,13 @@ func (v View) Locks() []LockStatus {
 		return nil
 	}
 	return v.catalog.provenance.Locks(v.Snapshot)
+}
+
+// Drift counts the skills of the view that were found changed when they were last compared. It
+// returns false if skills are not compared with locks.
+func (v View) Drift() (n int, compared bool) {
+	if v.catalog.provenance == nil {
+		return 0, false
+	}
+	return v.catalog.provenance.Drift(v.Snapshot), true
 }

@@ -81,6 +81,7 @@ type apiWhole struct {
 	// FilesFault says why files are missing from the list or have no digest.
 	FilesFault string           `json:"filesFault,omitempty"`
 	Findings   []doctor.Problem `json:"findings"`
+	Lock       *doctor.Lock     `json:"lock,omitempty"`
 }
 
 type apiFileItem struct {
@@ -288,11 +289,11 @@ func (s *Site) apiSkill(r *request) error {
 	if e.Status == catalog.Skipped {
 		return problem(http.StatusNotFound, "The skill is skipped since it changed; /api/v1/problems says why.")
 	}
-	d, err := s.checks.Verdict(r.Context(), v, e)
-	if err != nil {
-		return readFault(err)
+	d, late := s.checks.Verdict(r.Context(), v, e)
+	if late != nil {
+		return readFault(late)
 	}
-	out := apiWhole{apiSkillItem: apiItem(v, d), Frontmatter: e.Frontmatter, Files: []apiFileItem{}, FilesFault: fault, Findings: apiFindings(d)}
+	out := apiWhole{apiSkillItem: apiItem(v, d), Frontmatter: e.Frontmatter, Files: []apiFileItem{}, FilesFault: fault, Findings: apiFindings(d), Lock: doctor.LockOf(v.Compared(e, files, err))}
 	if out.Frontmatter == nil {
 		out.Frontmatter = json.RawMessage("{}")
 	}

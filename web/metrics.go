@@ -131,6 +131,10 @@ func (s *Site) skillMetrics(x *exposition, v catalog.View) {
 	for _, status := range []catalog.Status{catalog.Available, catalog.Shadowed, catalog.Copy, catalog.Unlisted, catalog.Skipped} {
 		x.sample("knack_skills", float64(byStatus[status]), "status", string(status))
 	}
+	if n, compared := v.Drift(); compared {
+		x.family("knack_lock_drift_skills", "gauge", "Skills that were found changed since they were locked, when they were last compared.")
+		x.sample("knack_lock_drift_skills", float64(n))
+	}
 	x.family("knack_root_skills", "gauge", "Skills found in each root, in any status.")
 	for _, root := range v.Roots {
 		if !root.Missing {

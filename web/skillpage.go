@@ -43,6 +43,7 @@ type skillPage struct {
 	Unseen      int // characters of the text that are not displayed
 	Scope       skill.Scope
 	Digest      string
+	Locked      catalog.Locked
 	Checked     bool   // the results of the check are available
 	Unpublished string // why the skill is not published; empty if it is
 	People      bool   // people may invoke the skill
@@ -124,6 +125,7 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 		return readFault(err)
 	}
 	p := s.aboutSkill(r, v, e, d)
+	p.Locked = v.Locked(ctx, e)
 	switch p.View = r.URL.Query().Get("view"); p.View {
 	case viewSource:
 		p.Unseen = unseen(string(data))

@@ -214,7 +214,7 @@ func (l *Locks) note(e *catalog.Entry, locked catalog.Locked) {
 	}
 }
 
-// Drift counts the skills of a snapshot that were found changed when they were last compared.
+// Drift implements [catalog.Provenance].
 func (l *Locks) Drift(s *catalog.Snapshot) (n int) {
 	l.logMu.Lock()
 	defer l.logMu.Unlock()

@@ -173,8 +173,12 @@ func TestLocked(t *testing.T) {
 			t.Errorf("%s: %+v", folder, got)
 		}
 	}
-	if n := locks.Drift(v.Snapshot); n != 4 {
+	if n, compared := v.Drift(); n != 4 || !compared {
 		t.Errorf("%d have drifted", n)
+	}
+	narrow, err := c.View(catalog.WithFilter(context.Background(), &catalog.Filter{Visible: func(e *catalog.Entry) bool { return e.Folder() == "script" }}))
+	if n, _ := narrow.Drift(); err != nil || n != 1 || narrow.Locks() != nil {
+		t.Errorf("who sees one skill is told of %d, and of the locks %v", n, narrow.Locks())
 	}
 	all := v.Locks()
 	if len(all) != 1 || all[0].NMissing != 1 || all[0].Missing[0].Folder != ".agents/skills/gone" || all[0].Skills != 6 || !strings.HasSuffix(all[0].Name, "/knack.lock") {

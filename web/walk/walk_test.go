@@ -24,6 +24,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/lockfile"
+	"github.com/knack-dev/knack/skill"
 )
 
 // picture returns a drawing of a harbour.
@@ -231,19 +233,20 @@ func TestWalk(t *testing.T) {
 	library["harbour/tide-tables/images/harbour.png"] = picture(t)
 	library["hostile/title/real.png"] = picture(t)
 	write(t, root, library)
+	lock(t, root)
 	token, hash := access.NewToken()
 	url := serve(t, root, hash, "harbour", "office", "hostile")
 	use(t, url+"/mcp", token)
-	const skill, hostile, contents = "/skills/harbour/tide-tables/", "/skills/hostile/title/", "/skills/harbour/watch-bill/"
+	const tides, hostile, contents = "/skills/harbour/tide-tables/", "/skills/hostile/title/", "/skills/harbour/watch-bill/"
 	plan := map[string]any{
-		"url": url, "token": token, "chromium": chromium, "skill": skill, "contents": contents, "shots": os.Getenv("KNACK_SHOTS"),
+		"url": url, "token": token, "chromium": chromium, "skill": tides, "contents": contents, "shots": os.Getenv("KNACK_SHOTS"),
 		"pages": [][2]string{
 			{"home", "/"}, {"home-search", "/?q=harbour+berth"}, {"home-filter", "/?state=skipped"}, {"home-rule", "/?rule=description-when"}, {"home-unpublished", "/?published=no"}, {"home-order", "/?sort=changed&root=harbour"}, {"home-none", "/?q=zzzz"},
 			{"home-hostile", "/?q=" + strings.Repeat("%3C%2Fscript%3E", 60)},
-			{"skill", skill}, {"skill-source", skill + "?view=source"}, {"skill-agent", skill + "?view=agent"}, {"skill-files", skill + "?view=files"},
-			{"skill-problems", "/skills/harbour/crane/?view=problems"}, {"skill-shadowed", "/skills/office/tide-tables/"}, {"skill-hidden", "/skills/harbour/signal-flags/"}, {"skill-contents", contents},
-			{"skill-compare", "/skills/office/tide-tables/?view=compare"}, {"skill-copy", "/skills/office/berth-plan/?view=compare"}, {"skill-line", skill + "?view=source#L12"},
-			{"file-markdown", skill + "references/method.md"}, {"file-source", skill + "scripts/height.py"}, {"file-picture", skill + "images/harbour.png"}, {"file-binary", skill + "data/ports.bin"},
+			{"skill", tides}, {"skill-source", tides + "?view=source"}, {"skill-agent", tides + "?view=agent"}, {"skill-files", tides + "?view=files"},
+			{"skill-changed", "/skills/harbour/crane/"}, {"skill-problems", "/skills/harbour/crane/?view=problems"}, {"skill-shadowed", "/skills/office/tide-tables/"}, {"skill-hidden", "/skills/harbour/signal-flags/"}, {"skill-contents", contents},
+			{"skill-compare", "/skills/office/tide-tables/?view=compare"}, {"skill-copy", "/skills/office/berth-plan/?view=compare"}, {"skill-line", tides + "?view=source#L12"},
+			{"file-markdown", tides + "references/method.md"}, {"file-source", tides + "scripts/height.py"}, {"file-picture", tides + "images/harbour.png"}, {"file-binary", tides + "data/ports.bin"},
 			{"hostile", hostile}, {"hostile-source", hostile + "?view=source"}, {"hostile-agent", hostile + "?view=agent"}, {"hostile-problems", hostile + "?view=problems"},
 			{"hostile-svg", hostile + "x.svg"}, {"hostile-html", hostile + "x.html"}, {"hostile-picture", hostile + "fake.png"},
 			{"health", "/health"}, {"skipped", skipped(t, url, token)}, {"usage", "/usage"}, {"usage-never", "/?used=never"}, {"usage-left", "/?left=others"}, {"connect", "/connect"}, {"missing", "/skills/nobody/"},
@@ -255,9 +258,32 @@ func TestWalk(t *testing.T) {
 	for _, fault := range report.Faults {
 		t.Error(fault)
 	}
-	if want := 6*(37+2) + 20; len(report.Done) != want {
+	if want := 6*(38+2) + 20; len(report.Done) != want {
 		t.Errorf("%d steps were walked, want %d: %q", len(report.Done), want, report.Done)
 	}
+}
+
+// lock locks a skill as it is, one that has changed since, and one from a hostile source.
+func lock(t *testing.T, root string) {
+	t.Helper()
+	lock := &lockfile.Lock{Skills: map[string]lockfile.Entry{}}
+	for _, folder := range []string{"harbour/tide-tables", "harbour/crane", "hostile/title"} {
+		e := lockfile.Entry{Name: folder, Source: "github.com/harbour/skills", Version: "2.1", Path: ".", Revision: "git:9f2b1e4c0a6d8e7f5b3a1c9d2e4f6a8b0c1d3e5f"}
+		for path, text := range library {
+			if rest, below := strings.CutPrefix(path, folder+"/"); below {
+				e.Files = append(e.Files, lockfile.File{Path: rest, Size: int64(len(text)), Digest: skill.DigestOf([]byte(text))})
+			}
+		}
+		switch folder {
+		case "harbour/crane":
+			e.Files[0].Size++
+		case "hostile/title":
+			e.Source, e.Version = "https://x.example/<script>ran=1</script>\u202e"+strings.Repeat("x", 300), "<img src=x onerror=ran=1>"
+		}
+		e.Digest = lockfile.Digest(e.Files)
+		lock.Skills[folder] = e
+	}
+	write(t, root, map[string]string{lockfile.Name: string(lock.Bytes())})
 }
 
 // driven returns the browser that a script drives. It skips the test unless -run names it.
