@@ -28,6 +28,8 @@ var directions = map[string][]string{
 	"origin/oci":          {"archive", "internal/fetch", "origin", "origin/oci/internal/login", "skill"},
 	// What docker's configuration says about a registry.
 	"origin/oci/internal/login": {},
+	"origin/archive":            {"archive", "internal/fetch", "internal/realpath", "origin", "skill", "source/dir"},
+	"origin/wellknown":          {"archive", "internal/fetch", "origin", "skill"},
 
 	"origin/git": {"origin", "skill"}, // starts git
 
