@@ -4,6 +4,8 @@ package console
 
 import (
 	"io"
+	"net/http"
+	"net/url"
 	"os"
 
 	"golang.org/x/term"
@@ -15,8 +17,10 @@ type Env struct {
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
 	Environ        []string // all of the environment, for a program that is started
-	Dir            string // the working directory
-	Home           string // the user's home folder, "" if unknown
+	Dir            string   // the working directory
+	// Proxy is [http.ProxyFromEnvironment], or nil for no proxy.
+	Proxy func(*http.Request) (*url.URL, error)
+	Home  string // the user's home folder, "" if unknown
 	// StdinTerminal and the like report whether the stream is a terminal.
 	StdinTerminal, StdoutTerminal, StderrTerminal bool
 	// Width is the width in columns of the terminal, be it stdout or stderr; 0 if unknown.
@@ -40,7 +44,7 @@ func System() Env {
 	dir, _ := os.Getwd() // without it, only --dir and the home folder are served
 	home, _ := os.UserHomeDir()
 	e := Env{
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Environ: os.Environ(), Dir: dir, Home: home,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Environ: os.Environ(), Proxy: http.ProxyFromEnvironment, Dir: dir, Home: home,
 		StdinTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
 		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),

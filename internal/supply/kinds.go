@@ -6,9 +6,12 @@ import (
 
 	"github.com/knack-dev/knack/install"
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/fetch"
 	"github.com/knack-dev/knack/origin"
+	"github.com/knack-dev/knack/origin/archive"
 	"github.com/knack-dev/knack/origin/folder"
 	"github.com/knack-dev/knack/origin/git"
+	"github.com/knack-dev/knack/origin/wellknown"
 	"github.com/knack-dev/knack/store"
 )
 
@@ -19,11 +22,18 @@ type Settings struct {
 	Progress origin.Progress
 	Offline  bool
 	Warn     func(text string) // called from any goroutine
+	Fetch    *fetch.Fetcher    // of the command
 }
 
 // kinds has what reads each kind of source.
 var kinds = map[origin.Kind]func(Settings) (origin.Origin, error){
 	origin.Folder: func(s Settings) (origin.Origin, error) { return folder.Origin{Progress: s.Progress}, nil },
+	origin.Archive: func(s Settings) (origin.Origin, error) {
+		return archive.New(archive.Options{Fetch: s.Fetch, Spool: s.Store.Spool, Offline: s.Offline, Progress: s.Progress}), nil
+	},
+	origin.WellKnown: func(s Settings) (origin.Origin, error) {
+		return wellknown.New(wellknown.Options{Fetch: s.Fetch, Spool: s.Store.Spool, Offline: s.Offline, Progress: s.Progress}), nil
+	},
 	origin.Git: func(s Settings) (origin.Origin, error) {
 		return git.New(git.Options{
 			Env: s.Env.Environ, Dir: s.Store.GitDir, Terminal: s.Env.StdinTerminal && s.Env.StderrTerminal,

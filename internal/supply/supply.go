@@ -18,6 +18,7 @@ import (
 	"github.com/knack-dev/knack/install"
 	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/fetch"
 	"github.com/knack-dev/knack/internal/locate"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/source/dir"
@@ -134,7 +135,10 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 		Root: at.root, To: at.to, Dir: env.Dir, Home: env.Home, Contained: at.contained,
 		Kept:  filepath.Join(state, "kept"),
 		Guard: filepath.Join(state, "locks", fmt.Sprintf("%x", sha256.Sum256([]byte(at.root)))[:32]),
-		Store: shelf, Origins: origins(Settings{env, shelf, p.set, offline, func(text string) { env.Err().Text(console.Warning, text) }}),
+		Store: shelf, Origins: origins(Settings{
+			Env: env, Store: shelf, Progress: p.set, Offline: offline, Warn: func(text string) { env.Err().Text(console.Warning, text) },
+			Fetch: fetch.New(fetch.Options{Proxy: env.Proxy, Agent: "knack"}),
+		}),
 		Overwrite: f.overwrite, DryRun: f.dryRun, Now: time.Now, Progress: p.set,
 		Offline: offline,
 	}
