@@ -87,10 +87,11 @@ var directions = map[string][]string{
 	// How often skills are used, and the file that keeps the counts.
 	"usage":                 {"catalog", "skill", "tool"},
 	"internal/ledger":       {"edit", "internal/settings", "skill", "usage"},
-	"web":                   {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "access/openid", "catalog", "tool", "tool/lookup", "usage", "check", "client", "doctor", "skill", "internal/guard", "web/internal/markdown", "web/internal/checks", "web/internal/latest", "internal/diff"},
+	"web":                   {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "access/openid", "catalog", "tool", "tool/lookup", "usage", "check", "client", "doctor", "skill", "internal/guard", "web/internal/markdown", "web/internal/checks", "web/internal/latest", "web/internal/parcels", "internal/diff"},
 	"web/internal/markdown": {"web/internal/gfm"}, // of skills, as HTML that cannot do anything
 	"web/internal/checks":   {"internal/ruleid", "catalog", "check", "doctor", "skill", "web/internal/latest"},
-	"web/internal/latest":   {"catalog"}, "web/internal/gfm": {}, // what is kept for a snapshot; what Markdown has beyond CommonMark
+	"web/internal/parcels":  {"archive", "catalog", "limit", "reads", "skill"}, // skills of several files as archives
+	"web/internal/latest":   {"catalog"}, "web/internal/gfm": {},               // what is kept for a snapshot; what Markdown has beyond CommonMark
 	"internal/certificate": {"internal/settings"},                                      // a server's own, read again when it changes
 	"internal/help":        {},                                                         // the form of help, and topics
 	"internal/overview":    {"catalog", "client", "internal/connection", "skill"},      // what knack finds, in five lines

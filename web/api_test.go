@@ -159,6 +159,7 @@ func TestAnswersValidate(t *testing.T) {
 		"/api/v1/problems", "/api/v1/problems?limit=1", "/api/v1/problems?cursor=!", "/api/v1/problems/one/odd", "/api/v1/problems/one/git", "/api/v1/problems/nobody",
 		"/api/v1/usage", "/api/v1/usage?limit=1", "/api/v1/usage?limit=0", "/api/v1/skills?used=never",
 		"/.well-known/agent-skills/index.json", "/.well-known/agent-skills/git/SKILL.md", "/.well-known/agent-skills/nobody/SKILL.md",
+		discovered(t, f)["git"], "/.well-known/agent-skills/git/" + strings.Repeat("0", 64) + ".tar.gz",
 	} {
 		a := f.get(address)
 		if err := c.validates(address, a); err != nil {
@@ -444,11 +445,12 @@ func TestDiscovery(t *testing.T) {
 		if d := skill.DigestOf([]byte(got.body)).String(); got.status != 200 || d != s.Digest {
 			t.Errorf("%s: %d %s, want %s", s.URL, got.status, d, s.Digest)
 		}
-		if kind := got.header.Get("Content-Type"); kind != "text/markdown; charset=utf-8" {
+		want := map[string]string{"skill-md": "text/markdown; charset=utf-8", "archive": "application/gzip"}[s.Type]
+		if kind := got.header.Get("Content-Type"); kind != want {
 			t.Errorf("%s is %s", s.URL, kind)
 		}
 	}
-	if diff := cmp.Diff([]string{"git skill-md", "same skill-md", "secret skill-md"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"git archive", "same skill-md", "secret skill-md"}, names); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }

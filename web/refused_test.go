@@ -45,6 +45,7 @@ func TestRefusalsValidate(t *testing.T) {
 	paths := []string{
 		"/api/v1/openapi.json", "/api/v1/skills", "/api/v1/skills/one/git", "/api/v1/files/one/git/SKILL.md", "/api/v1/problems", "/api/v1/problems/one/git", "/api/v1/usage",
 		"/.well-known/agent-skills/index.json", "/.well-known/agent-skills/git/SKILL.md",
+		"/.well-known/agent-skills/git/" + strings.Repeat("0", 64) + ".tar.gz",
 	}
 	refused := func(want int, method string, headers ...string) {
 		t.Helper()

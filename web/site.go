@@ -21,6 +21,7 @@ import (
 	"github.com/knack-dev/knack/web/internal/checks"
 	"github.com/knack-dev/knack/web/internal/latest"
 	"github.com/knack-dev/knack/web/internal/markdown"
+	"github.com/knack-dev/knack/web/internal/parcels"
 )
 
 // Options configure a [Site].
@@ -77,7 +78,8 @@ type Site struct {
 	fits     latest.Cache[[]tool.Fit]
 	reports  latest.Cache[*healthPage]
 	shelves  latest.Cache[*shelf]
-	indexes  latest.Cache[tagged] // the discovery index
+	indexes  parcels.Indexes[tagged] // the discovery index
+	parcels  parcels.Parcels
 	metrics  *metrics
 	checks   *checks.Checks
 	sessions *access.Sessions // nil if no sign-in is needed
@@ -95,7 +97,7 @@ func New(o Options) *Site {
 	s := &Site{
 		o: o, markdown: markdown.New(), metrics: newMetrics(), checks: checks.New(o.Catalog),
 		host:    &tool.Host{Finder: lookup.Finder{Catalog: o.Catalog, Remote: true, Engage: o.Engage}},
-		indexes: latest.Cache[tagged]{Weigh: func(t tagged) int { return cap(t.data) }, MostWeight: maxIndexes},
+		indexes: parcels.Indexes[tagged]{Age: catalog.DefaultInterval, Weigh: func(t tagged) int { return cap(t.data) }, Most: maxIndexes},
 	}
 	if o.Verifier != nil {
 		s.sessions, s.arriving = access.NewSessions(o.Verifier), make(chan struct{}, maxForms)

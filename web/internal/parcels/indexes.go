@@ -1,0 +1,83 @@
+package parcels
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+)
+
+// Indexes keeps the indexes of the snapshots that were used last, each for a moment: a snapshot
+// does not notice a change of a file beside SKILL.md. Clients with different rights have different
+// snapshots.
+type Indexes[T any] struct {
+	// Age is how long an index is kept, Weigh its size, and Most the size of all but the newest.
+	Age   time.Duration
+	Weigh func(T) int
+	Most  int
+
+	mu   sync.Mutex
+	kept []*index[T] // most recently used last
+}
+
+type index[T any] struct {
+	of     *catalog.Snapshot
+	gate   chan struct{} // one caller at a time makes it
+	value  T
+	made   time.Time // zero before the first time
+	weight int
+}
+
+// maxIndexes is the largest number of snapshots.
+const maxIndexes = 8
+
+// Get returns the index of a snapshot, which make makes if there is none or an old one. Callers of
+// one snapshot wait for each other.
+func (x *Indexes[T]) Get(ctx context.Context, v catalog.View, make func() (T, error)) (T, error) {
+	i := x.of(v.Snapshot)
+	var none T
+	select {
+	case i.gate <- struct{}{}:
+		defer func() { <-i.gate }()
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	}
+	if !i.made.IsZero() && time.Since(i.made) < x.Age {
+		return i.value, nil
+	}
+	value, err := make()
+	if err != nil {
+		return none, err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	i.value, i.made, i.weight = value, time.Now(), x.Weigh(value)
+	sum := 0
+	for _, k := range x.kept {
+		sum += k.weight
+	}
+	for sum > x.Most && len(x.kept) > 1 && x.kept[0] != i {
+		sum -= x.kept[0].weight
+		x.kept = slices.Delete(x.kept, 0, 1)
+	}
+	return value, nil
+}
+
+// of returns the place of a snapshot's index.
+func (x *Indexes[T]) of(s *catalog.Snapshot) *index[T] {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	at := slices.IndexFunc(x.kept, func(i *index[T]) bool { return i.of == s })
+	if at < 0 {
+		if len(x.kept) == maxIndexes {
+			x.kept = slices.Delete(x.kept, 0, 1)
+		}
+		x.kept = append(x.kept, &index[T]{of: s, gate: make(chan struct{}, 1)})
+		return x.kept[len(x.kept)-1]
+	}
+	i := x.kept[at]
+	x.kept = append(slices.Delete(x.kept, at, at+1), i)
+	return i
+}
