@@ -33,6 +33,8 @@ var directions = map[string][]string{
 
 	"origin/git": {"origin", "skill"}, // starts git
 
+	"origin/peer": {"lockfile", "origin", "skill", "skillsext"}, // servers of the Skills extension
+
 	"skill":             {"skill/frontmatter", "internal/naming", "internal/ruleid"},
 	"skill/frontmatter": {"internal/ruleid"},
 	"source/dir":        {"skill/frontmatter", "skill", "source/dir/internal/watch", "internal/realpath"}, // sources never import each other

@@ -69,22 +69,12 @@ func CheckServer(ctx context.Context, o CheckOptions) (*Report, error) {
 	if o.HTTP == nil {
 		o.HTTP = &http.Client{Transport: &Bounded{Next: http.DefaultTransport}}
 	}
-	client := mcp.NewClient(&mcp.Implementation{Name: "knack-check", Version: "1"}, nil)
-	if err := AddMethods(client); err != nil {
+	c, err := dial(ctx, "knack-check", o.Endpoint, o.Protocol, o.HTTP)
+	if err != nil {
 		return nil, err
 	}
-	var session *mcp.ClientSessionOptions
-	if o.Protocol != "" {
-		session = &mcp.ClientSessionOptions{ProtocolVersion: o.Protocol}
-	}
-	ss, err := client.Connect(ctx, &mcp.StreamableClientTransport{
-		Endpoint: o.Endpoint, HTTPClient: o.HTTP, DisableStandaloneSSE: true, MaxRetries: -1, MaxEventSize: maxAnswer,
-	}, session)
-	if err != nil {
-		return nil, fmt.Errorf("connect: %w", err)
-	}
-	defer ss.Close()
-	return CheckSession(ctx, ss, o.Progress)
+	defer c.Session.Close()
+	return CheckSession(ctx, c.Session, o.Progress)
 }
 
 // CheckSession is [CheckServer] on an open session of a client for which [AddMethods] was

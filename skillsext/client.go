@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -39,6 +40,42 @@ func AddMethods(c *mcp.Client) error {
 // was called.
 type Client struct {
 	Session *mcp.ClientSession
+}
+
+// Dial connects a host to the server at an endpoint of MCP over Streamable HTTP. The host says
+// that it has this name. The client should bound answers, as [Bounded] does. Close the session.
+func Dial(ctx context.Context, name, endpoint string, via *http.Client) (*Client, error) {
+	return dial(ctx, name, endpoint, "", via)
+}
+
+func dial(ctx context.Context, name, endpoint, protocol string, via *http.Client) (*Client, error) {
+	client := mcp.NewClient(&mcp.Implementation{Name: name, Version: "1"}, nil)
+	if err := AddMethods(client); err != nil {
+		return nil, err
+	}
+	var session *mcp.ClientSessionOptions
+	if protocol != "" {
+		session = &mcp.ClientSessionOptions{ProtocolVersion: protocol}
+	}
+	ss, err := client.Connect(ctx, &mcp.StreamableClientTransport{
+		Endpoint: endpoint, HTTPClient: via, DisableStandaloneSSE: true, MaxRetries: -1, MaxEventSize: maxAnswer,
+	}, session)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	return &Client{ss}, nil
+}
+
+// Declared reports whether the server declares the extension, and whether folders can be read.
+func (c *Client) Declared() (extension, folders bool) {
+	caps := c.Session.InitializeResult().Capabilities
+	if caps == nil {
+		return false, false
+	}
+	declared, extension := caps.Extensions[ExtensionID]
+	settings, _ := declared.(map[string]any)
+	folders, _ = settings["directoryRead"].(bool)
+	return extension, folders
 }
 
 // page has the members of all three results.

@@ -1,0 +1,81 @@
+package interop
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/knack-dev/knack/origin"
+	"github.com/knack-dev/knack/origin/peer"
+)
+
+// TestInteropPeer: knack's own server is a source of skills. Every file that it publishes arrives
+// as it is on the disk.
+func TestInteropPeer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it asks for every file of every skill")
+	}
+	t.Parallel()
+	for _, tree := range trees(t) {
+		url := tree.http(t)
+		to := peers{t: t, dir: tree.dir}
+		p := peer.New(peer.Options{HTTP: func(string) (*http.Client, error) { return &http.Client{}, nil }})
+		lib, err := p.Open(t.Context(), origin.Ref{Kind: origin.MCP, Source: "mcp:" + url, Location: url}, origin.Revision{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		skills, err := lib.Skills(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range skills {
+			if s.Name == "" || s.Description == "" || s.Digest == "" || s.Fault != nil {
+				t.Errorf("%s: %+v", tree.name, s)
+			}
+		}
+		if err := lib.Fetch(t.Context(), skills, &to); err != nil {
+			t.Fatal(err)
+		}
+		if err := lib.Close(); err != nil {
+			t.Error(err)
+		}
+		if len(skills) != tree.skills || to.files != tree.files || to.same == 0 {
+			t.Errorf("%s: %d skills of %d, %d files of %d, %d found on the disk", tree.name, len(skills), tree.skills, to.files, tree.files, to.same)
+		}
+	}
+}
+
+// peers compares what arrives with the disk. A skill whose URI ends with its name, and not with the
+// folder's, is only counted.
+type peers struct {
+	t           *testing.T
+	dir         string
+	files, same int
+}
+
+func (p *peers) File(skill string, f origin.File, content io.Reader) error {
+	data, err := io.ReadAll(content)
+	if err != nil {
+		return err
+	}
+	p.files++
+	want, err := os.ReadFile(filepath.Join(p.dir, filepath.FromSlash(skill), filepath.FromSlash(f.Path)))
+	if err != nil {
+		return nil
+	}
+	if p.same++; !bytes.Equal(want, data) {
+		p.t.Errorf("%s/%s: %d bytes instead of %d", skill, f.Path, len(data), len(want))
+	}
+	return nil
+}
+
+func (p *peers) Fail(skill string, err error) {
+	if text := fmt.Sprint(err); !strings.Contains(text, "only in case") { // two files that some systems take for one
+		p.t.Errorf("%s: %v", skill, err)
+	}
+}
