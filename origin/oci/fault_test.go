@@ -100,6 +100,17 @@ func TestFaults(t *testing.T) {
 			http.Redirect(w, r, to, http.StatusTemporaryRedirect)
 		}
 	}
+	endless := func(p *proxy, w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead {
+			p.registry.ServeHTTP(w, r)
+			return
+		}
+		for zeros := make([]byte, 1<<20); ; {
+			if _, err := w.Write(zeros); err != nil {
+				return
+			}
+		}
+	}
 	wrongDigest := func(p *proxy, w http.ResponseWriter, r *http.Request) {
 		from := p.answer(r)
 		for key, values := range from.Header() {
@@ -133,6 +144,8 @@ func TestFaults(t *testing.T) {
 		"cut manifest":        {3, cut, nil, nil, ""},
 		"flipped":             {2, flip, isBlob, backoff[:2], ""},
 		"flipped for ever":    {99, flip, isBlob, backoff, "HOST sent other bytes for layer 1 of 1 of acme/pdf than those of its digest, 8 times: try again later, or tell the registry's operator"},
+		"endless":             {99, endless, isBlob, backoff, "HOST sent more bytes for layer 1 of 1 of acme/pdf than its manifest says: try again later, or tell the registry's operator"},
+		"endless manifest":    {99, endless, nil, nil, "the manifest sha256:"},
 		"wrong digest":        {99, wrongDigest, nil, nil, "HOST/acme/pdf has no manifest sha256:" + strings.Repeat("0", 64)},
 		"wrong digest once":   {1, wrongDigest, isBlob, nil, ""},
 		"404 layer":           {99, status(404), isBlob, nil, "HOST/acme/pdf has no layer 1 of 1"},
@@ -306,6 +319,31 @@ func TestTagMoves(t *testing.T) {
 	to := newSink()
 	if err := fetchAll(t, o, ref, at, to); err != nil || to.files["pdf: SKILL.md"] != skillMD("old") {
 		t.Errorf("%v, %v", to.files, err)
+	}
+}
+
+// A manifest that is asked for by its digest is the one with that digest, or none.
+func TestOtherManifest(t *testing.T) {
+	host := start(t, distribution, "")
+	push := publisher{t: t, host: host}
+	digest := push.image("acme/pdf", "v1", gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"))))
+	push.image("acme/pdf", "evil", gz(tarOf(t, "pdf/SKILL.md", skillMD("evil"))))
+	for _, times := range []int{2, 99} {
+		p := newProxy(t, host, func(w http.ResponseWriter, r *http.Request, n int) bool {
+			if strings.HasSuffix(r.URL.Path, digest) && n < times {
+				r.URL.Path = strings.Replace(r.URL.Path, digest, "evil", 1)
+			}
+			return false
+		})
+		opts, waits := options(t)
+		got, _, err := install(t, New(opts), "oci://"+p.host()+"/acme/pdf@"+digest)
+		if times == 99 {
+			if want := p.host() + "/acme/pdf sent other bytes for the manifest " + digest + " than those of this digest, 8 times: try again later, or tell the registry's operator"; err == nil || err.Error() != want || len(*waits) != 7 {
+				t.Errorf("%v after %v, want %s", err, *waits, want)
+			}
+		} else if err != nil || got.files["pdf: SKILL.md"] != skillMD("pdf") {
+			t.Errorf("%v, %v", got, err)
+		}
 	}
 }
 

@@ -146,8 +146,10 @@ func checkSkill(t *testing.T, source, path, version string, want map[string]stri
 	for key, content := range got.files {
 		files[strings.TrimPrefix(key, path+": ")] = content
 	}
-	delete(files, "assets/more.tar.gz")
 	expect := map[string]string{}
+	if noExec { // the raw layers have an archive beside them
+		expect["assets/more.tar.gz"] = string(gz(tarOf(t, "SKILL.md", skillMD("evil"))))
+	}
 	for key, content := range want {
 		if noExec {
 			key = strings.TrimSuffix(key, "+")

@@ -150,8 +150,6 @@ func (r *repository) request(ctx context.Context, method, path, what string, hea
 	if err != nil {
 		return nil, fmt.Errorf("the address of %s cannot be made: %w", r, err)
 	}
-	// A layer that is gzip must not be unpacked on the way, or its digest is another.
-	req.Header.Set("Accept-Encoding", "identity")
 	for key, values := range header {
 		req.Header[key] = values
 	}
