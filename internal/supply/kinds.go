@@ -40,6 +40,7 @@ var kinds = map[origin.Kind]func(Settings) (origin.Origin, error){
 			Offline: s.Offline, Progress: s.Progress, Warn: s.Warn,
 		}), nil
 	},
+	origin.OCI: registries,
 }
 
 // origins returns what reads a kind of source, made once for a command.

@@ -139,10 +139,10 @@ func (o *Origin) Open(ctx context.Context, ref origin.Ref, at origin.Revision) (
 
 var version = lazyregexp.New(`^v?[0-9]+\.[0-9]+(?:\.[0-9]+)?(?:[-+_][0-9A-Za-z.+_-]+)?$`)
 
-// versionOf returns a tag or an annotation if it names a version, or "".
+// versionOf returns a tag or an annotation without its "v" if it names a version, or "".
 func versionOf(text string) string {
 	if len(text) <= 128 && version().MatchString(text) {
-		return text
+		return strings.TrimPrefix(text, "v")
 	}
 	return ""
 }

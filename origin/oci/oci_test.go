@@ -48,7 +48,7 @@ func TestImage(t *testing.T) {
 
 		ref, _ := origin.Parse(source, "", "")
 		at, err := o.Resolve(t.Context(), ref)
-		if want := (origin.Revision{ID: "oci:" + digest, Version: "v1.2.0"}); at != want || err != nil {
+		if want := (origin.Revision{ID: "oci:" + digest, Version: "1.2.0"}); at != want || err != nil {
 			t.Errorf("resolved to %v, %v; want %v", at, err, want)
 		}
 		// A tag moves; the revision stays, and so does a digest.

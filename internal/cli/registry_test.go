@@ -1,0 +1,94 @@
+package cli_test
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestScriptRegistry installs from each registry what skopeo and umoci pushed there.
+func TestScriptRegistry(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts registries")
+	}
+	for _, program := range []string{"docker-registry", "skopeo", "umoci"} {
+		if _, err := exec.LookPath(program); err != nil {
+			if os.Getenv("CI") != "" {
+				t.Fatal(err)
+			}
+			t.Skipf("%s is not installed: %v", program, err)
+		}
+	}
+	distribution := filepath.Join(t.TempDir(), "registry")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../../interop/registry", "-o", distribution, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build interop/registry: %v\n%s", err, out)
+	}
+	config := filepath.Join(t.TempDir(), "config.yml")
+	if err := os.WriteFile(config, []byte("version: 0.1\nstorage: {inmemory: {}}\nhttp: {addr: '127.0.0.1:0', secret: x}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, args := range map[string][]string{
+		"distribution 3.1.2":    {distribution},
+		"docker-registry 2.8.2": {"docker-registry", "serve", config},
+	} {
+		t.Run(name, func(t *testing.T) {
+			testscript.Run(t, testscript.Params{
+				Dir: "testdata/registry", UpdateScripts: *update, RequireExplicitExec: true,
+				Setup: func(env *testscript.Env) error {
+					home := filepath.Join(env.WorkDir, "home")
+					env.Setenv("HOME", home)
+					env.Setenv("KNACK_DIRS", "")
+					env.Setenv("REGISTRY", startRegistry(t, args))
+					return os.MkdirAll(home, 0o755)
+				},
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){"run": run, "exits": exits, "push": push},
+			})
+		})
+	}
+}
+
+// startRegistry starts a registry and returns the address that it writes.
+func startRegistry(t *testing.T, args []string) string {
+	cmd := exec.Command(args[0], args[1:]...)
+	stdin, err := cmd.StdinPipe() // one of them ends with it
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, w := io.Pipe()
+	cmd.Stdout, cmd.Stderr = w, w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stdin.Close()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		w.Close()
+	})
+	address := regexp.MustCompile(`(?:^|listening on )(127\.0\.0\.1:\d+)`)
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if m := address.FindStringSubmatch(lines.Text()); m != nil {
+			go func() { _, _ = io.Copy(io.Discard, out) }()
+			return m[1]
+		}
+	}
+	t.Fatal("the registry ended without an address")
+	return ""
+}
+
+// push FOLDER REPOSITORY TAG makes an image of the folder and pushes it.
+func push(ts *testscript.TestScript, _ bool, args []string) {
+	dir, err := os.MkdirTemp(ts.Getenv("WORK"), "image")
+	ts.Check(err)
+	layout := filepath.Join(dir, "layout")
+	ts.Check(ts.Exec("umoci", "init", "--layout", layout))
+	ts.Check(ts.Exec("umoci", "new", "--image", layout+":x"))
+	ts.Check(ts.Exec("umoci", "insert", "--rootless", "--image", layout+":x", ts.MkAbs(args[0]), "/skills"))
+	ts.Check(ts.Exec("skopeo", "copy", "--quiet", "--insecure-policy", "--dest-tls-verify=false", "oci:"+layout+":x", "docker://"+ts.Getenv("REGISTRY")+"/"+args[1]+":"+args[2]))
+}

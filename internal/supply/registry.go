@@ -1,0 +1,45 @@
+package supply
+
+import (
+	"context"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/knack-dev/knack/internal/fetch"
+	"github.com/knack-dev/knack/internal/settings"
+	"github.com/knack-dev/knack/origin"
+	"github.com/knack-dev/knack/origin/oci"
+)
+
+// registries returns what reads registries, with the credentials of docker's configuration.
+func registries(s Settings) (origin.Origin, error) {
+	config := getenv(*s.Env, "DOCKER_CONFIG")
+	switch {
+	case config != "":
+		config = filepath.Join(s.Env.Absolute(config), "config.json")
+	case s.Env.Home != "":
+		config = filepath.Join(s.Env.Home, ".docker", "config.json")
+	}
+	return oci.New(oci.Options{
+		Fetcher: fetch.New(fetch.Options{Proxy: http.ProxyFromEnvironment, Agent: "knack"}),
+		Spool:   s.Store.Spool,
+		Wait:    wait,
+		Config:  config,
+		Read:    settings.ReadUserFile,
+		Path:    getenv(*s.Env, "PATH"), Environ: s.Env.Environ,
+		Progress: s.Progress,
+	}), nil
+}
+
+// wait waits for d, or until the command is interrupted.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
