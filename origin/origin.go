@@ -110,6 +110,7 @@ type Origin interface {
 type Spool interface {
 	io.ReadWriteSeeker
 	io.ReaderAt
+	io.WriterAt // for several parts at once
 	io.Closer
 }
 

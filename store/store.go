@@ -234,6 +234,10 @@ func (p spool) Read(b []byte) (int, error)               { return p.file.Read(b)
 func (p spool) ReadAt(b []byte, at int64) (int, error)   { return p.file.ReadAt(b, at) }
 func (p spool) Seek(to int64, whence int) (int64, error) { return p.file.Seek(to, whence) }
 func (p spool) Close() error                             { return p.file.Close() }
+func (p spool) WriteAt(b []byte, at int64) (int, error) {
+	n, err := p.file.WriteAt(b, at)
+	return n, p.s.fault(err)
+}
 func (p spool) Write(b []byte) (int, error) {
 	n, err := p.file.Write(b)
 	return n, p.s.fault(err)

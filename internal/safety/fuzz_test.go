@@ -54,6 +54,7 @@ var targets = []target{
 	{"web/internal/markdown", "FuzzSanitize", "pages: no script, no style, no address but those allowed, whatever the HTML"},
 	{"web/internal/markdown", "FuzzRender", "pages: rendered in bounded time, without scripts, whatever the Markdown"},
 	{"origin/git", "FuzzAdvertised", "refs of a repository: refused, or names with whole commits"},
+	{"origin/oci", "FuzzManifest", "manifests: refused, or skills with plain paths in repositories with plain names"},
 	{"web/internal/gfm", "FuzzExtensions", "tables, strikethrough, task lists, autolinks: the HTML of goldmark's own extensions"},
 	{"lockfile/foreign", "FuzzParse", "locks of other installers: refused, or a plain folder and a source for each skill"},
 	{"archive", "FuzzWalk", "zip and tar: refused, or what another reader finds, under names that lead nowhere"},

@@ -27,7 +27,8 @@ type image struct {
 	label    string // for progress
 
 	mu      sync.Mutex // held while it is read
-	layers  []layer    // nil until they are fetched
+	spool   origin.Spool
+	layers  []layer // nil until they are fetched
 	entries []origin.Entry
 	from    []int          // the layer of each entry
 	at      map[string]int // the entry that a path has, of the last layer with it
@@ -38,8 +39,7 @@ type image struct {
 }
 
 type layer struct {
-	spool   origin.Spool
-	size    int64
+	bytes   *io.SectionReader
 	packing packing
 	title   string
 	folder  bool // its publisher says that it is to be unpacked
@@ -50,35 +50,37 @@ func (m *image) fetch(ctx context.Context) error {
 	if m.layers != nil {
 		return nil
 	}
+	// One file has all layers, since there may be more than a process can have open.
+	spool, err := m.origin.options.Spool()
+	if err != nil {
+		return err
+	}
 	layers := make([]layer, len(m.manifest.Layers))
 	var total int64
-	for _, d := range m.manifest.Layers {
+	for i, d := range m.manifest.Layers {
+		layers[i].bytes = io.NewSectionReader(spool, total, d.Size)
 		total += d.Size
 	}
 	var done atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
+	start := int64(0)
 	for i, d := range m.manifest.Layers {
-		layers[i].title, layers[i].size, layers[i].folder = d.Annotations[titleKey], d.Size, d.Annotations[unpackKey] == "true"
+		layers[i].title, layers[i].folder = d.Annotations[titleKey], d.Annotations[unpackKey] == "true"
+		b := blob{repo: m.repo, want: d, what: fmt.Sprintf("layer %d of %d", i+1, len(layers)), spool: spool, start: start, moved: func(n int64) {
+			m.origin.options.Progress(m.label, done.Add(n), total)
+		}}
+		start += d.Size
 		group.Go(func() error {
-			spool, err := m.origin.options.Spool()
-			if err != nil {
-				return err
-			}
-			layers[i].spool = spool
-			b := blob{repo: m.repo, want: d, what: fmt.Sprintf("layer %d of %d", i+1, len(layers)), spool: spool, moved: func(n int64) {
-				m.origin.options.Progress(m.label, done.Add(n), total)
-			}}
 			if err := b.fetch(ctx); err != nil {
 				return err
 			}
-			layers[i].packing = packingOf(spool, d.Size)
+			layers[i].packing = packingOf(layers[i].bytes)
 			return nil
 		})
 	}
 	if err := group.Wait(); err != nil {
-		closeAll(layers)
-		return err
+		return errors.Join(err, spool.Close())
 	}
 	// If SKILL.md is a layer of its own, each file is one. An archive with a title is then a file
 	// of the skill, and not to be unpacked.
@@ -91,24 +93,18 @@ func (m *image) fetch(ctx context.Context) error {
 			}
 		}
 	}
-	m.layers = layers
+	m.spool, m.layers = spool, layers
 	return nil
-}
-
-func closeAll(layers []layer) (err error) {
-	for _, l := range layers {
-		if l.spool != nil {
-			err = errors.Join(err, l.spool.Close())
-		}
-	}
-	return err
 }
 
 func (m *image) close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	defer func() { m.layers = nil }()
-	return closeAll(m.layers)
+	if m.spool == nil {
+		return nil
+	}
+	defer func() { m.spool, m.layers, m.skills = nil, nil, nil }()
+	return m.spool.Close()
 }
 
 // file is an entry of a layer.
@@ -133,7 +129,7 @@ func (l *layer) walk(ctx context.Context, yield func(file) error) error {
 	case l.packing == zstd:
 		return errors.New("it is packed with zstd, which knack does not read: ask the publisher for gzip")
 	case l.packing == tarball:
-		return archive.Walk(ctx, l.spool, l.size, func(e origin.Entry, content io.Reader) error {
+		return archive.Walk(ctx, l.bytes, l.bytes.Size(), func(e origin.Entry, content io.Reader) error {
 			return yield(file{e, content})
 		})
 	case l.title == "": // as the empty layer of an artifact without content
@@ -143,7 +139,7 @@ func (l *layer) walk(ctx context.Context, yield func(file) error) error {
 	if err := origin.CheckPath(title); err != nil {
 		return fmt.Errorf("%w: ask the publisher to push it again", err)
 	}
-	return yield(file{origin.Entry{Path: title, Size: l.size}, io.NewSectionReader(l.spool, 0, l.size)})
+	return yield(file{origin.Entry{Path: title, Size: l.bytes.Size()}, io.NewSectionReader(l.bytes, 0, l.bytes.Size())})
 }
 
 var errWhiteout = errors.New("it removes files of the layers below (a whiteout), which knack does not do: ask the publisher for a single layer")

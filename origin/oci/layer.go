@@ -26,7 +26,8 @@ type blob struct {
 	want  descriptor
 	what  string // in words
 	spool origin.Spool
-	have  int64 // bytes in the spool
+	start int64 // where the layer is in the spool
+	have  int64 // bytes that are there
 	hash  hash.Hash
 	moved func(n int64) // told of each change of have
 }
@@ -50,12 +51,16 @@ func (b *blob) fetch(ctx context.Context) error {
 }
 
 // restart forgets what has arrived.
-func (b *blob) restart() error {
+func (b *blob) restart() {
 	b.moved(-b.have)
 	b.have = 0
 	b.hash.Reset()
-	_, err := b.spool.Seek(0, io.SeekStart)
-	return err
+}
+
+// anew forgets what has arrived, since it was wrong, and returns an error for another attempt.
+func (b *blob) anew(format string, args ...any) error {
+	b.restart()
+	return &temporary{fmt.Errorf(format, args...)}
 }
 
 func (b *blob) attempt(ctx context.Context) error {
@@ -65,7 +70,7 @@ func (b *blob) attempt(ctx context.Context) error {
 	}
 	resp, err := b.repo.request(ctx, http.MethodGet, "blobs/"+b.want.Digest, b.what, header)
 	if status := (*statusError)(nil); errors.As(err, &status) && status.code == http.StatusRequestedRangeNotSatisfiable {
-		return errors.Join(&temporary{err}, b.restart())
+		return b.anew("%w", err)
 	}
 	if err != nil {
 		return err
@@ -73,17 +78,15 @@ func (b *blob) attempt(ctx context.Context) error {
 	defer resp.Body.Close()
 	if b.have > 0 && (resp.StatusCode != http.StatusPartialContent || !strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", b.have))) {
 		if resp.StatusCode == http.StatusPartialContent {
-			return errors.Join(&temporary{fmt.Errorf("%s sent another part of %s than was asked for: try again later", b.repo.registry.host, b.what)}, b.restart())
+			return b.anew("%s sent another part of %s than was asked for: try again later", b.repo.registry.host, b.what)
 		}
-		if err := b.restart(); err != nil { // the registry begins anew
-			return err
-		}
+		b.restart() // the registry does
 	}
 	if err := b.take(ctx, resp.Body); err != nil {
 		return err
 	}
 	if !bytes.Equal(b.hash.Sum(nil), digestBytes(b.want.Digest)) {
-		return errors.Join(&temporary{fmt.Errorf("%s sent other bytes for %s of %s than those of its digest, 8 times: try again later, or tell the registry's operator", b.repo.registry.host, b.what, b.repo.path)}, b.restart())
+		return b.anew("%s sent other bytes for %s of %s than those of its digest, 8 times: try again later, or tell the registry's operator", b.repo.registry.host, b.what, b.repo.path)
 	}
 	return nil
 }
@@ -94,10 +97,10 @@ func (b *blob) take(ctx context.Context, from io.Reader) error {
 	for {
 		n, err := from.Read(buf)
 		if b.have+int64(n) > b.want.Size {
-			return errors.Join(&temporary{fmt.Errorf("%s sent more bytes for %s of %s than its manifest says: try again later, or tell the registry's operator", b.repo.registry.host, b.what, b.repo.path)}, b.restart())
+			return b.anew("%s sent more bytes for %s of %s than its manifest says: try again later, or tell the registry's operator", b.repo.registry.host, b.what, b.repo.path)
 		}
 		if n > 0 {
-			if _, err := b.spool.Write(buf[:n]); err != nil {
+			if _, err := b.spool.WriteAt(buf[:n], b.start+b.have); err != nil {
 				return err
 			}
 			b.hash.Write(buf[:n])
@@ -130,16 +133,15 @@ const (
 )
 
 // packingOf looks at the first bytes of a layer, and of what is packed in it.
-func packingOf(r io.ReaderAt, size int64) packing {
-	section := io.NewSectionReader(r, 0, size)
-	head := first(section)
+func packingOf(r *io.SectionReader) packing {
+	head := first(io.NewSectionReader(r, 0, r.Size()))
 	switch {
 	case isTar(head):
 		return tarball
 	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		return zstd
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		if z, err := gzip.NewReader(io.NewSectionReader(r, 0, size)); err == nil && isTar(first(z)) {
+		if z, err := gzip.NewReader(io.NewSectionReader(r, 0, r.Size())); err == nil && isTar(first(z)) {
 			return tarball
 		}
 	}

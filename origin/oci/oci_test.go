@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/knack-dev/knack/internal/fetch"
 	"github.com/knack-dev/knack/origin"
 )
 
@@ -176,4 +177,62 @@ func TestHostileLayers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An artifact may have more layers than a process can have files open.
+func TestManyLayers(t *testing.T) {
+	host := start(t, distribution, "")
+	layers := [][]byte{gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf")))}
+	for i := range 300 {
+		layers = append(layers, tarOf(t, fmt.Sprintf("pdf/%d", i), fmt.Sprint(i)))
+	}
+	publisher{t: t, host: host}.image("acme/pdf", "v1", layers...)
+	opts, _ := options(t)
+	spools, spool := 0, opts.Spool
+	opts.Spool = func() (origin.Spool, error) {
+		spools++
+		return spool()
+	}
+	got, _, err := install(t, New(opts), "oci://"+host+"/acme/pdf:v1")
+	if err != nil || len(got.files) != 301 || got.files["pdf: 299"] != "299" || spools != 1 {
+		t.Errorf("%d files, %d spools, %v", len(got.files), spools, err)
+	}
+}
+
+// FuzzManifest reads what a registry may send as a manifest.
+func FuzzManifest(f *testing.F) {
+	digest := "sha256:" + strings.Repeat("0", 64)
+	for _, text := range []string{
+		`{"schemaVersion":2,"layers":[{"digest":"` + digest + `","size":5,"annotations":{"org.opencontainers.image.title":"SKILL.md"}}]}`,
+		`{"schemaVersion":2,"artifactType":"` + collectionType + `","manifests":[{"digest":"` + digest + `","size":0,"annotations":{"io.agentskills.skill.ref":"ghcr.io/a/b:1","io.agentskills.skill.name":"b"}}]}`,
+		`{"schemaVersion":2,"artifactType":"` + collectionType + `","manifests":[{"digest":"` + digest + `","annotations":{"org.opencontainers.image.ref.name":"a@b/../c?d"}}]}`,
+		`{"schemaVersion":2,"manifests":[{"digest":"` + digest + `"}]}`,
+	} {
+		f.Add([]byte(text))
+	}
+	o := New(Options{Fetcher: fetch.New(fetch.Options{})})
+	here := o.repository("r.example", "r.example", "acme/all")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := parseManifest(data, digest)
+		if err != nil {
+			return
+		}
+		children, err := o.children(here, m)
+		if err != nil {
+			return
+		}
+		if l := (&library{children: children}); len(children) > 0 {
+			if skills, err := l.Skills(t.Context()); err != nil || len(skills) != len(children) {
+				t.Fatalf("%d skills of %d, %v", len(skills), len(children), err)
+			}
+		}
+		for _, c := range children {
+			if origin.CheckPath(c.path) != nil {
+				t.Errorf("the path %q", c.path)
+			}
+			if c.fault == nil && (c.repo.check() != nil || c.repo.registry.named != "r.example") {
+				t.Errorf("the repository %s, reached as of %s", c.repo, c.repo.registry.named)
+			}
+		}
+	})
 }
