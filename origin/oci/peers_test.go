@@ -290,6 +290,53 @@ func TestOddManifests(t *testing.T) {
 	}
 }
 
+// What the packages of other tools push installs.
+func TestPublishers(t *testing.T) {
+	eachRegistry(t, func(t *testing.T, host string) {
+		folder := filepath.Join(t.TempDir(), "pdf")
+		if err := os.MkdirAll(filepath.Join(folder, "scripts"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{"SKILL.md": skillMD("pdf"), "a.txt": "\ufeffa\r\n", "empty": "", "scripts/fill.py+": "print()\n"}
+		for name, content := range want {
+			mode := os.FileMode(0o644)
+			if strings.HasSuffix(name, "+") {
+				mode = 0o755
+			}
+			if err := os.WriteFile(filepath.Join(folder, strings.TrimSuffix(name, "+")), []byte(content), mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, c := range map[string]struct{ kind, path string }{
+			"toolhive-core 0.0.40": {"toolhive", "."}, "Flux, pkg/oci 0.68.1": {"flux", "."}, "oras-go 2.6.4": {"oras", "pdf"},
+		} {
+			if out, err := exec.CommandContext(t.Context(), program(t, "publish"), c.kind, folder, host+"/"+c.kind, "v1").CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v\n%s", name, err, out)
+			}
+			opts, _ := options(t)
+			got, skills, err := install(t, New(opts), "oci://"+host+"/"+c.kind+":v1")
+			if err != nil || len(skills) != 1 || skills[0].Path != c.path || skills[0].Name != "pdf" {
+				t.Errorf("%s: %+v, %v", name, skills, err)
+				continue
+			}
+			for file, content := range want {
+				// Tools that pack every file alike lose the executable bit.
+				text, ok := got.files[c.path+": "+file]
+				if plain, is := got.files[c.path+": "+strings.TrimSuffix(file, "+")]; is && !ok {
+					t.Logf("%s: %s is not executable", name, file)
+					text, ok = plain, true
+				}
+				if !ok || text != content {
+					t.Errorf("%s: %s is %q", name, file, text)
+				}
+			}
+			if len(got.files) != len(want) {
+				t.Errorf("%s: %d files", name, len(got.files))
+			}
+		}
+	})
+}
+
 // Programs that people use push what knack reads.
 func TestPrograms(t *testing.T) {
 	host := start(t, distribution, "")

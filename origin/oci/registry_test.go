@@ -24,17 +24,45 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// built is the program of interop/registry.
-var built struct {
-	sync.Once
-	dir string
-	err error
+// programs are the programs of interop that were built, by name.
+var programs = map[string]func() (string, error){}
+
+var programsDir = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "knack-oci-") })
+
+// program builds a program of interop, once for all tests.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	for _, file := range []string{"main.go", "go.mod", "go.sum"} { // read, so that the result of the test is not kept when they change
+		if _, err := os.ReadFile(filepath.Join("../../interop", name, file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if programs[name] == nil {
+		programs[name] = sync.OnceValues(func() (string, error) {
+			dir, err := programsDir()
+			if err != nil {
+				return "", err
+			}
+			at := filepath.Join(dir, name)
+			if out, err := exec.Command("go", "build", "-C", "../../interop/"+name, "-o", at, ".").CombinedOutput(); err != nil {
+				return "", fmt.Errorf("%w\n%s", err, out)
+			}
+			return at, nil
+		})
+	}
+	at, err := programs[name]()
+	if err != nil {
+		missing(t, "build interop/%s: %v", name, err)
+	}
+	return at
 }
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if built.dir != "" {
-		os.RemoveAll(built.dir)
+	if len(programs) > 0 {
+		if dir, err := programsDir(); err == nil {
+			os.RemoveAll(dir)
+		}
 	}
 	os.Exit(code)
 }
@@ -104,24 +132,7 @@ func start(t *testing.T, name, passwords string) (host string) {
 }
 
 func startDistribution(t *testing.T, passwords string) string {
-	for _, name := range []string{"main.go", "go.mod", "go.sum"} { // read, so that the result of the test is not kept when they change
-		if _, err := os.ReadFile(filepath.Join("../../interop/registry", name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	built.Do(func() {
-		if built.dir, built.err = os.MkdirTemp("", "knack-registry-"); built.err != nil {
-			return
-		}
-		var out []byte
-		if out, built.err = exec.Command("go", "build", "-C", "../../interop/registry", "-o", filepath.Join(built.dir, "registry"), ".").CombinedOutput(); built.err != nil {
-			built.err = fmt.Errorf("%w\n%s", built.err, out)
-		}
-	})
-	if built.err != nil {
-		missing(t, "build interop/registry: %v", built.err)
-	}
-	cmd := exec.Command(filepath.Join(built.dir, "registry"))
+	cmd := exec.Command(program(t, "registry"))
 	if passwords != "" {
 		cmd.Args = append(cmd.Args, passwords)
 	}
