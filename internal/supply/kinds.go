@@ -3,6 +3,7 @@ package supply
 import (
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/knack-dev/knack/install"
 	"github.com/knack-dev/knack/internal/console"
@@ -11,6 +12,7 @@ import (
 	"github.com/knack-dev/knack/origin/archive"
 	"github.com/knack-dev/knack/origin/folder"
 	"github.com/knack-dev/knack/origin/git"
+	"github.com/knack-dev/knack/origin/peer"
 	"github.com/knack-dev/knack/origin/wellknown"
 	"github.com/knack-dev/knack/store"
 )
@@ -38,9 +40,19 @@ var kinds = map[origin.Kind]func(Settings) (origin.Origin, error){
 		return git.New(git.Options{
 			Env: s.Env.Environ, Dir: s.Store.GitDir, Terminal: s.Env.StdinTerminal && s.Env.StderrTerminal,
 			Offline: s.Offline, Progress: s.Progress, Warn: s.Warn,
+			HTTP: func(address string) (http.RoundTripper, error) { return s.Fetch.For(address) },
 		}), nil
 	},
 	origin.OCI: registries,
+	origin.MCP: func(s Settings) (origin.Origin, error) {
+		return peer.New(peer.Options{Offline: s.Offline, Progress: s.Progress, Warn: s.Warn, HTTP: func(address string) (*http.Client, error) {
+			server, err := s.Fetch.For(address)
+			if err != nil {
+				return nil, err
+			}
+			return server.HTTP(), nil
+		}}), nil
+	},
 }
 
 // origins returns what reads a kind of source, made once for a command.

@@ -2,11 +2,9 @@ package supply
 
 import (
 	"context"
-	"net/http"
 	"path/filepath"
 	"time"
 
-	"github.com/knack-dev/knack/internal/fetch"
 	"github.com/knack-dev/knack/internal/settings"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/origin/oci"
@@ -22,7 +20,7 @@ func registries(s Settings) (origin.Origin, error) {
 		config = filepath.Join(s.Env.Home, ".docker", "config.json")
 	}
 	return oci.New(oci.Options{
-		Fetcher: fetch.New(fetch.Options{Proxy: http.ProxyFromEnvironment, Agent: "knack"}),
+		Fetcher: s.Fetch,
 		Spool:   s.Store.Spool,
 		Wait:    wait,
 		Config:  config,

@@ -130,6 +130,7 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 	}
 	offline := f.offline || getenv(*env, "KNACK_OFFLINE") == "1"
 	var p progress
+	servers := fetch.New(fetch.Options{Proxy: env.Proxy, Agent: "knack"})
 	stop := console.ShowProgress(env, console.Step{What: "working", Count: p.count, Unit: "steps"})
 	o := install.Options{
 		Root: at.root, To: at.to, Dir: env.Dir, Home: env.Home, Contained: at.contained,
@@ -137,7 +138,7 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 		Guard: filepath.Join(state, "locks", fmt.Sprintf("%x", sha256.Sum256([]byte(at.root)))[:32]),
 		Store: shelf, Origins: origins(Settings{
 			Env: env, Store: shelf, Progress: p.set, Offline: offline, Warn: func(text string) { env.Err().Text(console.Warning, text) },
-			Fetch: fetch.New(fetch.Options{Proxy: env.Proxy, Agent: "knack"}),
+			Fetch: servers,
 		}),
 		Overwrite: f.overwrite, DryRun: f.dryRun, Now: time.Now, Progress: p.set,
 		Offline: offline,
@@ -148,7 +149,7 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 		shelf.Close()
 		return nil, nil, failure(err)
 	}
-	return in, func() { stop(); in.Close(); shelf.Close() }, nil
+	return in, func() { stop(); in.Close(); shelf.Close(); servers.Close() }, nil
 }
 
 // progress passes on how far a source or an installation is.
