@@ -31,7 +31,7 @@ var directions = map[string][]string{
 	"origin/archive":            {"archive", "internal/fetch", "internal/realpath", "origin", "skill", "source/dir"},
 	"origin/wellknown":          {"archive", "internal/fetch", "origin", "skill"},
 
-	"origin/git": {"origin", "skill"}, // starts git
+	"origin/git": {"internal/fetch", "origin", "skill"}, // starts git
 
 	"origin/peer": {"lockfile", "origin", "skill", "skillsext"}, // servers of the Skills extension
 

@@ -5,46 +5,70 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/knack-dev/knack/internal/fetch"
 )
 
 // maxAdvert bounds the answer of a server about its refs, in bytes. A line has 100.
 const maxAdvert = 128 << 20
 
-// errAskGit says that git has to ask, since it has the credentials and knows more of the protocol.
-var errAskGit = errors.New("git has to ask")
+// direct reports whether nothing but the address of a place says how its server is reached, so
+// that requests can be made without git.
+func (g *Origin) direct(s *setup, at place) bool {
+	return g.opts.HTTP != nil && s.plain && s.allowed == "" && strings.HasPrefix(at.url, "http")
+}
 
-// advertised asks a server for its refs by one request, the first of git's smart protocol over
-// HTTP in its first version (gitprotocol-http). A run of git makes two and costs ten times as
-// much. Any error means that git is to be asked: for a login, a redirect, or a server that
-// cannot be reached.
-func (g *Origin) advertised(ctx context.Context, at place) (*refs, error) {
+// infoRefs follows the address of a repository in the first request of git's smart protocol over
+// HTTP (gitprotocol-http).
+const infoRefs = "/info/refs?service=git-upload-pack"
+
+// advertised asks a server for its refs by one request, in the first version of the protocol. A
+// run of git makes two and costs a hundred times as much. It also finds where the server leads
+// to, since git would follow a redirect into a private network. No refs and no error mean that
+// git is to be asked: for a login, and if the server cannot be reached or answers otherwise.
+func (g *Origin) advertised(ctx context.Context, at place) (place, *refs, error) {
 	s, err := g.start()
-	if err != nil || g.opts.HTTP == nil || !s.plain || !strings.HasPrefix(at.url, "http") || s.allowed != "" {
-		return nil, errAskGit
+	if err != nil || !g.direct(s, at) {
+		return at, nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(at.url, "/")+"/info/refs?service=git-upload-pack", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(at.url, "/")+infoRefs, nil)
 	if err != nil {
-		return nil, err
+		return at, nil, nil
 	}
 	r.Header.Set("User-Agent", "git/knack") // GitHub takes an address without .git for a repository only if git asks
-	via, err := g.opts.HTTP(at.url)
+	client, err := g.opts.HTTP(at.url)
 	if err != nil {
-		return nil, err
+		return at, nil, err
 	}
-	resp, err := via.RoundTrip(r)
-	if err != nil {
-		return nil, err
+	resp, err := client.Do(r)
+	switch {
+	case errors.Is(err, fetch.ErrRefused):
+		return at, nil, fmt.Errorf("its server leads elsewhere, where knack does not go: %w", fetch.Plain(err))
+	case ctx.Err() != nil:
+		return at, nil, context.Cause(ctx)
+	case err != nil:
+		return at, nil, nil
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "application/x-git-upload-pack-advertisement" {
-		return nil, errAskGit
+	if resp.Request.URL.String() != r.URL.String() {
+		to, ok := strings.CutSuffix(resp.Request.URL.String(), infoRefs)
+		if at, err = locate(to); !ok || err != nil {
+			return at, nil, errors.New("its server leads to another address, which is none of a repository")
+		}
 	}
-	found := &refs{branches: map[string]string{}, tags: map[string]string{}}
-	return found, found.parse(io.LimitReader(resp.Body, maxAdvert))
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "application/x-git-upload-pack-advertisement" {
+		return at, nil, nil
+	}
+	found := newRefs()
+	if err := found.parse(io.LimitReader(resp.Body, maxAdvert)); err != nil {
+		return at, nil, nil
+	}
+	return at, found, nil
 }
 
 // parse reads the lines of an advertisement, each with its length in front: the name of the

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/knack-dev/knack/internal/fetch"
 	"github.com/knack-dev/knack/origin"
 )
 
@@ -31,8 +32,6 @@ func TestAdvertised(t *testing.T) {
 		switch {
 		case !isAdvert || answer == "":
 			return false
-		case answer == "redirect":
-			http.Redirect(w, r, "http://169.254.169.254/", http.StatusFound)
 		case answer == "login":
 			w.WriteHeader(http.StatusUnauthorized)
 		case answer == "page":
@@ -43,7 +42,7 @@ func TestAdvertised(t *testing.T) {
 		}
 		return true
 	})
-	asks := func(o *Options) { o.HTTP = direct(http.DefaultTransport) }
+	asks := func(o *Options) { o.HTTP = direct(fetch.New(fetch.Options{})) }
 	ask := func(g *Origin) *refs {
 		r, err := g.refs(t.Context(), server.ref(""))
 		if err != nil {
@@ -58,7 +57,7 @@ func TestAdvertised(t *testing.T) {
 	}
 	head := "001e# service=git-upload-pack\n0000"
 	for _, answer = range []string{
-		"redirect", "login", "page", "0000", head, head + "0004", head + "0003", head + "zzzz", head + "ffff", head + "000dhello ok\n0000", "001e# service=git-receive-pack\n0000",
+		"login", "page", "0000", head, head + "0004", head + "0003", head + "zzzz", head + "ffff", head + "000dhello ok\n0000", "001e# service=git-receive-pack\n0000",
 		head + "003f" + strings.Repeat("a", 40) + " refs/heads/main\n", // no end
 	} {
 		if diff := cmp.Diff(want, ask(u.origin(asks)), cmp.AllowUnexported(refs{})); diff != "" {
@@ -86,9 +85,58 @@ func TestAdvertised(t *testing.T) {
 	}
 }
 
-// direct reaches every server by one transport.
-func direct(via http.RoundTripper) func(string) (http.RoundTripper, error) {
-	return func(string) (http.RoundTripper, error) { return via, nil }
+// direct reaches servers as a command does.
+func direct(f *fetch.Fetcher) func(string) (*http.Client, error) {
+	return func(address string) (*http.Client, error) {
+		c, err := f.For(address)
+		if err != nil {
+			return nil, err
+		}
+		return c.HTTP(), nil
+	}
+}
+
+// A redirect is followed to the same server and not into a private network, by requests and by git
+// alike.
+func TestRedirects(t *testing.T) {
+	u := newUpstream(t)
+	commit := u.library()
+	other := u.serve(nil)
+	to := ""
+	var server *backend
+	server = u.serve(func(w http.ResponseWriter, r *http.Request) bool {
+		rest, ok := strings.CutPrefix(r.URL.Path, "/old")
+		if ok {
+			http.Redirect(w, r, to+strings.ReplaceAll(rest, " ", "%20")+"?"+r.URL.RawQuery, http.StatusMovedPermanently)
+		}
+		return ok
+	})
+	base := strings.TrimSuffix(server.url, "/up%20stream")
+	ref := origin.Ref{Kind: origin.Git, Source: "x", Location: base + "/old/up%20stream"}
+	g := func() *Origin { return u.origin(func(o *Options) { o.HTTP = direct(fetch.New(fetch.Options{})) }) }
+	to = base
+	for _, rev := range []origin.Revision{{}, {ID: "git:" + commit}} {
+		if _, got := take(t, g(), ref, rev); !cmp.Equal(got.files, libraryFiles) {
+			t.Error(got.files)
+		}
+	}
+	for _, to = range []string{strings.TrimSuffix(other.url, "/up%20stream"), "http://169.254.169.254", "http://[::1]:1", "https://127.0.0.1:1", "ftp://127.0.0.1"} {
+		if _, err := g().Resolve(t.Context(), ref); err == nil {
+			t.Errorf("to %s: no error", to)
+		}
+		_, err := g().Open(t.Context(), ref, origin.Revision{ID: "git:" + commit})
+		if err == nil || !strings.Contains(err.Error(), "its server leads elsewhere, where knack does not go: ") {
+			t.Errorf("to %s: %v", to, err)
+		}
+	}
+	if asked := other.asked(); len(asked) != 0 {
+		t.Errorf("another server of this machine got %q", asked)
+	}
+	// Another page is no repository.
+	to = base + "/elsewhere/x?"
+	if _, err := g().Resolve(t.Context(), ref); err == nil || !strings.Contains(err.Error(), "leads to another address, which is none of a repository") {
+		t.Error(err)
+	}
 }
 
 func FuzzAdvertised(f *testing.F) {
@@ -117,7 +165,7 @@ func TestManyRepositories(t *testing.T) {
 	one := u.serve(nil)
 	for range 3 {
 		start := time.Now()
-		g := u.origin(func(o *Options) { o.HTTP = direct(http.DefaultTransport) })
+		g := u.origin(func(o *Options) { o.HTTP = direct(fetch.New(fetch.Options{})) })
 		for range 1000 {
 			if _, err := g.Resolve(t.Context(), one.ref("main")); err != nil {
 				t.Fatal(err)
@@ -156,7 +204,9 @@ func TestManyRepositories(t *testing.T) {
 	}
 	for range 3 {
 		transport := &http.Transport{MaxIdleConnsPerHost: mostAtOnce}
-		g := u.origin(func(o *Options) { o.HTTP = direct(transport) })
+		g := u.origin(func(o *Options) {
+			o.HTTP = func(string) (*http.Client, error) { return &http.Client{Transport: transport}, nil }
+		})
 		each("knack", func(url string) error {
 			_, err := g.Resolve(context.Background(), origin.Ref{Location: url})
 			return err

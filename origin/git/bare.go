@@ -81,10 +81,14 @@ func (b *bare) fetch(ctx context.Context, source string, config []string, stdin 
 	if b.git.opts.Offline {
 		return ErrOffline
 	}
+	at, err := b.git.follow(ctx, b.place)
+	if err != nil {
+		return err
+	}
 	defer b.git.occupy(b.dir)()
-	config = append([]string{"remote." + remote + ".url=" + b.place.url}, config...)
+	config = append([]string{"remote." + remote + ".url=" + at.url}, config...)
 	return b.git.run(ctx, call{
-		place: b.place, dir: b.dir, config: config, stdin: stdin,
+		place: at, dir: b.dir, config: config, stdin: stdin,
 		args: append([]string{"fetch", "--progress", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance"}, args...),
 		received: func(n int64) error {
 			if n > maxReceived {

@@ -135,7 +135,7 @@ func TestLocations(t *testing.T) {
 	for _, location := range []string{
 		"", "-x", "--upload-pack=" + command, "ext::" + command, "ext::sh -c " + command, "ssh://-oProxyCommand=" + command + "/x", "git@-oProxyCommand=" + command + ":x",
 		"-oProxyCommand=" + command + ":x", "fd::17/x", "git://127.0.0.1/x", "http://example.com/x", "ftp://127.0.0.1/x", "https://u:p@127.0.0.1/x", "https://u@127.0.0.1/x",
-		"ssh://u:p@127.0.0.1/x", "host:--upload-pack=" + command, "https:///x", "host::x", "x\ny:z", "up/stream", "../up", "file+ext::x",
+		"ssh://u:p@127.0.0.1/x", "host:--upload-pack=" + command, "https:///x", "host::x", "https://127.0.0.1/x?y", "https://127.0.0.1/x#y", "x\ny:z", "up/stream", "../up", "file+ext::x",
 	} {
 		for _, want := range []string{"", strings.Repeat("a", 40)} {
 			_, err := g.Resolve(t.Context(), origin.Ref{Kind: origin.Git, Location: location, Want: want})

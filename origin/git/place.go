@@ -46,7 +46,7 @@ func locate(location string) (place, error) {
 		return p, nil
 	}
 	u, err := url.Parse(location)
-	if err != nil || u.Host == "" && scheme != "file" || strings.HasPrefix(u.Hostname(), "-") || strings.HasPrefix(rest, "-") {
+	if err != nil || u.Host == "" && scheme != "file" || strings.HasPrefix(u.Hostname(), "-") || strings.HasPrefix(rest, "-") || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
 		return place{}, errLocation
 	}
 	if _, secret := u.User.Password(); secret || u.User != nil && scheme != "ssh" {

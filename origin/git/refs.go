@@ -30,6 +30,8 @@ type refs struct {
 	branches, tags map[string]string
 }
 
+func newRefs() *refs { return &refs{branches: map[string]string{}, tags: map[string]string{}} }
+
 // The bounds of what a server may say about its refs. The repository with the most, of a
 // public list of mirrors, has 90,000 branches and tags.
 const (

@@ -163,6 +163,9 @@ func (g *Origin) run(ctx context.Context, c call) error {
 		return err
 	}
 	args := []string{"--git-dir=" + c.dir}
+	if g.direct(s, c.place) { // and where it leads is known
+		c.config = append([]string{"http.followRedirects=false"}, c.config...)
+	}
 	for _, setting := range slices.Concat(always, c.config) {
 		args = append(args, "-c", setting)
 	}

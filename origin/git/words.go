@@ -96,6 +96,7 @@ var failures = []failure{
 		errors.New("the server wants a user name and a password, or the repository does not exist: check its name, and log in for git (gh auth login, or a credential helper)")},
 	{[]string{"Repository not found", "returned error: 404", "does not exist", "does not appear to be a git repository", "/info/refs not found", "could not be found", "' not found", "not valid: is this a git repository"},
 		errors.New("there is no such repository, or you may not see it: check its name, and that git can log in")},
+	{[]string{"returned error: 30"}, errors.New("the server leads to another address after a login: name that one")},
 	{[]string{"Could not resolve host"}, errors.New("the name of the server is not known: check it, and your network")},
 	{[]string{"SSL certificate", "certificate verif", "SSL_ERROR", "SSL routines", "gnutls_handshake"}, errors.New("the server's TLS certificate is not trusted: set http.sslCAInfo in git's settings if it is one of your own")},
 	{[]string{"Connection refused", "Failed to connect", "Could not connect", "timed out", "Operation too slow", "Network is unreachable", "No route to host", "Connection reset"}, errors.New("the server cannot be reached: check your network and proxy, and try again")},
@@ -159,7 +160,9 @@ func clean(line string) string {
 	words := strings.Fields(display.OneLine(line))
 	redacted := display.RedactWords(words)
 	for i, w := range words {
-		if isCommit(strings.Trim(w, `'",.:`)) || strings.Contains(w, "://") {
+		if i > 0 && (strings.EqualFold(words[i-1], "basic") || strings.EqualFold(words[i-1], "bearer")) {
+			redacted[i] = "[redacted]"
+		} else if isCommit(strings.Trim(w, `'",.:`)) || strings.Contains(w, "://") {
 			redacted[i] = w
 		}
 	}
