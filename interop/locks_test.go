@@ -65,8 +65,8 @@ func library(t *testing.T) (dir, commit string) {
 	return dir, commit
 }
 
-// TestInteropLocksSkills_1_7_4 checks that the locks that npx skills 1.7.4 writes are read, and
-// that the skills are where they say.
+// TestInteropLocksSkills_1_7_4 checks that the locks that npx skills 1.7.4 writes are read, that
+// the skills are where they say, and that knack add --from locks each.
 func TestInteropLocksSkills_1_7_4(t *testing.T) {
 	lib, _ := library(t)
 	dir := filepath.Join(filepath.Dir(lib), "project")
@@ -113,5 +113,30 @@ func TestInteropLocksSkills_1_7_4(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: %s\n%s", c.file, diff, data)
 		}
+	}
+	binary := knack(t)
+	run := func(want string, args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), binary, args...)
+		cmd.Dir = dir
+		cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("knack %s: %v, want %q\n%s", strings.Join(args, " "), err, want, out)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(filepath.Join(dir, "skills-lock.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run("locked notes from "+lib+", 1 file", "add", "--from", "skills-lock.json")
+	run("2 skills unchanged", "add", "--from", "skills-lock.json")
+	run("2 skills as locked", "verify")
+	run("locked pdf", "add", "--from", filepath.Join(home, ".agents", ".skill-lock.json"), "--global")
+	run("1 skill as locked", "verify", "--global")
+	if after, err := os.ReadFile(filepath.Join(dir, "skills-lock.json")); err != nil || string(after) != string(before) {
+		t.Errorf("their lock was changed: %v", err)
 	}
 }
