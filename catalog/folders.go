@@ -136,9 +136,9 @@ func (s *Snapshot) deniedAt(label, at string) *skill.Notice {
 }
 
 // Blocked returns the skill that last had a URI, if it is still in its place and cannot
-// be read at the moment. Its file or folder is denied, the disk fails, or the file is
-// not regular, not text or too large. A skill that is gone, is no longer a skill, or
-// leads outside is not blocked.
+// be read at the moment. Its file or folder is denied, the disk fails, the file is
+// not regular, not text or too large, or the skill is not as its lock says. A skill that
+// is gone, is no longer a skill, or leads outside is not blocked.
 func (s *Snapshot) Blocked(uri skill.URI) *Entry { return s.blocked[uri.Path()] }
 
 // BlockedNamed returns the first blocked skill that had the name, in the order of URIs.

@@ -201,6 +201,7 @@ func TestEnforce(t *testing.T) {
 	p.skill(at)
 	p.lock(at)
 	c, _ := p.catalog(Options{Enforce: true}, p.root(".agents/skills"))
+	uri := in(t, p.refresh(c), "pdf").URI()
 	for _, step := range []enforced{
 		{"as locked", func(p *project) {}, ""},
 		{"a script differs", func(p *project) { p.write(at+"/scripts/run.py", "print(2)\n") }, "changed since it was locked: 'scripts/run.py' differs"},
@@ -222,6 +223,9 @@ func TestEnforce(t *testing.T) {
 		problem, _ := e.SkipReason()
 		if problem.Message != step.reason || (e.Status == catalog.Available) != (step.reason == "") || step.reason != "" && (problem.Rule != "file-locked" || problem.Fix == "") {
 			t.Errorf("%s: %v, %+v", step.name, e.Status, problem)
+		}
+		if blocked := v.Blocked(uri) != nil; blocked != (step.reason != "") {
+			t.Errorf("%s: blocked is %v", step.name, blocked)
 		}
 		_, _, err := skill.ReadFile(e.FS, "scripts/run.py", 100)
 		if step.reason == "" && err != nil || step.reason != "" && err == nil {
