@@ -40,6 +40,9 @@ type Locked struct {
 	Source, Want, Version, Revision, Signer string
 	Pinned                                  bool
 	Digest                                  skill.Digest // of all files, as locked
+
+	// Refused is why no manifest of the skill may be served, or nil.
+	Refused *skill.LockError
 }
 
 // Words returns the state as people read it.

@@ -37,7 +37,9 @@ func (v View) manifest(ctx context.Context, e *Entry) (*Entry, []skill.File, err
 		files, err := v.digestsOf(ctx, e)
 		if err == nil && slices.ContainsFunc(files, func(f skill.File) bool { return f.Path == skill.MainFile && f.Digest == e.Digest }) {
 			if p := v.catalog.provenance; p != nil {
-				p.Locked(e, func() ([]skill.File, error) { return files, nil })
+				if l := p.Locked(e, func() ([]skill.File, error) { return files, nil }); l.Refused != nil {
+					return e, nil, l.Refused
+				}
 			}
 			return e, files, nil
 		}

@@ -152,6 +152,9 @@ func (l *Locks) Locked(e *catalog.Entry, files func() ([]skill.File, error)) cat
 		return catalog.Locked{}
 	}
 	locked := l.compare(e.Skill, lock, key, files)
+	if l.o.Enforce && locked.State != catalog.AsLocked {
+		locked.Refused = &skill.LockError{Changed: locked.State == catalog.Changed, Message: locked.Reason, Fix: locked.Fix}
+	}
 	l.note(e, locked)
 	return locked
 }

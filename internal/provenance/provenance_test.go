@@ -333,6 +333,22 @@ func TestEnforceRead(t *testing.T) {
 	}
 }
 
+// TestEnforceManifest makes no manifest of a skill that lacks a file since the scan, though no
+// other file has changed.
+func TestEnforceManifest(t *testing.T) {
+	const at = ".agents/skills/pdf"
+	p := newProject(t)
+	p.skill(at)
+	p.lock(at)
+	c, _ := p.catalog(Options{Enforce: true}, p.root(".agents/skills"))
+	v := p.refresh(c)
+	p.remove(at + "/scripts")
+	_, files, err := v.Manifest(context.Background(), in(t, v, "pdf"))
+	if locked, ok := errors.AsType[*skill.LockError](err); !ok || !locked.Changed || !strings.Contains(err.Error(), "'scripts/run.py' is missing") {
+		t.Errorf("%v, %v", files, err)
+	}
+}
+
 // TestEnforceRace reads while another program writes: what is read is as locked.
 func TestEnforceRace(t *testing.T) {
 	const at = ".agents/skills/pdf"
