@@ -2,6 +2,8 @@ package cli_test
 
 import (
 	"bufio"
+	"encoding/base64"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -29,13 +31,21 @@ func TestScriptRegistry(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../../interop/registry", "-o", distribution, ".").CombinedOutput(); err != nil {
 		t.Fatalf("build interop/registry: %v\n%s", err, out)
 	}
-	config := filepath.Join(t.TempDir(), "config.yml")
-	if err := os.WriteFile(config, []byte("version: 0.1\nstorage: {inmemory: {}}\nhttp: {addr: '127.0.0.1:0', secret: x}\n"), 0o600); err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	passwords, open, private := filepath.Join(dir, "passwords"), filepath.Join(dir, "open.yml"), filepath.Join(dir, "private.yml")
+	const config = "version: 0.1\nstorage: {inmemory: {}}\nhttp: {addr: '127.0.0.1:0', secret: x}\n"
+	for file, content := range map[string]string{
+		passwords: "anna:$2a$04$CaSJEeUR6NCGTmSfyLxKG.FWVyUSbVXbHWztJQAJ/YzjX9kVGEm6G\n", // CANARY-password
+		open:      config,
+		private:   config + "auth: {htpasswd: {realm: knack, path: '" + passwords + "'}}\n",
+	} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for name, args := range map[string][]string{
-		"distribution 3.1.2":    {distribution},
-		"docker-registry 2.8.2": {"docker-registry", "serve", config},
+	for name, args := range map[string][2][]string{
+		"distribution 3.1.2":    {{distribution}, {distribution, passwords}},
+		"docker-registry 2.8.2": {{"docker-registry", "serve", open}, {"docker-registry", "serve", private}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			testscript.Run(t, testscript.Params{
@@ -44,10 +54,11 @@ func TestScriptRegistry(t *testing.T) {
 					home := filepath.Join(env.WorkDir, "home")
 					env.Setenv("HOME", home)
 					env.Setenv("KNACK_DIRS", "")
-					env.Setenv("REGISTRY", startRegistry(t, args))
+					env.Setenv("REGISTRY", startRegistry(t, args[0]))
+					env.Setenv("PRIVATE", startRegistry(t, args[1]))
 					return os.MkdirAll(home, 0o755)
 				},
-				Cmds: map[string]func(*testscript.TestScript, bool, []string){"run": run, "exits": exits, "push": push},
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){"run": run, "exits": exits, "push": push, "login": login},
 			})
 		})
 	}
@@ -82,7 +93,7 @@ func startRegistry(t *testing.T, args []string) string {
 	return ""
 }
 
-// push FOLDER REPOSITORY TAG makes an image of the folder and pushes it.
+// push FOLDER REPOSITORY TAG makes an image of the folder and pushes it to both registries.
 func push(ts *testscript.TestScript, _ bool, args []string) {
 	dir, err := os.MkdirTemp(ts.Getenv("WORK"), "image")
 	ts.Check(err)
@@ -91,4 +102,13 @@ func push(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(ts.Exec("umoci", "new", "--image", layout+":x"))
 	ts.Check(ts.Exec("umoci", "insert", "--rootless", "--image", layout+":x", ts.MkAbs(args[0]), "/skills"))
 	ts.Check(ts.Exec("skopeo", "copy", "--quiet", "--insecure-policy", "--dest-tls-verify=false", "oci:"+layout+":x", "docker://"+ts.Getenv("REGISTRY")+"/"+args[1]+":"+args[2]))
+	ts.Check(ts.Exec("skopeo", "copy", "--quiet", "--insecure-policy", "--dest-tls-verify=false", "--dest-creds=anna:CANARY-password", "oci:"+layout+":x", "docker://"+ts.Getenv("PRIVATE")+"/"+args[1]+":"+args[2]))
+}
+
+// login FOLDER PASSWORD writes docker's configuration for the private registry into a folder.
+func login(ts *testscript.TestScript, _ bool, args []string) {
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(dir, 0o700))
+	auth := base64.StdEncoding.EncodeToString([]byte("anna:" + args[1]))
+	ts.Check(os.WriteFile(filepath.Join(dir, "config.json"), fmt.Appendf(nil, `{"auths":{%q:{"auth":%q}}}`, ts.Getenv("PRIVATE"), auth), 0o600))
 }
