@@ -40,19 +40,22 @@ var kinds = map[origin.Kind]func(Settings) (origin.Origin, error){
 		return git.New(git.Options{
 			Env: s.Env.Environ, Dir: s.Store.GitDir, Terminal: s.Env.StdinTerminal && s.Env.StderrTerminal,
 			Offline: s.Offline, Progress: s.Progress, Warn: s.Warn,
-			HTTP: func(address string) (http.RoundTripper, error) { return s.Fetch.For(address) },
+			HTTP: s.client,
 		}), nil
 	},
 	origin.OCI: registries,
 	origin.MCP: func(s Settings) (origin.Origin, error) {
-		return peer.New(peer.Options{Offline: s.Offline, Progress: s.Progress, Warn: s.Warn, HTTP: func(address string) (*http.Client, error) {
-			server, err := s.Fetch.For(address)
-			if err != nil {
-				return nil, err
-			}
-			return server.HTTP(), nil
-		}}), nil
+		return peer.New(peer.Options{Offline: s.Offline, Progress: s.Progress, Warn: s.Warn, HTTP: s.client}), nil
 	},
+}
+
+// client returns a client for the server at an address that the user named.
+func (s Settings) client(address string) (*http.Client, error) {
+	server, err := s.Fetch.For(address)
+	if err != nil {
+		return nil, err
+	}
+	return server.HTTP(), nil
 }
 
 // origins returns what reads a kind of source, made once for a command.
