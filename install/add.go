@@ -46,8 +46,14 @@ func (in *Installer) PlanAdd(ctx context.Context, q Request) (*Plan, error) {
 
 // short bounds the text of a source for a message, and shows no user name or password in it.
 func short(text string) string {
-	if at := strings.LastIndexByte(text, '@'); at >= 0 && strings.Contains(text[:at], "://") {
-		text = text[:strings.Index(text, "://")] + "://…" + text[at:]
+	if at := strings.LastIndexByte(text, '@'); at >= 0 {
+		before := text[:at]
+		switch scheme, _, is := strings.Cut(before, "://"); {
+		case is:
+			text = scheme + "://…" + text[at:]
+		case strings.Contains(before[:strings.IndexByte(text, '@')], ":"): // USER:PASSWORD@HOST
+			text = "…" + text[at:]
+		}
 	}
 	if i := strings.IndexAny(text, "?#"); i >= 0 {
 		text = text[:i] + "…"

@@ -166,6 +166,9 @@ func (w *killWorld) next(i int) (args []string, code int) {
 			}
 		}
 		args = []string{"sync"}
+		if data, _ := os.ReadFile(filepath.Join(w.project, lockfile.Name)); !strings.Contains(string(data), ".agents") {
+			args = []string{"add", "../library", "--all"} // all were removed
+		}
 	}
 	return append(args, "--overwrite"), 0
 }

@@ -3,12 +3,14 @@ package supply
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/knack-dev/knack/install"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/lockfile"
+	"github.com/knack-dev/knack/origin"
 )
 
 // report says what was done.
@@ -257,7 +259,11 @@ func (r *report) json() error {
 			e = *s.Was
 		}
 		if e.Source != "" {
-			j.Source, j.Want, j.Path, j.Revision, j.Version, j.Pinned = e.Source, e.Want, e.Path, e.Revision, e.Version, e.Pinned
+			// A source that is refused may have a secret in it.
+			if _, err := origin.Parse(e.Source, filepath.Dir(r.in.LockFile()), r.env.Home); err == nil {
+				j.Source = e.Source
+			}
+			j.Want, j.Path, j.Revision, j.Version, j.Pinned = e.Want, e.Path, e.Revision, e.Version, e.Pinned
 			j.Digest, j.Files = e.Digest.String(), len(e.Files)
 		}
 		if s.Was != nil && s.Was.Digest != e.Digest {

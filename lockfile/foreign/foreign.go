@@ -239,7 +239,7 @@ func (r *reader) npx(e *Entry, v frontmatter.Value, global bool) {
 	case "":
 		r.fail(v.Position, restore, "the skill %s has no sourceType", display.Quote(e.Name))
 	default:
-		e.Err = fmt.Errorf("it came from %s, which is no source of knack", display.Quote(kind))
+		e.Err = fmt.Errorf("it came from %s, which is no source of knack", word(kind))
 	}
 	if main != "" {
 		r.path(e, v, path.Dir(main))
@@ -329,7 +329,15 @@ func (r *reader) toolhive(e *Entry, v frontmatter.Value) {
 			return
 		}
 	}
-	e.Err = fmt.Errorf("its source %s is a name in a registry of ToolHive", display.Quote(asked))
+	e.Err = fmt.Errorf("its source %s is a name in a registry of ToolHive", word(asked))
+}
+
+// word quotes a word of a lock. Any other text may have a secret in it, and is not repeated.
+func word(s string) string {
+	if s == "" || len(s) > 100 || strings.ContainsAny(s, ":@?#") {
+		return "(not shown)"
+	}
+	return display.Quote(s)
 }
 
 // isHash reports a full hash of git: a SHA-1, or a SHA-256 without a prefix.
