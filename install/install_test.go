@@ -186,6 +186,43 @@ func TestLinksInTheWay(t *testing.T) {
 	}
 }
 
+// A lock, or a link, of a clone leads no skill into the repository's own folder, where git would
+// start a file of it.
+func TestNothingBelowGit(t *testing.T) {
+	for _, key := range []string{".git/hooks", ".GIT/hooks", "sub/.git/hooks", "way/hooks", "way/x/pdf"} {
+		for _, command := range []string{"sync", "add"} {
+			w := newWorld(t, "folder")
+			w.publish(with(old, "post-checkout.sh", "echo"))
+			_, err := w.add(w.options())
+			must(t, err)
+			l, err := lockfile.Parse([]byte(files(t, w.project())[lockfile.Name]))
+			must(t, err)
+			must(t, os.RemoveAll(w.place()))
+			must(t, os.MkdirAll(filepath.Join(w.project(), ".git"), 0o755))
+			if err := os.Symlink(".git", filepath.Join(w.project(), "way")); err != nil {
+				t.Skip(err)
+			}
+			e := l.Skills[".agents/skills/pdf"]
+			must(t, os.WriteFile(filepath.Join(w.project(), lockfile.Name), (&lockfile.Lock{Skills: map[string]lockfile.Entry{key: e}}).Bytes(), 0o644))
+			before := files(t, w.project())
+			o := w.options()
+			o.Overwrite = true
+			run := w.sync
+			if command == "add" {
+				o.To = filepath.Join(w.project(), filepath.FromSlash(key))
+				run = w.add
+			}
+			p, err := run(o)
+			if err == nil && p.Outcome() == install.Done {
+				t.Errorf("%s to %s is done", command, key)
+			}
+			if diff := cmp.Diff(before, files(t, w.project())); diff != "" {
+				t.Errorf("%s to %s: %s", command, key, diff)
+			}
+		}
+	}
+}
+
 // Two skills of one name in one call are both refused, by name, and others are installed.
 func TestTwins(t *testing.T) {
 	w := newWorld(t, "folder")

@@ -1,20 +1,30 @@
 package install_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/knack-dev/knack/install"
+	"github.com/knack-dev/knack/internal/fetch"
 	"github.com/knack-dev/knack/origin"
+	"github.com/knack-dev/knack/origin/archive"
 	"github.com/knack-dev/knack/origin/folder"
 	"github.com/knack-dev/knack/origin/git"
+	"github.com/knack-dev/knack/origin/wellknown"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/store"
 )
 
@@ -32,6 +42,25 @@ var kinds = map[string]func(t *testing.T, dir string) (source string, publish fu
 	"folder": func(t *testing.T, dir string) (string, func(map[string]string)) {
 		at := filepath.Join(dir, "source")
 		return at, func(files map[string]string) { fill(t, filepath.Join(at, "skills", "pdf"), files) }
+	},
+	"archive": func(t *testing.T, dir string) (string, func(map[string]string)) {
+		at := filepath.Join(dir, "skills.zip")
+		return at, func(files map[string]string) { must(t, os.WriteFile(at, zipped(t, "skills/pdf/", files), 0o644)) }
+	},
+	"well-known": func(t *testing.T, _ string) (string, func(map[string]string)) {
+		var data []byte
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/.well-known/agent-skills/index.json":
+				fmt.Fprintf(w, `{"$schema":"https://schemas.agentskills.io/discovery/0.2.0/schema.json","skills":[{"name":"pdf","type":"archive","description":"Reads PDF files.","url":"/pdf.zip","digest":"%s"}]}`, skill.DigestOf(data))
+			case "/pdf.zip":
+				_, _ = w.Write(data)
+			default:
+				http.NotFound(w, r)
+			}
+		}))
+		t.Cleanup(server.Close)
+		return server.URL, func(files map[string]string) { data = zipped(t, "", files) }
 	},
 	"git": func(t *testing.T, dir string) (string, func(map[string]string)) {
 		if testing.Short() {
@@ -56,6 +85,26 @@ var kinds = map[string]func(t *testing.T, dir string) (source string, publish fu
 			run("commit", "-q", "--allow-empty", "-m", "x")
 		}
 	},
+}
+
+// zipped returns a zip of files below a folder.
+func zipped(t *testing.T, below string, files map[string]string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		h := &zip.FileHeader{Name: below + name, Method: zip.Deflate}
+		h.SetMode(0o644)
+		if strings.HasSuffix(name, ".sh") {
+			h.SetMode(0o755)
+		}
+		w, err := z.CreateHeader(h)
+		must(t, err)
+		_, err = w.Write([]byte(files[name]))
+		must(t, err)
+	}
+	must(t, z.Close())
+	return b.Bytes()
 }
 
 func must(t *testing.T, err error) {
@@ -89,6 +138,9 @@ func newWorld(t *testing.T, kind string) *world {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
+	if testing.Short() && kind != "folder" {
+		t.Skip("a kind of source more takes seconds")
+	}
 	w := &world{t: t, dir: dir, clock: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)}
 	w.source, w.publish = kinds[kind](t, dir)
 	must(t, os.MkdirAll(w.project(), 0o755))
@@ -114,6 +166,8 @@ func (w *world) run(o install.Options, plan func(context.Context, *install.Insta
 	must(w.t, err)
 	defer shelf.Close()
 	repositories := git.New(git.Options{Env: os.Environ(), Dir: shelf.GitDir})
+	fetcher := fetch.New(fetch.Options{})
+	defer fetcher.Close()
 	o.Store = shelf
 	o.Origins = func(k origin.Kind) (origin.Origin, error) {
 		switch k {
@@ -121,6 +175,10 @@ func (w *world) run(o install.Options, plan func(context.Context, *install.Insta
 			return folder.Origin{}, nil
 		case origin.Git:
 			return repositories, nil
+		case origin.Archive:
+			return archive.New(archive.Options{Fetch: fetcher, Spool: shelf.Spool}), nil
+		case origin.WellKnown:
+			return wellknown.New(wellknown.Options{Fetch: fetcher, Spool: shelf.Spool}), nil
 		}
 		return nil, fmt.Errorf("no %s", k)
 	}

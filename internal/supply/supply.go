@@ -131,7 +131,7 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 	offline := f.offline || getenv(*env, "KNACK_OFFLINE") == "1"
 	var p progress
 	servers := fetch.New(fetch.Options{Proxy: env.Proxy, Agent: "knack"})
-	stop := console.ShowProgress(env, console.Step{What: "working", Count: p.count, Unit: "steps"})
+	stop := console.ShowProgress(env, console.Step{What: "getting skills", Count: p.count, Unit: "steps"})
 	o := install.Options{
 		Root: at.root, To: at.to, Dir: env.Dir, Home: env.Home, Contained: at.contained,
 		Kept:  filepath.Join(state, "kept"),
@@ -237,6 +237,9 @@ func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan func(context.
 		failed = in.Do(ctx, p)
 	}
 	done()
+	if err := ctx.Err(); err != nil {
+		return err // a signal: what was done is recorded
+	}
 	r := report{env: f.env, in: in, plan: p, command: cmd.Name(), dry: f.dryRun}
 	if f.json {
 		err = r.json()
