@@ -54,6 +54,8 @@ var mutations = []mutation{
 		{"access/openid/flow.go", "[]byte(begun.Nonce)) != 1", "[]byte(begun.Nonce)) == 2"}}},
 	{"signin-audience", "a token of the provider that is for another application lets no client in", "./access/openid ^TestForgedTokens$", "", []change{
 		{"access/openid/token.go", "return slices.Contains(p.audiences, a)", "return true"}}},
+	{"lock-enforced", "with lock: enforce, no bytes of a file are served that its lock does not have", "./internal/provenance ^TestEnforceR", "other content than the locked one", []change{
+		{"internal/provenance/guarded.go", "if !f.right && (f.read", "if f.read < 0 && (f.read"}}},
 	{"proxy-trusted", "only a trusted proxy says who its client is", "./internal/guard ^TestProxies$", "", []change{
 		{"internal/guard/proxies.go", "if !ok || !g.isProxy(peer) {", "if !ok {"}}},
 	{"busy-is-not-absent", "a name that a busy machine could not look for is not called unknown", "./tool ^TestBusyIsNotNotFound$", "", []change{
