@@ -95,7 +95,7 @@ func (r *reader) entry(key string, at int) (e Entry) {
 		case "source":
 			e.Source = r.text("source")
 			if hasPassword(e.Source) {
-				r.fail(r.last, "remove the user name and the password from the address, and change the password", "source has a password")
+				r.fail(r.last, "remove the user name and the password from the address, and change the password", "source has a user name or a password")
 			}
 		case "want":
 			e.Want = r.text("want")
@@ -198,11 +198,11 @@ func (r *reader) kind(field, value string, prefixes ...string) {
 	r.fail(r.last, restore, "%s does not begin with %s", field, strings.Join(prefixes, ", "))
 }
 
-// hasPassword reports whether a URL names a password. A user alone may be part of an address:
-// ssh://git@host.
+// hasPassword reports whether a URL may name a password or a token. A user alone is part of an
+// address: ssh://git@host. In that of a site it is a token.
 func hasPassword(source string) bool {
-	_, rest, isURL := strings.Cut(source, "://")
+	scheme, rest, isURL := strings.Cut(source, "://")
 	host, _, _ := strings.Cut(rest, "/")
 	at := strings.LastIndexByte(host, '@')
-	return isURL && at >= 0 && strings.Contains(host[:at], ":")
+	return isURL && at >= 0 && (strings.HasSuffix(scheme, "http") || strings.HasSuffix(scheme, "https") || strings.Contains(host[:at], ":"))
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/knack-dev/knack/lockfile"
 	"github.com/knack-dev/knack/skill"
@@ -24,15 +25,26 @@ type file struct {
 	now   *lock // nil if there is no lock
 }
 
-// lockIn returns the lock in a folder as it is now, or nil. A lock that was there and is gone
-// remains, as one that cannot be used, if locks are enforced: a program that replaces it, or one
-// that removes it, does not free the skills. The caller holds mu.
+// lockIn returns the lock in a folder as it is now, or nil, and logs once why it cannot be used. The
+// caller holds mu.
 func (l *Locks) lockIn(folder string, anew bool) *lock {
 	f := l.files[folder]
 	if f == nil {
 		f = &file{}
 		l.files[folder] = f
 	}
+	before := f.now
+	now := l.look(f, folder, anew)
+	if now != nil && now.fault != nil && (before == nil || before.fault == nil || *before.fault != *now.fault) {
+		l.o.Log.Warn("lock not used", "at", filepath.Join(folder, lockfile.Name), "reason", now.fault.Message, "fix", now.fault.Fix)
+	}
+	return now
+}
+
+// look returns the lock in a folder as it is now, or nil. A lock that was there and is gone
+// remains, as one that cannot be used, if locks are enforced: a program that replaces it, or one
+// that removes it, does not free the skills. The caller holds mu.
+func (l *Locks) look(f *file, folder string, anew bool) *lock {
 	now := l.o.Now().UnixNano()
 	if !anew && f.read != 0 && now-f.read < int64(fresh) && now >= f.read {
 		return f.now

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -183,6 +184,31 @@ func TestLocked(t *testing.T) {
 	all := v.Locks()
 	if len(all) != 1 || all[0].NMissing != 1 || all[0].Missing[0].Folder != ".agents/skills/gone" || all[0].Skills != 6 || !strings.HasSuffix(all[0].Name, "/knack.lock") {
 		t.Errorf("locks %+v", all)
+	}
+}
+
+// TestDamagedLock says once that a lock cannot be used, and goes on.
+func TestDamagedLock(t *testing.T) {
+	p := newProject(t)
+	p.skill(".agents/skills/pdf")
+	p.write(lockfile.Name, "{\n<<<<<<< HEAD\n")
+	var log strings.Builder
+	c, _ := p.catalog(Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, p.root(".agents/skills"))
+	v := p.refresh(c)
+	e := in(t, v, "pdf")
+	for range 3 {
+		if l := v.Locked(context.Background(), e); l.State != catalog.Incomparable || !strings.HasPrefix(l.Reason, "knack.lock:2:1: ") || l.Refused != nil {
+			t.Errorf("%+v", l)
+		}
+	}
+	if _, files, err := v.Manifest(context.Background(), e); err != nil || len(files) != 2 {
+		t.Errorf("%v, %v", files, err)
+	}
+	if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "lock not used") {
+		t.Errorf("%d lines: %s", n, &log)
+	}
+	if all := v.Locks(); len(all) != 1 || all[0].Fix == "" || all[0].Name != "knack.lock of agents-project" {
+		t.Errorf("%+v", all)
 	}
 }
 
