@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -27,6 +28,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/cli"
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/corpus"
 	"github.com/knack-dev/knack/lockfile"
 )
 
@@ -59,15 +61,40 @@ func TestForms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts programs")
 	}
+	testForms(t, formed)
+}
+
+// TestFormsOfCorpus does so with a real skill.
+func TestFormsOfCorpus(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts programs")
+	}
+	dir := corpus.Dir(t, "skills/anthropics+skills/skills/pdf")
+	real := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		real[filepath.ToSlash(strings.TrimPrefix(path, dir+string(filepath.Separator)))] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	testForms(t, real)
+}
+
+func testForms(t *testing.T, formed map[string]string) {
 	library := t.TempDir()
 	write(t, filepath.Join(library, "skills/pdf"), formed)
 	write(t, library, map[string]string{"README.md": "no skill\n"})
-	zipped, tarred := zipOf(t), tarOf(t)
+	zipped, tarred := zipOf(t, formed), tarOf(t, "pdf/", formed)
 	files := t.TempDir()
 	write(t, files, map[string]string{"pdf.zip": zipped, "pdf.skill": zipped, "pdf.tar.gz": tarred})
 	mux := http.NewServeMux()
 	mux.Handle("/files/", http.StripPrefix("/files/", http.FileServer(http.Dir(files))))
-	site(mux, tarred)
+	site(mux, tarOf(t, "", formed))
 	registry(mux, tarred)
 	server := httptest.NewServer(mux)
 	defer server.Close()
@@ -94,9 +121,6 @@ func TestForms(t *testing.T) {
 			cmd := knack(t, project, "add", c.source, "--skill", "pdf")
 			out, err := cmd.CombinedOutput()
 			if err != nil {
-				if strings.Contains(string(out), "does not read sources of the kind") {
-					t.Skip(string(out))
-				}
 				t.Fatalf("%v\n%s", err, out)
 			}
 			t.Logf("%s", out)
@@ -173,7 +197,7 @@ func modeOf(name string) os.FileMode {
 	return 0o644
 }
 
-func zipOf(t *testing.T) string {
+func zipOf(t *testing.T, formed map[string]string) string {
 	t.Helper()
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
@@ -194,13 +218,13 @@ func zipOf(t *testing.T) string {
 	return b.String()
 }
 
-func tarOf(t *testing.T) string {
+func tarOf(t *testing.T, folder string, formed map[string]string) string {
 	t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	w := tar.NewWriter(z)
 	for _, name := range slices.Sorted(maps.Keys(formed)) {
-		err := w.WriteHeader(&tar.Header{Name: "pdf/" + name, Mode: int64(modeOf(name)), Size: int64(len(formed[name])), Typeflag: tar.TypeReg})
+		err := w.WriteHeader(&tar.Header{Name: folder + name, Mode: int64(modeOf(name)), Size: int64(len(formed[name])), Typeflag: tar.TypeReg})
 		if err == nil {
 			_, err = w.Write([]byte(formed[name]))
 		}
