@@ -1,11 +1,13 @@
 package interop
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,32 +24,71 @@ func TestInteropPeer(t *testing.T) {
 	}
 	t.Parallel()
 	for _, tree := range trees(t) {
-		url := tree.http(t)
-		to := peers{t: t, dir: tree.dir}
-		p := peer.New(peer.Options{HTTP: func(string) (*http.Client, error) { return &http.Client{}, nil }})
-		lib, err := p.Open(t.Context(), origin.Ref{Kind: origin.MCP, Source: "mcp:" + url, Location: url}, origin.Revision{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		skills, err := lib.Skills(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, s := range skills {
-			if s.Name == "" || s.Description == "" || s.Digest == "" || s.Fault != nil {
-				t.Errorf("%s: %+v", tree.name, s)
-			}
-		}
-		if err := lib.Fetch(t.Context(), skills, &to); err != nil {
-			t.Fatal(err)
-		}
-		if err := lib.Close(); err != nil {
-			t.Error(err)
-		}
-		if len(skills) != tree.skills || to.files != tree.files || to.same == 0 {
-			t.Errorf("%s: %d skills of %d, %d files of %d, %d found on the disk", tree.name, len(skills), tree.skills, to.files, tree.files, to.same)
+		to, skills := fetchAll(t, tree, tree.http(t))
+		if skills != tree.skills || to.files != tree.files || to.same == 0 {
+			t.Errorf("%s: %d skills of %d, %d files of %d, %d found on the disk", tree.name, skills, tree.skills, to.files, tree.files, to.same)
 		}
 	}
+}
+
+// TestInteropReferencePeer: the TypeScript SDK's own server is a source of skills too.
+func TestInteropReferencePeer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it asks for every file of every skill")
+	}
+	t.Parallel()
+	program := node(t, "server")
+	for _, tree := range trees(t) {
+		cmd := exec.CommandContext(t.Context(), program, script(t, "reference_server.mjs"), tree.dir)
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		stdout, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		url, err := bufio.NewReader(stdout).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		to, skills := fetchAll(t, tree, strings.TrimSpace(url))
+		if skills == 0 || to.files != to.same || to.files < skills {
+			t.Errorf("%s: %d skills, %d files, %d found on the disk", tree.name, skills, to.files, to.same)
+		}
+		stdin.Close()
+		_ = cmd.Wait()
+	}
+}
+
+// fetchAll takes every skill of a server.
+func fetchAll(t *testing.T, tree *tree, url string) (to *peers, found int) {
+	t.Helper()
+	to = &peers{t: t, dir: tree.dir}
+	p := peer.New(peer.Options{HTTP: func(string) (*http.Client, error) { return &http.Client{}, nil }})
+	lib, err := p.Open(t.Context(), origin.Ref{Kind: origin.MCP, Source: "mcp:" + url, Location: url}, origin.Revision{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	skills, err := lib.Skills(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range skills {
+		if s.Name == "" || s.Description == "" || s.Digest == "" || s.Fault != nil {
+			t.Errorf("%s: %+v", tree.name, s)
+		}
+	}
+	if err := lib.Fetch(t.Context(), skills, to); err != nil {
+		t.Fatal(err)
+	}
+	if err := lib.Close(); err != nil {
+		t.Error(err)
+	}
+	return to, len(skills)
 }
 
 // peers compares what arrives with the disk. A skill whose URI ends with its name, and not with the
