@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"crypto/x509"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/fetch"
 	"github.com/knack-dev/knack/origin"
 )
 
@@ -178,6 +180,49 @@ func TestTokens(t *testing.T) {
 				t.Errorf("%d files with %d tokens", len(got.files), s.given)
 			}
 		})
+	}
+}
+
+// GitLab's registry signs in at another port of its host. A layer is not fetched from there.
+func TestSignInAtAnotherPort(t *testing.T) {
+	host := start(t, distribution, "")
+	publisher{t: t, host: host}.image("acme/pdf", "v1", gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"))))
+	asked := 0
+	gitlab := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked++; r.URL.Path != "/jwt/auth" {
+			t.Errorf("asked for %s", r.URL)
+		}
+		io.WriteString(w, `{"token":"CANARY-token"}`)
+	}))
+	defer gitlab.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(gitlab.Certificate())
+	for name, redirects := range map[string]bool{"token": false, "redirect": true} {
+		t.Run(name, func(t *testing.T) {
+			p := newProxy(t, host, func(w http.ResponseWriter, r *http.Request, _ int) bool {
+				switch {
+				case r.Header.Get("Authorization") != "Bearer CANARY-token":
+					w.Header().Set("WWW-Authenticate", `Bearer realm="`+gitlab.URL+`/jwt/auth",service="container_registry"`)
+					w.WriteHeader(http.StatusUnauthorized)
+				case redirects && isBlob(r):
+					http.Redirect(w, r, gitlab.URL+"/blob", http.StatusTemporaryRedirect)
+				default:
+					r.Header.Del("Authorization")
+					return false
+				}
+				return true
+			})
+			opts, _ := options(t)
+			opts.Fetcher = fetch.New(fetch.Options{Roots: roots})
+			defer opts.Fetcher.Close()
+			_, _, err := install(t, New(opts), "oci://"+p.host()+"/acme/pdf:v1")
+			if redirects != (err != nil) || redirects && !strings.Contains(err.Error(), "is in a private network") {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+	if asked != 2 {
+		t.Errorf("%d tokens were asked for", asked)
 	}
 }
 

@@ -73,11 +73,13 @@ func (o *Origin) repository(named, host, path string) *repository {
 		}
 		source := &registry{host: named}
 		c, err := o.options.Fetcher.For(source.scheme() + "://" + source.address())
-		if reg.unreached = err; err != nil {
-			c = &fetch.Client{}
+		client := http.DefaultClient // which is not used
+		if reg.unreached = err; err == nil {
+			client = c.HTTP()
+			client.Transport = signsIn{client.Transport, o.options.Fetcher, source.address()}
 		}
 		reg.client = &auth.Client{
-			Client:   c.HTTP(),
+			Client:   client,
 			Header:   http.Header{"User-Agent": {"knack"}},
 			Cache:    auth.NewCache(),
 			ClientID: "knack",
@@ -89,6 +91,26 @@ func (o *Origin) repository(named, host, path string) *repository {
 		o.registries[key] = reg
 	}
 	return &repository{reg, path}
+}
+
+// signsIn lets a registry sign in at another port of its own host, as GitLab's does. The person
+// named the host, so it may be one of a private network. A redirect does not lead there, since
+// the client of the source judges it before.
+type signsIn struct {
+	http.RoundTripper
+	fetcher *fetch.Fetcher
+	address string // of the source
+}
+
+func (t signsIn) RoundTrip(r *http.Request) (*http.Response, error) {
+	if host := (&url.URL{Host: t.address}).Hostname(); strings.EqualFold(r.URL.Hostname(), host) && r.URL.Host != t.address {
+		c, err := t.fetcher.For(r.URL.Scheme + "://" + r.URL.Host)
+		if err != nil {
+			return nil, err
+		}
+		return c.RoundTrip(r)
+	}
+	return t.RoundTripper.RoundTrip(r)
 }
 
 // loginError is a failure to find credentials.
