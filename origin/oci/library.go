@@ -22,9 +22,6 @@ type library struct {
 	at       origin.Revision
 	image    *image // nil for a collection
 	children []child
-
-	mu   sync.Mutex
-	open []*image // of children
 }
 
 // Revision implements [origin.Library].
@@ -65,12 +62,14 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 			continue
 		}
 		group.Go(func() error {
-			m, err := l.child(ctx, c)
+			m, only, err := l.child(ctx, c)
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
-				only := m.skills[0].Path
 				err = m.send(ctx, origin.Selection{only: true}, func(string) string { return c.path }, to)
+			}
+			if m != nil {
+				err = errors.Join(err, m.close()) // before the next ones take files too
 			}
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -84,43 +83,38 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 	return group.Wait()
 }
 
-// child reads a skill of a collection.
-func (l *library) child(ctx context.Context, c child) (*image, error) {
+// child reads a skill of a collection and returns its path in its image, which is nil if it was
+// not reached.
+func (l *library) child(ctx context.Context, c child) (m *image, path string, err error) {
 	if c.fault != nil {
-		return nil, c.fault
+		return nil, "", c.fault
 	}
 	found, err := c.repo.manifest(ctx, c.digest)
 	if err != nil {
-		return nil, fmt.Errorf("the collection's skill cannot be had: %w", err)
+		return nil, "", fmt.Errorf("the collection's skill cannot be had: %w", err)
 	}
-	m, err := l.origin.image(ctx, c.repo, found, c.repo.String())
+	m, err = l.origin.image(ctx, c.repo, found, c.repo.String())
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	l.mu.Lock()
-	l.open = append(l.open, m)
-	l.mu.Unlock()
 	skills, err := m.read(ctx)
 	switch {
 	case err != nil:
-		return nil, err
+		return m, "", err
 	case len(skills) > 1:
-		return nil, fmt.Errorf("the artifact that the collection names holds %d skills: add it by itself, as oci://%s@%s", len(skills), c.repo, c.digest)
+		return m, "", fmt.Errorf("the artifact that the collection names holds %d skills: add it by itself, as oci://%s@%s", len(skills), c.repo, c.digest)
 	case skills[0].Fault != nil:
-		return nil, skills[0].Fault
+		return m, "", skills[0].Fault
 	case skills[0].Name != "" && skills[0].Name != c.path:
-		return nil, fmt.Errorf("the collection calls the skill %s, and its %s %s: add it by itself, as oci://%s@%s", c.path, skills[0].Main, display.Quote(skills[0].Name), c.repo, c.digest)
+		return m, "", fmt.Errorf("the collection calls the skill %s, and its %s %s: add it by itself, as oci://%s@%s", c.path, skills[0].Main, display.Quote(skills[0].Name), c.repo, c.digest)
 	}
-	return m, nil
+	return m, skills[0].Path, nil
 }
 
 // Close removes the layers that were fetched.
-func (l *library) Close() (err error) {
-	if l.image != nil {
-		err = l.image.close()
+func (l *library) Close() error {
+	if l.image == nil {
+		return nil
 	}
-	for _, m := range l.open {
-		err = errors.Join(err, m.close())
-	}
-	return err
+	return l.image.close()
 }
