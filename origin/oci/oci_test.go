@@ -2,7 +2,9 @@ package oci
 
 import (
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -89,6 +91,39 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%v, %v; want %v", got, err, want)
 		}
 	})
+}
+
+// A list of tags comes in pages, from one host.
+func TestPages(t *testing.T) {
+	host := start(t, distribution, "")
+	layer := gz(tarOf(t, "SKILL.md", skillMD("pdf")))
+	want := []string{}
+	for i := range 5 {
+		want = append(want, fmt.Sprintf("v1.%d.0", i))
+		publisher{t: t, host: host}.image("acme/pdf", want[i], layer)
+	}
+	elsewhere := false
+	p := newProxy(t, host, func(w http.ResponseWriter, r *http.Request, _ int) bool {
+		query := r.URL.Query()
+		query.Set("n", "2")
+		r.URL.RawQuery = query.Encode()
+		if elsewhere {
+			w.Header().Set("Link", `<https://169.254.169.254/v2/acme/pdf/tags/list?last=x>; rel="next"`)
+			io.WriteString(w, `{"tags":["v1.0.0"]}`)
+		}
+		return elsewhere
+	})
+	opts, _ := options(t)
+	o := New(opts)
+	ref, _ := origin.Parse("oci://"+p.host()+"/acme/pdf", "", "")
+	got, err := o.Versions(t.Context(), ref)
+	if slices.Sort(got); !slices.Equal(got, want) || err != nil || len(p.log) != 3 {
+		t.Errorf("%v, %v after %v; want %v", got, err, p.log, want)
+	}
+	elsewhere = true
+	if got, err := o.Versions(t.Context(), ref); err == nil || !strings.Contains(err.Error(), "the list of tags goes on at another host") {
+		t.Errorf("%v, %v", got, err)
+	}
 }
 
 func TestAbsent(t *testing.T) {
