@@ -69,6 +69,8 @@ func (s *Step) fail(err error) {
 		s.Problem = problem("free some space, then run the command again; what was there is as it was", "the disk of %s is full", filepath.Dir(s.place))
 	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
 		s.Problem = problem("let the user who runs knack write there", "%s cannot be written: %w", filepath.Dir(s.place), cause(err))
+	case errors.Is(err, syscall.ENOTDIR):
+		s.Problem = problem("remove the file, or name another folder with --to", "a file is in the place of a folder above %s", s.place)
 	case errors.Is(err, syscall.EXDEV):
 		s.Problem = problem("name a folder on the same disk as its parent, with --to", "%s is on another file system than the folder above it", filepath.Dir(s.place))
 	default:

@@ -159,8 +159,11 @@ func (in *Installer) readLock() ([]byte, error) {
 		defer f.Close()
 		data, err = io.ReadAll(io.LimitReader(f, lockfile.MaxSize+1))
 	}
+	if errors.Is(err, skill.ErrUnstable) {
+		return nil, problem("make it a file of the project", "%s is a link, which knack does not follow there", in.LockFile())
+	}
 	if err != nil {
-		return nil, problem("make it a regular file that can be read; knack follows no link there", "%s cannot be read: %s", in.LockFile(), skill.Reason(err))
+		return nil, problem("make it a regular file that can be read", "%s cannot be read: %s", in.LockFile(), skill.Reason(err))
 	}
 	if data == nil {
 		data = []byte{}

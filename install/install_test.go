@@ -44,6 +44,46 @@ func TestNoNewsNoWrites(t *testing.T) {
 	}
 }
 
+// Offline, a project that is gone comes back from the store, and no server is asked, also if
+// the store is gone.
+func TestOffline(t *testing.T) {
+	w := newWorld(t, "well-known")
+	w.publish(old)
+	_, err := w.add(w.options())
+	must(t, err)
+	before := asked.Load()
+	must(t, os.RemoveAll(filepath.Join(w.project(), ".agents")))
+	o := w.options()
+	o.Offline = true
+	p, err := w.sync(o)
+	if err != nil || p.Outcome() != install.Done {
+		t.Errorf("%v %v", err, p)
+	}
+	if diff := cmp.Diff(old, files(t, w.place())); diff != "" {
+		t.Error(diff)
+	}
+	must(t, os.RemoveAll(filepath.Join(w.project(), ".agents")))
+	must(t, filepath.WalkDir(filepath.Join(w.dir, "store"), func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = os.Chmod(path, 0o755)
+		}
+		return err
+	}))
+	must(t, os.RemoveAll(filepath.Join(w.dir, "store")))
+	for name, command := range map[string]func(install.Options) (*install.Plan, error){"sync": w.sync, "update": w.update, "add": w.add} {
+		p, err := command(o)
+		if err != nil || p.Outcome() != install.Failed || !strings.Contains(p.Steps[0].Problem.Error(), "offline") {
+			t.Errorf("%s without a store: %v %+v", name, err, p)
+		}
+	}
+	if n := asked.Load() - before; n != 0 {
+		t.Errorf("the server was asked %d times", n)
+	}
+	if p, err := w.sync(w.options()); err != nil || p.Outcome() != install.Done || asked.Load() == before {
+		t.Errorf("online: %v %+v", err, p)
+	}
+}
+
 // An editor saves a file at any moment of an update. What it saved is in place afterwards, or
 // is kept. KNACK_SAVES sets how often; the long form has 1,000.
 func TestEditorSaves(t *testing.T) {
@@ -272,6 +312,18 @@ func TestDamagedLock(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{lockfile.Name: text}, files(t, w.project())); diff != "" {
 			t.Error(diff)
 		}
+	}
+	must(t, os.Remove(path))
+	if err := os.Symlink("elsewhere", path); err != nil {
+		t.Skip(err)
+	}
+	if _, err := w.add(w.options()); err == nil || !strings.Contains(err.Error(), "is a link") {
+		t.Errorf("a link: %v", err)
+	}
+	must(t, os.Remove(path))
+	must(t, os.WriteFile(filepath.Join(w.project(), ".agents"), []byte("mine"), 0o644))
+	if p, err := w.add(w.options()); err != nil || !strings.Contains(p.Steps[0].Problem.Error(), "a file is in the place of a folder") {
+		t.Errorf("a file for a folder: %v %+v", err, p)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,6 +38,9 @@ type world struct {
 	clock   time.Time
 }
 
+// asked counts the requests to the sites of all tests.
+var asked atomic.Int64
+
 // kinds has what makes a source of each kind in a folder.
 var kinds = map[string]func(t *testing.T, dir string) (source string, publish func(map[string]string)){
 	"folder": func(t *testing.T, dir string) (string, func(map[string]string)) {
@@ -50,6 +54,7 @@ var kinds = map[string]func(t *testing.T, dir string) (source string, publish fu
 	"well-known": func(t *testing.T, _ string) (string, func(map[string]string)) {
 		var data []byte
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked.Add(1)
 			switch r.URL.Path {
 			case "/.well-known/agent-skills/index.json":
 				fmt.Fprintf(w, `{"$schema":"https://schemas.agentskills.io/discovery/0.2.0/schema.json","skills":[{"name":"pdf","type":"archive","description":"Reads PDF files.","url":"/pdf.zip","digest":"%s"}]}`, skill.DigestOf(data))

@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/lockfile"
 	"github.com/knack-dev/knack/origin"
+	"github.com/knack-dev/knack/source/dir"
 )
 
 // report says what was done.
@@ -176,12 +177,15 @@ func (r *report) readers() string {
 		if s.Key == "" {
 			continue
 		}
-		if _, own := strings.CutPrefix(s.Key, skillsFolder+"/"); own || strings.HasPrefix(s.Key, "skills/") {
-			return "knack serve offers it to every client that is connected; clients that read " + skillsFolder + " themselves see it too"
+		folder := filepath.Dir(r.in.Folder(s.Key))
+		for _, root := range dir.WellKnown([]string{r.env.Dir, filepath.Dir(r.in.LockFile())}, r.env.Home) {
+			if root.Dir == folder {
+				return "knack serve offers it to every client that is connected; clients that read " + r.env.Shown(folder) + " themselves see it too"
+			}
 		}
-		break
+		return "knack serve --dir " + console.ShellWord(r.env.Shown(folder)) + " offers it; without --dir, knack serve does not read that folder"
 	}
-	return "knack serve offers it if it reads that folder: knack doctor lists the folders, and --dir adds one"
+	return ""
 }
 
 // skillJSON is a step in JSON. doc/install.md describes the fields.

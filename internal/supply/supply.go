@@ -79,7 +79,7 @@ func (f *flags) place(adding bool) (place, error) {
 	}
 	root := locate.Root(env, f.project)
 	if adding && f.project == "" && !dir.InRepository(at) && !f.hasLock(at) {
-		return place{}, command.Fail(command.No, fmt.Errorf("%s is in no repository, so it is not known for which project this is", env.Shown(at)),
+		return place{}, command.Fail(command.No, fmt.Errorf("%s is in no repository, so it is not known for which project this is", at),
 			"--global installs for all projects, --to DIR into a folder, and --project DIR says which project is meant")
 	}
 	return place{root: root, to: filepath.Join(root, filepath.FromSlash(skillsFolder)), contained: true}, nil
