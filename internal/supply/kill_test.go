@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,14 +27,18 @@ import (
 // meant, that no temporary folder is where agents look, and that no hand-made change is lost.
 // The same command, run again, then does the rest. KNACK_KILLS is how many are killed.
 func TestKilled(t *testing.T) {
+	t.Run("folder", func(t *testing.T) { killOften(t, false, 30) })
+	t.Run("git", func(t *testing.T) { killOften(t, true, 10) })
+}
+
+func killOften(t *testing.T, git bool, kills int) {
 	if testing.Short() {
 		t.Skip("builds knack, and starts it often")
 	}
-	kills := 30
 	if n, err := strconv.Atoi(os.Getenv("KNACK_KILLS")); err == nil {
 		kills = n
 	}
-	w := newKillWorld(t)
+	w := newKillWorld(t, git)
 	atWork := map[string]int{}
 	for i := range kills {
 		args, code := w.next(i)
@@ -63,12 +68,13 @@ type killWorld struct {
 	versions                       map[string]map[string]bool // by skill, its states as texts
 	edits                          []string                   // hand-made changes, each of its own
 	took                           time.Duration              // of a command that is not killed
+	source                         string
 	round                          int
 }
 
 const killSkills = 6
 
-func newKillWorld(t *testing.T) *killWorld {
+func newKillWorld(t *testing.T, git bool) *killWorld {
 	dir := t.TempDir()
 	w := &killWorld{t: t, binary: filepath.Join(dir, "knack"), home: filepath.Join(dir, "home"), project: filepath.Join(dir, "project"), library: filepath.Join(dir, "library"), versions: map[string]map[string]bool{}}
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", w.binary, "../../cmd/knack")
@@ -78,10 +84,15 @@ func newKillWorld(t *testing.T) *killWorld {
 	}
 	w.mkdir(w.home)
 	w.mkdir(filepath.Join(w.project, ".git"))
+	if w.source = "../library"; git {
+		w.source = "git+file://" + w.library
+		w.mkdir(w.library)
+		w.git("init", "-q", "-b", "main")
+	}
 	for i := range killSkills {
 		w.author(fmt.Sprint("skill-", i))
 	}
-	w.run([]string{"add", "../library", "--all"}, 0)
+	w.run([]string{"add", w.source, "--all"}, 0)
 	return w
 }
 
@@ -113,6 +124,17 @@ func (w *killWorld) author(name string) {
 		w.versions[name] = map[string]bool{}
 	}
 	w.versions[name][w.text(at)] = true
+	if w.source != "../library" {
+		w.git("add", "-A")
+		w.git("-c", "user.name=a", "-c", "user.email=a@b.example", "commit", "-qm", "x")
+	}
+}
+
+func (w *killWorld) git(args ...string) {
+	cmd := exec.CommandContext(w.t.Context(), "git", append([]string{"-C", w.library, "-c", "gc.auto=0"}, args...)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		w.t.Fatalf("git %v: %v: %s", args, err, out)
+	}
 }
 
 // text returns the files of a folder as one text.
@@ -151,13 +173,13 @@ func (w *killWorld) next(i int) (args []string, code int) {
 	switch rand.IntN(4) {
 	case 0:
 		w.author(one)
-		args = []string{"add", "../library", "--all"}
+		args = []string{"add", w.source, "--all"}
 	case 1:
 		w.author(fmt.Sprint("skill-", rand.IntN(killSkills)))
 		w.author(one)
 		args = []string{"update"}
 	case 2:
-		w.run([]string{"add", "../library", "--skill", one, "--overwrite"}, 0)
+		w.run([]string{"add", w.source, "--skill", one, "--overwrite"}, 0)
 		args = []string{"remove", one}
 	default:
 		if !overwrite {
@@ -167,7 +189,7 @@ func (w *killWorld) next(i int) (args []string, code int) {
 		}
 		args = []string{"sync"}
 		if data, _ := os.ReadFile(filepath.Join(w.project, lockfile.Name)); !strings.Contains(string(data), ".agents") {
-			args = []string{"add", "../library", "--all"} // all were removed
+			args = []string{"add", w.source, "--all"} // all were removed
 		}
 	}
 	return append(args, "--overwrite"), 0
@@ -177,17 +199,18 @@ func (w *killWorld) command(args []string) *exec.Cmd {
 	cmd := exec.CommandContext(w.t.Context(), w.binary, args...)
 	cmd.Dir = w.project
 	cmd.Env = []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH")}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd
 }
 
-// killed starts a command and kills it at some moment, and reports whether it was still there.
+// killed starts a command and kills it, and the programs that it has started, at some moment, and reports whether it was still there.
 func (w *killWorld) killed(args []string) bool {
 	cmd := w.command(args)
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	if rand.IntN(4) == 0 { // at any moment
-		kill := time.AfterFunc(rand.N(w.took+time.Millisecond), func() { _ = cmd.Process.Kill() })
+	if fetching := w.source != "../library"; (rand.IntN(4) == 0) != fetching { // at any moment, more often while git works
+		kill := time.AfterFunc(rand.N(w.took+time.Millisecond), func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 		defer kill.Stop()
 		return cmd.Wait() != nil
 	}
@@ -206,7 +229,7 @@ func (w *killWorld) killed(args []string) bool {
 			left--
 		}
 	}
-	_ = cmd.Process.Kill()
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	return <-ended != nil
 }
 
