@@ -96,7 +96,9 @@ func hold(dir string, flag int) (_ *os.File, err error) {
 			f.Close()
 		}
 	}()
-	if err := lock(f); err != nil {
+	// On a file system without locks, such as some of networks, a tree is written without one, and
+	// Sweep leaves all trees.
+	if err := lockFile(f); err != nil && (flag != os.O_EXCL || errors.Is(err, ErrLocked)) {
 		return nil, pathError("lock", path, err)
 	}
 	// Sweep may have moved the folder before it was locked.
@@ -113,6 +115,9 @@ func hold(dir string, flag int) (_ *os.File, err error) {
 	}
 	return f, nil
 }
+
+// lockFile is lock, and a variable for the tests.
+var lockFile = lock
 
 // Path returns where the tree's folder is now. After [Tree.Exchange] that is the old folder.
 func (t *Tree) Path() string { return filepath.Join(t.dir, t.name) }

@@ -297,3 +297,34 @@ func TestSweepFiles(t *testing.T) {
 	}
 	alive.end()
 }
+
+// TestTreeWithoutLocks checks that a file system without locks takes trees, and that nothing is
+// swept there.
+func TestTreeWithoutLocks(t *testing.T) {
+	was := lockFile
+	defer func() { lockFile = was }()
+	lockFile = func(*os.File) error { return errors.ErrUnsupported }
+	dir := t.TempDir()
+	parent, at := filepath.Join(dir, "tmp"), filepath.Join(dir, "x")
+	tree := newTestTree(t, parent)
+	if err := Sweep(parent, nil); err == nil {
+		t.Error("something was swept")
+	}
+	if err := tree.Place(at); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(newFiles, files(t, at)); diff != "" {
+		t.Error(diff)
+	}
+	temp, err := writeNew(dir, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer temp.end()
+	if err := SweepFiles(dir); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(temp.name); err != nil {
+		t.Error(err)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/knack-dev/knack/edit"
@@ -112,6 +113,9 @@ func (s *Store) write() error {
 func (s *Store) share() (err error) {
 	if s.unlock == nil {
 		s.unlock, err = edit.Share(s.at(lockName))
+		if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.ENOLCK) {
+			s.unlock, err = func() {}, nil // no process can lock it, so none removes what is used
+		}
 	}
 	return s.fault(err)
 }
