@@ -27,8 +27,8 @@ import (
 // meant, that no temporary folder is where agents look, and that no hand-made change is lost.
 // The same command, run again, then does the rest. KNACK_KILLS is how many are killed.
 func TestKilled(t *testing.T) {
-	t.Run("folder", func(t *testing.T) { killOften(t, false, 30) })
-	t.Run("git", func(t *testing.T) { killOften(t, true, 10) })
+	t.Run("folder", func(t *testing.T) { killOften(t, false, 15) })
+	t.Run("git", func(t *testing.T) { killOften(t, true, 5) })
 }
 
 func killOften(t *testing.T, git bool, kills int) {
