@@ -20,6 +20,7 @@ import (
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/fetch"
 	"github.com/knack-dev/knack/internal/locate"
+	"github.com/knack-dev/knack/internal/realpath"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/store"
@@ -135,7 +136,7 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 	o := install.Options{
 		Root: at.root, To: at.to, Dir: env.Dir, Home: env.Home, Contained: at.contained,
 		Kept:  filepath.Join(state, "kept"),
-		Guard: filepath.Join(state, "locks", fmt.Sprintf("%x", sha256.Sum256([]byte(at.root)))[:32]),
+		Guard: filepath.Join(state, "locks", fmt.Sprintf("%x", sha256.Sum256([]byte(realpath.Of(at.root))))[:32]),
 		Store: shelf, Origins: origins(Settings{
 			Env: env, Store: shelf, Progress: p.set, Offline: offline, Warn: func(text string) { env.Err().Text(console.Warning, text) },
 			Fetch: servers,
