@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sort"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -136,6 +137,8 @@ func (in *Installer) named(names []string) (keys []string, missing []*Step) {
 			fix := "knack verify lists the skills that it names"
 			if near := typo.Nearest(name, all); near != "" {
 				fix = "did you mean " + near + "?"
+			} else if strings.ContainsAny(name, "/:@") {
+				fix = "give the name of an installed skill, or its folder; a source that is elsewhere cannot be verified yet"
 			}
 			missing = append(missing, &Step{Name: name, Do: Fail, Problem: &Problem{Err: fmt.Errorf("%s names no skill '%s'", in.LockFile(), display.Echo(name)), Fix: fix, No: true}})
 		}

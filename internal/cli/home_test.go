@@ -48,7 +48,7 @@ func testHome(t *testing.T) {
 		}
 	}
 	check(`knack finds no skills here, besides the 2 built in.
-  knack new NAME   writes a first one
+  knack add SOURCE installs some, and knack new NAME writes one
   knack doctor     says where skills are looked for, and what became of each
   knack connect    connects a client; none was found here
   knack --help     shows all commands

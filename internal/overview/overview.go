@@ -36,7 +36,7 @@ func Text(v catalog.View, all []connection.Connection) string {
 		}
 	}
 	lines := make([]string, 5)
-	found, list := "no skills", "knack new NAME   writes a first one"
+	found, list := "no skills", "knack add SOURCE installs some, and knack new NAME writes one"
 	if skills > 0 {
 		found, list = display.Count(skills, "skill")+" in "+display.Count(roots, "root"), "knack list       shows them"
 	}
