@@ -24,6 +24,7 @@ import (
 	"github.com/knack-dev/knack/origin/archive"
 	"github.com/knack-dev/knack/origin/folder"
 	"github.com/knack-dev/knack/origin/git"
+	"github.com/knack-dev/knack/origin/oci"
 	"github.com/knack-dev/knack/origin/wellknown"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/store"
@@ -51,6 +52,7 @@ var kinds = map[string]func(t *testing.T, dir string) (source string, publish fu
 		at := filepath.Join(dir, "skills.zip")
 		return at, func(files map[string]string) { must(t, os.WriteFile(at, zipped(t, "skills/pdf/", files), 0o644)) }
 	},
+	"registry": registry,
 	"well-known": func(t *testing.T, _ string) (string, func(map[string]string)) {
 		var data []byte
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -182,6 +184,8 @@ func (w *world) run(o install.Options, plan func(context.Context, *install.Insta
 			return repositories, nil
 		case origin.Archive:
 			return archive.New(archive.Options{Fetch: fetcher, Spool: shelf.Spool}), nil
+		case origin.OCI:
+			return oci.New(oci.Options{Fetcher: fetcher, Spool: shelf.Spool, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}), nil
 		case origin.WellKnown:
 			return wellknown.New(wellknown.Options{Fetch: fetcher, Spool: shelf.Spool}), nil
 		}

@@ -1,0 +1,69 @@
+package install_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// registry is a source in a registry whose tag moves.
+func registry(t *testing.T, _ string) (string, func(map[string]string)) {
+	var layer []byte
+	manifest := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		kind, body := "application/octet-stream", []byte(nil)
+		switch name := path.Base(r.URL.Path); {
+		case r.URL.Path == "/v2/":
+			kind, body = "application/json", []byte("{}")
+		case name == "list":
+			kind, body = "application/json", []byte(`{"name":"acme/skills","tags":["stable"]}`)
+		case strings.Contains(r.URL.Path, "/manifests/") && (name == "stable" || name == skill.DigestOf([]byte(manifest)).String()):
+			kind, body = "application/vnd.oci.image.manifest.v1+json", []byte(manifest)
+		case name == skill.DigestOf(layer).String():
+			body = layer
+		default:
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", kind)
+		w.Header().Set("Docker-Content-Digest", skill.DigestOf(body).String())
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		_, _ = w.Write(body)
+	}))
+	t.Cleanup(server.Close)
+	return "oci://" + strings.TrimPrefix(server.URL, "http://") + "/acme/skills:stable", func(files map[string]string) {
+		layer = tarred(t, files)
+		manifest = fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.empty.v1+json","digest":%q,"size":2},"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar+gzip","digest":%q,"size":%d}]}`,
+			skill.DigestOf([]byte("{}")), skill.DigestOf(layer), len(layer))
+	}
+}
+
+func tarred(t *testing.T, files map[string]string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	w := tar.NewWriter(z)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		h := &tar.Header{Name: "skills/pdf/" + name, Size: int64(len(files[name])), Mode: 0o644}
+		if strings.HasSuffix(name, ".sh") {
+			h.Mode = 0o755
+		}
+		must(t, w.WriteHeader(h))
+		_, err := w.Write([]byte(files[name]))
+		must(t, err)
+	}
+	must(t, w.Close())
+	must(t, z.Close())
+	return b.Bytes()
+}
