@@ -9,12 +9,17 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
+	source "github.com/knack-dev/knack/source/dir"
 )
 
 // registry is a source in a registry whose tag moves.
@@ -46,6 +51,22 @@ func registry(t *testing.T, _ string) (string, func(map[string]string)) {
 		layer = tarred(t, files)
 		manifest = fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.empty.v1+json","digest":%q,"size":2},"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar+gzip","digest":%q,"size":%d}]}`,
 			skill.DigestOf([]byte("{}")), skill.DigestOf(layer), len(layer))
+	}
+}
+
+// peer is a source on a server with the Skills extension.
+func peer(t *testing.T, dir string) (string, func(map[string]string)) {
+	var now atomic.Pointer[mcpserver.HTTP]
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { now.Load().ServeHTTP(w, r) }))
+	t.Cleanup(server.Close)
+	return "mcp:" + server.URL + "/mcp", func(files map[string]string) {
+		at := filepath.Join(dir, "served")
+		fill(t, filepath.Join(at, "skills", "pdf"), files)
+		c := catalog.New([]catalog.Source{source.New(source.Options{Root: skill.Root{Label: "dir-1", Dir: at}})}, catalog.Options{})
+		must(t, c.Refresh(t.Context()))
+		h, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: c}), mcpserver.HTTPOptions{})
+		must(t, err)
+		now.Store(h)
 	}
 }
 

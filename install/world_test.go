@@ -25,6 +25,7 @@ import (
 	"github.com/knack-dev/knack/origin/folder"
 	"github.com/knack-dev/knack/origin/git"
 	"github.com/knack-dev/knack/origin/oci"
+	peers "github.com/knack-dev/knack/origin/peer"
 	"github.com/knack-dev/knack/origin/wellknown"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/store"
@@ -53,6 +54,7 @@ var kinds = map[string]func(t *testing.T, dir string) (source string, publish fu
 		return at, func(files map[string]string) { must(t, os.WriteFile(at, zipped(t, "skills/pdf/", files), 0o644)) }
 	},
 	"registry": registry,
+	"mcp":      peer,
 	"well-known": func(t *testing.T, _ string) (string, func(map[string]string)) {
 		var data []byte
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -184,6 +186,11 @@ func (w *world) run(o install.Options, plan func(context.Context, *install.Insta
 			return repositories, nil
 		case origin.Archive:
 			return archive.New(archive.Options{Fetch: fetcher, Spool: shelf.Spool}), nil
+		case origin.MCP:
+			return peers.New(peers.Options{HTTP: func(address string) (*http.Client, error) {
+				c, err := fetcher.For(address)
+				return c.HTTP(), err
+			}}), nil
 		case origin.OCI:
 			return oci.New(oci.Options{Fetcher: fetcher, Spool: shelf.Spool, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}), nil
 		case origin.WellKnown:
