@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"sync"
 
 	"github.com/knack-dev/knack/lockfile"
 	"github.com/knack-dev/knack/skill"
@@ -20,19 +21,23 @@ type lock struct {
 
 // file is a place of a lock.
 type file struct {
+	mu    sync.Mutex
 	stamp skill.Stamp
 	read  int64 // when, in Unix nanoseconds
 	now   *lock // nil if there is no lock
 }
 
-// lockIn returns the lock in a folder as it is now, or nil, and logs once why it cannot be used. The
-// caller holds mu.
+// lockIn returns the lock in a folder as it is now, or nil, and logs once why it cannot be used.
 func (l *Locks) lockIn(folder string, anew bool) *lock {
+	l.mu.Lock()
 	f := l.files[folder]
 	if f == nil {
 		f = &file{}
 		l.files[folder] = f
 	}
+	l.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	before := f.now
 	now := l.look(f, folder, anew)
 	if now != nil && now.fault != nil && (before == nil || before.fault == nil || *before.fault != *now.fault) {
@@ -43,7 +48,7 @@ func (l *Locks) lockIn(folder string, anew bool) *lock {
 
 // look returns the lock in a folder as it is now, or nil. A lock that was there and is gone
 // remains, as one that cannot be used, if locks are enforced: a program that replaces it, or one
-// that removes it, does not free the skills. The caller holds mu.
+// that removes it, does not free the skills. The caller holds the file's mu.
 func (l *Locks) look(f *file, folder string, anew bool) *lock {
 	now := l.o.Now().UnixNano()
 	if !anew && f.read != 0 && now-f.read < int64(fresh) && now >= f.read {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
@@ -46,7 +47,7 @@ const missingShown = 20
 type Locks struct {
 	o Options
 
-	mu    sync.Mutex
+	mu    sync.Mutex          // never held while a disk is asked
 	areas map[string]*area    // by the folder that holds skills
 	files map[string]*file    // by the folder of the lock
 	gates map[[2]string]*gate // by root and path of a skill
@@ -66,29 +67,45 @@ func New(o Options) *Locks {
 
 // area is a folder that holds skills: a root, or the folder to one of whose skills a link leads.
 type area struct {
+	mu  sync.Mutex // held while its disk is asked
+	now atomic.Pointer[place]
+}
+
+// place is what is known about an area.
+type place struct {
 	real    string // without links
 	lock    *lock  // the lock in effect, nil if there is none
 	checked time.Time
 }
 
-// area returns what is known about a folder that holds skills. A scan asks for it anew.
-func (l *Locks) area(folder string, anew bool) area {
+// area returns what is known about a folder that holds skills. A scan asks for it anew. If the
+// disk does not answer another caller, what was known before is good enough.
+func (l *Locks) area(folder string, anew bool) place {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := l.o.Now()
 	a := l.areas[folder]
-	if a != nil && !anew && now.Sub(a.checked) < fresh && !now.Before(a.checked) {
-		return *a
+	if a == nil {
+		a = &area{}
+		l.areas[folder] = a
 	}
-	a = &area{real: realpath.Of(folder), checked: now}
-	for _, above := range candidates(a.real) {
-		if lock := l.lockIn(above, anew); lock != nil && lock.isAbout(a.real) {
-			a.lock = lock
+	l.mu.Unlock()
+	known := a.now.Load()
+	if known != nil && !anew {
+		if now := l.o.Now(); now.Sub(known.checked) < fresh && !now.Before(known.checked) || !a.mu.TryLock() {
+			return *known
+		}
+	} else {
+		a.mu.Lock()
+	}
+	defer a.mu.Unlock()
+	next := &place{real: realpath.Of(folder), checked: l.o.Now()}
+	for _, above := range candidates(next.real) {
+		if lock := l.lockIn(above, anew); lock != nil && lock.isAbout(next.real) {
+			next.lock = lock
 			break
 		}
 	}
-	l.areas[folder] = a
-	return *a
+	a.now.Store(next)
+	return *next
 }
 
 // candidates lists the folders that may have the lock of a folder with skills: the folder itself,

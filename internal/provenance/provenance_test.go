@@ -187,6 +187,28 @@ func TestLocked(t *testing.T) {
 	}
 }
 
+// TestSilentDisk answers about a root whose disk is silent as before, and about others.
+func TestSilentDisk(t *testing.T) {
+	p := newProject(t)
+	p.skill("one/pdf")
+	p.skill("two/pdf")
+	p.lock("one/pdf", "two/pdf")
+	c, locks := p.catalog(Options{}, p.root("one"), p.root("two"))
+	v := p.refresh(c)
+	for _, e := range v.Entries {
+		v.Locked(context.Background(), e)
+	}
+	silent := locks.areas[p.root("one").Dir]
+	silent.mu.Lock() // as a caller that waits for the disk does
+	defer silent.mu.Unlock()
+	p.write("two/pdf/SKILL.md", main("pdf")+"x")
+	for i, want := range []catalog.LockState{catalog.AsLocked, catalog.Changed} {
+		if l := v.Locked(context.Background(), v.Entries[i]); l.State != want {
+			t.Errorf("%s: %+v", v.Entries[i].Place(), l)
+		}
+	}
+}
+
 // TestDamagedLock says once that a lock cannot be used, and goes on.
 func TestDamagedLock(t *testing.T) {
 	p := newProject(t)

@@ -27,7 +27,7 @@ func (l *Locks) Source(s catalog.Source) catalog.Source {
 	if l == nil || !l.o.Enforce || !onDisk {
 		return s
 	}
-	return &source{Source: from, locks: l, places: map[string]*place{}}
+	return &source{Source: from, locks: l, places: map[string]*judged{}}
 }
 
 // gate has the verdict about a folder with a skill, for every file system of that folder that the
@@ -58,16 +58,16 @@ type source struct {
 	poke  atomic.Pointer[func()]
 
 	mu      sync.Mutex
-	places  map[string]*place // by the path of the bundle
-	inner   uint64            // the version of the last scan of Source
-	version uint64            // of the last scan
+	places  map[string]*judged // by the path of the bundle
+	inner   uint64             // the version of the last scan of Source
+	version uint64             // of the last scan
 }
 
 // versions numbers the scans of all sources, since a source may take the place of another.
 var versions atomic.Uint64
 
-// place is a folder with a skill, for as long as the source finds one there.
-type place struct {
+// judged is a folder with a skill, for as long as the source finds one there.
+type judged struct {
 	*gate
 	found, given *skill.Bundle // the same skill, as Source and as source return it
 	files        []skill.File  // the digests that are known, without those whose stamps prove nothing
@@ -108,10 +108,10 @@ func (s *source) Scan(ctx context.Context) (skill.Scan, error) {
 
 // judgeAll judges the skills of a scan, and puts guarded ones in their place.
 func (s *source) judgeAll(ctx context.Context, scan *skill.Scan) error {
-	places := make([]*place, len(scan.Bundles))
+	places := make([]*judged, len(scan.Bundles))
 	for i, b := range scan.Bundles {
 		if places[i] = s.places[b.Path]; places[i] == nil {
-			places[i] = &place{gate: s.locks.gate(s.Root().Dir, b.Path)}
+			places[i] = &judged{gate: s.locks.gate(s.Root().Dir, b.Path)}
 		}
 		places[i].source.Store(s)
 	}
@@ -144,7 +144,7 @@ func (s *source) judgeAll(ctx context.Context, scan *skill.Scan) error {
 	}
 	same := scan.Version != 0 && scan.Version == s.inner && len(places) == len(s.places)
 	bundles, skills := make([]*skill.Bundle, len(places)), slices.Clone(scan.Skills)
-	s.places = make(map[string]*place, len(places))
+	s.places = make(map[string]*judged, len(places))
 	for i, p := range places {
 		now := p.now.Load()
 		same = same && now.equal(before[i])
@@ -182,7 +182,7 @@ func (v *verdict) equal(o *verdict) bool {
 }
 
 // guard returns a bundle with the verdict's fault, whose files are compared when they are read.
-func (p *place) guard(b *skill.Bundle, now *verdict) *skill.Bundle {
+func (p *judged) guard(b *skill.Bundle, now *verdict) *skill.Bundle {
 	guarded := *b
 	guarded.FS = &guardedFS{inner: b.FS, gate: p.gate}
 	if now != nil && now.fault != nil && b.Fault() == nil {
@@ -197,7 +197,7 @@ func (p *place) guard(b *skill.Bundle, now *verdict) *skill.Bundle {
 }
 
 // judge compares a skill with its lock. loaded is the skill as the scan has read it, or nil.
-func (l *Locks) judge(ctx context.Context, b *skill.Bundle, p *place, loaded *skill.Skill) *verdict {
+func (l *Locks) judge(ctx context.Context, b *skill.Bundle, p *judged, loaded *skill.Skill) *verdict {
 	lock, key := l.find(b, b.Link() != "")
 	if lock == nil {
 		p.files = nil
@@ -217,7 +217,7 @@ func (l *Locks) judge(ctx context.Context, b *skill.Bundle, p *place, loaded *sk
 }
 
 // compare hashes the files of a skill, except those whose stamps prove that they have not changed.
-func (p *place) compare(ctx context.Context, b *skill.Bundle, entry lockfile.Entry, l *Locks) *skill.LockError {
+func (p *judged) compare(ctx context.Context, b *skill.Bundle, entry lockfile.Entry, l *Locks) *skill.LockError {
 	begun := l.o.Now()
 	s := &skill.Skill{Bundle: b}
 	files, err := s.Manifest(ctx, p.files)
