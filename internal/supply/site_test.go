@@ -175,3 +175,23 @@ func TestSite(t *testing.T) {
 		t.Errorf("restored %v, the site was asked %d times", back, s.requests.Load()-asked)
 	}
 }
+
+// TestSyncChangedSite restores skills from a site that has others now. Only what is locked is taken.
+func TestSyncChangedSite(t *testing.T) {
+	s, p := newChanging(t), newProject(t)
+	s.skills["pdf"], s.skills["xlsx"] = files("pdf", ""), files("xlsx", "")
+	p.knack(0, "added pdf", "add", s.server.URL, "--all")
+	before, _ := p.tree()
+	s.skills["pdf"] = files("pdf", "More.\n")
+	for _, gone := range []string{filepath.Join(p.dir, ".agents"), filepath.Join(p.home, ".cache")} {
+		if err := os.RemoveAll(gone); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.knack(3, "no longer has the files that the lock names", "sync")
+	delete(before, ".agents/skills/pdf/SKILL.md")
+	delete(before, ".agents/skills/pdf/run.sh")
+	if now, _ := p.tree(); cmp.Diff(before, now) != "" {
+		t.Error(cmp.Diff(before, now))
+	}
+}

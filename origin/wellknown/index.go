@@ -2,11 +2,14 @@ package wellknown
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/origin"
@@ -112,6 +115,21 @@ func parse(r io.Reader, at *url.URL) (*index, error) {
 		}
 	}
 	return x, nil
+}
+
+// revision returns the SHA-256 over one line for each skill, "DIGEST NAME\n", in byte order. It stays the
+// same if the index is written in another order or with other descriptions.
+func (x *index) revision() string {
+	var lines []string
+	for _, e := range x.entries {
+		lines = append(lines, e.sum.String()+" "+e.Name+"\n")
+	}
+	slices.Sort(lines)
+	h := sha256.New()
+	for _, line := range lines {
+		_, _ = io.WriteString(h, line)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 func broken(err error) error { return fmt.Errorf("it is damaged: %w", err) }

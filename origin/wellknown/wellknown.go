@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -53,8 +52,8 @@ func New(o Options) *Origin {
 	return &Origin{o}
 }
 
-// Resolve reads the index. The revision is its SHA-256, since the digests in it name all bytes; an
-// index of version 0.1.0 has no digests and thus no revision.
+// Resolve reads the index. Its digests name all bytes, so the revision is the SHA-256 over them; see
+// [index.revision]. An index of version 0.1.0 has no digests and thus no revision.
 func (o *Origin) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, error) {
 	l, err := o.open(ctx, ref)
 	if err != nil {
@@ -111,14 +110,12 @@ func (o *Origin) read(ctx context.Context, c *fetch.Client, ref origin.Ref, at *
 		return nil, err
 	}
 	defer a.Body.Close()
-	h := sha256.New()
-	counted := io.LimitReader(a.Body, maxIndex+1)
-	rest := io.TeeReader(counted, h)
-	x, err := parse(rest, a.URL)
+	counted := &io.LimitedReader{R: a.Body, N: maxIndex + 1}
+	x, err := parse(counted, a.URL)
 	if err == nil {
-		_, err = io.Copy(io.Discard, rest)
+		_, err = io.Copy(io.Discard, counted)
 	}
-	if left := counted.(*io.LimitedReader).N; left == 0 {
+	if counted.N == 0 {
 		err = fmt.Errorf("it is larger than %d MiB", maxIndex>>20)
 	}
 	if err != nil {
@@ -126,7 +123,7 @@ func (o *Origin) read(ctx context.Context, c *fetch.Client, ref origin.Ref, at *
 	}
 	l := &library{options: o.options, client: c, where: ref.Source, index: x}
 	if x.signed {
-		l.revision.ID = "http:" + hex.EncodeToString(h.Sum(nil))
+		l.revision.ID = "http:" + x.revision()
 	}
 	return l, nil
 }

@@ -249,17 +249,18 @@ func TestIndexes(t *testing.T) {
 		}
 	}
 	// A revision changes with the index, and one without digests has none.
-	s := site(t, map[string]string{at: index2(), "/x" + at: index2(v2("a", "skill-md", "/a", "a")), "/y" + at: `{"skills":[]}`})
+	s := site(t, map[string]string{at: index2(), "/x" + at: index2(v2("a", "skill-md", "/a", "a")), "/y" + at: `{"skills":[]}`,
+		"/1" + at: index2(v2("a", "skill-md", "/a", "a"), v2("b", "skill-md", "/b", "b")), "/2" + at: " " + index2(v2("b", "skill-md", "/elsewhere", "b"), v2("a", "skill-md", "/a", "a"))})
 	o, _ := originOf(t, s)
 	var ids []string
-	for _, path := range []string{"", "/x", "/y"} {
+	for _, path := range []string{"", "/x", "/y", "/1", "/2"} {
 		r, err := o.Resolve(t.Context(), origin.Ref{Source: s.URL + path, Location: s.URL + path})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, r.ID)
 	}
-	if len(ids[0]) != 5+64 || ids[0] == ids[1] || ids[2] != "" {
+	if len(ids[0]) != 5+64 || ids[0] == ids[1] || ids[2] != "" || ids[3] == ids[1] || ids[3] != ids[4] {
 		t.Error(ids)
 	}
 	if _, err := New(Options{Offline: true}).Resolve(t.Context(), origin.Ref{Location: s.URL}); !errors.Is(err, ErrOffline) {
