@@ -185,6 +185,9 @@ func TestVersions(t *testing.T) {
 
 // TestFaults has an entry for each way in which one cannot be had. The others are.
 func TestFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads indexes and files of megabytes")
+	}
 	inside := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a server inside was asked") }))
 	t.Cleanup(inside.Close)
 	good := document("good")
@@ -232,6 +235,9 @@ func TestFaults(t *testing.T) {
 }
 
 func TestIndexes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads indexes and files of megabytes")
+	}
 	const at = "/.well-known/agent-skills/index.json"
 	for text, want := range map[string]string{
 		``: "offers no skills", `[]`: "offers no skills", `null`: "offers no skills", `{"skills":{}}`: "offers no skills", `{"x":1}`: "offers no skills",
@@ -270,6 +276,9 @@ func TestIndexes(t *testing.T) {
 
 // TestIndexMemory reads large indexes of a stranger.
 func TestIndexMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads indexes and files of megabytes")
+	}
 	at, _ := url.Parse("https://example.com/.well-known/agent-skills/index.json")
 	for name, text := range map[string]string{
 		"files":   `{"skills":[{"name":"x","files":[` + strings.Repeat(`"",`, maxIndex/4) + `""]}]}`,
