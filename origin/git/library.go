@@ -66,6 +66,10 @@ func (l *library) commitIn(ctx context.Context, n int) (*bare, error) {
 		return b, nil
 	}
 	if err := b.fetchCommit(ctx, l.ref.Source, l.commit, l.whole); err != nil {
+		if errors.Is(err, errObject) && !l.whole { // git forgives old objects only in whole commits
+			l.whole = true
+			return l.commitIn(ctx, n)
+		}
 		if errors.Is(err, errNoCommit) {
 			return nil, fmt.Errorf("commit %s: %w", l.commit, err)
 		}

@@ -132,6 +132,8 @@ func (s *setup) protocols(at place) string {
 // cleaning up, which would take what no branch names.
 var always = []string{
 	"core.hooksPath=/dev/null", "core.fsmonitor=false", "fetch.fsckObjects=true", "submodule.recurse=false",
+	// What old programs wrote, and leads nowhere.
+	"fetch.fsck.zeroPaddedFilemode=ignore", "fetch.fsck.badTimezone=ignore", "fetch.fsck.missingSpaceBeforeDate=ignore",
 	"fetch.recurseSubmodules=false", "fetch.writeCommitGraph=false", "gc.auto=0", "maintenance.auto=false",
 	"protocol.version=2", "color.ui=false", "init.defaultBranch=main",
 	"core.bigFileThreshold=8m",                     // larger files are never whole in memory

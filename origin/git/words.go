@@ -75,6 +75,7 @@ func (t *transcript) end() {
 // Failures of git that the caller of run can do something about.
 var (
 	errOccupied = errors.New("another process is writing into it")
+	errObject   = errors.New("the repository has an object that git refuses, since it is damaged or leads out of its folder: ask its author to run git fsck")
 	errUnknown  = errors.New("git failed")
 	errNoCommit = errors.New("the server does not have this commit any more, or does not give it")
 )
@@ -88,6 +89,7 @@ type failure struct {
 var failures = []failure{
 	{[]string{".lock': File exists"}, errOccupied},
 	{[]string{"not our ref", "unadvertised object", "couldn't find remote ref"}, errNoCommit},
+	{[]string{"fsck error in packed object"}, errObject},
 	{[]string{"dubious ownership"}, errors.New("the repository belongs to another user of this machine; if you trust it, run git config --global --add safe.directory with its path")},
 	{[]string{"' not allowed"}, errors.New("git would use a protocol that knack does not allow; look for insteadOf in git config --list")},
 	{[]string{"Host key verification failed"}, errors.New("the key of the ssh server is not known: connect to it once with ssh, and compare the key")},
@@ -131,7 +133,7 @@ func said(err error, last string) error {
 // last returns the line that says most: the last error of git, without its advice. Lines of a
 // server are left out, since it could repeat what it was sent.
 func (t *transcript) last() (line string) {
-	for _, prefix := range []string{"fatal: ", "error: ", ""} {
+	for _, prefix := range []string{"error: object ", "fatal: ", "error: ", ""} {
 		for _, l := range t.lines {
 			text, ok := strings.CutPrefix(l, prefix)
 			if strings.HasPrefix(text, "remote error:") {
