@@ -26,8 +26,9 @@ func TestAdvertised(t *testing.T) {
 	u.git("tag", "v1.0.0")
 	u.git("tag", "-a", "-m", "x", "v1.1.0")
 	u.git("update-ref", "refs/pull/1/head", "HEAD")
-	answer := ""
+	var set setting
 	server := u.serve(func(w http.ResponseWriter, r *http.Request) bool {
+		answer := set.now()
 		isAdvert := r.Header.Get("Git-Protocol") == "" && strings.HasSuffix(r.URL.Path, "/info/refs")
 		switch {
 		case !isAdvert || answer == "":
@@ -56,16 +57,17 @@ func TestAdvertised(t *testing.T) {
 		t.Error(diff, server.asked()[before:])
 	}
 	head := "001e# service=git-upload-pack\n0000"
-	for _, answer = range []string{
+	for _, answer := range []string{
 		"login", "page", "0000", head, head + "0004", head + "0003", head + "zzzz", head + "ffff", head + "000dhello ok\n0000", "001e# service=git-receive-pack\n0000",
 		head + "003f" + strings.Repeat("a", 40) + " refs/heads/main\n", // no end
 	} {
+		set.to(answer)
 		if diff := cmp.Diff(want, ask(u.origin(asks)), cmp.AllowUnexported(refs{})); diff != "" {
 			t.Errorf("%.40q: %s", answer, diff)
 		}
 	}
 	// Settings that say how a server is reached leave it to git.
-	answer = ""
+	set.to("")
 	before = len(server.asked())
 	for _, settings := range []string{"[http]\n\tproxy =\n", "[http \"http://127.0.0.1/\"]\n\textraHeader = X: y\n", "[url \"https://a/\"]\n\tinsteadOf = https://b/\n"} {
 		if err := os.WriteFile(filepath.Join(u.home, ".gitconfig"), []byte(settings), 0o600); err != nil {
@@ -102,38 +104,38 @@ func TestRedirects(t *testing.T) {
 	u := newUpstream(t)
 	commit := u.library()
 	other := u.serve(nil)
-	to := ""
-	var server *backend
-	server = u.serve(func(w http.ResponseWriter, r *http.Request) bool {
+	var to setting
+	server := u.serve(func(w http.ResponseWriter, r *http.Request) bool {
 		rest, ok := strings.CutPrefix(r.URL.Path, "/old")
 		if ok {
-			http.Redirect(w, r, to+strings.ReplaceAll(rest, " ", "%20")+"?"+r.URL.RawQuery, http.StatusMovedPermanently)
+			http.Redirect(w, r, to.now()+strings.ReplaceAll(rest, " ", "%20")+"?"+r.URL.RawQuery, http.StatusMovedPermanently)
 		}
 		return ok
 	})
 	base := strings.TrimSuffix(server.url, "/up%20stream")
 	ref := origin.Ref{Kind: origin.Git, Source: "x", Location: base + "/old/up%20stream"}
 	g := func() *Origin { return u.origin(func(o *Options) { o.HTTP = direct(fetch.New(fetch.Options{})) }) }
-	to = base
+	to.to(base)
 	for _, rev := range []origin.Revision{{}, {ID: "git:" + commit}} {
 		if _, got := take(t, g(), ref, rev); !cmp.Equal(got.files, libraryFiles) {
 			t.Error(got.files)
 		}
 	}
-	for _, to = range []string{strings.TrimSuffix(other.url, "/up%20stream"), "http://169.254.169.254", "http://[::1]:1", "https://127.0.0.1:1", "ftp://127.0.0.1"} {
+	for _, lead := range []string{strings.TrimSuffix(other.url, "/up%20stream"), "http://169.254.169.254", "http://[::1]:1", "https://127.0.0.1:1", "ftp://127.0.0.1"} {
+		to.to(lead)
 		if _, err := g().Resolve(t.Context(), ref); err == nil {
-			t.Errorf("to %s: no error", to)
+			t.Errorf("to %s: no error", lead)
 		}
 		_, err := g().Open(t.Context(), ref, origin.Revision{ID: "git:" + commit})
 		if err == nil || !strings.Contains(err.Error(), "its server leads elsewhere, where knack does not go: ") {
-			t.Errorf("to %s: %v", to, err)
+			t.Errorf("to %s: %v", lead, err)
 		}
 	}
 	if asked := other.asked(); len(asked) != 0 {
 		t.Errorf("another server of this machine got %q", asked)
 	}
 	// Another page is no repository.
-	to = base + "/elsewhere/x?"
+	to.to(base + "/elsewhere/x?")
 	if _, err := g().Resolve(t.Context(), ref); err == nil || !strings.Contains(err.Error(), "leads to another address, which is none of a repository") {
 		t.Error(err)
 	}

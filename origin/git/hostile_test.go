@@ -217,10 +217,10 @@ func TestCredentials(t *testing.T) {
 	u.library()
 	const user, password = "canary-user", "canary-password-0123"
 	secret := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
-	mode := "good"
-	var server *backend
-	server = u.serve(func(w http.ResponseWriter, r *http.Request) bool {
-		given := r.Header.Get("Authorization")
+	var set setting
+	set.to("good")
+	server := u.serve(func(w http.ResponseWriter, r *http.Request) bool {
+		given, mode := r.Header.Get("Authorization"), set.now()
 		switch {
 		case given == "":
 			w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
@@ -237,7 +237,7 @@ func TestCredentials(t *testing.T) {
 			fmt.Fprintf(w, "%04x%s", len(text)+4, text)
 		case mode == "redirect":
 			http.Redirect(w, r, "http://"+user+":"+password+"@"+r.Host+"/nowhere?secret="+password, http.StatusFound)
-			mode = "text"
+			set.to("text")
 		default:
 			w.WriteHeader(http.StatusUnauthorized)
 		}
@@ -257,7 +257,8 @@ func TestCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, mode = range []string{"text", "packet", "redirect", "refused"} {
+	for _, mode := range []string{"text", "packet", "redirect", "refused"} {
+		set.to(mode)
 		g := u.origin(nil)
 		_, err := g.Open(t.Context(), ref, origin.Revision{})
 		if err == nil {

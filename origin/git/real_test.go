@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/knack-dev/knack/origin"
@@ -167,6 +168,16 @@ func (u *upstream) serve(guard func(http.ResponseWriter, *http.Request) bool) *b
 
 func (b *backend) ref(want string) origin.Ref {
 	return origin.Ref{Kind: origin.Git, Source: b.url, Location: b.url, Want: want}
+}
+
+// setting is a text that a test sets and its server reads.
+type setting struct{ text atomic.Value }
+
+func (s *setting) to(text string) { s.text.Store(text) }
+
+func (s *setting) now() string {
+	text, _ := s.text.Load().(string)
+	return text
 }
 
 // sink keeps what it is sent.

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/origin"
@@ -37,7 +36,7 @@ type library struct {
 
 	entries map[string]entry
 	paths   []string
-	arrived atomic.Int64
+	arrived int64
 
 	mu       sync.Mutex // of the rest
 	exceeded error
@@ -160,9 +159,10 @@ func (l *library) fetch(ctx context.Context, e entry, to origin.Sink) error {
 				stop(l.unread(ctx, e, f, err))
 				return
 			}
-			l.opts.Progress(l.ref.Source, l.arrived.Add(int64(len(data))), 0)
 			sending.Lock()
 			defer sending.Unlock()
+			l.arrived += int64(len(data))
+			l.opts.Progress(l.ref.Source, l.arrived, 0)
 			if ctx.Err() == nil && to.File(e.Path, origin.File{Path: f.path, Size: int64(len(data))}, bytes.NewReader(data)) != nil {
 				stop(errRefused)
 			}
