@@ -23,9 +23,18 @@ var ErrBusy = errors.New("the server asks to wait")
 
 // errSilent is the error of a transfer that has stopped.
 var (
-	errSilent = fmt.Errorf("no byte has come for %d seconds", int(patience.Seconds()))
+	errSilent = error(silence{})
 	errLong   = fmt.Errorf("the transfer takes more than %d minutes", int(maxTransfer.Minutes()))
 )
+
+// silence is a [net.Error], as the failure of a connection that times out is.
+type silence struct{}
+
+func (silence) Error() string {
+	return fmt.Sprintf("no byte has come for %d seconds", int(patience.Seconds()))
+}
+func (silence) Timeout() bool   { return true }
+func (silence) Temporary() bool { return true }
 
 // waiting sends a request, and again after an answer 429 or 503 that says how long to wait.
 func (c *Client) waiting(r *http.Request) (*http.Response, error) {

@@ -41,13 +41,17 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.message }
 
-// try calls f until it succeeds, fails for good, or has failed 8 times in a row. f reports whether
-// it got on before it failed; attempts count from there.
+// try calls f until it succeeds, fails for good, or has failed 8 times in a row, 3 times if nothing
+// came. f reports whether it got on before it failed; attempts count from there.
 func (o *Origin) try(ctx context.Context, f func() (further bool, err error)) error {
 	for n := 0; ; n++ {
 		further, err := f()
 		if further {
 			n = 0
+		}
+		var network net.Error
+		if errors.As(err, &network) && network.Timeout() {
+			n += 2 // it took half a minute already
 		}
 		var again *temporary
 		if err == nil || ctx.Err() != nil {

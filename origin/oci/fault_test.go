@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -300,6 +301,19 @@ func TestPartsIgnored(t *testing.T) {
 				t.Errorf("not what was sent: %v", err)
 			}
 		})
+	}
+}
+
+// A registry that says nothing takes half a minute for each attempt, so it has fewer.
+func TestSilence(t *testing.T) {
+	opts, waits := options(t)
+	o, calls := New(opts), 0
+	err := o.try(t.Context(), func() (bool, error) {
+		calls++
+		return false, &temporary{fmt.Errorf("r.example broke off: %w", os.ErrDeadlineExceeded)}
+	})
+	if calls != 3 || len(*waits) != 2 || err == nil {
+		t.Errorf("%d calls, waits %v, %v", calls, *waits, err)
 	}
 }
 
