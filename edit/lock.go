@@ -36,5 +36,6 @@ func lockBeside(path string, lock func(*os.File) error) (unlock func(), err erro
 		f.Close()
 		return nil, &fs.PathError{Op: "lock", Path: path, Err: err}
 	}
-	return func() { f.Close() }, nil
+	// A child that was forked and has not yet started its program has the file open too.
+	return func() { unlockFile(f); f.Close() }, nil
 }

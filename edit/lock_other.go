@@ -9,3 +9,6 @@ func lock(*os.File) error { return nil }
 
 // share locks nothing: see [Share].
 func share(*os.File) error { return nil }
+
+// unlockFile unlocks nothing: see [Lock].
+func unlockFile(*os.File) {}

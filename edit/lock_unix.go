@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// lock locks an open file, which closing it unlocks.
+// lock locks an open file.
 func lock(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -25,3 +25,6 @@ func share(f *os.File) error {
 		}
 	}
 }
+
+// unlockFile unlocks an open file, whatever other processes have it open.
+func unlockFile(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
