@@ -74,6 +74,7 @@ func TestExamples(t *testing.T) {
 				w.serve(t, shell, strings.Replace(line, "8080", "0", 1))
 			} else {
 				line = strings.ReplaceAll(line, ":8080/", ":"+port+"/")
+				line = strings.ReplaceAll(line, "acme/skills", "~/library") // no example asks GitHub
 				w.run(t, shell, strings.ReplaceAll(line, "/etc/", "~/etc/"))
 			}
 			ran++
@@ -93,6 +94,9 @@ func exampleWorld(t *testing.T) world {
 		"home/.claude/skills/review/SKILL.md":               skill,
 		"home/.claude/skills/review/references/style.md":    "Be brief.\n",
 		"home/skills/deploy/SKILL.md":                       "---\nname: deploy\ndescription: d\n---\n",
+		"home/library/pdf/SKILL.md":                         "---\nname: pdf\ndescription: Reads PDF files.\n---\n",
+		"home/library/xlsx/SKILL.md":                        "---\nname: xlsx\ndescription: Reads sheets.\n---\n",
+		"project/skills-lock.json":                          `{"version": 1, "skills": {"xlsx": {"source": "../home/library", "sourceType": "local", "skillPath": "xlsx/SKILL.md", "computedHash": "00"}}}`,
 		"home/.zfunc/x":                                     "",
 		"home/.config/fish/completions/x":                   "",
 		"home/etc/knack/knack.yaml":                         "log:\n  level: info\n",

@@ -39,10 +39,9 @@ With --from, skills that another installer has installed are recorded: each is
 fetched from its source and compared with the disk. LOCK is its lock
 (skills-lock.json, .skill-lock.json, skills.lock.json or toolhive.lock.yaml), or
 gh for skills that gh skill installed.`,
-		Example: `  knack add acme/skills                 # the skills that there are
-  knack add acme/skills --skill pdf
-  knack add ./skills --all --dry-run
-  knack add --from skills-lock.json`,
+		Example: `  knack add acme/skills --skill pdf
+  knack add acme/skills --all --dry-run   # what would be done
+  knack add --from skills-lock.json       # what npx skills has installed`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if from != "" {
 				return command.ArgCount(0, 0, "no source with --from")(cmd, args)
@@ -83,8 +82,9 @@ func removeCommand(env *console.Env) *cobra.Command {
 		Short:      "Remove installed skills and their entries in knack.lock",
 		Long: `Remove the folders of installed skills, and their entries in knack.lock. A skill
 that was changed by hand, or that knack did not install, stays.`,
-		Example: `  knack remove pdf`,
-		Args:    command.ArgCount(1, 1000, "the names of installed skills"),
+		Example: `  knack remove pdf --dry-run   # what would be removed
+  knack remove pdf`,
+		Args: command.ArgCount(1, 1000, "the names of installed skills"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd, true, false, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
 				return in.PlanRemove(ctx, args), nil
@@ -136,7 +136,7 @@ Skills that were changed by hand are left as they are. No skill is added, and
 none is taken from another source.`,
 		Example: `  knack update
   knack update --check    # the status is 1 if there are updates
-  knack update pdf --latest`,
+  knack update --latest   # to the next major version too`,
 		Args: command.ArgCount(0, 1000, "the names of installed skills, or none for all"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Skills = args
@@ -164,8 +164,9 @@ func verifyCommand(env *console.Env) *cobra.Command {
 		Long: `Compare the folders of installed skills with knack.lock, byte for byte. Nothing
 is written and no source is asked, so it is for CI. The status is 1 if something
 differs.`,
-		Example: `  knack verify`,
-		Args:    command.ArgCount(0, 1000, "the names of installed skills, or none for all"),
+		Example: `  knack verify
+  knack verify --json`,
+		Args: command.ArgCount(0, 1000, "the names of installed skills, or none for all"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd, false, false, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
 				if err := f.noLock(in); err != nil {
