@@ -69,7 +69,7 @@ func (r *report) text() {
 		counts[s.Do]++
 		switch s.Do {
 		case install.Fail:
-			err.Text(console.Error, fmt.Sprintf("%s: %s", s.Name, s.Problem.Error()))
+			err.Text(console.Error, s.Name+": "+strings.TrimPrefix(s.Problem.Error(), s.Name+": "))
 			hint(s.Problem.Fix)
 		case install.Leave, install.Differs:
 			word := "left"
