@@ -204,12 +204,16 @@ func hiddenPart(path string) string {
 	return ""
 }
 
-// choose sets the main file, the first of [skill.EntryNames] that is there.
+// choose sets the main file, the first of [skill.EntryNames] that is there. The skill's own folder
+// needs a plain path too, since a lock records it.
 func (f *finding) choose() {
 	for _, name := range slices.Backward(skill.EntryNames[:]) {
 		if slices.Contains(f.spellings, name) {
 			f.Main = name
 		}
+	}
+	if f.Fault == nil && f.Path != "." {
+		f.Fault = CheckPath(f.Path)
 	}
 	switch {
 	case f.Fault != nil:

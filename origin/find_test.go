@@ -187,6 +187,9 @@ func TestFindFaults(t *testing.T) {
 		{"twice", "is there twice", []origin.Entry{main, main}, 0},
 		{"parent", "leads out", []origin.Entry{main, {Path: "s/../../x"}}, 0},
 		{"backslash", "backslash", []origin.Entry{main, {Path: `s/a..\x`}}, 0},
+		{"folder with a tab", "control character", []origin.Entry{{Path: "a\tb/SKILL.md"}}, 0},
+		{"folder with a backslash", "backslash", []origin.Entry{{Path: `we\ird/SKILL.md`}}, 0},
+		{"folder of no UTF-8", "UTF-8", []origin.Entry{{Path: "a\xff/SKILL.md"}}, 0},
 	} {
 		skills := origin.Find(tt.entries, "")
 		if len(skills) != 1 {

@@ -177,9 +177,6 @@ func (m *image) read(ctx context.Context) ([]origin.Skill, error) {
 		s := &skills[i]
 		text := m.texts[path.Join(s.Path, s.Main)]
 		s.Name, s.Description = text.Name, text.Description
-		if s.Path != "." && s.Fault == nil {
-			s.Fault = origin.CheckPath(s.Path)
-		}
 	}
 	m.skills, m.texts = skills, nil
 	return skills, nil
