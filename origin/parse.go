@@ -103,7 +103,7 @@ func Locked(source, want, dir, home string) (Ref, error) {
 		return ociRef(r, tag, digest)
 	case r.Kind == Git:
 		r.Want = want
-		return r, checkWant(want)
+		return r, CheckWant(want)
 	}
 	return Ref{}, refuse("remove the skill and add it again", "the lock asks for a reference of a source that has none")
 }

@@ -184,7 +184,7 @@ func finish(r Ref, sub, want string) (Ref, error) {
 	if want == "" {
 		return r, nil
 	}
-	return r, checkWant(want)
+	return r, CheckWant(want)
 }
 
 // plainPath refuses a path with an empty part, ".", ".." or one that begins with a hyphen.
@@ -208,10 +208,10 @@ func checkSub(sub string) error {
 	return nil
 }
 
-// checkWant refuses what git allows in no reference (git-check-ref-format), and what could be
+// CheckWant refuses what git allows in no reference (git-check-ref-format), and what could be
 // read as an option.
-func checkWant(want string) error {
-	bad := len(want) > 255 || want[0] == '-' || want[0] == '/' || strings.HasSuffix(want, "/") || strings.HasSuffix(want, ".") ||
+func CheckWant(want string) error {
+	bad := want == "" || len(want) > 255 || want[0] == '-' || want[0] == '/' || strings.HasSuffix(want, "/") || strings.HasSuffix(want, ".") ||
 		strings.HasSuffix(want, ".lock") || strings.ContainsAny(want, " ~^:?*[\\") || strings.Contains(want, "..") ||
 		strings.Contains(want, "@{") || strings.Contains(want, "//") || strings.ContainsFunc(want, unsafe) || !utf8.ValidString(want) || want == "@"
 	if bad {

@@ -141,6 +141,27 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
+// A server may advertise any bytes as a name. Those that git refuses are no versions, and a tag
+// among them does not stop knack from reading the others.
+func TestAdvertisedNames(t *testing.T) {
+	commit := strings.Repeat("a", 40)
+	r := newRefs()
+	for _, name := range []string{"v1.0.0", "v1.0.1+\x1b[31mhello\x01", "-v1", "", "a b", "\xff", "v1.0.2^{}"} {
+		for _, kind := range []string{"refs/tags/", "refs/heads/"} {
+			if err := r.add(commit, kind+name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"v1.0.0", "v1.0.2"}, r.names()); diff != "" || len(r.branches) != 1 {
+		t.Error(diff, r.branches)
+	}
+	r.skipped = maxRefs
+	if err := r.add(commit, "refs/tags/v2"); err == nil {
+		t.Error("the names that are left out do not count")
+	}
+}
+
 func FuzzAdvertised(f *testing.F) {
 	f.Add([]byte("001e# service=git-upload-pack\n0000003c" + strings.Repeat("a", 40) + " HEAD\x00cap\n0000"))
 	f.Fuzz(func(t *testing.T, data []byte) {

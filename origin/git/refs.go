@@ -28,6 +28,7 @@ func revision(commit, version string) origin.Revision {
 type refs struct {
 	head           string
 	branches, tags map[string]string
+	skipped        int // names that no reference may have
 }
 
 func newRefs() *refs { return &refs{branches: map[string]string{}, tags: map[string]string{}} }
@@ -65,17 +66,26 @@ func (r *refs) add(commit, name string) error {
 	if !isCommit(commit) {
 		return errRefs
 	}
-	if len(r.branches)+len(r.tags) >= maxRefs {
+	if len(r.branches)+len(r.tags)+r.skipped >= maxRefs {
 		return fmt.Errorf("it has more than %s branches and tags, which knack does not read: name a whole commit", display.Thousands(maxRefs))
 	}
 	if name == "HEAD" {
 		r.head = commit
 	} else if branch, ok := strings.CutPrefix(name, "refs/heads/"); ok {
-		r.branches[branch] = commit
+		r.put(r.branches, branch, commit)
 	} else if tag, ok := strings.CutPrefix(name, "refs/tags/"); ok {
-		r.tags[strings.TrimSuffix(tag, "^{}")] = commit
+		r.put(r.tags, strings.TrimSuffix(tag, "^{}"), commit)
 	}
 	return nil
+}
+
+// put leaves out a name that git itself refuses, since the name of a tag becomes a version.
+func (r *refs) put(to map[string]string, name, commit string) {
+	if origin.CheckWant(name) != nil {
+		r.skipped++
+		return
+	}
+	to[name] = commit
 }
 
 // names returns the tags.
