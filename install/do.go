@@ -15,10 +15,11 @@ import (
 )
 
 // Do does exactly what the plan says, and then records it in the lock. A step that fails gets a
-// problem, and the others are done. The error is that of the lock. A dry run does nothing.
+// problem, and the others are done. The error is that of the lock. A dry run only finds the steps
+// that the lock cannot record.
 func (in *Installer) Do(ctx context.Context, p *Plan) error {
-	if in.o.DryRun {
-		return nil
+	if err := in.judge(p.Steps); err != nil || in.o.DryRun {
+		return err
 	}
 	changed := map[string]*lockfile.Entry{}
 	var writes, replaces []*Step

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -189,27 +190,30 @@ func parseLock(path string, data []byte) (*lockfile.Lock, error) {
 	return l, nil
 }
 
+// with returns the lock with changed entries. One that is nil goes.
+func (in *Installer) with(changed map[string]*lockfile.Entry) *lockfile.Lock {
+	l := &lockfile.Lock{Skills: maps.Clone(in.lock.Skills)}
+	for key, e := range changed {
+		if e == nil {
+			delete(l.Skills, key)
+		} else {
+			l.Skills[key] = *e
+		}
+	}
+	return l
+}
+
 // writeLock records what was done. If another program changed other entries meanwhile, both
 // changes are kept.
 func (in *Installer) writeLock(changed map[string]*lockfile.Entry) error {
 	for range 5 {
-		l := &lockfile.Lock{Skills: map[string]lockfile.Entry{}}
-		for key, e := range in.lock.Skills {
-			l.Skills[key] = e
-		}
-		for key, e := range changed {
-			if e == nil {
-				delete(l.Skills, key)
-			} else {
-				l.Skills[key] = *e
-			}
-		}
+		l := in.with(changed)
 		data := l.Bytes()
 		if bytes.Equal(data, in.old) || in.old == nil && len(l.Skills) == 0 {
 			return nil
 		}
 		if _, err := lockfile.Parse(data); err != nil {
-			return problem("report this as a bug of knack", "the new %s would not be one that can be read (%w), so it was not written", lockfile.Name, err)
+			return unreadable(err)
 		}
 		var err error
 		if in.old == nil {

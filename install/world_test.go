@@ -38,6 +38,7 @@ type world struct {
 	source  string
 	publish func(files map[string]string) // makes these the skill's files in the source
 	clock   time.Time
+	wrap    func(origin.Origin) origin.Origin // changes what reads folders, or is nil
 }
 
 // asked counts the requests to the sites of all tests.
@@ -181,6 +182,9 @@ func (w *world) run(o install.Options, plan func(context.Context, *install.Insta
 	o.Origins = func(k origin.Kind) (origin.Origin, error) {
 		switch k {
 		case origin.Folder:
+			if w.wrap != nil {
+				return w.wrap(folder.Origin{}), nil
+			}
 			return folder.Origin{}, nil
 		case origin.Git:
 			return repositories, nil
