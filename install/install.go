@@ -279,17 +279,10 @@ func (in *Installer) place(key string) (string, error) {
 		}
 	}
 	place := filepath.Join(realpath.Of(filepath.Dir(at)), filepath.Base(at))
-	if rel, err := filepath.Rel(in.real, place); err == nil && slices.ContainsFunc(strings.Split(rel, string(filepath.Separator)), isGit) {
+	if rel, err := filepath.Rel(in.real, place); err == nil && slices.ContainsFunc(strings.Split(rel, string(filepath.Separator)), lockfile.IsGit) {
 		return "", problem("name another folder with --to, or remove the entry from the lock", "%s is in the repository's own folder, where files can be programs that git starts", key)
 	}
 	return place, nil
-}
-
-// isGit reports a name that a system may take for .git. What is written there could run, and a
-// clone, which cannot have files there itself, may have a lock or a link that names it.
-func isGit(name string) bool {
-	name = strings.TrimRight(name, " .")
-	return strings.EqualFold(name, ".git") || strings.EqualFold(name, "git~1")
 }
 
 // beside returns the folder in which new trees are written: beside the folder that agents scan,

@@ -65,15 +65,16 @@ func (r *reader) lock() *Lock {
 func (r *reader) folder(key string, at int, folders map[string]int) {
 	r.plain("the folder", key, at)
 	for seg := range strings.SplitSeq(key, "/") {
-		if isGit(seg) {
+		if IsGit(seg) {
 			r.fail(at, again+" elsewhere", "the folder %s is in the data of a repository", display.Quote(key))
 		}
 	}
 	r.once(folders, "the folder", key, at)
 }
 
-// isGit reports whether some system takes a name for .git. A program in .git/hooks runs.
-func isGit(name string) bool {
+// IsGit reports whether some system takes a name for .git. A program in .git/hooks runs. A clone
+// cannot have files there itself, but it may have a lock or a link that names it.
+func IsGit(name string) bool {
 	name = strings.Map(func(c rune) rune {
 		if display.IsUnseen(c) {
 			return -1
