@@ -10,15 +10,20 @@ import (
 )
 
 // Sweep removes from a folder for trees what processes that were killed have left there, and
-// the folder itself if it is then empty. It leaves the trees of living processes. If a process
-// was killed while it exchanged a tree, or before it removed the old folder, Sweep calls keep
-// with the path of a folder that may be the old one. keep may move it away; Sweep removes
-// what is left of it. If keep fails or is nil, the folder stays.
+// the folder itself if it is then empty. It leaves the trees of living processes, and refuses a
+// link. If a process was killed while it exchanged a tree, or before it removed the old folder,
+// Sweep calls keep with the path of a folder that may be the old one. keep may move it away;
+// Sweep removes what is left of it. If keep fails or is nil, the folder stays.
 func Sweep(parent string, keep func(path string) error) error {
-	entries, err := os.ReadDir(parent)
+	root, err := realFolder(parent)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return pathError("list", parent, err)
 	}
@@ -27,42 +32,48 @@ func Sweep(parent string, keep func(path string) error) error {
 		if !IsTemporary(e.Name()) {
 			continue
 		}
-		path := filepath.Join(parent, e.Name())
 		if !e.IsDir() {
-			err = sweepFile(path)
+			err = sweepFile(root, e.Name())
 		} else {
-			err = sweep(parent, path, keep)
+			err = sweep(root, e.Name(), keep)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrLocked) {
 			failed = errors.Join(failed, err)
 		}
 	}
+	root.Close()          // Windows removes no folder that is open
 	_ = os.Remove(parent) // fails if it is not empty
 	return failed
 }
 
 // SweepFiles removes from a folder the files that killed processes have left when they were
-// replacing or creating a file in it.
+// replacing or creating a file in it. The user named the folder, which may be a link.
 func SweepFiles(dir string) error {
-	entries, err := os.ReadDir(dir)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return pathError("list", dir, err)
+	}
+	defer root.Close()
+	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return pathError("list", dir, err)
 	}
 	for _, e := range entries {
 		if IsTemporary(e.Name()) && e.Type().IsRegular() {
-			err = errors.Join(err, sweepFile(filepath.Join(dir, e.Name())))
+			err = errors.Join(err, sweepFile(root, e.Name()))
 		}
 	}
 	return err
 }
 
 // sweepFile removes a temporary file, unless a living process has locked it.
-func sweepFile(path string) error {
-	info, err := os.Lstat(path)
+func sweepFile(in *os.Root, name string) error {
+	path := filepath.Join(in.Name(), name)
+	info, err := in.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil // it is gone, or not ours
 	}
-	f, err := os.Open(path)
+	f, err := in.Open(name)
 	if err != nil {
 		return pathError("remove", path, err)
 	}
@@ -73,54 +84,62 @@ func sweepFile(path string) error {
 	if runtime.GOOS == "windows" { // it removes no open file
 		f.Close()
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := in.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return pathError("remove", path, err)
 	}
 	return nil
 }
 
-func sweep(parent, dir string, keep func(path string) error) error {
+// sweep removes the folder name of parent.
+func sweep(parent *os.Root, name string, keep func(path string) error) error {
+	dir, err := parent.OpenRoot(name)
+	if err != nil {
+		return pathError("open", filepath.Join(parent.Name(), name), err)
+	}
+	defer dir.Close()
 	held, err := hold(dir, 0)
 	if err != nil {
 		return err
 	}
 	defer held.Close()
-	for _, name := range []string{swapFolder, asideWas} {
-		path := filepath.Join(dir, name)
-		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			continue
+	for _, part := range []string{swapFolder, asideWas} {
+		if info, err := dir.Lstat(part); err != nil && errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+			continue // a tree is a folder: anything else is not ours, and not the user's
 		}
 		if keep == nil {
 			return nil
 		}
-		if err := keep(path); err != nil {
+		if err := keep(filepath.Join(dir.Name(), part)); err != nil {
 			return err
 		}
 	}
+	dir.Close()
 	// A process that has just made this folder must not find it by its name while it goes.
-	gone := filepath.Join(parent, tempPrefix+rand.Text())
-	if os.Rename(dir, gone) != nil { // Windows moves no folder with an open file
+	gone := tempPrefix + rand.Text()
+	if parent.Rename(name, gone) != nil { // Windows moves no folder with an open file
 		held.Close()
-		gone = dir
+		gone = name
 	}
-	if err := os.RemoveAll(gone); err != nil {
-		return pathError("remove", gone, err)
+	if err := parent.RemoveAll(gone); err != nil {
+		return pathError("remove", filepath.Join(parent.Name(), gone), err)
 	}
 	return nil
 }
 
-// Discard moves a folder to a temporary name in the folder parent, and removes it there. If the
-// process is killed, [Sweep] removes the rest.
+// Discard moves a folder to a temporary name in the folder parent, which is no link, and
+// removes it there. If the process is killed, [Sweep] removes the rest.
 func Discard(path, parent string) error {
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return pathError("make the folder", parent, err)
+	root, err := makeFolder(parent)
+	if err != nil {
+		return err
 	}
-	gone := filepath.Join(parent, tempPrefix+rand.Text())
-	if err := os.Rename(path, gone); err != nil {
+	defer root.Close()
+	gone := tempPrefix + rand.Text()
+	if err := os.Rename(path, filepath.Join(parent, gone)); err != nil {
 		return pathError("remove", path, err)
 	}
-	if err := os.RemoveAll(gone); err != nil {
-		return pathError("remove", gone, err)
+	if err := root.RemoveAll(gone); err != nil {
+		return pathError("remove", filepath.Join(parent, gone), err)
 	}
 	return nil
 }
@@ -131,10 +150,12 @@ type Spool struct{ *os.File }
 
 // NewSpool makes an empty spool in a folder, which it makes if it is missing.
 func NewSpool(parent string) (*Spool, error) {
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return nil, pathError("make the folder", parent, err)
+	in, err := makeFolder(parent)
+	if err != nil {
+		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(parent, tempPrefix+rand.Text()), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	defer in.Close()
+	f, err := in.OpenFile(tempPrefix+rand.Text(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, pathError("make a file in", parent, err)
 	}

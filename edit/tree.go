@@ -38,9 +38,9 @@ const (
 	asideWas   = "replaced" // what was in a tree's place, where folders cannot be exchanged
 )
 
-// NewTree makes an empty tree below the folder parent, which it makes if it is missing. A
-// tree can only be placed on the file system of parent. The caller removes the tree, or
-// places it.
+// NewTree makes an empty tree below the folder parent, which it makes if it is missing, and
+// refuses if it is a link. A tree can only be placed on the file system of parent. The caller
+// removes the tree, or places it.
 func NewTree(parent string) (*Tree, error) {
 	var err error
 	for range 10 { // until no Sweep of another process takes the new folder for an old one
@@ -56,11 +56,14 @@ func NewTree(parent string) (*Tree, error) {
 }
 
 func newTree(parent string) (_ *Tree, err error) {
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return nil, pathError("make the folder", parent, err)
+	in, err := makeFolder(parent)
+	if err != nil {
+		return nil, err
 	}
-	t := &Tree{dir: filepath.Join(parent, tempPrefix+rand.Text()), name: newFolder}
-	if err := os.Mkdir(t.dir, 0o700); err != nil {
+	defer in.Close()
+	name := tempPrefix + rand.Text()
+	t := &Tree{dir: filepath.Join(parent, name), name: newFolder}
+	if err := in.Mkdir(name, 0o700); err != nil {
 		return nil, pathError("make a folder in", parent, err)
 	}
 	defer func() {
@@ -68,13 +71,18 @@ func newTree(parent string) (_ *Tree, err error) {
 			t.Remove()
 		}
 	}()
-	if t.held, err = hold(t.dir, os.O_EXCL); err != nil {
+	dir, err := in.OpenRoot(name)
+	if err != nil {
+		return nil, pathError("open the folder", t.dir, err)
+	}
+	defer dir.Close()
+	if t.held, err = hold(dir, os.O_EXCL); err != nil {
 		return nil, err
 	}
-	if err := os.Mkdir(t.Path(), 0o755); err != nil {
+	if err := dir.Mkdir(newFolder, 0o755); err != nil {
 		return nil, pathError("make the folder", t.Path(), err)
 	}
-	if t.root, err = os.OpenRoot(t.Path()); err != nil {
+	if t.root, err = dir.OpenRoot(newFolder); err != nil {
 		return nil, pathError("open the folder", t.Path(), err)
 	}
 	return t, nil
@@ -82,9 +90,12 @@ func newTree(parent string) (_ *Tree, err error) {
 
 // hold locks a folder with a temporary name. It fails with [ErrLocked] or [fs.ErrNotExist] if
 // another process was faster.
-func hold(dir string, flag int) (_ *os.File, err error) {
-	path := filepath.Join(dir, heldFile)
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|flag, 0o600)
+func hold(dir *os.Root, flag int) (_ *os.File, err error) {
+	path := filepath.Join(dir.Name(), heldFile)
+	if info, err := dir.Lstat(heldFile); err == nil && !info.Mode().IsRegular() {
+		return nil, pathError("lock", path, ErrIrregular)
+	}
+	f, err := dir.OpenFile(heldFile, os.O_RDWR|os.O_CREATE|flag, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		err = ErrLocked // Sweep has made it
 	}

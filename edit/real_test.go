@@ -1,0 +1,90 @@
+package edit
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestLinksOfClones checks that nothing is written, moved or removed through a link in the place
+// of what this package makes for itself.
+func TestLinksOfClones(t *testing.T) {
+	temp := tempPrefix + strings.Repeat("A", 26)
+	for _, at := range []string{"", temp, temp + "/" + heldFile, temp + "/" + newFolder, temp + "/" + swapFolder, temp + "/" + asideWas} {
+		for _, target := range []string{"there", "none"} {
+			dir := t.TempDir()
+			parent, outside := filepath.Join(dir, "project", ".knack"), filepath.Join(dir, "outside")
+			link := filepath.Join(parent, filepath.FromSlash(at))
+			err := errors.Join(
+				Create(filepath.Join(outside, "there", temp, "mine"), nil, 0o600),
+				Create(filepath.Join(outside, "there", tempPrefix+strings.Repeat("B", 26)), nil, 0o600),
+				Create(filepath.Join(dir, "mine", "file"), nil, 0o600),
+				os.MkdirAll(filepath.Dir(link), 0o755))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(filepath.Join(outside, target), link); err != nil {
+				t.Skip(err)
+			}
+			before := files(t, outside)
+			keep := func(path string) error { t.Errorf("%s is kept", path); return nil }
+			swept := Sweep(parent, keep)
+			tree, made := NewTree(parent)
+			spool, spooled := NewSpool(parent)
+			if at == "" {
+				gone := Discard(filepath.Join(dir, "mine"), parent)
+				for _, err := range []error{swept, made, spooled, gone} {
+					if !errors.Is(err, errReal) {
+						t.Errorf("%q: %v, want %v", at, err, errReal)
+					}
+				}
+				if _, err := os.Lstat(link); err != nil {
+					t.Error(err)
+				}
+			} else if made != nil || spooled != nil {
+				t.Errorf("%q: %v, %v", at, made, spooled)
+			}
+			if tree != nil {
+				tree.Remove()
+			}
+			if spool != nil {
+				spool.Close()
+			}
+			if diff := cmp.Diff(before, files(t, outside)) + cmp.Diff([]string{"there"}, names(t, outside)); diff != "" {
+				t.Errorf("%q to %s: %s", at, target, diff)
+			}
+		}
+	}
+}
+
+// TestLinkMeanwhile checks that a folder that was opened stays the one that is swept and written,
+// whatever takes its place.
+func TestLinkMeanwhile(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no folder moves while it is open")
+	}
+	dir := t.TempDir()
+	parent, outside := filepath.Join(dir, ".knack"), filepath.Join(dir, "outside")
+	temp := tempPrefix + strings.Repeat("A", 26)
+	err := errors.Join(
+		Create(filepath.Join(outside, temp, swapFolder, "mine"), nil, 0o600),
+		Create(filepath.Join(parent, temp, swapFolder, "theirs"), nil, 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := files(t, outside)
+	err = Sweep(parent, func(string) error {
+		return errors.Join(os.Rename(parent, filepath.Join(dir, "moved")), os.Symlink(outside, parent))
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(before, files(t, outside)) + cmp.Diff(map[string]string{}, files(t, filepath.Join(dir, "moved"))); diff != "" {
+		t.Error(diff)
+	}
+}
