@@ -67,8 +67,9 @@ func New(o Options) *Locks {
 
 // area is a folder that holds skills: a root, or the folder to one of whose skills a link leads.
 type area struct {
-	mu  sync.Mutex // held while its disk is asked
-	now atomic.Pointer[place]
+	mu   sync.Mutex // held while its disk is asked
+	now  atomic.Pointer[place]
+	held string // the folder of the last lock in effect, if locks are enforced; guarded by mu
 }
 
 // place is what is known about an area.
@@ -103,6 +104,13 @@ func (l *Locks) area(folder string, anew bool) place {
 			next.lock = lock
 			break
 		}
+	}
+	switch {
+	case !l.o.Enforce:
+	case next.lock != nil:
+		a.held = next.lock.folder
+	case a.held != "": // it was emptied, or has other folders now: that does not free the skills
+		next.lock = l.lockIn(a.held, anew)
 	}
 	a.now.Store(next)
 	return *next

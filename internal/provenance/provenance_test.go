@@ -313,6 +313,43 @@ func TestEnforceNoLock(t *testing.T) {
 	}
 }
 
+// TestEnforceEmptied serves no skill of a root whose lock stops naming it while the server runs.
+func TestEnforceEmptied(t *testing.T) {
+	const at = ".claude/skills/pdf"
+	p := newProject(t)
+	p.skill(at)
+	p.skill(".claude/skills/own")
+	p.skill("other/pdf")
+	p.lock(at)
+	c, _ := p.catalog(Options{Enforce: true}, p.root(".claude/skills"))
+	const without = "not locked: knack.lock does not have it"
+	for _, step := range []enforced{
+		{"as locked", func(p *project) {}, ""},
+		{"emptied", func(p *project) { p.lock() }, without},
+		{"of another folder", func(p *project) { p.lock("other/pdf") }, without},
+		{"damaged", func(p *project) { p.write(lockfile.Name, "{") }, "knack.lock:1:2: "},
+		{"emptied again", func(p *project) { p.lock() }, without},
+		{"a folder", func(p *project) { p.remove(lockfile.Name); p.skill(lockfile.Name + "/x") }, "knack.lock cannot be read: "},
+		{"gone", func(p *project) { p.remove(lockfile.Name) }, "knack.lock is gone"},
+		{"back, and empty", func(p *project) { p.lock() }, without},
+		{"restored", func(p *project) { p.lock(at) }, ""},
+	} {
+		step.change(p)
+		v := p.refresh(c)
+		e := in(t, v, "pdf")
+		problem, _ := e.SkipReason()
+		if !strings.HasPrefix(problem.Message, step.reason) || (e.Status == catalog.Available) != (step.reason == "") {
+			t.Errorf("%s: %v, %+v", step.name, e.Status, problem)
+		}
+		if _, _, err := skill.ReadFile(e.FS, "scripts/run.py", 100); (err == nil) != (step.reason == "") {
+			t.Errorf("%s: a script is read: %v", step.name, err)
+		}
+		if own := in(t, v, "own"); own.Status != catalog.Skipped {
+			t.Errorf("%s: a skill that is not locked is %v", step.name, own.Status)
+		}
+	}
+}
+
 // TestEnforceLinks judges a skill by where it is, and not by the link that leads to it.
 func TestEnforceLinks(t *testing.T) {
 	if runtime.GOOS == "windows" {
