@@ -150,16 +150,22 @@ func (f *lock) isAbout(folder string) bool {
 	return false
 }
 
-// find returns the lock of a skill, or nil, and the skill's key in it.
+// find returns the lock of a skill, or nil, and the skill's key in it. For a link, it is the lock
+// of the place to which the link leads. If that place has none, it is that of the link, and the key
+// is the link's: a root with a lock serves nothing from elsewhere that is not locked.
 func (l *Locks) find(b *skill.Bundle, anew bool) (*lock, string) {
 	if b.In == nil || b.In.Dir == "" {
 		return nil, "" // not on a disk
 	}
-	folder, rest := b.In.Dir, filepath.FromSlash(b.Path)
+	var a place
+	rest := filepath.Base(b.Link())
 	if b.Link() != "" {
-		folder, rest = filepath.Dir(b.Link()), filepath.Base(b.Link())
+		a = l.area(filepath.Dir(b.Link()), anew)
+		anew = false
 	}
-	a := l.area(folder, anew)
+	if a.lock == nil {
+		a, rest = l.area(b.In.Dir, anew), filepath.FromSlash(b.Path)
+	}
 	if a.lock == nil {
 		return nil, ""
 	}

@@ -66,8 +66,11 @@ func (p *project) lock(folders ...string) {
 	lock := &lockfile.Lock{Skills: map[string]lockfile.Entry{}}
 	for _, folder := range folders {
 		var files []lockfile.File
-		at := filepath.Join(p.dir, filepath.FromSlash(folder))
-		err := filepath.WalkDir(at, func(path string, d fs.DirEntry, err error) error {
+		at, err := filepath.EvalSymlinks(filepath.Join(p.dir, filepath.FromSlash(folder)))
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		err = filepath.WalkDir(at, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
 			}
@@ -377,6 +380,45 @@ func TestEnforceLinks(t *testing.T) {
 		}
 		p.write(".agents/skills/pdf/scripts/run.py", "print(2)\n")
 	}
+}
+
+// TestEnforceLinkOut skips what a link brings into a root with a lock from a place without one,
+// unless the lock has it under the link's name.
+func TestEnforceLinkOut(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links")
+	}
+	p := newProject(t)
+	p.skill(".agents/skills/pdf")
+	p.skill("vendor/evil")
+	p.skill("vendor/group/other")
+	p.skill("free/pdf")
+	for link, target := range map[string]string{".agents/skills/evil": "../../vendor/evil", ".agents/skills/group": "../../vendor/group", "free/evil": "../vendor/evil"} {
+		if err := os.Symlink(target, filepath.Join(p.dir, filepath.FromSlash(link))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.lock(".agents/skills/pdf")
+	c, _ := p.catalog(Options{Enforce: true}, p.root(".agents/skills"), p.root("free"))
+	check := func(served map[string]bool) {
+		t.Helper()
+		v := p.refresh(c)
+		if len(v.Entries) != 5 {
+			t.Fatalf("%d skills", len(v.Entries))
+		}
+		for _, e := range v.Entries {
+			at := e.Root.Shown + "/" + e.Path
+			_, _, err := skill.ReadFile(e.FS, "scripts/run.py", 100)
+			if (e.Status != catalog.Skipped) != served[at] || (err == nil) != served[at] {
+				t.Errorf("%s: %v, %v", at, e.Status, err)
+			}
+		}
+	}
+	check(map[string]bool{".agents/skills/pdf": true, "free/pdf": true, "free/evil": true})
+	p.lock(".agents/skills/pdf", ".agents/skills/evil")
+	check(map[string]bool{".agents/skills/pdf": true, "free/pdf": true, "free/evil": true, ".agents/skills/evil": true})
+	p.write("vendor/evil/scripts/run.py", "print(2)\n")
+	check(map[string]bool{".agents/skills/pdf": true, "free/pdf": true, "free/evil": true})
 }
 
 // TestEnforceRead refuses to read a file that changed after the scan that found it as locked,
