@@ -183,10 +183,11 @@ func (c *checker) hints(rule, uri string, p *page) {
 
 func (c *checker) list(ctx context.Context) ([]*Skill, error) {
 	var out []*Skill
-	uris, cursors := map[string]bool{}, map[string]bool{}
+	uris := map[string]bool{}
+	var read pages
 	cursor := ""
 	files := 0
-	for range maxPages {
+	for {
 		p, entries, err := c.listPage(ctx, cursor)
 		if err != nil {
 			if ctx.Err() != nil || p == nil && !isRPC(err) {
@@ -220,16 +221,14 @@ func (c *checker) list(ctx context.Context) ([]*Skill, error) {
 		if len(c.report.Findings) >= maxFindings {
 			return out, nil
 		}
+		if err := read.next(p.NextCursor); err != nil {
+			c.find("list", "", "", "%s", err)
+			return out, nil
+		}
 		if cursor = p.NextCursor; cursor == "" {
 			return out, nil
 		}
-		if cursors[cursor] {
-			break
-		}
-		cursors[cursor] = true
 	}
-	c.find("list", "", "", "the pages do not end")
-	return out, nil
 }
 
 func isRPC(err error) bool {
@@ -306,10 +305,10 @@ func (c *checker) complete(ctx context.Context, s *Skill, root string) {
 }
 
 func (c *checker) walk(ctx context.Context, s *Skill, uri string, there map[string]bool, depth int) bool {
-	seen := map[string]bool{}
+	var read pages
 	c.folders++
 	for cursor := ""; ; {
-		if depth > 32 || c.folders > maxFolders || len(there) > 100_000 || len(seen) > maxPages {
+		if depth > 32 || c.folders > maxFolders || len(there) > 100_000 {
 			c.find("directory", s.URI, uri, "the folders do not end")
 			return false
 		}
@@ -330,14 +329,13 @@ func (c *checker) walk(ctx context.Context, s *Skill, uri string, there map[stri
 				return false
 			}
 		}
+		if err := read.next(p.NextCursor); err != nil {
+			c.find("directory", s.URI, uri, "%s", err)
+			return false
+		}
 		if cursor = p.NextCursor; cursor == "" {
 			return true
 		}
-		if seen[cursor] {
-			c.find("directory", s.URI, uri, "the pages do not end")
-			return false
-		}
-		seen[cursor] = true
 	}
 }
 

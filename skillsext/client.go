@@ -141,29 +141,50 @@ func (c *Client) List(ctx context.Context, cursor string) (*ListSkillsResult, er
 	return res, nil
 }
 
-// All lists every page. It returns an error if the server repeats a cursor.
+// All lists every page. It returns an error if the server repeats a cursor, sends one of more
+// than 4 KiB, or has more than 10,000 pages.
 func (c *Client) All(ctx context.Context) iter.Seq2[*Skill, error] {
-	return func(yield func(*Skill, error) bool) {
-		seen := map[string]bool{}
+	return every(func(cursor string) ([]*Skill, string, error) {
+		res, err := c.List(ctx, cursor)
+		if err != nil {
+			return nil, "", err
+		}
+		return res.Skills, res.NextCursor, nil
+	})
+}
+
+// Children lists every page of a directory, within the bounds of [Client.All].
+func (c *Client) Children(ctx context.Context, uri string) iter.Seq2[*mcp.Resource, error] {
+	return every(func(cursor string) ([]*mcp.Resource, string, error) {
+		p, list, err := c.directory(ctx, uri, cursor)
+		if err != nil {
+			return nil, "", err
+		}
+		return list, p.NextCursor, nil
+	})
+}
+
+// every lists what is on every page.
+func every[T any](page func(cursor string) (list []*T, next string, err error)) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		var read pages
 		for cursor := ""; ; {
-			res, err := c.List(ctx, cursor)
+			list, next, err := page(cursor)
+			for _, item := range list {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if err == nil {
+				err = read.next(next)
+			}
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			for _, s := range res.Skills {
-				if !yield(s, nil) {
-					return
-				}
-			}
-			switch cursor = res.NextCursor; {
-			case cursor == "":
-				return
-			case seen[cursor]:
-				yield(nil, errors.New("the server repeats a cursor"))
+			if cursor = next; cursor == "" {
 				return
 			}
-			seen[cursor] = true
 		}
 	}
 }

@@ -76,6 +76,8 @@ func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
 }
 
 func (l *library) list(ctx context.Context) error {
+	ctx, stop := l.within(ctx)
+	defer stop()
 	entries, listed, files := map[string]entry{}, 0, 0
 	for s, err := range l.client.All(ctx) {
 		if err != nil {
@@ -193,6 +195,8 @@ func (l *library) unread(ctx context.Context, e entry, f file, err error) error 
 
 // walk finds the files of a skill without a list of them.
 func (l *library) walk(ctx context.Context, e *entry) error {
+	ctx, stop := l.within(ctx)
+	defer stop()
 	var paths origin.Paths
 	e.files, e.Left = []file{{path: skill.MainFile, uri: e.listed.URI}}, 0
 	if !l.folders {
@@ -208,42 +212,31 @@ func (l *library) walk(ctx context.Context, e *entry) error {
 		if n == maxFolders || strings.Count(at.path, "/") > skill.MaxDepth {
 			return fmt.Errorf("the skill has more than %s folders, or folders that are too deep", display.Thousands(maxFolders))
 		}
-		cursors := map[string]bool{}
-		for cursor := ""; ; {
-			page, err := l.client.ReadDirectory(ctx, at.uri, cursor)
+		for r, err := range l.client.Children(ctx, at.uri) {
 			if err != nil {
 				return l.reason(ctx, err)
 			}
-			for _, r := range page.Resources {
-				if r == nil {
-					continue
+			if r == nil {
+				continue
+			}
+			name, ok := child(at.uri, r.URI)
+			if !ok {
+				return fmt.Errorf("the server lists %s, which is not in the folder %s", display.Quote(r.URI), display.Quote(at.uri))
+			}
+			name = path.Join(at.path, name)
+			switch {
+			case hiddenPart(name) != "":
+				e.Left++
+			case r.MIMEType == skillsext.DirectoryType:
+				left = append(left, folder{r.URI, name})
+			default:
+				if err := paths.Add(name); err != nil {
+					return err
 				}
-				name, ok := child(at.uri, r.URI)
-				if !ok {
-					return fmt.Errorf("the server lists %s, which is not in the folder %s", display.Quote(r.URI), display.Quote(at.uri))
-				}
-				name = path.Join(at.path, name)
-				switch {
-				case hiddenPart(name) != "":
-					e.Left++
-				case r.MIMEType == skillsext.DirectoryType:
-					left = append(left, folder{r.URI, name})
-				default:
-					if err := paths.Add(name); err != nil {
-						return err
-					}
-					if e.files = append(e.files, file{path: name, uri: r.URI}); len(e.files) > origin.MaxFiles {
-						return origin.TooManyFiles()
-					}
+				if e.files = append(e.files, file{path: name, uri: r.URI}); len(e.files) > origin.MaxFiles {
+					return origin.TooManyFiles()
 				}
 			}
-			if cursor = page.NextCursor; cursor == "" {
-				break
-			}
-			if cursors[cursor] {
-				return errors.New("the server's list of a folder does not end")
-			}
-			cursors[cursor] = true
 		}
 	}
 	if !slices.ContainsFunc(e.files, func(f file) bool { return f.path == skill.MainFile }) {

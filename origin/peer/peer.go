@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/origin"
@@ -24,6 +25,17 @@ type Options struct {
 	Progress origin.Progress
 	// Warn, if set, is called with what a user should know of a skill that is installed.
 	Warn func(text string)
+
+	listTime time.Duration // for a list of skills or of the folders of one; zero is an hour
+}
+
+// within bounds the time of a list, which may have many pages.
+func (l *library) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := l.opts.listTime
+	if limit == 0 {
+		limit = time.Hour
+	}
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s: the server's list was not complete after %s", l.ref.Source, limit))
 }
 
 // Origin reads servers.
