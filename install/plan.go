@@ -206,23 +206,28 @@ func (in *Installer) PlanVerify(ctx context.Context, names []string) *Plan {
 	p.Steps = append(missing, inParallel(len(keys), func(i int) *Step {
 		was := in.lock.Skills[keys[i]]
 		s := &Step{Name: was.Name, Key: keys[i], Was: &was, Entry: was, Do: Matches}
-		if !in.see(ctx, s) || s.found.is(was.Digest) {
-			return s
-		}
-		s.Do = Differs
-		fix := "knack sync --overwrite restores it, and keeps what is there now"
-		switch c := s.found; {
-		case c.missing:
-			s.Problem = &Problem{Err: errors.New("the folder is missing"), Fix: "knack sync restores it", No: true}
-		case c.odd != "":
-			s.Problem = &Problem{Err: fmt.Errorf("%s is in its place", c.odd), Fix: "remove it by hand, then run knack sync", No: true}
-		default:
-			s.driftFrom()
-			s.Problem = &Problem{Err: errors.New("it was changed since it was locked"), Fix: fix, No: true}
-		}
+		in.verify(ctx, s)
 		return s
 	})...)
 	return p
+}
+
+// verify reports whether a skill's folder is as locked. If it is not, the step says how.
+func (in *Installer) verify(ctx context.Context, s *Step) bool {
+	if !in.see(ctx, s) || s.found.is(s.Was.Digest) {
+		return s.Do != Fail
+	}
+	s.Do = Differs
+	switch c := s.found; {
+	case c.missing:
+		s.Problem = &Problem{Err: errors.New("the folder is missing"), Fix: "knack sync restores it", No: true}
+	case c.odd != "":
+		s.Problem = &Problem{Err: fmt.Errorf("%s is in its place", c.odd), Fix: "remove it by hand, then run knack sync", No: true}
+	default:
+		s.driftFrom()
+		s.Problem = &Problem{Err: errors.New("it was changed since it was locked"), Fix: "knack sync --overwrite restores it, and keeps what is there now", No: true}
+	}
+	return false
 }
 
 // PlanSync plans that every locked skill is in its place as the lock says.

@@ -1,6 +1,7 @@
 package install_test
 
 import (
+	"context"
 	"maps"
 	"os"
 	"path/filepath"
@@ -65,31 +66,82 @@ func TestTable(t *testing.T) {
 					if over {
 						want = map[string]string{"add": c.addOver, "update": c.updateOver, "sync": c.syncOver, "remove": c.removeOver}[command]
 					}
-					t.Run(kind+"/"+c.name+"/"+command+map[bool]string{true: " --overwrite"}[over], func(t *testing.T) {
+					name := kind + "/" + c.name + "/" + command + map[bool]string{true: " --overwrite"}[over]
+					t.Run(name, func(t *testing.T) {
 						t.Parallel()
-						w := newWorld(t, kind)
-						w.publish(old)
-						p, err := w.add(w.options())
-						if err != nil || p.Outcome() != install.Done {
-							t.Fatal(err, p.Steps[0].Problem)
-						}
-						w.publish(newer)
-						if c.unlocked {
-							must(t, os.Remove(filepath.Join(w.project(), lockfile.Name)))
-						}
-						must(t, os.RemoveAll(w.place()))
-						for name, text := range c.there {
-							if target, ok := strings.CutPrefix(text, "-> "); ok {
-								must(t, os.MkdirAll(w.place(), 0o755))
-								must(t, os.Symlink(target, filepath.Join(w.place(), name)))
-								continue
-							}
-							put(t, w.place(), map[string]string{name: text})
-						}
+						w := placed(t, kind, c.there, c.unlocked, newer)
 						w.cell(command, over, c.there, want)
+					})
+					if command == "sync" || command == "remove" {
+						continue
+					}
+					// Without news, add and update do what sync does. Only add knows skills that are not locked.
+					same := c.sync
+					if over {
+						same = c.syncOver
+					}
+					if over && c.unlocked && command == "add" {
+						same = "old"
+					}
+					t.Run(name+" without news", func(t *testing.T) {
+						t.Parallel()
+						w := placed(t, kind, c.there, c.unlocked, nil)
+						w.cell(command, over, c.there, same)
 					})
 				}
 			}
+		}
+	}
+}
+
+// placed returns a world in which the skill was added, and then the place, the lock and the
+// source are changed. Without news the source stays.
+func placed(t *testing.T, kind string, there map[string]string, unlocked bool, news map[string]string) *world {
+	t.Helper()
+	w := newWorld(t, kind)
+	w.publish(old)
+	p, err := w.add(w.options())
+	if err != nil || p.Outcome() != install.Done {
+		t.Fatal(err, p.Steps[0].Problem)
+	}
+	if news != nil {
+		w.publish(news)
+	}
+	if unlocked {
+		must(t, os.Remove(filepath.Join(w.project(), lockfile.Name)))
+	}
+	must(t, os.RemoveAll(w.place()))
+	for name, text := range there {
+		if target, ok := strings.CutPrefix(text, "-> "); ok {
+			must(t, os.MkdirAll(w.place(), 0o755))
+			must(t, os.Symlink(target, filepath.Join(w.place(), name)))
+			continue
+		}
+		put(t, w.place(), map[string]string{name: text})
+	}
+	return w
+}
+
+// A check without news says what differs on the disk, and changes nothing.
+func TestCheckSeesTheDisk(t *testing.T) {
+	for _, c := range cells[:10] {
+		w := placed(t, "folder", c.there, false, nil)
+		before := stamps(t, w.project())
+		o := w.options()
+		o.DryRun = true
+		p, err := w.run(o, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
+			return in.PlanUpdate(ctx, install.UpdateRequest{Check: true}), nil
+		})
+		must(t, err)
+		want, drift := install.Differs, len(c.there) > 0
+		if c.name == "as locked" {
+			want, drift = install.Nothing, false
+		}
+		if s := p.Steps[0]; s.Do != want || s.Drift.Any() != drift || (p.Outcome() == install.Done) != (want == install.Nothing) {
+			t.Errorf("%s: %s, %v, %v", c.name, s.Do, s.Drift, p.Outcome())
+		}
+		if diff := cmp.Diff(before, stamps(t, w.project())); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
 		}
 	}
 }

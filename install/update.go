@@ -77,13 +77,32 @@ func (in *Installer) PlanUpdate(ctx context.Context, q UpdateRequest) *Plan {
 			}
 		}
 		in.plan(ctx, same, found[i], q)
-		for _, s := range same {
-			if q.Check && s.Do == Record {
-				s.Do = Nothing
-			}
+	}
+	in.unlessChanged(ctx, p.Steps, q)
+	return p
+}
+
+// unlessChanged looks at the disk for the skills without news: their folders may be missing, or
+// changed by hand.
+func (in *Installer) unlessChanged(ctx context.Context, steps []*Step, q UpdateRequest) {
+	var same []*Step
+	for _, s := range steps {
+		if s.Do == Nothing {
+			same = append(same, s)
 		}
 	}
-	return p
+	inParallel(len(same), func(i int) *Step {
+		switch s := same[i]; {
+		case !q.Check:
+			in.decide(ctx, s)
+		case in.verify(ctx, s):
+			s.Do = Nothing
+		}
+		return same[i]
+	})
+	if !q.Check {
+		in.fetchLocked(ctx, same)
+	}
 }
 
 // fixed reports whether an entry's reference can only ever name what it names now.
@@ -136,7 +155,7 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 	var open []*Step
 	for _, s := range steps {
 		if n.at.ID != "" && n.at.ID == s.Was.Revision {
-			in.same(s, s.Entry)
+			s.Do = Nothing
 			continue
 		}
 		open = append(open, s)
@@ -161,11 +180,10 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 		e := in.entryOf(g, n.ref, at, s.Entry.Pinned)
 		e.Source, e.Want = s.Was.Source, s.Was.Want // only add changes them
 		if e.Digest == s.Was.Digest {
-			now := s.Entry
-			if _, full := parseVersion(now.Want); full && e.Version != now.Version {
-				now.Version, now.Revision = e.Version, e.Revision
+			s.Do = Nothing
+			if _, full := parseVersion(s.Entry.Want); full && e.Version != s.Entry.Version {
+				s.Entry.Version, s.Entry.Revision = e.Version, e.Revision
 			}
-			in.same(s, now)
 			continue
 		}
 		s.Entry, s.Warnings = e, warnings(g.skill.Files, g.source)
@@ -175,14 +193,6 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 			continue
 		}
 		in.decide(ctx, s)
-	}
-}
-
-// same plans for a skill whose files are what the lock says.
-func (in *Installer) same(s *Step, e lockfile.Entry) {
-	s.Do, s.Entry = Nothing, e
-	if !sameEntry(e, *s.Was) {
-		s.Do = Record
 	}
 }
 

@@ -33,7 +33,7 @@ var verbs = map[install.Action][2]string{
 func (r *report) verb(s *install.Step) string {
 	v := verbs[s.Do]
 	switch {
-	case r.command == "sync" && s.Do == install.Write:
+	case r.command == "sync" && s.Do == install.Write, r.command == "update" && s.Was != nil && s.Was.Digest == s.Entry.Digest && (s.Do == install.Replace || s.Do == install.Write):
 		v = [2]string{"restored", "would restore"}
 	case r.command == "update" && (s.Do == install.Replace || s.Do == install.Write):
 		v = [2]string{"updated", "would update"}
