@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/realpath"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/skill"
 )
@@ -86,6 +87,10 @@ func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text strin
 	if err != nil {
 		return err
 	}
+	all := len(skills)
+	if skills = in.notInstalled(ref, skills); len(skills) == 0 && all > 0 {
+		return &Problem{Err: fmt.Errorf("%s has only skills that are installed in it", ref), Fix: "name the folder of a skill, to record that one", No: true}
+	}
 	if len(skills) == 0 {
 		return &Problem{Err: fmt.Errorf("no skill was found in %s", ref), Fix: "a skill is a folder with a SKILL.md", No: true}
 	}
@@ -113,6 +118,47 @@ func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text strin
 	return nil
 }
 
+// notInstalled returns the skills of a source that are not there only because they were
+// installed into it, as into the root of a project. The user names such a folder to mean it.
+func (in *Installer) notInstalled(ref origin.Ref, skills []origin.Skill) []origin.Skill {
+	if ref.Kind != origin.Folder {
+		return skills
+	}
+	source := realpath.Of(ref.Location)
+	installed := map[string]bool{}
+	add := func(folder string) {
+		if rel, err := filepath.Rel(source, realpath.Of(folder)); err == nil && rel != "." && filepath.IsLocal(rel) {
+			installed[filepath.ToSlash(rel)] = true
+		}
+	}
+	add(in.o.To)
+	for key := range in.lock.Skills {
+		add(in.Folder(key))
+	}
+	return slices.DeleteFunc(skills, func(s origin.Skill) bool {
+		for at := s.Path; at != "."; at = path.Dir(at) {
+			if installed[at] {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// ownFolder refuses to take a locked skill from the folder in which it is installed, since its
+// source would be forgotten.
+func (in *Installer) ownFolder(s *Step, ref origin.Ref, path string) {
+	was, locked := in.lock.Skills[s.Key]
+	if !locked || ref.Kind != origin.Folder || was.Source == s.Entry.Source && was.Path == s.Entry.Path {
+		return
+	}
+	if realpath.Of(filepath.Join(ref.Location, filepath.FromSlash(path))) != realpath.Of(in.Folder(s.Key)) {
+		return
+	}
+	s.Was = &was
+	s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("it is installed there from %s, and is no source of itself", was.Source), Fix: "knack update " + s.Name + " asks its source; knack remove " + s.Name + " removes it", No: true}
+}
+
 func (in *Installer) stepFor(g got, ref origin.Ref, at origin.Revision, pin bool) *Step {
 	name := nameOf(g.source, ref)
 	if g.err != nil {
@@ -126,7 +172,9 @@ func (in *Installer) stepFor(g got, ref origin.Ref, at origin.Revision, pin bool
 		return failed(name, "", problem("name a folder below "+in.o.Root, "%s is not below the folder of %s", in.o.To, in.LockFile()))
 	}
 	e := in.entryOf(g, ref, at, pin)
-	return &Step{Name: e.Name, Key: filepath.ToSlash(rel), Entry: e, Warnings: warnings(g.skill.Files, g.source)}
+	s := &Step{Name: e.Name, Key: filepath.ToSlash(rel), Entry: e, Warnings: warnings(g.skill.Files, g.source)}
+	in.ownFolder(s, ref, g.source.Path)
+	return s
 }
 
 // choose returns the skills that were asked for, and those of which several have the name that
