@@ -129,7 +129,11 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 	if err != nil {
 		return nil, nil, command.RunError("", "%w", err)
 	}
-	offline := f.offline || getenv(*env, "KNACK_OFFLINE") == "1"
+	offline, err := isOffline(*env)
+	if err != nil {
+		return nil, nil, err
+	}
+	offline = offline || f.offline
 	var p progress
 	servers := fetch.New(fetch.Options{Proxy: env.Proxy, Agent: "knack"})
 	stop := console.ShowProgress(env, console.Step{What: "getting skills", Count: p.count, Unit: "steps"})
