@@ -10,7 +10,6 @@ import (
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/lockfile"
-	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/source/dir"
 )
 
@@ -186,98 +185,4 @@ func (r *report) readers() string {
 		return "knack serve --dir " + console.ShellWord(r.env.Shown(folder)) + " offers it; without --dir, knack serve does not read that folder"
 	}
 	return ""
-}
-
-// skillJSON is a step in JSON. doc/install.md describes the fields.
-type skillJSON struct {
-	Name     string       `json:"name"`
-	Folder   string       `json:"folder,omitempty"`
-	Action   string       `json:"action"`
-	Source   string       `json:"source,omitempty"`
-	Want     string       `json:"want,omitempty"`
-	Path     string       `json:"path,omitempty"`
-	Revision string       `json:"revision,omitempty"`
-	Version  string       `json:"version,omitempty"`
-	Pinned   bool         `json:"pinned,omitempty"`
-	Digest   string       `json:"digest,omitempty"`
-	Files    int          `json:"files,omitempty"`
-	From     *stateJSON   `json:"from,omitempty"`
-	Changes  *changesJSON `json:"changes,omitempty"`
-	Drift    *changesJSON `json:"drift,omitempty"`
-	Kept     string       `json:"kept,omitempty"`
-	Warnings []string     `json:"warnings,omitempty"`
-	Reason   string       `json:"reason,omitempty"`
-	Fix      string       `json:"fix,omitempty"`
-}
-
-type stateJSON struct {
-	Revision string `json:"revision,omitempty"`
-	Version  string `json:"version,omitempty"`
-	Digest   string `json:"digest"`
-}
-
-type changesJSON struct {
-	Added   []string `json:"added"`
-	Changed []string `json:"changed"`
-	Removed []string `json:"removed"`
-}
-
-type choiceJSON struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Path        string `json:"path"`
-	Reason      string `json:"reason,omitempty"`
-}
-
-type reportJSON struct {
-	Command string       `json:"command"`
-	Lock    string       `json:"lock"`
-	DryRun  bool         `json:"dryRun"`
-	Status  int          `json:"status"`
-	Skills  []skillJSON  `json:"skills"`
-	Source  string       `json:"source,omitempty"`
-	Choices []choiceJSON `json:"choices,omitempty"`
-}
-
-func changesOf(c install.Changes) *changesJSON {
-	if !c.Any() {
-		return nil
-	}
-	list := func(paths []string) []string { return append([]string{}, paths...) }
-	return &changesJSON{list(c.Added), list(c.Changed), list(c.Removed)}
-}
-
-func (r *report) json() error {
-	out := reportJSON{Command: r.command, Lock: r.in.LockFile(), DryRun: r.dry, Status: int(r.plan.Outcome()), Skills: []skillJSON{}, Source: r.plan.Source}
-	for _, c := range r.plan.Choices {
-		j := choiceJSON{Name: c.Name, Description: c.Description, Path: c.Path}
-		if c.Fault != nil {
-			j.Reason = c.Fault.Error()
-		}
-		out.Choices = append(out.Choices, j)
-	}
-	for _, s := range r.plan.Steps {
-		j := skillJSON{Name: s.Name, Folder: s.Key, Action: string(s.Do), Kept: s.Kept, Warnings: s.Warnings, Drift: changesOf(s.Drift)}
-		e := s.Entry
-		if e.Source == "" && s.Was != nil {
-			e = *s.Was
-		}
-		if e.Source != "" {
-			// A source that is refused may have a secret in it.
-			if _, err := origin.Parse(e.Source, filepath.Dir(r.in.LockFile()), r.env.Home); err == nil {
-				j.Source = e.Source
-			}
-			j.Want, j.Path, j.Revision, j.Version, j.Pinned = e.Want, e.Path, e.Revision, e.Version, e.Pinned
-			j.Digest, j.Files = e.Digest.String(), len(e.Files)
-		}
-		if s.Was != nil && s.Was.Digest != e.Digest {
-			j.From = &stateJSON{s.Was.Revision, s.Was.Version, s.Was.Digest.String()}
-			j.Changes = changesOf(s.Changes)
-		}
-		if s.Problem != nil {
-			j.Reason, j.Fix = s.Problem.Error(), s.Problem.Fix
-		}
-		out.Skills = append(out.Skills, j)
-	}
-	return console.PrintJSON(r.env.Stdout, out)
 }

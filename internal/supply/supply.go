@@ -3,6 +3,7 @@
 package supply
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -21,6 +22,7 @@ import (
 	"github.com/knack-dev/knack/internal/fetch"
 	"github.com/knack-dev/knack/internal/locate"
 	"github.com/knack-dev/knack/internal/realpath"
+	"github.com/knack-dev/knack/lockfile"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/store"
@@ -40,9 +42,15 @@ type flags struct {
 	env                                      *console.Env
 	project, to                              string
 	global, overwrite, dryRun, json, offline bool
+
+	lock    string // the path of the lock, once it is known
+	printed bool   // the JSON object is printed
 }
 
 func (f *flags) register(cmd *cobra.Command, changes bool) {
+	check, run := cmd.Args, cmd.RunE
+	cmd.Args = func(cmd *cobra.Command, args []string) error { return f.failed(cmd, check(cmd, args)) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.failed(cmd, run(cmd, args)) }
 	s := cmd.Flags()
 	s.StringVar(&f.project, "project", "", "the project's folder is `DIR`, not the working directory")
 	s.BoolVar(&f.global, "global", false, "the skills in ~/"+skillsFolder+", for all projects")
@@ -121,6 +129,7 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 	if err != nil {
 		return nil, nil, err
 	}
+	f.lock = filepath.Join(at.root, lockfile.Name)
 	cache, state := folders(*env)
 	if cache == "" {
 		return nil, nil, command.RunError("set HOME or XDG_CACHE_HOME", "%w", errNoStore)
@@ -246,16 +255,17 @@ func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan func(context.
 		return err // a signal: what was done is recorded
 	}
 	r := report{env: f.env, in: in, plan: p, command: cmd.Name(), dry: f.dryRun}
+	if failed != nil {
+		failed = failure(failed)
+	}
 	if f.json {
-		err = r.json()
+		f.printed = true
+		err = r.json(failed)
 	} else {
 		r.text()
 	}
-	switch {
-	case failed != nil:
-		return failure(failed)
-	case err != nil:
-		return err
+	if failed != nil || err != nil {
+		return cmp.Or(failed, err)
 	}
 	if code := int(p.Outcome()); code != command.Done {
 		return command.Fail(code, command.ErrPrinted, "")

@@ -120,10 +120,20 @@ func TestJSON(t *testing.T) {
 			for name := range one.(map[string]any) {
 				seen["skills[]."+name] = true
 			}
+			if d, _ := one.(map[string]any)["digest"].(string); strings.HasPrefix(d, "sha256:0000") {
+				t.Errorf("%s: a digest of nothing: %s", args, stdout)
+			}
 			actions[one.(map[string]any)["action"].(string)] = true
 		}
-		if _, err := os.Stat(got["lock"].(string)); filepath.Base(got["lock"].(string)) != "knack.lock" || err != nil && args[0] != "add" {
+		if lock, ok := got["lock"].(string); ok && filepath.Base(lock) != "knack.lock" || !ok && got["reason"] == nil {
 			t.Errorf("%s: lock %v", args, got["lock"])
+		}
+		// What failed before there was a plan says so.
+		if got["reason"] != nil && (!strings.Contains(stderr, got["reason"].(string)) || got["fix"] == nil) {
+			t.Errorf("%s: %s%s", args, stdout, stderr)
+		}
+		if len(got["skills"].([]any)) == 0 && got["choices"] == nil && got["reason"] == nil {
+			t.Errorf("%s: no reason: %s", args, stdout)
 		}
 	}
 	src := filepath.Join(s.dir, "src")
@@ -149,6 +159,21 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(0, "remove", "pdf", "xlsx")
+	// What fails before there is a plan.
+	s.put("other.json", "{")
+	s.put("q/knack.lock", "{")
+	run(1, "verify")
+	run(3, "verify", "--project", filepath.Join(s.dir, "q"))
+	s.put("from.json", `{"version": 1, "skills": {"x": {"source": "../nope", "sourceType": "local", "skillPath": "SKILL.md"}}}`)
+	run(3, "add", "--from", filepath.Join(s.dir, "from.json"))
+	run(2, "add")
+	run(2, "sync", "pdf")
+	run(2, "add", src, "--all", "--skill", "pdf")
+	run(2, "sync", "--global", "--project", "x")
+	run(3, "add", "--from", "none.json")
+	run(3, "add", "--from", filepath.Join(s.dir, "other.json"))
+	s.vars["KNACK_OFFLINE"] = "maybe"
+	run(2, "update")
 	// Fields that a source without revisions does not have.
 	for _, name := range []string{"want", "revision", "version"} {
 		seen["skills[]."+name] = true

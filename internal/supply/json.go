@@ -1,0 +1,144 @@
+package supply
+
+import (
+	"cmp"
+	"errors"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/install"
+	"github.com/knack-dev/knack/internal/command"
+	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/origin"
+)
+
+// skillJSON is a step in JSON. doc/install.md describes the fields.
+type skillJSON struct {
+	Name     string       `json:"name"`
+	Folder   string       `json:"folder,omitempty"`
+	Action   string       `json:"action"`
+	Source   string       `json:"source,omitempty"`
+	Want     string       `json:"want,omitempty"`
+	Path     string       `json:"path,omitempty"`
+	Revision string       `json:"revision,omitempty"`
+	Version  string       `json:"version,omitempty"`
+	Pinned   bool         `json:"pinned,omitempty"`
+	Digest   string       `json:"digest,omitempty"`
+	Files    int          `json:"files,omitempty"`
+	From     *stateJSON   `json:"from,omitempty"`
+	Changes  *changesJSON `json:"changes,omitempty"`
+	Drift    *changesJSON `json:"drift,omitempty"`
+	Kept     string       `json:"kept,omitempty"`
+	Warnings []string     `json:"warnings,omitempty"`
+	Reason   string       `json:"reason,omitempty"`
+	Fix      string       `json:"fix,omitempty"`
+}
+
+type stateJSON struct {
+	Revision string `json:"revision,omitempty"`
+	Version  string `json:"version,omitempty"`
+	Digest   string `json:"digest"`
+}
+
+type changesJSON struct {
+	Added   []string `json:"added"`
+	Changed []string `json:"changed"`
+	Removed []string `json:"removed"`
+}
+
+type choiceJSON struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Path        string `json:"path"`
+	Reason      string `json:"reason,omitempty"`
+}
+
+type reportJSON struct {
+	Command string       `json:"command"`
+	Lock    string       `json:"lock,omitempty"`
+	DryRun  bool         `json:"dryRun"`
+	Status  int          `json:"status"`
+	Reason  string       `json:"reason,omitempty"`
+	Fix     string       `json:"fix,omitempty"`
+	Skills  []skillJSON  `json:"skills"`
+	Source  string       `json:"source,omitempty"`
+	Choices []choiceJSON `json:"choices,omitempty"`
+}
+
+func changesOf(c install.Changes) *changesJSON {
+	if !c.Any() {
+		return nil
+	}
+	list := func(paths []string) []string { return append([]string{}, paths...) }
+	return &changesJSON{list(c.Added), list(c.Changed), list(c.Removed)}
+}
+
+// json prints the report. failed is an error behind the plan, or nil.
+func (r *report) json(failed error) error {
+	out := reportJSON{Command: r.command, Lock: r.in.LockFile(), DryRun: r.dry, Status: int(r.plan.Outcome()), Skills: []skillJSON{}, Source: r.plan.Source}
+	for _, c := range r.plan.Choices {
+		j := choiceJSON{Name: c.Name, Description: c.Description, Path: c.Path}
+		if c.Fault != nil {
+			j.Reason = c.Fault.Error()
+		}
+		out.Choices = append(out.Choices, j)
+	}
+	for _, s := range r.plan.Steps {
+		j := skillJSON{Name: s.Name, Folder: s.Key, Action: string(s.Do), Kept: s.Kept, Warnings: s.Warnings, Drift: changesOf(s.Drift)}
+		e := s.Entry
+		if e.Source == "" && s.Was != nil {
+			e = *s.Was
+		}
+		if e.Source != "" {
+			// A source that is refused may have a secret in it.
+			if _, err := origin.Parse(e.Source, filepath.Dir(r.in.LockFile()), r.env.Home); err == nil {
+				j.Source = e.Source
+			}
+			j.Want, j.Path, j.Revision, j.Version, j.Pinned = e.Want, e.Path, e.Revision, e.Version, e.Pinned
+			j.Files = len(e.Files)
+			if j.Files > 0 { // else it was not fetched
+				j.Digest = e.Digest.String()
+			}
+		}
+		if s.Was != nil && s.Was.Digest != e.Digest {
+			j.From = &stateJSON{s.Was.Revision, s.Was.Version, s.Was.Digest.String()}
+			j.Changes = changesOf(s.Changes)
+		}
+		if s.Problem != nil {
+			j.Reason, j.Fix = s.Problem.Error(), s.Problem.Fix
+		}
+		out.Skills = append(out.Skills, j)
+	}
+	if failed != nil {
+		out.fail(failed)
+	}
+	return console.PrintJSON(r.env.Stdout, out)
+}
+
+// fail fills in an error that concerns all skills.
+func (o *reportJSON) fail(err error) {
+	o.Status, o.Reason = command.Error, err.Error()
+	var f *command.Failure
+	if errors.As(err, &f) {
+		o.Status, o.Fix = f.Code, f.Hint
+	}
+	var i console.Interrupt
+	if errors.As(err, &i) {
+		o.Status = i.Status()
+	}
+}
+
+// failed prints the object of a command that ended before it had something to report.
+func (f *flags) failed(cmd *cobra.Command, err error) error {
+	if err == nil || !f.json || f.printed {
+		return err
+	}
+	f.printed = true
+	if i, ok := console.InterruptOf(cmd.Context()); ok {
+		err = i
+	}
+	out := reportJSON{Command: cmd.Name(), Lock: f.lock, DryRun: f.dryRun, Skills: []skillJSON{}}
+	out.fail(err)
+	return cmp.Or(console.PrintJSON(f.env.Stdout, out), err)
+}
