@@ -195,6 +195,10 @@ func TestMerge(t *testing.T) {
 			if _, err := Parse(read(t, filepath.Join(dir, Name))); err == nil || !strings.Contains(err.Error(), "conflict markers") {
 				t.Errorf("a conflict is read: %v", err)
 			}
+			must("checkout", "--ours", Name) // what the fix says
+			if lock, err := Parse(read(t, filepath.Join(dir, Name))); err != nil || !reflect.DeepEqual(lock, with(base, ours)) {
+				t.Errorf("one side of a conflict: %v", err)
+			}
 			must("merge", "--abort")
 			continue
 		}

@@ -69,7 +69,7 @@ func (r *reader) syntax(expected string) {
 	if r.at == 0 || r.src[r.at-1] == '\n' {
 		for _, marker := range []string{"<<<<<<<", "|||||||", "=======", ">>>>>>>"} {
 			if strings.HasPrefix(rest, marker) {
-				r.fail(r.at, "keep the entries of both sides, and delete the lines with <<<<<<<, ======= and >>>>>>>", "the file has the conflict markers of a merge")
+				r.fail(r.at, "take one side (git checkout --ours "+Name+"), then run knack add for the skills of the other; their folders are there, so they are only recorded", "the file has the conflict markers of a merge")
 			}
 		}
 	}
