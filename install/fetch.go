@@ -134,7 +134,7 @@ func (in *Installer) named(names []string) (keys []string, missing []*Step) {
 			}
 		}
 		if !found {
-			fix := "knack verify lists the skills that it names"
+			fix := namesOf(all)
 			if near := typo.Nearest(name, all); near != "" {
 				fix = "did you mean " + near + "?"
 			} else if strings.ContainsAny(name, "/:@") {
@@ -144,6 +144,24 @@ func (in *Installer) named(names []string) (keys []string, missing []*Step) {
 		}
 	}
 	return keys, missing
+}
+
+// namesOf is the fix for a name that a lock does not have.
+func namesOf(all []string) string {
+	const most = 10
+	if len(all) == 0 {
+		return "knack add SOURCE installs a skill and records it there"
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	more := ""
+	if n := len(all) - most; n > 0 {
+		all, more = all[:most], fmt.Sprintf(" and %s more", display.Thousands(n))
+	}
+	for i, name := range all {
+		all[i] = display.Echo(name)
+	}
+	return "it names " + strings.Join(all, ", ") + more
 }
 
 // nameOf returns the name of a skill's folder: the frontmatter's name if that is valid, else the

@@ -25,7 +25,7 @@ func checkCommand(env *console.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:        "check [PATH | SKILL | URL]…",
-		SuggestFor: []string{"validate", "lint", "verify", "test"},
+		SuggestFor: []string{"validate", "lint", "test"},
 		Short:      "Check skills, or how an MCP server serves them",
 		Long: `Check skills: a SKILL.md, a skill's folder, or every skill below a folder.
 Without a PATH, the skills in the project's folders.

@@ -36,7 +36,7 @@ func connectCommand(env *console.Env) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:        "connect [CLIENT] [flags] [-- FLAGS OF SERVE]",
-		SuggestFor: []string{"install", "setup"},
+		SuggestFor: []string{"setup"},
 		Short:      "Print the configuration that a client needs, or write it",
 		Long: `List the clients on this machine, and how each is connected; with CLIENT, print
 the entry that it needs in its configuration file.

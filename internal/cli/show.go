@@ -28,7 +28,7 @@ func showCommand(env *console.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:        "show SKILL [FILE]",
-		SuggestFor: []string{"cat", "get", "read", "view", "info"},
+		SuggestFor: []string{"cat", "read", "view", "info"},
 		Short:      "Print a skill's SKILL.md, or another of its files, byte for byte",
 		Long: `Print a skill's SKILL.md, or another of its files, byte for byte.
 

@@ -16,7 +16,7 @@ func addCommand(env *console.Env) *cobra.Command {
 	var from string
 	cmd := &cobra.Command{
 		Use:        "add SOURCE... | --from LOCK",
-		SuggestFor: []string{"install", "get"},
+		SuggestFor: []string{"install", "get", "i"},
 		Short:      "Install skills from elsewhere, and record them in knack.lock",
 		Long: `Copy skills from a source into ` + skillsFolder + ` at the root of the project's
 repository, and record in knack.lock what they are, file by file. Agents that

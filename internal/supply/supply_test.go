@@ -220,6 +220,9 @@ func TestStatuses(t *testing.T) {
 			t.Errorf("%s: status %d, want %d: %s%s", c.args, status, c.want, stdout, stderr)
 		}
 	}
+	if _, stderr, _ := s.run("verify", "nothing"); !strings.HasSuffix(stderr, "it names pdf, xlsx\n") {
+		t.Errorf("a name that is none: %s", stderr)
+	}
 	// One source that is wrong stops no other.
 	s = newShell(t)
 	stdout, _, status := s.run("add", "./none", filepath.Join(s.dir, "src", "pdf"))
