@@ -284,10 +284,12 @@ func (t *Tree) Exchange(with string) error {
 	}
 	t.closeRoot()
 	// From here on, Sweep must not take the folder for one that was never placed.
-	if err := os.Rename(t.Path(), filepath.Join(t.dir, swapFolder)); err != nil {
-		return errors.Join(pathError("replace", with, err), t.openRoot())
+	if t.name != swapFolder { // it is after an exchange that is undone
+		if err := os.Rename(t.Path(), filepath.Join(t.dir, swapFolder)); err != nil {
+			return errors.Join(pathError("replace", with, err), t.openRoot())
+		}
+		t.name = swapFolder
 	}
-	t.name = swapFolder
 	err := exchange(t.Path(), with)
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = t.exchangeTwice(with)

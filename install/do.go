@@ -149,7 +149,11 @@ func (in *Installer) replaceEmpty(ctx context.Context, s *Step) error {
 	if err != nil {
 		return err
 	}
-	defer t.Remove()
+	defer func() {
+		if !s.stays {
+			t.Remove()
+		}
+	}()
 	if err := in.fill(ctx, t, "", s.Entry); err != nil {
 		return err
 	}
@@ -185,8 +189,8 @@ func (in *Installer) fill(ctx context.Context, t *edit.Tree, below string, e loc
 func (in *Installer) replaceAll(ctx context.Context, steps []*Step) {
 	trees := make([]*edit.Tree, len(steps))
 	defer func() {
-		for _, t := range trees {
-			if t != nil {
+		for i, t := range trees {
+			if t != nil && !steps[i].stays {
 				t.Remove()
 			}
 		}
@@ -247,6 +251,7 @@ func (in *Installer) swap(ctx context.Context, t *edit.Tree, s *Step) error {
 			return t.Exchange(s.place)
 		}()
 		if undo != nil {
+			s.stays = true
 			return problem("move it to where you want it", "what was in %s could not be kept (%w) and is in %s", s.place, cause(err), t.Path())
 		}
 		return problem("let the user who runs knack write there", "%s, which gets what is taken away, cannot be written: %w", filepath.Dir(kept), cause(err))

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -329,6 +330,56 @@ func TestDamagedLock(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(w.project(), ".agents"), []byte("mine"), 0o644))
 	if p, err := w.add(w.options()); err != nil || !strings.Contains(p.Steps[0].Problem.Error(), "a file is in the place of a folder") {
 		t.Errorf("a file for a folder: %v %+v", err, p)
+	}
+}
+
+// If what was changed by hand cannot be kept, it stays in place.
+func TestNotKept(t *testing.T) {
+	w := newWorld(t, "folder")
+	w.publish(old)
+	_, err := w.add(w.options())
+	must(t, err)
+	put(t, w.place(), map[string]string{"SKILL.md": "mine"})
+	before := files(t, w.project())
+	file := filepath.Join(w.dir, "file")
+	must(t, os.WriteFile(file, nil, 0o644))
+	o := w.options()
+	o.Overwrite, o.Kept = true, filepath.Join(file, "kept")
+	for name, command := range map[string]func(install.Options) (*install.Plan, error){"sync": w.sync, "remove": w.remove} {
+		p, err := command(o)
+		if err != nil || p.Outcome() != install.Failed || !strings.Contains(p.Steps[0].Problem.Error(), o.Kept) {
+			t.Errorf("%s: %v %v", name, err, p.Steps[0].Problem)
+		}
+		if diff := cmp.Diff(before, files(t, w.project())); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// If what was changed by hand can neither be kept nor be put back, it stays in the folder for new
+// trees, where the message says.
+func TestNotPutBack(t *testing.T) {
+	for _, name := range []string{"sync", "remove"} {
+		w := newWorld(t, "folder")
+		w.publish(old)
+		_, err := w.add(w.options())
+		must(t, err)
+		put(t, w.place(), map[string]string{"SKILL.md": "mine"})
+		file := filepath.Join(w.dir, "file")
+		must(t, os.WriteFile(file, nil, 0o644))
+		o := w.options()
+		o.Overwrite, o.Kept = true, filepath.Join(file, "kept")
+		o.Now = func() time.Time { // another program is at work
+			must(t, os.RemoveAll(w.place()))
+			must(t, os.WriteFile(w.place(), nil, 0o644))
+			return w.clock
+		}
+		p, err := map[string]func(install.Options) (*install.Plan, error){"sync": w.sync, "remove": w.remove}[name](o)
+		must(t, err)
+		_, at, _ := strings.Cut(p.Steps[0].Problem.Error(), " and is in ")
+		if at == "" || files(t, at)["SKILL.md"] != "mine" {
+			t.Errorf("%s: %v %v", name, p.Steps[0].Problem, files(t, w.project()))
+		}
 	}
 }
 

@@ -50,6 +50,7 @@ type Step struct {
 	place string
 	found *content // what was at place when it was planned
 	keep  bool     // it was changed, and is kept before it is replaced or removed
+	stays bool     // what was in its place is in a tree, which is not removed
 }
 
 // Choice is a skill that could be installed.
