@@ -46,6 +46,8 @@ type Options struct {
 	Offline   bool
 	DryRun    bool // nothing is written but into the store
 	Now       func() time.Time
+	// Warn is told what the user should know although the command goes on, or is nil.
+	Warn func(text string)
 	// Progress is told of each skill that is put into its place, or is nil.
 	Progress origin.Progress
 }
@@ -105,6 +107,8 @@ func Open(o Options, changes bool) (_ *Installer, err error) {
 			return nil, &Problem{Err: fmt.Errorf("another knack command is changing %s", display.Quote(o.Root)), Fix: "run this one again when it is done", No: true}
 		case err == nil:
 			in.unlock = unlock
+		default:
+			in.warn("%s cannot be locked (%s): run no other knack command for %s at the same time", in.o.Guard, cause(err), display.Quote(o.Root))
 		}
 	}
 	if in.old, err = in.readLock(); err != nil {
@@ -309,9 +313,17 @@ func (in *Installer) sweep() {
 		}
 		if at := in.beside(place); !seen[at] {
 			seen[at] = true
-			_ = edit.Sweep(at, func(path string) error {
-				return edit.Move(path, in.keptPath("interrupted"))
+			err := edit.Sweep(at, func(path string) error {
+				kept := in.keptPath("interrupted")
+				if err := edit.Move(path, kept); err != nil {
+					return err
+				}
+				in.warn("a knack command was stopped while it replaced a skill: the folder that it took away, or had not yet put there, is in %s", kept)
+				return nil
 			})
+			if err != nil {
+				in.warn("%s has folders of a knack command that was stopped, which cannot be moved to %s: %s", at, in.o.Kept, cause(err))
+			}
 		}
 	}
 	for key := range in.lock.Skills {
@@ -319,6 +331,12 @@ func (in *Installer) sweep() {
 	}
 	if rel, err := filepath.Rel(in.o.Root, filepath.Join(in.o.To, "x")); err == nil {
 		clean(filepath.ToSlash(rel))
+	}
+}
+
+func (in *Installer) warn(format string, args ...any) {
+	if in.o.Warn != nil {
+		in.o.Warn(fmt.Sprintf(format, args...))
 	}
 }
 

@@ -166,7 +166,27 @@ func (in *Installer) leave(s *Step) {
 	if s.Was == nil {
 		why = "there is another skill in its place, which knack did not install"
 	}
-	s.Do, s.Problem = Leave, &Problem{Err: errors.New(why), Fix: "--overwrite replaces it, and keeps what is there now", No: true}
+	fix := "--overwrite replaces it, and keeps what is there now"
+	if s.Was != nil && s.Entry.Digest == s.Was.Digest && in.fetched(s.found) {
+		why, fix = notRecorded, updateRecords+"; "+fix
+	}
+	s.Do, s.Problem = Leave, &Problem{Err: errors.New(why), Fix: fix, No: true}
+}
+
+// What is said of a state that knack itself has fetched and that the lock does not have: a
+// command was killed before it wrote the lock, or the lock was put back.
+const (
+	notRecorded   = "it is not as locked, but as knack has fetched it: a command was stopped before it wrote the lock, or the lock is an older one"
+	updateRecords = "knack update records what is there, if that is what the source has"
+)
+
+// fetched reports whether a folder holds just the files of a skill in the store.
+func (in *Installer) fetched(c *content) bool {
+	if c.missing || c.odd != "" || len(c.extra) > 0 {
+		return false
+	}
+	_, err := in.o.Store.Find(c.digest)
+	return err == nil
 }
 
 // PlanRemove plans to remove the named skills. A name is a skill's, or its folder's.
@@ -226,7 +246,11 @@ func (in *Installer) verify(ctx context.Context, s *Step) bool {
 		s.Problem = &Problem{Err: fmt.Errorf("%s is in its place", c.odd), Fix: "remove it by hand, then run knack sync", No: true}
 	default:
 		s.driftFrom()
-		s.Problem = &Problem{Err: errors.New("it was changed since it was locked"), Fix: "knack sync --overwrite restores it, and keeps what is there now", No: true}
+		why, fix := "it was changed since it was locked", "knack sync --overwrite restores it, and keeps what is there now"
+		if in.fetched(c) {
+			why, fix = notRecorded, updateRecords+"; "+fix
+		}
+		s.Problem = &Problem{Err: errors.New(why), Fix: fix, No: true}
 	}
 	return false
 }

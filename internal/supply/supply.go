@@ -146,14 +146,16 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 	var p progress
 	servers := fetch.New(fetch.Options{Proxy: env.Proxy, Agent: "knack"})
 	stop := console.ShowProgress(env, console.Step{What: "getting skills", Count: p.count, Unit: "steps"})
+	warn := func(text string) { env.Err().Text(console.Warning, text) }
 	o := install.Options{
 		Root: at.root, To: at.to, Dir: env.Dir, Home: env.Home, Contained: at.contained,
 		Kept:  filepath.Join(state, "kept"),
 		Guard: filepath.Join(state, "locks", fmt.Sprintf("%x", sha256.Sum256([]byte(realpath.Of(at.root))))[:32]),
 		Store: shelf, Origins: origins(Settings{
-			Env: env, Store: shelf, Progress: p.set, Offline: offline, Warn: func(text string) { env.Err().Text(console.Warning, text) },
+			Env: env, Store: shelf, Progress: p.set, Offline: offline, Warn: warn,
 			Fetch: servers,
 		}),
+		Warn:      warn,
 		Overwrite: f.overwrite, DryRun: f.dryRun, Now: time.Now, Progress: p.set,
 		Offline: offline,
 	}
