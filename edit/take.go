@@ -27,33 +27,43 @@ func (t *Tree) Take(from string) error {
 
 // Back moves the tree to a path, as [Tree.Place] does. It is for a folder that a tree was
 // exchanged with, and that is not to be removed after all. If the path is on another file
-// system, the tree's files are copied; a tree with anything but folders and regular files stays
-// where it is then.
+// system, the tree is copied. A tree with anything but folders, regular files and links stays
+// where it is then, and the error is [ErrIrregular].
 func (t *Tree) Back(to string) error {
 	err := t.Place(to)
-	if err == nil || errors.Is(err, ErrExists) {
+	if err == nil || errors.Is(err, ErrExists) || t.root == nil {
 		return err
 	}
-	c, failed := NewTree(filepath.Dir(to))
-	if failed != nil {
-		return failed
-	}
-	defer c.Remove()
-	if failed := c.copyFrom(t); failed != nil {
-		return errors.Join(err, failed)
-	}
-	if failed := c.Sync(); failed != nil {
-		return failed
-	}
-	if failed := c.Place(to); failed != nil {
-		return failed
+	if err := copyTo(t.root, to); err != nil {
+		return err
 	}
 	return t.Remove()
 }
 
-// Move moves a folder to a path that does not exist, on the same file system, and makes the
-// folders above it.
+// Move moves a folder to a path that does not exist, and makes the folders above it. To another
+// file system it copies the folder as [Tree.Back] does, and the caller removes the old one.
 func Move(from, to string) error {
+	err := rename(from, to)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if info, failed := os.Lstat(from); failed != nil || !info.IsDir() {
+		return err
+	}
+	parent, err := os.OpenRoot(filepath.Dir(from))
+	if err != nil {
+		return pathError("open", filepath.Dir(from), err)
+	}
+	defer parent.Close()
+	root, err := parent.OpenRoot(filepath.Base(from)) // no link that leads out
+	if err != nil {
+		return pathError("open", from, err)
+	}
+	defer root.Close()
+	return copyTo(root, to)
+}
+
+func rename(from, to string) error {
 	writing.RLock()
 	defer writing.RUnlock()
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
@@ -65,14 +75,38 @@ func Move(from, to string) error {
 	return nil
 }
 
-// copyFrom makes the files and folders of another tree.
-func (t *Tree) copyFrom(other *Tree) error {
-	return fs.WalkDir(other.root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+// copyTo copies a folder to a path that does not exist, whole or not at all.
+func copyTo(root *os.Root, to string) error {
+	t, err := NewTree(filepath.Dir(to))
+	if err != nil {
+		return err
+	}
+	defer t.Remove()
+	if err := t.copyFrom(root); err != nil {
+		return err
+	}
+	if err := t.Sync(); err != nil {
+		return err
+	}
+	return t.Place(to)
+}
+
+// copyFrom makes the files, folders and links of another folder. Links are not followed.
+func (t *Tree) copyFrom(other *os.Root) error {
+	return fs.WalkDir(other.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || path == "." {
 			return err
 		}
+		name := filepath.FromSlash(path)
 		if d.IsDir() {
-			return t.root.MkdirAll(filepath.FromSlash(path), 0o777)
+			return t.root.MkdirAll(name, 0o777)
+		}
+		if d.Type() == fs.ModeSymlink {
+			target, err := other.Readlink(name)
+			if err != nil {
+				return err
+			}
+			return t.root.Symlink(target, name)
 		}
 		info, err := d.Info()
 		if err != nil {
@@ -81,7 +115,7 @@ func (t *Tree) copyFrom(other *Tree) error {
 		if !info.Mode().IsRegular() {
 			return pathError("copy", path, ErrIrregular)
 		}
-		f, err := other.root.Open(filepath.FromSlash(path))
+		f, err := other.Open(name)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -253,6 +254,9 @@ func (in *Installer) swap(ctx context.Context, t *edit.Tree, s *Step) error {
 		if undo != nil {
 			s.stays = true
 			return problem("move it to where you want it", "what was in %s could not be kept (%w) and is in %s", s.place, cause(err), t.Path())
+		}
+		if odd := (*fs.PathError)(nil); errors.Is(err, edit.ErrIrregular) && errors.As(err, &odd) {
+			return problem("move that away, then run the command again", "%s is no file, folder or link, so it cannot be kept on the disk of %s", filepath.Join(s.place, odd.Path), filepath.Dir(kept))
 		}
 		return problem("let the user who runs knack write there", "%s, which gets what is taken away, cannot be written: %w", filepath.Dir(kept), cause(err))
 	}
