@@ -17,7 +17,7 @@ import (
 
 // Do does exactly what the plan says, and then records it in the lock. A step that fails gets a
 // problem, and the others are done. The error is that of the lock. A dry run only finds the steps
-// that the lock cannot record.
+// that a link is in the way of, or that the lock cannot record.
 func (in *Installer) Do(ctx context.Context, p *Plan) error {
 	if err := in.judge(p.Steps); err != nil || in.o.DryRun {
 		return err

@@ -283,6 +283,9 @@ func (in *Installer) place(key string) (string, error) {
 		}
 	}
 	place := filepath.Join(realpath.Of(filepath.Dir(at)), filepath.Base(at))
+	if links := realpath.Links(filepath.Dir(place)); len(links) > 0 {
+		return "", &Problem{Err: fmt.Errorf("%s is a link that leads nowhere", links[0]), Fix: "make it a folder, or name another folder with --to", No: true}
+	}
 	if rel, err := filepath.Rel(in.real, place); err == nil && slices.ContainsFunc(strings.Split(rel, string(filepath.Separator)), lockfile.IsGit) {
 		return "", problem("name another folder with --to, or remove the entry from the lock", "%s is in the repository's own folder, where files can be programs that git starts", key)
 	}

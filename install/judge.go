@@ -3,8 +3,10 @@ package install
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/realpath"
 	"github.com/knack-dev/knack/lockfile"
 	"github.com/knack-dev/knack/skill"
 )
@@ -14,9 +16,17 @@ func (s *Step) records() bool {
 	return s.Do == Write || s.Do == Replace || s.Do == Record || s.Do == Newer
 }
 
-// judge fails the steps that the lock cannot record, before anything is written. Sources choose
-// the texts of an entry, and one bad text must not keep the other skills out of the lock.
+// judge fails the steps that a link is in the way of, or that the lock cannot record, before
+// anything is written. Sources choose the texts of an entry, and one bad text must not keep the
+// other skills out of the lock.
 func (in *Installer) judge(steps []*Step) error {
+	for _, s := range steps {
+		if s.Do == Write || s.Do == Replace || s.Do == Delete {
+			if err := in.noLinks(s.place); err != nil {
+				s.fail(err)
+			}
+		}
+	}
 	planned := func() (map[string]*lockfile.Entry, error) {
 		changed := map[string]*lockfile.Entry{}
 		for _, s := range steps {
@@ -76,4 +86,15 @@ func unreadable(err error) *Problem {
 		fix = bad.Fix
 	}
 	return problem(fix, "the new %s could not be read again (%w), so it was not written", lockfile.Name, err)
+}
+
+// noLinks refuses a link at the folder for new trees, which a clone can have, and one that came
+// into the way of a place after that was resolved.
+func (in *Installer) noLinks(place string) error {
+	for _, dir := range []string{in.beside(place), filepath.Dir(place)} {
+		if links := realpath.Links(dir); len(links) > 0 {
+			return &Problem{Err: fmt.Errorf("%s is a link, and knack writes and removes nothing through it", links[0]), Fix: "remove it, or make it a folder", No: true}
+		}
+	}
+	return nil
 }
