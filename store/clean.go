@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
@@ -38,23 +39,29 @@ func (s *Store) clean() {
 }
 
 // unused returns the folders that were last used before the time for which the store keeps
-// them.
+// them. It passes over names that the store does not give, which may be the user's.
 func (s *Store) unused(now time.Time) (old []string) {
-	folders := []string{s.at(gitFolder)}
-	if entries, err := os.ReadDir(s.at(skillsFolder)); err == nil {
-		for _, e := range entries {
-			folders = append(folders, s.at(skillsFolder, e.Name()))
-		}
-	}
-	for _, folder := range folders {
+	add := func(folder string, digits int) {
 		entries, _ := os.ReadDir(folder)
 		for _, e := range entries {
-			if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > s.o.Keep {
+			if info, err := e.Info(); err == nil && isHex(e.Name(), digits) && now.Sub(info.ModTime()) > s.o.Keep {
 				old = append(old, filepath.Join(folder, e.Name()))
 			}
 		}
 	}
+	add(s.at(gitFolder), 64)
+	entries, _ := os.ReadDir(s.at(skillsFolder))
+	for _, e := range entries {
+		if isHex(e.Name(), 2) {
+			add(s.at(skillsFolder, e.Name()), 62)
+		}
+	}
 	return old
+}
+
+// isHex reports whether a name has this many hexadecimal digits, and nothing else.
+func isHex(name string, digits int) bool {
+	return len(name) == digits && strings.Trim(name, "0123456789abcdef") == ""
 }
 
 // fault is an error of the store's folder in words: what happened, where, and what to do.

@@ -307,6 +307,46 @@ func TestClean(t *testing.T) {
 	s.Close()
 }
 
+// TestCleanThroughLinks checks that a store whose folders are links of its user works, and
+// removes nothing that it did not make.
+func TestCleanThroughLinks(t *testing.T) {
+	dir, mine, now := t.TempDir(), t.TempDir(), time.Now()
+	for _, folder := range []string{skillsFolder, gitFolder} {
+		if err := os.Symlink(mine, filepath.Join(dir, folder)); err != nil {
+			t.Skip(err)
+		}
+	}
+	for _, name := range []string{"photos/2020", "ab/cd", "notes"} {
+		if err := os.MkdirAll(filepath.Join(mine, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := Open(dir, Options{Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, "old")
+	s.Close()
+	if s, err = Open(dir, Options{Now: func() time.Time { return now.Add(40 * 24 * time.Hour) }}); err != nil {
+		t.Fatal(err)
+	}
+	k := put(t, s, "new")
+	if _, err := s.Find(k.Digest); err != nil {
+		t.Error(err)
+	}
+	s.Close()
+	for _, name := range []string{"photos/2020", "ab/cd", "notes"} {
+		if _, err := os.Stat(filepath.Join(mine, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, folder := range []string{skillsFolder, gitFolder} {
+		if _, err := os.Readlink(filepath.Join(dir, folder)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestStoreDeleted checks that the store can be deleted while it is used and after.
 func TestStoreDeleted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "knack")
