@@ -14,48 +14,71 @@ import (
 // guardedFS is the folder of a skill whose files can be read only if they are as locked. Names
 // and sizes can be read: they are in the lock too.
 type guardedFS struct {
-	inner fs.FS
-	gate  *gate
+	inner  fs.FS
+	gate   *gate
+	locks  *Locks
+	bundle *skill.Bundle // as package dir found it
+}
+
+// entry returns the skill's entry in its lock as that is now, nil if there is no lock, or why no
+// file can be opened. If the lock differs from that of the last scan, it asks for a refresh.
+func (g *guardedFS) entry() (*lockfile.Entry, *skill.LockError) {
+	v := g.gate.now.Load()
+	if v == nil {
+		v = &verdict{}
+	}
+	lock, key := g.locks.find(g.bundle, false)
+	if lock == nil {
+		return nil, v.fault
+	}
+	entry, has := lock.skills[key]
+	if has = has && lock.fault == nil; entry.Digest != v.entry.Digest || !has && v.fault == nil {
+		g.gate.changed()
+	}
+	if v.fault == nil && !has {
+		return nil, lock.without()
+	}
+	return &entry, v.fault
 }
 
 // Open implements [fs.FS]. A file that is not as locked cannot be opened, or fails to be read to
 // its end.
 func (g *guardedFS) Open(name string) (fs.File, error) {
-	v := g.gate.now.Load()
+	entry, fault := g.entry()
 	f, err := g.inner.Open(name)
-	if err != nil || v == nil {
+	if err != nil || entry == nil && fault == nil {
 		return f, err
 	}
 	info, err := f.Stat()
 	if err == nil && info.IsDir() {
 		return f, nil
 	}
-	if err == nil {
-		err = v.refuses(name, info)
+	var want lockfile.File
+	if err == nil && fault != nil {
+		err = fault
+	} else if err == nil {
+		if want, err = fileToRead(entry, name, info); err != nil {
+			g.gate.changed()
+		}
 	}
 	if err != nil {
 		f.Close()
-		if v.fault == nil {
-			g.gate.changed()
-		}
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	want, _ := fileOf(v.entry, name)
 	return &guardedFile{File: f, gate: g.gate, name: name, want: want, hash: sha256.New()}, nil
 }
 
-// refuses returns why a file cannot be opened, as far as its name and size tell.
-func (v *verdict) refuses(name string, info fs.FileInfo) error {
-	want, has := fileOf(v.entry, name)
+// fileToRead returns a file as it is locked, or why it cannot be opened, as far as its name and
+// size tell.
+func fileToRead(entry *lockfile.Entry, name string, info fs.FileInfo) (lockfile.File, error) {
+	want, has := fileOf(*entry, name)
 	switch {
-	case v.fault != nil:
-		return v.fault
 	case !has:
-		return changed("'" + name + "' was added")
+		return want, changed("'" + name + "' was added")
 	case info.Size() != want.Size:
-		return changed("'" + name + "' differs")
+		return want, changed("'" + name + "' differs")
 	}
-	return nil
+	return want, nil
 }
 
 // Stat implements [fs.StatFS].
@@ -67,12 +90,12 @@ func (g *guardedFS) ReadDir(name string) ([]fs.DirEntry, error) { return fs.Read
 // Whole lists the files in one pass, with their digests. If they are not as locked, it leaves the
 // skill to the long way, which fails.
 func (g *guardedFS) Whole(ctx context.Context, known []skill.File) (files []skill.File, ok bool) {
-	v := g.gate.now.Load()
 	by, can := g.inner.(onePass)
-	if !can || v != nil && v.fault != nil {
+	entry, fault := g.entry()
+	if !can || fault != nil {
 		return nil, false
 	}
-	if files, ok = by.Whole(ctx, known); ok && v != nil && differs(&skill.Skill{Bundle: &skill.Bundle{Entry: skill.MainFile}}, v.entry, files) != nil {
+	if files, ok = by.Whole(ctx, known); ok && entry != nil && differs(&skill.Skill{Bundle: &skill.Bundle{Entry: skill.MainFile}}, *entry, files) != nil {
 		g.gate.changed()
 		return nil, false
 	}

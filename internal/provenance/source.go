@@ -20,8 +20,8 @@ import (
 //
 // At each scan, all files of each skill below a root with a lock are compared with the lock. A
 // skill that is not as locked has a fault, and none of its files can be opened. Each file of the
-// others is hashed again while it is read: what is read to its end is as locked at the last scan,
-// or the read fails.
+// others is hashed again while it is read, and compared with the lock as it is by then: what is
+// read to its end is as locked, or the read fails.
 func (l *Locks) Source(s catalog.Source) catalog.Source {
 	from, onDisk := s.(*dir.Source)
 	if l == nil || !l.o.Enforce || !onDisk {
@@ -149,7 +149,7 @@ func (s *source) judgeAll(ctx context.Context, scan *skill.Scan) error {
 		now := p.now.Load()
 		same = same && now.equal(before[i])
 		if p.found != scan.Bundles[i] || !now.equal(before[i]) || p.given == nil {
-			p.found, p.given = scan.Bundles[i], p.guard(scan.Bundles[i], now)
+			p.found, p.given = scan.Bundles[i], s.guard(p, scan.Bundles[i], now)
 		}
 		bundles[i], s.places[p.found.Path] = p.given, p
 		if len(skills) > 0 && skills[i] != nil {
@@ -182,9 +182,9 @@ func (v *verdict) equal(o *verdict) bool {
 }
 
 // guard returns a bundle with the verdict's fault, whose files are compared when they are read.
-func (p *judged) guard(b *skill.Bundle, now *verdict) *skill.Bundle {
+func (s *source) guard(p *judged, b *skill.Bundle, now *verdict) *skill.Bundle {
 	guarded := *b
-	guarded.FS = &guardedFS{inner: b.FS, gate: p.gate}
+	guarded.FS = &guardedFS{inner: b.FS, gate: p.gate, locks: s.locks, bundle: b}
 	if now != nil && now.fault != nil && b.Fault() == nil {
 		extra := skill.Extra{}
 		if b.Extra != nil {
