@@ -3,12 +3,17 @@ package provenance
 import (
 	"context"
 	"errors"
+	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/lockfile"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
 )
 
 // TestEnforceBetween reads no file that the lock of now does not have, though the last scan was
@@ -66,4 +71,62 @@ func TestEnforceBetween(t *testing.T) {
 	check("locked anew", pdf, "", true)
 	p.refresh(c)
 	check("after a refresh", pdf, "", false)
+}
+
+// TestBounded forgets what is gone, and not which root had a lock.
+func TestBounded(t *testing.T) {
+	p := newProject(t)
+	p.skill(".claude/skills/pdf")
+	p.skill(".claude/skills/gone")
+	p.lock(".claude/skills/pdf")
+	locks := New(Options{Enforce: true})
+	s := locks.Source(dir.New(dir.Options{Root: p.root(".claude/skills"), Load: true}))
+	scan := func() int {
+		t.Helper()
+		found, err := s.Scan(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found.Bundles)
+	}
+	if n := scan(); n != 2 || len(locks.gates) != 2 {
+		t.Fatalf("%d skills, %d gates", n, len(locks.gates))
+	}
+	for i := range 3 * mostAreas {
+		locks.area(filepath.Join(p.dir, "vendor", strconv.Itoa(i)), false)
+	}
+	if a, f := len(locks.areas), len(locks.files); a > mostAreas+1 || f > mostAreas+3 {
+		t.Errorf("%d folders, %d locks", a, f)
+	}
+	p.lock()
+	if lock := locks.area(p.root(".claude/skills").Dir, true).lock; lock == nil || len(lock.skills) != 0 {
+		t.Errorf("the emptied lock is %+v", lock)
+	}
+	p.remove(lockfile.Name)
+	if lock := locks.area(p.root(".claude/skills").Dir, true).lock; lock == nil || lock.fault == nil {
+		t.Errorf("the lock that is gone is %+v", lock)
+	}
+	p.remove(".claude/skills/gone")
+	if n := scan(); n != 1 {
+		t.Fatalf("%d skills", n)
+	}
+	testwait.Until(t, func() bool {
+		runtime.GC()
+		locks.mu.Lock()
+		defer locks.mu.Unlock()
+		return len(locks.gates) == 1
+	}, "the end of the gate of a skill that is gone")
+	runtime.KeepAlive(s)
+}
+
+// TestStatesBounded forgets the states of skills that were compared, if they are too many.
+func TestStatesBounded(t *testing.T) {
+	locks := New(Options{})
+	root := &skill.Root{Dir: "/x"}
+	for i := range mostStates + 10 {
+		locks.note(&catalog.Entry{Skill: &skill.Skill{Bundle: &skill.Bundle{Path: strconv.Itoa(i), In: root}}}, catalog.Locked{})
+	}
+	if n := len(locks.states); n != 10 {
+		t.Errorf("%d states", n)
+	}
 }

@@ -25,6 +25,7 @@ type file struct {
 	stamp skill.Stamp
 	read  int64 // when, in Unix nanoseconds
 	now   *lock // nil if there is no lock
+	had   bool  // there was a lock
 }
 
 // lockIn returns the lock in a folder as it is now, or nil, and logs once why it cannot be used.
@@ -40,6 +41,7 @@ func (l *Locks) lockIn(folder string, anew bool) *lock {
 	defer f.mu.Unlock()
 	before := f.now
 	now := l.look(f, folder, anew)
+	f.had = f.had || now != nil
 	if now != nil && now.fault != nil && (before == nil || before.fault == nil || *before.fault != *now.fault) {
 		l.o.Log.Warn("lock not used", "at", filepath.Join(folder, lockfile.Name), "reason", now.fault.Message, "fix", now.fault.Fix)
 	}
@@ -64,7 +66,7 @@ func (l *Locks) look(f *file, folder string, anew bool) *lock {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, skill.ErrNotFolder):
 		f.stamp = skill.Stamp{}
-		if f.now != nil && l.o.Enforce {
+		if f.had && l.o.Enforce {
 			f.now = unusable(folder, lockfile.Name+" is gone", "restore it from version control, or restart the server to serve the skills without it")
 		} else {
 			f.now = nil

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
@@ -39,6 +40,13 @@ const fresh = time.Second
 // two, as .agents/skills is two folders below it.
 const outside = 2
 
+// mostAreas bounds the folders that are known, beside those whose lock is kept. mostStates bounds
+// the skills that were compared.
+const (
+	mostAreas  = 1 << 10
+	mostStates = 1 << 16
+)
+
 // missingShown bounds the missing skills that are named.
 const missingShown = 20
 
@@ -47,10 +55,11 @@ const missingShown = 20
 type Locks struct {
 	o Options
 
-	mu    sync.Mutex          // never held while a disk is asked
-	areas map[string]*area    // by the folder that holds skills
-	files map[string]*file    // by the folder of the lock
-	gates map[[2]string]*gate // by root and path of a skill
+	mu      sync.Mutex                       // never held while a disk is asked
+	areas   map[string]*area                 // by the folder that holds skills
+	files   map[string]*file                 // by the folder of the lock
+	sweepAt int                              // so many areas
+	gates   map[[2]string]weak.Pointer[gate] // by root and path of a skill, while a file system has one
 
 	logMu  sync.Mutex
 	states map[string]catalog.LockState // the last of each skill with a lock, by folder
@@ -62,7 +71,7 @@ func New(o Options) *Locks {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Locks{o: o, areas: map[string]*area{}, files: map[string]*file{}, gates: map[[2]string]*gate{}, states: map[string]catalog.LockState{}}
+	return &Locks{o: o, areas: map[string]*area{}, files: map[string]*file{}, gates: map[[2]string]weak.Pointer[gate]{}, states: map[string]catalog.LockState{}, sweepAt: mostAreas}
 }
 
 // area is a folder that holds skills: a root, or the folder to one of whose skills a link leads.
@@ -85,6 +94,9 @@ func (l *Locks) area(folder string, anew bool) place {
 	l.mu.Lock()
 	a := l.areas[folder]
 	if a == nil {
+		if len(l.areas) >= l.sweepAt {
+			l.sweep()
+		}
 		a = &area{}
 		l.areas[folder] = a
 	}
@@ -114,6 +126,29 @@ func (l *Locks) area(folder string, anew bool) place {
 	}
 	a.now.Store(next)
 	return *next
+}
+
+// sweep forgets the folders and locks that can be asked for again: links lead to ever new places.
+// A folder that had a lock keeps that, if locks are enforced. What waits for its disk stays.
+// The caller holds l.mu.
+func (l *Locks) sweep() {
+	maps.DeleteFunc(l.areas, func(_ string, a *area) bool {
+		if !a.mu.TryLock() {
+			return false
+		}
+		defer a.mu.Unlock()
+		a.now.Store(nil)
+		return a.held == ""
+	})
+	maps.DeleteFunc(l.files, func(_ string, f *file) bool {
+		if !f.mu.TryLock() {
+			return false
+		}
+		defer f.mu.Unlock()
+		f.now, f.read = nil, 0
+		return !f.had || !l.o.Enforce
+	})
+	l.sweepAt = len(l.areas) + mostAreas
 }
 
 // candidates lists the folders that may have the lock of a folder with skills: the folder itself,
@@ -236,7 +271,10 @@ func (l *Locks) compare(s *skill.Skill, lock *lock, key string, files func() ([]
 func (l *Locks) note(e *catalog.Entry, locked catalog.Locked) {
 	at := e.Dir()
 	l.logMu.Lock()
-	before := l.states[at]
+	before, known := l.states[at]
+	if !known && len(l.states) >= mostStates {
+		clear(l.states) // most are gone: a catalogue has fewer skills
+	}
 	l.states[at] = locked.State
 	l.logMu.Unlock()
 	switch {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"weak"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/lockfile"
@@ -42,12 +43,22 @@ func (l *Locks) gate(root, path string) *gate {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := [2]string{root, path}
-	g := l.gates[at]
+	g := l.gates[at].Value()
 	if g == nil {
 		g = &gate{}
-		l.gates[at] = g
+		l.gates[at] = weak.Make(g)
+		runtime.AddCleanup(g, l.forget, at)
 	}
 	return g
+}
+
+// forget removes the gate of a skill that has none any more.
+func (l *Locks) forget(at [2]string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.gates[at].Value() == nil {
+		delete(l.gates, at)
+	}
 }
 
 // source embeds the concrete type for its other methods: Watch, Folders and those that package
