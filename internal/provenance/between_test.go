@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/testwait"
@@ -128,5 +129,22 @@ func TestStatesBounded(t *testing.T) {
 	}
 	if n := len(locks.states); n != 10 {
 		t.Errorf("%d states", n)
+	}
+}
+
+// TestOneLock names a lock once, though it was read for each root.
+func TestOneLock(t *testing.T) {
+	p := newProject(t)
+	p.write(lockfile.Name, "{")
+	now := time.Now()
+	locks := New(Options{Now: func() time.Time { return now }})
+	s := &catalog.Snapshot{}
+	for _, below := range []string{"one", "two"} {
+		root := p.root(below)
+		locks.area(root.Dir, true) // as a scan does
+		s.Roots = append(s.Roots, catalog.RootStatus{Root: root})
+	}
+	if all := locks.Locks(s); len(all) != 1 || all[0].Reason == "" {
+		t.Errorf("%+v", all)
 	}
 }

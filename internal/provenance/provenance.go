@@ -301,17 +301,18 @@ func (l *Locks) Drift(s *catalog.Snapshot) (n int) {
 
 // Locks implements [catalog.Provenance].
 func (l *Locks) Locks(s *catalog.Snapshot) (all []catalog.LockStatus) {
-	there := map[*lock]map[string]bool{} // keys on the disk
+	there := map[string]map[string]bool{} // keys on the disk, by the folder of the lock
 	for _, e := range s.Entries {
 		if lock, key := l.find(e.Bundle, false); lock != nil {
-			if there[lock] == nil {
-				there[lock] = map[string]bool{}
+			if there[lock.folder] == nil {
+				there[lock.folder] = map[string]bool{}
 			}
-			there[lock][key] = true
+			there[lock.folder][key] = true
 		}
 	}
-	labels := map[*lock]string{}
-	below := map[*lock][]string{} // the roots, relative to the lock
+	locks := map[string]*lock{} // one may have been read twice
+	labels := map[string]string{}
+	below := map[string][]string{} // the roots, relative to the lock
 	for _, r := range s.Roots {
 		if r.Dir == "" || r.Missing && filepath.Base(filepath.Dir(r.Dir)) != ".agents" {
 			continue // only the default folder of installed skills has a lock without being there
@@ -320,18 +321,20 @@ func (l *Locks) Locks(s *catalog.Snapshot) (all []catalog.LockStatus) {
 		if a.lock == nil {
 			continue
 		}
-		labels[a.lock] = cmp.Or(labels[a.lock], r.Label)
-		if rel, err := filepath.Rel(a.lock.folder, a.real); err == nil {
-			below[a.lock] = append(below[a.lock], filepath.ToSlash(rel))
+		at := a.lock.folder
+		locks[at], labels[at] = a.lock, cmp.Or(labels[at], r.Label)
+		if rel, err := filepath.Rel(at, a.real); err == nil {
+			below[at] = append(below[at], filepath.ToSlash(rel))
 		}
 	}
-	for _, lock := range slices.SortedFunc(maps.Keys(below), func(a, b *lock) int { return strings.Compare(a.folder, b.folder) }) {
-		status := catalog.LockStatus{Name: l.name(lock, labels[lock]), Skills: len(lock.skills)}
+	for _, at := range slices.Sorted(maps.Keys(locks)) {
+		lock := locks[at]
+		status := catalog.LockStatus{Name: l.name(lock, labels[at]), Skills: len(lock.skills)}
 		if lock.fault != nil {
 			status.Reason, status.Fix = lock.fault.Message, lock.fault.Fix
 		}
 		for _, key := range slices.Sorted(maps.Keys(lock.skills)) {
-			if there[lock][key] || !slices.ContainsFunc(below[lock], func(root string) bool { return root == "." || key == root || strings.HasPrefix(key, root+"/") }) {
+			if there[at][key] || !slices.ContainsFunc(below[at], func(root string) bool { return root == "." || key == root || strings.HasPrefix(key, root+"/") }) {
 				continue
 			}
 			if status.NMissing++; len(status.Missing) < missingShown {
