@@ -149,6 +149,10 @@ func dotEntries(n int) string {
 }
 
 func (r *Report) printSkills(p *console.Printer) {
+	skipped := "skipped: no agent can load these"
+	if slices.ContainsFunc(r.view.Entries, func(e *catalog.Entry) bool { return e.Status == catalog.Skipped && r.runnerLoads(e) }) {
+		skipped += ", except with --tools runner"
+	}
 	for _, group := range []struct {
 		status catalog.Status
 		title  string
@@ -157,7 +161,7 @@ func (r *Report) printSkills(p *console.Printer) {
 		{catalog.Shadowed, "shadowed: another skill answers to the name"},
 		{catalog.Copy, "copies"},
 		{catalog.Unlisted, "unlisted: in no list and no search, since the root is excluded"},
-		{catalog.Skipped, "skipped: no agent can load these, except with --tools runner"},
+		{catalog.Skipped, skipped},
 	} {
 		first := true
 		for _, e := range r.view.Entries {
