@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/knack-dev/knack/origin"
 )
@@ -38,6 +39,8 @@ type Options struct {
 	// Warn, if set, is called with what a user should know of a skill that is installed. It
 	// may be called from several goroutines.
 	Warn func(text string)
+
+	limit time.Duration // for a run of git that reaches a server; zero is an hour
 }
 
 // Origin reads repositories. It asks each for its branches and tags at most once, so it is made

@@ -71,11 +71,19 @@ func (g *Origin) look() (*setup, error) {
 		s.plain = s.plain && !strings.HasPrefix(name, "GIT_SSL_") && !strings.HasPrefix(name, "GIT_HTTP") && !strings.HasPrefix(name, "GIT_PROXY") && !strings.EqualFold(name, "ALL_PROXY")
 		ssh = ssh || name == "GIT_SSH_COMMAND" || name == "GIT_SSH"
 	}
-	if !g.opts.Terminal && !ssh {
-		s.env = append(s.env, "GIT_SSH_COMMAND=ssh -oBatchMode=yes")
+	if !ssh {
+		command := sshCommand
+		if !g.opts.Terminal {
+			command += " -oBatchMode=yes"
+		}
+		s.env = append(s.env, "GIT_SSH_COMMAND="+command)
 	}
 	return s, nil
 }
+
+// sshCommand is ssh that leaves a server that says nothing, before the login and after it. A program
+// that the user has chosen instead may have other options.
+const sshCommand = "ssh -oConnectTimeout=30 -oServerAliveInterval=15 -oServerAliveCountMax=2"
 
 // answer runs git for a short answer of its own.
 func (s *setup) answer(args ...string) (string, error) {
@@ -154,6 +162,9 @@ type call struct {
 	received func(int64) error
 }
 
+// errLate says that a run of git which reaches a server took too long.
+var errLate = errors.New("the server was not done after an hour: it is too slow, or sends without end")
+
 // The time that git has to end after it was asked to, and the time that a program which it
 // left behind may keep its streams open.
 const endTime = 2 * time.Second
@@ -171,6 +182,15 @@ func (g *Origin) run(ctx context.Context, c call) error {
 	for _, setting := range slices.Concat(always, c.config) {
 		args = append(args, "-c", setting)
 	}
+	if len(c.place.protocols) > 0 {
+		limit := g.opts.limit
+		if limit == 0 {
+			limit = time.Hour
+		}
+		var end context.CancelFunc
+		ctx, end = context.WithTimeoutCause(ctx, limit, errLate)
+		defer end()
+	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	cmd := exec.CommandContext(ctx, s.program, append(args, c.args...)...)
@@ -185,6 +205,9 @@ func (g *Origin) run(ctx context.Context, c call) error {
 		return err
 	}
 	if err := cmd.Start(); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		return fmt.Errorf("git cannot be started: %w", err)
 	}
 	defer end()
