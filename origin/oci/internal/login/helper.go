@@ -15,9 +15,17 @@ import (
 // most is how much a helper may write; an answer has a name and a token.
 const most = 256 << 10
 
+// errLate says that a helper took too long: it may ask something where nobody sees it.
+var errLate = errors.New("it did not answer within a minute")
+
 // Helper returns a function for [Config.Run]. It starts programs of the folders in path, in
 // the environment env. Relative folders are not searched: they would be the project's.
+// A program has a minute.
 func Helper(path string, env []string) func(ctx context.Context, program, input string) ([]byte, error) {
+	return helper(path, env, time.Minute)
+}
+
+func helper(path string, env []string, limit time.Duration) func(ctx context.Context, program, input string) ([]byte, error) {
 	return func(ctx context.Context, program, input string) ([]byte, error) {
 		found := ""
 		for _, dir := range filepath.SplitList(path) {
@@ -32,6 +40,8 @@ func Helper(path string, env []string) func(ctx context.Context, program, input 
 		if found == "" {
 			return nil, errors.New("it is not in PATH")
 		}
+		ctx, stop := context.WithTimeoutCause(ctx, limit, errLate)
+		defer stop()
 		cmd := exec.CommandContext(ctx, found, "get")
 		cmd.Env = env
 		cmd.Stdin = strings.NewReader(input)
@@ -39,6 +49,9 @@ func Helper(path string, env []string) func(ctx context.Context, program, input 
 		var out bounded
 		cmd.Stdout, cmd.Stderr = &out, io.Discard
 		err := cmd.Run()
+		if err != nil && context.Cause(ctx) == errLate {
+			return nil, errLate
+		}
 		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 			err = fmt.Errorf("it ended with %s", exit.ProcessState)
 		}

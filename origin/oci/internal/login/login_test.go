@@ -3,12 +3,14 @@ package login
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
@@ -85,6 +87,7 @@ func helpers(t *testing.T) string {
 		"none":    `echo 'credentials not found in native keychain'; exit 1`,
 		"fails":   `echo CANARY; exit 3`,
 		"babbles": `echo CANARY`,
+		"hangs":   `exec sleep 1000`,
 		"floods":  `exec cat /dev/zero`,
 	} {
 		script = "#!/bin/sh\necho CANARY >&2\n" + script + "\n"
@@ -102,6 +105,18 @@ func TestRelativeFolders(t *testing.T) {
 	t.Chdir(dir)
 	if _, err := Helper(".", nil)(t.Context(), "docker-credential-token", ""); err == nil {
 		t.Error("a program of the working directory was started")
+	}
+}
+
+// A helper that waits for something nobody sees is ended.
+func TestHelperHangs(t *testing.T) {
+	needsShell(t)
+	conf := Config{
+		File: "config.json", Read: func(string) ([]byte, error) { return []byte(`{"credsStore":"hangs"}`), nil },
+		Run: helper(helpers(t), []string{"PATH=" + os.Getenv("PATH")}, 100*time.Millisecond),
+	}
+	if _, err := conf.Find(t.Context(), "r.example"); !errors.Is(err, errLate) || !strings.Contains(err.Error(), "docker-credential-hangs, which config.json names, gave no credentials") {
+		t.Error(err)
 	}
 }
 
