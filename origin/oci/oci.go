@@ -25,6 +25,7 @@ const (
 	maxNames    = 64 << 20
 	maxChildren = 1000 // of a collection
 	maxTags     = 100_000
+	maxPages    = 1000 // of tags
 	atOnce      = 8 // requests under way
 )
 

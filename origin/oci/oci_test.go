@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -123,6 +124,27 @@ func TestPages(t *testing.T) {
 	elsewhere = true
 	if got, err := o.Versions(t.Context(), ref); err == nil || !strings.Contains(err.Error(), "the list of tags goes on at another host") {
 		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// A list of tags that does not end is left, also if it is of signatures only.
+func TestEndlessTags(t *testing.T) {
+	for name, atOnce := range map[string]int{"small pages": 1, "large pages": 2000} {
+		pages := 0
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if pages++; pages > 2*maxPages {
+				return
+			}
+			w.Header().Set("Link", fmt.Sprintf(`</v2/acme/pdf/tags/list?last=%d>; rel="next"`, pages))
+			fmt.Fprintf(w, `{"tags":["sha256-0"%s]}`, strings.Repeat(`,"sha256-1"`, atOnce-1))
+		}))
+		opts, _ := options(t)
+		ref, _ := origin.Parse("oci://"+strings.TrimPrefix(server.URL, "http://")+"/acme/pdf", "", "")
+		got, err := New(opts).Versions(t.Context(), ref)
+		server.Close()
+		if err == nil || !strings.Contains(err.Error(), "has more than 100,000 tags, or 1,000 pages of them: name the one you want") || pages != min(maxPages, maxTags/atOnce+1) {
+			t.Errorf("%s: %d tags, %v after %d pages", name, len(got), err, pages)
+		}
 	}
 }
 

@@ -249,8 +249,12 @@ func (r *repository) manifest(ctx context.Context, name string) (*manifest, erro
 // tags returns the tags of the repository.
 func (r *repository) tags(ctx context.Context) ([]string, error) {
 	var tags []string
+	all := 0 // with those of signatures
 	next := "tags/list?n=1000"
-	for next != "" {
+	for pages := 0; next != ""; pages++ {
+		if all > maxTags || pages == maxPages {
+			return nil, fmt.Errorf("%s has more than %s tags, or %s pages of them: name the one you want", r, display.Thousands(maxTags), display.Thousands(maxPages))
+		}
 		var page struct {
 			Tags []string `json:"tags"`
 		}
@@ -278,13 +282,11 @@ func (r *repository) tags(ctx context.Context) ([]string, error) {
 		if len(page.Tags) == 0 || next == path {
 			break
 		}
+		all += len(page.Tags)
 		for _, tag := range page.Tags {
 			if !strings.HasPrefix(tag, "sha256-") {
 				tags = append(tags, tag)
 			}
-		}
-		if len(tags) > maxTags {
-			return nil, fmt.Errorf("%s has more than %s tags: name the one you want", r, display.Thousands(maxTags))
 		}
 	}
 	return tags, nil
