@@ -26,7 +26,7 @@ const (
 	maxChildren = 1000 // of a collection
 	maxTags     = 100_000
 	maxPages    = 1000 // of tags
-	atOnce      = 8 // requests under way
+	atOnce      = 8    // requests under way
 )
 
 // Options are what an [Origin] takes from the command. All but Progress and the helpers are
