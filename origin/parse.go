@@ -53,6 +53,8 @@ func Parse(text, dir, home string) (Ref, error) {
 		return Ref{}, refuse("write it again by hand", "the source has control or invisible characters in it, or is not UTF-8")
 	case text[0] == '-':
 		return Ref{}, refuse("a folder of this name is written with ./ in front", "a source cannot begin with a hyphen")
+	case strings.HasPrefix(text, "//") && filepath.Separator == '/': // it may have a password; on Windows it is a folder of the network
+		return Ref{}, refuse("write https:// in front of a server, or one slash in front of a folder", "a source cannot begin with two slashes")
 	case isLocal(text):
 		return parseLocal(text, dir, home)
 	}

@@ -171,6 +171,7 @@ func TestParseRefuses(t *testing.T) {
 		"ssh://u:" + secret + "@x.example/r":            "user name or a password",
 		"oci://u:" + secret + "@x.example/r":            "user name or a password",
 		secret + "@github.com/acme/x":                   "user name or a password",
+		"https//u:" + secret + "@x.example/r":           "no OWNER/REPO",
 		"u:" + secret + "@github.com/acme/x":            "user name or a password",
 		secret + ":x-oauth-basic@github.com:acme/x":     "user name or a password",
 		"ssh://-oProxyCommand=x/r":                      "no host",
@@ -205,6 +206,9 @@ func TestParseRefuses(t *testing.T) {
 		if strings.Contains(e.Message+e.Fix, secret) {
 			t.Errorf("%.60q: the message has the secret: %v", text, err)
 		}
+	}
+	if _, err := Parse("//u:"+secret+"@x.example/r", "/work/p", "/home/u"); runtime.GOOS != "windows" && (err == nil || err.Error() != "a source cannot begin with two slashes") {
+		t.Error(err)
 	}
 	if _, err := Parse("~/x", "/work/p", ""); err == nil {
 		t.Error("~ without a home")
