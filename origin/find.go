@@ -142,7 +142,7 @@ func below(folder, path string) string {
 // take counts an entry of the skill.
 func (f *finding) take(e Entry) {
 	path := below(f.Path, e.Path)
-	if at := hiddenPart(path); at != "" {
+	if at := HiddenPart(path); at != "" {
 		if !f.hidden[at] {
 			if f.hidden == nil {
 				f.hidden = map[string]bool{}
@@ -188,9 +188,9 @@ func TooLarge() error {
 	return fmt.Errorf("the skill has more than %d MiB", MaxSize>>20)
 }
 
-// hiddenPart returns the path up to its first dot-entry, which is not installed, or "". The names
+// HiddenPart returns the path up to its first dot-entry, which is not installed, or "". The names
 // "." and ".." are no dot-entries: they make the path one that is refused.
-func hiddenPart(path string) string {
+func HiddenPart(path string) string {
 	for start := 0; start < min(len(path), maxSearched); {
 		end := strings.IndexByte(path[start:], '/')
 		if end < 0 {
@@ -252,7 +252,7 @@ func Select(skills []Skill) Selection {
 func (s Selection) Holders(path string) iter.Seq2[string, string] {
 	return func(yield func(skill, file string) bool) {
 		for folder := range foldersOf(path) {
-			if file := below(folder, path); s[folder] && hiddenPart(file) == "" && !yield(folder, file) {
+			if file := below(folder, path); s[folder] && HiddenPart(file) == "" && !yield(folder, file) {
 				return
 			}
 		}

@@ -68,7 +68,7 @@ func (e *entry) list() error {
 		if err != nil {
 			return err
 		}
-		if dot := hiddenPart(name); dot != "" {
+		if dot := origin.HiddenPart(name); dot != "" {
 			if !hidden[dot] {
 				hidden[dot] = true
 				e.Left++
@@ -108,20 +108,6 @@ func (e *entry) below(uri string) (string, error) {
 		return "", fmt.Errorf("the server lists %s, which is no file of the skill", display.Quote(uri))
 	}
 	return name, nil
-}
-
-// hiddenPart returns the path up to its first dot-entry, which is not installed, or "".
-func hiddenPart(p string) string {
-	for at := range len(p) {
-		if p[at] == '.' && (at == 0 || p[at-1] == '/') {
-			end := strings.IndexByte(p[at:], '/')
-			if end < 0 {
-				return p
-			}
-			return p[:at+end]
-		}
-	}
-	return ""
 }
 
 // child returns the name of a member of a folder, if the URI names one.

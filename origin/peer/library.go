@@ -225,7 +225,7 @@ func (l *library) walk(ctx context.Context, e *entry) error {
 			}
 			name = path.Join(at.path, name)
 			switch {
-			case hiddenPart(name) != "":
+			case origin.HiddenPart(name) != "":
 				e.Left++
 			case r.MIMEType == skillsext.DirectoryType:
 				left = append(left, folder{r.URI, name})
