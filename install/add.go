@@ -102,9 +102,8 @@ func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text strin
 		if len(q.Skills) > 0 {
 			return nil // another source may have them
 		}
-		p.Source = ref.String()
 		for _, s := range skills {
-			p.Choices = append(p.Choices, Choice{Name: nameOf(s, ref), Description: s.Description, Path: s.Path, Fault: s.Fault})
+			p.Choices = append(p.Choices, Choice{Source: ref.String(), Name: nameOf(s, ref), Description: s.Description, Path: s.Path, Fault: s.Fault})
 		}
 		return nil
 	}

@@ -55,6 +55,7 @@ type Step struct {
 
 // Choice is a skill that could be installed.
 type Choice struct {
+	Source                  string // as [origin.Ref.String] spells it
 	Name, Description, Path string
 	Fault                   error
 }
@@ -62,9 +63,8 @@ type Choice struct {
 // Plan is what a command is going to do.
 type Plan struct {
 	Steps []*Step
-	// Choices are the skills of Source, if the user has to choose.
+	// Choices are the skills of the sources of which the user has to choose, source by source.
 	Choices []Choice
-	Source  string
 }
 
 // Outcome sums up a plan.

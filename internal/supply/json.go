@@ -48,6 +48,7 @@ type changesJSON struct {
 }
 
 type choiceJSON struct {
+	Source      string `json:"source"`
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Path        string `json:"path"`
@@ -62,7 +63,6 @@ type reportJSON struct {
 	Reason  string       `json:"reason,omitempty"`
 	Fix     string       `json:"fix,omitempty"`
 	Skills  []skillJSON  `json:"skills"`
-	Source  string       `json:"source,omitempty"`
 	Choices []choiceJSON `json:"choices,omitempty"`
 }
 
@@ -76,9 +76,9 @@ func changesOf(c install.Changes) *changesJSON {
 
 // json prints the report. failed is an error behind the plan, or nil.
 func (r *report) json(failed error) error {
-	out := reportJSON{Command: r.command, Lock: r.in.LockFile(), DryRun: r.dry, Status: int(r.plan.Outcome()), Skills: []skillJSON{}, Source: r.plan.Source}
+	out := reportJSON{Command: r.command, Lock: r.in.LockFile(), DryRun: r.dry, Status: int(r.plan.Outcome()), Skills: []skillJSON{}}
 	for _, c := range r.plan.Choices {
-		j := choiceJSON{Name: c.Name, Description: c.Description, Path: c.Path}
+		j := choiceJSON{Source: c.Source, Name: c.Name, Description: c.Description, Path: c.Path}
 		if c.Fault != nil {
 			j.Reason = c.Fault.Error()
 		}

@@ -46,8 +46,14 @@ func (r *report) verb(s *install.Step) string {
 func (r *report) text() {
 	out, err := r.env.Out(), r.env.Err()
 	if p := r.plan; p.Choices != nil {
-		out.Line("%s has %s:", p.Source, display.Count(len(p.Choices), "skill"))
+		has := map[string]int{}
 		for _, c := range p.Choices {
+			has[c.Source]++
+		}
+		for i, c := range p.Choices {
+			if i == 0 || p.Choices[i-1].Source != c.Source {
+				out.Line("%s has %s:", c.Source, display.Count(has[c.Source], "skill"))
+			}
 			about := c.Description
 			if c.Fault != nil {
 				about = "cannot be installed: " + c.Fault.Error()

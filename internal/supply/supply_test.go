@@ -235,3 +235,25 @@ func TestStatuses(t *testing.T) {
 		t.Errorf("a relative XDG_CACHE_HOME: status %d", status)
 	}
 }
+
+// The choices of several sources are listed under the source that has them.
+func TestChoicesOfSources(t *testing.T) {
+	s := newShell(t)
+	s.put("more/a/SKILL.md", "---\nname: a\ndescription: Does A.\n---\n")
+	s.put("more/b/SKILL.md", "---\nname: b\ndescription: Does B.\n---\n")
+	one, two := filepath.Join(s.dir, "src"), filepath.Join(s.dir, "more")
+	stdout, _, status := s.run("add", one, two)
+	last := 0
+	for _, part := range []string{one + " has 2 skills:", "pdf", "xlsx", two + " has 2 skills:", "Does A.", "Does B."} {
+		i := strings.Index(stdout[last:], part)
+		if i < 0 {
+			t.Fatalf("status %d, no %q in its place: %s", status, part, stdout)
+		}
+		last += i
+	}
+	stdout, _, _ = s.run("add", one, two, "--json")
+	var got struct{ Choices []choiceJSON }
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || len(got.Choices) != 4 || got.Choices[0].Source != one || got.Choices[3].Source != two {
+		t.Errorf("%v %s", err, stdout)
+	}
+}
