@@ -3,10 +3,12 @@ package install
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/lockfile"
 	"github.com/knack-dev/knack/origin"
 )
@@ -187,6 +189,9 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 			continue
 		}
 		s.Entry, s.Warnings = e, warnings(g.skill.Files, g.source)
+		if moved(n.ref.Want, at, *s.Was) {
+			s.Warnings = append(s.Warnings, fmt.Sprintf("the tag %s was moved: it names another state of the source than before", display.Echo(n.ref.Want)))
+		}
 		s.Changes = compare(s.Was.Files, e.Files)
 		if q.Check {
 			s.Do = Newer
@@ -194,6 +199,16 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 		}
 		in.decide(ctx, s)
 	}
+}
+
+// moved reports whether the tag of a version names another state than it did.
+func moved(tag string, at origin.Revision, was lockfile.Entry) bool {
+	is, full := parseVersion(tag)
+	before, had := parseVersion(was.Version)
+	if !had {
+		before, had = parseVersion(was.Want)
+	}
+	return full && had && is.compare(before) == 0 && at.ID != "" && was.Revision != "" && at.ID != was.Revision
 }
 
 func (in *Installer) fetchNow(ctx context.Context, n news, paths []string) (map[string]got, origin.Revision, error) {
