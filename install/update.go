@@ -193,11 +193,10 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 			s.Warnings = append(s.Warnings, fmt.Sprintf("the tag %s was moved: it names another state of the source than before", display.Echo(n.ref.Want)))
 		}
 		s.Changes = compare(s.Was.Files, e.Files)
-		if q.Check {
-			s.Do = Newer
-			continue
-		}
 		in.decide(ctx, s)
+		if q.Check && (s.Do == Write || s.Do == Replace || s.Do == Record || s.Do == Leave && s.Drift.Any()) {
+			s.Do = Newer // one that was changed by hand keeps its problem
+		}
 	}
 }
 

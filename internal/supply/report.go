@@ -1,7 +1,6 @@
 package supply
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -19,6 +18,7 @@ type report struct {
 	in      *install.Installer
 	plan    *install.Plan
 	command string
+	again   string // the command without --check
 	dry     bool
 }
 
@@ -82,11 +82,12 @@ func (r *report) text() {
 				word = "differs:"
 			}
 			out.Line("%s %s (%s): %s", word, console.Bold.Of(s.Name), s.Key, s.Problem.Error())
-			r.changes(s.Drift)
+			r.changes(s.Drift, "")
 			hint(s.Problem.Fix)
 		case install.Nothing, install.Matches:
 		default:
 			r.step(s)
+			r.byHand(s)
 		}
 		for _, w := range s.Warnings {
 			err.Text(console.Warning, s.Name+": "+w)
@@ -123,15 +124,31 @@ func (r *report) step(s *install.Step) {
 		line += ", before from " + s.Was.Source
 	}
 	out.Line("%s %s", r.verb(s), line)
-	if s.Was != nil && s.Do != install.Write {
-		r.changes(s.Changes)
+	if s.Was != nil {
+		r.changes(s.Changes, "")
+	}
+}
+
+// byHand prints what was changed by hand in a skill that is replaced, removed or has an update.
+func (r *report) byHand(s *install.Step) {
+	if !s.Drift.Any() {
+		return
+	}
+	by := ""
+	if s.Was != nil {
+		by = " by hand"
+	}
+	r.changes(s.Drift, by)
+	if (r.dry || s.Do == install.Newer) && s.Problem == nil {
+		r.env.Out().Line("  what is there would be kept in another folder")
 	}
 }
 
 // shownPaths bounds the paths of a list.
 const shownPaths = 20
 
-func (r *report) changes(c install.Changes) {
+// changes lists paths. by says by whom they were changed, or is "".
+func (r *report) changes(c install.Changes, by string) {
 	for _, l := range []struct {
 		word  string
 		paths []string
@@ -143,7 +160,7 @@ func (r *report) changes(c install.Changes) {
 		if more := len(l.paths) - shownPaths; more > 0 {
 			text += fmt.Sprintf(" and %s more", display.Thousands(more))
 		}
-		r.env.Out().Line("  %s: %s", l.word, text)
+		r.env.Out().Line("  %s%s: %s", l.word, by, text)
 	}
 }
 
@@ -171,8 +188,21 @@ func (r *report) summary(counts map[install.Action]int) {
 	if r.command == "add" && !r.dry && counts[install.Write]+counts[install.Replace] > 0 {
 		err.Text(console.Hint, r.readers())
 	}
-	if n := counts[install.Newer]; n > 0 {
-		err.Text(console.Hint, cmp.Or("knack update installs "+map[bool]string{true: "it", false: "them"}[n == 1]))
+	installs, leaves := 0, 0
+	for _, s := range r.plan.Steps {
+		switch {
+		case s.Do == install.Newer && s.Problem != nil:
+			leaves++
+		case s.Do == install.Newer:
+			installs++
+		}
+	}
+	them := func(n int) string { return map[bool]string{true: "it", false: "them"}[n == 1] }
+	if installs > 0 {
+		err.Text(console.Hint, r.again+" installs "+them(installs))
+	}
+	if leaves > 0 {
+		err.Text(console.Hint, r.again+" --overwrite replaces what was changed by hand, and keeps what is there now")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -256,7 +257,7 @@ func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan func(context.
 	if err := ctx.Err(); err != nil {
 		return err // a signal: what was done is recorded
 	}
-	r := report{env: f.env, in: in, plan: p, command: cmd.Name(), dry: f.dryRun}
+	r := report{env: f.env, in: in, plan: p, command: cmd.Name(), again: again(cmd), dry: f.dryRun}
 	if failed != nil {
 		failed = failure(failed)
 	}
@@ -273,6 +274,24 @@ func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan func(context.
 		return command.Fail(code, command.ErrPrinted, "")
 	}
 	return nil
+}
+
+// again returns the command as it is written to do what it checked.
+func again(cmd *cobra.Command) string {
+	words := []string{"knack", cmd.Name()}
+	for _, name := range []string{"global", "project", "latest", "unpin", "overwrite", "offline"} {
+		switch g := cmd.Flags().Lookup(name); {
+		case g == nil || !g.Changed:
+		case name == "project":
+			words = append(words, "--project", console.ShellWord(g.Value.String()))
+		default:
+			words = append(words, "--"+name)
+		}
+	}
+	for _, name := range cmd.Flags().Args() {
+		words = append(words, console.ShellWord(name))
+	}
+	return strings.Join(words, " ")
 }
 
 // noLock is what commands say that need a lock.
