@@ -103,7 +103,7 @@ func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text strin
 			return nil // another source may have them
 		}
 		for _, s := range skills {
-			p.Choices = append(p.Choices, Choice{Source: ref.String(), Name: nameOf(s, ref), Description: s.Description, Path: s.Path, Fault: s.Fault})
+			p.Choices = append(p.Choices, Choice{Source: ref.String(), Name: nameOf(s, ref), Description: s.Description, Path: s.Path, Unserved: s.Unserved, Fault: s.Fault})
 		}
 		return nil
 	}

@@ -197,6 +197,9 @@ func warnings(files []lockfile.File, s origin.Skill) (out []string) {
 	if len(files) > publishedFiles || size > publishedSize {
 		out = append(out, "it has more than 512 files or 16 MiB, so the Skills extension of MCP does not offer it; the tools do")
 	}
+	if s.Unserved != "" {
+		out = append(out, "knack does not offer it: "+s.Unserved)
+	}
 	if s.Left > 0 {
 		out = append(out, leftOut(s.Left))
 	}

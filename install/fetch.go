@@ -99,10 +99,34 @@ func (in *Installer) take(ctx context.Context, l origin.Library, skills []origin
 	}
 	for _, s := range sound {
 		g := got{source: s}
-		g.skill, g.err = b.Finish(s.Path)
+		if g.skill, g.err = b.Finish(s.Path); g.err == nil {
+			g.source.Unserved = in.unserved(g.skill)
+		}
 		out[s.Path] = g
 	}
 	return out, nil
+}
+
+// unserved returns why knack does not offer a skill of the store, or "".
+func (in *Installer) unserved(s store.Skill) string {
+	for _, name := range skill.EntryNames {
+		if !slices.ContainsFunc(s.Files, func(f lockfile.File) bool { return f.Path == name }) {
+			continue
+		}
+		f, err := in.o.Store.Open(s.Digest, name)
+		if err != nil {
+			return "" // it fails when it is written
+		}
+		defer f.Close()
+		data, err := readMain(f)
+		if err != nil {
+			return ""
+		}
+		judged := origin.Skill{Path: ".", Main: name}
+		origin.Describe(&judged, data)
+		return judged.Unserved
+	}
+	return ""
 }
 
 func refProblem(text string, err error) error {

@@ -57,7 +57,8 @@ type Step struct {
 type Choice struct {
 	Source                  string // as [origin.Ref.String] spells it
 	Name, Description, Path string
-	Fault                   error
+	Unserved                string // why knack does not offer it, or ""
+	Fault                   error  // why it cannot be installed
 }
 
 // Plan is what a command is going to do.

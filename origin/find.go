@@ -224,14 +224,22 @@ func (f *finding) choose() {
 	}
 }
 
-// Describe fills in the name and the description of a skill from the bytes of its main file. It
-// leaves out what cannot be read, as a catalogue does.
+// Describe fills in the name and the description of a skill from the bytes of its main file, and
+// why it is not offered. It leaves out what cannot be read, as a catalogue does.
 func Describe(s *Skill, data []byte) {
-	if len(data) > skill.MaxSkillMD || !utf8.Valid(data) {
+	switch {
+	case len(data) > skill.MaxSkillMD:
+		s.Unserved = skill.MainFile + " has more than 1 MiB"
+		return
+	case !utf8.Valid(data):
+		s.Unserved = skill.MainFile + " is not UTF-8"
 		return
 	}
 	read := (&skill.Skill{Bundle: &skill.Bundle{Path: s.Path, Entry: cmp.Or(s.Main, skill.MainFile)}}).Parsed(data, skill.Stamp{})
-	s.Name, s.Description = strings.Clone(read.Name), strings.Clone(read.Description)
+	s.Name, s.Description, s.Unserved = strings.Clone(read.Name), strings.Clone(read.Description), ""
+	if p, skips := read.SkipReason(); skips {
+		s.Unserved = strings.Clone(p.Message)
+	}
 }
 
 // Selection is a set of skills whose files are fetched.

@@ -62,6 +62,9 @@ type Skill struct {
 	// Left counts its entries that are not installed: those whose names begin with a dot, each
 	// folder as one, and submodules.
 	Left int
+	// Unserved says why knack does not offer it although it can be installed: no frontmatter, no
+	// description. It is "" if it is offered, or if that is not known yet.
+	Unserved string
 	// Fault says why it cannot be installed: a link in it, too many files, no name.
 	Fault error
 }

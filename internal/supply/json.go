@@ -53,6 +53,7 @@ type choiceJSON struct {
 	Description string `json:"description"`
 	Path        string `json:"path"`
 	Reason      string `json:"reason,omitempty"`
+	Warning     string `json:"warning,omitempty"`
 }
 
 type reportJSON struct {
@@ -79,6 +80,7 @@ func (r *report) json(failed error) error {
 	out := reportJSON{Command: r.command, Lock: r.in.LockFile(), DryRun: r.dry, Status: int(r.plan.Outcome()), Skills: []skillJSON{}}
 	for _, c := range r.plan.Choices {
 		j := choiceJSON{Source: c.Source, Name: c.Name, Description: c.Description, Path: c.Path}
+		j.Warning = c.Unserved
 		if c.Fault != nil {
 			j.Reason = c.Fault.Error()
 		}

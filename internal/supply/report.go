@@ -55,8 +55,11 @@ func (r *report) text() {
 				out.Line("%s has %s:", c.Source, display.Count(has[c.Source], "skill"))
 			}
 			about := c.Description
-			if c.Fault != nil {
+			switch {
+			case c.Fault != nil:
 				about = "cannot be installed: " + c.Fault.Error()
+			case c.Unserved != "":
+				about = "would not be offered: " + c.Unserved
 			}
 			out.Item(4, "  %s  %s", console.Bold.Of(c.Name), display.OneLine(about))
 		}

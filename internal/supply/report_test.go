@@ -52,3 +52,29 @@ func TestAdvice(t *testing.T) {
 	s.put("src/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads PDF files again.\n---\n")
 	say(0, []string{"update", "pdf"}, "updated pdf", "changed: SKILL.md")
 }
+
+// A skill that knack does not offer is named in the choices, and its installation warns.
+func TestUnserved(t *testing.T) {
+	s := newShell(t)
+	src := filepath.Join(s.dir, "src")
+	s.put("src/plain/SKILL.md", "no frontmatter\n")
+	s.put("src/empty/SKILL.md", "---\nname: empty\ndescription: \"\"\n---\n")
+	s.put("src/latin/SKILL.md", "\xff")
+	stdout, _, _ := s.run("add", src)
+	if n := strings.Count(stdout, "would not be offered: "); n != 3 {
+		t.Errorf("%d of 3 choices have a reason: %s", n, stdout)
+	}
+	stdout, _, _ = s.run("add", src, "--json")
+	if n := strings.Count(stdout, `"warning"`); n != 3 {
+		t.Errorf("%d of 3 choices have a reason: %s", n, stdout)
+	}
+	_, stderr, status := s.run("add", src, "--all")
+	for _, name := range []string{"plain", "empty", "latin"} {
+		if status != 0 || !strings.Contains(stderr, name+": knack does not offer it: ") {
+			t.Errorf("status %d, nothing about %s: %s", status, name, stderr)
+		}
+	}
+	if strings.Contains(stderr, "pdf: knack does not") {
+		t.Error(stderr)
+	}
+}
