@@ -138,6 +138,9 @@ func (in *Installer) Close() {
 // LockFile returns the path of the lock.
 func (in *Installer) LockFile() string { return filepath.Join(in.o.Root, lockfile.Name) }
 
+// HasLock reports whether there is a lock. It may name no skills.
+func (in *Installer) HasLock() bool { return in.old != nil }
+
 // Locked returns the lock's entries by folder. The caller does not change them.
 func (in *Installer) Locked() map[string]lockfile.Entry { return in.lock.Skills }
 

@@ -181,6 +181,8 @@ func (r *report) summary(counts map[install.Action]int) {
 	out, err := r.env.Out(), r.env.Err()
 	same := counts[install.Nothing]
 	switch {
+	case len(r.plan.Steps) == 0 && r.plan.Choices == nil:
+		out.Line("%s names no skills", r.env.Shown(r.in.LockFile()))
 	case r.command == "verify":
 		out.Line("%s as locked", display.Count(counts[install.Matches], "skill"))
 	case same > 0 && r.command == "update":

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,11 +21,13 @@ import (
 	"github.com/knack-dev/knack/install"
 	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/fetch"
 	"github.com/knack-dev/knack/internal/locate"
 	"github.com/knack-dev/knack/internal/realpath"
 	"github.com/knack-dev/knack/lockfile"
 	"github.com/knack-dev/knack/origin"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/store"
 )
@@ -80,7 +83,11 @@ func (f *flags) place(adding bool) (place, error) {
 	case f.global:
 		root := filepath.Join(env.Home, ".agents")
 		return place{root: root, to: filepath.Join(root, "skills")}, nil
-	case f.to != "":
+	}
+	if err := f.projectIsFolder(); err != nil {
+		return place{}, err
+	}
+	if f.to != "" {
 		return f.placeOfTo(env)
 	}
 	at := locate.Folder(env, f.project)
@@ -93,6 +100,22 @@ func (f *flags) place(adding bool) (place, error) {
 			"--global installs for all projects, --to DIR into a folder, and --project DIR says which project is meant")
 	}
 	return place{root: root, to: filepath.Join(root, filepath.FromSlash(skillsFolder)), contained: true}, nil
+}
+
+// projectIsFolder fails if --project names no folder that can be read.
+func (f *flags) projectIsFolder() error {
+	if f.project == "" {
+		return nil
+	}
+	t, err := dir.OpenTree(f.env.Absolute(f.project), true)
+	if err != nil {
+		reason, fix := skill.FolderReason(err)
+		if errors.Is(err, syscall.ENOTDIR) {
+			reason, fix = skill.FolderReason(skill.ErrNotFolder)
+		}
+		return command.RunError(fix, "--project %s: %s", display.Echo(f.project), reason)
+	}
+	return t.Close()
 }
 
 // placeOfTo finds the lock for --to: in the root of the folder's repository, or else in the
@@ -294,10 +317,15 @@ func again(cmd *cobra.Command) string {
 	return strings.Join(words, " ")
 }
 
-// noLock is what commands say that need a lock.
+// noLock is what commands say that need a lock, if there is none. A lock that names no skills is
+// one.
 func (f *flags) noLock(in *install.Installer) error {
-	if len(in.Locked()) > 0 {
+	if in.HasLock() {
 		return nil
 	}
-	return &install.Problem{Err: fmt.Errorf("%s names no skills", f.env.Shown(in.LockFile())), Fix: "knack add SOURCE installs a skill and records it there; --project DIR and --global look elsewhere", No: true}
+	fix := "knack add SOURCE installs a skill and records it there; --project DIR and --global look elsewhere"
+	if f.global {
+		fix = "knack add SOURCE --global installs a skill and records it there"
+	}
+	return &install.Problem{Err: fmt.Errorf("there is no %s in %s", lockfile.Name, f.env.Shown(filepath.Dir(in.LockFile()))), Fix: fix, No: true}
 }

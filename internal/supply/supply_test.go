@@ -132,7 +132,7 @@ func TestJSON(t *testing.T) {
 		if got["reason"] != nil && (!strings.Contains(stderr, got["reason"].(string)) || got["fix"] == nil) {
 			t.Errorf("%s: %s%s", args, stdout, stderr)
 		}
-		if len(got["skills"].([]any)) == 0 && got["choices"] == nil && got["reason"] == nil {
+		if len(got["skills"].([]any)) == 0 && got["choices"] == nil && got["reason"] == nil && want != 0 {
 			t.Errorf("%s: no reason: %s", args, stdout)
 		}
 	}
@@ -162,7 +162,8 @@ func TestJSON(t *testing.T) {
 	// What fails before there is a plan.
 	s.put("other.json", "{")
 	s.put("q/knack.lock", "{")
-	run(1, "verify")
+	run(0, "verify")
+	run(1, "verify", "--global")
 	run(3, "verify", "--project", filepath.Join(s.dir, "q"))
 	s.put("from.json", `{"version": 1, "skills": {"x": {"source": "../nope", "sourceType": "local", "skillPath": "SKILL.md"}}}`)
 	run(3, "add", "--from", filepath.Join(s.dir, "from.json"))
@@ -192,14 +193,23 @@ func TestJSON(t *testing.T) {
 func TestStatuses(t *testing.T) {
 	s := newShell(t)
 	src := filepath.Join(s.dir, "src")
+	s.put("empty/knack.lock", "{\"lockVersion\": 1, \"skills\": {}}\n")
 	for _, c := range []struct {
 		want int
 		say  string
 		args []string
 	}{
-		{1, "names no skills", []string{"sync"}},
-		{1, "names no skills", []string{"update"}},
-		{1, "names no skills", []string{"verify"}},
+		{1, "there is no knack.lock in ", []string{"sync"}},
+		{1, "there is no knack.lock in ", []string{"update"}},
+		{1, "there is no knack.lock in ", []string{"verify"}},
+		{1, "knack add SOURCE --global installs", []string{"sync", "--global"}},
+		{0, "names no skills", []string{"sync", "--project", filepath.Join(s.dir, "empty")}},
+		{0, "names no skills", []string{"update", "--project", filepath.Join(s.dir, "empty")}},
+		{0, "names no skills", []string{"verify", "--project", filepath.Join(s.dir, "empty")}},
+		{1, "names no skill 'pdf'", []string{"verify", "pdf", "--project", filepath.Join(s.dir, "empty")}},
+		{3, "--project ./none: there is no such folder", []string{"verify", "--project", "./none"}},
+		{3, "--project ./none: there is no such folder", []string{"add", src, "--all", "--project", "./none"}},
+		{3, "it is a file, not a folder", []string{"sync", "--project", filepath.Join(src, "pdf", "SKILL.md")}},
 		{0, "would add", []string{"add", src, "--all", "--dry-run"}},
 		{0, "added pdf", []string{"add", src, "--all"}},
 		{0, "", []string{"add", src, "--all", "--global"}},
