@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/realpath"
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/skill"
 )
@@ -26,14 +28,26 @@ type Request struct {
 func (in *Installer) PlanAdd(ctx context.Context, q Request) (*Plan, error) {
 	p := &Plan{}
 	asked := map[string]bool{}
+	sources := map[string]bool{}
 	for _, text := range q.Sources {
+		if ref, err := origin.Parse(text, in.o.Dir, in.o.Home); err == nil {
+			if sources[ref.String()] {
+				continue // it is there twice
+			}
+			sources[ref.String()] = true
+		}
 		if err := in.addFrom(ctx, p, q, text, asked); err != nil {
-			p.Steps = append(p.Steps, failed(short(text), "", err))
+			p.Steps = append(p.Steps, failed(cmp.Or(short(text), "''"), "", err))
+		}
+	}
+	for _, s := range p.Steps { // SOURCE SKILL, as other installers take it
+		if s.Problem != nil && s.Problem.Usage && slices.Contains(p.names, s.Name) {
+			s.Problem.Fix = "if you mean the skill of the other source: --skill " + s.Name
 		}
 	}
 	for _, name := range q.Skills {
 		if !asked[name] && p.Choices == nil && !slices.ContainsFunc(p.Steps, func(s *Step) bool { return s.Do == Fail && s.Key == "" }) {
-			p.Steps = append(p.Steps, &Step{Name: name, Do: Fail, Problem: &Problem{Err: fmt.Errorf("there is no skill '%s' in the source", display.Echo(name)), Fix: "the same command without --skill lists what there is", No: true}})
+			p.Steps = append(p.Steps, &Step{Name: name, Do: Fail, Problem: &Problem{Err: fmt.Errorf("there is no skill '%s' in the source", display.Echo(name)), Fix: fixOfName(name, p.names), No: true}})
 		}
 	}
 	refuseTwins(p.Steps)
@@ -43,6 +57,23 @@ func (in *Installer) PlanAdd(ctx context.Context, q Request) (*Plan, error) {
 		}
 	}
 	return p, nil
+}
+
+// fixOfName is the fix for a name that no skill of the sources has.
+func fixOfName(name string, names []string) string {
+	if near := typo.Nearest(name, names); near != "" {
+		return "did you mean " + display.Echo(near) + "?"
+	}
+	var flags []string
+	for part := range strings.SplitSeq(name, ",") {
+		if part = strings.TrimSpace(part); slices.Contains(names, part) {
+			flags = append(flags, "--skill "+part)
+		}
+	}
+	if len(flags) > 0 && strings.Contains(name, ",") {
+		return "give the flag once for each: " + strings.Join(flags, " ")
+	}
+	return "the same command without --skill lists what there is"
 }
 
 // short bounds the text of a source for a message, and shows no user name or password in it.
@@ -93,6 +124,9 @@ func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text strin
 	}
 	if len(skills) == 0 {
 		return &Problem{Err: fmt.Errorf("no skill was found in %s", ref), Fix: "a skill is a folder with a SKILL.md", No: true}
+	}
+	for _, s := range skills {
+		p.names = append(p.names, nameOf(s, ref))
 	}
 	chosen, twice := choose(skills, ref, q, asked)
 	for _, s := range twice {
@@ -236,11 +270,17 @@ func refuseTwins(steps []*Step) {
 			continue
 		}
 		var from []string
+		sources := map[string]bool{}
 		for _, s := range twins {
 			from = append(from, s.Entry.Source+" in "+s.Entry.Path)
+			sources[s.Entry.Source] = true
 		}
 		for _, s := range twins {
-			s.Do, s.Problem = Fail, &Problem{Err: fmt.Errorf("several skills are called %s: %s; none of them is installed", s.Name, strings.Join(from, ", ")), Fix: "choose one by its folder: --skill " + s.Entry.Path, No: true}
+			fix := "choose one by its folder: --skill " + s.Entry.Path
+			if len(sources) > 1 {
+				fix = "add it from one of the sources only; a second one of this name goes into another folder, with --to"
+			}
+			s.Do, s.Problem = Fail, &Problem{Err: fmt.Errorf("several skills are called %s: %s; none of them is installed", s.Name, strings.Join(from, ", ")), Fix: fix, No: true}
 		}
 	}
 }

@@ -66,6 +66,8 @@ type Plan struct {
 	Steps []*Step
 	// Choices are the skills of the sources of which the user has to choose, source by source.
 	Choices []Choice
+
+	names []string // of all skills that the sources have
 }
 
 // Outcome sums up a plan.

@@ -55,11 +55,15 @@ func Parse(text, dir, home string) (Ref, error) {
 		return Ref{}, refuse("a folder of this name is written with ./ in front", "a source cannot begin with a hyphen")
 	case strings.HasPrefix(text, "//") && filepath.Separator == '/': // it may have a password; on Windows it is a folder of the network
 		return Ref{}, refuse("write https:// in front of a server, or one slash in front of a folder", "a source cannot begin with two slashes")
+	case text[0] == '@' && strings.Contains(text, "/"), strings.HasPrefix(text, "npm:"):
+		return Ref{}, refuse("add the package's repository, as OWNER/REPO, or its folder, as ./node_modules/PACKAGE", "this is a package of npm, which is no source of knack")
 	case isLocal(text):
 		return parseLocal(text, dir, home)
 	}
 	scheme, rest, ok := strings.Cut(text, ":")
 	switch scheme = strings.ToLower(scheme); {
+	case !ok && strings.Contains(text, "#"):
+		return Ref{}, refuse("write @ instead of #, as in OWNER/REPO@REF", "a branch, tag or commit is not written behind #")
 	case !ok:
 		return parseGit("", text)
 	case scheme == "file":
@@ -304,7 +308,7 @@ func parseURL(text string) (*url.URL, error) {
 	case u.User != nil:
 		return nil, errUser()
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.HasSuffix(text, "#"):
-		return nil, refuse("leave it out; or download the file and add it as ./FILE", "the address has a part after ? or #, which may be a secret and would be written into the lock")
+		return nil, refuse("leave it out (a branch, tag or commit is written behind @); or download the file and add it as ./FILE", "the address has a part after ? or #, which may be a secret and would be written into the lock")
 	case u.Scheme == "http" && !isLoopback(u.Hostname()):
 		return nil, refuse("write https://", "http is not used except to this machine, since anybody on the way could change what arrives")
 	}

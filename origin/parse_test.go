@@ -189,7 +189,7 @@ func TestParseRefuses(t *testing.T) {
 		"oci://x/y:":                                    "empty",
 		"oci://x/y:-1":                                  "tag",
 		"oci://x/y@sha256:1":                            "digest",
-		"npm:skills":                                    "'npm:' is no kind",
+		"npm:skills":                                    "this is a package of npm",
 		"ftp://x.example/a.zip":                         "'ftp:' is no kind",
 		"host:team/repo":                                "'host:' is no kind",
 		"https://github.com/a/b/blob/main/x.zip":        "no SKILL.md",

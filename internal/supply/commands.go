@@ -2,6 +2,7 @@ package supply
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -60,6 +61,9 @@ gh for skills that gh skill installed.`,
 			}
 			if q.All && len(q.Skills) > 0 {
 				return command.UsageError("leave one of them out", "--all is not used with --skill")
+			}
+			if slices.Contains(q.Skills, "*") {
+				return command.UsageError("--all installs all skills of the source", "--skill '*' is the name of no skill")
 			}
 			return f.run(cmd, true, true, func(ctx context.Context, in *install.Installer) (*install.Plan, error) { return in.PlanAdd(ctx, q) })
 		},
