@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/realpath"
 	"github.com/knack-dev/knack/lockfile"
 	"github.com/knack-dev/knack/origin"
@@ -170,6 +172,30 @@ func compare(from, to []lockfile.File) (c Changes) {
 		slices.SortFunc(list, scriptsFirst)
 	}
 	return c
+}
+
+// lostExec returns the files that the lock has as executable and the folder has not. Windows has
+// no such files.
+func lostExec(locked []lockfile.File, c *content) (lost []string) {
+	if runtime.GOOS == "windows" || c == nil {
+		return nil
+	}
+	for _, f := range c.files {
+		if !f.Exec && slices.ContainsFunc(locked, func(l lockfile.File) bool { return l.Exec && l.Path == f.Path }) {
+			lost = append(lost, f.Path)
+		}
+	}
+	return lost
+}
+
+// shortList lists at most a few paths.
+func shortList(paths []string) string {
+	const shown = 5
+	text := strings.Join(paths[:min(len(paths), shown)], ", ")
+	if more := len(paths) - shown; more > 0 {
+		text += " and " + display.Thousands(more) + " more"
+	}
+	return text
 }
 
 func scriptsFirst(a, b string) int {

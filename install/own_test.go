@@ -2,7 +2,9 @@ package install_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -45,5 +47,31 @@ func TestProjectAsSource(t *testing.T) {
 	put(t, own, map[string]string{"SKILL.md": strings.ReplaceAll(text, "name: own", "name: mine")})
 	if p := add(own); p.Outcome() != install.Done || p.Steps[0].Do != install.Record {
 		t.Errorf("a skill that is not locked: %+v", p.Steps[0])
+	}
+}
+
+// Sync makes a script executable again, says so, and then has nothing to do. A file that the
+// user made executable stays.
+func TestSyncMakesExecutable(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no executable bits")
+	}
+	w := newWorld(t, "folder")
+	w.publish(old)
+	_, err := w.add(w.options())
+	must(t, err)
+	script := filepath.Join(w.place(), "scripts", "fill.sh")
+	must(t, os.Chmod(script, 0o644))
+	p, err := w.sync(w.options())
+	must(t, err)
+	info, err := os.Stat(script)
+	must(t, err)
+	if s := p.Steps[0]; info.Mode()&0o100 == 0 || s.Do != install.Replace || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "scripts/fill.sh") || s.Kept != "" || p.Outcome() != install.Done {
+		t.Errorf("%v %+v", info.Mode(), s)
+	}
+	must(t, os.Chmod(filepath.Join(w.place(), "SKILL.md"), 0o755))
+	p, err = w.sync(w.options())
+	if err != nil || p.Steps[0].Do != install.Nothing {
+		t.Errorf("%v %+v", err, p.Steps[0])
 	}
 }

@@ -265,6 +265,9 @@ func (in *Installer) PlanSync(ctx context.Context) *Plan {
 		was := in.lock.Skills[keys[i]]
 		s := &Step{Name: was.Name, Key: keys[i], Entry: was}
 		in.decide(ctx, s)
+		if lost := lostExec(was.Files, s.found); s.Do == Nothing && len(lost) > 0 {
+			s.Do, s.Warnings = Replace, []string{"not executable any more, as locked: " + shortList(lost)}
+		}
 		return s
 	})}
 	in.fetchLocked(ctx, p.Steps)
