@@ -166,8 +166,8 @@ func verifyCommand(env *console.Env) *cobra.Command {
 		SuggestFor: []string{"audit", "frozen"},
 		Short:      "Compare installed skills with knack.lock",
 		Long: `Compare the folders of installed skills with knack.lock, byte for byte. Nothing
-is written and no source is asked, so it is for CI. The status is 1 if something
-differs.`,
+is written and no source is asked, with --offline or without, so it is for CI.
+The status is 1 if something differs.`,
 		Example: `  knack verify
   knack verify --json`,
 		Args: command.ArgCount(0, 1000, "the names of installed skills, or none for all"),

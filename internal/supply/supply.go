@@ -63,8 +63,8 @@ func (f *flags) register(cmd *cobra.Command, changes bool) {
 	if changes {
 		s.BoolVar(&f.dryRun, "dry-run", false, "print what would be done, and do nothing")
 		s.BoolVar(&f.overwrite, "overwrite", false, "replace what was changed by hand, and keep it elsewhere")
-		s.BoolVar(&f.offline, "offline", false, "use only what is on this machine (also KNACK_OFFLINE=1)")
 	}
+	s.BoolVar(&f.offline, "offline", false, "use only what is on this machine (also KNACK_OFFLINE=1)")
 }
 
 // place is where a command works.

@@ -214,6 +214,7 @@ func TestStatuses(t *testing.T) {
 		{0, "added pdf", []string{"add", src, "--all"}},
 		{0, "", []string{"add", src, "--all", "--global"}},
 		{0, "2 skills as locked", []string{"verify", "--global"}},
+		{0, "2 skills as locked", []string{"verify", "--offline"}},
 		{0, "", []string{"add", src, "--all", "--to", filepath.Join(s.dir, "p", ".claude", "skills")}},
 		{0, "4 skills as locked", []string{"verify"}},
 		{0, "4 skills up to date", []string{"update", "--check"}},
