@@ -33,7 +33,7 @@ var directions = map[string][]string{
 
 	"origin/git": {"internal/fetch", "origin", "skill"}, // starts git
 
-	"origin/peer": {"lockfile", "origin", "skill", "skillsext"}, // servers of the Skills extension
+	"origin/peer": {"internal/fetch", "lockfile", "origin", "skill", "skillsext"}, // servers of the Skills extension
 
 	"skill":             {"skill/frontmatter", "internal/naming", "internal/ruleid"},
 	"skill/frontmatter": {"internal/ruleid"},

@@ -81,6 +81,9 @@ func problemOf(err error) *Problem {
 	if errors.As(err, &fault) {
 		return &Problem{Err: errors.New(fault.Error())}
 	}
+	if p := networkProblem(err); p != nil {
+		return p
+	}
 	return &Problem{Err: err}
 }
 

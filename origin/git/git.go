@@ -76,7 +76,7 @@ func New(o Options) *Origin {
 }
 
 // ErrOffline says that a server would have to be asked, which the caller forbids.
-var ErrOffline = errors.New("offline: no server is asked")
+var ErrOffline = errors.New("it would have to be asked, and knack is offline: run it without --offline")
 
 // question is what a repository answered.
 type question struct {

@@ -100,6 +100,7 @@ var failures = []failure{
 		errors.New("there is no such repository, or you may not see it: check its name, and that git can log in")},
 	{[]string{"returned error: 30"}, errors.New("the server leads to another address after a login: name that one")},
 	{[]string{"Could not resolve host"}, errors.New("the name of the server is not known: check it, and your network")},
+	{[]string{"unexpected TLS packet", "wrong version number", "packet length too long"}, errors.New("the server does not speak https at this address: check its port")},
 	{[]string{"SSL certificate", "certificate verif", "SSL_ERROR", "SSL routines", "gnutls_handshake"}, errors.New("the server's TLS certificate is not trusted: set http.sslCAInfo in git's settings if it is one of your own")},
 	{[]string{"Connection refused", "Failed to connect", "Could not connect", "timed out", "Operation too slow", "Network is unreachable", "No route to host", "Connection reset"}, errors.New("the server cannot be reached: check your network and proxy, and try again")},
 	{[]string{"No space left on device"}, errors.New("the disk is full")},

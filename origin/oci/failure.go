@@ -150,7 +150,7 @@ func (r *repository) refused(ctx context.Context, resp *http.Response, what stri
 		return failure("%s has no %s", r, strings.TrimPrefix(what, "the "))
 	case (code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable) && after > 0: // and has been waited for, if that is a short time
 		return failure("%s wants no more requests for %s (%s): log in with docker login for more of them, or try again then", host, after, status)
-	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= 500:
+	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= 500 && code != http.StatusNotImplemented:
 		return &temporary{failure("%s answers %q when it is asked for %s of %s: try again later", host, status, what, r)}
 	}
 	return failure("%s answers %q when it is asked for %s of %s: is it a registry?", host, status, what, r)

@@ -41,6 +41,7 @@ type library struct {
 	mu       sync.Mutex // of the rest
 	exceeded error
 	status   int
+	network  error // why the last request had no answer
 }
 
 func (l *library) over(err error) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/fetch"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/skillsext"
 )
@@ -100,10 +101,18 @@ type watched struct {
 
 func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := w.next.RoundTrip(r)
+	w.of.unreached(err)
 	if err == nil && resp.StatusCode >= 400 {
 		w.of.refused(resp.StatusCode)
 	}
 	return resp, err
+}
+
+// unreached remembers why the last request had no answer, or that it had one.
+func (l *library) unreached(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.network = err
 }
 
 // reason says in plain words why a server did not answer.
@@ -118,12 +127,14 @@ func (l *library) reason(ctx context.Context, err error) error {
 		return fmt.Errorf("%s: %w", l.ref.Source, l.exceeded)
 	case l.status == http.StatusUnauthorized, l.status == http.StatusForbidden:
 		return fmt.Errorf("%s: the server wants a login (status %d), which knack does not have: ask its operator for an archive or a repository of the skills", l.ref.Source, l.status)
-	case l.status == http.StatusNotFound, l.status == http.StatusMethodNotAllowed:
+	case l.status == http.StatusNotFound, l.status == http.StatusMethodNotAllowed, l.status == http.StatusNotImplemented:
 		return fmt.Errorf("%s: there is no MCP server at this address (status %d): it often ends with /mcp", l.ref.Source, l.status)
 	case strings.Contains(err.Error(), "unsupported content type"):
 		return fmt.Errorf("%s: there is no MCP server at this address: it often ends with /mcp", l.ref.Source)
 	case l.status != 0:
 		return fmt.Errorf("%s: the server answers with status %d: try again later", l.ref.Source, l.status)
+	case l.network != nil:
+		return fmt.Errorf("%s: %w", l.ref.Source, fetch.Plain(l.network))
 	}
 	return fmt.Errorf("%s: %s", l.ref.Source, display.Echo(display.OneLine(err.Error())))
 }
