@@ -3,6 +3,7 @@ package supply
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/install"
@@ -61,7 +62,11 @@ func (r *report) text() {
 			case c.Unserved != "":
 				about = "would not be offered: " + c.Unserved
 			}
-			out.Item(4, "  %s  %s", console.Bold.Of(c.Name), display.OneLine(about))
+			name := c.Name
+			if slices.ContainsFunc(p.Choices, func(o install.Choice) bool { return o.Name == c.Name && o.Path != c.Path }) {
+				name += " (" + c.Path + ")"
+			}
+			out.Item(4, "  %s  %s", console.Bold.Of(name), display.OneLine(about))
 		}
 		err.Text(console.Hint, "choose with --skill NAME, or take them with --all")
 	}
@@ -77,7 +82,7 @@ func (r *report) text() {
 		counts[s.Do]++
 		switch s.Do {
 		case install.Fail:
-			err.Text(console.Error, s.Name+": "+strings.TrimPrefix(s.Problem.Error(), s.Name+": "))
+			err.Text(console.Error, r.named(s, s.Problem.Error()))
 			hint(s.Problem.Fix)
 		case install.Leave, install.Differs:
 			word := "left"
@@ -93,7 +98,7 @@ func (r *report) text() {
 			r.byHand(s)
 		}
 		for _, w := range s.Warnings {
-			err.Text(console.Warning, s.Name+": "+w)
+			err.Text(console.Warning, r.named(s, w))
 		}
 		if s.Kept != "" {
 			out.Line("  what was there is in %s", r.env.Shown(s.Kept))
@@ -102,11 +107,29 @@ func (r *report) text() {
 	r.summary(counts)
 }
 
+// named puts a step's skill or source before a text that does not begin with it. Of two skills
+// of one name, it says the folder too.
+func (r *report) named(s *install.Step, text string) string {
+	if strings.HasPrefix(text, s.Name+": ") || s.Key == "" && strings.HasPrefix(text, s.Name+" ") {
+		return text
+	}
+	for _, other := range r.plan.Steps {
+		if other != s && other.Name == s.Name && other.Key != s.Key && s.Key != "" {
+			return s.Name + " (" + s.Key + "): " + text
+		}
+	}
+	return s.Name + ": " + text
+}
+
 // step prints one thing that was done.
 func (r *report) step(s *install.Step) {
 	out := r.env.Out()
 	switch s.Do {
-	case install.Delete, install.Drop, install.Pinned, install.Gone:
+	case install.Drop:
+		verb, rest, _ := strings.Cut(r.verb(s), " from")
+		out.Line("%s %s from%s (%s)", verb, console.Bold.Of(s.Name), rest, s.Key)
+		return
+	case install.Delete, install.Pinned, install.Gone:
 		out.Line("%s %s (%s)", r.verb(s), console.Bold.Of(s.Name), s.Key)
 		return
 	}
