@@ -101,4 +101,12 @@ func TestLockEnforced(t *testing.T) {
 	}
 	put(t, filepath.Join(dir, "pdf/scripts/fill.py"), "print(1)\n")
 	testwait.Until(t, func() bool { return strings.Contains(tool("skill", `{"name":"pdf"}`), "Reads pdf") }, "the restored skill")
+	read := func() string {
+		return a.call("2026-07-28", "", "resources/read", "skill://pdf/SKILL.md", `{"uri":"skill://pdf/SKILL.md"}`)
+	}
+	if answer := read(); !strings.Contains(answer, "Reads pdf") {
+		t.Errorf("the restored skill is not read: %s", answer)
+	}
+	put(t, filepath.Join(dir, "knack.lock"), "{") // the text last served is no answer either
+	testwait.Until(t, func() bool { return !strings.Contains(read(), "Reads pdf") }, "a refusal by the damaged lock")
 }

@@ -69,7 +69,7 @@ func (f *Finder) document(ctx context.Context, uri skill.URI) (Document, error) 
 			return Document{}, ctx.Err()
 		case e != nil && path == skill.MainFile:
 		case was != nil:
-			return f.fallback(uri, was), nil
+			return f.fallback(uri, was, faultAt(v, was)), nil
 		case e == nil && unsure != nil:
 			return Document{}, unsure
 		default:
@@ -84,22 +84,34 @@ func (f *Finder) document(ctx context.Context, uri skill.URI) (Document, error) 
 			f.served.remember(uri.String(), kept{label: e.Root.Label, path: e.Path, text: text})
 			return Document{Text: text, ModelInvocable: now.ModelInvocable}, nil
 		case err != nil && now.Available && !errors.Is(err, fs.ErrNotExist): // too many readers, or an unstable file
-			return f.fallback(uri, e), nil
+			return f.fallback(uri, e, err), nil
 		}
 		// Gone, renamed or blocked; the catalogue has been refreshed.
 	}
 	return Document{}, skill.ErrUnstable
 }
 
-// fallback returns the answer for a skill that cannot be read: the text last served.
-func (f *Finder) fallback(uri skill.URI, was *catalog.Entry) Document {
+// fallback returns the answer for a skill that cannot be read: the text last served, unless its
+// lock keeps the skill from being served.
+func (f *Finder) fallback(uri skill.URI, was *catalog.Entry, why error) Document {
 	d := Document{Fallback: true, ModelInvocable: was.ModelInvocable}
-	if k, ok := f.served.recall(uri.String()); ok && k.label == was.Root.Label && k.path == was.Path {
+	_, locked := errors.AsType[*skill.LockError](why)
+	if k, ok := f.served.recall(uri.String()); ok && !locked && k.label == was.Root.Label && k.path == was.Path {
 		d.Text = k.text
 	} else {
 		d.Text = "# " + was.Name + "\n\nSkill content is temporarily unavailable.\nURI: " + uri.String()
 	}
 	return d
+}
+
+// faultAt returns why the skill that is now in an entry's place cannot be served, if a scan said so.
+func faultAt(v catalog.View, was *catalog.Entry) error {
+	for _, e := range v.Entries {
+		if e.Root.Label == was.Root.Label && e.Path == was.Path {
+			return e.Fault()
+		}
+	}
+	return nil
 }
 
 // kept is the text last served under a URI, with its skill.
