@@ -42,6 +42,11 @@ func (in *Installer) Do(ctx context.Context, p *Plan) error {
 			beside[in.beside(s.place)] = true
 		}
 	}
+	if len(writes)+len(replaces) > 0 {
+		if err := in.canLock(); err != nil {
+			return err
+		}
+	}
 	in.writeAll(ctx, writes)
 	for chunk := range slices.Chunk(replaces, 32) { // each holds two descriptors
 		in.replaceAll(ctx, chunk)
@@ -58,6 +63,15 @@ func (in *Installer) Do(ctx context.Context, p *Plan) error {
 		_ = edit.Sweep(at, nil) // removes the folder if it is empty
 	}
 	return in.writeLock(changed)
+}
+
+// canLock checks that the lock can be written, so that no folder changes that it would not record.
+func (in *Installer) canLock() error {
+	spool, err := edit.NewSpool(in.real)
+	if err != nil {
+		return problem("let the user who runs knack write there", "nothing was done, since %s cannot be written: %w", in.LockFile(), cause(err))
+	}
+	return spool.Close()
 }
 
 func (s *Step) fail(err error) {

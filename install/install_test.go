@@ -412,4 +412,13 @@ func TestReadOnly(t *testing.T) {
 	if diff := cmp.Diff(before, files(t, w.project())); diff != "" {
 		t.Error(diff)
 	}
+	must(t, os.Chmod(filepath.Join(w.project(), ".agents"), 0o755))
+	must(t, os.Chmod(w.project(), 0o555)) // the lock cannot be written, and the skills could
+	defer os.Chmod(w.project(), 0o755)
+	if _, err := w.update(w.options()); err == nil || !strings.Contains(err.Error(), "nothing was done") {
+		t.Errorf("a read-only folder of the lock: %v", err)
+	}
+	if diff := cmp.Diff(before, files(t, w.project())); diff != "" {
+		t.Error(diff)
+	}
 }
