@@ -16,8 +16,9 @@ import (
 )
 
 // Do does exactly what the plan says, and then records it in the lock. A step that fails gets a
-// problem, and the others are done. The error is that of the lock. A dry run only finds the steps
-// that a link is in the way of, or that the lock cannot record.
+// problem, and the others are done. The error is that of the lock; if it cannot be written, the
+// plan loses its steps and nothing is done. A dry run only finds the steps that a link is in the
+// way of, or that the lock cannot record.
 func (in *Installer) Do(ctx context.Context, p *Plan) error {
 	if err := in.judge(p.Steps); err != nil || in.o.DryRun {
 		return err
@@ -42,8 +43,9 @@ func (in *Installer) Do(ctx context.Context, p *Plan) error {
 			beside[in.beside(s.place)] = true
 		}
 	}
-	if len(writes)+len(replaces) > 0 {
+	if len(changed)+len(writes)+len(replaces) > 0 {
 		if err := in.canLock(); err != nil {
+			p.Steps = nil
 			return err
 		}
 	}

@@ -287,7 +287,7 @@ func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan func(context.
 	if f.json {
 		f.printed = true
 		err = r.json(failed)
-	} else {
+	} else if failed == nil || len(p.Steps) > 0 {
 		r.text()
 	}
 	if failed != nil || err != nil {
