@@ -24,29 +24,29 @@ func at(kind Kind, source, location string) Ref {
 	return Ref{Kind: kind, Source: source, Location: location}
 }
 
-// Every form that a source has, as a person in /work/p writes it, and as a lock in /work/p
+// Every form that a source has, as a person in /srv/p writes it, and as a lock in /srv/p
 // spells it.
 var refForms = []struct {
 	text string
 	want Ref
 }{
-	{"./x", at(Folder, "./x", "/work/p/x")},
-	{".", at(Folder, ".", "/work/p")},
-	{"./x/", at(Folder, "./x", "/work/p/x")},
-	{"./a b/ü", at(Folder, "./a b/ü", "/work/p/a b/ü")},
-	{"../x", at(Folder, "/work/x", "/work/x")},
+	{"./x", at(Folder, "./x", "/srv/p/x")},
+	{".", at(Folder, ".", "/srv/p")},
+	{"./x/", at(Folder, "./x", "/srv/p/x")},
+	{"./a b/ü", at(Folder, "./a b/ü", "/srv/p/a b/ü")},
+	{"../x", at(Folder, "/srv/x", "/srv/x")},
 	{"/x", at(Folder, "/x", "/x")},
 	{"~", at(Folder, "~", "/home/u")},
 	{"~/x", at(Folder, "~/x", "/home/u/x")},
 	{"file:///x%20y", at(Folder, "/x y", "/x y")},
 	{"file:/x", at(Folder, "/x", "/x")},
-	{"file:./x", at(Folder, "./x", "/work/p/x")},
-	{"./x.zip", at(Archive, "./x.zip", "/work/p/x.zip")},
-	{"./x.ZIP", at(Archive, "./x.ZIP", "/work/p/x.ZIP")},
+	{"file:./x", at(Folder, "./x", "/srv/p/x")},
+	{"./x.zip", at(Archive, "./x.zip", "/srv/p/x.zip")},
+	{"./x.ZIP", at(Archive, "./x.ZIP", "/srv/p/x.ZIP")},
 	{"~/x.skill", at(Archive, "~/x.skill", "/home/u/x.skill")},
 	{"/x.tar.gz", at(Archive, "/x.tar.gz", "/x.tar.gz")},
 	{"file:///x.tgz", at(Archive, "/x.tgz", "/x.tgz")},
-	{"./x.skill/", at(Folder, "./x.skill/", "/work/p/x.skill")},
+	{"./x.skill/", at(Folder, "./x.skill/", "/srv/p/x.skill")},
 
 	{"acme/skills", git("github.com/acme/skills", "https://github.com/acme/skills", "", "")},
 	{"acme/skills/skills/pdf", git("github.com/acme/skills", "https://github.com/acme/skills", "skills/pdf", "")},
@@ -101,23 +101,23 @@ func TestParse(t *testing.T) {
 		t.Skip("paths of Unix")
 	}
 	for _, c := range refForms {
-		got, err := Parse(c.text, "/work/p", "/home/u")
+		got, err := Parse(c.text, "/srv/p", "/home/u")
 		if err != nil {
 			t.Errorf("%s: %v", c.text, err)
 			continue
 		}
-		got = got.Below("/work/p", "/home/u")
+		got = got.Below("/srv/p", "/home/u")
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: %s", c.text, diff)
 		}
-		again, err := Parse(got.String(), "/work/p", "/home/u")
-		if diff := cmp.Diff(got, again.Below("/work/p", "/home/u")); diff != "" || err != nil {
+		again, err := Parse(got.String(), "/srv/p", "/home/u")
+		if diff := cmp.Diff(got, again.Below("/srv/p", "/home/u")); diff != "" || err != nil {
 			t.Errorf("%s, written as %s: %v %s", c.text, got, err, diff)
 		}
 		bare := got
 		bare.Sub = ""
-		locked, err := Locked(got.Source, got.Asked(), "/work/p", "/home/u")
-		if diff := cmp.Diff(bare, locked.Below("/work/p", "/home/u")); diff != "" || err != nil {
+		locked, err := Locked(got.Source, got.Asked(), "/srv/p", "/home/u")
+		if diff := cmp.Diff(bare, locked.Below("/srv/p", "/home/u")); diff != "" || err != nil {
 			t.Errorf("%s, as a lock has it (%s, %s): %v %s", c.text, got.Source, got.Asked(), err, diff)
 		}
 	}
@@ -197,7 +197,7 @@ func TestParseRefuses(t *testing.T) {
 		"https://github.com/a/b/tree/--upload-pack%3Dx": "reference",
 		strings.Repeat("x/", 3000):                      "4096 bytes",
 	} {
-		r, err := Parse(text, "/work/p", "/home/u")
+		r, err := Parse(text, "/srv/p", "/home/u")
 		var e *RefError
 		if !errors.As(err, &e) || !strings.Contains(e.Message, want) || e.Fix == "" {
 			t.Errorf("%.60q: %+v, error %v; want %s", text, r, err, want)
@@ -207,17 +207,17 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("%.60q: the message has the secret: %v", text, err)
 		}
 	}
-	if _, err := Parse("//u:"+secret+"@x.example/r", "/work/p", "/home/u"); runtime.GOOS != "windows" && (err == nil || err.Error() != "a source cannot begin with two slashes") {
+	if _, err := Parse("//u:"+secret+"@x.example/r", "/srv/p", "/home/u"); runtime.GOOS != "windows" && (err == nil || err.Error() != "a source cannot begin with two slashes") {
 		t.Error(err)
 	}
-	if _, err := Parse("~/x", "/work/p", ""); err == nil {
+	if _, err := Parse("~/x", "/srv/p", ""); err == nil {
 		t.Error("~ without a home")
 	}
 	if _, err := Parse("./x", "", ""); err == nil {
 		t.Error("a relative path without a folder")
 	}
 	for _, c := range [][2]string{{"acme/skills@v1", ""}, {"acme/skills/a", ""}, {"./x", "v1"}, {"acme/skills", "-v"}, {"oci://x/y", "a@b"}, {"oci://x/y", "sha256:1"}} {
-		if r, err := Locked(c[0], c[1], "/work/p", ""); err == nil {
+		if r, err := Locked(c[0], c[1], "/srv/p", ""); err == nil {
 			t.Errorf("a lock with %s and %s: %+v", c[0], c[1], r)
 		}
 	}
@@ -230,7 +230,7 @@ func FuzzRef(f *testing.F) {
 		f.Add(c.text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := Parse(text, "/work/p", "/home/u")
+		r, err := Parse(text, "/srv/p", "/home/u")
 		if err != nil {
 			var e *RefError
 			if !errors.As(err, &e) || e.Message == "" || e.Fix == "" || len(e.Message) > 300 {
@@ -238,15 +238,15 @@ func FuzzRef(f *testing.F) {
 			}
 			return
 		}
-		again, err := Parse(r.String(), "/work/p", "/home/u")
+		again, err := Parse(r.String(), "/srv/p", "/home/u")
 		if err != nil || again != r {
 			t.Fatalf("%q is %+v, and %q is %+v, %v", text, r, r.String(), again, err)
 		}
-		low := r.Below("/work/p", "/home/u")
-		if again, err := Parse(low.String(), "/work/p", "/home/u"); err != nil || again != r {
+		low := r.Below("/srv/p", "/home/u")
+		if again, err := Parse(low.String(), "/srv/p", "/home/u"); err != nil || again != r {
 			t.Fatalf("%q below: %+v, and %q is %+v, %v", text, r, low.String(), again, err)
 		}
-		if l, err := Locked(r.Source, r.Asked(), "/work/p", "/home/u"); err != nil || l.Location != r.Location || l.Want != r.Want || l.Digest != r.Digest {
+		if l, err := Locked(r.Source, r.Asked(), "/srv/p", "/home/u"); err != nil || l.Location != r.Location || l.Want != r.Want || l.Digest != r.Digest {
 			t.Fatalf("%q from a lock: %+v, %v", text, l, err)
 		}
 		for _, s := range []string{r.Source, r.Location, r.Sub, r.Want} {
