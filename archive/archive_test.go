@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -142,6 +143,30 @@ func TestLongZip(t *testing.T) {
 	data[len(data)-22+12] = 1
 	if _, err := read(data); !errors.Is(err, ErrRefused) {
 		t.Errorf("two directories: %v", err)
+	}
+}
+
+// TestDescriptors reads a zip that was written to a stream: what follows a file has four forms.
+func TestDescriptors(t *testing.T) {
+	values := func(signature string, wide bool, content string) string {
+		b := binary.LittleEndian.AppendUint32([]byte(signature), crcOf(content))
+		for range 2 {
+			if wide {
+				b = binary.LittleEndian.AppendUint64(b, uint64(len(content)))
+			} else {
+				b = binary.LittleEndian.AppendUint32(b, uint32(len(content)))
+			}
+		}
+		return string(b)
+	}
+	for i, form := range []string{values("", false, "xxx"), values("", true, "xxx"), values(sigDescriptor, false, "xxx"), values(sigDescriptor, true, "xxx"), ""} {
+		got, err := read(rawZipAround("", form, "", func(local, central [][]byte, _ []byte) {
+			local[1][6], central[1][8] = flagDescriptor, flagDescriptor
+			clear(local[1][14:26])
+		}, "s/x"))
+		if is := got["s/x"]; (err == nil && is == "0 xxx") != (form != "") {
+			t.Errorf("form %d: %q, %v", i, is, err)
+		}
 	}
 }
 

@@ -249,6 +249,9 @@ func hostileTypes() (all []hostile) {
 		hostile{"tar: a file, then a link in its place", tarOf(tar.Header{Name: "s/x", Typeflag: tar.TypeReg}, tar.Header{Name: "s/x", Typeflag: tar.TypeSymlink, Linkname: "/tmp/x"}), "link"},
 		hostile{"tar: the skill is a link", tarOf(tar.Header{Name: "s", Typeflag: tar.TypeSymlink, Linkname: "/tmp"}), ""},
 		hostile{"tar: a link beside the skill", tarOf(tar.Header{Name: "other/x", Typeflag: tar.TypeSymlink, Linkname: "/tmp"}), ""},
+		hostile{"tar: a link with content", tarOf(tar.Header{Name: "s/link", Typeflag: tar.TypeSymlink, Size: 512}), "with content"},
+		hostile{"tar: a hard link with content", tarOf(tar.Header{Name: "other/x", Typeflag: tar.TypeLink, Size: 3}), "with content"},
+		hostile{"tar: a pipe with content", tarOf(tar.Header{Name: "s/x", Typeflag: tar.TypeFifo, Size: 512}), "with content"},
 		hostile{"tar: a folder with content", tarOf(tar.Header{Name: "s/d/", Typeflag: tar.TypeDir, Size: 3}), "folder with content"},
 		hostile{"zip: a link by a system that has none", zipOf(zipFile{name: "s/x", content: "/tmp", change: func(h *zip.FileHeader) { h.CreatorVersion, h.ExternalAttrs = 0, 0o120777<<16 }}), "link"},
 		hostile{"zip: a folder that is a file", zipOf(zipFile{name: "s/x", content: "y", change: func(h *zip.FileHeader) { h.CreatorVersion, h.ExternalAttrs = 3<<8, 0o040755<<16 }}), "regular file"},
@@ -316,6 +319,13 @@ func hostileZips() (all []hostile) {
 	)
 	locator := func(end64, at int64) string {
 		return sigLocator64 + string(binary.LittleEndian.AppendUint64([]byte{0, 0, 0, 0}, uint64(end64))) + "\x01\x00\x00\x00"
+	}
+	streamed := zipOf(zipFile{name: "s/x", content: "y"})
+	behind := bytes.LastIndex(streamed, []byte(sigDescriptor)) // what follows the content of s/x
+	for at, what := range map[int]string{0: "signature", 4: "checksum", 8: "packed size", 12: "size"} {
+		b := bytes.Clone(streamed)
+		b[behind+at] ^= 1
+		all = append(all, hostile{"zip: another " + what + " behind a file", b, "the record behind it"})
 	}
 	plain := rawZip(nil, "s/x")
 	all = append(all, hostile{"zip: a long end record elsewhere", bytes.Join([][]byte{plain[:len(plain)-22], []byte(locator(0, 0)), plain[len(plain)-22:]}, nil), "not where"})
@@ -405,6 +415,7 @@ func bombs() (all []hostile) {
 		b := bytes.Clone(lying)
 		at := bytes.LastIndex(b, []byte(sigCentral))
 		le.PutUint32(b[at+24:], size)
+		le.PutUint32(b[bytes.LastIndex(b, []byte(sigDescriptor))+12:], size)
 		return b
 	}
 	return append(all,

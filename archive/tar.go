@@ -95,6 +95,9 @@ func walkTar(in io.Reader, packed func() int64, visit func(origin.Entry, io.Read
 		if path == "" {
 			return refuse("it has a file without a name")
 		}
+		if h.Size != 0 && headerOnly(h.Typeflag) {
+			return refuse("it has a link or device with content, %s, which some programs read as more files", display.Quote(h.Name))
+		}
 		failed := &failure{r: r}
 		if err := visit(origin.Entry{Path: path, Size: h.Size, Type: typeOf(h)}, failed); err != nil {
 			return err
@@ -121,6 +124,16 @@ func (f *failure) Read(p []byte) (int, error) {
 		f.err = err
 	}
 	return n, err
+}
+
+// headerOnly reports a type of entry without content. [tar.Reader] passes over no bytes behind it,
+// whatever size the header has, and other programs do.
+func headerOnly(flag byte) bool {
+	switch flag {
+	case tar.TypeLink, tar.TypeSymlink, tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
+		return true
+	}
+	return false
 }
 
 func typeOf(h *tar.Header) origin.EntryType {

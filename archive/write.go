@@ -2,6 +2,7 @@ package archive
 
 import (
 	"archive/tar"
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash"
@@ -10,35 +11,44 @@ import (
 	"time"
 )
 
-// Writer writes a tar in gzip that is the same bytes for the same files, with every version of
-// Go: nothing is compressed, and headers have neither a time nor an owner.
+// Writer writes a tar that is the same bytes for the same files, with every version of Go: its
+// headers have neither a time nor an owner.
 type Writer struct {
-	gzip *stored
+	gzip *stored // nil for a plain tar
 	tar  *tar.Writer
 }
 
-// NewWriter returns a writer of an archive.
+// NewWriter returns a writer of a tar in gzip in which nothing is compressed, so that it is the
+// same bytes too.
 func NewWriter(w io.Writer) *Writer {
 	gzip := &stored{w: w, crc: crc32.NewIEEE()}
 	return &Writer{gzip, tar.NewWriter(gzip)}
 }
 
+// NewTar returns a writer of a plain tar.
+func NewTar(w io.Writer) *Writer { return &Writer{nil, tar.NewWriter(w)} }
+
 // Add adds a file. The caller adds files in byte order of their paths.
 func (w *Writer) Add(path string, exec bool, content []byte) error {
-	h := &tar.Header{Typeflag: tar.TypeReg, Name: path, Size: int64(len(content)), Mode: 0o644, ModTime: time.Unix(0, 0)}
+	return w.Copy(path, exec, int64(len(content)), bytes.NewReader(content))
+}
+
+// Copy adds a file with a content of this size.
+func (w *Writer) Copy(path string, exec bool, size int64, content io.Reader) error {
+	h := &tar.Header{Typeflag: tar.TypeReg, Name: path, Size: size, Mode: 0o644, ModTime: time.Unix(0, 0)}
 	if exec {
 		h.Mode = 0o755
 	}
 	if err := w.tar.WriteHeader(h); err != nil {
 		return fmt.Errorf("pack %s: %w", path, err)
 	}
-	_, err := w.tar.Write(content)
+	_, err := io.Copy(w.tar, content)
 	return err
 }
 
 // Close ends the archive. It does not close the writer below.
 func (w *Writer) Close() error {
-	if err := w.tar.Close(); err != nil {
+	if err := w.tar.Close(); err != nil || w.gzip == nil {
 		return err
 	}
 	return w.gzip.close()

@@ -27,9 +27,9 @@ const (
 	sigEnd64, lenEnd64         = "PK\x06\x06", 56
 	sigLocator64, lenLocator64 = "PK\x06\x07", 20
 	maxComment                 = 1<<16 - 1
-	// maxDescriptor is the length of the longest data descriptor, behind a file whose size was not
-	// known when its header was written.
-	maxDescriptor = 24
+	// A data descriptor lies behind a file whose size was not known when its header was written.
+	// Its signature is optional, and its sizes have four or eight bytes each.
+	sigDescriptor, maxDescriptor = "PK\x07\x08", 24
 )
 
 // A zip says everything twice, and programs differ in which of the two they believe. Thus this
@@ -287,26 +287,57 @@ func place(in io.ReaderAt, files []zipped, directory int64) error {
 		order[i] = &files[i]
 	}
 	slices.SortFunc(order, func(a, b *zipped) int { return cmp.Compare(a.at, b.at) })
-	end, slack := int64(0), int64(0)
-	for _, f := range order {
-		if f.at < end || f.at > end+slack {
+	end := int64(0)
+	for i, f := range order {
+		if f.at != end {
 			return refuse("%s is not where it is expected: files overlap, or something lies between them", display.Quote(f.name))
 		}
 		if err := f.readLocal(in, directory); err != nil {
 			return err
 		}
-		end, slack = f.data+f.packed, 0
-		if f.flags&flagDescriptor != 0 {
-			slack = maxDescriptor
-		}
 		if f.packed > directory-f.data {
 			return refuse("%s is cut off", display.Quote(f.name))
 		}
+		end = f.data + f.packed
+		if f.flags&flagDescriptor == 0 {
+			continue
+		}
+		next := directory
+		if i+1 < len(order) {
+			next = order[i+1].at
+		}
+		if err := f.readDescriptor(in, next-end); err != nil {
+			return err
+		}
+		end = next
 	}
-	if directory < end || directory > end+slack {
+	if directory != end {
 		return refuse("something lies between its files and its directory")
 	}
 	return nil
+}
+
+// readDescriptor compares the n bytes behind a file's content with the directory. Programs that
+// read from a stream believe them.
+func (f *zipped) readDescriptor(in io.ReaderAt, n int64) error {
+	if n < 0 || n > maxDescriptor {
+		return refuse("files overlap behind %s, or something lies between them", display.Quote(f.name))
+	}
+	found := make([]byte, n)
+	if err := readAt(in, found, f.data+f.packed); err != nil {
+		return err
+	}
+	values := bytes.TrimPrefix(found, []byte(sigDescriptor))
+	if len(values) < 12 {
+		values = found // the signature is the checksum
+	}
+	switch {
+	case len(values) == 12 && u32(values) == f.crc && int64(u32(values[4:])) == f.packed && int64(u32(values[8:])) == f.size:
+		return nil
+	case len(values) == 20 && u32(values) == f.crc && u64(values[4:]) == uint64(f.packed) && u64(values[12:]) == uint64(f.size):
+		return nil
+	}
+	return refuse("%s has two sizes or checksums: the record behind it and the directory differ", display.Quote(f.name))
 }
 
 // readLocal compares a file's own header with the directory.

@@ -108,6 +108,8 @@ var bundleRules = map[skill.RuleID]struct{ bad, good *skill.Bundle }{
 	ruleid.FileUnreadable: {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{syscall.EIO}}, &skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrPermission}}},
 	ruleid.FileUnstable:   {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: restless{fileOf(sound), new(int64)}}, bundleOf(fileOf(sound), "git")},
 	ruleid.FileLocked:     {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{&skill.LockError{Message: "not locked", Fix: "lock it"}}}, bundleOf(fileOf(sound), "git")},
+	ruleid.StoreDamaged:   {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{&skill.StoreError{Damaged: true, Message: "damaged", Fix: "wait"}}}, bundleOf(fileOf(sound), "git")},
+	ruleid.StoreRefused:   {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{&skill.StoreError{Message: "a link", Fix: "tell the author"}}}, bundleOf(fileOf(sound), "git")},
 	ruleid.FileName:       {bundleOf(fstest.MapFS{"sKILL.md": {Data: []byte(sound)}}, "git"), bundleOf(fstest.MapFS{"skill.md": {Data: []byte(sound)}}, "git")},
 	ruleid.FileSpelling:   {bundleOf(fstest.MapFS{"skill.md": {Data: []byte(sound)}}, "git"), bundleOf(fileOf(sound), "git")},
 	ruleid.FileVariants:   {bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "skill.md": {}}, "git"), bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "skills.md": {}}, "git")},

@@ -155,7 +155,7 @@ func Unpublishes(id skill.RuleID) bool {
 
 func groupOf(id skill.RuleID) Group {
 	switch kind, _, _ := strings.Cut(string(id), "-"); kind {
-	case "file", "folder":
+	case "file", "folder", "store":
 		return groupFile
 	case "fence", "yaml":
 		return groupFrontmatter

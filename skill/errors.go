@@ -42,6 +42,16 @@ type LockError struct {
 // Error returns the message.
 func (e *LockError) Error() string { return e.Message }
 
+// StoreError says why a skill from a source outside, or one of its files, is not served. Its texts
+// name no path of the machine.
+type StoreError struct {
+	Damaged      bool // the store no longer has it as it was fetched; otherwise it could not be fetched
+	Message, Fix string
+}
+
+// Error returns the message.
+func (e *StoreError) Error() string { return e.Message }
+
 // Reason words a read error for people and models, without a path of the machine.
 func Reason(err error) string {
 	if err == nil {
@@ -54,6 +64,9 @@ func Reason(err error) string {
 	}
 	if locked, ok := errors.AsType[*LockError](err); ok {
 		return locked.Message
+	}
+	if stored, ok := errors.AsType[*StoreError](err); ok {
+		return stored.Message
 	}
 	var errno syscall.Errno
 	switch {

@@ -218,6 +218,13 @@ func (s *Skill) fault(err error) {
 		s.problem(ruleid.FileLocked, Position{}, "", locked.Message, locked.Fix)
 		return
 	}
+	if stored, ok := errors.AsType[*StoreError](err); ok {
+		if rule = ruleid.StoreRefused; stored.Damaged {
+			rule = ruleid.StoreDamaged
+		}
+		s.problem(rule, Position{}, "", stored.Message, stored.Fix)
+		return
+	}
 	if why := Reason(err); why != message {
 		message += ": " + why
 	}

@@ -52,9 +52,15 @@ func KeyOf(name string) Key {
 	if len(name) > maxFolded {
 		return Key(name)
 	}
-	if display.IsASCII(name) {
-		return Key(strings.ToLower(name))
+	return Key(Fold(name))
+}
+
+// Fold returns a text as the least particular file system compares names: texts that are a
+// canonical caseless match (Unicode D145) are equal then.
+func Fold(text string) string {
+	if display.IsASCII(text) {
+		return strings.ToLower(text)
 	}
 	// A Caser must not be shared between goroutines.
-	return Key(norm.NFC.String(cases.Fold().String(norm.NFD.String(name))))
+	return norm.NFC.String(cases.Fold().String(norm.NFD.String(text)))
 }

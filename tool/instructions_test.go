@@ -85,7 +85,7 @@ func TestInstructions(t *testing.T) {
 	lost := &catalog.Entry{Skill: &skill.Skill{Name: "lost"}, Root: &skill.Root{Label: "r"}, Status: catalog.Skipped}
 	broken := seen(entriesOf("dye", "Dyes wool with plants."))
 	broken.Skipped = []*catalog.Entry{lost}
-	broken.Roots = []catalog.RootStatus{{Root: skill.Root{Label: "agents-user"}, Err: catalog.ErrLate}}
+	broken.Roots = []catalog.RootStatus{{Root: skill.Root{Label: "agents-user", Dir: "/home/a/.agents/skills"}, Err: catalog.ErrLate}}
 	for name, v := range map[string]catalog.View{
 		"17": seen(seventeen(allOf(skill.ScopeProject))), "17-mixed": seen(mixed),
 		"1": seen(entriesOf("dye", "Dyes wool with plants.")), "own-0": seen(own), "0": seen(nil), "broken": broken, "unread": {},

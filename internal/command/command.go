@@ -20,6 +20,10 @@ const (
 	Error = 3 // could not run
 )
 
+// Late is the annotation of a command with what to do if it was interrupted, and was ended before
+// it could say how far it came.
+const Late = "interrupted"
+
 // Failure is an error with its exit status and, if there is one, what to do.
 type Failure struct {
 	Code int

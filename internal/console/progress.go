@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -31,6 +32,8 @@ type Step struct {
 	// Unit says what is counted. It is called now and then until the step is done.
 	Count func() (done, total int)
 	Unit  string
+	// Text returns what is shown in place of What and Count, or "" for these. It may be nil.
+	Text func() string
 }
 
 // working is what a command does outside of all steps.
@@ -83,6 +86,9 @@ func (p *progress) tick() {
 func (p *progress) line(after time.Duration) string {
 	s := p.steps[len(p.steps)-1]
 	text := s.What
+	if s.Text != nil {
+		text = cmp.Or(s.Text(), text)
+	}
 	if s.Count != nil {
 		done, total := s.Count()
 		if text += ": " + display.Thousands(done); total > 0 {

@@ -81,6 +81,9 @@ func (c *Client) Get(ctx context.Context, at *url.URL, tag string) (*Answer, err
 	return nil, failed
 }
 
+// RetryAfter returns how long the server asks to wait before it is asked again, or 0.
+func (e *StatusError) RetryAfter() time.Duration { return e.Wait }
+
 // Shown returns an address for people: its query, which may be a signature, and its credentials
 // are left out.
 func Shown(u *url.URL) string {

@@ -135,6 +135,37 @@ func (c *Client) judge(u *url.URL) error {
 	return nil
 }
 
+// Judge says whether the server of a source that a person named may lead to an address, for a
+// program that then dials it. Names are resolved as far as this machine can: behind a proxy they
+// are for the proxy to refuse.
+func (f *Fetcher) Judge(ctx context.Context, named, to string) error {
+	c, err := f.For(named)
+	if err != nil {
+		return err
+	}
+	u, err := url.Parse(to)
+	if err != nil {
+		return refuse("it leads to something that is no address")
+	}
+	if err := c.judge(u); err != nil || c.isNamed(addressOf(u)) {
+		return err
+	}
+	resolver := f.options.Resolver
+	if resolver == nil {
+		resolver = net.DefaultResolver
+	}
+	found, err := resolver.LookupNetIP(ctx, "ip", u.Hostname())
+	if err != nil {
+		return nil // nor will git find it, unless by a proxy
+	}
+	for _, ip := range found {
+		if !isPublic(ip) {
+			return private(addressOf(u))
+		}
+	}
+	return nil
+}
+
 // addressOf returns the host and port of a URL.
 func addressOf(u *url.URL) string {
 	port := u.Port()

@@ -14,6 +14,8 @@ const (
 	FileUnstable   = "file-unstable"
 	FileUnreadable = "file-unreadable"
 	FileLocked     = "file-locked"
+	StoreDamaged   = "store-damaged"
+	StoreRefused   = "store-refused"
 	FileEncoding   = "file-encoding"
 	FileEmpty      = "file-empty"
 	FileName       = "file-name"

@@ -25,7 +25,7 @@ var reEntry = lazyregexp.New(`^[ \t]*(?:-[ \t]+)*("[^"\\]*"|'[^']*'|[^\s"'#&*!|>
 
 const (
 	// lastResort introduces the parser's own words.
-	lastResort = "the YAML parser stops here: "
+	lastResort = "YAML cannot be read from here on: "
 	fixDepth   = "nest it less deeply"
 	fixTab     = "use spaces instead of the tab"
 	fixQuotes  = "write one pair of quotes around the whole value; inside of single quotes each ' is written twice"
@@ -92,11 +92,22 @@ func (c parserError) fault() *yamlFault {
 	case c.message == "found a comment without preceding whitespace":
 		return say("put a space before the #, or put the whole value in quotes", "there is a # directly after the value")
 	}
-	return say("", "%s", c.parserMessage())
+	return c.other(f)
 }
 
-func (c parserError) parserMessage() string {
-	return lastResort + display.CutBytes(display.OneLine(c.message), 160)
+// other words what has no words of its own. A text that was cut off leaves the parser without any.
+func (c parserError) other(f *yamlFault) *yamlFault {
+	last := len(c.lines)
+	for last > 0 && strings.TrimSpace(c.line(last)) == "" {
+		last--
+	}
+	if c.at.Line < last || c.at.Line == last && strings.TrimSpace(c.from(c.at)) != "" {
+		f.message, f.fix = lastResort+display.CutBytes(display.OneLine(c.message), 160), ""
+		return f
+	}
+	f.position = Position{last, c.column(last, "")}
+	f.message, f.fix = "the text ends here, in the middle of a value", "write the rest"
+	return f
 }
 
 // colon explains a second colon.
@@ -135,8 +146,7 @@ func (c parserError) colon(f *yamlFault) *yamlFault {
 func (c parserError) start(f *yamlFault) *yamlFault {
 	r := c.character(f.position)
 	if r == "" {
-		f.message = c.parserMessage()
-		return f
+		return c.other(f)
 	}
 	if strings.TrimLeft(c.until(f.position), " \t") == "" {
 		f.message = fmt.Sprintf("a line that begins with %s is not a field", r)
@@ -194,7 +204,7 @@ func (c parserError) bracket(f *yamlFault) *yamlFault {
 	f.message, f.fix = "a comma or the closing "+closer+" is missing before this", "write what is missing"
 	switch {
 	case closer == "":
-		f.message, f.fix = c.parserMessage(), ""
+		c.other(f)
 	case c.at.Line > len(c.lines) || c.character(c.at) == "":
 		f.position = c.contextStart
 		key, _, _ = c.fieldAbove(c.contextStart.Line)

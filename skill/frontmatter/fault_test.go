@@ -75,6 +75,8 @@ func TestPlainWords(t *testing.T) {
 		"description: \"one\n  two\" three":  "3:8 there is text after the closing quote | " + fixQuotes,
 		"x: 1\ndescription: 'a\n---\nb'\n":   "3:14 the quote ' that begins here is never closed | write the closing ', or put the other kind of quotes around the whole value",
 		"a:\n  - b: c: d":                    "3:9 an unquoted value contains a colon and a space | put the value in quotes: b: '…'",
+		"{\n":                                "2:2 the text ends here, in the middle of a value | write the rest",
+		"a: 1\nb: [\n\n":                     "3:4 the [ that begins here is never closed | write the closing ]",
 		"allowed-tools: *":                   "2:16 a value that begins with * must be quoted | put the value in quotes: allowed-tools: '…'",
 		"\u00e9\u00e9: \"a\" b":              "2:9 there is text after the closing quote | " + fixQuotes,
 		"description: \"a\" \"b\"\nx: [1] 2": "2:18 there is text after the closing quote | " + fixQuotes,

@@ -119,6 +119,7 @@ func detailsOf(e *catalog.Entry, name string) *SkillErrorDetails {
 var strictRules = map[skill.RuleID]SkillErrorType{
 	ruleid.FileOutside: SkillInaccessible, ruleid.FilePermission: SkillInaccessible, ruleid.FileNotRegular: SkillInaccessible,
 	ruleid.FileGone: SkillSystemError, ruleid.FileUnstable: SkillSystemError, ruleid.FileUnreadable: SkillSystemError, ruleid.FileLocked: SkillSystemError,
+	ruleid.StoreDamaged: SkillSystemError, ruleid.StoreRefused: SkillInaccessible,
 	ruleid.FileTooLarge: SkillInvalid, ruleid.FileEncoding: SkillInvalid, ruleid.FileEmpty: SkillInvalid, ruleid.FileName: SkillInvalid,
 
 	ruleid.FenceMissing: SkillMalformed, ruleid.FenceOpener: SkillMalformed, ruleid.FenceUnclosed: SkillMalformed, ruleid.FenceTooLong: SkillMalformed,
