@@ -1,0 +1,24 @@
+package semver
+
+import "testing"
+
+func TestParse(t *testing.T) {
+	for _, tag := range []string{"", "main", "v1", "v1.2", "1.2.x", "v1.2.3.4", "1..2", "v-1.2.3", "+1.2.3"} {
+		if v, ok := Parse(tag); ok {
+			t.Errorf("%q is read as %+v", tag, v)
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	ordered := []string{"0.9.0", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta", "1.0.0-beta.2", "1.0.0-beta.11", "1.0.0-rc.1", "v1.0.0", "1.0.1", "1.2.0", "pdf@1.10.0", "2.0.0"}
+	for i, a := range ordered {
+		for j, b := range ordered {
+			x, _ := Parse(a)
+			y, _ := Parse(b)
+			if got := x.Compare(y); (got < 0) != (i < j) || (got > 0) != (i > j) {
+				t.Errorf("%s and %s: %d", a, b, got)
+			}
+		}
+	}
+}

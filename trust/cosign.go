@@ -1,0 +1,51 @@
+package trust
+
+import "encoding/json"
+
+// What cosign before version 3 wrote: an image with the tag "sha256-HEX.sig", which has a layer for
+// each signature.
+const (
+	// SimpleSigning is the media type of such a layer.
+	SimpleSigning = "application/vnd.dev.cosign.simplesigning.v1+json"
+	// SimpleValue is the annotation of a layer with the signature's value in base64.
+	SimpleValue = "dev.cosignproject.cosign/signature"
+	// SimpleCertificate is the annotation of a layer that was signed without a key.
+	SimpleCertificate = "dev.sigstore.cosign/certificate"
+
+	simpleType = "cosign container image signature"
+)
+
+// simple is the payload of such a signature.
+type simple struct {
+	Critical struct {
+		Image struct {
+			Digest string `json:"docker-manifest-digest"`
+		} `json:"image"`
+		Type string `json:"type"`
+	} `json:"critical"`
+}
+
+// judgeSimple says what an older signature means for a manifest. It names no key, so one that fits
+// none of the keys may be by another, or altered.
+func (s Signature) judgeSimple(keys []Key, manifestDigest string) finding {
+	var payload simple
+	if err := json.Unmarshal(s.Data, &payload); err != nil || payload.Critical.Type != simpleType {
+		return invalid("is not as cosign writes it")
+	}
+	if payload.Critical.Image.Digest != manifestDigest || manifestDigest == "" {
+		return invalid("is of another release")
+	}
+	if s.Certificate {
+		return keyless()
+	}
+	sig, err := unbase64(s.Value)
+	if err != nil {
+		return invalid("has no value")
+	}
+	for _, k := range keys {
+		if k.verifies(s.Data, sig) {
+			return finding{state: Signed, signer: k.ID}
+		}
+	}
+	return unknownSigner(keys)
+}

@@ -1,0 +1,84 @@
+package trust
+
+import (
+	"errors"
+	"strings"
+)
+
+// Pattern is a text that fits sources: one as it is, or one whose parts are * for any one part
+// and ** for any number of them, even none.
+type Pattern struct{ text string }
+
+// Any fits the sources of every kind.
+const Any = "**"
+
+// scheme begins the sources that have signatures.
+const scheme = "oci://"
+
+// ParsePattern reads a pattern: [Any], oci:// and Any for all registries, or oci://, a registry and
+// parts of a repository's name.
+func ParsePattern(text string) (Pattern, error) {
+	if text == Any || text == scheme+Any {
+		return Pattern{text}, nil
+	}
+	rest, ok := strings.CutPrefix(text, scheme)
+	host, path, ok2 := strings.Cut(rest, "/")
+	switch {
+	case !ok:
+		return Pattern{}, errors.New("does not begin with oci://, and only registries have signatures")
+	case !ok2 || host == "" || path == "":
+		return Pattern{}, errors.New("names no registry and repository")
+	case strings.ContainsAny(host, "*@"):
+		return Pattern{}, errors.New("has no plain name of a registry")
+	case strings.ContainsAny(path, "@:") || strings.ContainsAny(text, " \t\r\n?#\\"):
+		return Pattern{}, errors.New("has more than the name of a repository: a rule is for all of its tags")
+	}
+	for part := range strings.SplitSeq(path, "/") {
+		if part == "" {
+			return Pattern{}, errors.New("has an empty part")
+		}
+		if strings.Contains(part, "*") && part != "*" && part != Any {
+			return Pattern{}, errors.New("has a * within a part: * stands for a whole part, and ** for any number of them")
+		}
+		if part != strings.ToLower(part) {
+			return Pattern{}, errors.New("has capitals, which no repository has")
+		}
+	}
+	return Pattern{scheme + strings.ToLower(host) + "/" + path}, nil
+}
+
+// String returns the pattern's text.
+func (p Pattern) String() string { return p.text }
+
+// Fits reports whether the pattern fits a source, or all sources that another pattern fits.
+func (p Pattern) Fits(source string) bool {
+	if p.text == Any {
+		return true
+	}
+	return p.text != "" && fits(strings.Split(p.text, "/"), strings.Split(source, "/"))
+}
+
+// fits goes back to the last ** only, which is enough: what an earlier one takes does not matter.
+func fits(pattern, parts []string) bool {
+	last, back := -1, 0
+	p := 0
+	for s := 0; s < len(parts); {
+		switch {
+		case p < len(pattern) && pattern[p] == Any:
+			last, back = p, s
+			p++
+		case p < len(pattern) && (pattern[p] == parts[s] || pattern[p] == "*" && parts[s] != Any):
+			p++
+			s++
+		case last >= 0:
+			back++
+			p, s = last+1, back
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == Any {
+		p++
+	}
+	return p == len(pattern)
+}

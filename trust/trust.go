@@ -1,0 +1,257 @@
+// Package trust decides whether a release from a registry is taken, by the signatures beside it:
+// sigstore bundles and the older signatures of cosign, made with keys. It opens no file and sends
+// no request.
+package trust
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Signature is what was found beside a manifest.
+type Signature struct {
+	// MediaType is that of the layer: one of sigstore's bundles, or [SimpleSigning].
+	MediaType string
+	// Data are the layer's bytes: a bundle, or the payload of an older signature.
+	Data []byte
+	// Value is the annotation dev.cosignproject.cosign/signature of an older signature, in base64.
+	Value string
+	// Certificate reports that an older signature has a certificate, so that no key made it.
+	Certificate bool
+}
+
+// Limits of what is judged.
+const (
+	// MaxSize is the most bytes of a signature. Real ones have about 1 KiB, or 12 KiB with the
+	// entry of a log.
+	MaxSize = 1 << 20
+	// MaxFound is the most signatures of a manifest that are judged.
+	MaxFound = 32
+)
+
+// State is what the signatures of a release say about it.
+type State string
+
+// The states. If several signatures say different things, the first of these holds.
+const (
+	Signed        State = "signed"         // by a key that is trusted for the source
+	Invalid       State = "invalid"        // altered, of another release, or no signature at all
+	UnknownSigner State = "unknown signer" // by another key
+	Keyless       State = "keyless"        // by a certificate, which is not checked
+	Unsigned      State = "unsigned"
+	Unclear       State = "unclear" // the registry did not say; only without a rule
+)
+
+// order has the states from the one that decides to the one that gives way.
+var order = []State{Signed, Invalid, UnknownSigner, Keyless, Unsigned}
+
+// Verdict is what is known about the signatures of one release.
+type Verdict struct {
+	State State
+	// Signer is the [Key.ID] of the trusted key, if the state is [Signed]. If several trusted keys
+	// signed, it is the one that comes first in the rule.
+	Signer string
+	// Signers are the IDs of all trusted keys that signed.
+	Signers []string
+	// Reason says what the state means, as the end of a sentence about the release: "is not
+	// signed".
+	Reason string
+}
+
+// Short returns the verdict in a few words: "signed by key:ab12cd34ef56", "not signed".
+func (v Verdict) Short() string {
+	switch v.State {
+	case Signed:
+		return "signed by " + ShortID(v.Signer)
+	case UnknownSigner:
+		return "signed by a key that is not trusted here"
+	case Keyless:
+		return "signed without a key, which is not checked"
+	case Invalid:
+		return "with an invalid signature"
+	case Unclear:
+		return "not known whether it is signed"
+	}
+	return "not signed"
+}
+
+// By returns the verdict with this signer as the [Verdict.Signer], if that is one of the
+// [Verdict.Signers].
+func (v Verdict) By(signer string) Verdict {
+	if slices.Contains(v.Signers, signer) {
+		v.Signer = signer
+	}
+	return v
+}
+
+// Rule says which keys sign the sources of a pattern.
+type Rule struct {
+	From    Pattern
+	Keys    []Key
+	Require bool   // only what one of the keys signed is taken
+	Where   string // the rule's place for messages: a file and a line
+}
+
+// Policy is a list of rules. The first whose pattern fits a source holds for it. The zero value,
+// and nil, have no rules.
+type Policy struct{ Rules []Rule }
+
+// Rule returns the rule of a source.
+func (p *Policy) Rule(source string) (Rule, bool) {
+	if p != nil {
+		for _, r := range p.Rules {
+			if r.From.Fits(source) {
+				return r, true
+			}
+		}
+	}
+	return Rule{}, false
+}
+
+// Refusal is the error of a release that is not taken.
+type Refusal struct {
+	Verdict Verdict
+	Message string // a whole sentence without a full stop
+	Fix     string
+}
+
+// Error returns the message.
+func (r *Refusal) Error() string { return r.Message }
+
+// Judge says what the signatures of a manifest mean for a source, as [origin.Ref.Source] spells
+// it. The error is a [*Refusal] if no signature is by a trusted key and one is invalid, or if the
+// source's rule requires one by a trusted key and finds no such. The verdict holds then too.
+func (p *Policy) Judge(source, manifestDigest string, found []Signature) (Verdict, error) {
+	rule, _ := p.Rule(source)
+	v := judge(rule.Keys, manifestDigest, found)
+	what := "the release " + short(manifestDigest)
+	switch {
+	case v.State == Signed:
+		return v, nil
+	case v.State == Invalid:
+		return v, &Refusal{v, fmt.Sprintf("%s %s", what, v.Reason), "ask its publisher to sign it again; what changed it may also have changed the release"}
+	case rule.Require && !strings.HasPrefix(source, scheme):
+		return v, &Refusal{v, fmt.Sprintf("a source of this kind has no signatures, as only registries have them, and %s takes only what %s signed", rule.Where, oneOf(rule.Keys)), "take it from a registry, as oci://REGISTRY/REPOSITORY, or write from: oci://** there for registries alone"}
+	case rule.Require:
+		return v, &Refusal{v, fmt.Sprintf("%s %s, and %s takes only what %s signed", what, v.Reason, rule.Where, oneOf(rule.Keys)), rule.fix(v.State)}
+	}
+	return v, nil
+}
+
+// fix says what makes a release acceptable to a rule that requires a signature.
+func (r Rule) fix(s State) string {
+	const key = "ask its publisher to sign it with that key (knack publish --sign-key, or cosign sign --key)"
+	if s == UnknownSigner {
+		return "if you trust the publisher's other key, add it to keys there; else ask its publisher to sign it with a key of that rule"
+	}
+	if len(r.Keys) > 1 {
+		return strings.Replace(key, "that key", "one of them", 1)
+	}
+	return key
+}
+
+func oneOf(keys []Key) string {
+	if len(keys) == 1 {
+		return keys[0].Name
+	}
+	var names []string
+	for _, k := range keys {
+		names = append(names, k.Name)
+	}
+	return strings.Join(names, " or ")
+}
+
+// Locked says whether what a lock or a store recorded may be taken as it is: its error is a [*Refusal] if the
+// source's rule requires a signature and the signer is not one of its keys.
+func (p *Policy) Locked(source, signer string) error {
+	rule, _ := p.Rule(source)
+	if !rule.Require || rule.Trusts(signer) {
+		return nil
+	}
+	recorded := "no signer"
+	if signer != "" {
+		recorded = ShortID(signer)
+	}
+	return &Refusal{
+		Verdict{State: Unsigned}, fmt.Sprintf("%s is recorded for it, and %s takes only what %s signed", recorded, rule.Where, oneOf(rule.Keys)),
+		"knack update looks for a signature by that key, and records it",
+	}
+}
+
+// Trusts reports whether a signer is one of the rule's keys.
+func (r Rule) Trusts(signer string) bool {
+	return signer != "" && slices.ContainsFunc(r.Keys, func(k Key) bool { return k.ID == signer })
+}
+
+// finding is what one signature says.
+type finding struct {
+	state  State
+	signer string
+	reason string
+}
+
+// judge returns the verdict on signatures by these keys.
+func judge(keys []Key, manifestDigest string, found []Signature) Verdict {
+	best := finding{state: Unsigned, reason: "is not signed"}
+	signed := map[string]bool{}
+	for _, s := range found[:min(len(found), MaxFound)] {
+		f := s.judge(keys, manifestDigest)
+		if f.signer != "" {
+			signed[f.signer] = true
+		}
+		if slices.Index(order, f.state) < slices.Index(order, best.state) {
+			best = f
+		}
+	}
+	v := Verdict{State: best.state, Reason: best.reason}
+	for _, k := range keys {
+		if signed[k.ID] && !slices.Contains(v.Signers, k.ID) {
+			v.Signers = append(v.Signers, k.ID)
+		}
+	}
+	if len(v.Signers) > 0 {
+		v.Signer = v.Signers[0]
+		v.Reason = "is signed by " + v.Signer
+	}
+	return v
+}
+
+func (s Signature) judge(keys []Key, manifestDigest string) finding {
+	if len(s.Data) > MaxSize {
+		return finding{state: Invalid, reason: fmt.Sprintf("has a signature of more than %d KiB", MaxSize>>10)}
+	}
+	if s.MediaType == SimpleSigning {
+		return s.judgeSimple(keys, manifestDigest)
+	}
+	return judgeBundle(s.Data, keys, manifestDigest)
+}
+
+// Findings of signatures that cannot be verified with the keys.
+func unknownSigner(keys []Key) finding {
+	if len(keys) == 0 {
+		return finding{state: UnknownSigner, reason: "is signed, and no key for it is under trust in your " + configName}
+	}
+	return finding{state: UnknownSigner, reason: "is signed by another key than " + oneOf(keys)}
+}
+
+func keyless() finding {
+	return finding{state: Keyless, reason: "is signed with a certificate and without a key, which knack does not check"}
+}
+
+func invalid(format string, args ...any) finding {
+	return finding{state: Invalid, reason: "has a signature that " + fmt.Sprintf(format, args...)}
+}
+
+// configName is the file with the rules.
+const configName = "knack.yaml"
+
+// ShortID returns the start of a key's ID, for people.
+func ShortID(id string) string { return cmp.Or(short(id), "no key") }
+
+// short returns the start of a digest with its prefix.
+func short(digest string) string {
+	const digits = 12
+	return digest[:min(len(digest), strings.IndexByte(digest, ':')+1+digits)]
+}

@@ -1,0 +1,154 @@
+package trust
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func pattern(t *testing.T, text string) Pattern {
+	t.Helper()
+	p, err := ParsePattern(text)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return p
+}
+
+// TestPatterns checks which sources a pattern fits.
+func TestPatterns(t *testing.T) {
+	for _, c := range []struct {
+		pattern, source string
+		want            bool
+	}{
+		{"oci://r.example/acme/skills", "oci://r.example/acme/skills", true},
+		{"oci://R.example/acme/skills", "oci://r.example/acme/skills", true},
+		{"oci://r.example/acme/skills", "oci://r.example/acme/skills/more", false},
+		{"oci://r.example/acme/skills", "oci://r.example/acme/skills2", false},
+		{"oci://r.example/acme/*", "oci://r.example/acme/skills", true},
+		{"oci://r.example/acme/*", "oci://r.example/acme/a/b", false},
+		{"oci://r.example/acme/*", "oci://r.example/acme", false},
+		{"oci://r.example/acme/**", "oci://r.example/acme/a/b", true},
+		{"oci://r.example/acme/**", "oci://r.example/acme", true},
+		{"oci://r.example/acme/**", "oci://r.example/acmes/a", false},
+		{"oci://r.example/acme/**", "oci://r.example.evil/acme/a", false},
+		{"oci://r.example/**/skills", "oci://r.example/a/b/skills", true},
+		{"oci://r.example/**/skills", "oci://r.example/a/skills/b", false},
+		{"oci://r.example/**/a/*/b", "oci://r.example/a/a/x/b", true},
+		{"oci://r.example/a/**", "oci://r.example/a/*", true},   // another pattern
+		{"oci://r.example/a/*", "oci://r.example/a/**", false},  // which fits more
+		{"oci://r.example/a/**", "oci://r.example/**/a", false}, // and here
+		{"oci://**", "oci://r.example/a", true},
+		{"oci://**", "github.com/acme/skills", false},
+		{"**", "github.com/acme/skills", true},
+		{"**", "oci://r.example/a", true},
+	} {
+		if got := pattern(t, c.pattern).Fits(c.source); got != c.want {
+			t.Errorf("%s fits %s: %v", c.pattern, c.source, got)
+		}
+	}
+	for _, text := range []string{
+		"", "*", "r.example/acme", "https://r.example/a", "github.com/acme/**", "oci://", "oci://r.example", "oci://r.example/", "oci:///a",
+		"oci://*/a", "oci://r.example/a:prod", "oci://r.example/a@sha256:1", "oci://r.example//a", "oci://r.example/a/", "oci://r.example/a*", "oci://r.example/***", "oci://r.example/A", "oci://r.example/a b",
+	} {
+		if p, err := ParsePattern(text); err == nil {
+			t.Errorf("%q is the pattern %s", text, p)
+		}
+	}
+}
+
+// TestRules checks that the first rule that fits a source holds, and what it says of locks.
+func TestRules(t *testing.T) {
+	old, next, other := algorithms[0].make(t), algorithms[1].make(t), algorithms[0].make(t)
+	oldKey, nextKey := publicKey(t, "old.pub", old), publicKey(t, "next.pub", next)
+	p := &Policy{Rules: []Rule{
+		{From: pattern(t, source), Keys: []Key{oldKey, nextKey}, Require: true, Where: "knack.yaml:2"},
+		{From: pattern(t, "oci://registry.example.com/**"), Keys: []Key{nextKey}, Where: "knack.yaml:5"},
+		{From: pattern(t, Any), Keys: []Key{publicKey(t, "other.pub", other)}, Require: true, Where: "knack.yaml:7"},
+	}}
+	if r, ok := p.Rule(source); !ok || r.Where != "knack.yaml:2" {
+		t.Errorf("the rule of %s is %+v", source, r)
+	}
+	if _, err := p.Judge("oci://registry.example.com/b", digest, nil); err != nil {
+		t.Errorf("a rule behind the first that fits was asked: %v", err)
+	}
+
+	// While a key is replaced, both sign.
+	v, err := p.Judge(source, digest, []Signature{ours(t, next, digest), ours(t, old, digest)})
+	if err != nil || v.State != Signed || v.Signer != oldKey.ID || !slices.Equal(v.Signers, []string{oldKey.ID, nextKey.ID}) {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if by := v.By(nextKey.ID).Signer; by != nextKey.ID {
+		t.Errorf("the signer of the lock is not preferred: %s", by)
+	}
+	if by := v.By("key:00").Signer; by != oldKey.ID {
+		t.Errorf("%s did not sign", by)
+	}
+
+	_, err = p.Judge(source, digest, []Signature{ours(t, other, digest)})
+	want := "the release sha256:111111111111 is signed by another key than old.pub or next.pub, and knack.yaml:2 takes only what old.pub or next.pub signed"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	_, err = p.Judge("github.com/acme/skills", "", nil)
+	if err == nil || !strings.HasPrefix(err.Error(), "a source of this kind has no signatures, as only registries have them, and knack.yaml:7 takes only") {
+		t.Errorf("a source without signatures: %v", err)
+	}
+
+	var refusal *Refusal
+	for signer, refused := range map[string]bool{oldKey.ID: false, nextKey.ID: false, "": true, publicKey(t, "", other).ID: true} {
+		if err := p.Locked(source, signer); errors.As(err, &refusal) != refused {
+			t.Errorf("a lock with the signer %q: %v", signer, err)
+		}
+	}
+	if err := p.Locked("oci://registry.example.com/b", ""); err != nil {
+		t.Errorf("a rule without require refuses a lock: %v", err)
+	}
+	if err := (*Policy)(nil).Locked(source, ""); err != nil {
+		t.Errorf("no rule refuses a lock: %v", err)
+	}
+}
+
+// TestManySignatures checks that a list without an end is not judged to its end.
+func TestManySignatures(t *testing.T) {
+	key := algorithms[1].make(t)
+	p := &Policy{Rules: []Rule{{From: pattern(t, Any), Keys: []Key{publicKey(t, "a.pub", key)}}}}
+	found := make([]Signature, MaxFound, MaxFound+1)
+	for i := range found {
+		found[i] = cosign3(t, algorithms[0].make(t), digest)
+	}
+	if v, _ := p.Judge(source, digest, append(found, ours(t, key, digest))); v.State != UnknownSigner {
+		t.Errorf("the signature behind the last that counts is judged: %s", v.State)
+	}
+	found[MaxFound-1] = ours(t, key, digest)
+	if v, _ := p.Judge(source, digest, found); v.State != Signed {
+		t.Errorf("the last signature that counts is not judged: %s", v.State)
+	}
+}
+
+// FuzzBundle checks that no bytes beside a manifest count as a signature by a key that did not
+// make them, and that each refusal says what to do.
+func FuzzBundle(f *testing.F) {
+	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	f.Add(ours(f, key, digest).Data, "")
+	f.Add(cosign3(f, key, digest).Data, "")
+	old := cosign2(f, key, digest)
+	f.Add(old.Data, old.Value)
+	f.Add([]byte(`{"mediaType":"application/vnd.dev.sigstore.bundle.v0.3+json","verificationMaterial":`+certificate+`}`), "AA==")
+	// Another key than the one of the inputs: nothing of it can be signed by this one.
+	policy := &Policy{Rules: []Rule{{From: Pattern{Any}, Keys: []Key{publicKey(f, "a.pub", algorithms[1].make(f)), publicKey(f, "b.pub", algorithms[0].make(f))}, Require: true, Where: "knack.yaml:1"}}}
+	f.Fuzz(func(t *testing.T, data []byte, value string) {
+		for _, kind := range []string{Bundle, SimpleSigning} {
+			v, err := policy.Judge(source, digest, []Signature{{MediaType: kind, Data: data, Value: value}})
+			var refusal *Refusal
+			if v.State == Signed || v.Signer != "" || !errors.As(err, &refusal) || refusal.Message == "" || refusal.Fix == "" {
+				t.Fatalf("%s: %+v, %v", kind, v, err)
+			}
+			if strings.ContainsAny(refusal.Message, "\n\r\x1b") {
+				t.Fatalf("the message has controls of the input: %q", refusal.Message)
+			}
+		}
+	})
+}
