@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/typo"
@@ -43,6 +44,10 @@ type Config struct {
 	Usage   Usage
 	Limits  Limits
 	Lock    Word // one of LockModes; zero if the file lacks the key
+	Sources []Source
+	Store   Store
+	Poll    time.Duration // 0 for [DefaultPoll]
+	Trust   []Trust
 }
 
 var root = []key[Config]{
@@ -55,8 +60,20 @@ var root = []key[Config]{
 	{"roots", "list", "the well-known folders", "the folders with the skills of a server, each with a label of its own; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Roots = decodeRoots(d, v)
 	}},
+	{"sources", "list", "none", "places outside whose skills `knack serve` fetches and follows; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
+		c.Sources = decodeSources(d, v)
+	}},
+	{"store", "section", "", "where `knack serve` keeps the skills of `sources`", func(d *decoder, v frontmatter.Value, c *Config) {
+		section(d, "store", v, storeKeys, &c.Store)
+	}},
+	{"poll", "duration", "30s", "how often `knack serve` asks each of `sources` for a new release", func(d *decoder, v frontmatter.Value, c *Config) {
+		c.Poll = d.duration("poll", v, minPoll, maxPoll, "write seconds or minutes, such as 30s")
+	}},
 	{"lock", "warn, enforce, off", "warn", "whether skills are compared with the `knack.lock` of their folders; with `enforce`, only skills that are as locked are served; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Lock = Word{d.oneOf("lock", v, LockModes), v.Position}
+	}},
+	{"trust", "list", "", "the keys that sign releases in registries, and the sources that must be signed; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
+		c.Trust = decodeTrust(d, v)
 	}},
 	{"access", "section", "", "which clients may use `knack serve --http`, and which skills they see", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Access = decodeAccess(d, v)
@@ -126,6 +143,7 @@ func Parse(data []byte) (Config, []skill.Problem) {
 		section(d, "", v, root, &c)
 		checkOpen(d, v, c)
 		checkShared(d, v, c)
+		checkSources(d, c)
 	}
 	if len(d.problems) == 0 {
 		return c, nil
@@ -205,7 +223,7 @@ func (d *decoder) unknown(f frontmatter.Field, at, what string, known []string) 
 		fix = "did you mean " + best + "?"
 	case len(known) == 1:
 		fix = "the only " + what + " is " + known[0]
-	case len(known) > 12:
+	case len(known) > 12 && at != "": // rules
 		fix = "see doc/" + at[:max(strings.IndexByte(at, '.'), 0)] + ".md for the " + what + "s"
 	}
 	d.add(ruleKey, f.KeyPosition, strings.TrimPrefix(at+"."+f.Key, "."), fix, "there is no %s %s%s", what, display.Quote(f.Key), where)

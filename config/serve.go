@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net"
@@ -286,6 +287,10 @@ func (c Config) NeedRestart(started Config) (keys []string) {
 		of  func(*Config) string
 	}{
 		{"roots", func(c *Config) string { return rootsText(c.Roots) }},
+		{"sources", func(c *Config) string { return sourcesText(c.Sources) }},
+		{"store.dir", func(c *Config) string { return c.Store.Dir }},
+		{"store.keep", func(c *Config) string { return cmp.Or(c.Store.Keep, DefaultKeep).String() }},
+		{"poll", func(c *Config) string { return cmp.Or(c.Poll, DefaultPoll).String() }},
 		{"sign-in", func(c *Config) string { return c.SignIn.key() }},
 		{"http.listen", func(c *Config) string { return c.HTTP.Listen }},
 		{"http.hosts", func(c *Config) string { return strings.Join(c.HTTP.Hosts, "\x00") }},
@@ -300,6 +305,7 @@ func (c Config) NeedRestart(started Config) (keys []string) {
 		{"audit.max-size", func(c *Config) string { return strconv.FormatInt(c.Audit.MaxSize, 10) }},
 		{"audit.keep", func(c *Config) string { return strconv.Itoa(c.Audit.Keep) }},
 		{"lock", func(c *Config) string { return strings.TrimPrefix(c.Lock.Text, LockWarn) }},
+		{"trust", func(c *Config) string { return trustText(c.Trust) }},
 		{"usage.file", func(c *Config) string { return c.Usage.File }},
 	} {
 		if k.of(&c) != k.of(&started) {

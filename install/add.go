@@ -54,6 +54,7 @@ func (in *Installer) PlanAdd(ctx context.Context, q Request) (*Plan, error) {
 	for _, s := range p.Steps {
 		if s.Do == "" {
 			in.decide(ctx, s)
+			in.keepSigner(s)
 		}
 	}
 	return p, nil
@@ -98,22 +99,12 @@ func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text strin
 	if err != nil {
 		return refProblem(text, err)
 	}
-	o, err := in.origin(ctx, ref)
-	if err != nil {
-		return err
-	}
-	at, err := o.Resolve(ctx, ref)
-	if err != nil {
-		return err
-	}
-	l, err := o.Open(ctx, ref, at)
+	l, err := in.open(ctx, ref, origin.Revision{}, false) // resolves it, and reads an archive once
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	if r := l.Revision(); r.ID != "" {
-		at = r
-	}
+	at := l.Revision()
 	skills, err := l.Skills(ctx)
 	if err != nil {
 		return err
@@ -146,7 +137,12 @@ func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text strin
 		return err
 	}
 	for _, s := range chosen {
-		p.Steps = append(p.Steps, in.stepFor(fetched[s.Path], ref, at, q.Pin))
+		if q.All && within(fetched, s.Path) {
+			continue
+		}
+		step := in.stepFor(fetched[s.Path], ref, at, q.Pin)
+		step.With = nested(skills, ref, fetched[s.Path])
+		p.Steps = append(p.Steps, step)
 	}
 	return nil
 }
@@ -189,7 +185,7 @@ func (in *Installer) ownFolder(s *Step, ref origin.Ref, path string) {
 		return
 	}
 	s.Was = &was
-	s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("it is installed there from %s, and is no source of itself", was.Source), Fix: "knack update " + s.Name + " asks its source; knack remove " + s.Name + " removes it", No: true}
+	s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("it is installed there from %s, and is no source of itself", was.Source), Fix: in.command("update", in.word(s.Key)) + " asks its source; " + in.command("remove", in.word(s.Key)) + " removes it", No: true}
 }
 
 func (in *Installer) stepFor(g got, ref origin.Ref, at origin.Revision, pin bool) *Step {
@@ -202,10 +198,11 @@ func (in *Installer) stepFor(g got, ref origin.Ref, at origin.Revision, pin bool
 	}
 	rel, err := filepath.Rel(in.o.Root, filepath.Join(in.o.To, name))
 	if err != nil || strings.HasPrefix(rel, "..") {
-		return failed(name, "", problem("name a folder below "+in.o.Root, "%s is not below the folder of %s", in.o.To, in.LockFile()))
+		return failed(name, "", problem("name a folder below "+in.shown(in.o.Root), "%s is not below the folder of %s", in.shown(in.o.To), in.lockShown()))
 	}
 	e := in.entryOf(g, ref, at, pin)
 	s := &Step{Name: e.Name, Key: filepath.ToSlash(rel), Entry: e, Warnings: warnings(g.skill.Files, g.source)}
+	in.sign(s, g.verdict)
 	in.ownFolder(s, ref, g.source.Path)
 	return s
 }

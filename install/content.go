@@ -41,17 +41,17 @@ type content struct {
 const maxOwn = 100_000
 
 // look reads what is at a place. Nothing but a folder of few files and no others is read.
-func look(ctx context.Context, place string) (*content, error) {
+func (in *Installer) look(ctx context.Context, place string) (*content, error) {
 	t, err := dir.OpenTree(place, false)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		// It may be a link that leads nowhere, or a file: the folder above knows.
-		return absent(ctx, place)
+		return in.absent(ctx, place)
 	case err != nil:
-		if c, err := absent(ctx, place); err == nil && !c.missing {
+		if c, err := in.absent(ctx, place); err == nil && !c.missing {
 			return c, nil
 		}
-		return nil, problem("let the user who runs knack read it", "%s cannot be read: %s", place, skill.Reason(err))
+		return nil, problem("let the user who runs knack read it", "%s cannot be read: %s", in.shown(place), skill.Reason(err))
 	}
 	defer t.Close()
 	c := &content{}
@@ -81,24 +81,24 @@ func look(ctx context.Context, place string) (*content, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, problem("let the user who runs knack read it", "%s cannot be read: %w", place, cause(err))
+		return nil, problem("let the user who runs knack read it", "%s cannot be read: %w", in.shown(place), cause(err))
 	}
 	if len(c.files)+len(c.extra) == 0 {
 		c.missing = true
 	}
-	slices.SortFunc(c.files, func(a, b lockfile.File) int { return strings.Compare(a.Path, b.Path) })
+	lockfile.Sort(c.files)
 	c.digest = lockfile.Digest(c.files)
 	return c, nil
 }
 
 // absent tells nothing from something that is no folder.
-func absent(ctx context.Context, place string) (*content, error) {
+func (in *Installer) absent(ctx context.Context, place string) (*content, error) {
 	t, err := dir.OpenTree(filepath.Dir(place), false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &content{missing: true}, nil
 	}
 	if err != nil {
-		return nil, problem("let the user who runs knack read it", "%s cannot be read: %s", filepath.Dir(place), skill.Reason(err))
+		return nil, problem("let the user who runs knack read it", "%s cannot be read: %s", in.shown(filepath.Dir(place)), skill.Reason(err))
 	}
 	defer t.Close()
 	c := &content{missing: true}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/knack-dev/knack/edit"
@@ -71,28 +72,30 @@ func (in *Installer) Do(ctx context.Context, p *Plan) error {
 func (in *Installer) canLock() error {
 	spool, err := edit.NewSpool(in.real)
 	if err != nil {
-		return problem("let the user who runs knack write there", "nothing was done, since %s cannot be written: %w", in.LockFile(), cause(err))
+		return problem("let the user who runs knack write there", "nothing was done, since %s cannot be written: %w", in.lockShown(), cause(err))
 	}
 	return spool.Close()
 }
 
-func (s *Step) fail(err error) {
+func (in *Installer) fail(s *Step, err error) {
 	var p *Problem
 	switch {
+	case errors.Is(err, context.Canceled):
+		s.Problem = ProblemOf(err)
 	case errors.As(err, &p):
 		s.Problem = p
 	case errors.Is(err, edit.ErrExists):
 		s.Problem = &Problem{Err: errors.New("something was put in its place meanwhile"), Fix: "run the command again", No: true}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		s.Problem = problem("free some space, then run the command again; what was there is as it was", "the disk of %s is full", filepath.Dir(s.place))
+		s.Problem = problem("free some space, then run the command again; what was there is as it was", "the disk of %s is full", in.shown(filepath.Dir(s.place)))
 	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
-		s.Problem = problem("let the user who runs knack write there", "%s cannot be written: %w", filepath.Dir(s.place), cause(err))
+		s.Problem = problem("let the user who runs knack write there", "%s cannot be written: %w", in.shown(filepath.Dir(s.place)), cause(err))
 	case errors.Is(err, syscall.ENOTDIR):
-		s.Problem = problem("remove the file, or name another folder with --to", "a file is in the place of a folder above %s", s.place)
+		s.Problem = problem("remove the file, or name another folder with --to", "a file is in the place of a folder above %s", in.shown(s.place))
 	case errors.Is(err, syscall.EXDEV):
-		s.Problem = problem("name a folder on the same disk as its parent, with --to", "%s is on another file system than the folder above it", filepath.Dir(s.place))
+		s.Problem = problem("name a folder on the same disk as its parent, with --to", "%s is on another file system than the folder above it", in.shown(filepath.Dir(s.place)))
 	default:
-		s.Problem = problemOf(err)
+		s.Problem = ProblemOf(err)
 	}
 	s.Do = Fail
 }
@@ -109,28 +112,34 @@ func (in *Installer) writeAll(ctx context.Context, steps []*Step) {
 	part := make(map[*Step]string)
 	for i, s := range steps {
 		at := in.beside(s.place)
-		if in.o.Progress != nil {
-			in.o.Progress("installing", int64(i), int64(len(steps)))
-		}
-		t, ok := trees[at]
-		if !ok {
-			var err error
-			if t, err = edit.NewTree(at); err != nil {
-				s.fail(err)
+		if trees[at] == nil {
+			t, err := edit.NewTree(at)
+			if err != nil {
+				in.fail(s, err)
 				continue
 			}
 			trees[at] = t
 		}
 		part[s] = fmt.Sprint(i)
-		if err := in.fill(ctx, t, part[s]+"/", s.Entry); err != nil {
-			s.fail(err)
-		}
 	}
+	var done atomic.Int64
+	inParallel(len(steps), func(i int) *Step {
+		s := steps[i]
+		if in.o.Progress != nil {
+			in.o.Progress("installing", done.Add(1)-1, int64(len(steps)))
+		}
+		if s.Do == Write {
+			if err := in.fill(ctx, trees[in.beside(s.place)], part[s]+"/", s.Entry); err != nil {
+				in.fail(s, err)
+			}
+		}
+		return s
+	})
 	for at, t := range trees {
 		if err := t.Sync(); err != nil {
 			for _, s := range steps {
 				if s.Do == Write && in.beside(s.place) == at {
-					s.fail(err)
+					in.fail(s, err)
 				}
 			}
 		}
@@ -147,14 +156,14 @@ func (in *Installer) writeAll(ctx context.Context, steps []*Step) {
 			err = in.replaceEmpty(ctx, s)
 		}
 		if err != nil {
-			s.fail(err)
+			in.fail(s, err)
 		}
 	}
 }
 
 // replaceEmpty writes a skill in the place of a folder that has no files.
 func (in *Installer) replaceEmpty(ctx context.Context, s *Step) error {
-	now, err := look(ctx, s.place)
+	now, err := in.look(ctx, s.place)
 	if err != nil {
 		return err
 	}
@@ -219,13 +228,13 @@ func (in *Installer) replaceAll(ctx context.Context, steps []*Step) {
 			err = in.fill(ctx, t, "", s.Entry)
 		}
 		if err != nil {
-			s.fail(err)
+			in.fail(s, err)
 		}
 	}
 	for i, s := range steps {
 		if s.Do == Replace {
 			if err := trees[i].Sync(); err != nil {
-				s.fail(err)
+				in.fail(s, err)
 			}
 		}
 	}
@@ -238,7 +247,7 @@ func (in *Installer) replaceAll(ctx context.Context, steps []*Step) {
 			err = in.swap(ctx, trees[i], s)
 		}
 		if err != nil {
-			s.fail(err)
+			in.fail(s, err)
 		}
 	}
 }
@@ -255,7 +264,7 @@ func (in *Installer) swap(ctx context.Context, t *edit.Tree, s *Step) error {
 	if err != nil {
 		return err
 	}
-	now, err := look(context.WithoutCancel(ctx), t.Path())
+	now, err := in.look(context.WithoutCancel(ctx), t.Path())
 	if err == nil && !s.keep && now.missing == s.found.missing && now.odd == "" && now.digest == s.found.digest && slices.Equal(now.extra, s.found.extra) {
 		return t.Remove()
 	}
@@ -269,12 +278,12 @@ func (in *Installer) swap(ctx context.Context, t *edit.Tree, s *Step) error {
 		}()
 		if undo != nil {
 			s.stays = true
-			return problem("move it to where you want it", "what was in %s could not be kept (%w) and is in %s", s.place, cause(err), t.Path())
+			return problem("move it to where you want it", "what was in %s could not be kept (%w) and is in %s", in.shown(s.place), cause(err), in.shown(t.Path()))
 		}
 		if odd := (*fs.PathError)(nil); errors.Is(err, edit.ErrIrregular) && errors.As(err, &odd) {
-			return problem("move that away, then run the command again", "%s is no file, folder or link, so it cannot be kept on the disk of %s", filepath.Join(s.place, odd.Path), filepath.Dir(kept))
+			return problem("move that away, then run the command again", "%s is no file, folder or link, so it cannot be kept on the disk of %s", in.shown(filepath.Join(s.place, odd.Path)), in.shown(filepath.Dir(kept)))
 		}
-		return problem("let the user who runs knack write there", "%s, which gets what is taken away, cannot be written: %w", filepath.Dir(kept), cause(err))
+		return problem("let the user who runs knack write there", "%s, which gets what is taken away, cannot be written: %w", in.shown(filepath.Dir(kept)), cause(err))
 	}
 	s.Kept = kept
 	return nil

@@ -18,6 +18,7 @@ import (
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/store"
+	"github.com/knack-dev/knack/trust"
 )
 
 // inParallel makes n steps, in order.
@@ -38,9 +39,10 @@ func inParallel(n int, of func(i int) *Step) []*Step {
 
 // got is a skill that was fetched.
 type got struct {
-	source origin.Skill
-	skill  store.Skill
-	err    error
+	source  origin.Skill
+	skill   store.Skill
+	verdict trust.Verdict
+	err     error
 }
 
 // fetch gets skills of a locked source into the store, by path.
@@ -49,11 +51,7 @@ func (in *Installer) fetch(ctx context.Context, source, want string, at origin.R
 	if err != nil {
 		return nil, refProblem(source, err)
 	}
-	o, err := in.origin(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	l, err := o.Open(ctx, ref, at)
+	l, err := in.open(ctx, ref, at, true)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +74,7 @@ func (in *Installer) fetch(ctx context.Context, source, want string, at origin.R
 var errGone = errors.New("its source has no skill in this folder any more")
 
 // take gets skills of an open library into the store.
-func (in *Installer) take(ctx context.Context, l origin.Library, skills []origin.Skill) (map[string]got, error) {
+func (in *Installer) take(ctx context.Context, l *library, skills []origin.Skill) (map[string]got, error) {
 	out := map[string]got{}
 	var sound []origin.Skill
 	for _, s := range skills {
@@ -98,7 +96,7 @@ func (in *Installer) take(ctx context.Context, l origin.Library, skills []origin
 		return nil, err
 	}
 	for _, s := range sound {
-		g := got{source: s}
+		g := got{source: s, verdict: l.verdict}
 		if g.skill, g.err = b.Finish(s.Path); g.err == nil {
 			g.source.Unserved = in.unserved(g.skill)
 		}
@@ -158,23 +156,25 @@ func (in *Installer) named(names []string) (keys []string, missing []*Step) {
 			}
 		}
 		if !found {
-			fix := namesOf(all)
-			if near := typo.Nearest(name, all); near != "" {
+			fix := in.namesOf(all)
+			if outer := in.holder(name); outer != "" {
+				fix = "it is within the skill " + in.lock.Skills[outer].Name + ", and is installed with that: name that one"
+			} else if near := typo.Nearest(name, all); near != "" {
 				fix = "did you mean " + near + "?"
 			} else if strings.ContainsAny(name, "/:@") {
-				fix = "give the name of an installed skill, or its folder; a source that is elsewhere cannot be verified yet"
+				fix = "give the name of an installed skill, or its folder; a source begins with its scheme, as oci://REGISTRY/REPO"
 			}
-			missing = append(missing, &Step{Name: name, Do: Fail, Problem: &Problem{Err: fmt.Errorf("%s names no skill '%s'", in.LockFile(), display.Echo(name)), Fix: fix, No: true}})
+			missing = append(missing, &Step{Name: name, Do: Fail, Problem: &Problem{Err: fmt.Errorf("%s names no skill '%s'", in.lockShown(), display.Echo(name)), Fix: fix, No: true}})
 		}
 	}
 	return keys, missing
 }
 
 // namesOf is the fix for a name that a lock does not have.
-func namesOf(all []string) string {
+func (in *Installer) namesOf(all []string) string {
 	const most = 10
 	if len(all) == 0 {
-		return "knack add SOURCE installs a skill and records it there"
+		return in.command("add", "SOURCE") + " installs a skill and records it there"
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
@@ -209,6 +209,6 @@ func (in *Installer) entryOf(g got, r origin.Ref, at origin.Revision, pinned boo
 	}
 	return lockfile.Entry{
 		Name: name, Source: low.Source, Want: low.Asked(), Path: g.source.Path,
-		Revision: at.ID, Version: at.Version, Pinned: pinned, Digest: g.skill.Digest, Files: g.skill.Files,
+		Revision: at.ID, Version: at.Version, Pinned: pinned, Signer: g.verdict.Signer, Digest: g.skill.Digest, Files: g.skill.Files,
 	}
 }

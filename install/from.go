@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/semver"
 	"github.com/knack-dev/knack/lockfile/foreign"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/skill"
@@ -171,13 +172,13 @@ func (in *Installer) tryVersions(ctx context.Context, open []*takeover, format f
 			continue
 		}
 		tags = slices.DeleteFunc(slices.Clone(tags), func(tag string) bool {
-			_, ok := parseVersion(tag)
+			_, ok := semver.Parse(tag)
 			return !ok || tag == ref.Want
 		})
 		slices.SortFunc(tags, func(a, b string) int {
-			x, _ := parseVersion(a)
-			y, _ := parseVersion(b)
-			return y.compare(x)
+			x, _ := semver.Parse(a)
+			y, _ := semver.Parse(b)
+			return y.Compare(x)
 		})
 		for _, tag := range tags[:min(len(tags), mostVersions)] {
 			group = slices.DeleteFunc(group, func(t *takeover) bool { return t.step.Do != "" })
@@ -215,7 +216,7 @@ func (in *Installer) try(ctx context.Context, group []*takeover, format foreign.
 		}
 		s, g := t.step, fetched[i]
 		t.err = nil
-		s.Entry = in.entryOf(g, t.ref, at, t.Pinned)
+		s.Entry, s.Signature = in.entryOf(g, t.ref, at, t.Pinned), g.verdict
 		s.Warnings = warnings(g.skill.Files, g.source)
 		s.Changes = compare(nil, s.Entry.Files)
 		switch {
@@ -233,11 +234,7 @@ func (in *Installer) try(ctx context.Context, group []*takeover, format foreign.
 // fetchChosen gets a skill for each of a group into the store.
 func (in *Installer) fetchChosen(ctx context.Context, group []*takeover, at origin.Revision) ([]got, origin.Revision, error) {
 	ref := group[0].ref
-	o, err := in.origin(ctx, ref)
-	if err != nil {
-		return nil, at, err
-	}
-	l, err := o.Open(ctx, ref, at)
+	l, err := in.open(ctx, ref, at, false)
 	if err != nil {
 		return nil, at, err
 	}
@@ -338,9 +335,9 @@ func (in *Installer) notTaken(t *takeover) {
 		if t.Path != "" {
 			where = "in " + display.Quote(t.Path)
 		}
-		s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("%s has no skill %s", t.ref.Source, where), Fix: "knack add " + t.ref.Source + " lists what it has", No: true}
+		s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("%s has no skill %s", t.ref.Source, where), Fix: in.command("add", t.ref.Source) + " lists what it has", No: true}
 	case t.err != nil:
-		s.Do, s.Problem = Fail, problemOf(t.err)
+		s.Do, s.Problem = Fail, ProblemOf(t.err)
 	case in.o.Overwrite:
 		s.Do, s.keep = Replace, true
 		s.driftFrom()
@@ -366,12 +363,12 @@ func (in *Installer) FromGitHub(ctx context.Context) ([]foreign.Entry, error) {
 	for _, folder := range folders {
 		entries, err := ghEntries(ctx, filepath.Join(in.o.Root, filepath.FromSlash(folder)), folder)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, problem("let the user who runs knack read it", "%s cannot be read: %w", folder, cause(err))
+			return nil, problem("let the user who runs knack read it", "%s cannot be read: %w", in.shown(folder), cause(err))
 		}
 		found = append(found, entries...)
 	}
 	if len(found) == 0 {
-		return nil, &Problem{Err: fmt.Errorf("no skill below %s was installed by gh: none has its fields in SKILL.md", display.Quote(in.o.Root)), Fix: "--project DIR, --global and --to DIR look elsewhere", No: true}
+		return nil, &Problem{Err: fmt.Errorf("no skill below %s was installed by gh: none has its fields in SKILL.md", display.Quote(in.shown(in.o.Root))), Fix: "--project DIR, --global and --to DIR look elsewhere", No: true}
 	}
 	return found, nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/store"
+	"github.com/knack-dev/knack/trust"
 )
 
 // Options say where skills go, and with what they are fetched.
@@ -41,6 +42,10 @@ type Options struct {
 	// Origins returns what reads sources of a kind.
 	Origins func(origin.Kind) (origin.Origin, error)
 	Store   *store.Store
+	// Trust has the rules about signatures; nil has none.
+	Trust *trust.Policy
+	// AcceptSigner takes what another than the locked signer signed, or none.
+	AcceptSigner bool
 	// Overwrite takes away what was changed by hand, and keeps it.
 	Overwrite bool
 	Offline   bool
@@ -48,7 +53,11 @@ type Options struct {
 	Now       func() time.Time
 	// Warn is told what the user should know although the command goes on, or is nil.
 	Warn func(text string)
-	// Progress is told of each skill that is put into its place, or is nil.
+	// Shown writes a path for people, and Command a command of knack that concerns this lock, as
+	// a shell reads it. Without them, both are plain.
+	Shown   func(path string) string
+	Command func(words ...string) string
+	// Progress is told of each skill that is put into its place, by any goroutine, or is nil.
 	Progress origin.Progress
 }
 
@@ -71,9 +80,12 @@ func problem(fix, format string, args ...any) *Problem {
 	return &Problem{Err: fmt.Errorf(format, args...), Fix: fix}
 }
 
-// problemOf returns an error as a problem.
-func problemOf(err error) *Problem {
+// ProblemOf returns an error of a source, the store or the network as a problem, with what to do.
+func ProblemOf(err error) *Problem {
 	var p *Problem
+	if errors.Is(err, context.Canceled) {
+		return &Problem{Err: interruption{}, Fix: "run the same command again"}
+	}
 	if errors.As(err, &p) {
 		return p
 	}
@@ -81,11 +93,24 @@ func problemOf(err error) *Problem {
 	if errors.As(err, &fault) {
 		return &Problem{Err: errors.New(fault.Error())}
 	}
+	var refused *trust.Refusal
+	if errors.As(err, &refused) {
+		return &Problem{Err: err, Fix: refused.Fix, No: true}
+	}
 	if p := networkProblem(err); p != nil {
 		return p
 	}
 	return &Problem{Err: err}
 }
+
+// interruption is the error of a step that was not done since the command was ended before.
+type interruption struct{}
+
+// Error says so.
+func (interruption) Error() string { return "interrupted" }
+
+// Is reports that an interruption is a cancellation.
+func (interruption) Is(target error) bool { return target == context.Canceled }
 
 // Installer plans and does what one command asks for.
 type Installer struct {
@@ -107,22 +132,22 @@ func Open(o Options, changes bool) (_ *Installer, err error) {
 	if changes && !o.DryRun && o.Guard != "" {
 		switch unlock, err := edit.Lock(o.Guard); {
 		case errors.Is(err, edit.ErrLocked):
-			return nil, &Problem{Err: fmt.Errorf("another knack command is changing %s", display.Quote(o.Root)), Fix: "run this one again when it is done", No: true}
+			return nil, &Problem{Err: fmt.Errorf("another knack command is changing %s", display.Quote(in.shown(o.Root))), Fix: "run this one again when it is done", No: true}
 		case err == nil:
 			in.unlock = unlock
 		default:
-			in.warn("%s cannot be locked (%s): run no other knack command for %s at the same time", in.o.Guard, cause(err), display.Quote(o.Root))
+			in.warn("%s cannot be locked (%s): run no other knack command for %s at the same time", in.shown(in.o.Guard), cause(err), display.Quote(in.shown(o.Root)))
 		}
 	}
 	if in.old, err = in.readLock(); err != nil {
 		return nil, err
 	}
-	if in.lock, err = parseLock(in.LockFile(), in.old); err != nil {
+	if in.lock, err = parseLock(in.lockShown(), in.old); err != nil {
 		return nil, err
 	}
 	if changes && !o.DryRun && in.old != nil {
 		if err := edit.Replace(in.LockFile(), in.old, in.old); err != nil {
-			return nil, problem("let the user who runs knack write it", "%s cannot be written: %w", in.LockFile(), cause(err))
+			return nil, problem("let the user who runs knack write it", "%s cannot be written: %w", in.lockShown(), cause(err))
 		}
 	}
 	if changes && !o.DryRun {
@@ -158,7 +183,7 @@ func (in *Installer) readLock() ([]byte, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, problem("let the user who runs knack read the folder", "%s cannot be read: %s", in.o.Root, skill.Reason(err))
+		return nil, problem("let the user who runs knack read the folder", "%s cannot be read: %s", in.shown(in.o.Root), skill.Reason(err))
 	}
 	defer t.Close()
 	f, err := t.Open(lockfile.Name)
@@ -171,10 +196,10 @@ func (in *Installer) readLock() ([]byte, error) {
 		data, err = io.ReadAll(io.LimitReader(f, lockfile.MaxSize+1))
 	}
 	if errors.Is(err, skill.ErrUnstable) {
-		return nil, problem("make it a file of the project", "%s is a link, which knack does not follow there", in.LockFile())
+		return nil, problem("make it a file of the project", "%s is a link, which knack does not follow there", in.lockShown())
 	}
 	if err != nil {
-		return nil, problem("make it a regular file that can be read", "%s cannot be read: %s", in.LockFile(), skill.Reason(err))
+		return nil, problem("make it a regular file that can be read", "%s cannot be read: %s", in.lockShown(), skill.Reason(err))
 	}
 	if data == nil {
 		data = []byte{}
@@ -236,13 +261,13 @@ func (in *Installer) writeLock(changed map[string]*lockfile.Entry) error {
 			return nil
 		}
 		if !errors.Is(err, edit.ErrChanged) && !errors.Is(err, edit.ErrExists) {
-			return problem("mend that and run the command again: what is in place already is then only recorded", "%s was not written: %w", in.LockFile(), cause(err))
+			return problem("mend that and run the command again: what is in place already is then only recorded", "%s was not written: %w", in.lockShown(), cause(err))
 		}
 		if err := in.reread(changed); err != nil {
 			return err
 		}
 	}
-	return problem("run the command again", "%s keeps changing, so it was not written", in.LockFile())
+	return problem("run the command again", "%s keeps changing, so it was not written", in.lockShown())
 }
 
 // reread takes in a lock that another program wrote, unless it changed the same skills.
@@ -251,7 +276,7 @@ func (in *Installer) reread(changed map[string]*lockfile.Entry) error {
 	if err != nil {
 		return err
 	}
-	now, err := parseLock(in.LockFile(), data)
+	now, err := parseLock(in.lockShown(), data)
 	if err != nil {
 		return err
 	}
@@ -259,7 +284,7 @@ func (in *Installer) reread(changed map[string]*lockfile.Entry) error {
 		was, had := in.lock.Skills[key]
 		is, has := now.Skills[key]
 		if had != has || had && !sameEntry(was, is) {
-			return &Problem{Err: fmt.Errorf("another program changed the entry of %s in %s meanwhile", display.Quote(key), in.LockFile()), Fix: "run the command again", No: true}
+			return &Problem{Err: fmt.Errorf("another program changed the entry of %s in %s meanwhile", display.Quote(key), in.lockShown()), Fix: "run the command again", No: true}
 		}
 	}
 	in.lock, in.old = now, data
@@ -282,7 +307,7 @@ func (in *Installer) place(key string) (string, error) {
 		err := edit.Inside(in.o.Root, filepath.Dir(at))
 		var out *edit.OutsideError
 		if errors.As(err, &out) {
-			return "", &Problem{Err: fmt.Errorf("%s is a link to %s, outside of the project", out.Link, out.Target), Fix: "make it a folder, or name another folder with --to", No: true}
+			return "", &Problem{Err: fmt.Errorf("%s is a link to %s, outside of the project", in.shown(out.Link), in.shown(out.Target)), Fix: "make it a folder, or name another folder with --to", No: true}
 		}
 		if err != nil {
 			return "", problem("", "%w", err)
@@ -290,7 +315,7 @@ func (in *Installer) place(key string) (string, error) {
 	}
 	place := filepath.Join(realpath.Of(filepath.Dir(at)), filepath.Base(at))
 	if links := realpath.Links(filepath.Dir(place)); len(links) > 0 {
-		return "", &Problem{Err: fmt.Errorf("%s is a link that leads nowhere", links[0]), Fix: "make it a folder, or name another folder with --to", No: true}
+		return "", &Problem{Err: fmt.Errorf("%s is a link that leads nowhere", in.shown(links[0])), Fix: "make it a folder, or name another folder with --to", No: true}
 	}
 	if rel, err := filepath.Rel(in.real, place); err == nil && slices.ContainsFunc(strings.Split(rel, string(filepath.Separator)), lockfile.IsGit) {
 		return "", problem("name another folder with --to, or remove the entry from the lock", "%s is in the repository's own folder, where files can be programs that git starts", key)
@@ -327,11 +352,11 @@ func (in *Installer) sweep() {
 				if err := edit.Move(path, kept); err != nil {
 					return err
 				}
-				in.warn("a knack command was stopped while it replaced a skill: the folder that it took away, or had not yet put there, is in %s", kept)
+				in.warn("a knack command was stopped while it replaced a skill: the folder that it took away, or had not yet put there, is in %s", in.shown(kept))
 				return nil
 			})
 			if err != nil {
-				in.warn("%s has folders of a knack command that was stopped, which cannot be moved to %s: %s", at, in.o.Kept, cause(err))
+				in.warn("%s has folders of a knack command that was stopped, which cannot be moved to %s: %s", in.shown(at), in.shown(in.o.Kept), cause(err))
 			}
 		}
 	}
@@ -362,7 +387,7 @@ func cause(err error) error {
 	return err
 }
 
-// offline refuses what would dial.
+// origin returns what reads a source. Offline, a source that would have to be asked is refused.
 func (in *Installer) origin(ctx context.Context, r origin.Ref) (origin.Origin, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -85,6 +85,18 @@ func TestOffline(t *testing.T) {
 	}
 }
 
+// Add reads the index of a site and an archive once each.
+func TestAddAsksOnce(t *testing.T) {
+	w := newWorld(t, "well-known")
+	w.publish(old)
+	before := asked.Load()
+	_, err := w.add(w.options())
+	must(t, err)
+	if n := asked.Load() - before; n != 2 {
+		t.Errorf("the server was asked %d times, not twice", n)
+	}
+}
+
 // An editor saves a file at any moment of an update. What it saved is in place afterwards, or
 // is kept. KNACK_SAVES sets how often; the long form has 1,000.
 func TestEditorSaves(t *testing.T) {

@@ -23,7 +23,12 @@ func (in *Installer) judge(steps []*Step) error {
 	for _, s := range steps {
 		if s.Do == Write || s.Do == Replace || s.Do == Delete {
 			if err := in.noLinks(s.place); err != nil {
-				s.fail(err)
+				in.fail(s, err)
+			}
+		}
+		if _, had := in.lock.Skills[s.Key]; !had && s.records() {
+			if err := in.apart(s.Key); err != nil {
+				in.fail(s, err)
 			}
 		}
 	}
@@ -60,7 +65,7 @@ func (in *Installer) judge(steps []*Step) error {
 		s.judge()
 		if _, had := in.lock.Skills[s.Key]; s.Do != Fail && !had {
 			if twin, ok := locked[skill.KeyOf(s.Key)]; ok {
-				s.Do, s.Problem = Fail, &Problem{Err: fmt.Errorf("its folder %s differs from the locked %s only in capitals or accents", display.Quote(s.Key), display.Quote(twin)), Fix: "knack remove " + in.lock.Skills[twin].Name + " makes way for it", No: true}
+				s.Do, s.Problem = Fail, &Problem{Err: fmt.Errorf("its folder %s differs from the locked %s only in capitals or accents", display.Quote(s.Key), display.Quote(twin)), Fix: in.command("remove", in.word(twin)) + " makes way for it", No: true}
 			}
 		}
 	}
@@ -93,7 +98,7 @@ func unreadable(err error) *Problem {
 func (in *Installer) noLinks(place string) error {
 	for _, dir := range []string{in.beside(place), filepath.Dir(place)} {
 		if links := realpath.Links(dir); len(links) > 0 {
-			return &Problem{Err: fmt.Errorf("%s is a link, and knack writes and removes nothing through it", links[0]), Fix: "remove it, or make it a folder", No: true}
+			return &Problem{Err: fmt.Errorf("%s is a link, and knack writes and removes nothing through it", in.shown(links[0])), Fix: "remove it, or make it a folder", No: true}
 		}
 	}
 	return nil

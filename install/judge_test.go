@@ -17,12 +17,18 @@ import (
 // spoilt is an origin whose versions are texts that no lock has.
 type spoilt struct{ origin.Origin }
 
-func (o spoilt) Resolve(ctx context.Context, r origin.Ref) (origin.Revision, error) {
-	at, err := o.Origin.Resolve(ctx, r)
-	if strings.HasSuffix(r.Source, "bad") {
-		at.Version = "1.0.0+\x1b[31mhello"
+func (o spoilt) Open(ctx context.Context, r origin.Ref, at origin.Revision) (origin.Library, error) {
+	l, err := o.Origin.Open(ctx, r, at)
+	if err == nil && strings.HasSuffix(r.Source, "bad") {
+		return spoiltLibrary{l}, nil
 	}
-	return at, err
+	return l, err
+}
+
+type spoiltLibrary struct{ origin.Library }
+
+func (l spoiltLibrary) Revision() origin.Revision {
+	return origin.Revision{ID: l.Library.Revision().ID, Version: "1.0.0+\x1b[31mhello"}
 }
 
 // A skill that the lock cannot record fails alone and before it is written, in a dry run too.

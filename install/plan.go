@@ -8,6 +8,7 @@ import (
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/lockfile"
 	"github.com/knack-dev/knack/origin"
+	"github.com/knack-dev/knack/trust"
 )
 
 // Action is what is done with one skill.
@@ -39,6 +40,8 @@ type Step struct {
 	Was   *lockfile.Entry // the lock's entry before
 	// Changes are those of the skill itself, between the lock and what is to be installed.
 	Changes Changes
+	// Signature is what is known of the signatures of its source, if those were asked for.
+	Signature trust.Verdict
 	// Drift are those that were made by hand, against the lock.
 	Drift Changes
 	// Problem says why it is left or failed.
@@ -46,11 +49,17 @@ type Step struct {
 	// Kept is the folder into which what was in its place was moved.
 	Kept     string
 	Warnings []string
+	With     []string // the names of the skills within it
 
 	place string
 	found *content // what was at place when it was planned
 	keep  bool     // it was changed, and is kept before it is replaced or removed
 	stays bool     // what was in its place is in a tree, which is not removed
+}
+
+// Interrupted reports whether the command was ended before it came to this step.
+func (s *Step) Interrupted() bool {
+	return s.Do == Fail && s.Problem != nil && errors.Is(s.Problem, context.Canceled)
 }
 
 // Choice is a skill that could be installed.
@@ -101,7 +110,7 @@ func (p *Plan) Outcome() Outcome {
 }
 
 func failed(name, key string, err error) *Step {
-	return &Step{Name: name, Key: key, Do: Fail, Problem: problemOf(err)}
+	return &Step{Name: name, Key: key, Do: Fail, Problem: ProblemOf(err)}
 }
 
 func leftOut(n int) string {
@@ -148,10 +157,10 @@ func (in *Installer) decide(ctx context.Context, s *Step) {
 func (in *Installer) see(ctx context.Context, s *Step) bool {
 	var err error
 	if s.place, err = in.place(s.Key); err == nil {
-		s.found, err = look(ctx, s.place)
+		s.found, err = in.look(ctx, s.place)
 	}
 	if err != nil {
-		s.Do, s.Problem = Fail, problemOf(err)
+		s.Do, s.Problem = Fail, ProblemOf(err)
 	}
 	return err == nil
 }
@@ -171,17 +180,18 @@ func (in *Installer) leave(s *Step) {
 	}
 	fix := "--overwrite replaces it, and keeps what is there now"
 	if s.Was != nil && s.Entry.Digest == s.Was.Digest && in.fetched(s.found) {
-		why, fix = notRecorded, updateRecords+"; "+fix
+		why, fix = notRecorded, in.updateRecords(s.Key)+"; "+fix
 	}
 	s.Do, s.Problem = Leave, &Problem{Err: errors.New(why), Fix: fix, No: true}
 }
 
 // What is said of a state that knack itself has fetched and that the lock does not have: a
 // command was killed before it wrote the lock, or the lock was put back.
-const (
-	notRecorded   = "it is not as locked, but as knack has fetched it: a command was stopped before it wrote the lock, or the lock is an older one"
-	updateRecords = "knack update records what is there, if that is what the source has"
-)
+const notRecorded = "it is not as locked, but as knack has fetched it: a command was stopped before it wrote the lock, or the lock is an older one"
+
+func (in *Installer) updateRecords(key string) string {
+	return in.command("update", in.word(key)) + " records what is there, if that is what the source has"
+}
 
 // fetched reports whether a folder holds just the files of a skill in the store.
 func (in *Installer) fetched(c *content) bool {
@@ -230,7 +240,9 @@ func (in *Installer) PlanVerify(ctx context.Context, names []string) *Plan {
 	p.Steps = append(missing, inParallel(len(keys), func(i int) *Step {
 		was := in.lock.Skills[keys[i]]
 		s := &Step{Name: was.Name, Key: keys[i], Was: &was, Entry: was, Do: Matches}
-		in.verify(ctx, s)
+		if in.verify(ctx, s) {
+			in.requireSigner(s, Differs)
+		}
 		return s
 	})...)
 	return p
@@ -244,14 +256,14 @@ func (in *Installer) verify(ctx context.Context, s *Step) bool {
 	s.Do = Differs
 	switch c := s.found; {
 	case c.missing:
-		s.Problem = &Problem{Err: errors.New("the folder is missing"), Fix: "knack sync restores it", No: true}
+		s.Problem = &Problem{Err: errors.New("the folder is missing"), Fix: in.command("sync") + " restores it", No: true}
 	case c.odd != "":
-		s.Problem = &Problem{Err: fmt.Errorf("%s is in its place", c.odd), Fix: "remove it by hand, then run knack sync", No: true}
+		s.Problem = &Problem{Err: fmt.Errorf("%s is in its place", c.odd), Fix: "remove it by hand, then run " + in.command("sync"), No: true}
 	default:
 		s.driftFrom()
-		why, fix := "it was changed since it was locked", "knack sync --overwrite restores it, and keeps what is there now"
+		why, fix := "it was changed since it was locked", in.command("sync", "--overwrite")+" restores it, and keeps what is there now"
 		if in.fetched(c) {
-			why, fix = notRecorded, updateRecords+"; "+fix
+			why, fix = notRecorded, in.updateRecords(s.Key)+"; "+fix
 		}
 		s.Problem = &Problem{Err: errors.New(why), Fix: fix, No: true}
 	}
@@ -264,6 +276,9 @@ func (in *Installer) PlanSync(ctx context.Context) *Plan {
 	p := &Plan{Steps: inParallel(len(keys), func(i int) *Step {
 		was := in.lock.Skills[keys[i]]
 		s := &Step{Name: was.Name, Key: keys[i], Entry: was}
+		if in.requireSigner(s, Leave); s.Do == Leave {
+			return s
+		}
 		in.decide(ctx, s)
 		if lost := lostExec(was.Files, s.found); s.Do == Nothing && len(lost) > 0 {
 			s.Do, s.Warnings = Replace, []string{"not executable any more, as locked: " + shortList(lost)}
@@ -294,21 +309,39 @@ func (in *Installer) fetchLocked(ctx context.Context, steps []*Step) {
 	}
 	for _, f := range order {
 		fail := func(s *Step, err error) {
-			s.Do, s.Problem = Fail, problemOf(err)
+			s.Do, s.Problem = Fail, ProblemOf(err)
 		}
 		got, err := in.fetch(ctx, f.source, f.want, origin.Revision{ID: f.revision}, pathsOf(needed[f]))
 		for _, s := range needed[f] {
 			switch g := got[s.Entry.Path]; {
+			case errors.As(err, new(*origin.Gone)):
+				fail(s, problem(in.takesNow(s.Key), "%w", err))
 			case err != nil:
 				fail(s, err)
+			case errors.Is(g.err, errGone):
+				fail(s, problem(in.command("remove", in.word(s.Key))+" drops it from the lock; "+mayHave, "%w", g.err))
 			case g.err != nil:
 				fail(s, g.err)
 			case g.skill.Digest != s.Entry.Digest:
-				fail(s, problem("knack update "+s.Name+" takes what it has now; a kept store or the author may still have the locked files",
-					"%s no longer has the files that the lock names", s.Entry.Source))
+				fail(s, problem(in.takesNow(s.Key), "%s no longer has the files that the lock names", s.Entry.Source))
 			}
 		}
 	}
+}
+
+// mayHave is where locked files may be that the source no longer has.
+const mayHave = "another clone of the project, or the author, may still have the locked files"
+
+// takesNow says which command takes what the source of a locked skill has now.
+func (in *Installer) takesNow(key string) string {
+	command := in.command("update", in.word(key))
+	switch e := in.lock.Skills[key]; {
+	case fixed(e):
+		command = in.again(key)
+	case e.Pinned:
+		command = in.command("update", in.word(key), "--unpin")
+	}
+	return command + " takes what the source has now; " + mayHave
 }
 
 func pathsOf(steps []*Step) (paths []string) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/semver"
 	"github.com/knack-dev/knack/lockfile"
 	"github.com/knack-dev/knack/origin"
 )
@@ -43,6 +44,10 @@ func (in *Installer) PlanUpdate(ctx context.Context, q UpdateRequest) *Plan {
 		was := in.lock.Skills[key]
 		s := &Step{Name: was.Name, Key: key, Was: &was, Entry: was}
 		p.Steps = append(p.Steps, s)
+		if fixed(was) && q.Unpin {
+			s.Do, s.Problem = Leave, &Problem{Err: errors.New("it was added at a commit or digest, which never changes"), Fix: in.again(key) + " follows what the source has now", No: true}
+			continue
+		}
 		if was.Pinned && !q.Unpin || fixed(was) {
 			s.Do = Pinned
 			continue
@@ -80,6 +85,7 @@ func (in *Installer) PlanUpdate(ctx context.Context, q UpdateRequest) *Plan {
 		}
 		in.plan(ctx, same, found[i], q)
 	}
+	in.lookForSigners(ctx, p.Steps)
 	in.unlessChanged(ctx, p.Steps, q)
 	return p
 }
@@ -127,13 +133,13 @@ func (in *Installer) ask(ctx context.Context, source, want, version string, late
 		return news{err: err}
 	}
 	moved := ""
-	if now, full := parseVersion(want); full {
+	if now, full := semver.Parse(want); full {
 		tags, err := o.Versions(ctx, ref)
 		if err != nil {
 			return news{err: err}
 		}
-		if is, ok := parseVersion(version); ok { // to which it moved before
-			now.major, now.minor, now.patch, now.pre = is.major, is.minor, is.patch, is.pre
+		if is, ok := semver.Parse(version); ok { // to which it moved before
+			now.Major, now.Minor, now.Patch, now.Pre = is.Major, is.Minor, is.Patch, is.Pre
 		}
 		if moved = newest(now, tags, latest); moved != "" {
 			ref.Want = moved
@@ -150,7 +156,7 @@ func (in *Installer) ask(ctx context.Context, source, want, version string, late
 func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRequest) {
 	if n.err != nil {
 		for _, s := range steps {
-			s.Do, s.Problem = Fail, problemOf(n.err)
+			s.Do, s.Problem = Fail, ProblemOf(n.err)
 		}
 		return
 	}
@@ -170,30 +176,34 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 		g := got[s.Was.Path]
 		switch {
 		case err != nil:
-			s.Do, s.Problem = Fail, problemOf(err)
+			s.Do, s.Problem = Fail, ProblemOf(err)
 			continue
 		case errors.Is(g.err, errGone):
-			s.Do, s.Warnings = Gone, []string{"its source has no skill in " + s.Was.Path + " any more; it stays as it is"}
+			s.Do, s.Warnings = Gone, []string{"its source has no skill in " + s.Was.Path + " any more; it stays as it is, and " + in.command("remove", in.word(s.Key)) + " removes it"}
 			continue
 		case g.err != nil:
-			s.Do, s.Problem = Fail, problemOf(g.err)
+			s.Do, s.Problem = Fail, ProblemOf(g.err)
 			continue
 		}
 		e := in.entryOf(g, n.ref, at, s.Entry.Pinned)
 		e.Source, e.Want = s.Was.Source, s.Was.Want // only add changes them
-		if e.Digest == s.Was.Digest {
+		if e.Digest == s.Was.Digest && (s.Was.Signer != "" || e.Signer == "") {
 			s.Do = Nothing
-			if _, full := parseVersion(s.Entry.Want); full && e.Version != s.Entry.Version {
+			if _, full := semver.Parse(s.Entry.Want); full && e.Version != s.Entry.Version && g.verdict.By(s.Was.Signer).Signer == s.Was.Signer {
 				s.Entry.Version, s.Entry.Revision = e.Version, e.Revision
 			}
 			continue
 		}
 		s.Entry, s.Warnings = e, warnings(g.skill.Files, g.source)
+		in.sign(s, g.verdict)
 		if moved(n.ref.Want, at, *s.Was) {
 			s.Warnings = append(s.Warnings, fmt.Sprintf("the tag %s was moved: it names another state of the source than before", display.Echo(n.ref.Want)))
 		}
 		s.Changes = compare(s.Was.Files, e.Files)
 		in.decide(ctx, s)
+		if !in.keepSigner(s) {
+			continue
+		}
 		if q.Check && (s.Do == Write || s.Do == Replace || s.Do == Record || s.Do == Leave && s.Drift.Any()) {
 			s.Do = Newer // one that was changed by hand keeps its problem
 		}
@@ -202,20 +212,16 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 
 // moved reports whether the tag of a version names another state than it did.
 func moved(tag string, at origin.Revision, was lockfile.Entry) bool {
-	is, full := parseVersion(tag)
-	before, had := parseVersion(was.Version)
+	is, full := semver.Parse(tag)
+	before, had := semver.Parse(was.Version)
 	if !had {
-		before, had = parseVersion(was.Want)
+		before, had = semver.Parse(was.Want)
 	}
-	return full && had && is.compare(before) == 0 && at.ID != "" && was.Revision != "" && at.ID != was.Revision
+	return full && had && is.Compare(before) == 0 && at.ID != "" && was.Revision != "" && at.ID != was.Revision
 }
 
 func (in *Installer) fetchNow(ctx context.Context, n news, paths []string) (map[string]got, origin.Revision, error) {
-	o, err := in.origin(ctx, n.ref)
-	if err != nil {
-		return nil, n.at, err
-	}
-	l, err := o.Open(ctx, n.ref, n.at)
+	l, err := in.open(ctx, n.ref, n.at, false)
 	if err != nil {
 		return nil, n.at, err
 	}

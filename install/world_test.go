@@ -20,6 +20,7 @@ import (
 
 	"github.com/knack-dev/knack/install"
 	"github.com/knack-dev/knack/internal/fetch"
+	registries "github.com/knack-dev/knack/internal/registry"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/origin/archive"
 	"github.com/knack-dev/knack/origin/folder"
@@ -196,7 +197,7 @@ func (w *world) run(o install.Options, plan func(context.Context, *install.Insta
 				return c.HTTP(), err
 			}}), nil
 		case origin.OCI:
-			return oci.New(oci.Options{Fetcher: fetcher, Spool: shelf.Spool, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}), nil
+			return oci.New(oci.Options{Spool: shelf.Spool, Options: registries.Options{Fetcher: fetcher, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}}), nil
 		case origin.WellKnown:
 			return wellknown.New(wellknown.Options{Fetch: fetcher, Spool: shelf.Spool}), nil
 		}

@@ -5,8 +5,8 @@ package lockfile
 import (
 	"crypto/sha256"
 	"slices"
+	"sort"
 	"strconv"
-	"strings"
 
 	"github.com/knack-dev/knack/skill"
 )
@@ -20,12 +20,17 @@ type File struct {
 	Exec   bool // it is executable
 }
 
+// Sort orders files by path, in byte order.
+func Sort(files []File) {
+	sort.Slice(files, func(i, j int) bool { return files[i].Path < files[j].Path })
+}
+
 // Digest returns the digest of a skill with these files: the SHA-256 over one line for each
 // file, "DIGEST SIZE PATH\n", by path in byte order. Whether a file is executable is not in it,
 // since some systems cannot tell.
 func Digest(files []File) skill.Digest {
 	files = slices.Clone(files)
-	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	Sort(files)
 	h := sha256.New()
 	var line []byte
 	for _, f := range files {

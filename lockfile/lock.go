@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
@@ -94,7 +93,7 @@ func pinned(is bool) string {
 
 func appendFiles(b []byte, files []File) []byte {
 	files = slices.Clone(files)
-	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	Sort(files)
 	for i, f := range files {
 		b = display.AppendJSONString(member(b, i, "\n        "), f.Path)
 		b = append(append(b, ": {\"digest\": \""...), f.Digest.String()...)

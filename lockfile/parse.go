@@ -158,7 +158,7 @@ func (r *reader) files(entry int) (files []File) {
 			if c != '/' {
 				continue
 			}
-			if at, isFile := r.paths[folded(f.Path[:i])]; isFile {
+			if at, isFile := r.paths[skill.Fold(f.Path[:i])]; isFile {
 				r.fail(at, again, "%s is a file, and the folder of the file %s", display.Quote(f.Path[:i]), display.Quote(f.Path))
 			}
 		}
@@ -166,7 +166,7 @@ func (r *reader) files(entry int) (files []File) {
 	if !main {
 		r.fail(entry, again, "the files have no %s", skill.MainFile)
 	}
-	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	Sort(files)
 	return files
 }
 
@@ -182,7 +182,7 @@ func (r *reader) require(seen uint, at int, what string, fields, required []stri
 // once checks that a path is there once, also on a disk that does not tell capitals or
 // compositions apart.
 func (r *reader) once(paths map[string]int, what, path string, at int) {
-	fold := folded(path)
+	fold := skill.Fold(path)
 	if _, twice := paths[fold]; twice {
 		r.fail(at, "remove one of the two", "%s %s is there twice, or differs from another only in capitals or accents", what, display.Quote(path))
 	}

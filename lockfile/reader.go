@@ -13,8 +13,6 @@ import (
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
 )
 
 // maxText bounds a string of a lock, in bytes.
@@ -274,13 +272,4 @@ func (r *reader) plain(what, path string, at int) {
 	if fault != "" {
 		r.fail(at, again, "%s %s is not a plain path: it %s", what, display.Quote(path), fault)
 	}
-}
-
-// folded returns what two paths have in common that some disk takes for one.
-func folded(path string) string {
-	if display.IsASCII(path) {
-		return strings.ToLower(path)
-	}
-	// A Caser must not be shared between goroutines.
-	return norm.NFC.String(cases.Fold().String(norm.NFD.String(path)))
 }

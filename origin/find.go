@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -66,8 +67,13 @@ func Find(entries []Entry, sub string) []Skill {
 		f.choose()
 		skills = append(skills, f.Skill)
 	}
-	slices.SortFunc(skills, func(a, b Skill) int { return cmp.Compare(a.Path, b.Path) })
+	SortSkills(skills)
 	return skills
+}
+
+// SortSkills orders skills by path. Those of one path keep their order.
+func SortSkills(skills []Skill) {
+	sort.SliceStable(skills, func(i, j int) bool { return skills[i].Path < skills[j].Path })
 }
 
 // finding is a skill that is being found.
@@ -180,12 +186,12 @@ func (f *finding) judge(path string, t EntryType) error {
 
 // TooManyFiles returns the error about a skill of more than [MaxFiles] files.
 func TooManyFiles() error {
-	return fmt.Errorf("the skill has more than %s files", display.Thousands(MaxFiles))
+	return Mark(ErrLimit, fmt.Errorf("the skill has more than %s files", display.Thousands(MaxFiles)))
 }
 
 // TooLarge returns the error about a skill of more than [MaxSize] bytes.
 func TooLarge() error {
-	return fmt.Errorf("the skill has more than %d MiB", MaxSize>>20)
+	return Mark(ErrLimit, fmt.Errorf("the skill has more than %d MiB", MaxSize>>20))
 }
 
 // HiddenPart returns the path up to its first dot-entry, which is not installed, or "". The names

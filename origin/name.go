@@ -8,10 +8,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/skill"
 )
 
 // Limits of a skill that is installed, and of the names in it.
@@ -113,7 +111,7 @@ func (p *Paths) Add(path string) error {
 			continue
 		}
 		at := place{path[:i], i == len(path)}
-		key := folded(at.spelling)
+		key := skill.Fold(at.spelling)
 		was, taken := p.names[key]
 		switch {
 		case !taken:
@@ -127,13 +125,4 @@ func (p *Paths) Add(path string) error {
 		}
 	}
 	return nil
-}
-
-// folded returns a path as the least particular file system compares it: a canonical caseless
-// match (Unicode D145).
-func folded(path string) string {
-	if display.IsASCII(path) {
-		return strings.ToLower(path)
-	}
-	return norm.NFC.String(cases.Fold().String(norm.NFD.String(path)))
 }

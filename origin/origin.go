@@ -47,6 +47,12 @@ type Revision struct {
 	Version string
 }
 
+// Gone is the error of a revision that a source no longer has.
+type Gone struct{ Message string }
+
+// Error returns the message.
+func (g *Gone) Error() string { return g.Message }
+
 // Skill is one skill of a library.
 type Skill struct {
 	Path string // its folder within the source, slash-separated, "." for the source itself

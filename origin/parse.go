@@ -44,11 +44,20 @@ const forms = "write OWNER/REPO for GitHub, HOST/PATH for another git server, ./
 // starts, home the user's, or "". An error is a [*RefError]. The disk is not read: what ends
 // like an archive is one, and a folder of such a name is written with a slash at its end.
 func Parse(text, dir, home string) (Ref, error) {
+	r, err := Ref{}, error(nil)
+	if len(text) <= maxRef {
+		r, err = parse(text, dir, home)
+	}
+	if len(text) > maxRef || len(r.String()) > maxRef { // as a lock has it, it can be longer
+		return Ref{}, refuse(forms, "the source has more than %d bytes", maxRef)
+	}
+	return r, err
+}
+
+func parse(text, dir, home string) (Ref, error) {
 	switch {
 	case text == "":
 		return Ref{}, refuse(forms, "the source is empty")
-	case len(text) > maxRef:
-		return Ref{}, refuse(forms, "the source has more than %d bytes", maxRef)
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, unsafe):
 		return Ref{}, refuse("write it again by hand", "the source has control or invisible characters in it, or is not UTF-8")
 	case text[0] == '-':
@@ -229,7 +238,8 @@ func parseFile(rest, dir, home string) (Ref, error) {
 	if after, ok := strings.CutPrefix(rest, "//"); ok {
 		after = strings.TrimPrefix(after, "localhost")
 		path, err := url.PathUnescape(after)
-		if err != nil || !strings.HasPrefix(path, "/") || strings.ContainsFunc(path, unsafe) || !utf8.ValidString(path) {
+		// Behind two slashes there may be a host with a password.
+		if err != nil || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsFunc(path, unsafe) || !utf8.ValidString(path) {
 			return Ref{}, refuse("write file:///PATH, or the path alone", "the file: address names no path of this machine")
 		}
 		if filepath.Separator == '\\' { // file:///C:/x
@@ -357,12 +367,13 @@ func parseWeb(scheme, rest string) (Ref, error) {
 	}
 	isForge := slices.Contains(forges, u.Host)
 	base, sub, want := cutGit(rest)
+	_, path, _ := strings.Cut(base, "/")
 	switch {
 	case isArchive(u.Path):
 		return Ref{Kind: Archive, Source: u.String(), Location: u.String()}, nil
 	case isArchive(base):
 		return Ref{}, refuse("add it without the folder, and choose with --skill NAME", "a folder within an archive cannot be named")
-	case strings.HasSuffix(base, ".git"), isForge, sub != "":
+	case strings.HasSuffix(strings.TrimRight(path, "/"), ".git"), isForge, sub != "":
 		return parseGit(scheme, rest)
 	case want != "":
 		return Ref{}, refuse("for a repository leave out https://, or write .git at its end", "the address has a reference in it, and is not one of a repository")

@@ -69,6 +69,9 @@ func parseGit(scheme, text string) (Ref, error) {
 	base = strings.Trim(base, "/")
 	if slices.Contains(forges, host) {
 		base = strings.TrimSuffix(base, ".git")
+		if strings.HasSuffix(base, ".git") {
+			return Ref{}, refuse(gitFix, "the path of the repository is not plain")
+		}
 	}
 	if scheme == "http" && !isLoopback(hostOnly(host)) {
 		return Ref{}, refuse("write https://", "http is not used except to this machine, since anybody on the way could change what arrives")
@@ -135,7 +138,7 @@ func github(owner, path, sub, want string) (Ref, error) {
 		}
 		sub = below
 	}
-	if !plainUser(owner) || !plainUser(strings.TrimLeft(repo, "-")) || repo[0] == '-' || repo == "." || repo == ".." {
+	if !plainUser(owner) || !plainUser(strings.TrimLeft(repo, "-")) || repo[0] == '-' || repo == "." || repo == ".." || strings.HasSuffix(repo, ".git") {
 		return Ref{}, refuse(forms, "the source is no OWNER/REPO of GitHub: these have letters, digits, '.', '_' and '-'")
 	}
 	return finish(Ref{Kind: Git, Source: "github.com/" + owner + "/" + repo, Location: "https://github.com/" + owner + "/" + repo}, sub, want)
@@ -187,8 +190,12 @@ func finish(r Ref, sub, want string) (Ref, error) {
 	return r, CheckWant(want)
 }
 
-// plainPath refuses a path with an empty part, ".", ".." or one that begins with a hyphen.
+// plainPath refuses a path with an empty part, ".", ".." or one that begins with a hyphen, and one
+// at whose end an empty reference would be read.
 func plainPath(p string) error {
+	if strings.HasSuffix(p, "@") {
+		return refuse(gitFix, "the path is not plain")
+	}
 	for part := range strings.SplitSeq(p, "/") {
 		if part == "" || part == "." || part == ".." || part[0] == '-' || strings.Contains(part, `\`) || strings.ContainsFunc(part, unsafe) {
 			return refuse(gitFix, "the path is not plain")
@@ -202,18 +209,18 @@ func checkSub(sub string) error {
 		return nil
 	}
 	_, _, want := cutGit(sub)
-	if want != "" || strings.HasSuffix(sub, "@") || plainPath(sub) != nil || !utf8.ValidString(sub) {
+	if want != "" || plainPath(sub) != nil || !utf8.ValidString(sub) {
 		return refuse("write its path within the source: skills/pdf", "the folder of the source is not a plain path")
 	}
 	return nil
 }
 
 // CheckWant refuses what git allows in no reference (git-check-ref-format), and what could be
-// read as an option.
+// read as an option or as another reference.
 func CheckWant(want string) error {
 	bad := want == "" || len(want) > 255 || want[0] == '-' || want[0] == '/' || strings.HasSuffix(want, "/") || strings.HasSuffix(want, ".") ||
 		strings.HasSuffix(want, ".lock") || strings.ContainsAny(want, " ~^:?*[\\") || strings.Contains(want, "..") ||
-		strings.Contains(want, "@{") || strings.Contains(want, "//") || strings.ContainsFunc(want, unsafe) || !utf8.ValidString(want) || want == "@"
+		strings.Contains(want, "@{") || strings.Contains(want, "//") || strings.ContainsFunc(want, unsafe) || !utf8.ValidString(want) || strings.HasSuffix(want, "@") // as an empty reference is written
 	if bad {
 		return refuse("write a branch, tag or commit as git names it", "the reference behind the @ is no name of a branch, tag or commit")
 	}

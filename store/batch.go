@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"strconv"
 	"sync"
 
@@ -28,6 +27,7 @@ type Batch struct {
 	skills map[string]*taken
 	parts  int
 	failed error // the store can take no more
+	closed bool
 }
 
 // taken is what a batch has of a skill.
@@ -50,6 +50,9 @@ func (s *Store) Batch(ctx context.Context) (*Batch, error) {
 		return nil, s.fault(err)
 	}
 	tree.ReadOnly = true
+	s.mu.Lock()
+	s.batches++
+	s.mu.Unlock()
 	return &Batch{s: s, ctx: ctx, tree: tree, skills: map[string]*taken{}}, nil
 }
 
@@ -140,7 +143,7 @@ func (b *Batch) Finish(path string) (Skill, error) {
 	if err != nil {
 		return Skill{}, err
 	}
-	slices.SortFunc(t.files, func(a, b lockfile.File) int { return cmp.Compare(a.Path, b.Path) })
+	lockfile.Sort(t.files)
 	k := Skill{lockfile.Digest(t.files), t.files}
 	for range 3 { // until no other process removes or makes the same skill
 		if _, err = b.s.Find(k.Digest); !errors.Is(err, fs.ErrNotExist) {
@@ -156,5 +159,17 @@ func (b *Batch) Finish(path string) (Skill, error) {
 	return k, nil
 }
 
-// Close removes what the batch has and did not finish.
-func (b *Batch) Close() error { return b.s.fault(b.tree.Remove()) }
+// Close removes what the batch has and did not finish. A second call does nothing.
+func (b *Batch) Close() error {
+	b.mu.Lock()
+	closed := b.closed
+	b.closed = true
+	b.mu.Unlock()
+	if closed {
+		return nil
+	}
+	b.s.mu.Lock()
+	b.s.batches--
+	b.s.mu.Unlock()
+	return b.s.fault(b.tree.Remove())
+}

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -15,10 +15,12 @@ import (
 )
 
 // clean removes what killed processes have left and, once a day and if no other process uses
-// the store, what has not been used for long. It is no fault if something stays.
+// the store, what has not been used for long. It is no fault if something stays. s.mu is held.
 func (s *Store) clean() {
-	tmp := s.at(tmpFolder)
-	_ = edit.Sweep(tmp, func(string) error { return nil }) // nothing in it is the user's
+	_ = edit.Sweep(s.at(tmpFolder), func(string) error { return nil }) // nothing in it is the user's
+	for _, folder := range []string{releasesFolder, headsFolder} {
+		_ = edit.SweepFiles(s.at(folder))
+	}
 	now, stamp := s.o.Now(), s.at(sweptName)
 	info, err := os.Stat(stamp)
 	if err == nil && now.Sub(info.ModTime()).Abs() < 24*time.Hour {
@@ -33,30 +35,117 @@ func (s *Store) clean() {
 		return
 	}
 	_ = os.Chtimes(stamp, now, now)
-	for _, old := range s.unused(now) {
-		_ = edit.Discard(old, tmp)
+	s.collect(now)
+}
+
+// Collect removes what no source serves and what has not been used for as long as the store keeps
+// it: a server calls it after it has served another release. It removes nothing while another
+// process uses the store, or while this one fills it.
+func (s *Store) Collect() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := os.Stat(s.dir); err != nil || s.batches > 0 {
+		return nil
+	}
+	if s.unlock != nil {
+		s.unlock()
+		s.unlock = nil
+	}
+	if unlock, err := edit.Lock(s.at(lockName)); err == nil {
+		s.collect(s.o.Now())
+		unlock()
+	}
+	return s.share()
+}
+
+// collect removes heads, releases, layers, skills and repositories, each if it is kept by none
+// before it and was not used for long. s.mu and the lock of all processes are held.
+func (s *Store) collect(now time.Time) {
+	s.known = nil
+	old := func(path string, keep time.Duration) bool {
+		info, err := os.Stat(path)
+		return err == nil && now.Sub(info.ModTime()) > keep
+	}
+	served := map[string]bool{}
+	for name := range s.records(headsFolder) {
+		var h Head
+		at := s.at(headsFolder, name)
+		switch {
+		case s.heads[name] || !old(at, max(s.o.Keep, unservedHead)):
+			if s.load(at, &h) == nil {
+				served[h.Release], served[h.Previous] = true, true
+			}
+		default:
+			_ = os.Remove(at)
+		}
+	}
+	layers, skills := map[string]bool{}, map[string]bool{}
+	for name := range s.records(releasesFolder) {
+		at := s.at(releasesFolder, name)
+		var r Release
+		if s.load(at, &r) != nil || !served[r.Digest] && old(at, s.o.Keep) {
+			_ = os.Remove(at)
+			continue
+		}
+		for _, l := range r.Layers {
+			layers[strings.TrimPrefix(l, "sha256:")+".json"] = true
+		}
+		for _, m := range r.Skills {
+			skills[s.folder(m.Skill)] = true
+		}
+	}
+	for name := range s.records(layersFolder) {
+		if at := s.at(layersFolder, name); !layers[name] && old(at, s.o.Keep) {
+			_ = os.Remove(at)
+		}
+	}
+	tmp := s.at(tmpFolder)
+	for at := range s.folders() {
+		if !skills[at] && old(at, s.o.Keep) {
+			_ = edit.Discard(at, tmp)
+		}
 	}
 }
 
-// unused returns the folders that were last used before the time for which the store keeps
-// them. It passes over names that the store does not give, which may be the user's.
-func (s *Store) unused(now time.Time) (old []string) {
-	add := func(folder string, digits int) {
-		entries, _ := os.ReadDir(folder)
+// unservedHead is how long the head of a source stays that no process asks for: as long as what a
+// command has fetched.
+const unservedHead = 30 * 24 * time.Hour
+
+// records yields the names of the records in a folder. It passes over names that the store does
+// not give, which may be the user's.
+func (s *Store) records(folder string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		entries, _ := os.ReadDir(s.at(folder))
 		for _, e := range entries {
-			if info, err := e.Info(); err == nil && isHex(e.Name(), digits) && now.Sub(info.ModTime()) > s.o.Keep {
-				old = append(old, filepath.Join(folder, e.Name()))
+			if digits, ok := strings.CutSuffix(e.Name(), ".json"); ok && isHex(digits, 64) && !yield(e.Name()) {
+				return
 			}
 		}
 	}
-	add(s.at(gitFolder), 64)
-	entries, _ := os.ReadDir(s.at(skillsFolder))
-	for _, e := range entries {
-		if isHex(e.Name(), 2) {
-			add(s.at(skillsFolder, e.Name()), 62)
+}
+
+// folders yields the folders of skills and repositories.
+func (s *Store) folders() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		entries, _ := os.ReadDir(s.at(gitFolder))
+		for _, e := range entries {
+			if isHex(e.Name(), 64) && !yield(s.at(gitFolder, e.Name())) {
+				return
+			}
+		}
+		shards, _ := os.ReadDir(s.at(skillsFolder))
+		for _, shard := range shards {
+			if !isHex(shard.Name(), 2) {
+				continue
+			}
+			entries, _ := os.ReadDir(s.at(skillsFolder, shard.Name()))
+			for _, e := range entries {
+				if isHex(e.Name(), 62) && !yield(s.at(skillsFolder, shard.Name(), e.Name())) {
+					return
+				}
+			}
 		}
 	}
-	return old
 }
 
 // isHex reports whether a name has this many hexadecimal digits, and nothing else.
@@ -72,7 +161,11 @@ func (s *Store) fault(err error) error {
 	if f := (*Fault)(nil); errors.As(err, &f) {
 		return err
 	}
-	return &Fault{s.dir, s.o.Setting, err}
+	dir := s.dir
+	if s.o.Shown != nil {
+		dir = s.o.Shown(dir)
+	}
+	return &Fault{dir, s.o.Setting, err}
 }
 
 // Fault is an error of the store's folder.
@@ -91,17 +184,21 @@ func (f *Fault) Error() string {
 	if f.Setting != "" {
 		elsewhere = fmt.Sprintf(", or set %s to another folder", f.Setting)
 	}
+	reason := f.Err // without a path, which Dir has
+	if p := (*fs.PathError)(nil); errors.As(f.Err, &p) {
+		reason = p.Err
+	}
 	switch {
 	case isFull(f.Err):
 		return fmt.Sprintf("the disk of the store %s is full: free some space (the store itself can be deleted)%s", f.Dir, elsewhere)
 	case errors.Is(f.Err, syscall.EROFS):
 		return fmt.Sprintf("the store %s is on a read-only file system: make it writable%s", f.Dir, elsewhere)
 	case errors.Is(f.Err, fs.ErrPermission):
-		return fmt.Sprintf("knack may not write to the store %s: give yourself the permission%s (%v)", f.Dir, elsewhere, f.Err)
+		return fmt.Sprintf("knack may not write to the store %s: give yourself the permission%s (%v)", f.Dir, elsewhere, reason)
 	case errors.Is(f.Err, fs.ErrNotExist):
-		return fmt.Sprintf("something in the store %s was removed while it was used: try again (%v)", f.Dir, f.Err)
+		return fmt.Sprintf("something in the store %s was removed while it was used: try again (%v)", f.Dir, reason)
 	}
-	return fmt.Sprintf("the store %s: %v", f.Dir, f.Err)
+	return fmt.Sprintf("the store %s: %v", f.Dir, reason)
 }
 
 // isFull reports whether a disk, or the part of it that the user may have, is full.

@@ -30,6 +30,8 @@ type Options struct {
 	Now func() time.Time
 	// Setting is the name of the setting for the folder, for messages: "XDG_CACHE_HOME".
 	Setting string
+	// Shown writes a path for people, as it is if it is nil.
+	Shown func(path string) string
 }
 
 // Store is a folder with skills. Its methods may be called from several goroutines, and several
@@ -41,15 +43,22 @@ type Store struct {
 	mu     sync.Mutex
 	unlock func() // nil until the store is used
 	swept  bool
+	known  map[skill.Digest]bool // the skills that recorded releases name; nil until they are read
+	heads  map[string]bool       // the files of the heads that this process has asked for
+	// batches counts those that are open.
+	batches int
 }
 
 // The names in the store's folder.
 const (
-	skillsFolder = "skills"
-	gitFolder    = "git"
-	tmpFolder    = "tmp"
-	lockName     = "store"   // edit.Lock adds .lock
-	sweptName    = "cleaned" // its modification time is when skills were last removed
+	skillsFolder   = "skills"
+	layersFolder   = "layers"
+	releasesFolder = "releases"
+	headsFolder    = "heads"
+	gitFolder      = "git"
+	tmpFolder      = "tmp"
+	lockName       = "store"   // edit.Lock adds .lock
+	sweptName      = "cleaned" // its modification time is when skills were last removed
 )
 
 // Skill is a skill of the store.

@@ -57,7 +57,12 @@ func differs(s *skill.Skill, entry lockfile.Entry, files []skill.File) *skill.Lo
 }
 
 func changed(what string) *skill.LockError {
-	return &skill.LockError{Changed: true, Message: "changed since it was locked: " + what, Fix: "restore it with 'knack sync --overwrite'; 'knack verify' lists the files"}
+	return &skill.LockError{Changed: true, Message: "changed since it was locked: " + what, Fix: restoreFix("")}
+}
+
+// restoreFix is what to do about a changed skill. flags are those of the lock.
+func restoreFix(flags string) string {
+	return "restore it with 'knack sync" + flags + " --overwrite'; 'knack verify" + flags + "' lists the files"
 }
 
 // isLarge reports whether a skill was locked with more than may be published.

@@ -31,12 +31,12 @@ func (g *guardedFS) entry() (*lockfile.Entry, *skill.LockError) {
 	if lock == nil {
 		return nil, v.fault
 	}
-	entry, has := lock.skills[key]
+	entry, has := lock.entry(key)
 	if has = has && lock.fault == nil; entry.Digest != v.entry.Digest || !has && v.fault == nil {
 		g.gate.changed()
 	}
 	if v.fault == nil && !has {
-		return nil, lock.without()
+		return nil, lock.without(g.bundle, key)
 	}
 	return &entry, v.fault
 }

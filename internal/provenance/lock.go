@@ -17,6 +17,8 @@ type lock struct {
 	folder string // without links
 	skills map[string]lockfile.Entry
 	fault  *skill.LockError // why it cannot be used, or nil
+	shown  string           // the folder as people at this machine write it, "" if others ask too
+	nested sync.Map         // lockfile.Entry by key, of skills within a locked one
 }
 
 // file is a place of a lock.
@@ -91,6 +93,9 @@ func (l *Locks) look(f *file, folder string, anew bool) *lock {
 		return f.now
 	}
 	f.now = &lock{folder: folder, skills: content.Skills}
+	if l.o.Shown != nil {
+		f.now.shown = filepath.ToSlash(l.o.Shown(folder))
+	}
 	return f.now
 }
 
@@ -104,12 +109,4 @@ func unread(folder string, err error) *lock {
 		fix = "lock fewer skills in one folder; the limit is 32 MiB"
 	}
 	return unusable(folder, lockfile.Name+" cannot be read: "+skill.Reason(err), fix)
-}
-
-// without returns why a skill that the lock does not have is refused.
-func (f *lock) without() *skill.LockError {
-	if f.fault != nil {
-		return f.fault
-	}
-	return &skill.LockError{Message: "not locked: " + lockfile.Name + " does not have it", Fix: "add it with knack add, or move it to a folder without a lock"}
 }

@@ -226,12 +226,13 @@ func (l *Locks) Locked(e *catalog.Entry, files func() ([]skill.File, error)) cat
 }
 
 func (l *Locks) compare(s *skill.Skill, lock *lock, key string, files func() ([]skill.File, error)) catalog.Locked {
-	entry, has := lock.skills[key]
+	entry, has := lock.entry(key)
 	locked := catalog.Locked{
 		State: catalog.AsLocked, Source: display.RedactURI(entry.Source), Want: entry.Want, Version: entry.Version, Revision: entry.Revision,
 		Signer: entry.Signer, Pinned: entry.Pinned, Digest: entry.Digest,
 	}
 	refused := func(err *skill.LockError) catalog.Locked {
+		err = lock.located(err)
 		locked.State, locked.Reason, locked.Fix = catalog.NotLocked, err.Message, err.Fix
 		switch {
 		case err.Changed:
@@ -245,7 +246,7 @@ func (l *Locks) compare(s *skill.Skill, lock *lock, key string, files func() ([]
 		return refused(err) // a scan has compared it
 	}
 	if lock.fault != nil || !has {
-		return refused(lock.without())
+		return refused(lock.without(s.Bundle, key))
 	}
 	all, err := files()
 	if errors.Is(err, skill.ErrTooLarge) && isLarge(entry) {
@@ -329,7 +330,7 @@ func (l *Locks) Locks(s *catalog.Snapshot) (all []catalog.LockStatus) {
 	}
 	for _, at := range slices.Sorted(maps.Keys(locks)) {
 		lock := locks[at]
-		status := catalog.LockStatus{Name: l.name(lock, labels[at]), Skills: len(lock.skills)}
+		status := catalog.LockStatus{Name: l.name(lock, labels[at]), Skills: len(lock.skills), Restore: "knack sync" + lock.flags()}
 		if lock.fault != nil {
 			status.Reason, status.Fix = lock.fault.Message, lock.fault.Fix
 		}

@@ -214,15 +214,15 @@ func (l *Locks) judge(ctx context.Context, b *skill.Bundle, p *judged, loaded *s
 		p.files = nil
 		return nil
 	}
-	entry, has := lock.skills[key]
+	entry, has := lock.entry(key)
 	if lock.fault != nil || !has {
-		return &verdict{fault: lock.without()}
+		return &verdict{fault: lock.without(b, key)}
 	}
 	if err := p.compare(ctx, b, entry, l); err != nil {
-		return &verdict{fault: err, entry: entry}
+		return &verdict{fault: lock.located(err), entry: entry}
 	}
 	if main, _ := fileOf(entry, b.Entry); loaded != nil && loaded.Digest != (skill.Digest{}) && loaded.Digest != main.Digest {
-		return &verdict{fault: changed("'" + b.Entry + "' differs"), entry: entry} // it has changed back meanwhile
+		return &verdict{fault: lock.located(changed("'" + b.Entry + "' differs")), entry: entry} // it has changed back meanwhile
 	}
 	return &verdict{entry: entry}
 }

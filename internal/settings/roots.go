@@ -182,8 +182,14 @@ func BuiltinNames() (names []string) {
 // problemsOfRoots returns the problems of roots that their table cannot know: labels that are
 // knack's own, and rules that fit none of the roots.
 func problemsOfRoots(c config.Config) (problems []skill.Problem) {
-	if len(c.Roots) == 0 {
+	if len(c.Roots)+len(c.Sources) == 0 {
 		return nil
+	}
+	for i, s := range c.Sources {
+		if isOwn(s.Name.Text) {
+			problems = append(problems, skill.Problem{Rule: "config-value", Position: s.Name.Position, Field: fmt.Sprintf("sources[%d].name", i),
+				Message: s.Name.Text + " is one of knack's own labels", Fix: "give the source another name, for example that of its publisher"})
+		}
 	}
 	for i, r := range c.Roots {
 		if isOwn(r.Label.Text) {
@@ -194,11 +200,11 @@ func problemsOfRoots(c config.Config) (problems []skill.Problem) {
 	if c.Access.Policy == nil {
 		return problems
 	}
-	for _, a := range c.Access.Policy.Astray(append(LabelsOf(c.Roots), BuiltinNames()...)) {
+	for _, a := range c.Access.Policy.Astray(append(LabelsOf(c), BuiltinNames()...)) {
 		if !a.Denies && a.Label != "" {
 			continue // it shows nothing, see [File.UnknownLabels]
 		}
-		message, fix := AstrayWords(a, LabelsOf(c.Roots))
+		message, fix := AstrayWords(a, LabelsOf(c))
 		problems = append(problems, skill.Problem{Rule: "config-value", Position: c.Access.Positions[a.Pattern.String()], Field: "access.rules", Message: message, Fix: fix})
 	}
 	return problems
@@ -211,18 +217,25 @@ func rootsOfProject(roots []config.Root) skill.Problem {
 		Fix:     "write project.dirs for folders of the project; roots belongs in your own " + config.Name + ", or in a file for --config ('knack config check FILE' checks that)"}
 }
 
+// sourcesOfProject refuses sources in a project's file.
+func sourcesOfProject(sources []config.Source) skill.Problem {
+	return skill.Problem{Rule: "config-value", Position: sources[0].Position, Field: "sources",
+		Message: "a project's file names no sources: a clone could otherwise decide what a server fetches and serves",
+		Fix:     "add the skills to the project with 'knack add'; sources belongs in your own " + config.Name + ", or in a file for --config"}
+}
+
 // UnknownLabels returns a warning for each rule that shows nothing, since no root has its
 // label.
 func (f *File) UnknownLabels() (warnings []string) {
 	c := f.Config
-	if len(c.Roots) == 0 || c.Access.Policy == nil {
+	if len(c.Roots)+len(c.Sources) == 0 || c.Access.Policy == nil {
 		return nil
 	}
-	for _, a := range c.Access.Policy.Astray(append(LabelsOf(c.Roots), BuiltinNames()...)) {
+	for _, a := range c.Access.Policy.Astray(append(LabelsOf(c), BuiltinNames()...)) {
 		if a.Denies || a.Label == "" {
 			continue // a problem already
 		}
-		message, fix := AstrayWords(a, LabelsOf(c.Roots))
+		message, fix := AstrayWords(a, LabelsOf(c))
 		warnings = append(warnings, "line "+fmt.Sprint(c.Access.Positions[a.Pattern.String()].Line)+": "+message+": "+fix)
 	}
 	return warnings
@@ -244,10 +257,13 @@ func AstrayWords(a access.Astray, labels []string) (message, fix string) {
 	return "no root has the label " + display.Echo(a.Label) + ", so the pattern " + a.Pattern.String() + " " + effect + " nothing", fix
 }
 
-// LabelsOf returns the labels of roots, in their order.
-func LabelsOf(roots []config.Root) (labels []string) {
-	for _, r := range roots {
+// LabelsOf returns the labels of the roots and sources that a file names, in their order.
+func LabelsOf(c config.Config) (labels []string) {
+	for _, r := range c.Roots {
 		labels = append(labels, r.Label.Text)
+	}
+	for _, s := range c.Sources {
+		labels = append(labels, s.Name.Text)
 	}
 	return labels
 }
@@ -289,7 +305,7 @@ func Moves(served, now *File, sameRules bool) error {
 	return nil
 }
 
-// placed is a root by its label and its folder.
+// placed is a root by its label and its folder, or for a source by what it is.
 type placed struct{ label, folder string }
 
 // isAt reports whether two roots have the same folder. The disk is asked only if their paths
@@ -304,6 +320,9 @@ func rootsOf(f *File) (all []placed) {
 	}
 	for _, r := range f.Config.Roots {
 		all = append(all, placed{r.Label.Text, r.Folder(filepath.Dir(f.Path))})
+	}
+	for _, s := range f.Config.Sources {
+		all = append(all, placed{s.Name.Text, "source " + s.From.Text})
 	}
 	return all
 }

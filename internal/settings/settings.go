@@ -145,6 +145,12 @@ func (s *Finder) load(file, shown string, read func(string) ([]byte, error), ofP
 	if f.Problems = append(f.Problems, problemsOfRoots(f.Config)...); ofProject && len(f.Config.Roots) > 0 {
 		f.Problems = append(f.Problems, rootsOfProject(f.Config.Roots))
 	}
+	if ofProject && len(f.Config.Sources) > 0 {
+		f.Problems = append(f.Problems, sourcesOfProject(f.Config.Sources))
+	}
+	if ofProject && len(f.Config.Trust) > 0 {
+		f.Problems = append(f.Problems, trustOfProject(f.Config.Trust[0].Position))
+	}
 	if at := f.Config.Lock.Position; ofProject && at.Line > 0 {
 		f.Problems = append(f.Problems, lockOfProject(at))
 	}
@@ -215,10 +221,12 @@ func ReadNamed(file string, most int64) ([]byte, error) {
 }
 
 // refused returns the first problem as an error, with its position.
-func (f *File) refused() error {
-	p := f.Problems[0]
+func (f *File) refused() error { return refusedFor(f, f.Problems) }
+
+func refusedFor(f *File, problems []skill.Problem) error {
+	p := problems[0]
 	hint := p.Fix
-	if n := len(f.Problems) - 1; n > 0 {
+	if n := len(problems) - 1; n > 0 {
 		hint += fmt.Sprintf(" (%s; knack config check shows all)", display.Count(n, "further problem"))
 	}
 	return &Error{fmt.Errorf("%s:%s: %s", f.Shown, p.Position, p.Message), hint, true}

@@ -69,6 +69,7 @@ gh for skills that gh skill installed.`,
 		},
 	}
 	f.register(cmd, true)
+	f.registerSigner(cmd)
 	cmd.Flags().Var((*command.Repeated)(&q.Skills), "skill", "install the skill `NAME`, or the one in this folder of the source")
 	cmd.Flags().BoolVar(&q.All, "all", false, "install all skills of the sources")
 	cmd.Flags().StringVar(&f.to, "to", "", "install into the folder `DIR`")
@@ -153,6 +154,7 @@ none is taken from another source.`,
 		},
 	}
 	f.register(cmd, true)
+	f.registerSigner(cmd)
 	cmd.Flags().BoolVar(&q.Check, "check", false, "only say what would be updated")
 	cmd.Flags().BoolVar(&q.Latest, "latest", false, "let a version move to the next major version")
 	cmd.Flags().BoolVar(&q.Unpin, "unpin", false, "update pinned skills too, and pin them no more")
@@ -162,16 +164,24 @@ none is taken from another source.`,
 func verifyCommand(env *console.Env) *cobra.Command {
 	f := flags{env: env}
 	cmd := &cobra.Command{
-		Use:        "verify [SKILL...]",
+		Use:        "verify [SKILL... | SOURCE]",
 		SuggestFor: []string{"audit", "frozen"},
-		Short:      "Compare installed skills with knack.lock",
+		Short:      "Compare installed skills with knack.lock, or check a release",
 		Long: `Compare the folders of installed skills with knack.lock, byte for byte. Nothing
 is written and no source is asked, with --offline or without, so it is for CI.
-The status is 1 if something differs.`,
+The status is 1 if something differs.
+
+With a source, such as oci://REGISTRY/REPO:TAG, check its signature by the rules
+of trust in your knack.yaml, and the digests of all that it has. Nothing is
+installed. The status is 1 if it would not be taken.`,
 		Example: `  knack verify
-  knack verify --json`,
-		Args: command.ArgCount(0, 1000, "the names of installed skills, or none for all"),
+  knack verify --json
+  knack verify oci://ghcr.io/acme/skills:v1.2.0   # who signed it`,
+		Args: command.ArgCount(0, 1000, "the names of installed skills, or none for all, or one source"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if slices.ContainsFunc(args, isSource) {
+				return f.verifySource(cmd, args)
+			}
 			return f.run(cmd, false, false, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
 				if err := f.noLock(in); err != nil {
 					return nil, err

@@ -22,6 +22,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -96,7 +97,11 @@ func testForms(t *testing.T, formed map[string]string) {
 	mux.Handle("/files/", http.StripPrefix("/files/", http.FileServer(http.Dir(files))))
 	site(mux, tarOf(t, "", formed))
 	registry(mux, tarred)
-	server := httptest.NewServer(mux)
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		mux.ServeHTTP(w, r)
+	}))
 	defer server.Close()
 	var want lockfile.Entry
 	for _, c := range []struct {
@@ -159,6 +164,26 @@ func testForms(t *testing.T, formed map[string]string) {
 			}
 			if after, err := os.ReadFile(filepath.Join(project, lockfile.Name)); err != nil || string(after) != string(data) {
 				t.Errorf("update without news wrote the lock: %v\n%s", err, after)
+			}
+			// What is deleted comes back offline, and no server is asked: neither it nor a proxy.
+			if err := os.RemoveAll(filepath.Join(project, ".agents")); err != nil {
+				t.Fatal(err)
+			}
+			before := asked.Load()
+			for _, args := range [][]string{{"sync", "--offline"}, {"verify"}, {"update", "--offline"}, {"add", c.source, "--all", "--offline"}} {
+				cmd := knack(t, project, args...)
+				for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
+					cmd.Env = append(cmd.Env, name+"="+server.URL)
+				}
+				if out, err := cmd.CombinedOutput(); err != nil && (args[0] == "sync" || args[0] == "verify") {
+					t.Errorf("%s: %v\n%s", args, err, out)
+				}
+			}
+			if n := asked.Load() - before; n != 0 {
+				t.Errorf("offline, servers were asked %d times", n)
+			}
+			if data, err := os.ReadFile(filepath.Join(project, ".agents/skills/pdf/SKILL.md")); err != nil || string(data) != formed["SKILL.md"] {
+				t.Errorf("offline: %q, %v", data, err)
 			}
 		})
 	}

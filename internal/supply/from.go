@@ -25,7 +25,7 @@ func (f *flags) planFrom(ctx context.Context, in *install.Installer, from string
 	}
 	file := f.env.Absolute(from)
 	if filepath.Base(file) == lockfile.Name {
-		return nil, &install.Problem{Err: fmt.Errorf("%s is knack's own lock", f.env.Shown(file)), Fix: "knack sync installs what it names", Usage: true}
+		return nil, &install.Problem{Err: fmt.Errorf("%s is knack's own lock", f.env.Shown(file)), Fix: f.command("sync") + " installs what it names", Usage: true}
 	}
 	data, err := settings.ReadNamed(file, foreign.MaxSize)
 	switch {

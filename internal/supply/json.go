@@ -15,29 +15,34 @@ import (
 
 // skillJSON is a step in JSON. doc/install.md describes the fields.
 type skillJSON struct {
-	Name     string       `json:"name"`
-	Folder   string       `json:"folder,omitempty"`
-	Action   string       `json:"action"`
-	Source   string       `json:"source,omitempty"`
-	Want     string       `json:"want,omitempty"`
-	Path     string       `json:"path,omitempty"`
-	Revision string       `json:"revision,omitempty"`
-	Version  string       `json:"version,omitempty"`
-	Pinned   bool         `json:"pinned,omitempty"`
-	Digest   string       `json:"digest,omitempty"`
-	Files    int          `json:"files,omitempty"`
-	From     *stateJSON   `json:"from,omitempty"`
-	Changes  *changesJSON `json:"changes,omitempty"`
-	Drift    *changesJSON `json:"drift,omitempty"`
-	Kept     string       `json:"kept,omitempty"`
-	Warnings []string     `json:"warnings,omitempty"`
-	Reason   string       `json:"reason,omitempty"`
-	Fix      string       `json:"fix,omitempty"`
+	Name     string `json:"name"`
+	Folder   string `json:"folder,omitempty"`
+	Action   string `json:"action"`
+	Source   string `json:"source,omitempty"`
+	Want     string `json:"want,omitempty"`
+	Path     string `json:"path,omitempty"`
+	Revision string `json:"revision,omitempty"`
+	Version  string `json:"version,omitempty"`
+	Pinned   bool   `json:"pinned,omitempty"`
+	// Signature is what is known of it now, and Signer what the lock says.
+	Signature string       `json:"signature,omitempty"`
+	Signer    string       `json:"signer,omitempty"`
+	Digest    string       `json:"digest,omitempty"`
+	Files     int          `json:"files,omitempty"`
+	From      *stateJSON   `json:"from,omitempty"`
+	Changes   *changesJSON `json:"changes,omitempty"`
+	Drift     *changesJSON `json:"drift,omitempty"`
+	Kept      string       `json:"kept,omitempty"`
+	With      []string     `json:"with,omitempty"`
+	Warnings  []string     `json:"warnings,omitempty"`
+	Reason    string       `json:"reason,omitempty"`
+	Fix       string       `json:"fix,omitempty"`
 }
 
 type stateJSON struct {
 	Revision string `json:"revision,omitempty"`
 	Version  string `json:"version,omitempty"`
+	Signer   string `json:"signer,omitempty"`
 	Digest   string `json:"digest"`
 }
 
@@ -57,14 +62,16 @@ type choiceJSON struct {
 }
 
 type reportJSON struct {
-	Command string       `json:"command"`
-	Lock    string       `json:"lock,omitempty"`
-	DryRun  bool         `json:"dryRun"`
-	Status  int          `json:"status"`
-	Reason  string       `json:"reason,omitempty"`
-	Fix     string       `json:"fix,omitempty"`
-	Skills  []skillJSON  `json:"skills"`
-	Choices []choiceJSON `json:"choices,omitempty"`
+	Command string `json:"command"`
+	Lock    string `json:"lock,omitempty"`
+	DryRun  bool   `json:"dryRun"`
+	Status  int    `json:"status"`
+	Reason  string `json:"reason,omitempty"`
+	Fix     string `json:"fix,omitempty"`
+	// Warnings are those that concern no skill.
+	Warnings []string     `json:"warnings,omitempty"`
+	Skills   []skillJSON  `json:"skills"`
+	Choices  []choiceJSON `json:"choices,omitempty"`
 }
 
 func changesOf(c install.Changes) *changesJSON {
@@ -76,8 +83,8 @@ func changesOf(c install.Changes) *changesJSON {
 }
 
 // json prints the report. failed is an error behind the plan, or nil.
-func (r *report) json(failed error) error {
-	out := reportJSON{Command: r.command, Lock: r.in.LockFile(), DryRun: r.dry, Status: int(r.plan.Outcome()), Skills: []skillJSON{}}
+func (r *report) json(warnings []string, failed error) error {
+	out := reportJSON{Command: r.command, Lock: r.in.LockFile(), DryRun: r.dry, Status: int(r.plan.Outcome()), Warnings: warnings, Skills: []skillJSON{}}
 	for _, c := range r.plan.Choices {
 		j := choiceJSON{Source: c.Source, Name: c.Name, Description: c.Description, Path: c.Path}
 		j.Warning = c.Unserved
@@ -87,7 +94,7 @@ func (r *report) json(failed error) error {
 		out.Choices = append(out.Choices, j)
 	}
 	for _, s := range r.plan.Steps {
-		j := skillJSON{Name: s.Name, Folder: s.Key, Action: string(s.Do), Kept: s.Kept, Warnings: s.Warnings, Drift: changesOf(s.Drift)}
+		j := skillJSON{Name: s.Name, Folder: s.Key, Action: string(s.Do), Kept: s.Kept, With: s.With, Warnings: s.Warnings, Drift: changesOf(s.Drift), Signature: string(s.Signature.State)}
 		e := s.Entry
 		if e.Source == "" && s.Was != nil {
 			e = *s.Was
@@ -97,14 +104,14 @@ func (r *report) json(failed error) error {
 			if _, err := origin.Parse(e.Source, filepath.Dir(r.in.LockFile()), r.env.Home); err == nil {
 				j.Source = e.Source
 			}
-			j.Want, j.Path, j.Revision, j.Version, j.Pinned = e.Want, e.Path, e.Revision, e.Version, e.Pinned
+			j.Want, j.Path, j.Revision, j.Version, j.Pinned, j.Signer = e.Want, e.Path, e.Revision, e.Version, e.Pinned, e.Signer
 			j.Files = len(e.Files)
 			if j.Files > 0 { // else it was not fetched
 				j.Digest = e.Digest.String()
 			}
 		}
 		if s.Was != nil && s.Was.Digest != e.Digest {
-			j.From = &stateJSON{s.Was.Revision, s.Was.Version, s.Was.Digest.String()}
+			j.From = &stateJSON{s.Was.Revision, s.Was.Version, s.Was.Signer, s.Was.Digest.String()}
 			j.Changes = changesOf(s.Changes)
 		}
 		if s.Problem != nil {
@@ -125,22 +132,21 @@ func (o *reportJSON) fail(err error) {
 	if errors.As(err, &f) {
 		o.Status, o.Fix = f.Code, f.Hint
 	}
-	var i console.Interrupt
-	if errors.As(err, &i) {
-		o.Status = i.Status()
-	}
 }
 
 // failed prints the object of a command that ended before it had something to report.
 func (f *flags) failed(cmd *cobra.Command, err error) error {
-	if err == nil || !f.json || f.printed {
+	if err == nil || f.printed {
+		return err
+	}
+	if _, ok := console.InterruptOf(cmd.Context()); ok {
+		err = interrupted(cmd.Context(), untouched)
+	}
+	if !f.json {
 		return err
 	}
 	f.printed = true
-	if i, ok := console.InterruptOf(cmd.Context()); ok {
-		err = i
-	}
-	out := reportJSON{Command: cmd.Name(), Lock: f.lock, DryRun: f.dryRun, Skills: []skillJSON{}}
+	out := reportJSON{Command: cmd.Name(), Lock: f.lock, DryRun: f.dryRun, Warnings: f.warnings(), Skills: []skillJSON{}}
 	out.fail(err)
 	return cmp.Or(console.PrintJSON(f.env.Stdout, out), err)
 }

@@ -29,9 +29,11 @@ type Settings struct {
 
 // kinds has what reads each kind of source.
 var kinds = map[origin.Kind]func(Settings) (origin.Origin, error){
-	origin.Folder: func(s Settings) (origin.Origin, error) { return folder.Origin{Progress: s.Progress}, nil },
+	origin.Folder: func(s Settings) (origin.Origin, error) {
+		return folder.Origin{Progress: s.Progress, Shown: s.Env.Shown}, nil
+	},
 	origin.Archive: func(s Settings) (origin.Origin, error) {
-		return archive.New(archive.Options{Fetch: s.Fetch, Spool: s.Store.Spool, Offline: s.Offline, Progress: s.Progress}), nil
+		return archive.New(archive.Options{Fetch: s.Fetch, Spool: s.Store.Spool, Offline: s.Offline, Progress: s.Progress, Shown: s.Env.Shown}), nil
 	},
 	origin.WellKnown: func(s Settings) (origin.Origin, error) {
 		return wellknown.New(wellknown.Options{Fetch: s.Fetch, Spool: s.Store.Spool, Offline: s.Offline, Progress: s.Progress}), nil
@@ -40,7 +42,7 @@ var kinds = map[origin.Kind]func(Settings) (origin.Origin, error){
 		return git.New(git.Options{
 			Env: s.Env.Environ, Dir: s.Store.GitDir, Terminal: s.Env.StdinTerminal && s.Env.StderrTerminal,
 			Offline: s.Offline, Progress: s.Progress, Warn: s.Warn,
-			HTTP: s.client,
+			HTTP: s.client, Judge: s.Fetch.Judge,
 		}), nil
 	},
 	origin.OCI: registries,

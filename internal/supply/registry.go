@@ -5,13 +5,19 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/knack-dev/knack/internal/registry"
 	"github.com/knack-dev/knack/internal/settings"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/origin/oci"
 )
 
-// registries returns what reads registries, with the credentials of docker's configuration.
+// registries returns what reads registries.
 func registries(s Settings) (origin.Origin, error) {
+	return oci.New(oci.Options{Options: registryOptions(s), Spool: s.Store.Spool, Progress: s.Progress}), nil
+}
+
+// registryOptions returns how registries are reached: with the credentials of docker's configuration.
+func registryOptions(s Settings) registry.Options {
 	config := getenv(*s.Env, "DOCKER_CONFIG")
 	switch {
 	case config != "":
@@ -19,15 +25,14 @@ func registries(s Settings) (origin.Origin, error) {
 	case s.Env.Home != "":
 		config = filepath.Join(s.Env.Home, ".docker", "config.json")
 	}
-	return oci.New(oci.Options{
+	return registry.Options{
 		Fetcher: s.Fetch,
-		Spool:   s.Store.Spool,
 		Wait:    wait,
 		Config:  config,
 		Read:    settings.ReadUserFile,
-		Path:    getenv(*s.Env, "PATH"), Environ: s.Env.Environ,
-		Progress: s.Progress,
-	}), nil
+		Path:    getenv(*s.Env, "PATH"),
+		Environ: s.Env.Environ,
+	}
 }
 
 // wait waits for d, or until the command is interrupted.

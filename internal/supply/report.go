@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/lockfile"
 	"github.com/knack-dev/knack/source/dir"
+	"github.com/knack-dev/knack/trust"
 )
 
 // report says what was done.
@@ -21,6 +22,7 @@ type report struct {
 	command string
 	again   string // the command without --check
 	dry     bool
+	other   string // knack verify for the lock of another project, or ""
 }
 
 // Verbs for what was done, and for what a dry run would do.
@@ -55,18 +57,21 @@ func (r *report) text() {
 			if i == 0 || p.Choices[i-1].Source != c.Source {
 				out.Line("%s has %s:", c.Source, display.Count(has[c.Source], "skill"))
 			}
-			about := c.Description
+			about, whole := display.OneLine(c.Description), false
 			switch {
 			case c.Fault != nil:
-				about = "cannot be installed: " + c.Fault.Error()
+				about, whole = "cannot be installed: "+c.Fault.Error(), true
 			case c.Unserved != "":
-				about = "would not be offered: " + c.Unserved
+				about, whole = "would not be offered: "+c.Unserved, true
 			}
 			name := c.Name
 			if slices.ContainsFunc(p.Choices, func(o install.Choice) bool { return o.Name == c.Name && o.Path != c.Path }) {
 				name += " (" + c.Path + ")"
 			}
-			out.Item(4, "  %s  %s", console.Bold.Of(name), display.OneLine(about))
+			if room := out.Room(display.Columns(display.OneLine(name)) + 4); room > 0 && !whole {
+				about = display.CutColumns(about, room)
+			}
+			out.Item(4, "  %s  %s", console.Bold.Of(name), about)
 		}
 		err.Text(console.Hint, "choose with --skill NAME, or take them with --all")
 	}
@@ -79,6 +84,9 @@ func (r *report) text() {
 		}
 	}
 	for _, s := range r.plan.Steps {
+		if s.Interrupted() {
+			continue
+		}
 		counts[s.Do]++
 		switch s.Do {
 		case install.Fail:
@@ -146,8 +154,17 @@ func (r *report) step(s *install.Step) {
 		from += " (" + at + ")"
 	}
 	line := fmt.Sprintf("%s from %s, %s", name, from, display.Count(len(s.Entry.Files), "file"))
+	if s.Signature.State != "" {
+		line += ", " + s.Signature.Short()
+	}
+	if s.Was != nil && s.Was.Signer != "" && s.Was.Signer != s.Entry.Signer {
+		line += ", before by " + trust.ShortID(s.Was.Signer)
+	}
 	if s.Was != nil && s.Was.Source != s.Entry.Source {
 		line += ", before from " + s.Was.Source
+	}
+	if n := len(s.With); n > 0 {
+		line += ", with " + display.Count(n, "skill") + " within it: " + strings.Join(s.With[:min(n, shownPaths)], ", ")
 	}
 	out.Line("%s %s", r.verb(s), line)
 	if s.Was != nil {
@@ -215,6 +232,9 @@ func (r *report) summary(counts map[install.Action]int) {
 	}
 	if r.command == "add" && !r.dry && counts[install.Write]+counts[install.Replace] > 0 {
 		err.Text(console.Hint, r.readers())
+	}
+	if r.other != "" && counts[install.Write]+counts[install.Replace]+counts[install.Record] > 0 {
+		err.Text(console.Hint, "the folder is not in this project, so "+r.env.Shown(r.in.LockFile())+" records it: "+r.other+", and update, sync and remove with the same flag, read that lock")
 	}
 	installs, leaves := 0, 0
 	for _, s := range r.plan.Steps {

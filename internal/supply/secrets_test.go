@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,8 +22,10 @@ import (
 
 // secrets makes secrets, and finds them in texts.
 type secrets struct {
-	t    *testing.T
-	made []string
+	t      *testing.T
+	made   []string
+	places map[string]int // the texts that were searched, by kind of place
+	own    string         // a lock into which the test itself wrote some
 }
 
 // next returns a secret of its own.
@@ -32,9 +35,10 @@ func (s *secrets) next() string {
 	return secret
 }
 
-// absent checks that a text holds none, plain or as HTTP sends it.
-func (s *secrets) absent(where, text string) {
+// absent checks that a text holds none, plain or as HTTP sends it. kind is that of its place.
+func (s *secrets) absent(kind, where, text string) {
 	s.t.Helper()
+	s.places[kind]++
 	for _, secret := range s.made {
 		encoded := base64.StdEncoding.EncodeToString([]byte("user:" + secret))
 		if strings.Contains(text, secret) || strings.Contains(text, encoded) {
@@ -80,7 +84,7 @@ func TestSecrets(t *testing.T) {
 		t.Skip("builds knack, and starts it often")
 	}
 	dir := t.TempDir()
-	s := &secrets{t: t}
+	s := &secrets{t: t, places: map[string]int{}}
 	binary, home, project := filepath.Join(dir, "knack"), filepath.Join(dir, "home"), filepath.Join(dir, "project")
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/knack")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -115,7 +119,11 @@ func TestSecrets(t *testing.T) {
 		if len(out) == 0 {
 			t.Errorf("knack %s said nothing", args[0])
 		}
-		s.absent("knack "+args[0]+" "+args[len(args)-1], string(out))
+		kind := "errors of commands"
+		if slices.Contains(args, "--json") {
+			kind = "JSON of commands"
+		}
+		s.absent(kind, "knack "+args[0]+" "+args[len(args)-1], string(out))
 		ran++
 	}
 	add := func(env []string, source string) {
@@ -172,17 +180,31 @@ func TestSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, at := range []string{project, filepath.Join(home, ".cache"), filepath.Join(home, ".local")} {
+	s.installed(binary, home, project, write)
+	s.served(binary, home, project, host)
+	for _, at := range []string{project, filepath.Join(home, ".cache"), filepath.Join(home, ".local"), filepath.Join(home, "store")} {
 		_ = filepath.WalkDir(at, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && d.Type().IsRegular() {
+			if err == nil && d.Type().IsRegular() && path != s.own {
 				data, _ := os.ReadFile(path)
-				s.absent(path, string(data))
+				kind := "files of the project"
+				switch {
+				case filepath.Base(path) == lockfile.Name:
+					kind = "lock"
+				case at != project:
+					kind = "store and state"
+				}
+				s.absent(kind, path, string(data))
 			}
 			return nil
 		})
 	}
-	t.Logf("%d secrets, %d commands", len(s.made), ran)
-	if len(s.made) < 40 {
+	t.Logf("%d secrets, %d commands; texts searched by place: %v", len(s.made), ran, s.places)
+	if len(s.made) < 50 {
 		t.Error("too few secrets were tried")
+	}
+	for _, kind := range []string{"errors of commands", "JSON of commands", "lock", "store and state", "pages", "API", "metrics", "MCP", "log", "audit log"} {
+		if s.places[kind] == 0 {
+			t.Errorf("no %s was searched", kind)
+		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package supply is the commands that bring skills from elsewhere: add, remove, sync, update and
-// verify.
+// Package supply is the commands that bring skills from elsewhere: add, remove, sync, update,
+// verify and pull.
 package supply
 
 import (
@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,6 +31,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/store"
+	"github.com/knack-dev/knack/trust"
 )
 
 // skillsFolder is the folder for skills in a project and in the home folder: the well-known one
@@ -38,17 +40,38 @@ const skillsFolder = ".agents/skills"
 
 // Commands returns the commands.
 func Commands(env *console.Env) []*cobra.Command {
-	return []*cobra.Command{addCommand(env), removeCommand(env), syncCommand(env), updateCommand(env), verifyCommand(env)}
+	return []*cobra.Command{addCommand(env), removeCommand(env), syncCommand(env), updateCommand(env), verifyCommand(env), publishCommand(env), pullCommand(env)}
 }
 
 // flags are those of several of the commands.
 type flags struct {
 	env                                      *console.Env
-	project, to                              string
+	project, to, config                      string
 	global, overwrite, dryRun, json, offline bool
+	acceptSigner                             bool
+	takesNothing                             bool // from a source, so that no rule matters
 
 	lock    string // the path of the lock, once it is known
-	printed bool   // the JSON object is printed
+	other   string // the project of the lock, if --to leads out of that of the working directory
+	printed bool   // the report or the JSON object is printed
+
+	mu     sync.Mutex
+	warned []string // what the user was warned of
+}
+
+// warn warns the user. It may be called from any goroutine.
+func (f *flags) warn(text string) {
+	f.mu.Lock()
+	f.warned = append(f.warned, text)
+	f.mu.Unlock()
+	f.env.Err().Text(console.Warning, text)
+}
+
+// warnings returns what the user was warned of.
+func (f *flags) warnings() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.warned)
 }
 
 func (f *flags) register(cmd *cobra.Command, changes bool) {
@@ -61,8 +84,13 @@ func (f *flags) register(cmd *cobra.Command, changes bool) {
 	s.BoolVar(&f.json, "json", false, "print a JSON object")
 	_ = cmd.MarkFlagDirname("project")
 	if changes {
+		cmd.Annotations = map[string]string{command.Late: lateHint}
 		s.BoolVar(&f.dryRun, "dry-run", false, "print what would be done, and do nothing")
 		s.BoolVar(&f.overwrite, "overwrite", false, "replace what was changed by hand, and keep it elsewhere")
+	}
+	if f.takesNothing = cmd.Name() == "remove"; !f.takesNothing {
+		s.StringVar(&f.config, "config", "", configUsage)
+		_ = cmd.MarkFlagFilename("config")
 	}
 	s.BoolVar(&f.offline, "offline", false, "use only what is on this machine (also KNACK_OFFLINE=1)")
 }
@@ -96,7 +124,7 @@ func (f *flags) place(adding bool) (place, error) {
 	}
 	root := locate.Root(env, f.project)
 	if adding && f.project == "" && !dir.InRepository(at) && !f.hasLock(at) {
-		return place{}, command.Fail(command.No, fmt.Errorf("%s is in no repository, so it is not known for which project this is", at),
+		return place{}, command.Fail(command.No, fmt.Errorf("%s is in no repository, so it is not known for which project this is", f.shown(at)),
 			"--global installs for all projects, --to DIR into a folder, and --project DIR says which project is meant")
 	}
 	return place{root: root, to: filepath.Join(root, filepath.FromSlash(skillsFolder)), contained: true}, nil
@@ -134,6 +162,9 @@ func (f *flags) placeOfTo(env console.Env) (place, error) {
 	case below:
 		root = project
 	}
+	if root != project {
+		f.other = root
+	}
 	return place{root: root, to: to, contained: true}, nil
 }
 
@@ -154,11 +185,17 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 		return nil, nil, err
 	}
 	f.lock = filepath.Join(at.root, lockfile.Name)
+	var rules *trust.Policy
+	if !f.takesNothing {
+		if rules, err = rulesOf(env, f.config); err != nil {
+			return nil, nil, err
+		}
+	}
 	cache, state := folders(*env)
 	if cache == "" {
 		return nil, nil, command.RunError("set HOME or XDG_CACHE_HOME", "%w", errNoStore)
 	}
-	shelf, err := store.Open(cache, store.Options{Setting: "XDG_CACHE_HOME"})
+	shelf, err := store.Open(cache, store.Options{Setting: "XDG_CACHE_HOME", Shown: env.Shown})
 	if err != nil {
 		return nil, nil, command.RunError("", "%w", err)
 	}
@@ -170,18 +207,19 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 	var p progress
 	servers := fetch.New(fetch.Options{Proxy: env.Proxy, Agent: "knack"})
 	stop := console.ShowProgress(env, console.Step{What: "getting skills", Count: p.count, Unit: "steps"})
-	warn := func(text string) { env.Err().Text(console.Warning, text) }
 	o := install.Options{
 		Root: at.root, To: at.to, Dir: env.Dir, Home: env.Home, Contained: at.contained,
 		Kept:  filepath.Join(state, "kept"),
 		Guard: filepath.Join(state, "locks", fmt.Sprintf("%x", sha256.Sum256([]byte(realpath.Of(at.root))))[:32]),
 		Store: shelf, Origins: origins(Settings{
-			Env: env, Store: shelf, Progress: p.set, Offline: offline, Warn: warn,
+			Env: env, Store: shelf, Progress: p.set, Offline: offline, Warn: f.warn,
 			Fetch: servers,
 		}),
-		Warn:      warn,
+		Warn:  f.warn,
+		Trust: rules, AcceptSigner: f.acceptSigner,
 		Overwrite: f.overwrite, DryRun: f.dryRun, Now: time.Now, Progress: p.set,
 		Offline: offline,
+		Shown:   env.Shown, Command: f.command,
 	}
 	in, err := install.Open(o, changes)
 	if err != nil {
@@ -277,16 +315,18 @@ func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan func(context.
 		failed = in.Do(ctx, p)
 	}
 	done()
-	if err := ctx.Err(); err != nil {
-		return err // a signal: what was done is recorded
-	}
 	r := report{env: f.env, in: in, plan: p, command: cmd.Name(), again: again(cmd), dry: f.dryRun}
+	if f.other != "" {
+		r.other = f.command("verify")
+	}
 	if failed != nil {
 		failed = failure(failed)
+	} else {
+		failed = r.interrupted(ctx)
 	}
+	f.printed = true
 	if f.json {
-		f.printed = true
-		err = r.json(failed)
+		err = r.json(f.warnings(), failed)
 	} else if failed == nil || len(p.Steps) > 0 {
 		r.text()
 	}
@@ -299,14 +339,37 @@ func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan func(context.
 	return nil
 }
 
+// shown writes a folder for people.
+func (f *flags) shown(folder string) string {
+	if folder == f.env.Dir {
+		return "the working directory"
+	}
+	return f.env.Shown(folder)
+}
+
+// command writes another command for the same lock.
+func (f *flags) command(words ...string) string {
+	out := "knack"
+	for _, w := range words {
+		out += " " + console.ShellWord(w)
+	}
+	if project := cmp.Or(f.project, f.env.Shown(f.other)); project != "" {
+		out += " --project " + console.ShellWord(project)
+	}
+	if f.global {
+		out += " --global"
+	}
+	return out
+}
+
 // again returns the command as it is written to do what it checked.
 func again(cmd *cobra.Command) string {
 	words := []string{"knack", cmd.Name()}
-	for _, name := range []string{"global", "project", "latest", "unpin", "overwrite", "offline"} {
+	for _, name := range []string{"global", "project", "latest", "unpin", "overwrite", "accept-signer", "config", "offline"} {
 		switch g := cmd.Flags().Lookup(name); {
 		case g == nil || !g.Changed:
-		case name == "project":
-			words = append(words, "--project", console.ShellWord(g.Value.String()))
+		case name == "project", name == "config":
+			words = append(words, "--"+name, console.ShellWord(g.Value.String()))
 		default:
 			words = append(words, "--"+name)
 		}
@@ -323,9 +386,9 @@ func (f *flags) noLock(in *install.Installer) error {
 	if in.HasLock() {
 		return nil
 	}
-	fix := "knack add SOURCE installs a skill and records it there; --project DIR and --global look elsewhere"
-	if f.global {
-		fix = "knack add SOURCE --global installs a skill and records it there"
+	fix := f.command("add", "SOURCE") + " installs a skill and records it there"
+	if !f.global {
+		fix += "; --project DIR and --global look elsewhere"
 	}
-	return &install.Problem{Err: fmt.Errorf("there is no %s in %s", lockfile.Name, f.env.Shown(filepath.Dir(in.LockFile()))), Fix: fix, No: true}
+	return &install.Problem{Err: fmt.Errorf("there is no %s in %s", lockfile.Name, f.shown(filepath.Dir(in.LockFile()))), Fix: fix, No: true}
 }

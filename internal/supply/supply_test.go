@@ -2,6 +2,7 @@ package supply
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -22,11 +23,13 @@ type shell struct {
 	t    *testing.T
 	dir  string
 	vars map[string]string
+	ctx  context.Context
+	wide int // the width of a terminal, or 0
 }
 
 func newShell(t *testing.T) *shell {
 	t.Helper()
-	s := &shell{t, t.TempDir(), map[string]string{}}
+	s := &shell{t, t.TempDir(), map[string]string{}, t.Context(), 0}
 	for _, name := range []string{"p/.git/x", "home/x"} {
 		s.put(name, "")
 	}
@@ -54,11 +57,12 @@ func (s *shell) run(args ...string) (stdout, stderr string, status int) {
 	env := console.Env{
 		Stdout: &out, Stderr: &errs, Getenv: func(name string) string { return s.vars[name] }, Environ: os.Environ(),
 		Dir: filepath.Join(s.dir, "p"), Home: filepath.Join(s.dir, "home"),
+		Width: s.wide, StdoutTerminal: s.wide > 0,
 	}
 	root := &cobra.Command{Use: "knack", SilenceErrors: true, SilenceUsage: true}
 	root.AddCommand(Commands(&env)...)
 	root.SetArgs(args)
-	err := root.ExecuteContext(s.t.Context())
+	err := root.ExecuteContext(s.ctx)
 	var f *command.Failure
 	switch {
 	case errors.As(err, &f):
@@ -138,6 +142,7 @@ func TestJSON(t *testing.T) {
 	}
 	src := filepath.Join(s.dir, "src")
 	run(1, "add", src)
+	s.put("src/xlsx/charts/SKILL.md", "---\nname: charts\ndescription: Draws.\n---\n")
 	run(0, "add", src, "--all", "--dry-run")
 	run(0, "add", src, "--skill", "pdf", "--pin")
 	run(0, "add", src, "--all")
@@ -154,6 +159,7 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(0, "update")
+	s.put("p/.agents/.knack/.knack-"+strings.Repeat("A", 26)+"/swap/x", "of a command that was killed")
 	run(1, "remove", "none")
 	if err := os.RemoveAll(filepath.Join(s.dir, "p/.agents/skills/xlsx")); err != nil {
 		t.Fatal(err)
@@ -176,7 +182,7 @@ func TestJSON(t *testing.T) {
 	s.vars["KNACK_OFFLINE"] = "maybe"
 	run(2, "update")
 	// Fields that a source without revisions does not have.
-	for _, name := range []string{"want", "revision", "version"} {
+	for _, name := range []string{"want", "revision", "version", "signature", "signer"} {
 		seen["skills[]."+name] = true
 	}
 	if !reflect.DeepEqual(seen, listed) {
@@ -275,5 +281,33 @@ func TestChoicesOfSources(t *testing.T) {
 	var got struct{ Choices []choiceJSON }
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil || len(got.Choices) != 4 || got.Choices[0].Source != one || got.Choices[3].Source != two {
 		t.Errorf("%v %s", err, stdout)
+	}
+}
+
+// On a terminal each skill of a list has one line, unless it says why a skill is no good. A program
+// gets the descriptions whole.
+func TestChoicesFit(t *testing.T) {
+	s := newShell(t)
+	long := strings.Repeat("Reads everything there is. ", 20)
+	s.put("src/long/SKILL.md", "---\nname: long\ndescription: "+long+"\n---\n")
+	s.put("src/bad/SKILL.md", "no frontmatter")
+	src := filepath.Join(s.dir, "src")
+	whole, _, _ := s.run("add", src)
+	if !strings.Contains(whole, "  long  "+strings.TrimSpace(long)+"\n") {
+		t.Errorf("cut for a program: %s", whole)
+	}
+	s.wide = 80
+	cut, _, _ := s.run("add", src)
+	n := 0
+	for line := range strings.Lines(cut) {
+		if strings.Contains(line, "Reads everything") {
+			n++
+			if len([]rune(line)) > 81 {
+				t.Errorf("too long: %s", line)
+			}
+		}
+	}
+	if n != 1 || !strings.Contains(cut, "would not be offered") {
+		t.Errorf("%d lines: %s", n, cut)
 	}
 }

@@ -86,7 +86,7 @@ func TestParseRefuses(t *testing.T) {
 		"hello":                                "line 1, column 1: the file is no lock: it does not begin with fields",
 		"{}":                                   "line 1, column 1: the file is no lock that knack knows: it has no skills",
 		`{"skills": {}}`:                       "line 1, column 1: the file is no lock that knack knows: it has no version",
-		`{"version": 1, "skills": {"a": {`:     "line 2, column 1: the file is damaged",
+		`{"version": 1, "skills": {"a": {`:     "line 1, column 33: the file is damaged: the text ends here, in the middle of a value",
 		"{\n\"version\": 2, \"skills\": {}}":   "line 2, column 12: version '2' of skills-lock.json is not known; knack reads version 1",
 		`{"lockfileVersion": 2, "skills": []}`: "version '2' of skills.lock.json",
 		`{"lockfileVersion": 1, "skills": {}}`: "skills is not a list",

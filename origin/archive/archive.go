@@ -42,6 +42,8 @@ type Options struct {
 	Offline bool
 	// Progress is called while bytes arrive, or nil.
 	Progress origin.Progress
+	// Shown writes the path of an archive on a disk for people, as it is if it is nil.
+	Shown func(path string) string
 }
 
 // Origin reads archives. The zero value cannot be used.
@@ -89,7 +91,7 @@ func (o *Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (o
 func (o *Origin) reader(ctx context.Context, ref origin.Ref) (in io.ReadCloser, size, limit int64, err error) {
 	u, err := url.Parse(ref.Location)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
-		in, size, err = file(ref.Location)
+		in, size, err = o.file(ref.Location)
 		return in, size, MaxLocal, err
 	}
 	if o.options.Offline {
@@ -107,22 +109,26 @@ func (o *Origin) reader(ctx context.Context, ref origin.Ref) (in io.ReadCloser, 
 }
 
 // file opens an archive on the disk, which the user named, through links.
-func file(path string) (io.ReadCloser, int64, error) {
+func (o *Origin) file(path string) (io.ReadCloser, int64, error) {
+	shown := path
+	if o.options.Shown != nil {
+		shown = o.options.Shown(path)
+	}
 	real, err := realpath.Eval(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, fmt.Errorf("there is no file %s", display.Quote(path))
+		return nil, 0, fmt.Errorf("there is no file %s", display.Quote(shown))
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("%s cannot be read: %s", display.Quote(path), skill.Reason(err))
+		return nil, 0, fmt.Errorf("%s cannot be read: %s", display.Quote(shown), skill.Reason(err))
 	}
 	tree, err := dir.OpenTree(filepath.Dir(real), false)
 	if err != nil {
-		return nil, 0, fmt.Errorf("the folder of %s cannot be read: %s", display.Quote(path), skill.Reason(err))
+		return nil, 0, fmt.Errorf("the folder of %s cannot be read: %s", display.Quote(shown), skill.Reason(err))
 	}
 	defer tree.Close()
 	f, err := tree.Open(filepath.Base(real))
 	if err != nil {
-		return nil, 0, fmt.Errorf("%s cannot be read: %s", display.Quote(path), skill.Reason(err))
+		return nil, 0, fmt.Errorf("%s cannot be read: %s", display.Quote(shown), skill.Reason(err))
 	}
 	info, err := f.Stat()
 	if err != nil {

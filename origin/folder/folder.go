@@ -24,11 +24,20 @@ const MaxEntries = 1_000_000
 type Origin struct {
 	// Progress is called while files are read, or nil.
 	Progress origin.Progress
+	// Shown writes the path of a folder for people, as it is if it is nil.
+	Shown func(path string) string
+}
+
+func (o Origin) quoted(ref origin.Ref) string {
+	if o.Shown == nil {
+		return display.Quote(ref.Location)
+	}
+	return display.Quote(o.Shown(ref.Location))
 }
 
 // Resolve returns no revision: a folder has none. It fails if there is no folder.
 func (o Origin) Resolve(_ context.Context, ref origin.Ref) (origin.Revision, error) {
-	t, err := open(ref)
+	t, err := o.open(ref)
 	if err != nil {
 		return origin.Revision{}, err
 	}
@@ -40,27 +49,27 @@ func (o Origin) Versions(context.Context, origin.Ref) ([]string, error) { return
 
 // Open lists the folder. Files that are read later are as they were then, or the skill fails.
 func (o Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (origin.Library, error) {
-	t, err := open(ref)
+	t, err := o.open(ref)
 	if err != nil {
 		return nil, err
 	}
 	l := &library{tree: t, progress: o.Progress}
 	if err := l.list(ctx); err != nil {
 		t.Close()
-		return nil, fmt.Errorf("%s: %w", display.Quote(ref.Location), err)
+		return nil, fmt.Errorf("%s: %w", o.quoted(ref), err)
 	}
 	return l, nil
 }
 
-func open(ref origin.Ref) (*dir.Tree, error) {
+func (o Origin) open(ref origin.Ref) (*dir.Tree, error) {
 	t, err := dir.OpenTree(ref.Location, true)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("there is no folder %s", display.Quote(ref.Location))
+		return nil, fmt.Errorf("there is no folder %s", o.quoted(ref))
 	case errors.Is(err, skill.ErrNotFolder):
-		return nil, fmt.Errorf("%s is not a folder", display.Quote(ref.Location))
+		return nil, fmt.Errorf("%s is not a folder", o.quoted(ref))
 	case err != nil:
-		return nil, fmt.Errorf("the folder %s cannot be read: %s", display.Quote(ref.Location), skill.Reason(err))
+		return nil, fmt.Errorf("the folder %s cannot be read: %s", o.quoted(ref), skill.Reason(err))
 	}
 	return t, nil
 }

@@ -58,7 +58,7 @@ func (g *Origin) advertised(ctx context.Context, at place) (place, *refs, error)
 	if resp.Request.URL.String() != r.URL.String() {
 		to, ok := strings.CutSuffix(resp.Request.URL.String(), infoRefs)
 		if at, err = locate(to); !ok || err != nil {
-			return at, nil, errors.New("its server leads to another address, which is none of a repository")
+			return at, nil, errElsewhere
 		}
 	}
 	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "application/x-git-upload-pack-advertisement" {

@@ -6,10 +6,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,8 +101,20 @@ func direct(f *fetch.Fetcher) func(string) (*http.Client, error) {
 }
 
 // A redirect is followed to the same server and not into a private network, by requests and by git
-// alike.
+// alike, whatever settings the user has.
 func TestRedirects(t *testing.T) {
+	for name, settings := range map[string]string{
+		"requests": "",
+		"git":      "[http]\n\tproxy =\n",
+		"follows":  "[http]\n\tfollowRedirects = true\n",
+		"instead":  "[url \"SERVER\"]\n\tinsteadOf = http://localhost:1\n",
+		"proxy":    "[http]\n\tproxy = PROXY\n",
+	} {
+		t.Run(name, func(t *testing.T) { redirects(t, name, settings) })
+	}
+}
+
+func redirects(t *testing.T, name, settings string) {
 	u := newUpstream(t)
 	commit := u.library()
 	other := u.serve(nil)
@@ -108,20 +122,46 @@ func TestRedirects(t *testing.T) {
 	server := u.serve(func(w http.ResponseWriter, r *http.Request) bool {
 		rest, ok := strings.CutPrefix(r.URL.Path, "/old")
 		if ok {
+			w.Header().Set("X-Long", strings.Repeat("x", 5000))
 			http.Redirect(w, r, to.now()+strings.ReplaceAll(rest, " ", "%20")+"?"+r.URL.RawQuery, http.StatusMovedPermanently)
 		}
 		return ok
 	})
 	base := strings.TrimSuffix(server.url, "/up%20stream")
-	ref := origin.Ref{Kind: origin.Git, Source: "x", Location: base + "/old/up%20stream"}
-	g := func() *Origin { return u.origin(func(o *Options) { o.HTTP = direct(fetch.New(fetch.Options{})) }) }
+	var proxied atomic.Int64
+	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		proxied.Add(1)
+		r.Out.URL = r.In.URL
+	}})
+	t.Cleanup(proxy.Close)
+	named := base
+	if settings != "" {
+		if name == "instead" {
+			named = "http://localhost:1"
+		}
+		text := strings.NewReplacer("SERVER", base, "PROXY", proxy.URL).Replace(settings)
+		if err := os.WriteFile(filepath.Join(u.home, ".gitconfig"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ref := origin.Ref{Kind: origin.Git, Source: "x", Location: named + "/old/up%20stream"}
+	g := func() *Origin {
+		return u.origin(func(o *Options) {
+			f := fetch.New(fetch.Options{})
+			o.HTTP, o.Judge = direct(f), f.Judge
+		})
+	}
 	to.to(base)
 	for _, rev := range []origin.Revision{{}, {ID: "git:" + commit}} {
 		if _, got := take(t, g(), ref, rev); !cmp.Equal(got.files, libraryFiles) {
 			t.Error(got.files)
 		}
 	}
-	for _, lead := range []string{strings.TrimSuffix(other.url, "/up%20stream"), "http://169.254.169.254", "http://[::1]:1", "https://127.0.0.1:1", "ftp://127.0.0.1"} {
+	leads := []string{strings.TrimSuffix(other.url, "/up%20stream"), "http://169.254.169.254", "http://[::1]:1", "https://127.0.0.1:1", "https://10.0.0.1", "https://localhost", "ftp://127.0.0.1"}
+	if name != "requests" && name != "git" {
+		leads = leads[:2]
+	}
+	for _, lead := range leads {
 		to.to(lead)
 		if _, err := g().Resolve(t.Context(), ref); err == nil {
 			t.Errorf("to %s: no error", lead)
@@ -134,10 +174,17 @@ func TestRedirects(t *testing.T) {
 	if asked := other.asked(); len(asked) != 0 {
 		t.Errorf("another server of this machine got %q", asked)
 	}
-	// Another page is no repository.
+	// Another page is no repository, and neither is one that leads to itself for ever.
 	to.to(base + "/elsewhere/x?")
 	if _, err := g().Resolve(t.Context(), ref); err == nil || !strings.Contains(err.Error(), "leads to another address, which is none of a repository") {
 		t.Error(err)
+	}
+	to.to(base + "/old")
+	if _, err := g().Resolve(t.Context(), ref); err == nil || !strings.Contains(err.Error(), "redirects more than 5 times") && !strings.Contains(err.Error(), "more than 5 addresses") {
+		t.Error(err)
+	}
+	if through := proxied.Load() > 0; through != (name == "proxy") {
+		t.Errorf("%d requests went through the proxy", proxied.Load())
 	}
 }
 

@@ -34,6 +34,9 @@ type Options struct {
 	// branches and tags, which takes a hundredth of what a run of git takes, and follows redirects.
 	// git is asked whenever its settings or the answer call for it.
 	HTTP func(address string) (*http.Client, error)
+	// Judge, if set, says whether a server that the user named may lead to an address. Without
+	// it, git follows no redirect.
+	Judge func(ctx context.Context, named, to string) error
 	// Progress, if set, is called while bytes arrive.
 	Progress origin.Progress
 	// Warn, if set, is called with what a user should know of a skill that is installed. It
@@ -84,6 +87,8 @@ type question struct {
 	at     place // where its server led
 	advert *refs // nil if git has to ask
 	no     error
+	asked  bool // git was asked, with this error
+	said   error
 
 	then sync.Once
 	refs *refs
@@ -101,7 +106,12 @@ func (g *Origin) question(ctx context.Context, at place) *question {
 	g.mu.Unlock()
 	q.first.Do(func() {
 		q.no = g.inSlot(ctx, func() (err error) {
-			q.at, q.advert, err = g.advertised(ctx, at)
+			if s, err := g.start(); err != nil || !strings.HasPrefix(at.url, "http") || g.direct(s, at) {
+				q.at, q.advert, err = g.advertised(ctx, at)
+				return err
+			}
+			q.asked = true
+			q.at, q.advert, q.said, err = g.askFollowing(ctx, at)
 			return err
 		})
 	})
@@ -160,7 +170,7 @@ func (g *Origin) refs(ctx context.Context, ref origin.Ref) (*refs, error) {
 		return nil, fmt.Errorf("%s: %w", ref.Source, q.no)
 	}
 	q.then.Do(func() {
-		if q.refs = q.advert; q.refs == nil {
+		if q.refs, q.err = q.advert, q.said; !q.asked && q.refs == nil {
 			q.err = g.inSlot(ctx, func() (err error) {
 				q.refs, err = g.ask(ctx, q.at)
 				return err

@@ -146,6 +146,7 @@ var always = []string{
 	"protocol.version=2", "color.ui=false", "init.defaultBranch=main",
 	"core.bigFileThreshold=8m",                     // larger files are never whole in memory
 	"http.lowSpeedLimit=1", "http.lowSpeedTime=30", // half a minute without a byte ends a transfer
+	"http.followRedirects=false", // where a server leads is judged before
 }
 
 // call is one run of git.
@@ -160,6 +161,8 @@ type call struct {
 	// received, if set, is called with the bytes that have arrived. If it returns an error,
 	// git is ended.
 	received func(int64) error
+	// location, if set, gets the address to which a server leads.
+	location *string
 }
 
 // errLate says that a run of git which reaches a server took too long.
@@ -176,9 +179,6 @@ func (g *Origin) run(ctx context.Context, c call) error {
 		return err
 	}
 	args := []string{"--git-dir=" + c.dir}
-	if g.direct(s, c.place) { // and where it leads is known
-		c.config = append([]string{"http.followRedirects=false"}, c.config...)
-	}
 	for _, setting := range slices.Concat(always, c.config) {
 		args = append(args, "-c", setting)
 	}
@@ -196,7 +196,10 @@ func (g *Origin) run(ctx context.Context, c call) error {
 	cmd := exec.CommandContext(ctx, s.program, append(args, c.args...)...)
 	cmd.Env = append(slices.Clip(s.env), s.protocols(c.place))
 	cmd.Stdin = c.stdin
-	said := &transcript{received: c.received, stop: stop}
+	if c.location != nil {
+		cmd.Env = append(cmd.Env, "GIT_TRACE_CURL=1", "GIT_TRACE_CURL_NO_DATA=1", "GIT_TRACE_REDACT=1")
+	}
+	said := &transcript{received: c.received, stop: stop, location: c.location}
 	cmd.Stderr = said
 	cmd.WaitDelay = endTime
 	end := together(cmd, g.opts.Terminal)

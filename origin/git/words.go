@@ -11,12 +11,14 @@ import (
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/origin"
 )
 
 // transcript is what git writes to its stderr: its progress, and at last why it failed.
 type transcript struct {
 	received func(int64) error
 	stop     context.CancelCauseFunc
+	location *string // gets the last one in a trace of headers, if set
 
 	mu    sync.Mutex
 	line  []byte
@@ -56,6 +58,13 @@ func (t *transcript) Write(p []byte) (int, error) {
 func (t *transcript) end() {
 	line := strings.TrimSpace(string(t.line))
 	t.line = t.line[:0]
+	if t.location != nil {
+		if _, header, ok := strings.Cut(line, "<= Recv header: "); ok && len(line) < maxWidth {
+			if name, value, _ := strings.Cut(header, ":"); strings.EqualFold(name, "location") {
+				*t.location = strings.TrimSpace(value)
+			}
+		}
+	}
 	if m := arriving().FindStringSubmatch(line); m != nil {
 		if n, err := strconv.ParseFloat(m[1], 64); err == nil && t.received != nil {
 			if err := t.received(int64(n * units[m[2]])); err != nil {
@@ -77,7 +86,10 @@ var (
 	errOccupied = errors.New("another process is writing into it")
 	errObject   = errors.New("the repository has an object that git refuses, since it is damaged or leads out of its folder: ask its author to run git fsck")
 	errUnknown  = errors.New("git failed")
-	errNoCommit = errors.New("the server does not have this commit any more, or does not give it")
+
+	errRedirect = errors.New("the server leads to another address: name that one")
+
+	errNoCommit error = &origin.Gone{Message: "the server does not have this commit any more, or does not give it"}
 )
 
 // failure is one way in which git fails, and what a user can do.
@@ -98,7 +110,7 @@ var failures = []failure{
 		errors.New("the server wants a user name and a password, or the repository does not exist: check its name, and log in for git (gh auth login, or a credential helper)")},
 	{[]string{"Repository not found", "returned error: 404", "does not exist", "does not appear to be a git repository", "/info/refs not found", "could not be found", "' not found", "not valid: is this a git repository"},
 		errors.New("there is no such repository, or you may not see it: check its name, and that git can log in")},
-	{[]string{"returned error: 30"}, errors.New("the server leads to another address after a login: name that one")},
+	{[]string{"returned error: 30"}, errRedirect},
 	{[]string{"Could not resolve host"}, errors.New("the name of the server is not known: check it, and your network")},
 	{[]string{"unexpected TLS packet", "wrong version number", "packet length too long"}, errors.New("the server does not speak https at this address: check its port")},
 	{[]string{"SSL certificate", "certificate verif", "SSL_ERROR", "SSL routines", "gnutls_handshake"}, errors.New("the server's TLS certificate is not trusted: set http.sslCAInfo in git's settings if it is one of your own")},

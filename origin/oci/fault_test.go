@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/knack-dev/knack/internal/registrytest"
 	"github.com/knack-dev/knack/origin"
 )
 
@@ -123,7 +123,7 @@ func TestFaults(t *testing.T) {
 	}
 	const seconds = time.Second
 	backoff := []time.Duration{seconds / 10, seconds / 5, 2 * seconds / 5, 4 * seconds / 5, 8 * seconds / 5, 16 * seconds / 5, 5 * seconds}
-	host := start(t, distribution, "")
+	host := registrytest.Open(t, registrytest.Distribution, "")
 	layer := gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"), "pdf/noise", noise(4<<20)))
 	publisher{t: t, host: host}.image("acme/pdf", "v1", layer)
 	for name, c := range map[string]struct {
@@ -222,7 +222,7 @@ func noise(n int) string {
 
 // Bytes that have arrived are not asked for again, and a line that breaks often gets a layer at last.
 func TestContinues(t *testing.T) {
-	eachRegistry(t, func(t *testing.T, host string) {
+	registrytest.Each(t, func(t *testing.T, host string) {
 		const parts = 12
 		layer := gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"), "pdf/noise", noise(parts<<20)))
 		publisher{t: t, host: host}.image("acme/pdf", "v1", layer)
@@ -255,7 +255,7 @@ func TestContinues(t *testing.T) {
 			t.Errorf("parts that were asked for: %v", asked)
 		}
 		for _, d := range *waits {
-			if d != firstWait {
+			if d != 100*time.Millisecond {
 				t.Errorf("waited %v although it got on", d)
 			}
 		}
@@ -267,7 +267,7 @@ func TestContinues(t *testing.T) {
 
 // A registry may send a whole layer although a part was asked for, or another part.
 func TestPartsIgnored(t *testing.T) {
-	host := start(t, distribution, "")
+	host := registrytest.Open(t, registrytest.Distribution, "")
 	publisher{t: t, host: host}.image("acme/pdf", "v1", gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"), "pdf/noise", noise(1<<20))))
 	for name, fault := range map[string]func(p *proxy, w http.ResponseWriter, r *http.Request, n int) bool{
 		"whole": func(_ *proxy, _ http.ResponseWriter, r *http.Request, n int) bool {
@@ -304,22 +304,9 @@ func TestPartsIgnored(t *testing.T) {
 	}
 }
 
-// A registry that says nothing takes half a minute for each attempt, so it has fewer.
-func TestSilence(t *testing.T) {
-	opts, waits := options(t)
-	o, calls := New(opts), 0
-	err := o.try(t.Context(), func() (bool, error) {
-		calls++
-		return false, &temporary{fmt.Errorf("r.example broke off: %w", os.ErrDeadlineExceeded)}
-	})
-	if calls != 3 || len(*waits) != 2 || err == nil {
-		t.Errorf("%d calls, waits %v, %v", calls, *waits, err)
-	}
-}
-
 // A tag that moves between the question and the answer does not change what is fetched.
 func TestTagMoves(t *testing.T) {
-	host := start(t, distribution, "")
+	host := registrytest.Open(t, registrytest.Distribution, "")
 	p := publisher{t: t, host: host}
 	p.image("acme/pdf", "v1", gz(tarOf(t, "pdf/SKILL.md", skillMD("old"))))
 	opts, _ := options(t)
@@ -338,7 +325,7 @@ func TestTagMoves(t *testing.T) {
 
 // A manifest that is asked for by its digest is the one with that digest, or none.
 func TestOtherManifest(t *testing.T) {
-	host := start(t, distribution, "")
+	host := registrytest.Open(t, registrytest.Distribution, "")
 	push := publisher{t: t, host: host}
 	digest := push.image("acme/pdf", "v1", gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"))))
 	push.image("acme/pdf", "evil", gz(tarOf(t, "pdf/SKILL.md", skillMD("evil"))))
@@ -363,7 +350,7 @@ func TestOtherManifest(t *testing.T) {
 
 // A registry that sends no digest with a HEAD is asked for the manifest.
 func TestHeadWithoutDigest(t *testing.T) {
-	host := start(t, distribution, "")
+	host := registrytest.Open(t, registrytest.Distribution, "")
 	want := publisher{t: t, host: host}.image("acme/pdf", "v1", gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"))))
 	for _, code := range []int{http.StatusOK, http.StatusMethodNotAllowed} {
 		p := newProxy(t, host, func(w http.ResponseWriter, r *http.Request, _ int) bool {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/knack-dev/knack/archive"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/registry"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/skill"
 )
@@ -22,8 +23,8 @@ import (
 // image is an image or an artifact: layers that are laid over each other.
 type image struct {
 	origin   *Origin
-	repo     *repository
-	manifest *manifest
+	repo     *registry.Repository
+	manifest *registry.Manifest
 	label    string // for progress
 
 	mu      sync.Mutex // held while it is read
@@ -63,16 +64,15 @@ func (m *image) fetch(ctx context.Context) error {
 	}
 	var done atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
+	group.SetLimit(registry.AtOnce)
 	start := int64(0)
 	for i, d := range m.manifest.Layers {
 		layers[i].title, layers[i].folder = d.Annotations[titleKey], d.Annotations[unpackKey] == "true"
-		b := blob{repo: m.repo, want: d, what: fmt.Sprintf("layer %d of %d", i+1, len(layers)), spool: spool, start: start, moved: func(n int64) {
-			m.origin.options.Progress(m.label, done.Add(n), total)
-		}}
+		what, to := fmt.Sprintf("layer %d of %d", i+1, len(layers)), io.NewOffsetWriter(spool, start)
 		start += d.Size
 		group.Go(func() error {
-			if err := b.fetch(ctx); err != nil {
+			err := m.repo.Fetch(ctx, d, what, to, func(n int64) { m.origin.options.Progress(m.label, done.Add(n), total) })
+			if err != nil {
 				return err
 			}
 			layers[i].packing = packingOf(layers[i].bytes)
@@ -168,7 +168,7 @@ func (m *image) read(ctx context.Context) ([]origin.Skill, error) {
 	}
 	skills := origin.Find(m.entries, "")
 	if len(skills) == 0 {
-		return nil, fmt.Errorf("%s has no skills: no file of its %s is called %s", m.label, display.Count(len(m.layers), "layer"), skill.MainFile)
+		return nil, origin.Mark(origin.ErrNoSkills, fmt.Errorf("%s has no skills: no file of its %s is called %s", m.label, display.Count(len(m.layers), "layer"), skill.MainFile))
 	}
 	if whiteout != nil {
 		return nil, whiteout
@@ -196,9 +196,9 @@ func (m *image) add(layer int, f file) error {
 	m.size += max(f.Size, 0)
 	switch {
 	case len(m.entries) > archive.MaxEntries || m.named > maxNames:
-		return fmt.Errorf("the layers have more than %s files, or very long names: is this an artifact of skills?", display.Thousands(archive.MaxEntries))
+		return origin.Mark(origin.ErrLimit, fmt.Errorf("the layers have more than %s files, or very long names: is this an artifact of skills?", display.Thousands(archive.MaxEntries)))
 	case m.size < 0 || m.size > archive.MaxUnpacked:
-		return fmt.Errorf("the layers have more than %d GiB when they are unpacked: is this an artifact of skills?", archive.MaxUnpacked>>30)
+		return origin.Mark(origin.ErrLimit, fmt.Errorf("the layers have more than %d GiB when they are unpacked: is this an artifact of skills?", archive.MaxUnpacked>>30))
 	}
 	if !strings.EqualFold(path.Base(f.Path), skill.MainFile) {
 		return nil

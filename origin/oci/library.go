@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/registry"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/skill"
 )
@@ -41,7 +41,7 @@ func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
 	for i, c := range l.children {
 		skills[i] = origin.Skill{Path: c.path, Name: c.path, Description: c.description, Main: skill.MainFile, Fault: c.fault}
 	}
-	slices.SortStableFunc(skills, func(a, b origin.Skill) int { return strings.Compare(a.Path, b.Path) })
+	origin.SortSkills(skills)
 	return skills, nil
 }
 
@@ -55,7 +55,7 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 	}
 	wanted := origin.Select(skills)
 	var group errgroup.Group
-	group.SetLimit(atOnce)
+	group.SetLimit(registry.AtOnce)
 	var mu sync.Mutex // a sink takes one file at a time
 	for _, c := range l.children {
 		if !wanted[c.path] {
@@ -89,7 +89,7 @@ func (l *library) child(ctx context.Context, c child) (m *image, path string, er
 	if c.fault != nil {
 		return nil, "", c.fault
 	}
-	found, err := c.repo.manifest(ctx, c.digest)
+	found, err := c.repo.Manifest(ctx, c.digest)
 	if err != nil {
 		return nil, "", fmt.Errorf("the collection's skill cannot be had: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/internal/fetch"
+	"github.com/knack-dev/knack/internal/registrytest"
 	"github.com/knack-dev/knack/origin"
 )
 
@@ -58,9 +59,9 @@ func basic(password string) string {
 
 // Credentials of docker's configuration open a registry, and no failure says one of them.
 func TestCredentials(t *testing.T) {
-	for _, name := range []string{distribution, dockerRegistry} {
+	for _, name := range []string{registrytest.Distribution, registrytest.DockerRegistry} {
 		t.Run(name, func(t *testing.T) {
-			host := start(t, name, passwords(t))
+			host := registrytest.Open(t, name, passwords(t))
 			publisher{t: t, host: host, user: "anna:" + secret}.image("acme/pdf", "v1", gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"))))
 			for name, c := range map[string]struct {
 				config string // with HOST and FILE
@@ -149,7 +150,7 @@ func (s *tokens) give(w http.ResponseWriter, r *http.Request) {
 
 // A token that has expired is asked for again, with a password or an identity token.
 func TestTokens(t *testing.T) {
-	host := start(t, distribution, "")
+	host := registrytest.Open(t, registrytest.Distribution, "")
 	var layers [][]byte
 	for i := range 12 {
 		layers = append(layers, gz(tarOf(t, fmt.Sprintf("pdf/%d", i), "x")))
@@ -185,7 +186,7 @@ func TestTokens(t *testing.T) {
 
 // GitLab's registry signs in at another port of its host. A layer is not fetched from there.
 func TestSignInAtAnotherPort(t *testing.T) {
-	host := start(t, distribution, "")
+	host := registrytest.Open(t, registrytest.Distribution, "")
 	publisher{t: t, host: host}.image("acme/pdf", "v1", gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"))))
 	asked := 0
 	gitlab := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -229,7 +230,7 @@ func TestSignInAtAnotherPort(t *testing.T) {
 // Credentials go to the registry alone, wherever it redirects or says that one signs in, and no
 // address with a signature is in a message.
 func TestCredentialsStay(t *testing.T) {
-	host := start(t, distribution, "")
+	host := registrytest.Open(t, registrytest.Distribution, "")
 	publisher{t: t, host: host}.image("acme/pdf", "v1", gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"))))
 	var mu sync.Mutex
 	var heard []string

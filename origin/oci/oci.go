@@ -5,57 +5,35 @@ package oci
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"strings"
-	"sync"
-	"time"
 
-	"github.com/knack-dev/knack/internal/fetch"
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/internal/registry"
 	"github.com/knack-dev/knack/origin"
-	"github.com/knack-dev/knack/origin/oci/internal/login"
 )
 
-// Limits of what is read. Those of a manifest and its layers are far above any real artifact
-// of skills; the total is that of an archive.
+// Limits of what is read.
 const (
-	maxManifest = 4 << 20
-	maxLayers   = 10_000
-	maxLayer    = 256 << 20
-	maxTotal    = 4 << 30 // of all layers together, packed
 	maxNames    = 64 << 20
 	maxChildren = 1000 // of a collection
-	maxTags     = 100_000
-	maxPages    = 1000 // of tags
-	atOnce      = 8    // requests under way
 )
 
 // Options are what an [Origin] takes from the command. All but Progress and the helpers are
 // needed.
 type Options struct {
-	// Fetcher reaches the registries. It waits if one of them says so.
-	Fetcher *fetch.Fetcher
+	registry.Options
 	// Spool returns a file for a layer on its way.
 	Spool func() (origin.Spool, error)
-	// Wait waits between two attempts. Its error is the context's.
-	Wait func(ctx context.Context, d time.Duration) error
-	// Config is the path of docker's config.json, "" for none, and Read reads it.
-	Config string
-	Read   func(file string) ([]byte, error)
-	// Path has the folders in which docker's credential helpers are looked for, and Environ is
-	// their environment.
-	Path    string
-	Environ []string
 	// Progress is called with the bytes of layers.
 	Progress origin.Progress
 }
 
 // Origin reads sources of the kind [origin.OCI].
 type Origin struct {
-	options Options
-	login   login.Config
-
-	mu         sync.Mutex
-	registries map[string]*registry // by the host that the person named, and the registry's
+	options    Options
+	registries *registry.Client
 }
 
 // New returns an origin.
@@ -63,23 +41,19 @@ func New(o Options) *Origin {
 	if o.Progress == nil {
 		o.Progress = func(string, int64, int64) {}
 	}
-	return &Origin{
-		options:    o,
-		login:      login.Config{File: o.Config, Read: o.Read, Run: login.Helper(o.Path, o.Environ)},
-		registries: map[string]*registry{},
-	}
+	return &Origin{options: o, registries: registry.New(o.Options)}
 }
 
 // target is a reference as this package uses it.
 type target struct {
-	repo   *repository
+	repo   *registry.Repository
 	tag    string // "" if there is a digest
 	digest string
 }
 
 func (o *Origin) target(ref origin.Ref) target {
 	host, path, _ := strings.Cut(strings.TrimPrefix(ref.Source, "oci://"), "/")
-	t := target{repo: o.repository(host, host, path), tag: ref.Want, digest: ref.Digest}
+	t := target{repo: o.registries.Repository(host, host, path), tag: ref.Want, digest: ref.Digest}
 	if t.tag == "" && t.digest == "" {
 		t.tag = "latest"
 	}
@@ -95,9 +69,9 @@ func (o *Origin) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, 
 		at.ID = "oci:" + t.digest
 		return at, nil
 	}
-	digest, err := t.repo.resolve(ctx, t.tag)
+	digest, err := t.repo.Resolve(ctx, t.tag)
 	if err != nil {
-		return origin.Revision{}, err
+		return origin.Revision{}, gone(err)
 	}
 	at.ID = "oci:" + digest
 	return at, nil
@@ -106,7 +80,7 @@ func (o *Origin) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, 
 // Versions returns the tags of the repository. Tags that name a digest, as those of signatures,
 // are left out.
 func (o *Origin) Versions(ctx context.Context, ref origin.Ref) ([]string, error) {
-	return o.target(ref).repo.tags(ctx)
+	return o.target(ref).repo.Tags(ctx)
 }
 
 // Open reads the manifest at a revision. The layers are fetched when the skills are asked for.
@@ -119,15 +93,16 @@ func (o *Origin) Open(ctx context.Context, ref origin.Ref, at origin.Revision) (
 	if name == "" {
 		name = t.tag
 	}
-	m, err := t.repo.manifest(ctx, name)
+	m, err := t.repo.Manifest(ctx, name)
 	if err != nil {
-		return nil, err
+		return nil, gone(err)
 	}
-	l := &library{origin: o, ref: ref, at: origin.Revision{ID: "oci:" + m.digest, Version: versionOf(ref.Want)}}
-	if l.at.Version == "" {
-		l.at.Version = m.version()
+	l := &library{origin: o, ref: ref, at: origin.Revision{ID: "oci:" + m.Digest, Version: versionOf(ref.Want)}}
+	// What a release says of itself is signed; its tag is not.
+	if said := versionSaid(m); said != "" && (l.at.Version == "" || isRelease(m)) {
+		l.at.Version = said
 	}
-	if m.isCollection() {
+	if isCollection(m) {
 		l.children, err = o.children(t.repo, m)
 	} else {
 		l.image, err = o.image(ctx, t.repo, m, ref.String())
@@ -136,6 +111,14 @@ func (o *Origin) Open(ctx context.Context, ref origin.Ref, at origin.Revision) (
 		return nil, err
 	}
 	return l, nil
+}
+
+// gone marks the error about a tag or a manifest that the registry does not have.
+func gone(err error) error {
+	if status := (*registry.StatusError)(nil); errors.As(err, &status) && status.Code == http.StatusNotFound {
+		return origin.Mark(origin.ErrGone, err)
+	}
+	return err
 }
 
 var version = lazyregexp.New(`^v?[0-9]+\.[0-9]+(?:\.[0-9]+)?(?:[-+_][0-9A-Za-z.+_-]+)?$`)

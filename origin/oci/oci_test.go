@@ -13,11 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/internal/fetch"
+	"github.com/knack-dev/knack/internal/registry"
+	"github.com/knack-dev/knack/internal/registrytest"
 	"github.com/knack-dev/knack/origin"
 )
 
 func TestImage(t *testing.T) {
-	eachRegistry(t, func(t *testing.T, host string) {
+	registrytest.Each(t, func(t *testing.T, host string) {
 		p := publisher{t: t, host: host}
 		// Carriage returns, a byte order mark, bytes that are no text, and an empty file arrive as they are.
 		digest := p.image("acme/skills", "v1.2.0",
@@ -75,7 +77,7 @@ func TestImage(t *testing.T) {
 }
 
 func TestVersions(t *testing.T) {
-	eachRegistry(t, func(t *testing.T, host string) {
+	registrytest.Each(t, func(t *testing.T, host string) {
 		p := publisher{t: t, host: host}
 		layer := gz(tarOf(t, "SKILL.md", skillMD("pdf")))
 		want := []string{}
@@ -96,7 +98,7 @@ func TestVersions(t *testing.T) {
 
 // A list of tags comes in pages, from one host.
 func TestPages(t *testing.T) {
-	host := start(t, distribution, "")
+	host := registrytest.Open(t, registrytest.Distribution, "")
 	layer := gz(tarOf(t, "SKILL.md", skillMD("pdf")))
 	want := []string{}
 	for i := range 5 {
@@ -132,7 +134,7 @@ func TestEndlessTags(t *testing.T) {
 	for name, atOnce := range map[string]int{"small pages": 1, "large pages": 2000} {
 		pages := 0
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			if pages++; pages > 2*maxPages {
+			if pages++; pages > 2*1000 {
 				return
 			}
 			w.Header().Set("Link", fmt.Sprintf(`</v2/acme/pdf/tags/list?last=%d>; rel="next"`, pages))
@@ -142,14 +144,14 @@ func TestEndlessTags(t *testing.T) {
 		ref, _ := origin.Parse("oci://"+strings.TrimPrefix(server.URL, "http://")+"/acme/pdf", "", "")
 		got, err := New(opts).Versions(t.Context(), ref)
 		server.Close()
-		if err == nil || !strings.Contains(err.Error(), "has more than 100,000 tags, or 1,000 pages of them: name the one you want") || pages != min(maxPages, maxTags/atOnce+1) {
+		if err == nil || !strings.Contains(err.Error(), "has more than 100,000 tags, or 1,000 pages of them: name the one you want") || pages != min(1000, 100_000/atOnce+1) {
 			t.Errorf("%s: %d tags, %v after %d pages", name, len(got), err, pages)
 		}
 	}
 }
 
 func TestAbsent(t *testing.T) {
-	eachRegistry(t, func(t *testing.T, host string) {
+	registrytest.Each(t, func(t *testing.T, host string) {
 		publisher{t: t, host: host}.image("acme/pdf", "v1", gz(tarOf(t, "SKILL.md", skillMD("pdf"))))
 		opts, _ := options(t)
 		o := New(opts)
@@ -175,7 +177,7 @@ func TestAbsent(t *testing.T) {
 
 // Nothing of a layer that is hostile gets out, and one bad skill does not spoil its neighbours.
 func TestHostileLayers(t *testing.T) {
-	host := start(t, distribution, "")
+	host := registrytest.Open(t, registrytest.Distribution, "")
 	p := publisher{t: t, host: host}
 	good := []string{"good/SKILL.md", skillMD("good")}
 	layers := func(l ...[]byte) [][]byte { return l }
@@ -238,7 +240,7 @@ func TestHostileLayers(t *testing.T) {
 
 // An artifact may have more layers than a process can have files open.
 func TestManyLayers(t *testing.T) {
-	host := start(t, distribution, "")
+	host := registrytest.Open(t, registrytest.Distribution, "")
 	layers := [][]byte{gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf")))}
 	for i := range 300 {
 		layers = append(layers, tarOf(t, fmt.Sprintf("pdf/%d", i), fmt.Sprint(i)))
@@ -267,10 +269,10 @@ func FuzzManifest(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
-	o := New(Options{Fetcher: fetch.New(fetch.Options{})})
-	here := o.repository("r.example", "r.example", "acme/all")
+	o := New(Options{Options: registry.Options{Fetcher: fetch.New(fetch.Options{})}})
+	here := o.registries.Repository("r.example", "r.example", "acme/all")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := parseManifest(data, digest)
+		m, err := registry.ParseManifest(data, digest)
 		if err != nil {
 			return
 		}
@@ -287,8 +289,8 @@ func FuzzManifest(f *testing.F) {
 			if origin.CheckPath(c.path) != nil {
 				t.Errorf("the path %q", c.path)
 			}
-			if c.fault == nil && (c.repo.check() != nil || c.repo.registry.named != "r.example") {
-				t.Errorf("the repository %s, reached as of %s", c.repo, c.repo.registry.named)
+			if c.fault == nil && (c.repo.Check() != nil || c.repo.Named() != "r.example") {
+				t.Errorf("the repository %s, reached as of %s", c.repo, c.repo.Named())
 			}
 		}
 	})

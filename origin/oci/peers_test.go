@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/knack-dev/knack/internal/registry"
+	"github.com/knack-dev/knack/internal/registrytest"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/skill"
 )
@@ -102,7 +104,7 @@ func TestPeers(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachRegistry(t, func(t *testing.T, host string) {
+			registrytest.Each(t, func(t *testing.T, host string) {
 				p := publisher{t: t, host: host}
 				p.manifest("x", "stable", c.push(p))
 				checkSkill(t, "oci://"+host+"/x:stable", c.path, c.version, want, c.noExec)
@@ -111,7 +113,7 @@ func TestPeers(t *testing.T) {
 	}
 	// ToolHive packs one index for all platforms; the files are at the top.
 	t.Run("ToolHive 0.0.40 layout", func(t *testing.T) {
-		eachRegistry(t, func(t *testing.T, host string) {
+		registrytest.Each(t, func(t *testing.T, host string) {
 			p := publisher{t: t, host: host}
 			layer := with(p.blob("x", gzipLayer, gz(packed(""))), titleKey, "skill.tar.gz")
 			var children []any
@@ -174,7 +176,7 @@ func TestCollections(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			// docker-registry takes no index over other repositories; some registries do, so a proxy
 			// answers for one.
-			host := start(t, distribution, "")
+			host := registrytest.Open(t, registrytest.Distribution, "")
 			push := publisher{t: t, host: host}
 			child := func(repo string, files ...string) map[string]any {
 				layer := push.blob(repo, skillContent, gz(tarOf(t, files...)))
@@ -261,7 +263,7 @@ func newProxyWithIndex(t *testing.T, host, repo string, index map[string]any) *p
 }
 
 func TestOddManifests(t *testing.T) {
-	host := start(t, distribution, "")
+	host := registrytest.Open(t, registrytest.Distribution, "")
 	body := ""
 	p := newProxy(t, host, func(w http.ResponseWriter, r *http.Request, _ int) bool {
 		w.Write([]byte(body))
@@ -275,11 +277,11 @@ func TestOddManifests(t *testing.T) {
 		`{"schemaVersion":2,"layers":[{"digest":"md5:x"}]}`:                                                                                          " has no SHA-256 digest",
 		`{"schemaVersion":2,"layers":[{"digest":"` + digest + `","size":268435457}]}`:                                                                " has 256 MiB, and knack reads at most 256",
 		`{"schemaVersion":2,"layers":[{"digest":"` + digest + `","size":-1}]}`:                                                                       "layer 1 of ",
-		`{"schemaVersion":2,"layers":[` + strings.Repeat(`{},`, maxLayers) + `{}]}`:                                                                  " has 10,001 layers, and knack reads at most 10,000",
+		`{"schemaVersion":2,"layers":[` + strings.Repeat(`{},`, 10_000) + `{}]}`:                                                                     " has 10,001 layers, and knack reads at most 10,000",
 		`{"schemaVersion":2,"manifests":[]}`:                                                                                                         " is empty, so there are no skills in it",
 		`{"schemaVersion":2,"manifests":[{"digest":"x"}]}`:                                                                                           " has no SHA-256 digest",
 		`{"schemaVersion":2,"artifactType":"` + collectionType + `","manifests":[]}`:                                                                 " is empty",
-		`{"schemaVersion":2}` + strings.Repeat(" ", maxManifest):                                                                                     " has more than 4 MiB",
+		`{"schemaVersion":2}` + strings.Repeat(" ", registry.MaxManifest):                                                                            " has more than 4 MiB",
 		`{"schemaVersion":2,"layers":[` + strings.Repeat(`{"digest":"`+digest+`","size":268435456},`, 16) + `{"digest":"` + digest + `","size":1}]}`: " have more than 4 GiB together",
 	} {
 		body = text
@@ -292,7 +294,7 @@ func TestOddManifests(t *testing.T) {
 
 // What the packages of other tools push installs.
 func TestPublishers(t *testing.T) {
-	eachRegistry(t, func(t *testing.T, host string) {
+	registrytest.Each(t, func(t *testing.T, host string) {
 		folder := filepath.Join(t.TempDir(), "pdf")
 		if err := os.MkdirAll(filepath.Join(folder, "scripts"), 0o755); err != nil {
 			t.Fatal(err)
@@ -310,7 +312,7 @@ func TestPublishers(t *testing.T) {
 		for name, c := range map[string]struct{ kind, path string }{
 			"toolhive-core 0.0.40": {"toolhive", "."}, "Flux, pkg/oci 0.68.1": {"flux", "."}, "oras-go 2.6.4": {"oras", "pdf"},
 		} {
-			if out, err := exec.CommandContext(t.Context(), program(t, "publish"), c.kind, folder, host+"/"+c.kind, "v1").CombinedOutput(); err != nil {
+			if out, err := exec.CommandContext(t.Context(), registrytest.Program(t, "publish"), c.kind, folder, host+"/"+c.kind, "v1").CombinedOutput(); err != nil {
 				t.Fatalf("%s: %v\n%s", name, err, out)
 			}
 			opts, _ := options(t)
@@ -339,10 +341,10 @@ func TestPublishers(t *testing.T) {
 
 // Programs that people use push what knack reads.
 func TestPrograms(t *testing.T) {
-	host := start(t, distribution, "")
+	host := registrytest.Open(t, registrytest.Distribution, "")
 	for _, program := range []string{"skopeo", "umoci"} {
 		if _, err := exec.LookPath(program); err != nil {
-			missing(t, "%s is not installed: %v", program, err)
+			registrytest.Missing(t, "%s is not installed: %v", program, err)
 		}
 	}
 	dir := t.TempDir()

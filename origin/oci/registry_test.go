@@ -2,7 +2,6 @@ package oci
 
 import (
 	"archive/tar"
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -11,149 +10,19 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/knack-dev/knack/internal/fetch"
+	"github.com/knack-dev/knack/internal/registry"
+	"github.com/knack-dev/knack/internal/registrytest"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/skill"
 )
 
-// programs are the programs of interop that were built, by name.
-var programs = map[string]func() (string, error){}
-
-var programsDir = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "knack-oci-") })
-
-// program builds a program of interop, once for all tests.
-func program(t *testing.T, name string) string {
-	t.Helper()
-	for _, file := range []string{"main.go", "go.mod", "go.sum"} { // read, so that the result of the test is not kept when they change
-		if _, err := os.ReadFile(filepath.Join("../../interop", name, file)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if programs[name] == nil {
-		programs[name] = sync.OnceValues(func() (string, error) {
-			dir, err := programsDir()
-			if err != nil {
-				return "", err
-			}
-			at := filepath.Join(dir, name)
-			if out, err := exec.Command("go", "build", "-C", "../../interop/"+name, "-o", at, ".").CombinedOutput(); err != nil {
-				return "", fmt.Errorf("%w\n%s", err, out)
-			}
-			return at, nil
-		})
-	}
-	at, err := programs[name]()
-	if err != nil {
-		missing(t, "build interop/%s: %v", name, err)
-	}
-	return at
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if len(programs) > 0 {
-		if dir, err := programsDir(); err == nil {
-			os.RemoveAll(dir)
-		}
-	}
-	os.Exit(code)
-}
-
-// Registries that the tests start.
-const (
-	distribution   = "distribution 3.1.2"
-	dockerRegistry = "docker-registry 2.8.2" // Debian's
-)
-
-// missing skips a test without one of its programs, but not in continuous integration.
-func missing(t *testing.T, format string, args ...any) {
-	t.Helper()
-	if os.Getenv("CI") != "" {
-		t.Fatalf(format, args...)
-	}
-	t.Skipf(format, args...)
-}
-
-// eachRegistry runs a test with each real registry.
-func eachRegistry(t *testing.T, f func(t *testing.T, host string)) {
-	for _, name := range []string{distribution, dockerRegistry} {
-		t.Run(name, func(t *testing.T) { f(t, start(t, name, "")) })
-	}
-}
-
-// start starts a registry and returns its address. With a file of htpasswd it wants credentials.
-func start(t *testing.T, name, passwords string) (host string) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("starts a registry")
-	}
-	if name == distribution {
-		return startDistribution(t, passwords)
-	}
-	program, err := exec.LookPath("docker-registry")
-	if err != nil {
-		missing(t, "Debian's docker-registry is not installed: %v", err)
-	}
-	config := "version: 0.1\nstorage: {inmemory: {}}\nhttp: {addr: '127.0.0.1:0', secret: x}\n"
-	if passwords != "" {
-		config += "auth: {htpasswd: {realm: knack, path: '" + passwords + "'}}\n"
-	}
-	file := filepath.Join(t.TempDir(), "config.yml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(program, "serve", file)
-	out, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	listening := regexp.MustCompile(`listening on (127\.0\.0\.1:\d+)`)
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if m := listening.FindStringSubmatch(lines.Text()); m != nil {
-			go io.Copy(io.Discard, out)
-			return m[1]
-		}
-	}
-	t.Fatal("docker-registry ended without an address")
-	return ""
-}
-
-func startDistribution(t *testing.T, passwords string) string {
-	cmd := exec.Command(program(t, "registry"))
-	if passwords != "" {
-		cmd.Args = append(cmd.Args, passwords)
-	}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { in.Close(); cmd.Wait() })
-	host, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(host)
-}
+func TestMain(m *testing.M) { registrytest.Main(m) }
 
 // publisher pushes artifacts as other tools make them.
 type publisher struct {
@@ -310,18 +179,20 @@ func options(t *testing.T) (Options, *[]time.Duration) {
 	fetcher := fetch.New(fetch.Options{})
 	t.Cleanup(fetcher.Close)
 	return Options{
-		Fetcher: fetcher,
+		Options: registry.Options{
+			Fetcher: fetcher,
+			Wait: func(ctx context.Context, d time.Duration) error {
+				mu.Lock()
+				defer mu.Unlock()
+				*waits = append(*waits, d)
+				return ctx.Err()
+			},
+			Read: os.ReadFile,
+		},
 		Spool: func() (origin.Spool, error) {
 			f, err := os.CreateTemp(dir, "")
 			return spool{f}, err
 		},
-		Wait: func(ctx context.Context, d time.Duration) error {
-			mu.Lock()
-			defer mu.Unlock()
-			*waits = append(*waits, d)
-			return ctx.Err()
-		},
-		Read: os.ReadFile,
 	}, waits
 }
 

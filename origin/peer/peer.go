@@ -123,6 +123,8 @@ func (l *library) reason(ctx context.Context, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
+	case errors.Is(err, fetch.ErrRefused): // a redirect
+		return fmt.Errorf("%s: its server leads elsewhere, where knack does not go: %w", l.ref.Source, fetch.Plain(err))
 	case l.exceeded != nil:
 		return fmt.Errorf("%s: %w", l.ref.Source, l.exceeded)
 	case l.status == http.StatusUnauthorized, l.status == http.StatusForbidden:

@@ -5,7 +5,6 @@ package wellknown
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -13,7 +12,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 
 	packed "github.com/knack-dev/knack/archive"
 	"github.com/knack-dev/knack/internal/display"
@@ -151,7 +149,7 @@ func (l *library) Skills(context.Context) ([]origin.Skill, error) {
 		}
 		skills = append(skills, origin.Skill{Path: e.Name, Name: e.Name, Description: e.Description, Main: skill.MainFile, Fault: l.index.fault(e)})
 	}
-	slices.SortStableFunc(skills, func(a, b origin.Skill) int { return cmp.Compare(a.Path, b.Path) })
+	origin.SortSkills(skills)
 	return skills, nil
 }
 

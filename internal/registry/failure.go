@@ -1,4 +1,4 @@
-package oci
+package registry
 
 import (
 	"cmp"
@@ -33,17 +33,22 @@ type temporary struct{ err error }
 func (e *temporary) Error() string { return e.err.Error() }
 func (e *temporary) Unwrap() error { return e.err }
 
-// statusError is an answer with another status than was asked for.
-type statusError struct {
-	code    int
+// StatusError is an answer with another status than was asked for.
+type StatusError struct {
+	Code    int
 	message string
+	wait    time.Duration
 }
 
-func (e *statusError) Error() string { return e.message }
+// RetryAfter returns how long the registry asks to wait, or 0.
+func (e *StatusError) RetryAfter() time.Duration { return e.wait }
+
+// Error says what was asked for, and what to do.
+func (e *StatusError) Error() string { return e.message }
 
 // try calls f until it succeeds, fails for good, or has failed 8 times in a row, 3 times if nothing
 // came. f reports whether it got on before it failed; attempts count from there.
-func (o *Origin) try(ctx context.Context, f func() (further bool, err error)) error {
+func (c *Client) try(ctx context.Context, f func() (further bool, err error)) error {
 	for n := 0; ; n++ {
 		further, err := f()
 		if further {
@@ -60,7 +65,7 @@ func (o *Origin) try(ctx context.Context, f func() (further bool, err error)) er
 		if !errors.As(err, &again) || n+1 >= attempts {
 			return err
 		}
-		if err := o.options.Wait(ctx, min(firstWait<<n, lastWait)); err != nil {
+		if err := c.options.Wait(ctx, min(firstWait<<n, lastWait)); err != nil {
 			return err
 		}
 	}
@@ -68,7 +73,7 @@ func (o *Origin) try(ctx context.Context, f func() (further bool, err error)) er
 
 // explain says why a request has no answer. The error of a client has the address that a redirect
 // led to, and such an address can have a signature in it, so only its host is kept.
-func (r *repository) explain(ctx context.Context, err error) error {
+func (r *Repository) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -81,7 +86,7 @@ func (r *repository) explain(ctx context.Context, err error) error {
 	case errors.As(err, &noLogin):
 		return fmt.Errorf("%s asks for credentials: %w", r.registry.host, noLogin.err)
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
-		return &statusError{http.StatusUnauthorized, r.denied(ctx, "401 Unauthorized")}
+		return &StatusError{Code: http.StatusUnauthorized, message: r.denied(ctx, "401 Unauthorized")}
 	case errors.As(err, &sign):
 		return r.signIn(ctx, sign)
 	case errors.As(err, &at):
@@ -103,7 +108,7 @@ func (r *repository) explain(ctx context.Context, err error) error {
 }
 
 // broke is the failure of an answer that ended early.
-func (r *repository) broke(ctx context.Context, what string, err error) error {
+func (r *Repository) broke(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -132,14 +137,14 @@ func lasts(err error) bool {
 
 // refused says why an answer has another status than was asked for. The words of the
 // registry are not repeated: they may quote a secret that was sent to it.
-func (r *repository) refused(ctx context.Context, resp *http.Response, what string) error {
+func (r *Repository) refused(ctx context.Context, resp *http.Response, what string) error {
 	status := strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
 	host := r.registry.host
 	from := resp.Request.URL.Host
-	failure := func(format string, args ...any) error {
-		return &statusError{resp.StatusCode, fmt.Sprintf(format, args...)}
-	}
 	after := retryAfter(resp)
+	failure := func(format string, args ...any) error {
+		return &StatusError{resp.StatusCode, fmt.Sprintf(format, args...), after}
+	}
 	switch code := resp.StatusCode; {
 	case from != r.registry.address():
 		// Each redirect is another, since they expire.
@@ -157,28 +162,33 @@ func (r *repository) refused(ctx context.Context, resp *http.Response, what stri
 }
 
 // denied says which credentials were not enough.
-func (r *repository) denied(ctx context.Context, status string) string {
-	o := r.registry.origin
-	found, err := r.registry.credentials(ctx)
+func (r *Repository) denied(ctx context.Context, status string) string {
+	all := r.registry.all
+	what := "access to " + r.path
+	if r.writes {
+		what = "pushing to " + r.path
+	}
+	session, _ := r.registry.signedIn()
+	found, err := session.credentials(ctx)
 	switch {
 	case err != nil:
-		return fmt.Sprintf("%s denies access to %s (%s): %s", r.registry.host, r.path, status, err)
-	case o.login.File == "":
-		return fmt.Sprintf("%s denies access to %s (%s), or there is no such repository: the home folder is not known, so name the folder of docker's config.json in DOCKER_CONFIG", r.registry.host, r.path, status)
+		return fmt.Sprintf("%s denies %s (%s): %s", r.registry.host, what, status, err)
+	case all.login.File == "":
+		return fmt.Sprintf("%s denies %s (%s), or there is no such repository: the home folder is not known, so name the folder of docker's config.json in DOCKER_CONFIG", r.registry.host, what, status)
 	case found.Username+found.Password+found.AccessToken+found.RefreshToken == "":
-		return fmt.Sprintf("%s denies access to %s (%s), or there is no such repository: %s has no credentials for it; log in with: docker login %s", r.registry.host, r.path, status, o.login.File, r.registry.host)
+		return fmt.Sprintf("%s denies %s (%s), or there is no such repository: %s has no credentials for it; log in with: docker login %s", r.registry.host, what, status, all.login.File, r.registry.host)
 	}
-	return fmt.Sprintf("%s denies access to %s (%s), or there is no such repository: it does not take the credentials that %s has for it; log in again with: docker login %s", r.registry.host, r.path, status, o.login.File, r.registry.host)
+	return fmt.Sprintf("%s denies %s (%s), or there is no such repository: it does not take the credentials that %s has for it; log in again with: docker login %s", r.registry.host, what, status, all.login.File, r.registry.host)
 }
 
 // signIn says why the service that gives out tokens gave none.
-func (r *repository) signIn(ctx context.Context, resp *errcode.ErrorResponse) error {
+func (r *Repository) signIn(ctx context.Context, resp *errcode.ErrorResponse) error {
 	status := strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
 	switch {
 	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode >= 500:
-		return &temporary{&statusError{resp.StatusCode, fmt.Sprintf("the sign-in of %s answers %q: try again later", r.registry.host, status)}}
+		return &temporary{&StatusError{resp.StatusCode, fmt.Sprintf("the sign-in of %s answers %q: try again later", r.registry.host, status), 0}}
 	}
-	return &statusError{resp.StatusCode, r.denied(ctx, status)}
+	return &StatusError{Code: resp.StatusCode, message: r.denied(ctx, status)}
 }
 
 // retryAfter returns how long the registry asks to wait, or 0. A date counts from the answer's.

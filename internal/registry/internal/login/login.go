@@ -9,9 +9,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/knack-dev/knack/internal/lazyregexp"
 	"io/fs"
 	"strings"
+
+	"github.com/knack-dev/knack/internal/lazyregexp"
 )
 
 // Credentials are what a registry accepts instead of an anonymous request. No message may

@@ -1,0 +1,64 @@
+package provenance
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/knack-dev/knack/catalog"
+)
+
+// A skill within a locked one is locked with it, and one that was put there by hand is not.
+func TestNested(t *testing.T) {
+	for _, enforce := range []bool{false, true} {
+		p := newProject(t)
+		p.skill(".agents/skills/outer")
+		p.skill(".agents/skills/outer/more/inner")
+		p.skill(".agents/skills/outer/more/deep/er")
+		p.lock(".agents/skills/outer")
+		c, _ := p.catalog(Options{Enforce: enforce}, p.root(".agents/skills"))
+		v := p.refresh(c)
+		for _, folder := range []string{"outer", "inner", "er"} {
+			e := in(t, v, folder)
+			if got := v.Locked(t.Context(), e); got.State != catalog.AsLocked || got.Source != "github.com/acme/skills" || got.Reason != "" {
+				t.Errorf("enforce %v: %s: %+v", enforce, folder, got)
+			}
+			if _, err := e.Manifest(t.Context(), nil); err != nil {
+				t.Errorf("enforce %v: %s: %v", enforce, folder, err)
+			}
+		}
+		p.write(".agents/skills/outer/more/inner/scripts/run.py", "print(2)\n")
+		p.skill(".agents/skills/outer/own")
+		v = p.refresh(c)
+		for folder, want := range map[string]catalog.LockState{
+			"outer": catalog.Changed, "inner": catalog.Changed, "er": catalog.AsLocked, "own": catalog.NotLocked,
+		} {
+			got := v.Locked(t.Context(), in(t, v, folder))
+			if got.State != want || want == catalog.NotLocked && !strings.HasPrefix(got.Fix, "move it out of .agents/skills/outer") {
+				t.Errorf("enforce %v: %s: %+v", enforce, folder, got)
+			}
+			if refused := got.Refused != nil; refused != (enforce && want != catalog.AsLocked) {
+				t.Errorf("enforce %v: %s: refused %v", enforce, folder, refused)
+			}
+		}
+	}
+}
+
+// What to do about a skill that is not locked is a command that a shell reads as it is, or says in
+// general what to do.
+func TestAddFix(t *testing.T) {
+	for _, c := range []struct{ folder, shown, key, want string }{
+		{"/p", ".", ".agents/skills/own", "knack add ./.agents/skills/own records"},
+		{"/p", "", ".agents/skills/own", "knack add ./.agents/skills/own records"},
+		{"/p", "sub", ".agents/skills/own", "knack add ./sub/.agents/skills/own --project sub records"},
+		{"/h/p", "~/p", ".claude/skills/own", "knack add ~/p/.claude/skills/own --project ~/p --to ~/p/.claude/skills records"},
+		{"/h/.agents", "~/.agents", "skills/own", "knack add ~/.agents/skills/own --global records"},
+		{"/p", ".", ".agents/skills/own; rm -r x", "add it with knack add, or"},
+		{"/p q", "/p q", ".agents/skills/own", "add it with knack add, or"},
+		{"/p", ".", "../own", "add it with knack add, or"},
+	} {
+		l := &lock{folder: c.folder, shown: c.shown}
+		if got := l.addFix(c.key); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%q %q %q: %s", c.folder, c.shown, c.key, got)
+		}
+	}
+}

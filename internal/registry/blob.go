@@ -1,0 +1,124 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// further is how many bytes must arrive before a failed attempt does not count: a line that breaks
+// often gets a layer at last, and a registry that sends a byte at a time does not go on for ever.
+const further = 1 << 20
+
+// blob is a blob on its way.
+type blob struct {
+	repo  *Repository
+	want  Descriptor
+	what  string // in words
+	to    io.WriterAt
+	have  int64 // bytes that are there
+	hash  hash.Hash
+	moved func(n int64)
+}
+
+// Fetch writes the blob with the digest and size of d to the start of to, and calls moved with
+// each change of the number of bytes that are there. what names the blob in words. Bytes
+// that have arrived before an attempt broke off are not asked for again. If Fetch fails, to
+// has anything.
+func (r *Repository) Fetch(ctx context.Context, d Descriptor, what string, to io.WriterAt, moved func(n int64)) error {
+	b := &blob{repo: r, want: d, what: what, to: to, moved: moved}
+	b.hash = sha256.New()
+	places := b.repo.registry.places
+	select {
+	case places <- struct{}{}:
+		defer func() { <-places }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return b.repo.registry.all.try(ctx, func() (bool, error) {
+		before := b.have
+		err := b.attempt(ctx)
+		return b.have-before >= further, err
+	})
+}
+
+// restart forgets what has arrived.
+func (b *blob) restart() {
+	b.moved(-b.have)
+	b.have = 0
+	b.hash.Reset()
+}
+
+// anew forgets what has arrived, since it was wrong, and returns an error for another attempt.
+func (b *blob) anew(format string, args ...any) error {
+	b.restart()
+	return &temporary{fmt.Errorf(format, args...)}
+}
+
+func (b *blob) attempt(ctx context.Context) error {
+	header := http.Header{}
+	if b.have > 0 {
+		header.Set("Range", fmt.Sprintf("bytes=%d-", b.have))
+	}
+	resp, err := b.repo.request(ctx, http.MethodGet, "blobs/"+b.want.Digest, b.what, header)
+	if status := (*StatusError)(nil); errors.As(err, &status) && status.Code == http.StatusRequestedRangeNotSatisfiable {
+		return b.anew("%w", err)
+	}
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if b.have > 0 && (resp.StatusCode != http.StatusPartialContent || !strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", b.have))) {
+		if resp.StatusCode == http.StatusPartialContent {
+			return b.anew("%s sent another part of %s than was asked for: try again later", b.repo.registry.host, b.what)
+		}
+		b.restart() // the registry does
+	}
+	if err := b.take(ctx, resp.Body); err != nil {
+		return err
+	}
+	if !bytes.Equal(b.hash.Sum(nil), digestBytes(b.want.Digest)) {
+		return b.anew("%s sent other bytes for %s of %s than those of its digest, 8 times: try again later, or tell the registry's operator", b.repo.registry.host, b.what, b.repo.path)
+	}
+	return nil
+}
+
+// take copies the rest of the blob.
+func (b *blob) take(ctx context.Context, from io.Reader) error {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		if b.have+int64(n) > b.want.Size {
+			return b.anew("%s sent more bytes for %s of %s than its manifest says: try again later, or tell the registry's operator", b.repo.registry.host, b.what, b.repo.path)
+		}
+		if n > 0 {
+			if _, err := b.to.WriteAt(buf[:n], b.have); err != nil {
+				return err
+			}
+			b.hash.Write(buf[:n])
+			b.have += int64(n)
+			b.moved(int64(n))
+		}
+		switch {
+		case err == io.EOF && b.have < b.want.Size:
+			return b.repo.broke(ctx, b.what, io.ErrUnexpectedEOF)
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return b.repo.broke(ctx, b.what, err)
+		}
+	}
+}
+
+func digestBytes(s string) []byte {
+	d, _ := skill.ParseDigest(s)
+	return d[:]
+}

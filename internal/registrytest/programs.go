@@ -1,0 +1,162 @@
+package registrytest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Registries that the tests start.
+const (
+	Distribution   = "distribution 3.1.2"
+	DockerRegistry = "docker-registry 2.8.2" // Debian's, without the list of referrers
+)
+
+var (
+	building sync.Mutex
+	folder   string               // of the programs
+	built    = map[string]error{} // by name
+)
+
+// Main runs the tests of a package that uses [Program], and removes the programs that were built for them.
+func Main(m *testing.M) {
+	code := m.Run()
+	if folder != "" {
+		os.RemoveAll(folder)
+	}
+	os.Exit(code)
+}
+
+// Program builds a program of interop, once for all tests of a package, and returns its path.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	building.Lock()
+	defer building.Unlock()
+	from := filepath.Join(module(t), "interop", name)
+	for _, file := range []string{"main.go", "go.mod", "go.sum"} { // read, so that the result of the test is not kept when they change
+		if _, err := os.ReadFile(filepath.Join(from, file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if folder == "" {
+		var err error
+		if folder, err = os.MkdirTemp("", "knack-programs-"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := filepath.Join(folder, name)
+	if _, ok := built[name]; !ok {
+		out, err := exec.Command("go", "build", "-C", from, "-o", at, ".").CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%w\n%s", err, out)
+		}
+		built[name] = err
+	}
+	if err := built[name]; err != nil {
+		Missing(t, "build interop/%s: %v", name, err)
+	}
+	return at
+}
+
+// module returns the folder of the module whose test runs.
+func module(t testing.TB) string {
+	t.Helper()
+	at, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			return at
+		}
+		above := filepath.Dir(at)
+		if above == at {
+			t.Fatal("the test runs in no module")
+		}
+		at = above
+	}
+}
+
+// Missing skips a test without one of its programs, but not in continuous integration.
+func Missing(t testing.TB, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
+}
+
+// Each runs a test with each registry.
+func Each(t *testing.T, f func(t *testing.T, host string)) {
+	for _, name := range []string{Distribution, DockerRegistry} {
+		t.Run(name, func(t *testing.T) { f(t, Open(t, name, "")) })
+	}
+}
+
+// Open starts one of these registries and returns its address. With a file of htpasswd it wants credentials.
+func Open(t testing.TB, name, passwords string) (host string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a registry")
+	}
+	if name == Distribution {
+		cmd := exec.Command(Program(t, "registry"))
+		if passwords != "" {
+			cmd.Args = append(cmd.Args, passwords)
+		}
+		return address(t, cmd)
+	}
+	program, err := exec.LookPath("docker-registry")
+	if err != nil {
+		Missing(t, "Debian's docker-registry is not installed: %v", err)
+	}
+	config := "version: 0.1\nstorage: {inmemory: {}}\nhttp: {addr: '127.0.0.1:0', secret: x}\n"
+	if passwords != "" {
+		config += "auth: {htpasswd: {realm: knack, path: '" + passwords + "'}}\n"
+	}
+	file := filepath.Join(t.TempDir(), "config.yml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return address(t, exec.Command(program, "serve", file))
+}
+
+var serving = regexp.MustCompile(`(?:^|listening on )(127\.0\.0\.1:\d+)`)
+
+// address starts a registry, and returns the address that it writes.
+func address(t testing.TB, cmd *exec.Cmd) string {
+	t.Helper()
+	stdin, err := cmd.StdinPipe() // one of them ends with it
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, w := io.Pipe()
+	cmd.Stdout, cmd.Stderr = w, w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stdin.Close()
+		_ = cmd.Process.Kill()
+		go func() { _, _ = io.Copy(io.Discard, out) }()
+		_ = cmd.Wait()
+		w.Close()
+	})
+	var said []string
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if m := serving.FindStringSubmatch(lines.Text()); m != nil {
+			go func() { _, _ = io.Copy(io.Discard, out) }()
+			return m[1]
+		}
+		said = append(said, lines.Text())
+	}
+	t.Fatalf("the registry says no address: %s", strings.Join(said, "\n"))
+	return ""
+}

@@ -1,0 +1,158 @@
+package registrytest
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Proxy stands between knack and a registry. Without a fault it passes everything on.
+type Proxy struct {
+	Host string // its address
+
+	registry http.Handler
+	mu       sync.Mutex
+	fault    Fault
+	seen     map[string]int
+	log      []string
+}
+
+// Fault answers a request in place of the registry, or returns false. n counts the requests for
+// the same path since the fault was set.
+type Fault func(w http.ResponseWriter, r *http.Request, p *Proxy, n int) (answered bool)
+
+// NewProxy starts a proxy before the registry at an address, and stops it when the test ends.
+func NewProxy(t testing.TB, host string) *Proxy {
+	reverse := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: host})
+	reverse.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
+	p := &Proxy{registry: reverse}
+	s := httptest.NewServer(p)
+	t.Cleanup(func() { p.Set(nil); s.CloseClientConnections(); s.Close() })
+	p.Host = strings.TrimPrefix(s.URL, "http://")
+	return p
+}
+
+// Set sets the fault, nil for none, and begins the log anew.
+func (p *Proxy) Set(f Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fault, p.seen, p.log = f, map[string]int{}, nil
+}
+
+// Log returns the requests since the fault was set, as "GET /v2/…".
+func (p *Proxy) Log() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.log...)
+}
+
+// ServeHTTP implements [http.Handler].
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	n, fault := p.seen[r.URL.Path], p.fault
+	if p.seen != nil {
+		p.seen[r.URL.Path]++
+	}
+	p.log = append(p.log, r.Method+" "+r.URL.Path)
+	p.mu.Unlock()
+	if fault == nil || !fault(w, r, p, n) {
+		p.registry.ServeHTTP(w, r)
+	}
+}
+
+// Answer returns what the registry says to a request.
+func (p *Proxy) Answer(r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	p.registry.ServeHTTP(w, r)
+	return w
+}
+
+// IsBlob reports whether a request is for a layer.
+func IsBlob(r *http.Request) bool { return strings.Contains(r.URL.Path, "/blobs/") }
+
+// IsManifest reports whether a request is for a manifest.
+func IsManifest(r *http.Request) bool { return strings.Contains(r.URL.Path, "/manifests/") }
+
+// If limits a fault to some requests, and to the first few for each path.
+func If(is func(*http.Request) bool, times int, f Fault) Fault {
+	return func(w http.ResponseWriter, r *http.Request, p *Proxy, n int) bool {
+		return is(r) && n < times && f(w, r, p, n)
+	}
+}
+
+// Status answers with a status, and with headers, each a name and a value.
+func Status(code int, headers ...string) Fault {
+	return func(w http.ResponseWriter, _ *http.Request, _ *Proxy, _ int) bool {
+		for i := 0; i < len(headers); i += 2 {
+			w.Header().Set(headers[i], headers[i+1])
+		}
+		w.WriteHeader(code)
+		return true
+	}
+}
+
+// changed answers with what the registry says, after change has changed it.
+func changed(change func(head http.Header, body []byte) []byte) Fault {
+	return func(w http.ResponseWriter, r *http.Request, p *Proxy, _ int) bool {
+		from := p.Answer(r)
+		body := change(from.Header(), from.Body.Bytes())
+		for key, values := range from.Header() {
+			w.Header()[key] = values
+		}
+		w.WriteHeader(from.Code)
+		_, _ = w.Write(body)
+		return true
+	}
+}
+
+// Flip changes one bit of an answer.
+var Flip = changed(func(_ http.Header, body []byte) []byte {
+	if len(body) > 0 {
+		body[len(body)/2] ^= 1
+	}
+	return body
+})
+
+// WrongDigest answers with another Docker-Content-Digest.
+var WrongDigest = changed(func(head http.Header, body []byte) []byte {
+	head.Set("Docker-Content-Digest", "sha256:"+strings.Repeat("0", 64))
+	return body
+})
+
+// Cut sends the head of an answer and n bytes of its body, and breaks off.
+func Cut(n int) Fault {
+	return func(w http.ResponseWriter, r *http.Request, p *Proxy, _ int) bool {
+		from := p.Answer(r)
+		for key, values := range from.Header() {
+			w.Header()[key] = values
+		}
+		w.WriteHeader(from.Code)
+		_, _ = w.Write(from.Body.Bytes()[:min(n, from.Body.Len())])
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// Silence sends the head of an answer, and then nothing until the client goes.
+func Silence(w http.ResponseWriter, r *http.Request, p *Proxy, _ int) bool {
+	from := p.Answer(r)
+	for key, values := range from.Header() {
+		w.Header()[key] = values
+	}
+	w.WriteHeader(from.Code)
+	w.(http.Flusher).Flush()
+	<-r.Context().Done()
+	return true
+}
+
+// Redirect leads to another address.
+func Redirect(to string) Fault {
+	return func(w http.ResponseWriter, r *http.Request, _ *Proxy, _ int) bool {
+		http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+		return true
+	}
+}

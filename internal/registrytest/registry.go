@@ -1,0 +1,76 @@
+// Package registrytest starts real registries for tests, puts releases into them, and stands
+// between them and knack with the faults of a network.
+package registrytest
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+// Registry is Debian's docker-registry, in a process of its own. What it holds outlives a stop.
+type Registry struct {
+	Host string // its address, the same after each start
+
+	t   testing.TB
+	dir string
+	cmd *exec.Cmd
+}
+
+// Start starts an empty registry, and stops it when the test ends. Without docker-registry it skips
+// the test, but not in continuous integration.
+func Start(t testing.TB) *Registry {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a registry")
+	}
+	r := &Registry{Host: "127.0.0.1:0", t: t, dir: t.TempDir()}
+	if _, err := exec.LookPath("docker-registry"); err != nil && os.Getenv("CI") == "" {
+		t.Skip("Debian's docker-registry is not installed")
+	}
+	r.Start()
+	t.Cleanup(r.Stop)
+	return r
+}
+
+// Stop ends the registry, as a crash does.
+func (r *Registry) Stop() {
+	if r.cmd != nil {
+		_ = r.cmd.Process.Kill()
+		_ = r.cmd.Wait()
+		r.cmd = nil
+	}
+}
+
+var listening = regexp.MustCompile(`listening on (127\.0\.0\.1:\d+)`)
+
+// Start starts a registry that was stopped, and returns when it answers.
+func (r *Registry) Start() {
+	r.t.Helper()
+	config := "version: 0.1\nstorage: {delete: {enabled: true}, filesystem: {rootdirectory: '" + r.dir + "/data'}}\nhttp: {addr: '" + r.Host + "', secret: x}\n"
+	file := filepath.Join(r.dir, "config.yml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	r.cmd = exec.Command("docker-registry", "serve", file)
+	out, err := r.cmd.StderrPipe()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := r.cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if m := listening.FindStringSubmatch(lines.Text()); m != nil {
+			r.Host = m[1]
+			go func() { _, _ = io.Copy(io.Discard, out) }()
+			return
+		}
+	}
+	r.t.Fatal("docker-registry ended without an address")
+}

@@ -1,0 +1,102 @@
+package supply
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/knack-dev/knack/internal/registrytest"
+	"github.com/knack-dev/knack/pull"
+)
+
+func TestPull(t *testing.T) {
+	r := registrytest.Start(t)
+	skills := registrytest.Skills{}
+	for i := range 20 {
+		name := fmt.Sprint("s", i)
+		skills[name+"/SKILL.md"] = registrytest.Skill(name, "1")
+	}
+	version := func(v string) map[string]string {
+		return map[string]string{"org.opencontainers.image.version": v}
+	}
+	first := registrytest.Release(t, r.Host, "acme/skills", "prod", 4, skills, version("1.0.0"))
+	source := "oci://" + r.Host + "/acme/skills:prod"
+	s := newShell(t)
+	expect := func(want, wantErr string, wantStatus int, args ...string) {
+		t.Helper()
+		stdout, stderr, status := s.run(append([]string{"pull"}, args...)...)
+		want = strings.NewReplacer("SOURCE", source, "HOST", r.Host).Replace(want)
+		wantErr = strings.NewReplacer("SOURCE", source, "HOST", r.Host).Replace(wantErr)
+		if status != wantStatus || !strings.HasPrefix(stdout, want) || want == "" && stdout != "" || !strings.Contains(stderr, wantErr) {
+			t.Errorf("pull %s: status %d\n%s%s\nwant\n%s%s", args, status, stdout, stderr, want, wantErr)
+		}
+	}
+	expect("", "the store has no release of SOURCE\nrun the command once without --offline", 1, source, "--offline")
+	expect("would pull SOURCE: 1.0.0, 4 of 4 layers, 0.0 MB, sha256:", "", 0, source, "--dry-run")
+	if _, err := os.Stat(filepath.Join(s.dir, "home", ".cache", "knack", "skills")); err == nil {
+		t.Error("a dry run wrote into the store")
+	}
+	expect("pulled SOURCE: 1.0.0, 20 skills, 4 of 4 layers, 0.0 MB, "+first[:19]+"\n", "", 0, source)
+	expect("unchanged: SOURCE: 1.0.0, 20 skills, "+first[:19]+"\n", "", 0, source)
+	expect("unchanged: SOURCE: 1.0.0, 20 skills, "+first[:19]+"\n", "", 0, source, "--offline")
+
+	skills["s7/SKILL.md"] = registrytest.Skill("s7", "2")
+	delete(skills, "s8/SKILL.md")
+	second := registrytest.Release(t, r.Host, "acme/skills", "prod", 4, skills, version("1.1.0"))
+	expect("pulled SOURCE: 1.1.0, 19 skills, 1 changed, 1 removed, ", "", 0, source)
+	stdout, _, _ := s.run("pull", source, "--json")
+	var got pulledJSON
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || !got.Unchanged || got.Release != second || got.Skills != 19 || got.Source != source {
+		t.Errorf("%v %s", err, stdout)
+	}
+
+	to := filepath.Join(s.dir, "out", "skills")
+	expect("unchanged: SOURCE: 1.1.0, 19 skills, "+second[:19]+"\nwould unpack into ", "", 0, source, "--to", to, "--dry-run")
+	expect("unchanged: SOURCE: 1.1.0, 19 skills, "+second[:19]+"\nunpacked into ", "", 0, source, "--to", to)
+	stdout, stderr, status := s.run("verify", "--project", to)
+	if status != 0 || !strings.Contains(stdout, "19 skills") {
+		t.Errorf("verify: status %d: %s%s", status, stdout, stderr)
+	}
+	s.put("out/skills/s7/SKILL.md", "mine")
+	expect("", "out/skills has 1 file that knack did not write there, or that was changed since: 's7/SKILL.md'", 1, source, "--to", to)
+
+	expect("", "HOST/acme/skills has no tag 'none'", 3, "oci://"+r.Host+"/acme/skills:none")
+	expect("", "a folder is written with ./", 2, "x")
+	r.Stop()
+	expect("", "connection refused", 3, source)
+	stdout, _, status = s.run("pull", source, "--json")
+	got = pulledJSON{}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || status != 3 || got.Status != 3 || !strings.Contains(got.Reason, "connection refused") {
+		t.Errorf("%v %s", err, stdout)
+	}
+	expect("unchanged: SOURCE: 1.1.0", "", 0, source, "--offline")
+}
+
+// The line of a terminal says how many layers and bytes have come.
+func TestPullProgress(t *testing.T) {
+	r := &pull.Report{Source: "oci://registry.example.com/acme/skills:prod", Layers: 64, Done: 41, Bytes: 6_100_000, Total: 9_300_000}
+	if got, want := progressOf(r), "acme/skills:prod  41 of 64 layers  6.1 of 9.3 MB"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := progressOf(&pull.Report{Source: "x"}) + progressOf(nil); got != "" {
+		t.Errorf("%q", got)
+	}
+}
+
+// doc/pull.md lists each field of the JSON object.
+func TestPullJSON(t *testing.T) {
+	page, err := os.ReadFile("../../doc/pull.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[pulledJSON]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !strings.Contains(string(page), "`"+name+"`") {
+			t.Errorf("doc/pull.md does not list `%s`", name)
+		}
+	}
+}

@@ -1,0 +1,34 @@
+package supply
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/internal/command"
+	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/settings"
+	"github.com/knack-dev/knack/trust"
+)
+
+// registerSigner adds the flag of the commands that take other content than the locked one.
+func (f *flags) registerSigner(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.acceptSigner, "accept-signer", false, "take what another than the locked signer signed, or what is no longer signed")
+}
+
+// configUsage describes the flag --config of the commands that obey trust.
+const configUsage = "the trusted keys are those of `FILE`, not of your knack.yaml (doc/configuration.md)"
+
+// rulesOf returns the rules of the file of --config, or of the user's. If anything is wrong with
+// that, nothing is taken from anywhere: half of it may say less than all.
+func rulesOf(env *console.Env, config string) (*trust.Policy, error) {
+	rules, err := settings.New(env, config).Trust()
+	var bad *settings.Error
+	switch {
+	case errors.As(err, &bad) && bad.Usage:
+		return nil, command.Fail(command.Usage, bad.Err, bad.Hint)
+	case bad != nil:
+		return nil, command.Fail(command.Error, bad.Err, bad.Hint)
+	}
+	return rules, err
+}

@@ -1,0 +1,404 @@
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/lockfile"
+	"github.com/knack-dev/knack/origin"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Release is a library of skills as a source had it. The store has all of its skills. Its record has
+// what the digest covers, which is the same for every source that has the release.
+type Release struct {
+	// Digest names the release: "sha256:" and 64 digits. For a registry it is that of the
+	// manifest.
+	Digest string `json:"digest"`
+	// Revision is what the source calls it: see [origin.Revision].
+	Revision string    `json:"revision,omitempty"`
+	Layers   []string  `json:"layers,omitempty"` // the digests of its layers, if these are kept apart
+	Skills   []Member  `json:"skills"`           // by path
+	At       time.Time `json:"at"`               // when it was pulled last
+	// Judged is recorded with the head of a source: see [Head.Of].
+	Judged `json:"-"`
+}
+
+// Judged is what one source says of a release, and what was found of its signature there. The
+// digest of the release does not cover it.
+type Judged struct {
+	Version string `json:"version,omitempty"`
+	// Signer is "key:" and the digest of the key that signed it, and Signature the state that its
+	// signature was found in, when it was judged.
+	Signer    string `json:"signer,omitempty"`
+	Signature string `json:"signature,omitempty"`
+}
+
+// Member is a skill of a release.
+type Member struct {
+	Path  string       `json:"path"` // within the release, "." for the release itself
+	Skill skill.Digest `json:"skill"`
+	// Main is the skill's main file as it is spelt there, and MainDigest its digest, so that a server
+	// that starts reads this file alone. Both are zero if the skill has none that is served.
+	Main       string       `json:"main,omitempty"`
+	MainDigest skill.Digest `json:"mainDigest"`
+	// Fault says why the store does not have it: a link in it, too many files. Skill is zero then.
+	Fault string `json:"fault,omitempty"`
+}
+
+// Member returns the skill as a member of a release, in a folder.
+func (k Skill) Member(path string) Member {
+	m := Member{Path: path, Skill: k.Digest}
+	for _, name := range skill.EntryNames {
+		if i := slices.IndexFunc(k.Files, func(f lockfile.File) bool { return f.Path == name }); i >= 0 {
+			m.Main, m.MainDigest = name, k.Files[i].Digest
+			break
+		}
+	}
+	return m
+}
+
+// MarshalJSON writes digests as text.
+func (m Member) MarshalJSON() ([]byte, error) {
+	j := memberJSON{Path: m.Path, Fault: m.Fault}
+	if m.Fault == "" {
+		j.Skill = m.Skill.String()
+	}
+	if m.Main != "" {
+		j.Main, j.MainDigest = m.Main, m.MainDigest.String()
+	}
+	return json.Marshal(j)
+}
+
+// UnmarshalJSON refuses a path that no skill has, and a member with neither a digest nor a fault.
+func (m *Member) UnmarshalJSON(data []byte) (err error) {
+	var j memberJSON
+	if err := json.Unmarshal(data, &j); err != nil {
+		return err
+	}
+	m.Path, m.Fault = j.Path, j.Fault
+	if m.Path != "." {
+		err = origin.CheckPath(m.Path)
+	}
+	if err == nil && m.Fault == "" {
+		m.Skill, err = skill.ParseDigest(j.Skill)
+	}
+	if i := slices.Index(skill.EntryNames[:], j.Main); i >= 0 && err == nil {
+		m.Main = skill.EntryNames[i] // one text for all skills
+		m.MainDigest, err = skill.ParseDigest(j.MainDigest)
+	}
+	return err
+}
+
+type memberJSON struct {
+	Path       string `json:"path"`
+	Skill      string `json:"skill,omitempty"`
+	Main       string `json:"main,omitempty"`
+	MainDigest string `json:"mainDigest,omitempty"`
+	Fault      string `json:"fault,omitempty"`
+}
+
+// Head is the release of a source that is served.
+type Head struct {
+	Source   string    `json:"source"`
+	Release  string    `json:"release"`
+	Previous string    `json:"previous,omitempty"` // the release that was served before
+	Since    time.Time `json:"since"`
+	Judged             // of the release
+	// Highest has the highest version that was served, by signer; the key is "" for releases
+	// without a verified signature.
+	Highest map[string]string `json:"highest,omitempty"`
+}
+
+// Of returns the release of the head with what was judged of it for the head's source.
+func (h Head) Of(r Release) Release {
+	r.Judged = h.Judged
+	return r
+}
+
+// maxRecord bounds a record of the store, in bytes: some 500,000 skills.
+const maxRecord = 128 << 20
+
+// Folder returns where a skill of a release is. Its files are never written again. The folder is
+// missing if the skill was removed since it was recorded.
+func (s *Store) Folder(d skill.Digest) string { return s.folder(d) }
+
+// Holds reports whether the folder of a skill is there. Its files are not read.
+func (s *Store) Holds(d skill.Digest) bool {
+	info, err := os.Lstat(s.folder(d))
+	return err == nil && info.IsDir()
+}
+
+// Dir returns the store's folder.
+func (s *Store) Dir() string { return s.dir }
+
+// Room returns how many bytes the user may still write to the store's file system, if the system
+// tells it.
+func (s *Store) Room() (bytes int64, known bool) { return edit.Room(s.dir) }
+
+// Release returns the record of a release. If there is none, or none that can be read, the error is
+// an [fs.ErrNotExist]. The folders of its skills are not looked at. What a source has judged of it is
+// with the source's head: see [Head.Of].
+func (s *Store) Release(digest string) (r Release, err error) {
+	s.read()
+	at, err := s.releaseFile(digest)
+	if err == nil {
+		err = s.load(at, &r)
+	}
+	if err == nil && r.Digest != digest {
+		err = &fs.PathError{Op: "read", Path: at, Err: fs.ErrNotExist}
+	}
+	return r, err
+}
+
+func (s *Store) releaseFile(digest string) (string, error) {
+	d, err := skill.ParseDigest(digest)
+	if err != nil {
+		return "", fmt.Errorf("a release has no digest: %w", err)
+	}
+	return s.at(releasesFolder, hex.EncodeToString(d[:])+".json"), nil
+}
+
+// Record makes the skills of a release survive a crash, and then records it. A skill that the store
+// does not have is an [fs.ErrNotExist].
+func (s *Store) Record(r Release) error {
+	at, err := s.releaseFile(r.Digest)
+	if err != nil {
+		return err
+	}
+	if err := s.write(); err != nil {
+		return err
+	}
+	slices.SortFunc(r.Skills, func(a, b Member) int { return cmp.Compare(a.Path, b.Path) })
+	folders := []string{s.at(layersFolder)}
+	for i, m := range r.Skills {
+		if i > 0 && r.Skills[i-1].Path == m.Path {
+			return fmt.Errorf("the release %s has two skills in %s", r.Digest, m.Path)
+		}
+		if m.Fault != "" {
+			continue
+		}
+		dir := s.folder(m.Skill)
+		if _, err := os.Lstat(dir); err != nil {
+			return s.absent(m.Skill, err)
+		}
+		if !s.isRecorded(m.Skill) {
+			folders = append(folders, dir)
+		}
+	}
+	if err := os.MkdirAll(s.at(layersFolder), 0o700); err != nil {
+		return s.fault(err)
+	}
+	if err := edit.SyncFolders(s.dir, folders); err != nil {
+		return s.fault(err)
+	}
+	if err := s.keep(at, r); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range r.Skills {
+		if m.Fault == "" {
+			s.known[m.Skill] = true
+		}
+	}
+	return nil
+}
+
+// isRecorded reports whether a recorded release names a skill, which was synced then.
+func (s *Store) isRecorded(d skill.Digest) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil {
+		s.known = map[skill.Digest]bool{}
+		for _, r := range s.releases() {
+			for _, m := range r.Skills {
+				if m.Fault == "" {
+					s.known[m.Skill] = true
+				}
+			}
+		}
+	}
+	return s.known[d]
+}
+
+// releases returns the recorded releases that can be read.
+func (s *Store) releases() (all []Release) {
+	for name := range s.records(releasesFolder) {
+		var r Release
+		if s.load(s.at(releasesFolder, name), &r) == nil && r.Digest+".json" == "sha256:"+name {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// Head returns the release of a source that is served. If there is none, the error is an
+// [fs.ErrNotExist]; if there was one that cannot be read, a [*Fault].
+func (s *Store) Head(source string) (h Head, err error) {
+	s.read()
+	at := s.headFile(source)
+	if err = s.load(at, &h); err == nil && h.Source != source {
+		err = &fs.PathError{Op: "read", Path: at, Err: fs.ErrNotExist}
+	}
+	switch info, failed := os.Stat(at); {
+	case failed != nil:
+	case err == nil:
+		s.touch(at, info)
+	case errors.Is(err, fs.ErrNotExist):
+		err = s.fault(fmt.Errorf("the record of what was served last is damaged: remove %s to begin anew", filepath.Base(filepath.Dir(at))+"/"+filepath.Base(at)))
+	}
+	return h, err
+}
+
+func (s *Store) headFile(source string) string {
+	sum := sha256.Sum256([]byte(source))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.heads == nil {
+		s.heads = map[string]bool{}
+	}
+	name := hex.EncodeToString(sum[:]) + ".json"
+	s.heads[name] = true
+	return s.at(headsFolder, name)
+}
+
+// SetHead records which release of a source is served. The release was recorded before. The one
+// that was served stays in the store for as long as it keeps what is not used.
+func (s *Store) SetHead(source string, h Head) error {
+	h.Source = source
+	at, err := s.releaseFile(h.Release)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(at); err != nil {
+		return s.fault(err)
+	}
+	if err := s.write(); err != nil {
+		return err
+	}
+	if err := s.keep(s.headFile(source), h); err != nil {
+		return err
+	}
+	now := s.o.Now()
+	for _, digest := range []string{h.Release, h.Previous} {
+		if at, err := s.releaseFile(digest); err == nil {
+			_ = os.Chtimes(at, now, now) // it was served until now
+		}
+	}
+	return nil
+}
+
+// Remove removes a skill whose files are no longer what its digest says. The next pull of a
+// release with it fetches it again.
+func (s *Store) Remove(d skill.Digest) error {
+	if err := s.write(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	delete(s.known, d)
+	s.mu.Unlock()
+	err := edit.Discard(s.folder(d), s.at(tmpFolder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return s.fault(err)
+}
+
+// sealed returns a record as the store has it: a line with the digest of the rest, which is JSON.
+func sealed(v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	text = append(text, '\n')
+	return append([]byte(skill.DigestOf(text).String()+"\n"), text...), err
+}
+
+// load reads a record. One that cannot be read, or is not as it was written, is an [fs.ErrNotExist],
+// as is one that is not there: a crash may have left a part of it, and it can be fetched again.
+func (s *Store) load(at string, v any) error {
+	f, err := os.OpenInRoot(filepath.Dir(at), filepath.Base(at))
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			return s.fault(err)
+		}
+		return err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxRecord))
+	sum, text, _ := bytes.Cut(data, []byte("\n"))
+	if err == nil && string(sum) != skill.DigestOf(text).String() {
+		err = errors.New("another digest")
+	}
+	if err == nil {
+		err = json.Unmarshal(text, v)
+	}
+	if err != nil {
+		return &fs.PathError{Op: "read", Path: at, Err: fs.ErrNotExist}
+	}
+	return nil
+}
+
+// keep writes a record, whole or not at all, in place of an older one. It survives a crash.
+func (s *Store) keep(at string, v any) error {
+	data, err := sealed(v)
+	if err != nil {
+		return err
+	}
+	if len(data) > maxRecord {
+		return fmt.Errorf("a record of the store has more than %d MiB: the source has too many skills", maxRecord>>20)
+	}
+	for range 3 { // until no other process writes it too
+		old, failed := os.ReadFile(at)
+		switch {
+		case errors.Is(failed, fs.ErrNotExist):
+			err = edit.Create(at, data, 0o600)
+		case failed != nil:
+			err = failed
+		default:
+			err = edit.Replace(at, old, data)
+		}
+		if !errors.Is(err, edit.ErrExists) && !errors.Is(err, edit.ErrChanged) {
+			break
+		}
+	}
+	return s.fault(err)
+}
+
+// Files calls visit for each file of a skill, by path. It hashes nothing: the caller compares.
+func (s *Store) Files(d skill.Digest, visit func(path string, exec bool, size int64, content io.Reader) error) error {
+	s.read()
+	root, err := os.OpenRoot(s.folder(d))
+	if err != nil {
+		return s.absent(d, err)
+	}
+	defer root.Close()
+	return fs.WalkDir(root.FS(), ".", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		if !e.Type().IsRegular() {
+			return &fs.PathError{Op: "read", Path: path, Err: fs.ErrInvalid}
+		}
+		f, err := root.Open(filepath.FromSlash(path))
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		return visit(path, info.Mode()&0o100 != 0, info.Size(), f)
+	})
+}

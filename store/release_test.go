@@ -1,0 +1,232 @@
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// digestOf returns a digest as a release has it.
+func digestOf(text string) string { return skill.DigestOf([]byte(text)).String() }
+
+// release records a release with skills in the folders a, b and so on.
+func release(t *testing.T, s *Store, name string, skills ...Skill) Release {
+	t.Helper()
+	r := Release{Digest: digestOf(name), At: s.o.Now().UTC().Truncate(time.Second)}
+	for i, k := range skills {
+		r.Skills = append(r.Skills, Member{Path: string(rune('a' + i)), Skill: k.Digest})
+	}
+	if err := s.Record(r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestRelease(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "knack")
+	s := open(t, dir, Options{})
+	if _, err := s.Release(digestOf("1")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, err := s.Head("oci://x.example/y:prod"); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if err := s.SetHead("oci://x.example/y:prod", Head{Release: digestOf("1")}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a head without a release: %v", err)
+	}
+	missing := Release{Digest: digestOf("1"), Skills: []Member{{Path: "a"}}}
+	if err := s.Record(missing); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a release without its skill: %v", err)
+	}
+	k := put(t, s, "SKILL.md")
+	r := Release{
+		Digest: digestOf("1"), Revision: "oci:" + digestOf("1"),
+		Layers: []string{digestOf("layer")}, At: time.Now().UTC(),
+		Skills: []Member{{Path: ".", Skill: k.Digest}, {Path: "bad", Fault: "a link"}, k.Member("good")},
+	}
+	if err := s.Record(r); err != nil {
+		t.Fatal(err)
+	}
+	again := open(t, dir, Options{})
+	got, err := again.Release(r.Digest)
+	if diff := cmp.Diff(r, got); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	h := Head{Release: r.Digest, Previous: digestOf("0"), Since: r.At, Judged: Judged{Version: "1.2.0", Signer: "key:ab", Signature: "signed"}, Highest: map[string]string{"": "1.2.0"}}
+	for range 2 {
+		if err := s.SetHead("oci://x.example/y:prod", h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.Source = "oci://x.example/y:prod"
+	now, err := again.Head(h.Source)
+	if diff := cmp.Diff(h, now); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	if _, err := os.Stat(s.Folder(k.Digest)); err != nil {
+		t.Error(err)
+	}
+	r.Skills = append(r.Skills, r.Skills[0])
+	if err := s.Record(r); err == nil || !strings.Contains(err.Error(), "two skills in .") {
+		t.Error(err)
+	}
+	r.Digest = "1.2.0"
+	if err := s.Record(r); err == nil {
+		t.Error("a release without a digest")
+	}
+}
+
+// reseal gives a record that was changed its digest again.
+func reseal(record string) string {
+	_, text, _ := strings.Cut(record, "\n")
+	return digestOf(text) + "\n" + text
+}
+
+// A byte of any record that has changed is found: a release or a layer is missing then, and a head
+// says so. Pulling replaces each.
+func TestFlippedRecord(t *testing.T) {
+	const source = "oci://x.example/y:prod"
+	dir := filepath.Join(t.TempDir(), "knack")
+	s := open(t, dir, Options{})
+	k := put(t, s, "SKILL.md")
+	l, r := layer(t, s, "layer", k), release(t, s, "1", k)
+	h := Head{Release: r.Digest, Highest: map[string]string{"": "1.4.0"}}
+	if err := s.SetHead(source, h); err != nil {
+		t.Fatal(err)
+	}
+	ofLayer, _ := s.layerFile(l.Digest)
+	ofRelease, _ := s.releaseFile(r.Digest)
+	for at, old := range map[string]string{ofLayer: `"path":"`, ofRelease: `"path":"`, s.headFile(source): `1.4.`} {
+		whole, err := os.ReadFile(at)
+		if err != nil || !strings.Contains(string(whole), old) {
+			t.Fatal(at, string(whole), err)
+		}
+		flipped := strings.Replace(string(whole), old, strings.Replace(strings.Replace(old, `:"`, `:"b`, 1), "4", "3", 1), 1)
+		if err := os.WriteFile(at, []byte(flipped), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := open(t, dir, Options{})
+	if got, err := again.Layer(l.Digest); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if got, err := again.Release(r.Digest); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if got, err := again.Head(source); err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "is damaged: remove heads/") {
+		t.Errorf("%v, %v", got, err)
+	}
+	layer(t, again, "layer", k)
+	if _, err := again.Layer(l.Digest); err != nil {
+		t.Error(err)
+	}
+	if err := again.Record(r); err != nil {
+		t.Error(err)
+	}
+	if err := again.SetHead(source, h); err != nil {
+		t.Error(err)
+	}
+	if got, err := again.Head(source); err != nil || got.Highest[""] != "1.4.0" {
+		t.Error(got, err)
+	}
+}
+
+// A record that a crash has cut, or that is of something else, is as if it were missing.
+func TestDamagedRecord(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "knack")
+	s := open(t, dir, Options{})
+	r := release(t, s, "1", put(t, s, "SKILL.md"))
+	at, _ := s.releaseFile(r.Digest)
+	whole, err := os.ReadFile(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"empty": "", "cut": string(whole[:len(whole)/2]), "zeros": strings.Repeat("\x00", len(whole)),
+		"another": reseal(strings.Replace(string(whole), r.Digest, digestOf("2"), 1)),
+		"a path":  reseal(strings.Replace(string(whole), `"a"`, `"../a"`, 1)),
+		"a skill": reseal(strings.Replace(string(whole), r.Skills[0].Skill.String(), "sha256:ab", 1)),
+	} {
+		if text == string(whole) {
+			t.Fatal(name)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		again := open(t, dir, Options{})
+		if got, err := again.Release(r.Digest); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+		if err := again.Record(r); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got, err := again.Release(r.Digest); err != nil || !cmp.Equal(got, r) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+// layer records a layer with one skill.
+func layer(t *testing.T, s *Store, name string, k Skill) Layer {
+	t.Helper()
+	b := begin(t, s)
+	defer b.Close()
+	l := Layer{Digest: digestOf(name), Skills: []Member{{Path: "a", Skill: k.Digest}}}
+	for range 2 {
+		if err := b.Layer(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l
+}
+
+// A skill that no release names is hashed before a layer with it counts; one that was recorded is
+// not, as long as its folder is there.
+func TestLayer(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "knack")
+	s := open(t, dir, Options{})
+	if _, err := s.Layer(digestOf("l")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	spoil := func(k Skill) {
+		at := filepath.Join(s.Folder(k.Digest), "SKILL.md")
+		if err := errors.Join(os.Chmod(at, 0o600), os.WriteFile(at, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k := put(t, s, "SKILL.md")
+	l := layer(t, s, "l", k)
+	if got, err := s.Layer(l.Digest); err != nil || !cmp.Equal(got, l) {
+		t.Errorf("%v, %v", got, err)
+	}
+	spoil(k)
+	if _, err := s.Layer(l.Digest); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a hollow skill: %v", err)
+	}
+	if _, err := os.Lstat(s.Folder(k.Digest)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is still there: %v", err)
+	}
+	release(t, s, "1", put(t, s, "SKILL.md"))
+	spoil(k)
+	again := open(t, dir, Options{})
+	if _, err := again.Layer(l.Digest); err != nil {
+		t.Errorf("a recorded skill was read: %v", err)
+	}
+	if err := again.Remove(k.Digest); err != nil {
+		t.Error(err)
+	}
+	if err := again.Remove(k.Digest); err != nil {
+		t.Error(err)
+	}
+	if _, err := again.Layer(l.Digest); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a removed skill: %v", err)
+	}
+}
