@@ -17,19 +17,24 @@ var directions = map[string][]string{
 	"internal/naming":     {"skill/frontmatter"},
 	"lockfile":            {"skill"},
 	"lockfile/foreign":    {"origin", "skill", "skill/frontmatter"}, // what other installers recorded
-	"origin":              {"skill/frontmatter", "skill"},
+	"origin":              {"trust", "skill/frontmatter", "skill"},
 	"origin/folder":       {"internal/realpath", "origin", "skill", "source/dir"}, // kinds of sources never import each other
 	"internal/realpath":   {},                                                     // links of every kind, in paths
 	"store":               {"edit", "lockfile", "origin", "skill"},                // verified skills by digest
 	"internal/fetch":      {},                                                     // the https client for sources
 	"archive":             {"origin"},                                             // zip and tar
+	"trust":               {},                                                     // signatures of releases, and rules about them
+	// A library as one release of the store.
+	"publish": {"archive", "internal/registry", "internal/semver", "lockfile", "origin", "skill", "trust"}, // skills as releases and artifacts of a registry
+	"pull":    {"archive", "origin", "skill", "store", "edit", "lockfile", "source/dir", "trust"},
 	// Skills compared with the locks of their folders.
 	"internal/provenance": {"catalog", "internal/realpath", "lockfile", "skill", "source/dir"},
-	"origin/oci":          {"archive", "internal/fetch", "origin", "origin/oci/internal/login", "skill"},
-	// What docker's configuration says about a registry.
-	"origin/oci/internal/login": {},
-	"origin/archive":            {"archive", "internal/fetch", "internal/realpath", "origin", "skill", "source/dir"},
-	"origin/wellknown":          {"archive", "internal/fetch", "origin", "skill"},
+	"origin/oci":          {"trust", "archive", "internal/registry", "origin", "skill"},
+	// The client of OCI registries, and what docker's configuration says about one.
+	"internal/registry":                {"internal/fetch", "internal/registry/internal/login", "origin", "skill"},
+	"internal/registry/internal/login": {},
+	"origin/archive":                   {"archive", "internal/fetch", "internal/realpath", "origin", "skill", "source/dir"},
+	"origin/wellknown":                 {"archive", "internal/fetch", "origin", "skill"},
 
 	"origin/git": {"internal/fetch", "origin", "skill"}, // starts git
 
@@ -41,11 +46,12 @@ var directions = map[string][]string{
 	// The folders of roots, watched through one watcher of the system.
 	"source/dir/internal/watch": {"internal/realpath"},
 	"source/builtin":            {"skill"},
+	"source/release":            {"lockfile", "skill", "source/dir", "store"}, // the skills of a release, through the doors of source/dir
 	"skillsext":                 {"internal/rawjson", "skill/frontmatter", "skill"},
 	"client":                    {"edit", "internal/realpath"}, // one place knows how a file is replaced whole
 	"edit":                      {"internal/realpath"},
 	"check":                     {"internal/naming", "skill/frontmatter", "internal/ruleid", "skill"},
-	"config":                    {"skill/frontmatter", "skill", "check", "access", "access/openid", "limit", "internal/hosts"}, // the sections' types and keys; a rule is named by its table
+	"config":                    {"internal/semver", "origin", "skill/frontmatter", "skill", "check", "access", "access/openid", "limit", "internal/hosts", "trust"}, // the sections' types and keys; a rule is named by its table
 	"search":                    {},
 	// The measurement of search; another module measures another engine with it.
 	"search/internal/knownitem": {"catalog"},
@@ -87,45 +93,52 @@ var directions = map[string][]string{
 	// which files are beside the skills.
 	"doctor": {"internal/console", "internal/naming", "internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
 	// How often skills are used, and the file that keeps the counts.
-	"usage":                 {"catalog", "skill", "tool"},
-	"internal/ledger":       {"edit", "internal/settings", "skill", "usage"},
-	"web":                   {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "access/openid", "catalog", "tool", "tool/lookup", "usage", "check", "client", "doctor", "skill", "internal/guard", "web/internal/markdown", "web/internal/checks", "web/internal/latest", "web/internal/parcels", "internal/diff"},
-	"web/internal/markdown": {"web/internal/gfm"}, // of skills, as HTML that cannot do anything
-	"web/internal/checks":   {"internal/ruleid", "catalog", "check", "doctor", "skill", "web/internal/latest"},
-	"web/internal/parcels":  {"archive", "catalog", "limit", "reads", "skill"}, // skills of several files as archives
-	"web/internal/latest":   {"catalog"}, "web/internal/gfm": {},               // what is kept for a snapshot; what Markdown has beyond CommonMark
+	"usage":                   {"catalog", "skill", "tool"},
+	"internal/ledger":         {"edit", "internal/settings", "skill", "usage"},
+	"web":                     {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "access/openid", "catalog", "tool", "tool/lookup", "usage", "check", "client", "doctor", "skill", "internal/guard", "web/internal/markdown", "web/internal/checks", "web/internal/latest", "web/internal/parcels", "web/internal/exposition", "web/internal/sources", "internal/follow", "internal/diff"},
+	"web/internal/markdown":   {"web/internal/gfm"}, // of skills, as HTML that cannot do anything
+	"web/internal/checks":     {"internal/ruleid", "catalog", "check", "doctor", "skill", "web/internal/latest"},
+	"web/internal/parcels":    {"archive", "catalog", "limit", "reads", "skill"},                  // skills of several files as archives
+	"web/internal/sources":    {"internal/display", "internal/follow", "web/internal/exposition"}, // the sources that a server follows
+	"web/internal/exposition": {"internal/display"},                                               // metrics as text, and the count of responses
+	"web/internal/latest":     {"catalog"}, "web/internal/gfm": {},                                // what is kept for a snapshot; what Markdown has beyond CommonMark
 	"internal/certificate": {"internal/settings"},                                      // a server's own, read again when it changes
 	"internal/help":        {},                                                         // the form of help, and topics
 	"internal/overview":    {"catalog", "client", "internal/connection", "skill"},      // what knack finds, in five lines
 	"internal/listing":     {"catalog", "doctor", "internal/console", "skill", "tool"}, // the text of list and search
 	"internal/build":       {}, "internal/memory": {},                                  // which build this is, and the memory of a server
-	"internal/observe":   {"audit", "internal/tally", "mcpserver", "usage", "web"}, // metrics, usage, audit log
-	"internal/candidate": {"catalog", "check", "internal/console"},                 // words that a shell offers
+	"internal/stored":    {"doctor", "store"},                                                         // what the store of a server has of a source, for commands beside it
+	"internal/observe":   {"audit", "internal/tally", "internal/follow", "mcpserver", "usage", "web"}, // metrics, usage, audit log
+	"internal/candidate": {"catalog", "check", "internal/console"},                                    // words that a shell offers
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/command", "internal/locate", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "internal/supply", "usage",
+		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/command", "internal/locate", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "internal/supply", "internal/follow", "internal/replica", "usage",
 		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/command", "internal/locate", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "usage",
 		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "internal/provenance", "usage",
 	},
+	// The sources of a server, kept current.
+	"internal/follow":  {"internal/semver", "origin", "pull", "skill", "source/release", "store"},
+	"internal/replica": {"doctor", "internal/stored", "catalog", "config", "internal/command", "internal/console", "internal/fetch", "internal/follow", "internal/settings", "internal/supply", "origin", "pull", "skill", "source/release", "store", "trust"},
+	"internal/semver":  {},                                         // versions of tags and releases
 	"internal/locate":  {"edit", "internal/console", "source/dir"}, // which folder is a command's project
 	"internal/command": {},                                         // how commands fail, and count their arguments
 	// Skills from elsewhere, put where agents read them, and the commands for that.
-	"install":             {"edit", "internal/realpath", "lockfile", "lockfile/foreign", "origin", "skill", "source/dir", "store"},
-	"internal/supply":     {"install", "internal/command", "internal/console", "internal/fetch", "internal/locate", "internal/realpath", "internal/settings", "lockfile", "lockfile/foreign", "origin", "origin/archive", "origin/folder", "origin/git", "origin/oci", "origin/wellknown", "skill", "source/dir", "store", "origin/peer"},
+	"install":             {"trust", "edit", "internal/realpath", "lockfile", "lockfile/foreign", "origin", "skill", "source/dir", "store", "internal/semver"},
+	"internal/supply":     {"trust", "install", "internal/command", "internal/console", "internal/fetch", "internal/locate", "internal/realpath", "internal/registry", "internal/settings", "lockfile", "lockfile/foreign", "origin", "origin/archive", "origin/folder", "origin/git", "origin/oci", "origin/wellknown", "skill", "source/dir", "store", "origin/peer", "pull", "publish", "check", "internal/report"},
 	"internal/report":     {"check", "doctor", "internal/console", "internal/settings", "skill", "skillsext"}, // what check found, in each form
 	"internal/console":    {},                                                                                 // what a command takes from its process, and how it writes to it
 	"internal/connection": {"client", "edit", "internal/diff"},                                                // how a client is connected, in words
 	// Whether access rules fit the roots of a server.
 	"internal/fit":      {"access", "catalog", "config", "internal/settings", "skill"},
-	"internal/settings": {"access", "access/openid", "catalog", "config", "internal/console", "internal/realpath", "skill", "source/builtin", "source/dir", "tool"}, // knack.yaml, the user's and the projects'
-	"internal/diff":     {},                                                                                                                                         // the difference of two texts, as patch and people read it
-	"internal/reach":    {"skillsext"},                                                                                                                              // why a server cannot be reached, in words
+	"internal/settings": {"access", "access/openid", "catalog", "config", "internal/console", "internal/realpath", "skill", "source/builtin", "source/dir", "tool", "trust"}, // knack.yaml, the user's and the projects'
+	"internal/diff":     {},                                                                                                                                                  // the difference of two texts, as patch and people read it
+	"internal/reach":    {"skillsext"},                                                                                                                                       // why a server cannot be reached, in words
 	"cmd/knack":         {"internal/cli", "internal/console"},
 	// Skills for benchmarks, and the command that writes them.
 	"internal/genskills":       {},
 	"internal/genskills/write": {"internal/genskills"},
 	// Measurements are separate from what they measure.
-	"bench":                {"internal/genskills", "tool", "skill", "source/dir", "catalog"},
+	"bench":                {"internal/genskills", "tool", "skill", "source/dir", "catalog", "origin", "origin/folder", "pull", "store"},
 	"bench/floor":          {},
 	"internal/sbom":        {},                   // a program of the release, no part of knack
 	"interop/agents/model": {},                   // for tests: a model server that follows a script
@@ -134,11 +147,13 @@ var directions = map[string][]string{
 	"internal/skilltest":   {"catalog", "skill"}, // for tests: skills in memory
 	"internal/testwait":    {},                   // for tests: waits for events, and moves the clock of a bubble
 	"internal/prose":       {},                   // the command that lists odd phrases; its test keeps them rare
+	// For tests: registries, and faults on the way to them.
+	"internal/registrytest": {},
 }
 
 // programs lists the packages that may start other programs: of the product, those that start
 // git, and the credential helpers that the user configured for docker.
-var programs = []string{"bench", "origin/git", "origin/oci/internal/login"}
+var programs = []string{"bench", "origin/git", "internal/registry/internal/login", "internal/registrytest"}
 
 // outside lists, for each other module, the packages that may import it. A module without a
 // row needs one, and a decision.
@@ -151,11 +166,11 @@ var outside = map[string][]string{
 	"github.com/spf13/pflag":                 {"internal/cli"}, // of cobra
 	"golang.org/x/sys":                       {"source/dir", "internal/console", "edit", "bench"},
 	"golang.org/x/term":                      {"internal/console"},
-	"golang.org/x/text":                      {"skill", "lockfile", "origin", "internal/display", "internal/naming", "search", "catalog"},
+	"golang.org/x/text":                      {"skill", "internal/display", "internal/naming", "search", "catalog"},
 	"github.com/coreos/go-oidc/v3":           {"access/openid"},
 	"golang.org/x/oauth2":                    {"access/openid"},
-	"oras.land/oras-go/v2":                   {"origin/oci"},
-	"golang.org/x/sync":                      {"origin/oci"}, // of oras-go
+	"oras.land/oras-go/v2":                   {"internal/registry"},
+	"golang.org/x/sync":                      {"origin/oci", "publish", "pull"}, // of oras-go
 	"github.com/yuin/goldmark":               {"web/internal/markdown", "web/internal/gfm"},
 }
 
@@ -168,7 +183,7 @@ var surroundings = use{
 		"syscall": {"Getenv", "Environ"},
 		"flag":    {"Parse", "Args", "Arg", "NArg", "CommandLine"},
 	},
-	allowed: []string{"internal/console", "cmd/knack", "internal/genskills/write", "internal/sbom", "internal/prose", "internal/corpus", "bench", "bench/floor"},
+	allowed: []string{"internal/console", "cmd/knack", "internal/genskills/write", "internal/sbom", "internal/prose", "internal/corpus", "internal/registrytest", "bench", "bench/floor"},
 }
 
 // files lists the names that access a disk by path. A source opens skills; edit and client
@@ -186,7 +201,7 @@ var files = use{
 		"syscall":               {"Open", "Openat", "Stat", "Lstat"},
 		"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Stat", "Lstat", "Fstatat"},
 	},
-	allowed: []string{"source/dir", "source/dir/internal/watch", "internal/realpath", "source/builtin", "edit", "store", "client", "doctor", "internal/cli", "internal/settings", "internal/certificate", "audit", "internal/genskills/write", "internal/prose", "internal/corpus", "bench", "bench/floor"},
+	allowed: []string{"source/dir", "source/dir/internal/watch", "internal/realpath", "source/builtin", "edit", "store", "client", "doctor", "internal/cli", "internal/settings", "internal/certificate", "audit", "internal/genskills/write", "internal/prose", "internal/corpus", "internal/registrytest", "bench", "bench/floor"},
 }
 
 // writes lists the names that make or replace a file. Package edit writes files whole or
@@ -198,7 +213,7 @@ var writes = use{
 		"io/ioutil": {"WriteFile", "TempFile", "TempDir"},
 		"syscall":   {"Rename", "Link", "Symlink", "Mkdir"},
 	},
-	allowed: []string{"edit", "store", "audit", "internal/genskills/write", "bench"},
+	allowed: []string{"edit", "store", "audit", "internal/genskills/write", "bench", "internal/registrytest"},
 }
 
 // vague lists package names without a meaning, which attract unrelated code.
@@ -216,7 +231,7 @@ var rooms = map[string]int{
 	"internal/cli": 5200, // one file a command
 	"web":          4800, // one file a page
 	"mcpserver":    2500,
-	"source/dir":   3600, // what opens skills is one place
+	"source/dir":   3700, // what opens skills is one place
 	"catalog":      3600,
 }
 

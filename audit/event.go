@@ -36,6 +36,7 @@ const (
 	Web       = "web"
 	WellKnown = "well-known"
 	Server    = "server" // the server itself, of which no client asks anything
+	Source    = "source" // a source of skills, which the server asks
 )
 
 // Event is a line. Fields that are unknown or do not apply are empty and left out.
@@ -52,9 +53,22 @@ type Event struct {
 	Loaded  []Load    `json:"loaded,omitempty"`
 	Result  Result    `json:"result"`
 	Status  int       `json:"status,omitempty"` // of HTTP, outside of MCP
-	Reason  string    `json:"reason,omitempty"` // of a refused reload
+	Reason  string    `json:"reason,omitempty"` // of a refused reload or release
+	*Change
 	// Times is the number of events, if one line stands for several.
 	Times uint64 `json:"times,omitempty"`
+}
+
+// Change is what became of a release of skills, in a line about a source.
+type Change struct {
+	Release string `json:"release,omitempty"` // its digest
+	From    string `json:"from,omitempty"`    // the digest of the release that was served before
+	Version string `json:"version,omitempty"`
+	Signer  string `json:"signer,omitempty"` // the key that signed it
+	// The numbers of skills that a swap added, changed and removed.
+	Added   int `json:"added,omitempty"`
+	Changed int `json:"changed,omitempty"`
+	Removed int `json:"removed,omitempty"`
 }
 
 // Load is a file of a skill that was given out.
@@ -72,6 +86,13 @@ const maxText = 512
 func (e Event) appendTo(b []byte) []byte {
 	for _, text := range []*string{&e.Subject, &e.Client, &e.Address, &e.Method, &e.Tool, &e.Asked, &e.File, &e.Reason} {
 		*text = cut(*text)
+	}
+	if e.Change != nil {
+		r := *e.Change
+		for _, text := range []*string{&r.Release, &r.From, &r.Version, &r.Signer} {
+			*text = cut(*text)
+		}
+		e.Change = &r
 	}
 	line, err := json.Marshal(e)
 	if err != nil {

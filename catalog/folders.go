@@ -185,7 +185,7 @@ func (s *Snapshot) isBlocked(e *Entry) bool {
 	p, _ := now.SkipReason()
 	switch p.Rule {
 	case ruleid.FilePermission, ruleid.FileUnreadable, ruleid.FileUnstable,
-		ruleid.FileNotRegular, ruleid.FileEncoding, ruleid.FileTooLarge, ruleid.FileLocked:
+		ruleid.FileNotRegular, ruleid.FileEncoding, ruleid.FileTooLarge, ruleid.FileLocked, ruleid.StoreDamaged, ruleid.StoreRefused:
 		return now.Status == Skipped
 	}
 	return false

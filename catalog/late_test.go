@@ -1,9 +1,12 @@
 package catalog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,6 +57,38 @@ func TestLateRoot(t *testing.T) {
 		close(d.answer)
 		waitFor(t, "the late root joins", func() bool { v := view(t, c); return v.Named("x") != nil && v.Roots[0].Err == nil })
 	})
+}
+
+// TestLateSourceIsQuiet checks that the log has a line about a folder that is late, and none about a
+// source outside that has nothing yet: what follows it has its own.
+func TestLateSourceIsQuiet(t *testing.T) {
+	for folder, lines := range map[string]int{"": 0, "/srv/skills": 1} {
+		synctest.Test(t, func(t *testing.T) {
+			d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
+			var log bytes.Buffer
+			c := New([]Source{placed{d, folder}}, Options{Patience: 20 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			go func() { _ = c.Run(ctx) }()
+			view(t, c)
+			testwait.Advance(time.Second)
+			if n := strings.Count(log.String(), "root not read"); n != lines {
+				t.Errorf("%q: %d lines, not %d:\n%s", folder, n, lines, &log)
+			}
+		})
+	}
+}
+
+// placed is a source whose root has a folder.
+type placed struct {
+	Source
+	folder string
+}
+
+func (p placed) Root() skill.Root {
+	r := p.Source.Root()
+	r.Dir = p.folder
+	return r
 }
 
 // TestLateRootJoinsAtOnce checks that a late root joins as soon as it is read, without the

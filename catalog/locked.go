@@ -61,6 +61,7 @@ type LockStatus struct {
 	Name        string // how people at this machine write its path; without folder over HTTP
 	Skills      int    // that it has
 	Reason, Fix string // why it cannot be used, with line and column, and what to do; empty if it can
+	Restore     string // the command that writes the missing skills
 	// Missing has the first of the skills that should be in one of the roots and are not there;
 	// NMissing counts them all.
 	Missing  []MissingSkill

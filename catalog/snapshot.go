@@ -163,6 +163,8 @@ func (r RootStatus) Reason() (reason, fix string) {
 	switch {
 	case r.Err == nil:
 		return "", ""
+	case r.Late() && r.Dir == "": // a source outside
+		return ErrLate.Error(), "ask again in a while; the server's log says whether its source answers"
 	case r.Late():
 		return ErrLate.Error(), "ask again in a while; if it stays so, see whether its disk answers"
 	}

@@ -34,6 +34,8 @@ type Options struct {
 	Verbose bool
 	// Settings are lines that say what a project's file sets, and where.
 	Settings []string
+	// Followed are the sources that a server with the same settings follows.
+	Followed []Followed
 }
 
 // Report describes the roots and the skills of a view. Its exported fields are its JSON
@@ -45,6 +47,7 @@ type Report struct {
 	Lists  []List  `json:"lists"`
 	// Settings are those of [Options].
 	Settings []string     `json:"projectSettings,omitempty"`
+	Followed []Followed   `json:"sources,omitempty"`
 	Locks    []LockStatus `json:"locks,omitempty"`
 	Limits   []string     `json:"limits"` // bounds, of knack or of the specification, that were reached
 
@@ -104,7 +107,7 @@ func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
 
 // blank returns a report in which nothing is judged yet.
 func blank(v catalog.View, o Options) *Report {
-	return &Report{Roots: []Root{}, Skills: []Skill{}, Lists: []List{}, Limits: []string{}, Settings: o.Settings, o: o, view: v, fits: tool.Fits(v), verdicts: map[*catalog.Entry]*Verdict{}}
+	return &Report{Roots: []Root{}, Skills: []Skill{}, Lists: []List{}, Limits: []string{}, Settings: o.Settings, Followed: o.Followed, o: o, view: v, fits: tool.Fits(v), verdicts: map[*catalog.Entry]*Verdict{}}
 }
 
 func namesOf(entries []*catalog.Entry) []string {

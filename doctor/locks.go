@@ -58,15 +58,12 @@ type Missing struct {
 	Fix     string `json:"fix"`
 }
 
-// restoreMissing is what to do about a skill that a lock has and no root.
-const restoreMissing = "run knack sync"
-
 // Locks returns the JSON form of the locks of a view's roots.
 func Locks(v catalog.View) (all []LockStatus) {
 	for _, l := range v.Locks() {
 		status := LockStatus{File: l.Name, Skills: l.Skills, Error: l.Reason, Fix: l.Fix, Absent: l.NMissing}
 		for _, m := range l.Missing {
-			status.Missing = append(status.Missing, Missing{m.Folder, m.Name, m.Source, m.Version, restoreMissing})
+			status.Missing = append(status.Missing, Missing{m.Folder, m.Name, m.Source, m.Version, "run " + l.Restore})
 		}
 		all = append(all, status)
 	}
@@ -95,10 +92,10 @@ func PrintLocks(p *console.Printer, v catalog.View, locked func(*catalog.Entry) 
 	}
 	for _, l := range locks {
 		for _, m := range l.Missing {
-			p.Line("  %s  missing: %s (%s)", console.Bold.Of(display.OneLine(m.Folder)), restoreMissing, origin(m.Source, m.Version, ""))
+			p.Line("  %s  missing: %s (%s)", console.Bold.Of(display.OneLine(m.Folder)), "run "+l.Restore, origin(m.Source, m.Version, ""))
 		}
 		if more := l.NMissing - len(l.Missing); more > 0 {
-			p.Line("  and %d more are missing: %s", more, restoreMissing)
+			p.Line("  and %d more are missing: run %s", more, l.Restore)
 		}
 	}
 }

@@ -22,6 +22,7 @@ func (r *Report) Print(w io.Writer) error {
 	p := console.PrinterOf(w)
 	p.Line("roots; of skills with the same name, the first one is loaded")
 	r.printRoots(p)
+	PrintFollowed(p, r.Followed)
 	if len(r.Settings) > 0 {
 		p.Line("settings of the project")
 	}

@@ -62,6 +62,10 @@ type HTTPOptions struct {
 	// [HTTP.Limit].
 	Limit limit.Rate
 
+	// Waits names a source of which nothing is served yet, and says why, if there is one. Such a
+	// server is not ready. It may be nil.
+	Waits func() (source, why string)
+
 	Log *slog.Logger
 }
 
@@ -96,6 +100,7 @@ type HTTP struct {
 	handler   *httpd.Handler
 	begun     time.Time
 	firstScan time.Duration // the constant; tests wait for less
+	waits     func() (source, why string)
 }
 
 // firstScan bounds how long a server is not ready because a root was never read. After it
@@ -109,7 +114,7 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 }
 
 func newHTTP(s *Server, o HTTPOptions, take httpd.Take) (*HTTP, error) {
-	h := &HTTP{server: s, begun: time.Now(), firstScan: firstScan}
+	h := &HTTP{server: s, begun: time.Now(), firstScan: firstScan, waits: o.Waits}
 	log := bounded(o.Log)
 	var err error
 	h.handler, err = httpd.New(httpd.Options{
@@ -160,6 +165,15 @@ func (s *Server) take(c wire.Call, p wire.Params, from guard.Caller, init *mcp.I
 // names them only if everyone sees everything.
 func (h *HTTP) notReady() string {
 	v, ready := h.server.catalog.Now(nil)
+	state := h.server.access.Now()
+	secret := state.Verifier != nil || state.Policy != nil
+	if h.waits != nil {
+		if source, why := h.waits(); source != "" && secret {
+			return "a source of the skills is not there yet; the server's log says why"
+		} else if source != "" {
+			return "the source " + source + " is not there yet: " + why
+		}
+	}
 	switch {
 	case !ready:
 		return "the skills are being read"
@@ -172,11 +186,10 @@ func (h *HTTP) notReady() string {
 			names = append(names, root.Label)
 		}
 	}
-	state := h.server.access.Now()
 	switch {
 	case len(names) == 0:
 		return ""
-	case state.Verifier != nil || state.Policy != nil:
+	case secret:
 		return "a root of the skills is still being read; the server's log says which"
 	case len(names) == 1:
 		return "the root " + names[0] + " is still being read"

@@ -20,6 +20,7 @@ import (
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/web/internal/checks"
+	"github.com/knack-dev/knack/web/internal/sources"
 )
 
 //go:embed openapi.json
@@ -82,6 +83,7 @@ type apiWhole struct {
 	FilesFault string           `json:"filesFault,omitempty"`
 	Findings   []doctor.Problem `json:"findings"`
 	Lock       *doctor.Lock     `json:"lock,omitempty"`
+	Source     *sources.Item    `json:"source,omitempty"`
 }
 
 type apiFileItem struct {
@@ -293,7 +295,7 @@ func (s *Site) apiSkill(r *request) error {
 	if late != nil {
 		return readFault(late)
 	}
-	out := apiWhole{apiSkillItem: apiItem(v, d), Frontmatter: e.Frontmatter, Files: []apiFileItem{}, FilesFault: fault, Findings: apiFindings(d), Lock: doctor.LockOf(v.Compared(e, files, err))}
+	out := apiWhole{apiSkillItem: apiItem(v, d), Frontmatter: e.Frontmatter, Files: []apiFileItem{}, FilesFault: fault, Findings: apiFindings(d), Lock: doctor.LockOf(v.Compared(e, files, err)), Source: sources.ItemOf(s.sourcesIn(v), e.Root.Label)}
 	if out.Frontmatter == nil {
 		out.Frontmatter = json.RawMessage("{}")
 	}

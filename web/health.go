@@ -13,6 +13,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/web/internal/checks"
+	"github.com/knack-dev/knack/web/internal/sources"
 )
 
 // Numbers of items of each kind that a page shows.
@@ -27,6 +28,7 @@ type healthPage struct {
 	NUnlisted    int // included in Served
 	Roots        []rootRow
 	Missing      []string
+	Sources      []sources.Row
 	Skipped      []skippedRow
 	NSkipped     int
 	Count        doctor.Count
@@ -152,6 +154,7 @@ func (s *Site) health(r *request) error {
 	p.checked(totals, s.checks)
 	p.Checking = s.checking(totals, now, "/health")
 	p.Usage = s.usageOf(v)
+	p.Sources = s.sourceRows(v)
 	at, took := s.o.Catalog.Refreshed()
 	p.Refreshed, p.Took, p.Ago = at, lastedOf(took), "less than 1 s"
 	if ago := time.Since(at).Truncate(time.Second); ago > 0 {

@@ -14,11 +14,13 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/access/openid"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/follow"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/tool/lookup"
 	"github.com/knack-dev/knack/usage"
 	"github.com/knack-dev/knack/web/internal/checks"
+	"github.com/knack-dev/knack/web/internal/exposition"
 	"github.com/knack-dev/knack/web/internal/latest"
 	"github.com/knack-dev/knack/web/internal/markdown"
 	"github.com/knack-dev/knack/web/internal/parcels"
@@ -47,6 +49,9 @@ type Options struct {
 	Engage func() string
 	// Usage counts the skills that agents use. If it is nil, the site makes its own.
 	Usage *usage.Tally
+	// Sources, if set, returns the states of the sources that the server follows. Each is shown to
+	// clients that see its root.
+	Sources func() []follow.Status
 	// Measures, if set, returns metrics of other parts of the server, shown at /metrics
 	// after the site's own. They are the same for every client and must not reveal
 	// skills.
@@ -67,23 +72,24 @@ const (
 
 // Site is an HTTP handler for the pages, the API and the metrics.
 type Site struct {
-	o        Options
-	host     *tool.Host
-	pages    map[string]*template.Template
-	assets   map[string]asset
-	routes   *http.ServeMux
-	patterns []string
-	methods  map[string]string // by pattern
-	markdown *markdown.Renderer
-	fits     latest.Cache[[]tool.Fit]
-	reports  latest.Cache[*healthPage]
-	shelves  latest.Cache[*shelf]
-	indexes  parcels.Indexes[tagged] // the discovery index
-	parcels  parcels.Parcels
-	metrics  *metrics
-	checks   *checks.Checks
-	sessions *access.Sessions // nil if no sign-in is needed
-	arriving chan struct{}    // limits the forms received at the same time
+	o         Options
+	host      *tool.Host
+	pages     map[string]*template.Template
+	assets    map[string]asset
+	routes    *http.ServeMux
+	patterns  []string
+	methods   map[string]string // by pattern
+	markdown  *markdown.Renderer
+	fits      latest.Cache[[]tool.Fit]
+	reports   latest.Cache[*healthPage]
+	shelves   latest.Cache[*shelf]
+	indexes   parcels.Indexes[tagged] // the discovery index
+	parcels   parcels.Parcels
+	responses exposition.Responses
+	begun     time.Time
+	checks    *checks.Checks
+	sessions  *access.Sessions // nil if no sign-in is needed
+	arriving  chan struct{}    // limits the forms received at the same time
 }
 
 // New returns a site.
@@ -95,7 +101,7 @@ func New(o Options) *Site {
 		o.Usage = usage.New()
 	}
 	s := &Site{
-		o: o, markdown: markdown.New(), metrics: newMetrics(), checks: checks.New(o.Catalog),
+		o: o, markdown: markdown.New(), begun: time.Now(), checks: checks.New(o.Catalog),
 		host:    &tool.Host{Finder: lookup.Finder{Catalog: o.Catalog, Remote: true, Engage: o.Engage}},
 		indexes: parcels.Indexes[tagged]{Age: catalog.DefaultInterval, Weigh: func(t tagged) int { return cap(t.data) }, Most: maxIndexes},
 	}
@@ -198,7 +204,7 @@ func (s *Site) handle(pattern, methods string, page func(*request) error) http.H
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		begun := time.Now()
 		counted := &counter{ResponseWriter: w}
-		defer func() { s.metrics.served(pattern, counted.status(), time.Since(begun)) }()
+		defer func() { s.responses.Served(pattern, counted.status(), time.Since(begun)) }()
 		setHeaders(w.Header())
 		ctx, cancel := context.WithTimeout(hr.Context(), requestTime)
 		defer cancel()

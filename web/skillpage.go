@@ -17,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/usage"
 	"github.com/knack-dev/knack/web/internal/markdown"
+	"github.com/knack-dev/knack/web/internal/sources"
 )
 
 // The views of a skill's page.
@@ -44,9 +45,10 @@ type skillPage struct {
 	Scope       skill.Scope
 	Digest      string
 	Locked      catalog.Locked
-	Checked     bool   // the results of the check are available
-	Unpublished string // why the skill is not published; empty if it is
-	People      bool   // people may invoke the skill
+	From        *sources.Row // the source of its root, if the server follows one
+	Checked     bool         // the results of the check are available
+	Unpublished string       // why the skill is not published; empty if it is
+	People      bool         // people may invoke the skill
 	Used        usage.Counts
 	UsedSince   time.Time
 	By          *relative
@@ -186,6 +188,7 @@ func (s *Site) aboutSkill(r *request, v catalog.View, e *catalog.Entry, d *docto
 		frame: s.frame(r, nameOf(e), "home"), row: rowOf(v, e, sum), Checked: d != nil, URI: e.URI().String(), Load: v.Called(e),
 		RawHref: "/raw/" + escapedPath(e.URI()), Scope: e.Root.Scope, Digest: e.Digest.String(), People: e.UserInvocable, Fields: fieldsOf(e.Frontmatter),
 	}
+	p.From = s.sourceRow(v, e)
 	p.Used, p.UsedSince = s.o.Usage.Of(e), s.o.Usage.Since()
 	p.ZipHref = "/zip/" + strings.TrimSuffix(escapedPath(e.URI()), "/"+skill.MainFile)
 	p.RootHref, p.Publisher = filter{Root: e.Root.Label}.href(), e.Root.Publisher

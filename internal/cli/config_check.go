@@ -52,7 +52,7 @@ The exit status is 1 if anything is wrong.`,
 			}
 			for _, f := range files {
 				if len(f.Problems) == 0 {
-					f.Problems = f.ProblemsOfRoots()
+					f.Problems = append(f.ProblemsOfRoots(), f.ProblemsOfTrust()...)
 				}
 			}
 			n, err := report.Settings(env, files, warningsOf, asJSON)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/help"
+	"github.com/knack-dev/knack/internal/registrytest"
 )
 
 // everyCommand calls visit for each command that a user may run.
@@ -46,8 +47,8 @@ func TestHelpFitsTerminal(t *testing.T) {
 }
 
 // TestExamples runs every example of every command's help in a shell, in order, in a project
-// with what they name. Each must succeed. Only the port is replaced, by a free one, and a path
-// below /etc, by one below the home folder.
+// with what they name. Each must succeed. The port is replaced by a free one, a path below /etc or
+// /srv by one below the home folder, and a registry and GitHub by a registry and a repository here.
 func TestExamples(t *testing.T) {
 	if testing.Short() || runtime.GOOS == "windows" {
 		t.Skip("it runs programs in a shell")
@@ -58,6 +59,15 @@ func TestExamples(t *testing.T) {
 		t.Skip("there is no bash here")
 	}
 	w := exampleWorld(t)
+	w.run(t, shell, "git -C ~/library init -qb main && git -C ~/library add . && git -C ~/library -c user.name=a -c user.email=a@example.com commit -qm x && git -C ~/library tag v1.2.0")
+	host := registrytest.Start(t).Host
+	for _, tag := range []string{"v1.2.0", "prod"} {
+		registrytest.Release(t, host, "acme/skills", tag, 1, registrytest.Skills{"pdf/SKILL.md": registrytest.Skill("pdf", "Read.")}, nil)
+	}
+	local := strings.NewReplacer(
+		"ghcr.io/acme/", host+"/acme/", "registry.example.com/acme/", host+"/acme/",
+		"acme/skills", "git+file://"+w.home+"/library", "/etc/", "~/etc/", "/srv/", "~/srv/",
+	)
 	url := w.serve(t, shell, "knack serve --http 0")
 	port := regexp.MustCompile(`:(\d+)/`).FindStringSubmatch(url)[1]
 	ran := 0
@@ -74,8 +84,7 @@ func TestExamples(t *testing.T) {
 				w.serve(t, shell, strings.Replace(line, "8080", "0", 1))
 			} else {
 				line = strings.ReplaceAll(line, ":8080/", ":"+port+"/")
-				line = strings.ReplaceAll(line, "acme/skills", "~/library") // no example asks GitHub
-				w.run(t, shell, strings.ReplaceAll(line, "/etc/", "~/etc/"))
+				w.run(t, shell, local.Replace(line))
 			}
 			ran++
 		}
@@ -99,6 +108,7 @@ func exampleWorld(t *testing.T) world {
 		"project/skills-lock.json":                          `{"version": 1, "skills": {"xlsx": {"source": "../home/library", "sourceType": "local", "skillPath": "xlsx/SKILL.md", "computedHash": "00"}}}`,
 		"home/.zfunc/x":                                     "",
 		"home/.config/fish/completions/x":                   "",
+		"home/srv/x":                                        "",
 		"home/etc/knack/knack.yaml":                         "log:\n  level: info\n",
 		"project/.git/HEAD":                                 "ref: refs/heads/main\n",
 		"project/.claude/skills/review/SKILL.md":            skill,

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -34,24 +35,19 @@ func endOnSignal(c *cobra.Command, settle func()) {
 		ctx := cmd.Context()
 		select {
 		case err := <-done:
-			if by, ok := console.InterruptOf(ctx); ok && err != nil {
-				return interruptedBy(by)
-			}
-			return err
+			return endedWith(ctx, err)
 		case <-ctx.Done():
 		}
 		late := time.NewTimer(endingTime)
 		defer late.Stop()
 		select {
 		case err := <-done:
-			if err == nil {
-				return nil // it has done everything
-			}
+			return endedWith(ctx, err)
 		case <-late.C:
 			settle()
 		}
 		by, _ := console.InterruptOf(ctx)
-		return interruptedBy(by)
+		return command.Fail(by.Status(), errInterrupted, cmd.Annotations[command.Late])
 	}
 }
 
@@ -71,7 +67,14 @@ func inTime(say func()) {
 	}
 }
 
-// interruptedBy is the error of a command that a signal has ended.
-func interruptedBy(i console.Interrupt) error {
-	return command.Fail(i.Status(), errors.New("interrupted"), "")
+var errInterrupted = errors.New("interrupted")
+
+// endedWith returns the error of a command that has ended with err, perhaps by a signal. If err
+// has the status of the signal, it says how far the command came.
+func endedWith(ctx context.Context, err error) error {
+	by, ok := console.InterruptOf(ctx)
+	if f := (*command.Failure)(nil); !ok || err == nil || errors.As(err, &f) && f.Code == by.Status() {
+		return err
+	}
+	return command.Fail(by.Status(), errInterrupted, "")
 }

@@ -82,10 +82,14 @@ func TestInterrupt(t *testing.T) {
 	}
 	t.Parallel()
 	dir, _, _ := skillsToFix(t, 100)
-	asked := make(chan struct{}, 10)
+	asked, askedForFile := make(chan struct{}, 10), make(chan struct{}, 10)
 	ended := make(chan struct{})
-	url := newLoopback(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		asked <- struct{}{}
+	url := newLoopback(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, ".zip") {
+			askedForFile <- struct{}{}
+		} else {
+			asked <- struct{}{}
+		}
 		<-ended
 	}))
 	t.Cleanup(func() { close(ended) }) // before the server, which waits for the handler
@@ -95,23 +99,26 @@ func TestInterrupt(t *testing.T) {
 		signal  os.Signal
 		status  int
 		lasting bool // stdout and stderr are full of answers
+		said    string
 	}{
 		"for input": {[]string{"call"}, func(t *testing.T, b *blocked) {
 			if _, err := b.in.Write(make([]byte, 1<<18)); err != nil { // more than a pipe holds
 				t.Error(err)
 			}
-		}, syscall.SIGINT, 130, false},
+		}, syscall.SIGINT, 130, false, ""},
 		"for input, ended": {[]string{"call"}, func(t *testing.T, b *blocked) {
 			if _, err := b.in.Write(make([]byte, 1<<18)); err != nil {
 				t.Error(err)
 			}
-		}, syscall.SIGTERM, 143, false},
-		"for a server": {[]string{"check", url}, func(*testing.T, *blocked) { <-asked }, syscall.SIGINT, 130, false},
+		}, syscall.SIGTERM, 143, false, ""},
+		"for a server": {[]string{"check", url}, func(*testing.T, *blocked) { <-asked }, syscall.SIGINT, 130, false, ""},
 		"for a reader": {[]string{"list", "--dir", "s", "--json"}, func(t *testing.T, b *blocked) {
 			if _, err := io.ReadFull(b.stdout, make([]byte, 1)); err != nil {
 				t.Error(err)
 			}
-		}, syscall.SIGINT, 130, true},
+		}, syscall.SIGINT, 130, true, ""},
+		"for a source": {[]string{"add", url + "/x.zip", "--global"}, func(*testing.T, *blocked) { <-askedForFile }, syscall.SIGINT, 130, false,
+			"; nothing was changed\nhint: run the same command again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -122,7 +129,7 @@ func TestInterrupt(t *testing.T) {
 			}
 			out, _ := io.ReadAll(b.stdout)
 			said, _ := io.ReadAll(b.stderr)
-			if string(said) != "error: interrupted\n" || !tt.lasting && len(out) > 0 {
+			if string(said) != "error: interrupted"+tt.said+"\n" || !tt.lasting && len(out) > 0 {
 				t.Errorf("stdout %.100q, stderr %.200q", out, said)
 			}
 		})

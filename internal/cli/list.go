@@ -36,7 +36,7 @@ help names').`,
 			if asJSON {
 				ctx, done := showJudging(cmd.Context(), env, v)
 				out, err := listJSON(ctx, v, all)
-				out.Settings = from.projects.Lines()
+				out.Settings, out.Sources = from.projects.Lines(), from.stored
 				done()
 				if err != nil {
 					return err
@@ -66,6 +66,8 @@ type listed struct {
 	Roots  []doctor.RootStatus `json:"roots"`
 	// Settings are those of the project's knack.yaml, with their places.
 	Settings []string `json:"projectSettings,omitempty"`
+	// Sources are those of --config, with what the store has of them.
+	Sources []doctor.Followed `json:"sources,omitempty"`
 	// Locks are those of the roots, with the skills that are missing.
 	Locks []doctor.LockStatus `json:"locks,omitempty"`
 }

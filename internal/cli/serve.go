@@ -19,8 +19,10 @@ import (
 	"github.com/knack-dev/knack/internal/build"
 	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/follow"
 	"github.com/knack-dev/knack/internal/memory"
 	"github.com/knack-dev/knack/internal/observe"
+	"github.com/knack-dev/knack/internal/replica"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -81,6 +83,7 @@ more.`,
 	f.op.register(cmd)
 	cmd.Flags().StringVar(&f.set, "tools", tool.DefaultSet, "serve the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
 	cmd.Flags().IntVar(&f.limit, "description-limit", 0, "shorten the list of skills in a tool's description of more than `N` characters; 0 for no limit but the client's, if that is known")
+	cmd.Flags().StringVar(&f.from.source, "source", "", "fetch, serve and follow the skills of `SOURCE`, for example oci://REGISTRY/REPO:TAG, instead of the well-known folders")
 	cmd.Flags().StringVar(&f.entry, "entry", "", "the client's settings call this server `NAME`; connect adds this if it is not knack")
 	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(tool.SetNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -107,8 +110,15 @@ func (f *serveFlags) check(cmd *cobra.Command, env *console.Env) (err error) {
 	if err := f.web.check(); err != nil {
 		return err
 	}
-	if c := f.op.given(); f.web.addr != "" && len(f.from.dirs) > 0 && len(c.Roots) > 0 && c.Access.Policy != nil {
-		return command.UsageError("leave --dir out, or take the roots and the rules out of the file", "--dir: the access rules of %s are about the roots that it names", f.op.file.Shown)
+	flag := "--dir"
+	if f.from.source != "" {
+		flag = "--source"
+	}
+	if c := f.op.given(); f.web.addr != "" && len(f.from.dirs)+len(f.from.source) > 0 && len(c.Roots)+len(c.Sources) > 0 && c.Access.Policy != nil {
+		return command.UsageError("leave "+flag+" out, or take the roots and the rules out of the file", "%s: the access rules of %s are about the roots that it names", flag, f.op.file.Shown)
+	}
+	if cmd.Flags().Changed("source") && f.from.source == "" {
+		return command.UsageError("give a source, or leave --source out", "--source: the source is empty")
 	}
 	if err := f.op.merge(env, f.web.addr == ""); err != nil {
 		return err
@@ -126,6 +136,15 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	from.overHTTP = web.addr != ""
 	log := op.logger(env)
 	from.log = log
+	if len(from.dirs) == 0 || from.source != "" {
+		replicas, err := replica.Open(replica.Options{Env: *env, Config: op.config, File: op.file, Flag: from.source, Prefix: len(from.dirs) > 0, Excluded: from.excludedBy, Log: log,
+			Event: func(e follow.Event) { observe.Source(op.audit, e) }})
+		if err != nil {
+			return err
+		}
+		defer replicas.Close()
+		from.follows = replicas
+	}
 	sources, err := from.sources(*env, nil)
 	if err != nil {
 		return err
@@ -150,6 +169,7 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 		return err
 	}
 	defer op.end(log)
+	defer from.follows.Close() // before the audit log
 	if a := op.given().Access; web.addr == "" && (a.Policy != nil || len(a.Tokens) > 0 || op.given().SignIn.Issuer != "") {
 		log.Warn("the sections access and sign-in apply only over HTTP: on standard input and output, every skill is served")
 	}
@@ -163,6 +183,7 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	kept.Log, kept.Patience = found, slowRootTimeout
 	c := catalog.New(sources, kept)
 	go func() { _ = c.Run(ctx) }() // the scan goes on during the rest of the start
+	from.follows.Start()
 	if env.StderrTerminal {
 		read := showReading(env, c)
 		go func() {

@@ -168,9 +168,11 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 	var measured atomic.Pointer[mcpserver.HTTP]
 	defer op.keep(pages.Usage, log).Close()
 	results := observe.NewReloads(op.audit, f.certificate != nil)
+	weight := observe.NewWeight(ctx, serve.from.follows.Size())
 	pages.Measures = func() []web.Measure {
-		return observe.Measures(measured.Load(), op.audit, results, f.certificate.Ends())
+		return append(observe.Measures(measured.Load(), op.audit, results, f.certificate.Ends()), weight.Measures()...)
 	}
+	pages.Sources, o.Waits = serve.from.follows.Status, serve.from.follows.Waits(c)
 	o.Pages = f.pages(pages)
 	h, err := mcpserver.NewHTTP(server, o)
 	if err != nil {
@@ -185,14 +187,14 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 		if f.admission.signIn != nil {
 			go func() { _ = f.admission.signIn.Ask(ctx) }() // which logs that it is down
 		}
-		r := reloader{op: op, admission: &f.admission, catalog: c, rules: &judged, enforce: server.SetAccess, http: h, log: log, access: op.given().Access, cert: f.certificate, results: results}
+		r := reloader{op: op, admission: &f.admission, catalog: c, rules: &judged, enforce: server.SetAccess, http: h, log: log, access: op.given().Access, cert: f.certificate, results: results, follows: serve.from.follows}
 		if op.file != nil {
 			r.data = op.file.Data
 		}
 		if r.cert != nil {
 			go r.cert.Watch(ctx, r.renewed)
 		}
-		if len(serve.from.dirs) == 0 {
+		if len(serve.from.dirs)+len(serve.from.source) == 0 {
 			r.roots = op.file
 		}
 		r.run(ctx, hangups)

@@ -17,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/internal/certificate"
 	"github.com/knack-dev/knack/internal/fit"
 	"github.com/knack-dev/knack/internal/observe"
+	"github.com/knack-dev/knack/internal/replica"
 	"github.com/knack-dev/knack/internal/settings"
 	"github.com/knack-dev/knack/mcpserver"
 )
@@ -35,6 +36,7 @@ type reloader struct {
 	cert      *certificate.Certificate // nil without TLS
 	results   *observe.Reloads
 	roots     *settings.File // the file at the start if its roots are served, else nil
+	follows   *replica.Replica
 }
 
 // run reads everything again on each SIGHUP. A faulty configuration is refused whole, and
@@ -55,6 +57,7 @@ func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal) {
 			}
 			r.results.Done(observe.AuditLog, err, true)
 		}
+		r.follows.Ask()
 		r.cert.Renew() // a token is revoked whatever the certificate is like
 		if err := r.reload(ctx); err != nil {
 			r.results.Done(observe.Settings, err, false)
@@ -91,7 +94,7 @@ func (r *reloader) reload(ctx context.Context) error {
 	}
 	var added []string
 	if r.roots != nil {
-		added = settings.LabelsOf(now.Roots)
+		added = settings.LabelsOf(now)
 	}
 	if !sameRules { // else a skill that anyone adds could keep a token from being revoked
 		if err := fit.Check(ctx, r.catalog, what, now.Access, added...); err != nil {

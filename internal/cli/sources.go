@@ -12,11 +12,13 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/client"
+	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/locate"
 	"github.com/knack-dev/knack/internal/provenance"
+	"github.com/knack-dev/knack/internal/replica"
 	"github.com/knack-dev/knack/internal/settings"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/builtin"
@@ -30,6 +32,9 @@ const dirsVariable = "KNACK_DIRS"
 // sourceFlags choose the roots, for every command that reads skills.
 type sourceFlags struct {
 	dirs      []string
+	source    string            // --source of serve, or ""
+	follows   *replica.Replica  // the sources of a server; nil without any
+	stored    []doctor.Followed // what the store has of them, for a command that is no server
 	project   string
 	exclude   []string
 	noBuiltin bool
@@ -62,7 +67,7 @@ func (f *sourceFlags) register(cmd *cobra.Command, env *console.Env) {
 
 // registerConfig adds --config to a command that reads nothing but roots from it.
 func (f *sourceFlags) registerConfig(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.config, "config", "", "read the skills of the roots that `FILE` names, as 'knack serve --config' does")
+	cmd.Flags().StringVar(&f.config, "config", "", "read the skills of the roots that `FILE` names, as 'knack serve --config' does, and what the store has of its sources")
 	f.noConfig = func() bool { return f.config == "" && cmd.Flags().Changed("config") }
 	_ = cmd.MarkFlagFilename("config")
 }
@@ -73,14 +78,17 @@ func (f *sourceFlags) load(env console.Env) (err error) {
 		return command.UsageError("give a file, or leave --config out", "--config: the file's name is empty")
 	}
 	if f.file == nil && f.config != "" {
-		f.file, err = settings.New(&env, f.config).Trusted()
+		if f.file, err = settings.New(&env, f.config).Trusted(); err == nil && len(f.dirs) == 0 {
+			f.follows, err = replica.Open(replica.Options{Env: env, Config: f.config, File: f.file, Excluded: f.excludedBy, Log: slog.New(slog.DiscardHandler)})
+			f.stored = f.follows.Stored()
+		}
 	}
 	return err
 }
 
 // named returns the roots that the file in effect names. --dir takes precedence.
 func (f *sourceFlags) named(env console.Env) []skill.Root {
-	if len(f.dirs) > 0 {
+	if len(f.dirs) > 0 || f.source != "" {
 		return nil
 	}
 	return f.file.Roots(&env)
@@ -88,7 +96,7 @@ func (f *sourceFlags) named(env console.Env) []skill.Root {
 
 // required reports whether the user named every root, so that each must be there.
 func (f *sourceFlags) required() bool {
-	return len(f.dirs) > 0 || f.file != nil && len(f.file.Config.Roots) > 0
+	return len(f.dirs) > 0 || f.follows != nil || f.file != nil && len(f.file.Config.Roots) > 0
 }
 
 // fixed reports whether the settings override a client's roots.
@@ -114,7 +122,7 @@ func (f *sourceFlags) allRoots(env console.Env, projects []string) []skill.Root 
 	if len(f.dirs) > 0 {
 		return f.numbered(env)
 	}
-	if named := f.named(env); len(named) > 0 {
+	if named := f.named(env); len(named) > 0 || f.follows != nil {
 		return named
 	}
 	switch {
@@ -139,7 +147,7 @@ func (f *sourceFlags) numbered(env console.Env) []skill.Root {
 	for i, d := range f.dirs {
 		label := fmt.Sprintf("dir-%d", i+1)
 		roots[i] = skill.Root{Label: label, Scope: skill.ScopeProject, Dir: absolute(env, d), Shown: filepath.ToSlash(d)}
-		if len(f.dirs) > 1 {
+		if len(f.dirs) > 1 || f.follows != nil {
 			roots[i].Prefix = label
 		}
 	}
@@ -211,7 +219,7 @@ func (f *sourceFlags) toolSet(env console.Env, flag string, limit int) string {
 // gives way to one that is not listed.
 func (f *sourceFlags) sources(env console.Env, projects []string) ([]catalog.Source, error) {
 	roots := f.roots(env, projects)
-	if err := f.checkExcluded(roots); err != nil {
+	if err := f.checkExcluded(append(roots, f.follows.Roots()...)); err != nil {
 		return nil, err
 	}
 	var listed, unlisted []catalog.Source
@@ -227,6 +235,9 @@ func (f *sourceFlags) sources(env console.Env, projects []string) ([]catalog.Sou
 		r.UnlistedBy, r.ShownBy = f.excludedBy(r.Label), clientsShowing(r.Label)
 		r.Unlisted = r.UnlistedBy != ""
 		add(r.Label, locks.Source(f.projects.Source(dir.Options{Root: r, Required: f.required(), Watches: f.watches, Load: true})))
+	}
+	for _, s := range f.follows.Sources() {
+		add(s.Root().Label, s)
 	}
 	if !f.noBuiltin {
 		if s := f.builtin(); f.excludedBy(builtin.Label) != "" {
@@ -275,9 +286,11 @@ func (f *sourceFlags) check(env console.Env) error {
 	if err := f.load(env); err != nil {
 		return err
 	}
-	switch named := f.file != nil && len(f.file.Config.Roots) > 0; {
+	switch named := f.file != nil && len(f.file.Config.Roots)+len(f.file.Config.Sources) > 0; {
 	case len(f.dirs) > 0 && named:
 		env.Err().Text(console.Warning, "--dir replaces the roots of "+f.file.Shown)
+	case f.source != "" && named:
+		env.Err().Text(console.Warning, "--source replaces the roots of "+f.file.Shown)
 	case f.given("project") && len(f.dirs) > 0:
 		env.Err().Text(console.Warning, "--project has no effect with --dir")
 	case named:

@@ -1,0 +1,50 @@
+package follow
+
+import (
+	"context"
+	"sync"
+)
+
+// Group is the sources of one server.
+type Group []*Follower
+
+// Run follows all sources until the context ends and the last of them has stopped.
+func (g Group) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, f := range g {
+		wg.Go(func() { f.Run(ctx) })
+	}
+	wg.Wait()
+}
+
+// Ask makes the server ask all of its sources at once.
+func (g Group) Ask() {
+	for _, f := range g {
+		f.Ask()
+	}
+}
+
+// Status returns the states of the sources, in their order.
+func (g Group) Status() []Status {
+	all := make([]Status, len(g))
+	for i, f := range g {
+		all[i] = f.Status()
+	}
+	return all
+}
+
+// Waits returns the first source of which nothing is served yet, and why, or two empty texts.
+func (g Group) Waits() (name, why string) {
+	for _, f := range g {
+		switch s := f.Status(); {
+		case s.Release != "":
+		case s.Failure != "":
+			return s.Name, s.Failure
+		case s.Refused != "":
+			return s.Name, s.RefusedReason
+		default:
+			return s.Name, "its first release is being fetched"
+		}
+	}
+	return "", ""
+}

@@ -1,0 +1,103 @@
+// Package follow keeps the sources of a server current. It asks each source at common times which
+// release it has, fetches a new one, and serves it from a moment that all replicas share.
+package follow
+
+import "time"
+
+// Outcome is the result of a poll: one request to a source, and the pull that follows from it.
+type Outcome string
+
+// The outcomes.
+const (
+	Unchanged Outcome = "unchanged" // the source has what is served
+	Pulled    Outcome = "pulled"    // a release was fetched, or what was damaged of the served one
+	Failed    Outcome = "failed"    // the source did not answer, or not with what was asked for
+	Refused   Outcome = "refused"   // the source has a release that must not be served
+)
+
+// Outcomes lists the outcomes in their order in metrics.
+var Outcomes = []Outcome{Unchanged, Pulled, Failed, Refused}
+
+// Refusal is the kind of reason for which a release is not taken.
+type Refusal string
+
+// The refusals.
+const (
+	Gone      Refusal = "gone"      // the source no longer has the tag, or the release
+	NoSkills  Refusal = "no-skills" // what the source has is no release of skills
+	Signature Refusal = "signature" // its signature is not one that the section trust asks for
+	Version   Refusal = "version"   // lower than forward-only or min-version allow
+	Limit     Refusal = "limit"     // larger than knack takes
+	Disk      Refusal = "disk"      // the store has no room for it, or cannot be read or written
+)
+
+// Refusals lists the refusals.
+var Refusals = []Refusal{Gone, NoSkills, Signature, Version, Limit, Disk}
+
+// Status is the state of one source. Its texts are fit for the operator of the server; none has
+// anything secret in it.
+type Status struct {
+	Name string // the label of the source's root
+	From string // the source with its tag, as people write it
+
+	// What is served. Release is empty until something is.
+	Release   string    // the digest of the release: "sha256:…"
+	Version   string    // or ""
+	Signer    string    // "key:" and the digest of the public key, or ""
+	Signature string    // the state of the signature, as package trust words it, or ""
+	Since     time.Time // when this replica began to serve it
+	Skills    int       // that it has
+
+	// Pending is the digest of the release that is served from At on, or empty.
+	Pending string
+	At      time.Time
+
+	Asked    time.Time // when the source was last asked; zero if it was not yet
+	Answered time.Time // when it last answered; zero if it did not since the start
+	Next     time.Time // when it is asked next
+	Pulling  bool      // a pull is under way
+
+	// Failure says why the source did not answer at the last poll, and what to do. It is empty if
+	// the source answered. FailingSince is when the first of the polls was that failed since then.
+	Failure      string
+	FailingSince time.Time
+
+	// Refused is set while the source has a release that is not taken.
+	Refused        Refusal
+	RefusedRelease string // its digest; empty if it is not known
+	RefusedReason  string // in words, with what to do
+
+	// Counters since the start.
+	Polls       map[Outcome]uint64
+	Pulls       uint64        // that ended with a release
+	PullTime    time.Duration // of all of them
+	LastPull    time.Duration
+	Bytes       uint64 // that were fetched
+	Swaps       uint64
+	Damaged     uint64             // skills of the store that were found damaged
+	RefusedEach map[Refusal]uint64 // releases that were refused, each once
+}
+
+// Action is what happened to a source, for the log and the audit log.
+type Action string
+
+// The actions.
+const (
+	ActionPull     Action = "pull"
+	ActionSwap     Action = "swap"
+	ActionRefuse   Action = "refuse"
+	ActionRollBack Action = "roll-back" // a swap to a release with a lower version, or to the one before
+	ActionDamage   Action = "damage"    // a skill of the store is not as its digest says
+)
+
+// Event is one action. A poll without news is none.
+type Event struct {
+	Time                    time.Time
+	Action                  Action
+	Name, From              string // as in [Status]
+	Release, Before         string // digests: of the release, and of the one that was served before
+	Version, Signer         string // of the release
+	Added, Changed, Removed int    // skills, of a swap
+	Refusal                 Refusal
+	Reason                  string // of a refusal or a damage
+}

@@ -1,0 +1,21 @@
+package observe
+
+import (
+	"github.com/knack-dev/knack/audit"
+	"github.com/knack-dev/knack/internal/follow"
+)
+
+// Source records in the audit log what happened to a source. log may be nil.
+func Source(log *audit.Log, e follow.Event) {
+	line := audit.Event{
+		Time: e.Time, Surface: audit.Source, Method: string(e.Action), Asked: e.From, Result: audit.OK, Reason: e.Reason,
+		Change: &audit.Change{Release: e.Release, From: e.Before, Version: e.Version, Signer: e.Signer, Added: e.Added, Changed: e.Changed, Removed: e.Removed},
+	}
+	switch e.Action {
+	case follow.ActionRefuse:
+		line.Result, line.Reason = audit.Refused, string(e.Refusal)+": "+e.Reason
+	case follow.ActionDamage:
+		line.Result = audit.Failed
+	}
+	log.Record(line)
+}
