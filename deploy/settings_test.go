@@ -13,9 +13,15 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
+// publicKey is a key of nobody.
+const publicKey = `-----BEGIN PUBLIC KEY-----
+MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=
+-----END PUBLIC KEY-----
+`
+
 // TestSettingsStart starts a server with each of the two files as it stands, and requires that
 // config check has nothing to say of it. The port, and the audit log of the second, are those of
-// flags; the files that it names are beside it.
+// flags; the files that it names are beside it. In place of its registry, there is a folder.
 func TestSettingsStart(t *testing.T) {
 	binary := knack(t)
 	token, line := access.NewToken()
@@ -24,15 +30,19 @@ func TestSettingsStart(t *testing.T) {
 		text, err := os.ReadFile(name)
 		must(t, err)
 		file := filepath.Join(dir, name)
-		put(t, file, string(text))
+		put(t, file, strings.NewReplacer(
+			"oci://registry.example.com/acme/skills:prod", "./skills/shared", "forward-only: true ", "forward-only: false", "    min-version", "    # min-version",
+			"/var/lib/knack\n", filepath.Join(dir, "store")+"\n").Replace(string(text)))
 		cert, key := certified(t, 1)
 		put(t, filepath.Join(dir, "cert.pem"), cert)
 		put(t, filepath.Join(dir, "key.pem"), key)
 		put(t, filepath.Join(dir, "tokens"), line+" carla\n")
 		put(t, filepath.Join(dir, "secret"), "x\n")
+		put(t, filepath.Join(dir, "acme.pub"), publicKey)
 		put(t, filepath.Join(dir, "skills", "common", "one", "SKILL.md"), skillMD("one"))
 		put(t, filepath.Join(dir, "skills", "sales", "two", "SKILL.md"), skillMD("two"))
 		put(t, filepath.Join(dir, "skills", "billing", "three", "SKILL.md"), skillMD("three"))
+		put(t, filepath.Join(dir, "skills", "shared", "four", "SKILL.md"), skillMD("four"))
 		if name == "knack.yaml" { // the other file names roots
 			flags = []string{"--dir", filepath.Join(dir, "skills")}
 		}
@@ -56,5 +66,26 @@ func TestSettingsStart(t *testing.T) {
 		if err != nil || code != http.StatusOK || !strings.Contains(body, `"one"`) || strings.Contains(body, `"two"`) {
 			t.Errorf("%d %v %s", code, err, body)
 		}
+	}
+}
+
+// TestFleetSettings requires that config check has nothing to say of the settings for a fleet, with
+// the key that they name beside them, and that it notices if that is absent.
+func TestFleetSettings(t *testing.T) {
+	binary := knack(t)
+	text, err := os.ReadFile("fleet/knack.yaml")
+	must(t, err)
+	file := filepath.Join(t.TempDir(), "knack.yaml")
+	put(t, file, string(text))
+	checked := func() string {
+		out, _ := exec.CommandContext(t.Context(), binary, "config", "check", file).CombinedOutput()
+		return string(out)
+	}
+	if out := checked(); !strings.Contains(out, "acme.pub") {
+		t.Errorf("without the key: %s", out)
+	}
+	put(t, filepath.Join(filepath.Dir(file), "acme.pub"), publicKey)
+	if out := checked(); !strings.HasSuffix(out, ": nothing is wrong\n") {
+		t.Errorf("with the key: %s", out)
 	}
 }
