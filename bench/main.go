@@ -69,13 +69,13 @@ var measurements = []struct {
 	run  func(*bench) ([]row, error)
 }{
 	{"start", (*bench).start}, {"calls", (*bench).calls}, {"http", (*bench).http}, {"list", (*bench).list}, {"first", (*bench).first}, {"loads", (*bench).loads},
-	{"manifests", (*bench).manifests}, {"refresh", (*bench).refresh}, {"across", (*bench).across}, {"change", (*bench).changes},
+	{"manifests", (*bench).manifests}, {"refresh", (*bench).refresh}, {"across", (*bench).across}, {"change", (*bench).changes}, {"warm", (*bench).warm}, {"pull", (*bench).pulls},
 }
 
 func run(args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	b := &bench{trees: map[int]*tree{}, samples: map[string][]float64{}}
-	only := flags.String("run", "", "measure those whose name matches the `REGEXP`: start, calls, http, list, first, loads, manifests, refresh, across, change")
+	only := flags.String("run", "", "measure those whose name matches the `REGEXP`: start, calls, http, list, first, loads, manifests, refresh, across, change, warm, pull")
 	out := flags.String("o", "", "write the page to `FILE`; doc/performance.md for a whole run, else stdout")
 	flags.StringVar(&b.work, "tmp", "", "keep the trees in `DIR` for the next run")
 	knack := flags.String("knack", "", "measure this `BINARY` instead of building one")

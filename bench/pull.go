@@ -1,0 +1,253 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// orasVersion is that of the oras that is built if none is installed.
+const orasVersion = "v1.2.3"
+
+// pulls measures knack pull of a release beside oras pull with tar, and beside git clone of the same
+// skills; and the pulls after few skills have changed, and after none has.
+func (b *bench) pulls() (rows []row, err error) {
+	n := b.size(1000)
+	w, err := b.pullWorld(n)
+	if err != nil {
+		return nil, err
+	}
+	defer w.end()
+	for round := range b.rounds {
+		if err := w.floors(); err != nil {
+			return nil, err
+		}
+		if err := b.inTurn(round, w.once); err != nil {
+			return nil, err
+		}
+	}
+	what := fmt.Sprintf("pull of a release of %s skills into an empty store", count(n))
+	layers := b.median("pull/layers/"+ours) + 1 // with the index
+	changed := fmt.Sprintf("pull after %d of %s skills have changed", n/100, count(n))
+	return []row{
+		b.relative(what, "pull", "oras", "ms", 1), b.relative(what, "pull", "git", "ms", 1.3),
+		b.relative("processor time of that", "pull/cpu", "oras", "ms", 0),
+		b.absolute("requests of that", "pull/requests", "", 0, layers+4),
+		b.absolute(changed, "pull/changed", "ms", 0, 0),
+		b.absolute("bytes of that, of those of all layers", "pull/share", "%", 0, 20),
+		b.absolute("requests of that", "pull/changed/requests", "", 0, 20),
+		b.absolute("pull when nothing has changed, from the start of the process", "pull/unchanged", "ms", 0, 20),
+		b.absolute("requests of that", "pull/unchanged/requests", "", 0, 1),
+	}, nil
+}
+
+// pullWorld is a registry with two releases, and a git repository with the first.
+type pullWorld struct {
+	b                    *bench
+	dir, oras, git, host string
+	proxy                string // counts the requests that it passes on
+	requests             atomic.Int64
+	end                  func()
+}
+
+func (b *bench) pullWorld(n int) (w *pullWorld, err error) {
+	w = &pullWorld{b: b, dir: filepath.Join(b.work, "pull"), end: func() {}}
+	defer func() {
+		if err != nil {
+			w.end()
+		}
+	}()
+	if err := errors.Join(os.RemoveAll(w.dir), os.MkdirAll(w.dir, 0o755)); err != nil {
+		return nil, err
+	}
+	t, err := b.tree(n)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.start(); err != nil {
+		return nil, err
+	}
+	if w.oras, err = exec.LookPath("oras"); err != nil {
+		w.oras = filepath.Join(b.work, "oras")
+		if _, err := os.Stat(w.oras); err != nil {
+			if err := w.run("go", "install", "oras.land/oras/cmd/oras@"+orasVersion); err != nil {
+				return nil, err
+			}
+		}
+	}
+	changed := filepath.Join(w.dir, "changed")
+	if err := os.CopyFS(changed, os.DirFS(t.root)); err != nil {
+		return nil, err
+	}
+	w.git = filepath.Join(w.dir, "git")
+	if err := errors.Join(
+		w.knack(b.builds[0], nil, "publish", t.root, w.source(w.host, "one")),
+		os.CopyFS(w.git, os.DirFS(t.root)), w.run("git", "init", "-q", w.git), w.run("git", "-C", w.git, "add", "-A"),
+		w.run("git", "-C", w.git, "-c", "user.name=a", "-c", "user.email=a@b.example", "commit", "-qm", "skills"),
+	); err != nil {
+		return nil, err
+	}
+	for i := range n / 100 {
+		at := filepath.Join(changed, filepath.FromSlash(t.options.At(i*100).Path), "SKILL.md")
+		old, err := os.ReadFile(at)
+		if err == nil {
+			err = os.WriteFile(at, append(old, "One more line.\n"...), 0o644)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return w, w.knack(b.builds[0], nil, "publish", changed, w.source(w.host, "two"))
+}
+
+func (w *pullWorld) source(host, tag string) string { return "oci://" + host + "/bench/skills:" + tag }
+
+// start starts Debian's docker-registry, and the proxy.
+func (w *pullWorld) start() error {
+	config := filepath.Join(w.dir, "registry.yml")
+	text := "version: 0.1\nlog: {level: info, accesslog: {disabled: true}}\nstorage: {filesystem: {rootdirectory: '" + w.dir + "/registry'}}\nhttp: {addr: '127.0.0.1:0', secret: x}\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return err
+	}
+	registry := exec.CommandContext(w.b.ctx, "docker-registry", "serve", config)
+	said, err := registry.StderrPipe()
+	if err == nil {
+		err = registry.Start()
+	}
+	if err != nil {
+		return fmt.Errorf("start docker-registry, of Debian: %w", err)
+	}
+	w.end = func() { _ = registry.Process.Kill(); _ = registry.Wait() }
+	lines := bufio.NewScanner(said)
+	for w.host == "" && lines.Scan() {
+		if m := regexp.MustCompile(`listening on (127\.0\.0\.1:\d+)`).FindStringSubmatch(lines.Text()); m != nil {
+			w.host = m[1]
+		}
+	}
+	if w.host == "" {
+		return errors.New("docker-registry ended without an address")
+	}
+	go func() { _, _ = io.Copy(io.Discard, said) }()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	pass := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: w.host})
+	server := &http.Server{Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.requests.Add(1)
+		pass.ServeHTTP(rw, r)
+	})}
+	go func() { _ = server.Serve(ln) }()
+	w.proxy = ln.Addr().String()
+	stop := w.end
+	w.end = func() { server.Close(); stop() }
+	return nil
+}
+
+// run runs a program.
+func (w *pullWorld) run(program string, args ...string) error {
+	cmd := exec.CommandContext(w.b.ctx, program, args...)
+	cmd.Env = append(os.Environ(), "GOBIN="+w.b.work, "HOME="+w.dir, "GOFLAGS=-modcacherw", "GOPATH="+filepath.Join(w.b.work, "go"))
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", program, strings.Join(args, " "), err, said)
+	}
+	return nil
+}
+
+// knack runs a knack whose store is in the folder cache. took gets how long that took, the
+// processor time and what it printed; it may be nil.
+func (w *pullWorld) knack(k build, took func(time.Duration, time.Duration, []byte) error, args ...string) error {
+	cmd := exec.CommandContext(w.b.ctx, k.knack, args...)
+	cmd.Env = append(os.Environ(), "HOME="+w.dir, "XDG_CACHE_HOME="+filepath.Join(w.dir, "cache"))
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	begun := time.Now()
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("knack %s: %w\n%s%s", strings.Join(args, " "), err, out.Bytes(), said.Bytes())
+	}
+	if took == nil {
+		return nil
+	}
+	return took(time.Since(begun), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), out.Bytes())
+}
+
+// floors measures what others do.
+func (w *pullWorld) floors() error {
+	at := filepath.Join(w.dir, "floor")
+	for name, script := range map[string]string{
+		"oras": `"$1" pull --plain-http -o packs "$2" >/dev/null; mkdir skills; for f in packs/*; do tar xzf "$f" -C skills; done`,
+		"git":  `git clone -q --depth 1 "file://$3" skills`,
+	} {
+		if err := errors.Join(os.RemoveAll(at), os.MkdirAll(at, 0o755)); err != nil {
+			return err
+		}
+		cmd := exec.CommandContext(w.b.ctx, "sh", "-ec", script, "sh", w.oras, w.host+"/bench/skills:one", w.git)
+		cmd.Dir, cmd.Env = at, append(os.Environ(), "HOME="+w.dir)
+		begun := time.Now()
+		if said, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w\n%s", name, err, said)
+		}
+		w.b.add("pull/"+name, ms(time.Since(begun)))
+		w.b.add("pull/cpu/"+name, ms(cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()))
+	}
+	return os.RemoveAll(at)
+}
+
+// once measures a build: timed straight from the registry, and counted behind the proxy.
+func (w *pullWorld) once(k build) error {
+	b := w.b
+	cache := filepath.Join(w.dir, "cache")
+	all := 0.0
+	for _, host := range []string{w.host, w.proxy} {
+		timed := host == w.host
+		note := func(series string) func(time.Duration, time.Duration, []byte) error {
+			return func(wall, processor time.Duration, out []byte) error {
+				var said struct {
+					Layers int
+					Bytes  float64
+				}
+				if err := json.Unmarshal(out, &said); err != nil {
+					return err
+				}
+				if !timed {
+					b.add(series+"/requests/"+k.name, float64(w.requests.Swap(0)))
+					return nil
+				}
+				b.add(series+"/"+k.name, ms(wall))
+				switch series {
+				case "pull":
+					all = said.Bytes
+					b.add("pull/cpu/"+k.name, ms(processor))
+					b.add("pull/layers/"+k.name, float64(said.Layers))
+				case "pull/changed":
+					b.add("pull/share/"+k.name, 100*said.Bytes/all)
+				}
+				return nil
+			}
+		}
+		prod := w.source(host, "prod")
+		err := errors.Join(os.RemoveAll(cache), w.knack(k, nil, "publish", w.source(w.host, "one"), w.source(w.host, "prod")), os.RemoveAll(cache))
+		w.requests.Store(0)
+		err = errors.Join(err, w.knack(k, note("pull"), "pull", prod, "--json"), w.knack(k, nil, "publish", w.source(w.host, "two"), w.source(w.host, "prod")))
+		w.requests.Store(0)
+		err = errors.Join(err, w.knack(k, note("pull/changed"), "pull", prod, "--json"), w.knack(k, note("pull/unchanged"), "pull", prod, "--json"))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
