@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 BENCH    ?= .
 comma    := ,
 
-.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop agents web-walk web-shots prose build sbom image hostile safety reload-race first-sign safety-selftest windows
+.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop fleet agents web-walk web-shots prose build sbom image hostile safety reload-race first-sign safety-selftest windows cosign
 
 check:
 	bash .ci/gofmt
@@ -57,6 +57,11 @@ interop:
 	npm ci --prefix interop --no-audit --no-fund --loglevel=error
 	go test -count=1 -timeout 20m -run Interop ./interop
 
+# A registry, 20 replicas that follow it, and clients; writes the figures into doc/fleet.md. It
+# takes some ten minutes, and Debian's docker-registry, haproxy and prometheus.
+fleet:
+	KNACK_FLEET=20 go test -count=1 -timeout 0 -v -run 'TestFleet|TestReplicaAlone|TestPullFaults|TestBalancer|TestSourceBoard' ./deploy
+
 # Real clients, installed by lock files (2.3 GB), against a model server of ours. One that
 # the registry does not give is named here and skipped by name there. With KNACK=/PATH
 # that knack is tried; AGENTS=claude-code,codex runs these alone; AGENTSFLAGS=-update
@@ -72,6 +77,12 @@ agents:
 windows:
 	bash interop/windows/install
 	KNACK_WINDOWS=1 go test -count=1 -timeout 30m -v ./interop/windows $(WINDOWSFLAGS)
+
+# Signatures of cosign and of knack, in both directions. The build of cosign takes minutes.
+cosign:
+	GOBIN=$(CURDIR)/dist/cosign go install github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3
+	go build -C interop/oras -o $(CURDIR)/dist/cosign/oras .
+	KNACK_COSIGN=$(CURDIR)/dist/cosign go test -count=1 -timeout 30m -v ./interop/cosign
 
 # Every page in a browser, in both themes and three widths.
 web-walk:
