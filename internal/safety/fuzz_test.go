@@ -58,6 +58,7 @@ var targets = []target{
 	{"web/internal/gfm", "FuzzExtensions", "tables, strikethrough, task lists, autolinks: the HTML of goldmark's own extensions"},
 	{"lockfile/foreign", "FuzzParse", "locks of other installers: refused, or a plain folder and a source for each skill"},
 	{"archive", "FuzzWalk", "zip and tar: refused, or what another reader finds, under names that lead nowhere"},
+	{"trust", "FuzzBundle", "signatures beside a manifest: none counts as one of a key that did not make it"},
 	{"origin/wellknown", "FuzzParse", "an index of skills: what is taken of it has a name, an address and a digest"},
 	{"web", "FuzzContainsFold", "a search before its index: finds a word where a copy of the text in small letters has it"},
 	{"web", "FuzzWithin", "the way in: leads nowhere but to a page of this server, whatever the form says"},

@@ -54,6 +54,11 @@ var mutations = []mutation{
 		{"access/openid/flow.go", "[]byte(begun.Nonce)) != 1", "[]byte(begun.Nonce)) == 2"}}},
 	{"signin-audience", "a token of the provider that is for another application lets no client in", "./access/openid ^TestForgedTokens$", "", []change{
 		{"access/openid/token.go", "return slices.Contains(p.audiences, a)", "return true"}}},
+	{"damage-is-not-served", "no damaged byte of a store is served", "./source/release ^TestDamaged$", "", []change{
+		{"source/release/folder.go", "g.right = skill.Digest(g.hash.Sum(nil)) == g.want.Digest", "g.right = true"},
+		{"source/release/release.go", "case k.Digest != p.folder.main:", "case false:"}}},
+	{"forward-only", "a server that goes forward only serves no lower version", "./internal/follow ^TestForwardOnly$", "events", []change{
+		{"internal/follow/poll.go", "is.Compare(most) < 0", "is.Compare(most) < -1"}}},
 	{"changes-are-kept", "what a user changed in an installed skill is kept before it is replaced", "./install ^TestTable$/^folder$", "is lost", []change{
 		{"install/do.go", "!s.keep && now.missing", "now.missing"}}},
 	{"nothing-below-git", "no lock or link of a clone leads a skill into .git", "./install ^TestNothingBelowGit$", "is done", []change{
