@@ -169,9 +169,9 @@ func (h *HTTP) notReady() string {
 	secret := state.Verifier != nil || state.Policy != nil
 	if h.waits != nil {
 		if source, why := h.waits(); source != "" && secret {
-			return "a source of the skills is not there yet; the server's log says why"
+			return "nothing of a source is served yet; the server's log says why"
 		} else if source != "" {
-			return "the source " + source + " is not there yet: " + why
+			return "nothing of the source '" + source + "' is served yet: " + why
 		}
 	}
 	switch {

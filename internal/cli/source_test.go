@@ -139,7 +139,7 @@ func TestSourceDown(t *testing.T) {
 
 	// Empty: not ready, with the reason, in one line of the log.
 	s := follow(t, dir, settingsOf(registry.Host, ""))
-	s.shows("/readyz", "the source acme is not there yet: "+registry.Host+" cannot be reached")
+	s.shows("/readyz", "nothing of the source 'acme' is served yet: "+registry.Host+" cannot be reached")
 	if code, _ := s.get("/readyz"); code != http.StatusServiceUnavailable {
 		t.Error("status", code)
 	}
@@ -214,7 +214,7 @@ func TestSourceForward(t *testing.T) {
 
 	// A replica that remembers nothing has min-version.
 	s = follow(t, t.TempDir(), settingsOf(host, "    min-version: 1.4.0\n"))
-	s.shows("/readyz", "the source acme is not there yet: the version 1.3.0 is lower than min-version, 1.4.0")
+	s.shows("/readyz", "nothing of the source 'acme' is served yet: the version 1.3.0 is lower than min-version, 1.4.0")
 	_ = s.cmd.Process.Signal(syscall.SIGHUP)
 	testwait.Until(t, func() bool { return s.says("is lower than min-version") > 1 }, "a line after SIGHUP", s.log.String)
 	s.stop()
@@ -239,7 +239,7 @@ func TestSourceSigned(t *testing.T) {
 	writeKey(key.Public())
 	settings := settingsOf(host, "") + "trust: [{from: 'oci://" + host + "/acme/**', keys: [acme.pub], require: true}]\n"
 	s := follow(t, dir, settings)
-	s.shows("/readyz", "the source acme is not there yet: the release "+digest[:19]+" is not signed, and ")
+	s.shows("/readyz", "nothing of the source 'acme' is served yet: the release "+digest[:19]+" is not signed, and ")
 	bundle, err := trust.Sign(key, digest)
 	if err != nil {
 		t.Fatal(err)
@@ -258,7 +258,7 @@ func TestSourceSigned(t *testing.T) {
 	}
 	writeKey(other)
 	s = follow(t, dir, settings)
-	s.shows("/readyz", "the source acme is not there yet: ")
+	s.shows("/readyz", "nothing of the source 'acme' is served yet: ")
 	s.logged("the release that was served last is not served any more")
 	s.stop()
 }
