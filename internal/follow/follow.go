@@ -194,19 +194,23 @@ func (f *Follower) start() error {
 	if err != nil {
 		return nil
 	}
-	f.highest = h.Highest
+	was := h.Highest
+	f.highest = was
 	r, err := f.o.Store.Release(h.Release)
 	if err != nil {
 		return nil // it is fetched again
 	}
 	r = h.Of(r)
-	why := f.tooLow(r, true)
+	why := f.tooLow(r, true) // a knack pull beside the server sets the head, too
 	if f.o.Admit != nil && why == nil {
 		why = f.o.Admit(r)
 	}
 	if why != nil {
 		f.o.Log.Warn("the release that was served last is not served any more", "source", f.source.Name, "release", r.Digest, "reason", why.Error())
 		return nil
+	}
+	if h.Highest = f.noteHighest(r); !maps.Equal(h.Highest, was) {
+		f.remember(h)
 	}
 	if f.o.Trusts != nil && r.Signer != "" && !f.o.Trusts(r.Signer) {
 		r.Signer, r.Signature = "", "" // the first poll judges it
@@ -273,9 +277,7 @@ func (f *Follower) serve(r store.Release) {
 	if was, err := f.o.Store.Head(f.source.Ref.String()); isLower(r.Version, before.Version) || before.Digest != "" && err == nil && was.Previous == r.Digest {
 		e.Action = ActionRollBack
 	}
-	if err := f.o.Store.SetHead(f.source.Ref.String(), h); err != nil {
-		f.o.Log.Error("the store does not remember which release is served", "source", f.source.Name, "release", r.Digest, "reason", err.Error())
-	}
+	f.remember(h)
 	f.update(func(s *Status) { s.Swaps++ })
 	if err := f.o.Store.Collect(); err != nil {
 		f.o.Log.Warn("what is served no more cannot be removed from the store", "source", f.source.Name, "reason", err.Error())
@@ -291,6 +293,13 @@ func (f *Follower) serve(r store.Release) {
 	}
 	f.o.Log.Warn(words, "source", f.source.Name, "release", r.Digest, "version", r.Version, "before", before.Digest, "added", c.Added, "changed", c.Changed, "removed", c.Removed)
 	f.event(e)
+}
+
+// remember sets the head of the source.
+func (f *Follower) remember(h store.Head) {
+	if err := f.o.Store.SetHead(f.source.Ref.String(), h); err != nil {
+		f.o.Log.Error("the store does not remember which release is served", "source", f.source.Name, "release", h.Release, "reason", err.Error())
+	}
 }
 
 func (f *Follower) event(e Event) {

@@ -158,7 +158,7 @@ func (f *Follower) judge(ctx context.Context, at origin.Revision) (Outcome, erro
 	f.update(func(s *Status) { s.Version, s.Signer, s.Signature = r.Version, r.Signer, r.Signature })
 	h, err := f.o.Store.Head(f.source.Ref.String())
 	if err == nil {
-		h.Judged, h.Highest = r.Judged, f.noteHighest(r)
+		h.Release, h.Judged, h.Highest = r.Digest, r.Judged, f.noteHighest(r) // a knack pull may have set another release
 		err = f.o.Store.SetHead(f.source.Ref.String(), h)
 	}
 	if err != nil {
@@ -258,10 +258,11 @@ type lowVersion struct {
 
 func (l *lowVersion) Error() string { return l.message }
 
-// tooLow returns why the version of a release is too low to be served, or nil. A release that was
-// served before is compared with min-version alone.
-func (f *Follower) tooLow(r store.Release, served bool) error {
-	if f.source.MinVersion == "" && (!f.source.ForwardOnly || served) {
+// tooLow returns why the version of a release is too low to be served, or nil. With forward-only
+// alone, the release that the store has at the start may have no version, if none that was served had one.
+func (f *Follower) tooLow(r store.Release, stored bool) error {
+	highest, known := f.highestOf(r.Signer)
+	if f.source.MinVersion == "" && (!f.source.ForwardOnly || stored && !known) {
 		return nil
 	}
 	low := func(format string, args ...any) error { return &lowVersion{r, fmt.Sprintf(format, args...)} }
@@ -276,7 +277,7 @@ func (f *Follower) tooLow(r store.Release, served bool) error {
 	if least, ok := parse(f.source.MinVersion); ok && is.Compare(least) < 0 {
 		return low("the version %s is lower than min-version, %s: publish the content as a new version, or lower min-version", r.Version, f.source.MinVersion)
 	}
-	if highest, ok := f.highestOf(r.Signer); ok && f.source.ForwardOnly && !served {
+	if known && f.source.ForwardOnly {
 		if most, ok := parse(highest); ok && is.Compare(most) < 0 {
 			return low("the version %s is lower than %s, which was served before, and forward-only is set: publish the content as a new version", r.Version, highest)
 		}

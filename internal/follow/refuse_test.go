@@ -3,6 +3,7 @@ package follow_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -147,6 +148,94 @@ func TestHeadUnread(t *testing.T) {
 		write(nil)
 		w.start()
 		w.want("events", &w.events, "pull 1.3.0", "swap 1.3.0")
+		w.end()
+	})
+}
+
+// pulled makes what the source has the head, as knack pull does beside a server.
+func (w *world) pulled() {
+	w.t.Helper()
+	h, err := w.store.Head(w.source.Ref.String())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		w.t.Fatal(err)
+	}
+	r := w.tag
+	h = store.Head{Release: r.Digest, Previous: h.Release, Judged: r.Judged, Highest: h.Highest}
+	if err := errors.Join(w.store.Record(r), w.store.SetHead(w.source.Ref.String(), h)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// With forward-only, a server that starts does not serve what knack pull has set back, nor does its
+// source bring it lower than what knack pull brought first.
+func TestPulledBeside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.source.ForwardOnly = true
+		w.has("1.4.0", "key:a")
+		w.pulled()
+		w.start()
+		w.pass()
+		if got := w.took(&w.served); len(got) != 1 || !strings.HasPrefix(got[0], "1.4.0@") {
+			t.Error("served at the start:", got)
+		}
+		w.has("1.3.0", "key:a")
+		w.pass()
+		w.want("events", &w.events, "refuse 1.3.0 version")
+		w.end()
+		for _, version := range []string{"1.3.0", ""} {
+			w.has(version, "key:a")
+			w.pulled()
+			w.start()
+			w.pass()
+			w.want("served", &w.served)
+			w.want("events", &w.events, "refuse "+version+" version")
+			w.end()
+		}
+		w.has("1.4.1", "key:a")
+		w.start()
+		w.want("events", &w.events, "pull 1.4.1", "swap 1.4.1")
+		w.end()
+	})
+	// Without forward-only, what was pulled is served. With it, so is a library without versions.
+	for _, forward := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			versions := []string{"1.4.0", "1.3.0"}
+			if w.source.ForwardOnly = forward; forward {
+				versions = []string{""}
+			}
+			for _, version := range versions {
+				w.has(version, "")
+				w.pulled()
+				w.start()
+				if got := w.took(&w.served); len(got) != 1 || !strings.HasPrefix(got[0], version+"@") {
+					t.Errorf("forward-only %t, %q: served at the start: %q", forward, version, got)
+				}
+				w.end()
+			}
+		})
+	}
+}
+
+// What the first poll finds of a signature is not written beside another release that knack pull
+// has set.
+func TestJudgedBeside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.has("1.4.0", "key:a")
+		w.pulled()
+		w.set(func() { w.err = errors.New("down") })
+		w.start()
+		served := w.tag
+		w.has("1.3.0", "key:a")
+		w.pulled()
+		w.set(func() { w.tag, w.err = served, nil })
+		w.tag.Signer = "key:b"
+		w.pass()
+		if h, err := w.store.Head(w.source.Ref.String()); err != nil || h.Release != served.Digest || h.Version != "1.4.0" || h.Signer != "key:b" {
+			t.Errorf("%+v, %v", h, err)
+		}
 		w.end()
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -223,7 +224,10 @@ func (p *pulling) fetch(ctx context.Context, puller *pull.Puller, ref origin.Ref
 	if err != nil {
 		return store.Release{}, failure(install.ProblemOf(err))
 	}
-	head, had, before := p.before(puller.Store, ref)
+	_, before, err := p.before(puller.Store, ref)
+	if err != nil {
+		return store.Release{}, err
+	}
 	if r, ok := puller.Has(ref, at); ok {
 		p.out.Unchanged = true
 		p.is(r, before)
@@ -244,9 +248,13 @@ func (p *pulling) fetch(ctx context.Context, puller *pull.Puller, ref origin.Ref
 		return store.Release{}, failure(install.ProblemOf(err))
 	}
 	p.is(r, before)
+	head, _, err := p.before(puller.Store, ref) // a server may have set it meanwhile
+	if err != nil {
+		return store.Release{}, err
+	}
 	p.out.Unchanged = r.Digest == head.Release
-	if !had || r.Digest != head.Release || r.Judged != head.Judged {
-		if r.Digest != head.Release {
+	if !p.out.Unchanged || r.Judged != head.Judged {
+		if !p.out.Unchanged {
 			head = store.Head{Release: r.Digest, Previous: head.Release, Since: r.At, Highest: head.Highest}
 		}
 		head.Judged = r.Judged
@@ -257,21 +265,29 @@ func (p *pulling) fetch(ctx context.Context, puller *pull.Puller, ref origin.Ref
 	return r, nil
 }
 
-// before returns the head of a source, and its release if the store still has the record.
-func (p *pulling) before(s *store.Store, ref origin.Ref) (head store.Head, had bool, r store.Release) {
-	head, err := s.Head(ref.String())
-	if err != nil {
-		return store.Head{}, false, store.Release{}
+// before returns the head of a source, and its release if the store still has the record. Without a
+// head, both are zero. A damaged head is an error: a server with forward-only would no longer know
+// the versions that it has.
+func (p *pulling) before(s *store.Store, ref origin.Ref) (head store.Head, r store.Release, err error) {
+	head, err = s.Head(ref.String())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return store.Head{}, store.Release{}, nil
+	case err != nil:
+		return store.Head{}, store.Release{}, failure(install.ProblemOf(err))
 	}
 	r, _ = s.Release(head.Release)
-	return head, true, head.Of(r)
+	return head, head.Of(r), nil
 }
 
 // here returns what the store has of a source, and asks nobody.
 func (p *pulling) here(puller *pull.Puller, ref origin.Ref) (store.Release, error) {
 	s := puller.Store
-	_, had, r := p.before(s, ref)
-	if !had || r.Digest == "" {
+	_, r, err := p.before(s, ref)
+	if err != nil {
+		return store.Release{}, err
+	}
+	if r.Digest == "" {
 		return store.Release{}, command.Fail(command.No, fmt.Errorf("the store has no release of %s", ref), "run the command once without --offline")
 	}
 	if err := puller.Trust.Locked(ref.Source, r.Signer); err != nil {

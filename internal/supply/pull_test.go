@@ -1,6 +1,7 @@
 package supply
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/registrytest"
 	"github.com/knack-dev/knack/pull"
+	"github.com/knack-dev/knack/store"
 )
 
 func TestPull(t *testing.T) {
@@ -74,6 +76,65 @@ func TestPull(t *testing.T) {
 		t.Errorf("%v %s", err, stdout)
 	}
 	expect("unchanged: SOURCE: 1.1.0", "", 0, source, "--offline")
+}
+
+// A pull keeps the versions that a server beside it has served. If their record is damaged, it
+// changes nothing, since a server with forward-only would begin anew with what it sets.
+func TestPullBesideServer(t *testing.T) {
+	r := registrytest.Start(t)
+	release := func(version string) {
+		registrytest.Release(t, r.Host, "a/b", "prod", 1, registrytest.Skills{"pdf/SKILL.md": registrytest.Skill("pdf", version)}, map[string]string{"org.opencontainers.image.version": version})
+	}
+	source := "oci://" + r.Host + "/a/b:prod"
+	s := newShell(t)
+	pull := func(want int, flags ...string) string {
+		t.Helper()
+		stdout, stderr, status := s.run(append([]string{"pull", source}, flags...)...)
+		if status != want {
+			t.Fatalf("pull %s: status %d: %s%s", flags, status, stdout, stderr)
+		}
+		return stderr
+	}
+	release("1.4.0")
+	pull(0)
+	shelf, err := store.Open(filepath.Join(s.dir, "home", ".cache", "knack"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shelf.Close()
+	h, err := shelf.Head(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Highest = map[string]string{"": "1.4.0"} // as a server writes it
+	if err := shelf.SetHead(source, h); err != nil {
+		t.Fatal(err)
+	}
+	release("1.3.0")
+	pull(0)
+	if h, err = shelf.Head(source); err != nil || h.Version != "1.3.0" || h.Highest[""] != "1.4.0" {
+		t.Fatalf("%+v, %v", h, err)
+	}
+	heads, err := filepath.Glob(filepath.Join(shelf.Dir(), "heads", "*"))
+	if err != nil || len(heads) != 1 {
+		t.Fatal(heads, err)
+	}
+	damaged := []byte("damaged")
+	if err := os.WriteFile(heads[0], damaged, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range []string{"", "--dry-run", "--offline"} {
+		if said, want := pull(3, strings.Fields(flag)...), "remove heads/"+filepath.Base(heads[0])+" to begin anew"; !strings.Contains(said, want) {
+			t.Errorf("%s: %s does not say %q", flag, said, want)
+		}
+	}
+	if data, err := os.ReadFile(heads[0]); err != nil || !bytes.Equal(data, damaged) {
+		t.Errorf("the head is now %q, %v", data, err)
+	}
+	if err := os.Remove(heads[0]); err != nil {
+		t.Fatal(err)
+	}
+	pull(0)
 }
 
 // The line of a terminal says how many layers and bytes have come.
