@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -21,6 +20,9 @@ const (
 	// progressTime is the time after which the line shows the seconds, so that it moves even if a
 	// disk does not answer.
 	progressTime = 2 * time.Second
+	// plainTick is the time after which a command whose stderr is no terminal says how far a long step
+	// is, in a line of its own, and again after as long.
+	plainTick = 10 * time.Second
 	// progressWidth is the width of a terminal that does not tell it.
 	progressWidth = 80
 )
@@ -32,17 +34,55 @@ type Step struct {
 	// Unit says what is counted. It is called now and then until the step is done.
 	Count func() (done, total int)
 	Unit  string
-	// Text returns what is shown in place of What and Count, or "" for these. It may be nil.
-	Text func() string
+	// Parts returns how far the step is: "12 of 64 layers", "3.1 of 9.2 MB". It makes the step a long
+	// one, of which a stderr that is no terminal tells too. A terminal shows Short before the parts, in
+	// place of What and Count. Without parts yet, What is shown. It may be nil.
+	Parts func() []string
+	Short string
+}
+
+// plain returns the line of a step for a file or a pipe.
+func (s *Step) plain() string {
+	if parts := s.Parts(); len(parts) > 0 {
+		return s.What + ": " + strings.Join(parts, ", ")
+	}
+	return s.What
 }
 
 // working is what a command does outside of all steps.
 var working = &Step{What: "still working"}
 
 // ShowProgress says at a terminal, in one line, what a command is doing, until done is called.
-// Steps may be nested: the innermost one is shown.
+// Steps may be nested: the innermost one is shown. Elsewhere, a long step has a line each plainTick.
 func ShowProgress(env *Env, step Step) (done func()) {
+	if env.progress == nil && step.Parts != nil {
+		return showPlain(env.Err(), &step)
+	}
 	return env.progress.show(&step)
+}
+
+// showPlain prints a line for a step at each plainTick. None comes once done has returned.
+func showPlain(to *Printer, s *Step) (done func()) {
+	var mu sync.Mutex
+	over := false
+	var timer *time.Timer
+	mu.Lock() // which the first tick waits for
+	defer mu.Unlock()
+	timer = time.AfterFunc(plainTick, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if over {
+			return
+		}
+		to.Row("%s", s.plain())
+		timer.Reset(plainTick)
+	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+		timer.Stop()
+	}
 }
 
 // progress is the last line of a terminal while a command works. Nothing else is written in that
@@ -86,8 +126,10 @@ func (p *progress) tick() {
 func (p *progress) line(after time.Duration) string {
 	s := p.steps[len(p.steps)-1]
 	text := s.What
-	if s.Text != nil {
-		text = cmp.Or(s.Text(), text)
+	if s.Parts != nil {
+		if parts := s.Parts(); len(parts) > 0 {
+			text = strings.Join(append([]string{s.Short}, parts...), "  ")
+		}
 	}
 	if s.Count != nil {
 		done, total := s.Count()

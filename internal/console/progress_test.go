@@ -151,6 +151,61 @@ func TestProgressFirstSign(t *testing.T) {
 	})
 }
 
+// TestProgressParts checks what a terminal shows of a long step.
+func TestProgressParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var err shared
+		env := &Env{Stdout: io.Discard, Stderr: &err, StderrTerminal: true}
+		_, end := Start(env)
+		defer end()
+		var parts atomic.Pointer[[]string]
+		parts.Store(new([]string))
+		defer ShowProgress(env, Step{What: "pulling oci://r.example/a/b", Short: "a/b", Parts: func() []string { return *parts.Load() }})()
+		if testwait.Advance(progressDelay); screen(err.String()) != "pulling oci://r.example/a/b" {
+			t.Errorf("%q", screen(err.String()))
+		}
+		parts.Store(&[]string{"12 of 64 layers", "3.1 of 9.2 MB"})
+		if testwait.Advance(progressTick); screen(err.String()) != "a/b  12 of 64 layers  3.1 of 9.2 MB" {
+			t.Errorf("%q", screen(err.String()))
+		}
+	})
+}
+
+// TestProgressPlain checks that a log gets a line of a long step every 10 s, and none of what is short
+// or over.
+func TestProgressPlain(t *testing.T) {
+	for _, terminal := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var err shared
+			env := &Env{Stdout: io.Discard, Stderr: &err, StderrTerminal: terminal, Getenv: func(string) string { return "dumb" }}
+			_, end := Start(env)
+			defer end()
+			var parts atomic.Pointer[[]string]
+			parts.Store(new([]string))
+			step := Step{What: "pulling oci://r.example/a/b", Short: "a/b", Parts: func() []string { return *parts.Load() }}
+			done := ShowProgress(env, step)
+			testwait.Advance(10*time.Second - 1)
+			done()
+			if testwait.Advance(time.Minute); err.String() != "" {
+				t.Errorf("%q", err.String())
+			}
+			done = ShowProgress(env, step)
+			testwait.Advance(10 * time.Second)
+			parts.Store(&[]string{"12 of 64 layers", "3.1 of 9.2 MB"})
+			testwait.Advance(10 * time.Second)
+			parts.Store(&[]string{"13 of 64 layers", "\x1b[2J\n3.3 of 9.2 MB"})
+			testwait.Advance(10 * time.Second)
+			done()
+			done()
+			testwait.Advance(time.Minute)
+			const want = "pulling oci://r.example/a/b\npulling oci://r.example/a/b: 12 of 64 layers, 3.1 of 9.2 MB\npulling oci://r.example/a/b: 13 of 64 layers, [2J 3.3 of 9.2 MB\n"
+			if err.String() != want {
+				t.Errorf("%q, want %q", err.String(), want)
+			}
+		})
+	}
+}
+
 // TestProgressNowhere checks that nothing is shown where nobody would see it, or where the
 // terminal cannot rewrite a line.
 func TestProgressNowhere(t *testing.T) {

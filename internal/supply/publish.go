@@ -236,15 +236,14 @@ func (p *publishing) run(ctx context.Context, from, to string) error {
 	defer shelf.Close()
 	servers := fetch.New(fetch.Options{Proxy: env.Proxy, Agent: "knack"})
 	defer servers.Close()
-	var moving atomic.Pointer[string]
-	done := console.ShowProgress(env, console.Step{What: "publishing to " + at.String(), Text: func() string { return *cmp.Or(moving.Load(), new(string)) }})
+	var moving atomic.Pointer[[]string]
+	done := console.ShowProgress(env, console.Step{What: "publishing to " + at.String(), Short: shortSource(at.String()), Parts: func() []string { return *cmp.Or(moving.Load(), new([]string)) }})
 	defer done()
 	clients := registry.New(registryOptions(Settings{Env: env, Fetch: servers}))
 	pub := &publish.Publisher{
 		From: display.Echo(from), Registries: clients, Spool: shelf.Spool, Sign: sign, Created: created, DryRun: p.dry,
 		Progress: func(what string, done, total int64) {
-			text := fmt.Sprintf("%s: %s  %.1f of %.1f MB", shortSource(at.String()), what, float64(done)/1e6, float64(total)/1e6)
-			moving.Store(&text)
+			moving.Store(&[]string{what, megabytes(done, total)})
 		},
 	}
 	p.out.Command, p.out.DryRun = "publish", p.dry

@@ -144,7 +144,7 @@ func (p *pulling) run(cmd *cobra.Command, text string) error {
 	servers := fetch.New(fetch.Options{Proxy: env.Proxy, Agent: "knack"})
 	defer servers.Close()
 	var now atomic.Pointer[pull.Report]
-	done := console.ShowProgress(env, console.Step{What: "pulling " + ref.String(), Text: func() string { return progressOf(now.Load()) }})
+	done := console.ShowProgress(env, console.Step{What: "pulling " + ref.String(), Short: shortSource(ref.String()), Parts: func() []string { return progressOf(now.Load()) }})
 	defer done()
 	puller := &pull.Puller{
 		Store:    shelf,
@@ -202,12 +202,16 @@ func unpackFailure(err error) error {
 	return failure(install.ProblemOf(err))
 }
 
-// progressOf is the line that shows how far a pull is. It is "" if that is not known.
-func progressOf(r *pull.Report) string {
+// progressOf says how far a pull is. It is nil if that is not known.
+func progressOf(r *pull.Report) []string {
 	if r == nil || r.Layers == 0 {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("%s  %d of %d layers  %.1f of %.1f MB", shortSource(r.Source), r.Done, r.Layers, float64(r.Bytes)/1e6, float64(r.Total)/1e6)
+	return []string{fmt.Sprintf("%d of %d layers", r.Done, r.Layers), megabytes(r.Bytes, r.Total)}
+}
+
+func megabytes(done, total int64) string {
+	return fmt.Sprintf("%.1f of %.1f MB", float64(done)/1e6, float64(total)/1e6)
 }
 
 // shortSource is a source without the scheme and the host of a registry.
