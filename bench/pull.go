@@ -23,20 +23,31 @@ import (
 // orasVersion is that of the oras that is built if none is installed.
 const orasVersion = "v1.2.3"
 
+// oneMore is the end of a skill that has changed.
+const oneMore = "One more line.\n"
+
 // pulls measures knack pull of a release beside oras pull with tar, and beside git clone of the same
-// skills; and the pulls after few skills have changed, and after none has.
+// skills, and a pull of them as an index of artifacts; the pulls after few skills have changed, and
+// after none has; and when a server that follows the release has what changed.
 func (b *bench) pulls() (rows []row, err error) {
 	n := b.size(1000)
-	w, err := b.pullWorld(n)
+	t, err := b.tree(n)
+	if err != nil {
+		return nil, err
+	}
+	w, err := b.pullWorld(t)
 	if err != nil {
 		return nil, err
 	}
 	defer w.end()
 	for round := range b.rounds {
-		if err := w.floors(); err != nil {
+		if err := errors.Join(w.floors(), w.index(n)); err != nil {
 			return nil, err
 		}
 		if err := b.inTurn(round, w.once); err != nil {
+			return nil, err
+		}
+		if err := b.inTurn(round, func(k build) error { return w.swaps(k, t) }); err != nil {
 			return nil, err
 		}
 	}
@@ -47,15 +58,19 @@ func (b *bench) pulls() (rows []row, err error) {
 		b.relative(what, "pull", "oras", "ms", 1), b.relative(what, "pull", "git", "ms", 1.3),
 		b.relative("processor time of that", "pull/cpu", "oras", "ms", 0),
 		b.absolute("requests of that", "pull/requests", "", 0, layers+4),
+		b.relative(what+", beside a pull of them as an index of artifacts", "pull", "index", "ms", 0.6),
+		b.relative("processor time of that", "pull/cpu", "index", "ms", 0),
 		b.absolute(changed, "pull/changed", "ms", 0, 0),
 		b.absolute("bytes of that, of those of all layers", "pull/share", "%", 0, 20),
 		b.absolute("requests of that", "pull/changed/requests", "", 0, 20),
+		b.absolute("from the moment at which a server swaps to that, until a client has read all that changed", "pull/swap", "ms", 0, 100),
 		b.absolute("pull when nothing has changed, from the start of the process", "pull/unchanged", "ms", 0, 20),
 		b.absolute("requests of that", "pull/unchanged/requests", "", 0, 1),
 	}, nil
 }
 
-// pullWorld is a registry with two releases, and a git repository with the first.
+// pullWorld is a registry with two releases, and the first also as a git repository and as an index
+// of artifacts.
 type pullWorld struct {
 	b                    *bench
 	dir, oras, git, host string
@@ -64,7 +79,7 @@ type pullWorld struct {
 	end                  func()
 }
 
-func (b *bench) pullWorld(n int) (w *pullWorld, err error) {
+func (b *bench) pullWorld(t *tree) (w *pullWorld, err error) {
 	w = &pullWorld{b: b, dir: filepath.Join(b.work, "pull"), end: func() {}}
 	defer func() {
 		if err != nil {
@@ -72,10 +87,6 @@ func (b *bench) pullWorld(n int) (w *pullWorld, err error) {
 		}
 	}()
 	if err := errors.Join(os.RemoveAll(w.dir), os.MkdirAll(w.dir, 0o755)); err != nil {
-		return nil, err
-	}
-	t, err := b.tree(n)
-	if err != nil {
 		return nil, err
 	}
 	if err := w.start(); err != nil {
@@ -101,17 +112,17 @@ func (b *bench) pullWorld(n int) (w *pullWorld, err error) {
 	); err != nil {
 		return nil, err
 	}
-	for i := range n / 100 {
+	for i := range t.n / 100 {
 		at := filepath.Join(changed, filepath.FromSlash(t.options.At(i*100).Path), "SKILL.md")
 		old, err := os.ReadFile(at)
 		if err == nil {
-			err = os.WriteFile(at, append(old, "One more line.\n"...), 0o644)
+			err = os.WriteFile(at, append(old, oneMore...), 0o644)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	return w, w.knack(b.builds[0], nil, "publish", changed, w.source(w.host, "two"))
+	return w, errors.Join(w.knack(b.builds[0], nil, "publish", changed, w.source(w.host, "two")), w.collect(t.root))
 }
 
 func (w *pullWorld) source(host, tag string) string { return "oci://" + host + "/bench/skills:" + tag }

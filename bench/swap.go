@@ -1,0 +1,83 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// follows is the poll of a server that is measured: it swaps a third of it after each multiple, which
+// is a whole second, as the server logs it.
+const follows = 3 * time.Second
+
+// swapsAt finds the moment of a swap in the log of a server.
+var swapsAt = regexp.MustCompile(`a release was fetched.* serves=(\S+)`)
+
+// swaps measures how long after the moment of a swap a client gets what has changed. The server
+// follows the tag prod, from the first release to the second.
+func (w *pullWorld) swaps(k build, t *tree) (err error) {
+	home, config, log := filepath.Join(w.dir, "server"), filepath.Join(w.dir, "server.yaml"), filepath.Join(w.dir, "server.log")
+	settings := fmt.Sprintf("sources: [{name: bench, from: '%s'}]\nstore: {dir: '%s/store'}\npoll: %s\n", w.source(w.host, "prod"), home, follows)
+	if err := errors.Join(os.RemoveAll(home), os.MkdirAll(home, 0o755), os.WriteFile(config, []byte(settings), 0o600),
+		w.knack(k, nil, "publish", w.source(w.host, "one"), w.source(w.host, "prod"))); err != nil {
+		return err
+	}
+	p, err := start(w.b.ctx, home, "sh", "-c", `exec "$0" serve --config "$1" 2>"$2"`, k.knack, config, log)
+	if err != nil {
+		return err
+	}
+	defer p.end()
+	defer func() {
+		if err != nil {
+			said, _ := os.ReadFile(log)
+			err = fmt.Errorf("%w\n%s", err, said)
+		}
+	}()
+	if err := p.initialize(); err != nil {
+		return err
+	}
+	if err := w.until(p, t, 0, false); err != nil {
+		return err
+	}
+	if err := w.knack(k, nil, "publish", w.source(w.host, "two"), w.source(w.host, "prod")); err != nil {
+		return err
+	}
+	for i := range t.n / 100 { // all have changed with the first
+		if err := w.until(p, t, i*100, true); err != nil {
+			return err
+		}
+	}
+	seen := time.Now()
+	said, err := os.ReadFile(log)
+	if err != nil {
+		return err
+	}
+	m := swapsAt.FindSubmatch(said)
+	if m == nil {
+		return errors.New("the log has no moment of a swap")
+	}
+	at, err := time.Parse(time.RFC3339, string(m[1]))
+	if err != nil || seen.Before(at) {
+		return fmt.Errorf("seen at %s, served from %s: %w", seen, at, err)
+	}
+	w.b.add("pull/swap/"+k.name, ms(seen.Sub(at)))
+	return nil
+}
+
+// until asks for a skill until its text is the one of the first release, or the changed one.
+func (w *pullWorld) until(p *proc, t *tree, skill int, changed bool) (err error) {
+	uri := "skill://bench/" + t.options.At(skill).Path + "/SKILL.md"
+	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(time.Millisecond) {
+		var got struct{ Contents []struct{ Text string } }
+		err = p.call("resources/read", map[string]any{"uri": uri}, &got) // it is unknown at first
+		if err == nil && len(got.Contents) == 1 && strings.HasSuffix(got.Contents[0].Text, oneMore) == changed {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s was not as expected within a minute: %w", uri, cmp.Or(err, errors.New("it is the other text")))
+}
