@@ -167,8 +167,7 @@ func write(t *testing.T, root string, files map[string]string) {
 	}
 }
 
-// serve builds knack, serves the library to a client with a token, and returns its
-// address.
+// serve serves the library to a client with a token, and returns the address.
 func serve(t *testing.T, root, hash string, dirs ...string) string {
 	t.Helper()
 	return serveWith(t, root, "access:\n  default: allow\n  tokens:\n    - {hash: "+hash+", subject: anna}\n", dirs...)
@@ -177,12 +176,18 @@ func serve(t *testing.T, root, hash string, dirs ...string) string {
 // serveWith is serve with settings.
 func serveWith(t *testing.T, root, settings string, dirs ...string) string {
 	t.Helper()
-	config := filepath.Join(t.TempDir(), "knack.yaml")
 	roots := "roots:\n"
 	for _, dir := range dirs {
 		roots += fmt.Sprintf("  - {dir: %q, label: %s, title: The %s, owner: its team, url: \"https://example.com/%s\"}\n", filepath.Join(root, dir), dir, dir, dir)
 	}
-	if err := os.WriteFile(config, []byte(roots+settings), 0o600); err != nil {
+	return serveFile(t, root, roots+settings)
+}
+
+// serveFile builds knack, starts it in a folder with a knack.yaml, and returns its address.
+func serveFile(t *testing.T, root, text string) string {
+	t.Helper()
+	config := filepath.Join(t.TempDir(), "knack.yaml")
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(t.TempDir(), "knack")
