@@ -219,6 +219,16 @@ func (b *bench) inTurn(round int, f func(build) error) error {
 	return nil
 }
 
+// pulling returns a run with the builds alone that can pull, since an older one may not.
+func (b *bench) pulling() *bench {
+	those := *b
+	those.builds = slices.DeleteFunc(slices.Clone(b.builds), func(k build) bool {
+		help, _ := exec.Command(k.knack, "pull", "--help").Output()
+		return !bytes.Contains(help, []byte("knack pull "))
+	})
+	return &those
+}
+
 // add appends one value to a series.
 func (b *bench) add(key string, v float64) { b.samples[key] = append(b.samples[key], v) }
 

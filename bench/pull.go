@@ -30,6 +30,7 @@ const oneMore = "One more line.\n"
 // skills, and a pull of them as an index of artifacts; the pulls after few skills have changed, and
 // after none has; and when a server that follows the release has what changed.
 func (b *bench) pulls() (rows []row, err error) {
+	b = b.pulling()
 	n := b.size(1000)
 	t, err := b.tree(n)
 	if err != nil {
