@@ -18,7 +18,9 @@ import (
 const (
 	// patience is how long a server may send nothing.
 	patience = 30 * time.Second
-	// maxTransfer is how long one answer may take in all: 64 MiB at 150 kbit/s.
+	// slowest is how many bytes an answer of a known size brings in a second at least, after five
+	// minutes: 150 kbit/s. maxTransfer is how long any answer may take: 64 MiB at that speed.
+	slowest      = 150_000 / 8
 	maxTransfer  = time.Hour
 	maxRedirects = 5
 	maxHeader    = 256 << 10 // bytes

@@ -24,7 +24,7 @@ var ErrBusy = errors.New("the server asks to wait")
 // errSilent is the error of a transfer that has stopped.
 var (
 	errSilent = error(silence{})
-	errLong   = fmt.Errorf("the transfer takes more than %d minutes", int(maxTransfer.Minutes()))
+	errLong   = errors.New("the transfer is too slow")
 )
 
 // silence is a [net.Error], as the failure of a connection that times out is.
@@ -83,6 +83,9 @@ func (c *Client) send(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		b.stop()
 		return nil, err
+	}
+	if resp.ContentLength >= 0 { // a small answer that trickles must not last as long as a large one
+		b.long.Reset(min(maxTransfer, 5*time.Minute+time.Duration(resp.ContentLength/slowest)*time.Second))
 	}
 	b.in = resp.Body
 	resp.Body = b

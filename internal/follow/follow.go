@@ -81,6 +81,8 @@ type Follower struct {
 	logged    time.Time
 	wait      time.Duration // that the source asked for, after its last answer
 	byRequest bool          // a person asked for this poll
+	head      store.Head    // that the store is to remember; its Release is empty while nothing is served
+	unsaved   bool          // the store could not be told
 
 	mu      sync.Mutex
 	status  Status
@@ -163,7 +165,6 @@ func (f *Follower) until(ctx context.Context, next, swap <-chan time.Time) {
 			continue
 		}
 		f.poll(ctx)
-		f.byRequest = false
 		return
 	}
 }
@@ -217,6 +218,7 @@ func (f *Follower) start() error {
 	}
 	f.o.Serve(r)
 	f.serving(r, h.Since)
+	f.head = h
 	f.o.Log.Warn("the release that was served last is served", "source", f.source.Name, "release", r.Digest, "version", r.Version)
 	return nil
 }
@@ -297,8 +299,27 @@ func (f *Follower) serve(r store.Release) {
 
 // remember sets the head of the source.
 func (f *Follower) remember(h store.Head) {
-	if err := f.o.Store.SetHead(f.source.Ref.String(), h); err != nil {
-		f.o.Log.Error("the store does not remember which release is served", "source", f.source.Name, "release", h.Release, "reason", err.Error())
+	f.head = h
+	err := f.o.Store.SetHead(f.source.Ref.String(), h)
+	if f.unsaved = err != nil; f.unsaved {
+		f.o.Log.Error("the store does not remember which release is served; it is told again with each poll", "source", f.source.Name, "release", h.Release, "reason", err.Error())
+	}
+}
+
+// keep sets the head again if that failed, or if it was lost with the store.
+func (f *Follower) keep() {
+	if f.head.Release == "" {
+		return
+	}
+	if _, err := f.o.Store.Head(f.source.Ref.String()); err == nil && !f.unsaved {
+		return
+	}
+	switch err := f.o.Store.SetHead(f.source.Ref.String(), f.head); {
+	case err == nil:
+		f.unsaved = false
+		f.o.Log.Warn("the store remembers which release is served, again", "source", f.source.Name, "release", f.head.Release)
+	case errors.Is(err, fs.ErrNotExist):
+		f.harmed = true // the release itself is lost too, and is fetched again
 	}
 }
 

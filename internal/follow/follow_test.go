@@ -44,6 +44,7 @@ type world struct {
 	refuse error         // why it cannot be pulled
 	lost   string        // a revision that it no longer has
 	slow   time.Duration // that a pull takes
+	hang   time.Duration // that the source says nothing
 	polls  []string      // moments, as seconds since the start
 	pulls  int
 	looks  int
@@ -103,10 +104,21 @@ func (w *world) start() {
 // at returns the present moment, as the replica's timers have it.
 func (w *world) at() string { return fmt.Sprint(time.Since(w.begun).Round(time.Millisecond)) }
 
-func (w *world) Resolve(context.Context, origin.Ref) (origin.Revision, error) {
+func (w *world) Resolve(ctx context.Context, _ origin.Ref) (origin.Revision, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.polls = append(w.polls, w.at())
+	if hang := w.hang; hang > 0 {
+		w.mu.Unlock()
+		select {
+		case <-time.After(hang):
+		case <-ctx.Done():
+		}
+		w.mu.Lock()
+		if ctx.Err() != nil {
+			return origin.Revision{}, ctx.Err()
+		}
+	}
 	return origin.Revision{ID: w.tag.Revision, Version: w.tag.Version}, w.err
 }
 

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,10 +17,16 @@ func (f *Follower) poll(ctx context.Context) {
 	f.drop()
 	f.update(func(s *Status) { s.Asked = f.o.Now() })
 	was := f.Status()
+	defer func() { f.byRequest = false }()
 	outcome, err := f.ask(ctx)
+	for errors.Is(err, errAsked) {
+		f.byRequest = true
+		outcome, err = f.ask(ctx)
+	}
 	if ctx.Err() != nil {
 		return
 	}
+	f.keep()
 	now := f.o.Now()
 	f.wait = 0
 	if later, ok := errors.AsType[interface {
@@ -65,7 +72,7 @@ func (f *Follower) say(outcome Outcome, err error, was Status, now time.Time) {
 			f.o.Log.Warn("the source answers again", "source", f.source.Name)
 		}
 		if f.byRequest {
-			f.o.Log.Warn("the source was asked", append(about, "outcome", string(outcome), "release", is.Release)...)
+			f.o.Log.Warn("the source was asked", append(about, "outcome", string(outcome), "release", cmp.Or(is.Pending, is.Release))...)
 		}
 		return
 	case lasts && now.Sub(f.logged).Abs() < hourly && !f.byRequest:
@@ -92,11 +99,17 @@ func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 		}
 	}
 	var lacking error // the tag may name another release, which lacks nothing
+	mended := false
 	if f.harmed && f.served.Revision != "" {
 		lacking = f.repair(ctx)
+		mended = lacking == nil && !f.harmed
 	}
-	at, err := f.o.Puller.Resolve(ctx, f.source.Ref)
-	if err != nil {
+	var at origin.Revision
+	err := f.away(ctx, func(ctx context.Context) (err error) {
+		at, err = f.o.Puller.Resolve(ctx, f.source.Ref)
+		return err
+	})
+	if err = cmp.Or(asked(lacking), err); err != nil {
 		return f.failed(ctx, err, "")
 	}
 	switch {
@@ -107,7 +120,11 @@ func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 		return f.failed(ctx, lacking, "")
 	case f.served.Revision == at.ID && !f.harmed:
 		f.forget()
-		return f.judge(ctx, at)
+		outcome, err := f.judge(ctx, at)
+		if mended && err == nil {
+			outcome = Pulled
+		}
+		return outcome, err
 	case f.refused == at.ID:
 		return f.failed(ctx, f.reason, at.ID)
 	}
@@ -139,13 +156,56 @@ func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 	return Pulled, nil
 }
 
+// errAsked ends a poll, since a person asked for one meanwhile: the source may answer by now.
+var errAsked = errors.New("the source is asked again")
+
+// asked returns an error if it is errAsked.
+func asked(err error) error {
+	if errors.Is(err, errAsked) {
+		return err
+	}
+	return nil
+}
+
+// away does what waits for the source. Meanwhile a release that was fetched before is served at its
+// moment. If a person asks for a poll, the error is [errAsked]: what has arrived stays in the store.
+func (f *Follower) away(ctx context.Context, do func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan error, 1)
+	go func() { done <- do(ctx) }()
+	for {
+		swap := time.NewTimer(time.Hour)
+		if swap.Stop(); f.pending != nil {
+			swap.Reset(f.untilMoment())
+		}
+		select {
+		case err := <-done:
+			swap.Stop()
+			if context.Cause(ctx) == errAsked {
+				err = errAsked
+			}
+			return err
+		case <-swap.C:
+			f.swap()
+		case <-f.asked:
+			swap.Stop()
+			cancel(errAsked)
+		}
+	}
+}
+
 // judge judges the signatures of what is served, if that was done before the start: the rules may be
 // others since. Only a registry has signatures.
 func (f *Follower) judge(ctx context.Context, at origin.Revision) (Outcome, error) {
 	if f.judged || digestOf(at.ID) == "" {
 		return Unchanged, nil
 	}
-	r, _, err := f.o.Puller.Look(ctx, f.source.Ref, at)
+	var r store.Release
+	err := f.away(ctx, func(ctx context.Context) (err error) {
+		r, _, err = f.o.Puller.Look(ctx, f.source.Ref, at)
+		return err
+	})
 	if err != nil {
 		return f.failed(ctx, err, at.ID)
 	}
@@ -156,14 +216,9 @@ func (f *Follower) judge(ctx context.Context, at origin.Revision) (Outcome, erro
 	f.o.Log.Warn("the signature of what is served is found to be another than before", "source", f.source.Name, "release", r.Digest, "signature", r.Signature, "signer", r.Signer)
 	f.served.Judged = r.Judged
 	f.update(func(s *Status) { s.Version, s.Signer, s.Signature = r.Version, r.Signer, r.Signature })
-	h, err := f.o.Store.Head(f.source.Ref.String())
-	if err == nil {
-		h.Release, h.Judged, h.Highest = r.Digest, r.Judged, f.noteHighest(r) // a knack pull may have set another release
-		err = f.o.Store.SetHead(f.source.Ref.String(), h)
-	}
-	if err != nil {
-		f.o.Log.Error("the store does not remember the signature of what is served", "source", f.source.Name, "release", r.Digest, "reason", err.Error())
-	}
+	h := f.head // a knack pull may have set another one
+	h.Judged, h.Highest = r.Judged, f.noteHighest(r)
+	f.remember(h)
 	return Unchanged, nil
 }
 
@@ -194,7 +249,12 @@ func (f *Follower) mend(r store.Release) {
 func (f *Follower) pull(ctx context.Context, at origin.Revision) (store.Release, error) {
 	begun := f.o.Now()
 	f.update(func(s *Status) { s.Pulling = true })
-	r, report, err := f.o.Puller.Pull(ctx, f.source.Ref, at)
+	var r store.Release
+	var report pull.Report
+	err := f.away(ctx, func(ctx context.Context) (err error) {
+		r, report, err = f.o.Puller.Pull(ctx, f.source.Ref, at)
+		return err
+	})
 	took := max(f.o.Now().Sub(begun), 0)
 	f.update(func(s *Status) {
 		s.Pulling = false
