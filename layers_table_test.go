@@ -50,6 +50,7 @@ var directions = map[string][]string{
 	"skillsext":                 {"internal/rawjson", "skill/frontmatter", "skill"},
 	"client":                    {"edit", "internal/realpath"}, // one place knows how a file is replaced whole
 	"edit":                      {"internal/realpath"},
+	"scan":                      {"skill", "skill/frontmatter"}, // what a skill would do
 	"check":                     {"internal/naming", "skill/frontmatter", "internal/ruleid", "skill"},
 	"config":                    {"internal/semver", "origin", "skill/frontmatter", "skill", "check", "access", "access/openid", "limit", "internal/hosts", "trust"}, // the sections' types and keys; a rule is named by its table
 	"search":                    {},
@@ -110,7 +111,7 @@ var directions = map[string][]string{
 	"internal/stored":    {"doctor", "store"},                                                         // what the store of a server has of a source, for commands beside it
 	"internal/observe":   {"audit", "internal/tally", "internal/follow", "mcpserver", "usage", "web"}, // metrics, usage, audit log
 	"internal/candidate": {"catalog", "check", "internal/console"},                                    // words that a shell offers
-	"internal/cli": {
+	"internal/cli": {"scan",
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
 		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/command", "internal/locate", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "internal/supply", "internal/follow", "internal/replica", "usage",
 		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/command", "internal/locate", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "usage",
@@ -125,9 +126,9 @@ var directions = map[string][]string{
 	// Skills from elsewhere, put where agents read them, and the commands for that.
 	"install":             {"trust", "edit", "internal/realpath", "lockfile", "lockfile/foreign", "origin", "skill", "source/dir", "store", "internal/semver"},
 	"internal/supply":     {"trust", "install", "internal/command", "internal/console", "internal/fetch", "internal/locate", "internal/realpath", "internal/registry", "internal/settings", "lockfile", "lockfile/foreign", "origin", "origin/archive", "origin/folder", "origin/git", "origin/oci", "origin/wellknown", "skill", "source/dir", "store", "origin/peer", "pull", "publish", "check", "internal/report"},
-	"internal/report":     {"check", "doctor", "internal/console", "internal/settings", "skill", "skillsext"}, // what check found, in each form
-	"internal/console":    {},                                                                                 // what a command takes from its process, and how it writes to it
-	"internal/connection": {"client", "edit", "internal/diff"},                                                // how a client is connected, in words
+	"internal/report":     {"scan", "check", "doctor", "internal/console", "internal/settings", "skill", "skillsext"}, // what check found, in each form
+	"internal/console":    {},                                                                                         // what a command takes from its process, and how it writes to it
+	"internal/connection": {"client", "edit", "internal/diff"},                                                        // how a client is connected, in words
 	// Whether access rules fit the roots of a server.
 	"internal/fit":      {"access", "catalog", "config", "internal/settings", "skill"},
 	"internal/settings": {"access", "access/openid", "catalog", "config", "internal/console", "internal/realpath", "skill", "source/builtin", "source/dir", "tool", "trust"}, // knack.yaml, the user's and the projects'
@@ -170,8 +171,10 @@ var outside = map[string][]string{
 	"github.com/coreos/go-oidc/v3":           {"access/openid"},
 	"golang.org/x/oauth2":                    {"access/openid"},
 	"oras.land/oras-go/v2":                   {"internal/registry"},
-	"golang.org/x/sync":                      {"origin/oci", "publish", "pull"}, // of oras-go
-	"github.com/yuin/goldmark":               {"web/internal/markdown", "web/internal/gfm"},
+	"golang.org/x/sync":                      {"origin/oci", "publish", "pull", "internal/cli"}, // of oras-go
+	"github.com/yuin/goldmark":               {"web/internal/markdown", "web/internal/gfm", "scan"},
+	"golang.org/x/net":                       {"scan"}, // its tokenizer of HTML
+	"mvdan.cc/sh/v3":                         {"scan"},
 }
 
 // surroundings lists the names that read arguments, the environment or the home folder.
@@ -228,7 +231,8 @@ const (
 // rooms lists the most lines that the files of a package may have together, in order to
 // notice that it begins to hold two ideas. Packages without a row have mostLines.
 var rooms = map[string]int{
-	"internal/cli": 5200, // one file a command
+	"internal/cli": 5400, // one file a command
+	"scan":         8500, // one file a reader, and tables
 	"web":          4800, // one file a page
 	"mcpserver":    2500,
 	"source/dir":   3700, // what opens skills is one place

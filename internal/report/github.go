@@ -28,19 +28,24 @@ func printAnnotations(env *console.Env, run *Run) error {
 		if f.Severity == skill.SeverityInfo && !run.Infos {
 			continue
 		}
-		fmt.Fprintf(&b, "::%s file=%s", annotationLevels[f.Severity], annotationProperty.Replace(console.Clean(f.Shown)))
-		if p := f.Position; p.Line > 0 {
-			fmt.Fprintf(&b, ",line=%d,col=%d", p.Line, p.Column)
-			if f.Length > 1 {
-				fmt.Fprintf(&b, ",endColumn=%d", p.Column+f.Length)
-			}
-		}
-		message := f.Message
-		if f.Fix != "" {
-			message += "\nfix: " + f.Fix
-		}
-		fmt.Fprintf(&b, ",title=%s::%s\n", annotationProperty.Replace(string(f.Rule)), annotationData.Replace(console.Clean(message)))
+		annotate(&b, Diagnostic{File: f.Shown, Severity: f.Severity, Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: f.Fix})
 	}
 	_, err := io.WriteString(env.Stdout, b.String())
 	return err
+}
+
+// annotate appends a message about a position in a file.
+func annotate(b *strings.Builder, d Diagnostic) {
+	fmt.Fprintf(b, "::%s file=%s", annotationLevels[d.Severity], annotationProperty.Replace(console.Clean(d.File)))
+	if p := d.At; p.Line > 0 {
+		fmt.Fprintf(b, ",line=%d,col=%d", p.Line, p.Column)
+		if d.Length > 1 {
+			fmt.Fprintf(b, ",endColumn=%d", p.Column+d.Length)
+		}
+	}
+	message := d.Message
+	if d.Fix != "" {
+		message += "\nfix: " + d.Fix
+	}
+	fmt.Fprintf(b, ",title=%s::%s\n", annotationProperty.Replace(string(d.Rule)), annotationData.Replace(console.Clean(message)))
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/check"
@@ -83,40 +84,47 @@ var sarifLevels = map[skill.Severity]string{
 }
 
 func printSARIF(env *console.Env, run *Run) error {
-	driver := sarifDriver{Name: "knack", Version: run.Version, URI: homePage, Rules: []sarifRule{}}
-	index := map[skill.RuleID]int{}
-	for i, r := range check.Rules {
-		index[r.ID] = i
-		driver.Rules = append(driver.Rules, sarifRule{
+	var rules []sarifRule
+	for _, r := range check.Rules {
+		rules = append(rules, sarifRule{
 			ID: r.ID, Short: sarifText{r.Title}, Config: sarifConfig{sarifLevels[r.Severity]},
 			Details: map[string]string{"group": string(r.Group), "source": r.Source},
 		})
 	}
-	results := []sarifResult{}
+	var results []sarifResult
 	for _, f := range run.Findings {
-		i, known := index[f.Rule]
-		if !known {
-			i = -1 // no rule of the table (SARIF 3.27.6)
-		}
 		message := f.Message
 		if f.Fix != "" {
 			message += "; fix: " + f.Fix
 		}
-		r := sarifResult{RuleID: f.Rule, RuleIndex: i, Level: sarifLevels[f.Severity], Message: sarifText{message}}
-		at := sarifPhysical{Artifact: sarifArtifact{sarifURI(f.Shown)}}
-		if p := f.Position; p.Line > 0 {
-			at.Region = &sarifRegion{StartLine: p.Line, StartColumn: p.Column, EndColumn: p.Column + max(f.Length, 1)}
-		} else {
-			at.Region = &sarifRegion{StartLine: 1} // GitHub ignores a result without one
-		}
-		r.Locations = []sarifLocation{{at}}
+		r := sarifResultOf(f.Rule, f.Severity, f.Shown, f.Position, f.Length, message)
 		if p := f.Related; p != nil {
 			r.Related = []sarifRelated{{1, sarifPhysical{sarifArtifact{sarifURI(p.File)}, &sarifRegion{StartLine: p.Position.Line, StartColumn: p.Position.Column}}, sarifText{"the first"}}}
 		}
 		results = append(results, r)
 	}
+	return writeSARIF(env, run.Version, rules, results)
+}
+
+// sarifResultOf returns a message about a position in a file. A zero position means the file.
+func sarifResultOf(id skill.RuleID, severity skill.Severity, shown string, p skill.Position, length int, message string) sarifResult {
+	at := sarifPhysical{Artifact: sarifArtifact{sarifURI(shown)}, Region: &sarifRegion{StartLine: 1}} // GitHub ignores a result without one
+	if p.Line > 0 {
+		at.Region = &sarifRegion{StartLine: p.Line, StartColumn: p.Column, EndColumn: p.Column + max(length, 1)}
+	}
+	return sarifResult{RuleID: id, Level: sarifLevels[severity], Message: sarifText{message}, Locations: []sarifLocation{{at}}}
+}
+
+// writeSARIF writes the log of one run. Each result gets the index of its rule.
+func writeSARIF(env *console.Env, version string, rules []sarifRule, results []sarifResult) error {
+	driver := sarifDriver{Name: "knack", Version: version, URI: homePage, Rules: slices.Concat([]sarifRule{}, rules)}
+	for i := range results {
+		id := results[i].RuleID
+		// -1 is no rule of the table (SARIF 3.27.6).
+		results[i].RuleIndex = slices.IndexFunc(rules, func(r sarifRule) bool { return r.ID == id })
+	}
 	return console.PrintJSON(env.Stdout, sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{{
-		Tool: sarifTool{driver}, ColumnKind: "unicodeCodePoints", Results: results,
+		Tool: sarifTool{driver}, ColumnKind: "unicodeCodePoints", Results: slices.Concat([]sarifResult{}, results),
 	}}})
 }
 

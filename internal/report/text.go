@@ -51,6 +51,7 @@ type Diagnostic struct {
 	Length   int // of the token, in characters
 	Message  string
 	Fix      string // further lines are text to write into the file
+	Notes    []string
 }
 
 // Print prints it like a compiler: position, message, the line with a mark under the token,
@@ -67,6 +68,9 @@ func (d Diagnostic) Print(p *console.Printer, source *check.Source) {
 		gutter = strings.Repeat(" ", len(number))
 		p.Row(" %s | %s", number, text)
 		p.Row(" %s | %s", gutter, colour.Of(mark))
+	}
+	for _, n := range d.Notes {
+		p.Item(len("= ")+len(gutter)+1, " %s = %s", gutter, console.OneLine(n))
 	}
 	if d.Fix != "" {
 		ask, lines, _ := strings.Cut(d.Fix, "\n")
@@ -93,5 +97,5 @@ func printFinding(p *console.Printer, f Finding) {
 	if f.Skill != nil && f.File == f.Skill.Skill.Entry {
 		source = f.Skill.Source
 	}
-	Diagnostic{f.Shown, f.Severity, f.Rule, f.Position, f.Length, f.Message, ask}.Print(p, source)
+	Diagnostic{File: f.Shown, Severity: f.Severity, Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: ask}.Print(p, source)
 }

@@ -67,6 +67,16 @@ var targets = []target{
 	{"config", "FuzzParse", "knack.yaml: read strictly, every complaint has a place"},
 	{"usage", "FuzzRestore", "a file of counts: refused, or read, and written so that it can be read again"},
 	{"origin", "FuzzRef", "a source: read as it is written, and no part is an option or a password"},
+	{"scan", "FuzzArchive", "a scan of archives: bounded, and each entry is judged or said to be unread"},
+	{"scan", "FuzzCharacters", "a scan of characters: each finding is in the text"},
+	{"scan", "FuzzCode", "a scan of Python and JavaScript: each finding is in the text"},
+	{"scan", "FuzzHostOf", "hosts: of a URL in every form, the one that is asked"},
+	{"scan", "FuzzImage", "a scan of images: bounded, whatever their parts say"},
+	{"scan", "FuzzMarkdown", "a scan of Markdown: each finding is in the text"},
+	{"scan", "FuzzPhrases", "phrases: found by words, in a time that grows with the text alone"},
+	{"scan", "FuzzSecret", "secrets: none that is found is shown"},
+	{"scan", "FuzzSettings", "a scan of JSON, YAML and TOML: each finding is in the text"},
+	{"scan", "FuzzShell", "a scan of commands: each finding is in the text"},
 	{"client", "FuzzMerge", "a client's configuration: the entry is in, all else stays"},
 }
 

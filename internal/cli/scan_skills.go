@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"runtime"
+	"slices"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/build"
+	"github.com/knack-dev/knack/internal/command"
+	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/report"
+	"github.com/knack-dev/knack/scan"
+)
+
+type scanFlags struct {
+	from   sourceFlags
+	format string
+	lane   string
+	strict bool
+}
+
+func scanCommand(env *console.Env) *cobra.Command {
+	var f scanFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:        "scan [PATH | SKILL]…",
+		SuggestFor: []string{"audit", "inspect"},
+		Short:      "Say what skills would do, and which do what no honest skill does",
+		Long: `Say what skills would do: which programs, hosts and paths they name, what in them
+is worth a look (review), and what no honest skill does (enforce). Without a
+PATH, all skills that 'knack list' knows.
+
+A finding to review is a fact and no verdict. A skill without findings is not
+proven harmless: doc/scan.md says what passes. The same files give the same
+findings; nothing is run, and nothing is asked of anybody.
+
+The exit status is 1 if there is a finding to enforce (with --strict, any).`,
+		Example: `  knack scan                          # every skill that list knows
+  knack scan ~/.claude/skills/review  # one, with what it names
+  knack scan --lane enforce --format github .`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if asJSON {
+				f.format = "json"
+			}
+			return scanSkills(cmd.Context(), env, &f, args)
+		},
+		ValidArgsFunction: f.from.completeSkill(env, nextSkill),
+	}
+	f.from.register(cmd, env)
+	flags := cmd.Flags()
+	flags.StringVar(&f.format, "format", "text", "print `FORMAT`: text, json, sarif or github")
+	flags.BoolVar(&asJSON, "json", false, "print a JSON object; the same as --format json")
+	flags.StringVar(&f.lane, "lane", "review", "print the findings of this `LANE`: enforce, or review, which has both")
+	flags.BoolVar(&f.strict, "strict", false, "end with status 1 for any finding")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json", "sarif", "github"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("lane", cobra.FixedCompletions([]string{"enforce", "review"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []string) error {
+	if report.ScanForms[f.format] == nil {
+		return command.UsageError(meant(f.format, slices.Sorted(maps.Keys(report.ScanForms)), "the formats are text, json, sarif and github"), "--format %s: there is no such format", f.format)
+	}
+	lanes := []string{string(scan.Enforce), string(scan.Review)}
+	if !slices.Contains(lanes, f.lane) {
+		return command.UsageError(meant(f.lane, lanes, "the lanes are enforce and review"), "--lane %s: there is no such lane", f.lane)
+	}
+	entries, unread, err := f.entries(ctx, env, words)
+	if err != nil {
+		return err
+	}
+	run := &report.ScanRun{Version: build.Current().Version}
+	if run.Skills, err = scanEntries(ctx, env, entries, scan.Lane(f.lane)); err != nil {
+		return interrupted(err)
+	}
+	if err := report.ScanForms[f.format](env, run); err != nil {
+		return err
+	}
+	switch enforce := run.Count(scan.Enforce); {
+	case unread != nil:
+		return unread
+	case enforce > 0 || f.strict && run.Count(scan.Review) > 0:
+		if f.format == "text" {
+			return command.Fail(command.No, command.ErrPrinted, "")
+		}
+		return command.Fail(command.No, fmt.Errorf("%s in %s", display.Count(enforce+run.Count(scan.Review), "finding"), display.Count(len(run.Skills), "skill")), "")
+	}
+	return nil
+}
+
+// entries returns the skills of the given words, or all that list knows, in the order of their
+// folders. unread says which words are neither a path nor a skill.
+func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []string) (all []*catalog.Entry, unread error, err error) {
+	if len(words) == 0 {
+		v, err := f.from.view(ctx, *env)
+		return v.Entries, nil, err
+	}
+	named := &namedSkills{env: env, from: &f.from}
+	places, names, missing, err := targets(env, &f.from, words, func(word string) string { return named.hidden(ctx, word) })
+	if err != nil {
+		return nil, nil, err
+	}
+	run, err := scanTargets(ctx, env, places, named)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, s := range run.skills {
+		all = append(all, s.Entry)
+	}
+	for _, name := range names {
+		v, err := named.scan(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		e, _, err := findSkill(v, name, func(*catalog.Entry) bool { return true })
+		if none := (*command.Failure)(nil); errors.As(err, &none) && none.Code == command.No {
+			missing = append(missing, none)
+			continue
+		} else if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, e)
+	}
+	run.unread = append(missing, run.unread...)
+	if failure := run.failure(env); failure != nil {
+		unread = failure
+	}
+	return all, unread, nil
+}
+
+// scanEntries scans each skill once, on all processors.
+func scanEntries(ctx context.Context, env *console.Env, entries []*catalog.Entry, lane scan.Lane) ([]*report.Scanned, error) {
+	o := scan.Options{}
+	if lane == scan.Enforce {
+		o.Only = scan.Enforce
+	}
+	var n atomic.Int64
+	defer console.ShowProgress(env, console.Step{What: "scanning skills", Count: func() (int, int) { return int(n.Load()), len(entries) }})()
+	all := make([]*report.Scanned, len(entries))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, e := range entries {
+		if e.FS == nil {
+			continue
+		}
+		group.Go(func() error {
+			defer n.Add(1)
+			r, err := scan.Loaded(ctx, e.Skill, o)
+			if err != nil {
+				return err
+			}
+			all[i] = &report.Scanned{Report: r, Name: e.Name, Folder: path.Join(e.Root.Shown, e.Path), Skill: e.Skill}
+			if files, err := e.Manifest(ctx, nil); err == nil {
+				all[i].Set = scan.Set(files).String()
+			}
+			return ctx.Err()
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(s *report.Scanned) bool { return s == nil })
+	slices.SortStableFunc(all, func(a, b *report.Scanned) int { return cmp.Compare(a.Folder, b.Folder) })
+	return all, nil
+}

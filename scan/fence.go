@@ -1,0 +1,167 @@
+package scan
+
+import (
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+
+	"github.com/knack-dev/knack/internal/lazyregexp"
+)
+
+// Languages of blocks of code, as people write them.
+var (
+	shellNames  = set("sh bash shell zsh ksh dash console terminal shell-session sh-session shellsession shellscript cmd bat batch powershell ps1 pwsh ps")
+	pythonNames = set("python py python3 ipython pycon")
+	scriptNames = set("javascript js mjs cjs jsx typescript ts tsx node")
+)
+
+// fence judges a block of code. Its language is the first word of an info string.
+func (m *page) fence(p part, info string) {
+	language := strings.ToLower(strings.Trim(info, " \t"))
+	language = strings.TrimPrefix(strings.TrimPrefix(language, "{"), ".")
+	if n := strings.IndexAny(language, " \t,{}:="); n >= 0 {
+		language = language[:n]
+	}
+	runs := strings.HasPrefix(language, "!")
+	if runs && m.loads && p.text != "" {
+		m.find(ruleRunsOnLoad, p, 0, firstLine(p.text), "the commands of a block run when the skill is loaded: "+quote(p.text[:firstLine(p.text)]))
+	}
+	bare, prompts := withoutPrompts(p)
+	switch {
+	case len(m.open) > 0 || m.comment:
+		m.unseen.add(p, 0, len(p.text))
+	case language == "" || shellNames[language] || runs || prompts && !pythonNames[language]:
+		m.shell(bare, fromFence)
+	case pythonNames[language]:
+		m.code(bare, kindPython)
+	case scriptNames[language]:
+		m.code(p, kindJavaScript)
+	default:
+		for l := range all(nil, p.text) {
+			host, kind := hostOf(l.url)
+			m.address(p, l, host, kind)
+		}
+	}
+	m.phrases(p)
+	if m.unseen.text.Len() > 0 {
+		m.end()
+	}
+	m.before = block{}
+}
+
+func firstLine(text string) int {
+	n := strings.IndexByte(text, '\n')
+	if n < 0 {
+		return len(text)
+	}
+	return n
+}
+
+// rePrompt matches what a shell, or Python, writes before a command. A "# " is a comment more often.
+var rePrompt = lazyregexp.New(`^[ \t]*(?:\([\w.-]{1,40}\) ?)?(?:[$%] |>>> |\.\.\. |[\w.-]{1,40}@[\w.-]{1,60}[ :][^$#%\n]{0,60}[$#%] |\[[\w.-]{1,40}@[^\]\n]{1,60}\][$#%] |PS [A-Za-z]:\\[^>\n]{0,80}> ?)`)
+
+// withoutPrompts returns a block of code without the prompts in it. If it has some, its other lines are
+// what the commands print, and only those that look like commands stay.
+func withoutPrompts(p part) (bare part, prompts bool) {
+	at := 0
+	var c copied
+	more := false // the line before goes on in this one
+	for line := range strings.Lines(p.text) {
+		cut := promptLength(line)
+		prompts = prompts || cut > 0
+		if _, _, ok := commandIn(line, true); cut > 0 || more || ok {
+			c.add(p, at+cut, at+len(line))
+		} else {
+			c.add(p, at+len(strings.TrimRight(line, "\r\n")), at+len(line))
+		}
+		more = (cut > 0 || more) && strings.HasSuffix(strings.TrimRight(line, "\r\n"), `\`)
+		at += len(line)
+	}
+	if !prompts {
+		return p, false
+	}
+	return c.part(p), true
+}
+
+// maxPrompt bounds how much of a line is looked at for a prompt.
+const maxPrompt = 200
+
+func promptLength(line string) int {
+	if !strings.ContainsAny(line[:min(len(line), maxPrompt)], "$%>#.") {
+		return 0
+	}
+	return len(rePrompt().FindString(line[:min(len(line), maxPrompt)]))
+}
+
+// inlineCode judges code in a sentence: as a command if it begins with a program.
+func (m *page) inlineCode(p part, n *ast.CodeSpan) {
+	if m.loads && runsHere(n, m.p.text) {
+		m.find(ruleRunsOnLoad, p, 0, len(p.text), "a command runs when the skill is loaded: "+quote(p.text))
+		m.shell(p, fromInline)
+		return
+	}
+	if _, _, ok := commandIn(p.text, true); ok {
+		m.shell(p, fromInline)
+	}
+}
+
+// runsHere reports whether code has one backtick, and before it a "!" that ends no word.
+func runsHere(n *ast.CodeSpan, text string) bool {
+	t, ok := n.FirstChild().(*ast.Text)
+	if !ok {
+		return false
+	}
+	at := t.Segment.Start - len("!`")
+	for at > 0 && text[at+1] == ' ' { // blanks around the code are no part of it
+		at--
+	}
+	if at < 0 || text[at:at+2] != "!`" {
+		return false
+	}
+	return at == 0 || strings.IndexByte(" \t\n\r(*_>:\"'[|-", text[at-1]) >= 0
+}
+
+// programs are commands by which a text is known as one, and whether the name is no English word.
+var programs = func() map[string]bool {
+	all := map[string]bool{}
+	for name := range set("curl wget bash sh zsh dash ksh fish sudo doas chmod chown npm npx pnpm bunx pip pip3 pipx uv uvx apt apt-get yum dnf apk docker podman kubectl git ssh scp sftp rsync nc ncat netcat socat telnet " +
+		"powershell pwsh iwr iex irm eval printenv base64 openssl xxd xattr spctl crontab launchctl systemctl osascript python python2 python3 perl ruby php nohup env mkfifo certutil bitsadmin mshta rundll32 reg gpg tar unzip 7z gem cargo deno tee xargs") {
+		all[name] = true
+	}
+	for name := range set("node bun brew yarn go source export security echo cat printf exec rm mv cp ln dd find make cmd set alias at history kill touch mkdir sed awk grep head install") {
+		all[name] = false
+	}
+	return all
+}()
+
+// commandIn returns the first command of a known program with an argument. Unless code is set, the text
+// is prose, and words of English are no programs.
+func commandIn(text string, code bool) (from, to int, ok bool) {
+	for at := 0; at < len(text); {
+		end := at + strings.IndexAny(text[at:], "\n|;&(`")
+		if end < at {
+			end = len(text)
+		}
+		if from, ok := startsProgram(text[at:end], code); ok {
+			return at + from, end, true
+		}
+		at = end + 1
+	}
+	return 0, 0, false
+}
+
+// startsProgram reports whether a text is a program with an argument, and where it begins.
+func startsProgram(text string, code bool) (int, bool) {
+	const room = 100
+	rest := strings.TrimLeft(text, " \t$'\"")
+	from := len(text) - len(rest)
+	name, argument, ok := strings.Cut(rest[:min(len(rest), room)], " ")
+	if !ok || strings.TrimSpace(argument) == "" {
+		return 0, false
+	}
+	if n := strings.LastIndexByte(name, '/'); n >= 0 {
+		name = name[n+1:]
+	}
+	unmistaken, known := programs[strings.ToLower(strings.ReplaceAll(name, `\`, ""))]
+	return from, known && (code || unmistaken && !strings.HasSuffix(strings.TrimSpace(text), "."))
+}

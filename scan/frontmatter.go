@@ -1,0 +1,164 @@
+package scan
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
+)
+
+// isEntry reports whether a file is a skill's main file.
+func isEntry(file string) bool {
+	if n := strings.LastIndexByte(file, '!'); n >= 0 {
+		file = file[n+1:]
+	}
+	return slices.Contains(skill.EntryNames[:], path.Base(file))
+}
+
+// frontmatter judges the fields of a main file, and the comments in the frontmatter of any file.
+func (s *scanner) frontmatter(p part, body int) {
+	s.yamlComments(p.slice(0, body))
+	if !isEntry(p.file.path) {
+		return
+	}
+	doc := frontmatter.Parse([]byte(p.text))
+	if f, ok := doc.Field("allowed-tools"); ok {
+		for _, tool := range toolsOf(f.Value) {
+			s.fact(factTool, tool)
+			if !grantsAll(tool) {
+				continue
+			}
+			from := offsetOf(p, f.Value.Position)
+			if n := strings.Index(p.text[from:body], tool); n >= 0 {
+				from += n
+			}
+			s.find(ruleToolsAny, p, from, min(from+len(tool), body), "allowed-tools grants every command: "+quote(tool))
+		}
+	}
+	if f, ok := doc.Field("hooks"); ok && (len(f.Value.Fields) > 0 || len(f.Value.Items) > 0) {
+		from := offsetOf(p, f.KeyPosition)
+		s.find(ruleHooks, p, from, from+len("hooks"), "the frontmatter has hooks: "+quote(strings.Join(keys(f.Value.Fields), ", ")))
+		s.hookCommands(p, f.Value)
+	}
+}
+
+// hookCommands judges the commands of hooks.
+func (s *scanner) hookCommands(p part, v frontmatter.Value) {
+	for _, item := range v.Items {
+		s.hookCommands(p, item)
+	}
+	for _, f := range v.Fields {
+		if f.Key != "command" || f.Value.Kind != frontmatter.String {
+			s.hookCommands(p, f.Value)
+			continue
+		}
+		from := offsetOf(p, f.Value.Position)
+		if n := strings.Index(p.text[from:min(len(p.text), from+2+len(f.Value.Text))], f.Value.Text); n >= 0 {
+			s.shell(p.slice(from+n, from+n+len(f.Value.Text)), fromString)
+			continue
+		}
+		q := part{file: p.file, text: f.Value.Text, depth: p.depth}
+		s.shell(q.anchored(p.offset(from)), fromString)
+	}
+}
+
+func keys(fields []frontmatter.Field) (out []string) {
+	for _, f := range fields {
+		out = append(out, f.Key)
+	}
+	return out
+}
+
+// offsetOf returns the offset of a position in a part that begins with the file's first byte.
+func offsetOf(p part, at frontmatter.Position) int {
+	if at.Line < 1 || at.Line > len(p.file.starts) {
+		return 0
+	}
+	offset := p.file.starts[at.Line-1]
+	column := 1
+	for i := range p.text[offset:] {
+		if column == at.Column {
+			return offset + i
+		}
+		column++
+	}
+	return len(p.text)
+}
+
+// toolsOf returns the names in allowed-tools: a list, or a text with blanks or commas between them.
+func toolsOf(v frontmatter.Value) (out []string) {
+	texts := []string{v.Text}
+	for _, item := range v.Items {
+		texts = append(texts, item.Text)
+	}
+	for _, text := range texts {
+		depth, from := 0, 0
+		for i := range len(text) {
+			switch c := text[i]; {
+			case c == '(':
+				depth++
+			case c == ')':
+				depth = max(depth-1, 0)
+			case depth == 0 && strings.IndexByte(" ,\t\r\n", c) >= 0:
+				out = append(out, text[from:i])
+				from = i + 1
+			}
+		}
+		out = append(out, text[from:])
+	}
+	return slices.DeleteFunc(out, func(tool string) bool { return tool == "" })
+}
+
+// grantsAll reports whether a tool is every command: Bash without commands, or with a pattern that all fit.
+func grantsAll(tool string) bool {
+	if tool == "*" {
+		return true
+	}
+	rest, ok := strings.CutPrefix(tool, "Bash")
+	return ok && (rest == "" || strings.HasPrefix(rest, "(") && strings.Trim(rest, "(*: )") == "")
+}
+
+// yamlComments judges the comments of a frontmatter. A "#" in quotes or in a block of text is none.
+func (s *scanner) yamlComments(p part) {
+	inText := -1 // the indentation of the key whose block of text this is
+	at := 0
+	for line := range strings.Lines(p.text) {
+		start := at
+		at += len(line)
+		text := strings.TrimRight(line, " \t\r\n")
+		indent := len(text) - len(strings.TrimLeft(text, " "))
+		if text == "" || inText >= 0 && indent > inText {
+			continue
+		}
+		inText = -1
+		n := commentAt(text)
+		if n < 0 {
+			n = len(text)
+		} else if comment := strings.TrimLeft(text[n:], "# \t"); comment != "" {
+			s.hidden(p.slice(start+len(text)-len(comment), start+len(text)), "a comment in the frontmatter", minHidden)
+		}
+		if value := strings.TrimRight(text[:n], " \t+-0123456789"); strings.HasSuffix(value, ": |") || strings.HasSuffix(value, ": >") {
+			inText = indent
+		}
+	}
+}
+
+// commentAt returns where the comment of a line of YAML begins, or -1.
+func commentAt(text string) int {
+	var quoted byte
+	for i := range len(text) {
+		switch c := text[i]; {
+		case quoted != 0:
+			if c == quoted && !(c == '"' && text[i-1] == '\\') {
+				quoted = 0
+			}
+		case (c == '"' || c == '\'') && (i == 0 || strings.IndexByte(" [{,", text[i-1]) >= 0):
+			quoted = c
+		case c == '#' && (i == 0 || text[i-1] == ' ' || text[i-1] == '\t'):
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,313 @@
+package scan
+
+import (
+	"math"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	"golang.org/x/net/html"
+
+	"github.com/knack-dev/knack/internal/lazyregexp"
+)
+
+// minHidden is how many bytes a title, an alternative text or a comment in YAML has to have to be judged
+// by its commands and instructions. Shorter ones are labels.
+const minHidden = 60
+
+// maxNotice bounds the bytes in which the first line of a notice is looked for.
+const maxNotice = 400
+
+// hidden judges a text that people do not see, and calls it what it is. One that is shorter than a
+// number of bytes is judged by what it overrides only.
+func (s *scanner) hidden(p part, what string, least int) {
+	if strings.TrimSpace(p.text) == "" {
+		return
+	}
+	for _, find := range []func(string) (phrase, bool){overriding, concealing} {
+		if ph, ok := find(p.text); ok {
+			s.fact(factHidden, p.file.path)
+			s.find(ruleHiddenOverride, p, ph.from, ph.to, what+" says "+quote(p.around(ph)))
+			return
+		}
+	}
+	if len(p.text) <= least {
+		return
+	}
+	asks, from, to := asking(p.text)
+	noted := len(p.text) < minHidden || s.facts[factHidden][p.file.path]
+	if asks == "" && noted || reNotice().MatchString(p.text[:min(len(p.text), maxNotice)]) {
+		return
+	}
+	s.fact(factHidden, p.file.path)
+	if asks != "" {
+		s.find(ruleHiddenText, p, from, to, what+" has "+asks+": "+quote(p.around(phrase{from, to})))
+	}
+}
+
+// around returns a phrase as the file has it, with the words around it. In rendered text, a secret can lack
+// characters that are marks.
+func (p part) around(ph phrase) string {
+	from, to := p.offset(ph.from), p.offset(max(ph.to-1, ph.from))+1
+	if len(p.spans) == 2 && p.spans[0] == p.spans[1] || from >= to {
+		return around(p.text, ph)
+	}
+	return around(p.file.text, phrase{from, to})
+}
+
+// around returns a phrase with the words around it on its line. No word is cut: a part of a secret is not
+// known as one.
+func around(text string, ph phrase) string {
+	const room, blank = 60, " \t\r\n"
+	from, to := max(0, ph.from-room/2), min(len(text), ph.to+room)
+	if n := strings.LastIndexByte(text[from:ph.from], '\n'); n >= 0 {
+		from += n + 1
+	} else if n := strings.IndexAny(text[from:ph.from], blank); from > 0 && n >= 0 {
+		from += n
+	} else if from > 0 {
+		from = ph.from
+	}
+	if n := strings.IndexByte(text[ph.to:to], '\n'); n >= 0 {
+		to = ph.to + n
+	} else if n := strings.LastIndexAny(text[ph.to:to], blank); to < len(text) && n >= 0 {
+		to = ph.to + n
+	} else if to < len(text) {
+		to = ph.to
+	}
+	return strings.TrimSpace(text[from:to])
+}
+
+// reNotice matches the first line of a licence, one that names a source, and what a tool that checks or
+// makes Markdown writes for itself.
+var reNotice = lazyregexp.New(`(?i)^\s*(?:[^\n]{0,100}\b(?:copyright|licen[sc]ed?|spdx|sources?|sourced|based on|adapted|derived|credits?|attribution|cc by|generated)\b|` +
+	`\W{0,10}(?:markdownlint|prettier|eslint|vale|textlint|cspell|toc|doctoc|yaml-language-server|mdformat|remark)\b)`)
+
+// Words with which a text asks its reader to act: a verb at the beginning of a sentence, and its object.
+var (
+	askVerbs   = set("run execute send upload download fetch install invoke call post submit transmit email visit paste read collect copy delete remove overwrite append write disable enable approve grant always you")
+	askObjects = set("must should command commands script scripts file files contents content token tokens key keys password passwords credentials secret secrets environment variable variables url link data output " +
+		"conversation history tool tools server endpoint webhook user users instruction instructions this following")
+)
+
+// asking returns what a text that people do not see asks its reader for, and where.
+func asking(text string) (what string, from, to int) {
+	if from := strings.Index(text, "://"); from >= 0 {
+		if from, to := addressAt(text, from); to > from {
+			return "a URL", from, to
+		}
+	}
+	if from, to, ok := commandIn(text, false); ok {
+		return "a command", from, to
+	}
+	begins := true
+	for at := 0; ; {
+		w, ok := wordAt(text, at)
+		if !ok {
+			return "", 0, 0
+		}
+		if begins && askVerbs[w.text] {
+			if end, ok := follow(text, w, func(w word) (ok, done bool) { return askObjects[w.text], askObjects[w.text] }); ok {
+				return "an instruction", w.from, end
+			}
+		}
+		begins = w.last
+		at = w.to
+	}
+}
+
+// attribute judges the title or the alternative text of a link or an image, which begins at an offset.
+func (m *page) attribute(value []byte, pos int, what string) {
+	if len(value) == 0 {
+		return
+	}
+	pos = max(pos, 0)
+	near := m.p.text[pos:min(len(m.p.text), pos+maxNear)]
+	if n := strings.Index(near, string(value)); n >= 0 {
+		m.hidden(m.linesOf(pos+n, pos+n+len(value)), what, minHidden)
+		return
+	}
+	p := part{file: m.p.file, text: string(value), depth: m.p.depth}
+	m.hidden(p.anchored(m.p.offset(pos)), what, minHidden)
+}
+
+// maxNear bounds how far behind the beginning of a link its parts are looked for.
+const maxNear = 4 << 10
+
+// linesOf returns bytes of the page as a part.
+func (m *page) linesOf(from, to int) part {
+	var c copied
+	c.add(m.p, from, to)
+	return c.part(m.p)
+}
+
+// reference judges a definition of a link, which is never shown. Many are comments:
+// "[//]: # (text)".
+func (m *page) reference(n *ast.LinkReferenceDefinition) {
+	pos := n.Pos()
+	least := minHidden
+	if d := string(n.Destination); d == "#" || d == "" {
+		least = 0
+	}
+	for _, text := range [][]byte{n.Title, n.Label, n.Destination} {
+		if !strings.ContainsAny(string(text), " \t\n") {
+			continue // a name or an address
+		}
+		near := m.p.text[max(pos, 0):min(len(m.p.text), max(pos, 0)+maxNear)]
+		if at := strings.Index(near, string(text)); at >= 0 {
+			m.hidden(m.linesOf(pos+at, pos+at+len(text)), "a definition of a link", least)
+			continue
+		}
+		p := part{file: m.p.file, text: string(text), depth: m.p.depth}
+		m.hidden(p.anchored(m.p.offset(max(pos, 0))), "a definition of a link", least)
+	}
+}
+
+// void are the elements that have no end, and so hide nothing behind them.
+var void = set("area base br col embed hr img input link meta source track wbr")
+
+// unshown are the elements whose text is not shown.
+var unshown = set("script style template title datalist")
+
+// elements reads a piece of HTML: its texts, its comments, and the elements that hide what is in them.
+func (m *page) elements(q part) {
+	at := 0
+	if m.comment {
+		end := strings.Index(q.text, "-->")
+		if end < 0 {
+			m.unseen.add(q, 0, len(q.text))
+			return
+		}
+		m.unseen.add(q, 0, end)
+		m.comment, at = false, end+len("-->")
+	}
+	z := html.NewTokenizer(strings.NewReader(q.text[at:]))
+	for {
+		kind := z.Next()
+		from := at
+		at += len(z.Raw())
+		raw := q.text[from:at]
+		switch kind {
+		case html.ErrorToken:
+			// A tag that does not end is no token.
+			m.out().add(q, from, at)
+			return
+		case html.TextToken:
+			m.prose(q, from, at)
+		case html.CommentToken, html.DoctypeToken:
+			m.note(q, from, at)
+			m.comment = strings.HasPrefix(raw, "<!--") && !closed(raw)
+		case html.StartTagToken, html.SelfClosingTagToken:
+			m.start(z, q, from, at)
+		case html.EndTagToken:
+			name, _ := z.TagName()
+			if n := len(m.open); n > 0 && m.open[n-1] == string(name) {
+				m.open = m.open[:n-1]
+			}
+		}
+	}
+}
+
+// closed reports whether a comment has an end.
+func closed(raw string) bool {
+	return strings.HasSuffix(raw, "-->") || strings.HasSuffix(raw, "--!>") || raw == "<!-->" || raw == "<!--->"
+}
+
+// note judges a comment in HTML.
+func (m *page) note(q part, from, to int) {
+	text := q.text[from:to]
+	inner := strings.TrimLeft(text, "<!-")
+	from += len(text) - len(inner)
+	to -= len(inner) - len(strings.TrimRight(inner, "->"))
+	if from < to {
+		var c copied
+		c.add(q, from, to)
+		m.hidden(c.part(q), "a comment", 0)
+	}
+}
+
+// start reads the tag at which an element begins.
+func (m *page) start(z *html.Tokenizer, q part, from, to int) {
+	tag, more := z.TagName()
+	name := string(tag)
+	hides := unshown[name]
+	for more {
+		var key, value []byte
+		key, value, more = z.TagAttr()
+		hides = hides || isHiding(string(key), string(value))
+		what, least := "an attribute", math.MaxInt
+		switch string(key) {
+		case "title":
+			what, least = "a title", minHidden
+		case "alt":
+			what, least = "an alternative text", minHidden
+		case "href", "src":
+			if m.out() == &m.shown {
+				m.links = append(m.links, link{string(value), m.shown.text.Len(), m.shown.text.Len()})
+			}
+			continue
+		case "style", "class", "d", "id":
+			continue
+		}
+		if len(value) > 0 {
+			p := part{file: q.file, text: string(value), depth: q.depth}
+			m.hidden(p.anchored(q.offset(from)), what, least)
+		}
+	}
+	if void[name] {
+		return
+	}
+	if n := len(m.open); hides || n > 0 && m.open[n-1] == name {
+		m.open = append(m.open, name)
+	}
+}
+
+// isHiding reports whether an attribute makes its element invisible.
+func isHiding(key, value string) bool {
+	switch key {
+	case "hidden":
+		return true
+	case "color":
+		return isPale(strings.ToLower(strings.TrimSpace(value)))
+	case "style":
+		background := strings.Contains(strings.ToLower(value), "background")
+		for rule := range strings.SplitSeq(strings.ToLower(value), ";") {
+			name, value, _ := strings.Cut(rule, ":")
+			value = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "!important"))
+			switch strings.TrimSpace(name) {
+			case "display":
+				if value == "none" {
+					return true
+				}
+			case "visibility":
+				if value == "hidden" || value == "collapse" {
+					return true
+				}
+			case "opacity", "font-size", "max-height":
+				if isZero(value) {
+					return true
+				}
+			case "color":
+				if value == "transparent" || isPale(value) && !background {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// isZero reports whether a size in CSS is nothing that people see: 0, 0px, 0.01, or 1px.
+func isZero(value string) bool {
+	number := strings.TrimRight(value, "abcdefghijklmnopqrstuvwxyz% ")
+	return number != "" && (strings.Trim(number, "0.") == "" || strings.HasPrefix(number, "0.0") || value == "1px")
+}
+
+// isPale reports whether a colour in CSS is white, or has no opacity.
+func isPale(value string) bool {
+	value = strings.ReplaceAll(value, " ", "")
+	switch value {
+	case "white", "#fff", "#ffff", "#ffffff", "#ffffffff", "#fefefe", "rgb(255,255,255)", "transparent":
+		return true
+	}
+	return (strings.HasPrefix(value, "rgba(") || strings.HasPrefix(value, "hsla(")) && strings.HasSuffix(value, ",0)") ||
+		strings.HasPrefix(value, "rgba(255,255,255,") || len(value) == len("#00000000") && value[0] == '#' && strings.HasSuffix(value, "00")
+}

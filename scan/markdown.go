@@ -1,0 +1,419 @@
+package scan
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+
+	"github.com/knack-dev/knack/skill/frontmatter"
+)
+
+// markdown judges a file as people see it when it is rendered, and what they do not see of it.
+func (s *scanner) markdown(p part) {
+	if _, body, ok := frontmatter.Cut([]byte(p.text)); ok {
+		begin := len(p.text) - len(body)
+		s.frontmatter(p, begin)
+		p = p.slice(begin, len(p.text))
+	}
+	m := &page{scanner: s, p: squeeze(p), loads: isEntry(p.file.path)}
+	if why := m.tooMuch(); why != "" {
+		s.unread = s.unread || matters(p.file.path)
+		s.notRead(p.file.path, why)
+		m.plain()
+		return
+	}
+	m.source = []byte(m.p.text)
+	m.blocks(markdownParser().Parse(text.NewReader(m.source)))
+}
+
+// page reads one Markdown file.
+type page struct {
+	*scanner
+	p             part
+	source        []byte   // the bytes of p
+	loads         bool     // commands in it run when the skill is loaded
+	shown, unseen copied   // the text of the block that is read, and what rendering does not show of it
+	links         []link   // of the block
+	before        block    // the block before it
+	open          []string // elements that are not shown and still open
+	raw           bool     // it is too much to be parsed
+	comment       bool     // a comment that HTML sees and Markdown does not is still open
+}
+
+// link is an address in a text.
+type link struct {
+	url      string
+	from, to int // where it, or what is shown in place of it, stands in the text
+}
+
+// copied is a text that is put together from parts of a file.
+type copied struct {
+	text  strings.Builder
+	spans []span
+}
+
+// add copies the bytes of a part from one offset to another. The spans of a part begin at lines only.
+func (c *copied) add(p part, from, to int) {
+	if len(p.spans) == 1 {
+		c.write(p.text[from:to], p.offset(from))
+		return
+	}
+	for line := range strings.Lines(p.text[from:to]) {
+		c.write(line, p.offset(from))
+		from += len(line)
+	}
+}
+
+// write appends a text that stands at an offset of the file.
+func (c *copied) write(text string, at int) {
+	n := len(c.spans)
+	if n == 0 || c.spans[n-1].at+c.text.Len()-c.spans[n-1].from != at {
+		c.spans = append(c.spans, span{c.text.Len(), at})
+	}
+	c.text.WriteString(text)
+}
+
+// part returns what was copied as a part of the same file as p, and begins anew.
+func (c *copied) part(p part) part {
+	out := part{file: p.file, text: c.text.String(), spans: c.spans, depth: p.depth}
+	*c = copied{}
+	return out
+}
+
+// maxBlank is how many blank lines in a row are read. The parser takes memory for each.
+const maxBlank = 2
+
+// squeeze returns a part without most lines of a run of blank lines.
+func squeeze(p part) part {
+	if !strings.Contains(p.text, "\n\n\n") && !strings.Contains(p.text, "\r\n\r\n\r\n") {
+		return p
+	}
+	var c copied
+	at, from, blank := 0, 0, 0
+	for line := range strings.Lines(p.text) {
+		if strings.Trim(line, "\r\n") != "" {
+			if blank > maxBlank {
+				from = at
+			}
+			blank = 0
+		} else if blank++; blank == maxBlank {
+			c.write(p.text[from:at+len(line)], p.offset(from))
+			from = at + len(line)
+		}
+		at += len(line)
+	}
+	if blank < maxBlank {
+		c.write(p.text[from:], p.offset(from))
+	}
+	return c.part(p)
+}
+
+var markdownParser = sync.OnceValue(func() parser.Parser {
+	return parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...),
+		parser.WithInlineParsers(parser.DefaultInlineParsers()...),
+		parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...))
+})
+
+// blockParser knows blocks only.
+var blockParser = sync.OnceValue(func() parser.Parser {
+	return parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...))
+})
+
+// Limits of the Markdown that is parsed. The parser's time grows with the product of the bytes of a
+// paragraph and its marks, and with the quotes and lists around a line; its memory with lines and marks.
+const (
+	maxParsed  = 300_000
+	maxProduct = 300_000_000
+	maxHTML    = 1 << 20 // bytes of a paragraph that can have HTML in it: expressions of the parser read them
+	maxOpen    = 64
+)
+
+const tooLong = "its paragraphs are too long or have too many marks to be read as Markdown: it is read as plain text"
+
+const marks = "*_[<`!\\&"
+
+// tooMuch returns why a text is not parsed, or "".
+func (m *page) tooMuch() string {
+	lines, all, product, html := 0, 0, 0, false
+	length, inBlock := 0, 0 // since the last blank line
+	var deep nesting
+	for line := range strings.Lines(m.p.text) {
+		if deep.of(line) > maxOpen {
+			return "its quotes or lists are nested too deep to be read as Markdown: it is read as plain text"
+		}
+		if len(line) > maxHTML && strings.Contains(line, "<") {
+			return tooLong
+		}
+		lines++
+		if strings.TrimSpace(line) == "" {
+			product += length * inBlock
+			length, inBlock = 0, 0
+			continue
+		}
+		n := countMarks(line)
+		all += n
+		inBlock += n
+		length += len(line)
+		html = html || length > maxHTML && inBlock > 0
+	}
+	if lines+all > maxParsed {
+		return "it has too many lines or marks to be read as Markdown: it is read as plain text"
+	}
+	if product+length*inBlock <= maxProduct && !html {
+		return ""
+	}
+	// Marks in code take no time.
+	product, html = 0, false
+	source := []byte(m.p.text)
+	_ = ast.Walk(blockParser().Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		switch n.(type) {
+		case *ast.Paragraph, *ast.TextBlock, *ast.Heading, *ast.HTMLBlock:
+		default:
+			return ast.WalkContinue, nil
+		}
+		length, inBlock := 0, 0
+		for i := range n.Lines().Len() {
+			line := n.Lines().At(i)
+			length += line.Len()
+			inBlock += countMarks(m.p.text[line.Start:line.Stop])
+		}
+		if n.Kind() != ast.KindHTMLBlock {
+			product += length * inBlock
+		}
+		html = html || length > maxHTML && inBlock > 0
+		return ast.WalkSkipChildren, nil
+	})
+	if product > maxProduct || html {
+		return tooLong
+	}
+	return ""
+}
+
+// countMarks counts what can begin or end something in a line of Markdown.
+func countMarks(line string) (n int) {
+	for i := range len(line) {
+		if strings.IndexByte(marks, line[i]) >= 0 && (i == 0 || line[i-1] != line[i] || line[i] == '[') {
+			n++
+		}
+	}
+	return n
+}
+
+// nesting follows how deep the lists of a text are: it has the indentations of the open ones.
+type nesting []int
+
+// of returns how many quotes and lists can be around a line.
+func (n *nesting) of(line string) int {
+	marks := opened(line)
+	if marks == 0 {
+		return 0
+	}
+	indent := 0
+	for indent < len(line) && (line[indent] == ' ' || line[indent] == '\t') {
+		indent++
+	}
+	for k := len(*n); k > 0 && (*n)[k-1] >= indent; k-- {
+		*n = (*n)[:k-1]
+	}
+	*n = append(*n, indent)
+	return len(*n) + marks
+}
+
+// opened counts the marks of quotes and lists at the beginning of a line. A line of one repeated mark
+// is a rule or the underline of a heading.
+func opened(line string) (n int) {
+	line = strings.TrimRight(line, " \t\r\n")
+	if strings.Trim(line, "- \t") == "" || strings.Trim(line, "* \t") == "" {
+		return 0
+	}
+	for i := range len(line) {
+		switch c := line[i]; {
+		case strings.IndexByte(">-+*", c) >= 0, (c == '.' || c == ')') && i > 0 && line[i-1] >= '0' && line[i-1] <= '9':
+			n++
+		case c != ' ' && c != '\t' && (c < '0' || c > '9'):
+			return n
+		}
+	}
+	return n
+}
+
+// plain judges a text that is not parsed: its paragraphs as they stand, its comments, and its lines as
+// commands.
+func (m *page) plain() {
+	m.raw = true
+	m.elements(m.p)
+	m.end()
+	m.shell(m.p, fromFence)
+}
+
+// blocks judges a node and what is in it.
+func (m *page) blocks(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.FencedCodeBlock:
+		info := ""
+		if n.Info != nil {
+			info = string(n.Info.Segment.Value(m.source))
+		}
+		m.fence(m.lines(n.Lines()), info)
+	case *ast.CodeBlock:
+		m.fence(m.lines(n.Lines()), "")
+	case *ast.HTMLBlock:
+		q := *n.Lines()
+		if n.HasClosure() {
+			q.Append(n.ClosureLine)
+		}
+		m.elements(m.lines(&q))
+		m.end()
+	case *ast.LinkReferenceDefinition:
+		m.reference(n)
+	case *ast.Paragraph, *ast.TextBlock, *ast.Heading:
+		inner := len(m.open)
+		m.inlines(n)
+		m.open = m.open[:min(inner, len(m.open))] // an element in a paragraph ends with it
+		m.end()
+	default:
+		for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+			m.blocks(c)
+		}
+	}
+}
+
+// lines returns segments of the source as a part.
+func (m *page) lines(segments *text.Segments) part {
+	var c copied
+	for i := range segments.Len() {
+		c.add(m.p, segments.At(i).Start, segments.At(i).Stop)
+	}
+	return c.part(m.p)
+}
+
+// out returns where the text goes that is read now.
+func (m *page) out() *copied {
+	if len(m.open) > 0 || m.comment {
+		return &m.unseen
+	}
+	return &m.shown
+}
+
+// inlines reads what is in a paragraph.
+func (m *page) inlines(n ast.Node) {
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		switch c := c.(type) {
+		case *ast.Text:
+			m.prose(m.p, c.Segment.Start, c.Segment.Stop)
+			if c.SoftLineBreak() || c.HardLineBreak() {
+				m.out().write("\n", m.p.offset(c.Segment.Stop))
+			}
+		case *ast.CodeSpan:
+			var code copied
+			for t := c.FirstChild(); t != nil; t = t.NextSibling() {
+				if t, ok := t.(*ast.Text); ok {
+					code.add(m.p, t.Segment.Start, t.Segment.Stop)
+					m.out().add(m.p, t.Segment.Start, t.Segment.Stop)
+				}
+			}
+			m.inlineCode(code.part(m.p), c)
+		case *ast.AutoLink:
+			m.out().write(string(c.Label(m.source)), m.p.offset(max(c.Pos(), 0)+1))
+		case *ast.Link:
+			from := m.out().text.Len()
+			m.inlines(c)
+			m.link(c.Destination, from)
+			m.attribute(c.Title, c.Pos(), "a link's title")
+		case *ast.Image:
+			m.attribute(altOf(c, m.source), c.Pos(), "an alternative text")
+			m.link(c.Destination, m.out().text.Len())
+			m.attribute(c.Title, c.Pos(), "an image's title")
+		case *ast.RawHTML:
+			m.elements(m.lines(c.Segments))
+		default:
+			m.inlines(c)
+		}
+	}
+}
+
+// link notes the address of a link whose text begins at an offset of the shown text.
+func (m *page) link(destination []byte, from int) {
+	if m.out() == &m.shown {
+		m.links = append(m.links, link{string(util.UnescapePunctuations(destination)), from, m.shown.text.Len()})
+	}
+}
+
+// prose copies bytes of a part as they are rendered: without the backslash of an escape, and with the
+// characters that references stand for.
+func (m *page) prose(p part, from, to int) {
+	out := m.out()
+	done := from
+	if m.raw {
+		out.add(p, from, to)
+		return
+	}
+	for i := from; i < to; {
+		n := strings.IndexAny(p.text[i:to], `\&`)
+		if n < 0 {
+			break
+		}
+		i += n
+		end := i + 1
+		switch {
+		case p.text[i] == '&':
+			if char, size := reference(p.text[i:to]); size > 0 {
+				out.add(p, done, i)
+				out.write(char, p.offset(i))
+				end = i + size
+				done = end
+			}
+		case end < to && util.IsPunct(p.text[end]):
+			out.add(p, done, i)
+			done = end
+			end++
+		}
+		i = end
+	}
+	out.add(p, done, to)
+}
+
+// maxReference is the length of the longest name of a character.
+const maxReference = 40
+
+// reference returns the character that a text begins with a reference to, and the bytes of that.
+func reference(text string) (char string, size int) {
+	n := strings.IndexByte(text[:min(len(text), maxReference)], ';')
+	if n < 0 {
+		return "", 0
+	}
+	ref := []byte(text[:n+1])
+	if out := util.ResolveEntityNames(util.ResolveNumericReferences(ref)); !slices.Equal(out, ref) {
+		return string(out), n + 1
+	}
+	return "", 0
+}
+
+// altOf returns the alternative text of an image.
+func altOf(n ast.Node, source []byte) (alt []byte) {
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		if t, ok := c.(*ast.Text); ok {
+			alt = append(alt, t.Segment.Value(source)...)
+			if t.SoftLineBreak() {
+				alt = append(alt, '\n')
+			}
+		} else {
+			alt = append(alt, altOf(c, source)...)
+		}
+	}
+	return alt
+}
+
+// end judges the block that was read.
+func (m *page) end() {
+	shown, unseen := m.shown.part(m.p), m.unseen.part(m.p)
+	links := m.links
+	m.links = nil
+	m.hidden(unseen, "a text that is not shown", 0)
+	m.block(shown, links)
+}

@@ -1,0 +1,235 @@
+package scan
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/display"
+)
+
+// word is a word of a sentence in lower case, without the invisible characters in it.
+type word struct {
+	text     string
+	from, to int
+	last     bool // the sentence ends behind it
+}
+
+// maxWord bounds the bytes of a word. What is longer is no word of a language.
+const maxWord = 64
+
+// wordAt returns the first word of a text from an offset on.
+func wordAt(text string, at int) (word, bool) {
+	from := at
+	for from < len(text) {
+		r, size := utf8.DecodeRuneInString(text[from:])
+		if unicode.IsLetter(r) {
+			break
+		}
+		from += size
+	}
+	to := from
+	unseen := false
+	for to < len(text) {
+		r, size := utf8.DecodeRuneInString(text[to:])
+		if hidden := display.IsUnseen(r); hidden {
+			unseen = true
+		} else if !unicode.IsLetter(r) && r != '\'' && r != '’' {
+			break
+		}
+		to += size
+	}
+	if from == to {
+		return word{}, false
+	}
+	w := word{from: from, to: to}
+	if to-from <= maxWord {
+		w.text = strings.ReplaceAll(strings.ToLower(text[from:to]), "’", "'")
+		if unseen {
+			w.text = strings.Map(func(r rune) rune {
+				if display.IsUnseen(r) {
+					return -1
+				}
+				return r
+			}, w.text)
+		}
+	}
+	rest := strings.TrimLeft(text[to:min(len(text), to+8)], "*_\"'”’)`")
+	w.last = rest == "" || strings.HasPrefix(rest, "\n\n") || strings.IndexByte(".!?;|", rest[0]) >= 0
+	return w, true
+}
+
+// phrase is where a phrase stands in a text.
+type phrase struct{ from, to int }
+
+// set makes a set of words.
+func set(words string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		out[w] = true
+	}
+	return out
+}
+
+// Words of sentences that override instructions: "ignore all previous instructions", "forget everything
+// above", "disregard what you were told". The words are ours: OWASP LLM01 describes what such sentences do.
+var (
+	overrideVerbs = set("ignore ignoring disregard disregarding forget discard override overriding bypass supersede supersedes overrides dismiss")
+	overrideWhose = set("previous prior earlier preceding foregoing above system developer original initial")
+	overrideWhat  = set("instruction instructions prompt prompts directive directives guideline guidelines rules command commands guidance messages orders")
+	overrideFill  = set("all any every of the your my these those other and or previously given safety security existing current")
+	overrideAll   = set("everything anything all what whatever instructions rules prompts guidelines directives")
+	overrideAfter = set("above before previously earlier told")
+	overrideLink  = set("you that which were have been was are given the to i we i've were we've")
+)
+
+// overriding returns the first phrase of a text that overrides instructions.
+func overriding(text string) (phrase, bool) {
+	if !mayHave(text, "ignor", "disregard", "forget", "discard", "overrid", "bypass", "supersede", "dismiss") {
+		return phrase{}, false
+	}
+	return firstPhrase(text, overrideVerbs, func(w word) (int, bool) {
+		whose, all := false, false
+		return follow(text, w, func(w word) (ok, done bool) {
+			if overrideWhat[w.text] && whose || overrideAfter[w.text] && all {
+				return true, true
+			}
+			link := all && overrideLink[w.text]
+			whose = whose || overrideWhose[w.text]
+			all = all || overrideAll[w.text]
+			return false, !link && !overrideWhose[w.text] && !overrideAll[w.text] && !overrideFill[w.text]
+		})
+	})
+}
+
+// Words of sentences that hide an act from the user: "do not tell the user", "keep this from the user",
+// "without the user knowing". A sentence that only says what to tell instead, as in "do not tell
+// the user to …", hides nothing.
+var (
+	concealStart = set("not don't dont never without hide hiding conceal concealing keep")
+	concealVerbs = set("tell telling inform informing notify notifying alert alerting mention mentioning reveal revealing disclose disclosing report reporting admit show showing")
+	concealFill  = set("this it that these them anything any of what you did the to your a about everything")
+	concealWhom  = set("user human operator person users")
+	concealThen  = set("about of this these any anything and or but you what")
+	concealKnow  = set("knowing knowledge noticing awareness realizing realising")
+	hideFill     = set("this it these them all any your the every from actions activity changes fact step steps secret hidden")
+)
+
+// concealing returns the first phrase of a text that hides an act from the user.
+func concealing(text string) (phrase, bool) {
+	if !mayHave(text, "user", "human", "operator", "person") {
+		return phrase{}, false
+	}
+	return firstPhrase(text, concealStart, func(w word) (int, bool) {
+		switch w.text {
+		case "hide", "hiding", "conceal", "concealing", "keep":
+			return hides(text, w)
+		case "without":
+			if to, ok := unknowing(text, w); ok {
+				return to, true
+			}
+		}
+		return untold(text, w)
+	})
+}
+
+// mayHave reports whether a text has one of some beginnings of words, or characters that can hide in one.
+func mayHave(text string, stems ...string) bool {
+	if !display.IsASCII(text) {
+		return true
+	}
+	lower := strings.ToLower(text)
+	return slices.ContainsFunc(stems, func(stem string) bool { return strings.Contains(lower, stem) })
+}
+
+// follow calls step with the words behind w, at most eight of the same sentence, until it is done.
+func follow(text string, w word, step func(word) (ok, done bool)) (int, bool) {
+	for range 8 {
+		next, found := wordAt(text, w.to)
+		if w.last || !found {
+			return 0, false
+		}
+		w = next
+		if ok, done := step(w); done {
+			return w.to, ok
+		}
+	}
+	return 0, false
+}
+
+// hides matches "hide this from the user".
+func hides(text string, w word) (int, bool) {
+	from := false
+	return follow(text, w, func(w word) (ok, done bool) {
+		from = from || w.text == "from"
+		return from && concealWhom[w.text], !hideFill[w.text]
+	})
+}
+
+// unknowing matches "without the user knowing", and "without the user's knowledge".
+func unknowing(text string, w word) (int, bool) {
+	whom := false
+	return follow(text, w, func(w word) (ok, done bool) {
+		if whom {
+			return concealKnow[w.text], true
+		}
+		whom = concealWhom[strings.TrimSuffix(w.text, "'s")]
+		return false, !whom && w.text != "the"
+	})
+}
+
+// untold matches "not tell the user".
+func untold(text string, w word) (int, bool) {
+	verb := ""
+	return follow(text, w, func(w word) (ok, done bool) {
+		switch {
+		case verb == "":
+			verb = w.text
+			return false, !concealVerbs[verb]
+		case concealWhom[w.text]:
+			then, found := wordAt(text, w.to)
+			return w.last || !found || text[w.to] == ',' || concealThen[then.text], true
+		}
+		return false, !concealFill[w.text]
+	})
+}
+
+// firstPhrase returns the first phrase that begins with a word of a set, and is no part of a sentence
+// that forbids it: "never ignore previous instructions". The function is given the first word and
+// returns where the phrase ends.
+func firstPhrase(text string, starts map[string]bool, match func(word) (to int, ok bool)) (phrase, bool) {
+	negated, near := false, 0 // in this sentence, and how many words a negation still reaches
+	for at := 0; ; {
+		w, ok := wordAt(text, at)
+		if !ok {
+			return phrase{}, false
+		}
+		if starts[w.text] && near == 0 && !(negated && w.text == "without") {
+			if to, ok := match(w); ok {
+				return phrase{w.from, to}, true
+			}
+		}
+		near = max(near-1, 0)
+		if negations[w.text] {
+			negated, near = true, 3
+		}
+		if rest := text[w.to:]; w.last {
+			negated, near = false, 0
+		} else if rest[0] == ',' || rest[0] == ':' {
+			near = 0
+		}
+		at = w.to
+	}
+}
+
+var negations = set("not don't dont never cannot can't won't doesn't shouldn't mustn't no")
+
+// overrides reports whether a text overrides instructions, or hides an act from the user.
+func (s *scanner) overrides(text string) bool {
+	if _, ok := overriding(text); ok {
+		return true
+	}
+	_, ok := concealing(text)
+	return ok
+}

@@ -1,0 +1,279 @@
+package scan
+
+import (
+	"iter"
+	"path"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/skill"
+)
+
+// block is what a block of text links to, for the block behind it.
+type block struct {
+	download string // an archive or a program
+	paste    string
+}
+
+// block judges a text as people see it.
+func (m *page) block(p part, links []link) {
+	if strings.TrimSpace(p.text) == "" && len(links) == 0 {
+		return
+	}
+	m.phrases(p)
+	now := block{}
+	from := 0 // where the first download ends
+	for l := range all(links, p.text) {
+		host, kind := hostOf(l.url)
+		m.address(p, l, host, kind)
+		if kind == hostNobody {
+			continue
+		}
+		if what := downloads[linkedType(l.url)]; what != "" {
+			if !m.full(ruleDownloadProgram, p.file) {
+				m.findLink(ruleDownloadProgram, p, l, quote(p.written(l))+" is "+what)
+			}
+			if now.download == "" {
+				now.download, from = l.url, l.to
+			}
+		}
+		if now.paste == "" && isPaste(host, l.url) {
+			now.paste = l.url
+		}
+	}
+	if url := now.download; url != "" {
+		if at, to, ok := password(p.text, from); ok {
+			m.find(ruleDownloadLocked, p, at, to, "the password of "+quote(url)+": "+quote(p.around(phrase{at, to})))
+		}
+	} else if url := m.before.download; url != "" {
+		if at, to, ok := password(p.text, -1); ok {
+			m.find(ruleDownloadLocked, p, at, to, "the password of "+quote(url)+", which the block before links to: "+quote(p.around(phrase{at, to})))
+		}
+	}
+	if url := or(now.paste, m.before.paste); url != "" {
+		if ph, ok := running(p.text); ok {
+			m.find(ruleRunFromPaste, p, ph.from, ph.to, "the reader is told to "+quote(p.text[ph.from:ph.to])+", beside "+quote(url))
+		}
+	}
+	m.before = now
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// phrases judges what the sentences of a text say.
+func (m *page) phrases(p part) {
+	if ph, ok := overriding(p.text); ok {
+		m.find(ruleOverridePhrase, p, ph.from, ph.to, "the text says "+quote(p.around(ph)))
+	}
+	if ph, ok := concealing(p.text); ok {
+		m.find(ruleConcealPhrase, p, ph.from, ph.to, "the text says "+quote(p.around(ph)))
+	}
+}
+
+// address judges where a text links to.
+func (m *page) address(p part, l link, host string, kind hostKind) {
+	switch {
+	case kind == hostTransient && !m.full(ruleURLTransient, p.file):
+		m.findLink(ruleURLTransient, p, l, quote(p.written(l))+" leads to "+display.Echo(host))
+	case kind == hostAddress && !m.full(ruleURLAddress, p.file):
+		m.findLink(ruleURLAddress, p, l, quote(p.written(l))+" has an address in place of a name")
+	}
+}
+
+// written returns an address as the file has it: see around.
+func (p part) written(l link) string {
+	if l.from >= l.to || p.text[l.from:l.to] != l.url {
+		return l.url
+	}
+	return p.file.text[p.offset(l.from) : p.offset(l.to-1)+1]
+}
+
+// findLink notes a finding about a link, whose digest is that of its address.
+func (m *page) findLink(id skill.RuleID, p part, l link, message string) {
+	q := p.slice(l.from, l.to)
+	if l.from == l.to || p.text[l.from:l.to] != l.url {
+		q = part{file: p.file, text: l.url}.anchored(p.offset(l.from))
+	}
+	m.find(id, q, 0, len(q.text), message)
+}
+
+// all returns links, and behind them the addresses that stand in a text.
+func all(links []link, text string) iter.Seq[link] {
+	return func(yield func(link) bool) {
+		for _, l := range links {
+			if !yield(l) {
+				return
+			}
+		}
+		for at := 0; ; {
+			n := strings.Index(text[at:], "://")
+			if n < 0 {
+				return
+			}
+			from, to := addressAt(text, at+n)
+			if to > from && !yield(link{text[from:to], from, to}) {
+				return
+			}
+			at = max(to, at+n+len("://"))
+		}
+	}
+}
+
+// maxScheme bounds the length of a scheme, and maxAddress that of an address.
+const (
+	maxScheme  = 8
+	maxAddress = 2 << 10
+)
+
+// addressAt returns the address around a "://".
+func addressAt(text string, at int) (from, to int) {
+	from = at
+	for from > 0 && at-from < maxScheme && (text[from-1]|0x20 >= 'a' && text[from-1]|0x20 <= 'z') {
+		from--
+	}
+	if scheme := text[from:at]; !strings.EqualFold(scheme, "https") && !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "ftp") {
+		return at, at
+	}
+	to = at + len("://")
+	end := min(len(text), to+maxAddress)
+	if n := strings.IndexAny(text[to:end], " \t\r\n<>\"'`|\\^{}"); n >= 0 {
+		end = to + n
+	}
+	trimmed := strings.TrimRight(text[to:end], ".,;:!?*_")
+	for strings.HasSuffix(trimmed, ")") && strings.Count(trimmed, ")") > strings.Count(trimmed, "(") || strings.HasSuffix(trimmed, "]") && !strings.Contains(trimmed, "[") {
+		trimmed = strings.TrimRight(trimmed[:len(trimmed)-1], ".,;:!?*_")
+	}
+	if trimmed == "" {
+		return at, at
+	}
+	return from, to + len(trimmed)
+}
+
+// downloads are the extensions of programs and of archives that can have programs in them. Sources: the
+// lists of types that Windows (AssocIsDangerous) and macOS (LSRiskCategory) warn about.
+var downloads = func() map[string]string {
+	all := map[string]string{}
+	for ext := range set(".exe .msi .dmg .pkg .deb .rpm .appimage .apk .scr .bat .cmd .vbs .hta .jar .msix .ps1 .command .run .bin") {
+		all[ext] = "a program"
+	}
+	for ext := range set(".zip .rar .7z .tar .tgz .gz .xz .bz2 .iso .cab .img") {
+		all[ext] = "an archive"
+	}
+	return all
+}()
+
+// linkedType returns the extension of the file that an address names, in lower case.
+func linkedType(url string) string {
+	_, rest, ok := strings.Cut(url, "://")
+	if n := strings.IndexAny(rest, "?#"); n >= 0 {
+		rest = rest[:n]
+	}
+	if !ok || !strings.Contains(rest, "/") {
+		return ""
+	}
+	return strings.ToLower(path.Ext(rest))
+}
+
+// pastes are the hosts of texts that anyone can leave without a name. The source of each is its own page
+// about what it does.
+var pastes = set("pastebin.com pastebin.pl paste.ee paste.rs paste.debian.net paste.mozilla.org paste.ubuntu.com pastes.io pastes.dev paste.gg hastebin.com hastebin.skyra.pw dpaste.com dpaste.org bpa.st " +
+	"ghostbin.com ghostbin.co privatebin.net cpaste.org controlc.com justpaste.it ix.io sprunge.us termbin.com clbin.com rentry.co rentry.org textbin.net snippet.host glot.io telegra.ph codepad.org nopaste.net vpaste.net")
+
+// isPaste reports whether an address is that of one text at a paste host.
+func isPaste(host, url string) bool {
+	if !pastes[strings.TrimPrefix(host, "www.")] {
+		return false
+	}
+	_, rest, _ := strings.Cut(url, "://")
+	_, file, _ := strings.Cut(rest, "/")
+	return strings.Trim(file, "/") != "" && !strings.HasPrefix(file, "api") && !strings.HasPrefix(file, "doc")
+}
+
+// Words with which a text tells its reader to run something.
+var (
+	runVerbs   = set("run execute paste launch enter eval invoke install")
+	runObjects = set("command commands script scripts code snippet content contents terminal shell powershell bash console prompt installer installation setup lines it this")
+)
+
+// running returns the first phrase that tells the reader to run something.
+func running(text string) (phrase, bool) {
+	return firstPhrase(text, runVerbs, func(w word) (int, bool) {
+		return follow(text, w, func(w word) (ok, done bool) { return runObjects[w.text], runObjects[w.text] })
+	})
+}
+
+// Words for a password, and those before it that need no "is" behind it.
+var (
+	passWords = set("pass password passcode passphrase pwd pw")
+	passWith  = set("with using use enter")
+)
+
+// rePassword matches what stands between the word and the password, which is its group: "is", a colon, or
+// after "with" nothing.
+var (
+	rePassword     = lazyregexp.New(`^(?:["'*]{0,4}\s+(?:for|of|to)\s[^.\n:=]{0,30})?["'*]{0,4}(?:\s+is\b|\s*[:=\x{2013}\x{2014}]|\s+-)\s*["'\x{201c}\x{2018}(*]*([^\s"'\x{201d}\x{2019})*,;]{2,64})`)
+	rePasswordWith = lazyregexp.New(`^\s+["'\x{201c}\x{2018}(*]*([^\s"'\x{201d}\x{2019})*,;]{2,64})`)
+)
+
+// reUnpack matches words about opening an archive, and reLogin those about an account.
+var (
+	reUnpack = lazyregexp.New(`(?i)\b(?:extract|unzip|unpack|unarchive|decompress|unrar|archive|zip|rar|7z|7zip)`)
+	reLogin  = lazyregexp.New(`(?i)\b(?:user(?:name)?|login|log in|sign in|account|credentials?|ssh|sudo|database|root)\b`)
+)
+
+// password returns where a text says the password of a download. The download ends at an offset of the
+// text, or stands in the block before if that is negative. Only a password beside words about
+// opening an archive counts, or one right behind the link: others are those of accounts.
+func password(text string, link int) (from, to int, ok bool) {
+	const near = 60
+	if lower := strings.ToLower(text); !strings.Contains(lower, "pass") && !strings.Contains(lower, "pw") {
+		return 0, 0, false
+	}
+	with := false
+	for at := 0; ; {
+		w, found := wordAt(text, at)
+		if !found {
+			return 0, 0, false
+		}
+		at = w.to
+		if passWords[w.text] {
+			rest := text[w.to:min(len(text), w.to+maxPassword)]
+			m := rePassword().FindStringSubmatchIndex(rest)
+			if m == nil && with {
+				m = rePasswordWith().FindStringSubmatchIndex(rest)
+			}
+			if m != nil && !isPlaceholder(rest[m[2]:m[3]]) {
+				end := w.to + m[3]
+				n := strings.IndexAny(text[end:], " \t\r\n")
+				if n < 0 {
+					n = len(text) - end
+				}
+				end += min(n, maxAddress) // the whole word: see around
+				around := text[max(0, w.from-near):min(len(text), end+near)]
+				beside := link >= 0 && w.from >= link && w.from-link <= near
+				if reUnpack().MatchString(around) || beside && !reLogin().MatchString(around) {
+					return w.from, end, true
+				}
+			}
+		}
+		with = passWith[w.text] || with && w.text == "the"
+	}
+}
+
+// maxPassword bounds the bytes in which a password stands behind the word for it.
+const maxPassword = 160
+
+// isPlaceholder reports whether a password is one of the reader's choice, or no password but a word of
+// the sentence.
+func isPlaceholder(value string) bool {
+	lower := strings.ToLower(strings.TrimRight(value, ".:!?`"))
+	return lower == "" || strings.ContainsAny(lower[:1], "<${[%*") || strings.HasPrefix(lower, "your") || passwordWords[lower]
+}
+
+var passwordWords = set("protected protection prompt manager field hash hashes from to in that which you below above and or authentication required optional empty set not the a an it if when for is as with by on be will can may must should needed asked stored entered given provided only same your my xxx")

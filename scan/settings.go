@@ -1,0 +1,254 @@
+package scan
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/skill/frontmatter"
+)
+
+// setting is a string of a settings file, with the keys that lead to it. Elements of a list have no key.
+type setting struct {
+	keys     []string
+	value    string
+	from, to int // offsets in the text, with its quotes
+}
+
+// settings judges the keys of a file that run something.
+func (s *scanner) settings(p part) {
+	// A letter can be written as an escape.
+	if !slices.ContainsFunc([]string{`"scripts"`, "hooks", "folderOpen", `\u`, `\x`}, func(word string) bool { return strings.Contains(p.text, word) }) {
+		return
+	}
+	isPackage := baseOf(p.file.path) == "package.json"
+	visit := func(v setting) {
+		switch {
+		case isPackage && len(v.keys) == 2 && v.keys[0] == "scripts":
+			if slices.Contains(lifecycle, v.keys[1]) {
+				s.find(ruleInstallScript, p, v.from, v.to, "the script "+quote(v.keys[1])+" runs when the package is installed: "+quote(v.value))
+			}
+			s.shell(p.string(v), fromString)
+		case v.keys[0] == "hooks" && slices.Contains(v.keys[1:], "command"):
+			s.find(ruleHooks, p, v.from, v.to, "a hook runs "+quote(v.value))
+			s.shell(p.string(v), fromString)
+		case v.value == "folderOpen" && v.keys[len(v.keys)-1] == "runOn":
+			s.find(ruleRunsUnasked, p, v.from, v.to, "a task runs when an editor opens the folder")
+			s.fact(factUnasked, p.file.path)
+		}
+	}
+	var err error
+	switch extension(p.file.path) {
+	case ".toml":
+	case ".yaml", ".yml":
+		if topHooks().MatchString(p.text) {
+			err = walkYAML(p.file, visit)
+		}
+	default:
+		err = walkJSON(p.text, visit)
+	}
+	if err != nil {
+		s.unjudged(p.file.path, err.Error())
+	}
+}
+
+// topHooks finds a key "hooks" at the top of a YAML text, or a top that can hide one.
+var topHooks = lazyregexp.New(`(?m)^(\x{feff}?hooks\s*:|["'?{])`)
+
+// lifecycle lists the scripts that npm runs at an install (npm, scripts: life cycle scripts).
+var lifecycle = []string{"preinstall", "install", "postinstall", "preprepare", "prepare", "postprepare"}
+
+// string returns a setting as a part of its own. A text with escapes has one place for all its bytes.
+func (p part) string(v setting) part {
+	if v.to-v.from == len(v.value)+2 && p.text[v.from+1:v.to-1] == v.value {
+		return p.slice(v.from+1, v.to-1)
+	}
+	return p.decoded(v.value, v.from)
+}
+
+// maxSettingsDepth bounds how deep a settings file nests.
+const maxSettingsDepth = 100
+
+var (
+	errSettings     = errors.New("it is not valid, so that what it runs is not known")
+	errSettingsDeep = errors.New("it nests too deep")
+)
+
+// walkJSON visits the strings of a JSON text that a key leads to. Comments and commas at the end of
+// a list are allowed, as editors have them.
+func walkJSON(text string, visit func(setting)) error {
+	plain := plainJSON(text)
+	if strings.HasPrefix(plain, "\ufeff") {
+		plain = "   " + plain[3:] // a mark has three bytes
+	}
+	d := json.NewDecoder(strings.NewReader(plain))
+	d.UseNumber()
+	type level struct {
+		object bool
+		isKey  bool // a key comes next
+	}
+	var levels []level
+	var keys []string // one a level
+	for {
+		offset := int(d.InputOffset())
+		t, err := d.Token()
+		if errors.Is(err, io.EOF) && len(levels) == 0 {
+			return nil
+		}
+		if err != nil {
+			return errSettings
+		}
+		top := len(levels) - 1
+		if text, ok := t.(string); ok && top >= 0 && levels[top].object && levels[top].isKey {
+			keys[top], levels[top].isKey = text, false
+			continue
+		}
+		switch t {
+		case json.Delim('{'), json.Delim('['):
+			if len(levels) == maxSettingsDepth {
+				return errSettingsDeep
+			}
+			object := t == json.Delim('{')
+			levels, keys = append(levels, level{object, object}), append(keys, "")
+			continue
+		case json.Delim('}'), json.Delim(']'):
+			levels, keys = levels[:top], keys[:top]
+			top--
+		default:
+			if value, ok := t.(string); ok && top >= 0 {
+				offset += strings.IndexByte(plain[offset:], '"')
+				if named := withoutEmpty(keys); len(named) > 0 {
+					visit(setting{named, value, offset, int(d.InputOffset())})
+				}
+			}
+		}
+		if top >= 0 && levels[top].object {
+			levels[top].isKey = true
+		}
+	}
+}
+
+func withoutEmpty(keys []string) []string {
+	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return key == "" })
+}
+
+// plainJSON makes spaces of comments and of commas in front of a closing bracket. Nothing moves.
+func plainJSON(text string) string {
+	if !strings.Contains(text, "//") && !strings.Contains(text, "/*") && !strings.Contains(text, ",") {
+		return text
+	}
+	b := []byte(text)
+	comma := -1 // the last one, if only space has followed
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '"':
+			for i++; i < len(b) && b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+			comma = -1
+		case c == '/' && i+1 < len(b) && b[i+1] == '/':
+			for ; i < len(b) && b[i] != '\n'; i++ {
+				b[i] = ' '
+			}
+		case c == '/' && i+1 < len(b) && b[i+1] == '*':
+			end := strings.Index(text[i+2:], "*/")
+			if end < 0 {
+				return string(b) // it is not valid
+			}
+			for end += i + 4; i < end; i++ {
+				b[i] = ' '
+			}
+			i--
+		case c == ',':
+			comma = i
+		case c == '}' || c == ']':
+			if comma >= 0 {
+				b[comma] = ' '
+			}
+			comma = -1
+		case c != ' ' && c != '\t' && c != '\r' && c != '\n':
+			comma = -1
+		}
+	}
+	return string(b)
+}
+
+// walkYAML visits the strings of a YAML text that a key leads to.
+func walkYAML(f *file, visit func(setting)) error {
+	if len(f.text) > frontmatter.MaxSize {
+		return errors.New("it is too large, so that what it runs is not known")
+	}
+	top, problems := frontmatter.ParseYAML(f.text)
+	if top.Kind == frontmatter.Null && len(problems) > 0 {
+		return errSettings
+	}
+	var walk func(v frontmatter.Value, keys []string)
+	walk = func(v frontmatter.Value, keys []string) {
+		for _, item := range v.Items {
+			walk(item, keys)
+		}
+		for _, field := range v.Fields {
+			walk(field.Value, append(slices.Clone(keys), field.Key))
+		}
+		if v.Text != "" && len(keys) > 0 {
+			from := f.offsetOf(v.Position)
+			end := strings.IndexByte(f.text[from:], '\n')
+			if end < 0 {
+				end = len(f.text) - from
+			}
+			visit(setting{keys, v.Text, from, from + end})
+		}
+	}
+	walk(top, nil)
+	return nil
+}
+
+// offsetOf returns the offset of a position.
+func (f *file) offsetOf(at frontmatter.Position) int {
+	if at.Line < 1 || at.Line > len(f.starts) {
+		return 0
+	}
+	from := f.starts[at.Line-1]
+	for range at.Column - 1 {
+		_, n := utf8.DecodeRuneInString(f.text[from:])
+		from += n
+	}
+	return from
+}
+
+// runs lists the files that run when their folder is used, with the program that does it.
+var runs = map[string]string{
+	"conftest.py":      "pytest runs it before the tests",               // pytest, local plugins
+	"sitecustomize.py": "Python runs it when it starts",                 // Python, site
+	"usercustomize.py": "Python runs it when it starts",                 // Python, site
+	".envrc":           "direnv runs it when a shell enters its folder", // direnv
+}
+
+// unasked notes a file that runs when its folder is used.
+func (s *scanner) unasked(f *file) {
+	why := runs[baseOf(f.path)]
+	from, to := 0, 0
+	if extension(f.path) == ".pth" {
+		// Python runs the lines that begin with import (Python, site).
+		for at := range f.starts {
+			line := f.text[f.starts[at]:]
+			if strings.HasPrefix(line, "import ") || strings.HasPrefix(line, "import\t") {
+				line, _, _ = strings.Cut(line, "\n")
+				from, to = f.starts[at], f.starts[at]+len(line)
+				why = "Python runs this line when it starts"
+				break
+			}
+		}
+	}
+	if why == "" {
+		return
+	}
+	s.find(ruleRunsUnasked, f.whole(), from, to, why)
+	s.fact(factUnasked, f.path)
+}
