@@ -75,13 +75,19 @@ func TestSources(t *testing.T) {
 		"current":        {func(*follow.Status) {}, []string{from, "1.4.0 9f2b1e4c0000", "signed by key:ab12cd34ef56", at, "some time ago", "current"}, `knack_source_polls_total{source="one",outcome="unchanged"} 40`},
 		"not signed":     {func(s *follow.Status) { s.Signature, s.Signer = "unsigned", "" }, []string{from, "1.4.0 9f2b1e4c0000", "not signed", at, "some time ago", "current"}, `digest="` + shown + `",signature="unsigned"} 1`},
 		"unknown signer": {func(s *follow.Status) { s.Signature = "unknown signer" }, []string{from, "1.4.0 9f2b1e4c0000", "unknown signer", at, "some time ago", "current"}, `signature="unknown signer"} 1`},
-		"silent":         {func(s *follow.Status) { s.Failure = "it refuses connections" }, []string{from, "1.4.0 9f2b1e4c0000", "signed by key:ab12cd34ef56", at, "some time ago", "not answering it refuses connections"}, `knack_source_age_seconds{source="one"} `},
-		"coming":         {func(s *follow.Status) { s.Pending, s.At = higher, since }, []string{from, "1.4.0 9f2b1e4c0000", "signed by key:ab12cd34ef56", at, "some time ago", "release coming 77ab01020000 is served from " + since.Format("15:04:05 UTC") + " on"}, ""},
-		"refused":        {func(s *follow.Status) { s.Refused, s.RefusedReason = follow.Version, "1.3.0 is lower" }, []string{from, "1.4.0 9f2b1e4c0000", "signed by key:ab12cd34ef56", at, "some time ago", "refused 1.3.0 is lower"}, `knack_source_refused{source="one",reason="version"} 1`},
-		"waiting":        {func(s *follow.Status) { *s = follow.Status{Name: s.Name, From: s.From} }, []string{from, "none", "–", "–", "none since the start", "waiting The first release is being fetched."}, `knack_source_bytes_total{source="one"} 0`},
+		"silent":         {func(s *follow.Status) { s.Failure, s.FailingSince = "it refuses connections", since }, []string{from, "1.4.0 9f2b1e4c0000", "signed by key:ab12cd34ef56", at, "some time ago", "not answering since " + at + ": it refuses connections"}, `knack_source_age_seconds{source="one"} `},
+		"silent after a refusal": {func(s *follow.Status) {
+			s.Failure, s.FailingSince, s.Refused, s.RefusedReason = "it refuses connections", since, follow.Limit, "300 MB is too large"
+		}, []string{from, "1.4.0 9f2b1e4c0000", "signed by key:ab12cd34ef56", at, "some time ago", "not answering since " + at + ": it refuses connections | refused before: 300 MB is too large"}, `knack_source_refused{source="one",reason="limit"} 1`},
+		"coming":  {func(s *follow.Status) { s.Pending, s.At = higher, since }, []string{from, "1.4.0 9f2b1e4c0000", "signed by key:ab12cd34ef56", at, "some time ago", "release coming 77ab01020000 is served from " + since.Format("15:04:05 UTC") + " on"}, ""},
+		"refused": {func(s *follow.Status) { s.Refused, s.RefusedReason = follow.Version, "1.3.0 is lower" }, []string{from, "1.4.0 9f2b1e4c0000", "signed by key:ab12cd34ef56", at, "some time ago", "refused 1.3.0 is lower"}, `knack_source_refused{source="one",reason="version"} 1`},
+		"waiting": {func(s *follow.Status) { *s = follow.Status{Name: s.Name, From: s.From} }, []string{from, "none", "–", "–", "none since the start", "waiting The first release is being fetched."}, `knack_source_bytes_total{source="one"} 0`},
+		"waiting, refused": {func(s *follow.Status) {
+			*s = follow.Status{Name: s.Name, From: s.From, Answered: s.Answered, Refused: follow.Signature, RefusedReason: "not signed"}
+		}, []string{from, "none", "–", "–", "some time ago", "waiting not signed"}, `knack_source_refused{source="one",reason="signature"} 1`},
 		"waiting in vain": {func(s *follow.Status) {
-			*s = follow.Status{Name: s.Name, From: s.From, Failure: "no such host", FailingSince: now.Add(-9 * time.Second)}
-		}, []string{from, "none", "–", "–", "none since the start", "waiting no such host"}, `knack_source_age_seconds{source="one"} `},
+			*s = follow.Status{Name: s.Name, From: s.From, Failure: "no such host", FailingSince: since}
+		}, []string{from, "none", "–", "–", "none since the start", "waiting not answering since " + at + ": no such host"}, `knack_source_age_seconds{source="one"} `},
 	} {
 		s := served
 		c.change(&s)
@@ -104,8 +110,14 @@ func TestSources(t *testing.T) {
 			t.Errorf("%s: no %s in\n%s", name, c.metric, metrics)
 		}
 		// A client that sees only the first root.
-		if narrow := rows(some); len(narrow) != 1 || strings.Contains(name, "in vain") && !strings.Contains(narrow[0][5], "The log of the server") {
-			t.Errorf("%s, with rules: %q", name, narrow)
+		narrow := rows(some)
+		if len(narrow) != 1 {
+			t.Fatalf("%s, with rules: %q", name, narrow)
+		}
+		for _, reason := range []string{s.Failure, s.RefusedReason} {
+			if says := narrow[0][5]; reason != "" && (strings.Contains(says, reason) || !strings.Contains(says, "The log of the server says why.")) {
+				t.Errorf("%s, with rules: %q", name, says)
+			}
 		}
 		if body := get(some, "/metrics").body; strings.Contains(body, `source="two"`) || !strings.Contains(body, `source="one"`) {
 			t.Errorf("%s: the metrics with rules are those of other roots", name)

@@ -17,8 +17,8 @@ type State string
 // The states, the gravest first.
 const (
 	Waiting State = "waiting"        // nothing is served yet
-	Refused State = "refused"        // its release is not taken, and the previous one is served
 	Silent  State = "not answering"  // the source, and its last release is served
+	Refused State = "refused"        // its release is not taken, and the previous one is served
 	Coming  State = "release coming" // another release was fetched, and is served in a moment
 	Current State = "current"        // what the source has is served
 )
@@ -33,33 +33,55 @@ type Row struct {
 }
 
 // Grave reports whether an operator must do something about the source.
-func (r Row) Grave() bool { return r.State == Waiting || r.State == Refused }
+func (r Row) Grave() bool { return r.State == Waiting || r.Status.Refused != "" }
 
 // Short returns the beginning of the release's digest.
 func (r Row) Short() string { return Short(r.Release) }
 
-// RowOf returns the row of a source. frank shows the reasons, which may name files of the server.
+// RowOf returns the row of a source. frank shows the reasons, which may name files of the server. A
+// source that does not answer now is said to be so before what was refused when it last answered.
 func RowOf(s follow.Status, frank bool) Row {
 	r := Row{Status: s, State: Current, Trust: Trust(s)}
 	r.From = place(s.From)
 	switch {
-	case s.Refused != "":
-		r.State, r.Says = Refused, s.RefusedReason
 	case s.Failure != "":
-		r.State, r.Says = Silent, s.Failure
+		r.State, r.Says = Silent, silence(s, frank)
+	case s.Refused != "":
+		r.State, r.Says = Refused, reason(s.RefusedReason, frank)
 	case s.Pending != "":
 		r.State, r.Says = Coming, Short(s.Pending)+" is served from "+s.At.UTC().Format("15:04:05 UTC")+" on"
 	}
 	if s.Release == "" {
 		r.State = Waiting
-		if r.Says == "" || s.Pending != "" {
-			r.Says, frank = "The first release is being fetched.", true
+		switch {
+		case s.Failure != "":
+			r.Says = string(Silent) + " " + r.Says
+		case s.Refused == "":
+			r.Says = "The first release is being fetched."
 		}
 	}
-	if r.Says != "" && r.State != Coming && !frank {
-		r.Says = "The log of the server says why."
-	}
 	return r
+}
+
+// silence says since when and why a source does not answer, and what was refused before.
+func silence(s follow.Status, frank bool) string {
+	says := "since " + s.FailingSince.UTC().Format("2006-01-02 15:04:05 UTC") + ": " + reason(s.Failure, frank)
+	if s.Refused == "" {
+		return says
+	}
+	says += " | refused before"
+	if frank {
+		says += ": " + s.RefusedReason
+	}
+	return says
+}
+
+// reason returns a reason, or where it is to be found.
+func reason(text string, frank bool) string {
+	if !frank {
+		return "The log of the server says why."
+	}
+	return text
 }
 
 // Trust says in words what the signature of the served release is; "" without a release.
