@@ -125,7 +125,7 @@ var directions = map[string][]string{
 	"internal/command": {},                                         // how commands fail, and count their arguments
 	// Skills from elsewhere, put where agents read them, and the commands for that.
 	"install":             {"trust", "edit", "internal/realpath", "lockfile", "lockfile/foreign", "origin", "skill", "source/dir", "store", "internal/semver"},
-	"internal/supply":     {"trust", "install", "internal/command", "internal/console", "internal/fetch", "internal/locate", "internal/realpath", "internal/registry", "internal/settings", "lockfile", "lockfile/foreign", "origin", "origin/archive", "origin/folder", "origin/git", "origin/oci", "origin/wellknown", "skill", "source/dir", "store", "origin/peer", "pull", "publish", "check", "internal/report"},
+	"internal/supply":     {"config", "trust", "install", "internal/command", "internal/console", "internal/fetch", "internal/locate", "internal/realpath", "internal/registry", "internal/settings", "lockfile", "lockfile/foreign", "origin", "origin/archive", "origin/folder", "origin/git", "origin/oci", "origin/wellknown", "skill", "source/dir", "store", "origin/peer", "pull", "publish", "check", "internal/report"},
 	"internal/report":     {"scan", "check", "doctor", "internal/console", "internal/settings", "skill", "skillsext"}, // what check found, in each form
 	"internal/console":    {},                                                                                         // what a command takes from its process, and how it writes to it
 	"internal/connection": {"client", "edit", "internal/diff"},                                                        // how a client is connected, in words

@@ -72,7 +72,7 @@ func Open(o Options) (*Replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	shelf, err := o.store()
+	shelf, err := supply.OpenStore(&o.Env, o.Config, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -137,30 +137,6 @@ func (o Options) root(name string) skill.Root {
 		r.Prefix = ""
 	}
 	return r
-}
-
-// store opens the store that the file names, or else the user's.
-func (o Options) store() (*store.Store, error) {
-	at, keep := config.Store{}, time.Duration(0)
-	if o.File != nil {
-		at = o.File.Config.Store
-		keep = at.Keep
-	}
-	folder, setting := supply.Cache(o.Env), "XDG_CACHE_HOME"
-	switch {
-	case at.Dir != "":
-		folder, setting, keep = at.Dir, "store.dir", cmp.Or(keep, config.DefaultKeep)
-		if !filepath.IsAbs(folder) {
-			folder = filepath.Join(filepath.Dir(o.File.Path), folder)
-		}
-	case folder == "":
-		return nil, command.RunError("write store.dir in knack.yaml, or set HOME", "the home folder is not known, so there is no place for the store")
-	}
-	s, err := store.Open(folder, store.Options{Keep: keep, Setting: setting})
-	if err != nil {
-		return nil, command.RunError("", "%w", err)
-	}
-	return s, nil
 }
 
 // admit returns what keeps a release from being served that was judged by other rules.

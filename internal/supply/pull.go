@@ -51,7 +51,7 @@ changes as a whole, and only if all that is in it is as knack wrote it.`,
 	s.StringVar(&p.to, "to", "", "also unpack the skills into the folder `DIR`")
 	_ = cmd.MarkFlagDirname("to")
 	s.BoolVar(&p.json, "json", false, "print a JSON object")
-	s.StringVar(&p.config, "config", "", configUsage)
+	s.StringVar(&p.config, "config", "", "the trusted keys and the store are those of `FILE`, not of your knack.yaml (doc/configuration.md)")
 	_ = cmd.MarkFlagFilename("config")
 	s.BoolVar(&p.offline, "offline", false, "use only what is on this machine (also KNACK_OFFLINE=1)")
 	return cmd
@@ -132,13 +132,9 @@ func (p *pulling) run(cmd *cobra.Command, text string) error {
 	if err != nil {
 		return err
 	}
-	cache, _ := folders(*env)
-	if cache == "" {
-		return command.RunError("set HOME or XDG_CACHE_HOME", "%w", errNoStore)
-	}
-	shelf, err := store.Open(cache, store.Options{Setting: "XDG_CACHE_HOME", Shown: env.Shown})
+	shelf, err := OpenStore(env, p.config, env.Shown)
 	if err != nil {
-		return command.RunError("", "%w", err)
+		return err
 	}
 	defer shelf.Close()
 	servers := fetch.New(fetch.Options{Proxy: env.Proxy, Agent: "knack"})

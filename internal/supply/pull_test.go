@@ -78,6 +78,40 @@ func TestPull(t *testing.T) {
 	expect("unchanged: SOURCE: 1.1.0", "", 0, source, "--offline")
 }
 
+// A pull fills the store that the file of --config names, or the user's own file, as a server does.
+func TestPullStore(t *testing.T) {
+	r := registrytest.Start(t)
+	registrytest.Release(t, r.Host, "a/b", "prod", 1, registrytest.Skills{"pdf/SKILL.md": registrytest.Skill("pdf", "1")}, nil)
+	source := "oci://" + r.Host + "/a/b:prod"
+	for name, c := range map[string]struct{ own, given, want string }{
+		"no file":        {"", "", "home/.cache/knack"},
+		"own":            {"store: {dir: ../../shelf}\n", "", "home/shelf"},
+		"given":          {"", "store: {dir: data}\n", "etc/data"},
+		"given, not own": {"store: {dir: ../../shelf}\n", "poll: 30s\n", "home/.cache/knack"},
+	} {
+		s := newShell(t)
+		args := []string{"pull", source}
+		if c.own != "" {
+			s.put("home/.config/knack/knack.yaml", c.own)
+		}
+		if c.given != "" {
+			s.put("etc/server.yaml", c.given)
+			args = append(args, "--config", "../etc/server.yaml")
+		}
+		if stdout, stderr, status := s.run(args...); status != 0 {
+			t.Errorf("%s: status %d: %s%s", name, status, stdout, stderr)
+		}
+		for _, at := range []string{"home/.cache/knack", "home/shelf", "etc/data"} {
+			if _, err := os.Stat(filepath.Join(s.dir, at, "skills")); (err == nil) != (at == c.want) {
+				t.Errorf("%s: %s: %v", name, at, err)
+			}
+		}
+		if stdout, _, status := s.run(append(args, "--offline")...); status != 0 || !strings.HasPrefix(stdout, "unchanged: ") {
+			t.Errorf("%s, offline: status %d: %s", name, status, stdout)
+		}
+	}
+}
+
 // A pull keeps the versions that a server beside it has served. If their record is damaged, it
 // changes nothing, since a server with forward-only would begin anew with what it sets.
 func TestPullBesideServer(t *testing.T) {

@@ -23,12 +23,17 @@ const configUsage = "the trusted keys are those of `FILE`, not of your knack.yam
 // that, nothing is taken from anywhere: half of it may say less than all.
 func rulesOf(env *console.Env, config string) (*trust.Policy, error) {
 	rules, err := settings.New(env, config).Trust()
+	return rules, fileFailure(err)
+}
+
+// fileFailure returns an error of the settings as one of the command.
+func fileFailure(err error) error {
 	var bad *settings.Error
 	switch {
 	case errors.As(err, &bad) && bad.Usage:
-		return nil, command.Fail(command.Usage, bad.Err, bad.Hint)
+		return command.Fail(command.Usage, bad.Err, bad.Hint)
 	case bad != nil:
-		return nil, command.Fail(command.Error, bad.Err, bad.Hint)
+		return command.Fail(command.Error, bad.Err, bad.Hint)
 	}
-	return rules, err
+	return err
 }
