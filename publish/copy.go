@@ -63,6 +63,14 @@ func (c *copying) manifest(ctx context.Context, m *registry.Manifest, deep int) 
 	if err := c.content(ctx, m, deep); err != nil {
 		return err
 	}
+	_, err := c.to.Resolve(ctx, m.Digest)
+	switch {
+	case err == nil:
+		return c.referrers(ctx, m.Digest, deep)
+	case !registry.IsAbsent(err):
+		return err
+	}
+	c.result.added = true
 	if !c.DryRun {
 		if _, err := c.to.Put(ctx, m.Digest, m.MediaType, m.Data); err != nil {
 			return err
@@ -115,6 +123,12 @@ func (c *copying) referrers(ctx context.Context, digest string, deep int) error 
 	if err != nil {
 		return fmt.Errorf("what is said about %s cannot be listed: %w", digest, err)
 	}
+	var there []registry.Descriptor
+	if len(found) > 0 {
+		if there, err = c.to.Referrers(ctx, digest); err != nil {
+			return fmt.Errorf("what is said about %s cannot be listed: %w", digest, err)
+		}
+	}
 	for _, d := range found {
 		if c.seen[d.Digest] {
 			continue
@@ -126,7 +140,10 @@ func (c *copying) referrers(ctx context.Context, digest string, deep int) error 
 		if err := c.content(ctx, m, deep+1); err != nil {
 			return err
 		}
-		if c.DryRun {
+		if slices.ContainsFunc(there, func(t registry.Descriptor) bool { return t.Digest == d.Digest }) {
+			continue
+		}
+		if c.result.Statements++; c.DryRun {
 			continue
 		}
 		d.MediaType, d.Size = m.MediaType, int64(len(m.Data))
@@ -163,7 +180,10 @@ func (c *copying) named(ctx context.Context, digest string) error {
 		if err := c.content(ctx, m, 1); err != nil {
 			return err
 		}
-		if c.DryRun {
+		if there != nil && there.Digest == m.Digest {
+			continue
+		}
+		if c.result.Statements++; c.DryRun {
 			continue
 		}
 		if _, err := c.to.Put(ctx, tag, m.MediaType, m.Data); err != nil {

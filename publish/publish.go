@@ -72,7 +72,7 @@ type Result struct {
 	Digest    string // of the manifest
 	Tags      []string
 	Replaced  map[string]string // the digests that tags of full versions had, if they were others
-	Unchanged bool              // all of it was there before, under these tags
+	Unchanged bool              // all of it was there before, under these tags, and nothing was sent
 	Signed    bool
 	Skills    []Skill // by path; empty for a copy
 	Left      int     // entries of skills that are not published, since their names begin with a dot
@@ -81,6 +81,11 @@ type Result struct {
 	Size      int64 // of the layers
 	Sent      int   // blobs that the registry did not have
 	SentBytes int64
+	// Statements are the manifests of signatures and other statements of a copy that the registry did
+	// not have.
+	Statements int
+
+	added bool // the registry did not have a manifest of a copy
 }
 
 // blob is a blob of an artifact.
@@ -143,7 +148,7 @@ func (p *Publisher) push(ctx context.Context, to Target, a artifact, near *regis
 		}
 	}
 	if p.DryRun {
-		r.Unchanged = len(stale) == 0
+		r.Unchanged = len(stale) == 0 && !r.brings()
 		return nil
 	}
 	signed, err := p.sign(ctx, to.Repository, a.Descriptor, r)
@@ -155,9 +160,12 @@ func (p *Publisher) push(ctx context.Context, to Target, a artifact, near *regis
 			return err
 		}
 	}
-	r.Unchanged = len(stale) == 0 && !signed
+	r.Unchanged = len(stale) == 0 && !signed && !r.brings()
 	return nil
 }
+
+// brings reports whether the registry did not have all that was to be sent.
+func (r *Result) brings() bool { return r.added || r.Statements > 0 || r.Sent > 0 }
 
 // blobs sends the blobs that the repository does not have, several at once.
 func (p *Publisher) blobs(ctx context.Context, to *registry.Repository, all []blob, near *registry.Repository, r *Result) error {

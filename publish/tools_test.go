@@ -201,6 +201,40 @@ func TestCopy(t *testing.T) {
 	})
 }
 
+// A copy of what was copied before is not unchanged if its source was signed since.
+func TestCopySigned(t *testing.T) {
+	registrytest.Each(t, func(t *testing.T, host string) {
+		m, l := newMachine(t), skills(2)
+		source := m.target(host, "acme/skills", "v1.0.0")
+		m.publish(l, source)
+		for i, to := range []publish.Target{m.target(host, "mirror/skills", "prod"), m.target(registrytest.Start(t).Host, "other/skills", "prod")} {
+			expect := func(when string, unchanged bool, statements int) {
+				t.Helper()
+				r, err := m.Copy(t.Context(), source.Repository, "v1.0.0", to)
+				if err != nil || r.Unchanged != unchanged || r.Statements != statements {
+					t.Errorf("%d, %s: %+v, %v", i, when, r, err)
+				}
+			}
+			m.DryRun = true
+			expect("would be copied", false, i)
+			m.DryRun = false
+			expect("copied", false, i)
+			expect("again", true, 0)
+			_, key, err := ed25519.GenerateKey(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Sign = func(digest string) ([]byte, error) { return trust.Sign(crypto.Signer(key), digest) }
+			m.publish(l, source)
+			m.Sign, m.DryRun = nil, true
+			expect("the signature would be copied", false, 1)
+			m.DryRun = false
+			expect("the signature", false, 1)
+			expect("nothing more", true, 0)
+		}
+	})
+}
+
 // Each skill of a library is also published by itself, and a folder that is a skill is one.
 func TestSingle(t *testing.T) {
 	registrytest.Each(t, func(t *testing.T, host string) {

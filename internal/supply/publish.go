@@ -90,18 +90,19 @@ type publishedJSON struct {
 
 // artifactJSON is one manifest.
 type artifactJSON struct {
-	Kind      publish.Kind      `json:"kind"`
-	To        string            `json:"to"`
-	Digest    string            `json:"digest"`
-	Tags      []string          `json:"tags"`
-	Unchanged bool              `json:"unchanged"`
-	Signed    bool              `json:"signed"`
-	Layers    int               `json:"layers"`
-	Bytes     int64             `json:"bytes"`
-	Sent      int               `json:"sent"`
-	SentBytes int64             `json:"sentBytes"`
-	Replaced  map[string]string `json:"replaced,omitempty"`
-	Skills    []memberJSON      `json:"skills,omitempty"`
+	Kind       publish.Kind      `json:"kind"`
+	To         string            `json:"to"`
+	Digest     string            `json:"digest"`
+	Tags       []string          `json:"tags"`
+	Unchanged  bool              `json:"unchanged"`
+	Signed     bool              `json:"signed"`
+	Layers     int               `json:"layers"`
+	Bytes      int64             `json:"bytes"`
+	Sent       int               `json:"sent"`
+	SentBytes  int64             `json:"sentBytes"`
+	Statements int               `json:"statements,omitempty"`
+	Replaced   map[string]string `json:"replaced,omitempty"`
+	Skills     []memberJSON      `json:"skills,omitempty"`
 }
 
 type memberJSON struct {
@@ -326,7 +327,7 @@ func (p *publishing) folder(ctx context.Context, pub *publish.Publisher, from, t
 
 // report records a result, and prints it as a person reads it.
 func (p *publishing) report(r *publish.Result) {
-	j := artifactJSON{Kind: r.Kind, To: "oci://" + r.To, Digest: r.Digest, Tags: r.Tags, Unchanged: r.Unchanged, Signed: r.Signed, Layers: r.Layers, Bytes: r.Size, Sent: r.Sent, SentBytes: r.SentBytes, Replaced: r.Replaced}
+	j := artifactJSON{Kind: r.Kind, To: "oci://" + r.To, Digest: r.Digest, Tags: r.Tags, Unchanged: r.Unchanged, Signed: r.Signed, Layers: r.Layers, Bytes: r.Size, Sent: r.Sent, SentBytes: r.SentBytes, Statements: r.Statements, Replaced: r.Replaced}
 	for _, tag := range slices.Sorted(maps.Keys(r.Replaced)) {
 		p.env.Err().Text(console.Warning, fmt.Sprintf("%s:%s %s %s: publish changes as a new version, since readers take a version for the same content", j.To, tag, map[bool]string{true: "is", false: "was"}[p.dry], r.Replaced[tag]))
 	}
@@ -361,6 +362,9 @@ func (p *publishing) report(r *publish.Result) {
 	if !r.Unchanged && r.Kind != publish.Tagged {
 		new := map[bool]string{true: "would be sent", false: "sent"}[p.dry]
 		add("%s %s", sizeOf(r.SentBytes), new)
+		if r.Statements > 0 {
+			add("%s of signatures %s", display.Count(r.Statements, "manifest"), new)
+		}
 	}
 	if r.Signed {
 		add("signed")

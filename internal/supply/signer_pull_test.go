@@ -61,3 +61,29 @@ func TestPullTwice(t *testing.T) {
 	expect("acme", `"signer": "KEY-a"`)
 	expect("other", `"signature": "unsigned"`, "--offline")
 }
+
+// TestPublishCopySigned checks what is said of a second copy: what was sent, if the source was signed
+// since the first.
+func TestPublishCopySigned(t *testing.T) {
+	s := newSigning(t)
+	from, to := "oci://"+s.host+"/acme/skills:prod", "oci://"+s.host+"/mirror/skills:prod"
+	expect := func(want string, flags ...string) {
+		t.Helper()
+		stdout, stderr, status := s.run(append([]string{"publish", from, to}, flags...)...)
+		if status != 0 || !strings.Contains(stdout, want) {
+			t.Errorf("publish %s: status %d\n%s%s\nwant %s", flags, status, stdout, stderr, want)
+		}
+	}
+	digest := s.release("1")
+	expect("copied to " + to + ": ")
+	expect("unchanged: " + to + ": ")
+	s.sign(digest, digest, "a")
+	expect("would copy to "+to+": ", "--dry-run")
+	expect("1 manifest of signatures would be sent\n", "--dry-run")
+	expect(`"unchanged": false`, "--dry-run", "--json")
+	expect("copied to " + to + ": ")
+	expect(`"unchanged": true`, "--json")
+	s.sign(digest, digest, "b")
+	expect(`"statements": 1`, "--json")
+	expect("unchanged: " + to + ": ")
+}
