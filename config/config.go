@@ -63,7 +63,7 @@ var root = []key[Config]{
 	{"sources", "list", "none", "places outside whose skills `knack serve` fetches and follows; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Sources = decodeSources(d, v)
 	}},
-	{"store", "section", "", "where `knack serve` keeps the skills of `sources`", func(d *decoder, v frontmatter.Value, c *Config) {
+	{"store", "section", "", "where `knack serve` and `knack pull` keep the skills of sources", func(d *decoder, v frontmatter.Value, c *Config) {
 		section(d, "store", v, storeKeys, &c.Store)
 	}},
 	{"poll", "duration", "30s", "how often `knack serve` asks each of `sources` for a new release", func(d *decoder, v frontmatter.Value, c *Config) {

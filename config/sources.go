@@ -124,7 +124,7 @@ func checkSources(d *decoder, c Config) {
 }
 
 var storeKeys = []key[Store]{
-	{"dir", "text", "the user's cache", "the folder in which `knack serve` keeps the skills of `sources`; deleting it is always safe", func(d *decoder, v frontmatter.Value, s *Store) {
+	{"dir", "text", "the user's cache", "the folder in which `knack serve` and `knack pull` keep the skills of sources; deleting it is always safe", func(d *decoder, v frontmatter.Value, s *Store) {
 		const fix = "write the path of a folder, for example /var/lib/knack"
 		before := len(d.problems)
 		if s.Dir = d.text("store.dir", v, fix); len(d.problems) == before && strings.HasPrefix(s.Dir, "~") {
