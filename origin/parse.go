@@ -12,6 +12,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/trust"
 )
 
 // RefError says why a text is no source, and what to write instead. It never has a part of the
@@ -276,7 +277,7 @@ func parseOCI(rest string) (Ref, error) {
 	if has && digest == "" || tagged && tag == "" {
 		return Ref{}, refuse(fix, "the tag or digest of the oci: source is empty")
 	}
-	r := Ref{Kind: OCI, Source: "oci://" + strings.ToLower(host) + "/" + path}
+	r := Ref{Kind: OCI, Source: trust.Spelled("oci://" + host + "/" + path)}
 	r.Location = r.Source
 	return ociRef(r, tag, digest)
 }

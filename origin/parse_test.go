@@ -82,6 +82,14 @@ var refForms = []struct {
 	{"oci://localhost:5000/a/b__c@" + digest, oci("oci://localhost:5000/a/b__c", "", digest)},
 	{"oci://ghcr.io/acme/skills:1.2.0@" + digest, oci("oci://ghcr.io/acme/skills", "1.2.0", digest)},
 
+	{"oci://docker.io/acme/skills:1.2.0", oci("oci://docker.io/acme/skills", "1.2.0", "")},
+	{"oci://Index.docker.io/acme/skills", oci("oci://docker.io/acme/skills", "", "")},
+	{"oci://registry-1.docker.io/acme/skills@" + digest, oci("oci://docker.io/acme/skills", "", digest)},
+	{"oci://index.docker.io:443/acme/skills", oci("oci://docker.io/acme/skills", "", "")},
+	{"oci://registry-1.docker.io/skills:1", oci("oci://docker.io/library/skills", "1", "")},
+	{"oci://docker.io:5000/skills", oci("oci://docker.io:5000/skills", "", "")},
+	{"oci://docker.io.example/skills", oci("oci://docker.io.example/skills", "", "")},
+
 	{"https://x.example/a/b.zip", at(Archive, "https://x.example/a/b.zip", "https://x.example/a/b.zip")},
 	{"https://github.com/acme/skills/archive/refs/tags/v1.tar.gz", at(Archive, "https://github.com/acme/skills/archive/refs/tags/v1.tar.gz", "https://github.com/acme/skills/archive/refs/tags/v1.tar.gz")},
 	{"https://registry.example/@scope/p/-/p-1.0.0.tgz", at(Archive, "https://registry.example/@scope/p/-/p-1.0.0.tgz", "https://registry.example/@scope/p/-/p-1.0.0.tgz")},

@@ -40,6 +40,19 @@ func TestPatterns(t *testing.T) {
 		{"oci://r.example/a/**", "oci://r.example/a/*", true},   // another pattern
 		{"oci://r.example/a/*", "oci://r.example/a/**", false},  // which fits more
 		{"oci://r.example/a/**", "oci://r.example/**/a", false}, // and here
+		{"oci://docker.io/acme/**", "oci://docker.io/acme/skills", true},
+		{"oci://docker.io/acme/**", "oci://index.docker.io/acme/skills", true}, // as an old lock has it
+		{"oci://docker.io/acme/**", "oci://registry-1.docker.io/acme/skills", true},
+		{"oci://docker.io/acme/**", "oci://Registry-1.docker.io:0443/acme/skills", true},
+		{"oci://docker.io/acme/**", "oci://registry-1.docker.io:5000/acme/skills", false},
+		{"oci://docker.io/acme/**", "oci://docker.io.example/acme/skills", false},
+		{"oci://Index.docker.io/acme/**", "oci://docker.io/acme/skills", true},
+		{"oci://registry-1.docker.io/acme/*", "oci://docker.io/acme/skills", true},
+		{"oci://docker.io/library/**", "oci://index.docker.io/skills", true},
+		{"oci://docker.io/skills", "oci://docker.io/library/skills", true},
+		{"oci://docker.io/*", "oci://docker.io/skills", true},
+		{"oci://docker.io/**", "oci://docker.io/skills", true},
+		{"oci://docker.io/**", "oci://index.docker.io/acme/skills", true},
 		{"oci://**", "oci://r.example/a", true},
 		{"oci://**", "github.com/acme/skills", false},
 		{"**", "github.com/acme/skills", true},
@@ -70,6 +83,15 @@ func TestRules(t *testing.T) {
 	}}
 	if r, ok := p.Rule(source); !ok || r.Where != "knack.yaml:2" {
 		t.Errorf("the rule of %s is %+v", source, r)
+	}
+	hub := &Policy{Rules: []Rule{{From: pattern(t, "oci://docker.io/acme/**"), Keys: []Key{oldKey}, Require: true}}}
+	for _, host := range []string{"docker.io", "index.docker.io", "registry-1.docker.io"} {
+		if _, err := hub.Judge("oci://"+host+"/acme/skills", digest, nil); err == nil {
+			t.Errorf("an unsigned release of %s is taken", host)
+		}
+		if hub.Locked("oci://"+host+"/acme/skills", "") == nil {
+			t.Errorf("a release of %s without a signer is taken from a lock", host)
+		}
 	}
 	if _, err := p.Judge("oci://registry.example.com/b", digest, nil); err != nil {
 		t.Errorf("a rule behind the first that fits was asked: %v", err)
