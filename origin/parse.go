@@ -305,7 +305,7 @@ func parseMCP(rest string) (Ref, error) {
 
 func errUser() error {
 	return refuse("leave it out; git's credential helpers, docker login and the system's keys are used instead",
-		"the source has a user name or a password in it, which would be written into the lock")
+		"the source has a user name or a password in it, and sources are written into logs and locks")
 }
 
 // parseURL reads an https address without anything secret in it; http only to this machine.
@@ -319,7 +319,7 @@ func parseURL(text string) (*url.URL, error) {
 	case u.User != nil:
 		return nil, errUser()
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.HasSuffix(text, "#"):
-		return nil, refuse("leave it out (a branch, tag or commit is written behind @); or download the file and add it as ./FILE", "the address has a part after ? or #, which may be a secret and would be written into the lock")
+		return nil, refuse("leave it out (a branch, tag or commit is written behind @); or download the file and name it as ./FILE", "the address has a part after ? or #, which may be a secret, and sources are written into logs and locks")
 	case u.Scheme == "http" && !isLoopback(u.Hostname()):
 		return nil, refuse("write https://", "http is not used except to this machine, since anybody on the way could change what arrives")
 	}

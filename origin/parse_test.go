@@ -228,6 +228,9 @@ func TestParseRefuses(t *testing.T) {
 		if strings.Contains(e.Message+e.Fix, secret) {
 			t.Errorf("%.60q: the message has the secret: %v", text, err)
 		}
+		if strings.Contains(e.Message+e.Fix, "the lock") {
+			t.Errorf("%.60q: a server has no lock: %v", text, err)
+		}
 	}
 	if _, err := Parse("//u:"+secret+"@x.example/r", "/srv/p", "/home/u"); runtime.GOOS != "windows" && (err == nil || err.Error() != "a source cannot begin with two slashes") {
 		t.Error(err)

@@ -47,7 +47,7 @@ func TestParse(t *testing.T) {
 			{Name: "My Notes", Line: 19, Folders: folders("my-notes"), Ref: lib},
 			{Name: "npm-skill", Line: 24, Folders: folders("npm-skill"), Path: "skills/npm-skill", Err: errors.New("it came from 'node_modules', which is no source of knack")},
 			{Name: "pdf", Line: 30, Folders: folders("pdf"), Ref: git("github.com/acme/skills", "v1.2.0"), Path: "skills/pdf"},
-			{Name: "secret", Line: 37, Folders: folders("secret"), Path: ".", Err: errors.New("the source has a user name or a password in it, which would be written into the lock")},
+			{Name: "secret", Line: 37, Folders: folders("secret"), Path: ".", Err: errors.New("the source has a user name or a password in it, and sources are written into logs and locks")},
 		}},
 		".skill-lock.json": {Global, []Entry{
 			{Name: "pdf", Line: 4, Folders: folders("pdf"), Ref: git("github.com/acme/skills", ""), Path: "skills/pdf", Tree: tree},
