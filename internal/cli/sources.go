@@ -198,6 +198,16 @@ func (f *sourceFlags) warnMissing(env console.Env, v catalog.View) {
 	}
 }
 
+// warnUnfetched warns of sources of which the store has nothing, once for a command. knack doctor
+// lists them with the others.
+func (f *sourceFlags) warnUnfetched(env console.Env) {
+	for _, s := range f.stored {
+		if f.warns && s.Error != "" {
+			env.Err().Text(console.Warning, fmt.Sprintf("%s (%s): %s (%s)", s.Name, display.OneLine(s.From), s.Error, s.Fix))
+		}
+	}
+}
+
 // toolSet returns the tool set that --tools names, or else the project's, if its descriptions
 // keep the user's limit.
 func (f *sourceFlags) toolSet(env console.Env, flag string, limit int) string {
