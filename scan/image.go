@@ -52,6 +52,11 @@ func (s *scanner) image(name string, data []byte) {
 // imageText notes a text in an image.
 func (s *scanner) imageText(name, where, text string) {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
+	if s.overrides(text) {
+		s.fact(factHidden, name)
+		s.findFile(ruleHiddenOverride, name, "the image has a text in "+where+" that says "+quote(text))
+		return
+	}
 	if utf8.RuneCountInString(text) <= minImageText || isUsualText(text) {
 		return
 	}

@@ -37,13 +37,13 @@ func scanCommand(env *console.Env) *cobra.Command {
 		Use:        "scan [PATH | SKILL]…",
 		SuggestFor: []string{"audit", "inspect"},
 		Short:      "Say what skills would do, and which do what no honest skill does",
-		Long: `Say what skills would do: which programs, hosts and paths they name, what in them
-is worth a look (review), and what no honest skill does (enforce). Without a
-PATH, all skills that 'knack list' knows.
+		Long: `Say what skills would do: which programs, hosts and paths they name, what is
+worth a look (review), and what no honest skill does (enforce). Without a PATH,
+all skills that 'knack list' knows.
 
 A finding to review is a fact and no verdict. A skill without findings is not
 proven harmless: doc/scan.md says what passes. The same files give the same
-findings; nothing is run, and nothing is asked of anybody.
+findings. Nothing is run, and no server is asked.
 
 The exit status is 1 if there is a finding to enforce (with --strict, any).`,
 		Example: `  knack scan                          # every skill that list knows
