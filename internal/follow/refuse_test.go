@@ -230,8 +230,8 @@ func TestJudgedBeside(t *testing.T) {
 		served := w.tag
 		w.has("1.3.0", "key:a")
 		w.pulled()
+		served.Signer = "key:b"
 		w.set(func() { w.tag, w.err = served, nil })
-		w.tag.Signer = "key:b"
 		w.pass()
 		if h, err := w.store.Head(w.source.Ref.String()); err != nil || h.Release != served.Digest || h.Version != "1.4.0" || h.Signer != "key:b" {
 			t.Errorf("%+v, %v", h, err)

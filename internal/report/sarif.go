@@ -117,14 +117,14 @@ func sarifResultOf(id skill.RuleID, severity skill.Severity, shown string, p ski
 
 // writeSARIF writes the log of one run. Each result gets the index of its rule.
 func writeSARIF(env *console.Env, version string, rules []sarifRule, results []sarifResult) error {
-	driver := sarifDriver{Name: "knack", Version: version, URI: homePage, Rules: slices.Concat([]sarifRule{}, rules)}
+	driver := sarifDriver{Name: "knack", Version: version, URI: homePage, Rules: append([]sarifRule{}, rules...)}
 	for i := range results {
 		id := results[i].RuleID
 		// -1 is no rule of the table (SARIF 3.27.6).
 		results[i].RuleIndex = slices.IndexFunc(rules, func(r sarifRule) bool { return r.ID == id })
 	}
 	return console.PrintJSON(env.Stdout, sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{{
-		Tool: sarifTool{driver}, ColumnKind: "unicodeCodePoints", Results: slices.Concat([]sarifResult{}, results),
+		Tool: sarifTool{driver}, ColumnKind: "unicodeCodePoints", Results: append([]sarifResult{}, results...),
 	}}})
 }
 
