@@ -49,7 +49,7 @@ func (c *codeReader) call(i int, name string) {
 	switch {
 	case c.runsCommands(i, name):
 		c.starts(i, name, c.arguments(open))
-	case runners[name]:
+	case runners()[name]:
 		if args := c.arguments(open); len(args) > 0 {
 			v := c.eval(args[0][0], args[0][1], 0)
 			if len(v.fetched) > 0 || v.decoder != "" {
@@ -65,7 +65,7 @@ func (c *codeReader) call(i int, name string) {
 			c.variable(c.tokens[open+1].text)
 		}
 	}
-	if sendingCalls[name] {
+	if sendingCalls()[name] {
 		c.sends(i, c.arguments(open))
 	}
 	c.opens(i, name)
@@ -74,7 +74,7 @@ func (c *codeReader) call(i int, name string) {
 
 // runsCommands reports whether a call starts a program.
 func (c *codeReader) runsCommands(i int, name string) bool {
-	if shellRunners[name] {
+	if shellRunners()[name] {
 		return true
 	}
 	if c.python {
@@ -83,7 +83,7 @@ func (c *codeReader) runsCommands(i int, name string) bool {
 	if name == "exec" || last(name) == "execSync" {
 		return c.processes
 	}
-	return strings.HasPrefix(name, "?.") && shellRunners["child_process."+last(name)] && c.isMark(i-2, ")") && strings.HasSuffix(c.tokens[i-3].text, "child_process")
+	return strings.HasPrefix(name, "?.") && shellRunners()["child_process."+last(name)] && c.isMark(i-2, ")") && strings.HasSuffix(c.tokens[i-3].text, "child_process")
 }
 
 func (c *codeReader) placeOf(i int) value {
@@ -169,8 +169,8 @@ func (c *codeReader) sends(i int, args [][2]int) {
 // opens notes the files that a call reads or writes outside of the skill.
 func (c *codeReader) opens(i int, name string) {
 	l := last(name)
-	write := writingCalls[l]
-	if !readingCalls[name] && !write {
+	write := writingCalls()[l]
+	if !readingCalls()[name] && !write {
 		return
 	}
 	args := c.arguments(i + 1)
@@ -215,7 +215,7 @@ func (c *codeReader) eval(from, to, depth int) value {
 				}
 				n++
 			}
-		case t.kind == tokenName && c.isMark(n+1, "(") && !operators[t.text]:
+		case t.kind == tokenName && c.isMark(n+1, "(") && !operators()[t.text]:
 			v := c.result(n, depth)
 			n = int(c.tokens[n+1].match)
 			if strings.HasPrefix(v.text, "\x00") { // a method of what stands before
@@ -232,7 +232,7 @@ func (c *codeReader) eval(from, to, depth int) value {
 		case t.kind == tokenName && !c.isMark(n-1, ".") && !c.isMark(n+1, "=") && !c.isMark(n+1, ":"):
 			if v, ok := c.vars[t.text]; ok {
 				all = append(all, v)
-			} else if !c.isMark(n+1, ".") && !operators[t.text] {
+			} else if !c.isMark(n+1, ".") && !operators()[t.text] {
 				all = append(all, value{text: "$" + t.text})
 			}
 		case t.match > 0 && (t.text == "(" || t.text == "[" || t.text == "{"):
@@ -272,12 +272,12 @@ func (c *codeReader) result(n, depth int) value {
 	switch {
 	case l == "home" || l == "homedir":
 		return value{text: "~/", known: true}
-	case decodingCalls[l] || l == "from" && strings.HasPrefix(name, "Buffer") && len(args) > 1 || name == "codecs.decode":
+	case decodingCalls()[l] || l == "from" && strings.HasPrefix(name, "Buffer") && len(args) > 1 || name == "codecs.decode":
 		return c.decodes(name, args, arg)
-	case fetchingCalls[name]:
+	case fetchingCalls()[name]:
 		v := arg(0)
 		return value{fetched: []string{v.text}, from: v.from, to: v.to, secret: v.secret}
-	case readingCalls[name] || readingCalls[l] && !method:
+	case readingCalls()[name] || readingCalls()[l] && !method:
 		v := arg(0)
 		return value{secret: credentialIn(strings.ReplaceAll(v.text, "//", "/"))}
 	case l == "join" && (strings.HasSuffix(name, "path.join") || name == "join"):
@@ -291,9 +291,9 @@ func (c *codeReader) result(n, depth int) value {
 		if len(all) > 0 {
 			return c.joined(all)
 		}
-	case passingCalls[l] && (method || c.isVariable(name)):
+	case passingCalls()[l] && (method || c.isVariable(name)):
 		return value{text: "\x00" + l, known: true}
-	case passingCalls[l] || l == "Function":
+	case passingCalls()[l] || l == "Function":
 		return arg(0)
 	case name == "__import__" || name == "require":
 		return value{}

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/yuin/goldmark/ast"
 
@@ -10,9 +11,9 @@ import (
 
 // Languages of blocks of code, as people write them.
 var (
-	shellNames  = set("sh bash shell zsh ksh dash console terminal shell-session sh-session shellsession shellscript cmd bat batch powershell ps1 pwsh ps")
-	pythonNames = set("python py python3 ipython pycon")
-	scriptNames = set("javascript js mjs cjs jsx typescript ts tsx node")
+	shellNames  = names("sh bash shell zsh ksh dash console terminal shell-session sh-session shellsession shellscript cmd bat batch powershell ps1 pwsh ps")
+	pythonNames = names("python py python3 ipython pycon")
+	scriptNames = names("javascript js mjs cjs jsx typescript ts tsx node")
 )
 
 // fence judges a block of code. Its language is the first word of an info string.
@@ -30,11 +31,11 @@ func (m *page) fence(p part, info string) {
 	switch {
 	case len(m.open) > 0 || m.comment:
 		m.unseen.add(p, 0, len(p.text))
-	case language == "" || shellNames[language] || runs || prompts && !pythonNames[language]:
+	case language == "" || shellNames()[language] || runs || prompts && !pythonNames()[language]:
 		m.shell(bare, fromFence)
-	case pythonNames[language]:
+	case pythonNames()[language]:
 		m.code(bare, kindPython)
-	case scriptNames[language]:
+	case scriptNames()[language]:
 		m.code(p, kindJavaScript)
 	default:
 		for l := range all(nil, p.text) {
@@ -122,17 +123,17 @@ func runsHere(n *ast.CodeSpan, text string) bool {
 }
 
 // programs are commands by which a text is known as one, and whether the name is no English word.
-var programs = func() map[string]bool {
+var programs = sync.OnceValue(func() map[string]bool {
 	all := map[string]bool{}
-	for name := range set("curl wget bash sh zsh dash ksh fish sudo doas chmod chown npm npx pnpm bunx pip pip3 pipx uv uvx apt apt-get yum dnf apk docker podman kubectl git ssh scp sftp rsync nc ncat netcat socat telnet " +
-		"powershell pwsh iwr iex irm eval printenv base64 openssl xxd xattr spctl crontab launchctl systemctl osascript python python2 python3 perl ruby php nohup env mkfifo certutil bitsadmin mshta rundll32 reg gpg tar unzip 7z gem cargo deno tee xargs") {
+	for name := range names("curl wget bash sh zsh dash ksh fish sudo doas chmod chown npm npx pnpm bunx pip pip3 pipx uv uvx apt apt-get yum dnf apk docker podman kubectl git ssh scp sftp rsync nc ncat netcat socat telnet " +
+		"powershell pwsh iwr iex irm eval printenv base64 openssl xxd xattr spctl crontab launchctl systemctl osascript python python2 python3 perl ruby php nohup env mkfifo certutil bitsadmin mshta rundll32 reg gpg tar unzip 7z gem cargo deno tee xargs")() {
 		all[name] = true
 	}
-	for name := range set("node bun brew yarn go source export security echo cat printf exec rm mv cp ln dd find make cmd set alias at history kill touch mkdir sed awk grep head install") {
+	for name := range names("node bun brew yarn go source export security echo cat printf exec rm mv cp ln dd find make cmd set alias at history kill touch mkdir sed awk grep head install")() {
 		all[name] = false
 	}
 	return all
-}()
+})
 
 // commandIn returns the first command of a known program with an argument. Unless code is set, the text
 // is prose, and words of English are no programs.
@@ -162,6 +163,6 @@ func startsProgram(text string, code bool) (int, bool) {
 	if n := strings.LastIndexByte(name, '/'); n >= 0 {
 		name = name[n+1:]
 	}
-	unmistaken, known := programs[strings.ToLower(strings.ReplaceAll(name, `\`, ""))]
+	unmistaken, known := programs()[strings.ToLower(strings.ReplaceAll(name, `\`, ""))]
 	return from, known && (code || unmistaken && !strings.HasSuffix(strings.TrimSpace(text), "."))
 }

@@ -83,8 +83,8 @@ var reNotice = lazyregexp.New(`(?i)^\s*(?:[^\n]{0,100}\b(?:copyright|licen[sc]ed
 
 // Words with which a text asks its reader to act: a verb at the beginning of a sentence, and its object.
 var (
-	askVerbs   = set("run execute send upload download fetch install invoke call post submit transmit email visit paste read collect copy delete remove overwrite append write disable enable approve grant always you")
-	askObjects = set("must should command commands script scripts file files contents content token tokens key keys password passwords credentials secret secrets environment variable variables url link data output " +
+	askVerbs   = names("run execute send upload download fetch install invoke call post submit transmit email visit paste read collect copy delete remove overwrite append write disable enable approve grant always you")
+	askObjects = names("must should command commands script scripts file files contents content token tokens key keys password passwords credentials secret secrets environment variable variables url link data output " +
 		"conversation history tool tools server endpoint webhook user users instruction instructions this following")
 )
 
@@ -104,8 +104,8 @@ func asking(text string) (what string, from, to int) {
 		if !ok {
 			return "", 0, 0
 		}
-		if begins && askVerbs[w.text] {
-			if end, ok := follow(text, w, func(w word) (ok, done bool) { return askObjects[w.text], askObjects[w.text] }); ok {
+		if begins && askVerbs()[w.text] {
+			if end, ok := follow(text, w, func(w word) (ok, done bool) { return askObjects()[w.text], askObjects()[w.text] }); ok {
 				return "an instruction", w.from, end
 			}
 		}
@@ -162,10 +162,10 @@ func (m *page) reference(n *ast.LinkReferenceDefinition) {
 }
 
 // void are the elements that have no end, and so hide nothing behind them.
-var void = set("area base br col embed hr img input link meta source track wbr")
+var void = names("area base br col embed hr img input link meta source track wbr")
 
 // unshown are the elements whose text is not shown.
-var unshown = set("script style template title datalist")
+var unshown = names("script style template title datalist")
 
 // elements reads a piece of HTML: its texts, its comments, and the elements that hide what is in them.
 func (m *page) elements(q part) {
@@ -228,7 +228,7 @@ func (m *page) note(q part, from, to int) {
 func (m *page) start(z *html.Tokenizer, q part, from, to int) {
 	tag, more := z.TagName()
 	name := string(tag)
-	hides := unshown[name]
+	hides := unshown()[name]
 	for more {
 		var key, value []byte
 		key, value, more = z.TagAttr()
@@ -252,7 +252,7 @@ func (m *page) start(z *html.Tokenizer, q part, from, to int) {
 			m.hidden(p.anchored(q.offset(from)), what, least)
 		}
 	}
-	if void[name] {
+	if void()[name] {
 		return
 	}
 	if n := len(m.open); hides || n > 0 && m.open[n-1] == name {

@@ -29,7 +29,7 @@ func hostOf(url string) (host string, kind hostKind) {
 		return "", hostNamed
 	}
 	if name, ok := variable(host); ok {
-		if placeholderHosts[strings.Trim(strings.ReplaceAll(name, "_", "-"), "-")] || strings.HasPrefix(name, "your") {
+		if placeholderHosts()[strings.Trim(strings.ReplaceAll(name, "_", "-"), "-")] || strings.HasPrefix(name, "your") {
 			return host, hostNobody
 		}
 		return "", hostNamed
@@ -111,10 +111,10 @@ func kindOfName(host string) hostKind {
 		return hostPunycode
 	}
 	for rest := host; rest != ""; {
-		if transient[rest] {
+		if transient()[rest] {
 			return hostTransient
 		}
-		if reserved[rest] {
+		if reserved()[rest] {
 			return hostNobody
 		}
 		_, rest, _ = strings.Cut(rest, ".")
@@ -124,11 +124,11 @@ func kindOfName(host string) hostKind {
 		return hostNobody // no name without a dot is found outside of a network
 	}
 	owner := labels[len(labels)-2]
-	if len(labels) > 2 && secondLevel[owner] {
+	if len(labels) > 2 && secondLevel()[owner] {
 		owner = labels[len(labels)-3]
 	}
 	owner = strings.ReplaceAll(owner, "_", "-")
-	if placeholderHosts[owner] || strings.HasPrefix(owner, "your-") || strings.HasPrefix(owner, "attacker-") || strings.Trim(owner, "x") == "" {
+	if placeholderHosts()[owner] || strings.HasPrefix(owner, "your-") || strings.HasPrefix(owner, "attacker-") || strings.Trim(owner, "x") == "" {
 		return hostNobody
 	}
 	return hostNamed
@@ -185,7 +185,7 @@ func unroutable(addr netip.Addr) bool {
 	if addr.IsPrivate() || addr.IsLoopback() || addr.IsUnspecified() || addr.IsMulticast() || addr.IsLinkLocalUnicast() {
 		return true
 	}
-	for _, p := range specialAddresses {
+	for _, p := range specialAddresses() {
 		if p.Contains(addr) {
 			return true
 		}

@@ -3,6 +3,7 @@ package scan
 import (
 	"net/netip"
 	"strings"
+	"sync"
 )
 
 // transient has the hosts at which anyone can put something for a while, without a name. A host
@@ -52,16 +53,22 @@ var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 // specialAddresses has ranges that lead to no machine of the internet. Source: the registries of
 // special-purpose addresses of IANA (RFC 6890), RFC 5737, RFC 3849 and RFC 9637 for documentation.
 // 1.2.3.4 is written in manuals as an address of no one in particular.
-var specialAddresses = prefixes("0.0.0.0/8 100.64.0.0/10 192.0.0.0/24 192.0.2.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 240.0.0.0/4 1.2.3.4/32 2001:db8::/32 3fff::/20 100::/64")
+var specialAddresses = sync.OnceValue(func() []netip.Prefix {
+	return prefixes("0.0.0.0/8 100.64.0.0/10 192.0.0.0/24 192.0.2.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 240.0.0.0/4 1.2.3.4/32 2001:db8::/32 3fff::/20 100::/64")
+})
 
-func names(rows ...string) map[string]bool {
-	all := map[string]bool{}
-	for _, row := range rows {
-		for name := range strings.FieldsSeq(row) {
-			all[name] = true
+// names returns the set of the words of rows. It is made with its first use, since a server that does
+// not scan starts without it.
+func names(rows ...string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool {
+		all := map[string]bool{}
+		for _, row := range rows {
+			for name := range strings.FieldsSeq(row) {
+				all[name] = true
+			}
 		}
-	}
-	return all
+		return all
+	})
 }
 
 func prefixes(row string) []netip.Prefix {

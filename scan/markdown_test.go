@@ -39,7 +39,7 @@ func TestTextExamples(t *testing.T) {
 	mine := []skill.RuleID{ruleTags, ruleSelectors, ruleZeroWidthRun, ruleDownloadLocked, ruleRunFromPaste, ruleHiddenOverride, ruleToolsAny, ruleOverridePhrase, ruleConcealPhrase,
 		ruleHiddenText, ruleURLTransient, ruleURLAddress, ruleDownloadProgram, ruleHooks, ruleRunsOnLoad, ruleHomoglyph, ruleZeroWidthWord, ruleBidi, ruleFar}
 	for _, id := range mine {
-		r := byID[id]
+		r := byID()[id]
 		fires, quiet := scanText("SKILL.md", r.Fires, kindMarkdown), scanText("SKILL.md", r.Quiet, kindMarkdown)
 		if r.Fires == "" || !slices.Contains(rulesOf(fires), string(id)) {
 			t.Errorf("%s: its example fires %v", id, rulesOf(fires))

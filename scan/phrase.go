@@ -63,25 +63,16 @@ func wordAt(text string, at int) (word, bool) {
 // phrase is where a phrase stands in a text.
 type phrase struct{ from, to int }
 
-// set makes a set of words.
-func set(words string) map[string]bool {
-	out := map[string]bool{}
-	for _, w := range strings.Fields(words) {
-		out[w] = true
-	}
-	return out
-}
-
 // Words of sentences that override instructions: "ignore all previous instructions", "forget everything
 // above", "disregard what you were told". The words are ours: OWASP LLM01 describes what such sentences do.
 var (
-	overrideVerbs = set("ignore ignoring disregard disregarding forget discard override overriding bypass supersede supersedes overrides dismiss")
-	overrideWhose = set("previous prior earlier preceding foregoing above system developer original initial")
-	overrideWhat  = set("instruction instructions prompt prompts directive directives guideline guidelines rules command commands guidance messages orders")
-	overrideFill  = set("all any every of the your my these those other and or previously given safety security existing current")
-	overrideAll   = set("everything anything all what whatever instructions rules prompts guidelines directives")
-	overrideAfter = set("above before previously earlier told")
-	overrideLink  = set("you that which were have been was are given the to i we i've were we've")
+	overrideVerbs = names("ignore ignoring disregard disregarding forget discard override overriding bypass supersede supersedes overrides dismiss")
+	overrideWhose = names("previous prior earlier preceding foregoing above system developer original initial")
+	overrideWhat  = names("instruction instructions prompt prompts directive directives guideline guidelines rules command commands guidance messages orders")
+	overrideFill  = names("all any every of the your my these those other and or previously given safety security existing current")
+	overrideAll   = names("everything anything all what whatever instructions rules prompts guidelines directives")
+	overrideAfter = names("above before previously earlier told")
+	overrideLink  = names("you that which were have been was are given the to i we i've were we've")
 )
 
 // overriding returns the first phrase of a text that overrides instructions.
@@ -89,16 +80,16 @@ func overriding(text string) (phrase, bool) {
 	if !mayHave(text, "ignor", "disregard", "forget", "discard", "overrid", "bypass", "supersede", "dismiss") {
 		return phrase{}, false
 	}
-	return firstPhrase(text, overrideVerbs, func(w word) (int, bool) {
+	return firstPhrase(text, overrideVerbs(), func(w word) (int, bool) {
 		whose, all := false, false
 		return follow(text, w, func(w word) (ok, done bool) {
-			if overrideWhat[w.text] && whose || overrideAfter[w.text] && all {
+			if overrideWhat()[w.text] && whose || overrideAfter()[w.text] && all {
 				return true, true
 			}
-			link := all && overrideLink[w.text]
-			whose = whose || overrideWhose[w.text]
-			all = all || overrideAll[w.text]
-			return false, !link && !overrideWhose[w.text] && !overrideAll[w.text] && !overrideFill[w.text]
+			link := all && overrideLink()[w.text]
+			whose = whose || overrideWhose()[w.text]
+			all = all || overrideAll()[w.text]
+			return false, !link && !overrideWhose()[w.text] && !overrideAll()[w.text] && !overrideFill()[w.text]
 		})
 	})
 }
@@ -107,13 +98,13 @@ func overriding(text string) (phrase, bool) {
 // "without the user knowing". A sentence that only says what to tell instead, as in "do not tell
 // the user to …", hides nothing.
 var (
-	concealStart = set("not don't dont never without hide hiding conceal concealing keep")
-	concealVerbs = set("tell telling inform informing notify notifying alert alerting mention mentioning reveal revealing disclose disclosing report reporting admit show showing")
-	concealFill  = set("this it that these them anything any of what you did the to your a about everything")
-	concealWhom  = set("user human operator person users")
-	concealThen  = set("about of this these any anything and or but you what")
-	concealKnow  = set("knowing knowledge noticing awareness realizing realising")
-	hideFill     = set("this it these them all any your the every from actions activity changes fact step steps secret hidden")
+	concealStart = names("not don't dont never without hide hiding conceal concealing keep")
+	concealVerbs = names("tell telling inform informing notify notifying alert alerting mention mentioning reveal revealing disclose disclosing report reporting admit show showing")
+	concealFill  = names("this it that these them anything any of what you did the to your a about everything")
+	concealWhom  = names("user human operator person users")
+	concealThen  = names("about of this these any anything and or but you what")
+	concealKnow  = names("knowing knowledge noticing awareness realizing realising")
+	hideFill     = names("this it these them all any your the every from actions activity changes fact step steps secret hidden")
 )
 
 // concealing returns the first phrase of a text that hides an act from the user.
@@ -121,7 +112,7 @@ func concealing(text string) (phrase, bool) {
 	if !mayHave(text, "user", "human", "operator", "person") {
 		return phrase{}, false
 	}
-	return firstPhrase(text, concealStart, func(w word) (int, bool) {
+	return firstPhrase(text, concealStart(), func(w word) (int, bool) {
 		switch w.text {
 		case "hide", "hiding", "conceal", "concealing", "keep":
 			return hides(text, w)
@@ -163,7 +154,7 @@ func hides(text string, w word) (int, bool) {
 	from := false
 	return follow(text, w, func(w word) (ok, done bool) {
 		from = from || w.text == "from"
-		return from && concealWhom[w.text], !hideFill[w.text]
+		return from && concealWhom()[w.text], !hideFill()[w.text]
 	})
 }
 
@@ -172,9 +163,9 @@ func unknowing(text string, w word) (int, bool) {
 	whom := false
 	return follow(text, w, func(w word) (ok, done bool) {
 		if whom {
-			return concealKnow[w.text], true
+			return concealKnow()[w.text], true
 		}
-		whom = concealWhom[strings.TrimSuffix(w.text, "'s")]
+		whom = concealWhom()[strings.TrimSuffix(w.text, "'s")]
 		return false, !whom && w.text != "the"
 	})
 }
@@ -186,12 +177,12 @@ func untold(text string, w word) (int, bool) {
 		switch {
 		case verb == "":
 			verb = w.text
-			return false, !concealVerbs[verb]
-		case concealWhom[w.text]:
+			return false, !concealVerbs()[verb]
+		case concealWhom()[w.text]:
 			then, found := wordAt(text, w.to)
-			return w.last || !found || text[w.to] == ',' || concealThen[then.text], true
+			return w.last || !found || text[w.to] == ',' || concealThen()[then.text], true
 		}
-		return false, !concealFill[w.text]
+		return false, !concealFill()[w.text]
 	})
 }
 
@@ -211,7 +202,7 @@ func firstPhrase(text string, starts map[string]bool, match func(word) (to int, 
 			}
 		}
 		near = max(near-1, 0)
-		if negations[w.text] {
+		if negations()[w.text] {
 			negated, near = true, 3
 		}
 		if rest := text[w.to:]; w.last {
@@ -223,7 +214,7 @@ func firstPhrase(text string, starts map[string]bool, match func(word) (to int, 
 	}
 }
 
-var negations = set("not don't dont never cannot can't won't doesn't shouldn't mustn't no")
+var negations = names("not don't dont never cannot can't won't doesn't shouldn't mustn't no")
 
 // overrides reports whether a text overrides instructions, or hides an act from the user.
 func (s *scanner) overrides(text string) bool {

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/lazyregexp"
@@ -30,7 +31,7 @@ func (m *page) block(p part, links []link) {
 		if kind == hostNobody {
 			continue
 		}
-		if what := downloads[linkedType(l.url)]; what != "" {
+		if what := downloads()[linkedType(l.url)]; what != "" {
 			if !m.full(ruleDownloadProgram, p.file) {
 				m.findLink(ruleDownloadProgram, p, l, quote(p.written(l))+" is "+what)
 			}
@@ -157,16 +158,16 @@ func addressAt(text string, at int) (from, to int) {
 
 // downloads are the extensions of programs and of archives that can have programs in them. Sources: the
 // lists of types that Windows (AssocIsDangerous) and macOS (LSRiskCategory) warn about.
-var downloads = func() map[string]string {
+var downloads = sync.OnceValue(func() map[string]string {
 	all := map[string]string{}
-	for ext := range set(".exe .msi .dmg .pkg .deb .rpm .appimage .apk .scr .bat .cmd .vbs .hta .jar .msix .ps1 .command .run .bin") {
+	for ext := range names(".exe .msi .dmg .pkg .deb .rpm .appimage .apk .scr .bat .cmd .vbs .hta .jar .msix .ps1 .command .run .bin")() {
 		all[ext] = "a program"
 	}
-	for ext := range set(".zip .rar .7z .tar .tgz .gz .xz .bz2 .iso .cab .img") {
+	for ext := range names(".zip .rar .7z .tar .tgz .gz .xz .bz2 .iso .cab .img")() {
 		all[ext] = "an archive"
 	}
 	return all
-}()
+})
 
 // linkedType returns the extension of the file that an address names, in lower case.
 func linkedType(url string) string {
@@ -182,12 +183,12 @@ func linkedType(url string) string {
 
 // pastes are the hosts of texts that anyone can leave without a name. The source of each is its own page
 // about what it does.
-var pastes = set("pastebin.com pastebin.pl paste.ee paste.rs paste.debian.net paste.mozilla.org paste.ubuntu.com pastes.io pastes.dev paste.gg hastebin.com hastebin.skyra.pw dpaste.com dpaste.org bpa.st " +
+var pastes = names("pastebin.com pastebin.pl paste.ee paste.rs paste.debian.net paste.mozilla.org paste.ubuntu.com pastes.io pastes.dev paste.gg hastebin.com hastebin.skyra.pw dpaste.com dpaste.org bpa.st " +
 	"ghostbin.com ghostbin.co privatebin.net cpaste.org controlc.com justpaste.it ix.io sprunge.us termbin.com clbin.com rentry.co rentry.org textbin.net snippet.host glot.io telegra.ph codepad.org nopaste.net vpaste.net")
 
 // isPaste reports whether an address is that of one text at a paste host.
 func isPaste(host, url string) bool {
-	if !pastes[strings.TrimPrefix(host, "www.")] {
+	if !pastes()[strings.TrimPrefix(host, "www.")] {
 		return false
 	}
 	_, rest, _ := strings.Cut(url, "://")
@@ -197,21 +198,21 @@ func isPaste(host, url string) bool {
 
 // Words with which a text tells its reader to run something.
 var (
-	runVerbs   = set("run execute paste launch enter eval invoke install")
-	runObjects = set("command commands script scripts code snippet content contents terminal shell powershell bash console prompt installer installation setup lines it this")
+	runVerbs   = names("run execute paste launch enter eval invoke install")
+	runObjects = names("command commands script scripts code snippet content contents terminal shell powershell bash console prompt installer installation setup lines it this")
 )
 
 // running returns the first phrase that tells the reader to run something.
 func running(text string) (phrase, bool) {
-	return firstPhrase(text, runVerbs, func(w word) (int, bool) {
-		return follow(text, w, func(w word) (ok, done bool) { return runObjects[w.text], runObjects[w.text] })
+	return firstPhrase(text, runVerbs(), func(w word) (int, bool) {
+		return follow(text, w, func(w word) (ok, done bool) { return runObjects()[w.text], runObjects()[w.text] })
 	})
 }
 
 // Words for a password, and those before it that need no "is" behind it.
 var (
-	passWords = set("pass password passcode passphrase pwd pw")
-	passWith  = set("with using use enter")
+	passWords = names("pass password passcode passphrase pwd pw")
+	passWith  = names("with using use enter")
 )
 
 // rePassword matches what stands between the word and the password, which is its group: "is", a colon, or
@@ -242,7 +243,7 @@ func password(text string, link int) (from, to int, ok bool) {
 			return 0, 0, false
 		}
 		at = w.to
-		if passWords[w.text] {
+		if passWords()[w.text] {
 			rest := text[w.to:min(len(text), w.to+maxPassword)]
 			m := rePassword().FindStringSubmatchIndex(rest)
 			if m == nil && with {
@@ -262,7 +263,7 @@ func password(text string, link int) (from, to int, ok bool) {
 				}
 			}
 		}
-		with = passWith[w.text] || with && w.text == "the"
+		with = passWith()[w.text] || with && w.text == "the"
 	}
 }
 
@@ -273,7 +274,7 @@ const maxPassword = 160
 // the sentence.
 func isPlaceholder(value string) bool {
 	lower := strings.ToLower(strings.TrimRight(value, ".:!?`"))
-	return lower == "" || strings.ContainsAny(lower[:1], "<${[%*") || strings.HasPrefix(lower, "your") || passwordWords[lower]
+	return lower == "" || strings.ContainsAny(lower[:1], "<${[%*") || strings.HasPrefix(lower, "your") || passwordWords()[lower]
 }
 
-var passwordWords = set("protected protection prompt manager field hash hashes from to in that which you below above and or authentication required optional empty set not the a an it if when for is as with by on be will can may must should needed asked stored entered given provided only same your my xxx")
+var passwordWords = names("protected protection prompt manager field hash hashes from to in that which you below above and or authentication required optional empty set not the a an it if when for is as with by on be will can may must should needed asked stored entered given provided only same your my xxx")

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/knack-dev/knack/skill"
 )
@@ -102,10 +103,10 @@ var Rules = []Rule{
 	{ID: ruleNotRead, Lane: Review, Title: "a file could not be judged", Source: "knack", Fix: "make it smaller, or use a format that can be read", Fires: "\x00\x01\x02\x03", Quiet: "four numbers\n", In: "data.bin"},
 }
 
-var byID = func() map[skill.RuleID]Rule {
+var byID = sync.OnceValue(func() map[skill.RuleID]Rule {
 	all := make(map[skill.RuleID]Rule, len(Rules))
 	for _, r := range Rules {
 		all[r.ID] = r
 	}
 	return all
-}()
+})

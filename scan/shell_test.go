@@ -22,7 +22,7 @@ func foundIDs(s *scanner) []string {
 	var ids []string
 	for _, f := range s.findings {
 		id := string(f.Rule)
-		if f.Lane == Review && byID[f.Rule].Lane == Enforce {
+		if f.Lane == Review && byID()[f.Rule].Lane == Enforce {
 			id += "?"
 		}
 		if !slices.Contains(ids, id) {

@@ -11,11 +11,11 @@ var programWord = lazyregexp.New(`^(?:[~./A-Za-z0-9_-]*/)?[A-Za-z0-9](?:[A-Za-z0
 
 // program notes the name of a program that a command starts.
 func (r *shellReader) program(word value, name string) {
-	if r.vague || !word.known || builtins[name] || len(name) < 2 || !programWord().MatchString(word.text) {
+	if r.vague || !word.known || builtins()[name] || len(name) < 2 || !programWord().MatchString(word.text) {
 		return
 	}
 	shown := path.Base(word.text)
-	if ext := strings.ToLower(path.Ext(shown)); documents[ext] {
+	if ext := strings.ToLower(path.Ext(shown)); documents()[ext] {
 		return // a list of files in Markdown
 	}
 	r.s.fact(factProgram, shown)
@@ -43,7 +43,7 @@ func (r *shellReader) facts(name string, args []value) {
 		}
 		r.credential(v)
 		switch {
-		case fileReaders[name]:
+		case fileReaders()[name]:
 			r.reads(v)
 		case name == "mkdir" || name == "touch" || name == "rm" || name == "rmdir":
 			if file := homely(v.text); outside(file) {

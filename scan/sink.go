@@ -201,7 +201,7 @@ func (s *scanner) add(f Finding) {
 	for i := range f.Notes {
 		f.Notes[i] = hideSecrets(f.Notes[i])
 	}
-	r := byID[f.Rule]
+	r := byID()[f.Rule]
 	soft := f.Lane == Review // of findAs
 	f.Lane, f.Fix = r.Lane, r.Fix
 	if lane, ok := s.o.Lanes[f.Rule]; ok {
