@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
 	"path"
 	"slices"
 	"strings"
@@ -41,6 +40,7 @@ type library struct {
 	mu       sync.Mutex // of the rest
 	exceeded error
 	status   int
+	page     bool  // an answer was text for people
 	network  error // why the last request had no answer
 }
 
@@ -48,6 +48,12 @@ func (l *library) over(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.exceeded = err
+}
+
+func (l *library) isPage() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.page = true
 }
 
 func (l *library) refused(status int) {

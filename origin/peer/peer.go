@@ -93,7 +93,8 @@ func (o *Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (o
 	return l, nil
 }
 
-// watched remembers the last answer that was a refusal, since the SDK says less of it.
+// watched remembers the last answer that was a refusal or a web page. The SDK's own error says
+// less, and not always the same: it depends on which of its readers ends first.
 type watched struct {
 	next http.RoundTripper
 	of   *library
@@ -104,6 +105,9 @@ func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.of.unreached(err)
 	if err == nil && resp.StatusCode >= 400 {
 		w.of.refused(resp.StatusCode)
+	}
+	if err == nil && resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/") && !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		w.of.isPage()
 	}
 	return resp, err
 }
@@ -131,7 +135,7 @@ func (l *library) reason(ctx context.Context, err error) error {
 		return fmt.Errorf("%s: the server wants a login (status %d), which knack does not have: ask its operator for an archive or a repository of the skills", l.ref.Source, l.status)
 	case l.status == http.StatusNotFound, l.status == http.StatusMethodNotAllowed, l.status == http.StatusNotImplemented:
 		return fmt.Errorf("%s: there is no MCP server at this address (status %d): it often ends with /mcp", l.ref.Source, l.status)
-	case strings.Contains(err.Error(), "unsupported content type"):
+	case l.page, strings.Contains(err.Error(), "unsupported content type"):
 		return fmt.Errorf("%s: there is no MCP server at this address: it often ends with /mcp", l.ref.Source)
 	case l.status != 0:
 		return fmt.Errorf("%s: the server answers with status %d: try again later", l.ref.Source, l.status)
