@@ -52,7 +52,7 @@ var directions = map[string][]string{
 	"edit":                      {"internal/realpath"},
 	"scan":                      {"skill", "skill/frontmatter"}, // what a skill would do
 	"check":                     {"internal/naming", "skill/frontmatter", "internal/ruleid", "skill"},
-	"config":                    {"internal/semver", "origin", "skill/frontmatter", "skill", "check", "access", "access/openid", "limit", "internal/hosts", "trust"}, // the sections' types and keys; a rule is named by its table
+	"config":                    {"internal/semver", "origin", "skill/frontmatter", "skill", "check", "scan", "access", "access/openid", "limit", "internal/hosts", "trust"}, // the sections' types and keys; a rule is named by its table
 	"search":                    {},
 	// The measurement of search; another module measures another engine with it.
 	"search/internal/knownitem": {"catalog"},

@@ -150,13 +150,9 @@ func (a Access) Ending(now time.Time) (warnings []string) {
 func ruleKeysOf(at string, positions map[string]skill.Position) []key[access.Rule] {
 	patterns := func(d *decoder, at string, v frontmatter.Value) (all []access.Pattern) {
 		for i, item := range d.items(at, v) {
-			p, err := access.ParsePattern(item.Text)
-			if item.Kind != frontmatter.String || err != nil {
-				why := "is not text"
-				if err != nil && item.Kind == frontmatter.String {
-					why = "is not a pattern: " + err.Error()
-				}
-				d.add(ruleValue, item.Position, at, "write the URI of a skill, or one with * and **, such as \"skill://acme/**\"", "%s[%d] %s", at, i, why)
+			before := len(d.problems)
+			p := d.pattern(at+"["+strconv.Itoa(i)+"]", item)
+			if len(d.problems) > before {
 				continue
 			}
 			if _, ok := positions[p.String()]; !ok && positions != nil {

@@ -48,6 +48,7 @@ type Config struct {
 	Store   Store
 	Poll    time.Duration // 0 for [DefaultPoll]
 	Trust   []Trust
+	Scan    Scan
 }
 
 var root = []key[Config]{
@@ -74,6 +75,10 @@ var root = []key[Config]{
 	}},
 	{"trust", "list", "", "the keys that sign releases in registries, and the sources that must be signed; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Trust = decodeTrust(d, v)
+	}},
+	{"scan", "section", "", "what `knack serve` does with the findings of `knack scan`; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
+		section(d, "scan", v, scanKeys, &c.Scan)
+		c.Scan.Position = v.Position
 	}},
 	{"access", "section", "", "which clients may use `knack serve --http`, and which skills they see", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Access = decodeAccess(d, v)

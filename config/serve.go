@@ -306,6 +306,7 @@ func (c Config) NeedRestart(started Config) (keys []string) {
 		{"audit.keep", func(c *Config) string { return strconv.Itoa(c.Audit.Keep) }},
 		{"lock", func(c *Config) string { return strings.TrimPrefix(c.Lock.Text, LockWarn) }},
 		{"trust", func(c *Config) string { return trustText(c.Trust) }},
+		{"scan", func(c *Config) string { return scanText(c.Scan) }},
 		{"usage.file", func(c *Config) string { return c.Usage.File }},
 	} {
 		if k.of(&c) != k.of(&started) {

@@ -154,6 +154,9 @@ func (s *Finder) load(file, shown string, read func(string) ([]byte, error), ofP
 	if at := f.Config.Lock.Position; ofProject && at.Line > 0 {
 		f.Problems = append(f.Problems, lockOfProject(at))
 	}
+	if at := f.Config.Scan.Position; ofProject && at.Line > 0 {
+		f.Problems = append(f.Problems, scanOfProject(at))
+	}
 	s.read[file] = f
 	s.Used = append(s.Used, f)
 	return f, nil
