@@ -52,6 +52,30 @@ type StoreError struct {
 // Error returns the message.
 func (e *StoreError) Error() string { return e.Message }
 
+// HeldError says why the operator's policy keeps a skill, or one of its files, from being served. Its
+// texts are for the operator. Models and clients are told [Held] and no more, since a finding quotes
+// the skill.
+type HeldError struct {
+	Pending bool // it is not judged yet
+	// Name is the skill's, as it was read. It may be known although the skill is not served.
+	Name         string
+	Message, Fix string
+}
+
+// Error returns what clients are told.
+func (e *HeldError) Error() string {
+	if e.Pending {
+		return heldPending
+	}
+	return Held
+}
+
+// What clients are told of a skill that is held back.
+const (
+	Held        = "held back by the operator's policy"
+	heldPending = Held + " until it is judged; ask again in a moment"
+)
+
 // Reason words a read error for people and models, without a path of the machine.
 func Reason(err error) string {
 	if err == nil {
@@ -67,6 +91,9 @@ func Reason(err error) string {
 	}
 	if stored, ok := errors.AsType[*StoreError](err); ok {
 		return stored.Message
+	}
+	if held, ok := errors.AsType[*HeldError](err); ok {
+		return held.Error()
 	}
 	var errno syscall.Errno
 	switch {

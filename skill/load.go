@@ -225,6 +225,11 @@ func (s *Skill) fault(err error) {
 		s.problem(rule, Position{}, "", stored.Message, stored.Fix)
 		return
 	}
+	if held, ok := errors.AsType[*HeldError](err); ok {
+		s.Name = held.Name
+		s.problem(ruleid.HeldBack, Position{}, "", held.Message, held.Fix)
+		return
+	}
 	if why := Reason(err); why != message {
 		message += ": " + why
 	}
@@ -265,6 +270,13 @@ func (s *Skill) InURI() bool {
 		at = s.Folder()
 	}
 	return CleanPath(at) == nil || ValidName(s.Name) && CleanPath(path.Join(path.Dir(at), s.Name)) == nil
+}
+
+// HeldBack reports whether the operator's policy keeps the skill from being served. Only the operator
+// is told its problems.
+func (s *Skill) HeldBack() bool {
+	p, skipped := s.SkipReason()
+	return skipped && p.Rule == ruleid.HeldBack
 }
 
 // SkipReason returns the first problem that makes the skill unavailable.

@@ -59,6 +59,7 @@ var rules = []Rule{
 	{ruleid.FileLocked, SeverityError, true, true, "knack", "the skill is as its knack.lock says, if that is enforced"},
 	{ruleid.StoreDamaged, SeverityError, true, true, "knack", "the files of a skill from a source are as their digests say"},
 	{ruleid.StoreRefused, SeverityError, true, true, "knack", "a skill of a source could be fetched: no links, not too many files"},
+	{ruleid.HeldBack, SeverityError, true, true, "knack", "the operator's policy lets a server serve the skill"},
 	{ruleid.FileEncoding, SeverityError, true, true, "spec", "SKILL.md is UTF-8"},
 	{ruleid.FileEmpty, SeverityError, true, true, "spec", "SKILL.md is not empty"},
 	{ruleid.FileName, SeverityError, true, true, "spec", "the file is called SKILL.md"},

@@ -1,7 +1,6 @@
 package provenance
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -72,31 +71,4 @@ func isLarge(entry lockfile.Entry) bool {
 		total += f.Size
 	}
 	return len(entry.Files) > skill.MaxFiles || total > skill.MaxSkillSize
-}
-
-// largeManifest is [skill.Skill.Manifest] within the limits of a skill that is installed. known are
-// files that are not hashed again while their stamps are equal.
-func largeManifest(s *skill.Skill, known []skill.File) ([]skill.File, error) {
-	files, more, err := s.List(context.Background(), maxFiles)
-	if err != nil {
-		return nil, err
-	}
-	was := make(map[string]skill.File, len(known))
-	for _, f := range known {
-		was[f.Path] = f
-	}
-	total := int64(0)
-	for i, f := range files {
-		if total += f.Size; more || total > maxSize {
-			return nil, skill.ErrTooLarge
-		}
-		if k, ok := was[f.Path]; ok && k.Stamp == f.Stamp {
-			files[i] = k
-			continue
-		}
-		if files[i], err = s.Hash(f.Path); err != nil {
-			return nil, err
-		}
-	}
-	return files, nil
 }

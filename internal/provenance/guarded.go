@@ -2,9 +2,6 @@ package provenance
 
 import (
 	"context"
-	"crypto/sha256"
-	"hash"
-	"io"
 	"io/fs"
 
 	"github.com/knack-dev/knack/lockfile"
@@ -65,7 +62,10 @@ func (g *guardedFS) Open(name string) (fs.File, error) {
 		f.Close()
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	return &guardedFile{File: f, gate: g.gate, name: name, want: want, hash: sha256.New()}, nil
+	return skill.Verified(f, want.Size, want.Digest, func() error {
+		g.gate.changed()
+		return &fs.PathError{Op: "read", Path: name, Err: changed("'" + name + "' differs")}
+	}), nil
 }
 
 // fileToRead returns a file as it is locked, or why it cannot be opened, as far as its name and
@@ -108,33 +108,4 @@ func (g *guardedFS) Hidden(ctx context.Context, limit int) (paths []string, coun
 		return by.Hidden(ctx, limit)
 	}
 	return nil, 0, nil
-}
-
-// guardedFile hashes a file while it is read. The read that would complete other content than the
-// locked one fails.
-type guardedFile struct {
-	fs.File
-	gate  *gate
-	name  string
-	want  lockfile.File
-	hash  hash.Hash
-	read  int64
-	right bool // it was read to its end, and is as locked
-}
-
-// Read implements [io.Reader].
-func (f *guardedFile) Read(p []byte) (int, error) {
-	n, err := f.File.Read(p)
-	f.hash.Write(p[:n])
-	f.read += int64(n)
-	if f.read == f.want.Size && !f.right {
-		f.right = skill.Digest(f.hash.Sum(nil)) == f.want.Digest
-	} else if n > 0 && f.right {
-		f.right = false // it has grown
-	}
-	if !f.right && (f.read >= f.want.Size || err == io.EOF) {
-		f.gate.changed()
-		return 0, &fs.PathError{Op: "read", Path: f.name, Err: changed("'" + f.name + "' differs")}
-	}
-	return n, err
 }

@@ -4,6 +4,7 @@ package provenance
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"log/slog"
 	"maps"
@@ -250,7 +251,7 @@ func (l *Locks) compare(s *skill.Skill, lock *lock, key string, files func() ([]
 	}
 	all, err := files()
 	if errors.Is(err, skill.ErrTooLarge) && isLarge(entry) {
-		all, err = largeManifest(s, nil)
+		all, err = s.LargeManifest(context.Background(), nil, maxFiles, maxSize)
 	}
 	if err != nil {
 		if changed, ok := errors.AsType[*skill.LockError](err); ok {

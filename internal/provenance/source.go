@@ -233,7 +233,7 @@ func (p *judged) compare(ctx context.Context, b *skill.Bundle, entry lockfile.En
 	s := &skill.Skill{Bundle: b}
 	files, err := s.Manifest(ctx, p.files)
 	if errors.Is(err, skill.ErrTooLarge) && isLarge(entry) {
-		files, err = largeManifest(s, p.files)
+		files, err = s.LargeManifest(ctx, p.files, maxFiles, maxSize)
 	}
 	if err != nil {
 		p.files = nil

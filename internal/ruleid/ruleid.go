@@ -16,6 +16,7 @@ const (
 	FileLocked     = "file-locked"
 	StoreDamaged   = "store-damaged"
 	StoreRefused   = "store-refused"
+	HeldBack       = "held-back"
 	FileEncoding   = "file-encoding"
 	FileEmpty      = "file-empty"
 	FileName       = "file-name"

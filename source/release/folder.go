@@ -2,10 +2,7 @@ package release
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
-	"hash"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -104,8 +101,7 @@ func (f *folder) Open(name string) (fs.File, error) {
 		file.Close()
 		return nil, err
 	}
-	want.Size = info.Size()
-	return &guarded{File: file, of: f, name: name, want: want, hash: sha256.New()}, nil
+	return skill.Verified(file, info.Size(), want.Digest, func() error { return f.damaged("read", name) }), nil
 }
 
 // Stat implements [fs.StatFS].
@@ -211,34 +207,6 @@ func (f *folderFile) ReadDir(n int) ([]fs.DirEntry, error) {
 		return nil, &fs.PathError{Op: "readdir", Path: f.name, Err: errors.ErrUnsupported}
 	}
 	return f.of.ReadDir(f.name)
-}
-
-// guarded hashes a file while it is read. The read that would complete other content than the
-// skill's fails.
-type guarded struct {
-	fs.File
-	of    *folder
-	name  string
-	want  lockfile.File
-	hash  hash.Hash
-	read  int64
-	right bool // it was read to its end, and is as its digest says
-}
-
-// Read implements [io.Reader].
-func (g *guarded) Read(p []byte) (int, error) {
-	n, err := g.File.Read(p)
-	g.hash.Write(p[:n])
-	g.read += int64(n)
-	if g.read == g.want.Size && !g.right {
-		g.right = skill.Digest(g.hash.Sum(nil)) == g.want.Digest
-	} else if n > 0 && g.right {
-		g.right = false // it has grown
-	}
-	if !g.right && (g.read >= g.want.Size || err == io.EOF) {
-		return 0, g.of.damaged("read", g.name)
-	}
-	return n, err
 }
 
 var (

@@ -1,0 +1,31 @@
+package skill
+
+import "context"
+
+// LargeManifest is [Skill.Manifest] within other limits than those of publication. A file that
+// changes meanwhile is described as it was read; the files need not be of one state. known are
+// files that are not hashed again while their stamps are equal.
+func (s *Skill) LargeManifest(ctx context.Context, known []File, maxFiles int, maxSize int64) ([]File, error) {
+	files, more, err := s.List(ctx, maxFiles)
+	if err != nil {
+		return nil, err
+	}
+	was := make(map[string]File, len(known))
+	for _, f := range known {
+		was[f.Path] = f
+	}
+	total := int64(0)
+	for i, f := range files {
+		if total += f.Size; more || total > maxSize {
+			return nil, ErrTooLarge
+		}
+		if k, ok := was[f.Path]; ok && k.Stamp == f.Stamp {
+			files[i] = k
+			continue
+		}
+		if files[i], err = s.Hash(f.Path); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
