@@ -111,7 +111,7 @@ var directions = map[string][]string{
 	"internal/stored":    {"doctor", "store"},                                                         // what the store of a server has of a source, for commands beside it
 	"internal/observe":   {"audit", "internal/tally", "internal/follow", "mcpserver", "usage", "web"}, // metrics, usage, audit log
 	"internal/candidate": {"catalog", "check", "internal/console"},                                    // words that a shell offers
-	"internal/cli": {"scan",
+	"internal/cli": {"scan", "internal/vet",
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
 		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/command", "internal/locate", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "internal/supply", "internal/follow", "internal/replica", "usage",
 		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/command", "internal/locate", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "usage",
@@ -120,6 +120,9 @@ var directions = map[string][]string{
 	// The sources of a server, kept current.
 	"internal/follow":  {"internal/semver", "origin", "pull", "skill", "source/release", "store"},
 	"internal/replica": {"doctor", "internal/stored", "catalog", "config", "internal/command", "internal/console", "internal/fetch", "internal/follow", "internal/settings", "internal/supply", "origin", "pull", "skill", "source/release", "store", "trust"},
+	// Skills that are served only if a judge lets them pass, and the judge by the operator's policy.
+	"internal/hold":    {"catalog", "skill"},
+	"internal/vet":     {"access", "approve", "catalog", "config", "internal/hold", "scan", "skill"},
 	"internal/semver":  {},                                         // versions of tags and releases
 	"internal/locate":  {"edit", "internal/console", "source/dir"}, // which folder is a command's project
 	"internal/command": {},                                         // how commands fail, and count their arguments

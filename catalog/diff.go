@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/knack-dev/knack/skill"
@@ -123,7 +124,7 @@ func (c *Catalog) logProblems(next *Snapshot) {
 	before := c.logged
 	c.logged = make(map[string]bool, len(before))
 	for _, e := range next.Skipped {
-		if e.Root.Unlisted {
+		if held, ok := errors.AsType[*skill.HeldError](e.Fault()); e.Root.Unlisted || ok && held.Pending {
 			continue
 		}
 		p, _ := e.SkipReason()

@@ -53,6 +53,9 @@ func (s *Server) setLevel(ctx context.Context, next mcp.MethodHandler, req mcp.R
 // logSkippedTo sends a warning for each entry, if the session's level lets it.
 func logSkippedTo(ctx context.Context, session *mcp.ServerSession, entries []*catalog.Entry) {
 	for _, e := range entries {
+		if e.HeldBack() {
+			continue
+		}
 		err := session.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Logger: serverName, Data: fmt.Sprintf("skill skipped: %s", tool.Reason(e))})
 		if err != nil {
 			return // the session is over, or does not read
@@ -114,4 +117,4 @@ func skippedAs(v catalog.View, name string) string {
 	return ""
 }
 
-func skippedBecause(e *catalog.Entry) string { return "the skill was skipped: " + tool.Reason(e) }
+func skippedBecause(e *catalog.Entry) string { return "the skill was skipped: " + tool.ClientReason(e) }

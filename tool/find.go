@@ -260,9 +260,9 @@ func problemsOf(v catalog.View, query string, budget int, size func(string) int)
 	return all, more
 }
 
-// skippedOfLists returns the skipped skills of the listed roots.
+// skippedOfLists returns the skipped skills of the listed roots, without those that are held back.
 func skippedOfLists(v catalog.View) []*catalog.Entry {
-	return slices.DeleteFunc(slices.Clone(v.Skipped), func(e *catalog.Entry) bool { return e.Root.Unlisted })
+	return slices.DeleteFunc(slices.Clone(v.Skipped), func(e *catalog.Entry) bool { return e.Root.Unlisted || e.HeldBack() })
 }
 
 // called returns the name with which the skill tool loads a found skill and
@@ -297,7 +297,7 @@ func skippedNear(v catalog.View, query string) []*catalog.Entry {
 			}
 		}
 	}
-	return out
+	return slices.DeleteFunc(out, func(e *catalog.Entry) bool { return e.HeldBack() })
 }
 
 // line returns the skill as a line of an answer.

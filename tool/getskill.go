@@ -116,7 +116,7 @@ func documentedFolders(v catalog.View) []string {
 		}
 		seen[e.Folder()] = true
 		first := v.InFolder(e.Folder())
-		if first.ModelInvocable && slices.ContainsFunc(docNames[:], func(doc string) bool {
+		if first.ModelInvocable && !first.HeldBack() && slices.ContainsFunc(docNames[:], func(doc string) bool {
 			return first.Entry == doc || slices.Contains(first.Others(), doc)
 		}) {
 			names = append(names, e.Folder())

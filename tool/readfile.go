@@ -158,7 +158,9 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 		return fail("%s", lookup.NotForModels(name))
 	}
 	if err == nil && f.served && e.Status == catalog.Skipped {
-		err = fs.ErrPermission
+		if err = fs.ErrPermission; e.HeldBack() {
+			err = e.Fault()
+		}
 	}
 	if err == nil && skill.Hidden(file) {
 		err = fs.ErrNotExist // dot-entries are served by no surface

@@ -47,7 +47,7 @@ var defaultFiles = fileReader{
 		if e := v.ServedInFolder(name); e != nil {
 			return e
 		}
-		if e := v.InFolder(name); e != nil && isDenied(e) {
+		if e := v.InFolder(name); e != nil && (isDenied(e) || e.HeldBack()) {
 			return e
 		}
 		return nil

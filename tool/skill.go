@@ -301,7 +301,19 @@ func suggestion(v catalog.View, name string) string {
 
 // skippedLine is "'deploy' exists but was skipped: <file>:3:14: <why> (<fix>)".
 func skippedLine(e *catalog.Entry) string {
-	return fmt.Sprintf("'%s' exists but was skipped: %s", nameOrFolder(e), Reason(e))
+	if e.HeldBack() {
+		return fmt.Sprintf("'%s' exists but was %s", nameOrFolder(e), skill.Held)
+	}
+	return fmt.Sprintf("'%s' exists but was skipped: %s", nameOrFolder(e), ClientReason(e))
+}
+
+// ClientReason is [Reason] for models and clients. Of a skill that is held back it says no more than
+// that: a finding quotes what models must not read.
+func ClientReason(e *catalog.Entry) string {
+	if e.HeldBack() {
+		return skill.Held
+	}
+	return Reason(e)
 }
 
 // Reason says where and why a skill is skipped, and what to do, in one line.

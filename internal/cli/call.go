@@ -16,7 +16,7 @@ import (
 )
 
 func callCommand(env *console.Env) *cobra.Command {
-	var from sourceFlags
+	from := sourceFlags{vets: vetsOnce}
 	var with toolFlags
 	cmd := &cobra.Command{
 		Use:   "call",

@@ -14,7 +14,7 @@ import (
 )
 
 func doctorCommand(env *console.Env) *cobra.Command {
-	var from sourceFlags
+	from := sourceFlags{vets: vetsOnce}
 	var verbose, asJSON bool
 	cmd := &cobra.Command{
 		Use:        "doctor [SKILL]",

@@ -13,7 +13,7 @@ import (
 )
 
 func listCommand(env *console.Env) *cobra.Command {
-	var from sourceFlags
+	from := sourceFlags{vets: vetsOnce}
 	var all, asJSON bool
 	cmd := &cobra.Command{
 		Use:        "list",

@@ -18,7 +18,7 @@ import (
 )
 
 func searchCommand(env *console.Env) *cobra.Command {
-	var from sourceFlags
+	from := sourceFlags{vets: vetsOnce}
 	var limit int
 	var explain, asJSON bool
 	cmd := &cobra.Command{

@@ -133,7 +133,7 @@ const slowRootTimeout = 2 * time.Second
 func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	memory.Tune(env.Getenv)
 	from, web, op, tools := &f.from, &f.web, &f.op, f.tools
-	from.overHTTP = web.addr != ""
+	from.overHTTP, from.vets = web.addr != "", vetsServer
 	log := op.logger(env)
 	from.log = log
 	if len(from.dirs) == 0 || from.source != "" {

@@ -23,7 +23,7 @@ import (
 )
 
 func showCommand(env *console.Env) *cobra.Command {
-	var from sourceFlags
+	from := sourceFlags{vets: vetsOnce}
 	var as string
 	var asJSON bool
 	cmd := &cobra.Command{

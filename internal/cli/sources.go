@@ -20,6 +20,7 @@ import (
 	"github.com/knack-dev/knack/internal/provenance"
 	"github.com/knack-dev/knack/internal/replica"
 	"github.com/knack-dev/knack/internal/settings"
+	"github.com/knack-dev/knack/internal/vet"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/builtin"
 	"github.com/knack-dev/knack/source/dir"
@@ -47,7 +48,9 @@ type sourceFlags struct {
 	noConfig  func() bool       // --config was given, and is empty
 	file      *settings.File    // the trusted file in effect, which may name roots; nil without one
 	locks     *provenance.Locks // compare skills with their locks; see [sourceFlags.provenance]
-	log       *slog.Logger      // of a server, for locks
+	log       *slog.Logger      // of a server, for locks and verdicts
+	vets      vets              // which skills the command has
+	judge     *vet.Judge        // judges them; see [sourceFlags.vetting]
 	warns     bool              // of a missing folder: a shell that completes words is not warned, and nothing twice
 }
 
@@ -234,6 +237,10 @@ func (f *sourceFlags) sources(env console.Env, projects []string) ([]catalog.Sou
 	}
 	var listed, unlisted []catalog.Source
 	locks := f.provenance(env)
+	vetted, err := f.vetting(env)
+	if err != nil {
+		return nil, err
+	}
 	add := func(label string, s catalog.Source) {
 		if f.excludedBy(label) != "" {
 			unlisted = append(unlisted, s)
@@ -244,10 +251,10 @@ func (f *sourceFlags) sources(env console.Env, projects []string) ([]catalog.Sou
 	for _, r := range roots {
 		r.UnlistedBy, r.ShownBy = f.excludedBy(r.Label), clientsShowing(r.Label)
 		r.Unlisted = r.UnlistedBy != ""
-		add(r.Label, locks.Source(f.projects.Source(dir.Options{Root: r, Required: f.required(), Watches: f.watches, Load: true})))
+		add(r.Label, vetted(locks.Source(f.projects.Source(dir.Options{Root: r, Required: f.required(), Watches: f.watches, Load: true}))))
 	}
 	for _, s := range f.follows.Sources() {
-		add(s.Root().Label, s)
+		add(s.Root().Label, vetted(s))
 	}
 	if !f.noBuiltin {
 		if s := f.builtin(); f.excludedBy(builtin.Label) != "" {

@@ -16,7 +16,7 @@ import (
 )
 
 func toolsCommand(env *console.Env) *cobra.Command {
-	var from sourceFlags
+	from := sourceFlags{vets: vetsOnce}
 	var with toolFlags
 	var prompt bool
 	var limit int

@@ -30,10 +30,3 @@ func lockOfProject(at skill.Position) skill.Problem {
 		Message: "a project's file does not say what is done with locks: a clone could otherwise take skills away, or hide that they have changed",
 		Fix:     "write lock in your own " + config.Name + ", or in a file for --config"}
 }
-
-// scanOfProject refuses the section scan in a project's file.
-func scanOfProject(at skill.Position) skill.Problem {
-	return skill.Problem{Rule: "config-value", Position: at, Field: "scan",
-		Message: "a project's file does not say which skills a server holds back: a clone could otherwise accept its own findings",
-		Fix:     "write scan in your own " + config.Name + ", or in a file for --config; check.rules changes what 'knack check' says in this project"}
-}

@@ -92,11 +92,12 @@ func (f *Finder) document(ctx context.Context, uri skill.URI) (Document, error) 
 }
 
 // fallback returns the answer for a skill that cannot be read: the text last served, unless its
-// lock keeps the skill from being served.
+// lock or the operator's policy keeps the skill from being served.
 func (f *Finder) fallback(uri skill.URI, was *catalog.Entry, why error) Document {
 	d := Document{Fallback: true, ModelInvocable: was.ModelInvocable}
 	_, locked := errors.AsType[*skill.LockError](why)
-	if k, ok := f.served.recall(uri.String()); ok && !locked && k.label == was.Root.Label && k.path == was.Path {
+	_, held := errors.AsType[*skill.HeldError](why)
+	if k, ok := f.served.recall(uri.String()); ok && !locked && !held && k.label == was.Root.Label && k.path == was.Path {
 		d.Text = k.text
 	} else {
 		d.Text = "# " + was.Name + "\n\nSkill content is temporarily unavailable.\nURI: " + uri.String()

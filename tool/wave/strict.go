@@ -96,6 +96,10 @@ func named(v catalog.View, name string) (*catalog.Entry, *SkillErrorDetails) {
 func detailsOf(e *catalog.Entry, name string) *SkillErrorDetails {
 	d := &SkillErrorDetails{SkillName: name}
 	var messages []string
+	if e.HeldBack() {
+		d.Type, d.Message = SkillInaccessible, "it is "+skill.Held
+		return d
+	}
 	for _, p := range faults(e) {
 		kind := strictRules[p.Rule]
 		if d.Type == "" || kind == SkillMalformed && d.Type == SkillInvalid {
@@ -119,7 +123,7 @@ func detailsOf(e *catalog.Entry, name string) *SkillErrorDetails {
 var strictRules = map[skill.RuleID]SkillErrorType{
 	ruleid.FileOutside: SkillInaccessible, ruleid.FilePermission: SkillInaccessible, ruleid.FileNotRegular: SkillInaccessible,
 	ruleid.FileGone: SkillSystemError, ruleid.FileUnstable: SkillSystemError, ruleid.FileUnreadable: SkillSystemError, ruleid.FileLocked: SkillSystemError,
-	ruleid.StoreDamaged: SkillSystemError, ruleid.StoreRefused: SkillInaccessible,
+	ruleid.StoreDamaged: SkillSystemError, ruleid.StoreRefused: SkillInaccessible, ruleid.HeldBack: SkillInaccessible,
 	ruleid.FileTooLarge: SkillInvalid, ruleid.FileEncoding: SkillInvalid, ruleid.FileEmpty: SkillInvalid, ruleid.FileName: SkillInvalid,
 
 	ruleid.FenceMissing: SkillMalformed, ruleid.FenceOpener: SkillMalformed, ruleid.FenceUnclosed: SkillMalformed, ruleid.FenceTooLong: SkillMalformed,

@@ -1,0 +1,257 @@
+// Package vet decides by an operator's policy which skills a server serves: what a scan found in
+// them, and whether they are as they were approved.
+package vet
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/hold"
+	"github.com/knack-dev/knack/scan"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Approvals knows which files of which skills are approved.
+type Approvals interface {
+	// Approved reports whether the files of a skill are approved under one of the URIs that it may
+	// have, and else says why not.
+	Approved(uris []string, files []skill.File) (ok bool, why string)
+	// Changed calls poke when approvals have changed, until the context ends.
+	Changed(ctx context.Context, poke func())
+}
+
+// Options of a [Judge].
+type Options struct {
+	Policy    config.Scan
+	Approvals Approvals        // nil approves nothing
+	Log       *slog.Logger     // logs each skill with findings, once; nil discards them
+	Now       func() time.Time // time.Now
+	// Cache keeps reports between two runs; nil keeps none.
+	Cache *Cache
+}
+
+// Judge judges skills by a policy. It implements [hold.Judge].
+type Judge struct {
+	o       Options
+	mu      sync.Mutex
+	reports map[skill.Digest]*scan.Report // by the set of the files
+	last    map[place]Verdict
+}
+
+// place is where a skill is: the label of its root, and its folder below the root.
+type place struct{ label, path string }
+
+// Verdict is what is known of a skill.
+type Verdict struct {
+	Set    skill.Digest // of its files
+	Report *scan.Report // nil if the skill is not scanned
+	Fault  *skill.HeldError
+	// Approved is "approved", or why the skill is not; empty if it need not be.
+	Approved string
+}
+
+// New returns a judge that has judged nothing.
+func New(o Options) *Judge {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Judge{o: o, reports: map[skill.Digest]*scan.Report{}, last: map[place]Verdict{}}
+}
+
+// Holds reports whether the policy can hold a skill back.
+func (j *Judge) Holds() bool {
+	return j != nil && (j.o.Policy.Mode == config.ScanEnforce || len(j.o.Policy.Approve) > 0)
+}
+
+// Scans reports whether skills are scanned.
+func (j *Judge) Scans() bool {
+	return j != nil && (j.o.Policy.Mode == config.ScanEnforce || j.o.Policy.Mode == config.ScanReview)
+}
+
+// Source returns a source of the skills that may be served. whole is for a command that scans once.
+func (j *Judge) Source(s catalog.Source, whole bool) catalog.Source {
+	if !j.Holds() {
+		return s
+	}
+	return hold.New(s, hold.Options{Judge: j, Whole: whole})
+}
+
+// Changed implements [hold.Judge]. Verdicts change with the approvals, and when an acceptance ends.
+func (j *Judge) Changed(ctx context.Context, poke func()) {
+	if j.o.Approvals != nil && len(j.o.Policy.Approve) > 0 {
+		j.o.Approvals.Changed(ctx, poke)
+	}
+}
+
+// Known implements [hold.Judge].
+func (j *Judge) Known(c *hold.Candidate) (*skill.HeldError, bool) {
+	v := Verdict{}
+	if c.Err == nil {
+		v.Set = scan.Set(c.Files)
+	}
+	if j.Scans() && c.Err == nil {
+		if v.Report = j.report(v.Set); v.Report == nil {
+			return nil, false
+		}
+	}
+	e := entryOf(c)
+	switch {
+	case c.Err != nil:
+		v.Fault = held(c, "its files cannot be judged: "+skill.Reason(c.Err)+" [not-read]", "let knack read all files of the skill, and leave them alone for a moment")
+	case j.o.Policy.Mode == config.ScanEnforce:
+		v.Fault = j.found(c, e, v)
+	}
+	if j.mustBeApproved(e) {
+		why := "not approved: its files cannot be read"
+		ok := false
+		if c.Err == nil && j.o.Approvals != nil {
+			ok, why = j.o.Approvals.Approved(uris(c), c.Files)
+		}
+		if v.Approved = why; !ok && v.Fault == nil {
+			v.Fault = held(c, why, "see what it does with 'knack scan' and what has changed with 'knack scan --against approved', then run 'knack approve'")
+		}
+	}
+	j.record(c, v)
+	return v.Fault, true
+}
+
+// Judge implements [hold.Judge].
+func (j *Judge) Judge(ctx context.Context, c *hold.Candidate) error {
+	if c.Err != nil || !j.Scans() {
+		return ctx.Err()
+	}
+	r, err := scan.Loaded(ctx, c.Skill, scan.Options{Lanes: j.o.Policy.Rules})
+	if err != nil {
+		return err
+	}
+	j.keep(scan.Set(c.Files), &r)
+	return nil
+}
+
+// report returns what is known about a set of files, or nil.
+func (j *Judge) report(set skill.Digest) *scan.Report {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.reports[set]
+}
+
+// keep keeps a report.
+func (j *Judge) keep(set skill.Digest, r *scan.Report) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.reports[set] = r
+}
+
+// found returns why the findings hold a skill back, or nil.
+func (j *Judge) found(c *hold.Candidate, e *catalog.Entry, v Verdict) *skill.HeldError {
+	var first *scan.Finding
+	open := v.Report.Enforce // findings that are not accepted; those beyond the listed cannot be
+	for i := range v.Report.Findings {
+		f := &v.Report.Findings[i]
+		switch {
+		case f.Lane != scan.Enforce:
+		case j.accepts(f.Rule, e, v.Set):
+			open--
+		case first == nil:
+			first = f
+		}
+	}
+	const fix = "have it mended, or accept the finding in scan.accept of your knack.yaml, with a reason"
+	switch {
+	case open > 0 && first == nil:
+		return held(c, display.Count(open, "finding")+" to enforce", fix)
+	case open > 0:
+		text := words(first)
+		if open > 1 {
+			text += fmt.Sprintf(", and %d more", open-1)
+		}
+		return held(c, text, fix)
+	case v.Report.Unread && !j.accepts(notRead, e, v.Set):
+		text := "not all of it could be judged"
+		for i := range v.Report.Findings {
+			if f := &v.Report.Findings[i]; f.Rule == notRead {
+				text = words(f)
+				break
+			}
+		}
+		return held(c, text, fix)
+	}
+	return nil
+}
+
+// notRead is the rule of what could not be judged.
+const notRead skill.RuleID = "not-read"
+
+// words says where a finding is and what it is: "run.sh:3:1: a program is decoded and run
+// [run-decoded]".
+func words(f *scan.Finding) string {
+	at := display.Echo(f.File)
+	if at == "" {
+		return fmt.Sprintf("%s [%s]", f.Message, f.Rule)
+	}
+	if pos := f.Position.String(); pos != "" {
+		at += ":" + pos
+	}
+	return fmt.Sprintf("%s: %s [%s]", at, f.Message, f.Rule)
+}
+
+func held(c *hold.Candidate, message, fix string) *skill.HeldError {
+	return &skill.HeldError{Name: c.Name, Message: "held back: " + message, Fix: fix}
+}
+
+// accepts reports whether the policy accepts a rule's findings in a skill.
+func (j *Judge) accepts(rule skill.RuleID, e *catalog.Entry, set skill.Digest) bool {
+	return slices.ContainsFunc(j.o.Policy.Accept, func(a config.Accept) bool {
+		return a.Rule == rule && (a.Set == skill.Digest{} || a.Set == set) && (a.Until.IsZero() || j.o.Now().Before(a.Until)) && a.Skill.FitsAll(e)
+	})
+}
+
+// mustBeApproved reports whether a skill is served only as it was approved.
+func (j *Judge) mustBeApproved(e *catalog.Entry) bool {
+	return slices.ContainsFunc(j.o.Policy.Approve, func(p pattern) bool { return p.FitsAny(e) })
+}
+
+// record records what is known of a skill, and logs its findings once.
+func (j *Judge) record(c *hold.Candidate, v Verdict) {
+	at := place{c.Root.Label, c.Path}
+	j.mu.Lock()
+	before := j.last[at]
+	j.last[at] = v
+	j.mu.Unlock()
+	if before.Set == v.Set && before.Report != nil || v.Report == nil || len(v.Report.Findings) == 0 {
+		return
+	}
+	var ids []string
+	for _, f := range v.Report.Findings {
+		if id := string(f.Rule); !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	level := slog.LevelInfo
+	if v.Report.Enforce > 0 {
+		level = slog.LevelWarn
+	}
+	j.o.Log.Log(context.Background(), level, "skill scanned", "at", c.Root.LocalName()+"/"+c.Path, "enforce", v.Report.Enforce, "review", v.Report.Review, "rules", strings.Join(ids, " "))
+}
+
+// Of returns what is known of a skill.
+func (j *Judge) Of(e *catalog.Entry) (Verdict, bool) {
+	if j == nil {
+		return Verdict{}, false
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	v, ok := j.last[place{e.Root.Label, e.Path}]
+	return v, ok
+}
