@@ -92,7 +92,7 @@ var directions = map[string][]string{
 	"internal/subscription": {"catalog", "limit", "skill"},
 	// The one place that counts problems, for commands and pages alike; it asks the sources
 	// which files are beside the skills.
-	"doctor": {"internal/console", "internal/naming", "internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
+	"doctor": {"internal/console", "internal/naming", "internal/ruleid", "catalog", "check", "edit", "scan", "skill", "source/dir", "tool"},
 	// How often skills are used, and the file that keeps the counts.
 	"usage":                   {"catalog", "skill", "tool"},
 	"internal/ledger":         {"edit", "internal/settings", "skill", "usage"},
@@ -108,9 +108,9 @@ var directions = map[string][]string{
 	"internal/overview":    {"catalog", "client", "internal/connection", "skill"},      // what knack finds, in five lines
 	"internal/listing":     {"catalog", "doctor", "internal/console", "skill", "tool"}, // the text of list and search
 	"internal/build":       {}, "internal/memory": {},                                  // which build this is, and the memory of a server
-	"internal/stored":    {"doctor", "store"},                                                         // what the store of a server has of a source, for commands beside it
-	"internal/observe":   {"audit", "internal/tally", "internal/follow", "mcpserver", "usage", "web"}, // metrics, usage, audit log
-	"internal/candidate": {"catalog", "check", "internal/console"},                                    // words that a shell offers
+	"internal/stored":    {"doctor", "store"},                                                                                                                                // what the store of a server has of a source, for commands beside it
+	"internal/observe":   {"audit", "catalog", "doctor", "internal/hold", "internal/tally", "internal/follow", "internal/vet", "mcpserver", "scan", "skill", "usage", "web"}, // metrics, usage, audit log
+	"internal/candidate": {"catalog", "check", "internal/console"},                                                                                                           // words that a shell offers
 	"internal/cli": {"scan", "internal/vet",
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
 		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/command", "internal/locate", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "internal/supply", "internal/follow", "internal/replica", "usage",

@@ -36,6 +36,9 @@ type Options struct {
 	Settings []string
 	// Followed are the sources that a server with the same settings follows.
 	Followed []Followed
+	// Scanned returns what a scan found in a skill; ok is false if it was not scanned. It is nil if
+	// the operator's policy scans nothing.
+	Scanned func(*catalog.Entry) (s Scanned, ok bool)
 }
 
 // Report describes the roots and the skills of a view. Its exported fields are its JSON
@@ -49,6 +52,7 @@ type Report struct {
 	Settings []string     `json:"projectSettings,omitempty"`
 	Followed []Followed   `json:"sources,omitempty"`
 	Locks    []LockStatus `json:"locks,omitempty"`
+	Scan     *ScanCount   `json:"scan,omitempty"`
 	Limits   []string     `json:"limits"` // bounds, of knack or of the specification, that were reached
 
 	o        Options
@@ -102,6 +106,10 @@ func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
 		r.Lists = append(r.Lists, List{f.Client, f.Limit, f.Budget, f.Need, f.Form, f.Cut, namesOf(f.Shortened), namesOf(f.Left)})
 	}
 	r.Limits, r.Locks = append(r.Limits, r.limits()...), Locks(v)
+	if o.Scanned != nil {
+		c := CountScans(v, o.Scanned)
+		r.Scan = &c
+	}
 	return r, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/knack-dev/knack/edit"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
@@ -45,9 +46,12 @@ func (s *Explanation) Print(w io.Writer) error {
 		}
 	}
 	for _, e := range s.near {
-		if e.Status == catalog.Skipped {
+		switch {
+		case e.HeldBack():
+			p.Line("A similar name: %s", tool.Reason(e))
+		case e.Status == catalog.Skipped:
 			p.Line("A similar name, skipped: %s", tool.Reason(e))
-		} else {
+		default:
 			p.Line("A similar name: %s  %s", display.OneLine(e.Name), e.Place())
 		}
 	}
@@ -70,6 +74,8 @@ func (s *Explanation) printAnswer(p *console.Printer) {
 		p.Line("'%s' is for people, who are offered it as a prompt; no agent can load it.", name)
 	case s.onlyRunner():
 		p.Line("'%s' is there, and no agent can load it, except with --tools runner.", name)
+	case s.isHeld():
+		p.Line("'%s' is held back by the operator's policy, and no agent can load it.", name)
 	case len(s.entries) > 0:
 		p.Line("'%s' is there, and no agent can load it.", name)
 	default:
@@ -86,6 +92,11 @@ func (s *Explanation) Failure() string {
 		return fmt.Sprintf("no agent can load '%s', except with --tools runner", display.Echo(s.Name))
 	}
 	return fmt.Sprintf("no agent can load '%s'", display.Echo(s.Name))
+}
+
+// isHeld reports whether the operator's policy holds back every skill of the name.
+func (s *Explanation) isHeld() bool {
+	return len(s.entries) > 0 && !slices.ContainsFunc(s.entries, func(e *catalog.Entry) bool { return !e.HeldBack() })
 }
 
 // forPeople reports whether it is a prompt only.
@@ -189,7 +200,11 @@ func (s *Explanation) printEntry(p *console.Printer, d *Verdict) {
 		p.Line("%s is unlisted: its root is excluded", console.Bold.Of(e.Place()))
 		p.Item(11, "  loads as   %s", s.report.view.Called(e))
 	case catalog.Skipped:
-		p.Line("%s is skipped", console.Bold.Of(e.Place()))
+		what := "skipped"
+		if e.HeldBack() {
+			what = "held back"
+		}
+		p.Line("%s is %s", console.Bold.Of(e.Place()), what)
 	}
 	p.Item(11, "  root       %s, %s", Heading(*e.Root), e.Root.Scope)
 	if e.Link() != "" {
@@ -205,7 +220,12 @@ func (s *Explanation) printEntry(p *console.Printer, d *Verdict) {
 		p.Item(11, "  people     %s", map[bool]string{true: "offered as a prompt", false: "not offered as a prompt"}[e.Status == catalog.Available && e.UserInvocable])
 		printPublished(p, d)
 	}
-	s.printFiles(p, d)
+	if line := s.report.scanLine(e); line != "" {
+		p.Item(11, "  scan       %s", line)
+	}
+	if !e.HeldBack() { // or they cannot be listed
+		s.printFiles(p, d)
+	}
 	if other := notFor000(e); other != "" {
 		p.Item(11, "  note       %s", other)
 	}
@@ -304,11 +324,15 @@ func printProblems(p *console.Printer, d *Verdict) {
 		if skill.RuleOf(f.Rule).Skips {
 			what = "skipped because"
 		}
+		message := f.Message
+		if f.Rule == ruleid.HeldBack {
+			what, message, f.File = "held back because", strings.TrimPrefix(message, heldBecause), ""
+		}
 		if f.File != "" && !strings.Contains(f.Message, f.File) && (f.File != d.Skill.Entry || f.Position.Line == 0) {
 			what += ": " + display.Spelt(f.File)
 		}
 		p.Line("")
-		p.Line("  %s: %s  [%s]", severityStyle(f).Of(what), f.Message, f.Rule)
+		p.Line("  %s: %s  [%s]", severityStyle(f).Of(what), message, f.Rule)
 		if f.File == d.Skill.Entry {
 			number := fmt.Sprint(f.Position.Line)
 			if text, under, ok := source.Excerpt(f.Position, f.Length, p.Room(len("     | ")+len(number))); ok {

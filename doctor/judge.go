@@ -121,11 +121,12 @@ type Summary struct {
 	Severities
 	// Published reports whether the Skills extension's lists have the skill.
 	Published bool
+	Held      bool // the operator's policy holds it back; its status is skipped
 }
 
 // Summary returns the verdict in numbers.
 func (d *Verdict) Summary() Summary {
-	s := Summary{Status: d.Entry.Status, Published: d.Publishable() && d.Entry.Status != catalog.Unlisted}
+	s := Summary{Status: d.Entry.Status, Published: d.Publishable() && d.Entry.Status != catalog.Unlisted, Held: d.Entry.HeldBack()}
 	for _, f := range d.Findings {
 		s.Add(f.Severity)
 	}
@@ -142,13 +143,17 @@ const (
 	Problems State = "problems" // served, with an error or a warning
 	Shadowed State = "shadowed" // served, under another name than its own
 	Unlisted State = "unlisted" // served by its name but in no list, since its root is excluded
-	Skipped  State = "skipped"  // not served
+	Skipped  State = "skipped"  // not served, because of a fault
+	Held     State = "held"     // not served, because of the operator's policy
 )
 
 // State returns the state of the skill.
 func (s Summary) State() State {
 	switch s.Status {
 	case catalog.Skipped:
+		if s.Held {
+			return Held
+		}
 		return Skipped
 	case catalog.Shadowed, catalog.Copy:
 		return Shadowed
@@ -168,7 +173,8 @@ type Count struct {
 	Shadowed    int `json:"shadowed"`
 	Copies      int `json:"copies"`
 	Unlisted    int `json:"unlisted"`
-	Skipped     int `json:"skipped"`
+	Skipped     int `json:"skipped"` // without those that are held back
+	Held        int `json:"held"`
 	Publishable int `json:"publishable"`
 	// Fine and Problems are the available skills by [State].
 	Fine     int `json:"fine"`
@@ -212,7 +218,11 @@ func (c *Count) Add(s Summary) {
 	case catalog.Unlisted:
 		c.Unlisted++
 	case catalog.Skipped:
-		c.Skipped++
+		if s.Held {
+			c.Held++
+		} else {
+			c.Skipped++
+		}
 	}
 	if s.Published {
 		c.Publishable++

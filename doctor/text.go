@@ -31,6 +31,7 @@ func (r *Report) Print(w io.Writer) error {
 	}
 	r.printSkills(p)
 	PrintLocks(p, r.view, func(e *catalog.Entry) catalog.Locked { return r.verdicts[e].Locked })
+	r.printScans(p)
 	p.Line("what clients are shown of the list of skills")
 	for _, f := range r.fits {
 		p.Line("  %s", shownTo(f))
@@ -156,17 +157,19 @@ func (r *Report) printSkills(p *console.Printer) {
 	}
 	for _, group := range []struct {
 		status catalog.Status
+		held   bool
 		title  string
 	}{
-		{catalog.Available, "available"},
-		{catalog.Shadowed, "shadowed: another skill answers to the name"},
-		{catalog.Copy, "copies"},
-		{catalog.Unlisted, "unlisted: in no list and no search, since the root is excluded"},
-		{catalog.Skipped, skipped},
+		{catalog.Available, false, "available"},
+		{catalog.Shadowed, false, "shadowed: another skill answers to the name"},
+		{catalog.Copy, false, "copies"},
+		{catalog.Unlisted, false, "unlisted: in no list and no search, since the root is excluded"},
+		{catalog.Skipped, false, skipped},
+		{catalog.Skipped, true, "held back by the operator's policy: no agent can load these"},
 	} {
 		first := true
 		for _, e := range r.view.Entries {
-			if e.Status != group.status {
+			if e.Status != group.status || e.HeldBack() != group.held {
 				continue
 			}
 			if first {
@@ -191,7 +194,7 @@ func (r *Report) printSkill(p *console.Printer, d *Verdict) {
 			at += ":" + pos
 		}
 		p.Line("  %s", console.Bold.Of(at))
-		p.Line("    %s", reason.Message)
+		p.Line("    %s", strings.TrimPrefix(reason.Message, heldBecause))
 		if reason.Fix != "" {
 			p.Item(5, "    %s %s", fixWord, reason.Fix)
 		}
@@ -336,8 +339,8 @@ func (r *Report) summaryLine() string {
 		n    int
 		what string
 	}{
-		{c.Shadowed, "shadowed"}, {c.Copies, "copied"}, {c.Unlisted, "unlisted"}, {c.Skipped, "skipped"},
-		{c.Skills - c.Unlisted - c.Skipped - c.Publishable, "not published"},
+		{c.Shadowed, "shadowed"}, {c.Copies, "copied"}, {c.Unlisted, "unlisted"}, {c.Skipped, "skipped"}, {c.Held, "held back"},
+		{c.Skills - c.Unlisted - c.Skipped - c.Held - c.Publishable, "not published"},
 	} {
 		if part.n > 0 {
 			s += fmt.Sprintf(", %d %s", part.n, part.what)

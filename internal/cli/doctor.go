@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/observe"
 )
 
 func doctorCommand(env *console.Env) *cobra.Command {
@@ -49,6 +50,7 @@ it.`,
 			o.Verbose = verbose
 			if len(args) == 0 {
 				ctx, done := showJudging(cmd.Context(), env, v)
+				o.Scanned = observe.Scanned(ctx, from.judge, v, v.Entries)
 				r, err := doctor.Examine(ctx, v, o)
 				done()
 				switch {
@@ -59,6 +61,7 @@ it.`,
 				}
 				return r.Print(env.Out())
 			}
+			o.Scanned = observe.Scanned(cmd.Context(), from.judge, v, nil)
 			return explainSkill(cmd, env, v, o, args[0], asJSON)
 		},
 		ValidArgsFunction: from.completeSkill(env, nextNothing),

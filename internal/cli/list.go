@@ -21,9 +21,9 @@ func listCommand(env *console.Env) *cobra.Command {
 		Short:      "List the available skills, and with --all the others too",
 		Long: `List the available skills of each root, with descriptions.
 
-With --all, also those that are shadowed, skipped or not read, with reasons, the
-roots, and what knack.lock says about each skill ('knack help roots', 'knack
-help names').`,
+With --all, also those that are shadowed, skipped, held back or not read, with
+reasons, the roots, and what knack.lock says about each skill ('knack help
+roots', 'knack help names').`,
 		Example: `  knack list
   knack list --all                   # also what is not available, and why
   knack list --exclude claude-user   # without the skills of one root`,
@@ -52,7 +52,7 @@ help names').`,
 	}
 	from.register(cmd, env)
 	from.registerConfig(cmd)
-	cmd.Flags().BoolVar(&all, "all", false, "also show shadowed and skipped skills, with reasons, and the roots")
+	cmd.Flags().BoolVar(&all, "all", false, "also show shadowed, skipped and held back skills, with reasons, and the roots")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

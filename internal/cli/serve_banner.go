@@ -33,16 +33,7 @@ func banner(env *console.Env, f *serveFlags, v catalog.View) {
 			p.Line("  %s%s: %d found", console.Bold.Of(r.Label), listing.Folder(r.Root), r.Count)
 		}
 	}
-	if len(v.Skipped) > 0 {
-		p.Line("Skipped:")
-		for i, e := range v.Skipped {
-			if i == 10 {
-				p.Line("  and %d more; knack list --all shows them", len(v.Skipped)-i)
-				break
-			}
-			p.Line("  %s", tool.Reason(e))
-		}
-	}
+	listing.PrintUnserved(p, v)
 	same := new(connectFlags).entryArguments(*env, f.flags)
 	c := exampleClient(*env, client.Server{})
 	p.Line("A client starts this command itself. For %s, this adds it:", c.Name)
@@ -118,10 +109,7 @@ func served(f *serveFlags, v catalog.View) string {
 		}
 	}
 	out := fmt.Sprintf("%s of %s", skillCount(f, v), display.Count(roots, "root"))
-	var lacks []string
-	if n := len(v.Skipped); n > 0 {
-		lacks = append(lacks, display.Count(n, "skill")+" skipped")
-	}
+	lacks := listing.Unserved(v)
 	if failed > 0 && v.Incomplete() == nil {
 		lacks = append(lacks, display.Count(failed, "root")+" not readable")
 	}

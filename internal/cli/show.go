@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
@@ -53,6 +54,9 @@ status is 1 if that answer is an error or reports that there is no such skill.`,
 			e, file, err := findSkill(v, args[0], nil)
 			if err != nil {
 				return err
+			}
+			if why, fix := doctor.HeldReason(e); why != "" {
+				return command.Fail(command.Error, fmt.Errorf("'%s' is held back by the operator's policy: %s", display.Echo(args[0]), why), fix)
 			}
 			if len(args) == 2 {
 				file = args[1]

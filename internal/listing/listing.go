@@ -101,10 +101,16 @@ func printHidden(p *console.Printer, v catalog.View) {
 			p.Line("  %s  is in an excluded root; load it as %s", console.Bold.Of(e.Place()), v.Called(e))
 		}
 	}
-	for _, e := range v.Skipped {
+	skipped, held := doctor.SplitSkipped(v)
+	for _, e := range skipped {
 		titled("skipped")
 		place, reason, _ := strings.Cut(tool.Reason(e), ": ")
 		p.Line("  %s: %s", console.Bold.Of(place), reason)
+	}
+	for _, e := range held {
+		titled("held back")
+		why, fix := doctor.HeldReason(e)
+		p.Line("  %s: %s (%s)", console.Bold.Of(e.Place()), display.OneLine(why), display.OneLine(fix))
 	}
 	for _, e := range v.Entries { // other spellings of SKILL.md beside the one that is read
 		if e.Entry != "" && len(e.Others()) > 0 {
@@ -165,6 +171,38 @@ func Folder(r skill.Root) console.Painted {
 	return console.Dim.Of(strings.TrimPrefix(doctor.Heading(r), r.Label))
 }
 
+// PrintUnserved prints the first skills that are skipped or held back, with reasons.
+func PrintUnserved(p *console.Printer, v catalog.View) {
+	skipped, held := doctor.SplitSkipped(v)
+	for _, group := range []struct {
+		title  string
+		skills []*catalog.Entry
+	}{{"Skipped:", skipped}, {"Held back by the operator's policy:", held}} {
+		for i, e := range group.skills {
+			if i == 0 {
+				p.Line("%s", group.title)
+			}
+			if i == 10 {
+				p.Line("  and %d more; knack list --all shows them", len(group.skills)-i)
+				break
+			}
+			p.Line("  %s", tool.Reason(e))
+		}
+	}
+}
+
+// Unserved says how many skills are skipped, and how many are held back, if any are.
+func Unserved(v catalog.View) (parts []string) {
+	skipped, held := doctor.SplitSkipped(v)
+	if n := len(skipped); n > 0 {
+		parts = append(parts, display.Count(n, "skill")+" skipped")
+	}
+	if n := len(held); n > 0 {
+		parts = append(parts, display.Count(n, "skill")+" held back")
+	}
+	return parts
+}
+
 func summary(v catalog.View, shadowed, unlisted int, all bool) string {
 	n := len(v.Entries) - len(v.Skipped) - shadowed - unlisted
 	s := display.Count(n, "skill")
@@ -174,8 +212,12 @@ func summary(v catalog.View, shadowed, unlisted int, all bool) string {
 	if unlisted > 0 {
 		s += fmt.Sprintf(", %d unlisted", unlisted)
 	}
-	if len(v.Skipped) > 0 {
-		s += fmt.Sprintf(", %d skipped", len(v.Skipped))
+	skipped, held := doctor.SplitSkipped(v)
+	if len(skipped) > 0 {
+		s += fmt.Sprintf(", %d skipped", len(skipped))
+	}
+	if len(held) > 0 {
+		s += fmt.Sprintf(", %d held back", len(held))
 	}
 	failed, notices := 0, 0
 	for _, r := range v.Roots {

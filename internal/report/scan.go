@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/scan"
@@ -141,36 +142,19 @@ type scanSummary struct {
 }
 
 type scanRow struct {
-	Folder   string        `json:"folder"`
-	Name     string        `json:"name,omitempty"`
-	Set      string        `json:"set,omitempty"`
-	Enforce  int           `json:"enforce"`
-	Review   int           `json:"review"`
-	Findings []scanFinding `json:"findings"`
-	Facts    scan.Facts    `json:"facts"`
-}
-
-type scanFinding struct {
-	Rule    skill.RuleID `json:"rule"`
-	Lane    scan.Lane    `json:"lane"`
-	File    string       `json:"file"`
-	Line    int          `json:"line,omitempty"`
-	Column  int          `json:"column,omitempty"`
-	Length  int          `json:"length,omitempty"`
-	Message string       `json:"message"`
-	Notes   []string     `json:"notes,omitempty"`
-	Fix     string       `json:"fix,omitempty"`
-	Text    string       `json:"text"`
+	Folder   string               `json:"folder"`
+	Name     string               `json:"name,omitempty"`
+	Set      string               `json:"set,omitempty"`
+	Enforce  int                  `json:"enforce"`
+	Review   int                  `json:"review"`
+	Findings []doctor.ScanFinding `json:"findings"`
+	Facts    scan.Facts           `json:"facts"`
 }
 
 func printScanJSON(env *console.Env, run *ScanRun) error {
 	out := scanDocument{Version: 1, Skills: []scanRow{}, Summary: scanSummary{len(run.Skills), run.Count(scan.Enforce), run.Count(scan.Review), run.Known}}
 	for _, s := range run.Skills {
-		row := scanRow{Folder: s.Folder, Name: s.Name, Set: s.Set, Enforce: s.Enforce, Review: s.Review, Findings: []scanFinding{}, Facts: s.Facts}
-		for _, f := range s.Findings {
-			row.Findings = append(row.Findings, scanFinding{f.Rule, f.Lane, f.File, f.Position.Line, f.Position.Column, f.Length, f.Message, f.Notes, f.Fix, f.Text.String()})
-		}
-		out.Skills = append(out.Skills, row)
+		out.Skills = append(out.Skills, scanRow{s.Folder, s.Name, s.Set, s.Enforce, s.Review, doctor.ScanFindings(s.Report), s.Facts})
 	}
 	return console.PrintJSON(env.Stdout, out)
 }
