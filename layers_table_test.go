@@ -96,11 +96,12 @@ var directions = map[string][]string{
 	// How often skills are used, and the file that keeps the counts.
 	"usage":                   {"catalog", "skill", "tool"},
 	"internal/ledger":         {"edit", "internal/settings", "skill", "usage"},
-	"web":                     {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "access/openid", "catalog", "tool", "tool/lookup", "usage", "check", "client", "doctor", "skill", "internal/guard", "web/internal/markdown", "web/internal/checks", "web/internal/latest", "web/internal/parcels", "web/internal/exposition", "web/internal/sources", "internal/follow", "internal/diff"},
+	"web":                     {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "access/openid", "catalog", "tool", "tool/lookup", "usage", "check", "client", "doctor", "skill", "internal/guard", "web/internal/markdown", "web/internal/checks", "web/internal/latest", "web/internal/parcels", "web/internal/exposition", "web/internal/sources", "web/internal/scans", "internal/follow", "internal/diff"},
 	"web/internal/markdown":   {"web/internal/gfm"}, // of skills, as HTML that cannot do anything
 	"web/internal/checks":     {"internal/ruleid", "catalog", "check", "doctor", "skill", "web/internal/latest"},
 	"web/internal/parcels":    {"archive", "catalog", "limit", "reads", "skill"},                  // skills of several files as archives
 	"web/internal/sources":    {"internal/display", "internal/follow", "web/internal/exposition"}, // the sources that a server follows
+	"web/internal/scans":      {"catalog", "doctor", "scan", "skill", "web/internal/exposition"},  // what scans found
 	"web/internal/exposition": {"internal/display"},                                               // metrics as text, and the count of responses
 	"web/internal/latest":     {"catalog"}, "web/internal/gfm": {},                                // what is kept for a snapshot; what Markdown has beyond CommonMark
 	"internal/certificate": {"internal/settings"},                                      // a server's own, read again when it changes
@@ -109,7 +110,7 @@ var directions = map[string][]string{
 	"internal/listing":     {"catalog", "doctor", "internal/console", "skill", "tool"}, // the text of list and search
 	"internal/build":       {}, "internal/memory": {},                                  // which build this is, and the memory of a server
 	"internal/stored":    {"doctor", "store"},                                                                                                                                // what the store of a server has of a source, for commands beside it
-	"internal/observe":   {"audit", "catalog", "doctor", "internal/hold", "internal/tally", "internal/follow", "internal/vet", "mcpserver", "scan", "skill", "usage", "web"}, // metrics, usage, audit log
+	"internal/observe":   {"audit", "catalog", "doctor", "internal/hold", "internal/tally", "internal/follow", "internal/vet", "mcpserver", "skill", "usage", "web"}, // metrics, usage, audit log
 	"internal/candidate": {"catalog", "check", "internal/console"},                                                                                                           // words that a shell offers
 	"internal/cli": {"scan", "internal/vet",
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",

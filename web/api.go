@@ -20,6 +20,7 @@ import (
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/web/internal/checks"
+	"github.com/knack-dev/knack/web/internal/scans"
 	"github.com/knack-dev/knack/web/internal/sources"
 )
 
@@ -84,6 +85,7 @@ type apiWhole struct {
 	Findings   []doctor.Problem `json:"findings"`
 	Lock       *doctor.Lock     `json:"lock,omitempty"`
 	Source     *sources.Item    `json:"source,omitempty"`
+	Scan       *scans.Item      `json:"scan,omitempty"`
 }
 
 type apiFileItem struct {
@@ -133,7 +135,7 @@ func (s *Site) apiList(r *request) error {
 	f := filterOf(q, queryOf(r))
 	switch {
 	case f.State != "" && !slices.Contains(states, f.State):
-		return problem(http.StatusBadRequest, "state must be one of fine, problems, shadowed, unlisted and skipped.")
+		return problem(http.StatusBadRequest, "state must be one of fine, problems, shadowed, unlisted, skipped and held.")
 	case f.Scope != "" && !slices.Contains(scopes, skill.Scope(f.Scope)):
 		return problem(http.StatusBadRequest, "scope must be one of project, global and builtin.")
 	case f.Published != "" && f.Published != "no":
@@ -244,6 +246,9 @@ func cursorOf(e *catalog.Entry) string {
 // apiAddressed is [Site.addressed] for requests that name a whole skill.
 func (s *Site) apiAddressed(v *catalog.View, r *request, prefix string) (*catalog.Entry, error) {
 	e, file, err := s.addressed(v, withSlashes(r), prefix)
+	if err != nil && heldAt(*v, withSlashes(r), prefix) != nil {
+		return nil, problem(http.StatusNotFound, "The skill is "+skill.Held+"; /api/v1/problems says why.")
+	}
 	if err == nil && file != "." && file != skill.MainFile {
 		err = problem(http.StatusNotFound, "This address names a file of a skill; files are below /api/v1/files/.")
 	}
@@ -289,13 +294,16 @@ func (s *Site) apiSkill(r *request) error {
 		e = now // so frontmatter and digests match
 	}
 	if e.Status == catalog.Skipped {
-		return problem(http.StatusNotFound, "The skill is skipped since it changed; /api/v1/problems says why.")
+		return problem(http.StatusNotFound, "The skill is not served since it changed; /api/v1/problems says why.")
 	}
 	d, late := s.checks.Verdict(r.Context(), v, e)
 	if late != nil {
 		return readFault(late)
 	}
 	out := apiWhole{apiSkillItem: apiItem(v, d), Frontmatter: e.Frontmatter, Files: []apiFileItem{}, FilesFault: fault, Findings: apiFindings(d), Lock: doctor.LockOf(v.Compared(e, files, err)), Source: sources.ItemOf(s.sourcesIn(v), e.Root.Label)}
+	if k, ok := s.scanOf(e); ok {
+		out.Scan = scans.ItemOf(k)
+	}
 	if out.Frontmatter == nil {
 		out.Frontmatter = json.RawMessage("{}")
 	}

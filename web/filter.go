@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	states = []doctor.State{doctor.Fine, doctor.Problems, doctor.Shadowed, doctor.Unlisted, doctor.Skipped}
+	states = []doctor.State{doctor.Fine, doctor.Problems, doctor.Shadowed, doctor.Unlisted, doctor.Skipped, doctor.Held}
 	scopes = []skill.Scope{skill.ScopeProject, skill.ScopeGlobal, skill.ScopeBuiltin}
 )
 
@@ -29,6 +29,7 @@ type filter struct {
 	Rule               skill.RuleID // of a finding
 	Published          string       // "no" for skills that the Skills extension does not publish
 	Used               string       // "never" for skills that no agent has used
+	Found              skill.RuleID // of a finding of a scan
 	Cut, Left          string       // a client whose list cuts the description of the skill, or leaves the skill out
 	Sort               string
 	All                string // the facet of which every value is shown
@@ -40,7 +41,7 @@ func filterOf(q url.Values, query string) filter {
 	get := func(key string) string { return display.CutBytes(q.Get(key), display.EchoLimit) }
 	f := filter{
 		Query: query, Scope: get("scope"), Root: get("root"), State: doctor.State(get("state")), Collection: get("collection"), Tag: get("tag"),
-		Rule: skill.RuleID(get("rule")), Published: get("published"), Used: get("used"), Cut: get("cut"), Left: get("left"),
+		Rule: skill.RuleID(get("rule")), Published: get("published"), Used: get("used"), Found: skill.RuleID(get("found")), Cut: get("cut"), Left: get("left"),
 		Sort: get("sort"), All: get("all"), Page: 1,
 	}
 	if !slices.ContainsFunc(orders, func(o order) bool { return o.key == f.Sort }) {
@@ -56,7 +57,7 @@ func filterOf(q url.Values, query string) filter {
 func (f filter) Hidden() [][2]string {
 	return slices.DeleteFunc([][2]string{
 		{"scope", f.Scope}, {"root", f.Root}, {"state", string(f.State)}, {"collection", f.Collection}, {"tag", f.Tag}, {"rule", string(f.Rule)}, {"published", f.Published},
-		{"used", f.Used}, {"cut", f.Cut}, {"left", f.Left}, {"sort", f.Sort}, {"all", f.All},
+		{"used", f.Used}, {"found", string(f.Found)}, {"cut", f.Cut}, {"left", f.Left}, {"sort", f.Sort}, {"all", f.All},
 	}, func(field [2]string) bool { return field[1] == "" })
 }
 
@@ -207,8 +208,8 @@ func (f filter) facets(t *checks.Totals, by tallied, of *shelf) (out []facet) {
 	state := facet{Title: "Health"}
 	for i, w := range states {
 		c := f.toggle(string(w), by.n[byState][i], string(f.State), func(g *filter, value string) { g.State = doctor.State(value) })
-		if w == doctor.Unlisted && c.Count == 0 && !c.On {
-			continue // few servers have an excluded root
+		if (w == doctor.Unlisted || w == doctor.Held) && c.Count == 0 && !c.On {
+			continue // few servers have an excluded root, or hold skills back
 		}
 		c.Open = !t.Complete() && (w == doctor.Fine || w == doctor.Problems)
 		state.Choices = append(state.Choices, c)
@@ -299,7 +300,7 @@ const (
 	othersKey = "others"
 )
 
-// accepted returns the skills that the filters by use and by the lists of clients accept.
+// accepted returns the skills that the filters by use, by scans and by the lists of clients accept.
 func (s *Site) accepted(v catalog.View, f filter, all []*catalog.Entry) []*catalog.Entry {
 	switch f.Used {
 	case "":
@@ -307,6 +308,9 @@ func (s *Site) accepted(v catalog.View, f filter, all []*catalog.Entry) []*catal
 		all = s.o.Usage.NeverUsed(all)
 	default:
 		return nil
+	}
+	if f.Found != "" {
+		all = slices.DeleteFunc(slices.Clone(all), func(e *catalog.Entry) bool { return !s.hasFinding(e, f.Found) })
 	}
 	of := func(client string, list func(tool.Fit) []*catalog.Entry) {
 		if client == "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/web/internal/checks"
+	"github.com/knack-dev/knack/web/internal/scans"
 	"github.com/knack-dev/knack/web/internal/sources"
 )
 
@@ -31,6 +32,9 @@ type healthPage struct {
 	Sources      []sources.Row
 	Skipped      []skippedRow
 	NSkipped     int
+	Held         []skippedRow
+	NHeld        int
+	Scan         *scans.Total // nil if the policy scans nothing
 	Count        doctor.Count
 	Rules        []severityRows
 	Checking     *checking
@@ -89,6 +93,7 @@ type skippedRow struct {
 	Href, Name, Place string
 	Reason            skill.Problem
 	Findings          []finding
+	Held              bool // by the operator's policy
 }
 
 type unpublishedRow struct {
@@ -154,7 +159,7 @@ func (s *Site) health(r *request) error {
 	p.checked(totals, s.checks)
 	p.Checking = s.checking(totals, now, "/health")
 	p.Usage = s.usageOf(v)
-	p.Sources = s.sourceRows(v)
+	p.Sources, p.Scan = s.sourceRows(v), s.scanTotal(v)
 	at, took := s.o.Catalog.Refreshed()
 	p.Refreshed, p.Took, p.Ago = at, lastedOf(took), "less than 1 s"
 	if ago := time.Since(at).Truncate(time.Second); ago > 0 {
@@ -167,7 +172,8 @@ func (s *Site) health(r *request) error {
 // examines every skill, so it runs once for all clients with the same view. Fitting the
 // list to each client is half of the work and runs concurrently.
 func (s *Site) report(v catalog.View) *healthPage {
-	p := &healthPage{All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(v.Skipped)}
+	skipped, held := doctor.SplitSkipped(v)
+	p := &healthPage{All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(skipped), NHeld: len(held)}
 	for _, e := range v.Entries {
 		if e.Status == catalog.Unlisted {
 			p.NUnlisted++
@@ -185,8 +191,11 @@ func (s *Site) report(v catalog.View) *healthPage {
 		}
 		p.Roots = append(p.Roots, rootRowOf(root))
 	}
-	for _, e := range v.Skipped[:min(len(v.Skipped), healthRows)] {
+	for _, e := range skipped[:min(len(skipped), healthRows)] {
 		p.Skipped = append(p.Skipped, skippedRowOf(e))
+	}
+	for _, e := range held[:min(len(held), healthRows)] {
+		p.Held = append(p.Held, skippedRowOf(e))
 	}
 	for _, e := range v.Entries {
 		p.clashes(v, e)
@@ -219,6 +228,9 @@ func rootRowOf(root catalog.RootStatus) rootRow {
 func skippedRowOf(e *catalog.Entry) skippedRow {
 	w := skippedRow{Href: pageOf(e), Name: nameOf(e), Place: e.Place()}
 	w.Reason, _ = e.SkipReason()
+	if why, _ := doctor.HeldReason(e); why != "" {
+		w.Held, w.Reason.Message = true, why
+	}
 	return w
 }
 
@@ -313,6 +325,7 @@ func charactersOf(e *catalog.Entry) int {
 type skippedPage struct {
 	frame
 	Skill skippedRow
+	Scan  *scans.View // of a skill that is held back
 }
 
 // skipped shows why one skill is not served.
@@ -330,7 +343,11 @@ func (s *Site) skipped(r *request) error {
 			}
 			w := skippedRowOf(e)
 			w.Findings = findingsOf(d, nil)
-			return s.render(r, http.StatusOK, "skipped", skippedPage{s.frame(r, nameOf(e), "health"), w})
+			p := skippedPage{frame: s.frame(r, nameOf(e), "health"), Skill: w}
+			if w.Held {
+				p.Scan = s.scanView(v, e)
+			}
+			return s.render(r, http.StatusOK, "skipped", p)
 		}
 	}
 	var unsure error

@@ -126,23 +126,24 @@ func (s *Site) checking(t *checks.Totals, now bool, again string) *checking {
 
 type homePage struct {
 	frame
-	Filter                filter
-	Facets                []facet
-	Orders                []choice
-	Rows                  []row
-	Total, From, To       int
-	All, Served, NSkipped int
-	NUnlisted             int    // included in Served
-	URL                   string // of the MCP endpoint
-	Older, Newer          string // addresses of the next and the previous page
-	Narrowed              bool
-	Without               string // the address without filters
-	Rule                  string // what the rule requires if the list is of its findings
-	Unranked              bool   // the index was not ready
-	Again                 string // the address of this page
-	Checking              *checking
-	Since                 time.Time // when counting began, if the list is of skills without a use
-	ListOf                string    // the client whose list the skills are cut in, or missing from
+	Filter          filter
+	Facets          []facet
+	Orders          []choice
+	Rows            []row
+	Total, From, To int
+	All, Served     int
+	NSkipped, NHeld int
+	NUnlisted       int    // included in Served
+	URL             string // of the MCP endpoint
+	Older, Newer    string // addresses of the next and the previous page
+	Narrowed        bool
+	Without         string // the address without filters
+	Rule            string // what the rule requires if the list is of its findings
+	Unranked        bool   // the index was not ready
+	Again           string // the address of this page
+	Checking        *checking
+	Since           time.Time // when counting began, if the list is of skills without a use
+	ListOf          string    // the client whose list the skills are cut in, or missing from
 }
 
 func (s *Site) home(r *request) error {
@@ -151,8 +152,9 @@ func (s *Site) home(r *request) error {
 		return err
 	}
 	f := filterOf(r.URL.Query(), queryOf(r))
+	skipped, held := doctor.SplitSkipped(v)
 	p := homePage{
-		frame: s.frame(r, "Skills", "home"), Filter: f, All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(v.Skipped),
+		frame: s.frame(r, "Skills", "home"), Filter: f, All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(skipped), NHeld: len(held),
 		URL: s.origin(r) + "/mcp", Without: filter{Query: f.Query, Sort: f.Sort}.href(), Narrowed: f.On() > 0, Orders: f.choices(),
 	}
 	if rule, ok := check.RuleOf(f.Rule); ok {

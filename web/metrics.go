@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/web/internal/exposition"
+	"github.com/knack-dev/knack/web/internal/scans"
 	"github.com/knack-dev/knack/web/internal/sources"
 )
 
@@ -48,12 +50,23 @@ func (s *Site) serveMetrics(r *request) error {
 
 func (s *Site) skillMetrics(x *exposition.Text, v catalog.View) {
 	byStatus := map[catalog.Status]int{}
+	held := 0
 	for _, e := range v.Entries {
-		byStatus[e.Status]++
+		if e.HeldBack() {
+			held++
+		} else {
+			byStatus[e.Status]++
+		}
 	}
 	x.Family("knack_skills", "gauge", "Skills by what became of them.")
 	for _, status := range []catalog.Status{catalog.Available, catalog.Shadowed, catalog.Copy, catalog.Unlisted, catalog.Skipped} {
 		x.Sample("knack_skills", float64(byStatus[status]), "status", string(status))
+	}
+	if s.o.Scans != nil || held > 0 {
+		x.Sample("knack_skills", float64(held), "status", string(doctor.Held))
+	}
+	if t := s.scanTotal(v); t != nil {
+		x.Measures(scans.Measures(t.ScanCount))
 	}
 	if n, compared := v.Drift(); compared {
 		x.Family("knack_lock_drift_skills", "gauge", "Skills that were found changed since they were locked, when they were last compared.")

@@ -52,6 +52,9 @@ type Options struct {
 	// Sources, if set, returns the states of the sources that the server follows. Each is shown to
 	// clients that see its root.
 	Sources func() []follow.Status
+	// Scans, if set, knows what scans found. Each skill's is shown to clients that see the skill. It
+	// is nil without a policy.
+	Scans Scans
 	// Measures, if set, returns metrics of other parts of the server, shown at /metrics
 	// after the site's own. They are the same for every client and must not reveal
 	// skills.

@@ -17,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/usage"
 	"github.com/knack-dev/knack/web/internal/markdown"
+	"github.com/knack-dev/knack/web/internal/scans"
 	"github.com/knack-dev/knack/web/internal/sources"
 )
 
@@ -27,6 +28,7 @@ const (
 	viewAgent    = "agent"
 	viewFiles    = "files"
 	viewProblems = "problems"
+	viewScan     = "scan"    // a tab only if the operator's policy judges skills
 	viewCompare  = "compare" // a tab only while it is shown
 )
 
@@ -72,6 +74,7 @@ type skillPage struct {
 	AtLeast  bool // the skill has more files than were counted
 	Findings []finding
 	Infos    int // findings that are not problems
+	Scan     *scans.View
 	Compare  *comparison
 }
 
@@ -87,6 +90,9 @@ func (s *Site) skillOrFile(r *request) error {
 		return err
 	}
 	e, file, err := s.addressed(&v, r, "/skills/")
+	if held := heldAt(v, r, "/skills/"); err != nil && held != nil {
+		return redirect(r, pageOf(held))
+	}
 	if err != nil {
 		return err
 	}
@@ -114,7 +120,7 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 		return readFault(err)
 	}
 	if e.Status == catalog.Skipped {
-		return problem(http.StatusNotFound, "This skill is skipped since it changed: "+tool.Reason(e))
+		return problem(http.StatusNotFound, "This skill is not served since it changed: "+tool.Reason(e))
 	}
 	ctx := r.Context()
 	if r.URL.Query().Get("view") != viewProblems {
@@ -148,6 +154,10 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 		}
 	case viewProblems:
 		p.Findings, p.Infos = findingsOf(d, data), d.Summary().Infos
+	case viewScan:
+		if p.Scan = s.scanView(v, e); p.Scan == nil {
+			return problem(http.StatusNotFound, "Nothing is known of a scan of this skill.")
+		}
 	default:
 		p.View = viewRead
 		body := string(data)[frontmatter.Parse(data).Body:]
@@ -170,6 +180,9 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 			href += "?view=" + t.view
 		}
 		p.Tabs = append(p.Tabs, choice{Label: t.label, Href: href, Count: t.n, On: p.View == t.view})
+	}
+	if tab, ok := s.scanTab(e, &p); ok {
+		p.Tabs = append(p.Tabs, tab)
 	}
 	if p.Compare != nil {
 		p.Tabs = append(p.Tabs, choice{Label: "Compare", Href: r.URL.RequestURI(), On: true})

@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/internal/hold"
 	"github.com/knack-dev/knack/internal/vet"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/web"
 )
 
 // Scanned returns a function that says what a scan found in a skill of a view, for a command that
@@ -65,4 +66,61 @@ func scanEntry(ctx context.Context, j *vet.Judge, v catalog.View, e *catalog.Ent
 	if _, known := j.Known(c); !known && j.Judge(ctx, c) == nil {
 		j.Known(c)
 	}
+}
+
+// Scans tells pages and metrics what a judge knows. It implements [web.Scans].
+type Scans struct {
+	judge *vet.Judge
+
+	mu     sync.Mutex
+	counts map[vet.Verdict]doctor.Scanned // a report is long, and its counts do not change
+}
+
+// maxCounts bounds the counts that are kept.
+const maxCounts = 50_000
+
+// NewScans returns what a judge knows, or nil if its policy asks for nothing.
+func NewScans(j *vet.Judge) web.Scans {
+	if !j.Scans() && !j.Holds() {
+		return nil
+	}
+	return &Scans{judge: j, counts: map[vet.Verdict]doctor.Scanned{}}
+}
+
+// Scans implements [web.Scans].
+func (s *Scans) Scans() bool { return s.judge.Scans() }
+
+// Of implements [web.Scans].
+func (s *Scans) Of(e *catalog.Entry) (k web.Scanned, ok bool) {
+	d, ok := s.judge.Of(e)
+	if !ok {
+		return k, false
+	}
+	return web.Scanned{Set: d.Set, Report: d.Report(), Approval: d.Approved, Approved: d.Approved != "" && d.Fault == nil}, true
+}
+
+// Count implements [web.Scans].
+func (s *Scans) Count(e *catalog.Entry) (n doctor.Scanned, ok bool) {
+	d, ok := s.judge.Of(e)
+	if !ok {
+		return n, false
+	}
+	s.mu.Lock()
+	n, ok = s.counts[d]
+	s.mu.Unlock()
+	if ok {
+		return n, true
+	}
+	r := d.Report()
+	if r == nil {
+		return n, false
+	}
+	n = doctor.ScannedOf(r)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.counts) >= maxCounts {
+		clear(s.counts)
+	}
+	s.counts[d] = n
+	return n, true
 }

@@ -32,7 +32,7 @@ func StateOf(e *catalog.Entry, s *doctor.Summary) doctor.State {
 	if s != nil {
 		return s.State()
 	}
-	if state := (doctor.Summary{Status: e.Status}).State(); state != doctor.Fine {
+	if state := (doctor.Summary{Status: e.Status, Held: e.HeldBack()}).State(); state != doctor.Fine {
 		return state
 	}
 	return ""
