@@ -15,7 +15,9 @@ var directions = map[string][]string{
 	"internal/typo":       {"internal/lazyregexp", "internal/display"},
 	"internal/ruleid":     {},
 	"internal/naming":     {"skill/frontmatter"},
-	"lockfile":            {"skill"},
+	"lockfile":            {"internal/jsonfile", "skill"},
+	"internal/jsonfile":   {"skill"},                                // JSON files that people may edit, with the place of a fault
+	"approve":             {"edit", "internal/jsonfile", "skill"},   // which sets of files the operator has approved
 	"lockfile/foreign":    {"origin", "skill", "skill/frontmatter"}, // what other installers recorded
 	"origin":              {"trust", "skill/frontmatter", "skill"},
 	"origin/folder":       {"internal/realpath", "origin", "skill", "source/dir"}, // kinds of sources never import each other
@@ -122,7 +124,7 @@ var directions = map[string][]string{
 	"internal/replica": {"doctor", "internal/stored", "catalog", "config", "internal/command", "internal/console", "internal/fetch", "internal/follow", "internal/settings", "internal/supply", "origin", "pull", "skill", "source/release", "store", "trust"},
 	// Skills that are served only if a judge lets them pass, and the judge by the operator's policy.
 	"internal/hold":    {"catalog", "skill"},
-	"internal/vet":     {"access", "approve", "catalog", "config", "internal/hold", "scan", "skill"},
+	"internal/vet":     {"access", "approve", "catalog", "config", "edit", "internal/build", "internal/console", "internal/hold", "internal/settings", "scan", "skill"},
 	"internal/semver":  {},                                         // versions of tags and releases
 	"internal/locate":  {"edit", "internal/console", "source/dir"}, // which folder is a command's project
 	"internal/command": {},                                         // how commands fail, and count their arguments
@@ -134,9 +136,9 @@ var directions = map[string][]string{
 	"internal/connection": {"client", "edit", "internal/diff"},                                                        // how a client is connected, in words
 	// Whether access rules fit the roots of a server.
 	"internal/fit":      {"access", "catalog", "config", "internal/settings", "skill"},
-	"internal/settings": {"access", "access/openid", "catalog", "config", "internal/console", "internal/realpath", "skill", "source/builtin", "source/dir", "tool", "trust"}, // knack.yaml, the user's and the projects'
-	"internal/diff":     {},                                                                                                                                                  // the difference of two texts, as patch and people read it
-	"internal/reach":    {"skillsext"},                                                                                                                                       // why a server cannot be reached, in words
+	"internal/settings": {"approve", "edit", "access", "access/openid", "catalog", "config", "internal/console", "internal/realpath", "skill", "source/builtin", "source/dir", "tool", "trust"}, // knack.yaml, the user's and the projects'
+	"internal/diff":     {},                                                                                                                                                             // the difference of two texts, as patch and people read it
+	"internal/reach":    {"skillsext"},                                                                                                                                                  // why a server cannot be reached, in words
 	"cmd/knack":         {"internal/cli", "internal/console"},
 	// Skills for benchmarks, and the command that writes them.
 	"internal/genskills":       {},

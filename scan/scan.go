@@ -6,10 +6,8 @@ package scan
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"io/fs"
 	"slices"
-	"strconv"
 
 	"github.com/knack-dev/knack/skill"
 )
@@ -130,18 +128,5 @@ func (s *scanner) all(ctx context.Context, fsys fs.FS, files []skill.File) (Repo
 	return s.report(), nil
 }
 
-// Set returns the digest of a skill's files, which have their digests: that of the lines "path NUL
-// digest NUL size LF", by path. An approval is for a set.
-func Set(files []skill.File) skill.Digest {
-	files = slices.Clone(files)
-	slices.SortFunc(files, func(a, b skill.File) int { return cmp.Compare(a.Path, b.Path) })
-	h := sha256.New()
-	var line []byte
-	for _, f := range files {
-		line = append(append(line[:0], f.Path...), 0)
-		line = append(append(line, f.Digest.String()...), 0)
-		line = append(strconv.AppendInt(line, f.Size, 10), '\n')
-		h.Write(line)
-	}
-	return skill.Digest(h.Sum(nil))
-}
+// Set returns the digest of a skill's files, which have their digests. See [skill.SetOf].
+func Set(files []skill.File) skill.Digest { return skill.SetOf(files) }

@@ -55,10 +55,10 @@ type Memory interface {
 	Remember(place string, f Files)
 }
 
-// Bounds of a skill that is judged, as those of a skill that is installed.
+// The bounds of a skill that is judged, as those of a skill that is installed.
 const (
-	maxFiles = 10_000
-	maxSize  = 256 << 20
+	MaxFiles = 10_000
+	MaxSize  = 256 << 20
 )
 
 // budget is how long one scan of a server judges skills that are not known. Those that it did not
@@ -355,7 +355,7 @@ func (p *place) judge(ctx context.Context, b *skill.Bundle, loaded *skill.Skill,
 	whole := &skill.Skill{Bundle: b}
 	files, err := whole.Manifest(ctx, p.files)
 	if errors.Is(err, skill.ErrTooLarge) {
-		files, err = whole.LargeManifest(ctx, p.files, maxFiles, maxSize)
+		files, err = whole.LargeManifest(ctx, p.files, MaxFiles, MaxSize)
 	}
 	p.files = files
 	if racy := func(f skill.File) bool { return f.Stamp.Racy(begun) }; slices.ContainsFunc(files, racy) {

@@ -64,6 +64,7 @@ var targets = []target{
 	{"web", "FuzzWithin", "the way in: leads nowhere but to a page of this server, whatever the form says"},
 	{"check", "FuzzFix", "--fix: valid afterwards, stable, nothing lost"},
 	{"lockfile", "FuzzParse", "knack.lock: read strictly, every fault has a place, and what is read is written the same"},
+	{"approve", "FuzzParse", "approvals: read strictly, every fault has a place, and what is read is written the same"},
 	{"config", "FuzzParse", "knack.yaml: read strictly, every complaint has a place"},
 	{"usage", "FuzzRestore", "a file of counts: refused, or read, and written so that it can be read again"},
 	{"origin", "FuzzRef", "a source: read as it is written, and no part is an option or a password"},
