@@ -68,7 +68,7 @@ func (h *heldSkill) contents(k *skill.Skill) map[string]supply.Content {
 // fieldDigests returns the digest of each field of a frontmatter, which is one JSON object.
 func fieldDigests(frontmatter json.RawMessage) map[string]skill.Digest {
 	var raw map[string]json.RawMessage
-	_ = json.Unmarshal(frontmatter, &raw) // without frontmatter, there is none
+	_ = json.Unmarshal(frontmatter, &raw) // a skill without frontmatter has no fields
 	all := map[string]skill.Digest{}
 	for name, value := range raw {
 		all[name] = skill.DigestOf(value)
