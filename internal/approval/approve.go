@@ -25,6 +25,7 @@ import (
 	"github.com/knack-dev/knack/internal/settings"
 	"github.com/knack-dev/knack/internal/supply"
 	"github.com/knack-dev/knack/scan"
+	"github.com/knack-dev/knack/skill"
 )
 
 // Skills are the skills that the flags of a command choose.
@@ -173,6 +174,7 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 		return err
 	}
 	var all []approve.Approval
+	kept := false
 	for _, e := range entries {
 		held, err := holdSkill(ctx, e)
 		if err != nil {
@@ -188,6 +190,8 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 		if !f.dryRun {
 			if err := supply.Keep(ctx, env, f.skills.Config(), held.contents(e.Skill)); err != nil {
 				env.Err().Text(console.Warning, e.Name+": the store does not keep the files, so that scan --against approved --text cannot show what changes: "+err.Error())
+			} else {
+				kept = true
 			}
 		}
 		all = append(all, a)
@@ -196,14 +200,21 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 		env.Out().Line("would approve %s in %s", display.Count(len(all), "skill"), env.Shown(at))
 		return nil
 	}
+	var sets [][]skill.File
 	err = approve.Change(at, func(b *approve.Book) error {
 		for _, a := range all {
 			b.Add(a)
+		}
+		for _, a := range b.All() {
+			sets = append(sets, a.Files)
 		}
 		return ctx.Err()
 	})
 	if err != nil {
 		return approvalsFailure(env, at, err)
+	}
+	if err := supply.Pin(env, f.skills.Config(), at, sets); err != nil && kept {
+		env.Err().Text(console.Warning, "the store may remove the approved files, which scan --against approved --text needs: "+err.Error())
 	}
 	env.Out().Line("approved %s in %s", display.Count(len(all), "skill"), env.Shown(at))
 	return nil

@@ -48,7 +48,7 @@ func (f *Comparison) earlier(ctx context.Context, env *console.Env, scanner Scan
 		return entries, &folderSkills{f: f, entries: old, found: map[*catalog.Entry]bool{},
 			one: len(entries) == 1 && len(old) == 1, all: !slices.ContainsFunc(words, scanner.IsName)}, unread, err
 	}
-	book, _, err := bookOf(env, scanner.Config())
+	book, file, err := bookOf(env, scanner.Config())
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -64,7 +64,7 @@ func (f *Comparison) earlier(ctx context.Context, env *console.Env, scanner Scan
 			return !HasURI(e) || e.Root.Scope == skill.ScopeBuiltin && !approved // a part of knack
 		})
 	}
-	return entries, &approvedSkills{env, f, scanner.Config(), book, v, len(words) == 0}, nil, err
+	return entries, &approvedSkills{env, f, scanner.Config(), file, book, v, len(words) == 0}, nil, err
 }
 
 // approvedSkills are the skills as they were approved.
@@ -72,6 +72,7 @@ type approvedSkills struct {
 	env    *console.Env
 	f      *Comparison
 	config string
+	file   string // of the approvals
 	book   *approve.Book
 	view   catalog.View
 	all    bool // and not only skills that were named
@@ -93,7 +94,7 @@ func (a *approvedSkills) find(ctx context.Context, e *catalog.Entry, files []ski
 	}
 	k.Was = s.String()
 	was := &earlier{files: s.Approval.Files, fields: s.Approval.Fields, facts: factsNamed(s.Approval.Facts)}
-	kept, err := supply.Kept(a.env, a.config, was.files)
+	kept, err := supply.Kept(a.env, a.config, a.file, was.files)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		k.Notes = append(k.Notes, "the store does not have the approved files, so that each finding in another file counts as new")

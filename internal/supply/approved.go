@@ -2,14 +2,20 @@ package supply
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
+	"slices"
+	"time"
 
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/lockfile"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/store"
 )
 
 // Content is a file of a skill with its bytes.
@@ -40,18 +46,15 @@ func Keep(ctx context.Context, env *console.Env, given string, files map[string]
 }
 
 // Kept returns the bytes of a skill's files that the store has, each of which is as its digest says.
-// A store that does not have all of them is an [fs.ErrNotExist].
-func Kept(env *console.Env, given string, files []skill.File) (map[string][]byte, error) {
+// A store that does not have all of them is an [fs.ErrNotExist]. name is that of [Pin].
+func Kept(env *console.Env, given, name string, files []skill.File) (map[string][]byte, error) {
 	s, err := OpenStore(env, given, env.Shown)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	var wanted []lockfile.File
-	for _, f := range files {
-		wanted = append(wanted, lockfile.File{Path: f.Path, Size: f.Size, Digest: f.Digest})
-	}
-	k, err := s.Find(lockfile.Digest(wanted))
+	_, _ = s.Head(pinned(name)) // it is in use
+	k, err := s.Find(setInStore(files))
 	if err != nil {
 		return nil, err
 	}
@@ -72,4 +75,47 @@ func Kept(env *console.Env, given string, files []skill.File) (map[string][]byte
 		all[f.Path] = data
 	}
 	return all, nil
+}
+
+// Pin keeps what the store has of sets of files for as long as what a source serves: name is the
+// file of approvals. Without it, a server that keeps releases for a day would remove them.
+func Pin(env *console.Env, given, name string, sets [][]skill.File) error {
+	s, err := OpenStore(env, given, env.Shown)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	r := store.Release{At: time.Now()}
+	all := sha256.New()
+	for _, files := range sets {
+		d := setInStore(files)
+		path := hex.EncodeToString(d[:])
+		if s.Holds(d) && !slices.ContainsFunc(r.Skills, func(m store.Member) bool { return m.Path == path }) {
+			r.Skills = append(r.Skills, store.Member{Path: path, Skill: d})
+		}
+	}
+	if len(r.Skills) == 0 {
+		return nil
+	}
+	slices.SortFunc(r.Skills, func(a, b store.Member) int { return cmp.Compare(a.Path, b.Path) })
+	for _, m := range r.Skills {
+		all.Write(m.Skill[:])
+	}
+	r.Digest = skill.Digest(all.Sum(nil)).String()
+	if err := s.Record(r); err != nil {
+		return err
+	}
+	return s.SetHead(pinned(name), store.Head{Release: r.Digest, Since: r.At})
+}
+
+// pinned is the name of the head that pins what is approved.
+func pinned(name string) string { return "approvals:" + name }
+
+// setInStore returns the digest under which the store has a set of files.
+func setInStore(files []skill.File) skill.Digest {
+	all := make([]lockfile.File, 0, len(files))
+	for _, f := range files {
+		all = append(all, lockfile.File{Path: f.Path, Size: f.Size, Digest: f.Digest})
+	}
+	return lockfile.Digest(all)
 }
