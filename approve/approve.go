@@ -110,7 +110,7 @@ const (
 // State is how the files of a skill stand to its approval.
 type State struct {
 	Is       Standing
-	Approval Approval     // zero if there is none
+	Approval Approval     // zero if the skill has no approval
 	Set      skill.Digest // of the files as they are
 	Err      error        // of Unreadable
 }

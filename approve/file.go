@@ -41,6 +41,9 @@ func load(path string) (*Book, []byte, error) {
 
 // withoutPath returns an error that a client may see.
 func withoutPath(err error) error {
+	if errors.Is(err, edit.ErrIrregular) {
+		return edit.ErrIrregular
+	}
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		return errors.New(skill.Reason(err))
 	}

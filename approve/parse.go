@@ -41,7 +41,7 @@ var (
 	fileFields     = []string{"digest", "size"}
 )
 
-// What to do about a file that knack has not written so.
+// The fixes for a damaged file.
 const (
 	restore = "restore the file from version control"
 	again   = "remove this approval and approve the skill again"

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/approval"
 	"github.com/knack-dev/knack/internal/build"
 	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
@@ -28,6 +29,8 @@ type scanFlags struct {
 	format string
 	lane   string
 	strict bool
+
+	against approval.Comparison
 }
 
 func scanCommand(env *console.Env) *cobra.Command {
@@ -55,14 +58,14 @@ The exit status is 1 if there is a finding to enforce (with --strict, any).`,
 			}
 			return scanSkills(cmd.Context(), env, &f, args)
 		},
-		ValidArgsFunction: f.from.completeSkill(env, nextSkill),
 	}
-	f.from.register(cmd, env)
+	approval.Register(cmd, approvals{&f.from, env})
 	flags := cmd.Flags()
 	flags.StringVar(&f.format, "format", "text", "print `FORMAT`: text, json, sarif or github")
 	flags.BoolVar(&asJSON, "json", false, "print a JSON object; the same as --format json")
 	flags.StringVar(&f.lane, "lane", "review", "print the findings of this `LANE`: enforce, or review, which has both")
 	flags.BoolVar(&f.strict, "strict", false, "end with status 1 for any finding")
+	f.against.Register(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json", "sarif", "github"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("lane", cobra.FixedCompletions([]string{"enforce", "review"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -75,6 +78,13 @@ func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []str
 	lanes := []string{string(scan.Enforce), string(scan.Review)}
 	if !slices.Contains(lanes, f.lane) {
 		return command.UsageError(meant(f.lane, lanes, "the lanes are enforce and review"), "--lane %s: there is no such lane", f.lane)
+	}
+	if f.against.Text || f.from.given("against") {
+		f.against.Format, f.against.Strict = f.format, f.strict
+		if f.lane == string(scan.Enforce) {
+			f.against.Only = scan.Enforce
+		}
+		return f.against.Run(ctx, env, compared{approvals{&f.from, env}, f}, words)
 	}
 	entries, unread, err := f.entries(ctx, env, words)
 	if err != nil {

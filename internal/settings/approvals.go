@@ -2,10 +2,13 @@ package settings
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"path/filepath"
 
 	"github.com/knack-dev/knack/approve"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -38,4 +41,18 @@ func (f *File) Approvals() string {
 		return at
 	}
 	return filepath.Join(filepath.Dir(f.Path), at)
+}
+
+// UnusableApprovals returns a warning about a file of approvals that approves nothing, since it
+// cannot be read.
+func (f *File) UnusableApprovals() []string {
+	_, err := approve.Load(f.Approvals())
+	if err == nil {
+		return nil
+	}
+	shown := display.Echo(cmp.Or(f.Config.Approvals.Text, approve.Name))
+	if bad := (*approve.Error)(nil); errors.As(err, &bad) {
+		return []string{fmt.Sprintf("approvals: %s:%d:%d: %s, so that nothing is approved: %s", shown, bad.Line, bad.Column, bad.Message, bad.Fix)}
+	}
+	return []string{"approvals: " + shown + " cannot be read, so that nothing is approved: " + HintOf(err, "make it a text file that knack can read")}
 }
