@@ -31,6 +31,7 @@ func (f *sourceFlags) scan(ctx context.Context, env console.Env) (*catalog.Catal
 	if err != nil {
 		return nil, v, err
 	}
+	f.judge.Save()
 	f.warnUnfetched(env)
 	f.warnMissing(env, v)
 	if f.required() {

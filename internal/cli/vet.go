@@ -1,9 +1,15 @@
 package cli
 
 import (
+	"path/filepath"
+	"time"
+
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/build"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/settings"
+	"github.com/knack-dev/knack/internal/supply"
 	"github.com/knack-dev/knack/internal/vet"
 )
 
@@ -18,9 +24,21 @@ func (f *sourceFlags) vetting(env console.Env) (func(catalog.Source) catalog.Sou
 		if err != nil {
 			return nil, err
 		}
-		f.judge = vet.New(vet.Options{Policy: policy, Log: f.log})
+		o := vet.Options{Policy: policy, Log: f.log}
+		if policy.Mode == config.ScanEnforce {
+			o.Cache = vet.NewCache(verdictsFile(env), vet.Engine(build.Current(), policy), time.Now)
+		}
+		f.judge = vet.New(o)
 	}
 	return func(s catalog.Source) catalog.Source { return f.judge.Source(s, f.vets == vetsOnce) }, nil
+}
+
+// verdictsFile returns the file that keeps what was judged, or "" if there is no folder for it.
+func verdictsFile(env console.Env) string {
+	if cache := supply.CacheFolder(env); cache != "" {
+		return filepath.Join(cache, "verdicts")
+	}
+	return ""
 }
 
 // vets says which skills a command has.

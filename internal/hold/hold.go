@@ -42,6 +42,19 @@ type Judge interface {
 	Changed(ctx context.Context, poke func())
 }
 
+// Files are those that a skill had when it was judged, and the stamp that its SKILL.md had then.
+type Files struct {
+	Main  skill.Stamp
+	Files []skill.File
+}
+
+// Memory remembers the files of skills between two runs. By it a source knows at its first scan what
+// to serve, without reading a file. Its methods may be called from any goroutine.
+type Memory interface {
+	Recall(place string) (Files, bool)
+	Remember(place string, f Files)
+}
+
 // Bounds of a skill that is judged, as those of a skill that is installed.
 const (
 	maxFiles = 10_000
@@ -55,7 +68,8 @@ const budget = time.Second
 
 // Options of a [Source].
 type Options struct {
-	Judge Judge
+	Judge  Judge
+	Memory Memory // or nil
 	// Whole makes a scan judge every skill, however long that takes, for a command that scans once.
 	Whole bool
 }
@@ -88,7 +102,8 @@ type Source struct {
 	poke atomic.Pointer[func()]
 
 	mu      sync.Mutex
-	pending bool              // the last scan has left skills
+	scanned bool
+	pending bool              // the last scan has left skills, or has trusted its memory
 	places  map[string]*place // by the path of the bundle
 	inner   uint64            // the version of the last scan of from
 	version uint64            // of the last scan
@@ -169,10 +184,19 @@ func (s *Source) judgeAll(ctx context.Context, scan *skill.Scan) error {
 		deadline = time.Time{}
 	}
 	var pending atomic.Bool
+	trusting := !s.scanned && s.o.Memory != nil && !s.o.Whole
+	s.scanned = true
 	err := inParallel(ctx, len(places), func(i int) {
 		var loaded *skill.Skill
 		if len(scan.Skills) > 0 {
 			loaded = scan.Skills[i]
+		}
+		if trusting {
+			if now := places[i].recall(scan.Bundles[i], loaded); now != nil {
+				places[i].now.Store(now)
+				pending.Store(true)
+				return
+			}
 		}
 		now := places[i].judge(ctx, scan.Bundles[i], loaded, deadline)
 		if now.fault != nil && now.fault.Pending {
@@ -283,6 +307,47 @@ func pending(name string) *skill.HeldError {
 	return &skill.HeldError{Pending: true, Name: name, Message: "held back: it is not judged yet", Fix: "wait a moment"}
 }
 
+// recall returns the verdict about the files that the skill had in an earlier run, if its SKILL.md is
+// still the same, or nil. Whatever else has changed since cannot be read, and the next scan sees it.
+func (p *place) recall(b *skill.Bundle, loaded *skill.Skill) *verdict {
+	if loaded == nil {
+		return nil
+	}
+	was, ok := p.of.o.Memory.Recall(p.of.key(b))
+	if !ok || was.Main != b.Stamp {
+		return nil
+	}
+	v := p.verdictOf(b, was.Files)
+	if v.main != loaded.Digest {
+		return nil
+	}
+	again := *loaded
+	judged := *b
+	judged.FS = &folder{inner: b.FS, bundle: b, now: func() *verdict { return v }, differs: func() {}}
+	again.Bundle = &judged
+	if v.fault, ok = p.of.o.Judge.Known(&Candidate{Skill: &again, Root: p.of.Root(), Files: was.Files}); !ok {
+		return nil
+	}
+	p.files, p.loaded = was.Files, loaded
+	return v
+}
+
+// verdictOf returns a verdict about files that lets them pass.
+func (p *place) verdictOf(b *skill.Bundle, files []skill.File) *verdict {
+	v := &verdict{files: files}
+	whole := &skill.Skill{Bundle: b}
+	if i := slices.IndexFunc(files, func(f skill.File) bool { return whole.OnDisk(f.Path) == b.Entry }); i >= 0 {
+		v.main = files[i].Digest
+	}
+	return v
+}
+
+// key names a place in every run.
+func (s *Source) key(b *skill.Bundle) string {
+	root := s.Root()
+	return root.Label + "\x00" + root.Dir + "\x00" + b.Path
+}
+
 // judge decides about the skill as it is now. After the deadline, if there is one, it decides only
 // what it knows.
 func (p *place) judge(ctx context.Context, b *skill.Bundle, loaded *skill.Skill, deadline time.Time) *verdict {
@@ -296,10 +361,7 @@ func (p *place) judge(ctx context.Context, b *skill.Bundle, loaded *skill.Skill,
 	if racy := func(f skill.File) bool { return f.Stamp.Racy(begun) }; slices.ContainsFunc(files, racy) {
 		p.files = slices.DeleteFunc(slices.Clone(files), racy)
 	}
-	v := &verdict{files: files}
-	if i := slices.IndexFunc(files, func(f skill.File) bool { return whole.OnDisk(f.Path) == b.Entry }); i >= 0 {
-		v.main = files[i].Digest
-	}
+	v := p.verdictOf(b, files)
 	var other atomic.Bool // the files are no longer those of the manifest
 	judged := *b
 	judged.FS = &folder{inner: b.FS, bundle: b, now: func() *verdict { return &verdict{files: files} }, differs: func() { other.Store(true) }}
@@ -317,8 +379,11 @@ func (p *place) judge(ctx context.Context, b *skill.Bundle, loaded *skill.Skill,
 	if !ok && (deadline.IsZero() || time.Now().Before(deadline)) && p.of.o.Judge.Judge(ctx, c) == nil && !other.Load() {
 		fault, ok = p.of.o.Judge.Known(c)
 	}
-	if !ok {
+	switch {
+	case !ok:
 		fault = pending(loaded.Name)
+	case err == nil && p.of.o.Memory != nil && len(p.files) == len(files):
+		p.of.o.Memory.Remember(p.of.key(b), Files{b.Stamp, files})
 	}
 	v.fault = fault
 	return v

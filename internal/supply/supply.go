@@ -247,6 +247,12 @@ func getenv(env console.Env, name string) string {
 	return env.Getenv(name)
 }
 
+// CacheFolder returns the user's folder for what can be made again, or "".
+func CacheFolder(env console.Env) string {
+	cache, _ := folders(env)
+	return cache
+}
+
 // folders returns the folders of the user for what can be made again, and for what cannot.
 func folders(env console.Env) (cache, state string) {
 	if cache = getenv(env, "XDG_CACHE_HOME"); !filepath.IsAbs(cache) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -34,16 +33,14 @@ type Options struct {
 	Approvals Approvals        // nil approves nothing
 	Log       *slog.Logger     // logs each skill with findings, once; nil discards them
 	Now       func() time.Time // time.Now
-	// Cache keeps reports between two runs; nil keeps none.
-	Cache *Cache
+	Cache     *Cache           // nil for one in memory
 }
 
 // Judge judges skills by a policy. It implements [hold.Judge].
 type Judge struct {
-	o       Options
-	mu      sync.Mutex
-	reports map[skill.Digest]*scan.Report // by the set of the files
-	last    map[place]Verdict
+	o    Options
+	mu   sync.Mutex
+	last map[place]Verdict
 }
 
 // place is where a skill is: the label of its root, and its folder below the root.
@@ -51,11 +48,19 @@ type place struct{ label, path string }
 
 // Verdict is what is known of a skill.
 type Verdict struct {
-	Set    skill.Digest // of its files
-	Report *scan.Report // nil if the skill is not scanned
-	Fault  *skill.HeldError
+	Set   skill.Digest // of its files
+	Fault *skill.HeldError
+	kept  *kept // nil if the skill is not scanned
 	// Approved is "approved", or why the skill is not; empty if it need not be.
 	Approved string
+}
+
+// Report returns the report of the scan, or nil if the skill is not scanned.
+func (v Verdict) Report() *scan.Report {
+	if v.kept == nil {
+		return nil
+	}
+	return v.kept.report()
 }
 
 // New returns a judge that has judged nothing.
@@ -66,7 +71,10 @@ func New(o Options) *Judge {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Judge{o: o, reports: map[skill.Digest]*scan.Report{}, last: map[place]Verdict{}}
+	if o.Cache == nil {
+		o.Cache = NewCache("", "", o.Now)
+	}
+	return &Judge{o: o, last: map[place]Verdict{}}
 }
 
 // Holds reports whether the policy can hold a skill back.
@@ -84,7 +92,33 @@ func (j *Judge) Source(s catalog.Source, whole bool) catalog.Source {
 	if !j.Holds() {
 		return s
 	}
-	return hold.New(s, hold.Options{Judge: j, Whole: whole})
+	return hold.New(s, hold.Options{Judge: j, Memory: j.o.Cache, Whole: whole})
+}
+
+// saveEvery is how often a server writes what it has judged.
+const saveEvery = 10 * time.Second
+
+// Run keeps the cache until the context ends.
+func (j *Judge) Run(ctx context.Context) {
+	tick := time.NewTicker(saveEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+		j.Save()
+	}
+}
+
+// Save keeps what was judged for the next run. A failure costs time then, and no more.
+func (j *Judge) Save() {
+	if j == nil {
+		return
+	}
+	if err := j.o.Cache.Save(); err != nil {
+		j.o.Log.Info("what was judged is not kept for the next start", "reason", err.Error())
+	}
 }
 
 // Changed implements [hold.Judge]. Verdicts change with the approvals, and when an acceptance ends.
@@ -101,7 +135,7 @@ func (j *Judge) Known(c *hold.Candidate) (*skill.HeldError, bool) {
 		v.Set = scan.Set(c.Files)
 	}
 	if j.Scans() && c.Err == nil {
-		if v.Report = j.report(v.Set); v.Report == nil {
+		if v.kept = j.o.Cache.report(v.Set); v.kept == nil {
 			return nil, false
 		}
 	}
@@ -135,30 +169,22 @@ func (j *Judge) Judge(ctx context.Context, c *hold.Candidate) error {
 	if err != nil {
 		return err
 	}
-	j.keep(scan.Set(c.Files), &r)
-	return nil
-}
-
-// report returns what is known about a set of files, or nil.
-func (j *Judge) report(set skill.Digest) *scan.Report {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.reports[set]
-}
-
-// keep keeps a report.
-func (j *Judge) keep(set skill.Digest, r *scan.Report) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.reports[set] = r
+	return j.o.Cache.keep(scan.Set(c.Files), &r)
 }
 
 // found returns why the findings hold a skill back, or nil.
 func (j *Judge) found(c *hold.Candidate, e *catalog.Entry, v Verdict) *skill.HeldError {
+	if v.kept.enforce == 0 && !v.kept.unread {
+		return nil // nearly always
+	}
+	r := v.Report()
+	if r == nil {
+		return held(c, "its report cannot be read", "delete knack's cache")
+	}
 	var first *scan.Finding
-	open := v.Report.Enforce // findings that are not accepted; those beyond the listed cannot be
-	for i := range v.Report.Findings {
-		f := &v.Report.Findings[i]
+	open := r.Enforce // findings that are not accepted; those beyond the listed cannot be
+	for i := range r.Findings {
+		f := &r.Findings[i]
 		switch {
 		case f.Lane != scan.Enforce:
 		case j.accepts(f.Rule, e, v.Set):
@@ -177,10 +203,10 @@ func (j *Judge) found(c *hold.Candidate, e *catalog.Entry, v Verdict) *skill.Hel
 			text += fmt.Sprintf(", and %d more", open-1)
 		}
 		return held(c, text, fix)
-	case v.Report.Unread && !j.accepts(notRead, e, v.Set):
+	case r.Unread && !j.accepts(notRead, e, v.Set):
 		text := "not all of it could be judged"
-		for i := range v.Report.Findings {
-			if f := &v.Report.Findings[i]; f.Rule == notRead {
+		for i := range r.Findings {
+			if f := &r.Findings[i]; f.Rule == notRead {
 				text = words(f)
 				break
 			}
@@ -229,20 +255,14 @@ func (j *Judge) record(c *hold.Candidate, v Verdict) {
 	before := j.last[at]
 	j.last[at] = v
 	j.mu.Unlock()
-	if before.Set == v.Set && before.Report != nil || v.Report == nil || len(v.Report.Findings) == 0 {
+	if before.Set == v.Set && before.kept != nil || v.kept == nil || v.kept.enforce+v.kept.review == 0 {
 		return
 	}
-	var ids []string
-	for _, f := range v.Report.Findings {
-		if id := string(f.Rule); !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
 	level := slog.LevelInfo
-	if v.Report.Enforce > 0 {
+	if v.kept.enforce > 0 {
 		level = slog.LevelWarn
 	}
-	j.o.Log.Log(context.Background(), level, "skill scanned", "at", c.Root.LocalName()+"/"+c.Path, "enforce", v.Report.Enforce, "review", v.Report.Review, "rules", strings.Join(ids, " "))
+	j.o.Log.Log(context.Background(), level, "skill scanned", "at", c.Root.LocalName()+"/"+c.Path, "enforce", v.kept.enforce, "review", v.kept.review, "rules", v.kept.rules)
 }
 
 // Of returns what is known of a skill.
