@@ -105,9 +105,6 @@ func hidden(folder string) string {
 var (
 	numbered = regexp.MustCompile(`"id":\d+`)
 	zorv     = regexp.MustCompile(`(?i)zorv[a-z]*`)
-	// toldHeld is all that a client is told of a skill that is held back, behind the name that it
-	// asked for.
-	toldHeld = "held back by the operator's policy"
 )
 
 // tells returns an error if an answer has something of a held skill beside what was asked.
@@ -296,9 +293,6 @@ func (w *heldWorld) absent(when string, skills []heldSkill) {
 		}
 	}
 }
-
-// apiLists are the web's lists that other machines read.
-var apiLists = []string{"/.well-known/agent-skills/index.json", "/api/v1/skills?q=About", "/api/v1/skills?q=zorv"}
 
 func heldBack(r *trial) {
 	w := newHeldWorld(r)
