@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -319,16 +320,34 @@ func TestSwappedMeanwhile(t *testing.T) {
 	k.want("bad again", k.view(), "a/pdf pdf: held back: it is bad")
 }
 
+// steady is a source that finds the same bundles at each scan, whatever has changed in them.
+type steady struct {
+	catalog.Source
+	scan skill.Scan
+}
+
+func (s *steady) Scan(ctx context.Context) (_ skill.Scan, err error) {
+	if s.scan.Bundles == nil {
+		s.scan, err = s.Source.Scan(ctx)
+		slices.SortFunc(s.scan.Bundles, func(a, b *skill.Bundle) int { return strings.Compare(a.Path, b.Path) })
+	}
+	return s.scan, err
+}
+
 // TestBrokenOff: a scan that is broken off changes nothing, and leaves nothing half decided.
 func TestBrokenOff(t *testing.T) {
-	k := newTree(t, map[string]string{"a/SKILL.md": md("a", ""), "b/SKILL.md": md("b", "")})
-	k.view()
-	k.write(map[string]string{"a/x.sh": bad, "b/x.sh": "echo"})
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one after the other
+	m := skilltest.Project(map[string]string{"a/SKILL.md": md("a", ""), "b/SKILL.md": md("b", "")})
+	k := &tree{t: t, judge: newReader()}
+	k.view(hold.New(&steady{Source: m}, hold.Options{Judge: k.judge}))
+	m.Put("a/x.sh", bad)
+	m.Put("b/x.sh", "echo")
 	ctx, cancel := context.WithCancel(t.Context())
 	var n atomic.Int64
 	k.judge.before = func(ctx context.Context) {
 		if n.Add(1) == 2 {
 			cancel()
+			<-ctx.Done()
 		}
 	}
 	if err := k.c.Refresh(ctx); !errors.Is(err, context.Canceled) {
@@ -336,9 +355,9 @@ func TestBrokenOff(t *testing.T) {
 	}
 	v, err := k.c.View(t.Context())
 	must(t, err)
-	k.want("as before", v, "a/a a: available", "a/b b: available")
+	k.want("as before", v, "claude-project/a a: available", "claude-project/b b: available")
 	k.judge.before = nil
-	k.want("later", k.view(), "a/a a: held back: it is bad", "a/b b: available")
+	k.want("later", k.view(), "claude-project/a a: held back: it is bad", "claude-project/b b: available")
 }
 
 // TestPending: a server does not wait for its judge. What is not judged is held back, and comes as it
