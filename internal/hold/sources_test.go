@@ -1,0 +1,99 @@
+package hold_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/hold"
+	"github.com/knack-dev/knack/internal/provenance"
+	"github.com/knack-dev/knack/lockfile"
+	"github.com/knack-dev/knack/origin"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+	"github.com/knack-dev/knack/source/release"
+	"github.com/knack-dev/knack/store"
+)
+
+// TestRelease: the skills of a source's releases are judged as those of a folder.
+func TestRelease(t *testing.T) {
+	shelf, err := store.Open(filepath.Join(t.TempDir(), "knack"), store.Options{})
+	must(t, err)
+	t.Cleanup(func() { shelf.Close() })
+	source := release.New(release.Options{Root: skill.Root{Label: "acme", Prefix: "acme", Scope: skill.ScopeProject}, Store: shelf})
+	put := func(files map[string]map[string]string) {
+		b, err := shelf.Batch(t.Context())
+		must(t, err)
+		defer b.Close()
+		r := store.Release{Digest: skill.DigestOf(fmt.Append(nil, files)).String()}
+		for _, folder := range []string{"doc", "pdf"} {
+			for at, text := range files[folder] {
+				must(t, b.File(folder, origin.File{Path: at, Size: -1}, strings.NewReader(text)))
+			}
+			s, err := b.Finish(folder)
+			must(t, err)
+			r.Skills = append(r.Skills, s.Member(folder))
+		}
+		must(t, shelf.Record(r))
+		source.Set(r)
+	}
+	k := &tree{t: t, judge: newReader()}
+	set := func(script string) map[string]map[string]string {
+		return map[string]map[string]string{"doc": {"SKILL.md": md("doc", "")}, "pdf": {"SKILL.md": md("pdf", ""), "run.sh": script}}
+	}
+	put(set(bad))
+	v := k.view(hold.New(source, hold.Options{Judge: k.judge, Whole: true}))
+	k.want("a bad one", v, "acme/doc doc: available", "acme/pdf pdf: held back: it is bad")
+	put(set("echo"))
+	v = k.view()
+	k.want("the next is good", v, "acme/doc doc: available", "acme/pdf pdf: available")
+	e := v.Named("pdf")
+	if _, _, err := e.ReadServed("run.sh", 100); err != nil {
+		t.Error(err)
+	}
+	put(set(bad + bad))
+	k.want("bad again", k.view(), "acme/doc doc: available", "acme/pdf pdf: held back: it is bad")
+	if data, _, err := e.ReadServed("run.sh", 100); err == nil && strings.Contains(string(data), bad) {
+		t.Error("the skill of the release before reads what is bad now")
+	}
+}
+
+// TestLockToo: with lock: enforce, a skill is served if it is as locked and passes, and its operator
+// is told of the lock first.
+func TestLockToo(t *testing.T) {
+	k := newTree(t, map[string]string{".git/HEAD": "ref: refs/heads/main\n", "skills/pdf/SKILL.md": md("pdf", ""), "skills/pdf/run.sh": "echo"})
+	lock := func(script string) {
+		files := []lockfile.File{}
+		for at, text := range map[string]string{"SKILL.md": md("pdf", ""), "run.sh": script} {
+			files = append(files, lockfile.File{Path: at, Size: int64(len(text)), Digest: skill.DigestOf([]byte(text))})
+		}
+		l := &lockfile.Lock{Skills: map[string]lockfile.Entry{"skills/pdf": {Name: "pdf", Source: "github.com/acme/skills", Path: "x", Version: "1.2.0", Revision: "git:9f2b", Digest: lockfile.Digest(files), Files: files}}}
+		k.write(map[string]string{lockfile.Name: string(l.Bytes())})
+	}
+	now := time.Now()
+	locks := provenance.New(provenance.Options{Enforce: true, Now: func() time.Time { now = now.Add(time.Minute); return now }})
+	root := skill.Root{Label: "a", Scope: skill.ScopeProject, Dir: filepath.Join(k.root, "skills"), Shown: "skills"}
+	source := hold.New(locks.Source(dir.New(dir.Options{Root: root, Load: true})), hold.Options{Judge: k.judge, Whole: true})
+	for _, step := range []struct{ name, script, locked, want string }{
+		{"as locked, and good", "echo", "echo", "available"},
+		{"as locked, and bad", bad, bad, "held back: it is bad"},
+		{"mended, and not as locked", "echo 2", bad, "changed since it was locked: 'run.sh' differs"},
+		{"bad, and not as locked", bad + bad, "echo", "changed since it was locked: 'run.sh' differs"},
+		{"good again", "echo", "echo", "available"},
+	} {
+		lock(step.locked)
+		k.write(map[string]string{"skills/pdf/run.sh": step.script})
+		v := k.view([]catalog.Source{source}...)
+		name := "pdf"
+		if strings.Contains(step.want, "lock") { // whose fault comes before its SKILL.md is read
+			name = ""
+		}
+		k.want(step.name, v, "a/pdf "+name+": "+step.want)
+		if _, _, err := v.Entries[0].ReadServed("run.sh", 100); (err == nil) != (step.want == "available") {
+			t.Errorf("%s: read: %v", step.name, err)
+		}
+	}
+}
