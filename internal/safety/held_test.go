@@ -332,10 +332,50 @@ func heldBack(r *trial) {
 	if r.over() {
 		return
 	}
+	heldProjects(r)
 	w.told("a held skill changes")
 	w.commands()
 	w.mend()
 	w.stop()
+}
+
+// heldProjects serves a project whose knack.yaml has the section scan, over both transports.
+func heldProjects(r *trial) {
+	for _, c := range []struct {
+		what, users, projects string
+		held                  bool
+	}{
+		{"neither", "", "", false}, {"the user's alone", heldPolicy, "", true}, {"the project's alone", "", heldPolicy, false},
+		{"the project's says off", heldPolicy, "scan: {mode: off}\n", true},
+		{"the project's turns the rule off", heldPolicy, "scan:\n  rules: {run-decoded: off}\n", true},
+		{"the project's accepts", heldPolicy, "scan:\n  accept: [{rule: run-decoded, skill: 'skill://**', reason: x, until: 2199-01-01}]\n", true},
+		{"the project's is broken", heldPolicy, "scan: [", true},
+		{"the user's says off, the project's enforce", "scan: {mode: off}\n", heldPolicy, false},
+	} {
+		home := r.dir()
+		project := filepath.Join(home, "project")
+		r.write(project, map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".claude/skills/tool/SKILL.md": skillMD("tool", "INSIDE tool"), ".claude/skills/tool/run.sh": decodes, ".claude/skills/fine/SKILL.md": skillMD("fine", "INSIDE fine")})
+		if c.users != "" {
+			r.write(home, map[string]string{".config/knack/knack.yaml": c.users})
+		}
+		if c.projects != "" {
+			r.write(project, map[string]string{"knack.yaml": c.projects})
+		}
+		stdio, web := r.stdio(setting{home: home}, "--no-builtin", "--project", project), r.http(setting{home: home}, "--no-builtin", "--project", project)
+		w := &ways{r: r}
+		for _, v := range append(w.eras(web), via{"stdio", func(method string, params map[string]any) (string, error) {
+			line, err := stdio.call(method, params)
+			return string(line), err
+		}}) {
+			answer, err := v.ask("skills/list", map[string]any{})
+			if got := !strings.Contains(answer, "About tool"); err == nil && (got != c.held || !strings.Contains(answer, "About fine")) {
+				err = fmt.Errorf("held back is %v: %s", got, excerpt(answer))
+			}
+			r.check(c.what+", "+v.name, err)
+		}
+		stdio.kill()
+		web.kill()
+	}
 }
 
 // told changes held skills, and requires that no client is told of that.

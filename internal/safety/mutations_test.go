@@ -78,6 +78,10 @@ var mutations = []mutation{
 		{"internal/hold/hold.go", "if !ok || verdicts[i].fault != nil {", "if true || !ok {"}}},
 	{"held-whole", "a scan that is broken off leaves no verdict", "./internal/hold ^TestBrokenOff$", "", []change{
 		{"internal/hold/hold.go", "		if now := after[i]; now.fault", "		places[i].now.Store(after[i])\n		if now := after[i]; now.fault"}}},
+	{"held-by-typo", "a user's file with an error and the section scan keeps a server from starting", "./internal/cli ^TestScript$/^held$", "", []change{
+		{"internal/settings/scan.go", "scanKey().Match(data)", "scanKey().Match(nil)"}}},
+	{"held-by-user", "a project's knack.yaml does not say what is held back", "secrets/held", "the project's says off", []change{
+		{"internal/settings/scan.go", "	f, err := New(env, \"\").Trusted()", "	f, err := New(env, \"\").Trusted()\n	if all, _ := New(env, \"\").Files(\"project\"); len(all) > 0 {\n		f = all[0]\n	}"}}},
 	{"held-everywhere", "a skill that is held back is on no surface", "secrets/held", "leaks|was not asked for", []change{
 		{"internal/hold/hold.go", "	if now.fault != nil && b.Fault() == nil {", "	if false {"},
 		{"internal/hold/folder.go", "	if v.fault != nil {\n		return nil, &fs.PathError{Op: \"open\"", "	if false {\n		return nil, &fs.PathError{Op: \"open\""}}},
