@@ -4,12 +4,14 @@ package safety
 
 import (
 	"archive/zip"
+	"bufio"
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -385,6 +387,7 @@ func (w *heldWorld) told(when string) {
 		_, err := k.call("resources/subscribe", map[string]any{"uri": "skill://common/a.md"})
 		w.r.check(fmt.Sprint(when, ", subscribed ", i), err)
 	}
+	stream := w.listen()
 	for _, h := range w.skills {
 		for at, text := range h.bad {
 			h.write(w.r, w.root, map[string]string{at: text + "\n"})
@@ -405,6 +408,49 @@ func (w *heldWorld) told(when string) {
 		}
 		w.r.check(fmt.Sprint(when, ", told ", i), err)
 	}
+	said, err := "", error(nil)
+	for !strings.Contains(said, `"notifications/resources/updated"`) && err == nil {
+		select {
+		case line, ok := <-stream:
+			if said += line; !ok {
+				err = errors.New("the stream has ended")
+			}
+		case <-time.After(w.r.patience()):
+			err = errors.New("is not told of what changes beside it")
+		}
+	}
+	if err == nil {
+		err = w.canary.tells(said, "")
+	}
+	w.r.check(when+", told over HTTP", err)
+}
+
+// listen subscribes to every change, and to held files too, over HTTP, and returns what is told.
+func (w *heldWorld) listen() <-chan string {
+	files := []string{"skill://common/a.md"}
+	for _, h := range w.skills {
+		files = append(files, uri(h.folder, "SKILL.md"), uri(h.folder, "zorvrun.sh"))
+	}
+	req, err := request(w.web, modernEra, "", "subscriptions/listen", map[string]any{"notifications": map[string]any{
+		"toolsListChanged": true, "resourcesListChanged": true, "promptsListChanged": true, "resourceSubscriptions": files}})
+	w.r.must(err)
+	resp, err := http.DefaultClient.Do(req)
+	w.r.must(err)
+	w.r.Cleanup(func() { resp.Body.Close() })
+	lines, told := bufio.NewReader(resp.Body), make(chan string, 1000)
+	go func() {
+		defer close(told)
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				return
+			}
+			if !strings.Contains(line, "subscriptions/acknowledged") { // it repeats what was asked
+				told <- line
+			}
+		}
+	}()
+	return told
 }
 
 // commands asks the commands that show what is served.

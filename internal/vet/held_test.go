@@ -291,6 +291,31 @@ func TestGoneMeanwhile(t *testing.T) {
 	}
 }
 
+// shut is a file system in which one file cannot be opened.
+type shut struct{ fs.FS }
+
+func (s shut) Open(name string) (fs.File, error) {
+	if strings.HasSuffix(name, "/shut.md") {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return s.FS.Open(name)
+}
+
+// TestUnreadable: a skill is held back while any of its files cannot be read, and no other is.
+func TestUnreadable(t *testing.T) {
+	m := skilltest.New("acme", skill.ScopeProject, map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/shut.md": "x", "doc/SKILL.md": md("doc", "")})
+	m.FS = shut{m.Files}
+	c := catalog.New([]catalog.Source{vet.New(vet.Options{Policy: config.Scan{Mode: config.ScanEnforce}}).Source(m, true)}, catalog.Options{})
+	v := view(t, c)
+	if doc, pdf := why(v.Entries[0]), why(v.Entries[1]); doc != "" || !strings.HasPrefix(pdf, "its files cannot be judged: ") {
+		t.Errorf("%q, %q", doc, pdf)
+	}
+	m.FS = m.Files
+	if pdf := why(view(t, c).Entries[1]); pdf != "" {
+		t.Errorf("readable, and held back: %q", pdf)
+	}
+}
+
 // TestLarge: skills that are large in every way are decided, in bounded memory.
 func TestLarge(t *testing.T) {
 	if testing.Short() {
