@@ -399,3 +399,46 @@ func TestPending(t *testing.T) {
 		<-done
 	})
 }
+
+// TestSoon: a poke brings a mended skill and takes a bad one within 2 s; so does the read of a file
+// that is not as it was judged.
+func TestSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := skilltest.Project(map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/run.sh": bad})
+		c := catalog.New([]catalog.Source{hold.New(m, hold.Options{Judge: newReader()})}, catalog.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- c.Run(ctx) }()
+		<-c.Ready()
+		view := func() catalog.View {
+			v, err := c.View(ctx)
+			must(t, err)
+			return v
+		}
+		time.Sleep(10 * time.Second)
+		read := func() { _, _, _ = view().Entries[0].ReadServed("run.sh", 100) }
+		for i, step := range []struct {
+			text   string
+			notice func()
+			served bool
+		}{{"echo", c.Poke, true}, {bad, read, false}, {"echo 2", c.Poke, true}, {bad + bad, c.Poke, false}, {"echo 3", c.Poke, true}, {"echo 44", read, true}} {
+			m.Put("pdf/run.sh", step.text)
+			step.notice()
+			if data, _, err := view().Entries[0].ReadServed("run.sh", 100); err == nil {
+				t.Errorf("step %d: %q is read before it is judged", i, data)
+			}
+			time.Sleep(2 * time.Second)
+			v := view()
+			if got := len(v.Listed) == 1; got != step.served {
+				t.Errorf("step %d: served is %v", i, got)
+			}
+			data, _, err := v.Entries[0].ReadServed("run.sh", 100)
+			if step.served && (err != nil || string(data) != step.text) || !step.served && err == nil {
+				t.Errorf("step %d: %q, %v", i, data, err)
+			}
+			time.Sleep(7*time.Second + 300*time.Millisecond) // no periodic scan comes in a step
+		}
+		cancel()
+		<-done
+	})
+}
