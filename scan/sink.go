@@ -1,9 +1,9 @@
 package scan
 
 import (
-	"errors"
 	"bytes"
 	"cmp"
+	"errors"
 	"io/fs"
 	"slices"
 	"sort"
