@@ -1,15 +1,20 @@
 package hold_test
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/hold"
 	"github.com/knack-dev/knack/internal/provenance"
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/lockfile"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/skill"
@@ -96,4 +101,59 @@ func TestLockToo(t *testing.T) {
 			t.Errorf("%s: read: %v", step.name, err)
 		}
 	}
+}
+
+// TestRace: while files turn bad and good again, no reader has a byte that is bad, through whichever
+// view it holds.
+func TestRace(t *testing.T) {
+	good := strings.ToLower(bad) // of the same length
+	k := newTree(t, map[string]string{"pdf/SKILL.md": md("pdf", good), "pdf/run.sh": good, "pdf/in/SKILL.md": md("in", good), "two/pdf/SKILL.md": md("pdf", good)})
+	k.view()
+	ctx, cancel := context.WithCancel(t.Context())
+	var served atomic.Int64
+	var all sync.WaitGroup
+	all.Go(func() {
+		for ctx.Err() == nil {
+			_ = k.c.Refresh(ctx)
+		}
+	})
+	for range 2 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				v, err := k.c.View(ctx)
+				if err != nil {
+					return
+				}
+				for _, e := range v.Entries {
+					if text := e.Name + e.Description + string(e.Frontmatter); !e.HeldBack() && strings.Contains(text, bad) {
+						t.Errorf("%s is listed with %q", e.Path, text)
+					}
+					data, _, err := v.Read(ctx, e)
+					more, _, moreErr := e.ReadServed("run.sh", 1000)
+					if strings.Contains(string(data)+string(more), bad) {
+						t.Errorf("%s is read: %q, %q", e.Path, data, more)
+					}
+					if err == nil && moreErr == nil {
+						served.Add(1)
+					}
+				}
+			}
+		})
+	}
+	files := map[string][2]string{"pdf/SKILL.md": {md("pdf", good), strings.ToUpper(md("pdf", bad))}, "pdf/run.sh": {good, bad}, "pdf/in/SKILL.md": {md("in", good), md(bad, bad)}, "two/pdf/SKILL.md": {md("pdf", good), md("pdf", bad)}}
+	for range 100 {
+		for at, text := range files {
+			file := filepath.Join(k.root, filepath.FromSlash(at))
+			info, err := os.Stat(file)
+			must(t, err)
+			k.write(map[string]string{at: text[1]})
+			must(t, os.Chtimes(file, info.ModTime(), info.ModTime()))
+			k.write(map[string]string{at + ".new": text[0]})
+			must(t, os.Rename(file+".new", file))
+		}
+		was := served.Load()
+		testwait.Until(t, func() bool { return served.Load() > was }, "the good files")
+	}
+	cancel()
+	all.Wait()
 }
