@@ -14,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/hold"
 	"github.com/knack-dev/knack/internal/provenance"
+	"github.com/knack-dev/knack/internal/skilltest"
 	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/lockfile"
 	"github.com/knack-dev/knack/origin"
@@ -156,4 +157,31 @@ func TestRace(t *testing.T) {
 	}
 	cancel()
 	all.Wait()
+}
+
+// between is a source that has loaded its skills before their files change.
+type between struct {
+	*skilltest.Memory
+	change func()
+}
+
+func (b between) Scan(ctx context.Context) (skill.Scan, error) {
+	scan, err := b.Memory.Scan(ctx)
+	for _, found := range scan.Bundles {
+		scan.Skills = append(scan.Skills, skill.Load(found))
+	}
+	b.change()
+	return scan, err
+}
+
+// TestLoadedBefore: a SKILL.md that its source has read before it was judged is listed only if that
+// is what was judged.
+func TestLoadedBefore(t *testing.T) {
+	m := skilltest.Project(map[string]string{"pdf/SKILL.md": md(bad, bad)})
+	k := &tree{t: t, judge: newReader()}
+	v := k.view(hold.New(between{m, func() { m.Put("pdf/SKILL.md", md("pdf", "")) }}, hold.Options{Judge: k.judge, Whole: true}))
+	k.want("good when it is judged", v, "claude-project/pdf pdf: available")
+	if e := v.Entries[0]; strings.Contains(string(e.Frontmatter)+e.Description, bad) {
+		t.Errorf("listed is what was not judged: %s", e.Frontmatter)
+	}
 }

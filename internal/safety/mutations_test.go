@@ -76,6 +76,8 @@ var mutations = []mutation{
 		{"internal/vet/vet.go", "a.Skill.FitsAll(e)", "a.Skill.FitsAny(e)"}}},
 	{"held-around", "a skill around one that is held back is held back", "./internal/hold ^TestNested$", "has its files", []change{
 		{"internal/hold/hold.go", "if !ok || verdicts[i].fault != nil {", "if true || !ok {"}}},
+	{"held-as-judged", "no SKILL.md is listed that was read before the one that was judged", "./internal/hold ^TestLoadedBefore$", "", []change{
+		{"internal/hold/hold.go", "now.fault != nil || loaded.Digest != now.main", "now.fault != nil"}}},
 	{"held-whole", "a scan that is broken off leaves no verdict", "./internal/hold ^TestBrokenOff$", "", []change{
 		{"internal/hold/hold.go", "		if now := after[i]; now.fault", "		places[i].now.Store(after[i])\n		if now := after[i]; now.fault"}}},
 	{"held-by-typo", "a user's file with an error and the section scan keeps a server from starting", "./internal/cli ^TestScript$/^held$", "", []change{
