@@ -185,3 +185,61 @@ func TestLoadedBefore(t *testing.T) {
 		t.Errorf("listed is what was not judged: %s", e.Frontmatter)
 	}
 }
+
+// memory remembers in memory.
+type memory struct {
+	mu    sync.Mutex
+	files map[string]hold.Files
+}
+
+func (m *memory) Recall(place string) (hold.Files, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f, ok := m.files[place]
+	return f, ok
+}
+
+func (m *memory) Remember(place string, f hold.Files) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.files[place] = f
+}
+
+// TestRemembered: what a source remembers from an earlier run serves nothing that has changed since.
+func TestRemembered(t *testing.T) {
+	m := skilltest.Project(map[string]string{"doc/SKILL.md": md("doc", ""), "main/SKILL.md": md("main", "good"), "pdf/SKILL.md": md("pdf", ""), "pdf/run.sh": "echo", "was/SKILL.md": md("was", bad)})
+	old := m.Files["doc/SKILL.md"].ModTime
+	m.Put("new/SKILL.md", md("new", "")) // too young for its stamp to prove anything
+	was := &memory{files: map[string]hold.Files{}}
+	judge := newReader()
+	run := func() *tree {
+		k := &tree{t: t, judge: judge}
+		k.view(hold.New(between{m, func() {}}, hold.Options{Judge: judge, Memory: was}))
+		return k
+	}
+	if run(); len(was.files) != 4 {
+		t.Fatalf("%d are remembered: the test tests nothing", len(was.files))
+	}
+	for at, text := range map[string]string{"pdf/run.sh": "BAD!", "main/SKILL.md": md("main", bad+"!")} { // of the same size
+		m.Put(at, text)
+		m.Files[at].ModTime = old
+	}
+	judged := judge.judged.Load()
+	k := run()
+	v, err := k.c.View(t.Context())
+	must(t, err)
+	k.want("at once", v, "claude-project/doc doc: available", "claude-project/main main: held back: it is bad", "claude-project/new new: available", "claude-project/pdf pdf: available", "claude-project/was was: held back: it is bad")
+	if n := judge.judged.Load() - judged; n != 1 {
+		t.Errorf("%d are judged at once, want 1", n)
+	}
+	for _, e := range v.Entries {
+		if data, _, err := e.ReadServed("run.sh", 100); err == nil {
+			t.Errorf("%s reads %q", e.Path, data)
+		}
+	}
+	judge.also = "doc" // the policy is stricter now
+	k = run()
+	if v, err := k.c.View(t.Context()); err != nil || !v.Entries[0].HeldBack() {
+		t.Errorf("what is remembered passes a stricter policy: %v", err)
+	}
+}
