@@ -50,6 +50,9 @@ type Report struct {
 	Facts           Facts
 	// Unread reports that the main file or a script could not be judged.
 	Unread bool
+	// Failed reports that a file could not be read. The report is not one of its bytes: another scan
+	// may find more.
+	Failed bool
 }
 
 // Facts are what a skill names. Each list is sorted and has no duplicates.
@@ -90,7 +93,7 @@ func Loaded(ctx context.Context, k *skill.Skill, o Options) (Report, error) {
 	case err != nil:
 		s.notRead("", "its files cannot be listed")
 	}
-	s.unread = more || err != nil
+	s.unread, s.failed = more || err != nil, err != nil
 	return s.all(ctx, served{k}, files)
 }
 

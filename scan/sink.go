@@ -3,6 +3,7 @@ package scan
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"io/fs"
 	"slices"
 	"sort"
@@ -24,6 +25,7 @@ type scanner struct {
 	review   int
 	facts    [factKinds]map[string]bool
 	unread   bool
+	failed   bool
 	files    map[string]bool // the paths of the skill's files, and of the entries of its archives
 	unpacked int64           // bytes of archives so far
 	top      int             // the bytes of the file of the skill that is unpacked
@@ -246,7 +248,7 @@ func (s *scanner) report() Report {
 	slices.SortFunc(s.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column, cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message))
 	})
-	r := Report{Findings: s.findings, Enforce: s.enforce, Review: s.review, Unread: s.unread}
+	r := Report{Findings: s.findings, Enforce: s.enforce, Review: s.review, Unread: s.unread, Failed: s.failed}
 	for kind, to := range []*[]string{&r.Facts.Programs, &r.Facts.Hosts, &r.Facts.Packages, &r.Facts.Variables, &r.Facts.Reads, &r.Facts.Writes, &r.Facts.Binaries, &r.Facts.Tools, &r.Facts.Hidden, &r.Facts.Unasked, &r.Facts.NotRead} {
 		for value := range s.facts[kind] {
 			*to = append(*to, value)
@@ -261,6 +263,7 @@ func (s *scanner) open(fsys fs.FS, f skill.File) {
 	data, _, err := skill.ReadFile(fsys, f.Path, skill.MaxFile)
 	if err != nil {
 		s.unread = s.unread || matters(f.Path)
+		s.failed = s.failed || !errors.Is(err, skill.ErrTooLarge)
 		s.notRead(f.Path, "it cannot be read")
 		return
 	}

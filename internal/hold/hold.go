@@ -172,7 +172,8 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 
 // judgeAll judges the skills of a scan, and puts guarded ones in their place.
 func (s *Source) judgeAll(ctx context.Context, scan *skill.Scan) error {
-	places, before := make([]*place, len(scan.Bundles)), make([]*verdict, len(scan.Bundles))
+	// Verdicts hold together, after the last: those of a scan that is broken off do not.
+	places, before, after := make([]*place, len(scan.Bundles)), make([]*verdict, len(scan.Bundles)), make([]*verdict, len(scan.Bundles))
 	for i, b := range scan.Bundles {
 		if places[i] = s.places[b.Path]; places[i] == nil {
 			places[i] = &place{of: s}
@@ -192,27 +193,26 @@ func (s *Source) judgeAll(ctx context.Context, scan *skill.Scan) error {
 			loaded = scan.Skills[i]
 		}
 		if trusting {
-			if now := places[i].recall(scan.Bundles[i], loaded); now != nil {
-				places[i].now.Store(now)
+			if after[i] = places[i].recall(scan.Bundles[i], loaded); after[i] != nil {
 				pending.Store(true)
 				return
 			}
 		}
-		now := places[i].judge(ctx, scan.Bundles[i], loaded, deadline)
-		if now.fault != nil && now.fault.Pending {
+		after[i] = places[i].judge(ctx, scan.Bundles[i], loaded, deadline)
+		if now := after[i]; now.fault != nil && now.fault.Pending {
 			pending.Store(true)
 		}
-		places[i].now.Store(now)
 	})
 	if err != nil {
 		return err
 	}
-	holdAround(scan.Bundles, places)
+	holdAround(scan.Bundles, places, after)
 	same := scan.Version != 0 && scan.Version == s.inner && len(places) == len(s.places)
 	bundles, skills := make([]*skill.Bundle, len(places)), slices.Clone(scan.Skills)
 	s.places = make(map[string]*place, len(places))
 	for i, p := range places {
-		now := p.now.Load()
+		now := after[i]
+		p.now.Store(now)
 		unchanged := before[i] != nil && now.sameFault(before[i])
 		same = same && unchanged
 		if p.found != scan.Bundles[i] || !unchanged {
@@ -242,26 +242,28 @@ func (s *Source) judgeAll(ctx context.Context, scan *skill.Scan) error {
 }
 
 // holdAround holds back the skills around one that is held back: its files are theirs too.
-func holdAround(bundles []*skill.Bundle, places []*place) {
-	within := map[string]string{} // a skill that is held back, by the folders above it
+func holdAround(bundles []*skill.Bundle, places []*place, verdicts []*verdict) {
+	within := map[string]int{} // a skill that is held back, by the folders above it
 	for i, b := range bundles {
-		if places[i].now.Load().fault == nil {
+		if verdicts[i].fault == nil {
 			continue
 		}
 		for at := b.Path; at != "."; {
-			if at = path.Dir(at); within[at] != "" {
+			at = path.Dir(at)
+			if j, ok := within[at]; ok && !verdicts[j].fault.Pending {
 				break
 			}
-			within[at] = b.Path
+			within[at] = i
 		}
 	}
 	for i, b := range bundles {
-		now := places[i].now.Load()
-		if inner := within[b.Path]; inner != "" && now.fault == nil {
-			around := *now
-			around.fault = &skill.HeldError{Name: places[i].loaded.Name, Message: "held back: it contains " + display.Quote(inner) + ", which is held back", Fix: "see why that one is"}
-			places[i].now.Store(&around)
+		j, ok := within[b.Path]
+		if !ok || verdicts[i].fault != nil {
+			continue
 		}
+		around := *verdicts[i]
+		around.fault = &skill.HeldError{Pending: verdicts[j].fault.Pending, Name: places[i].loaded.Name, Message: "held back: it contains " + display.Quote(bundles[j].Path) + ", which is held back", Fix: "see why that one is"}
+		verdicts[i] = &around
 	}
 }
 

@@ -5,6 +5,7 @@ package vet
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"slices"
 	"sync"
@@ -123,9 +124,16 @@ func (j *Judge) Save() {
 
 // Changed implements [hold.Judge]. Verdicts change with the approvals, and when an acceptance ends.
 func (j *Judge) Changed(ctx context.Context, poke func()) {
+	for _, a := range j.o.Policy.Accept {
+		if now := j.o.Now(); a.Until.After(now) {
+			ends := time.AfterFunc(a.Until.Sub(now), poke)
+			defer ends.Stop()
+		}
+	}
 	if j.o.Approvals != nil && len(j.o.Policy.Approve) > 0 {
 		j.o.Approvals.Changed(ctx, poke)
 	}
+	<-ctx.Done()
 }
 
 // Known implements [hold.Judge].
@@ -160,17 +168,27 @@ func (j *Judge) Known(c *hold.Candidate) (*skill.HeldError, bool) {
 	return v.Fault, true
 }
 
-// Judge implements [hold.Judge].
+// Judge implements [hold.Judge]. It keeps a report only of exactly the candidate's files: of those
+// that it lists, and each read whole.
 func (j *Judge) Judge(ctx context.Context, c *hold.Candidate) error {
 	if c.Err != nil || !j.Scans() {
 		return ctx.Err()
 	}
-	r, err := scan.Loaded(ctx, c.Skill, scan.Options{Lanes: j.o.Policy.Rules})
+	r, err := scan.Skill(ctx, served{c.Skill}, c.Files, scan.Options{Lanes: j.o.Policy.Rules})
 	if err != nil {
 		return err
 	}
+	if r.Failed {
+		return skill.ErrUnstable
+	}
 	return j.o.Cache.keep(scan.Set(c.Files), &r)
 }
+
+// served is a skill's file system by the names under which its files are served.
+type served struct{ *skill.Skill }
+
+// Open implements [fs.FS].
+func (s served) Open(name string) (fs.File, error) { return s.FS.Open(s.OnDisk(name)) }
 
 // found returns why the findings hold a skill back, or nil.
 func (j *Judge) found(c *hold.Candidate, e *catalog.Entry, v Verdict) *skill.HeldError {
