@@ -27,6 +27,7 @@ type Candidate struct {
 	*skill.Skill // as it was loaded; its file system has the files that are judged, and no others
 	Root         skill.Root
 	Files        []skill.File // with their digests, in path order; nil if they cannot all be listed
+	Set          skill.Digest // of the files; see [skill.SetOf]
 	Err          error        // why they cannot be listed
 }
 
@@ -46,6 +47,7 @@ type Judge interface {
 type Files struct {
 	Main  skill.Stamp
 	Files []skill.File
+	Set   skill.Digest // of the files
 }
 
 // Memory remembers the files of skills between two runs. By it a source knows at its first scan what
@@ -327,7 +329,7 @@ func (p *place) recall(b *skill.Bundle, loaded *skill.Skill) *verdict {
 	judged := *b
 	judged.FS = &folder{inner: b.FS, bundle: b, now: func() *verdict { return v }, differs: func() {}}
 	again.Bundle = &judged
-	if v.fault, ok = p.of.o.Judge.Known(&Candidate{Skill: &again, Root: p.of.Root(), Files: was.Files}); !ok {
+	if v.fault, ok = p.of.o.Judge.Known(&Candidate{Skill: &again, Root: p.of.Root(), Files: was.Files, Set: was.Set}); !ok {
 		return nil
 	}
 	p.files, p.loaded = was.Files, loaded
@@ -376,7 +378,7 @@ func (p *place) judge(ctx context.Context, b *skill.Bundle, loaded *skill.Skill,
 	again := *loaded
 	again.Bundle = &judged
 	p.loaded = loaded
-	c := &Candidate{Skill: &again, Root: p.of.Root(), Files: files, Err: err}
+	c := &Candidate{Skill: &again, Root: p.of.Root(), Files: files, Set: skill.SetOf(files), Err: err}
 	fault, ok := p.of.o.Judge.Known(c)
 	if !ok && (deadline.IsZero() || time.Now().Before(deadline)) && p.of.o.Judge.Judge(ctx, c) == nil && !other.Load() {
 		fault, ok = p.of.o.Judge.Known(c)
@@ -385,7 +387,7 @@ func (p *place) judge(ctx context.Context, b *skill.Bundle, loaded *skill.Skill,
 	case !ok:
 		fault = pending(loaded.Name)
 	case err == nil && p.of.o.Memory != nil && len(p.files) == len(files):
-		p.of.o.Memory.Remember(p.of.key(b), Files{b.Stamp, files})
+		p.of.o.Memory.Remember(p.of.key(b), Files{b.Stamp, files, c.Set})
 	}
 	v.fault = fault
 	return v

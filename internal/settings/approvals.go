@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/knack-dev/knack/approve"
@@ -55,4 +56,13 @@ func (f *File) UnusableApprovals() []string {
 		return []string{fmt.Sprintf("approvals: %s:%d:%d: %s, so that nothing is approved: %s", shown, bad.Line, bad.Column, bad.Message, bad.Fix)}
 	}
 	return []string{"approvals: " + shown + " cannot be read, so that nothing is approved: " + HintOf(err, "make it a text file that knack can read")}
+}
+
+// StampOf returns the stamp of a file that the user named, zero if it cannot be had.
+func StampOf(file string) skill.Stamp {
+	info, err := os.Stat(file)
+	if err != nil {
+		return skill.Stamp{}
+	}
+	return skill.StampOf(info)
 }

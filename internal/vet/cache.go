@@ -40,7 +40,8 @@ type Cache struct {
 // Bounds of the file.
 const (
 	maxCache = 256 << 20
-	keepDays = 30 // how long a skill is known that was not seen
+	keepDays = 30   // how long a skill is known that was not seen
+	spare    = 1000 // reports of no skill that are kept in memory
 )
 
 // kept is a report, and what of it a verdict needs.
@@ -82,7 +83,7 @@ func (c *Cache) Remember(place string, f hold.Files) {
 	if today := c.today(); c.days[place] != today {
 		c.days[place], c.dirty = today, true
 	}
-	if was, ok := c.skills[place]; ok && was.Main == f.Main && slices.Equal(was.Files, f.Files) {
+	if was, ok := c.skills[place]; ok && was.Main == f.Main && was.Set == f.Set && slices.Equal(was.Files, f.Files) {
 		return
 	}
 	c.skills[place], c.dirty = f, true
@@ -112,6 +113,9 @@ func (c *Cache) keep(set skill.Digest, r *scan.Report) error {
 	k.rules = strings.Join(ids, " ")
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if len(c.reports) > 2*len(c.skills)+spare {
+		c.prune()
+	}
 	c.reports[set], c.dirty = k, true
 	return nil
 }
@@ -145,21 +149,14 @@ func (c *Cache) Save() error {
 	return edit.Replace(c.path, old, data)
 }
 
-const magic = "knack verdicts 1\n"
+const magic = "knack verdicts 2\n"
 
 // append writes the file: the engine, then reports and skills, then the digest of all that. The
 // caller holds mu.
 func (c *Cache) append(b []byte) []byte {
-	oldest := c.today() - keepDays
-	maps.DeleteFunc(c.skills, func(place string, _ hold.Files) bool { return c.days[place] < oldest })
-	maps.DeleteFunc(c.days, func(place string, _ int64) bool { _, ok := c.skills[place]; return !ok })
-	used := map[skill.Digest]bool{}
-	for _, f := range c.skills {
-		used[scan.Set(f.Files)] = true
-	}
+	c.prune()
 	b = append(b, magic...)
 	b = appendText(b, c.engine)
-	maps.DeleteFunc(c.reports, func(set skill.Digest, _ *kept) bool { return !used[set] })
 	b = binary.AppendUvarint(b, uint64(len(c.reports)))
 	for set, k := range c.reports {
 		b = append(b, set[:]...)
@@ -174,6 +171,7 @@ func (c *Cache) append(b []byte) []byte {
 		b = appendText(b, place)
 		b = binary.AppendVarint(b, c.days[place])
 		b = appendStamp(b, f.Main)
+		b = append(b, f.Set[:]...)
 		b = binary.AppendUvarint(b, uint64(len(f.Files)))
 		for _, file := range f.Files {
 			b = appendText(b, file.Path)
@@ -184,6 +182,19 @@ func (c *Cache) append(b []byte) []byte {
 	}
 	sum := sha256.Sum256(b)
 	return append(b, sum[:]...)
+}
+
+// prune drops the skills that were not seen for long, and the reports of no skill. The caller holds
+// mu.
+func (c *Cache) prune() {
+	oldest := c.today() - keepDays
+	maps.DeleteFunc(c.skills, func(place string, _ hold.Files) bool { return c.days[place] < oldest })
+	maps.DeleteFunc(c.days, func(place string, _ int64) bool { _, ok := c.skills[place]; return !ok })
+	used := map[skill.Digest]bool{}
+	for _, f := range c.skills {
+		used[f.Set] = true
+	}
+	maps.DeleteFunc(c.reports, func(set skill.Digest, _ *kept) bool { return !used[set] })
 }
 
 func appendText(b []byte, text string) []byte {
@@ -215,7 +226,7 @@ func (c *Cache) parse(data []byte) {
 	}
 	for range r.count() {
 		place, day := r.text(), r.varint()
-		f := hold.Files{Main: r.stamp()}
+		f := hold.Files{Main: r.stamp(), Set: r.digest()}
 		f.Files = make([]skill.File, r.count())
 		for i := range f.Files {
 			f.Files[i] = skill.File{Path: r.text(), Size: r.varint(), Digest: r.digest(), Stamp: r.stamp()}

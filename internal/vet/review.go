@@ -14,10 +14,10 @@ import (
 // reviewEvery is how often the files of the skills are compared with those that were scanned.
 const reviewEvery = catalog.DefaultInterval
 
-// Review scans the skills of a catalogue in the background, until the context ends, if the policy is
+// review scans the skills of a catalogue in the background, until the context ends, if the policy is
 // to show findings and to hold nothing back for them. It takes one processor at most.
-func (j *Judge) Review(ctx context.Context, c *catalog.Catalog) {
-	if j == nil || j.o.Policy.Mode != config.ScanReview {
+func (j *Judge) review(ctx context.Context, c *catalog.Catalog) {
+	if j.o.Policy.Mode != config.ScanReview {
 		return
 	}
 	changed := make(chan struct{}, 1)
@@ -60,17 +60,17 @@ func (j *Judge) reviewAll(ctx context.Context, v catalog.View, large map[place][
 		if ctx.Err() != nil {
 			return
 		}
-		c := &hold.Candidate{Skill: now.Skill, Root: *e.Root, Files: files, Err: err}
-		if err == nil && !j.known(c) && j.Judge(ctx, c) != nil {
-			return
+		c := &hold.Candidate{Skill: now.Skill, Root: *e.Root, Files: files, Set: skill.SetOf(files), Err: err}
+		if err == nil {
+			j.o.Cache.Remember(at.label+"\x00"+at.path, hold.Files{Files: files, Set: c.Set})
+		}
+		if err == nil && j.o.Cache.report(c.Set) == nil {
+			_ = j.Judge(ctx, c) // one that changes meanwhile is judged in the next round
 		}
 		j.Known(c)
 	}
 	j.forget(seen)
 }
-
-// known reports whether a candidate was scanned.
-func (j *Judge) known(c *hold.Candidate) bool { return j.o.Cache.report(skill.SetOf(c.Files)) != nil }
 
 // forget forgets the skills that are not there any more.
 func (j *Judge) forget(seen map[place]bool) {

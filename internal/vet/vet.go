@@ -96,11 +96,27 @@ func (j *Judge) Source(s catalog.Source, whole bool) catalog.Source {
 	return hold.New(s, hold.Options{Judge: j, Memory: j.o.Cache, Whole: whole})
 }
 
+// Start starts what a server does beside judging, until stop is called or the context ends: it scans
+// the skills of the catalogue if nothing is held back, and keeps what was judged.
+func (j *Judge) Start(ctx context.Context, c *catalog.Catalog) (stop func()) {
+	if !j.Holds() && !j.Scans() {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { j.run(ctx) })
+	wg.Go(func() { j.review(ctx, c) })
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
 // saveEvery is how often a server writes what it has judged.
 const saveEvery = 10 * time.Second
 
-// Run keeps the cache until the context ends.
-func (j *Judge) Run(ctx context.Context) {
+// run keeps the cache until the context ends.
+func (j *Judge) run(ctx context.Context) {
 	tick := time.NewTicker(saveEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
@@ -140,10 +156,8 @@ func (j *Judge) Changed(ctx context.Context, poke func()) {
 func (j *Judge) Known(c *hold.Candidate) (*skill.HeldError, bool) {
 	v := Verdict{}
 	if c.Err == nil {
-		v.Set = scan.Set(c.Files)
-	}
-	if j.Scans() && c.Err == nil {
-		if v.kept = j.o.Cache.report(v.Set); v.kept == nil {
+		v.Set = c.Set
+		if v.kept = j.o.Cache.report(v.Set); v.kept == nil && j.o.Policy.Mode == config.ScanEnforce {
 			return nil, false
 		}
 	}
@@ -181,7 +195,7 @@ func (j *Judge) Judge(ctx context.Context, c *hold.Candidate) error {
 	if r.Failed {
 		return skill.ErrUnstable
 	}
-	return j.o.Cache.keep(scan.Set(c.Files), &r)
+	return j.o.Cache.keep(c.Set, &r)
 }
 
 // served is a skill's file system by the names under which its files are served.
