@@ -51,7 +51,7 @@ var directions = map[string][]string{
 	"client":                    {"edit", "internal/realpath"}, // one place knows how a file is replaced whole
 	"edit":                      {"internal/realpath"},
 	"scan":                      {"skill", "skill/frontmatter"}, // what a skill would do
-	"check":                     {"internal/naming", "skill/frontmatter", "internal/ruleid", "skill"},
+	"check":                     {"internal/naming", "skill/frontmatter", "internal/ruleid", "scan", "skill"},
 	"config":                    {"internal/semver", "origin", "skill/frontmatter", "skill", "check", "access", "access/openid", "limit", "internal/hosts", "trust"}, // the sections' types and keys; a rule is named by its table
 	"search":                    {},
 	// The measurement of search; another module measures another engine with it.

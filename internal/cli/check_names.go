@@ -131,7 +131,7 @@ func (n *namedSkills) judge(ctx context.Context, run *checkRun) error {
 		if slices.ContainsFunc(run.skills, func(c *checkedSkill) bool { return c.Skill.Dir() == e.Dir() }) {
 			continue // it was given twice
 		}
-		d := doctor.Judge(ctx, e)
+		d := doctor.JudgeBy(ctx, e, check.Scanned)
 		if ctx.Err() != nil {
 			return interrupted(ctx.Err())
 		}

@@ -33,7 +33,7 @@ func runOf(t *testing.T, source catalog.Source) *report.Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	judged, err := doctor.JudgeAll(t.Context(), v)
+	judged, err := doctor.JudgeAll(t.Context(), v, check.Scanned)
 	if err != nil {
 		t.Fatal(err)
 	}
