@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/scan"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -72,7 +73,7 @@ type subject struct {
 	skill *skill.Skill
 	doc   *frontmatter.Document
 	data  []byte // SKILL.md, nil if it cannot be read
-	text  string // the same, "" if it is not UTF-8
+	text  string // the same for messages, "" if it is not UTF-8
 	lines []line
 	body  string
 	first int // the first line of the body, from 0
@@ -104,7 +105,11 @@ func loaded(ctx context.Context, s *skill.Skill, whole bool) Report {
 			r.Skill, r.Data = s, data
 			sub.skill, sub.data = s, data
 			if utf8.Valid(data) {
-				sub.read(data)
+				text := data
+				if whole {
+					text = sub.masked(stamp)
+				}
+				sub.read(text)
 			}
 		}
 	}
@@ -119,6 +124,16 @@ func loaded(ctx context.Context, s *skill.Skill, whole bool) Report {
 	}
 	r.Findings = sub.judge(sub.contents(ctx, whole))
 	return r
+}
+
+// masked returns SKILL.md with its secrets masked, so that no message can quote one. They are
+// masked in the skill's fields, too.
+func (s *subject) masked(stamp skill.Stamp) []byte {
+	text := scan.MaskSecrets(string(s.data))
+	if text != string(s.data) {
+		s.skill = s.skill.Parsed([]byte(text), stamp)
+	}
+	return []byte(text)
 }
 
 func (s *subject) read(data []byte) {

@@ -81,7 +81,7 @@ func scanTargets(ctx context.Context, env *console.Env, all []target, named *nam
 		}
 		seen[e.Dir()] = true
 		t := by[e.Root.Label]
-		run.skills = append(run.skills, &checkedSkill{report.Judged{Verdict: d, Folder: path.Join(t.root.Shown, e.Path), Source: check.NewSource(d.Data)}, t.base, t.settings, false})
+		run.skills = append(run.skills, &checkedSkill{report.Judged{Verdict: d, Folder: path.Join(t.root.Shown, e.Path)}, t.base, t.settings, false})
 	}
 	for _, r := range v.Roots {
 		t := by[r.Label]

@@ -39,7 +39,7 @@ func runOf(t *testing.T, source catalog.Source) *report.Run {
 	}
 	run := &report.Run{Version: "v1.2.3"}
 	for _, d := range judged {
-		s := &report.Judged{Verdict: d, Folder: "skills/" + d.Entry.Path, Source: check.NewSource(d.Data)}
+		s := &report.Judged{Verdict: d, Folder: "skills/" + d.Entry.Path}
 		run.Skills = append(run.Skills, s)
 		for _, f := range d.Findings {
 			run.Findings = append(run.Findings, report.Finding{Finding: f, Shown: s.Shown(f.File), Skill: s})
