@@ -16,6 +16,7 @@ import (
 type Scanned struct {
 	scan.Report
 	Folder string // as it is shown
+	Place  string // for a baseline: below the folder that was given
 	Name   string
 	Set    string // the digest of its files, or "" if not all can be listed
 	Skill  *skill.Skill
