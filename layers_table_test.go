@@ -53,7 +53,8 @@ var directions = map[string][]string{
 	"client":                    {"edit", "internal/realpath"}, // one place knows how a file is replaced whole
 	"edit":                      {"internal/realpath"},
 	"scan":                      {"skill", "skill/frontmatter"}, // what a skill would do
-	"check":                     {"internal/naming", "skill/frontmatter", "internal/ruleid", "skill"},
+	"internal/baseline":         {"scan", "skill"},              // findings of a scan that are known
+	"check":                     {"internal/naming", "skill/frontmatter", "internal/ruleid", "scan", "skill"},
 	"config":                    {"internal/semver", "origin", "skill/frontmatter", "skill", "check", "scan", "access", "access/openid", "limit", "internal/hosts", "trust"}, // the sections' types and keys; a rule is named by its table
 	"search":                    {},
 	// The measurement of search; another module measures another engine with it.
@@ -113,7 +114,7 @@ var directions = map[string][]string{
 	"internal/stored":    {"doctor", "store"},                                                         // what the store of a server has of a source, for commands beside it
 	"internal/observe":   {"audit", "internal/tally", "internal/follow", "mcpserver", "usage", "web"}, // metrics, usage, audit log
 	"internal/candidate": {"catalog", "check", "internal/console"},                                    // words that a shell offers
-	"internal/cli": {"internal/approval", "scan", "internal/vet",
+	"internal/cli": {"internal/approval", "internal/baseline", "scan", "internal/vet",
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
 		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/command", "internal/locate", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "internal/supply", "internal/follow", "internal/replica", "usage",
 		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/command", "internal/locate", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "usage",

@@ -269,5 +269,5 @@ func (s *scanner) findAs(lane Lane, id skill.RuleID, p part, from, to int, messa
 		hi = p.offset(to-1) + 1
 	}
 	at, length := p.file.position(lo, hi)
-	s.add(Finding{Rule: id, Lane: lane, File: p.file.path, Position: at, Length: length, Message: message, Notes: notes, Text: skill.DigestOf([]byte(p.text[from:to]))})
+	s.add(Finding{Rule: id, Lane: lane, File: p.file.path, Position: at, Length: length, Message: message, Notes: notes, Text: skill.DigestOf([]byte(lineOf(p.text, from, to)))})
 }

@@ -34,8 +34,8 @@ type Finding struct {
 	Message  string   // what is there
 	Notes    []string // what else is known: a decoded text, the rules that this fires
 	Fix      string   // what the author can do
-	// Text is the digest of the text that fires. With Rule and File it names the finding when its
-	// line moves.
+	// Text is the digest of the lines that fire. With Rule, File and Message it names the finding
+	// when its line moves.
 	Text skill.Digest
 }
 

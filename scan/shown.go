@@ -28,3 +28,22 @@ func MaskSecrets(text string) string {
 	b.WriteString(text[at:])
 	return b.String()
 }
+
+// maxLine bounds what lineOf returns on each side of a place, in bytes.
+const maxLine = 4 << 10
+
+// lineOf returns the lines of a place, with those that a backslash joins to them.
+func lineOf(text string, from, to int) string {
+	begin, end := from, max(from, to)
+	for {
+		begin = strings.LastIndexByte(text[:begin], '\n') + 1
+		if from-begin > maxLine || !strings.HasSuffix(strings.TrimRight(text[:begin], "\r\n"), "\\") {
+			break
+		}
+		begin = len(strings.TrimRight(text[:begin], "\r\n"))
+	}
+	for end < len(text) && end-to <= maxLine && (text[end] != '\n' || strings.HasSuffix(strings.TrimRight(text[:end], "\r"), "\\")) {
+		end++
+	}
+	return text[max(begin, from-maxLine):end]
+}

@@ -190,7 +190,7 @@ func (s *scanner) find(id skill.RuleID, p part, from, to int, message string, no
 		hi = p.offset(to-1) + 1
 	}
 	at, length := p.file.position(lo, hi)
-	s.add(Finding{Rule: id, File: p.file.path, Position: at, Length: length, Message: message, Notes: notes, Text: skill.DigestOf([]byte(p.text[from:to]))})
+	s.add(Finding{Rule: id, File: p.file.path, Position: at, Length: length, Message: message, Notes: notes, Text: skill.DigestOf([]byte(lineOf(p.text, from, to)))})
 }
 
 // findFile notes that a rule fires on a whole file.

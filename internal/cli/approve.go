@@ -61,7 +61,8 @@ func (c compared) Scan(ctx context.Context, entries []*catalog.Entry) ([]*report
 
 // Entries implements [approval.Scanner].
 func (c compared) Entries(ctx context.Context, words []string) ([]*catalog.Entry, error, error) {
-	return c.f.entries(ctx, c.env, words)
+	all, _, unread, err := c.f.entries(ctx, c.env, words)
+	return all, unread, err
 }
 
 // InFolder implements [approval.Scanner].

@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"slices"
 	"strings"
 
-	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/scan"
@@ -18,6 +16,7 @@ import (
 type Scanned struct {
 	scan.Report
 	Folder string // as it is shown
+	Place  string // for a baseline: below the folder that was given
 	Name   string
 	Set    string // the digest of its files, or "" if not all can be listed
 	Skill  *skill.Skill
@@ -53,28 +52,21 @@ var laneSeverities = map[scan.Lane]skill.Severity{scan.Enforce: skill.SeverityEr
 func (r *ScanRun) each(visit func(s *Scanned, d Diagnostic, f scan.Finding)) {
 	for _, s := range r.Skills {
 		for _, f := range s.Findings {
-			visit(s, Diagnostic{File: path.Join(s.Folder, f.File), Severity: laneSeverities[f.Lane], Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: f.Fix, Notes: f.Notes}, f)
+			d := Diagnostic{File: path.Join(s.Folder, f.File), Severity: laneSeverities[f.Lane], Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: f.Fix, Notes: f.Notes}
+			visit(s, d.masked(), f)
 		}
 	}
 }
 
 func printScan(env *console.Env, run *ScanRun) error {
 	p := env.Out()
-	var at string // of source
-	var source *check.Source
+	var texts sources
 	run.each(func(s *Scanned, d Diagnostic, f scan.Finding) {
-		if at != d.File {
-			at, source = d.File, s.source(f.File)
-		}
-		if s.hasSecret(f.File, f.Position.Line) {
-			d.Print(p, nil)
-			return
-		}
-		d.Print(p, source)
+		d.Print(p, texts.of(s.Skill, f.File, nil))
 	})
 	for _, s := range run.Skills {
 		if more := s.Enforce + s.Review - len(s.Findings); more > 0 {
-			p.Line("%s: %s more", console.OneLine(s.Folder), display.Count(more, "finding"))
+			p.Line("%s: %s more", console.OneLine(scan.MaskSecrets(s.Folder)), display.Count(more, "finding"))
 		}
 	}
 	if len(run.Skills) == 1 {
@@ -88,25 +80,6 @@ func printScan(env *console.Env, run *ScanRun) error {
 	}
 	p.Line("%s", last)
 	return p.Failed()
-}
-
-// hasSecret reports whether a line has a secret, which is not shown.
-func (s *Scanned) hasSecret(file string, line int) bool {
-	return slices.ContainsFunc(s.Findings, func(f scan.Finding) bool {
-		return f.Rule == scan.RuleSecret && f.File == file && f.Position.Line == line
-	})
-}
-
-// source returns the text of a file, or nil if no line of it can be shown.
-func (s *Scanned) source(file string) *check.Source {
-	if strings.Contains(file, "!") {
-		return nil
-	}
-	data, _, err := s.Skill.ReadServed(file, skill.MaxFile)
-	if err != nil {
-		return nil
-	}
-	return check.NewSource(data)
 }
 
 // factLines returns the facts as people read them.
@@ -166,9 +139,9 @@ type scanFinding struct {
 func printScanJSON(env *console.Env, run *ScanRun) error {
 	out := scanDocument{Version: 1, Skills: []scanRow{}, Summary: scanSummary{len(run.Skills), run.Count(scan.Enforce), run.Count(scan.Review), run.Known}}
 	for _, s := range run.Skills {
-		row := scanRow{Folder: s.Folder, Name: s.Name, Set: s.Set, Enforce: s.Enforce, Review: s.Review, Findings: []scanFinding{}, Facts: s.Facts}
+		row := scanRow{Folder: scan.MaskSecrets(s.Folder), Name: scan.MaskSecrets(s.Name), Set: s.Set, Enforce: s.Enforce, Review: s.Review, Findings: []scanFinding{}, Facts: s.Facts}
 		for _, f := range s.Findings {
-			row.Findings = append(row.Findings, scanFinding{f.Rule, f.Lane, f.File, f.Position.Line, f.Position.Column, f.Length, f.Message, f.Notes, f.Fix, f.Text.String()})
+			row.Findings = append(row.Findings, scanFinding{f.Rule, f.Lane, scan.MaskSecrets(f.File), f.Position.Line, f.Position.Column, f.Length, f.Message, f.Notes, f.Fix, f.Text.String()})
 		}
 		out.Skills = append(out.Skills, row)
 	}
@@ -185,11 +158,7 @@ func printScanSARIF(env *console.Env, run *ScanRun) error {
 	}
 	var results []sarifResult
 	run.each(func(_ *Scanned, d Diagnostic, _ scan.Finding) {
-		message := strings.Join(append([]string{d.Message}, d.Notes...), "; ")
-		if d.Fix != "" {
-			message += "; fix: " + d.Fix
-		}
-		results = append(results, sarifResultOf(d.Rule, d.Severity, d.File, d.At, d.Length, message))
+		results = append(results, sarifResultOf(d))
 	})
 	return writeSARIF(env, run.Version, rules, results)
 }
@@ -197,7 +166,6 @@ func printScanSARIF(env *console.Env, run *ScanRun) error {
 func printScanAnnotations(env *console.Env, run *ScanRun) error {
 	var b strings.Builder
 	run.each(func(_ *Scanned, d Diagnostic, _ scan.Finding) {
-		d.Message = strings.Join(append([]string{d.Message}, d.Notes...), "\n")
 		annotate(&b, d)
 	})
 	_, err := io.WriteString(env.Stdout, b.String())
