@@ -3,42 +3,45 @@ package scan
 import (
 	"strconv"
 	"strings"
+
+	"github.com/knack-dev/knack/scan/internal/hosts"
+	"github.com/knack-dev/knack/scan/internal/words"
 )
 
 // What functions do, by their name with or without the module. Sources: the standard libraries of
 // Python and of Node.js, and the documentation of requests, httpx, axios and execa.
 var (
 	// runners run a text as code of the same language.
-	runners = names("exec eval builtins.exec builtins.eval __builtins__.exec __builtins__.eval globalThis.eval window.eval global.eval Function vm.runInThisContext vm.runInNewContext execScript")
+	runners = words.Set("exec eval builtins.exec builtins.eval __builtins__.exec __builtins__.eval globalThis.eval window.eval global.eval Function vm.runInThisContext vm.runInNewContext execScript")
 	// shellRunners start a shell with a text, or a program with a list.
-	shellRunners = names(
+	shellRunners = words.Set(
 		"os.system os.popen subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen subprocess.getoutput subprocess.getstatusoutput",
 		"asyncio.create_subprocess_shell asyncio.create_subprocess_exec create_subprocess_shell commands.getoutput pty.spawn os.execv os.execvp os.execl os.execlp check_output check_call Popen",
 		"execSync spawn spawnSync execFile execFileSync execa execaSync execaCommand child_process.exec child_process.execSync child_process.spawn child_process.spawnSync child_process.execFile",
 		"cp.exec cp.execSync cp.spawn cp.spawnSync childProcess.exec childProcess.execSync childProcess.spawn execAsync execPromise sp.run sp.call sp.Popen sp.check_output Bun.spawn Bun.spawnSync Deno.Command",
 	)
 	// decodingCalls turn letters back into what they stand for.
-	decodingCalls = names("b64decode urlsafe_b64decode standard_b64decode b32decode b16decode a85decode b85decode unhexlify a2b_hex a2b_base64 fromhex atob fromCharCode decodebytes decompress inflateSync gunzipSync brotliDecompressSync")
+	decodingCalls = words.Set("b64decode urlsafe_b64decode standard_b64decode b32decode b16decode a85decode b85decode unhexlify a2b_hex a2b_base64 fromhex atob fromCharCode decodebytes decompress inflateSync gunzipSync brotliDecompressSync")
 	// fetchingCalls return what a URL delivers.
-	fetchingCalls = names("requests.get requests.post requests.request httpx.get urllib.request.urlopen urllib.urlopen urllib2.urlopen urlopen request.urlopen fetch axios.get axios got needle session.get")
+	fetchingCalls = words.Set("requests.get requests.post requests.request httpx.get urllib.request.urlopen urllib.urlopen urllib2.urlopen urlopen request.urlopen fetch axios.get axios got needle session.get")
 	// sendingCalls send their arguments to a URL.
-	sendingCalls = names(
+	sendingCalls = words.Set(
 		"requests.post requests.put requests.patch requests.get requests.request httpx.post httpx.put httpx.get httpx.request urllib.request.urlopen urllib.request.Request urlopen Request request.urlopen session.post session.put",
 		"fetch axios axios.post axios.put axios.get axios.request got got.post needle navigator.sendBeacon",
 	)
 	// readingCalls return what a file holds, or its path.
-	readingCalls = names("open readFileSync readFile fs.readFileSync fs.readFile fs.promises.readFile io.open codecs.open createReadStream")
+	readingCalls = words.Set("open readFileSync readFile fs.readFileSync fs.readFile fs.promises.readFile io.open codecs.open createReadStream")
 	// writingCalls write the file that their first argument names.
-	writingCalls = names("writeFileSync writeFile appendFileSync appendFile createWriteStream copyFileSync")
+	writingCalls = words.Set("writeFileSync writeFile appendFileSync appendFile createWriteStream copyFileSync")
 	// passingCalls return what they are given, in another form.
-	passingCalls = names(
+	passingCalls = words.Set(
 		"str bytes bytearray compile dict list tuple dumps loads stringify encode decode expanduser expandvars Path PurePath abspath resolve normpath realpath read readlines read_text read_bytes strip trim text json toString copy",
 		"String Buffer b64encode urlsafe_b64encode encodebytes btoa hexlify hex repr content replace split join encodeURIComponent quote quote_plus urlencode items entries then body",
 	)
 )
 
 // operators are words before a value that are no calls.
-var operators = names("await new return not and or in if else is typeof yield lambda")
+var operators = words.Set("await new return not and or in if else is typeof yield lambda")
 
 // last returns the part of a dotted name after the last dot.
 func last(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
@@ -158,7 +161,7 @@ func (c *codeReader) sends(i int, args [][2]int) {
 			destination = v.text
 		}
 	}
-	if host, _ := hostOf(destination); !isLocal(host) {
+	if host, _ := hosts.Of(destination); !hosts.IsLocal(host) {
 		c.network = true
 	}
 	if secret != "" && destination != "" {

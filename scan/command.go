@@ -4,6 +4,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/knack-dev/knack/scan/internal/words"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -251,7 +252,7 @@ func unwrapped(name string, args []value, in value) ([]value, value, bool) {
 		}
 		n := 1
 		if o := strings.TrimLeft(text, "-"); strings.HasPrefix(text, "--") {
-			if !strings.Contains(o, "=") && hasWord(w.long, o) {
+			if !strings.Contains(o, "=") && words.Has(w.long, o) {
 				n = 2
 			}
 		} else if i := strings.IndexAny(o, w.short); w.short != "" && i >= 0 {
@@ -288,15 +289,6 @@ func isAssignment(text string) bool {
 	return ok && name != "" && strings.Trim(strings.ToUpper(name), "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" && name[0] > '9'
 }
 
-func hasWord(list, word string) bool {
-	for w := range strings.FieldsSeq(list) {
-		if w == word {
-			return true
-		}
-	}
-	return false
-}
-
 // option is an option of a command, with its value if it takes one.
 type option struct {
 	name  string // "o" or "output"
@@ -325,7 +317,7 @@ func options(args []value, short, long string) (opts []option, rest []value) {
 		if full, ok := strings.CutPrefix(name, "-"); ok {
 			if full, text, ok := strings.Cut(full, "="); ok {
 				opts = append(opts, option{full, v.cut(text)})
-			} else if hasWord(long, full) {
+			} else if words.Has(long, full) {
 				opts = append(opts, option{full, next()})
 			} else {
 				opts = append(opts, option{name: full})

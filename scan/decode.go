@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"strings"
 	"unicode/utf16"
+
+	"github.com/knack-dev/knack/scan/internal/words"
 )
 
 // decoder returns what a program makes of a text, and whether its options tell it to decode.
@@ -56,10 +58,10 @@ func openedBy(r *shellReader, name string, args []value, in value) value {
 }
 
 // flag reports whether one of the options is given: as a letter, or as a word.
-func flag(args []value, letters, words string) bool {
+func flag(args []value, letters, long string) bool {
 	for _, v := range args {
 		if name, ok := strings.CutPrefix(v.text, "--"); ok {
-			if name != "" && hasWord(words, name) {
+			if name != "" && words.Has(long, name) {
 				return true
 			}
 		} else if name, ok := strings.CutPrefix(v.text, "-"); ok && letters != "" && strings.ContainsAny(name, letters) {

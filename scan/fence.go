@@ -7,13 +7,15 @@ import (
 	"github.com/yuin/goldmark/ast"
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/scan/internal/hosts"
+	"github.com/knack-dev/knack/scan/internal/words"
 )
 
 // Languages of blocks of code, as people write them.
 var (
-	shellNames  = names("sh bash shell zsh ksh dash console terminal shell-session sh-session shellsession shellscript cmd bat batch powershell ps1 pwsh ps")
-	pythonNames = names("python py python3 ipython pycon")
-	scriptNames = names("javascript js mjs cjs jsx typescript ts tsx node")
+	shellNames  = words.Set("sh bash shell zsh ksh dash console terminal shell-session sh-session shellsession shellscript cmd bat batch powershell ps1 pwsh ps")
+	pythonNames = words.Set("python py python3 ipython pycon")
+	scriptNames = words.Set("javascript js mjs cjs jsx typescript ts tsx node")
 )
 
 // fence judges a block of code. Its language is the first word of an info string.
@@ -39,7 +41,7 @@ func (m *page) fence(p part, info string) {
 		m.code(p, kindJavaScript)
 	default:
 		for l := range all(nil, p.text) {
-			host, kind := hostOf(l.url)
+			host, kind := hosts.Of(l.url)
 			m.address(p, l, host, kind)
 		}
 	}
@@ -125,11 +127,11 @@ func runsHere(n *ast.CodeSpan, text string) bool {
 // programs are commands by which a text is known as one, and whether the name is no English word.
 var programs = sync.OnceValue(func() map[string]bool {
 	all := map[string]bool{}
-	for name := range names("curl wget bash sh zsh dash ksh fish sudo doas chmod chown npm npx pnpm bunx pip pip3 pipx uv uvx apt apt-get yum dnf apk docker podman kubectl git ssh scp sftp rsync nc ncat netcat socat telnet " +
+	for name := range words.Set("curl wget bash sh zsh dash ksh fish sudo doas chmod chown npm npx pnpm bunx pip pip3 pipx uv uvx apt apt-get yum dnf apk docker podman kubectl git ssh scp sftp rsync nc ncat netcat socat telnet " +
 		"powershell pwsh iwr iex irm eval printenv base64 openssl xxd xattr spctl crontab launchctl systemctl osascript python python2 python3 perl ruby php nohup env mkfifo certutil bitsadmin mshta rundll32 reg gpg tar unzip 7z gem cargo deno tee xargs")() {
 		all[name] = true
 	}
-	for name := range names("node bun brew yarn go source export security echo cat printf exec rm mv cp ln dd find make cmd set alias at history kill touch mkdir sed awk grep head install")() {
+	for name := range words.Set("node bun brew yarn go source export security echo cat printf exec rm mv cp ln dd find make cmd set alias at history kill touch mkdir sed awk grep head install")() {
 		all[name] = false
 	}
 	return all

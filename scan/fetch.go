@@ -3,6 +3,8 @@ package scan
 import (
 	"path"
 	"strings"
+
+	"github.com/knack-dev/knack/scan/internal/hosts"
 )
 
 // The options of curl and wget that take a value. Source: curl(1), wget(1).
@@ -103,7 +105,7 @@ func (r *shellReader) fetch(name string, args []value, io redirect) value {
 	q := requestOf(name, args[1:])
 	var urls []string
 	for _, u := range q.urls {
-		if host := r.host(u.text); !isLocal(host) {
+		if host := r.host(u.text); !hosts.IsLocal(host) {
 			r.network = true
 		}
 		if len(urls) < maxFetched && !strings.HasPrefix(u.text, "file:") {
@@ -134,13 +136,13 @@ func (r *shellReader) fetch(name string, args []value, io redirect) value {
 func (r *shellReader) runsFetched(urls []string, place value, by string) {
 	worst, lane := "", 0
 	for _, u := range urls {
-		host, kind := hostOf(u)
+		host, kind := hosts.Of(u)
 		r.p.file.runs(u)
 		rank := 1
 		switch {
-		case isLocal(host):
+		case hosts.IsLocal(host):
 			continue
-		case kind == hostTransient || kind == hostAddress || kind == hostPunycode:
+		case kind == hosts.Transient || kind == hosts.Address || kind == hosts.Punycode:
 			rank = 2
 		}
 		if rank > lane {
@@ -195,20 +197,20 @@ func (r *shellReader) urls(args []value) {
 
 func (r *shellReader) url(u string, v value) {
 	r.host(u)
-	if _, kind := hostOf(u); kind == hostTransient || kind == hostAddress {
+	if _, kind := hosts.Of(u); kind == hosts.Transient || kind == hosts.Address {
 		r.passing = append(r.passing, urlUse{u, v.from, v.to})
 	}
 }
 
 // host notes the host of a URL as a fact, and returns it.
 func (r *shellReader) host(u string) string {
-	host, kind := hostOf(u)
-	if kind == hostNobody {
+	host, kind := hosts.Of(u)
+	if kind == hosts.Nobody {
 		r.p.file.examples++
 	} else {
 		r.p.file.others++
 	}
-	if host != "" && kind != hostNobody && (strings.Contains(host, ".") || kind != hostNamed) {
+	if host != "" && kind != hosts.Nobody && (strings.Contains(host, ".") || kind != hosts.Named) {
 		r.s.fact(factHost, host)
 	}
 	return host
@@ -226,10 +228,10 @@ func (r *shellReader) passingHosts() {
 
 // urlHost notes a URL that leads to a passing host or an address.
 func (s *scanner) urlHost(p part, from, to int, u string) {
-	switch host, kind := hostOf(u); kind {
-	case hostTransient:
+	switch host, kind := hosts.Of(u); kind {
+	case hosts.Transient:
 		s.find(ruleURLTransient, p, from, to, "a URL leads to "+quote(host))
-	case hostAddress:
+	case hosts.Address:
 		s.find(ruleURLAddress, p, from, to, "a URL leads to the address "+quote(host))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/scan/internal/words"
 )
 
 // minHidden is how many bytes a title, an alternative text or a comment in YAML has to have to be judged
@@ -83,8 +84,8 @@ var reNotice = lazyregexp.New(`(?i)^\s*(?:[^\n]{0,100}\b(?:copyright|licen[sc]ed
 
 // Words with which a text asks its reader to act: a verb at the beginning of a sentence, and its object.
 var (
-	askVerbs   = names("run execute send upload download fetch install invoke call post submit transmit email visit paste read collect copy delete remove overwrite append write disable enable approve grant always you")
-	askObjects = names("must should command commands script scripts file files contents content token tokens key keys password passwords credentials secret secrets environment variable variables url link data output " +
+	askVerbs   = words.Set("run execute send upload download fetch install invoke call post submit transmit email visit paste read collect copy delete remove overwrite append write disable enable approve grant always you")
+	askObjects = words.Set("must should command commands script scripts file files contents content token tokens key keys password passwords credentials secret secrets environment variable variables url link data output " +
 		"conversation history tool tools server endpoint webhook user users instruction instructions this following")
 )
 
@@ -162,10 +163,10 @@ func (m *page) reference(n *ast.LinkReferenceDefinition) {
 }
 
 // void are the elements that have no end, and so hide nothing behind them.
-var void = names("area base br col embed hr img input link meta source track wbr")
+var void = words.Set("area base br col embed hr img input link meta source track wbr")
 
 // unshown are the elements whose text is not shown.
-var unshown = names("script style template title datalist")
+var unshown = words.Set("script style template title datalist")
 
 // elements reads a piece of HTML: its texts, its comments, and the elements that hide what is in them.
 func (m *page) elements(q part) {

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/scan/internal/words"
 )
 
 // word is a word of a sentence in lower case, without the invisible characters in it.
@@ -66,13 +67,13 @@ type phrase struct{ from, to int }
 // Words of sentences that override instructions: "ignore all previous instructions", "forget everything
 // above", "disregard what you were told". The words are ours: OWASP LLM01 describes what such sentences do.
 var (
-	overrideVerbs = names("ignore ignoring disregard disregarding forget discard override overriding bypass supersede supersedes overrides dismiss")
-	overrideWhose = names("previous prior earlier preceding foregoing above system developer original initial")
-	overrideWhat  = names("instruction instructions prompt prompts directive directives guideline guidelines rules command commands guidance messages orders")
-	overrideFill  = names("all any every of the your my these those other and or previously given safety security existing current")
-	overrideAll   = names("everything anything all what whatever instructions rules prompts guidelines directives")
-	overrideAfter = names("above before previously earlier told")
-	overrideLink  = names("you that which were have been was are given the to i we i've were we've")
+	overrideVerbs = words.Set("ignore ignoring disregard disregarding forget discard override overriding bypass supersede supersedes overrides dismiss")
+	overrideWhose = words.Set("previous prior earlier preceding foregoing above system developer original initial")
+	overrideWhat  = words.Set("instruction instructions prompt prompts directive directives guideline guidelines rules command commands guidance messages orders")
+	overrideFill  = words.Set("all any every of the your my these those other and or previously given safety security existing current")
+	overrideAll   = words.Set("everything anything all what whatever instructions rules prompts guidelines directives")
+	overrideAfter = words.Set("above before previously earlier told")
+	overrideLink  = words.Set("you that which were have been was are given the to i we i've were we've")
 )
 
 // overriding returns the first phrase of a text that overrides instructions.
@@ -98,13 +99,13 @@ func overriding(text string) (phrase, bool) {
 // "without the user knowing". A sentence that only says what to tell instead, as in "do not tell
 // the user to …", hides nothing.
 var (
-	concealStart = names("not don't dont never without hide hiding conceal concealing keep")
-	concealVerbs = names("tell telling inform informing notify notifying alert alerting mention mentioning reveal revealing disclose disclosing report reporting admit show showing")
-	concealFill  = names("this it that these them anything any of what you did the to your a about everything")
-	concealWhom  = names("user human operator person users")
-	concealThen  = names("about of this these any anything and or but you what")
-	concealKnow  = names("knowing knowledge noticing awareness realizing realising")
-	hideFill     = names("this it these them all any your the every from actions activity changes fact step steps secret hidden")
+	concealStart = words.Set("not don't dont never without hide hiding conceal concealing keep")
+	concealVerbs = words.Set("tell telling inform informing notify notifying alert alerting mention mentioning reveal revealing disclose disclosing report reporting admit show showing")
+	concealFill  = words.Set("this it that these them anything any of what you did the to your a about everything")
+	concealWhom  = words.Set("user human operator person users")
+	concealThen  = words.Set("about of this these any anything and or but you what")
+	concealKnow  = words.Set("knowing knowledge noticing awareness realizing realising")
+	hideFill     = words.Set("this it these them all any your the every from actions activity changes fact step steps secret hidden")
 )
 
 // concealing returns the first phrase of a text that hides an act from the user.
@@ -214,7 +215,7 @@ func firstPhrase(text string, starts map[string]bool, match func(word) (to int, 
 	}
 }
 
-var negations = names("not don't dont never cannot can't won't doesn't shouldn't mustn't no")
+var negations = words.Set("not don't dont never cannot can't won't doesn't shouldn't mustn't no")
 
 // overrides reports whether a text overrides instructions, or hides an act from the user.
 func (s *scanner) overrides(text string) bool {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/scan/internal/hosts"
+	"github.com/knack-dev/knack/scan/internal/words"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -26,9 +28,9 @@ func (m *page) block(p part, links []link) {
 	now := block{}
 	from := 0 // where the first download ends
 	for l := range all(links, p.text) {
-		host, kind := hostOf(l.url)
+		host, kind := hosts.Of(l.url)
 		m.address(p, l, host, kind)
-		if kind == hostNobody {
+		if kind == hosts.Nobody {
 			continue
 		}
 		if what := downloads()[linkedType(l.url)]; what != "" {
@@ -39,7 +41,7 @@ func (m *page) block(p part, links []link) {
 				now.download, from = l.url, l.to
 			}
 		}
-		if now.paste == "" && isPaste(host, l.url) {
+		if now.paste == "" && hosts.IsPaste(host, l.url) {
 			now.paste = l.url
 		}
 	}
@@ -78,11 +80,11 @@ func (m *page) phrases(p part) {
 }
 
 // address judges where a text links to.
-func (m *page) address(p part, l link, host string, kind hostKind) {
+func (m *page) address(p part, l link, host string, kind hosts.Kind) {
 	switch {
-	case kind == hostTransient && !m.full(ruleURLTransient, p.file):
+	case kind == hosts.Transient && !m.full(ruleURLTransient, p.file):
 		m.findLink(ruleURLTransient, p, l, quote(p.written(l))+" leads to "+display.Echo(host))
-	case kind == hostAddress && !m.full(ruleURLAddress, p.file):
+	case kind == hosts.Address && !m.full(ruleURLAddress, p.file):
 		m.findLink(ruleURLAddress, p, l, quote(p.written(l))+" has an address in place of a name")
 	}
 }
@@ -160,10 +162,10 @@ func addressAt(text string, at int) (from, to int) {
 // lists of types that Windows (AssocIsDangerous) and macOS (LSRiskCategory) warn about.
 var downloads = sync.OnceValue(func() map[string]string {
 	all := map[string]string{}
-	for ext := range names(".exe .msi .dmg .pkg .deb .rpm .appimage .apk .scr .bat .cmd .vbs .hta .jar .msix .ps1 .command .run .bin")() {
+	for ext := range words.Set(".exe .msi .dmg .pkg .deb .rpm .appimage .apk .scr .bat .cmd .vbs .hta .jar .msix .ps1 .command .run .bin")() {
 		all[ext] = "a program"
 	}
-	for ext := range names(".zip .rar .7z .tar .tgz .gz .xz .bz2 .iso .cab .img")() {
+	for ext := range words.Set(".zip .rar .7z .tar .tgz .gz .xz .bz2 .iso .cab .img")() {
 		all[ext] = "an archive"
 	}
 	return all
@@ -181,25 +183,10 @@ func linkedType(url string) string {
 	return strings.ToLower(path.Ext(rest))
 }
 
-// pastes are the hosts of texts that anyone can leave without a name. The source of each is its own page
-// about what it does.
-var pastes = names("pastebin.com pastebin.pl paste.ee paste.rs paste.debian.net paste.mozilla.org paste.ubuntu.com pastes.io pastes.dev paste.gg hastebin.com hastebin.skyra.pw dpaste.com dpaste.org bpa.st " +
-	"ghostbin.com ghostbin.co privatebin.net cpaste.org controlc.com justpaste.it ix.io sprunge.us termbin.com clbin.com rentry.co rentry.org textbin.net snippet.host glot.io telegra.ph codepad.org nopaste.net vpaste.net")
-
-// isPaste reports whether an address is that of one text at a paste host.
-func isPaste(host, url string) bool {
-	if !pastes()[strings.TrimPrefix(host, "www.")] {
-		return false
-	}
-	_, rest, _ := strings.Cut(url, "://")
-	_, file, _ := strings.Cut(rest, "/")
-	return strings.Trim(file, "/") != "" && !strings.HasPrefix(file, "api") && !strings.HasPrefix(file, "doc")
-}
-
 // Words with which a text tells its reader to run something.
 var (
-	runVerbs   = names("run execute paste launch enter eval invoke install")
-	runObjects = names("command commands script scripts code snippet content contents terminal shell powershell bash console prompt installer installation setup lines it this")
+	runVerbs   = words.Set("run execute paste launch enter eval invoke install")
+	runObjects = words.Set("command commands script scripts code snippet content contents terminal shell powershell bash console prompt installer installation setup lines it this")
 )
 
 // running returns the first phrase that tells the reader to run something.
@@ -211,8 +198,8 @@ func running(text string) (phrase, bool) {
 
 // Words for a password, and those before it that need no "is" behind it.
 var (
-	passWords = names("pass password passcode passphrase pwd pw")
-	passWith  = names("with using use enter")
+	passWords = words.Set("pass password passcode passphrase pwd pw")
+	passWith  = words.Set("with using use enter")
 )
 
 // rePassword matches what stands between the word and the password, which is its group: "is", a colon, or
@@ -277,4 +264,4 @@ func isPlaceholder(value string) bool {
 	return lower == "" || strings.ContainsAny(lower[:1], "<${[%*") || strings.HasPrefix(lower, "your") || passwordWords()[lower]
 }
 
-var passwordWords = names("protected protection prompt manager field hash hashes from to in that which you below above and or authentication required optional empty set not the a an it if when for is as with by on be will can may must should needed asked stored entered given provided only same your my xxx")
+var passwordWords = words.Set("protected protection prompt manager field hash hashes from to in that which you below above and or authentication required optional empty set not the a an it if when for is as with by on be will can may must should needed asked stored entered given provided only same your my xxx")

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/scan/internal/hosts"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -245,12 +246,12 @@ func isPlainText(text string) bool {
 // networkFind notes a finding of a rule about a destination: nothing if that is this machine, and one
 // to look at if it is no one's.
 func (s *scanner) networkFind(id skill.RuleID, p part, from, to int, destination, message string) {
-	host, kind := hostOf(destination)
-	if isLocal(host) {
+	host, kind := hosts.Of(destination)
+	if hosts.IsLocal(host) {
 		return
 	}
 	var lane Lane
-	if kind == hostNobody {
+	if kind == hosts.Nobody {
 		lane = Review
 	}
 	s.findAs(lane, id, p, from, to, message)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/scan/internal/hosts"
 )
 
 // credential returns the path of a value that holds credentials, and notes that the script names it.
@@ -110,7 +111,7 @@ func (r *shellReader) sent(q request, place value, io redirect) {
 
 func (r *shellReader) sendsSecret(secret, destination string, place value) {
 	to := "a host"
-	if host, _ := hostOf(destination); host != "" {
+	if host, _ := hosts.Of(destination); host != "" {
 		to = quote(host)
 	}
 	r.s.networkFind(ruleSendSecret, r.p, place.from, place.to, destination, quote(secret)+" is sent to "+to)
@@ -233,7 +234,7 @@ func (r *shellReader) reverse(host string, place value) {
 }
 
 func connected(host string) string {
-	if name, _ := hostOf(host); name != "" {
+	if name, _ := hosts.Of(host); name != "" {
 		return quote(name)
 	}
 	return "a socket"
@@ -264,8 +265,8 @@ func (s *scanner) otherCode(p part) {
 // assignedHost returns the host that a variable holds: a name or an address before a placeholder.
 func assignedHost(text string) (host string) {
 	for _, m := range assigned().FindAllStringSubmatch(text, 20) {
-		switch _, kind := hostOf(m[1]); {
-		case kind == hostNobody:
+		switch _, kind := hosts.Of(m[1]); {
+		case kind == hosts.Nobody:
 			host = cmp.Or(host, m[1])
 		case strings.Contains(m[1], "."):
 			return m[1]

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/scan/internal/words"
 )
 
 var programWord = lazyregexp.New(`^(?:[~./A-Za-z0-9_-]*/)?[A-Za-z0-9](?:[A-Za-z0-9._+-]*[A-Za-z0-9+])?$`)
@@ -22,7 +23,7 @@ func (r *shellReader) program(word value, name string) {
 }
 
 // documents has the extensions of files that no one starts.
-var documents = names(".md .mdx .txt .png .jpg .svg .gif .json .yaml .yml .toml .csv .html .css .pdf .ts .tsx .jsx .lock .log .xml")
+var documents = words.Set(".md .mdx .txt .png .jpg .svg .gif .json .yaml .yml .toml .csv .html .css .pdf .ts .tsx .jsx .lock .log .xml")
 
 // variable notes a variable of the environment that a command reads. By custom their names are in
 // capitals, and those of a script are not.
@@ -33,7 +34,7 @@ func (r *shellReader) variable(name string) {
 }
 
 // fileReaders has the programs whose arguments are files that they read.
-var fileReaders = names("cat head tail less more grep source . diff cp mv tar zip base64 jq wc sed awk open xxd strings")
+var fileReaders = words.Set("cat head tail less more grep source . diff cp mv tar zip base64 jq wc sed awk open xxd strings")
 
 // facts notes what a command reads, writes and installs.
 func (r *shellReader) facts(name string, args []value) {
@@ -96,11 +97,11 @@ func (r *shellReader) install(in installer, args []value) {
 		text := args[i].text
 		switch {
 		case strings.HasPrefix(text, "-"):
-			if hasWord(optionValues, text) {
+			if words.Has(optionValues, text) {
 				i++
 			}
 		case !started:
-			if started = hasWord(in.commands, text); !started && text != "global" {
+			if started = words.Has(in.commands, text); !started && text != "global" {
 				return
 			}
 		default:

@@ -70,7 +70,7 @@ var targets = []target{
 	{"scan", "FuzzArchive", "a scan of archives: bounded, and each entry is judged or said to be unread"},
 	{"scan", "FuzzCharacters", "a scan of characters: each finding is in the text"},
 	{"scan", "FuzzCode", "a scan of Python and JavaScript: each finding is in the text"},
-	{"scan", "FuzzHostOf", "hosts: of a URL in every form, the one that is asked"},
+	{"scan/internal/hosts", "FuzzOf", "hosts: of a URL in every form, the one that is asked"},
 	{"scan", "FuzzImage", "a scan of images: bounded, whatever their parts say"},
 	{"scan", "FuzzMarkdown", "a scan of Markdown: each finding is in the text"},
 	{"scan", "FuzzPhrases", "phrases: found by words, in a time that grows with the text alone"},

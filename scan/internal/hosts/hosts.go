@@ -1,4 +1,5 @@
-package scan
+// Package hosts says what is known of a host by its name or its address alone.
+package hosts
 
 import (
 	"net/netip"
@@ -7,52 +8,63 @@ import (
 	"strings"
 )
 
-// hostKind is what is known of a host by its name.
-type hostKind int
+// Kind is what is known of a host by its name.
+type Kind int
 
+// The kinds.
 const (
-	hostNamed     hostKind = iota
-	hostTransient          // of pastes, gists, dropped files, tunnels or short links
-	hostAddress            // a public address
-	hostPunycode
-	hostNobody // an example, a placeholder, or this machine or network: see doc/scan.md
+	Named     Kind = iota
+	Transient      // of pastes, gists, dropped files, tunnels or short links
+	Address        // a public address
+	Punycode
+	Nobody // an example, a placeholder, or this machine or network: see doc/scan.md
 )
 
 // maxHost is the length of the longest name that DNS can have.
 const maxHost = 253
 
-// hostOf returns the host of a URL, or of what a command takes as one, and what is known of it. The
+// Of returns the host of a URL, or of what a command takes as one, and what is known of it. The
 // host is "" if there is none, or if it is a variable whose value is not known.
-func hostOf(url string) (host string, kind hostKind) {
+func Of(url string) (host string, kind Kind) {
 	host = strings.ToLower(authority(url))
 	if host == "" || len(host) > maxHost {
-		return "", hostNamed
+		return "", Named
 	}
 	if name, ok := variable(host); ok {
 		if placeholderHosts()[strings.Trim(strings.ReplaceAll(name, "_", "-"), "-")] || strings.HasPrefix(name, "your") {
-			return host, hostNobody
+			return host, Nobody
 		}
-		return "", hostNamed
+		return "", Named
 	}
 	if strings.ContainsAny(host, "<>{}[]%|\"'` ") {
-		return host, hostNobody
+		return host, Nobody
 	}
 	if addr, ok := address(host); ok {
 		if unroutable(addr) {
-			return addr.String(), hostNobody
+			return addr.String(), Nobody
 		}
-		return addr.String(), hostAddress
+		return addr.String(), Address
 	}
 	return host, kindOfName(host)
 }
 
-// isLocal reports whether a host is this machine.
-func isLocal(host string) bool {
+// IsLocal reports whether a host is this machine.
+func IsLocal(host string) bool {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
 	}
 	addr, ok := address(host)
 	return ok && (addr.IsLoopback() || addr.IsUnspecified())
+}
+
+// IsPaste reports whether an address is that of one text at a paste host.
+func IsPaste(host, url string) bool {
+	if !pasteHosts()[strings.TrimPrefix(host, "www.")] {
+		return false
+	}
+	_, rest, _ := strings.Cut(url, "://")
+	_, file, _ := strings.Cut(rest, "/")
+	return strings.Trim(file, "/") != "" && !strings.HasPrefix(file, "api") && !strings.HasPrefix(file, "doc")
 }
 
 // authority returns the host that a URL, an address of scp or a bare name has, as it is written.
@@ -106,22 +118,22 @@ func variable(host string) (string, bool) {
 	return name, true
 }
 
-func kindOfName(host string) hostKind {
+func kindOfName(host string) Kind {
 	if strings.IndexFunc(host, func(r rune) bool { return r >= 0x80 }) >= 0 || strings.HasPrefix(host, "xn--") || strings.Contains(host, ".xn--") {
-		return hostPunycode
+		return Punycode
 	}
 	for rest := host; rest != ""; {
 		if transient()[rest] {
-			return hostTransient
+			return Transient
 		}
 		if reserved()[rest] {
-			return hostNobody
+			return Nobody
 		}
 		_, rest, _ = strings.Cut(rest, ".")
 	}
 	labels := strings.Split(host, ".")
 	if len(labels) == 1 {
-		return hostNobody // no name without a dot is found outside of a network
+		return Nobody // no name without a dot is found outside of a network
 	}
 	owner := labels[len(labels)-2]
 	if len(labels) > 2 && secondLevel()[owner] {
@@ -129,9 +141,9 @@ func kindOfName(host string) hostKind {
 	}
 	owner = strings.ReplaceAll(owner, "_", "-")
 	if placeholderHosts()[owner] || strings.HasPrefix(owner, "your-") || strings.HasPrefix(owner, "attacker-") || strings.Trim(owner, "x") == "" {
-		return hostNobody
+		return Nobody
 	}
-	return hostNamed
+	return Named
 }
 
 // address reads an address in each form that programs take: as IPv6, and as IPv4 in one to four

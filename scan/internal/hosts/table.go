@@ -1,18 +1,25 @@
-package scan
+package hosts
 
 import (
 	"net/netip"
 	"strings"
 	"sync"
+
+	"github.com/knack-dev/knack/scan/internal/words"
 )
+
+// pastes has the hosts of texts that anyone can leave without a name. The source of a row is the
+// service's own page about what it does.
+const pastes = "pastebin.com pastebin.pl paste.ee paste.rs paste.debian.net paste.mozilla.org paste.ubuntu.com paste.centos.org paste.c-net.org pastes.io pastes.dev paste.gg " +
+	"hastebin.com hastebin.skyra.pw dpaste.com dpaste.org bpa.st ghostbin.com ghostbin.co privatebin.net cpaste.org controlc.com justpaste.it " +
+	"ix.io sprunge.us termbin.com clbin.com p.ip.fi rentry.co rentry.org textbin.net snippet.host glot.io telegra.ph codepad.org nopaste.net vpaste.net"
+
+var pasteHosts = words.Set(pastes)
 
 // transient has the hosts at which anyone can put something for a while, without a name. A host
 // below one of them counts too. The source of a row is the service's own page about what it does.
-var transient = names(
-	// Pastes, and snippets with a raw form.
-	"pastebin.com pastebin.pl paste.ee paste.rs paste.debian.net paste.mozilla.org paste.ubuntu.com paste.centos.org paste.c-net.org pastes.io paste.gg",
-	"hastebin.com hastebin.skyra.pw dpaste.com dpaste.org bpa.st ghostbin.com ghostbin.co privatebin.net cpaste.org controlc.com justpaste.it",
-	"ix.io sprunge.us termbin.com clbin.com p.ip.fi rentry.co rentry.org textbin.net snippet.host glot.io telegra.ph codepad.org nopaste.net vpaste.net",
+var transient = words.Set(
+	pastes,
 	// Gists: https://docs.github.com/get-started/writing-on-github/editing-and-sharing-content-with-gists
 	"gist.github.com gist.githubusercontent.com",
 	// Dropped files.
@@ -31,13 +38,13 @@ var transient = names(
 
 // reserved has the names that no one can own, and the names below them: RFC 2606, RFC 6761, RFC
 // 8375 and ICANN's resolution 2024.07.29.06 (internal).
-var reserved = names("example test invalid localhost local internal home.arpa example.com example.net example.org")
+var reserved = words.Set("example test invalid localhost local internal home.arpa example.com example.net example.org")
 
 // placeholderHosts has words that stand for a host of the reader's choice. They count as a name without
 // a dot, as the part before the last dot, and as a variable. Sources: RFC 2606 (example); OWASP's
 // Web Security Testing Guide and MITRE's CAPEC (attacker, evil, malicious, victim); the options of
 // Metasploit (lhost, rhost); the rest are what manuals of curl, ssh and nginx write.
-var placeholderHosts = names(
+var placeholderHosts = words.Set(
 	"example attacker attackers attacker-server attacker-ip attacker-host attacker-site attacker-controlled evil evil-server evilsite evil-site malicious malicious-site malicious-server",
 	"malware-site badsite hacker victim victim-server target target-host target-ip lhost rhost c2 c2-server c2server callback-host collaborator",
 	"host hostname host-name server server-name ip ip-address domain domain-name remote-host remote url base-url",
@@ -45,7 +52,7 @@ var placeholderHosts = names(
 )
 
 // secondLevel has the names below which countries register owners. Source: https://publicsuffix.org
-var secondLevel = names("co com org net ac gov edu")
+var secondLevel = words.Set("co com org net ac gov edu")
 
 // nat64 is the range of addresses that stand for an IPv4 address (RFC 6052).
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
@@ -56,20 +63,6 @@ var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 var specialAddresses = sync.OnceValue(func() []netip.Prefix {
 	return prefixes("0.0.0.0/8 100.64.0.0/10 192.0.0.0/24 192.0.2.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 240.0.0.0/4 1.2.3.4/32 2001:db8::/32 3fff::/20 100::/64")
 })
-
-// names returns the set of the words of rows. It is made with its first use, since a server that does
-// not scan starts without it.
-func names(rows ...string) func() map[string]bool {
-	return sync.OnceValue(func() map[string]bool {
-		all := map[string]bool{}
-		for _, row := range rows {
-			for name := range strings.FieldsSeq(row) {
-				all[name] = true
-			}
-		}
-		return all
-	})
-}
 
 func prefixes(row string) []netip.Prefix {
 	var all []netip.Prefix
