@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -98,11 +99,11 @@ func entryPath(archive, entry string) (string, error) {
 	case len(entry) > maxEntryName:
 		return "", hostile(fmt.Sprintf("it has a name of more than %d bytes", maxEntryName))
 	case strings.HasPrefix(plain, "/"), len(plain) >= 2 && plain[1] == ':':
-		return "", hostile("it has an absolute path, " + quote(entry))
+		return "", hostile("it has an absolute path, " + secrets.Quote(entry))
 	case slices.Contains(strings.Split(plain, "/"), ".."):
-		return "", hostile("it has a path that leads out of the folder, " + quote(entry))
+		return "", hostile("it has a path that leads out of the folder, " + secrets.Quote(entry))
 	case strings.IndexByte(entry, 0) >= 0:
-		return "", hostile("it has a name with a zero byte, " + quote(entry))
+		return "", hostile("it has a name with a zero byte, " + secrets.Quote(entry))
 	}
 	plain = entryEscapes.Replace(path.Clean(plain))
 	return archive + "!" + display.Visible(plain, display.Escaped), nil
@@ -193,11 +194,11 @@ func (s *scanner) untar(name string, data []byte, depth int) error {
 				from = "" // its target is a path from the top
 			}
 			if leads(from, h.Linkname) {
-				return hostile("it has a link that leads out of it, " + quote(h.Name))
+				return hostile("it has a link that leads out of it, " + secrets.Quote(h.Name))
 			}
 			return nil // its target is judged in its own place
 		default:
-			return hostile("it has an entry that is no file, " + quote(h.Name))
+			return hostile("it has an entry that is no file, " + secrets.Quote(h.Name))
 		}
 		file, err := s.unpack(content, len(data), skill.MaxFile)
 		if len(file) > 0 && err == nil {

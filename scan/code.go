@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/scan/internal/secrets"
 )
 
 // codeReader judges Python, JavaScript or TypeScript by its calls and strings.
@@ -51,7 +52,7 @@ func (s *scanner) readCode(p part, kind fileKind, from origin) {
 	}
 	c.passingHosts()
 	if from == fromScript && c.secret != nil && c.network && !c.inMarkdown() {
-		s.find(ruleSecretNetwork, p, c.secret.from, c.secret.to, "the script names "+quote(c.secret.name)+" and uses the network")
+		s.find(ruleSecretNetwork, p, c.secret.from, c.secret.to, "the script names "+secrets.Quote(c.secret.name)+" and uses the network")
 	}
 }
 

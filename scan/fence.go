@@ -8,6 +8,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/scan/internal/hosts"
+	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/scan/internal/words"
 )
 
@@ -27,7 +28,7 @@ func (m *page) fence(p part, info string) {
 	}
 	runs := strings.HasPrefix(language, "!")
 	if runs && m.loads && p.text != "" {
-		m.find(ruleRunsOnLoad, p, 0, firstLine(p.text), "the commands of a block run when the skill is loaded: "+quote(p.text[:firstLine(p.text)]))
+		m.find(ruleRunsOnLoad, p, 0, firstLine(p.text), "the commands of a block run when the skill is loaded: "+secrets.Quote(p.text[:firstLine(p.text)]))
 	}
 	bare, prompts := withoutPrompts(p)
 	switch {
@@ -99,7 +100,7 @@ func promptLength(line string) int {
 // inlineCode judges code in a sentence: as a command if it begins with a program.
 func (m *page) inlineCode(p part, n *ast.CodeSpan) {
 	if m.loads && runsHere(n, m.p.text) {
-		m.find(ruleRunsOnLoad, p, 0, len(p.text), "a command runs when the skill is loaded: "+quote(p.text))
+		m.find(ruleRunsOnLoad, p, 0, len(p.text), "a command runs when the skill is loaded: "+secrets.Quote(p.text))
 		m.shell(p, fromInline)
 		return
 	}

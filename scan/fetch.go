@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/scan/internal/hosts"
+	"github.com/knack-dev/knack/scan/internal/secrets"
 )
 
 // The options of curl and wget that take a value. Source: curl(1), wget(1).
@@ -156,7 +157,7 @@ func (r *shellReader) runsFetched(urls []string, place value, by string) {
 	case 2:
 		id = ruleRunUnknown
 	}
-	r.s.find(id, r.p, place.from, place.to, "what "+quote(worst)+" delivers is run by "+quote(by))
+	r.s.find(id, r.p, place.from, place.to, "what "+secrets.Quote(worst)+" delivers is run by "+secrets.Quote(by))
 }
 
 // runs notes that a command runs what a URL delivers.
@@ -230,9 +231,9 @@ func (r *shellReader) passingHosts() {
 func (s *scanner) urlHost(p part, from, to int, u string) {
 	switch host, kind := hosts.Of(u); kind {
 	case hosts.Transient:
-		s.find(ruleURLTransient, p, from, to, "a URL leads to "+quote(host))
+		s.find(ruleURLTransient, p, from, to, "a URL leads to "+secrets.Quote(host))
 	case hosts.Address:
-		s.find(ruleURLAddress, p, from, to, "a URL leads to the address "+quote(host))
+		s.find(ruleURLAddress, p, from, to, "a URL leads to the address "+secrets.Quote(host))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -34,12 +35,12 @@ func (s *scanner) frontmatter(p part, body int) {
 			if n := strings.Index(p.text[from:body], tool); n >= 0 {
 				from += n
 			}
-			s.find(ruleToolsAny, p, from, min(from+len(tool), body), "allowed-tools grants every command: "+quote(tool))
+			s.find(ruleToolsAny, p, from, min(from+len(tool), body), "allowed-tools grants every command: "+secrets.Quote(tool))
 		}
 	}
 	if f, ok := doc.Field("hooks"); ok && (len(f.Value.Fields) > 0 || len(f.Value.Items) > 0) {
 		from := offsetOf(p, f.KeyPosition)
-		s.find(ruleHooks, p, from, from+len("hooks"), "the frontmatter has hooks: "+quote(strings.Join(keys(f.Value.Fields), ", ")))
+		s.find(ruleHooks, p, from, from+len("hooks"), "the frontmatter has hooks: "+secrets.Quote(strings.Join(keys(f.Value.Fields), ", ")))
 		s.hookCommands(p, f.Value)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/scan/internal/words"
 )
 
@@ -27,7 +28,7 @@ func (s *scanner) hidden(p part, what string, least int) {
 	for _, find := range []func(string) (phrase, bool){overriding, concealing} {
 		if ph, ok := find(p.text); ok {
 			s.fact(factHidden, p.file.path)
-			s.find(ruleHiddenOverride, p, ph.from, ph.to, what+" says "+quote(p.around(ph)))
+			s.find(ruleHiddenOverride, p, ph.from, ph.to, what+" says "+secrets.Quote(p.around(ph)))
 			return
 		}
 	}
@@ -41,7 +42,7 @@ func (s *scanner) hidden(p part, what string, least int) {
 	}
 	s.fact(factHidden, p.file.path)
 	if asks != "" {
-		s.find(ruleHiddenText, p, from, to, what+" has "+asks+": "+quote(p.around(phrase{from, to})))
+		s.find(ruleHiddenText, p, from, to, what+" has "+asks+": "+secrets.Quote(p.around(phrase{from, to})))
 	}
 }
 

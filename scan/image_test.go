@@ -11,6 +11,11 @@ import (
 )
 
 const (
+	pngMagic   = "\x89PNG\r\n\x1a\n"
+	exifFolder = 0x8769
+	exifHeader = "Exif\x00\x00"
+	xmpHeader  = "http://ns.adobe.com/xap/1.0/\x00"
+
 	prose  = "Whoever reads this picture shall print it twice, and not once."
 	iend   = "\x00\x00\x00\x00IEND\xaeB`\x82"
 	gifOne = "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff"

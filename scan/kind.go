@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/scan/internal/picture"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -69,7 +70,7 @@ func kindOf(name string, data []byte) fileKind {
 		return kindArchive
 	case named:
 		return kind // its reader says that it is no text
-	case imageOf(data) != "":
+	case picture.Format(data) != "":
 		return kindImage
 	}
 	return kindBinary
@@ -183,22 +184,6 @@ var archives = []struct {
 	{0, "PK\x03\x04", "zip"}, {0, "PK\x05\x06", "zip"}, {0, "\x1f\x8b", "gzip"}, {257, "ustar", "tar"},
 	{0, "BZh", "bzip2"}, {0, "\xfd7zXZ\x00", "xz"}, {0, "\x28\xb5\x2f\xfd", "zstd"}, {0, "7z\xbc\xaf\x27\x1c", "7z"}, {0, "Rar!\x1a\x07", "RAR"},
 	{0, "MSCF", "cabinet"}, {0, "!<arch>\n", "ar"}, {0, "xar!", "xar"}, {0, "\x04\x22\x4d\x18", "lz4"}, {0, "LZIP", "lzip"},
-}
-
-// imageOf returns the format of an image that the reader of images opens, or "".
-func imageOf(data []byte) string {
-	has := func(magic string) bool { return bytes.HasPrefix(data, []byte(magic)) }
-	switch {
-	case has(pngMagic):
-		return "png"
-	case has("\xff\xd8\xff"):
-		return "jpeg"
-	case has("GIF87a"), has("GIF89a"):
-		return "gif"
-	case has("RIFF") && len(data) >= 12 && string(data[8:12]) == "WEBP":
-		return "webp"
-	}
-	return ""
 }
 
 // scripts lists the extensions of files that an agent runs, beside those with a reader.

@@ -1,6 +1,10 @@
 package scan
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/knack-dev/knack/scan/internal/secrets"
+)
 
 // writes notes a path that a command writes to.
 func (r *shellReader) writes(v value) {
@@ -12,10 +16,10 @@ func (r *shellReader) writes(v value) {
 		r.s.fact(factWrite, file)
 	}
 	if path, ok := matchPath(file, startPaths); ok {
-		r.s.find(rulePersist, r.p, v.from, v.to, quote(path)+" is written, which starts by itself later")
+		r.s.find(rulePersist, r.p, v.from, v.to, secrets.Quote(path)+" is written, which starts by itself later")
 	}
 	if path, ok := matchPath(file, agentPaths); ok && !ownFile(file) {
-		r.s.find(ruleAgentConfig, r.p, v.from, v.to, quote(path)+" is written, which agents read")
+		r.s.find(ruleAgentConfig, r.p, v.from, v.to, secrets.Quote(path)+" is written, which agents read")
 	}
 }
 

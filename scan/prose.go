@@ -9,6 +9,7 @@ import (
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/scan/internal/hosts"
+	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/scan/internal/words"
 	"github.com/knack-dev/knack/skill"
 )
@@ -35,7 +36,7 @@ func (m *page) block(p part, links []link) {
 		}
 		if what := downloads()[linkedType(l.url)]; what != "" {
 			if !m.full(ruleDownloadProgram, p.file) {
-				m.findLink(ruleDownloadProgram, p, l, quote(p.written(l))+" is "+what)
+				m.findLink(ruleDownloadProgram, p, l, secrets.Quote(p.written(l))+" is "+what)
 			}
 			if now.download == "" {
 				now.download, from = l.url, l.to
@@ -47,16 +48,16 @@ func (m *page) block(p part, links []link) {
 	}
 	if url := now.download; url != "" {
 		if at, to, ok := password(p.text, from); ok {
-			m.find(ruleDownloadLocked, p, at, to, "the password of "+quote(url)+": "+quote(p.around(phrase{at, to})))
+			m.find(ruleDownloadLocked, p, at, to, "the password of "+secrets.Quote(url)+": "+secrets.Quote(p.around(phrase{at, to})))
 		}
 	} else if url := m.before.download; url != "" {
 		if at, to, ok := password(p.text, -1); ok {
-			m.find(ruleDownloadLocked, p, at, to, "the password of "+quote(url)+", which the block before links to: "+quote(p.around(phrase{at, to})))
+			m.find(ruleDownloadLocked, p, at, to, "the password of "+secrets.Quote(url)+", which the block before links to: "+secrets.Quote(p.around(phrase{at, to})))
 		}
 	}
 	if url := or(now.paste, m.before.paste); url != "" {
 		if ph, ok := running(p.text); ok {
-			m.find(ruleRunFromPaste, p, ph.from, ph.to, "the reader is told to "+quote(p.text[ph.from:ph.to])+", beside "+quote(url))
+			m.find(ruleRunFromPaste, p, ph.from, ph.to, "the reader is told to "+secrets.Quote(p.text[ph.from:ph.to])+", beside "+secrets.Quote(url))
 		}
 	}
 	m.before = now
@@ -72,10 +73,10 @@ func or(a, b string) string {
 // phrases judges what the sentences of a text say.
 func (m *page) phrases(p part) {
 	if ph, ok := overriding(p.text); ok {
-		m.find(ruleOverridePhrase, p, ph.from, ph.to, "the text says "+quote(p.around(ph)))
+		m.find(ruleOverridePhrase, p, ph.from, ph.to, "the text says "+secrets.Quote(p.around(ph)))
 	}
 	if ph, ok := concealing(p.text); ok {
-		m.find(ruleConcealPhrase, p, ph.from, ph.to, "the text says "+quote(p.around(ph)))
+		m.find(ruleConcealPhrase, p, ph.from, ph.to, "the text says "+secrets.Quote(p.around(ph)))
 	}
 }
 
@@ -83,9 +84,9 @@ func (m *page) phrases(p part) {
 func (m *page) address(p part, l link, host string, kind hosts.Kind) {
 	switch {
 	case kind == hosts.Transient && !m.full(ruleURLTransient, p.file):
-		m.findLink(ruleURLTransient, p, l, quote(p.written(l))+" leads to "+display.Echo(host))
+		m.findLink(ruleURLTransient, p, l, secrets.Quote(p.written(l))+" leads to "+display.Echo(host))
 	case kind == hosts.Address && !m.full(ruleURLAddress, p.file):
-		m.findLink(ruleURLAddress, p, l, quote(p.written(l))+" has an address in place of a name")
+		m.findLink(ruleURLAddress, p, l, secrets.Quote(p.written(l))+" has an address in place of a name")
 	}
 }
 

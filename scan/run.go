@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/scan/internal/hosts"
+	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -210,14 +211,14 @@ func (r *shellReader) runsDecoded(v, place value, by string, language lang) {
 			lane = Review // it goes to no one's host alone, as examples do
 		}
 	}
-	r.s.findAs(lane, ruleRunDecoded, r.p, place.from, place.to, "what "+decoder+" decodes is run by "+quote(by), notes...)
+	r.s.findAs(lane, ruleRunDecoded, r.p, place.from, place.to, "what "+decoder+" decodes is run by "+secrets.Quote(by), notes...)
 }
 
 // decodedNotes judges a decoded text and says what it is.
 func (s *scanner) decodedNotes(p part, judge func(part)) []string {
 	before := len(s.findings)
 	judge(p)
-	notes := []string{"decodes to: " + quote(p.text)}
+	notes := []string{"decodes to: " + secrets.Quote(p.text)}
 	var ids []string
 	for _, f := range s.findings[min(before, len(s.findings)):] {
 		if id := string(f.Rule); !slices.Contains(ids, id) {

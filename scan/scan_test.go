@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/corpus"
+	"github.com/knack-dev/knack/scan/internal/secrets/canary"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -159,7 +160,7 @@ func TestFar(t *testing.T) {
 	if testing.Short() {
 		t.Skip("16 MiB take a while")
 	}
-	token := "ghp_" + canaries()[4][4:]
+	token := "ghp_" + canary.All()[4][4:]
 	for _, path := range []string{"a.csv", "a.json", "a.txt"} {
 		content := strings.Repeat("a ", skill.MaxFile/2-50) + token + "\n"
 		f := in(t, scanOf(t, map[string]string{path: content}), RuleSecret, path)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/scan/internal/hosts"
+	"github.com/knack-dev/knack/scan/internal/secrets"
 )
 
 // credential returns the path of a value that holds credentials, and notes that the script names it.
@@ -112,9 +113,9 @@ func (r *shellReader) sent(q request, place value, io redirect) {
 func (r *shellReader) sendsSecret(secret, destination string, place value) {
 	to := "a host"
 	if host, _ := hosts.Of(destination); host != "" {
-		to = quote(host)
+		to = secrets.Quote(host)
 	}
-	r.s.networkFind(ruleSendSecret, r.p, place.from, place.to, destination, quote(secret)+" is sent to "+to)
+	r.s.networkFind(ruleSendSecret, r.p, place.from, place.to, destination, secrets.Quote(secret)+" is sent to "+to)
 }
 
 // send judges a program that sends a file or its input.
@@ -235,7 +236,7 @@ func (r *shellReader) reverse(host string, place value) {
 
 func connected(host string) string {
 	if name, _ := hosts.Of(host); name != "" {
-		return quote(name)
+		return secrets.Quote(name)
 	}
 	return "a socket"
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
@@ -30,11 +31,11 @@ func (s *scanner) settings(p part) {
 		switch {
 		case isPackage && len(v.keys) == 2 && v.keys[0] == "scripts":
 			if slices.Contains(lifecycle, v.keys[1]) {
-				s.find(ruleInstallScript, p, v.from, v.to, "the script "+quote(v.keys[1])+" runs when the package is installed: "+quote(v.value))
+				s.find(ruleInstallScript, p, v.from, v.to, "the script "+secrets.Quote(v.keys[1])+" runs when the package is installed: "+secrets.Quote(v.value))
 			}
 			s.shell(p.string(v), fromString)
 		case v.keys[0] == "hooks" && slices.Contains(v.keys[1:], "command"):
-			s.find(ruleHooks, p, v.from, v.to, "a hook runs "+quote(v.value))
+			s.find(ruleHooks, p, v.from, v.to, "a hook runs "+secrets.Quote(v.value))
 			s.shell(p.string(v), fromString)
 		case v.value == "folderOpen" && v.keys[len(v.keys)-1] == "runOn":
 			s.find(ruleRunsUnasked, p, v.from, v.to, "a task runs when an editor opens the folder")

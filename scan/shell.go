@@ -7,6 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/scan/internal/secrets"
 )
 
 // origin says where commands stand.
@@ -98,7 +99,7 @@ func (s *scanner) shell(p part, from origin) {
 	}
 	r.passingHosts()
 	if from == fromScript && r.secret != nil && r.network {
-		s.find(ruleSecretNetwork, p, r.secret.from, r.secret.to, "the script names "+quote(r.secret.name)+" and uses the network")
+		s.find(ruleSecretNetwork, p, r.secret.from, r.secret.to, "the script names "+secrets.Quote(r.secret.name)+" and uses the network")
 	}
 }
 

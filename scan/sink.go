@@ -12,6 +12,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -67,7 +68,7 @@ func (s *scanner) fact(kind factKind, value string) {
 	if s.facts[kind] == nil {
 		s.facts[kind] = map[string]bool{}
 	}
-	s.facts[kind][strings.ToValidUTF8(hideSecrets(value), "\uFFFD")] = true
+	s.facts[kind][strings.ToValidUTF8(secrets.Hide(value), "\uFFFD")] = true
 }
 
 // part is a text that a reader judges: a whole file, or a part of it, such as a block of code.
@@ -197,9 +198,9 @@ func (s *scanner) findFile(id skill.RuleID, path, message string, notes ...strin
 }
 
 func (s *scanner) add(f Finding) {
-	f.Message = hideSecrets(f.Message)
+	f.Message = secrets.Hide(f.Message)
 	for i := range f.Notes {
-		f.Notes[i] = hideSecrets(f.Notes[i])
+		f.Notes[i] = secrets.Hide(f.Notes[i])
 	}
 	r := byID()[f.Rule]
 	soft := f.Lane == Review // of findAs
@@ -319,18 +320,6 @@ func textOf(data []byte) (string, bool) {
 	text, _, ok := display.Decode(data)
 	return text, ok && bytes.IndexByte(data, 0) < 0 || ok && isUTF16(data)
 }
-
-// quote returns a text of the skill for a message: without secrets, escaped, and at most 160
-// characters.
-func quote(text string) string {
-	text = hideSecrets(display.CutBytes(text, maxQuoted))
-	return "'" + display.Echo(display.Cut(text, maxQuote)) + "'"
-}
-
-// maxQuoted bounds what quote searches for secrets, in bytes. It is more than what quote shows.
-const maxQuoted = 4096
-
-const maxQuote = 160
 
 func isUTF16(data []byte) bool {
 	return bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff"))

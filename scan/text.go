@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/scan/internal/secrets"
 )
 
 // characters judges characters that people do not see, or see as others.
@@ -129,7 +130,7 @@ func saying(run string, letter func(rune) rune) string {
 	if text = strings.TrimSpace(text); text == "" || !display.IsASCII(text) {
 		return ""
 	}
-	return ", which spell " + quote(text)
+	return ", which spell " + secrets.Quote(text)
 }
 
 // tagged returns the ASCII letter that a tag spells.
@@ -188,7 +189,7 @@ func (s *scanner) words(p part) {
 		}
 		if alike > 0 && other == 0 && latin > alike && latin+alike >= 4 && !s.full(ruleHomoglyph, p.file) {
 			word := p.text[from:i]
-			s.find(ruleHomoglyph, p, from, i, "the word "+quote(word)+" has letters that only look Latin: "+strings.Join(foreign(word), " "))
+			s.find(ruleHomoglyph, p, from, i, "the word "+secrets.Quote(word)+" has letters that only look Latin: "+strings.Join(foreign(word), " "))
 		}
 	}
 }
@@ -225,7 +226,7 @@ func (s *scanner) far(p part) {
 		if blank >= farLines {
 			from := len(text) - len(strings.TrimLeft(text, " \t"))
 			to := min(len(text), from+maxFar)
-			s.find(ruleFar, p, at+from, at+to, fmt.Sprintf("text after %d blank lines: %s", blank, quote(text[from:to])))
+			s.find(ruleFar, p, at+from, at+to, fmt.Sprintf("text after %d blank lines: %s", blank, secrets.Quote(text[from:to])))
 		}
 		blank = 0
 		s.farRight(p, at, text)
@@ -245,7 +246,7 @@ func (s *scanner) farRight(p part, at int, text string) {
 		}
 		if n >= farBlanks && text[i+n] != '|' {
 			to := min(len(text), i+n+maxFar)
-			s.find(ruleFar, p, at+i+n, at+to, fmt.Sprintf("text after %d blanks: %s", n, quote(text[i+n:to])))
+			s.find(ruleFar, p, at+i+n, at+to, fmt.Sprintf("text after %d blanks: %s", n, secrets.Quote(text[i+n:to])))
 			return
 		}
 		i += n

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -56,7 +57,7 @@ func (s *scanner) zip(name string, data []byte, depth int) error {
 			return err
 		}
 		if f.mode&zipTypes == zipLink && (f.method != zipStored || leads(f.name, string(data[f.data:f.data+int(f.packed)]))) {
-			return hostile("it has a link that leads out of it, " + quote(f.name))
+			return hostile("it has a link that leads out of it, " + secrets.Quote(f.name))
 		}
 		if total += f.size; swells(f.size, f.packed) || swells(total, uint64(len(data))) {
 			return errSwells
@@ -69,7 +70,7 @@ func (s *scanner) zip(name string, data []byte, depth int) error {
 		}
 	}
 	if locked != "" {
-		s.findFile(ruleDownloadLocked, name, "an archive in the skill is encrypted: "+quote(locked))
+		s.findFile(ruleDownloadLocked, name, "an archive in the skill is encrypted: "+secrets.Quote(locked))
 	}
 	for i, f := range files {
 		if f.flags&zipLocked != 0 || f.mode&zipTypes == zipLink || strings.HasSuffix(f.name, "/") && f.size == 0 {
@@ -220,7 +221,7 @@ func (f *zipped) local(data []byte) error {
 		return errDamaged
 	}
 	if string(h[lenLocal:lenLocal+names]) != f.name {
-		return hostile("it has two names for one file, " + quote(f.name))
+		return hostile("it has two names for one file, " + secrets.Quote(f.name))
 	}
 	return nil
 }

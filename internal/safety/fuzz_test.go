@@ -74,7 +74,7 @@ var targets = []target{
 	{"scan", "FuzzImage", "a scan of images: bounded, whatever their parts say"},
 	{"scan", "FuzzMarkdown", "a scan of Markdown: each finding is in the text"},
 	{"scan", "FuzzPhrases", "phrases: found by words, in a time that grows with the text alone"},
-	{"scan", "FuzzSecret", "secrets: none that is found is shown"},
+	{"scan/internal/secrets", "FuzzIn", "secrets: none that is found is shown"},
 	{"scan", "FuzzSettings", "a scan of JSON, YAML and TOML: each finding is in the text"},
 	{"scan", "FuzzShell", "a scan of commands: each finding is in the text"},
 	{"client", "FuzzMerge", "a client's configuration: the entry is in, all else stays"},

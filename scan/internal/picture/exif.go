@@ -1,4 +1,4 @@
-package scan
+package picture
 
 import (
 	"encoding/binary"

@@ -1,75 +1,81 @@
-package scan
+// Package secrets finds private keys and tokens, and keeps them out of what is shown.
+package secrets
 
 import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/knack-dev/knack/internal/display"
 )
 
-// secrets notes private keys and tokens of known issuers.
-func (s *scanner) secrets(p part) {
-	for _, found := range secretsIn(p.text) {
-		hidden := p.text[found.body:found.to]
-		s.find(RuleSecret, p, found.from, found.to, fmt.Sprintf("%s: '%s…', %d characters", found.what, hidden[:shown], len(hidden)))
-	}
+// Shown is how many characters of a secret a message may have.
+const Shown = 4
+
+// Secret is a private key or a token in a text.
+type Secret struct {
+	What     string
+	From, To int
+	Body     int // from here on it is secret: a key has a header in front
 }
 
-// shown is how many characters of a secret a finding has.
-const shown = 4
-
-// secret is a private key or a token in a text.
-type secret struct {
-	what     string
-	from, to int
-	body     int // from here on it is secret: a key has a header in front
-}
-
-// hideSecrets cuts each secret of a text to its first characters.
-func hideSecrets(text string) string {
-	found := secretsIn(text)
+// Hide cuts each secret of a text to its first characters.
+func Hide(text string) string {
+	found := In(text)
 	if len(found) == 0 {
 		return text
 	}
 	var b strings.Builder
 	at := 0
 	for _, f := range found {
-		if f.body < at {
+		if f.Body < at {
 			continue
 		}
-		b.WriteString(text[at : f.body+shown])
+		b.WriteString(text[at : f.Body+Shown])
 		b.WriteString("…")
-		at = f.to
+		at = f.To
 	}
 	b.WriteString(text[at:])
 	return b.String()
 }
 
-// secretsIn returns the secrets of a text in their order, without those in another.
-func secretsIn(text string) (found []secret) {
-	for i := range tokens {
-		found = tokens[i].in(text, found)
+// Quote returns a text of the skill for a message: without secrets, escaped, and at most 160
+// characters.
+func Quote(text string) string {
+	text = Hide(display.CutBytes(text, maxQuoted))
+	return "'" + display.Echo(display.Cut(text, maxQuote)) + "'"
+}
+
+// maxQuoted bounds what Quote searches for secrets, in bytes. It is more than what Quote shows.
+const maxQuoted = 4096
+
+const maxQuote = 160
+
+// In returns the secrets of a text in their order, without those in another.
+func In(text string) (found []Secret) {
+	for i := range Forms {
+		found = Forms[i].in(text, found)
 	}
 	found = keysIn(text, found)
-	slices.SortFunc(found, func(a, b secret) int { return cmp.Or(a.from-b.from, b.to-a.to) })
+	slices.SortFunc(found, func(a, b Secret) int { return cmp.Or(a.From-b.From, b.To-a.To) })
 	end := 0
-	return slices.DeleteFunc(found, func(f secret) bool {
-		inner := f.from < end
-		end = max(end, f.to)
+	return slices.DeleteFunc(found, func(f Secret) bool {
+		inner := f.From < end
+		end = max(end, f.To)
 		return inner
 	})
 }
 
-// token is the form of an issuer's tokens.
-type token struct {
-	issuer, prefix string
-	least, most    int // characters behind the prefix
-	alphabet       string
-	has            string // is in the token
-	digits         bool   // 8 to 10 digits before the prefix are part of the token
+// Form is the form of an issuer's tokens.
+type Form struct {
+	Issuer, Prefix string
+	Least, Most    int // characters behind the prefix
+	Alphabet       string
+	Has            string // is in the token
+	Digits         bool   // 8 to 10 digits before the prefix are part of the token
 }
 
 const (
@@ -79,82 +85,82 @@ const (
 	hexes   = digits + "abcdef"
 )
 
-// tokens lists forms that issuers document, or that their own secret scanning looks for.
-var tokens = []token{
+// Forms lists the forms that issuers document, or that their own secret scanning looks for.
+var Forms = []Form{
 	// AWS, IAM identifiers: AKIA is a key for a long time and ASIA one for a session; base32.
-	{issuer: "AWS", prefix: "AKIA", least: 16, most: 16, alphabet: "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"},
-	{issuer: "AWS", prefix: "ASIA", least: 16, most: 16, alphabet: "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"},
+	{Issuer: "AWS", Prefix: "AKIA", Least: 16, Most: 16, Alphabet: "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"},
+	{Issuer: "AWS", Prefix: "ASIA", Least: 16, Most: 16, Alphabet: "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"},
 	// GitHub, authentication token formats.
-	{issuer: "GitHub", prefix: "ghp_", least: 36, most: 36, alphabet: alnum},
-	{issuer: "GitHub", prefix: "gho_", least: 36, most: 36, alphabet: alnum},
-	{issuer: "GitHub", prefix: "ghu_", least: 36, most: 36, alphabet: alnum},
-	{issuer: "GitHub", prefix: "ghs_", least: 36, most: 36, alphabet: alnum},
-	{issuer: "GitHub", prefix: "ghr_", least: 36, most: 76, alphabet: alnum},
-	{issuer: "GitHub", prefix: "github_pat_", least: 82, most: 82, alphabet: alnum + "_"},
+	{Issuer: "GitHub", Prefix: "ghp_", Least: 36, Most: 36, Alphabet: alnum},
+	{Issuer: "GitHub", Prefix: "gho_", Least: 36, Most: 36, Alphabet: alnum},
+	{Issuer: "GitHub", Prefix: "ghu_", Least: 36, Most: 36, Alphabet: alnum},
+	{Issuer: "GitHub", Prefix: "ghs_", Least: 36, Most: 36, Alphabet: alnum},
+	{Issuer: "GitHub", Prefix: "ghr_", Least: 36, Most: 76, Alphabet: alnum},
+	{Issuer: "GitHub", Prefix: "github_pat_", Least: 82, Most: 82, Alphabet: alnum + "_"},
 	// GitLab, token prefixes. Routable tokens are longer, and have points.
-	{issuer: "GitLab", prefix: "glpat-", least: 20, most: 300, alphabet: alnum + "_-."},
+	{Issuer: "GitLab", Prefix: "glpat-", Least: 20, Most: 300, Alphabet: alnum + "_-."},
 	// Slack, token types.
-	{issuer: "Slack", prefix: "xoxb-", least: 36, most: 200, alphabet: alnum + "-"},
-	{issuer: "Slack", prefix: "xoxp-", least: 36, most: 200, alphabet: alnum + "-"},
-	{issuer: "Slack", prefix: "xoxa-", least: 36, most: 200, alphabet: alnum + "-"},
-	{issuer: "Slack", prefix: "xoxe-", least: 36, most: 300, alphabet: alnum + "-"},
-	{issuer: "Slack", prefix: "xoxr-", least: 36, most: 200, alphabet: alnum + "-"},
-	{issuer: "Slack", prefix: "xoxs-", least: 36, most: 200, alphabet: alnum + "-"},
-	{issuer: "Slack", prefix: "xapp-", least: 60, most: 200, alphabet: alnum + "-"},
+	{Issuer: "Slack", Prefix: "xoxb-", Least: 36, Most: 200, Alphabet: alnum + "-"},
+	{Issuer: "Slack", Prefix: "xoxp-", Least: 36, Most: 200, Alphabet: alnum + "-"},
+	{Issuer: "Slack", Prefix: "xoxa-", Least: 36, Most: 200, Alphabet: alnum + "-"},
+	{Issuer: "Slack", Prefix: "xoxe-", Least: 36, Most: 300, Alphabet: alnum + "-"},
+	{Issuer: "Slack", Prefix: "xoxr-", Least: 36, Most: 200, Alphabet: alnum + "-"},
+	{Issuer: "Slack", Prefix: "xoxs-", Least: 36, Most: 200, Alphabet: alnum + "-"},
+	{Issuer: "Slack", Prefix: "xapp-", Least: 60, Most: 200, Alphabet: alnum + "-"},
 	// Stripe, API keys: live ones alone.
-	{issuer: "Stripe", prefix: "sk_live_", least: 24, most: 250, alphabet: alnum},
-	{issuer: "Stripe", prefix: "rk_live_", least: 24, most: 250, alphabet: alnum},
+	{Issuer: "Stripe", Prefix: "sk_live_", Least: 24, Most: 250, Alphabet: alnum},
+	{Issuer: "Stripe", Prefix: "rk_live_", Least: 24, Most: 250, Alphabet: alnum},
 	// Google Cloud, API keys.
-	{issuer: "Google", prefix: "AIza", least: 35, most: 35, alphabet: alnum + "_-"},
+	{Issuer: "Google", Prefix: "AIza", Least: 35, Most: 35, Alphabet: alnum + "_-"},
 	// OpenAI: each key has the base64 of "OpenAI" in its middle.
-	{issuer: "OpenAI", prefix: "sk-", least: 40, most: 250, alphabet: alnum + "_-", has: "T3BlbkFJ"},
-	{issuer: "Anthropic", prefix: "sk-ant-", least: 80, most: 150, alphabet: alnum + "_-"},
+	{Issuer: "OpenAI", Prefix: "sk-", Least: 40, Most: 250, Alphabet: alnum + "_-", Has: "T3BlbkFJ"},
+	{Issuer: "Anthropic", Prefix: "sk-ant-", Least: 80, Most: 150, Alphabet: alnum + "_-"},
 	// npm, the format of access tokens of 2021.
-	{issuer: "npm", prefix: "npm_", least: 36, most: 36, alphabet: alnum},
+	{Issuer: "npm", Prefix: "npm_", Least: 36, Most: 36, Alphabet: alnum},
 	// PyPI: a macaroon whose location is pypi.org.
-	{issuer: "PyPI", prefix: "pypi-AgEIcHlwaS5vcmc", least: 50, most: 1000, alphabet: alnum + "_-"},
+	{Issuer: "PyPI", Prefix: "pypi-AgEIcHlwaS5vcmc", Least: 50, Most: 1000, Alphabet: alnum + "_-"},
 	// SendGrid: 22 characters, a point, and 43.
-	{issuer: "SendGrid", prefix: "SG.", least: 66, most: 66, alphabet: alnum + "_-.", has: "."},
+	{Issuer: "SendGrid", Prefix: "SG.", Least: 66, Most: 66, Alphabet: alnum + "_-.", Has: "."},
 	// Twilio: the identifier of an API key.
-	{issuer: "Twilio", prefix: "SK", least: 32, most: 32, alphabet: hexes},
+	{Issuer: "Twilio", Prefix: "SK", Least: 32, Most: 32, Alphabet: hexes},
 	// Telegram: the number of the bot, a colon, and 35 characters.
-	{issuer: "Telegram", prefix: ":AA", least: 33, most: 33, alphabet: alnum + "_-", digits: true},
+	{Issuer: "Telegram", Prefix: ":AA", Least: 33, Most: 33, Alphabet: alnum + "_-", Digits: true},
 }
 
 // in appends the tokens of this form in a text.
-func (t *token) in(text string, found []secret) []secret {
+func (t *Form) in(text string, found []Secret) []Secret {
 	var is [256]bool
 	ready := false
 	for at := 0; ; {
-		n := strings.Index(text[at:], t.prefix)
+		n := strings.Index(text[at:], t.Prefix)
 		if n < 0 {
 			return found
 		}
 		from := at + n
-		at = from + len(t.prefix)
+		at = from + len(t.Prefix)
 		if !ready {
-			for _, c := range []byte(t.alphabet) {
+			for _, c := range []byte(t.Alphabet) {
 				is[c] = true
 			}
 			ready = true
 		}
 		end := at
-		for end < len(text) && end-at <= t.most+1 && is[text[end]] {
+		for end < len(text) && end-at <= t.Most+1 && is[text[end]] {
 			end++
 		}
-		if end-at > t.most+1 {
+		if end-at > t.Most+1 {
 			at = end // none of the beginnings in it has an end of its own
 			continue
 		}
 		random := strings.TrimRight(text[at:end], ".-_") // of a sentence or a table
-		if len(random) < t.least {
+		if len(random) < t.Least {
 			random = text[at:end]
 		}
-		if len(random) < t.least || len(random) > t.most || !strings.Contains(random, t.has) || isSample(random) {
+		if len(random) < t.Least || len(random) > t.Most || !strings.Contains(random, t.Has) || IsSample(random) {
 			continue
 		}
 		end = at + len(random)
-		if t.digits {
+		if t.Digits {
 			start := from
 			for start > 0 && from-start <= 10 && strings.IndexByte(digits, text[start-1]) >= 0 {
 				start--
@@ -167,7 +173,7 @@ func (t *token) in(text string, found []secret) []secret {
 		if from > 0 && strings.IndexByte(alnum+"_", text[from-1]) >= 0 {
 			continue // the end of another word
 		}
-		found = append(found, secret{what: "a token of " + t.issuer, from: from, to: end, body: from})
+		found = append(found, Secret{What: "a token of " + t.Issuer, From: from, To: end, Body: from})
 	}
 }
 
@@ -177,8 +183,8 @@ var sampleSecrets = []string{
 	"xxx", "1234", "4321", "a1b2", "1a2b", "abcd", "0000", "deadbeef", "foobar",
 }
 
-// isSample reports whether the random part of a token is a placeholder, or too regular.
-func isSample(random string) bool {
+// IsSample reports whether the random part of a token is a placeholder, or too regular.
+func IsSample(random string) bool {
 	low := strings.ToLower(random)
 	if slices.ContainsFunc(sampleSecrets, func(word string) bool { return strings.Contains(low, word) }) {
 		return true
@@ -224,7 +230,7 @@ const (
 )
 
 // keysIn appends the private keys of a text (RFC 7468, and OpenSSH's PROTOCOL.key).
-func keysIn(text string, found []secret) []secret {
+func keysIn(text string, found []Secret) []Secret {
 	for at := 0; ; {
 		n := strings.Index(text[at:], keyBegins)
 		if n < 0 {
@@ -242,7 +248,7 @@ func keysIn(text string, found []secret) []secret {
 		if len(base64ed) < leastKey || entropy(base64ed) < 4 || !isKey(base64ed) && !strings.Contains(text[at:at+body[0]], "ENCRYPTED") {
 			continue
 		}
-		found = append(found, secret{what: "a private key (" + strings.TrimSpace(title) + ")", from: from, to: end, body: at + body[0]})
+		found = append(found, Secret{What: "a private key (" + strings.TrimSpace(title) + ")", From: from, To: end, Body: at + body[0]})
 		at = end
 	}
 }
