@@ -12,6 +12,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/scan/internal/archive"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/skill"
 )
@@ -26,9 +27,8 @@ type scanner struct {
 	facts    [factKinds]map[string]bool
 	unread   bool
 	files    map[string]bool // the paths of the skill's files, and of the entries of its archives
-	unpacked int64           // bytes of archives so far
-	top      int             // the bytes of the file of the skill that is unpacked
-	parser   *syntax.Parser  // of shells, for one text after another
+	budget   archive.Budget
+	parser   *syntax.Parser // of shells, for one text after another
 }
 
 func newScanner(o Options) *scanner { return &scanner{o: o} }

@@ -68,6 +68,7 @@ var targets = []target{
 	{"usage", "FuzzRestore", "a file of counts: refused, or read, and written so that it can be read again"},
 	{"origin", "FuzzRef", "a source: read as it is written, and no part is an option or a password"},
 	{"scan", "FuzzArchive", "a scan of archives: bounded, and each entry is judged or said to be unread"},
+	{"scan/internal/archive", "FuzzWalk", "archives in archives: bounded, whatever their headers say"},
 	{"scan", "FuzzCharacters", "a scan of characters: each finding is in the text"},
 	{"scan", "FuzzCode", "a scan of Python and JavaScript: each finding is in the text"},
 	{"scan/internal/hosts", "FuzzOf", "hosts: of a URL in every form, the one that is asked"},

@@ -1,4 +1,4 @@
-package scan
+package archive
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 
 // The structures of a zip (APPNOTE.TXT 6.3, section 4.3): signatures, and lengths without their
 // variable parts. The standard library's reader believes one of the two lists that a zip has;
-// package archive refuses what honest programs write. Thus this reader compares the lists itself.
+// knack's own for transport refuses what honest programs write. Thus this reader compares the lists itself.
 const (
 	sigLocal, lenLocal     = "PK\x03\x04", 30
 	sigCentral, lenCentral = "PK\x01\x02", 46
@@ -43,8 +43,8 @@ const (
 	deflated  = 8
 )
 
-// zip judges the files of a zip.
-func (s *scanner) zip(name string, data []byte, depth int) error {
+// zip visits the files of a zip.
+func (r reader) zip(name string, data []byte, depth int) error {
 	files, err := zipFiles(data)
 	if err != nil {
 		return err
@@ -57,26 +57,24 @@ func (s *scanner) zip(name string, data []byte, depth int) error {
 			return err
 		}
 		if f.mode&zipTypes == zipLink && (f.method != zipStored || leads(f.name, string(data[f.data:f.data+int(f.packed)]))) {
-			return hostile("it has a link that leads out of it, " + secrets.Quote(f.name))
+			return Hostile("it has a link that leads out of it, " + secrets.Quote(f.name))
 		}
 		if total += f.size; swells(f.size, f.packed) || swells(total, uint64(len(data))) {
 			return errSwells
 		}
-		if len(s.files) < maxUnpacked/leastEntry {
-			s.files[entries[i]] = true
-		}
+		r.Entry(entries[i])
 		if f.flags&zipLocked != 0 && locked == "" {
 			locked = f.name
 		}
 	}
 	if locked != "" {
-		s.findFile(ruleDownloadLocked, name, "an archive in the skill is encrypted: "+secrets.Quote(locked))
+		r.Locked(name, locked)
 	}
 	for i, f := range files {
 		if f.flags&zipLocked != 0 || f.mode&zipTypes == zipLink || strings.HasSuffix(f.name, "/") && f.size == 0 {
 			continue
 		}
-		if err := s.zipEntry(entries[i], f, data, depth); err != nil {
+		if err := r.zipEntry(entries[i], f, data, depth); err != nil {
 			return err
 		}
 	}
@@ -86,19 +84,19 @@ func (s *scanner) zip(name string, data []byte, depth int) error {
 // swells reports whether so many bytes are too many for what they are unpacked from.
 func swells(size, packed uint64) bool { return size > freeRatio && size/maxRatio > packed }
 
-// zipEntry judges one file of a zip. An error ends the archive.
-func (s *scanner) zipEntry(entry string, f zipped, data []byte, depth int) error {
+// zipEntry visits one file of a zip. An error ends the archive.
+func (r reader) zipEntry(entry string, f zipped, data []byte, depth int) error {
 	packed := data[f.data : f.data+int(f.packed)]
-	var r io.Reader = bytes.NewReader(packed)
+	var in io.Reader = bytes.NewReader(packed)
 	switch f.method {
 	case zipStored:
 	case deflated:
-		r = flate.NewReader(r)
+		in = flate.NewReader(in)
 	default:
-		s.fault(entry, errors.New("it is packed in a way that is not read"))
+		r.Fault(entry, errors.New("it is packed in a way that is not read"))
 		return nil
 	}
-	content, err := s.unpack(r, len(packed), skill.MaxFile)
+	content, err := r.unpack(in, len(packed), skill.MaxFile)
 	if errors.Is(err, errSwells) || errors.Is(err, errTooMuch) {
 		return err
 	}
@@ -106,10 +104,10 @@ func (s *scanner) zipEntry(entry string, f zipped, data []byte, depth int) error
 		err = errDamaged
 	}
 	if len(content) > 0 {
-		s.judge(entry, content, depth+1)
+		r.File(entry, content, depth+1)
 	}
 	if err != nil {
-		s.fault(entry, err)
+		r.Fault(entry, err)
 	}
 	return nil
 }
@@ -141,12 +139,12 @@ func zipFiles(data []byte) ([]zipped, error) {
 		if err := f.local(data); err != nil {
 			return nil, err
 		}
-		if files = append(files, f); len(files) > maxUnpacked/leastEntry {
+		if files = append(files, f); len(files) > MaxEntries {
 			return nil, errTooMuch
 		}
 	}
 	if len(files)&0xffff != count {
-		return nil, hostile("its directory has not as many files as it says")
+		return nil, Hostile("its directory has not as many files as it says")
 	}
 	return files, onlyOnce(data, files, from, to, end)
 }
@@ -221,7 +219,7 @@ func (f *zipped) local(data []byte) error {
 		return errDamaged
 	}
 	if string(h[lenLocal:lenLocal+names]) != f.name {
-		return hostile("it has two names for one file, " + secrets.Quote(f.name))
+		return Hostile("it has two names for one file, " + secrets.Quote(f.name))
 	}
 	return nil
 }
@@ -238,11 +236,11 @@ func onlyOnce(data []byte, files []zipped, from, to, end int) error {
 	at := 0
 	for _, p := range append(pieces, piece{len(data), len(data)}) {
 		if p.from < at {
-			return hostile("files in it share their bytes")
+			return Hostile("files in it share their bytes")
 		}
 		for _, sig := range []string{sigLocal, sigCentral, sigEnd} {
 			if bytes.Contains(data[at:p.from], []byte(sig)) {
-				return hostile("it has a second directory, or a file that its directory lacks")
+				return Hostile("it has a second directory, or a file that its directory lacks")
 			}
 		}
 		at = p.to
