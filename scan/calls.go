@@ -130,7 +130,7 @@ func (c *codeReader) shellText(v value, i int, name string) {
 
 // words judges a program with its arguments.
 func (c *codeReader) words(words []value) {
-	r := &shellReader{s: c.s, p: c.p, from: fromString, vars: map[string]value{}, saved: c.saved, remote: map[string]value{}}
+	r := &shellReader{s: c.s, p: c.p, of: c.of, from: fromString, vars: map[string]value{}, saved: c.saved, remote: map[string]value{}}
 	r.urls(words)
 	r.call(words, redirect{}, 0)
 	r.passingHosts()
@@ -364,7 +364,7 @@ func (c *codeReader) characters(args [][2]int) (string, bool) {
 // connects notes the steps that connect a shell with a socket.
 func (c *codeReader) connects(i int, name string) {
 	switch l := last(name); {
-	case c.python && l == "connect" && strings.Contains(c.p.text, "socket"), !c.python && (name == "net.connect" || name == "net.createConnection" || l == "connect" && strings.Contains(c.p.text, "net.Socket")):
+	case c.python && l == "connect" && strings.Contains(c.p.Text, "socket"), !c.python && (name == "net.connect" || name == "net.createConnection" || l == "connect" && strings.Contains(c.p.Text, "net.Socket")):
 		c.socket, c.network = true, true
 		for n := i + 2; n < min(int(c.tokens[i+1].match), i+40); n++ {
 			if t := c.tokens[n]; t.kind == tokenString {
@@ -395,7 +395,7 @@ func (c *codeReader) socketShell(i int, words []value) {
 	if languages[name] != langShell && name != "cmd" {
 		return
 	}
-	if c.python && c.name(i-2) == "pty" || !c.python && strings.Contains(c.p.text, ".stdin") && strings.Contains(c.p.text, ".pipe(") {
+	if c.python && c.name(i-2) == "pty" || !c.python && strings.Contains(c.p.Text, ".stdin") && strings.Contains(c.p.Text, ".pipe(") {
 		c.joins = &c.tokens[i]
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 )
 
@@ -23,26 +24,26 @@ type codeReader struct {
 }
 
 // code judges Python, JavaScript or TypeScript.
-func (s *scanner) code(p part, kind fileKind) { s.readCode(p, kind, fromScript) }
+func (s *scanner) code(p passage.Part, kind fileKind) { s.readCode(p, kind, fromScript) }
 
 // codeWithin judges code within a command.
-func (s *scanner) codeWithin(p part, kind fileKind) { s.readCode(p, kind, fromString) }
+func (s *scanner) codeWithin(p passage.Part, kind fileKind) { s.readCode(p, kind, fromString) }
 
-func (s *scanner) readCode(p part, kind fileKind, from origin) {
-	if p.depth > maxDepth || p.nest > maxNest {
-		s.notRead(p.file.path, "commands within commands are too deep to be read")
+func (s *scanner) readCode(p passage.Part, kind fileKind, from origin) {
+	if p.Depth > maxDepth || p.Nest > maxNest {
+		s.notRead(p.File.Path, "commands within commands are too deep to be read")
 		return
 	}
-	tokens, whole := tokensOf(p.text, kind)
+	tokens, whole := tokensOf(p.Text, kind)
 	if !whole {
-		s.unread = s.unread || matters(p.file.path)
-		s.notRead(p.file.path, "it has too many words of code")
+		s.unread = s.unread || matters(p.File.Path)
+		s.notRead(p.File.Path, "it has too many words of code")
 	}
 	c := &codeReader{
-		shellReader: &shellReader{s: s, p: p, from: from, saved: map[string]value{}},
+		shellReader: &shellReader{s: s, p: p, of: s.commandsOf(p.File), from: from, saved: map[string]value{}},
 		tokens:      tokens, python: kind == kindPython, vars: map[string]value{},
-		minified:  kind == kindJavaScript && isMinified(p.text),
-		processes: kind == kindJavaScript && strings.Contains(p.text, "child_process"),
+		minified:  kind == kindJavaScript && isMinified(p.Text),
+		processes: kind == kindJavaScript && strings.Contains(p.Text, "child_process"),
 	}
 	for i := range tokens {
 		c.token(i)
@@ -140,7 +141,7 @@ func (c *codeReader) looks(n int) bool {
 	if c.looked += max(n, 0); c.looked <= maxLooks {
 		return true
 	}
-	c.s.notRead(c.p.file.path, "its expressions are too many within one another")
+	c.s.notRead(c.p.File.Path, "its expressions are too many within one another")
 	return false
 }
 
@@ -193,7 +194,7 @@ func (c *codeReader) literal(t lexeme) value {
 		if w, ok := c.vars[name]; ok {
 			v = v.with(w)
 			v.known = v.known && w.known
-			if w.text != "" && c.p.file.spend(len(w.text)) {
+			if w.text != "" && c.of.spend(len(w.text)) {
 				return w.text
 			}
 		}

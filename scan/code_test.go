@@ -9,7 +9,7 @@ import (
 
 func codeFound(name, text string, kind fileKind) ([]string, *scanner) {
 	s := &scanner{}
-	s.code(newFile(name, text).whole(), kind)
+	s.code(fileOf(name, text).Whole(), kind)
 	return foundIDs(s), s
 }
 

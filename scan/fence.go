@@ -8,6 +8,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/scan/internal/hosts"
+	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/scan/internal/words"
 )
@@ -20,20 +21,20 @@ var (
 )
 
 // fence judges a block of code. Its language is the first word of an info string.
-func (m *page) fence(p part, info string) {
+func (m *page) fence(p passage.Part, info string) {
 	language := strings.ToLower(strings.Trim(info, " \t"))
 	language = strings.TrimPrefix(strings.TrimPrefix(language, "{"), ".")
 	if n := strings.IndexAny(language, " \t,{}:="); n >= 0 {
 		language = language[:n]
 	}
 	runs := strings.HasPrefix(language, "!")
-	if runs && m.loads && p.text != "" {
-		m.find(ruleRunsOnLoad, p, 0, firstLine(p.text), "the commands of a block run when the skill is loaded: "+secrets.Quote(p.text[:firstLine(p.text)]))
+	if runs && m.loads && p.Text != "" {
+		m.find(ruleRunsOnLoad, p, 0, firstLine(p.Text), "the commands of a block run when the skill is loaded: "+secrets.Quote(p.Text[:firstLine(p.Text)]))
 	}
 	bare, prompts := withoutPrompts(p)
 	switch {
 	case len(m.open) > 0 || m.comment:
-		m.unseen.add(p, 0, len(p.text))
+		m.unseen.Add(p, 0, len(p.Text))
 	case language == "" || shellNames()[language] || runs || prompts && !pythonNames()[language]:
 		m.shell(bare, fromFence)
 	case pythonNames()[language]:
@@ -41,13 +42,13 @@ func (m *page) fence(p part, info string) {
 	case scriptNames()[language]:
 		m.code(p, kindJavaScript)
 	default:
-		for l := range all(nil, p.text) {
+		for l := range all(nil, p.Text) {
 			host, kind := hosts.Of(l.url)
 			m.address(p, l, host, kind)
 		}
 	}
 	m.phrases(p)
-	if m.unseen.text.Len() > 0 {
+	if m.unseen.Len() > 0 {
 		m.end()
 	}
 	m.before = block{}
@@ -66,17 +67,17 @@ var rePrompt = lazyregexp.New(`^[ \t]*(?:\([\w.-]{1,40}\) ?)?(?:[$%] |>>> |\.\.\
 
 // withoutPrompts returns a block of code without the prompts in it. If it has some, its other lines are
 // what the commands print, and only those that look like commands stay.
-func withoutPrompts(p part) (bare part, prompts bool) {
+func withoutPrompts(p passage.Part) (bare passage.Part, prompts bool) {
 	at := 0
-	var c copied
+	var c passage.Copy
 	more := false // the line before goes on in this one
-	for line := range strings.Lines(p.text) {
+	for line := range strings.Lines(p.Text) {
 		cut := promptLength(line)
 		prompts = prompts || cut > 0
 		if _, _, ok := commandIn(line, true); cut > 0 || more || ok {
-			c.add(p, at+cut, at+len(line))
+			c.Add(p, at+cut, at+len(line))
 		} else {
-			c.add(p, at+len(strings.TrimRight(line, "\r\n")), at+len(line))
+			c.Add(p, at+len(strings.TrimRight(line, "\r\n")), at+len(line))
 		}
 		more = (cut > 0 || more) && strings.HasSuffix(strings.TrimRight(line, "\r\n"), `\`)
 		at += len(line)
@@ -84,7 +85,7 @@ func withoutPrompts(p part) (bare part, prompts bool) {
 	if !prompts {
 		return p, false
 	}
-	return c.part(p), true
+	return c.Part(p), true
 }
 
 // maxPrompt bounds how much of a line is looked at for a prompt.
@@ -98,13 +99,13 @@ func promptLength(line string) int {
 }
 
 // inlineCode judges code in a sentence: as a command if it begins with a program.
-func (m *page) inlineCode(p part, n *ast.CodeSpan) {
-	if m.loads && runsHere(n, m.p.text) {
-		m.find(ruleRunsOnLoad, p, 0, len(p.text), "a command runs when the skill is loaded: "+secrets.Quote(p.text))
+func (m *page) inlineCode(p passage.Part, n *ast.CodeSpan) {
+	if m.loads && runsHere(n, m.p.Text) {
+		m.find(ruleRunsOnLoad, p, 0, len(p.Text), "a command runs when the skill is loaded: "+secrets.Quote(p.Text))
 		m.shell(p, fromInline)
 		return
 	}
-	if _, _, ok := commandIn(p.text, true); ok {
+	if _, _, ok := commandIn(p.Text, true); ok {
 		m.shell(p, fromInline)
 	}
 }

@@ -18,13 +18,13 @@ func TestWithoutPrompts(t *testing.T) {
 		"# a comment\nls\n":                       "# a comment\nls\n",
 		"$HOME/a b\n":                             "$HOME/a b\n",
 	} {
-		f := newFile("a", "xx\n"+text)
-		p, prompts := withoutPrompts(f.whole().slice(3, len(text)+3))
-		if p.text != want || prompts != (text != want) {
-			t.Errorf("%q: %q, %v, want %q", text, p.text, prompts, want)
+		f := fileOf("a", "xx\n"+text)
+		p, prompts := withoutPrompts(f.Whole().Slice(3, len(text)+3))
+		if p.Text != want || prompts != (text != want) {
+			t.Errorf("%q: %q, %v, want %q", text, p.Text, prompts, want)
 		}
-		for i := range p.text {
-			if at := p.offset(i); f.text[at] != p.text[i] {
+		for i := range p.Text {
+			if at := p.Offset(i); f.Text[at] != p.Text[i] {
 				t.Errorf("%q: byte %d is at %d", text, i, at)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/scan/internal/hosts"
+	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 )
 
@@ -138,7 +139,7 @@ func (r *shellReader) runsFetched(urls []string, place value, by string) {
 	worst, lane := "", 0
 	for _, u := range urls {
 		host, kind := hosts.Of(u)
-		r.p.file.runs(u)
+		r.of.runs(u)
 		rank := 1
 		switch {
 		case hosts.IsLocal(host):
@@ -161,11 +162,11 @@ func (r *shellReader) runsFetched(urls []string, place value, by string) {
 }
 
 // runs notes that a command runs what a URL delivers.
-func (f *file) runs(u string) {
-	if f.ran == nil {
-		f.ran = map[string]bool{}
+func (c *commands) runs(u string) {
+	if c.ran == nil {
+		c.ran = map[string]bool{}
 	}
-	f.ran[u] = true
+	c.ran[u] = true
 }
 
 // urlUse is a URL that leads to a passing host or an address.
@@ -207,9 +208,9 @@ func (r *shellReader) url(u string, v value) {
 func (r *shellReader) host(u string) string {
 	host, kind := hosts.Of(u)
 	if kind == hosts.Nobody {
-		r.p.file.examples++
+		r.of.examples++
 	} else {
-		r.p.file.others++
+		r.of.others++
 	}
 	if host != "" && kind != hosts.Nobody && (strings.Contains(host, ".") || kind != hosts.Named) {
 		r.s.fact(factHost, host)
@@ -220,7 +221,7 @@ func (r *shellReader) host(u string) string {
 // passingHosts notes the URLs whose content is not run.
 func (r *shellReader) passingHosts() {
 	for _, u := range r.passing {
-		if r.p.file.ran[u.url] {
+		if r.of.ran[u.url] {
 			continue
 		}
 		r.s.urlHost(r.p, u.from, u.to, u.url)
@@ -228,7 +229,7 @@ func (r *shellReader) passingHosts() {
 }
 
 // urlHost notes a URL that leads to a passing host or an address.
-func (s *scanner) urlHost(p part, from, to int, u string) {
+func (s *scanner) urlHost(p passage.Part, from, to int, u string) {
 	switch host, kind := hosts.Of(u); kind {
 	case hosts.Transient:
 		s.find(ruleURLTransient, p, from, to, "a URL leads to "+secrets.Quote(host))

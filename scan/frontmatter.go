@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
@@ -19,34 +20,34 @@ func isEntry(file string) bool {
 }
 
 // frontmatter judges the fields of a main file, and the comments in the frontmatter of any file.
-func (s *scanner) frontmatter(p part, body int) {
-	s.yamlComments(p.slice(0, body))
-	if !isEntry(p.file.path) {
+func (s *scanner) frontmatter(p passage.Part, body int) {
+	s.yamlComments(p.Slice(0, body))
+	if !isEntry(p.File.Path) {
 		return
 	}
-	doc := frontmatter.Parse([]byte(p.text))
+	doc := frontmatter.Parse([]byte(p.Text))
 	if f, ok := doc.Field("allowed-tools"); ok {
 		for _, tool := range toolsOf(f.Value) {
 			s.fact(factTool, tool)
 			if !grantsAll(tool) {
 				continue
 			}
-			from := offsetOf(p, f.Value.Position)
-			if n := strings.Index(p.text[from:body], tool); n >= 0 {
+			from := p.File.Offset(f.Value.Position)
+			if n := strings.Index(p.Text[from:body], tool); n >= 0 {
 				from += n
 			}
 			s.find(ruleToolsAny, p, from, min(from+len(tool), body), "allowed-tools grants every command: "+secrets.Quote(tool))
 		}
 	}
 	if f, ok := doc.Field("hooks"); ok && (len(f.Value.Fields) > 0 || len(f.Value.Items) > 0) {
-		from := offsetOf(p, f.KeyPosition)
+		from := p.File.Offset(f.KeyPosition)
 		s.find(ruleHooks, p, from, from+len("hooks"), "the frontmatter has hooks: "+secrets.Quote(strings.Join(keys(f.Value.Fields), ", ")))
 		s.hookCommands(p, f.Value)
 	}
 }
 
 // hookCommands judges the commands of hooks.
-func (s *scanner) hookCommands(p part, v frontmatter.Value) {
+func (s *scanner) hookCommands(p passage.Part, v frontmatter.Value) {
 	for _, item := range v.Items {
 		s.hookCommands(p, item)
 	}
@@ -55,13 +56,12 @@ func (s *scanner) hookCommands(p part, v frontmatter.Value) {
 			s.hookCommands(p, f.Value)
 			continue
 		}
-		from := offsetOf(p, f.Value.Position)
-		if n := strings.Index(p.text[from:min(len(p.text), from+2+len(f.Value.Text))], f.Value.Text); n >= 0 {
-			s.shell(p.slice(from+n, from+n+len(f.Value.Text)), fromString)
+		from := p.File.Offset(f.Value.Position)
+		if n := strings.Index(p.Text[from:min(len(p.Text), from+2+len(f.Value.Text))], f.Value.Text); n >= 0 {
+			s.shell(p.Slice(from+n, from+n+len(f.Value.Text)), fromString)
 			continue
 		}
-		q := part{file: p.file, text: f.Value.Text, depth: p.depth}
-		s.shell(q.anchored(p.offset(from)), fromString)
+		s.shell(p.With(f.Value.Text, from), fromString)
 	}
 }
 
@@ -70,22 +70,6 @@ func keys(fields []frontmatter.Field) (out []string) {
 		out = append(out, f.Key)
 	}
 	return out
-}
-
-// offsetOf returns the offset of a position in a part that begins with the file's first byte.
-func offsetOf(p part, at frontmatter.Position) int {
-	if at.Line < 1 || at.Line > len(p.file.starts) {
-		return 0
-	}
-	offset := p.file.starts[at.Line-1]
-	column := 1
-	for i := range p.text[offset:] {
-		if column == at.Column {
-			return offset + i
-		}
-		column++
-	}
-	return len(p.text)
 }
 
 // toolsOf returns the names in allowed-tools: a list, or a text with blanks or commas between them.
@@ -122,10 +106,10 @@ func grantsAll(tool string) bool {
 }
 
 // yamlComments judges the comments of a frontmatter. A "#" in quotes or in a block of text is none.
-func (s *scanner) yamlComments(p part) {
+func (s *scanner) yamlComments(p passage.Part) {
 	inText := -1 // the indentation of the key whose block of text this is
 	at := 0
-	for line := range strings.Lines(p.text) {
+	for line := range strings.Lines(p.Text) {
 		start := at
 		at += len(line)
 		text := strings.TrimRight(line, " \t\r\n")
@@ -138,7 +122,7 @@ func (s *scanner) yamlComments(p part) {
 		if n < 0 {
 			n = len(text)
 		} else if comment := strings.TrimLeft(text[n:], "# \t"); comment != "" {
-			s.hidden(p.slice(start+len(text)-len(comment), start+len(text)), "a comment in the frontmatter", minHidden)
+			s.hidden(p.Slice(start+len(text)-len(comment), start+len(text)), "a comment in the frontmatter", minHidden)
 		}
 		if value := strings.TrimRight(text[:n], " \t+-0123456789"); strings.HasSuffix(value, ": |") || strings.HasSuffix(value, ": >") {
 			inText = indent

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/scan/internal/words"
 )
@@ -21,61 +22,29 @@ const maxNotice = 400
 
 // hidden judges a text that people do not see, and calls it what it is. One that is shorter than a
 // number of bytes is judged by what it overrides only.
-func (s *scanner) hidden(p part, what string, least int) {
-	if strings.TrimSpace(p.text) == "" {
+func (s *scanner) hidden(p passage.Part, what string, least int) {
+	if strings.TrimSpace(p.Text) == "" {
 		return
 	}
 	for _, find := range []func(string) (phrase, bool){overriding, concealing} {
-		if ph, ok := find(p.text); ok {
-			s.fact(factHidden, p.file.path)
-			s.find(ruleHiddenOverride, p, ph.from, ph.to, what+" says "+secrets.Quote(p.around(ph)))
+		if ph, ok := find(p.Text); ok {
+			s.fact(factHidden, p.File.Path)
+			s.find(ruleHiddenOverride, p, ph.from, ph.to, what+" says "+secrets.Quote(p.Around(ph.from, ph.to)))
 			return
 		}
 	}
-	if len(p.text) <= least {
+	if len(p.Text) <= least {
 		return
 	}
-	asks, from, to := asking(p.text)
-	noted := len(p.text) < minHidden || s.facts[factHidden][p.file.path]
-	if asks == "" && noted || reNotice().MatchString(p.text[:min(len(p.text), maxNotice)]) {
+	asks, from, to := asking(p.Text)
+	noted := len(p.Text) < minHidden || s.facts[factHidden][p.File.Path]
+	if asks == "" && noted || reNotice().MatchString(p.Text[:min(len(p.Text), maxNotice)]) {
 		return
 	}
-	s.fact(factHidden, p.file.path)
+	s.fact(factHidden, p.File.Path)
 	if asks != "" {
-		s.find(ruleHiddenText, p, from, to, what+" has "+asks+": "+secrets.Quote(p.around(phrase{from, to})))
+		s.find(ruleHiddenText, p, from, to, what+" has "+asks+": "+secrets.Quote(p.Around(from, to)))
 	}
-}
-
-// around returns a phrase as the file has it, with the words around it. In rendered text, a secret can lack
-// characters that are marks.
-func (p part) around(ph phrase) string {
-	from, to := p.offset(ph.from), p.offset(max(ph.to-1, ph.from))+1
-	if len(p.spans) == 2 && p.spans[0] == p.spans[1] || from >= to {
-		return around(p.text, ph)
-	}
-	return around(p.file.text, phrase{from, to})
-}
-
-// around returns a phrase with the words around it on its line. No word is cut: a part of a secret is not
-// known as one.
-func around(text string, ph phrase) string {
-	const room, blank = 60, " \t\r\n"
-	from, to := max(0, ph.from-room/2), min(len(text), ph.to+room)
-	if n := strings.LastIndexByte(text[from:ph.from], '\n'); n >= 0 {
-		from += n + 1
-	} else if n := strings.IndexAny(text[from:ph.from], blank); from > 0 && n >= 0 {
-		from += n
-	} else if from > 0 {
-		from = ph.from
-	}
-	if n := strings.IndexByte(text[ph.to:to], '\n'); n >= 0 {
-		to = ph.to + n
-	} else if n := strings.LastIndexAny(text[ph.to:to], blank); to < len(text) && n >= 0 {
-		to = ph.to + n
-	} else if to < len(text) {
-		to = ph.to
-	}
-	return strings.TrimSpace(text[from:to])
 }
 
 // reNotice matches the first line of a licence, one that names a source, and what a tool that checks or
@@ -122,23 +91,22 @@ func (m *page) attribute(value []byte, pos int, what string) {
 		return
 	}
 	pos = max(pos, 0)
-	near := m.p.text[pos:min(len(m.p.text), pos+maxNear)]
+	near := m.p.Text[pos:min(len(m.p.Text), pos+maxNear)]
 	if n := strings.Index(near, string(value)); n >= 0 {
 		m.hidden(m.linesOf(pos+n, pos+n+len(value)), what, minHidden)
 		return
 	}
-	p := part{file: m.p.file, text: string(value), depth: m.p.depth}
-	m.hidden(p.anchored(m.p.offset(pos)), what, minHidden)
+	m.hidden(m.p.With(string(value), pos), what, minHidden)
 }
 
 // maxNear bounds how far behind the beginning of a link its parts are looked for.
 const maxNear = 4 << 10
 
 // linesOf returns bytes of the page as a part.
-func (m *page) linesOf(from, to int) part {
-	var c copied
-	c.add(m.p, from, to)
-	return c.part(m.p)
+func (m *page) linesOf(from, to int) passage.Part {
+	var c passage.Copy
+	c.Add(m.p, from, to)
+	return c.Part(m.p)
 }
 
 // reference judges a definition of a link, which is never shown. Many are comments:
@@ -153,13 +121,12 @@ func (m *page) reference(n *ast.LinkReferenceDefinition) {
 		if !strings.ContainsAny(string(text), " \t\n") {
 			continue // a name or an address
 		}
-		near := m.p.text[max(pos, 0):min(len(m.p.text), max(pos, 0)+maxNear)]
+		near := m.p.Text[max(pos, 0):min(len(m.p.Text), max(pos, 0)+maxNear)]
 		if at := strings.Index(near, string(text)); at >= 0 {
 			m.hidden(m.linesOf(pos+at, pos+at+len(text)), "a definition of a link", least)
 			continue
 		}
-		p := part{file: m.p.file, text: string(text), depth: m.p.depth}
-		m.hidden(p.anchored(m.p.offset(max(pos, 0))), "a definition of a link", least)
+		m.hidden(m.p.With(string(text), max(pos, 0)), "a definition of a link", least)
 	}
 }
 
@@ -170,27 +137,27 @@ var void = words.Set("area base br col embed hr img input link meta source track
 var unshown = words.Set("script style template title datalist")
 
 // elements reads a piece of HTML: its texts, its comments, and the elements that hide what is in them.
-func (m *page) elements(q part) {
+func (m *page) elements(q passage.Part) {
 	at := 0
 	if m.comment {
-		end := strings.Index(q.text, "-->")
+		end := strings.Index(q.Text, "-->")
 		if end < 0 {
-			m.unseen.add(q, 0, len(q.text))
+			m.unseen.Add(q, 0, len(q.Text))
 			return
 		}
-		m.unseen.add(q, 0, end)
+		m.unseen.Add(q, 0, end)
 		m.comment, at = false, end+len("-->")
 	}
-	z := html.NewTokenizer(strings.NewReader(q.text[at:]))
+	z := html.NewTokenizer(strings.NewReader(q.Text[at:]))
 	for {
 		kind := z.Next()
 		from := at
 		at += len(z.Raw())
-		raw := q.text[from:at]
+		raw := q.Text[from:at]
 		switch kind {
 		case html.ErrorToken:
 			// A tag that does not end is no token.
-			m.out().add(q, from, at)
+			m.out().Add(q, from, at)
 			return
 		case html.TextToken:
 			m.prose(q, from, at)
@@ -214,20 +181,20 @@ func closed(raw string) bool {
 }
 
 // note judges a comment in HTML.
-func (m *page) note(q part, from, to int) {
-	text := q.text[from:to]
+func (m *page) note(q passage.Part, from, to int) {
+	text := q.Text[from:to]
 	inner := strings.TrimLeft(text, "<!-")
 	from += len(text) - len(inner)
 	to -= len(inner) - len(strings.TrimRight(inner, "->"))
 	if from < to {
-		var c copied
-		c.add(q, from, to)
-		m.hidden(c.part(q), "a comment", 0)
+		var c passage.Copy
+		c.Add(q, from, to)
+		m.hidden(c.Part(q), "a comment", 0)
 	}
 }
 
 // start reads the tag at which an element begins.
-func (m *page) start(z *html.Tokenizer, q part, from, to int) {
+func (m *page) start(z *html.Tokenizer, q passage.Part, from, to int) {
 	tag, more := z.TagName()
 	name := string(tag)
 	hides := unshown()[name]
@@ -243,15 +210,14 @@ func (m *page) start(z *html.Tokenizer, q part, from, to int) {
 			what, least = "an alternative text", minHidden
 		case "href", "src":
 			if m.out() == &m.shown {
-				m.links = append(m.links, link{string(value), m.shown.text.Len(), m.shown.text.Len()})
+				m.links = append(m.links, link{string(value), m.shown.Len(), m.shown.Len()})
 			}
 			continue
 		case "style", "class", "d", "id":
 			continue
 		}
 		if len(value) > 0 {
-			p := part{file: q.file, text: string(value), depth: q.depth}
-			m.hidden(p.anchored(q.offset(from)), what, least)
+			m.hidden(q.With(string(value), from), what, least)
 		}
 	}
 	if void()[name] {

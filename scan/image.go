@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/picture"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 )
@@ -37,13 +38,13 @@ func (s *scanner) imageText(name, where, text string) {
 		return
 	}
 	s.findFile(ruleImageText, name, "the image has a text in "+where+": "+secrets.Quote(text))
-	s.secrets(newFile(name, text).whole())
+	s.secrets((&passage.File{Path: name, Text: text}).Whole())
 }
 
 // secrets notes private keys and tokens of known issuers.
-func (s *scanner) secrets(p part) {
-	for _, found := range secrets.In(p.text) {
-		hidden := p.text[found.Body:found.To]
+func (s *scanner) secrets(p passage.Part) {
+	for _, found := range secrets.In(p.Text) {
+		hidden := p.Text[found.Body:found.To]
 		s.find(RuleSecret, p, found.From, found.To, fmt.Sprintf("%s: '%s…', %d characters", found.What, hidden[:secrets.Shown], len(hidden)))
 	}
 }

@@ -10,39 +10,40 @@ import (
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
+	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // markdown judges a file as people see it when it is rendered, and what they do not see of it.
-func (s *scanner) markdown(p part) {
-	if _, body, ok := frontmatter.Cut([]byte(p.text)); ok {
-		begin := len(p.text) - len(body)
+func (s *scanner) markdown(p passage.Part) {
+	if _, body, ok := frontmatter.Cut([]byte(p.Text)); ok {
+		begin := len(p.Text) - len(body)
 		s.frontmatter(p, begin)
-		p = p.slice(begin, len(p.text))
+		p = p.Slice(begin, len(p.Text))
 	}
-	m := &page{scanner: s, p: squeeze(p), loads: isEntry(p.file.path)}
+	m := &page{scanner: s, p: squeeze(p), loads: isEntry(p.File.Path)}
 	if why := m.tooMuch(); why != "" {
-		s.unread = s.unread || matters(p.file.path)
-		s.notRead(p.file.path, why)
+		s.unread = s.unread || matters(p.File.Path)
+		s.notRead(p.File.Path, why)
 		m.plain()
 		return
 	}
-	m.source = []byte(m.p.text)
+	m.source = []byte(m.p.Text)
 	m.blocks(markdownParser().Parse(text.NewReader(m.source)))
 }
 
 // page reads one Markdown file.
 type page struct {
 	*scanner
-	p             part
-	source        []byte   // the bytes of p
-	loads         bool     // commands in it run when the skill is loaded
-	shown, unseen copied   // the text of the block that is read, and what rendering does not show of it
-	links         []link   // of the block
-	before        block    // the block before it
-	open          []string // elements that are not shown and still open
-	raw           bool     // it is too much to be parsed
-	comment       bool     // a comment that HTML sees and Markdown does not is still open
+	p             passage.Part
+	source        []byte       // the bytes of p
+	loads         bool         // commands in it run when the skill is loaded
+	shown, unseen passage.Copy // the text of the block that is read, and what rendering does not show of it
+	links         []link       // of the block
+	before        block        // the block before it
+	open          []string     // elements that are not shown and still open
+	raw           bool         // it is too much to be parsed
+	comment       bool         // a comment that HTML sees and Markdown does not is still open
 }
 
 // link is an address in a text.
@@ -51,66 +52,32 @@ type link struct {
 	from, to int // where it, or what is shown in place of it, stands in the text
 }
 
-// copied is a text that is put together from parts of a file.
-type copied struct {
-	text  strings.Builder
-	spans []span
-}
-
-// add copies the bytes of a part from one offset to another. The spans of a part begin at lines only.
-func (c *copied) add(p part, from, to int) {
-	if len(p.spans) == 1 {
-		c.write(p.text[from:to], p.offset(from))
-		return
-	}
-	for line := range strings.Lines(p.text[from:to]) {
-		c.write(line, p.offset(from))
-		from += len(line)
-	}
-}
-
-// write appends a text that stands at an offset of the file.
-func (c *copied) write(text string, at int) {
-	n := len(c.spans)
-	if n == 0 || c.spans[n-1].at+c.text.Len()-c.spans[n-1].from != at {
-		c.spans = append(c.spans, span{c.text.Len(), at})
-	}
-	c.text.WriteString(text)
-}
-
-// part returns what was copied as a part of the same file as p, and begins anew.
-func (c *copied) part(p part) part {
-	out := part{file: p.file, text: c.text.String(), spans: c.spans, depth: p.depth}
-	*c = copied{}
-	return out
-}
-
 // maxBlank is how many blank lines in a row are read. The parser takes memory for each.
 const maxBlank = 2
 
 // squeeze returns a part without most lines of a run of blank lines.
-func squeeze(p part) part {
-	if !strings.Contains(p.text, "\n\n\n") && !strings.Contains(p.text, "\r\n\r\n\r\n") {
+func squeeze(p passage.Part) passage.Part {
+	if !strings.Contains(p.Text, "\n\n\n") && !strings.Contains(p.Text, "\r\n\r\n\r\n") {
 		return p
 	}
-	var c copied
+	var c passage.Copy
 	at, from, blank := 0, 0, 0
-	for line := range strings.Lines(p.text) {
+	for line := range strings.Lines(p.Text) {
 		if strings.Trim(line, "\r\n") != "" {
 			if blank > maxBlank {
 				from = at
 			}
 			blank = 0
 		} else if blank++; blank == maxBlank {
-			c.write(p.text[from:at+len(line)], p.offset(from))
+			c.Write(p.Text[from:at+len(line)], p.Offset(from))
 			from = at + len(line)
 		}
 		at += len(line)
 	}
 	if blank < maxBlank {
-		c.write(p.text[from:], p.offset(from))
+		c.Write(p.Text[from:], p.Offset(from))
 	}
-	return c.part(p)
+	return c.Part(p)
 }
 
 var markdownParser = sync.OnceValue(func() parser.Parser {
@@ -142,7 +109,7 @@ func (m *page) tooMuch() string {
 	lines, all, product, html := 0, 0, 0, false
 	length, inBlock := 0, 0 // since the last blank line
 	var deep nesting
-	for line := range strings.Lines(m.p.text) {
+	for line := range strings.Lines(m.p.Text) {
 		if deep.of(line) > maxOpen {
 			return "its quotes or lists are nested too deep to be read as Markdown: it is read as plain text"
 		}
@@ -169,7 +136,7 @@ func (m *page) tooMuch() string {
 	}
 	// Marks in code take no time.
 	product, html = 0, false
-	source := []byte(m.p.text)
+	source := []byte(m.p.Text)
 	_ = ast.Walk(blockParser().Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		switch n.(type) {
 		case *ast.Paragraph, *ast.TextBlock, *ast.Heading, *ast.HTMLBlock:
@@ -180,7 +147,7 @@ func (m *page) tooMuch() string {
 		for i := range n.Lines().Len() {
 			line := n.Lines().At(i)
 			length += line.Len()
-			inBlock += countMarks(m.p.text[line.Start:line.Stop])
+			inBlock += countMarks(m.p.Text[line.Start:line.Stop])
 		}
 		if n.Kind() != ast.KindHTMLBlock {
 			product += length * inBlock
@@ -284,16 +251,16 @@ func (m *page) blocks(n ast.Node) {
 }
 
 // lines returns segments of the source as a part.
-func (m *page) lines(segments *text.Segments) part {
-	var c copied
+func (m *page) lines(segments *text.Segments) passage.Part {
+	var c passage.Copy
 	for i := range segments.Len() {
-		c.add(m.p, segments.At(i).Start, segments.At(i).Stop)
+		c.Add(m.p, segments.At(i).Start, segments.At(i).Stop)
 	}
-	return c.part(m.p)
+	return c.Part(m.p)
 }
 
 // out returns where the text goes that is read now.
-func (m *page) out() *copied {
+func (m *page) out() *passage.Copy {
 	if len(m.open) > 0 || m.comment {
 		return &m.unseen
 	}
@@ -307,27 +274,27 @@ func (m *page) inlines(n ast.Node) {
 		case *ast.Text:
 			m.prose(m.p, c.Segment.Start, c.Segment.Stop)
 			if c.SoftLineBreak() || c.HardLineBreak() {
-				m.out().write("\n", m.p.offset(c.Segment.Stop))
+				m.out().Write("\n", m.p.Offset(c.Segment.Stop))
 			}
 		case *ast.CodeSpan:
-			var code copied
+			var code passage.Copy
 			for t := c.FirstChild(); t != nil; t = t.NextSibling() {
 				if t, ok := t.(*ast.Text); ok {
-					code.add(m.p, t.Segment.Start, t.Segment.Stop)
-					m.out().add(m.p, t.Segment.Start, t.Segment.Stop)
+					code.Add(m.p, t.Segment.Start, t.Segment.Stop)
+					m.out().Add(m.p, t.Segment.Start, t.Segment.Stop)
 				}
 			}
-			m.inlineCode(code.part(m.p), c)
+			m.inlineCode(code.Part(m.p), c)
 		case *ast.AutoLink:
-			m.out().write(string(c.Label(m.source)), m.p.offset(max(c.Pos(), 0)+1))
+			m.out().Write(string(c.Label(m.source)), m.p.Offset(max(c.Pos(), 0)+1))
 		case *ast.Link:
-			from := m.out().text.Len()
+			from := m.out().Len()
 			m.inlines(c)
 			m.link(c.Destination, from)
 			m.attribute(c.Title, c.Pos(), "a link's title")
 		case *ast.Image:
 			m.attribute(altOf(c, m.source), c.Pos(), "an alternative text")
-			m.link(c.Destination, m.out().text.Len())
+			m.link(c.Destination, m.out().Len())
 			m.attribute(c.Title, c.Pos(), "an image's title")
 		case *ast.RawHTML:
 			m.elements(m.lines(c.Segments))
@@ -340,42 +307,42 @@ func (m *page) inlines(n ast.Node) {
 // link notes the address of a link whose text begins at an offset of the shown text.
 func (m *page) link(destination []byte, from int) {
 	if m.out() == &m.shown {
-		m.links = append(m.links, link{string(util.UnescapePunctuations(destination)), from, m.shown.text.Len()})
+		m.links = append(m.links, link{string(util.UnescapePunctuations(destination)), from, m.shown.Len()})
 	}
 }
 
 // prose copies bytes of a part as they are rendered: without the backslash of an escape, and with the
 // characters that references stand for.
-func (m *page) prose(p part, from, to int) {
+func (m *page) prose(p passage.Part, from, to int) {
 	out := m.out()
 	done := from
 	if m.raw {
-		out.add(p, from, to)
+		out.Add(p, from, to)
 		return
 	}
 	for i := from; i < to; {
-		n := strings.IndexAny(p.text[i:to], `\&`)
+		n := strings.IndexAny(p.Text[i:to], `\&`)
 		if n < 0 {
 			break
 		}
 		i += n
 		end := i + 1
 		switch {
-		case p.text[i] == '&':
-			if char, size := reference(p.text[i:to]); size > 0 {
-				out.add(p, done, i)
-				out.write(char, p.offset(i))
+		case p.Text[i] == '&':
+			if char, size := reference(p.Text[i:to]); size > 0 {
+				out.Add(p, done, i)
+				out.Write(char, p.Offset(i))
 				end = i + size
 				done = end
 			}
-		case end < to && util.IsPunct(p.text[end]):
-			out.add(p, done, i)
+		case end < to && util.IsPunct(p.Text[end]):
+			out.Add(p, done, i)
 			done = end
 			end++
 		}
 		i = end
 	}
-	out.add(p, done, to)
+	out.Add(p, done, to)
 }
 
 // maxReference is the length of the longest name of a character.
@@ -411,7 +378,7 @@ func altOf(n ast.Node, source []byte) (alt []byte) {
 
 // end judges the block that was read.
 func (m *page) end() {
-	shown, unseen := m.shown.part(m.p), m.unseen.part(m.p)
+	shown, unseen := m.shown.Part(m.p), m.unseen.Part(m.p)
 	links := m.links
 	m.links = nil
 	m.hidden(unseen, "a text that is not shown", 0)

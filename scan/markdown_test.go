@@ -12,7 +12,7 @@ import (
 // scanText returns what a text file of a kind has.
 func scanText(path, text string, kind fileKind) Report {
 	s := &scanner{}
-	s.text(newFile(path, text), kind)
+	s.text(fileOf(path, text), kind)
 	return s.report()
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/scan/internal/hosts"
+	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/scan/internal/words"
 	"github.com/knack-dev/knack/skill"
@@ -21,22 +22,22 @@ type block struct {
 }
 
 // block judges a text as people see it.
-func (m *page) block(p part, links []link) {
-	if strings.TrimSpace(p.text) == "" && len(links) == 0 {
+func (m *page) block(p passage.Part, links []link) {
+	if strings.TrimSpace(p.Text) == "" && len(links) == 0 {
 		return
 	}
 	m.phrases(p)
 	now := block{}
 	from := 0 // where the first download ends
-	for l := range all(links, p.text) {
+	for l := range all(links, p.Text) {
 		host, kind := hosts.Of(l.url)
 		m.address(p, l, host, kind)
 		if kind == hosts.Nobody {
 			continue
 		}
 		if what := downloads()[linkedType(l.url)]; what != "" {
-			if !m.full(ruleDownloadProgram, p.file) {
-				m.findLink(ruleDownloadProgram, p, l, secrets.Quote(p.written(l))+" is "+what)
+			if !m.full(ruleDownloadProgram, p.File) {
+				m.findLink(ruleDownloadProgram, p, l, secrets.Quote(written(p, l))+" is "+what)
 			}
 			if now.download == "" {
 				now.download, from = l.url, l.to
@@ -47,17 +48,17 @@ func (m *page) block(p part, links []link) {
 		}
 	}
 	if url := now.download; url != "" {
-		if at, to, ok := password(p.text, from); ok {
-			m.find(ruleDownloadLocked, p, at, to, "the password of "+secrets.Quote(url)+": "+secrets.Quote(p.around(phrase{at, to})))
+		if at, to, ok := password(p.Text, from); ok {
+			m.find(ruleDownloadLocked, p, at, to, "the password of "+secrets.Quote(url)+": "+secrets.Quote(p.Around(at, to)))
 		}
 	} else if url := m.before.download; url != "" {
-		if at, to, ok := password(p.text, -1); ok {
-			m.find(ruleDownloadLocked, p, at, to, "the password of "+secrets.Quote(url)+", which the block before links to: "+secrets.Quote(p.around(phrase{at, to})))
+		if at, to, ok := password(p.Text, -1); ok {
+			m.find(ruleDownloadLocked, p, at, to, "the password of "+secrets.Quote(url)+", which the block before links to: "+secrets.Quote(p.Around(at, to)))
 		}
 	}
 	if url := or(now.paste, m.before.paste); url != "" {
-		if ph, ok := running(p.text); ok {
-			m.find(ruleRunFromPaste, p, ph.from, ph.to, "the reader is told to "+secrets.Quote(p.text[ph.from:ph.to])+", beside "+secrets.Quote(url))
+		if ph, ok := running(p.Text); ok {
+			m.find(ruleRunFromPaste, p, ph.from, ph.to, "the reader is told to "+secrets.Quote(p.Text[ph.from:ph.to])+", beside "+secrets.Quote(url))
 		}
 	}
 	m.before = now
@@ -71,40 +72,40 @@ func or(a, b string) string {
 }
 
 // phrases judges what the sentences of a text say.
-func (m *page) phrases(p part) {
-	if ph, ok := overriding(p.text); ok {
-		m.find(ruleOverridePhrase, p, ph.from, ph.to, "the text says "+secrets.Quote(p.around(ph)))
+func (m *page) phrases(p passage.Part) {
+	if ph, ok := overriding(p.Text); ok {
+		m.find(ruleOverridePhrase, p, ph.from, ph.to, "the text says "+secrets.Quote(p.Around(ph.from, ph.to)))
 	}
-	if ph, ok := concealing(p.text); ok {
-		m.find(ruleConcealPhrase, p, ph.from, ph.to, "the text says "+secrets.Quote(p.around(ph)))
+	if ph, ok := concealing(p.Text); ok {
+		m.find(ruleConcealPhrase, p, ph.from, ph.to, "the text says "+secrets.Quote(p.Around(ph.from, ph.to)))
 	}
 }
 
 // address judges where a text links to.
-func (m *page) address(p part, l link, host string, kind hosts.Kind) {
+func (m *page) address(p passage.Part, l link, host string, kind hosts.Kind) {
 	switch {
-	case kind == hosts.Transient && !m.full(ruleURLTransient, p.file):
-		m.findLink(ruleURLTransient, p, l, secrets.Quote(p.written(l))+" leads to "+display.Echo(host))
-	case kind == hosts.Address && !m.full(ruleURLAddress, p.file):
-		m.findLink(ruleURLAddress, p, l, secrets.Quote(p.written(l))+" has an address in place of a name")
+	case kind == hosts.Transient && !m.full(ruleURLTransient, p.File):
+		m.findLink(ruleURLTransient, p, l, secrets.Quote(written(p, l))+" leads to "+display.Echo(host))
+	case kind == hosts.Address && !m.full(ruleURLAddress, p.File):
+		m.findLink(ruleURLAddress, p, l, secrets.Quote(written(p, l))+" has an address in place of a name")
 	}
 }
 
-// written returns an address as the file has it: see around.
-func (p part) written(l link) string {
-	if l.from >= l.to || p.text[l.from:l.to] != l.url {
+// written returns an address as the file has it: see [passage.Part.Around].
+func written(p passage.Part, l link) string {
+	if l.from >= l.to || p.Text[l.from:l.to] != l.url {
 		return l.url
 	}
-	return p.file.text[p.offset(l.from) : p.offset(l.to-1)+1]
+	return p.File.Text[p.Offset(l.from) : p.Offset(l.to-1)+1]
 }
 
 // findLink notes a finding about a link, whose digest is that of its address.
-func (m *page) findLink(id skill.RuleID, p part, l link, message string) {
-	q := p.slice(l.from, l.to)
-	if l.from == l.to || p.text[l.from:l.to] != l.url {
-		q = part{file: p.file, text: l.url}.anchored(p.offset(l.from))
+func (m *page) findLink(id skill.RuleID, p passage.Part, l link, message string) {
+	q := p.Slice(l.from, l.to)
+	if l.from == l.to || p.Text[l.from:l.to] != l.url {
+		q = p.With(l.url, l.from)
 	}
-	m.find(id, q, 0, len(q.text), message)
+	m.find(id, q, 0, len(q.Text), message)
 }
 
 // all returns links, and behind them the addresses that stand in a text.

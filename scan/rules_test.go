@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -96,3 +97,5 @@ func in(t testing.TB, r Report, id skill.RuleID, path string) Finding {
 	t.Fatalf("%s does not fire in %s: %+v", id, path, r.Findings)
 	return Finding{}
 }
+
+func fileOf(path, text string) *passage.File { return &passage.File{Path: path, Text: text} }

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/scan/internal/hosts"
+	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/skill"
 )
@@ -163,20 +164,22 @@ func (r *shellReader) runsCode(v, place value, by string, language lang) {
 }
 
 // inside returns the text of a value as a part: at its own place if it stands in the file as it is.
-func (r *shellReader) inside(v value) part {
-	if from, to := min(v.from, len(r.p.text)), min(v.to, len(r.p.text)); from < to && v.text != "" {
-		if i := strings.Index(r.p.text[from:to], v.text); i >= 0 {
-			p := r.p.slice(from+i, from+i+len(v.text))
-			p.nest++
+func (r *shellReader) inside(v value) passage.Part {
+	if from, to := min(v.from, len(r.p.Text)), min(v.to, len(r.p.Text)); from < to && v.text != "" {
+		if i := strings.Index(r.p.Text[from:to], v.text); i >= 0 {
+			p := r.p.Slice(from+i, from+i+len(v.text))
+			p.Nest++
 			return p
 		}
 	}
-	return part{file: r.p.file, text: v.text, depth: r.p.depth, nest: r.p.nest + 1}.anchored(r.p.offset(min(v.from, len(r.p.text))))
+	p := r.p.With(v.text, min(v.from, len(r.p.Text)))
+	p.Nest++
+	return p
 }
 
-func (r *shellReader) judgeText(p part, language lang, from origin) {
-	if !p.file.spend(len(p.text)) {
-		r.s.notRead(p.file.path, "its commands hold too much text to be followed")
+func (r *shellReader) judgeText(p passage.Part, language lang, from origin) {
+	if !r.of.spend(len(p.Text)) {
+		r.s.notRead(p.File.Path, "its commands hold too much text to be followed")
 		return
 	}
 	switch language {
@@ -204,9 +207,9 @@ func (r *shellReader) runsDecoded(v, place value, by string, language lang) {
 	var notes []string
 	var lane Lane
 	if readable {
-		f, enforce := r.p.file, r.s.enforce
+		f, enforce := r.of, r.s.enforce
 		examples, others := f.examples, f.others
-		notes = r.s.decodedNotes(r.p.decoded(v.text, min(place.from, len(r.p.text))), func(p part) { r.judgeText(p, language, fromDecoded) })
+		notes = r.s.decodedNotes(r.p.Decoded(v.text, min(place.from, len(r.p.Text))), func(p passage.Part) { r.judgeText(p, language, fromDecoded) })
 		if f.examples > examples && f.others == others && r.s.enforce == enforce {
 			lane = Review // it goes to no one's host alone, as examples do
 		}
@@ -215,10 +218,10 @@ func (r *shellReader) runsDecoded(v, place value, by string, language lang) {
 }
 
 // decodedNotes judges a decoded text and says what it is.
-func (s *scanner) decodedNotes(p part, judge func(part)) []string {
+func (s *scanner) decodedNotes(p passage.Part, judge func(passage.Part)) []string {
 	before := len(s.findings)
 	judge(p)
-	notes := []string{"decodes to: " + secrets.Quote(p.text)}
+	notes := []string{"decodes to: " + secrets.Quote(p.Text)}
 	var ids []string
 	for _, f := range s.findings[min(before, len(s.findings)):] {
 		if id := string(f.Rule); !slices.Contains(ids, id) {
@@ -246,7 +249,7 @@ func isPlainText(text string) bool {
 
 // networkFind notes a finding of a rule about a destination: nothing if that is this machine, and one
 // to look at if it is no one's.
-func (s *scanner) networkFind(id skill.RuleID, p part, from, to int, destination, message string) {
+func (s *scanner) networkFind(id skill.RuleID, p passage.Part, from, to int, destination, message string) {
 	host, kind := hosts.Of(destination)
 	if hosts.IsLocal(host) {
 		return
@@ -260,16 +263,11 @@ func (s *scanner) networkFind(id skill.RuleID, p part, from, to int, destination
 
 // findAs notes a finding like find. If lane is Review, a rule of the lane enforce only asks for a
 // look there.
-func (s *scanner) findAs(lane Lane, id skill.RuleID, p part, from, to int, message string, notes ...string) {
+func (s *scanner) findAs(lane Lane, id skill.RuleID, p passage.Part, from, to int, message string, notes ...string) {
 	if lane == "" {
 		s.find(id, p, from, to, message, notes...)
 		return
 	}
-	lo := p.offset(from)
-	hi := lo
-	if to > from {
-		hi = p.offset(to-1) + 1
-	}
-	at, length := p.file.position(lo, hi)
-	s.add(Finding{Rule: id, Lane: lane, File: p.file.path, Position: at, Length: length, Message: message, Notes: notes, Text: skill.DigestOf([]byte(p.text[from:to]))})
+	at, length := p.Place(from, to)
+	s.add(Finding{Rule: id, Lane: lane, File: p.File.Path, Position: at, Length: length, Message: message, Notes: notes, Text: skill.DigestOf([]byte(p.Text[from:to]))})
 }

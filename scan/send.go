@@ -6,6 +6,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/scan/internal/hosts"
+	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 )
 
@@ -250,15 +251,15 @@ var (
 
 // otherCode judges a text in a language that no reader is for: perl, ruby, php, lua, AppleScript and
 // PowerShell.
-func (s *scanner) otherCode(p part) {
-	if socketWords().MatchString(p.text) && startWords().MatchString(p.text) && (shellPath().MatchString(p.text) || strings.Contains(p.text, "TCPClient")) {
+func (s *scanner) otherCode(p passage.Part) {
+	if socketWords().MatchString(p.Text) && startWords().MatchString(p.Text) && (shellPath().MatchString(p.Text) || strings.Contains(p.Text, "TCPClient")) {
 		host := ""
-		if m := endpoint().FindStringSubmatch(p.text); m != nil {
+		if m := endpoint().FindStringSubmatch(p.Text); m != nil {
 			host = m[1] + m[2]
 		} else {
-			host = assignedHost(p.text)
+			host = assignedHost(p.Text)
 		}
-		s.networkFind(ruleReverseShell, p, 0, len(p.text), host, "a shell is connected with "+connected(host))
+		s.networkFind(ruleReverseShell, p, 0, len(p.Text), host, "a shell is connected with "+connected(host))
 	}
 	s.appleScript(p)
 }
@@ -277,28 +278,27 @@ func assignedHost(text string) (host string) {
 }
 
 // appleScript judges the commands of do shell script.
-func (s *scanner) appleScript(p part) {
+func (s *scanner) appleScript(p passage.Part) {
 	const mark = "do shell script \""
 	for at := 0; ; {
-		i := strings.Index(p.text[at:], mark)
+		i := strings.Index(p.Text[at:], mark)
 		if i < 0 {
 			return
 		}
 		at += i + len(mark)
 		end := at
-		for end < len(p.text) && p.text[end] != '"' {
-			if p.text[end] == '\\' {
+		for end < len(p.Text) && p.Text[end] != '"' {
+			if p.Text[end] == '\\' {
 				end++
 			}
 			end++
 		}
-		end = min(end, len(p.text))
-		inner := p.slice(at, end)
-		if strings.Contains(inner.text, "\\") {
-			text := unescaped(inner.text, true)
-			inner = part{file: p.file, text: text, depth: p.depth, nest: p.nest}.anchored(p.offset(at))
+		end = min(end, len(p.Text))
+		inner := p.Slice(at, end)
+		if strings.Contains(inner.Text, "\\") {
+			inner = p.With(unescaped(inner.Text, true), at)
 		}
-		inner.nest++
+		inner.Nest++
 		s.shell(inner, fromString)
 		at = end
 	}

@@ -53,8 +53,8 @@ func TestSettings(t *testing.T) {
 			if test.at == "" {
 				return
 			}
-			file := newFile(test.path, test.content)
-			if want, _ := file.position(strings.Index(test.content, test.at), len(test.content)); f.Position != want {
+			file := fileOf(test.path, test.content)
+			if want, _ := file.Position(strings.Index(test.content, test.at), len(test.content)); f.Position != want {
 				t.Errorf("at %v, want %v", f.Position, want)
 			}
 			if is := test.rule == ruleRunsUnasked; is != slices.Contains(r.Facts.Unasked, test.path) {
@@ -97,7 +97,7 @@ func FuzzSettings(f *testing.F) {
 			path = "a.yaml"
 		}
 		s := &scanner{}
-		s.settings(newFile(path, text).whole())
+		s.settings(fileOf(path, text).Whole())
 		if got := plainJSON(text); len(got) != len(text) {
 			t.Errorf("%q became %q", text, got)
 		}

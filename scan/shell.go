@@ -7,6 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 )
 
@@ -51,7 +52,8 @@ func wordsOf(text string) int {
 // shellReader judges one script, block or string of commands.
 type shellReader struct {
 	s    *scanner
-	p    part
+	p    passage.Part
+	of   *commands
 	from origin
 	base int // where the chunk that is read begins in the part
 	// vague is set if the chunk does not parse whole, so that a word at its beginning need not be
@@ -76,22 +78,22 @@ type secretUse struct {
 }
 
 // shell judges commands of a shell. Nothing is expanded, and nothing is run.
-func (s *scanner) shell(p part, from origin) {
-	if p.depth > maxDepth || p.nest > maxNest {
-		s.notRead(p.file.path, "commands within commands are too deep to be read")
+func (s *scanner) shell(p passage.Part, from origin) {
+	if p.Depth > maxDepth || p.Nest > maxNest {
+		s.notRead(p.File.Path, "commands within commands are too deep to be read")
 		return
 	}
-	r := &shellReader{s: s, p: p, from: from, vars: map[string]value{}, saved: map[string]value{}, remote: map[string]value{}}
-	p.file.words += wordsOfReader
-	text := p.text
+	r := &shellReader{s: s, p: p, of: s.commandsOf(p.File), from: from, vars: map[string]value{}, saved: map[string]value{}, remote: map[string]value{}}
+	r.of.words += wordsOfReader
+	text := p.Text
 	if r.inMarkdown() {
 		text = withoutAngles(text)
 	}
 	for at := 0; at < len(text); {
 		n := chunkLen(text[at:])
-		if p.file.words += wordsOf(text[at : at+n]); p.file.words > maxWords {
-			s.unread = s.unread || matters(p.file.path)
-			s.notRead(p.file.path, "it has more than "+strconv.Itoa(maxWords)+" words of commands")
+		if r.of.words += wordsOf(text[at : at+n]); r.of.words > maxWords {
+			s.unread = s.unread || matters(p.File.Path)
+			s.notRead(p.File.Path, "it has more than "+strconv.Itoa(maxWords)+" words of commands")
 			break
 		}
 		r.chunk(text[at:at+n], at)
@@ -105,7 +107,7 @@ func (s *scanner) shell(p part, from origin) {
 
 // inMarkdown reports whether the commands stand in a text that people read.
 func (r *shellReader) inMarkdown() bool {
-	return r.from == fromFence || r.from == fromInline || isMarkdownName(r.p.file.path)
+	return r.from == fromFence || r.from == fromInline || isMarkdownName(r.p.File.Path)
 }
 
 func isMarkdownName(path string) bool {
@@ -191,8 +193,8 @@ func (r *shellReader) line(text string, base int) {
 		return
 	}
 	if tooDeep(text) {
-		r.s.unread = r.s.unread || matters(r.p.file.path)
-		r.s.notRead(r.p.file.path, "a line has too many brackets to be read as a command")
+		r.s.unread = r.s.unread || matters(r.p.File.Path)
+		r.s.notRead(r.p.File.Path, "a line has too many brackets to be read as a command")
 		return
 	}
 	file, _ := r.s.parse(text, 10)
@@ -260,9 +262,27 @@ func tooDeep(text string) bool {
 	return n > maxBrackets
 }
 
+// commands is what the readers of the commands in one file share.
+type commands struct {
+	file  *passage.File
+	spent int // bytes of text that were made from the file's
+	words int // of its commands that were read
+	// How often its commands name a host that is no one's, and another.
+	examples, others int
+	ran              map[string]bool // URLs whose content a command runs
+}
+
+// commandsOf returns what the readers of a file share.
+func (s *scanner) commandsOf(f *passage.File) *commands {
+	if s.commands == nil || s.commands.file != f {
+		s.commands = &commands{file: f}
+	}
+	return s.commands
+}
+
 // spend takes room for a text that is made from the file's, so that commands which double a text
 // cannot take more time than the file is long.
-func (f *file) spend(n int) bool {
-	f.spent += n
-	return f.spent <= 2*len(f.text)+1<<20
+func (c *commands) spend(n int) bool {
+	c.spent += n
+	return c.spent <= 2*len(c.file.Text)+1<<20
 }

@@ -14,7 +14,7 @@ import (
 // enforce only asks for a look, "rule?".
 func shellFound(name, text string, from origin) ([]string, *scanner) {
 	s := &scanner{}
-	s.shell(newFile(name, text).whole(), from)
+	s.shell(fileOf(name, text).Whole(), from)
 	return foundIDs(s), s
 }
 

@@ -7,22 +7,23 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 )
 
 // characters judges characters that people do not see, or see as others.
-func (s *scanner) characters(p part) {
+func (s *scanner) characters(p passage.Part) {
 	s.far(p)
-	if display.IsASCII(p.text) {
+	if display.IsASCII(p.Text) {
 		return
 	}
-	for i := 0; i < len(p.text); {
-		if p.text[i] < utf8.RuneSelf {
+	for i := 0; i < len(p.Text); {
+		if p.Text[i] < utf8.RuneSelf {
 			i++
 			continue
 		}
-		r, size := utf8.DecodeRuneInString(p.text[i:])
-		if isUnseen(p.text, i, r) {
+		r, size := utf8.DecodeRuneInString(p.Text[i:])
+		if isUnseen(p.Text, i, r) {
 			size = s.unseen(p, i)
 		}
 		i += size
@@ -62,13 +63,13 @@ func isTagLike(r rune) bool { return r >= 0xe0000 && r <= 0xe0fff && !isSelector
 func reorders(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
 
 // unseen judges the run of unseen characters at an offset and returns its length in bytes.
-func (s *scanner) unseen(p part, from int) int {
+func (s *scanner) unseen(p passage.Part, from int) int {
 	var all, tags, selectors, row, bidi int
 	to := from
 	var first rune
-	for to < len(p.text) {
-		r, size := utf8.DecodeRuneInString(p.text[to:])
-		if !isUnseen(p.text, to, r) {
+	for to < len(p.Text) {
+		r, size := utf8.DecodeRuneInString(p.Text[to:])
+		if !isUnseen(p.Text, to, r) {
 			break
 		}
 		if all == 0 {
@@ -88,9 +89,9 @@ func (s *scanner) unseen(p part, from int) int {
 		selectors = max(selectors, row)
 		to += size
 	}
-	run := p.text[from:to]
+	run := p.Text[from:to]
 	switch {
-	case tags > 0 && s.full(ruleTags, p.file), bidi > 0 && s.full(ruleBidi, p.file):
+	case tags > 0 && s.full(ruleTags, p.File), bidi > 0 && s.full(ruleBidi, p.File):
 	case tags > 0:
 		s.find(ruleTags, p, from, to, display.Count(tags, "tag character")+saying(run, tagged))
 	case selectors >= minSelectors:
@@ -99,7 +100,7 @@ func (s *scanner) unseen(p part, from int) int {
 		s.find(ruleZeroWidthRun, p, from, to, fmt.Sprintf("%d invisible characters in a row, the first U+%04X", all, first))
 	case bidi > 0:
 		s.find(ruleBidi, p, from, to, fmt.Sprintf("%s that can reorder the text on the screen, in a run that begins with U+%04X", display.Count(bidi, "character"), first))
-	case isWordLetter(runeBefore(p.text, from)) && isWordLetter(runeAfter(p.text, to)):
+	case isWordLetter(runeBefore(p.Text, from)) && isWordLetter(runeAfter(p.Text, to)):
 		s.find(ruleZeroWidthWord, p, from, to, fmt.Sprintf("U+%04X in a word", first))
 	}
 	return to - from
@@ -165,16 +166,16 @@ const lookalikes = "асеорхуѕіјԁһӏԛԝҽ" + "АВЕКМНОРСТУ�
 
 // words judges the words that have letters of two alphabets. One is suspect if it has more Latin letters
 // than others, and each of the others looks like a Latin one.
-func (s *scanner) words(p part) {
-	for i := 0; i < len(p.text); {
-		r, size := utf8.DecodeRuneInString(p.text[i:])
+func (s *scanner) words(p passage.Part) {
+	for i := 0; i < len(p.Text); {
+		r, size := utf8.DecodeRuneInString(p.Text[i:])
 		if !unicode.IsLetter(r) {
 			i += size
 			continue
 		}
 		from, latin, alike, other := i, 0, 0, 0
-		for i < len(p.text) {
-			if r, size = utf8.DecodeRuneInString(p.text[i:]); !unicode.IsLetter(r) {
+		for i < len(p.Text) {
+			if r, size = utf8.DecodeRuneInString(p.Text[i:]); !unicode.IsLetter(r) {
 				break
 			}
 			switch {
@@ -187,8 +188,8 @@ func (s *scanner) words(p part) {
 			}
 			i += size
 		}
-		if alike > 0 && other == 0 && latin > alike && latin+alike >= 4 && !s.full(ruleHomoglyph, p.file) {
-			word := p.text[from:i]
+		if alike > 0 && other == 0 && latin > alike && latin+alike >= 4 && !s.full(ruleHomoglyph, p.File) {
+			word := p.Text[from:i]
 			s.find(ruleHomoglyph, p, from, i, "the word "+secrets.Quote(word)+" has letters that only look Latin: "+strings.Join(foreign(word), " "))
 		}
 	}
@@ -213,10 +214,10 @@ const (
 
 // far judges text that stands below many blank lines, or to the right of many blanks. A table's
 // columns are wide because of their other rows, so a cell is no such text.
-func (s *scanner) far(p part) {
+func (s *scanner) far(p passage.Part) {
 	blank := 0 // lines
 	at := 0
-	for line := range strings.Lines(p.text) {
+	for line := range strings.Lines(p.Text) {
 		text := strings.TrimRight(line, " \t\r\n")
 		if strings.TrimSpace(text) == "" {
 			blank++
@@ -235,7 +236,7 @@ func (s *scanner) far(p part) {
 }
 
 // farRight judges the text that stands in a line after many blanks.
-func (s *scanner) farRight(p part, at int, text string) {
+func (s *scanner) farRight(p passage.Part, at int, text string) {
 	if len(text) < farBlanks {
 		return
 	}

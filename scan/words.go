@@ -59,8 +59,8 @@ func (r *shellReader) joined(all []value) value {
 		out = out.with(v)
 		out.known = out.known && v.known
 		out.stream = out.stream || v.stream
-		if len(v.text) > 64 && !r.p.file.spend(len(v.text)) { // short ones are bounded by their number
-			r.s.notRead(r.p.file.path, "its commands hold too much text to be followed")
+		if len(v.text) > 64 && !r.of.spend(len(v.text)) { // short ones are bounded by their number
+			r.s.notRead(r.p.File.Path, "its commands hold too much text to be followed")
 			out.known = false
 			return out
 		}
@@ -72,7 +72,7 @@ func (r *shellReader) joined(all []value) value {
 
 // offset returns where a position of the tree lies in the part.
 func (r *shellReader) offset(p syntax.Pos) int {
-	return min(r.base+int(p.Offset()), len(r.p.text))
+	return min(r.base+int(p.Offset()), len(r.p.Text))
 }
 
 func (r *shellReader) place(n syntax.Node) (from, to int) {
