@@ -50,13 +50,14 @@ var directions = map[string][]string{
 	"skillsext":                 {"internal/rawjson", "skill/frontmatter", "skill"},
 	"client":                    {"edit", "internal/realpath"}, // one place knows how a file is replaced whole
 	"edit":                      {"internal/realpath"},
-	"scan":                      {"skill", "skill/frontmatter", "scan/internal/archive", "scan/internal/hosts", "scan/internal/passage", "scan/internal/picture", "scan/internal/secrets", "scan/internal/words"}, // what a skill would do
+	"scan":                      {"skill", "skill/frontmatter", "scan/internal/archive", "scan/internal/hosts", "scan/internal/passage", "scan/internal/phrase", "scan/internal/picture", "scan/internal/secrets", "scan/internal/words"}, // what a skill would do
 	// What a scan knows apart from skills: sets of words, hosts by their names, secrets, and
 	// the texts in images.
 	"scan/internal/words":          {},
 	"scan/internal/hosts":          {"scan/internal/words"},
 	"scan/internal/secrets":        {},
 	"scan/internal/passage":        {"skill"},                          // texts that know where they stand in a file
+	"scan/internal/phrase":         {"scan/internal/words"},            // what sentences say
 	"scan/internal/archive":        {"scan/internal/secrets", "skill"}, // zip, tar and gzip in memory
 	"scan/internal/secrets/canary": {"scan/internal/secrets"},          // for tests: invented secrets
 	"scan/internal/picture":        {"scan/internal/secrets"},

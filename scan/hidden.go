@@ -9,6 +9,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/scan/internal/passage"
+	"github.com/knack-dev/knack/scan/internal/phrase"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/scan/internal/words"
 )
@@ -26,10 +27,10 @@ func (s *scanner) hidden(p passage.Part, what string, least int) {
 	if strings.TrimSpace(p.Text) == "" {
 		return
 	}
-	for _, find := range []func(string) (phrase, bool){overriding, concealing} {
-		if ph, ok := find(p.Text); ok {
+	for _, find := range []func(string) (from, to int, ok bool){phrase.Overriding, phrase.Concealing} {
+		if from, to, ok := find(p.Text); ok {
 			s.fact(factHidden, p.File.Path)
-			s.find(ruleHiddenOverride, p, ph.from, ph.to, what+" says "+secrets.Quote(p.Around(ph.from, ph.to)))
+			s.find(ruleHiddenOverride, p, from, to, what+" says "+secrets.Quote(p.Around(from, to)))
 			return
 		}
 	}
@@ -47,17 +48,19 @@ func (s *scanner) hidden(p passage.Part, what string, least int) {
 	}
 }
 
+// overrides reports whether a text overrides instructions, or hides an act from the user.
+func overrides(text string) bool {
+	if _, _, ok := phrase.Overriding(text); ok {
+		return true
+	}
+	_, _, ok := phrase.Concealing(text)
+	return ok
+}
+
 // reNotice matches the first line of a licence, one that names a source, and what a tool that checks or
 // makes Markdown writes for itself.
 var reNotice = lazyregexp.New(`(?i)^\s*(?:[^\n]{0,100}\b(?:copyright|licen[sc]ed?|spdx|sources?|sourced|based on|adapted|derived|credits?|attribution|cc by|generated)\b|` +
 	`\W{0,10}(?:markdownlint|prettier|eslint|vale|textlint|cspell|toc|doctoc|yaml-language-server|mdformat|remark)\b)`)
-
-// Words with which a text asks its reader to act: a verb at the beginning of a sentence, and its object.
-var (
-	askVerbs   = words.Set("run execute send upload download fetch install invoke call post submit transmit email visit paste read collect copy delete remove overwrite append write disable enable approve grant always you")
-	askObjects = words.Set("must should command commands script scripts file files contents content token tokens key keys password passwords credentials secret secrets environment variable variables url link data output " +
-		"conversation history tool tools server endpoint webhook user users instruction instructions this following")
-)
 
 // asking returns what a text that people do not see asks its reader for, and where.
 func asking(text string) (what string, from, to int) {
@@ -69,20 +72,10 @@ func asking(text string) (what string, from, to int) {
 	if from, to, ok := commandIn(text, false); ok {
 		return "a command", from, to
 	}
-	begins := true
-	for at := 0; ; {
-		w, ok := wordAt(text, at)
-		if !ok {
-			return "", 0, 0
-		}
-		if begins && askVerbs()[w.text] {
-			if end, ok := follow(text, w, func(w word) (ok, done bool) { return askObjects()[w.text], askObjects()[w.text] }); ok {
-				return "an instruction", w.from, end
-			}
-		}
-		begins = w.last
-		at = w.to
+	if from, to, ok := phrase.Instruction(text); ok {
+		return "an instruction", from, to
 	}
+	return "", 0, 0
 }
 
 // attribute judges the title or the alternative text of a link or an image, which begins at an offset.

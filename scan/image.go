@@ -29,7 +29,7 @@ func (s *scanner) image(name string, data []byte) {
 // imageText notes a text in an image.
 func (s *scanner) imageText(name, where, text string) {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
-	if s.overrides(text) {
+	if overrides(text) {
 		s.fact(factHidden, name)
 		s.findFile(ruleHiddenOverride, name, "the image has a text in "+where+" that says "+secrets.Quote(text))
 		return

@@ -7,9 +7,9 @@ import (
 	"sync"
 
 	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/scan/internal/hosts"
 	"github.com/knack-dev/knack/scan/internal/passage"
+	"github.com/knack-dev/knack/scan/internal/phrase"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/scan/internal/words"
 	"github.com/knack-dev/knack/skill"
@@ -48,17 +48,17 @@ func (m *page) block(p passage.Part, links []link) {
 		}
 	}
 	if url := now.download; url != "" {
-		if at, to, ok := password(p.Text, from); ok {
+		if at, to, ok := phrase.Password(p.Text, from); ok {
 			m.find(ruleDownloadLocked, p, at, to, "the password of "+secrets.Quote(url)+": "+secrets.Quote(p.Around(at, to)))
 		}
 	} else if url := m.before.download; url != "" {
-		if at, to, ok := password(p.Text, -1); ok {
+		if at, to, ok := phrase.Password(p.Text, -1); ok {
 			m.find(ruleDownloadLocked, p, at, to, "the password of "+secrets.Quote(url)+", which the block before links to: "+secrets.Quote(p.Around(at, to)))
 		}
 	}
 	if url := or(now.paste, m.before.paste); url != "" {
-		if ph, ok := running(p.Text); ok {
-			m.find(ruleRunFromPaste, p, ph.from, ph.to, "the reader is told to "+secrets.Quote(p.Text[ph.from:ph.to])+", beside "+secrets.Quote(url))
+		if at, to, ok := phrase.Running(p.Text); ok {
+			m.find(ruleRunFromPaste, p, at, to, "the reader is told to "+secrets.Quote(p.Text[at:to])+", beside "+secrets.Quote(url))
 		}
 	}
 	m.before = now
@@ -73,11 +73,11 @@ func or(a, b string) string {
 
 // phrases judges what the sentences of a text say.
 func (m *page) phrases(p passage.Part) {
-	if ph, ok := overriding(p.Text); ok {
-		m.find(ruleOverridePhrase, p, ph.from, ph.to, "the text says "+secrets.Quote(p.Around(ph.from, ph.to)))
+	if from, to, ok := phrase.Overriding(p.Text); ok {
+		m.find(ruleOverridePhrase, p, from, to, "the text says "+secrets.Quote(p.Around(from, to)))
 	}
-	if ph, ok := concealing(p.Text); ok {
-		m.find(ruleConcealPhrase, p, ph.from, ph.to, "the text says "+secrets.Quote(p.Around(ph.from, ph.to)))
+	if from, to, ok := phrase.Concealing(p.Text); ok {
+		m.find(ruleConcealPhrase, p, from, to, "the text says "+secrets.Quote(p.Around(from, to)))
 	}
 }
 
@@ -184,86 +184,3 @@ func linkedType(url string) string {
 	}
 	return strings.ToLower(path.Ext(rest))
 }
-
-// Words with which a text tells its reader to run something.
-var (
-	runVerbs   = words.Set("run execute paste launch enter eval invoke install")
-	runObjects = words.Set("command commands script scripts code snippet content contents terminal shell powershell bash console prompt installer installation setup lines it this")
-)
-
-// running returns the first phrase that tells the reader to run something.
-func running(text string) (phrase, bool) {
-	return firstPhrase(text, runVerbs(), func(w word) (int, bool) {
-		return follow(text, w, func(w word) (ok, done bool) { return runObjects()[w.text], runObjects()[w.text] })
-	})
-}
-
-// Words for a password, and those before it that need no "is" behind it.
-var (
-	passWords = words.Set("pass password passcode passphrase pwd pw")
-	passWith  = words.Set("with using use enter")
-)
-
-// rePassword matches what stands between the word and the password, which is its group: "is", a colon, or
-// after "with" nothing.
-var (
-	rePassword     = lazyregexp.New(`^(?:["'*]{0,4}\s+(?:for|of|to)\s[^.\n:=]{0,30})?["'*]{0,4}(?:\s+is\b|\s*[:=\x{2013}\x{2014}]|\s+-)\s*["'\x{201c}\x{2018}(*]*([^\s"'\x{201d}\x{2019})*,;]{2,64})`)
-	rePasswordWith = lazyregexp.New(`^\s+["'\x{201c}\x{2018}(*]*([^\s"'\x{201d}\x{2019})*,;]{2,64})`)
-)
-
-// reUnpack matches words about opening an archive, and reLogin those about an account.
-var (
-	reUnpack = lazyregexp.New(`(?i)\b(?:extract|unzip|unpack|unarchive|decompress|unrar|archive|zip|rar|7z|7zip)`)
-	reLogin  = lazyregexp.New(`(?i)\b(?:user(?:name)?|login|log in|sign in|account|credentials?|ssh|sudo|database|root)\b`)
-)
-
-// password returns where a text says the password of a download. The download ends at an offset of the
-// text, or stands in the block before if that is negative. Only a password beside words about
-// opening an archive counts, or one right behind the link: others are those of accounts.
-func password(text string, link int) (from, to int, ok bool) {
-	const near = 60
-	if lower := strings.ToLower(text); !strings.Contains(lower, "pass") && !strings.Contains(lower, "pw") {
-		return 0, 0, false
-	}
-	with := false
-	for at := 0; ; {
-		w, found := wordAt(text, at)
-		if !found {
-			return 0, 0, false
-		}
-		at = w.to
-		if passWords()[w.text] {
-			rest := text[w.to:min(len(text), w.to+maxPassword)]
-			m := rePassword().FindStringSubmatchIndex(rest)
-			if m == nil && with {
-				m = rePasswordWith().FindStringSubmatchIndex(rest)
-			}
-			if m != nil && !isPlaceholder(rest[m[2]:m[3]]) {
-				end := w.to + m[3]
-				n := strings.IndexAny(text[end:], " \t\r\n")
-				if n < 0 {
-					n = len(text) - end
-				}
-				end += min(n, maxAddress) // the whole word: see around
-				around := text[max(0, w.from-near):min(len(text), end+near)]
-				beside := link >= 0 && w.from >= link && w.from-link <= near
-				if reUnpack().MatchString(around) || beside && !reLogin().MatchString(around) {
-					return w.from, end, true
-				}
-			}
-		}
-		with = passWith()[w.text] || with && w.text == "the"
-	}
-}
-
-// maxPassword bounds the bytes in which a password stands behind the word for it.
-const maxPassword = 160
-
-// isPlaceholder reports whether a password is one of the reader's choice, or no password but a word of
-// the sentence.
-func isPlaceholder(value string) bool {
-	lower := strings.ToLower(strings.TrimRight(value, ".:!?`"))
-	return lower == "" || strings.ContainsAny(lower[:1], "<${[%*") || strings.HasPrefix(lower, "your") || passwordWords()[lower]
-}
-
-var passwordWords = words.Set("protected protection prompt manager field hash hashes from to in that which you below above and or authentication required optional empty set not the a an it if when for is as with by on be will can may must should needed asked stored entered given provided only same your my xxx")

@@ -74,7 +74,7 @@ var targets = []target{
 	{"scan/internal/hosts", "FuzzOf", "hosts: of a URL in every form, the one that is asked"},
 	{"scan", "FuzzImage", "a scan of images: bounded, whatever their parts say"},
 	{"scan", "FuzzMarkdown", "a scan of Markdown: each finding is in the text"},
-	{"scan", "FuzzPhrases", "phrases: found by words, in a time that grows with the text alone"},
+	{"scan/internal/phrase", "FuzzPhrase", "phrases: found by words, in a time that grows with the text alone"},
 	{"scan/internal/secrets", "FuzzIn", "secrets: none that is found is shown"},
 	{"scan", "FuzzSettings", "a scan of JSON, YAML and TOML: each finding is in the text"},
 	{"scan", "FuzzShell", "a scan of commands: each finding is in the text"},

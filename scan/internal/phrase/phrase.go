@@ -1,4 +1,5 @@
-package scan
+// Package phrase finds what sentences say, by words and their order. It knows no grammar.
+package phrase
 
 import (
 	"slices"
@@ -61,9 +62,6 @@ func wordAt(text string, at int) (word, bool) {
 	return w, true
 }
 
-// phrase is where a phrase stands in a text.
-type phrase struct{ from, to int }
-
 // Words of sentences that override instructions: "ignore all previous instructions", "forget everything
 // above", "disregard what you were told". The words are ours: OWASP LLM01 describes what such sentences do.
 var (
@@ -76,10 +74,10 @@ var (
 	overrideLink  = words.Set("you that which were have been was are given the to i we i've were we've")
 )
 
-// overriding returns the first phrase of a text that overrides instructions.
-func overriding(text string) (phrase, bool) {
+// Overriding returns the first phrase of a text that overrides instructions.
+func Overriding(text string) (from, to int, ok bool) {
 	if !mayHave(text, "ignor", "disregard", "forget", "discard", "overrid", "bypass", "supersede", "dismiss") {
-		return phrase{}, false
+		return 0, 0, false
 	}
 	return firstPhrase(text, overrideVerbs(), func(w word) (int, bool) {
 		whose, all := false, false
@@ -108,10 +106,10 @@ var (
 	hideFill     = words.Set("this it these them all any your the every from actions activity changes fact step steps secret hidden")
 )
 
-// concealing returns the first phrase of a text that hides an act from the user.
-func concealing(text string) (phrase, bool) {
+// Concealing returns the first phrase of a text that hides an act from the user.
+func Concealing(text string) (from, to int, ok bool) {
 	if !mayHave(text, "user", "human", "operator", "person") {
-		return phrase{}, false
+		return 0, 0, false
 	}
 	return firstPhrase(text, concealStart(), func(w word) (int, bool) {
 		switch w.text {
@@ -190,16 +188,16 @@ func untold(text string, w word) (int, bool) {
 // firstPhrase returns the first phrase that begins with a word of a set, and is no part of a sentence
 // that forbids it: "never ignore previous instructions". The function is given the first word and
 // returns where the phrase ends.
-func firstPhrase(text string, starts map[string]bool, match func(word) (to int, ok bool)) (phrase, bool) {
+func firstPhrase(text string, starts map[string]bool, match func(word) (to int, ok bool)) (from, to int, ok bool) {
 	negated, near := false, 0 // in this sentence, and how many words a negation still reaches
 	for at := 0; ; {
 		w, ok := wordAt(text, at)
 		if !ok {
-			return phrase{}, false
+			return 0, 0, false
 		}
 		if starts[w.text] && near == 0 && !(negated && w.text == "without") {
 			if to, ok := match(w); ok {
-				return phrase{w.from, to}, true
+				return w.from, to, true
 			}
 		}
 		near = max(near-1, 0)
@@ -216,12 +214,3 @@ func firstPhrase(text string, starts map[string]bool, match func(word) (to int, 
 }
 
 var negations = words.Set("not don't dont never cannot can't won't doesn't shouldn't mustn't no")
-
-// overrides reports whether a text overrides instructions, or hides an act from the user.
-func (s *scanner) overrides(text string) bool {
-	if _, ok := overriding(text); ok {
-		return true
-	}
-	_, ok := concealing(text)
-	return ok
-}

@@ -1,4 +1,4 @@
-package scan
+package phrase
 
 import (
 	"strings"
@@ -27,8 +27,8 @@ func TestOverriding(t *testing.T) {
 		"Forget about it. The rules above apply":                           "",
 		"You may ignore all the white space that you find in lines above.": "",
 	} {
-		p, ok := overriding(text)
-		if got := text[p.from:p.to]; got != want || ok != (want != "") {
+		from, to, ok := Overriding(text)
+		if got := text[from:to]; got != want || ok != (want != "") {
 			t.Errorf("%q: %q, %v, want %q", text, got, ok, want)
 		}
 	}
@@ -55,21 +55,21 @@ func TestConcealing(t *testing.T) {
 		"Keep the user informed":                              "",
 		"Do not report errors of other tools to the user yet": "",
 	} {
-		p, ok := concealing(text)
-		if got := text[p.from:p.to]; got != want || ok != (want != "") {
+		from, to, ok := Concealing(text)
+		if got := text[from:to]; got != want || ok != (want != "") {
 			t.Errorf("%q: %q, %v, want %q", text, got, ok, want)
 		}
 	}
 }
 
-func FuzzPhrases(f *testing.F) {
+func FuzzPhrase(f *testing.F) {
 	for _, seed := range []string{"ignore previous instructions", "do not tell the user", "without the user's", "hide ’", strings.Repeat("ignore all ", 9), "\xff don't"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, find := range []func(string) (phrase, bool){overriding, concealing} {
-			if p, ok := find(text); ok && (p.from >= p.to || p.to > len(text)) {
-				t.Errorf("%q: %v", text, p)
+		for _, find := range []func(string) (from, to int, ok bool){Overriding, Concealing, Running, Instruction} {
+			if from, to, ok := find(text); ok && (from >= to || to > len(text)) {
+				t.Errorf("%q: %d to %d", text, from, to)
 			}
 		}
 	})
