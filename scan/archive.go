@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/knack-dev/knack/scan/internal/archive"
+	"github.com/knack-dev/knack/scan/internal/found"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 )
 
@@ -11,11 +12,11 @@ import (
 func (s *scanner) archive(name string, data []byte, depth int) {
 	ext := extension(name)
 	if _, named := textKinds[ext]; named {
-		s.unjudged(name, "it has the name of a text, and is an archive")
+		s.Unjudged(name, "it has the name of a text, and is an archive")
 	}
 	if compiledPackages[ext] {
-		s.fact(factBinary, name)
-		s.findFile(ruleProgram, name, "the file is a package of compiled code")
+		s.Fact(found.FactBinary, name)
+		s.findFile(found.Program, name, "the file is a package of compiled code")
 	}
 	if err := s.budget.Walk(name, data, depth, entries{s}); err != nil {
 		s.fault(name, err)
@@ -32,7 +33,7 @@ func (o entries) Entry(path string) {
 }
 
 func (o entries) Locked(archive, entry string) {
-	o.findFile(ruleDownloadLocked, archive, "an archive in the skill is encrypted: "+secrets.Quote(entry))
+	o.findFile(found.DownloadLocked, archive, "an archive in the skill is encrypted: "+secrets.Quote(entry))
 }
 
 func (o entries) File(path string, data []byte, depth int) { o.judge(path, data, depth) }
@@ -43,8 +44,8 @@ func (o entries) Fault(path string, err error) { o.fault(path, err) }
 func (s *scanner) fault(name string, err error) {
 	var h archive.Hostile
 	if errors.As(err, &h) {
-		s.findFile(ruleArchiveHostile, name, h.Error())
+		s.findFile(found.ArchiveHostile, name, h.Error())
 		return
 	}
-	s.unjudged(name, err.Error())
+	s.Unjudged(name, err.Error())
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/yuin/goldmark/ast"
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/scan/internal/commands"
+	"github.com/knack-dev/knack/scan/internal/found"
 	"github.com/knack-dev/knack/scan/internal/hosts"
 	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/secrets"
@@ -29,18 +31,18 @@ func (m *page) fence(p passage.Part, info string) {
 	}
 	runs := strings.HasPrefix(language, "!")
 	if runs && m.loads && p.Text != "" {
-		m.find(ruleRunsOnLoad, p, 0, firstLine(p.Text), "the commands of a block run when the skill is loaded: "+secrets.Quote(p.Text[:firstLine(p.Text)]))
+		m.Find(found.RunsOnLoad, p, 0, firstLine(p.Text), "the commands of a block run when the skill is loaded: "+secrets.Quote(p.Text[:firstLine(p.Text)]))
 	}
 	bare, prompts := withoutPrompts(p)
 	switch {
 	case len(m.open) > 0 || m.comment:
 		m.unseen.Add(p, 0, len(p.Text))
 	case language == "" || shellNames()[language] || runs || prompts && !pythonNames()[language]:
-		m.shell(bare, fromFence)
+		m.commands.Shell(bare, commands.Fence)
 	case pythonNames()[language]:
-		m.code(bare, kindPython)
+		m.commands.Code(bare, true, commands.Script)
 	case scriptNames()[language]:
-		m.code(p, kindJavaScript)
+		m.commands.Code(p, false, commands.Script)
 	default:
 		for l := range all(nil, p.Text) {
 			host, kind := hosts.Of(l.url)
@@ -101,12 +103,12 @@ func promptLength(line string) int {
 // inlineCode judges code in a sentence: as a command if it begins with a program.
 func (m *page) inlineCode(p passage.Part, n *ast.CodeSpan) {
 	if m.loads && runsHere(n, m.p.Text) {
-		m.find(ruleRunsOnLoad, p, 0, len(p.Text), "a command runs when the skill is loaded: "+secrets.Quote(p.Text))
-		m.shell(p, fromInline)
+		m.Find(found.RunsOnLoad, p, 0, len(p.Text), "a command runs when the skill is loaded: "+secrets.Quote(p.Text))
+		m.commands.Shell(p, commands.Inline)
 		return
 	}
 	if _, _, ok := commandIn(p.Text, true); ok {
-		m.shell(p, fromInline)
+		m.commands.Shell(p, commands.Inline)
 	}
 }
 

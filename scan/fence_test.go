@@ -3,6 +3,8 @@ package scan
 import (
 	"slices"
 	"testing"
+
+	"github.com/knack-dev/knack/scan/internal/found"
 )
 
 func TestWithoutPrompts(t *testing.T) {
@@ -65,7 +67,7 @@ func TestRunsOnLoad(t *testing.T) {
 		"Write ``!`git status` `` there.\n": false,
 		"```\n!`git status`\n```\n":         false,
 	} {
-		if got := slices.Contains(rulesOf(scanText("SKILL.md", text, kindMarkdown)), string(ruleRunsOnLoad)); got != want {
+		if got := slices.Contains(rulesOf(scanText("SKILL.md", text, kindMarkdown)), string(found.RunsOnLoad)); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 		if r := scanText("references/a.md", text, kindMarkdown); len(r.Findings) > 0 {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/knack-dev/knack/scan/internal/commands"
+	"github.com/knack-dev/knack/scan/internal/found"
 	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/skill"
@@ -28,7 +30,7 @@ func (s *scanner) frontmatter(p passage.Part, body int) {
 	doc := frontmatter.Parse([]byte(p.Text))
 	if f, ok := doc.Field("allowed-tools"); ok {
 		for _, tool := range toolsOf(f.Value) {
-			s.fact(factTool, tool)
+			s.Fact(found.FactTool, tool)
 			if !grantsAll(tool) {
 				continue
 			}
@@ -36,12 +38,12 @@ func (s *scanner) frontmatter(p passage.Part, body int) {
 			if n := strings.Index(p.Text[from:body], tool); n >= 0 {
 				from += n
 			}
-			s.find(ruleToolsAny, p, from, min(from+len(tool), body), "allowed-tools grants every command: "+secrets.Quote(tool))
+			s.Find(found.ToolsAny, p, from, min(from+len(tool), body), "allowed-tools grants every command: "+secrets.Quote(tool))
 		}
 	}
 	if f, ok := doc.Field("hooks"); ok && (len(f.Value.Fields) > 0 || len(f.Value.Items) > 0) {
 		from := p.File.Offset(f.KeyPosition)
-		s.find(ruleHooks, p, from, from+len("hooks"), "the frontmatter has hooks: "+secrets.Quote(strings.Join(keys(f.Value.Fields), ", ")))
+		s.Find(found.Hooks, p, from, from+len("hooks"), "the frontmatter has hooks: "+secrets.Quote(strings.Join(keys(f.Value.Fields), ", ")))
 		s.hookCommands(p, f.Value)
 	}
 }
@@ -58,10 +60,10 @@ func (s *scanner) hookCommands(p passage.Part, v frontmatter.Value) {
 		}
 		from := p.File.Offset(f.Value.Position)
 		if n := strings.Index(p.Text[from:min(len(p.Text), from+2+len(f.Value.Text))], f.Value.Text); n >= 0 {
-			s.shell(p.Slice(from+n, from+n+len(f.Value.Text)), fromString)
+			s.commands.Shell(p.Slice(from+n, from+n+len(f.Value.Text)), commands.String)
 			continue
 		}
-		s.shell(p.With(f.Value.Text, from), fromString)
+		s.commands.Shell(p.With(f.Value.Text, from), commands.String)
 	}
 }
 

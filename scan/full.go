@@ -20,9 +20,9 @@ type firings struct {
 // maxFired bounds how often a rule fires in one file before the rest is only counted.
 const maxFired = 1000
 
-// full reports whether a rule has fired so often in a file that one more is only counted, and counts it.
+// Full reports whether a rule has fired so often in a file that one more is only counted, and counts it.
 // A caller may ask before it makes a message.
-func (s *scanner) full(id skill.RuleID, f *passage.File) bool {
+func (s *scanner) Full(id skill.RuleID, f *passage.File) bool {
 	all := s.fired[firing{id, f}]
 	if all.n < maxFired {
 		return false

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/scan/internal/found"
 	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/phrase"
 	"github.com/knack-dev/knack/scan/internal/secrets"
@@ -29,8 +30,8 @@ func (s *scanner) hidden(p passage.Part, what string, least int) {
 	}
 	for _, find := range []func(string) (from, to int, ok bool){phrase.Overriding, phrase.Concealing} {
 		if from, to, ok := find(p.Text); ok {
-			s.fact(factHidden, p.File.Path)
-			s.find(ruleHiddenOverride, p, from, to, what+" says "+secrets.Quote(p.Around(from, to)))
+			s.Fact(found.FactHidden, p.File.Path)
+			s.Find(found.HiddenOverride, p, from, to, what+" says "+secrets.Quote(p.Around(from, to)))
 			return
 		}
 	}
@@ -38,13 +39,13 @@ func (s *scanner) hidden(p passage.Part, what string, least int) {
 		return
 	}
 	asks, from, to := asking(p.Text)
-	noted := len(p.Text) < minHidden || s.facts[factHidden][p.File.Path]
+	noted := len(p.Text) < minHidden || s.facts[found.FactHidden][p.File.Path]
 	if asks == "" && noted || reNotice().MatchString(p.Text[:min(len(p.Text), maxNotice)]) {
 		return
 	}
-	s.fact(factHidden, p.File.Path)
+	s.Fact(found.FactHidden, p.File.Path)
 	if asks != "" {
-		s.find(ruleHiddenText, p, from, to, what+" has "+asks+": "+secrets.Quote(p.Around(from, to)))
+		s.Find(found.HiddenText, p, from, to, what+" has "+asks+": "+secrets.Quote(p.Around(from, to)))
 	}
 }
 

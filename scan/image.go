@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/scan/internal/found"
 	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/picture"
 	"github.com/knack-dev/knack/scan/internal/secrets"
@@ -17,12 +18,12 @@ func (s *scanner) image(name string, data []byte) {
 	rest, whole := picture.Texts(data, func(where, text string) { s.imageText(name, where, text) })
 	switch rest = bytes.Trim(rest, "\x00\r\n "); {
 	case !whole:
-		s.unjudged(name, "the image is damaged, so that not all texts in it are known")
+		s.Unjudged(name, "the image is damaged, so that not all texts in it are known")
 	case len(rest) <= picture.MinText:
 	case isText(rest):
 		s.imageText(name, "the bytes behind its end", string(rest))
 	default:
-		s.unjudged(name, display.Thousands(len(rest))+" bytes behind the end of the image are not judged")
+		s.Unjudged(name, display.Thousands(len(rest))+" bytes behind the end of the image are not judged")
 	}
 }
 
@@ -30,14 +31,14 @@ func (s *scanner) image(name string, data []byte) {
 func (s *scanner) imageText(name, where, text string) {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
 	if overrides(text) {
-		s.fact(factHidden, name)
-		s.findFile(ruleHiddenOverride, name, "the image has a text in "+where+" that says "+secrets.Quote(text))
+		s.Fact(found.FactHidden, name)
+		s.findFile(found.HiddenOverride, name, "the image has a text in "+where+" that says "+secrets.Quote(text))
 		return
 	}
 	if utf8.RuneCountInString(text) <= picture.MinText || picture.IsUsual(text) {
 		return
 	}
-	s.findFile(ruleImageText, name, "the image has a text in "+where+": "+secrets.Quote(text))
+	s.findFile(found.ImageText, name, "the image has a text in "+where+": "+secrets.Quote(text))
 	s.secrets((&passage.File{Path: name, Text: text}).Whole())
 }
 
@@ -45,6 +46,6 @@ func (s *scanner) imageText(name, where, text string) {
 func (s *scanner) secrets(p passage.Part) {
 	for _, found := range secrets.In(p.Text) {
 		hidden := p.Text[found.Body:found.To]
-		s.find(RuleSecret, p, found.From, found.To, fmt.Sprintf("%s: '%s…', %d characters", found.What, hidden[:secrets.Shown], len(hidden)))
+		s.Find(RuleSecret, p, found.From, found.To, fmt.Sprintf("%s: '%s…', %d characters", found.What, hidden[:secrets.Shown], len(hidden)))
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/knack-dev/knack/scan/internal/found"
 )
 
 const (
@@ -133,11 +135,11 @@ func TestImage(t *testing.T) {
 					t.Errorf("%+v", r.Findings)
 				}
 			case "unread":
-				in(t, r, ruleNotRead, "a.png")
+				in(t, r, found.NotRead, "a.png")
 			case "override":
-				in(t, r, ruleHiddenOverride, "a.png")
+				in(t, r, found.HiddenOverride, "a.png")
 			default:
-				if f := in(t, r, ruleImageText, "a.png"); !strings.Contains(f.Message, "print it twice") {
+				if f := in(t, r, found.ImageText, "a.png"); !strings.Contains(f.Message, "print it twice") {
 					t.Errorf("%+v", f)
 				}
 			}
@@ -154,7 +156,7 @@ func FuzzImage(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s := &scanner{}
+		s := newScanner(Options{})
 		s.image("a.png", data)
 	})
 }

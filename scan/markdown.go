@@ -10,6 +10,7 @@ import (
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
+	"github.com/knack-dev/knack/scan/internal/commands"
 	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -24,7 +25,7 @@ func (s *scanner) markdown(p passage.Part) {
 	m := &page{scanner: s, p: squeeze(p), loads: isEntry(p.File.Path)}
 	if why := m.tooMuch(); why != "" {
 		s.unread = s.unread || matters(p.File.Path)
-		s.notRead(p.File.Path, why)
+		s.NotRead(p.File.Path, why)
 		m.plain()
 		return
 	}
@@ -215,7 +216,7 @@ func (m *page) plain() {
 	m.raw = true
 	m.elements(m.p)
 	m.end()
-	m.shell(m.p, fromFence)
+	m.commands.Shell(m.p, commands.Fence)
 }
 
 // blocks judges a node and what is in it.

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/scan/internal/found"
 	"github.com/knack-dev/knack/scan/internal/hosts"
 	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/phrase"
@@ -36,8 +37,8 @@ func (m *page) block(p passage.Part, links []link) {
 			continue
 		}
 		if what := downloads()[linkedType(l.url)]; what != "" {
-			if !m.full(ruleDownloadProgram, p.File) {
-				m.findLink(ruleDownloadProgram, p, l, secrets.Quote(written(p, l))+" is "+what)
+			if !m.Full(found.DownloadProgram, p.File) {
+				m.findLink(found.DownloadProgram, p, l, secrets.Quote(written(p, l))+" is "+what)
 			}
 			if now.download == "" {
 				now.download, from = l.url, l.to
@@ -49,16 +50,16 @@ func (m *page) block(p passage.Part, links []link) {
 	}
 	if url := now.download; url != "" {
 		if at, to, ok := phrase.Password(p.Text, from); ok {
-			m.find(ruleDownloadLocked, p, at, to, "the password of "+secrets.Quote(url)+": "+secrets.Quote(p.Around(at, to)))
+			m.Find(found.DownloadLocked, p, at, to, "the password of "+secrets.Quote(url)+": "+secrets.Quote(p.Around(at, to)))
 		}
 	} else if url := m.before.download; url != "" {
 		if at, to, ok := phrase.Password(p.Text, -1); ok {
-			m.find(ruleDownloadLocked, p, at, to, "the password of "+secrets.Quote(url)+", which the block before links to: "+secrets.Quote(p.Around(at, to)))
+			m.Find(found.DownloadLocked, p, at, to, "the password of "+secrets.Quote(url)+", which the block before links to: "+secrets.Quote(p.Around(at, to)))
 		}
 	}
 	if url := or(now.paste, m.before.paste); url != "" {
 		if at, to, ok := phrase.Running(p.Text); ok {
-			m.find(ruleRunFromPaste, p, at, to, "the reader is told to "+secrets.Quote(p.Text[at:to])+", beside "+secrets.Quote(url))
+			m.Find(found.RunFromPaste, p, at, to, "the reader is told to "+secrets.Quote(p.Text[at:to])+", beside "+secrets.Quote(url))
 		}
 	}
 	m.before = now
@@ -74,20 +75,20 @@ func or(a, b string) string {
 // phrases judges what the sentences of a text say.
 func (m *page) phrases(p passage.Part) {
 	if from, to, ok := phrase.Overriding(p.Text); ok {
-		m.find(ruleOverridePhrase, p, from, to, "the text says "+secrets.Quote(p.Around(from, to)))
+		m.Find(found.OverridePhrase, p, from, to, "the text says "+secrets.Quote(p.Around(from, to)))
 	}
 	if from, to, ok := phrase.Concealing(p.Text); ok {
-		m.find(ruleConcealPhrase, p, from, to, "the text says "+secrets.Quote(p.Around(from, to)))
+		m.Find(found.ConcealPhrase, p, from, to, "the text says "+secrets.Quote(p.Around(from, to)))
 	}
 }
 
 // address judges where a text links to.
 func (m *page) address(p passage.Part, l link, host string, kind hosts.Kind) {
 	switch {
-	case kind == hosts.Transient && !m.full(ruleURLTransient, p.File):
-		m.findLink(ruleURLTransient, p, l, secrets.Quote(written(p, l))+" leads to "+display.Echo(host))
-	case kind == hosts.Address && !m.full(ruleURLAddress, p.File):
-		m.findLink(ruleURLAddress, p, l, secrets.Quote(written(p, l))+" has an address in place of a name")
+	case kind == hosts.Transient && !m.Full(found.URLTransient, p.File):
+		m.findLink(found.URLTransient, p, l, secrets.Quote(written(p, l))+" leads to "+display.Echo(host))
+	case kind == hosts.Address && !m.Full(found.URLAddress, p.File):
+		m.findLink(found.URLAddress, p, l, secrets.Quote(written(p, l))+" has an address in place of a name")
 	}
 }
 
@@ -105,7 +106,7 @@ func (m *page) findLink(id skill.RuleID, p passage.Part, l link, message string)
 	if l.from == l.to || p.Text[l.from:l.to] != l.url {
 		q = p.With(l.url, l.from)
 	}
-	m.find(id, q, 0, len(q.Text), message)
+	m.Find(id, q, 0, len(q.Text), message)
 }
 
 // all returns links, and behind them the addresses that stand in a text.

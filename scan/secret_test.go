@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/knack-dev/knack/scan/internal/found"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/scan/internal/secrets/canary"
 )
@@ -59,9 +60,9 @@ func TestSecret(t *testing.T) {
 // Secrets in facts, messages and notes are hidden, even if a rule does not quote them.
 func TestHidden(t *testing.T) {
 	for _, canary := range canary.All() {
-		s := &scanner{}
-		s.fact(factHost, "a/"+canary)
-		s.findFile(ruleProgram, "a.so", "the file is "+canary, "and "+canary)
+		s := newScanner(Options{})
+		s.Fact(found.FactHost, "a/"+canary)
+		s.findFile(found.Program, "a.so", "the file is "+canary, "and "+canary)
 		if shown := fmt.Sprintf("%+v", s.report()); strings.Contains(shown, canary[len(canary)-8:]) && !strings.HasPrefix(canary, "-----BEGIN ") || strings.Contains(shown, canary) {
 			t.Errorf("%q is in %s", canary, shown)
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/scan/internal/commands"
+	"github.com/knack-dev/knack/scan/internal/found"
 	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/skill/frontmatter"
@@ -31,15 +33,15 @@ func (s *scanner) settings(p passage.Part) {
 		switch {
 		case isPackage && len(v.keys) == 2 && v.keys[0] == "scripts":
 			if slices.Contains(lifecycle, v.keys[1]) {
-				s.find(ruleInstallScript, p, v.from, v.to, "the script "+secrets.Quote(v.keys[1])+" runs when the package is installed: "+secrets.Quote(v.value))
+				s.Find(found.InstallScript, p, v.from, v.to, "the script "+secrets.Quote(v.keys[1])+" runs when the package is installed: "+secrets.Quote(v.value))
 			}
-			s.shell(v.text(p), fromString)
+			s.commands.Shell(v.text(p), commands.String)
 		case v.keys[0] == "hooks" && slices.Contains(v.keys[1:], "command"):
-			s.find(ruleHooks, p, v.from, v.to, "a hook runs "+secrets.Quote(v.value))
-			s.shell(v.text(p), fromString)
+			s.Find(found.Hooks, p, v.from, v.to, "a hook runs "+secrets.Quote(v.value))
+			s.commands.Shell(v.text(p), commands.String)
 		case v.value == "folderOpen" && v.keys[len(v.keys)-1] == "runOn":
-			s.find(ruleRunsUnasked, p, v.from, v.to, "a task runs when an editor opens the folder")
-			s.fact(factUnasked, p.File.Path)
+			s.Find(found.RunsUnasked, p, v.from, v.to, "a task runs when an editor opens the folder")
+			s.Fact(found.FactUnasked, p.File.Path)
 		}
 	}
 	var err error
@@ -53,7 +55,7 @@ func (s *scanner) settings(p passage.Part) {
 		err = walkJSON(p.Text, visit)
 	}
 	if err != nil {
-		s.unjudged(p.File.Path, err.Error())
+		s.Unjudged(p.File.Path, err.Error())
 	}
 }
 
@@ -237,6 +239,6 @@ func (s *scanner) unasked(f *passage.File) {
 	if why == "" {
 		return
 	}
-	s.find(ruleRunsUnasked, f.Whole(), from, to, why)
-	s.fact(factUnasked, f.Path)
+	s.Find(found.RunsUnasked, f.Whole(), from, to, why)
+	s.Fact(found.FactUnasked, f.Path)
 }

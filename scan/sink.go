@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"mvdan.cc/sh/v3/syntax"
-
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/scan/internal/archive"
+	"github.com/knack-dev/knack/scan/internal/commands"
+	"github.com/knack-dev/knack/scan/internal/found"
 	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/skill"
@@ -23,46 +23,22 @@ type scanner struct {
 	findings []Finding
 	enforce  int
 	review   int
-	facts    [factKinds]map[string]bool
+	facts    [found.Facts]map[string]bool
 	unread   bool
 	files    map[string]bool // the paths of the skill's files, and of the entries of its archives
 	budget   archive.Budget
-	commands *commands
-	parser   *syntax.Parser // of shells, for one text after another
+	commands *commands.Judge
 }
 
-func newScanner(o Options) *scanner { return &scanner{o: o} }
+func newScanner(o Options) *scanner {
+	s := &scanner{o: o, files: map[string]bool{}}
+	s.commands = commands.New(s)
+	return s
+}
 
-// factKind is a list of [Facts].
-type factKind int
-
-const (
-	factProgram factKind = iota
-	factHost
-	factPackage
-	factVariable
-	factRead
-	factWrite
-	factBinary
-	factTool
-	factHidden
-	factUnasked
-	factNotRead
-	factKinds
-)
-
-// Bounds of the facts: how many are in a list, and the length of one, in bytes.
-const (
-	maxFacts = 1000
-	maxFact  = 200
-	// maxProgram bounds the name of a program. A longer word where a command begins is data, such as a
-	// line of a key.
-	maxProgram = 40
-)
-
-// fact notes a fact. Facts that are too long or too many are left out.
-func (s *scanner) fact(kind factKind, value string) {
-	if value == "" || len(value) > maxFact || kind == factProgram && len(value) > maxProgram || len(s.facts[kind]) >= maxFacts {
+// Fact notes a fact. Facts that are too long or too many are left out.
+func (s *scanner) Fact(kind found.Fact, value string) {
+	if value == "" || len(value) > found.MaxFact || kind == found.FactProgram && len(value) > found.MaxProgram || len(s.facts[kind]) >= found.MaxFacts {
 		return
 	}
 	if s.facts[kind] == nil {
@@ -71,14 +47,32 @@ func (s *scanner) fact(kind factKind, value string) {
 	s.facts[kind][strings.ToValidUTF8(secrets.Hide(value), "\uFFFD")] = true
 }
 
-// find notes that a rule fires on the bytes of a part from one offset to another.
-func (s *scanner) find(id skill.RuleID, p passage.Part, from, to int, message string, notes ...string) {
-	if s.full(id, p.File) {
+// Find notes that a rule fires on the bytes of a part from one offset to another.
+func (s *scanner) Find(id skill.RuleID, p passage.Part, from, to int, message string, notes ...string) {
+	if s.Full(id, p.File) {
 		return
 	}
 	defer s.fires(id, p.File)()
 	at, length := p.Place(from, to)
 	s.add(Finding{Rule: id, File: p.File.Path, Position: at, Length: length, Message: message, Notes: notes, Text: skill.DigestOf([]byte(p.Text[from:to]))})
+}
+
+// Look notes a finding like Find, but in the lane review also if the rule is of the lane enforce.
+func (s *scanner) Look(id skill.RuleID, p passage.Part, from, to int, message string, notes ...string) {
+	at, length := p.Place(from, to)
+	s.add(Finding{Rule: id, Lane: Review, File: p.File.Path, Position: at, Length: length, Message: message, Notes: notes, Text: skill.DigestOf([]byte(p.Text[from:to]))})
+}
+
+// During calls a function and returns the rules that fire meanwhile.
+func (s *scanner) During(judge func()) (ids []string, enforced bool) {
+	before, enforce := len(s.findings), s.enforce
+	judge()
+	for _, f := range s.findings[min(before, len(s.findings)):] {
+		if id := string(f.Rule); !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, s.enforce > enforce
 }
 
 // findFile notes that a rule fires on a whole file.
@@ -92,7 +86,7 @@ func (s *scanner) add(f Finding) {
 		f.Notes[i] = secrets.Hide(f.Notes[i])
 	}
 	r := byID()[f.Rule]
-	soft := f.Lane == Review // of findAs
+	soft := f.Lane == Review // of Look
 	f.Lane, f.Fix = r.Lane, r.Fix
 	if lane, ok := s.o.Lanes[f.Rule]; ok {
 		f.Lane = lane
@@ -126,10 +120,10 @@ func (s *scanner) add(f Finding) {
 	}
 }
 
-// notRead notes that a file could not be judged, and why.
-func (s *scanner) notRead(path, why string) {
-	s.fact(factNotRead, path)
-	s.findFile(ruleNotRead, path, why)
+// NotRead notes that a file could not be judged, and why.
+func (s *scanner) NotRead(path, why string) {
+	s.Fact(found.FactNotRead, path)
+	s.findFile(found.NotRead, path, why)
 }
 
 func (s *scanner) report() Report {
@@ -151,7 +145,7 @@ func (s *scanner) open(fsys fs.FS, f skill.File) {
 	data, _, err := skill.ReadFile(fsys, f.Path, skill.MaxFile)
 	if err != nil {
 		s.unread = s.unread || matters(f.Path)
-		s.notRead(f.Path, "it cannot be read")
+		s.NotRead(f.Path, "it cannot be read")
 		return
 	}
 	s.judge(f.Path, data, 0)
@@ -163,7 +157,7 @@ func (s *scanner) judge(path string, data []byte, depth int) {
 	defer func() {
 		if recover() != nil {
 			s.unread = s.unread || matters(path)
-			s.notRead(path, "it cannot be judged: knack failed on it")
+			s.NotRead(path, "it cannot be judged: knack failed on it")
 		}
 	}()
 	switch kind := kindOf(path, data); kind {
@@ -179,7 +173,7 @@ func (s *scanner) judge(path string, data []byte, depth int) {
 		text, ok := textOf(data)
 		if !ok {
 			s.unread = s.unread || matters(path)
-			s.notRead(path, "it is not UTF-8 text")
+			s.NotRead(path, "it is not UTF-8 text")
 			return
 		}
 		s.text(&passage.File{Path: path, Text: text}, kind)
@@ -195,9 +189,9 @@ func (s *scanner) text(f *passage.File, kind fileKind) {
 	case kindMarkdown:
 		s.markdown(p)
 	case kindShell:
-		s.shell(p, fromScript)
+		s.commands.Shell(p, commands.Script)
 	case kindPython, kindJavaScript:
-		s.code(p, kind)
+		s.commands.Code(p, kind == kindPython, commands.Script)
 	case kindSettings:
 		s.settings(p)
 	}

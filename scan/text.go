@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/scan/internal/found"
 	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 )
@@ -91,17 +92,17 @@ func (s *scanner) unseen(p passage.Part, from int) int {
 	}
 	run := p.Text[from:to]
 	switch {
-	case tags > 0 && s.full(ruleTags, p.File), bidi > 0 && s.full(ruleBidi, p.File):
+	case tags > 0 && s.Full(found.Tags, p.File), bidi > 0 && s.Full(found.Bidi, p.File):
 	case tags > 0:
-		s.find(ruleTags, p, from, to, display.Count(tags, "tag character")+saying(run, tagged))
+		s.Find(found.Tags, p, from, to, display.Count(tags, "tag character")+saying(run, tagged))
 	case selectors >= minSelectors:
-		s.find(ruleSelectors, p, from, to, display.Count(selectors, "variation selector")+" in a row"+saying(run, selected))
+		s.Find(found.Selectors, p, from, to, display.Count(selectors, "variation selector")+" in a row"+saying(run, selected))
 	case all >= minUnseen:
-		s.find(ruleZeroWidthRun, p, from, to, fmt.Sprintf("%d invisible characters in a row, the first U+%04X", all, first))
+		s.Find(found.ZeroWidthRun, p, from, to, fmt.Sprintf("%d invisible characters in a row, the first U+%04X", all, first))
 	case bidi > 0:
-		s.find(ruleBidi, p, from, to, fmt.Sprintf("%s that can reorder the text on the screen, in a run that begins with U+%04X", display.Count(bidi, "character"), first))
+		s.Find(found.Bidi, p, from, to, fmt.Sprintf("%s that can reorder the text on the screen, in a run that begins with U+%04X", display.Count(bidi, "character"), first))
 	case isWordLetter(runeBefore(p.Text, from)) && isWordLetter(runeAfter(p.Text, to)):
-		s.find(ruleZeroWidthWord, p, from, to, fmt.Sprintf("U+%04X in a word", first))
+		s.Find(found.ZeroWidthWord, p, from, to, fmt.Sprintf("U+%04X in a word", first))
 	}
 	return to - from
 }
@@ -188,9 +189,9 @@ func (s *scanner) words(p passage.Part) {
 			}
 			i += size
 		}
-		if alike > 0 && other == 0 && latin > alike && latin+alike >= 4 && !s.full(ruleHomoglyph, p.File) {
+		if alike > 0 && other == 0 && latin > alike && latin+alike >= 4 && !s.Full(found.Homoglyph, p.File) {
 			word := p.Text[from:i]
-			s.find(ruleHomoglyph, p, from, i, "the word "+secrets.Quote(word)+" has letters that only look Latin: "+strings.Join(foreign(word), " "))
+			s.Find(found.Homoglyph, p, from, i, "the word "+secrets.Quote(word)+" has letters that only look Latin: "+strings.Join(foreign(word), " "))
 		}
 	}
 }
@@ -227,7 +228,7 @@ func (s *scanner) far(p passage.Part) {
 		if blank >= farLines {
 			from := len(text) - len(strings.TrimLeft(text, " \t"))
 			to := min(len(text), from+maxFar)
-			s.find(ruleFar, p, at+from, at+to, fmt.Sprintf("text after %d blank lines: %s", blank, secrets.Quote(text[from:to])))
+			s.Find(found.Far, p, at+from, at+to, fmt.Sprintf("text after %d blank lines: %s", blank, secrets.Quote(text[from:to])))
 		}
 		blank = 0
 		s.farRight(p, at, text)
@@ -247,7 +248,7 @@ func (s *scanner) farRight(p passage.Part, at int, text string) {
 		}
 		if n >= farBlanks && text[i+n] != '|' {
 			to := min(len(text), i+n+maxFar)
-			s.find(ruleFar, p, at+i+n, at+to, fmt.Sprintf("text after %d blanks: %s", n, secrets.Quote(text[i+n:to])))
+			s.Find(found.Far, p, at+i+n, at+to, fmt.Sprintf("text after %d blanks: %s", n, secrets.Quote(text[i+n:to])))
 			return
 		}
 		i += n

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/knack-dev/knack/scan/internal/found"
 )
 
 // tagsOf spells a text in tag characters.
@@ -53,7 +55,7 @@ func TestCharacters(t *testing.T) {
 	} {
 		var got []string
 		for _, f := range scanText("a.txt", c.text, kindText).Findings {
-			if f.Rule == ruleBidi && len(got) > 0 { // an override and its end are two
+			if f.Rule == found.Bidi && len(got) > 0 { // an override and its end are two
 				continue
 			}
 			got = append(got, string(f.Rule)+" "+f.Position.String()+"-"+strconv.Itoa(f.Length)+" "+f.Message)
@@ -82,7 +84,7 @@ func FuzzCharacters(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		s := &scanner{}
+		s := newScanner(Options{})
 		s.characters(fileOf("a.txt", strings.ToValidUTF8(text, "?")).Whole())
 		s.report()
 	})

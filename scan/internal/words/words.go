@@ -29,3 +29,12 @@ func Has(row, word string) bool {
 	}
 	return false
 }
+
+// IsFlag reports whether a word of a command is one of the options: as a letter, or as a long word.
+func IsFlag(word, letters, long string) bool {
+	if name, ok := strings.CutPrefix(word, "--"); ok {
+		return name != "" && Has(long, name)
+	}
+	name, ok := strings.CutPrefix(word, "-")
+	return ok && letters != "" && strings.ContainsAny(name, letters)
+}

@@ -1,9 +1,10 @@
-package scan
+package commands
 
 import (
 	"path"
 	"strings"
 
+	"github.com/knack-dev/knack/scan/internal/found"
 	"github.com/knack-dev/knack/scan/internal/hosts"
 	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/secrets"
@@ -151,14 +152,14 @@ func (r *shellReader) runsFetched(urls []string, place value, by string) {
 			worst, lane = u, rank
 		}
 	}
-	id := ruleRunFetched
+	id := found.RunFetched
 	switch lane {
 	case 0:
 		return
 	case 2:
-		id = ruleRunUnknown
+		id = found.RunUnknown
 	}
-	r.s.find(id, r.p, place.from, place.to, "what "+secrets.Quote(worst)+" delivers is run by "+secrets.Quote(by))
+	r.s.Find(id, r.p, place.from, place.to, "what "+secrets.Quote(worst)+" delivers is run by "+secrets.Quote(by))
 }
 
 // runs notes that a command runs what a URL delivers.
@@ -213,7 +214,7 @@ func (r *shellReader) host(u string) string {
 		r.of.others++
 	}
 	if host != "" && kind != hosts.Nobody && (strings.Contains(host, ".") || kind != hosts.Named) {
-		r.s.fact(factHost, host)
+		r.s.Fact(found.FactHost, host)
 	}
 	return host
 }
@@ -229,12 +230,12 @@ func (r *shellReader) passingHosts() {
 }
 
 // urlHost notes a URL that leads to a passing host or an address.
-func (s *scanner) urlHost(p passage.Part, from, to int, u string) {
+func (s *Judge) urlHost(p passage.Part, from, to int, u string) {
 	switch host, kind := hosts.Of(u); kind {
 	case hosts.Transient:
-		s.find(ruleURLTransient, p, from, to, "a URL leads to "+secrets.Quote(host))
+		s.Find(found.URLTransient, p, from, to, "a URL leads to "+secrets.Quote(host))
 	case hosts.Address:
-		s.find(ruleURLAddress, p, from, to, "a URL leads to the address "+secrets.Quote(host))
+		s.Find(found.URLAddress, p, from, to, "a URL leads to the address "+secrets.Quote(host))
 	}
 }
 

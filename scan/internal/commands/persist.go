@@ -1,8 +1,9 @@
-package scan
+package commands
 
 import (
 	"strings"
 
+	"github.com/knack-dev/knack/scan/internal/found"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 )
 
@@ -13,13 +14,13 @@ func (r *shellReader) writes(v value) {
 		return
 	}
 	if outside(file) {
-		r.s.fact(factWrite, file)
+		r.s.Fact(found.FactWrite, file)
 	}
 	if path, ok := matchPath(file, startPaths); ok {
-		r.s.find(rulePersist, r.p, v.from, v.to, secrets.Quote(path)+" is written, which starts by itself later")
+		r.s.Find(found.Persist, r.p, v.from, v.to, secrets.Quote(path)+" is written, which starts by itself later")
 	}
 	if path, ok := matchPath(file, agentPaths); ok && !ownFile(file) {
-		r.s.find(ruleAgentConfig, r.p, v.from, v.to, secrets.Quote(path)+" is written, which agents read")
+		r.s.Find(found.AgentConfig, r.p, v.from, v.to, secrets.Quote(path)+" is written, which agents read")
 	}
 }
 
@@ -29,7 +30,7 @@ func ownFile(file string) bool { return strings.HasPrefix(file, "/tmp/") }
 // reads notes a path that a command reads.
 func (r *shellReader) reads(v value) {
 	if file := homely(v.text); outside(file) && !strings.HasPrefix(file, "/dev/") && !strings.HasPrefix(file, "/path/to") {
-		r.s.fact(factRead, file)
+		r.s.Fact(found.FactRead, file)
 	}
 }
 
@@ -102,35 +103,35 @@ func (r *shellReader) persists(name string, args []value) {
 	switch name {
 	case "crontab":
 		if len(rest) > 0 && !flag(rest, "lre", "") {
-			r.s.find(rulePersist, r.p, args[0].from, args[0].to, "the table of cron is written")
+			r.s.Find(found.Persist, r.p, args[0].from, args[0].to, "the table of cron is written")
 		}
 	case "schtasks":
 		for _, v := range rest {
 			if strings.EqualFold(v.text, "/create") {
-				r.s.find(rulePersist, r.p, args[0].from, args[0].to, "a task is scheduled")
+				r.s.Find(found.Persist, r.p, args[0].from, args[0].to, "a task is scheduled")
 			}
 		}
 	case "git":
 		for i, v := range rest {
 			if strings.EqualFold(v.text, "core.hooksPath") && i+1 < len(rest) && !flag(rest, "", "unset get") {
-				r.s.find(rulePersist, r.p, args[0].from, args[0].to, "the folder of git's hooks is set")
+				r.s.Find(found.Persist, r.p, args[0].from, args[0].to, "the folder of git's hooks is set")
 			}
 		}
 	case "xattr":
 		for _, v := range rest {
 			if v.text == "com.apple.quarantine" && flag(rest, "dc", "") || strings.HasPrefix(v.text, "-") && strings.Contains(v.text, "c") {
-				r.s.find(ruleGatekeeper, r.p, args[0].from, args[0].to, "the mark of a downloaded file is removed")
+				r.s.Find(found.Gatekeeper, r.p, args[0].from, args[0].to, "the mark of a downloaded file is removed")
 				return
 			}
 		}
 	case "spctl":
 		if flag(rest, "", "master-disable global-disable") {
-			r.s.find(ruleGatekeeper, r.p, args[0].from, args[0].to, "Gatekeeper is turned off")
+			r.s.Find(found.Gatekeeper, r.p, args[0].from, args[0].to, "Gatekeeper is turned off")
 		}
 	case "set-mppreference", "add-mppreference":
 		for _, v := range rest {
 			if low := strings.ToLower(v.text); strings.HasPrefix(low, "-disable") || strings.HasPrefix(low, "-exclusion") {
-				r.s.find(ruleGatekeeper, r.p, args[0].from, args[0].to, "Microsoft Defender is told to look away")
+				r.s.Find(found.Gatekeeper, r.p, args[0].from, args[0].to, "Microsoft Defender is told to look away")
 				return
 			}
 		}

@@ -1,10 +1,10 @@
-package scan
+package commands
 
 import (
-	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/scan/internal/found"
 	"github.com/knack-dev/knack/scan/internal/hosts"
 	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/secrets"
@@ -159,7 +159,7 @@ func (r *shellReader) runsCode(v, place value, by string, language lang) {
 		return
 	}
 	if strings.TrimSpace(v.text) != "" {
-		r.judgeText(r.inside(v), language, fromString)
+		r.judgeText(r.inside(v), language, String)
 	}
 }
 
@@ -177,18 +177,18 @@ func (r *shellReader) inside(v value) passage.Part {
 	return p
 }
 
-func (r *shellReader) judgeText(p passage.Part, language lang, from origin) {
+func (r *shellReader) judgeText(p passage.Part, language lang, from Origin) {
 	if !r.of.spend(len(p.Text)) {
-		r.s.notRead(p.File.Path, "its commands hold too much text to be followed")
+		r.s.NotRead(p.File.Path, "its commands hold too much text to be followed")
 		return
 	}
 	switch language {
 	case langShell:
-		r.s.shell(p, from)
+		r.s.Shell(p, from)
 	case langPython:
-		r.s.codeWithin(p, kindPython)
+		r.s.Code(p, true, String)
 	case langJavaScript:
-		r.s.codeWithin(p, kindJavaScript)
+		r.s.Code(p, false, String)
 	case langOther:
 		r.s.otherCode(p)
 	}
@@ -204,34 +204,22 @@ func (r *shellReader) runsDecoded(v, place value, by string, language lang) {
 	if decoder == "" {
 		decoder = "the shell"
 	}
+	find := r.s.Find
 	var notes []string
-	var lane Lane
 	if readable {
-		f, enforce := r.of, r.s.enforce
-		examples, others := f.examples, f.others
-		notes = r.s.decodedNotes(r.p.Decoded(v.text, min(place.from, len(r.p.Text))), func(p passage.Part) { r.judgeText(p, language, fromDecoded) })
-		if f.examples > examples && f.others == others && r.s.enforce == enforce {
-			lane = Review // it goes to no one's host alone, as examples do
+		examples, others := r.of.examples, r.of.others
+		ids, enforced := r.s.During(func() {
+			r.judgeText(r.p.Decoded(v.text, min(place.from, len(r.p.Text))), language, decoded)
+		})
+		notes = append(notes, "decodes to: "+secrets.Quote(v.text))
+		if len(ids) > 0 {
+			notes = append(notes, "then: "+strings.Join(ids, ", "))
+		}
+		if r.of.examples > examples && r.of.others == others && !enforced {
+			find = r.s.Look // it goes to no one's host alone, as examples do
 		}
 	}
-	r.s.findAs(lane, ruleRunDecoded, r.p, place.from, place.to, "what "+decoder+" decodes is run by "+secrets.Quote(by), notes...)
-}
-
-// decodedNotes judges a decoded text and says what it is.
-func (s *scanner) decodedNotes(p passage.Part, judge func(passage.Part)) []string {
-	before := len(s.findings)
-	judge(p)
-	notes := []string{"decodes to: " + secrets.Quote(p.Text)}
-	var ids []string
-	for _, f := range s.findings[min(before, len(s.findings)):] {
-		if id := string(f.Rule); !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	if len(ids) > 0 {
-		notes = append(notes, "then: "+strings.Join(ids, ", "))
-	}
-	return notes
+	find(found.RunDecoded, r.p, place.from, place.to, "what "+decoder+" decodes is run by "+secrets.Quote(by), notes...)
 }
 
 // isPlainText reports whether bytes are a text that people could have written.
@@ -249,25 +237,14 @@ func isPlainText(text string) bool {
 
 // networkFind notes a finding of a rule about a destination: nothing if that is this machine, and one
 // to look at if it is no one's.
-func (s *scanner) networkFind(id skill.RuleID, p passage.Part, from, to int, destination, message string) {
+func (s *Judge) networkFind(id skill.RuleID, p passage.Part, from, to int, destination, message string) {
 	host, kind := hosts.Of(destination)
 	if hosts.IsLocal(host) {
 		return
 	}
-	var lane Lane
 	if kind == hosts.Nobody {
-		lane = Review
-	}
-	s.findAs(lane, id, p, from, to, message)
-}
-
-// findAs notes a finding like find. If lane is Review, a rule of the lane enforce only asks for a
-// look there.
-func (s *scanner) findAs(lane Lane, id skill.RuleID, p passage.Part, from, to int, message string, notes ...string) {
-	if lane == "" {
-		s.find(id, p, from, to, message, notes...)
+		s.Look(id, p, from, to, message)
 		return
 	}
-	at, length := p.Place(from, to)
-	s.add(Finding{Rule: id, Lane: lane, File: p.File.Path, Position: at, Length: length, Message: message, Notes: notes, Text: skill.DigestOf([]byte(p.Text[from:to]))})
+	s.Find(id, p, from, to, message)
 }

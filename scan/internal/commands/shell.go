@@ -1,4 +1,4 @@
-package scan
+package commands
 
 import (
 	"strconv"
@@ -7,19 +7,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/scan/internal/found"
 	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/secrets"
-)
-
-// origin says where commands stand.
-type origin int
-
-const (
-	fromScript  origin = iota // a script
-	fromFence                 // a block of code in Markdown
-	fromInline                // inline code in Markdown
-	fromString                // a string that a program starts as a command
-	fromDecoded               // a text that another command decodes
 )
 
 // The bounds of what is parsed at once. The parser and the walk over its tree recurse: at most
@@ -51,10 +41,10 @@ func wordsOf(text string) int {
 
 // shellReader judges one script, block or string of commands.
 type shellReader struct {
-	s    *scanner
+	s    *Judge
 	p    passage.Part
 	of   *commands
-	from origin
+	from Origin
 	base int // where the chunk that is read begins in the part
 	// vague is set if the chunk does not parse whole, so that a word at its beginning need not be
 	// a program.
@@ -77,10 +67,10 @@ type secretUse struct {
 	from, to int
 }
 
-// shell judges commands of a shell. Nothing is expanded, and nothing is run.
-func (s *scanner) shell(p passage.Part, from origin) {
+// Shell judges commands of a shell. Nothing is expanded, and nothing is run.
+func (s *Judge) Shell(p passage.Part, from Origin) {
 	if p.Depth > maxDepth || p.Nest > maxNest {
-		s.notRead(p.File.Path, "commands within commands are too deep to be read")
+		s.NotRead(p.File.Path, "commands within commands are too deep to be read")
 		return
 	}
 	r := &shellReader{s: s, p: p, of: s.commandsOf(p.File), from: from, vars: map[string]value{}, saved: map[string]value{}, remote: map[string]value{}}
@@ -92,22 +82,21 @@ func (s *scanner) shell(p passage.Part, from origin) {
 	for at := 0; at < len(text); {
 		n := chunkLen(text[at:])
 		if r.of.words += wordsOf(text[at : at+n]); r.of.words > maxWords {
-			s.unread = s.unread || matters(p.File.Path)
-			s.notRead(p.File.Path, "it has more than "+strconv.Itoa(maxWords)+" words of commands")
+			s.Unjudged(p.File.Path, "it has more than "+strconv.Itoa(maxWords)+" words of commands")
 			break
 		}
 		r.chunk(text[at:at+n], at)
 		at += n
 	}
 	r.passingHosts()
-	if from == fromScript && r.secret != nil && r.network {
-		s.find(ruleSecretNetwork, p, r.secret.from, r.secret.to, "the script names "+secrets.Quote(r.secret.name)+" and uses the network")
+	if from == Script && r.secret != nil && r.network {
+		s.Find(found.SecretNetwork, p, r.secret.from, r.secret.to, "the script names "+secrets.Quote(r.secret.name)+" and uses the network")
 	}
 }
 
 // inMarkdown reports whether the commands stand in a text that people read.
 func (r *shellReader) inMarkdown() bool {
-	return r.from == fromFence || r.from == fromInline || isMarkdownName(r.p.File.Path)
+	return r.from == Fence || r.from == Inline || isMarkdownName(r.p.File.Path)
 }
 
 func isMarkdownName(path string) bool {
@@ -193,8 +182,7 @@ func (r *shellReader) line(text string, base int) {
 		return
 	}
 	if tooDeep(text) {
-		r.s.unread = r.s.unread || matters(r.p.File.Path)
-		r.s.notRead(r.p.File.Path, "a line has too many brackets to be read as a command")
+		r.s.Unjudged(r.p.File.Path, "a line has too many brackets to be read as a command")
 		return
 	}
 	file, _ := r.s.parse(text, 10)
@@ -220,7 +208,7 @@ func lineLen(text string) int {
 }
 
 // parse reads commands, and goes on after so many errors.
-func (s *scanner) parse(text string, errors int) (*syntax.File, error) {
+func (s *Judge) parse(text string, errors int) (*syntax.File, error) {
 	if s.parser == nil {
 		s.parser = syntax.NewParser()
 	}
@@ -260,29 +248,4 @@ func tooDeep(text string) bool {
 		}
 	}
 	return n > maxBrackets
-}
-
-// commands is what the readers of the commands in one file share.
-type commands struct {
-	file  *passage.File
-	spent int // bytes of text that were made from the file's
-	words int // of its commands that were read
-	// How often its commands name a host that is no one's, and another.
-	examples, others int
-	ran              map[string]bool // URLs whose content a command runs
-}
-
-// commandsOf returns what the readers of a file share.
-func (s *scanner) commandsOf(f *passage.File) *commands {
-	if s.commands == nil || s.commands.file != f {
-		s.commands = &commands{file: f}
-	}
-	return s.commands
-}
-
-// spend takes room for a text that is made from the file's, so that commands which double a text
-// cannot take more time than the file is long.
-func (c *commands) spend(n int) bool {
-	c.spent += n
-	return c.spent <= 2*len(c.file.Text)+1<<20
 }

@@ -1,9 +1,10 @@
-package scan
+package commands
 
 import (
 	"path"
 	"strings"
 
+	"github.com/knack-dev/knack/scan/internal/decode"
 	"github.com/knack-dev/knack/scan/internal/words"
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -93,7 +94,7 @@ func (r *shellReader) effect(name string, args []value, io redirect) value {
 			}
 		}
 		return io.in
-	case decoders[name] != nil:
+	case decode.Is(name):
 		if v, ok := r.decode(name, rest, io.in); ok {
 			return v
 		}
@@ -176,7 +177,7 @@ func (r *shellReader) printed(name string, args []value) value {
 	}
 	v := r.spaced(args)
 	if escapes {
-		text, n := numbers(v.text)
+		text, n := decode.Escapes(v.text)
 		v.text, v.escapes = text, v.escapes+n
 	}
 	return v

@@ -1,10 +1,10 @@
-package scan
+package commands
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/knack-dev/knack/scan/internal/decode"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -60,7 +60,7 @@ func (r *shellReader) joined(all []value) value {
 		out.known = out.known && v.known
 		out.stream = out.stream || v.stream
 		if len(v.text) > 64 && !r.of.spend(len(v.text)) { // short ones are bounded by their number
-			r.s.notRead(r.p.File.Path, "its commands hold too much text to be followed")
+			r.s.NotRead(r.p.File.Path, "its commands hold too much text to be followed")
 			out.known = false
 			return out
 		}
@@ -107,7 +107,7 @@ func (r *shellReader) part(part syntax.WordPart, quoted bool) value {
 		return value{text: unescaped(x.Value, quoted), known: true}
 	case *syntax.SglQuoted:
 		if x.Dollar {
-			text, n := numbers(x.Value)
+			text, n := decode.Escapes(x.Value)
 			return value{text: text, known: true, escapes: n}
 		}
 		return value{text: x.Value, known: true}
@@ -200,64 +200,4 @@ func unescaped(text string, quoted bool) string {
 		}
 	}
 	return out.String()
-}
-
-// numbers resolves the escapes of $'…', printf and echo -e, and counts those that are numbers.
-func numbers(text string) (string, int) {
-	if !strings.Contains(text, "\\") {
-		return text, 0
-	}
-	var out strings.Builder
-	count := 0
-	for i := 0; i < len(text); i++ {
-		if text[i] != '\\' || i+1 == len(text) {
-			out.WriteByte(text[i])
-			continue
-		}
-		i++
-		base, digits, start := 0, 0, i+1
-		switch c := text[i]; c {
-		case 'x':
-			base, digits = 16, 2
-		case 'u':
-			base, digits = 16, 4
-		case 'U':
-			base, digits = 16, 8
-		case '0', '1', '2', '3', '4', '5', '6', '7':
-			base, digits, start = 8, 3, i
-			if c == '0' {
-				digits = 4
-			}
-		case 'n':
-			out.WriteByte('\n')
-			continue
-		case 't':
-			out.WriteByte('\t')
-			continue
-		default:
-			out.WriteByte(c)
-			continue
-		}
-		end := start
-		for end < len(text) && end-start < digits && digit(text[end], base) {
-			end++
-		}
-		n, err := strconv.ParseUint(text[start:end], base, 32)
-		if err != nil {
-			out.WriteByte(text[i])
-			continue
-		}
-		count++
-		if n < 256 && base == 8 || digits == 2 {
-			out.WriteByte(byte(n))
-		} else {
-			out.WriteRune(rune(n))
-		}
-		i = end - 1
-	}
-	return out.String(), count
-}
-
-func digit(c byte, base int) bool {
-	return '0' <= c && c <= '7' || base == 16 && ('8' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F')
 }

@@ -1,9 +1,11 @@
-package scan
+package commands
 
 import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/scan/internal/found"
+	"github.com/knack-dev/knack/scan/internal/lexer"
 	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 )
@@ -11,7 +13,7 @@ import (
 // codeReader judges Python, JavaScript or TypeScript by its calls and strings.
 type codeReader struct {
 	*shellReader // for what code and commands have in common
-	tokens       []lexeme
+	tokens       []lexer.Token
 	python       bool
 	vars         map[string]value // of the last assignment
 	processes    bool             // JavaScript's child_process is named
@@ -20,40 +22,34 @@ type codeReader struct {
 	// A shell on a socket is made in several steps.
 	socket  bool
 	address string
-	joins   *lexeme // the call that gives a shell the socket
+	joins   *lexer.Token // the call that gives a shell the socket
 }
 
-// code judges Python, JavaScript or TypeScript.
-func (s *scanner) code(p passage.Part, kind fileKind) { s.readCode(p, kind, fromScript) }
-
-// codeWithin judges code within a command.
-func (s *scanner) codeWithin(p passage.Part, kind fileKind) { s.readCode(p, kind, fromString) }
-
-func (s *scanner) readCode(p passage.Part, kind fileKind, from origin) {
+// Code judges Python, or JavaScript and TypeScript.
+func (s *Judge) Code(p passage.Part, python bool, from Origin) {
 	if p.Depth > maxDepth || p.Nest > maxNest {
-		s.notRead(p.File.Path, "commands within commands are too deep to be read")
+		s.NotRead(p.File.Path, "commands within commands are too deep to be read")
 		return
 	}
-	tokens, whole := tokensOf(p.Text, kind)
+	tokens, whole := lexer.Tokens(p.Text, python)
 	if !whole {
-		s.unread = s.unread || matters(p.File.Path)
-		s.notRead(p.File.Path, "it has too many words of code")
+		s.Unjudged(p.File.Path, "it has too many words of code")
 	}
 	c := &codeReader{
 		shellReader: &shellReader{s: s, p: p, of: s.commandsOf(p.File), from: from, saved: map[string]value{}},
-		tokens:      tokens, python: kind == kindPython, vars: map[string]value{},
-		minified:  kind == kindJavaScript && isMinified(p.Text),
-		processes: kind == kindJavaScript && strings.Contains(p.Text, "child_process"),
+		tokens:      tokens, python: python, vars: map[string]value{},
+		minified:  !python && isMinified(p.Text),
+		processes: !python && strings.Contains(p.Text, "child_process"),
 	}
 	for i := range tokens {
 		c.token(i)
 	}
 	if c.socket && c.joins != nil {
-		s.networkFind(ruleReverseShell, p, int(c.joins.from), int(c.joins.to), c.address, "a shell is connected with "+connected(c.address))
+		s.networkFind(found.ReverseShell, p, int(c.joins.From), int(c.joins.To), c.address, "a shell is connected with "+connected(c.address))
 	}
 	c.passingHosts()
-	if from == fromScript && c.secret != nil && c.network && !c.inMarkdown() {
-		s.find(ruleSecretNetwork, p, c.secret.from, c.secret.to, "the script names "+secrets.Quote(c.secret.name)+" and uses the network")
+	if from == Script && c.secret != nil && c.network && !c.inMarkdown() {
+		s.Find(found.SecretNetwork, p, c.secret.from, c.secret.to, "the script names "+secrets.Quote(c.secret.name)+" and uses the network")
 	}
 }
 
@@ -67,36 +63,36 @@ func isMinified(text string) bool {
 func (c *codeReader) token(i int) {
 	t := c.tokens[i]
 	switch {
-	case t.kind == tokenString:
+	case t.Kind == lexer.String:
 		v := c.literal(t)
 		if strings.Contains(v.text, "://") && len(v.text) < 4096 {
 			c.urls([]value{v})
 		}
 		c.credential(v)
-	case t.kind == tokenName && c.isMark(i+1, "(") && !c.defines(i):
+	case t.Kind == lexer.Name && c.isMark(i+1, "(") && !c.defines(i):
 		c.call(i, c.dotted(i))
-	case t.kind == tokenName && t.text == "$" && !c.python && i+1 < len(c.tokens) && c.tokens[i+1].kind == tokenString:
+	case t.Kind == lexer.Name && t.Text == "$" && !c.python && i+1 < len(c.tokens) && c.tokens[i+1].Kind == lexer.String:
 		c.shellText(c.literal(c.tokens[i+1]), i, "$") // of zx and Bun
-	case t.kind == tokenName && c.isMark(i+1, "=") && !c.isMark(i+2, "=") && !c.isMark(i-1, "."):
+	case t.Kind == lexer.Name && c.isMark(i+1, "=") && !c.isMark(i+2, "=") && !c.isMark(i-1, "."):
 		if len(c.vars) < maxVariables && !c.minified {
 			v := c.eval(i+2, c.statementEnd(i+2), 0)
 			if !v.known && len(v.text) > maxUnknown {
 				v.text = ""
 			}
-			c.vars[t.text] = v
+			c.vars[t.Text] = v
 		}
-	case t.kind == tokenName && (t.text == "environ" || t.text == "env"):
+	case t.Kind == lexer.Name && (t.Text == "environ" || t.Text == "env"):
 		c.environment(i)
 	}
 }
 
 func (c *codeReader) isMark(i int, text string) bool {
-	return i >= 0 && i < len(c.tokens) && c.tokens[i].kind == tokenMark && c.tokens[i].text == text
+	return i >= 0 && i < len(c.tokens) && c.tokens[i].Kind == lexer.Mark && c.tokens[i].Text == text
 }
 
 func (c *codeReader) name(i int) string {
-	if i >= 0 && i < len(c.tokens) && c.tokens[i].kind == tokenName {
-		return c.tokens[i].text
+	if i >= 0 && i < len(c.tokens) && c.tokens[i].Kind == lexer.Name {
+		return c.tokens[i].Text
 	}
 	return ""
 }
@@ -110,7 +106,7 @@ func (c *codeReader) defines(i int) bool {
 // dotted returns the name of a call with what stands before it: "os.path.join". What is no name
 // before a dot is "?".
 func (c *codeReader) dotted(i int) string {
-	name := c.tokens[i].text
+	name := c.tokens[i].Text
 	for n := 0; n < 4 && c.isMark(i-1, "."); n++ {
 		i -= 2
 		if c.isMark(i, "?") { // a?.b
@@ -141,7 +137,7 @@ func (c *codeReader) looks(n int) bool {
 	if c.looked += max(n, 0); c.looked <= maxLooks {
 		return true
 	}
-	c.s.notRead(c.p.File.Path, "its expressions are too many within one another")
+	c.s.NotRead(c.p.File.Path, "its expressions are too many within one another")
 	return false
 }
 
@@ -149,11 +145,11 @@ func (c *codeReader) looks(n int) bool {
 func (c *codeReader) statementEnd(i int) int {
 	for n := i; n < len(c.tokens) && n < i+maxExpression; n++ {
 		t := c.tokens[n]
-		if t.kind == tokenLine && n > i || t.kind == tokenMark && (t.text == ";" || t.text == ")" || t.text == "]" || t.text == "}") {
+		if t.Kind == lexer.Line && n > i || t.Kind == lexer.Mark && (t.Text == ";" || t.Text == ")" || t.Text == "]" || t.Text == "}") {
 			return n
 		}
-		if t.match > 0 {
-			n = int(t.match)
+		if t.Match > 0 {
+			n = int(t.Match)
 		}
 	}
 	return min(i+maxExpression, len(c.tokens))
@@ -162,14 +158,14 @@ func (c *codeReader) statementEnd(i int) int {
 // arguments returns the ranges of the arguments of a call whose bracket is a token.
 func (c *codeReader) arguments(open int) [][2]int {
 	var all [][2]int
-	end := min(int(c.tokens[open].match), open+maxExpression)
+	end := min(int(c.tokens[open].Match), open+maxExpression)
 	start := open + 1
 	for n := start; n < end; n++ {
 		if c.isMark(n, ",") {
 			all = append(all, [2]int{start, n})
 			start = n + 1
 		}
-		if m := int(c.tokens[n].match); m > n {
+		if m := int(c.tokens[n].Match); m > n {
 			n = m
 		}
 	}
@@ -183,13 +179,13 @@ var codeParts = lazyregexp.New(`\$?\{([^{}]{0,60})\}`)
 
 // literal returns what a string holds. Its computed parts are filled in if they are names of
 // strings, and are variables of a shell if not.
-func (c *codeReader) literal(t lexeme) value {
-	v := value{text: t.text, known: true, from: int(t.from), to: int(t.to)}
-	if !t.open || len(t.text) > 64<<10 {
-		v.known = !t.open
+func (c *codeReader) literal(t lexer.Token) value {
+	v := value{text: t.Text, known: true, from: int(t.From), to: int(t.To)}
+	if !t.Open || len(t.Text) > 64<<10 {
+		v.known = !t.Open
 		return v
 	}
-	v.text = codeParts().ReplaceAllStringFunc(t.text, func(m string) string {
+	v.text = codeParts().ReplaceAllStringFunc(t.Text, func(m string) string {
 		name := strings.Trim(m, "${} ")
 		if w, ok := c.vars[name]; ok {
 			v = v.with(w)
@@ -200,7 +196,7 @@ func (c *codeReader) literal(t lexeme) value {
 		}
 		v.known = false
 		return "$" + strings.Trim(strings.Map(func(r rune) rune {
-			if isNameByte(byte(r)) && r < 0x80 {
+			if lexer.IsNameByte(byte(r)) && r < 0x80 {
 				return r
 			}
 			return '_'
@@ -216,10 +212,10 @@ func (c *codeReader) environment(i int) {
 		return
 	}
 	switch {
-	case c.isMark(i+1, "[") && i+2 < len(c.tokens) && c.tokens[i+2].kind == tokenString:
-		c.variable(c.tokens[i+2].text)
-	case c.isMark(i+1, ".") && c.name(i+2) == "get" && c.isMark(i+3, "(") && i+4 < len(c.tokens) && c.tokens[i+4].kind == tokenString:
-		c.variable(c.tokens[i+4].text)
+	case c.isMark(i+1, "[") && i+2 < len(c.tokens) && c.tokens[i+2].Kind == lexer.String:
+		c.variable(c.tokens[i+2].Text)
+	case c.isMark(i+1, ".") && c.name(i+2) == "get" && c.isMark(i+3, "(") && i+4 < len(c.tokens) && c.tokens[i+4].Kind == lexer.String:
+		c.variable(c.tokens[i+4].Text)
 	case c.isMark(i+1, ".") && name == "process.env":
 		c.variable(c.name(i + 2))
 	}

@@ -1,27 +1,32 @@
-package scan
+// Package lexer splits Python, JavaScript and TypeScript into words, strings and marks.
+package lexer
 
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/knack-dev/knack/scan/internal/decode"
 )
 
-// lexeme is a word, a string or a mark of Python, JavaScript or TypeScript.
-type lexeme struct {
-	kind     tokenKind
-	open     bool   // a string with parts that are computed: f"{x}", `${x}`
-	from, to int32  // in the part
-	text     string // of a name or a mark, or what a string holds
-	match    int32  // of an opening bracket: the token that closes it, or the end
+// Token is a word, a string or a mark.
+type Token struct {
+	Kind     Kind
+	Open     bool   // a string with parts that are computed: f"{x}", `${x}`
+	From, To int32  // in the text
+	Text     string // of a name or a mark, or what a string holds
+	Match    int32  // of an opening bracket: the token that closes it, or the end
 }
 
-type tokenKind int8
+// Kind is what a token is.
+type Kind int8
 
+// The kinds.
 const (
-	tokenName tokenKind = iota
-	tokenNumber
-	tokenString
-	tokenMark // one byte
-	tokenLine // the end of a line outside of brackets
+	Name Kind = iota
+	Number
+	String
+	Mark // one byte
+	Line // the end of a line outside of brackets
 )
 
 // maxTokens bounds the tokens of a file, in order to bound the memory that they take.
@@ -32,13 +37,13 @@ type lexer struct {
 	text   string
 	at     int
 	python bool
-	tokens []lexeme
+	tokens []Token
 	stack  []int32 // the brackets that are open
 }
 
-// tokensOf returns the tokens of a text. whole is false if there are more than maxTokens.
-func tokensOf(text string, kind fileKind) (tokens []lexeme, whole bool) {
-	l := &lexer{text: text, python: kind == kindPython}
+// Tokens returns the tokens of a text. whole is false if there are too many.
+func Tokens(text string, python bool) (tokens []Token, whole bool) {
+	l := &lexer{text: text, python: python}
 	for l.at < len(l.text) {
 		if len(l.tokens) >= maxTokens {
 			break
@@ -46,13 +51,13 @@ func tokensOf(text string, kind fileKind) (tokens []lexeme, whole bool) {
 		l.next()
 	}
 	for _, i := range l.stack {
-		l.tokens[i].match = int32(len(l.tokens))
+		l.tokens[i].Match = int32(len(l.tokens))
 	}
 	return l.tokens, l.at >= len(l.text)
 }
 
-func (l *lexer) add(kind tokenKind, from int, text string) {
-	l.tokens = append(l.tokens, lexeme{kind: kind, from: int32(from), to: int32(l.at), text: text})
+func (l *lexer) add(kind Kind, from int, text string) {
+	l.tokens = append(l.tokens, Token{Kind: kind, From: int32(from), To: int32(l.at), Text: text})
 }
 
 func (l *lexer) next() {
@@ -63,7 +68,7 @@ func (l *lexer) next() {
 	case c == '\n':
 		l.at++
 		if len(l.stack) == 0 {
-			l.add(tokenLine, start, "\n")
+			l.add(Line, start, "\n")
 		}
 	case c == ' ' || c == '\t' || c == '\r' || c == '\f':
 		l.at++
@@ -80,8 +85,8 @@ func (l *lexer) next() {
 		l.template(start)
 	case c == '/' && !l.python && l.beginsPattern():
 		l.pattern()
-	case isNameByte(c):
-		for l.at < len(l.text) && isNameByte(l.text[l.at]) {
+	case IsNameByte(c):
+		for l.at < len(l.text) && IsNameByte(l.text[l.at]) {
 			l.at++
 		}
 		word := l.text[start:l.at]
@@ -89,14 +94,14 @@ func (l *lexer) next() {
 			l.quoted(start, strings.ToLower(word))
 			return
 		}
-		kind := tokenName
+		kind := Name
 		if '0' <= c && c <= '9' {
-			kind = tokenNumber
+			kind = Number
 		}
 		l.add(kind, start, word)
 	default:
 		l.at++
-		l.add(tokenMark, start, l.text[start:l.at])
+		l.add(Mark, start, l.text[start:l.at])
 		l.bracket(c)
 	}
 }
@@ -110,7 +115,7 @@ func (l *lexer) bracket(c byte) {
 		l.stack = append(l.stack, i)
 	case ')', ']', '}':
 		if n := len(l.stack); n > 0 {
-			l.tokens[l.stack[n-1]].match = i
+			l.tokens[l.stack[n-1]].Match = i
 			l.stack = l.stack[:n-1]
 		}
 	}
@@ -154,8 +159,8 @@ func (l *lexer) quoted(start int, prefix string) {
 	if !strings.Contains(prefix, "r") {
 		text = codeUnescaped(text)
 	}
-	l.add(tokenString, start, text)
-	l.tokens[len(l.tokens)-1].open = strings.Contains(prefix, "f") && strings.Contains(text, "{")
+	l.add(String, start, text)
+	l.tokens[len(l.tokens)-1].Open = strings.Contains(prefix, "f") && strings.Contains(text, "{")
 }
 
 // template reads a template of JavaScript as one string. What stands in ${…} is part of its text.
@@ -171,8 +176,8 @@ func (l *lexer) template(start int) {
 	end := min(l.at, len(l.text))
 	l.at = min(end+1, len(l.text))
 	text := codeUnescaped(l.text[from:end])
-	l.add(tokenString, start, text)
-	l.tokens[len(l.tokens)-1].open = strings.Contains(text, "${")
+	l.add(String, start, text)
+	l.tokens[len(l.tokens)-1].Open = strings.Contains(text, "${")
 }
 
 // beginsPattern reports whether a slash begins a regular expression: after a value it divides.
@@ -181,13 +186,13 @@ func (l *lexer) beginsPattern() bool {
 		return true
 	}
 	last := l.tokens[len(l.tokens)-1]
-	switch last.kind {
-	case tokenName:
-		return last.text == "return" || last.text == "typeof" || last.text == "case" || last.text == "in" || last.text == "of"
-	case tokenNumber, tokenString:
+	switch last.Kind {
+	case Name:
+		return last.Text == "return" || last.Text == "typeof" || last.Text == "case" || last.Text == "in" || last.Text == "of"
+	case Number, String:
 		return false
-	case tokenMark:
-		return last.text != ")" && last.text != "]" && last.text != "}"
+	case Mark:
+		return last.Text != ")" && last.Text != "]" && last.Text != "}"
 	}
 	return true
 }
@@ -206,17 +211,18 @@ func (l *lexer) pattern() {
 		case c == '/' && !class:
 			start := l.at
 			l.at = i + 1
-			l.add(tokenNumber, start, "/")
+			l.add(Number, start, "/")
 			return
 		}
 	}
 	start := l.at
 	l.at++
-	l.add(tokenMark, start, "/")
+	l.add(Mark, start, "/")
 }
 
-func isNameByte(c byte) bool {
-	return isLetter(c) || '0' <= c && c <= '9' || c == '_' || c == '$' || c >= utf8.RuneSelf
+// IsNameByte reports whether a byte is part of a name.
+func IsNameByte(c byte) bool {
+	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '_' || c == '$' || c >= utf8.RuneSelf
 }
 
 // codeUnescaped resolves the escapes of a string.
@@ -225,6 +231,6 @@ func codeUnescaped(text string) string {
 		return text
 	}
 	text = strings.ReplaceAll(text, "\\\n", "")
-	out, _ := numbers(text)
+	out, _ := decode.Escapes(text)
 	return out
 }

@@ -1,4 +1,4 @@
-package scan
+package commands
 
 import "github.com/knack-dev/knack/scan/internal/words"
 
@@ -33,13 +33,6 @@ var filters = words.Set(
 	"cat tac nl head tail sed awk gawk grep egrep fgrep sort uniq cut tr rev fold fmt pr expand column strings less more dd pv sponge ts",
 	"gzip gunzip zcat bzip2 bunzip2 bzcat xz unxz xzcat zstd zstdcat lz4 brotli tar zip unzip openssl gpg age jq yq base64 base32 basenc xxd od hexdump uuencode iconv dos2unix",
 )
-
-// decoders has the programs that turn letters back into what they stand for, and how. Source: MITRE
-// ATT&CK T1140.
-var decoders = map[string]decoder{
-	"base64": decodeBase64, "gbase64": decodeBase64, "base32": decodeBase32, "basenc": decodeBasenc,
-	"openssl": decodeOpenssl, "xxd": decodeXxd, "uudecode": decodeUnknown, "rev": decodeRev, "tr": decodeTr,
-}
 
 // senders has the programs that send a file or their input to a host. Source: MITRE ATT&CK T1048.
 // curl and wget send too: see fetch.

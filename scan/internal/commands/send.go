@@ -1,10 +1,11 @@
-package scan
+package commands
 
 import (
 	"cmp"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/scan/internal/found"
 	"github.com/knack-dev/knack/scan/internal/hosts"
 	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/secrets"
@@ -24,7 +25,7 @@ func (r *shellReader) credential(v value) string {
 
 // credentialIn returns a text if it is a path that holds credentials.
 func credentialIn(text string) string {
-	if len(text) < 4 || len(text) > maxFact || !strings.ContainsAny(text, "./") {
+	if len(text) < 4 || len(text) > found.MaxFact || !strings.ContainsAny(text, "./") {
 		return ""
 	}
 	if isDotEnv(text) {
@@ -116,7 +117,7 @@ func (r *shellReader) sendsSecret(secret, destination string, place value) {
 	if host, _ := hosts.Of(destination); host != "" {
 		to = secrets.Quote(host)
 	}
-	r.s.networkFind(ruleSendSecret, r.p, place.from, place.to, destination, secrets.Quote(secret)+" is sent to "+to)
+	r.s.networkFind(found.SendSecret, r.p, place.from, place.to, destination, secrets.Quote(secret)+" is sent to "+to)
 }
 
 // send judges a program that sends a file or its input.
@@ -232,7 +233,7 @@ func (r *shellReader) socat(args []value) {
 // reverse notes that a shell is connected with a socket.
 func (r *shellReader) reverse(host string, place value) {
 	r.network = true
-	r.s.networkFind(ruleReverseShell, r.p, place.from, place.to, host, "a shell is connected with "+connected(host))
+	r.s.networkFind(found.ReverseShell, r.p, place.from, place.to, host, "a shell is connected with "+connected(host))
 }
 
 func connected(host string) string {
@@ -251,7 +252,7 @@ var (
 
 // otherCode judges a text in a language that no reader is for: perl, ruby, php, lua, AppleScript and
 // PowerShell.
-func (s *scanner) otherCode(p passage.Part) {
+func (s *Judge) otherCode(p passage.Part) {
 	if socketWords().MatchString(p.Text) && startWords().MatchString(p.Text) && (shellPath().MatchString(p.Text) || strings.Contains(p.Text, "TCPClient")) {
 		host := ""
 		if m := endpoint().FindStringSubmatch(p.Text); m != nil {
@@ -259,7 +260,7 @@ func (s *scanner) otherCode(p passage.Part) {
 		} else {
 			host = assignedHost(p.Text)
 		}
-		s.networkFind(ruleReverseShell, p, 0, len(p.Text), host, "a shell is connected with "+connected(host))
+		s.networkFind(found.ReverseShell, p, 0, len(p.Text), host, "a shell is connected with "+connected(host))
 	}
 	s.appleScript(p)
 }
@@ -278,7 +279,7 @@ func assignedHost(text string) (host string) {
 }
 
 // appleScript judges the commands of do shell script.
-func (s *scanner) appleScript(p passage.Part) {
+func (s *Judge) appleScript(p passage.Part) {
 	const mark = "do shell script \""
 	for at := 0; ; {
 		i := strings.Index(p.Text[at:], mark)
@@ -299,7 +300,7 @@ func (s *scanner) appleScript(p passage.Part) {
 			inner = p.With(unescaped(inner.Text, true), at)
 		}
 		inner.Nest++
-		s.shell(inner, fromString)
+		s.Shell(inner, String)
 		at = end
 	}
 }

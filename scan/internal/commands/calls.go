@@ -1,10 +1,12 @@
-package scan
+package commands
 
 import (
 	"strconv"
 	"strings"
 
+	"github.com/knack-dev/knack/scan/internal/decode"
 	"github.com/knack-dev/knack/scan/internal/hosts"
+	"github.com/knack-dev/knack/scan/internal/lexer"
 	"github.com/knack-dev/knack/scan/internal/words"
 )
 
@@ -64,8 +66,8 @@ func (c *codeReader) call(i int, name string) {
 			}
 		}
 	case last(name) == "getenv" || name == "Deno.env.get":
-		if open+1 < len(c.tokens) && c.tokens[open+1].kind == tokenString {
-			c.variable(c.tokens[open+1].text)
+		if open+1 < len(c.tokens) && c.tokens[open+1].Kind == lexer.String {
+			c.variable(c.tokens[open+1].Text)
 		}
 	}
 	if sendingCalls()[name] {
@@ -86,11 +88,11 @@ func (c *codeReader) runsCommands(i int, name string) bool {
 	if name == "exec" || last(name) == "execSync" {
 		return c.processes
 	}
-	return strings.HasPrefix(name, "?.") && shellRunners()["child_process."+last(name)] && c.isMark(i-2, ")") && strings.HasSuffix(c.tokens[i-3].text, "child_process")
+	return strings.HasPrefix(name, "?.") && shellRunners()["child_process."+last(name)] && c.isMark(i-2, ")") && strings.HasSuffix(c.tokens[i-3].Text, "child_process")
 }
 
 func (c *codeReader) placeOf(i int) value {
-	return value{from: int(c.tokens[i].from), to: int(c.tokens[i].to)}
+	return value{from: int(c.tokens[i].From), to: int(c.tokens[i].To)}
 }
 
 // starts judges the command that a call starts: a text for a shell, or a list of words.
@@ -130,7 +132,7 @@ func (c *codeReader) shellText(v value, i int, name string) {
 
 // words judges a program with its arguments.
 func (c *codeReader) words(words []value) {
-	r := &shellReader{s: c.s, p: c.p, of: c.of, from: fromString, vars: map[string]value{}, saved: c.saved, remote: map[string]value{}}
+	r := &shellReader{s: c.s, p: c.p, of: c.of, from: String, vars: map[string]value{}, saved: c.saved, remote: map[string]value{}}
 	r.urls(words)
 	r.call(words, redirect{}, 0)
 	r.passingHosts()
@@ -182,12 +184,12 @@ func (c *codeReader) opens(i int, name string) {
 	}
 	v := c.eval(args[0][0], args[0][1], 0)
 	for _, a := range args[1:] {
-		if t := c.tokens[a[1]-1]; t.kind == tokenString && len(t.text) <= 3 && strings.ContainsAny(t.text, "wax") {
+		if t := c.tokens[a[1]-1]; t.Kind == lexer.String && len(t.Text) <= 3 && strings.ContainsAny(t.Text, "wax") {
 			write = true
 		}
 	}
 	v.stream = false
-	if end := int(c.tokens[i+1].match); c.name(end+1) == "as" && c.name(end+2) != "" && !write { // with open(…) as f
+	if end := int(c.tokens[i+1].Match); c.name(end+1) == "as" && c.name(end+2) != "" && !write { // with open(…) as f
 		c.vars[c.name(end+2)] = value{secret: credentialIn(strings.ReplaceAll(v.text, "//", "/"))}
 	}
 	if write {
@@ -209,38 +211,38 @@ func (c *codeReader) eval(from, to, depth int) value {
 	for n := from; n < to; n++ {
 		t := c.tokens[n]
 		switch {
-		case t.kind == tokenString:
+		case t.Kind == lexer.String:
 			all = append(all, c.literal(t))
-		case t.kind == tokenName && (t.text == "headers" || t.text == "auth" || t.text == "cert" || t.text == "verify") && (c.isMark(n+1, "=") || c.isMark(n+1, ":")):
+		case t.Kind == lexer.Name && (t.Text == "headers" || t.Text == "auth" || t.Text == "cert" || t.Text == "verify") && (c.isMark(n+1, "=") || c.isMark(n+1, ":")):
 			for n < to && !c.isMark(n, ",") { // a key of the host itself
-				if m := int(c.tokens[n].match); m > n {
+				if m := int(c.tokens[n].Match); m > n {
 					n = m
 				}
 				n++
 			}
-		case t.kind == tokenName && c.isMark(n+1, "(") && !operators()[t.text]:
+		case t.Kind == lexer.Name && c.isMark(n+1, "(") && !operators()[t.Text]:
 			v := c.result(n, depth)
-			n = int(c.tokens[n+1].match)
+			n = int(c.tokens[n+1].Match)
 			if strings.HasPrefix(v.text, "\x00") { // a method of what stands before
 				read = read || strings.HasPrefix(v.text, "\x00read")
 				continue
 			}
 			all = append(all, v)
-		case t.kind == tokenName && (t.text == "environ" && c.name(n-2) == "os" || t.text == "env" && c.name(n-2) == "process"):
+		case t.Kind == lexer.Name && (t.Text == "environ" && c.name(n-2) == "os" || t.Text == "env" && c.name(n-2) == "process"):
 			if !c.isMark(n+1, "[") && (!c.isMark(n+1, ".") || c.name(n+2) == "copy" || c.name(n+2) == "items") {
 				all = append(all, value{secret: wholeEnvironment})
 			} else {
 				all = append(all, value{})
 			}
-		case t.kind == tokenName && !c.isMark(n-1, ".") && !c.isMark(n+1, "=") && !c.isMark(n+1, ":"):
-			if v, ok := c.vars[t.text]; ok {
+		case t.Kind == lexer.Name && !c.isMark(n-1, ".") && !c.isMark(n+1, "=") && !c.isMark(n+1, ":"):
+			if v, ok := c.vars[t.Text]; ok {
 				all = append(all, v)
-			} else if !c.isMark(n+1, ".") && !operators()[t.text] {
-				all = append(all, value{text: "$" + t.text})
+			} else if !c.isMark(n+1, ".") && !operators()[t.Text] {
+				all = append(all, value{text: "$" + t.Text})
 			}
-		case t.match > 0 && (t.text == "(" || t.text == "[" || t.text == "{"):
-			all = append(all, c.eval(n+1, int(t.match), depth+1))
-			n = int(t.match)
+		case t.Match > 0 && (t.Text == "(" || t.Text == "[" || t.Text == "{"):
+			all = append(all, c.eval(n+1, int(t.Match), depth+1))
+			n = int(t.Match)
 		case c.isMark(n, "/") && c.python && len(all) > 0:
 			all = append(all, value{text: "/", known: true})
 		}
@@ -249,9 +251,9 @@ func (c *codeReader) eval(from, to, depth int) value {
 		return value{}
 	}
 	v := c.joined(all)
-	v.from, v.to = int(c.tokens[from].from), int(c.tokens[to-1].to)
+	v.from, v.to = int(c.tokens[from].From), int(c.tokens[to-1].To)
 	if s := credentialIn(strings.ReplaceAll(v.text, "//", "/")); s != "" && v.secret == "" && strings.Contains(s, "/") && !strings.Contains(s[1:], "$") {
-		c.credential(value{text: s, from: int(c.tokens[from].from), to: int(c.tokens[from].to)})
+		c.credential(value{text: s, from: int(c.tokens[from].From), to: int(c.tokens[from].To)})
 		if read {
 			v.secret = s
 		}
@@ -327,13 +329,13 @@ func (c *codeReader) decodes(name string, args [][2]int, arg func(int) value) va
 	case name == "codecs.decode" && strings.HasPrefix(how, "utf"):
 		return v
 	case strings.Contains(l, "64") || l == "atob" || l == "decodebytes" || how == "base64" || how == "base64url":
-		out.text, ok = fromBase64(v.text)
+		out.text, ok = decode.Base64(v.text)
 	case strings.Contains(l, "hex") || l == "b16decode" || how == "hex":
-		out.text, ok = fromHex(v.text)
+		out.text, ok = decode.Hex(v.text)
 	case l == "b32decode":
-		out.text, ok, _ = decodeBase32(nil, v.text)
+		out.text, ok = decode.Base32(v.text)
 	case how == "rot13" || how == "rot_13":
-		out.text, ok, _ = decodeTr([]value{{text: "A-Za-z"}, {text: "N-ZA-Mn-za-m"}}, v.text)
+		out.text, ok = decode.Tr("A-Za-z", "N-ZA-Mn-za-m", v.text)
 	case l == "fromCharCode":
 		out.text, ok = c.characters(args)
 		v.known = true
@@ -352,7 +354,7 @@ func (c *codeReader) characters(args [][2]int) (string, bool) {
 		if a[1]-a[0] != 1 {
 			return "", false
 		}
-		n, err := strconv.ParseUint(c.tokens[a[0]].text, 0, 16)
+		n, err := strconv.ParseUint(c.tokens[a[0]].Text, 0, 16)
 		if err != nil {
 			return "", false
 		}
@@ -366,19 +368,19 @@ func (c *codeReader) connects(i int, name string) {
 	switch l := last(name); {
 	case c.python && l == "connect" && strings.Contains(c.p.Text, "socket"), !c.python && (name == "net.connect" || name == "net.createConnection" || l == "connect" && strings.Contains(c.p.Text, "net.Socket")):
 		c.socket, c.network = true, true
-		for n := i + 2; n < min(int(c.tokens[i+1].match), i+40); n++ {
-			if t := c.tokens[n]; t.kind == tokenString {
-				c.address = t.text
+		for n := i + 2; n < min(int(c.tokens[i+1].Match), i+40); n++ {
+			if t := c.tokens[n]; t.Kind == lexer.String {
+				c.address = t.Text
 				break
-			} else if v, ok := c.vars[t.text]; ok && t.kind == tokenName && v.text != "" {
+			} else if v, ok := c.vars[t.Text]; ok && t.Kind == lexer.Name && v.text != "" {
 				c.address = v.text
 				break
-			} else if t.kind == tokenName {
-				c.address = "$" + t.text
+			} else if t.Kind == lexer.Name {
+				c.address = "$" + t.Text
 			}
 		}
 	case c.python && l == "dup2":
-		for n := i + 2; n < min(int(c.tokens[i+1].match), i+40); n++ {
+		for n := i + 2; n < min(int(c.tokens[i+1].Match), i+40); n++ {
 			if c.name(n) == "fileno" {
 				c.joins = &c.tokens[i]
 			}

@@ -1,10 +1,11 @@
-package scan
+package commands
 
 import (
 	"path"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/scan/internal/found"
 	"github.com/knack-dev/knack/scan/internal/words"
 )
 
@@ -19,7 +20,7 @@ func (r *shellReader) program(word value, name string) {
 	if ext := strings.ToLower(path.Ext(shown)); documents()[ext] {
 		return // a list of files in Markdown
 	}
-	r.s.fact(factProgram, shown)
+	r.s.Fact(found.FactProgram, shown)
 }
 
 // documents has the extensions of files that no one starts.
@@ -29,7 +30,7 @@ var documents = words.Set(".md .mdx .txt .png .jpg .svg .gif .json .yaml .yml .t
 // capitals, and those of a script are not.
 func (r *shellReader) variable(name string) {
 	if len(name) > 1 && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" && name[0] > '9' {
-		r.s.fact(factVariable, name)
+		r.s.Fact(found.FactVariable, name)
 	}
 }
 
@@ -48,7 +49,7 @@ func (r *shellReader) facts(name string, args []value) {
 			r.reads(v)
 		case name == "mkdir" || name == "touch" || name == "rm" || name == "rmdir":
 			if file := homely(v.text); outside(file) {
-				r.s.fact(factWrite, file)
+				r.s.Fact(found.FactWrite, file)
 			}
 			if name == "touch" {
 				r.writes(v)
@@ -108,7 +109,7 @@ func (r *shellReader) install(in installer, args []value) {
 			if !args[i].known || text == "" || strings.HasPrefix(text, ".") || strings.HasPrefix(text, "/") || strings.ContainsAny(text, " {}<>$") {
 				continue
 			}
-			r.s.fact(factPackage, in.kind+":"+text)
+			r.s.Fact(found.FactPackage, in.kind+":"+text)
 			if in.commands == "" || text == "dlx" {
 				return // the rest are the program's arguments
 			}
