@@ -50,7 +50,7 @@ var directions = map[string][]string{
 	"skillsext":                 {"internal/rawjson", "skill/frontmatter", "skill"},
 	"client":                    {"edit", "internal/realpath"}, // one place knows how a file is replaced whole
 	"edit":                      {"internal/realpath"},
-	"scan":                      {"skill", "skill/frontmatter", "scan/internal/archive", "scan/internal/commands", "scan/internal/found", "scan/internal/hosts", "scan/internal/passage", "scan/internal/phrase", "scan/internal/picture", "scan/internal/secrets", "scan/internal/words"}, // what a skill would do
+	"scan":                      {"skill", "skill/frontmatter", "scan/internal/archive", "scan/internal/characters", "scan/internal/commands", "scan/internal/found", "scan/internal/markdown", "scan/internal/passage", "scan/internal/phrase", "scan/internal/picture", "scan/internal/secrets"}, // what a skill would do
 	// What a scan knows apart from skills: sets of words, hosts by their names, secrets, and
 	// the texts in images.
 	"scan/internal/words":          {},
@@ -60,10 +60,12 @@ var directions = map[string][]string{
 	"scan/internal/phrase":         {"scan/internal/words"},            // what sentences say
 	"scan/internal/found":          {"scan/internal/passage", "skill"}, // what readers report
 	"scan/internal/decode":         {"scan/internal/words"},
-	"scan/internal/lexer":          {"scan/internal/decode"},                                                                                                                                                        // Python, JavaScript and TypeScript as words
-	"scan/internal/commands":       {"scan/internal/decode", "scan/internal/found", "scan/internal/hosts", "scan/internal/lexer", "scan/internal/passage", "scan/internal/secrets", "scan/internal/words", "skill"}, // what commands do
-	"scan/internal/archive":        {"scan/internal/secrets", "skill"},                                                                                                                                              // zip, tar and gzip in memory
-	"scan/internal/secrets/canary": {"scan/internal/secrets"},                                                                                                                                                       // for tests: invented secrets
+	"scan/internal/lexer":          {"scan/internal/decode"},                                                                                                                                                                                // Python, JavaScript and TypeScript as words
+	"scan/internal/commands":       {"scan/internal/decode", "scan/internal/found", "scan/internal/hosts", "scan/internal/lexer", "scan/internal/passage", "scan/internal/secrets", "scan/internal/words", "skill"},                         // what commands do
+	"scan/internal/characters":     {"scan/internal/found", "scan/internal/passage", "scan/internal/secrets"},                                                                                                                               // those that people do not see
+	"scan/internal/markdown":       {"scan/internal/commands", "scan/internal/found", "scan/internal/hosts", "scan/internal/passage", "scan/internal/phrase", "scan/internal/secrets", "scan/internal/words", "skill", "skill/frontmatter"}, // what people see and do not see of a text
+	"scan/internal/archive":        {"scan/internal/secrets", "skill"},                                                                                                                                                                      // zip, tar and gzip in memory
+	"scan/internal/secrets/canary": {"scan/internal/secrets"},                                                                                                                                                                               // for tests: invented secrets
 	"scan/internal/picture":        {"scan/internal/secrets"},
 	"check":                        {"internal/naming", "skill/frontmatter", "internal/ruleid", "skill"},
 	"config":                       {"internal/semver", "origin", "skill/frontmatter", "skill", "check", "access", "access/openid", "limit", "internal/hosts", "trust"}, // the sections' types and keys; a rule is named by its table
@@ -186,8 +188,8 @@ var outside = map[string][]string{
 	"golang.org/x/oauth2":                    {"access/openid"},
 	"oras.land/oras-go/v2":                   {"internal/registry"},
 	"golang.org/x/sync":                      {"origin/oci", "publish", "pull", "internal/cli"}, // of oras-go
-	"github.com/yuin/goldmark":               {"web/internal/markdown", "web/internal/gfm", "scan"},
-	"golang.org/x/net":                       {"scan"}, // its tokenizer of HTML
+	"github.com/yuin/goldmark":               {"web/internal/markdown", "web/internal/gfm", "scan/internal/markdown"},
+	"golang.org/x/net":                       {"scan/internal/markdown"}, // its tokenizer of HTML
 	"mvdan.cc/sh/v3":                         {"scan/internal/commands"},
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/scan/internal/found"
+	"github.com/knack-dev/knack/scan/internal/markdown"
 )
 
 // What stands before or behind a text changes nothing about it.
@@ -93,7 +94,7 @@ func FuzzMarkdown(f *testing.F) {
 		text = strings.ToValidUTF8(text, "?")
 		file := fileOf("SKILL.md", text)
 		s := newScanner(Options{})
-		s.markdown(file.Whole())
+		markdown.Judge(s, s.commands, file.Whole())
 		for _, f := range s.report().Findings {
 			if f.Position.Line > 1+strings.Count(text, "\n") || f.Position.Column < 1 && f.Position.Line > 0 {
 				t.Errorf("%q: %+v", text, f)

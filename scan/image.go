@@ -9,6 +9,7 @@ import (
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/scan/internal/found"
 	"github.com/knack-dev/knack/scan/internal/passage"
+	"github.com/knack-dev/knack/scan/internal/phrase"
 	"github.com/knack-dev/knack/scan/internal/picture"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 )
@@ -30,7 +31,7 @@ func (s *scanner) image(name string, data []byte) {
 // imageText notes a text in an image.
 func (s *scanner) imageText(name, where, text string) {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
-	if overrides(text) {
+	if phrase.Overrides(text) {
 		s.Fact(found.FactHidden, name)
 		s.findFile(found.HiddenOverride, name, "the image has a text in "+where+" that says "+secrets.Quote(text))
 		return

@@ -177,3 +177,47 @@ func TestMarkdownPositions(t *testing.T) {
 		}
 	}
 }
+
+func TestRunsOnLoad(t *testing.T) {
+	for text, want := range map[string]bool{
+		"!`git status`\n":                   true,
+		"State: !`git status`\n":            true,
+		"- **Diff**: !`git diff`\n":         true,
+		"```!\ngit status\n```\n":           true,
+		"Great!`git status`\n":              false,
+		"Great! `git status`\n":             false,
+		"Write ``!`git status` `` there.\n": false,
+		"```\n!`git status`\n```\n":         false,
+	} {
+		if got := slices.Contains(rulesOf(scanText("SKILL.md", text, kindMarkdown)), string(found.RunsOnLoad)); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+		if r := scanText("references/a.md", text, kindMarkdown); len(r.Findings) > 0 {
+			t.Errorf("%q: %+v", text, r.Findings)
+		}
+	}
+}
+
+func TestAllowedTools(t *testing.T) {
+	for text, want := range map[string]struct {
+		tools []string
+		all   bool
+	}{
+		"Read, Grep":                   {[]string{"Grep", "Read"}, false},
+		"Bash":                         {[]string{"Bash"}, true},
+		"Read Bash(*)":                 {[]string{"Bash(*)", "Read"}, true},
+		"[Read, \"Bash(*:*)\"]":        {[]string{"Bash(*:*)", "Read"}, true},
+		"\"*\"":                        {[]string{"*"}, true},
+		"Bash(git:*), Bash(npm run a)": {[]string{"Bash(git:*)", "Bash(npm run a)"}, false},
+		"BashOutput":                   {[]string{"BashOutput"}, false},
+		"mcp__a__*":                    {[]string{"mcp__a__*"}, false},
+	} {
+		r := scanText("SKILL.md", "---\nname: a\nallowed-tools: "+text+"\n---\n", kindMarkdown)
+		if !slices.Equal(r.Facts.Tools, want.tools) || (len(r.Findings) > 0) != want.all {
+			t.Errorf("%s: %v, %+v", text, r.Facts.Tools, r.Findings)
+		}
+		if r := scanText("a.md", "---\nname: a\nallowed-tools: "+text+"\n---\n", kindMarkdown); len(r.Findings) > 0 || len(r.Facts.Tools) > 0 {
+			t.Errorf("a.md: %s: %+v", text, r)
+		}
+	}
+}

@@ -66,26 +66,6 @@ func TestRunFromPaste(t *testing.T) {
 	}
 }
 
-func TestTextLinks(t *testing.T) {
-	for text, want := range map[string][]string{
-		"see https://a.b/c. And (http://d.e/f_(g)), <https://h.i>!": {"https://a.b/c", "http://d.e/f_(g)", "https://h.i"},
-		"[x](https://a.b/c) \"https://d.e\" `ftp://f.g`":            {"https://a.b/c", "https://d.e", "ftp://f.g"},
-		"skill://a/b file:///c x:// https:// ://a":                  nil,
-		"HTTPS://A.B|https://c.d\\n":                                {"HTTPS://A.B", "https://c.d"},
-	} {
-		var got []string
-		for l := range all(nil, text) {
-			got = append(got, l.url)
-			if text[l.from:l.to] != l.url {
-				t.Errorf("%q: %+v", text, l)
-			}
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-}
-
 func TestAddresses(t *testing.T) {
 	for text, want := range map[string][]string{
 		"See https://bit\\.ly/abcdef\n":                               {"url-transient"},

@@ -9,8 +9,10 @@ import (
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/scan/internal/archive"
+	"github.com/knack-dev/knack/scan/internal/characters"
 	"github.com/knack-dev/knack/scan/internal/commands"
 	"github.com/knack-dev/knack/scan/internal/found"
+	"github.com/knack-dev/knack/scan/internal/markdown"
 	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/skill"
@@ -183,11 +185,11 @@ func (s *scanner) judge(path string, data []byte, depth int) {
 // text judges a file of text by every reader that is for it.
 func (s *scanner) text(f *passage.File, kind fileKind) {
 	p := f.Whole()
-	s.characters(p)
+	characters.Judge(s, p)
 	s.secrets(p)
 	switch kind {
 	case kindMarkdown:
-		s.markdown(p)
+		markdown.Judge(s, s.commands, p)
 	case kindShell:
 		s.commands.Shell(p, commands.Script)
 	case kindPython, kindJavaScript:

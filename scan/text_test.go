@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/knack-dev/knack/scan/internal/characters"
 	"github.com/knack-dev/knack/scan/internal/found"
 )
 
@@ -85,7 +86,7 @@ func FuzzCharacters(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		s := newScanner(Options{})
-		s.characters(fileOf("a.txt", strings.ToValidUTF8(text, "?")).Whole())
+		characters.Judge(s, fileOf("a.txt", strings.ToValidUTF8(text, "?")).Whole())
 		s.report()
 	})
 }

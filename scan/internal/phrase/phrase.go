@@ -214,3 +214,12 @@ func firstPhrase(text string, starts map[string]bool, match func(word) (to int, 
 }
 
 var negations = words.Set("not don't dont never cannot can't won't doesn't shouldn't mustn't no")
+
+// Overrides reports whether a text overrides instructions, or hides an act from the user.
+func Overrides(text string) bool {
+	if _, _, ok := Overriding(text); ok {
+		return true
+	}
+	_, _, ok := Concealing(text)
+	return ok
+}

@@ -1,4 +1,6 @@
-package scan
+// Package markdown judges Markdown: what people see when it is rendered, what they do not see of it, and
+// the commands in it.
+package markdown
 
 import (
 	"slices"
@@ -11,21 +13,22 @@ import (
 	"github.com/yuin/goldmark/util"
 
 	"github.com/knack-dev/knack/scan/internal/commands"
+	"github.com/knack-dev/knack/scan/internal/found"
 	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// markdown judges a file as people see it when it is rendered, and what they do not see of it.
-func (s *scanner) markdown(p passage.Part) {
+// Judge judges a file as people see it when it is rendered, and what they do not see of it.
+func Judge(r found.Report, c *commands.Judge, p passage.Part) {
+	m := &page{Report: r, commands: c, loads: isEntry(p.File.Path)}
 	if _, body, ok := frontmatter.Cut([]byte(p.Text)); ok {
 		begin := len(p.Text) - len(body)
-		s.frontmatter(p, begin)
+		m.frontmatter(p, begin)
 		p = p.Slice(begin, len(p.Text))
 	}
-	m := &page{scanner: s, p: squeeze(p), loads: isEntry(p.File.Path)}
+	m.p = squeeze(p)
 	if why := m.tooMuch(); why != "" {
-		s.unread = s.unread || matters(p.File.Path)
-		s.NotRead(p.File.Path, why)
+		m.Unjudged(p.File.Path, why)
 		m.plain()
 		return
 	}
@@ -35,7 +38,8 @@ func (s *scanner) markdown(p passage.Part) {
 
 // page reads one Markdown file.
 type page struct {
-	*scanner
+	found.Report
+	commands      *commands.Judge
 	p             passage.Part
 	source        []byte       // the bytes of p
 	loads         bool         // commands in it run when the skill is loaded
@@ -44,6 +48,7 @@ type page struct {
 	before        block        // the block before it
 	open          []string     // elements that are not shown and still open
 	raw           bool         // it is too much to be parsed
+	noted         bool         // the file is known to have text that is not shown
 	comment       bool         // a comment that HTML sees and Markdown does not is still open
 }
 

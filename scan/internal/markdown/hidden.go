@@ -1,4 +1,4 @@
-package scan
+package markdown
 
 import (
 	"math"
@@ -24,14 +24,14 @@ const maxNotice = 400
 
 // hidden judges a text that people do not see, and calls it what it is. One that is shorter than a
 // number of bytes is judged by what it overrides only.
-func (s *scanner) hidden(p passage.Part, what string, least int) {
+func (m *page) hidden(p passage.Part, what string, least int) {
 	if strings.TrimSpace(p.Text) == "" {
 		return
 	}
 	for _, find := range []func(string) (from, to int, ok bool){phrase.Overriding, phrase.Concealing} {
 		if from, to, ok := find(p.Text); ok {
-			s.Fact(found.FactHidden, p.File.Path)
-			s.Find(found.HiddenOverride, p, from, to, what+" says "+secrets.Quote(p.Around(from, to)))
+			m.noteHidden(p.File)
+			m.Find(found.HiddenOverride, p, from, to, what+" says "+secrets.Quote(p.Around(from, to)))
 			return
 		}
 	}
@@ -39,29 +39,26 @@ func (s *scanner) hidden(p passage.Part, what string, least int) {
 		return
 	}
 	asks, from, to := asking(p.Text)
-	noted := len(p.Text) < minHidden || s.facts[found.FactHidden][p.File.Path]
+	noted := len(p.Text) < minHidden || m.noted
 	if asks == "" && noted || reNotice().MatchString(p.Text[:min(len(p.Text), maxNotice)]) {
 		return
 	}
-	s.Fact(found.FactHidden, p.File.Path)
+	m.noteHidden(p.File)
 	if asks != "" {
-		s.Find(found.HiddenText, p, from, to, what+" has "+asks+": "+secrets.Quote(p.Around(from, to)))
+		m.Find(found.HiddenText, p, from, to, what+" has "+asks+": "+secrets.Quote(p.Around(from, to)))
 	}
-}
-
-// overrides reports whether a text overrides instructions, or hides an act from the user.
-func overrides(text string) bool {
-	if _, _, ok := phrase.Overriding(text); ok {
-		return true
-	}
-	_, _, ok := phrase.Concealing(text)
-	return ok
 }
 
 // reNotice matches the first line of a licence, one that names a source, and what a tool that checks or
 // makes Markdown writes for itself.
 var reNotice = lazyregexp.New(`(?i)^\s*(?:[^\n]{0,100}\b(?:copyright|licen[sc]ed?|spdx|sources?|sourced|based on|adapted|derived|credits?|attribution|cc by|generated)\b|` +
 	`\W{0,10}(?:markdownlint|prettier|eslint|vale|textlint|cspell|toc|doctoc|yaml-language-server|mdformat|remark)\b)`)
+
+// noteHidden notes that a file has text that is not shown.
+func (m *page) noteHidden(f *passage.File) {
+	m.noted = true
+	m.Fact(found.FactHidden, f.Path)
+}
 
 // asking returns what a text that people do not see asks its reader for, and where.
 func asking(text string) (what string, from, to int) {

@@ -1,4 +1,4 @@
-package scan
+package markdown
 
 import (
 	"path"
@@ -22,15 +22,15 @@ func isEntry(file string) bool {
 }
 
 // frontmatter judges the fields of a main file, and the comments in the frontmatter of any file.
-func (s *scanner) frontmatter(p passage.Part, body int) {
-	s.yamlComments(p.Slice(0, body))
+func (m *page) frontmatter(p passage.Part, body int) {
+	m.yamlComments(p.Slice(0, body))
 	if !isEntry(p.File.Path) {
 		return
 	}
 	doc := frontmatter.Parse([]byte(p.Text))
 	if f, ok := doc.Field("allowed-tools"); ok {
 		for _, tool := range toolsOf(f.Value) {
-			s.Fact(found.FactTool, tool)
+			m.Fact(found.FactTool, tool)
 			if !grantsAll(tool) {
 				continue
 			}
@@ -38,32 +38,32 @@ func (s *scanner) frontmatter(p passage.Part, body int) {
 			if n := strings.Index(p.Text[from:body], tool); n >= 0 {
 				from += n
 			}
-			s.Find(found.ToolsAny, p, from, min(from+len(tool), body), "allowed-tools grants every command: "+secrets.Quote(tool))
+			m.Find(found.ToolsAny, p, from, min(from+len(tool), body), "allowed-tools grants every command: "+secrets.Quote(tool))
 		}
 	}
 	if f, ok := doc.Field("hooks"); ok && (len(f.Value.Fields) > 0 || len(f.Value.Items) > 0) {
 		from := p.File.Offset(f.KeyPosition)
-		s.Find(found.Hooks, p, from, from+len("hooks"), "the frontmatter has hooks: "+secrets.Quote(strings.Join(keys(f.Value.Fields), ", ")))
-		s.hookCommands(p, f.Value)
+		m.Find(found.Hooks, p, from, from+len("hooks"), "the frontmatter has hooks: "+secrets.Quote(strings.Join(keys(f.Value.Fields), ", ")))
+		m.hookCommands(p, f.Value)
 	}
 }
 
 // hookCommands judges the commands of hooks.
-func (s *scanner) hookCommands(p passage.Part, v frontmatter.Value) {
+func (m *page) hookCommands(p passage.Part, v frontmatter.Value) {
 	for _, item := range v.Items {
-		s.hookCommands(p, item)
+		m.hookCommands(p, item)
 	}
 	for _, f := range v.Fields {
 		if f.Key != "command" || f.Value.Kind != frontmatter.String {
-			s.hookCommands(p, f.Value)
+			m.hookCommands(p, f.Value)
 			continue
 		}
 		from := p.File.Offset(f.Value.Position)
 		if n := strings.Index(p.Text[from:min(len(p.Text), from+2+len(f.Value.Text))], f.Value.Text); n >= 0 {
-			s.commands.Shell(p.Slice(from+n, from+n+len(f.Value.Text)), commands.String)
+			m.commands.Shell(p.Slice(from+n, from+n+len(f.Value.Text)), commands.String)
 			continue
 		}
-		s.commands.Shell(p.With(f.Value.Text, from), commands.String)
+		m.commands.Shell(p.With(f.Value.Text, from), commands.String)
 	}
 }
 
@@ -108,7 +108,7 @@ func grantsAll(tool string) bool {
 }
 
 // yamlComments judges the comments of a frontmatter. A "#" in quotes or in a block of text is none.
-func (s *scanner) yamlComments(p passage.Part) {
+func (m *page) yamlComments(p passage.Part) {
 	inText := -1 // the indentation of the key whose block of text this is
 	at := 0
 	for line := range strings.Lines(p.Text) {
@@ -124,7 +124,7 @@ func (s *scanner) yamlComments(p passage.Part) {
 		if n < 0 {
 			n = len(text)
 		} else if comment := strings.TrimLeft(text[n:], "# \t"); comment != "" {
-			s.hidden(p.Slice(start+len(text)-len(comment), start+len(text)), "a comment in the frontmatter", minHidden)
+			m.hidden(p.Slice(start+len(text)-len(comment), start+len(text)), "a comment in the frontmatter", minHidden)
 		}
 		if value := strings.TrimRight(text[:n], " \t+-0123456789"); strings.HasSuffix(value, ": |") || strings.HasSuffix(value, ": >") {
 			inText = indent

@@ -1,4 +1,5 @@
-package scan
+// Package characters judges characters that people do not see, or see as others.
+package characters
 
 import (
 	"fmt"
@@ -12,8 +13,12 @@ import (
 	"github.com/knack-dev/knack/scan/internal/secrets"
 )
 
-// characters judges characters that people do not see, or see as others.
-func (s *scanner) characters(p passage.Part) {
+// reader judges the characters of texts.
+type reader struct{ found.Report }
+
+// Judge judges characters that people do not see, or see as others.
+func Judge(r found.Report, p passage.Part) {
+	s := reader{r}
 	s.far(p)
 	if display.IsASCII(p.Text) {
 		return
@@ -64,7 +69,7 @@ func isTagLike(r rune) bool { return r >= 0xe0000 && r <= 0xe0fff && !isSelector
 func reorders(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
 
 // unseen judges the run of unseen characters at an offset and returns its length in bytes.
-func (s *scanner) unseen(p passage.Part, from int) int {
+func (s reader) unseen(p passage.Part, from int) int {
 	var all, tags, selectors, row, bidi int
 	to := from
 	var first rune
@@ -167,7 +172,7 @@ const lookalikes = "асеорхуѕіјԁһӏԛԝҽ" + "АВЕКМНОРСТУ�
 
 // words judges the words that have letters of two alphabets. One is suspect if it has more Latin letters
 // than others, and each of the others looks like a Latin one.
-func (s *scanner) words(p passage.Part) {
+func (s reader) words(p passage.Part) {
 	for i := 0; i < len(p.Text); {
 		r, size := utf8.DecodeRuneInString(p.Text[i:])
 		if !unicode.IsLetter(r) {
@@ -215,7 +220,7 @@ const (
 
 // far judges text that stands below many blank lines, or to the right of many blanks. A table's
 // columns are wide because of their other rows, so a cell is no such text.
-func (s *scanner) far(p passage.Part) {
+func (s reader) far(p passage.Part) {
 	blank := 0 // lines
 	at := 0
 	for line := range strings.Lines(p.Text) {
@@ -237,7 +242,7 @@ func (s *scanner) far(p passage.Part) {
 }
 
 // farRight judges the text that stands in a line after many blanks.
-func (s *scanner) farRight(p passage.Part, at int, text string) {
+func (s reader) farRight(p passage.Part, at int, text string) {
 	if len(text) < farBlanks {
 		return
 	}
