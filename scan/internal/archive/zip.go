@@ -7,7 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/knack-dev/knack/scan/internal/secrets"
@@ -232,7 +232,10 @@ func onlyOnce(data []byte, files []zipped, from, to, end int) error {
 	for _, f := range files {
 		pieces = append(pieces, piece{f.header, f.data + int(f.packed)})
 	}
-	slices.SortFunc(pieces, func(a, b piece) int { return cmp.Or(a.from-b.from, a.to-b.to) })
+	sort.Slice(pieces, func(i, j int) bool {
+		a, b := pieces[i], pieces[j]
+		return cmp.Or(a.from-b.from, a.to-b.to) < 0
+	})
 	at := 0
 	for _, p := range append(pieces, piece{len(data), len(data)}) {
 		if p.from < at {

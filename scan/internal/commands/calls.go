@@ -14,36 +14,30 @@ import (
 // Python and of Node.js, and the documentation of requests, httpx, axios and execa.
 var (
 	// runners run a text as code of the same language.
-	runners = words.Set("exec eval builtins.exec builtins.eval __builtins__.exec __builtins__.eval globalThis.eval window.eval global.eval Function vm.runInThisContext vm.runInNewContext execScript")
+	runners = words.Set{Rows: "exec eval builtins.exec builtins.eval __builtins__.exec __builtins__.eval globalThis.eval window.eval global.eval Function vm.runInThisContext vm.runInNewContext execScript"}
 	// shellRunners start a shell with a text, or a program with a list.
-	shellRunners = words.Set(
-		"os.system os.popen subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen subprocess.getoutput subprocess.getstatusoutput",
-		"asyncio.create_subprocess_shell asyncio.create_subprocess_exec create_subprocess_shell commands.getoutput pty.spawn os.execv os.execvp os.execl os.execlp check_output check_call Popen",
-		"execSync spawn spawnSync execFile execFileSync execa execaSync execaCommand child_process.exec child_process.execSync child_process.spawn child_process.spawnSync child_process.execFile",
-		"cp.exec cp.execSync cp.spawn cp.spawnSync childProcess.exec childProcess.execSync childProcess.spawn execAsync execPromise sp.run sp.call sp.Popen sp.check_output Bun.spawn Bun.spawnSync Deno.Command",
-	)
+	shellRunners = words.Set{Rows: "os.system os.popen subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen subprocess.getoutput subprocess.getstatusoutput " +
+		"asyncio.create_subprocess_shell asyncio.create_subprocess_exec create_subprocess_shell commands.getoutput pty.spawn os.execv os.execvp os.execl os.execlp check_output check_call Popen " +
+		"execSync spawn spawnSync execFile execFileSync execa execaSync execaCommand child_process.exec child_process.execSync child_process.spawn child_process.spawnSync child_process.execFile " +
+		"cp.exec cp.execSync cp.spawn cp.spawnSync childProcess.exec childProcess.execSync childProcess.spawn execAsync execPromise sp.run sp.call sp.Popen sp.check_output Bun.spawn Bun.spawnSync Deno.Command"}
 	// decodingCalls turn letters back into what they stand for.
-	decodingCalls = words.Set("b64decode urlsafe_b64decode standard_b64decode b32decode b16decode a85decode b85decode unhexlify a2b_hex a2b_base64 fromhex atob fromCharCode decodebytes decompress inflateSync gunzipSync brotliDecompressSync")
+	decodingCalls = words.Set{Rows: "b64decode urlsafe_b64decode standard_b64decode b32decode b16decode a85decode b85decode unhexlify a2b_hex a2b_base64 fromhex atob fromCharCode decodebytes decompress inflateSync gunzipSync brotliDecompressSync"}
 	// fetchingCalls return what a URL delivers.
-	fetchingCalls = words.Set("requests.get requests.post requests.request httpx.get urllib.request.urlopen urllib.urlopen urllib2.urlopen urlopen request.urlopen fetch axios.get axios got needle session.get")
+	fetchingCalls = words.Set{Rows: "requests.get requests.post requests.request httpx.get urllib.request.urlopen urllib.urlopen urllib2.urlopen urlopen request.urlopen fetch axios.get axios got needle session.get"}
 	// sendingCalls send their arguments to a URL.
-	sendingCalls = words.Set(
-		"requests.post requests.put requests.patch requests.get requests.request httpx.post httpx.put httpx.get httpx.request urllib.request.urlopen urllib.request.Request urlopen Request request.urlopen session.post session.put",
-		"fetch axios axios.post axios.put axios.get axios.request got got.post needle navigator.sendBeacon",
-	)
+	sendingCalls = words.Set{Rows: "requests.post requests.put requests.patch requests.get requests.request httpx.post httpx.put httpx.get httpx.request urllib.request.urlopen urllib.request.Request urlopen Request request.urlopen session.post session.put " +
+		"fetch axios axios.post axios.put axios.get axios.request got got.post needle navigator.sendBeacon"}
 	// readingCalls return what a file holds, or its path.
-	readingCalls = words.Set("open readFileSync readFile fs.readFileSync fs.readFile fs.promises.readFile io.open codecs.open createReadStream")
+	readingCalls = words.Set{Rows: "open readFileSync readFile fs.readFileSync fs.readFile fs.promises.readFile io.open codecs.open createReadStream"}
 	// writingCalls write the file that their first argument names.
-	writingCalls = words.Set("writeFileSync writeFile appendFileSync appendFile createWriteStream copyFileSync")
+	writingCalls = words.Set{Rows: "writeFileSync writeFile appendFileSync appendFile createWriteStream copyFileSync"}
 	// passingCalls return what they are given, in another form.
-	passingCalls = words.Set(
-		"str bytes bytearray compile dict list tuple dumps loads stringify encode decode expanduser expandvars Path PurePath abspath resolve normpath realpath read readlines read_text read_bytes strip trim text json toString copy",
-		"String Buffer b64encode urlsafe_b64encode encodebytes btoa hexlify hex repr content replace split join encodeURIComponent quote quote_plus urlencode items entries then body",
-	)
+	passingCalls = words.Set{Rows: "str bytes bytearray compile dict list tuple dumps loads stringify encode decode expanduser expandvars Path PurePath abspath resolve normpath realpath read readlines read_text read_bytes strip trim text json toString copy " +
+		"String Buffer b64encode urlsafe_b64encode encodebytes btoa hexlify hex repr content replace split join encodeURIComponent quote quote_plus urlencode items entries then body"}
 )
 
 // operators are words before a value that are no calls.
-var operators = words.Set("await new return not and or in if else is typeof yield lambda")
+var operators = words.Set{Rows: "await new return not and or in if else is typeof yield lambda"}
 
 // last returns the part of a dotted name after the last dot.
 func last(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
@@ -54,7 +48,7 @@ func (c *codeReader) call(i int, name string) {
 	switch {
 	case c.runsCommands(i, name):
 		c.starts(i, name, c.arguments(open))
-	case runners()[name]:
+	case runners.Has(name):
 		if args := c.arguments(open); len(args) > 0 {
 			v := c.eval(args[0][0], args[0][1], 0)
 			if len(v.fetched) > 0 || v.decoder != "" {
@@ -70,7 +64,7 @@ func (c *codeReader) call(i int, name string) {
 			c.variable(c.tokens[open+1].Text)
 		}
 	}
-	if sendingCalls()[name] {
+	if sendingCalls.Has(name) {
 		c.sends(i, c.arguments(open))
 	}
 	c.opens(i, name)
@@ -79,7 +73,7 @@ func (c *codeReader) call(i int, name string) {
 
 // runsCommands reports whether a call starts a program.
 func (c *codeReader) runsCommands(i int, name string) bool {
-	if shellRunners()[name] {
+	if shellRunners.Has(name) {
 		return true
 	}
 	if c.python {
@@ -88,7 +82,7 @@ func (c *codeReader) runsCommands(i int, name string) bool {
 	if name == "exec" || last(name) == "execSync" {
 		return c.processes
 	}
-	return strings.HasPrefix(name, "?.") && shellRunners()["child_process."+last(name)] && c.isMark(i-2, ")") && strings.HasSuffix(c.tokens[i-3].Text, "child_process")
+	return strings.HasPrefix(name, "?.") && shellRunners.Has("child_process."+last(name)) && c.isMark(i-2, ")") && strings.HasSuffix(c.tokens[i-3].Text, "child_process")
 }
 
 func (c *codeReader) placeOf(i int) value {
@@ -174,8 +168,8 @@ func (c *codeReader) sends(i int, args [][2]int) {
 // opens notes the files that a call reads or writes outside of the skill.
 func (c *codeReader) opens(i int, name string) {
 	l := last(name)
-	write := writingCalls()[l]
-	if !readingCalls()[name] && !write {
+	write := writingCalls.Has(l)
+	if !readingCalls.Has(name) && !write {
 		return
 	}
 	args := c.arguments(i + 1)
@@ -220,7 +214,7 @@ func (c *codeReader) eval(from, to, depth int) value {
 				}
 				n++
 			}
-		case t.Kind == lexer.Name && c.isMark(n+1, "(") && !operators()[t.Text]:
+		case t.Kind == lexer.Name && c.isMark(n+1, "(") && !operators.Has(t.Text):
 			v := c.result(n, depth)
 			n = int(c.tokens[n+1].Match)
 			if strings.HasPrefix(v.text, "\x00") { // a method of what stands before
@@ -237,7 +231,7 @@ func (c *codeReader) eval(from, to, depth int) value {
 		case t.Kind == lexer.Name && !c.isMark(n-1, ".") && !c.isMark(n+1, "=") && !c.isMark(n+1, ":"):
 			if v, ok := c.vars[t.Text]; ok {
 				all = append(all, v)
-			} else if !c.isMark(n+1, ".") && !operators()[t.Text] {
+			} else if !c.isMark(n+1, ".") && !operators.Has(t.Text) {
 				all = append(all, value{text: "$" + t.Text})
 			}
 		case t.Match > 0 && (t.Text == "(" || t.Text == "[" || t.Text == "{"):
@@ -277,12 +271,12 @@ func (c *codeReader) result(n, depth int) value {
 	switch {
 	case l == "home" || l == "homedir":
 		return value{text: "~/", known: true}
-	case decodingCalls()[l] || l == "from" && strings.HasPrefix(name, "Buffer") && len(args) > 1 || name == "codecs.decode":
+	case decodingCalls.Has(l) || l == "from" && strings.HasPrefix(name, "Buffer") && len(args) > 1 || name == "codecs.decode":
 		return c.decodes(name, args, arg)
-	case fetchingCalls()[name]:
+	case fetchingCalls.Has(name):
 		v := arg(0)
 		return value{fetched: []string{v.text}, from: v.from, to: v.to, secret: v.secret}
-	case readingCalls()[name] || readingCalls()[l] && !method:
+	case readingCalls.Has(name) || readingCalls.Has(l) && !method:
 		v := arg(0)
 		return value{secret: credentialIn(strings.ReplaceAll(v.text, "//", "/"))}
 	case l == "join" && (strings.HasSuffix(name, "path.join") || name == "join"):
@@ -296,9 +290,9 @@ func (c *codeReader) result(n, depth int) value {
 		if len(all) > 0 {
 			return c.joined(all)
 		}
-	case passingCalls()[l] && (method || c.isVariable(name)):
+	case passingCalls.Has(l) && (method || c.isVariable(name)):
 		return value{text: "\x00" + l, known: true}
-	case passingCalls()[l] || l == "Function":
+	case passingCalls.Has(l) || l == "Function":
 		return arg(0)
 	case name == "__import__" || name == "require":
 		return value{}

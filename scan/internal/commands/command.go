@@ -85,7 +85,7 @@ func (r *shellReader) effect(name string, args []value, io redirect) value {
 		return r.printed(name, rest)
 	case name == "printenv" && len(rest) == 0 || name == "set" && len(rest) == 0 || name == "export" && len(rest) == 0:
 		return value{secret: wholeEnvironment}
-	case fetchers()[name]:
+	case fetchers.Has(name):
 		return r.fetch(name, args, io)
 	case name == "tee":
 		for _, v := range rest {
@@ -101,15 +101,15 @@ func (r *shellReader) effect(name string, args []value, io redirect) value {
 		return r.filtered(rest, io.in)
 	case name == "cat" && len(rest) == 0:
 		return io.in
-	case filters()[name]:
+	case filters.Has(name):
 		return r.filtered(rest, io.in)
 	case keychains[name] != "":
 		if strings.Contains(keychains[name], subcommand(rest)) && subcommand(rest) != "" {
 			return value{secret: "the keychain"}
 		}
-	case senders()[name]:
+	case senders.Has(name):
 		r.send(name, args, io)
-	case writers()[name]:
+	case writers.Has(name):
 		r.copies(name, rest)
 	}
 	return value{}

@@ -13,18 +13,18 @@ var programWord = lazyregexp.New(`^(?:[~./A-Za-z0-9_-]*/)?[A-Za-z0-9](?:[A-Za-z0
 
 // program notes the name of a program that a command starts.
 func (r *shellReader) program(word value, name string) {
-	if r.vague || !word.known || builtins()[name] || len(name) < 2 || !programWord().MatchString(word.text) {
+	if r.vague || !word.known || builtins.Has(name) || len(name) < 2 || !programWord().MatchString(word.text) {
 		return
 	}
 	shown := path.Base(word.text)
-	if ext := strings.ToLower(path.Ext(shown)); documents()[ext] {
+	if ext := strings.ToLower(path.Ext(shown)); documents.Has(ext) {
 		return // a list of files in Markdown
 	}
 	r.s.Fact(found.FactProgram, shown)
 }
 
 // documents has the extensions of files that no one starts.
-var documents = words.Set(".md .mdx .txt .png .jpg .svg .gif .json .yaml .yml .toml .csv .html .css .pdf .ts .tsx .jsx .lock .log .xml")
+var documents = words.Set{Rows: ".md .mdx .txt .png .jpg .svg .gif .json .yaml .yml .toml .csv .html .css .pdf .ts .tsx .jsx .lock .log .xml"}
 
 // variable notes a variable of the environment that a command reads. By custom their names are in
 // capitals, and those of a script are not.
@@ -35,7 +35,7 @@ func (r *shellReader) variable(name string) {
 }
 
 // fileReaders has the programs whose arguments are files that they read.
-var fileReaders = words.Set("cat head tail less more grep source . diff cp mv tar zip base64 jq wc sed awk open xxd strings")
+var fileReaders = words.Set{Rows: "cat head tail less more grep source . diff cp mv tar zip base64 jq wc sed awk open xxd strings"}
 
 // facts notes what a command reads, writes and installs.
 func (r *shellReader) facts(name string, args []value) {
@@ -45,7 +45,7 @@ func (r *shellReader) facts(name string, args []value) {
 		}
 		r.credential(v)
 		switch {
-		case fileReaders()[name]:
+		case fileReaders.Has(name):
 			r.reads(v)
 		case name == "mkdir" || name == "touch" || name == "rm" || name == "rmdir":
 			if file := homely(v.text); outside(file) {

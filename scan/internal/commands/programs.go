@@ -22,24 +22,20 @@ var languages = map[string]lang{
 
 // fetchers has the programs that write what a URL delivers. Source: MITRE ATT&CK T1105; the last two
 // rows are the commands of PowerShell and their aliases.
-var fetchers = words.Set(
-	"curl wget fetch aria2c http https xh lynx w3m lwp-request httpie axel",
-	"iwr irm invoke-webrequest invoke-restmethod",
-)
+var fetchers = words.Set{Rows: "curl wget fetch aria2c http https xh lynx w3m lwp-request httpie axel " +
+	"iwr irm invoke-webrequest invoke-restmethod"}
 
 // filters has the programs that write what they read, as it is or changed. Source: POSIX, and the
 // manuals of GNU coreutils, gzip, xz, zstd, zip, openssl and jq.
-var filters = words.Set(
-	"cat tac nl head tail sed awk gawk grep egrep fgrep sort uniq cut tr rev fold fmt pr expand column strings less more dd pv sponge ts",
-	"gzip gunzip zcat bzip2 bunzip2 bzcat xz unxz xzcat zstd zstdcat lz4 brotli tar zip unzip openssl gpg age jq yq base64 base32 basenc xxd od hexdump uuencode iconv dos2unix",
-)
+var filters = words.Set{Rows: "cat tac nl head tail sed awk gawk grep egrep fgrep sort uniq cut tr rev fold fmt pr expand column strings less more dd pv sponge ts " +
+	"gzip gunzip zcat bzip2 bunzip2 bzcat xz unxz xzcat zstd zstdcat lz4 brotli tar zip unzip openssl gpg age jq yq base64 base32 basenc xxd od hexdump uuencode iconv dos2unix"}
 
 // senders has the programs that send a file or their input to a host. Source: MITRE ATT&CK T1048.
 // curl and wget send too: see fetch.
-var senders = words.Set("nc ncat netcat socat telnet scp rsync")
+var senders = words.Set{Rows: "nc ncat netcat socat telnet scp rsync"}
 
 // writers has the programs that write the file which their last argument names.
-var writers = words.Set("cp mv ln install rsync")
+var writers = words.Set{Rows: "cp mv ln install rsync"}
 
 // keychains has the programs that write out secrets of a keychain, with the commands that do. Source:
 // MITRE ATT&CK T1555.001 (security) and T1555 (secret-tool of libsecret).
@@ -90,7 +86,5 @@ var agentPaths = []string{
 }
 
 // builtins has the words of shells that start no program. Source: POSIX, and the manual of bash.
-var builtins = words.Set(
-	"alias bg bind break builtin caller cd command compgen complete continue declare dirs disown echo enable eval exec exit export false fc fg getopts hash help history jobs let local logout",
-	"mapfile popd printf pushd pwd read readarray readonly return set shift shopt source suspend test times trap true type typeset ulimit umask unalias unset wait . : [ ]",
-)
+var builtins = words.Set{Rows: "alias bg bind break builtin caller cd command compgen complete continue declare dirs disown echo enable eval exec exit export false fc fg getopts hash help history jobs let local logout " +
+	"mapfile popd printf pushd pwd read readarray readonly return set shift shopt source suspend test times trap true type typeset ulimit umask unalias unset wait . : [ ]"}

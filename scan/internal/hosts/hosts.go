@@ -31,7 +31,7 @@ func Of(url string) (host string, kind Kind) {
 		return "", Named
 	}
 	if name, ok := variable(host); ok {
-		if placeholderHosts()[strings.Trim(strings.ReplaceAll(name, "_", "-"), "-")] || strings.HasPrefix(name, "your") {
+		if placeholderHosts.Has(strings.Trim(strings.ReplaceAll(name, "_", "-"), "-")) || strings.HasPrefix(name, "your") {
 			return host, Nobody
 		}
 		return "", Named
@@ -59,7 +59,7 @@ func IsLocal(host string) bool {
 
 // IsPaste reports whether an address is that of one text at a paste host.
 func IsPaste(host, url string) bool {
-	if !pasteHosts()[strings.TrimPrefix(host, "www.")] {
+	if !pasteHosts.Has(strings.TrimPrefix(host, "www.")) {
 		return false
 	}
 	_, rest, _ := strings.Cut(url, "://")
@@ -123,10 +123,10 @@ func kindOfName(host string) Kind {
 		return Punycode
 	}
 	for rest := host; rest != ""; {
-		if transient()[rest] {
+		if transient.Has(rest) {
 			return Transient
 		}
-		if reserved()[rest] {
+		if reserved.Has(rest) {
 			return Nobody
 		}
 		_, rest, _ = strings.Cut(rest, ".")
@@ -136,11 +136,11 @@ func kindOfName(host string) Kind {
 		return Nobody // no name without a dot is found outside of a network
 	}
 	owner := labels[len(labels)-2]
-	if len(labels) > 2 && secondLevel()[owner] {
+	if len(labels) > 2 && secondLevel.Has(owner) {
 		owner = labels[len(labels)-3]
 	}
 	owner = strings.ReplaceAll(owner, "_", "-")
-	if placeholderHosts()[owner] || strings.HasPrefix(owner, "your-") || strings.HasPrefix(owner, "attacker-") || strings.Trim(owner, "x") == "" {
+	if placeholderHosts.Has(owner) || strings.HasPrefix(owner, "your-") || strings.HasPrefix(owner, "attacker-") || strings.Trim(owner, "x") == "" {
 		return Nobody
 	}
 	return Named

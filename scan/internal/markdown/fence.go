@@ -2,7 +2,6 @@ package markdown
 
 import (
 	"strings"
-	"sync"
 
 	"github.com/yuin/goldmark/ast"
 
@@ -17,9 +16,9 @@ import (
 
 // Languages of blocks of code, as people write them.
 var (
-	shellNames  = words.Set("sh bash shell zsh ksh dash console terminal shell-session sh-session shellsession shellscript cmd bat batch powershell ps1 pwsh ps")
-	pythonNames = words.Set("python py python3 ipython pycon")
-	scriptNames = words.Set("javascript js mjs cjs jsx typescript ts tsx node")
+	shellNames  = words.Set{Rows: "sh bash shell zsh ksh dash console terminal shell-session sh-session shellsession shellscript cmd bat batch powershell ps1 pwsh ps"}
+	pythonNames = words.Set{Rows: "python py python3 ipython pycon"}
+	scriptNames = words.Set{Rows: "javascript js mjs cjs jsx typescript ts tsx node"}
 )
 
 // fence judges a block of code. Its language is the first word of an info string.
@@ -37,11 +36,11 @@ func (m *page) fence(p passage.Part, info string) {
 	switch {
 	case len(m.open) > 0 || m.comment:
 		m.unseen.Add(p, 0, len(p.Text))
-	case language == "" || shellNames()[language] || runs || prompts && !pythonNames()[language]:
+	case language == "" || shellNames.Has(language) || runs || prompts && !pythonNames.Has(language):
 		m.commands.Shell(bare, commands.Fence)
-	case pythonNames()[language]:
+	case pythonNames.Has(language):
 		m.commands.Code(bare, true, commands.Script)
-	case scriptNames()[language]:
+	case scriptNames.Has(language):
 		m.commands.Code(p, false, commands.Script)
 	default:
 		for l := range all(nil, p.Text) {
@@ -128,18 +127,12 @@ func runsHere(n *ast.CodeSpan, text string) bool {
 	return at == 0 || strings.IndexByte(" \t\n\r(*_>:\"'[|-", text[at-1]) >= 0
 }
 
-// programs are commands by which a text is known as one, and whether the name is no English word.
-var programs = sync.OnceValue(func() map[string]bool {
-	all := map[string]bool{}
-	for name := range words.Set("curl wget bash sh zsh dash ksh fish sudo doas chmod chown npm npx pnpm bunx pip pip3 pipx uv uvx apt apt-get yum dnf apk docker podman kubectl git ssh scp sftp rsync nc ncat netcat socat telnet " +
-		"powershell pwsh iwr iex irm eval printenv base64 openssl xxd xattr spctl crontab launchctl systemctl osascript python python2 python3 perl ruby php nohup env mkfifo certutil bitsadmin mshta rundll32 reg gpg tar unzip 7z gem cargo deno tee xargs")() {
-		all[name] = true
-	}
-	for name := range words.Set("node bun brew yarn go source export security echo cat printf exec rm mv cp ln dd find make cmd set alias at history kill touch mkdir sed awk grep head install")() {
-		all[name] = false
-	}
-	return all
-})
+// Commands by which a text is known as one: programs whose name is no English word, and others.
+var (
+	programs = words.Set{Rows: "curl wget bash sh zsh dash ksh fish sudo doas chmod chown npm npx pnpm bunx pip pip3 pipx uv uvx apt apt-get yum dnf apk docker podman kubectl git ssh scp sftp rsync nc ncat netcat socat telnet " +
+		"powershell pwsh iwr iex irm eval printenv base64 openssl xxd xattr spctl crontab launchctl systemctl osascript python python2 python3 perl ruby php nohup env mkfifo certutil bitsadmin mshta rundll32 reg gpg tar unzip 7z gem cargo deno tee xargs"}
+	verbs = words.Set{Rows: "node bun brew yarn go source export security echo cat printf exec rm mv cp ln dd find make cmd set alias at history kill touch mkdir sed awk grep head install"}
+)
 
 // commandIn returns the first command of a known program with an argument. Unless code is set, the text
 // is prose, and words of English are no programs.
@@ -169,6 +162,9 @@ func startsProgram(text string, code bool) (int, bool) {
 	if n := strings.LastIndexByte(name, '/'); n >= 0 {
 		name = name[n+1:]
 	}
-	unmistaken, known := programs()[strings.ToLower(strings.ReplaceAll(name, `\`, ""))]
-	return from, known && (code || unmistaken && !strings.HasSuffix(strings.TrimSpace(text), "."))
+	name = strings.ToLower(strings.ReplaceAll(name, `\`, ""))
+	if code {
+		return from, programs.Has(name) || verbs.Has(name)
+	}
+	return from, programs.Has(name) && !strings.HasSuffix(strings.TrimSpace(text), ".")
 }

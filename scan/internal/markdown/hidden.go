@@ -122,10 +122,10 @@ func (m *page) reference(n *ast.LinkReferenceDefinition) {
 }
 
 // void are the elements that have no end, and so hide nothing behind them.
-var void = words.Set("area base br col embed hr img input link meta source track wbr")
+var void = words.Set{Rows: "area base br col embed hr img input link meta source track wbr"}
 
 // unshown are the elements whose text is not shown.
-var unshown = words.Set("script style template title datalist")
+var unshown = words.Set{Rows: "script style template title datalist"}
 
 // elements reads a piece of HTML: its texts, its comments, and the elements that hide what is in them.
 func (m *page) elements(q passage.Part) {
@@ -188,7 +188,7 @@ func (m *page) note(q passage.Part, from, to int) {
 func (m *page) start(z *html.Tokenizer, q passage.Part, from, to int) {
 	tag, more := z.TagName()
 	name := string(tag)
-	hides := unshown()[name]
+	hides := unshown.Has(name)
 	for more {
 		var key, value []byte
 		key, value, more = z.TagAttr()
@@ -211,7 +211,7 @@ func (m *page) start(z *html.Tokenizer, q passage.Part, from, to int) {
 			m.hidden(q.With(string(value), from), what, least)
 		}
 	}
-	if void()[name] {
+	if void.Has(name) {
 		return
 	}
 	if n := len(m.open); hides || n > 0 && m.open[n-1] == name {

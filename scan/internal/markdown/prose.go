@@ -4,7 +4,6 @@ import (
 	"iter"
 	"path"
 	"strings"
-	"sync"
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/scan/internal/found"
@@ -36,7 +35,7 @@ func (m *page) block(p passage.Part, links []link) {
 		if kind == hosts.Nobody {
 			continue
 		}
-		if what := downloads()[linkedType(l.url)]; what != "" {
+		if what := download(linkedType(l.url)); what != "" {
 			if !m.Full(found.DownloadProgram, p.File) {
 				m.findLink(found.DownloadProgram, p, l, secrets.Quote(written(p, l))+" is "+what)
 			}
@@ -161,18 +160,23 @@ func addressAt(text string, at int) (from, to int) {
 	return from, to + len(trimmed)
 }
 
-// downloads are the extensions of programs and of archives that can have programs in them. Sources: the
+// The extensions of programs and of archives that can have programs in them. Sources: the
 // lists of types that Windows (AssocIsDangerous) and macOS (LSRiskCategory) warn about.
-var downloads = sync.OnceValue(func() map[string]string {
-	all := map[string]string{}
-	for ext := range words.Set(".exe .msi .dmg .pkg .deb .rpm .appimage .apk .scr .bat .cmd .vbs .hta .jar .msix .ps1 .command .run .bin")() {
-		all[ext] = "a program"
+var (
+	programTypes = words.Set{Rows: ".exe .msi .dmg .pkg .deb .rpm .appimage .apk .scr .bat .cmd .vbs .hta .jar .msix .ps1 .command .run .bin"}
+	archiveTypes = words.Set{Rows: ".zip .rar .7z .tar .tgz .gz .xz .bz2 .iso .cab .img"}
+)
+
+// download returns what a link to a file with an extension delivers, or "".
+func download(ext string) string {
+	switch {
+	case programTypes.Has(ext):
+		return "a program"
+	case archiveTypes.Has(ext):
+		return "an archive"
 	}
-	for ext := range words.Set(".zip .rar .7z .tar .tgz .gz .xz .bz2 .iso .cab .img")() {
-		all[ext] = "an archive"
-	}
-	return all
-})
+	return ""
+}
 
 // linkedType returns the extension of the file that an address names, in lower case.
 func linkedType(url string) string {

@@ -65,13 +65,13 @@ func wordAt(text string, at int) (word, bool) {
 // Words of sentences that override instructions: "ignore all previous instructions", "forget everything
 // above", "disregard what you were told". The words are ours: OWASP LLM01 describes what such sentences do.
 var (
-	overrideVerbs = words.Set("ignore ignoring disregard disregarding forget discard override overriding bypass supersede supersedes overrides dismiss")
-	overrideWhose = words.Set("previous prior earlier preceding foregoing above system developer original initial")
-	overrideWhat  = words.Set("instruction instructions prompt prompts directive directives guideline guidelines rules command commands guidance messages orders")
-	overrideFill  = words.Set("all any every of the your my these those other and or previously given safety security existing current")
-	overrideAll   = words.Set("everything anything all what whatever instructions rules prompts guidelines directives")
-	overrideAfter = words.Set("above before previously earlier told")
-	overrideLink  = words.Set("you that which were have been was are given the to i we i've were we've")
+	overrideVerbs = words.Set{Rows: "ignore ignoring disregard disregarding forget discard override overriding bypass supersede supersedes overrides dismiss"}
+	overrideWhose = words.Set{Rows: "previous prior earlier preceding foregoing above system developer original initial"}
+	overrideWhat  = words.Set{Rows: "instruction instructions prompt prompts directive directives guideline guidelines rules command commands guidance messages orders"}
+	overrideFill  = words.Set{Rows: "all any every of the your my these those other and or previously given safety security existing current"}
+	overrideAll   = words.Set{Rows: "everything anything all what whatever instructions rules prompts guidelines directives"}
+	overrideAfter = words.Set{Rows: "above before previously earlier told"}
+	overrideLink  = words.Set{Rows: "you that which were have been was are given the to i we i've were we've"}
 )
 
 // Overriding returns the first phrase of a text that overrides instructions.
@@ -79,16 +79,16 @@ func Overriding(text string) (from, to int, ok bool) {
 	if !mayHave(text, "ignor", "disregard", "forget", "discard", "overrid", "bypass", "supersede", "dismiss") {
 		return 0, 0, false
 	}
-	return firstPhrase(text, overrideVerbs(), func(w word) (int, bool) {
+	return firstPhrase(text, &overrideVerbs, func(w word) (int, bool) {
 		whose, all := false, false
 		return follow(text, w, func(w word) (ok, done bool) {
-			if overrideWhat()[w.text] && whose || overrideAfter()[w.text] && all {
+			if overrideWhat.Has(w.text) && whose || overrideAfter.Has(w.text) && all {
 				return true, true
 			}
-			link := all && overrideLink()[w.text]
-			whose = whose || overrideWhose()[w.text]
-			all = all || overrideAll()[w.text]
-			return false, !link && !overrideWhose()[w.text] && !overrideAll()[w.text] && !overrideFill()[w.text]
+			link := all && overrideLink.Has(w.text)
+			whose = whose || overrideWhose.Has(w.text)
+			all = all || overrideAll.Has(w.text)
+			return false, !link && !overrideWhose.Has(w.text) && !overrideAll.Has(w.text) && !overrideFill.Has(w.text)
 		})
 	})
 }
@@ -97,13 +97,13 @@ func Overriding(text string) (from, to int, ok bool) {
 // "without the user knowing". A sentence that only says what to tell instead, as in "do not tell
 // the user to …", hides nothing.
 var (
-	concealStart = words.Set("not don't dont never without hide hiding conceal concealing keep")
-	concealVerbs = words.Set("tell telling inform informing notify notifying alert alerting mention mentioning reveal revealing disclose disclosing report reporting admit show showing")
-	concealFill  = words.Set("this it that these them anything any of what you did the to your a about everything")
-	concealWhom  = words.Set("user human operator person users")
-	concealThen  = words.Set("about of this these any anything and or but you what")
-	concealKnow  = words.Set("knowing knowledge noticing awareness realizing realising")
-	hideFill     = words.Set("this it these them all any your the every from actions activity changes fact step steps secret hidden")
+	concealStart = words.Set{Rows: "not don't dont never without hide hiding conceal concealing keep"}
+	concealVerbs = words.Set{Rows: "tell telling inform informing notify notifying alert alerting mention mentioning reveal revealing disclose disclosing report reporting admit show showing"}
+	concealFill  = words.Set{Rows: "this it that these them anything any of what you did the to your a about everything"}
+	concealWhom  = words.Set{Rows: "user human operator person users"}
+	concealThen  = words.Set{Rows: "about of this these any anything and or but you what"}
+	concealKnow  = words.Set{Rows: "knowing knowledge noticing awareness realizing realising"}
+	hideFill     = words.Set{Rows: "this it these them all any your the every from actions activity changes fact step steps secret hidden"}
 )
 
 // Concealing returns the first phrase of a text that hides an act from the user.
@@ -111,7 +111,7 @@ func Concealing(text string) (from, to int, ok bool) {
 	if !mayHave(text, "user", "human", "operator", "person") {
 		return 0, 0, false
 	}
-	return firstPhrase(text, concealStart(), func(w word) (int, bool) {
+	return firstPhrase(text, &concealStart, func(w word) (int, bool) {
 		switch w.text {
 		case "hide", "hiding", "conceal", "concealing", "keep":
 			return hides(text, w)
@@ -153,7 +153,7 @@ func hides(text string, w word) (int, bool) {
 	from := false
 	return follow(text, w, func(w word) (ok, done bool) {
 		from = from || w.text == "from"
-		return from && concealWhom()[w.text], !hideFill()[w.text]
+		return from && concealWhom.Has(w.text), !hideFill.Has(w.text)
 	})
 }
 
@@ -162,9 +162,9 @@ func unknowing(text string, w word) (int, bool) {
 	whom := false
 	return follow(text, w, func(w word) (ok, done bool) {
 		if whom {
-			return concealKnow()[w.text], true
+			return concealKnow.Has(w.text), true
 		}
-		whom = concealWhom()[strings.TrimSuffix(w.text, "'s")]
+		whom = concealWhom.Has(strings.TrimSuffix(w.text, "'s"))
 		return false, !whom && w.text != "the"
 	})
 }
@@ -176,32 +176,32 @@ func untold(text string, w word) (int, bool) {
 		switch {
 		case verb == "":
 			verb = w.text
-			return false, !concealVerbs()[verb]
-		case concealWhom()[w.text]:
+			return false, !concealVerbs.Has(verb)
+		case concealWhom.Has(w.text):
 			then, found := wordAt(text, w.to)
-			return w.last || !found || text[w.to] == ',' || concealThen()[then.text], true
+			return w.last || !found || text[w.to] == ',' || concealThen.Has(then.text), true
 		}
-		return false, !concealFill()[w.text]
+		return false, !concealFill.Has(w.text)
 	})
 }
 
 // firstPhrase returns the first phrase that begins with a word of a set, and is no part of a sentence
 // that forbids it: "never ignore previous instructions". The function is given the first word and
 // returns where the phrase ends.
-func firstPhrase(text string, starts map[string]bool, match func(word) (to int, ok bool)) (from, to int, ok bool) {
+func firstPhrase(text string, starts *words.Set, match func(word) (to int, ok bool)) (from, to int, ok bool) {
 	negated, near := false, 0 // in this sentence, and how many words a negation still reaches
 	for at := 0; ; {
 		w, ok := wordAt(text, at)
 		if !ok {
 			return 0, 0, false
 		}
-		if starts[w.text] && near == 0 && !(negated && w.text == "without") {
+		if starts.Has(w.text) && near == 0 && !(negated && w.text == "without") {
 			if to, ok := match(w); ok {
 				return w.from, to, true
 			}
 		}
 		near = max(near-1, 0)
-		if negations()[w.text] {
+		if negations.Has(w.text) {
 			negated, near = true, 3
 		}
 		if rest := text[w.to:]; w.last {
@@ -213,7 +213,7 @@ func firstPhrase(text string, starts map[string]bool, match func(word) (to int, 
 	}
 }
 
-var negations = words.Set("not don't dont never cannot can't won't doesn't shouldn't mustn't no")
+var negations = words.Set{Rows: "not don't dont never cannot can't won't doesn't shouldn't mustn't no"}
 
 // Overrides reports whether a text overrides instructions, or hides an act from the user.
 func Overrides(text string) bool {

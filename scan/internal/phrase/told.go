@@ -9,21 +9,21 @@ import (
 
 // Words with which a text tells its reader to run something.
 var (
-	runVerbs   = words.Set("run execute paste launch enter eval invoke install")
-	runObjects = words.Set("command commands script scripts code snippet content contents terminal shell powershell bash console prompt installer installation setup lines it this")
+	runVerbs   = words.Set{Rows: "run execute paste launch enter eval invoke install"}
+	runObjects = words.Set{Rows: "command commands script scripts code snippet content contents terminal shell powershell bash console prompt installer installation setup lines it this"}
 )
 
 // Running returns the first phrase that tells the reader to run something.
 func Running(text string) (from, to int, ok bool) {
-	return firstPhrase(text, runVerbs(), func(w word) (int, bool) {
-		return follow(text, w, func(w word) (ok, done bool) { return runObjects()[w.text], runObjects()[w.text] })
+	return firstPhrase(text, &runVerbs, func(w word) (int, bool) {
+		return follow(text, w, func(w word) (ok, done bool) { return runObjects.Has(w.text), runObjects.Has(w.text) })
 	})
 }
 
 // Words for a password, and those before it that need no "is" behind it.
 var (
-	passWords = words.Set("pass password passcode passphrase pwd pw")
-	passWith  = words.Set("with using use enter")
+	passWords = words.Set{Rows: "pass password passcode passphrase pwd pw"}
+	passWith  = words.Set{Rows: "with using use enter"}
 )
 
 // rePassword matches what stands between the word and the password, which is its group: "is", a colon, or
@@ -54,7 +54,7 @@ func Password(text string, link int) (from, to int, ok bool) {
 			return 0, 0, false
 		}
 		at = w.to
-		if passWords()[w.text] {
+		if passWords.Has(w.text) {
 			rest := text[w.to:min(len(text), w.to+maxPassword)]
 			m := rePassword().FindStringSubmatchIndex(rest)
 			if m == nil && with {
@@ -74,7 +74,7 @@ func Password(text string, link int) (from, to int, ok bool) {
 				}
 			}
 		}
-		with = passWith()[w.text] || with && w.text == "the"
+		with = passWith.Has(w.text) || with && w.text == "the"
 	}
 }
 
@@ -88,16 +88,16 @@ const maxPassword = 160
 // the sentence.
 func isPlaceholder(value string) bool {
 	lower := strings.ToLower(strings.TrimRight(value, ".:!?`"))
-	return lower == "" || strings.ContainsAny(lower[:1], "<${[%*") || strings.HasPrefix(lower, "your") || passwordWords()[lower]
+	return lower == "" || strings.ContainsAny(lower[:1], "<${[%*") || strings.HasPrefix(lower, "your") || passwordWords.Has(lower)
 }
 
-var passwordWords = words.Set("protected protection prompt manager field hash hashes from to in that which you below above and or authentication required optional empty set not the a an it if when for is as with by on be will can may must should needed asked stored entered given provided only same your my xxx")
+var passwordWords = words.Set{Rows: "protected protection prompt manager field hash hashes from to in that which you below above and or authentication required optional empty set not the a an it if when for is as with by on be will can may must should needed asked stored entered given provided only same your my xxx"}
 
 // Words with which a text asks its reader to act: a verb at the beginning of a sentence, and its object.
 var (
-	askVerbs   = words.Set("run execute send upload download fetch install invoke call post submit transmit email visit paste read collect copy delete remove overwrite append write disable enable approve grant always you")
-	askObjects = words.Set("must should command commands script scripts file files contents content token tokens key keys password passwords credentials secret secrets environment variable variables url link data output " +
-		"conversation history tool tools server endpoint webhook user users instruction instructions this following")
+	askVerbs   = words.Set{Rows: "run execute send upload download fetch install invoke call post submit transmit email visit paste read collect copy delete remove overwrite append write disable enable approve grant always you"}
+	askObjects = words.Set{Rows: "must should command commands script scripts file files contents content token tokens key keys password passwords credentials secret secrets environment variable variables url link data output " +
+		"conversation history tool tools server endpoint webhook user users instruction instructions this following"}
 )
 
 // Instruction returns the first verb at the beginning of a sentence, up to its object, that tells the
@@ -109,8 +109,8 @@ func Instruction(text string) (from, to int, ok bool) {
 		if !ok {
 			return 0, 0, false
 		}
-		if begins && askVerbs()[w.text] {
-			if end, ok := follow(text, w, func(w word) (ok, done bool) { return askObjects()[w.text], askObjects()[w.text] }); ok {
+		if begins && askVerbs.Has(w.text) {
+			if end, ok := follow(text, w, func(w word) (ok, done bool) { return askObjects.Has(w.text), askObjects.Has(w.text) }); ok {
 				return w.from, end, true
 			}
 		}

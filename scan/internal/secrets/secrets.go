@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/display"
@@ -60,7 +61,10 @@ func In(text string) (found []Secret) {
 		found = Forms[i].in(text, found)
 	}
 	found = keysIn(text, found)
-	slices.SortFunc(found, func(a, b Secret) int { return cmp.Or(a.From-b.From, b.To-a.To) })
+	sort.Slice(found, func(i, j int) bool {
+		a, b := found[i], found[j]
+		return cmp.Or(a.From-b.From, b.To-a.To) < 0
+	})
 	end := 0
 	return slices.DeleteFunc(found, func(f Secret) bool {
 		inner := f.From < end

@@ -6,18 +6,23 @@ import (
 	"sync"
 )
 
-// Set returns the set of the words of rows. It is made with its first use, since a server that does
-// not scan starts without it.
-func Set(rows ...string) func() map[string]bool {
-	return sync.OnceValue(func() map[string]bool {
-		all := map[string]bool{}
-		for _, row := range rows {
-			for word := range strings.FieldsSeq(row) {
-				all[word] = true
-			}
+// Set is a set of words. It is made at its first use, since a server that does not scan starts
+// without it.
+type Set struct {
+	Rows string // the words, with blanks between them
+	once sync.Once
+	all  map[string]bool
+}
+
+// Has reports whether a set has a word.
+func (s *Set) Has(word string) bool {
+	s.once.Do(func() {
+		s.all = map[string]bool{}
+		for w := range strings.FieldsSeq(s.Rows) {
+			s.all[w] = true
 		}
-		return all
 	})
+	return s.all[word]
 }
 
 // Has reports whether a row has a word.
