@@ -148,16 +148,13 @@ func chunkLen(text string) int {
 var continues = []string{" ", "\t", "\n", "\r", "}", ")", "fi", "done", "esac", "else", "elif", "then", "do", ";"}
 
 func beginsStatement(before, after string) bool {
-	before = strings.TrimRight(before, " \t\r\n")
-	if strings.HasSuffix(before, "\\") || strings.HasSuffix(before, "|") || strings.HasSuffix(before, "&&") {
-		return false
-	}
-	for _, word := range continues {
+	for _, word := range continues { // first, so that blank lines are not counted again and again
 		if strings.HasPrefix(after, word) {
 			return false
 		}
 	}
-	return true
+	before = strings.TrimRight(before, " \t\r\n")
+	return !strings.HasSuffix(before, "\\") && !strings.HasSuffix(before, "|") && !strings.HasSuffix(before, "&&")
 }
 
 // chunk judges a chunk: whole if it parses, else line by line.

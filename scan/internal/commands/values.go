@@ -92,6 +92,9 @@ func (r *shellReader) word(w *syntax.Word) value {
 
 func (r *shellReader) parts(parts []syntax.WordPart, quoted bool) value {
 	all := make([]value, 0, 4)
+	if len(parts) > cap(all) {
+		all = make([]value, 0, len(parts))
+	}
 	for _, part := range parts {
 		all = append(all, r.part(part, quoted))
 	}
