@@ -248,7 +248,6 @@ const (
 // notice that it begins to hold two ideas. Packages without a row have mostLines.
 var rooms = map[string]int{
 	"internal/cli": 5400, // one file a command
-	"scan":         8500, // one file a reader, and tables
 	"web":          4800, // one file a page
 	"mcpserver":    2500,
 	"source/dir":   3700, // what opens skills is one place

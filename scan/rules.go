@@ -16,7 +16,8 @@ type Rule struct {
 	Source string // where the mechanism is described
 	Fix    string // what an author can do
 	// Fires is the content of a file at which the rule fires, and Quiet that of an honest neighbour.
-	// A test scans both. In holds the name of the file, "SKILL.md" if it is empty.
+	// A test scans both. In holds the name of the file, "SKILL.md" if it is empty. Those of
+	// name-near are names, beside a skill "code-review" of another origin.
 	Fires, Quiet, In string
 }
 
@@ -62,6 +63,7 @@ var Rules = []Rule{
 	{ID: found.Bidi, Lane: Review, Title: "a text has characters that reorder it on the screen", Source: "UAX #9", Fix: "delete them", Fires: "access = \u202etrue\u202c\n", Quiet: "\u05e9\u05dc\u05d5\u05dd\u200f!\n"},
 	{ID: found.Far, Lane: Review, Title: "a text stands after so much empty space that people do not see it", Source: "knack", Fix: "move it", Fires: "# A\n" + strings.Repeat("\n", 60) + "Be kind.\n", Quiet: "# A\n" + strings.Repeat("\n", 50) + "Be kind.\n"},
 	{ID: found.Gatekeeper, Lane: Review, Title: "a system's guard against foreign programs is turned off", Source: "MITRE ATT&CK T1553.001", Fix: "sign the program", Fires: "```sh\nxattr -d com.apple.quarantine ./kit\n```\n", Quiet: "```sh\nxattr -l ./kit\n```\n"},
+	{ID: found.NameNear, Lane: Review, Title: "the name is one character from that of a skill of another origin", Source: "MITRE ATT&CK T1036.005", Fix: "choose another name, and see that the right skill is installed", Fires: "code-reveiw", Quiet: "code-reader"},
 	{ID: found.NotRead, Lane: Review, Title: "a file could not be judged", Source: "knack", Fix: "make it smaller, or use a format that can be read", Fires: "\x00\x01\x02\x03", Quiet: "four numbers\n", In: "data.bin"},
 }
 

@@ -108,6 +108,11 @@ func (s *scanner) add(f Finding) {
 	}) {
 		return
 	}
+	s.keep(f)
+}
+
+// keep counts a finding, and keeps it if there is room.
+func (s *scanner) keep(f Finding) {
 	if f.Lane == Enforce {
 		s.enforce++
 	} else {
@@ -129,12 +134,17 @@ func (s *scanner) NotRead(path, why string) {
 	s.findFile(found.NotRead, path, why)
 }
 
-func (s *scanner) report() Report {
+// sorted returns the findings in their order.
+func (s *scanner) sorted() []Finding {
 	sort.Slice(s.findings, func(i, j int) bool { // slices.SortFunc takes 20 KB of the binary for each type
 		a, b := &s.findings[i], &s.findings[j]
 		return cmp.Or(cmp.Compare(a.File, b.File), a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column, cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message)) < 0
 	})
-	r := Report{Findings: s.findings, Enforce: s.enforce, Review: s.review, Unread: s.unread}
+	return s.findings
+}
+
+func (s *scanner) report() Report {
+	r := Report{Findings: s.sorted(), Enforce: s.enforce, Review: s.review, Unread: s.unread}
 	for kind, to := range []*[]string{&r.Facts.Programs, &r.Facts.Hosts, &r.Facts.Packages, &r.Facts.Variables, &r.Facts.Reads, &r.Facts.Writes, &r.Facts.Binaries, &r.Facts.Tools, &r.Facts.Hidden, &r.Facts.Unasked, &r.Facts.NotRead} {
 		for value := range s.facts[kind] {
 			*to = append(*to, value)

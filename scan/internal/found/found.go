@@ -66,6 +66,7 @@ const (
 	Bidi            skill.RuleID = "text-bidi"
 	Far             skill.RuleID = "text-far"
 	Gatekeeper      skill.RuleID = "gatekeeper-off"
+	NameNear        skill.RuleID = "name-near"
 	NotRead         skill.RuleID = "not-read"
 )
 
