@@ -77,6 +77,18 @@ func TestNearFinding(t *testing.T) {
 	}
 }
 
+// A pair is found amid many names with the same beginning and the same end.
+func TestNearAmidMany(t *testing.T) {
+	var skills []Named
+	for i := range 2000 {
+		skills = append(skills, Named{fmt.Sprintf("skill-%x-of-many", uint64(i+1)*0x9e3779b97f4a7c15), "a/b"})
+	}
+	skills = append(skills, Named{"skill-zzzzz-of-many", "a/b"}, Named{"skill-zzzzy-of-many", "c/d"})
+	if got := Near(skills, Options{}); len(got) != 2 || got[2000].Rule == "" || got[2001].Rule == "" {
+		t.Errorf("%v", got)
+	}
+}
+
 // Many names take a time that grows with their number, also if they are made to be near to one another.
 func TestNearMany(t *testing.T) {
 	const n = 10_000
