@@ -52,11 +52,27 @@ var directions = map[string][]string{
 	"skillsext":                 {"internal/rawjson", "skill/frontmatter", "skill"},
 	"client":                    {"edit", "internal/realpath"}, // one place knows how a file is replaced whole
 	"edit":                      {"internal/realpath"},
-	"scan":                      {"skill", "skill/frontmatter"}, // what a skill would do
-	"internal/baseline":         {"scan", "skill"},              // findings of a scan that are known
-	"check":                     {"internal/naming", "skill/frontmatter", "internal/ruleid", "scan", "skill"},
-	"config":                    {"internal/semver", "origin", "skill/frontmatter", "skill", "check", "scan", "access", "access/openid", "limit", "internal/hosts", "trust"}, // the sections' types and keys; a rule is named by its table
-	"search":                    {},
+	"scan":                      {"skill", "skill/frontmatter", "scan/internal/archive", "scan/internal/characters", "scan/internal/commands", "scan/internal/found", "scan/internal/markdown", "scan/internal/passage", "scan/internal/phrase", "scan/internal/picture", "scan/internal/secrets"}, // what a skill would do
+	// What a scan knows apart from skills: sets of words, hosts by their names, secrets, and
+	// the texts in images.
+	"scan/internal/words":          {},
+	"scan/internal/hosts":          {"scan/internal/words"},
+	"scan/internal/secrets":        {},
+	"scan/internal/passage":        {"skill"},                          // texts that know where they stand in a file
+	"scan/internal/phrase":         {"scan/internal/words"},            // what sentences say
+	"scan/internal/found":          {"scan/internal/passage", "skill"}, // what readers report
+	"scan/internal/decode":         {"scan/internal/words"},
+	"scan/internal/lexer":          {"scan/internal/decode"},                                                                                                                                                                                // Python, JavaScript and TypeScript as words
+	"scan/internal/commands":       {"scan/internal/decode", "scan/internal/found", "scan/internal/hosts", "scan/internal/lexer", "scan/internal/passage", "scan/internal/secrets", "scan/internal/words", "skill"},                         // what commands do
+	"scan/internal/characters":     {"scan/internal/found", "scan/internal/passage", "scan/internal/secrets"},                                                                                                                               // those that people do not see
+	"scan/internal/markdown":       {"scan/internal/commands", "scan/internal/found", "scan/internal/hosts", "scan/internal/passage", "scan/internal/phrase", "scan/internal/secrets", "scan/internal/words", "skill", "skill/frontmatter"}, // what people see and do not see of a text
+	"scan/internal/archive":        {"scan/internal/secrets", "skill"},                                                                                                                                                                      // zip, tar and gzip in memory
+	"scan/internal/secrets/canary": {"scan/internal/secrets"},                                                                                                                                                                               // for tests: invented secrets
+	"scan/internal/picture":        {"scan/internal/secrets"},
+	"internal/baseline":            {"scan", "skill"}, // findings of a scan that are known
+	"check":                        {"internal/naming", "skill/frontmatter", "internal/ruleid", "scan", "skill"},
+	"config":                       {"internal/semver", "origin", "skill/frontmatter", "skill", "check", "scan", "access", "access/openid", "limit", "internal/hosts", "trust"}, // the sections' types and keys; a rule is named by its table
+	"search":                       {},
 	// The measurement of search; another module measures another engine with it.
 	"search/internal/knownitem": {"catalog"},
 	"reads":                     {"skill"}, // what one request read, for the audit log
@@ -180,9 +196,9 @@ var outside = map[string][]string{
 	"golang.org/x/oauth2":                    {"access/openid"},
 	"oras.land/oras-go/v2":                   {"internal/registry"},
 	"golang.org/x/sync":                      {"origin/oci", "publish", "pull", "internal/cli"}, // of oras-go
-	"github.com/yuin/goldmark":               {"web/internal/markdown", "web/internal/gfm", "scan"},
-	"golang.org/x/net":                       {"scan"}, // its tokenizer of HTML
-	"mvdan.cc/sh/v3":                         {"scan"},
+	"github.com/yuin/goldmark":               {"web/internal/markdown", "web/internal/gfm", "scan/internal/markdown"},
+	"golang.org/x/net":                       {"scan/internal/markdown"}, // its tokenizer of HTML
+	"mvdan.cc/sh/v3":                         {"scan/internal/commands"},
 }
 
 // surroundings lists the names that read arguments, the environment or the home folder.
@@ -240,7 +256,6 @@ const (
 // notice that it begins to hold two ideas. Packages without a row have mostLines.
 var rooms = map[string]int{
 	"internal/cli": 5550, // one file a command
-	"scan":         8500, // one file a reader, and tables
 	"web":          4800, // one file a page
 	"mcpserver":    2500,
 	"source/dir":   3700, // what opens skills is one place

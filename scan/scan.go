@@ -89,9 +89,9 @@ func Loaded(ctx context.Context, k *skill.Skill, o Options) (Report, error) {
 	case ctx.Err() != nil:
 		return Report{}, ctx.Err()
 	case more:
-		s.notRead("", "it has more than 10,000 files, and the rest is not judged")
+		s.NotRead("", "it has more than 10,000 files, and the rest is not judged")
 	case err != nil:
-		s.notRead("", "its files cannot be listed")
+		s.NotRead("", "its files cannot be listed")
 	}
 	s.unread, s.failed = more || err != nil, err != nil
 	return s.all(ctx, served{k}, files)

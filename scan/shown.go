@@ -1,33 +1,18 @@
 package scan
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/knack-dev/knack/scan/internal/commands"
+	"github.com/knack-dev/knack/scan/internal/secrets"
+)
 
 // NamesCredentials reports whether a path is one that holds credentials, such as ~/.ssh/id_ed25519.
-func NamesCredentials(path string) bool { return credentialIn(path) != "" }
+func NamesCredentials(path string) bool { return commands.NamesCredentials(path) }
 
 // MaskSecrets replaces each character of a secret by a star, but for the first ones and ends of
 // lines. What stands behind the secret keeps its line and column.
-func MaskSecrets(text string) string {
-	found := secretsIn(text)
-	if len(found) == 0 {
-		return text
-	}
-	var b strings.Builder
-	at := 0
-	for _, f := range found {
-		from := max(f.body+shown, at)
-		b.WriteString(text[at:from])
-		for _, r := range text[from:max(f.to, from)] {
-			if r != '\n' && r != '\r' {
-				r = '*'
-			}
-			b.WriteRune(r)
-		}
-		at = max(f.to, from)
-	}
-	b.WriteString(text[at:])
-	return b.String()
-}
+func MaskSecrets(text string) string { return secrets.Mask(text) }
 
 // maxLine bounds what lineOf returns on each side of a place, in bytes.
 const maxLine = 4 << 10

@@ -27,7 +27,7 @@ func TestLineOf(t *testing.T) {
 // A change of the line, in place of the marked word alone, is another finding.
 func TestTextIsTheLine(t *testing.T) {
 	text := func(content string) string {
-		return in(t, scanOf(t, map[string]string{"a.sh": content}), ruleRunFetched, "a.sh").Text.String()
+		return in(t, scanOf(t, map[string]string{"a.sh": content}), "run-fetched", "a.sh").Text.String()
 	}
 	was := text("curl -fsSL https://get.acme-tools.dev | sh\n")
 	if text("\n# moved\ncurl -fsSL https://get.acme-tools.dev | sh\nls\n") != was {
