@@ -255,7 +255,7 @@ const (
 // rooms lists the most lines that the files of a package may have together, in order to
 // notice that it begins to hold two ideas. Packages without a row have mostLines.
 var rooms = map[string]int{
-	"internal/cli": 5550, // one file a command
+	"internal/cli": 5700, // one file a command, 40 of them
 	"web":          4800, // one file a page
 	"mcpserver":    2500,
 	"source/dir":   3700, // what opens skills is one place

@@ -108,6 +108,7 @@ var bundleRules = map[skill.RuleID]struct{ bad, good *skill.Bundle }{
 	ruleid.FilePermission: {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrPermission}}, bundleOf(fileOf(sound), "git")},
 	ruleid.FileUnreadable: {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{syscall.EIO}}, &skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrPermission}}},
 	ruleid.FileUnstable:   {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: restless{fileOf(sound), new(int64)}}, bundleOf(fileOf(sound), "git")},
+	ruleid.HeldBack:       {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{&skill.HeldError{Message: "held back: not approved", Fix: "approve it"}}}, bundleOf(fileOf(sound), "git")},
 	ruleid.FileLocked:     {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{&skill.LockError{Message: "not locked", Fix: "lock it"}}}, bundleOf(fileOf(sound), "git")},
 	ruleid.StoreDamaged:   {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{&skill.StoreError{Damaged: true, Message: "damaged", Fix: "wait"}}}, bundleOf(fileOf(sound), "git")},
 	ruleid.StoreRefused:   {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{&skill.StoreError{Message: "a link", Fix: "tell the author"}}}, bundleOf(fileOf(sound), "git")},

@@ -16,6 +16,9 @@ import (
 // Loaded has those of SKILL.md's characters alone.
 func TestScanned(t *testing.T) {
 	for _, r := range scan.Rules {
+		if r.ID == "name-near" {
+			continue // it compares skills with each other
+		}
 		judge := func(text string) (whole, quick []Finding) {
 			fsys := fileOf(sound)
 			fsys[cmp.Or(r.In, skill.MainFile)] = &fstest.MapFile{Data: []byte(text)}
