@@ -19,6 +19,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/hold"
 	"github.com/knack-dev/knack/internal/skilltest"
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/scan"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -370,7 +371,7 @@ func TestPending(t *testing.T) {
 		}
 		m := skilltest.Project(files)
 		judge := newReader()
-		judge.before = func(context.Context) { time.Sleep(300 * time.Millisecond) }
+		judge.before = func(context.Context) { <-time.After(300 * time.Millisecond) }
 		c := catalog.New([]catalog.Source{hold.New(m, hold.Options{Judge: judge})}, catalog.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
@@ -389,7 +390,7 @@ func TestPending(t *testing.T) {
 				t.Errorf("%s is read before it is judged", e.Path)
 			}
 		}
-		time.Sleep(100 * time.Second) // takes no real time
+		testwait.Advance(100 * time.Second) // takes no real time
 		v, err = c.View(ctx)
 		must(t, err)
 		if len(v.Skipped) > 0 {
@@ -415,7 +416,7 @@ func TestSoon(t *testing.T) {
 			must(t, err)
 			return v
 		}
-		time.Sleep(10 * time.Second)
+		testwait.Advance(10 * time.Second)
 		read := func() { _, _, _ = view().Entries[0].ReadServed("run.sh", 100) }
 		for i, step := range []struct {
 			text   string
@@ -427,7 +428,7 @@ func TestSoon(t *testing.T) {
 			if data, _, err := view().Entries[0].ReadServed("run.sh", 100); err == nil {
 				t.Errorf("step %d: %q is read before it is judged", i, data)
 			}
-			time.Sleep(2 * time.Second)
+			testwait.Advance(2 * time.Second)
 			v := view()
 			if got := len(v.Listed) == 1; got != step.served {
 				t.Errorf("step %d: served is %v", i, got)
@@ -436,7 +437,7 @@ func TestSoon(t *testing.T) {
 			if step.served && (err != nil || string(data) != step.text) || !step.served && err == nil {
 				t.Errorf("step %d: %q, %v", i, data, err)
 			}
-			time.Sleep(7*time.Second + 300*time.Millisecond) // no periodic scan comes in a step
+			testwait.Advance(7*time.Second + 300*time.Millisecond) // no periodic scan comes in a step
 		}
 		cancel()
 		<-done

@@ -19,6 +19,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/internal/skilltest"
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/internal/vet"
 	"github.com/knack-dev/knack/scan"
 	"github.com/knack-dev/knack/skill"
@@ -239,11 +240,11 @@ func TestAcceptanceEnds(t *testing.T) {
 			must(t, err)
 			return len(v.Listed) == 1
 		}
-		time.Sleep(time.Until(until) - time.Second)
+		testwait.Advance(time.Until(until) - time.Second)
 		if !served() {
 			t.Error("it is held back before")
 		}
-		time.Sleep(3 * time.Second)
+		testwait.Advance(3 * time.Second)
 		if served() {
 			t.Error("it is served 2 s after the end")
 		}
