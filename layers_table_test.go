@@ -15,7 +15,9 @@ var directions = map[string][]string{
 	"internal/typo":       {"internal/lazyregexp", "internal/display"},
 	"internal/ruleid":     {},
 	"internal/naming":     {"skill/frontmatter"},
-	"lockfile":            {"skill"},
+	"lockfile":            {"internal/jsonfile", "skill"},
+	"internal/jsonfile":   {"skill"},                                // JSON files that people may edit, with the place of a fault
+	"approve":             {"edit", "internal/jsonfile", "skill"},   // which sets of files the operator has approved
 	"lockfile/foreign":    {"origin", "skill", "skill/frontmatter"}, // what other installers recorded
 	"origin":              {"trust", "skill/frontmatter", "skill"},
 	"origin/folder":       {"internal/realpath", "origin", "skill", "source/dir"}, // kinds of sources never import each other
@@ -50,10 +52,27 @@ var directions = map[string][]string{
 	"skillsext":                 {"internal/rawjson", "skill/frontmatter", "skill"},
 	"client":                    {"edit", "internal/realpath"}, // one place knows how a file is replaced whole
 	"edit":                      {"internal/realpath"},
-	"scan":                      {"skill", "skill/frontmatter"}, // what a skill would do
-	"check":                     {"internal/naming", "skill/frontmatter", "internal/ruleid", "skill"},
-	"config":                    {"internal/semver", "origin", "skill/frontmatter", "skill", "check", "scan", "access", "access/openid", "limit", "internal/hosts", "trust"}, // the sections' types and keys; a rule is named by its table
-	"search":                    {},
+	"scan":                      {"skill", "skill/frontmatter", "scan/internal/archive", "scan/internal/characters", "scan/internal/commands", "scan/internal/found", "scan/internal/markdown", "scan/internal/passage", "scan/internal/phrase", "scan/internal/picture", "scan/internal/secrets"}, // what a skill would do
+	// What a scan knows apart from skills: sets of words, hosts by their names, secrets, and
+	// the texts in images.
+	"scan/internal/words":          {},
+	"scan/internal/hosts":          {"scan/internal/words"},
+	"scan/internal/secrets":        {},
+	"scan/internal/passage":        {"skill"},                          // texts that know where they stand in a file
+	"scan/internal/phrase":         {"scan/internal/words"},            // what sentences say
+	"scan/internal/found":          {"scan/internal/passage", "skill"}, // what readers report
+	"scan/internal/decode":         {"scan/internal/words"},
+	"scan/internal/lexer":          {"scan/internal/decode"},                                                                                                                                                                                // Python, JavaScript and TypeScript as words
+	"scan/internal/commands":       {"scan/internal/decode", "scan/internal/found", "scan/internal/hosts", "scan/internal/lexer", "scan/internal/passage", "scan/internal/secrets", "scan/internal/words", "skill"},                         // what commands do
+	"scan/internal/characters":     {"scan/internal/found", "scan/internal/passage", "scan/internal/secrets"},                                                                                                                               // those that people do not see
+	"scan/internal/markdown":       {"scan/internal/commands", "scan/internal/found", "scan/internal/hosts", "scan/internal/passage", "scan/internal/phrase", "scan/internal/secrets", "scan/internal/words", "skill", "skill/frontmatter"}, // what people see and do not see of a text
+	"scan/internal/archive":        {"scan/internal/secrets", "skill"},                                                                                                                                                                      // zip, tar and gzip in memory
+	"scan/internal/secrets/canary": {"scan/internal/secrets"},                                                                                                                                                                               // for tests: invented secrets
+	"scan/internal/picture":        {"scan/internal/secrets"},
+	"internal/baseline":            {"scan", "skill"}, // findings of a scan that are known
+	"check":                        {"internal/naming", "skill/frontmatter", "internal/ruleid", "scan", "skill"},
+	"config":                       {"internal/semver", "origin", "skill/frontmatter", "skill", "check", "scan", "access", "access/openid", "limit", "internal/hosts", "trust"}, // the sections' types and keys; a rule is named by its table
+	"search":                       {},
 	// The measurement of search; another module measures another engine with it.
 	"search/internal/knownitem": {"catalog"},
 	"reads":                     {"skill"}, // what one request read, for the audit log
@@ -109,10 +128,10 @@ var directions = map[string][]string{
 	"internal/overview":    {"catalog", "client", "internal/connection", "skill"},      // what knack finds, in five lines
 	"internal/listing":     {"catalog", "doctor", "internal/console", "skill", "tool"}, // the text of list and search
 	"internal/build":       {}, "internal/memory": {},                                  // which build this is, and the memory of a server
-	"internal/stored":    {"doctor", "store"},                                                                                                                                // what the store of a server has of a source, for commands beside it
+	"internal/stored":    {"doctor", "store"},                                                                                                                        // what the store of a server has of a source, for commands beside it
 	"internal/observe":   {"audit", "catalog", "doctor", "internal/hold", "internal/tally", "internal/follow", "internal/vet", "mcpserver", "skill", "usage", "web"}, // metrics, usage, audit log
-	"internal/candidate": {"catalog", "check", "internal/console"},                                                                                                           // words that a shell offers
-	"internal/cli": {"scan", "internal/vet",
+	"internal/candidate": {"catalog", "check", "internal/console"},                                                                                                   // words that a shell offers
+	"internal/cli": {"internal/approval", "internal/baseline", "scan", "internal/vet",
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
 		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/command", "internal/locate", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "internal/supply", "internal/follow", "internal/replica", "usage",
 		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/command", "internal/locate", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "usage",
@@ -123,21 +142,23 @@ var directions = map[string][]string{
 	"internal/replica": {"doctor", "internal/stored", "catalog", "config", "internal/command", "internal/console", "internal/fetch", "internal/follow", "internal/settings", "internal/supply", "origin", "pull", "skill", "source/release", "store", "trust"},
 	// Skills that are served only if a judge lets them pass, and the judge by the operator's policy.
 	"internal/hold":    {"catalog", "skill"},
-	"internal/vet":     {"access", "approve", "catalog", "config", "internal/hold", "scan", "skill"},
+	"internal/vet":     {"access", "approve", "catalog", "config", "edit", "internal/build", "internal/console", "internal/hold", "internal/settings", "scan", "skill"},
 	"internal/semver":  {},                                         // versions of tags and releases
 	"internal/locate":  {"edit", "internal/console", "source/dir"}, // which folder is a command's project
 	"internal/command": {},                                         // how commands fail, and count their arguments
 	// Skills from elsewhere, put where agents read them, and the commands for that.
-	"install":             {"trust", "edit", "internal/realpath", "lockfile", "lockfile/foreign", "origin", "skill", "source/dir", "store", "internal/semver"},
-	"internal/supply":     {"config", "trust", "install", "internal/command", "internal/console", "internal/fetch", "internal/locate", "internal/realpath", "internal/registry", "internal/settings", "lockfile", "lockfile/foreign", "origin", "origin/archive", "origin/folder", "origin/git", "origin/oci", "origin/wellknown", "skill", "source/dir", "store", "origin/peer", "pull", "publish", "check", "internal/report"},
+	"install":         {"trust", "edit", "internal/realpath", "lockfile", "lockfile/foreign", "origin", "skill", "source/dir", "store", "internal/semver"},
+	"internal/supply": {"config", "trust", "install", "internal/command", "internal/console", "internal/fetch", "internal/locate", "internal/realpath", "internal/registry", "internal/settings", "lockfile", "lockfile/foreign", "origin", "origin/archive", "origin/folder", "origin/git", "origin/oci", "origin/wellknown", "skill", "source/dir", "store", "origin/peer", "pull", "publish", "check", "internal/report"},
+	// The commands approve and revoke, and scan --against.
+	"internal/approval":   {"approve", "edit", "catalog", "internal/command", "internal/console", "internal/diff", "internal/report", "internal/build", "internal/settings", "internal/supply", "scan", "skill"},
 	"internal/report":     {"scan", "check", "doctor", "internal/console", "internal/settings", "skill", "skillsext"}, // what check found, in each form
 	"internal/console":    {},                                                                                         // what a command takes from its process, and how it writes to it
 	"internal/connection": {"client", "edit", "internal/diff"},                                                        // how a client is connected, in words
 	// Whether access rules fit the roots of a server.
 	"internal/fit":      {"access", "catalog", "config", "internal/settings", "skill"},
-	"internal/settings": {"access", "access/openid", "catalog", "config", "internal/console", "internal/realpath", "skill", "source/builtin", "source/dir", "tool", "trust"}, // knack.yaml, the user's and the projects'
-	"internal/diff":     {},                                                                                                                                                  // the difference of two texts, as patch and people read it
-	"internal/reach":    {"skillsext"},                                                                                                                                       // why a server cannot be reached, in words
+	"internal/settings": {"approve", "edit", "access", "access/openid", "catalog", "config", "internal/console", "internal/realpath", "skill", "source/builtin", "source/dir", "tool", "trust"}, // knack.yaml, the user's and the projects'
+	"internal/diff":     {},                                                                                                                                                                     // the difference of two texts, as patch and people read it
+	"internal/reach":    {"skillsext"},                                                                                                                                                          // why a server cannot be reached, in words
 	"cmd/knack":         {"internal/cli", "internal/console"},
 	// Skills for benchmarks, and the command that writes them.
 	"internal/genskills":       {},
@@ -167,7 +188,7 @@ var outside = map[string][]string{
 	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	"github.com/fsnotify/fsnotify":           {"source/dir/internal/watch"},
 	"github.com/tailscale/hujson":            {"client"},
-	"github.com/spf13/cobra":                 {"internal/cli", "internal/command", "internal/help", "internal/supply"},
+	"github.com/spf13/cobra":                 {"internal/approval", "internal/cli", "internal/command", "internal/help", "internal/supply"},
 	"github.com/spf13/pflag":                 {"internal/cli"}, // of cobra
 	"golang.org/x/sys":                       {"source/dir", "internal/console", "edit", "bench"},
 	"golang.org/x/term":                      {"internal/console"},
@@ -176,9 +197,9 @@ var outside = map[string][]string{
 	"golang.org/x/oauth2":                    {"access/openid"},
 	"oras.land/oras-go/v2":                   {"internal/registry"},
 	"golang.org/x/sync":                      {"origin/oci", "publish", "pull", "internal/cli"}, // of oras-go
-	"github.com/yuin/goldmark":               {"web/internal/markdown", "web/internal/gfm", "scan"},
-	"golang.org/x/net":                       {"scan"}, // its tokenizer of HTML
-	"mvdan.cc/sh/v3":                         {"scan"},
+	"github.com/yuin/goldmark":               {"web/internal/markdown", "web/internal/gfm", "scan/internal/markdown"},
+	"golang.org/x/net":                       {"scan/internal/markdown"}, // its tokenizer of HTML
+	"mvdan.cc/sh/v3":                         {"scan/internal/commands"},
 }
 
 // surroundings lists the names that read arguments, the environment or the home folder.
@@ -235,9 +256,8 @@ const (
 // rooms lists the most lines that the files of a package may have together, in order to
 // notice that it begins to hold two ideas. Packages without a row have mostLines.
 var rooms = map[string]int{
-	"internal/cli": 5400, // one file a command
-	"scan":         8500, // one file a reader, and tables
-	"web":          4800, // one file a page
+	"internal/cli": 5700, // one file a command, 40 of them
+	"web":          5000, // one file a page
 	"mcpserver":    2500,
 	"source/dir":   3700, // what opens skills is one place
 	"catalog":      3600,

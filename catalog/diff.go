@@ -74,7 +74,7 @@ func completed(prev, next *Snapshot) bool {
 // changed reports whether anything that a surface shows of the skill differs. Touching
 // the file changes nothing.
 func (e *Entry) changed(now *Entry) bool {
-	return e.Skill != now.Skill && (e.Digest != now.Digest || e.Available != now.Available || e.Entry != now.Entry ||
+	return e.Skill != now.Skill && (e.Digest != now.Digest || e.Name != now.Name || e.Available != now.Available || e.Entry != now.Entry ||
 		e.Link() != now.Link() || !slices.Equal(e.Problems, now.Problems)) || e.Status != now.Status || !e.SameURI(now)
 }
 

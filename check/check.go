@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/scan"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -27,7 +28,8 @@ type Finding struct {
 	Length   int
 	Field    string // the frontmatter key it is about, if any
 	Message  string
-	Fix      string // what to do; may be empty
+	Notes    []string // what else is known
+	Fix      string   // what to do; may be empty
 	// Fixable is the level at which the function [Fix] writes that fix, None if it cannot.
 	Fixable Level
 	// Related is another place that the finding refers to, or nil.
@@ -70,7 +72,8 @@ const maxListed = 10_000
 type subject struct {
 	skill *skill.Skill
 	doc   *frontmatter.Document
-	text  string
+	data  []byte // SKILL.md, nil if it cannot be read
+	text  string // the same for messages, "" if it is not UTF-8
 	lines []line
 	body  string
 	first int // the first line of the body, from 0
@@ -85,7 +88,13 @@ type subject struct {
 // Loaded judges and measures a skill. It reads SKILL.md again, since a skill does not keep its
 // text; if the file has changed, it judges what it is now. It never fails: anything that
 // cannot be read is a finding.
-func Loaded(ctx context.Context, s *skill.Skill) Report {
+func Loaded(ctx context.Context, s *skill.Skill) Report { return loaded(ctx, s, false) }
+
+// Scanned judges a skill as [Loaded] does, and adds what package scan finds in all of its files:
+// a finding to enforce is an error, and one to review an info. That takes ten times as long.
+func Scanned(ctx context.Context, s *skill.Skill) Report { return loaded(ctx, s, true) }
+
+func loaded(ctx context.Context, s *skill.Skill, whole bool) Report {
 	sub := &subject{skill: s, doc: &frontmatter.Document{}}
 	r := Report{Skill: s}
 	if s.Entry != "" && s.Fault() == nil {
@@ -94,9 +103,13 @@ func Loaded(ctx context.Context, s *skill.Skill) Report {
 				s = s.Parsed(data, stamp) // it was written between the two readings
 			}
 			r.Skill, r.Data = s, data
-			sub.skill = s
+			sub.skill, sub.data = s, data
 			if utf8.Valid(data) {
-				sub.read(data)
+				text := data
+				if whole {
+					text = sub.masked(stamp)
+				}
+				sub.read(text)
 			}
 		}
 	}
@@ -109,8 +122,18 @@ func Loaded(ctx context.Context, s *skill.Skill) Report {
 		at := sub.field(f, "", "")
 		r.NameAt, r.nameLength = at.Position, at.Length
 	}
-	r.Findings = sub.judge()
+	r.Findings = sub.judge(sub.contents(ctx, whole))
 	return r
+}
+
+// masked returns SKILL.md with its secrets masked, so that no message can quote one. They are
+// masked in the skill's fields, too.
+func (s *subject) masked(stamp skill.Stamp) []byte {
+	text := scan.MaskSecrets(string(s.data))
+	if text != string(s.data) {
+		s.skill = s.skill.Parsed([]byte(text), stamp)
+	}
+	return []byte(text)
 }
 
 func (s *subject) read(data []byte) {
@@ -159,7 +182,8 @@ func (s *subject) measure() {
 // tokens estimates, rounding up.
 func tokens(characters int) int { return (characters + 3) / 4 }
 
-func (s *subject) judge() []Finding {
+// judge applies the rules of this package. contents has the findings of package scan.
+func (s *subject) judge(contents []Finding) []Finding {
 	var all []Finding
 	for _, p := range s.skill.Problems {
 		all = append(all, s.finding(p))
@@ -170,6 +194,7 @@ func (s *subject) judge() []Finding {
 			all = append(all, f)
 		}
 	}
+	all = append(withoutTwins(all, contents), contents...)
 	slices.SortStableFunc(all, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column)
 	})

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/scan"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -22,6 +23,7 @@ const (
 	groupPublication Group = "publication"   // limits of the Skills extension
 	groupText        Group = "text"          // characters and words
 	groupScan        Group = "scan"          // reports of the scan
+	groupContent     Group = "content"       // what package scan finds
 )
 
 // Rule is one row of the table.
@@ -33,7 +35,7 @@ type Rule struct {
 	// the MCP Skills extension, "UAX #9" a report of Unicode, "knack" our own promise,
 	// limit or measurement.
 	Source string
-	Title  string // the requirement, in one line
+	Title  string // the requirement, or what a rule of package scan finds, in one line
 }
 
 // The rules that this package adds to those in package skill.
@@ -58,12 +60,12 @@ const (
 	ruleFilesIncomplete skill.RuleID = "files-incomplete"
 	ruleURIName         skill.RuleID = "uri-name"
 
-	ruleTextTags               skill.RuleID = "text-tags"
-	ruleTextBidi               skill.RuleID = "text-bidi"
 	ruleTextZeroWidth          skill.RuleID = "text-zero-width"
 	ruleTextComment            skill.RuleID = "text-comment"
 	ruleDescriptionPlaceholder skill.RuleID = "description-placeholder"
 	ruleDescriptionWhen        skill.RuleID = "description-when"
+
+	ruleLinkOutside skill.RuleID = "link-outside"
 )
 
 // row is a rule of this package with the function that applies it.
@@ -93,8 +95,6 @@ var rows = []row{
 	{Rule{ruleid.FilesLarge, skill.SeverityWarning, groupPublication, "SEP-2640", "the skill's files have at most 16 MiB together"}, largeFiles},
 	{Rule{ruleFilesIncomplete, skill.SeverityWarning, groupPublication, "SEP-2640", "every file and folder of the skill can be listed"}, incomplete},
 
-	{Rule{ruleTextTags, skill.SeverityWarning, groupText, "Unicode, block Tags", "the text contains no tag characters, which models read and people do not see"}, tagCharacters},
-	{Rule{ruleTextBidi, skill.SeverityWarning, groupText, "UAX #9", "the text contains no characters that reorder it on the screen"}, bidiCharacters},
 	{Rule{ruleTextZeroWidth, skill.SeverityInfo, groupText, "UAX #31", "the text contains no invisible characters outside of the scripts and emoji that need them"}, zeroWidth},
 	{Rule{ruleTextComment, skill.SeverityInfo, groupText, "knack", "the body contains no HTML comments, which models read and people do not see"}, comments},
 	{Rule{ruleDescriptionPlaceholder, skill.SeverityWarning, groupText, "knack", "description is not left over from a template"}, placeholder},
@@ -105,14 +105,14 @@ var rows = []row{
 // package does not import sources.
 var scanRules = []skill.RuleID{
 	"folder-unreadable", "depth-limit", "folder-limit", "notices-cut", "folder-name-not-utf8",
-	"link-outside", "link-duplicate", "link-dangling", "link-loop", "link-ignored", "near-miss", "link-as-text", "link-to-file", "file-special",
+	ruleLinkOutside, "link-duplicate", "link-dangling", "link-loop", "link-ignored", "near-miss", "link-as-text", "link-to-file", "file-special",
 }
 
-// Rules is the table of all rules: those of package skill, of this package, and
-// of the sources.
+// Rules is the table of all rules: those of package skill, of this package, of the sources, and
+// of package scan.
 var Rules = func() []Rule {
 	own := skill.Rules()
-	all := make([]Rule, 0, len(own)+len(rows)+len(scanRules)+2)
+	all := make([]Rule, 0, len(own)+len(rows)+len(scanRules)+len(scan.Rules)+2)
 	for _, r := range own {
 		all = append(all, Rule{r.ID, r.Severity, groupOf(r.ID), r.Source, r.Title})
 	}
@@ -123,6 +123,9 @@ var Rules = func() []Rule {
 	for _, id := range scanRules {
 		all = append(all, Rule{id, skill.SeverityWarning, groupScan, "knack", scanTitles[id]})
 	}
+	for _, r := range scan.Rules {
+		all = append(all, Rule{r.ID, laneSeverities[r.Lane], groupContent, r.Source, r.Title})
+	}
 	return all
 }()
 
@@ -132,7 +135,7 @@ var scanTitles = map[skill.RuleID]string{
 	"folder-limit":         "a root has at most a million folders",
 	"notices-cut":          "a scan reports at most 1,000 notices",
 	"folder-name-not-utf8": "the names of folders are UTF-8",
-	"link-outside":         "links in a skill stay in it",
+	ruleLinkOutside:        "links in a skill stay in it",
 	"link-duplicate":       "a folder is reached on one way",
 	"link-dangling":        "links lead somewhere",
 	"link-as-text":         "no file is a link that was stored as text",

@@ -46,9 +46,12 @@ var ruleCases = []struct {
 	{ruleSizeBody, []string{with("", strings.Repeat("é", 20001))}, "", []string{with("", strings.Repeat("é", 20000))}, nil},
 	{ruleSizeLines, []string{with("", strings.Repeat("\n", 497))}, "", []string{with("", strings.Repeat("\r\n", 496))}, nil},
 
-	{ruleTextTags, []string{with("", "a\U000e0041\U000e0042b"), with("", "\U0001f3f4\U000e0041"), with("", "\U0001f3f4\U000e0069\U000e0067\U000e006e\U000e006f\U000e0072\U000e0065\U000e007f")}, "5:2", []string{with("", "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"), with("", "ab")}, nil},
-	{ruleTextBidi, []string{with("", "a \u202eb"), described("Use \u2066it")}, "5:3", []string{with("", "\u200f\u0634 – “x” …")}, nil},
-	{ruleTextZeroWidth, []string{with("", "a\u200bb"), with("", "a\u200db"), with("", "\u0645\u200c\u200c\u06cc"), with("", "x\ufeffy"), with("", "x\U0001d173y"), with("", "x\u115fy"), with("", "日\u200d本"), with("", "本\u200c語"), with("", "x\ufe0fy")}, "5:2", []string{"\ufeff" + with("", "\u0645\u200c\u06cc \U0001f469\u200d\U0001f4bb \U0001f441\ufe0f\u200d\U0001f5e8\ufe0f é")}, nil},
+	{"text-tags", []string{with("", "a\U000e0041\U000e0042b"), with("", "\U0001f3f4\U000e0041"), with("", "\U0001f3f4\U000e0069\U000e0067\U000e006e\U000e006f\U000e0072\U000e0065\U000e007f")}, "5:2", []string{with("", "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"), with("", "ab")}, nil},
+	{"text-bidi", []string{with("", "a \u202eb"), described("Use \u2066it")}, "5:3", []string{with("", "\u200f\u0634 – “x” …")}, nil},
+	{ruleTextZeroWidth, []string{with("", "a \u200b b"), with("", "\u0645\u200c\u200c\u06cc"), with("", "x \ufeff y"), with("", "x\U0001d173 y"), with("", "x \u115fy"), with("", "日\u200d本"), with("", "本\u200c語"), with("", "x\ufe0f y")}, "5:3", []string{"\ufeff" + with("", "\u0645\u200c\u06cc \U0001f469\u200d\U0001f4bb \U0001f441\ufe0f\u200d\U0001f5e8\ufe0f é")}, nil},
+	{"zero-width-in-word", []string{with("", "a\u200bb"), with("", "a\u200db"), with("", "x\ufeffy"), with("", "x\u115fy"), with("", "x\ufe0fy")}, "5:2", []string{with("", "a \u200b b"), with("", "日\u200d本")}, nil},
+	{"text-zero-width-run", []string{with("", "a "+strings.Repeat("\u200b", 8))}, "5:3", []string{with("", "a "+strings.Repeat("\u200b", 7))}, nil},
+	{"text-selectors", []string{with("", "a \ufe01\ufe02\ufe03")}, "5:3", []string{with("", "\u2764\ufe0f")}, nil},
 	{ruleTextComment, []string{with("", "a <!-- b -->"), with("", "<!--\n<!-- -->")}, "5:3", []string{with("", "`<!-- a -->`\n```\n<!-- b -->\n```\n")}, nil},
 	{ruleDescriptionPlaceholder, []string{described("TODO: write"), described("Replace with description of the skill."), described("A brief description here"), described("'[TODO: what]'"), described("Use {{name}}"), described("Use when this capability is needed.")}, "3:14",
 		[]string{described("Finds TODO comments. Use when cleaning up."), described("Writes descriptions of products."), described("Fills in todo lists.")}, nil},
@@ -213,13 +216,16 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// doc/check.md lists every rule.
+// doc/check.md lists every rule but those of package scan.
 func TestDocument(t *testing.T) {
 	doc, err := os.ReadFile("../doc/check.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range Rules {
+		if r.Group == groupContent {
+			continue // doc/scan.md lists them
+		}
 		row := fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", r.ID, r.Severity, r.Group, r.Source, r.Title)
 		if !strings.Contains(string(doc), row) {
 			t.Errorf("doc/check.md lacks the row\n%s", row)

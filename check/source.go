@@ -5,6 +5,7 @@ import (
 	"unicode"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/scan"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -17,12 +18,13 @@ type Source struct {
 	runes  []rune
 }
 
-// NewSource splits a file at LF, CRLF and CR. Bytes that are not UTF-8 become U+FFFD.
+// NewSource splits a file at LF, CRLF and CR. Bytes that are not UTF-8 become U+FFFD, and the
+// characters of secrets stars.
 func NewSource(data []byte) *Source {
 	if len(data) == 0 {
 		return &Source{}
 	}
-	text := strings.TrimPrefix(strings.ToValidUTF8(string(data), "\ufffd"), bom)
+	text := scan.MaskSecrets(strings.TrimPrefix(strings.ToValidUTF8(string(data), "\ufffd"), bom))
 	if strings.ContainsRune(text, '\r') {
 		text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 	}

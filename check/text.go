@@ -35,47 +35,6 @@ func runs(text string, in func(int, rune) bool, visit func(start, end, n int)) {
 // Bounds of the runs that one rule reports of one file.
 const maxRuns = 20
 
-func tagCharacters(s *subject) (out []Finding) {
-	if !strings.Contains(s.text, "\xf3\xa0") { // the first bytes of every tag character
-		return nil
-	}
-	isTag := func(at int, r rune) bool { return display.IsTag(r) && display.IsHidden(s.text, at, r) }
-	runs(s.text, isTag, func(start, end, n int) {
-		if len(out) == maxRuns {
-			return
-		}
-		hidden := strings.Map(func(r rune) rune {
-			if r >= 0xe0020 && r < 0xe007f {
-				return r - 0xe0000
-			}
-			return -1
-		}, s.text[start:end])
-		message := display.Count(n, "tag character") + ", which people do not see and models read"
-		if hidden != "" {
-			message += ": " + display.Quote(hidden)
-		}
-		out = append(out, s.at(start, n, message, "delete them"))
-	})
-	return out
-}
-
-// reorders: embeddings, overrides and isolates. The marks (LRM, RLM, ALM) change
-// nothing but their neighbours and are in daily use.
-func reorders(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
-
-func bidiCharacters(s *subject) (out []Finding) {
-	if !strings.Contains(s.text, "\xe2\x80") && !strings.Contains(s.text, "\xe2\x81") {
-		return nil
-	}
-	runs(s.text, func(_ int, r rune) bool { return reorders(r) }, func(start, _, n int) {
-		r, _ := utf8.DecodeRuneInString(s.text[start:])
-		if len(out) < maxRuns {
-			out = append(out, s.at(start, n, fmt.Sprintf("the character U+%04X makes the text look different from what it says", r), "delete it"))
-		}
-	})
-	return out
-}
-
 func zeroWidth(s *subject) (out []Finding) {
 	if isASCII(s.text) {
 		return nil

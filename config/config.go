@@ -49,6 +49,9 @@ type Config struct {
 	Poll    time.Duration // 0 for [DefaultPoll]
 	Trust   []Trust
 	Scan    Scan
+	// Approvals is the path of the file of approvals, relative to the folder of the configuration;
+	// zero if the file lacks the key.
+	Approvals Word
 }
 
 var root = []key[Config]{
@@ -80,6 +83,9 @@ var root = []key[Config]{
 		section(d, "scan", v, scanKeys, &c.Scan)
 		c.Scan.Position = v.Position
 	}},
+	{"approvals", "path", "approvals.json beside this file", "the file of the approvals that `knack approve` writes; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
+		c.Approvals = decodeApprovals(d, v)
+	}},
 	{"access", "section", "", "which clients may use `knack serve --http`, and which skills they see", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Access = decodeAccess(d, v)
 	}},
@@ -101,6 +107,15 @@ var root = []key[Config]{
 	{"limits", "section", "", "how often a client may send requests over HTTP", func(d *decoder, v frontmatter.Value, c *Config) {
 		section(d, "limits", v, limitKeys, &c.Limits)
 	}},
+}
+
+func decodeApprovals(d *decoder, v frontmatter.Value) Word {
+	const at, fix = "approvals", "write the path of a file, such as approvals.json"
+	path := d.text(at, v, fix)
+	if strings.HasPrefix(path, "~") {
+		d.add(ruleValue, v.Position, at, "write the whole path; a relative one starts at this file's folder", "approvals begins with ~, which no shell replaces here")
+	}
+	return Word{path, v.Position}
 }
 
 // The values of the key lock.

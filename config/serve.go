@@ -150,7 +150,7 @@ func checkShared(d *decoder, v frontmatter.Value, c Config) {
 		}
 	}
 	for _, other := range []struct{ key, file string }{
-		{"audit.to", c.Audit.To}, {"http.tls-cert", c.HTTP.TLSCert}, {"http.tls-key", c.HTTP.TLSKey}, {"http.token-file", c.HTTP.TokenFile}, {"sign-in.client-secret-file", c.SignIn.ClientSecretFile},
+		{"audit.to", c.Audit.To}, {"http.tls-cert", c.HTTP.TLSCert}, {"http.tls-key", c.HTTP.TLSKey}, {"http.token-file", c.HTTP.TokenFile}, {"sign-in.client-secret-file", c.SignIn.ClientSecretFile}, {"approvals", c.Approvals.Text},
 	} {
 		if other.file != "" && filepath.Clean(other.file) == filepath.Clean(c.Usage.File) {
 			d.add(ruleValue, at, "usage.file", "write the path of a file that nothing else uses", "usage.file is the file of %s", other.key)
@@ -307,6 +307,7 @@ func (c Config) NeedRestart(started Config) (keys []string) {
 		{"lock", func(c *Config) string { return strings.TrimPrefix(c.Lock.Text, LockWarn) }},
 		{"trust", func(c *Config) string { return trustText(c.Trust) }},
 		{"scan", func(c *Config) string { return scanText(c.Scan) }},
+		{"approvals", func(c *Config) string { return c.Approvals.Text }},
 		{"usage.file", func(c *Config) string { return c.Usage.File }},
 	} {
 		if k.of(&c) != k.of(&started) {

@@ -49,3 +49,21 @@ func TestTrust(t *testing.T) {
 		t.Errorf("%v need a restart", got)
 	}
 }
+
+// TestApprovals reads the path of the file of approvals.
+func TestApprovals(t *testing.T) {
+	c, problems := Parse([]byte("approvals: etc/a.json\n"))
+	if len(problems) > 0 || c.Approvals != (Word{"etc/a.json", at(1, 12)}) {
+		t.Error(c.Approvals, problems)
+	}
+	for text, want := range map[string]string{
+		"approvals: [a]\n":                   "config-value@1:12 approvals: approvals is not text | write the path of a file, such as approvals.json",
+		"approvals: ''\n":                    "config-value@1:12 approvals: approvals is not text | write the path of a file, such as approvals.json",
+		"approvals: ~/a.json\n":              "config-value@1:12 approvals: approvals begins with ~, which no shell replaces here | write the whole path; a relative one starts at this file's folder",
+		"usage: {file: x}\napprovals: ./x\n": "config-value@1:15 usage.file: usage.file is the file of approvals | write the path of a file that nothing else uses",
+	} {
+		if _, problems := Parse([]byte(text)); listed(problems) != want {
+			t.Errorf("%s\ngot  %s\nwant %s", text, listed(problems), want)
+		}
+	}
+}

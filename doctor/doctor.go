@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -84,7 +85,7 @@ type List struct {
 // view should be complete: Examine reports a root that is still being read as such. The
 // only error is the context's.
 func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
-	all, err := JudgeAll(ctx, v)
+	all, err := JudgeAll(ctx, v, check.Loaded)
 	if err != nil {
 		return nil, err
 	}
@@ -126,16 +127,16 @@ func namesOf(entries []*catalog.Entry) []string {
 	return out
 }
 
-// JudgeAll judges every skill of a view, in the order of its entries, on every processor. It
-// counts them in the context's [skill.Progress]. The only error is the context's.
-func JudgeAll(ctx context.Context, v catalog.View) ([]*Verdict, error) {
+// JudgeAll judges every skill of a view by a checker, in the order of its entries, on every
+// processor. It counts them in the context's [skill.Progress]. The only error is the context's.
+func JudgeAll(ctx context.Context, v catalog.View, by Checker) ([]*Verdict, error) {
 	all := make([]*Verdict, len(v.Entries))
 	var wg sync.WaitGroup
 	next, progress := make(chan int), skill.Progress(ctx)
 	for range min(2*runtime.GOMAXPROCS(0), len(all)) {
 		wg.Go(func() {
 			for i := range next {
-				all[i] = Judge(ctx, v.Entries[i])
+				all[i] = JudgeBy(ctx, v.Entries[i], by)
 				all[i].Locked = v.Locked(ctx, v.Entries[i])
 				progress.Add(1)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -56,7 +57,7 @@ func TestJudge(t *testing.T) {
 		"one/a/SKILL.md": good("a"), "one/b/SKILL.md": good("b") + "[x](none.md)\n", "one/c/SKILL.md": "---\nname: c\n---\n", "one/d/SKILL.md": good("e"), "one/e/SKILL.md": good("e2"),
 		"two/a/SKILL.md": good("a"), "two/b/SKILL.md": good("b"), "two/b/.env": "", "two/b/x": "12345",
 	})
-	all, err := doctor.JudgeAll(t.Context(), v)
+	all, err := doctor.JudgeAll(t.Context(), v, check.Loaded)
 	if err != nil {
 		t.Fatal(err)
 	}

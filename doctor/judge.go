@@ -60,15 +60,21 @@ func InPlace(e *catalog.Entry, own check.Report, by skill.Position) *Verdict {
 	return d
 }
 
-// Judge judges one skill. It reads the skill's files as they are now. If the context
-// ends, the verdict lacks something.
-func Judge(ctx context.Context, e *catalog.Entry) *Verdict {
-	var by skill.Position
+// Judge judges one skill as [check.Loaded] does. It reads the skill's files as they are now. If
+// the context ends, the verdict lacks something.
+func Judge(ctx context.Context, e *catalog.Entry) *Verdict { return JudgeBy(ctx, e, check.Loaded) }
+
+// Checker judges a skill on its own: [check.Loaded], or [check.Scanned].
+type Checker func(ctx context.Context, s *skill.Skill) check.Report
+
+// JudgeBy judges one skill by a checker. See [Judge].
+func JudgeBy(ctx context.Context, e *catalog.Entry, by Checker) *Verdict {
+	var at skill.Position
 	if e.By != nil {
 		data, _, _ := e.By.Read()
-		by = check.NamePosition(data)
+		at = check.NamePosition(data)
 	}
-	d := InPlace(e, check.Loaded(ctx, e.Skill), by)
+	d := InPlace(e, by(ctx, e.Skill), at)
 	if h, ok := e.FS.(hiddenLister); ok {
 		d.Hidden, d.NHidden, _ = h.Hidden(ctx, hiddenCounted)
 		for _, p := range d.Hidden {
@@ -198,8 +204,7 @@ func CountNotices(v catalog.View) (c Count) {
 	for _, r := range v.Roots {
 		for _, n := range r.Notices {
 			c.Notices++
-			rule, _ := check.RuleOf(n.Rule)
-			c.Severities.Add(rule.Severity)
+			c.Severities.Add(check.OfNotice(n).Severity)
 		}
 	}
 	return c

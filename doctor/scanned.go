@@ -189,7 +189,7 @@ func SplitSkipped(v catalog.View) (skipped, held []*catalog.Entry) {
 type ScanFinding struct {
 	Rule    skill.RuleID `json:"rule"`
 	Lane    scan.Lane    `json:"lane"`
-	File    string       `json:"file"` // in the skill
+	File    string       `json:"file"` // in the skill; a secret in its name is cut
 	Line    int          `json:"line,omitempty"`
 	Column  int          `json:"column,omitempty"`
 	Length  int          `json:"length,omitempty"` // in characters
@@ -199,11 +199,11 @@ type ScanFinding struct {
 	Text    string       `json:"text"` // the digest of the text that fires
 }
 
-// ScanFindings returns the JSON form of the findings that a report lists.
-func ScanFindings(r scan.Report) []ScanFinding {
+// ScanFindings returns the JSON form of findings.
+func ScanFindings(all []scan.Finding) []ScanFinding {
 	out := []ScanFinding{}
-	for _, f := range r.Findings {
-		out = append(out, ScanFinding{f.Rule, f.Lane, f.File, f.Position.Line, f.Position.Column, f.Length, f.Message, f.Notes, f.Fix, f.Text.String()})
+	for _, f := range all {
+		out = append(out, ScanFinding{f.Rule, f.Lane, scan.MaskSecrets(f.File), f.Position.Line, f.Position.Column, f.Length, f.Message, f.Notes, f.Fix, f.Text.String()})
 	}
 	return out
 }

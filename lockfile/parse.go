@@ -1,10 +1,12 @@
 package lockfile
 
 import (
-	"slices"
+	"errors"
 	"strings"
+	"unicode"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/jsonfile"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -26,38 +28,43 @@ const (
 // path twice, a path that is not plain, and digests that do not agree. A lock that was written
 // on Windows, or in another order of fields, is read.
 func Parse(data []byte) (lock *Lock, err error) {
-	r := &reader{}
-	defer func() {
-		if fault := recover(); fault != nil {
-			e, ours := fault.(*Error)
-			if !ours {
-				panic(fault)
-			}
-			lock, err = nil, e
-		}
-	}()
-	r.begin(data)
-	return r.lock(), nil
+	err = jsonfile.Read(data, form, func(r *jsonfile.Reader) { lock = (&reader{r, map[string]int{}}).lock() })
+	if e := (*jsonfile.Error)(nil); errors.As(err, &e) {
+		return nil, (*Error)(e)
+	}
+	return lock, err
+}
+
+// form words the faults of a lock.
+var form = jsonfile.Options{
+	MaxSize: MaxSize, TooLarge: "lock fewer skills in one folder", Restore: restore,
+	Empty:    restore + ", or delete it if no skill is installed",
+	Conflict: "take one side (git checkout --ours " + Name + "), then run knack add for the skills of the other; their folders are there, so they are only recorded",
+}
+
+// reader reads a lock.
+type reader struct {
+	*jsonfile.Reader
+	paths map[string]int // of the files of the entry, folded, with their places
 }
 
 func (r *reader) lock() *Lock {
 	lock := &Lock{Skills: map[string]Entry{}}
-	seen := r.object("the lock", topFields, func(field string, at int) {
+	seen := r.Object("the lock", topFields, func(field string, at int) {
 		switch field {
 		case "lockVersion":
-			if n := r.number("lockVersion"); n != version {
-				r.fail(r.last, "use a newer knack, or restore the file from version control", "lockVersion %d is not known; this knack reads version 1", n)
+			if n := r.Number("lockVersion"); n != version {
+				r.Fail(r.Last, "use a newer knack, or restore the file from version control", "lockVersion %d is not known; this knack reads version 1", n)
 			}
 		case "skills":
 			folders := map[string]int{}
-			r.members("skills", func(key string, at int) {
+			r.Members("skills", func(key string, at int) {
 				r.folder(key, at, folders)
 				lock.Skills[key] = r.entry(key, at)
 			})
 		}
 	})
-	r.require(seen, 0, "the lock", topFields, topFields, restore)
-	r.end()
+	r.Require(seen, 0, "the lock", topFields, topFields, restore)
 	return lock
 }
 
@@ -66,7 +73,7 @@ func (r *reader) folder(key string, at int, folders map[string]int) {
 	r.plain("the folder", key, at)
 	for seg := range strings.SplitSeq(key, "/") {
 		if IsGit(seg) {
-			r.fail(at, again+" elsewhere", "the folder %s is in the data of a repository", display.Quote(key))
+			r.Fail(at, again+" elsewhere", "the folder %s is in the data of a repository", display.Quote(key))
 		}
 	}
 	r.once(folders, "the folder", key, at)
@@ -89,41 +96,41 @@ func IsGit(name string) bool {
 func (r *reader) entry(key string, at int) (e Entry) {
 	what := "the entry of " + display.Quote(key)
 	digestAt := 0
-	seen := r.object(what, entryFields, func(field string, _ int) {
+	seen := r.Object(what, entryFields, func(field string, _ int) {
 		switch field {
 		case "name":
-			e.Name = r.anyText("name")
+			e.Name = r.AnyText("name")
 		case "source":
-			e.Source = r.text("source")
+			e.Source = r.Text("source")
 			if hasPassword(e.Source) {
-				r.fail(r.last, "remove the user name and the password from the address, and change the password", "source has a user name or a password")
+				r.Fail(r.Last, "remove the user name and the password from the address, and change the password", "source has a user name or a password")
 			}
 		case "want":
-			e.Want = r.text("want")
+			e.Want = r.Text("want")
 		case "path":
-			if e.Path = r.text("path"); e.Path != "." {
-				r.plain("path", e.Path, r.last)
+			if e.Path = r.Text("path"); e.Path != "." {
+				r.plain("path", e.Path, r.Last)
 			}
 		case "revision":
-			e.Revision = r.text("revision")
+			e.Revision = r.Text("revision")
 			r.kind("revision", e.Revision, "git:", "oci:", "http:")
 		case "version":
-			e.Version = r.text("version")
+			e.Version = r.Text("version")
 		case "pinned":
-			e.Pinned = r.boolean("pinned")
+			e.Pinned = r.Boolean("pinned")
 		case "signer":
-			e.Signer = r.text("signer")
+			e.Signer = r.Text("signer")
 			r.kind("signer", e.Signer, "key:")
 		case "digest":
-			e.Digest = r.digest()
-			digestAt = r.last
+			e.Digest = r.Digest("digest")
+			digestAt = r.Last
 		case "files":
 			e.Files = r.files(at)
 		}
 	})
-	r.require(seen, at, what, entryFields, []string{"name", "source", "path", "digest", "files"}, again)
+	r.Require(seen, at, what, entryFields, []string{"name", "source", "path", "digest", "files"}, again)
 	if got := Digest(e.Files); got != e.Digest {
-		r.fail(digestAt, restore+", or "+again, "digest is not that of the files, which is %s", got)
+		r.Fail(digestAt, restore+", or "+again, "digest is not that of the files, which is %s", got)
 	}
 	return e
 }
@@ -131,24 +138,24 @@ func (r *reader) entry(key string, at int) (e Entry) {
 // files reads the files of an entry, whose key is at.
 func (r *reader) files(entry int) (files []File) {
 	clear(r.paths)
-	r.members("files", func(path string, at int) {
+	r.Members("files", func(path string, at int) {
 		r.plain("the file", path, at)
 		if skill.Hidden(path) {
-			r.fail(at, again, "the file %s has a name that begins with a dot; such files are not installed", display.Quote(path))
+			r.Fail(at, again, "the file %s has a name that begins with a dot; such files are not installed", display.Quote(path))
 		}
 		r.once(r.paths, "the file", path, at)
 		f := File{Path: path}
-		seen := r.object("the file "+display.Quote(path), fileFields, func(field string, _ int) {
+		seen := r.Object("the file "+display.Quote(path), fileFields, func(field string, _ int) {
 			switch field {
 			case "digest":
-				f.Digest = r.digest()
+				f.Digest = r.Digest("digest")
 			case "size":
-				f.Size = r.number("size")
+				f.Size = r.Number("size")
 			case "exec":
-				f.Exec = r.boolean("exec")
+				f.Exec = r.Boolean("exec")
 			}
 		})
-		r.require(seen, at, "the file "+display.Quote(path), fileFields, []string{"digest", "size"}, again)
+		r.Require(seen, at, "the file "+display.Quote(path), fileFields, []string{"digest", "size"}, again)
 		files = append(files, f)
 	})
 	main := false
@@ -159,24 +166,15 @@ func (r *reader) files(entry int) (files []File) {
 				continue
 			}
 			if at, isFile := r.paths[skill.Fold(f.Path[:i])]; isFile {
-				r.fail(at, again, "%s is a file, and the folder of the file %s", display.Quote(f.Path[:i]), display.Quote(f.Path))
+				r.Fail(at, again, "%s is a file, and the folder of the file %s", display.Quote(f.Path[:i]), display.Quote(f.Path))
 			}
 		}
 	}
 	if !main {
-		r.fail(entry, again, "the files have no %s", skill.MainFile)
+		r.Fail(entry, again, "the files have no %s", skill.MainFile)
 	}
 	Sort(files)
 	return files
-}
-
-// require checks that an object has these of its fields.
-func (r *reader) require(seen uint, at int, what string, fields, required []string, fix string) {
-	for i, field := range fields {
-		if seen&(1<<i) == 0 && slices.Contains(required, field) {
-			r.fail(at, fix, "%s has no field %s", what, field)
-		}
-	}
 }
 
 // once checks that a path is there once, also on a disk that does not tell capitals or
@@ -184,7 +182,7 @@ func (r *reader) require(seen uint, at int, what string, fields, required []stri
 func (r *reader) once(paths map[string]int, what, path string, at int) {
 	fold := skill.Fold(path)
 	if _, twice := paths[fold]; twice {
-		r.fail(at, "remove one of the two", "%s %s is there twice, or differs from another only in capitals or accents", what, display.Quote(path))
+		r.Fail(at, "remove one of the two", "%s %s is there twice, or differs from another only in capitals or accents", what, display.Quote(path))
 	}
 	paths[fold] = at
 }
@@ -196,7 +194,7 @@ func (r *reader) kind(field, value string, prefixes ...string) {
 			return
 		}
 	}
-	r.fail(r.last, restore, "%s does not begin with %s", field, strings.Join(prefixes, ", "))
+	r.Fail(r.Last, restore, "%s does not begin with %s", field, strings.Join(prefixes, ", "))
 }
 
 // hasPassword reports whether a URL may name a password or a token. A user alone is part of an
@@ -206,4 +204,27 @@ func hasPassword(source string) bool {
 	host, _, _ := strings.Cut(rest, "/")
 	at := strings.LastIndexByte(host, '@')
 	return isURL && at >= 0 && (strings.HasSuffix(scheme, "http") || strings.HasSuffix(scheme, "https") || strings.Contains(host[:at], ":"))
+}
+
+// plain checks a path: relative, slash-separated, with nothing to be resolved in it.
+func (r *reader) plain(what, path string, at int) {
+	fault := ""
+	switch {
+	case path == "":
+		fault = "is empty"
+	case path[0] == '/':
+		fault = "is absolute"
+	case strings.Contains(path, `\`):
+		fault = `has a \`
+	case strings.ContainsFunc(path, unicode.IsControl):
+		fault = "has a control character"
+	}
+	for seg := range strings.SplitSeq(path, "/") {
+		if fault == "" && (seg == "" || seg == "." || seg == "..") {
+			fault = "has a part that is empty, . or .."
+		}
+	}
+	if fault != "" {
+		r.Fail(at, again, "%s %s is not a plain path: it %s", what, display.Quote(path), fault)
+	}
 }

@@ -13,7 +13,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/knack-dev/knack/scan/internal/found"
 	"github.com/knack-dev/knack/skill"
+)
+
+// The structures of a zip.
+const (
+	sigLocal   = "PK\x03\x04"
+	sigCentral = "PK\x01\x02"
+	sigEnd     = "PK\x05\x06"
 )
 
 const elf = "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x3e\x00"
@@ -121,55 +129,60 @@ func TestArchive(t *testing.T) {
 		{"of Windows", "a.zip", zipOf(`docs\a.md`, "text"), "", "", 0},
 		{"with a comment", "a.zip", patched(zipOf("a.txt", "text"), sigEnd, 20, "\x05\x00") + "hello", "", "", 0},
 		{"three deep", "a.zip", nested(3), "", "", 0},
-		{"four deep", "a.zip", nested(4), ruleArchiveHostile, "a.zip!in.zip!in.zip!in.zip", 1},
-		{"climbs", "a.zip", zipOf("a/../../b", "x"), ruleArchiveHostile, "", 1},
-		{"climbs on Windows", "a.zip", zipOf(`a\..\..\b`, "x"), ruleArchiveHostile, "", 1},
-		{"absolute", "a.zip", zipOf("/etc/b", "x"), ruleArchiveHostile, "", 1},
-		{"with a drive", "a.zip", zipOf("c:/b", "x"), ruleArchiveHostile, "", 1},
-		{"zero byte", "a.zip", zipOf("a.txt\x00.sh", "x"), ruleArchiveHostile, "", 1},
-		{"long name", "a.zip", zipOf(strings.Repeat("a", 5000), "x"), ruleArchiveHostile, "", 1},
-		{"link", "a.zip", zipLinkOf(), ruleArchiveHostile, "", 1},
-		{"tar climbs", "a.tar", tarOf(regular("../b", "x")), ruleArchiveHostile, "", 1},
-		{"tar with a link out", "a.tar", tarOf(&tar.Header{Typeflag: tar.TypeSymlink, Name: "a/b", Linkname: "../../c"}), ruleArchiveHostile, "", 1},
-		{"tar with an absolute link", "a.tar", tarOf(&tar.Header{Typeflag: tar.TypeSymlink, Name: "a", Linkname: "/etc/passwd"}), ruleArchiveHostile, "", 1},
-		{"tar with a hard link out", "a.tar", tarOf(&tar.Header{Typeflag: tar.TypeLink, Name: "a/b", Linkname: "../c"}), ruleArchiveHostile, "", 1},
+		{"four deep", "a.zip", nested(4), found.ArchiveHostile, "a.zip!in.zip!in.zip!in.zip", 1},
+		{"climbs", "a.zip", zipOf("a/../../b", "x"), found.ArchiveHostile, "", 1},
+		{"climbs on Windows", "a.zip", zipOf(`a\..\..\b`, "x"), found.ArchiveHostile, "", 1},
+		{"absolute", "a.zip", zipOf("/etc/b", "x"), found.ArchiveHostile, "", 1},
+		{"with a drive", "a.zip", zipOf("c:/b", "x"), found.ArchiveHostile, "", 1},
+		{"zero byte", "a.zip", zipOf("a.txt\x00.sh", "x"), found.ArchiveHostile, "", 1},
+		{"long name", "a.zip", zipOf(strings.Repeat("a", 5000), "x"), found.ArchiveHostile, "", 1},
+		{"link", "a.zip", zipLinkOf(), found.ArchiveHostile, "", 1},
+		{"tar climbs", "a.tar", tarOf(regular("../b", "x")), found.ArchiveHostile, "", 1},
+		{"tar with a link out", "a.tar", tarOf(&tar.Header{Typeflag: tar.TypeSymlink, Name: "a/b", Linkname: "../../c"}), found.ArchiveHostile, "", 1},
+		{"tar with an absolute link", "a.tar", tarOf(&tar.Header{Typeflag: tar.TypeSymlink, Name: "a", Linkname: "/etc/passwd"}), found.ArchiveHostile, "", 1},
+		{"tar with a hard link out", "a.tar", tarOf(&tar.Header{Typeflag: tar.TypeLink, Name: "a/b", Linkname: "../c"}), found.ArchiveHostile, "", 1},
 		{"tar with links within", "a.tar", tarOf(&tar.Header{Typeflag: tar.TypeSymlink, Name: "a/b", Linkname: "../c"}, &tar.Header{Typeflag: tar.TypeLink, Name: "d/e", Linkname: "c"}), "", "", 0},
-		{"tar with a device", "a.tar", tarOf(&tar.Header{Typeflag: tar.TypeChar, Name: "a"}), ruleArchiveHostile, "", 1},
-		{"two directories", "a.zip", two, ruleArchiveHostile, "", 1},
-		{"second directory in a comment", "a.zip", patched(zipOf("a.txt", "one"), sigEnd, 20, string([]byte{byte(len(two) / 2), 0})) + zipOf("b.txt", "two"), ruleArchiveHostile, "", 1},
-		{"two names", "a.zip", strings.Replace(zipOf("a.txt", "one"), "a.txt", "b.txt", 1), ruleArchiveHostile, "", 1},
-		{"more than it says", "a.zip", patched(zipOf("a.txt", "one"), sigEnd, 10, "\x02"), ruleArchiveHostile, "", 1},
-		{"file behind the end", "a.zip", plainZip + zipOf("b.txt", "two")[:60], ruleArchiveHostile, "", 1},
-		{"other size", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 24, "\x02"), ruleNotRead, "a.zip!a.txt", 0},
-		{"entry that goes on", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 20, "\xff\xff"), ruleNotRead, "", 0},
-		{"name that goes on", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 28, "\xff\xff"), ruleNotRead, "", 0},
-		{"header that is elsewhere", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 42, "\xff\xff"), ruleNotRead, "", 0},
-		{"directory that is elsewhere", "a.zip", patched(zipOf("a.txt", "text"), sigEnd, 16, "\x01"), ruleNotRead, "", 0},
-		{"shared bytes", "a.zip", shared(), ruleArchiveHostile, "", 1},
-		{"bomb", "a.zip", zipOf("a.txt", strings.Repeat("\x00", 10<<20)), ruleArchiveHostile, "", 1},
-		{"bomb that claims more", "a.zip", claiming(), ruleArchiveHostile, "", 1},
-		{"bomb that claims less", "a.zip", patched(zipOf("a.txt", strings.Repeat("\x00", 10<<20)), sigCentral, 24, "\x10\x00\x00\x00"), ruleArchiveHostile, "", 1},
-		{"bomb of many", "a.zip", zipOf(many...), ruleArchiveHostile, "", 1},
-		{"bomb of gzip", "a.gz", gzipOf(strings.Repeat("a", 10<<20)), ruleArchiveHostile, "", 1},
-		{"encrypted", "a.zip", patched(patched(zipOf("a.txt", "text"), sigCentral, 8, "\x01"), sigLocal, 6, "\x01"), ruleDownloadLocked, "", 1},
-		{"cut off", "a.zip", zipOf("a.txt", "text")[:60], ruleNotRead, "", 0},
-		{"cut off gzip", "a.txt.gz", gzipOf("text and more")[:20], ruleNotRead, "", 0},
-		{"cut off tar", "a.tar", tarOf(regular("a.txt", strings.Repeat("text", 500)))[:1024], ruleNotRead, "", 0},
-		{"no tar", "a.tar", "\x00\x01\x02", ruleNotRead, "", 0},
-		{"more behind a tar", "a.tar", tarOf(regular("a.txt", "x")) + tarOf(regular("b.txt", "x")), ruleNotRead, "", 0},
-		{"unknown compression", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 10, "\x0c"), ruleNotRead, "a.zip!a.txt", 0},
-		{"damaged entry", "a.zip", patched(zipOf("a.txt", strings.Repeat("text ", 50)), sigLocal, 40, "\xff\xff\xff"), ruleNotRead, "a.zip!a.txt", 0},
-		{"another format", "a.7z", "7z\xbc\xaf\x27\x1c\x00\x04", ruleNotRead, "", 0},
-		{"name of a text", "a.md", zipOf("a.txt", "text"), ruleNotRead, "", 0},
-		{"program", "a.zip", zipOf("run", elf), ruleProgramDisguise, "a.zip!run", 1},
-		{"program in a tar.gz", "a.tgz", gzipOf(tarOf(regular("run", elf))), ruleProgramDisguise, "a.tgz!run", 1},
-		{"program in a zip in a zip", "a.zip", zipOf("in.zip", zipOf("logo.png", elf)), ruleProgramDisguise, "a.zip!in.zip!logo.png", 1},
-		{"program in a document", "a.docx", zipOf("word/document.xml", "<a/>", "word/run.bin", elf), ruleProgramDisguise, "a.docx!word/run.bin", 1},
-		{"program in its package", "a.whl", zipOf("lib.so", elf), ruleProgram, "a.whl!lib.so", 0},
-		{"name that looks like a package", "a.zip", zipOf("b.whl!lib.so", elf), ruleProgramDisguise, "a.zip!b.whl%21lib.so", 1},
-		{"macros", "a.docm", zipOf("word/vbaProject.bin", "\xd0\xcf\x11\xe0\x00"), ruleProgram, "a.docm!word/vbaProject.bin", 0},
-		{"jar", "a.jar", zipOf("A.class", "\xca\xfe\xba\xbe\x00\x00\x00\x41"), ruleProgram, "", 0},
-		{"unasked", "a.zip", zipOf("x/.envrc", "make\n"), ruleRunsUnasked, "a.zip!x/.envrc", 0},
+		{"tar with a device", "a.tar", tarOf(&tar.Header{Typeflag: tar.TypeChar, Name: "a"}), found.ArchiveHostile, "", 1},
+		{"two directories", "a.zip", two, found.ArchiveHostile, "", 1},
+		{"second directory in a comment", "a.zip", patched(zipOf("a.txt", "one"), sigEnd, 20, string([]byte{byte(len(two) / 2), 0})) + zipOf("b.txt", "two"), found.ArchiveHostile, "", 1},
+		{"two names", "a.zip", strings.Replace(zipOf("a.txt", "one"), "a.txt", "b.txt", 1), found.ArchiveHostile, "", 1},
+		{"more than it says", "a.zip", patched(zipOf("a.txt", "one"), sigEnd, 10, "\x02"), found.ArchiveHostile, "", 1},
+		{"file behind the end", "a.zip", plainZip + zipOf("b.txt", "two")[:60], found.ArchiveHostile, "", 1},
+		{"other size", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 24, "\x02"), found.NotRead, "a.zip!a.txt", 0},
+		{"entry that goes on", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 20, "\xff\xff"), found.NotRead, "", 0},
+		{"name that goes on", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 28, "\xff\xff"), found.NotRead, "", 0},
+		{"header that is elsewhere", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 42, "\xff\xff"), found.NotRead, "", 0},
+		{"directory that is elsewhere", "a.zip", patched(zipOf("a.txt", "text"), sigEnd, 16, "\x01"), found.NotRead, "", 0},
+		{"shared bytes", "a.zip", shared(), found.ArchiveHostile, "", 1},
+		{"bomb", "a.zip", zipOf("a.txt", strings.Repeat("\x00", 10<<20)), found.ArchiveHostile, "", 1},
+		{"bomb that claims more", "a.zip", claiming(), found.ArchiveHostile, "", 1},
+		{"bomb that claims less", "a.zip", patched(zipOf("a.txt", strings.Repeat("\x00", 10<<20)), sigCentral, 24, "\x10\x00\x00\x00"), found.ArchiveHostile, "", 1},
+		{"bomb of many", "a.zip", zipOf(many...), found.ArchiveHostile, "", 1},
+		{"bomb of gzip", "a.gz", gzipOf(strings.Repeat("a", 10<<20)), found.ArchiveHostile, "", 1},
+		{"encrypted", "a.zip", patched(patched(zipOf("a.txt", "text"), sigCentral, 8, "\x01"), sigLocal, 6, "\x01"), found.DownloadLocked, "", 1},
+		{"cut off", "a.zip", zipOf("a.txt", "text")[:60], found.NotRead, "", 0},
+		{"cut off gzip", "a.txt.gz", gzipOf("text and more")[:20], found.NotRead, "", 0},
+		{"cut off tar", "a.tar", tarOf(regular("a.txt", strings.Repeat("text", 500)))[:1024], found.NotRead, "", 0},
+		{"no tar", "a.tar", "\x00\x01\x02", found.NotRead, "", 0},
+		{"more behind a tar", "a.tar", tarOf(regular("a.txt", "x")) + tarOf(regular("b.txt", "x")), found.NotRead, "", 0},
+		{"unknown compression", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 10, "\x0c"), found.NotRead, "a.zip!a.txt", 0},
+		{"damaged entry", "a.zip", patched(zipOf("a.txt", strings.Repeat("text ", 50)), sigLocal, 40, "\xff\xff\xff"), found.NotRead, "a.zip!a.txt", 0},
+		{"bzip2", "a.bz2", "BZh91AY&SY\x00\xff", found.NotRead, "", 0},
+		{"xz", "a.xz", "\xfd7zXZ\x00\x00\x04", found.NotRead, "", 0},
+		{"zstd", "a.zst", "\x28\xb5\x2f\xfd\x04\x00", found.NotRead, "", 0},
+		{"RAR", "a.rar", "Rar!\x1a\x07\x01\x00", found.NotRead, "", 0},
+		{"RAR in a zip", "a.zip", zipOf("b.rar", "Rar!\x1a\x07\x01\x00"), found.NotRead, "a.zip!b.rar", 0},
+		{"another format", "a.7z", "7z\xbc\xaf\x27\x1c\x00\x04", found.NotRead, "", 0},
+		{"name of a text", "a.md", zipOf("a.txt", "text"), found.NotRead, "", 0},
+		{"program", "a.zip", zipOf("run", elf), found.ProgramDisguise, "a.zip!run", 1},
+		{"program in a tar.gz", "a.tgz", gzipOf(tarOf(regular("run", elf))), found.ProgramDisguise, "a.tgz!run", 1},
+		{"program in a zip in a zip", "a.zip", zipOf("in.zip", zipOf("logo.png", elf)), found.ProgramDisguise, "a.zip!in.zip!logo.png", 1},
+		{"program in a document", "a.docx", zipOf("word/document.xml", "<a/>", "word/run.bin", elf), found.ProgramDisguise, "a.docx!word/run.bin", 1},
+		{"program in its package", "a.whl", zipOf("lib.so", elf), found.Program, "a.whl!lib.so", 0},
+		{"name that looks like a package", "a.zip", zipOf("b.whl!lib.so", elf), found.ProgramDisguise, "a.zip!b.whl%21lib.so", 1},
+		{"macros", "a.docm", zipOf("word/vbaProject.bin", "\xd0\xcf\x11\xe0\x00"), found.Program, "a.docm!word/vbaProject.bin", 0},
+		{"jar", "a.jar", zipOf("A.class", "\xca\xfe\xba\xbe\x00\x00\x00\x41"), found.Program, "", 0},
+		{"unasked", "a.zip", zipOf("x/.envrc", "make\n"), found.RunsUnasked, "a.zip!x/.envrc", 0},
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			r := scanOf(t, map[string]string{test.path: test.content})
@@ -209,10 +222,10 @@ func shared() string {
 
 // A script in an archive is read as one, and unread if it cannot be.
 func TestArchiveScript(t *testing.T) {
-	s := &scanner{files: map[string]bool{}}
+	s := newScanner(Options{})
 	s.judge("a.docx", []byte(zipOf("scripts/run.sh", "\x00\x01")), 0)
 	r := s.report()
-	if in(t, r, ruleNotRead, "a.docx!scripts/run.sh"); !r.Unread {
+	if in(t, r, found.NotRead, "a.docx!scripts/run.sh"); !r.Unread {
 		t.Error("an unread script does not count")
 	}
 	if !slices.Equal(r.Facts.NotRead, []string{"a.docx!scripts/run.sh"}) {
@@ -228,11 +241,11 @@ func TestArchiveBudget(t *testing.T) {
 	}
 	packed := zipOf("a.txt", lines.String(), "b.txt", lines.String())
 	contents := map[string]string{}
-	for i := range maxUnpacked/(2*lines.Len()) + 1 {
+	for i := range (32<<20)/(2*lines.Len()) + 1 {
 		contents[fmt.Sprintf("%d.zip", i)] = packed
 	}
 	r := scanOf(t, contents)
-	if f := r.Findings[len(r.Findings)-1]; f.Rule != ruleNotRead || f.Message != errTooMuch.Error() || r.Enforce > 0 {
+	if f := r.Findings[len(r.Findings)-1]; f.Rule != found.NotRead || f.Message != "the archives of the skill have more than 32 MiB in them" || r.Enforce > 0 {
 		t.Errorf("%+v", r.Findings)
 	}
 }
@@ -257,7 +270,7 @@ func TestArchiveBounds(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			start := time.Now()
-			s := &scanner{files: map[string]bool{}}
+			s := newScanner(Options{})
 			s.judge("a.zip", []byte(content), 0)
 			took := time.Since(start)
 			runtime.ReadMemStats(&after)
@@ -275,10 +288,7 @@ func FuzzArchive(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s := &scanner{files: map[string]bool{}}
+		s := newScanner(Options{})
 		s.archive("a.zip", data, 0)
-		if s.unpacked > maxUnpacked+int64(maxUnpacked/leastEntry)*leastEntry {
-			t.Errorf("%d bytes were unpacked", s.unpacked)
-		}
 	})
 }

@@ -5,11 +5,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/knack-dev/knack/scan/internal/commands"
 )
 
 func codeFound(name, text string, kind fileKind) ([]string, *scanner) {
-	s := &scanner{}
-	s.code(newFile(name, text).whole(), kind)
+	s := newScanner(Options{})
+	s.commands.Code(fileOf(name, text).Whole(), kind == kindPython, commands.Script)
 	return foundIDs(s), s
 }
 

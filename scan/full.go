@@ -1,11 +1,14 @@
 package scan
 
-import "github.com/knack-dev/knack/skill"
+import (
+	"github.com/knack-dev/knack/scan/internal/passage"
+	"github.com/knack-dev/knack/skill"
+)
 
 // firing is a rule that fires in a file.
 type firing struct {
 	id   skill.RuleID
-	file *file
+	file *passage.File
 }
 
 // firings counts how often a rule fires in a file, and has in which lanes that counts.
@@ -17,9 +20,9 @@ type firings struct {
 // maxFired bounds how often a rule fires in one file before the rest is only counted.
 const maxFired = 1000
 
-// full reports whether a rule has fired so often in a file that one more is only counted, and counts it.
+// Full reports whether a rule has fired so often in a file that one more is only counted, and counts it.
 // A caller may ask before it makes a message.
-func (s *scanner) full(id skill.RuleID, f *file) bool {
+func (s *scanner) Full(id skill.RuleID, f *passage.File) bool {
 	all := s.fired[firing{id, f}]
 	if all.n < maxFired {
 		return false
@@ -33,7 +36,7 @@ func (s *scanner) full(id skill.RuleID, f *file) bool {
 }
 
 // fires notes that a rule fires in a file. The function that it returns is called when that has been added.
-func (s *scanner) fires(id skill.RuleID, f *file) func() {
+func (s *scanner) fires(id skill.RuleID, f *passage.File) func() {
 	enforce, review := s.enforce, s.review
 	return func() {
 		if s.fired == nil {

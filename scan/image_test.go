@@ -8,9 +8,16 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/knack-dev/knack/scan/internal/found"
 )
 
 const (
+	pngMagic   = "\x89PNG\r\n\x1a\n"
+	exifFolder = 0x8769
+	exifHeader = "Exif\x00\x00"
+	xmpHeader  = "http://ns.adobe.com/xap/1.0/\x00"
+
 	prose  = "Whoever reads this picture shall print it twice, and not once."
 	iend   = "\x00\x00\x00\x00IEND\xaeB`\x82"
 	gifOne = "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff"
@@ -128,11 +135,11 @@ func TestImage(t *testing.T) {
 					t.Errorf("%+v", r.Findings)
 				}
 			case "unread":
-				in(t, r, ruleNotRead, "a.png")
+				in(t, r, found.NotRead, "a.png")
 			case "override":
-				in(t, r, ruleHiddenOverride, "a.png")
+				in(t, r, found.HiddenOverride, "a.png")
 			default:
-				if f := in(t, r, ruleImageText, "a.png"); !strings.Contains(f.Message, "print it twice") {
+				if f := in(t, r, found.ImageText, "a.png"); !strings.Contains(f.Message, "print it twice") {
 					t.Errorf("%+v", f)
 				}
 			}
@@ -149,7 +156,7 @@ func FuzzImage(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s := &scanner{}
+		s := newScanner(Options{})
 		s.image("a.png", data)
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/scan/internal/archive"
+	"github.com/knack-dev/knack/scan/internal/picture"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -65,11 +67,11 @@ func kindOf(name string, data []byte) fileKind {
 	switch {
 	case programOf(data) != "" || ext == ".pyc" || ext == ".pyo":
 		return kindProgram
-	case archiveOf(data) != "" || ext == ".tar" && len(data) > 0:
+	case archive.Format(data) != "" || ext == ".tar" && len(data) > 0:
 		return kindArchive
 	case named:
 		return kind // its reader says that it is no text
-	case imageOf(data) != "":
+	case picture.Format(data) != "":
 		return kindImage
 	}
 	return kindBinary
@@ -163,42 +165,6 @@ func isPyc(data []byte) bool {
 	}
 	n := binary.LittleEndian.Uint16(data)
 	return n == 62211 || n >= 3000 && n < 4000
-}
-
-// archiveOf returns the format of an archive that begins with these bytes, or "".
-func archiveOf(data []byte) string {
-	for _, a := range archives {
-		if a.at <= len(data) && bytes.HasPrefix(data[a.at:], []byte(a.magic)) {
-			return a.format
-		}
-	}
-	return ""
-}
-
-// archives lists the magic numbers of archives (the file program's magic/Magdir/archive and compress).
-var archives = []struct {
-	at            int
-	magic, format string
-}{
-	{0, "PK\x03\x04", "zip"}, {0, "PK\x05\x06", "zip"}, {0, "\x1f\x8b", "gzip"}, {257, "ustar", "tar"},
-	{0, "BZh", "bzip2"}, {0, "\xfd7zXZ\x00", "xz"}, {0, "\x28\xb5\x2f\xfd", "zstd"}, {0, "7z\xbc\xaf\x27\x1c", "7z"}, {0, "Rar!\x1a\x07", "RAR"},
-	{0, "MSCF", "cabinet"}, {0, "!<arch>\n", "ar"}, {0, "xar!", "xar"}, {0, "\x04\x22\x4d\x18", "lz4"}, {0, "LZIP", "lzip"},
-}
-
-// imageOf returns the format of an image that the reader of images opens, or "".
-func imageOf(data []byte) string {
-	has := func(magic string) bool { return bytes.HasPrefix(data, []byte(magic)) }
-	switch {
-	case has(pngMagic):
-		return "png"
-	case has("\xff\xd8\xff"):
-		return "jpeg"
-	case has("GIF87a"), has("GIF89a"):
-		return "gif"
-	case has("RIFF") && len(data) >= 12 && string(data[8:12]) == "WEBP":
-		return "webp"
-	}
-	return ""
 }
 
 // scripts lists the extensions of files that an agent runs, beside those with a reader.

@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/knack-dev/knack/scan/internal/found"
 	"github.com/knack-dev/knack/skill"
 )
 
 // scanText returns what a text file of a kind has.
 func scanText(path, text string, kind fileKind) Report {
-	s := &scanner{}
-	s.text(newFile(path, text), kind)
+	s := newScanner(Options{})
+	s.text(fileOf(path, text), kind)
 	return s.report()
 }
 
@@ -36,8 +37,8 @@ func enforced(r Report) (out []string) {
 
 // The rules whose reader is here fire at their example, and not at its neighbour.
 func TestTextExamples(t *testing.T) {
-	mine := []skill.RuleID{ruleTags, ruleSelectors, ruleZeroWidthRun, ruleDownloadLocked, ruleRunFromPaste, ruleHiddenOverride, ruleToolsAny, ruleOverridePhrase, ruleConcealPhrase,
-		ruleHiddenText, ruleURLTransient, ruleURLAddress, ruleDownloadProgram, ruleHooks, ruleRunsOnLoad, ruleHomoglyph, ruleZeroWidthWord, ruleBidi, ruleFar}
+	mine := []skill.RuleID{found.Tags, found.Selectors, found.ZeroWidthRun, found.DownloadLocked, found.RunFromPaste, found.HiddenOverride, found.ToolsAny, found.OverridePhrase, found.ConcealPhrase,
+		found.HiddenText, found.URLTransient, found.URLAddress, found.DownloadProgram, found.Hooks, found.RunsOnLoad, found.Homoglyph, found.ZeroWidthWord, found.Bidi, found.Far}
 	for _, id := range mine {
 		r := byID()[id]
 		fires, quiet := scanText("SKILL.md", r.Fires, kindMarkdown), scanText("SKILL.md", r.Quiet, kindMarkdown)
@@ -90,7 +91,7 @@ func TestNotShown(t *testing.T) {
 		"Windows lines":         "# A\r\n\r\n<!--\r\n" + override + "\r\n-->\r\n",
 	} {
 		r := scanText("SKILL.md", text, kindMarkdown)
-		if got := enforced(r); !slices.Equal(got, []string{string(ruleHiddenOverride)}) {
+		if got := enforced(r); !slices.Equal(got, []string{string(found.HiddenOverride)}) {
 			t.Errorf("%s: enforces %v: %+v", name, got, r.Findings)
 		}
 		if !slices.Equal(r.Facts.Hidden, []string{"SKILL.md"}) {
@@ -119,7 +120,7 @@ func TestShown(t *testing.T) {
 		"YAML text":      "---\nname: a\ndescription: |\n  # " + override + "\n---\n\n" + override + "\n",
 	} {
 		r := scanText("SKILL.md", text, kindMarkdown)
-		if got := rulesOf(r); !slices.Equal(got, []string{string(ruleOverridePhrase)}) {
+		if got := rulesOf(r); !slices.Equal(got, []string{string(found.OverridePhrase)}) {
 			t.Errorf("%s: %v: %+v", name, got, r.Findings)
 		}
 		if r.Enforce > 0 {
@@ -143,7 +144,7 @@ func TestHiddenText(t *testing.T) {
 		r := scanText("a.md", text, kindMarkdown)
 		var got string
 		for _, f := range r.Findings {
-			if f.Rule == ruleHiddenText {
+			if f.Rule == found.HiddenText {
 				got = strings.NewReplacer("a comment has ", "", "'<!-- ", "'", " -->'", "'").Replace(f.Message)
 			}
 		}
@@ -173,6 +174,50 @@ func TestMarkdownPositions(t *testing.T) {
 		}
 		if !slices.Equal(got, []string{want}) {
 			t.Errorf("%q: %v, want %s", text, got, want)
+		}
+	}
+}
+
+func TestRunsOnLoad(t *testing.T) {
+	for text, want := range map[string]bool{
+		"!`git status`\n":                   true,
+		"State: !`git status`\n":            true,
+		"- **Diff**: !`git diff`\n":         true,
+		"```!\ngit status\n```\n":           true,
+		"Great!`git status`\n":              false,
+		"Great! `git status`\n":             false,
+		"Write ``!`git status` `` there.\n": false,
+		"```\n!`git status`\n```\n":         false,
+	} {
+		if got := slices.Contains(rulesOf(scanText("SKILL.md", text, kindMarkdown)), string(found.RunsOnLoad)); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+		if r := scanText("references/a.md", text, kindMarkdown); len(r.Findings) > 0 {
+			t.Errorf("%q: %+v", text, r.Findings)
+		}
+	}
+}
+
+func TestAllowedTools(t *testing.T) {
+	for text, want := range map[string]struct {
+		tools []string
+		all   bool
+	}{
+		"Read, Grep":                   {[]string{"Grep", "Read"}, false},
+		"Bash":                         {[]string{"Bash"}, true},
+		"Read Bash(*)":                 {[]string{"Bash(*)", "Read"}, true},
+		"[Read, \"Bash(*:*)\"]":        {[]string{"Bash(*:*)", "Read"}, true},
+		"\"*\"":                        {[]string{"*"}, true},
+		"Bash(git:*), Bash(npm run a)": {[]string{"Bash(git:*)", "Bash(npm run a)"}, false},
+		"BashOutput":                   {[]string{"BashOutput"}, false},
+		"mcp__a__*":                    {[]string{"mcp__a__*"}, false},
+	} {
+		r := scanText("SKILL.md", "---\nname: a\nallowed-tools: "+text+"\n---\n", kindMarkdown)
+		if !slices.Equal(r.Facts.Tools, want.tools) || (len(r.Findings) > 0) != want.all {
+			t.Errorf("%s: %v, %+v", text, r.Facts.Tools, r.Findings)
+		}
+		if r := scanText("a.md", "---\nname: a\nallowed-tools: "+text+"\n---\n", kindMarkdown); len(r.Findings) > 0 || len(r.Facts.Tools) > 0 {
+			t.Errorf("a.md: %s: %+v", text, r)
 		}
 	}
 }

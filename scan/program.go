@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/knack-dev/knack/scan/internal/found"
 )
 
 // packages lists the extensions of archives that are a program's own package.
@@ -28,23 +30,23 @@ var dataNames = []string{
 // program notes a program, and one that has the name of something else.
 func (s *scanner) program(name string, data []byte) {
 	kind, ext := programOf(data), extension(name)
-	s.fact(factBinary, name)
+	s.Fact(found.FactBinary, name)
 	outer, packed := outerOf(name)
 	inPackage := packed && packages[extension(outer)]
 	_, isText := textKinds[ext]
 	switch {
 	case isText || slices.Contains(dataNames, ext):
-		s.findFile(ruleProgramDisguise, name, kind+" has the name of a "+ext+" file")
+		s.findFile(found.ProgramDisguise, name, kind+" has the name of a "+ext+" file")
 	case kind == pythonCode || kind == "":
 		s.python(name, data)
 	case kind == javaClass || kind == dexCode:
 		if !inPackage && !s.files[sourceOfClass(name)] {
-			s.findFile(ruleBytecode, name, kind+" has no source beside it")
+			s.findFile(found.Bytecode, name, kind+" has no source beside it")
 		}
 	case packed && !inPackage && kind != wasmProgram:
-		s.findFile(ruleProgramDisguise, name, kind+" is in an archive that is no package of a program")
+		s.findFile(found.ProgramDisguise, name, kind+" is in an archive that is no package of a program")
 	default:
-		s.findFile(ruleProgram, name, "the file is "+kind)
+		s.findFile(found.Program, name, "the file is "+kind)
 	}
 }
 
@@ -52,12 +54,12 @@ func (s *scanner) program(name string, data []byte) {
 func (s *scanner) python(name string, data []byte) {
 	switch {
 	case programOf(data) == "":
-		s.findFile(ruleBytecode, name, "the file has the name of compiled Python, and another content")
+		s.findFile(found.Bytecode, name, "the file has the name of compiled Python, and another content")
 	case !s.files[sourceOfPyc(name)]:
-		s.findFile(ruleBytecode, name, pythonCode+" has no source beside it")
+		s.findFile(found.Bytecode, name, pythonCode+" has no source beside it")
 	case binary.LittleEndian.Uint16(data) != 62211 && binary.LittleEndian.Uint32(data[4:])&3 == 1:
 		// PEP 552: by a hash of the source that is not compared.
-		s.findFile(ruleBytecode, name, pythonCode+" runs whatever its source is")
+		s.findFile(found.Bytecode, name, pythonCode+" runs whatever its source is")
 	}
 }
 
@@ -98,8 +100,8 @@ func (s *scanner) binary(name string, data []byte) {
 	ext := extension(name)
 	_, packed := outerOf(name)
 	if packed && strings.EqualFold(baseOf(name), macros) {
-		s.fact(factBinary, name)
-		s.findFile(ruleProgram, name, "the file has the macros of an office file")
+		s.Fact(found.FactBinary, name)
+		s.findFile(found.Program, name, "the file has the macros of an office file")
 		return
 	}
 	for _, u := range usual {
@@ -110,13 +112,13 @@ func (s *scanner) binary(name string, data []byte) {
 	if slices.Contains(usualNames, ext) || packed && slices.Contains(usualEntries, ext) || packed && strings.HasPrefix(baseOf(name), "printerSettings") {
 		return
 	}
-	s.unjudged(name, "it is binary data of a kind that is not read")
+	s.Unjudged(name, "it is binary data of a kind that is not read")
 }
 
-// unjudged notes that a file was not judged, and that the skill must not be served if it matters.
-func (s *scanner) unjudged(name, why string) {
+// Unjudged notes that a file was not judged, and that the skill must not be served if it matters.
+func (s *scanner) Unjudged(name, why string) {
 	s.unread = s.unread || matters(name)
-	s.notRead(name, why)
+	s.NotRead(name, why)
 }
 
 // usual lists the first bytes of data that no program runs and no model reads as text (the file

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/knack-dev/knack/scan/internal/found"
+	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -28,6 +30,9 @@ func TestRules(t *testing.T) {
 				t.Skip("the row has no examples")
 			}
 			fires, quiet := example(t, r, r.Fires), example(t, r, r.Quiet)
+			if r.ID == found.NameNear {
+				fires, quiet = nameExample(r.Fires), nameExample(r.Quiet)
+			}
 			if !has(fires, r.ID) {
 				t.Errorf("the rule does not fire: %+v", fires.Findings)
 			}
@@ -51,6 +56,14 @@ func example(t testing.TB, r Rule, content string) Report {
 		in = "SKILL.md"
 	}
 	return scanOf(t, map[string]string{in: content})
+}
+
+// nameExample reports on a skill with a name.
+func nameExample(name string) (r Report) {
+	if f, ok := Near([]Named{{name, "~/.claude/skills"}, {"code-review", "./skills"}}, Options{})[0]; ok {
+		r.Add(f)
+	}
+	return r
 }
 
 const plainMain = "---\nname: plain\ndescription: Does what it says.\n---\nNothing to see.\n"
@@ -96,3 +109,5 @@ func in(t testing.TB, r Report, id skill.RuleID, path string) Finding {
 	t.Fatalf("%s does not fire in %s: %+v", id, path, r.Findings)
 	return Finding{}
 }
+
+func fileOf(path, text string) *passage.File { return &passage.File{Path: path, Text: text} }

@@ -6,10 +6,8 @@ package scan
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"io/fs"
 	"slices"
-	"strconv"
 
 	"github.com/knack-dev/knack/skill"
 )
@@ -36,8 +34,8 @@ type Finding struct {
 	Message  string   // what is there
 	Notes    []string // what else is known: a decoded text, the rules that this fires
 	Fix      string   // what the author can do
-	// Text is the digest of the text that fires. With Rule and File it names the finding when its
-	// line moves.
+	// Text is the digest of the lines that fire. With Rule, File and Message it names the finding
+	// when its line moves.
 	Text skill.Digest
 }
 
@@ -52,6 +50,9 @@ type Report struct {
 	Facts           Facts
 	// Unread reports that the main file or a script could not be judged.
 	Unread bool
+	// Failed reports that a file could not be read. The report is not one of its bytes: another scan
+	// may find more.
+	Failed bool
 }
 
 // Facts are what a skill names. Each list is sorted and has no duplicates.
@@ -88,11 +89,11 @@ func Loaded(ctx context.Context, k *skill.Skill, o Options) (Report, error) {
 	case ctx.Err() != nil:
 		return Report{}, ctx.Err()
 	case more:
-		s.notRead("", "it has more than 10,000 files, and the rest is not judged")
+		s.NotRead("", "it has more than 10,000 files, and the rest is not judged")
 	case err != nil:
-		s.notRead("", "its files cannot be listed")
+		s.NotRead("", "its files cannot be listed")
 	}
-	s.unread = more || err != nil
+	s.unread, s.failed = more || err != nil, err != nil
 	return s.all(ctx, served{k}, files)
 }
 
@@ -130,18 +131,5 @@ func (s *scanner) all(ctx context.Context, fsys fs.FS, files []skill.File) (Repo
 	return s.report(), nil
 }
 
-// Set returns the digest of a skill's files, which have their digests: that of the lines "path NUL
-// digest NUL size LF", by path. An approval is for a set.
-func Set(files []skill.File) skill.Digest {
-	files = slices.Clone(files)
-	slices.SortFunc(files, func(a, b skill.File) int { return cmp.Compare(a.Path, b.Path) })
-	h := sha256.New()
-	var line []byte
-	for _, f := range files {
-		line = append(append(line[:0], f.Path...), 0)
-		line = append(append(line, f.Digest.String()...), 0)
-		line = append(strconv.AppendInt(line, f.Size, 10), '\n')
-		h.Write(line)
-	}
-	return skill.Digest(h.Sum(nil))
-}
+// Set returns the digest of a skill's files, which have their digests. See [skill.SetOf].
+func Set(files []skill.File) skill.Digest { return skill.SetOf(files) }

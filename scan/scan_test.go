@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/corpus"
+	"github.com/knack-dev/knack/scan/internal/found"
+	"github.com/knack-dev/knack/scan/internal/secrets/canary"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -72,7 +74,7 @@ func TestManyFindings(t *testing.T) {
 	if len(r.Findings) != maxFindings || r.Review != 300 || r.Enforce != 1 {
 		t.Errorf("%d findings, %d to review, %d to enforce", len(r.Findings), r.Review, r.Enforce)
 	}
-	in(t, r, ruleProgramDisguise, "z.png")
+	in(t, r, found.ProgramDisguise, "z.png")
 	if len(r.Facts.Binaries) != 301 {
 		t.Errorf("%d binaries", len(r.Facts.Binaries))
 	}
@@ -80,14 +82,15 @@ func TestManyFindings(t *testing.T) {
 
 // A reader that panics leaves its file unread and the others judged.
 func TestPanic(t *testing.T) {
-	s := &scanner{} // it has no list of files, which the reader of archives writes to
+	s := newScanner(Options{})
+	s.files = nil // it has no list of files, which the reader of archives writes to
 	s.judge("a.sh", []byte(zipOf("b.txt", "text")), 0)
 	s.judge("logo.png", []byte(elf), 0)
 	r := s.report()
-	if f := r.Findings[0]; f.File != "a.sh" || !has(r, ruleNotRead) || !r.Unread {
+	if f := r.Findings[0]; f.File != "a.sh" || !has(r, found.NotRead) || !r.Unread {
 		t.Errorf("%+v", r)
 	}
-	in(t, r, ruleProgramDisguise, "logo.png")
+	in(t, r, found.ProgramDisguise, "logo.png")
 }
 
 // brokenFS has a file that cannot be opened.
@@ -111,20 +114,20 @@ func TestUnreadable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in(t, r, ruleNotRead, path)
-		in(t, r, ruleProgramDisguise, "b.png")
+		in(t, r, found.NotRead, path)
+		in(t, r, found.ProgramDisguise, "b.png")
 		if r.Unread != matters || !slices.Equal(r.Facts.NotRead, []string{path}) {
 			t.Errorf("%s: unread %v, %q", path, r.Unread, r.Facts.NotRead)
 		}
 	}
 	r, err := Skill(t.Context(), fstest.MapFS{}, []skill.File{{Path: "SKILL.md"}}, Options{})
-	if err != nil || !has(r, ruleNotRead) || !r.Unread {
+	if err != nil || !has(r, found.NotRead) || !r.Unread {
 		t.Errorf("a file that is gone: %+v, %v", r, err)
 	}
 	r = scanOf(t, map[string]string{"a.csv": strings.Repeat("a", skill.MaxFile+1)})
-	in(t, r, ruleNotRead, "a.csv")
+	in(t, r, found.NotRead, "a.csv")
 	for _, content := range []string{"\x00\x01", "\xff\xfe\x00"} {
-		if r := scanOf(t, map[string]string{"SKILL.md": content}); !has(r, ruleNotRead) || !r.Unread {
+		if r := scanOf(t, map[string]string{"SKILL.md": content}); !has(r, found.NotRead) || !r.Unread {
 			t.Errorf("%q: %+v", content, r)
 		}
 	}
@@ -143,8 +146,8 @@ func TestCancelled(t *testing.T) {
 // Lanes can be changed by rule, and rules turned off.
 func TestLanes(t *testing.T) {
 	fsys, files := skillOf(map[string]string{"logo.png": elf, "lib/a.so": elf})
-	r, err := Skill(t.Context(), fsys, files, Options{Lanes: map[skill.RuleID]Lane{ruleProgram: Enforce, ruleProgramDisguise: ""}})
-	if err != nil || r.Enforce != 1 || r.Review != 0 || r.Findings[0].Rule != ruleProgram || r.Findings[0].Lane != Enforce {
+	r, err := Skill(t.Context(), fsys, files, Options{Lanes: map[skill.RuleID]Lane{found.Program: Enforce, found.ProgramDisguise: ""}})
+	if err != nil || r.Enforce != 1 || r.Review != 0 || r.Findings[0].Rule != found.Program || r.Findings[0].Lane != Enforce {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -155,11 +158,11 @@ func TestFar(t *testing.T) {
 	for i := range 1000 {
 		contents[fmt.Sprintf("a/%d.md", i)] = "# A page\n"
 	}
-	in(t, scanOf(t, contents), ruleProgramDisguise, "z/logo.png")
+	in(t, scanOf(t, contents), found.ProgramDisguise, "z/logo.png")
 	if testing.Short() {
 		t.Skip("16 MiB take a while")
 	}
-	token := "ghp_" + canaries()[4][4:]
+	token := "ghp_" + canary.All()[4][4:]
 	for _, path := range []string{"a.csv", "a.json", "a.txt"} {
 		content := strings.Repeat("a ", skill.MaxFile/2-50) + token + "\n"
 		f := in(t, scanOf(t, map[string]string{path: content}), RuleSecret, path)
@@ -242,7 +245,7 @@ func TestMemory(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
-			s := &scanner{files: map[string]bool{}}
+			s := newScanner(Options{})
 			s.judge(path, []byte(content), 0)
 			runtime.ReadMemStats(&after)
 			if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 256<<20 {

@@ -6,9 +6,12 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/scan/internal/commands"
+	"github.com/knack-dev/knack/scan/internal/found"
+	"github.com/knack-dev/knack/scan/internal/passage"
+	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
@@ -20,39 +23,39 @@ type setting struct {
 }
 
 // settings judges the keys of a file that run something.
-func (s *scanner) settings(p part) {
+func (s *scanner) settings(p passage.Part) {
 	// A letter can be written as an escape.
-	if !slices.ContainsFunc([]string{`"scripts"`, "hooks", "folderOpen", `\u`, `\x`}, func(word string) bool { return strings.Contains(p.text, word) }) {
+	if !slices.ContainsFunc([]string{`"scripts"`, "hooks", "folderOpen", `\u`, `\x`}, func(word string) bool { return strings.Contains(p.Text, word) }) {
 		return
 	}
-	isPackage := baseOf(p.file.path) == "package.json"
+	isPackage := baseOf(p.File.Path) == "package.json"
 	visit := func(v setting) {
 		switch {
 		case isPackage && len(v.keys) == 2 && v.keys[0] == "scripts":
 			if slices.Contains(lifecycle, v.keys[1]) {
-				s.find(ruleInstallScript, p, v.from, v.to, "the script "+quote(v.keys[1])+" runs when the package is installed: "+quote(v.value))
+				s.Find(found.InstallScript, p, v.from, v.to, "the script "+secrets.Quote(v.keys[1])+" runs when the package is installed: "+secrets.Quote(v.value))
 			}
-			s.shell(p.string(v), fromString)
+			s.commands.Shell(v.text(p), commands.String)
 		case v.keys[0] == "hooks" && slices.Contains(v.keys[1:], "command"):
-			s.find(ruleHooks, p, v.from, v.to, "a hook runs "+quote(v.value))
-			s.shell(p.string(v), fromString)
+			s.Find(found.Hooks, p, v.from, v.to, "a hook runs "+secrets.Quote(v.value))
+			s.commands.Shell(v.text(p), commands.String)
 		case v.value == "folderOpen" && v.keys[len(v.keys)-1] == "runOn":
-			s.find(ruleRunsUnasked, p, v.from, v.to, "a task runs when an editor opens the folder")
-			s.fact(factUnasked, p.file.path)
+			s.Find(found.RunsUnasked, p, v.from, v.to, "a task runs when an editor opens the folder")
+			s.Fact(found.FactUnasked, p.File.Path)
 		}
 	}
 	var err error
-	switch extension(p.file.path) {
+	switch extension(p.File.Path) {
 	case ".toml":
 	case ".yaml", ".yml":
-		if topHooks().MatchString(p.text) {
-			err = walkYAML(p.file, visit)
+		if topHooks().MatchString(p.Text) {
+			err = walkYAML(p.File, visit)
 		}
 	default:
-		err = walkJSON(p.text, visit)
+		err = walkJSON(p.Text, visit)
 	}
 	if err != nil {
-		s.unjudged(p.file.path, err.Error())
+		s.Unjudged(p.File.Path, err.Error())
 	}
 }
 
@@ -62,12 +65,12 @@ var topHooks = lazyregexp.New(`(?m)^(\x{feff}?hooks\s*:|["'?{])`)
 // lifecycle lists the scripts that npm runs at an install (npm, scripts: life cycle scripts).
 var lifecycle = []string{"preinstall", "install", "postinstall", "preprepare", "prepare", "postprepare"}
 
-// string returns a setting as a part of its own. A text with escapes has one place for all its bytes.
-func (p part) string(v setting) part {
-	if v.to-v.from == len(v.value)+2 && p.text[v.from+1:v.to-1] == v.value {
-		return p.slice(v.from+1, v.to-1)
+// text returns a setting as a part of its own. A text with escapes has one place for all its bytes.
+func (v setting) text(p passage.Part) passage.Part {
+	if v.to-v.from == len(v.value)+2 && p.Text[v.from+1:v.to-1] == v.value {
+		return p.Slice(v.from+1, v.to-1)
 	}
-	return p.decoded(v.value, v.from)
+	return p.Decoded(v.value, v.from)
 }
 
 // maxSettingsDepth bounds how deep a settings file nests.
@@ -180,11 +183,11 @@ func plainJSON(text string) string {
 }
 
 // walkYAML visits the strings of a YAML text that a key leads to.
-func walkYAML(f *file, visit func(setting)) error {
-	if len(f.text) > frontmatter.MaxSize {
+func walkYAML(f *passage.File, visit func(setting)) error {
+	if len(f.Text) > frontmatter.MaxSize {
 		return errors.New("it is too large, so that what it runs is not known")
 	}
-	top, problems := frontmatter.ParseYAML(f.text)
+	top, problems := frontmatter.ParseYAML(f.Text)
 	if top.Kind == frontmatter.Null && len(problems) > 0 {
 		return errSettings
 	}
@@ -197,29 +200,16 @@ func walkYAML(f *file, visit func(setting)) error {
 			walk(field.Value, append(slices.Clone(keys), field.Key))
 		}
 		if v.Text != "" && len(keys) > 0 {
-			from := f.offsetOf(v.Position)
-			end := strings.IndexByte(f.text[from:], '\n')
+			from := f.Offset(v.Position)
+			end := strings.IndexByte(f.Text[from:], '\n')
 			if end < 0 {
-				end = len(f.text) - from
+				end = len(f.Text) - from
 			}
 			visit(setting{keys, v.Text, from, from + end})
 		}
 	}
 	walk(top, nil)
 	return nil
-}
-
-// offsetOf returns the offset of a position.
-func (f *file) offsetOf(at frontmatter.Position) int {
-	if at.Line < 1 || at.Line > len(f.starts) {
-		return 0
-	}
-	from := f.starts[at.Line-1]
-	for range at.Column - 1 {
-		_, n := utf8.DecodeRuneInString(f.text[from:])
-		from += n
-	}
-	return from
 }
 
 // runs lists the files that run when their folder is used, with the program that does it.
@@ -231,24 +221,24 @@ var runs = map[string]string{
 }
 
 // unasked notes a file that runs when its folder is used.
-func (s *scanner) unasked(f *file) {
-	why := runs[baseOf(f.path)]
+func (s *scanner) unasked(f *passage.File) {
+	why := runs[baseOf(f.Path)]
 	from, to := 0, 0
-	if extension(f.path) == ".pth" {
+	if extension(f.Path) == ".pth" {
 		// Python runs the lines that begin with import (Python, site).
-		for at := range f.starts {
-			line := f.text[f.starts[at]:]
+		at := 0
+		for line := range strings.Lines(f.Text) {
 			if strings.HasPrefix(line, "import ") || strings.HasPrefix(line, "import\t") {
-				line, _, _ = strings.Cut(line, "\n")
-				from, to = f.starts[at], f.starts[at]+len(line)
+				from, to = at, at+len(strings.TrimSuffix(line, "\n"))
 				why = "Python runs this line when it starts"
 				break
 			}
+			at += len(line)
 		}
 	}
 	if why == "" {
 		return
 	}
-	s.find(ruleRunsUnasked, f.whole(), from, to, why)
-	s.fact(factUnasked, f.path)
+	s.Find(found.RunsUnasked, f.Whole(), from, to, why)
+	s.Fact(found.FactUnasked, f.Path)
 }

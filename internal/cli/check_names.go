@@ -131,11 +131,11 @@ func (n *namedSkills) judge(ctx context.Context, run *checkRun) error {
 		if slices.ContainsFunc(run.skills, func(c *checkedSkill) bool { return c.Skill.Dir() == e.Dir() }) {
 			continue // it was given twice
 		}
-		d := doctor.Judge(ctx, e)
+		d := doctor.JudgeBy(ctx, e, check.Scanned)
 		if ctx.Err() != nil {
 			return interrupted(ctx.Err())
 		}
-		c := &checkedSkill{report.Judged{Verdict: d, Folder: path.Join(e.Root.Shown, e.Path), Source: check.NewSource(d.Data)}, s.base, s.settings, true}
+		c := &checkedSkill{report.Judged{Verdict: d, Folder: path.Join(e.Root.Shown, e.Path)}, s.base, s.settings, true}
 		run.skills = append(run.skills, c)
 		t := target{root: *e.Root, base: s.base, settings: s.settings}
 		for _, r := range v.Roots {

@@ -68,7 +68,7 @@ func scanTargets(ctx context.Context, env *console.Env, all []target, named *nam
 		return nil, err
 	}
 	ctx, done := showJudging(ctx, env, v)
-	judged, err := doctor.JudgeAll(ctx, v)
+	judged, err := doctor.JudgeAll(ctx, v, check.Scanned)
 	done()
 	if err != nil {
 		return nil, interrupted(err)
@@ -81,7 +81,7 @@ func scanTargets(ctx context.Context, env *console.Env, all []target, named *nam
 		}
 		seen[e.Dir()] = true
 		t := by[e.Root.Label]
-		run.skills = append(run.skills, &checkedSkill{report.Judged{Verdict: d, Folder: path.Join(t.root.Shown, e.Path), Source: check.NewSource(d.Data)}, t.base, t.settings, false})
+		run.skills = append(run.skills, &checkedSkill{report.Judged{Verdict: d, Folder: path.Join(t.root.Shown, e.Path)}, t.base, t.settings, false})
 	}
 	for _, r := range v.Roots {
 		t := by[r.Label]
@@ -156,10 +156,7 @@ func (r *checkRun) collect(f *checkFlags, files *settings.Finder) {
 
 // findingOf returns a notice of a scan as a finding.
 func findingOf(t target, n skill.Notice) checkedFinding {
-	rule, _ := check.RuleOf(n.Rule)
-	f := checkedFinding{settings: t.settings, Finding: report.Finding{Shown: path.Join(t.root.Shown, n.Path), Finding: check.Finding{
-		Rule: n.Rule, Severity: rule.Severity, File: n.Path, Message: n.Message, Fix: n.Fix,
-	}}}
+	f := checkedFinding{settings: t.settings, Finding: report.Finding{Shown: path.Join(t.root.Shown, n.Path), Finding: check.OfNotice(n)}}
 	if n.File == "" {
 		return f
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/internal/approval"
 	"github.com/knack-dev/knack/internal/build"
 	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
@@ -114,6 +115,7 @@ to any agent.`,
 	root.AddCommand(searchCommand(env))
 	root.AddCommand(newCommand(env))
 	root.AddCommand(connectCommand(env))
+	root.AddCommand(approval.Commands(env, approvalsOf)...)
 	root.AddCommand(supply.Commands(env)...)
 	completeRest(root)
 	endOnSignal(root, edit.Settle)

@@ -76,7 +76,7 @@ func warningsOf(f *settings.File) (all []string) {
 	if p := f.Config.Project; f.IsUsers && len(p.Dirs)+len(p.Exclude)+len(p.Tools.Text) > 0 {
 		all = append(all, "project: only a project's own "+config.Name+" can have this section, so it has no effect here")
 	}
-	all = slices.Concat(all, f.EmptyRoots(), f.UnknownLabels(), f.UnusableFiles(time.Now()))
+	all = slices.Concat(all, f.EmptyRoots(), f.UnknownLabels(), f.UnusableFiles(time.Now()), f.UnusableApprovals())
 	h := f.Config.HTTP
 	if at, err := addressOf(h.Listen); err == nil && h.Listen != "" {
 		if why := at.unguarded(len(f.Config.Access.Tokens) > 0 || h.TokenFile != "" || f.Config.SignIn.Issuer != "", h.NoAuth); why != "" {

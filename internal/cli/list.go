@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
@@ -73,7 +74,7 @@ type listed struct {
 }
 
 func listJSON(ctx context.Context, v catalog.View, all bool) (listed, error) {
-	judged, err := doctor.JudgeAll(ctx, v)
+	judged, err := doctor.JudgeAll(ctx, v, check.Loaded)
 	if err != nil {
 		return listed{}, interrupted(err)
 	}

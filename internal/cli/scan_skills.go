@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/approval"
 	"github.com/knack-dev/knack/internal/build"
 	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
@@ -24,10 +25,14 @@ import (
 )
 
 type scanFlags struct {
-	from   sourceFlags
-	format string
-	lane   string
-	strict bool
+	from     sourceFlags
+	format   string
+	lane     string
+	strict   bool
+	baseline string
+	write    bool
+
+	against approval.Comparison
 }
 
 func scanCommand(env *console.Env) *cobra.Command {
@@ -45,24 +50,35 @@ A finding to review is a fact and no verdict. A skill without findings is not
 proven harmless: doc/scan.md says what passes. The same files give the same
 findings. Nothing is run, and no server is asked.
 
+With --baseline FILE, the findings in that file are known and left out, and new
+ones count. A finding stays known if its line moves. --write makes the findings
+of this run the known ones. Paths in the file begin at the folder that is
+scanned, so it works in another clone.
+
 The exit status is 1 if there is a finding to enforce (with --strict, any).`,
 		Example: `  knack scan                          # every skill that list knows
   knack scan ~/.claude/skills/review  # one, with what it names
-  knack scan --lane enforce --format github .`,
+  knack scan --lane enforce --format github .
+  knack scan --baseline known.json --strict .`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if asJSON {
 				f.format = "json"
 			}
+			if f.baseline == "" && cmd.Flags().Changed("baseline") {
+				return command.UsageError("give a file, or leave --baseline out", "--baseline: the file's name is empty")
+			}
 			return scanSkills(cmd.Context(), env, &f, args)
 		},
-		ValidArgsFunction: f.from.completeSkill(env, nextSkill),
 	}
-	f.from.register(cmd, env)
+	approval.Register(cmd, approvals{&f.from, env})
 	flags := cmd.Flags()
 	flags.StringVar(&f.format, "format", "text", "print `FORMAT`: text, json, sarif or github")
 	flags.BoolVar(&asJSON, "json", false, "print a JSON object; the same as --format json")
 	flags.StringVar(&f.lane, "lane", "review", "print the findings of this `LANE`: enforce, or review, which has both")
 	flags.BoolVar(&f.strict, "strict", false, "end with status 1 for any finding")
+	f.against.Register(cmd)
+	flags.StringVar(&f.baseline, "baseline", "", "leave out the findings that are known from `FILE`")
+	flags.BoolVar(&f.write, "write", false, "write the findings of this run to the file of --baseline")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json", "sarif", "github"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("lane", cobra.FixedCompletions([]string{"enforce", "review"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -76,7 +92,18 @@ func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []str
 	if !slices.Contains(lanes, f.lane) {
 		return command.UsageError(meant(f.lane, lanes, "the lanes are enforce and review"), "--lane %s: there is no such lane", f.lane)
 	}
-	entries, unread, err := f.entries(ctx, env, words)
+	if f.against.Text || f.from.given("against") {
+		f.against.Format, f.against.Strict = f.format, f.strict
+		if f.lane == string(scan.Enforce) {
+			f.against.Only = scan.Enforce
+		}
+		return f.against.Run(ctx, env, compared{approvals{&f.from, env}, f}, words)
+	}
+	known, err := f.readBaseline(env)
+	if err != nil {
+		return err
+	}
+	entries, one, unread, err := f.entries(ctx, env, words)
 	if err != nil {
 		return err
 	}
@@ -84,8 +111,24 @@ func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []str
 	if run.Skills, err = scanEntries(ctx, env, entries, scan.Lane(f.lane)); err != nil {
 		return interrupted(err)
 	}
+	if known != nil {
+		for _, s := range run.Skills {
+			if !one {
+				s.Place = s.Folder
+			}
+		}
+		if f.write && unread == nil {
+			if err := known.rewrite(env, run); err != nil {
+				return err
+			}
+		}
+		known.silence(run)
+	}
 	if err := report.ScanForms[f.format](env, run); err != nil {
 		return err
+	}
+	if run.Known > 0 && f.format != "text" { // whose last line says it
+		env.Err().Line("%s left out by %s", display.Count(run.Known, "finding"), known.shown)
 	}
 	switch enforce := run.Count(scan.Enforce); {
 	case unread != nil:
@@ -100,20 +143,21 @@ func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []str
 }
 
 // entries returns the skills of the given words, or all that list knows, in the order of their
-// folders. unread says which words are neither a path nor a skill.
-func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []string) (all []*catalog.Entry, unread error, err error) {
+// folders. one is set if the words are one path. unread says which words are neither a path nor a
+// skill.
+func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []string) (all []*catalog.Entry, one bool, unread error, err error) {
 	if len(words) == 0 {
 		v, err := f.from.view(ctx, *env)
-		return v.Entries, nil, err
+		return v.Entries, false, nil, err
 	}
 	named := &namedSkills{env: env, from: &f.from}
 	places, names, missing, err := targets(env, &f.from, words, func(word string) string { return named.hidden(ctx, word) })
 	if err != nil {
-		return nil, nil, err
+		return nil, false, nil, err
 	}
 	run, err := scanTargets(ctx, env, places, named)
 	if err != nil {
-		return nil, nil, err
+		return nil, false, nil, err
 	}
 	for _, s := range run.skills {
 		all = append(all, s.Entry)
@@ -121,14 +165,14 @@ func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []strin
 	for _, name := range names {
 		v, err := named.scan(ctx)
 		if err != nil {
-			return nil, nil, err
+			return nil, false, nil, err
 		}
 		e, _, err := findSkill(v, name, func(*catalog.Entry) bool { return true })
 		if none := (*command.Failure)(nil); errors.As(err, &none) && none.Code == command.No {
 			missing = append(missing, none)
 			continue
 		} else if err != nil {
-			return nil, nil, err
+			return nil, false, nil, err
 		}
 		all = append(all, e)
 	}
@@ -136,7 +180,7 @@ func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []strin
 	if failure := run.failure(env); failure != nil {
 		unread = failure
 	}
-	return all, unread, nil
+	return all, len(places) == 1 && len(names) == 0, unread, nil
 }
 
 // scanEntries scans each skill once, on all processors.
@@ -160,7 +204,7 @@ func scanEntries(ctx context.Context, env *console.Env, entries []*catalog.Entry
 			if err != nil {
 				return err
 			}
-			all[i] = &report.Scanned{Report: r, Name: e.Name, Folder: path.Join(e.Root.Shown, e.Path), Skill: e.Skill}
+			all[i] = &report.Scanned{Report: r, Name: e.Name, Folder: path.Join(e.Root.Shown, e.Path), Place: e.Path, Skill: e.Skill}
 			if files, err := e.Manifest(ctx, nil); err == nil {
 				all[i].Set = scan.Set(files).String()
 			}

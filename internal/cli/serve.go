@@ -183,11 +183,7 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	kept.Log, kept.Patience = found, slowRootTimeout
 	c := catalog.New(sources, kept)
 	go func() { _ = c.Run(ctx) }() // the scan goes on during the rest of the start
-	if from.judge.Holds() {
-		keeping := make(chan struct{})
-		go func() { from.judge.Run(ctx); close(keeping) }()
-		defer func() { cancel(); <-keeping }()
-	}
+	defer from.judge.Start(ctx, c)()
 	from.follows.Start()
 	if env.StderrTerminal {
 		read := showReading(env, c)

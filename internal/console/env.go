@@ -21,6 +21,8 @@ type Env struct {
 	// Proxy is [http.ProxyFromEnvironment], or nil for no proxy.
 	Proxy func(*http.Request) (*url.URL, error)
 	Home  string // the user's home folder, "" if unknown
+	// User returns the name of the system's user; nil if it is unknown. See [Env.UserName].
+	User func() string
 	// StdinTerminal and the like report whether the stream is a terminal.
 	StdinTerminal, StdoutTerminal, StderrTerminal bool
 	// Width is the width in columns of the terminal, be it stdout or stderr; 0 if unknown.
@@ -44,7 +46,7 @@ func System() Env {
 	dir, _ := os.Getwd() // without it, only --dir and the home folder are served
 	home, _ := os.UserHomeDir()
 	e := Env{
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Environ: os.Environ(), Proxy: http.ProxyFromEnvironment, Dir: dir, Home: home,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Environ: os.Environ(), Proxy: http.ProxyFromEnvironment, Dir: dir, Home: home, User: systemUser,
 		StdinTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
 		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"io/fs"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/knack-dev/knack/skill"
 )
@@ -36,9 +38,13 @@ func (f *folder) Open(name string) (fs.File, error) {
 	}
 	info, err := file.Stat()
 	if err == nil && info.IsDir() {
-		return file, nil
+		return struct{ fs.File }{file}, nil // what is in it is listed by ReadDir
 	}
-	want, judged := v.file((&skill.Skill{Bundle: f.bundle}).ServedPath(name))
+	at := f.served(name)
+	want, judged := v.file(at)
+	if at == "" && err == nil {
+		err = &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist} // served by no surface, and not judged
+	}
 	if err == nil && (!judged || info.Size() != want.Size) {
 		err = f.held("open", name)
 	}
@@ -61,12 +67,35 @@ func (v *verdict) file(path string) (skill.File, bool) {
 // Stat implements [fs.StatFS].
 func (f *folder) Stat(name string) (fs.FileInfo, error) { return fs.Stat(f.inner, name) }
 
-// ReadDir implements [fs.ReadDirFS].
+// ReadDir implements [fs.ReadDirFS]. A file that was not judged is left out, since its name is text
+// too.
 func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
-	if v := f.now(); v.fault != nil {
+	v := f.now()
+	if v.fault != nil {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: v.fault}
 	}
-	return fs.ReadDir(f.inner, name)
+	entries, err := fs.ReadDir(f.inner, name)
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		at := path.Join(name, e.Name())
+		listed := v.lists(f.bundle, at)
+		if !listed && e.Type().IsRegular() && f.served(at) != "" {
+			f.differs()
+		}
+		return !listed
+	})
+	return entries, err
+}
+
+// served returns the path under which a file is served, or "".
+func (f *folder) served(name string) string { return (&skill.Skill{Bundle: f.bundle}).ServedPath(name) }
+
+// lists reports whether a name of a folder is that of a judged file, or of a folder with one.
+func (v *verdict) lists(b *skill.Bundle, name string) bool {
+	if _, ok := v.file((&skill.Skill{Bundle: b}).ServedPath(name)); ok {
+		return true
+	}
+	i, _ := slices.BinarySearchFunc(v.files, name+"/", func(f skill.File, path string) int { return cmp.Compare(f.Path, path) })
+	return i < len(v.files) && strings.HasPrefix(v.files[i].Path, name+"/")
 }
 
 // Whole lists the files in one pass, with their digests. If they are not as they were judged, it

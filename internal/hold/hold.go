@@ -27,6 +27,7 @@ type Candidate struct {
 	*skill.Skill // as it was loaded; its file system has the files that are judged, and no others
 	Root         skill.Root
 	Files        []skill.File // with their digests, in path order; nil if they cannot all be listed
+	Set          skill.Digest // of the files; see [skill.SetOf]
 	Err          error        // why they cannot be listed
 }
 
@@ -46,6 +47,7 @@ type Judge interface {
 type Files struct {
 	Main  skill.Stamp
 	Files []skill.File
+	Set   skill.Digest // of the files
 }
 
 // Memory remembers the files of skills between two runs. By it a source knows at its first scan what
@@ -55,10 +57,10 @@ type Memory interface {
 	Remember(place string, f Files)
 }
 
-// Bounds of a skill that is judged, as those of a skill that is installed.
+// The bounds of a skill that is judged, as those of a skill that is installed.
 const (
-	maxFiles = 10_000
-	maxSize  = 256 << 20
+	MaxFiles = 10_000
+	MaxSize  = 256 << 20
 )
 
 // budget is how long one scan of a server judges skills that are not known. Those that it did not
@@ -172,7 +174,8 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 
 // judgeAll judges the skills of a scan, and puts guarded ones in their place.
 func (s *Source) judgeAll(ctx context.Context, scan *skill.Scan) error {
-	places, before := make([]*place, len(scan.Bundles)), make([]*verdict, len(scan.Bundles))
+	// Verdicts hold together, after the last: those of a scan that is broken off do not.
+	places, before, after := make([]*place, len(scan.Bundles)), make([]*verdict, len(scan.Bundles)), make([]*verdict, len(scan.Bundles))
 	for i, b := range scan.Bundles {
 		if places[i] = s.places[b.Path]; places[i] == nil {
 			places[i] = &place{of: s}
@@ -192,27 +195,26 @@ func (s *Source) judgeAll(ctx context.Context, scan *skill.Scan) error {
 			loaded = scan.Skills[i]
 		}
 		if trusting {
-			if now := places[i].recall(scan.Bundles[i], loaded); now != nil {
-				places[i].now.Store(now)
+			if after[i] = places[i].recall(scan.Bundles[i], loaded); after[i] != nil {
 				pending.Store(true)
 				return
 			}
 		}
-		now := places[i].judge(ctx, scan.Bundles[i], loaded, deadline)
-		if now.fault != nil && now.fault.Pending {
+		after[i] = places[i].judge(ctx, scan.Bundles[i], loaded, deadline)
+		if now := after[i]; now.fault != nil && now.fault.Pending {
 			pending.Store(true)
 		}
-		places[i].now.Store(now)
 	})
 	if err != nil {
 		return err
 	}
-	holdAround(scan.Bundles, places)
+	holdAround(scan.Bundles, places, after)
 	same := scan.Version != 0 && scan.Version == s.inner && len(places) == len(s.places)
 	bundles, skills := make([]*skill.Bundle, len(places)), slices.Clone(scan.Skills)
 	s.places = make(map[string]*place, len(places))
 	for i, p := range places {
-		now := p.now.Load()
+		now := after[i]
+		p.now.Store(now)
 		unchanged := before[i] != nil && now.sameFault(before[i])
 		same = same && unchanged
 		if p.found != scan.Bundles[i] || !unchanged {
@@ -242,26 +244,28 @@ func (s *Source) judgeAll(ctx context.Context, scan *skill.Scan) error {
 }
 
 // holdAround holds back the skills around one that is held back: its files are theirs too.
-func holdAround(bundles []*skill.Bundle, places []*place) {
-	within := map[string]string{} // a skill that is held back, by the folders above it
+func holdAround(bundles []*skill.Bundle, places []*place, verdicts []*verdict) {
+	within := map[string]int{} // a skill that is held back, by the folders above it
 	for i, b := range bundles {
-		if places[i].now.Load().fault == nil {
+		if verdicts[i].fault == nil {
 			continue
 		}
 		for at := b.Path; at != "."; {
-			if at = path.Dir(at); within[at] != "" {
+			at = path.Dir(at)
+			if j, ok := within[at]; ok && !verdicts[j].fault.Pending {
 				break
 			}
-			within[at] = b.Path
+			within[at] = i
 		}
 	}
 	for i, b := range bundles {
-		now := places[i].now.Load()
-		if inner := within[b.Path]; inner != "" && now.fault == nil {
-			around := *now
-			around.fault = &skill.HeldError{Name: places[i].loaded.Name, Message: "held back: it contains " + display.Quote(inner) + ", which is held back", Fix: "see why that one is"}
-			places[i].now.Store(&around)
+		j, ok := within[b.Path]
+		if !ok || verdicts[i].fault != nil {
+			continue
 		}
+		around := *verdicts[i]
+		around.fault = &skill.HeldError{Pending: verdicts[j].fault.Pending, Name: places[i].loaded.Name, Message: "held back: it contains " + display.Quote(bundles[j].Path) + ", which is held back", Fix: "see why that one is"}
+		verdicts[i] = &around
 	}
 }
 
@@ -325,7 +329,7 @@ func (p *place) recall(b *skill.Bundle, loaded *skill.Skill) *verdict {
 	judged := *b
 	judged.FS = &folder{inner: b.FS, bundle: b, now: func() *verdict { return v }, differs: func() {}}
 	again.Bundle = &judged
-	if v.fault, ok = p.of.o.Judge.Known(&Candidate{Skill: &again, Root: p.of.Root(), Files: was.Files}); !ok {
+	if v.fault, ok = p.of.o.Judge.Known(&Candidate{Skill: &again, Root: p.of.Root(), Files: was.Files, Set: was.Set}); !ok {
 		return nil
 	}
 	p.files, p.loaded = was.Files, loaded
@@ -355,7 +359,7 @@ func (p *place) judge(ctx context.Context, b *skill.Bundle, loaded *skill.Skill,
 	whole := &skill.Skill{Bundle: b}
 	files, err := whole.Manifest(ctx, p.files)
 	if errors.Is(err, skill.ErrTooLarge) {
-		files, err = whole.LargeManifest(ctx, p.files, maxFiles, maxSize)
+		files, err = whole.LargeManifest(ctx, p.files, MaxFiles, MaxSize)
 	}
 	p.files = files
 	if racy := func(f skill.File) bool { return f.Stamp.Racy(begun) }; slices.ContainsFunc(files, racy) {
@@ -374,7 +378,7 @@ func (p *place) judge(ctx context.Context, b *skill.Bundle, loaded *skill.Skill,
 	again := *loaded
 	again.Bundle = &judged
 	p.loaded = loaded
-	c := &Candidate{Skill: &again, Root: p.of.Root(), Files: files, Err: err}
+	c := &Candidate{Skill: &again, Root: p.of.Root(), Files: files, Set: skill.SetOf(files), Err: err}
 	fault, ok := p.of.o.Judge.Known(c)
 	if !ok && (deadline.IsZero() || time.Now().Before(deadline)) && p.of.o.Judge.Judge(ctx, c) == nil && !other.Load() {
 		fault, ok = p.of.o.Judge.Known(c)
@@ -383,7 +387,7 @@ func (p *place) judge(ctx context.Context, b *skill.Bundle, loaded *skill.Skill,
 	case !ok:
 		fault = pending(loaded.Name)
 	case err == nil && p.of.o.Memory != nil && len(p.files) == len(files):
-		p.of.o.Memory.Remember(p.of.key(b), Files{b.Stamp, files})
+		p.of.o.Memory.Remember(p.of.key(b), Files{b.Stamp, files, c.Set})
 	}
 	v.fault = fault
 	return v

@@ -25,12 +25,13 @@ func Scanned(ctx context.Context, j *vet.Judge, v catalog.View, now []*catalog.E
 		if e.Root.Scope == skill.ScopeBuiltin {
 			return doctor.Scanned{}, false
 		}
-		d, known := j.Of(e)
-		if !known && e.Status != catalog.Skipped && ctx.Err() == nil {
+		d, _ := j.Of(e)
+		r := d.Report()
+		if r == nil && e.Status != catalog.Skipped && ctx.Err() == nil {
 			scanEntry(ctx, j, v, e)
 			d, _ = j.Of(e)
+			r = d.Report()
 		}
-		r := d.Report()
 		return doctor.ScannedOf(r), r != nil
 	}
 	var wg sync.WaitGroup
@@ -50,20 +51,14 @@ func Scanned(ctx context.Context, j *vet.Judge, v catalog.View, now []*catalog.E
 	return of
 }
 
-// Bounds of a skill that is scanned, as those of one that a source judges.
-const (
-	scannedFiles = 10_000
-	scannedSize  = 256 << 20
-)
-
 // scanEntry scans one skill.
 func scanEntry(ctx context.Context, j *vet.Judge, v catalog.View, e *catalog.Entry) {
 	_, files, err := v.Manifest(ctx, e)
 	if errors.Is(err, skill.ErrTooLarge) {
-		files, err = e.LargeManifest(ctx, nil, scannedFiles, scannedSize)
+		files, err = e.LargeManifest(ctx, nil, hold.MaxFiles, hold.MaxSize)
 	}
-	c := &hold.Candidate{Skill: e.Skill, Root: *e.Root, Files: files, Err: err}
-	if _, known := j.Known(c); !known && j.Judge(ctx, c) == nil {
+	c := &hold.Candidate{Skill: e.Skill, Root: *e.Root, Files: files, Set: skill.SetOf(files), Err: err}
+	if j.Judge(ctx, c) == nil {
 		j.Known(c)
 	}
 }

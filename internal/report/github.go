@@ -28,7 +28,7 @@ func printAnnotations(env *console.Env, run *Run) error {
 		if f.Severity == skill.SeverityInfo && !run.Infos {
 			continue
 		}
-		annotate(&b, Diagnostic{File: f.Shown, Severity: f.Severity, Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: f.Fix})
+		annotate(&b, f.diagnostic())
 	}
 	_, err := io.WriteString(env.Stdout, b.String())
 	return err
@@ -43,7 +43,7 @@ func annotate(b *strings.Builder, d Diagnostic) {
 			fmt.Fprintf(b, ",endColumn=%d", p.Column+d.Length)
 		}
 	}
-	message := d.Message
+	message := d.text("\n")
 	if d.Fix != "" {
 		message += "\nfix: " + d.Fix
 	}

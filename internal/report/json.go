@@ -3,6 +3,7 @@ package report
 import (
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/scan"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -47,6 +48,7 @@ type costRow struct {
 
 type findingRow struct {
 	doctor.Problem
+	Notes   []string  `json:"notes,omitempty"`
 	Skill   string    `json:"skill,omitempty"`
 	Related *placeRow `json:"related,omitempty"`
 }
@@ -67,20 +69,22 @@ func printJSON(env *console.Env, run *Run) error {
 		},
 	}
 	for _, s := range run.Skills {
-		r := skillRow{Folder: s.Folder, Name: s.Skill.Name, Available: s.Skill.Available, Cost: costRow(s.Cost)}
+		r := skillRow{Folder: scan.MaskSecrets(s.Folder), Name: scan.MaskSecrets(s.Skill.Name), Available: s.Skill.Available, Cost: costRow(s.Cost)}
 		r.Publishable = s.Publishable()
 		if s.Skill.Entry != "" {
-			r.File = s.Shown(s.Skill.Entry)
+			r.File = scan.MaskSecrets(s.Shown(s.Skill.Entry))
 		}
 		out.Skills = append(out.Skills, r)
 	}
 	for _, f := range run.Findings {
-		r := findingRow{Problem: doctor.ProblemOf(f.Finding, f.Shown)}
+		d := f.diagnostic()
+		f.Message, f.Fix = d.Message, d.Fix
+		r := findingRow{Problem: doctor.ProblemOf(f.Finding, d.File), Notes: f.Notes}
 		if f.Skill != nil {
-			r.Skill = f.Skill.Folder
+			r.Skill = scan.MaskSecrets(f.Skill.Folder)
 		}
 		if p := f.Related; p != nil {
-			r.Related = &placeRow{p.File, p.Position.Line, p.Position.Column}
+			r.Related = &placeRow{scan.MaskSecrets(p.File), p.Position.Line, p.Position.Column}
 		}
 		out.Findings = append(out.Findings, r)
 	}

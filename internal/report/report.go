@@ -28,7 +28,6 @@ type Run struct {
 type Judged struct {
 	*doctor.Verdict
 	Folder string
-	Source *check.Source // SKILL.md
 }
 
 // Shown returns the displayed path of one of the skill's files.
@@ -42,9 +41,47 @@ type Finding struct {
 	Skill *Judged
 }
 
-// Forms are the forms of a report by the names that --format takes.
+// Forms are the forms of a report by the names that --format takes. None shows more than the
+// first characters of a secret.
 var Forms = map[string]func(*console.Env, *Run) error{
 	"text": printText, "json": printJSON, "sarif": printSARIF, "github": printAnnotations,
+}
+
+// diagnostic returns a finding as a message about its file, without secrets.
+func (f *Finding) diagnostic() Diagnostic {
+	return Diagnostic{
+		File: f.Shown, Severity: f.Severity, Rule: f.Rule, At: f.Position, Length: f.Length,
+		Message: f.Message, Fix: f.Fix, Notes: f.Notes,
+	}.masked()
+}
+
+// sources are the texts of files for excerpts. It keeps the last one, since findings are sorted by
+// file.
+type sources struct {
+	skill *skill.Skill
+	file  string
+	text  *check.Source
+}
+
+// of returns the text of a skill's file, or nil if no line of it can be shown. A file in an archive
+// is not shown. main is the main file if it was read, else nil.
+func (s *sources) of(k *skill.Skill, file string, main []byte) *check.Source {
+	if k.FS == nil || strings.Contains(file, "!") {
+		return nil
+	}
+	if s.skill == k && s.file == file {
+		return s.text
+	}
+	s.skill, s.file, s.text = k, file, nil
+	if main == nil || k.OnDisk(file) != k.Entry {
+		data, _, err := k.ReadServed(file, skill.MaxFile)
+		if err != nil {
+			return nil
+		}
+		main = data
+	}
+	s.text = check.NewSource(main)
+	return s.text
 }
 
 // Count returns the number of findings of a severity.

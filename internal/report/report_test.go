@@ -33,13 +33,13 @@ func runOf(t *testing.T, source catalog.Source) *report.Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	judged, err := doctor.JudgeAll(t.Context(), v)
+	judged, err := doctor.JudgeAll(t.Context(), v, check.Scanned)
 	if err != nil {
 		t.Fatal(err)
 	}
 	run := &report.Run{Version: "v1.2.3"}
 	for _, d := range judged {
-		s := &report.Judged{Verdict: d, Folder: "skills/" + d.Entry.Path, Source: check.NewSource(d.Data)}
+		s := &report.Judged{Verdict: d, Folder: "skills/" + d.Entry.Path}
 		run.Skills = append(run.Skills, s)
 		for _, f := range d.Findings {
 			run.Findings = append(run.Findings, report.Finding{Finding: f, Shown: s.Shown(f.File), Skill: s})

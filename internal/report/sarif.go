@@ -8,6 +8,7 @@ import (
 
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/scan"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -93,13 +94,9 @@ func printSARIF(env *console.Env, run *Run) error {
 	}
 	var results []sarifResult
 	for _, f := range run.Findings {
-		message := f.Message
-		if f.Fix != "" {
-			message += "; fix: " + f.Fix
-		}
-		r := sarifResultOf(f.Rule, f.Severity, f.Shown, f.Position, f.Length, message)
+		r := sarifResultOf(f.diagnostic())
 		if p := f.Related; p != nil {
-			r.Related = []sarifRelated{{1, sarifPhysical{sarifArtifact{sarifURI(p.File)}, &sarifRegion{StartLine: p.Position.Line, StartColumn: p.Position.Column}}, sarifText{"the first"}}}
+			r.Related = []sarifRelated{{1, sarifPhysical{sarifArtifact{sarifURI(scan.MaskSecrets(p.File))}, &sarifRegion{StartLine: p.Position.Line, StartColumn: p.Position.Column}}, sarifText{"the first"}}}
 		}
 		results = append(results, r)
 	}
@@ -107,12 +104,16 @@ func printSARIF(env *console.Env, run *Run) error {
 }
 
 // sarifResultOf returns a message about a position in a file. A zero position means the file.
-func sarifResultOf(id skill.RuleID, severity skill.Severity, shown string, p skill.Position, length int, message string) sarifResult {
-	at := sarifPhysical{Artifact: sarifArtifact{sarifURI(shown)}, Region: &sarifRegion{StartLine: 1}} // GitHub ignores a result without one
-	if p.Line > 0 {
-		at.Region = &sarifRegion{StartLine: p.Line, StartColumn: p.Column, EndColumn: p.Column + max(length, 1)}
+func sarifResultOf(d Diagnostic) sarifResult {
+	message := d.text("; ")
+	if d.Fix != "" {
+		message += "; fix: " + d.Fix
 	}
-	return sarifResult{RuleID: id, Level: sarifLevels[severity], Message: sarifText{message}, Locations: []sarifLocation{{at}}}
+	at := sarifPhysical{Artifact: sarifArtifact{sarifURI(d.File)}, Region: &sarifRegion{StartLine: 1}} // GitHub ignores a result without one
+	if p := d.At; p.Line > 0 {
+		at.Region = &sarifRegion{StartLine: p.Line, StartColumn: p.Column, EndColumn: p.Column + max(d.Length, 1)}
+	}
+	return sarifResult{RuleID: d.Rule, Level: sarifLevels[d.Severity], Message: sarifText{message}, Locations: []sarifLocation{{at}}}
 }
 
 // writeSARIF writes the log of one run. Each result gets the index of its rule.

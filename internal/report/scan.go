@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"slices"
 	"strings"
 
-	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
@@ -19,6 +17,7 @@ import (
 type Scanned struct {
 	scan.Report
 	Folder string // as it is shown
+	Place  string // for a baseline: below the folder that was given
 	Name   string
 	Set    string // the digest of its files, or "" if not all can be listed
 	Skill  *skill.Skill
@@ -54,28 +53,21 @@ var laneSeverities = map[scan.Lane]skill.Severity{scan.Enforce: skill.SeverityEr
 func (r *ScanRun) each(visit func(s *Scanned, d Diagnostic, f scan.Finding)) {
 	for _, s := range r.Skills {
 		for _, f := range s.Findings {
-			visit(s, Diagnostic{File: path.Join(s.Folder, f.File), Severity: laneSeverities[f.Lane], Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: f.Fix, Notes: f.Notes}, f)
+			d := Diagnostic{File: path.Join(s.Folder, f.File), Severity: laneSeverities[f.Lane], Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: f.Fix, Notes: f.Notes}
+			visit(s, d.masked(), f)
 		}
 	}
 }
 
 func printScan(env *console.Env, run *ScanRun) error {
 	p := env.Out()
-	var at string // of source
-	var source *check.Source
+	var texts sources
 	run.each(func(s *Scanned, d Diagnostic, f scan.Finding) {
-		if at != d.File {
-			at, source = d.File, s.source(f.File)
-		}
-		if s.hasSecret(f.File, f.Position.Line) {
-			d.Print(p, nil)
-			return
-		}
-		d.Print(p, source)
+		d.Print(p, texts.of(s.Skill, f.File, nil))
 	})
 	for _, s := range run.Skills {
 		if more := s.Enforce + s.Review - len(s.Findings); more > 0 {
-			p.Line("%s: %s more", console.OneLine(s.Folder), display.Count(more, "finding"))
+			p.Line("%s: %s more", console.OneLine(scan.MaskSecrets(s.Folder)), display.Count(more, "finding"))
 		}
 	}
 	if len(run.Skills) == 1 {
@@ -89,25 +81,6 @@ func printScan(env *console.Env, run *ScanRun) error {
 	}
 	p.Line("%s", last)
 	return p.Failed()
-}
-
-// hasSecret reports whether a line has a secret, which is not shown.
-func (s *Scanned) hasSecret(file string, line int) bool {
-	return slices.ContainsFunc(s.Findings, func(f scan.Finding) bool {
-		return f.Rule == scan.RuleSecret && f.File == file && f.Position.Line == line
-	})
-}
-
-// source returns the text of a file, or nil if no line of it can be shown.
-func (s *Scanned) source(file string) *check.Source {
-	if strings.Contains(file, "!") {
-		return nil
-	}
-	data, _, err := s.Skill.ReadServed(file, skill.MaxFile)
-	if err != nil {
-		return nil
-	}
-	return check.NewSource(data)
 }
 
 // factLines returns the facts as people read them.
@@ -154,7 +127,7 @@ type scanRow struct {
 func printScanJSON(env *console.Env, run *ScanRun) error {
 	out := scanDocument{Version: 1, Skills: []scanRow{}, Summary: scanSummary{len(run.Skills), run.Count(scan.Enforce), run.Count(scan.Review), run.Known}}
 	for _, s := range run.Skills {
-		out.Skills = append(out.Skills, scanRow{s.Folder, s.Name, s.Set, s.Enforce, s.Review, doctor.ScanFindings(s.Report), s.Facts})
+		out.Skills = append(out.Skills, scanRow{scan.MaskSecrets(s.Folder), scan.MaskSecrets(s.Name), s.Set, s.Enforce, s.Review, doctor.ScanFindings(s.Findings), s.Facts})
 	}
 	return console.PrintJSON(env.Stdout, out)
 }
@@ -169,11 +142,7 @@ func printScanSARIF(env *console.Env, run *ScanRun) error {
 	}
 	var results []sarifResult
 	run.each(func(_ *Scanned, d Diagnostic, _ scan.Finding) {
-		message := strings.Join(append([]string{d.Message}, d.Notes...), "; ")
-		if d.Fix != "" {
-			message += "; fix: " + d.Fix
-		}
-		results = append(results, sarifResultOf(d.Rule, d.Severity, d.File, d.At, d.Length, message))
+		results = append(results, sarifResultOf(d))
 	})
 	return writeSARIF(env, run.Version, rules, results)
 }
@@ -181,7 +150,6 @@ func printScanSARIF(env *console.Env, run *ScanRun) error {
 func printScanAnnotations(env *console.Env, run *ScanRun) error {
 	var b strings.Builder
 	run.each(func(_ *Scanned, d Diagnostic, _ scan.Finding) {
-		d.Message = strings.Join(append([]string{d.Message}, d.Notes...), "\n")
 		annotate(&b, d)
 	})
 	_, err := io.WriteString(env.Stdout, b.String())

@@ -7,6 +7,7 @@ import (
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/scan"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -17,12 +18,13 @@ var severityColours = map[skill.Severity]console.Style{
 func printText(env *console.Env, run *Run) error {
 	p := env.Out()
 	hidden := 0
+	var texts sources
 	for _, f := range run.Findings {
 		if f.Severity == skill.SeverityInfo && !run.Infos {
 			hidden++
 			continue
 		}
-		printFinding(p, f)
+		printFinding(p, f, &texts)
 	}
 	last := fmt.Sprintf("%s: %s, %s", display.Count(len(run.Skills), "skill"),
 		display.Count(run.Count(skill.SeverityError), "error"), display.Count(run.Count(skill.SeverityWarning), "warning"))
@@ -81,8 +83,20 @@ func (d Diagnostic) Print(p *console.Printer, source *check.Source) {
 	}
 }
 
-func printFinding(p *console.Printer, f Finding) {
-	ask, lines, more := strings.Cut(f.Fix, "\n")
+// masked returns it without secrets.
+func (d Diagnostic) masked() Diagnostic {
+	d.File, d.Message, d.Fix = scan.MaskSecrets(d.File), scan.MaskSecrets(d.Message), scan.MaskSecrets(d.Fix)
+	return d
+}
+
+// text returns the message and the notes.
+func (d Diagnostic) text(between string) string {
+	return strings.Join(append([]string{d.Message}, d.Notes...), between)
+}
+
+func printFinding(p *console.Printer, f Finding, texts *sources) {
+	d := f.diagnostic()
+	ask, lines, more := strings.Cut(d.Fix, "\n")
 	switch {
 	case ask == "":
 	case f.Fixable == check.Certain:
@@ -93,9 +107,10 @@ func printFinding(p *console.Printer, f Finding) {
 	if more {
 		ask += "\n" + lines
 	}
+	d.Fix = ask
 	var source *check.Source
-	if f.Skill != nil && f.File == f.Skill.Skill.Entry {
-		source = f.Skill.Source
+	if f.Skill != nil && f.Position.Line > 0 {
+		source = texts.of(f.Skill.Skill, f.File, f.Skill.Data)
 	}
-	Diagnostic{File: f.Shown, Severity: f.Severity, Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: ask}.Print(p, source)
+	d.Print(p, source)
 }

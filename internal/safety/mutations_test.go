@@ -55,7 +55,7 @@ var mutations = []mutation{
 	{"signin-audience", "a token of the provider that is for another application lets no client in", "./access/openid ^TestForgedTokens$", "", []change{
 		{"access/openid/token.go", "return slices.Contains(p.audiences, a)", "return true"}}},
 	{"damage-is-not-served", "no damaged byte of a store is served", "./source/release ^TestDamaged$", "", []change{
-		{"source/release/folder.go", "g.right = skill.Digest(g.hash.Sum(nil)) == g.want.Digest", "g.right = true"},
+		{"skill/verified.go", "v.right = Digest(v.hash.Sum(nil)) == v.digest", "v.right = true"},
 		{"source/release/release.go", "case k.Digest != p.folder.main:", "case false:"}}},
 	{"forward-only", "a server that goes forward only serves no lower version", "./internal/follow ^TestForwardOnly$", "events", []change{
 		{"internal/follow/poll.go", "is.Compare(most) < 0", "is.Compare(most) < -1"}}},
@@ -64,11 +64,34 @@ var mutations = []mutation{
 	{"nothing-below-git", "no lock or link of a clone leads a skill into .git", "./install ^TestNothingBelowGit$", "is done", []change{
 		{"install/install.go", "lockfile.IsGit)", "func(string) bool { return false })"}}},
 	{"lock-enforced", "with lock: enforce, no bytes of a file are served that its lock does not have", "./internal/provenance ^TestEnforceR", "other content than the locked one", []change{
-		{"internal/provenance/guarded.go", "if !f.right && (f.read", "if f.read < 0 && (f.read"}}},
+		{"skill/verified.go", "if !v.right && (v.read", "if v.read < 0 && (v.read"}}},
 	{"proxy-trusted", "only a trusted proxy says who its client is", "./internal/guard ^TestProxies$", "", []change{
 		{"internal/guard/proxies.go", "if !ok || !g.isProxy(peer) {", "if !ok {"}}},
 	{"busy-is-not-absent", "a name that a busy machine could not look for is not called unknown", "./tool ^TestBusyIsNotNotFound$", "", []change{
 		{"tool/lookup/refresh.go", "unsure = ErrBusy", "unsure = nil"}}},
+
+	{"held-until-read", "no file is taken as judged that could not be read while it was", "./internal/vet ^TestGoneMeanwhile$", "it is served", []change{
+		{"internal/vet/vet.go", "if r.Failed {", "if false {"}}},
+	{"held-unless-accepted", "a finding is accepted only in skills that the pattern fits by folder and by name", "./internal/vet ^TestAccept$", "served are", []change{
+		{"internal/vet/vet.go", "a.Skill.FitsAll(e)", "a.Skill.FitsAny(e)"}}},
+	{"held-around", "a skill around one that is held back is held back", "./internal/hold ^TestNested$", "has its files", []change{
+		{"internal/hold/hold.go", "if !ok || verdicts[i].fault != nil {", "if true || !ok {"}}},
+	{"held-as-judged", "no SKILL.md is listed that was read before the one that was judged", "./internal/hold ^TestLoadedBefore$", "", []change{
+		{"internal/hold/hold.go", "now.fault != nil || loaded.Digest != now.main", "now.fault != nil"}}},
+	{"held-whole", "a scan that is broken off leaves no verdict", "./internal/hold ^TestBrokenOff$", "", []change{
+		{"internal/hold/hold.go", "		if now := after[i]; now.fault", "		places[i].now.Store(after[i])\n		if now := after[i]; now.fault"}}},
+	{"held-by-typo", "a user's file with an error and the section scan keeps a server from starting", "./internal/cli ^TestScript$/^held$", "", []change{
+		{"internal/settings/scan.go", "scanKey().Match(data)", "scanKey().Match(nil)"}}},
+	{"held-by-user", "a project's knack.yaml does not say what is held back", "secrets/held", "the project's says off", []change{
+		{"internal/settings/scan.go", "	f, err := New(env, \"\").Trusted()", "	f, err := New(env, \"\").Trusted()\n	if all, _ := New(env, \"\").Files(\"project\"); len(all) > 0 {\n		f = all[0]\n	}"}}},
+	{"held-everywhere", "a skill that is held back is on no surface", "secrets/held", "leaks|was not asked for", []change{
+		{"internal/hold/hold.go", "	if now.fault != nil && b.Fault() == nil {", "	if false {"},
+		{"internal/hold/folder.go", "	if v.fault != nil {\n		return nil, &fs.PathError{Op: \"open\"", "	if false {\n		return nil, &fs.PathError{Op: \"open\""}}},
+	{"held-silent", "a model is told no name of a skill that is held back", "secrets/held", "was not asked for", []change{
+		{"tool/skill.go", "if !e.HeldBack() || e.Key == key", "if true || e.Key == key"},
+		{"tool/skill.go", "exists but was %s\", display.Echo(asked)", "exists but was %s\", nameOrFolder(e)"}}},
+	{"held-bytes", "no byte is served that was not judged", "race/held", "leaks a file that is bad", []change{
+		{"internal/hold/folder.go", "	return skill.Verified(file, want.Size", "	if true {\n		return file, nil\n	}\n	return skill.Verified(file, want.Size"}}},
 
 	{"links", "no link leads out of a skill", "hostile-tree/entries", "leaks a file outside", []change{
 		{"source/dir/open_linux.go", "unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS", "0"},

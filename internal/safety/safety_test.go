@@ -64,7 +64,7 @@ type trial struct {
 func properties() []property {
 	return []property{
 		{1, "hostile-tree", treeParts()},
-		{2, "race", slices.Concat(raceParts(), raceOldParts())},
+		{2, "race", slices.Concat(raceParts(), raceOldParts(), []part{heldRacePart()})},
 		{3, "yaml-and-text", yamlParts()},
 		{4, "fuzz", fuzzParts()},
 		{5, "http", httpParts()},

@@ -23,7 +23,7 @@ import (
 var everything = change{"internal/cli/serve_config.go", "	o.level.Set(levelOf(o.logLevel))\n", "	o.level.Set(slog.LevelDebug)\n"}
 
 func secretParts() []part {
-	return []part{forbiddenPart(), {
+	return []part{forbiddenPart(), heldPart(), {
 		name: "canaries", promise: "canaries in the environment, headers, URLs, files and arguments: in no log of any level, no audit log nor any other file that is written, no error, no answer; the audit log alone has the names and paths that were asked for", run: secretCanaries,
 	}}
 }

@@ -5,14 +5,13 @@ package settings
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
-	"syscall"
 
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/edit"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
@@ -157,6 +156,9 @@ func (s *Finder) load(file, shown string, read func(string) ([]byte, error), ofP
 	if at := f.Config.Scan.Position; ofProject && at.Line > 0 {
 		f.Problems = append(f.Problems, scanOfProject(at))
 	}
+	if at := f.Config.Approvals.Position; ofProject && at.Line > 0 {
+		f.Problems = append(f.Problems, approvalsOfProject(at))
+	}
 	s.read[file] = f
 	s.Used = append(s.Used, f)
 	return f, nil
@@ -199,28 +201,15 @@ func ReadUserFile(file string) ([]byte, error) { return ReadNamed(file, config.M
 // than most. It refuses a pipe or a device, which could block the process for
 // ever. The null device is an empty file.
 func ReadNamed(file string, most int64) ([]byte, error) {
-	regular := func(info os.FileInfo, err error) error {
-		if err == nil && !info.Mode().IsRegular() {
-			err = &fs.PathError{Op: "open", Path: file, Err: skill.ErrNotRegular}
-		}
-		return err
-	}
-	info, err := os.Stat(file) // opening some devices has effects
+	info, err := os.Stat(file)
 	if null, nullErr := os.Stat(os.DevNull); err == nil && nullErr == nil && os.SameFile(info, null) {
 		return nil, nil
 	}
-	if err := regular(info, err); err != nil {
-		return nil, err
+	data, err := edit.Read(file, most)
+	if errors.Is(err, edit.ErrIrregular) {
+		err = &fs.PathError{Op: "open", Path: file, Err: skill.ErrNotRegular}
 	}
-	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if err := regular(f.Stat()); err != nil { // it may have been replaced
-		return nil, err
-	}
-	return io.ReadAll(io.LimitReader(f, most+1))
+	return data, err
 }
 
 // refused returns the first problem as an error, with its position.

@@ -45,7 +45,7 @@ func (p *publishing) check(ctx context.Context, folder string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		r, found := check.Loaded(ctx, skill.Load(b)), false
+		r, found := check.Scanned(ctx, skill.Load(b)), false
 		var source *check.Source
 		for _, f := range r.Findings {
 			if severity, on := rules.Severity(f.Rule, f.Severity); !on || severity != skill.SeverityError {
@@ -60,7 +60,11 @@ func (p *publishing) check(ctx context.Context, folder string) error {
 			if source == nil {
 				source = check.NewSource(r.Data)
 			}
-			findings.Diagnostic{File: file, Severity: skill.SeverityError, Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: f.Fix}.Print(p.env.Err(), source)
+			shown := source
+			if f.File != r.Skill.Entry {
+				shown = nil
+			}
+			findings.Diagnostic{File: file, Severity: skill.SeverityError, Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: f.Fix, Notes: f.Notes}.Print(p.env.Err(), shown)
 		}
 		if found {
 			with++

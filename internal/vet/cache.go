@@ -2,10 +2,10 @@ package vet
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"hash/crc32"
 	"io/fs"
 	"maps"
 	"slices"
@@ -40,7 +40,8 @@ type Cache struct {
 // Bounds of the file.
 const (
 	maxCache = 256 << 20
-	keepDays = 30 // how long a skill is known that was not seen
+	keepDays = 30   // how long a skill is known that was not seen
+	spare    = 1000 // reports of no skill that are kept in memory
 )
 
 // kept is a report, and what of it a verdict needs.
@@ -48,7 +49,7 @@ type kept struct {
 	enforce, review int
 	unread          bool
 	rules           string // ids of the rules that fire, separated by spaces
-	data            []byte // the report as JSON
+	data            string // the report as JSON
 }
 
 // NewCache returns a cache that is kept in a file, or in memory alone if path or engine is empty.
@@ -82,7 +83,7 @@ func (c *Cache) Remember(place string, f hold.Files) {
 	if today := c.today(); c.days[place] != today {
 		c.days[place], c.dirty = today, true
 	}
-	if was, ok := c.skills[place]; ok && was.Main == f.Main && slices.Equal(was.Files, f.Files) {
+	if was, ok := c.skills[place]; ok && was.Main == f.Main && was.Set == f.Set && slices.Equal(was.Files, f.Files) {
 		return
 	}
 	c.skills[place], c.dirty = f, true
@@ -101,7 +102,7 @@ func (c *Cache) keep(set skill.Digest, r *scan.Report) error {
 	if err != nil {
 		return err
 	}
-	k := &kept{enforce: r.Enforce, review: r.Review, unread: r.Unread, data: data}
+	k := &kept{enforce: r.Enforce, review: r.Review, unread: r.Unread, data: string(data)}
 	var ids []string
 	for _, f := range r.Findings {
 		if !slices.Contains(ids, string(f.Rule)) {
@@ -112,6 +113,9 @@ func (c *Cache) keep(set skill.Digest, r *scan.Report) error {
 	k.rules = strings.Join(ids, " ")
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if len(c.reports) > 2*len(c.skills)+spare {
+		c.prune()
+	}
 	c.reports[set], c.dirty = k, true
 	return nil
 }
@@ -119,7 +123,7 @@ func (c *Cache) keep(set skill.Digest, r *scan.Report) error {
 // report returns the whole report.
 func (k *kept) report() *scan.Report {
 	r := &scan.Report{}
-	if json.Unmarshal(k.data, r) != nil {
+	if json.Unmarshal([]byte(k.data), r) != nil {
 		return nil
 	}
 	return r
@@ -145,21 +149,18 @@ func (c *Cache) Save() error {
 	return edit.Replace(c.path, old, data)
 }
 
-const magic = "knack verdicts 1\n"
+// castagnoli is the sum that processors compute. It finds damage, and is no proof against a forger,
+// who needs the user's rights, and with these could change the policy itself.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// append writes the file: the engine, then reports and skills, then the digest of all that. The
+const magic = "knack verdicts 3\n"
+
+// append writes the file: the engine, then reports and skills, then the sum of all that. The
 // caller holds mu.
 func (c *Cache) append(b []byte) []byte {
-	oldest := c.today() - keepDays
-	maps.DeleteFunc(c.skills, func(place string, _ hold.Files) bool { return c.days[place] < oldest })
-	maps.DeleteFunc(c.days, func(place string, _ int64) bool { _, ok := c.skills[place]; return !ok })
-	used := map[skill.Digest]bool{}
-	for _, f := range c.skills {
-		used[scan.Set(f.Files)] = true
-	}
+	c.prune()
 	b = append(b, magic...)
 	b = appendText(b, c.engine)
-	maps.DeleteFunc(c.reports, func(set skill.Digest, _ *kept) bool { return !used[set] })
 	b = binary.AppendUvarint(b, uint64(len(c.reports)))
 	for set, k := range c.reports {
 		b = append(b, set[:]...)
@@ -167,13 +168,14 @@ func (c *Cache) append(b []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(k.review))
 		b = binary.AppendUvarint(b, map[bool]uint64{true: 1}[k.unread])
 		b = appendText(b, k.rules)
-		b = appendText(b, string(k.data))
+		b = appendText(b, k.data)
 	}
 	b = binary.AppendUvarint(b, uint64(len(c.skills)))
 	for place, f := range c.skills {
 		b = appendText(b, place)
 		b = binary.AppendVarint(b, c.days[place])
 		b = appendStamp(b, f.Main)
+		b = append(b, f.Set[:]...)
 		b = binary.AppendUvarint(b, uint64(len(f.Files)))
 		for _, file := range f.Files {
 			b = appendText(b, file.Path)
@@ -182,8 +184,20 @@ func (c *Cache) append(b []byte) []byte {
 			b = appendStamp(b, file.Stamp)
 		}
 	}
-	sum := sha256.Sum256(b)
-	return append(b, sum[:]...)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// prune drops the skills that were not seen for long, and the reports of no skill. The caller holds
+// mu.
+func (c *Cache) prune() {
+	oldest := c.today() - keepDays
+	maps.DeleteFunc(c.skills, func(place string, _ hold.Files) bool { return c.days[place] < oldest })
+	maps.DeleteFunc(c.days, func(place string, _ int64) bool { _, ok := c.skills[place]; return !ok })
+	used := map[skill.Digest]bool{}
+	for _, f := range c.skills {
+		used[f.Set] = true
+	}
+	maps.DeleteFunc(c.reports, func(set skill.Digest, _ *kept) bool { return !used[set] })
 }
 
 func appendText(b []byte, text string) []byte {
@@ -191,16 +205,17 @@ func appendText(b []byte, text string) []byte {
 }
 
 func appendStamp(b []byte, s skill.Stamp) []byte {
-	for _, n := range []int64{s.Size, s.MTime, s.CTime, int64(s.Dev), int64(s.Inode)} {
-		b = binary.AppendVarint(b, n)
+	// Of a fixed size, since a start reads thousands of them.
+	for _, n := range [...]uint64{uint64(s.Size), uint64(s.MTime), uint64(s.CTime), s.Dev, s.Inode} {
+		b = binary.LittleEndian.AppendUint64(b, n)
 	}
 	return b
 }
 
 // parse takes in a file, if it is whole and of this engine.
 func (c *Cache) parse(data []byte) {
-	n := len(data) - sha256.Size
-	if n < 0 || sha256.Sum256(data[:n]) != [sha256.Size]byte(data[n:]) || !bytes.HasPrefix(data, []byte(magic)) {
+	n := len(data) - crc32.Size
+	if n < 0 || crc32.Checksum(data[:n], castagnoli) != binary.LittleEndian.Uint32(data[n:]) || !bytes.HasPrefix(data, []byte(magic)) {
 		return
 	}
 	r := &reader{rest: string(data[len(magic):n])} // texts share it
@@ -210,12 +225,12 @@ func (c *Cache) parse(data []byte) {
 	for range r.count() {
 		set := r.digest()
 		k := &kept{enforce: int(r.uvarint()), review: int(r.uvarint()), unread: r.uvarint() == 1, rules: r.text()}
-		k.data = []byte(r.text())
+		k.data = r.text()
 		c.reports[set] = k
 	}
 	for range r.count() {
 		place, day := r.text(), r.varint()
-		f := hold.Files{Main: r.stamp()}
+		f := hold.Files{Main: r.stamp(), Set: r.digest()}
 		f.Files = make([]skill.File, r.count())
 		for i := range f.Files {
 			f.Files[i] = skill.File{Path: r.text(), Size: r.varint(), Digest: r.digest(), Stamp: r.stamp()}
@@ -246,6 +261,11 @@ func (r *reader) take(n uint64) string {
 }
 
 func (r *reader) uvarint() uint64 {
+	if r.rest != "" && r.rest[0] < 0x80 { // nearly always
+		n := uint64(r.rest[0])
+		r.rest = r.rest[1:]
+		return n
+	}
 	var n uint64
 	for shift := 0; shift < 64; shift += 7 {
 		b := r.take(1)
@@ -286,5 +306,10 @@ func (r *reader) digest() (d skill.Digest) {
 }
 
 func (r *reader) stamp() skill.Stamp {
-	return skill.Stamp{Size: r.varint(), MTime: r.varint(), CTime: r.varint(), Dev: uint64(r.varint()), Inode: uint64(r.varint())}
+	text := r.take(5 * 8)
+	if text == "" {
+		return skill.Stamp{}
+	}
+	n := func(i int) uint64 { return binary.LittleEndian.Uint64([]byte(text[8*i : 8*i+8])) }
+	return skill.Stamp{Size: int64(n(0)), MTime: int64(n(1)), CTime: int64(n(2)), Dev: n(3), Inode: n(4)}
 }

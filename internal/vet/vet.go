@@ -5,6 +5,7 @@ package vet
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"slices"
 	"sync"
@@ -95,11 +96,27 @@ func (j *Judge) Source(s catalog.Source, whole bool) catalog.Source {
 	return hold.New(s, hold.Options{Judge: j, Memory: j.o.Cache, Whole: whole})
 }
 
+// Start starts what a server does beside judging, until stop is called or the context ends: it scans
+// the skills of the catalogue if nothing is held back, and keeps what was judged.
+func (j *Judge) Start(ctx context.Context, c *catalog.Catalog) (stop func()) {
+	if !j.Holds() && !j.Scans() {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { j.run(ctx) })
+	wg.Go(func() { j.review(ctx, c) })
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
 // saveEvery is how often a server writes what it has judged.
 const saveEvery = 10 * time.Second
 
-// Run keeps the cache until the context ends.
-func (j *Judge) Run(ctx context.Context) {
+// run keeps the cache until the context ends.
+func (j *Judge) run(ctx context.Context) {
 	tick := time.NewTicker(saveEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
@@ -123,19 +140,24 @@ func (j *Judge) Save() {
 
 // Changed implements [hold.Judge]. Verdicts change with the approvals, and when an acceptance ends.
 func (j *Judge) Changed(ctx context.Context, poke func()) {
+	for _, a := range j.o.Policy.Accept {
+		if now := j.o.Now(); a.Until.After(now) {
+			ends := time.AfterFunc(a.Until.Sub(now), poke)
+			defer ends.Stop()
+		}
+	}
 	if j.o.Approvals != nil && len(j.o.Policy.Approve) > 0 {
 		j.o.Approvals.Changed(ctx, poke)
 	}
+	<-ctx.Done()
 }
 
 // Known implements [hold.Judge].
 func (j *Judge) Known(c *hold.Candidate) (*skill.HeldError, bool) {
 	v := Verdict{}
 	if c.Err == nil {
-		v.Set = scan.Set(c.Files)
-	}
-	if j.Scans() && c.Err == nil {
-		if v.kept = j.o.Cache.report(v.Set); v.kept == nil {
+		v.Set = c.Set
+		if v.kept = j.o.Cache.report(v.Set); v.kept == nil && j.o.Policy.Mode == config.ScanEnforce {
 			return nil, false
 		}
 	}
@@ -160,17 +182,27 @@ func (j *Judge) Known(c *hold.Candidate) (*skill.HeldError, bool) {
 	return v.Fault, true
 }
 
-// Judge implements [hold.Judge].
+// Judge implements [hold.Judge]. It keeps a report only of exactly the candidate's files: of those
+// that it lists, and each read whole.
 func (j *Judge) Judge(ctx context.Context, c *hold.Candidate) error {
 	if c.Err != nil || !j.Scans() {
 		return ctx.Err()
 	}
-	r, err := scan.Loaded(ctx, c.Skill, scan.Options{Lanes: j.o.Policy.Rules})
+	r, err := scan.Skill(ctx, served{c.Skill}, c.Files, scan.Options{Lanes: j.o.Policy.Rules})
 	if err != nil {
 		return err
 	}
-	return j.o.Cache.keep(scan.Set(c.Files), &r)
+	if r.Failed {
+		return skill.ErrUnstable
+	}
+	return j.o.Cache.keep(c.Set, &r)
 }
+
+// served is a skill's file system by the names under which its files are served.
+type served struct{ *skill.Skill }
+
+// Open implements [fs.FS].
+func (s served) Open(name string) (fs.File, error) { return s.FS.Open(s.OnDisk(name)) }
 
 // found returns why the findings hold a skill back, or nil.
 func (j *Judge) found(c *hold.Candidate, e *catalog.Entry, v Verdict) *skill.HeldError {

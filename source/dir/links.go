@@ -50,6 +50,7 @@ func (w *walk) link(out *found, p *node, name string, in *lazyFolder) {
 		case errors.Is(err, skill.ErrOutside):
 			say(ruleLinkOutside, "the link leads out of the skill's folder and is not followed",
 				"put a copy of the file into the skill")
+			out.notices[len(out.notices)-1].Target = target(p.real(), name)
 		case errors.Is(err, errLinkLoop):
 			say(ruleLinkLoop, "the link leads back to itself, or through more than 40 others", "remove the link, or make it lead to a file of the skill")
 		case errors.Is(err, skill.ErrNotRegular):
@@ -92,6 +93,15 @@ func (w *walk) link(out *found, p *node, name string, in *lazyFolder) {
 	default:
 		out.folders = append(out.folders, node{path: at, sub: ".", origin: &origin{base: met.target, bound: met.target, linked: true}})
 	}
+}
+
+// target returns where a link in a folder leads, if nothing on the way is a link, or "".
+func target(folder, name string) string {
+	to, err := os.Readlink(filepath.Join(folder, name))
+	if err == nil && !filepath.IsAbs(to) {
+		to = filepath.Join(folder, to)
+	}
+	return to
 }
 
 // bound returns the folder that a link in p must stay below, or "" if there is no

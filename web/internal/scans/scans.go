@@ -44,7 +44,7 @@ func ItemOf(k Known) *Item {
 		out.Approved = &k.Approved
 	}
 	if k.Report != nil {
-		out.Result = &Result{k.Report.Enforce, k.Report.Review, doctor.ScanFindings(*k.Report), k.Report.Facts}
+		out.Result = &Result{k.Report.Enforce, k.Report.Review, doctor.ScanFindings(k.Report.Findings), k.Report.Facts}
 	}
 	return out
 }
@@ -94,8 +94,12 @@ func ViewOf(k Known, href func(file string, line int) string, frank bool) View {
 		return v
 	}
 	v.Scanned, v.Enforce, v.Review = true, k.Report.Enforce, k.Report.Review
-	for _, f := range doctor.ScanFindings(*k.Report) {
-		v.Rows = append(v.Rows, Row{f, href(f.File, f.Line)})
+	for i, f := range doctor.ScanFindings(k.Report.Findings) {
+		row := Row{ScanFinding: f}
+		if f.File == k.Report.Findings[i].File { // else a secret is cut out of it
+			row.Href = href(f.File, f.Line)
+		}
+		v.Rows = append(v.Rows, row)
 	}
 	slices.SortStableFunc(v.Rows, func(a, b Row) int { return cmp.Compare(a.Lane, b.Lane) })
 	v.More = v.Enforce + v.Review - len(v.Rows)

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/internal/baseline"
+	"github.com/knack-dev/knack/internal/command"
+	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/report"
+	"github.com/knack-dev/knack/internal/settings"
+)
+
+// knownFile is the file of --baseline.
+type knownFile struct {
+	path, shown string
+	data        []byte // as it was read, nil if there is no file
+	known       *baseline.Baseline
+}
+
+// readBaseline reads the file of --baseline, or returns nil without the flag. A file that is no
+// baseline is an error, so that it is not overwritten.
+func (f *scanFlags) readBaseline(env *console.Env) (*knownFile, error) {
+	switch {
+	case f.baseline == "" && f.write:
+		return nil, command.UsageError("name the file: --baseline FILE --write", "--write writes the file of --baseline")
+	case f.baseline == "":
+		return nil, nil
+	}
+	k := &knownFile{path: absolute(*env, f.baseline), shown: display.Echo(f.baseline), known: &baseline.Baseline{}}
+	var err error
+	k.data, err = settings.ReadNamed(k.path, baseline.MaxSize)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && f.write:
+		return k, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, command.RunError("--write makes it of the findings that there are now", "--baseline %s: there is no such file", k.shown)
+	case err != nil:
+		return nil, command.RunError("", "--baseline %s cannot be read: %w", k.shown, command.Cause(err))
+	}
+	if k.known, err = baseline.Parse(k.data); err != nil {
+		var bad *baseline.Error
+		if errors.As(err, &bad) {
+			return nil, command.RunError(bad.Fix, "%s:%d:%d: %s", k.shown, bad.Line, bad.Column, bad.Message)
+		}
+		return nil, err
+	}
+	return k, nil
+}
+
+// rewrite makes the findings of a run the known ones, and writes the file.
+func (k *knownFile) rewrite(env *console.Env, run *report.ScanRun) error {
+	now, n := &baseline.Baseline{}, 0
+	for _, s := range run.Skills {
+		now.Add(s.Place, &s.Report)
+		n += s.Enforce + s.Review
+	}
+	var err error
+	if data := now.Format(); k.data == nil {
+		err = edit.Create(k.path, data, 0o666)
+	} else {
+		err = edit.Replace(k.path, k.data, data)
+	}
+	if err != nil {
+		return command.RunError("make it writable, or name another file", "--baseline %s was not written: %w", k.shown, command.Cause(err))
+	}
+	env.Err().Line("%s has %s now", k.shown, display.Count(n, "finding"))
+	k.known = now
+	return nil
+}
+
+// silence takes the known findings out of a run.
+func (k *knownFile) silence(run *report.ScanRun) {
+	for _, s := range run.Skills {
+		run.Known += k.known.Silence(s.Place, &s.Report)
+	}
+}

@@ -1,0 +1,349 @@
+package commands
+
+import (
+	"path"
+	"strings"
+
+	"github.com/knack-dev/knack/scan/internal/decode"
+	"github.com/knack-dev/knack/scan/internal/words"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// callExpr judges a simple command.
+func (r *shellReader) callExpr(x *syntax.CallExpr, io redirect) value {
+	for _, a := range x.Assigns {
+		r.assignment(a)
+	}
+	args := make([]value, 0, len(x.Args))
+	for _, w := range x.Args {
+		args = append(args, r.word(w))
+	}
+	if len(args) == 0 {
+		return value{}
+	}
+	r.urls(args)
+	return r.call(args, io, 0)
+}
+
+// maxWrappers bounds how many programs that start another one are looked through.
+const maxWrappers = 20
+
+// call judges a command by its words and returns what it writes.
+func (r *shellReader) call(args []value, io redirect, wrapped int) value {
+	if len(args) == 0 || wrapped > maxWrappers {
+		return value{}
+	}
+	first := args[0]
+	if first.decoder != "" || len(first.fetched) > 0 { // $(…) as a command
+		r.runs(first, first, "the shell")
+		return value{}
+	}
+	if first.known && strings.ContainsAny(first.text, " \t") && len(args) == 1 && !strings.HasPrefix(first.text, "/") {
+		r.runs(first, first, "the shell") // $COMMAND
+		return value{}
+	}
+	name := programName(first.text)
+	r.program(first, name)
+	if v, ok := r.saved[fileName(first.text)]; ok && (len(v.fetched) > 0 || v.decoder != "") {
+		r.runs(v, first, name)
+	}
+	if inner, in, ok := unwrapped(name, args[1:], io.in); ok {
+		io.in = in
+		r.packages(name, args[1:])
+		if len(inner) == 0 && name == "env" {
+			return value{secret: wholeEnvironment}
+		}
+		return r.call(inner, io, wrapped+1)
+	}
+	r.facts(name, args[1:])
+	r.persists(name, args)
+	r.backdoor(name, args, io)
+	return r.effect(name, args, io)
+}
+
+// effect judges a program by what it does with its input and its arguments.
+func (r *shellReader) effect(name string, args []value, io redirect) value {
+	rest := args[1:]
+	switch {
+	case name == "eval":
+		r.runs(r.spaced(rest), args[0], name)
+	case name == "source" || name == ".":
+		if len(rest) > 0 {
+			r.runsFile(rest[0], io.in, args[0], name)
+		}
+	case name == "iex" || name == "invoke-expression":
+		r.runs(r.spaced(append([]value{io.in}, rest...)), args[0], name)
+	case name == "read":
+		for _, v := range rest {
+			if !strings.HasPrefix(v.text, "-") {
+				r.assign(v.text, io.in)
+			}
+		}
+	case languages[name] != langNone:
+		return r.interpret(name, args, io)
+	case name == "echo" || name == "printf":
+		return r.printed(name, rest)
+	case name == "printenv" && len(rest) == 0 || name == "set" && len(rest) == 0 || name == "export" && len(rest) == 0:
+		return value{secret: wholeEnvironment}
+	case fetchers.Has(name):
+		return r.fetch(name, args, io)
+	case name == "tee":
+		for _, v := range rest {
+			if !strings.HasPrefix(v.text, "-") {
+				r.write(v.text, io.in, redirect{from: v.from, to: v.to})
+			}
+		}
+		return io.in
+	case decode.Is(name):
+		if v, ok := r.decode(name, rest, io.in); ok {
+			return v
+		}
+		return r.filtered(rest, io.in)
+	case name == "cat" && len(rest) == 0:
+		return io.in
+	case filters.Has(name):
+		return r.filtered(rest, io.in)
+	case keychains[name] != "":
+		if strings.Contains(keychains[name], subcommand(rest)) && subcommand(rest) != "" {
+			return value{secret: "the keychain"}
+		}
+	case senders.Has(name):
+		r.send(name, args, io)
+	case writers.Has(name):
+		r.copies(name, rest)
+	}
+	return value{}
+}
+
+// programName returns the name of a program without its folder.
+func programName(word string) string {
+	if word == "" {
+		return ""
+	}
+	name := strings.ToLower(path.Base(strings.ReplaceAll(word, "\\", "/")))
+	name = strings.TrimSuffix(name, ".exe")
+	for _, p := range [...]string{"python", "ruby", "php", "lua", "perl"} {
+		if rest, ok := strings.CutPrefix(name, p); ok && strings.Trim(rest, "0123456789.") == "" {
+			return p
+		}
+	}
+	return name
+}
+
+func subcommand(args []value) string {
+	for _, v := range args {
+		if !strings.HasPrefix(v.text, "-") {
+			return v.text
+		}
+	}
+	return ""
+}
+
+// spaced returns words as eval joins them.
+func (r *shellReader) spaced(args []value) value {
+	if len(args) == 1 {
+		return args[0]
+	}
+	all := make([]value, 0, 2*len(args))
+	for i, v := range args {
+		if i > 0 {
+			all = append(all, value{text: " ", known: true})
+		}
+		all = append(all, v)
+	}
+	if len(all) == 0 {
+		return value{}
+	}
+	v := r.joined(all)
+	v.from, v.to = args[0].from, args[len(args)-1].to
+	return v
+}
+
+// printed returns what echo and printf write.
+func (r *shellReader) printed(name string, args []value) value {
+	escapes := name == "printf"
+	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") && strings.Trim(args[0].text, "-neE") == "" {
+		escapes = escapes || strings.Contains(args[0].text, "e")
+		args = args[1:]
+	}
+	if name == "printf" && len(args) > 1 { // its format is '%s' or alike
+		format := args[0].text
+		args = args[1:]
+		if strings.Trim(strings.ReplaceAll(strings.ReplaceAll(format, "%s", ""), "%b", ""), "\\n \"'") != "" {
+			v := r.spaced(args)
+			v.known = false
+			return v
+		}
+	}
+	v := r.spaced(args)
+	if escapes {
+		text, n := decode.Escapes(v.text)
+		v.text, v.escapes = text, v.escapes+n
+	}
+	return v
+}
+
+// filtered returns what a program writes that passes on, or changes, what it reads.
+func (r *shellReader) filtered(args []value, in value) value {
+	out := in
+	files := 0
+	for _, v := range args {
+		if strings.HasPrefix(v.text, "-") && v.text != "-" {
+			continue
+		}
+		c := r.content(v)
+		if c.secret != "" || c.decoder != "" || len(c.fetched) > 0 {
+			out = out.with(c)
+		}
+		if files++; files == 1 && c.text != "" {
+			out.text, out.known, out.from, out.to = c.text, c.known, c.from, c.to
+		}
+	}
+	if len(args) > 0 && files == 0 || files > 1 {
+		out.known = false
+	}
+	return out
+}
+
+// wrapper says how a program that starts another one takes its options.
+type wrapper struct {
+	short, long string // the options with a value
+	skip        int    // arguments before the program
+}
+
+// wrappers has the programs that start the program which their arguments name, with the options
+// that take a value. Source: their manuals in GNU coreutils, findutils, util-linux and sudo.
+var wrappers = map[string]wrapper{
+	"sudo": {short: "ugpCcrtThDR", long: "user group prompt chdir host close-from role type chroot other-user"},
+	"doas": {short: "uC"}, "env": {short: "uSC", long: "unset chdir split-string"},
+	"nohup": {}, "setsid": {}, "command": {}, "builtin": {}, "exec": {short: "a"}, "nice": {short: "n", long: "adjustment"},
+	"ionice": {short: "cnp", long: "class classdata"}, "stdbuf": {short: "ioe", long: "input output error"},
+	"timeout": {short: "ks", long: "kill-after signal", skip: 1}, "gtimeout": {short: "ks", long: "kill-after signal", skip: 1},
+	"time": {short: "fo", long: "format output"}, "xargs": {short: "IiLnPsdaE", long: "replace max-lines max-args max-procs max-chars delimiter arg-file"},
+	"unbuffer": {}, "caffeinate": {short: "tw"}, "busybox": {}, "toybox": {}, "noglob": {}, "parallel": {short: "jN", long: "jobs"},
+	"proxychains": {short: "f"}, "proxychains4": {short: "f"}, "torsocks": {}, "winpty": {}, "arch": {}, "watch": {short: "n", long: "interval"},
+}
+
+// unwrapped returns the command that a program starts, and its input.
+func unwrapped(name string, args []value, in value) ([]value, value, bool) {
+	if name == "find" {
+		for i, v := range args {
+			if v.text == "-exec" || v.text == "-execdir" || v.text == "-ok" {
+				return args[i+1:], in, true
+			}
+		}
+		return nil, in, false
+	}
+	w, ok := wrappers[name]
+	if !ok {
+		return nil, in, false
+	}
+	split := ""
+	for len(args) > 0 {
+		text := args[0].text
+		if name != "builtin" && isAssignment(text) {
+			args = args[1:]
+			continue
+		}
+		if !strings.HasPrefix(text, "-") || text == "-" {
+			break
+		}
+		if name == "command" && strings.ContainsAny(text, "vV") {
+			return nil, in, true // asks only if there is such a program
+		}
+		n := 1
+		if o := strings.TrimLeft(text, "-"); strings.HasPrefix(text, "--") {
+			if !strings.Contains(o, "=") && words.Has(w.long, o) {
+				n = 2
+			}
+		} else if i := strings.IndexAny(o, w.short); w.short != "" && i >= 0 {
+			if i == len(o)-1 {
+				n = 2
+			}
+			if name == "env" && o[i] == 'S' {
+				split = o[i+1:]
+				if n == 2 && len(args) > 1 {
+					split = args[1].text
+				}
+			}
+		}
+		args = args[min(n, len(args)):]
+	}
+	if w.skip > 0 {
+		args = args[min(w.skip, len(args)):]
+	}
+	if split != "" {
+		var words []value
+		for word := range strings.FieldsSeq(split) {
+			words = append(words, value{text: strings.Trim(word, "'\""), known: true})
+		}
+		return append(words, args...), in, true
+	}
+	if name == "xargs" && len(args) > 0 {
+		args = append(args[:len(args):len(args)], value{text: in.text, known: in.known, from: in.from, to: in.to}.with(in))
+	}
+	return args, in, true
+}
+
+func isAssignment(text string) bool {
+	name, _, ok := strings.Cut(text, "=")
+	return ok && name != "" && strings.Trim(strings.ToUpper(name), "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" && name[0] > '9'
+}
+
+// option is an option of a command, with its value if it takes one.
+type option struct {
+	name  string // "o" or "output"
+	value value
+}
+
+// options splits arguments into options and the rest. The options of short and long take a value.
+func options(args []value, short, long string) (opts []option, rest []value) {
+	for i := 0; i < len(args); i++ {
+		v := args[i]
+		name, ok := strings.CutPrefix(v.text, "-")
+		if !ok || name == "" {
+			rest = append(rest, v)
+			continue
+		}
+		next := func() value {
+			if i+1 < len(args) {
+				i++
+				return args[i]
+			}
+			return value{}
+		}
+		if name == "-" {
+			return opts, append(rest, args[i+1:]...)
+		}
+		if full, ok := strings.CutPrefix(name, "-"); ok {
+			if full, text, ok := strings.Cut(full, "="); ok {
+				opts = append(opts, option{full, v.cut(text)})
+			} else if words.Has(long, full) {
+				opts = append(opts, option{full, next()})
+			} else {
+				opts = append(opts, option{name: full})
+			}
+			continue
+		}
+		for j := range len(name) {
+			letter := name[j : j+1]
+			if !strings.Contains(short, letter) {
+				opts = append(opts, option{name: letter})
+				continue
+			}
+			if j+1 < len(name) {
+				opts = append(opts, option{letter, v.cut(name[j+1:])})
+			} else {
+				opts = append(opts, option{letter, next()})
+			}
+			break
+		}
+	}
+	return opts, rest
+}
+
+// cut returns the value with only the end of its text.
+func (v value) cut(text string) value {
+	v.text = text
+	return v
+}

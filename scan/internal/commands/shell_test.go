@@ -1,0 +1,16 @@
+package commands
+
+import (
+	"strings"
+	"testing"
+)
+
+// An expression that nests to the right is too deep, however few brackets it has.
+func TestTooDeep(t *testing.T) {
+	if !tooDeep("((" + strings.Repeat("1?", maxChunk)) {
+		t.Error("an expression of many operators is not too deep")
+	}
+	if tooDeep(strings.Repeat("a=b; ", maxChunk/5)) {
+		t.Error("assignments are too deep")
+	}
+}

@@ -1,0 +1,206 @@
+// Package hosts says what is known of a host by its name or its address alone.
+package hosts
+
+import (
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Kind is what is known of a host by its name.
+type Kind int
+
+// The kinds.
+const (
+	Named     Kind = iota
+	Transient      // of pastes, gists, dropped files, tunnels or short links
+	Address        // a public address
+	Punycode
+	Nobody // an example, a placeholder, or this machine or network: see doc/scan.md
+)
+
+// maxHost is the length of the longest name that DNS can have.
+const maxHost = 253
+
+// Of returns the host of a URL, or of what a command takes as one, and what is known of it. The
+// host is "" if there is none, or if it is a variable whose value is not known.
+func Of(url string) (host string, kind Kind) {
+	host = strings.ToLower(authority(url))
+	if host == "" || len(host) > maxHost {
+		return "", Named
+	}
+	if name, ok := variable(host); ok {
+		if placeholderHosts.Has(strings.Trim(strings.ReplaceAll(name, "_", "-"), "-")) || strings.HasPrefix(name, "your") {
+			return host, Nobody
+		}
+		return "", Named
+	}
+	if strings.ContainsAny(host, "<>{}[]%|\"'` ") {
+		return host, Nobody
+	}
+	if addr, ok := address(host); ok {
+		if unroutable(addr) {
+			return addr.String(), Nobody
+		}
+		return addr.String(), Address
+	}
+	return host, kindOfName(host)
+}
+
+// IsLocal reports whether a host is this machine.
+func IsLocal(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	addr, ok := address(host)
+	return ok && (addr.IsLoopback() || addr.IsUnspecified())
+}
+
+// IsPaste reports whether an address is that of one text at a paste host.
+func IsPaste(host, url string) bool {
+	if !pasteHosts.Has(strings.TrimPrefix(host, "www.")) {
+		return false
+	}
+	_, rest, _ := strings.Cut(url, "://")
+	_, file, _ := strings.Cut(rest, "/")
+	return strings.Trim(file, "/") != "" && !strings.HasPrefix(file, "api") && !strings.HasPrefix(file, "doc")
+}
+
+// authority returns the host that a URL, an address of scp or a bare name has, as it is written.
+func authority(text string) string {
+	text = strings.Trim(text, " \t\r\n\"'")
+	if scheme, rest, ok := strings.Cut(text, "://"); ok && !strings.ContainsAny(scheme, "/?#@") {
+		if strings.EqualFold(scheme, "file") {
+			return ""
+		}
+		text = rest
+	} else if rest, ok := strings.CutPrefix(text, "//"); ok {
+		text = rest
+	} else if text == "" || strings.ContainsAny(text[:1], "/.~-") || strings.HasPrefix(text, "data:") || strings.HasPrefix(text, "mailto:") {
+		return ""
+	}
+	if i := strings.IndexAny(text, "/?#\\"); i >= 0 {
+		text = text[:i]
+	}
+	if i := strings.LastIndexByte(text, '@'); i >= 0 {
+		text = text[i+1:]
+	}
+	if strings.HasPrefix(text, "[") {
+		if inner, _, ok := strings.Cut(text[1:], "]"); ok && strings.Contains(inner, ":") {
+			return inner
+		}
+	}
+	if addr, err := netip.ParseAddr(text); err == nil {
+		return addr.String()
+	}
+	if i := strings.IndexByte(text, ':'); i >= 0 && !strings.HasPrefix(text, "${") {
+		text = text[:i]
+	}
+	if strings.Contains(text, "%") {
+		if plain, err := url.PathUnescape(text); err == nil {
+			text = plain
+		}
+	}
+	return strings.TrimRight(text, ".")
+}
+
+// variable returns the name of the variable that a host begins with, in lower case.
+func variable(host string) (string, bool) {
+	name, ok := strings.CutPrefix(host, "$")
+	if !ok {
+		return "", strings.Contains(host, "$")
+	}
+	name = strings.TrimLeft(name, "{(")
+	if i := strings.IndexFunc(name, func(r rune) bool { return r != '_' && !('a' <= r && r <= 'z') && !('0' <= r && r <= '9') }); i >= 0 {
+		name = name[:i]
+	}
+	return name, true
+}
+
+func kindOfName(host string) Kind {
+	if strings.IndexFunc(host, func(r rune) bool { return r >= 0x80 }) >= 0 || strings.HasPrefix(host, "xn--") || strings.Contains(host, ".xn--") {
+		return Punycode
+	}
+	for rest := host; rest != ""; {
+		if transient.Has(rest) {
+			return Transient
+		}
+		if reserved.Has(rest) {
+			return Nobody
+		}
+		_, rest, _ = strings.Cut(rest, ".")
+	}
+	labels := strings.Split(host, ".")
+	if len(labels) == 1 {
+		return Nobody // no name without a dot is found outside of a network
+	}
+	owner := labels[len(labels)-2]
+	if len(labels) > 2 && secondLevel.Has(owner) {
+		owner = labels[len(labels)-3]
+	}
+	owner = strings.ReplaceAll(owner, "_", "-")
+	if placeholderHosts.Has(owner) || strings.HasPrefix(owner, "your-") || strings.HasPrefix(owner, "attacker-") || strings.Trim(owner, "x") == "" {
+		return Nobody
+	}
+	return Named
+}
+
+// address reads an address in each form that programs take: as IPv6, and as IPv4 in one to four
+// numbers, each decimal, octal or hexadecimal (inet_aton of POSIX).
+func address(host string) (netip.Addr, bool) {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return embedded(addr.WithZone("")), true
+	}
+	numbers := strings.Split(host, ".")
+	if len(numbers) > 4 {
+		return netip.Addr{}, false
+	}
+	var value uint64
+	for i, number := range numbers {
+		n, ok := addressNumber(number)
+		last := i == len(numbers)-1
+		if !ok || !last && n > 255 || last && n >= 1<<(8*(5-len(numbers))) {
+			return netip.Addr{}, false
+		}
+		if last {
+			value |= n
+		} else {
+			value |= n << (8 * (3 - i))
+		}
+	}
+	return netip.AddrFrom4([4]byte{byte(value >> 24), byte(value >> 16), byte(value >> 8), byte(value)}), true
+}
+
+func addressNumber(text string) (uint64, bool) {
+	base := 10
+	if rest, ok := strings.CutPrefix(text, "0x"); ok {
+		text, base = rest, 16
+	} else if len(text) > 1 && text[0] == '0' {
+		text, base = text[1:], 8
+	}
+	n, err := strconv.ParseUint(text, base, 32)
+	return n, err == nil
+}
+
+// embedded returns the IPv4 address that an IPv6 address stands for: a mapped one, or one of NAT64
+// (RFC 6052).
+func embedded(addr netip.Addr) netip.Addr {
+	if nat64.Contains(addr) {
+		b := addr.As16()
+		return netip.AddrFrom4([4]byte(b[12:]))
+	}
+	return addr.Unmap()
+}
+
+func unroutable(addr netip.Addr) bool {
+	if addr.IsPrivate() || addr.IsLoopback() || addr.IsUnspecified() || addr.IsMulticast() || addr.IsLinkLocalUnicast() {
+		return true
+	}
+	for _, p := range specialAddresses() {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,24 @@
+package skill
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"slices"
+	"strconv"
+)
+
+// SetOf returns the digest of a skill's files, which have their digests: that of the lines "path NUL
+// digest NUL size LF", by path. An approval is for a set.
+func SetOf(files []File) Digest {
+	files = slices.Clone(files)
+	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
+	h := sha256.New()
+	var line []byte
+	for _, f := range files {
+		line = append(append(line[:0], f.Path...), 0)
+		line = append(append(line, f.Digest.String()...), 0)
+		line = append(strconv.AppendInt(line, f.Size, 10), '\n')
+		h.Write(line)
+	}
+	return Digest(h.Sum(nil))
+}
