@@ -20,7 +20,7 @@ type Result string
 const (
 	OK           Result = "ok"
 	NotFound     Result = "not found"
-	Denied       Result = "denied"        // it exists, but rules or its author keep it from the subject
+	Denied       Result = "denied"        // it exists, but rules, its author or the operator's policy keep it from the subject
 	RefusedToken Result = "refused token" // a required token is missing or unknown
 	Refused      Result = "refused"       // the host or the origin is not served, or a reload cannot be used
 	Limited      Result = "limited"       // too many requests, or too much load
@@ -53,7 +53,7 @@ type Event struct {
 	Loaded  []Load    `json:"loaded,omitempty"`
 	Result  Result    `json:"result"`
 	Status  int       `json:"status,omitempty"` // of HTTP, outside of MCP
-	Reason  string    `json:"reason,omitempty"` // of a refused reload or release
+	Reason  string    `json:"reason,omitempty"` // of a refused reload or release, or of a skill that is held back
 	*Change
 	// Times is the number of events, if one line stands for several.
 	Times uint64 `json:"times,omitempty"`

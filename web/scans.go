@@ -1,7 +1,6 @@
 package web
 
 import (
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,31 +91,8 @@ func lineOf(e *catalog.Entry, file string, line int) string {
 	return href
 }
 
-// heldAt returns the skill of a view that is held back, and would have an address below prefix if it
-// were served; nil if there is none.
+// heldAt returns the skill that would have the address of a request after prefix, if the operator's
+// policy did not hold it back; nil if there is none.
 func heldAt(v catalog.View, r *request, prefix string) *catalog.Entry {
-	if v.Snapshot == nil {
-		return nil
-	}
-	asked := strings.TrimSuffix(strings.TrimPrefix(r.URL.EscapedPath(), prefix), "/") + "/"
-	for _, e := range v.Skipped {
-		if !e.HeldBack() {
-			continue
-		}
-		at := e.Path
-		if at == "." {
-			at = e.Folder()
-		}
-		paths := []string{at}
-		if skill.ValidName(e.Name) {
-			paths = append(paths, path.Join(path.Dir(at), e.Name))
-		}
-		for _, p := range paths {
-			uri, err := skill.MainURI(e.Root.Prefix, p)
-			if err == nil && strings.HasPrefix(asked, strings.TrimSuffix(escapedPath(uri), skill.MainFile)) {
-				return e
-			}
-		}
-	}
-	return nil
+	return v.Held(skill.Scheme + strings.TrimPrefix(r.URL.EscapedPath(), prefix))
 }

@@ -139,27 +139,28 @@ func (x *record) log() {
 	if x.method != "" {
 		e.Method = display.RedactURI(x.method)
 	}
-	e.Result = x.result(fine)
+	e.Result, e.Reason = x.result(fine)
 	if e.Result == audit.OK && x.trace != nil {
 		e.Loaded = trail.Loaded(x.trace)
 	}
 	x.g.o.Observe(x.who.Subject, e)
 }
 
-func (x *record) result(fine bool) audit.Result {
+// result is the result of the request, and why if the operator's policy keeps what was asked for.
+func (x *record) result(fine bool) (result audit.Result, why string) {
 	switch {
 	case x.status == 0, x.method != "" && fine: // the client left, a handler gave up, or the call reached no method
-		return audit.Failed
+		return audit.Failed, ""
 	case fine:
-		return audit.OK
+		return audit.OK, ""
 	case x.status == http.StatusUnauthorized:
-		return audit.RefusedToken
+		return audit.RefusedToken, ""
 	case x.status == http.StatusForbidden:
-		return audit.Refused
+		return audit.Refused, ""
 	case x.status == http.StatusTooManyRequests:
-		return audit.Limited
+		return audit.Limited, ""
 	case x.status == http.StatusNotFound && x.trace != nil:
 		return trail.Missing(x.g.o.Catalog, x.who, x.trace.Asked(), x.trace.Fault())
 	}
-	return audit.Failed
+	return audit.Failed, ""
 }

@@ -71,12 +71,28 @@ func (q Asked) find(v catalog.View) *catalog.Entry {
 	return v.InFolder(q.Name)
 }
 
+// heldIn returns the skill of a view that is asked for and held back, or nil.
+func (q Asked) heldIn(v catalog.View) *catalog.Entry {
+	return v.Held(strings.TrimSpace(cmp.Or(q.URI, q.Name)))
+}
+
+// held is the result of a request for a skill that the operator's policy holds back, and why; ok is
+// false if it is for none.
+func (q Asked) held(v catalog.View) (result audit.Result, why string, ok bool) {
+	e := q.heldIn(v)
+	if e == nil {
+		return "", "", false
+	}
+	p, _ := e.SkipReason()
+	return audit.Denied, p.Message, true
+}
+
 // absent is the result of a request for something that its principal does not see. err is why
 // the disk could not be asked for it, nil if it was asked.
 func (q Asked) absent(c *catalog.Catalog, err error) audit.Result {
 	all, ready := c.Now(nil)
 	switch {
-	case ready && q.find(all) != nil:
+	case ready && (q.find(all) != nil || q.heldIn(all) != nil):
 		return audit.Denied
 	case !ready, errors.Is(err, skill.ErrBusy), all.Unsure() != nil: // it may exist
 		return audit.Busy
@@ -102,44 +118,58 @@ func (c Call) Event(ctx context.Context, of *catalog.Catalog, trace *reads.Trace
 		e.Tool = display.RedactURI(c.Name)
 	}
 	if failed {
-		e.Result = c.result(ctx, of, trace)
+		e.Result, e.Reason = c.result(ctx, of, trace)
 		return e
 	}
 	e.Loaded = Loaded(trace)
 	return e
 }
 
-// result is the result of a call that was not answered with what it asked for.
-func (c Call) result(ctx context.Context, of *catalog.Catalog, trace *reads.Trace) audit.Result {
+// result is the result of a call that was not answered with what it asked for, and why if the
+// operator's policy keeps it.
+func (c Call) result(ctx context.Context, of *catalog.Catalog, trace *reads.Trace) (result audit.Result, why string) {
 	q := c.Asked
 	if q.Name == "" && q.URI == "" || ctx.Err() != nil {
-		return audit.Failed
+		return audit.Failed, ""
 	}
 	e := q.find(c.View)
+	if e == nil || e.HeldBack() {
+		if result, why, ok := q.held(c.View); ok {
+			return result, why
+		}
+	}
 	if e == nil {
-		return q.absent(of, trace.Fault())
+		return q.absent(of, trace.Fault()), ""
 	}
 	_, err := skill.FilePath(q.File)
 	switch {
 	case c.Method == "tools/call" && !e.ModelInvocable, c.Method == "prompts/get" && !e.UserInvocable:
-		return audit.Denied
+		return audit.Denied, ""
 	case q.File != "" && errors.Is(err, skill.ErrOutside):
-		return audit.Denied
+		return audit.Denied, ""
 	}
-	return fault(trace.Fault(), q.File != "" || c.Method != "tools/call")
+	return fault(trace.Fault(), q.File != "" || c.Method != "tools/call"), ""
 }
 
 // Missing is the result of a request that was answered with "not found". err is what kept
-// the file from being read, nil if none was opened.
-func Missing(c *catalog.Catalog, who access.Principal, asked string, err error) audit.Result {
+// the file from being read, nil if none was opened. why is set if the operator's policy keeps what
+// was asked for.
+func Missing(c *catalog.Catalog, who access.Principal, asked string, err error) (result audit.Result, why string) {
 	if asked == "" {
-		return audit.NotFound
+		return audit.NotFound, ""
 	}
 	q := named(asked)
-	if view, ready := c.Now(who.Filter); ready && q.find(view) != nil {
-		return fault(err, true)
+	view, ready := c.Now(who.Filter)
+	if !ready {
+		return q.absent(c, err), ""
 	}
-	return q.absent(c, err)
+	if e := q.find(view); e != nil && !e.HeldBack() {
+		return fault(err, true), ""
+	}
+	if result, why, ok := q.held(view); ok {
+		return result, why
+	}
+	return q.absent(c, err), ""
 }
 
 // fault is the result of a failed request for something that its principal sees. If no file
