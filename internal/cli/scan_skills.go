@@ -58,8 +58,7 @@ scanned, so it works in another clone.
 The exit status is 1 if there is a finding to enforce (with --strict, any).`,
 		Example: `  knack scan                          # every skill that list knows
   knack scan ~/.claude/skills/review  # one, with what it names
-  knack scan --lane enforce --format github .
-  knack scan --baseline known.json --strict .`,
+  knack scan --baseline known.json --write .  # later runs, without --write, have what is new`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if asJSON {
 				f.format = "json"
