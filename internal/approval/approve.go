@@ -74,7 +74,7 @@ to be one that list knows, with the same --dir or --config as the server's:
 an approval is for its URI. The approvals are in approvals.json beside your
 knack.yaml; the key approvals names another file.`,
 		Example: `  knack approve review --reason "read by anna"
-  knack approve review --until 2027-01-31
+  knack approve review commit --until 2027-01-31
   knack approve --list                     # and what has changed since`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.list {
@@ -116,7 +116,7 @@ func revokeCommand(env *console.Env, skills Skills) *cobra.Command {
 		Long: `Remove the approvals of skills. SKILL is a name, a folder or a skill:// URI; for
 a skill that is gone, the URI that 'knack approve --list' prints.`,
 		Example: `  knack revoke review
-  knack revoke skill://acme/review/SKILL.md`,
+  knack revoke skill://claude-project/commit/SKILL.md`,
 		Args: command.ArgCount(1, 1000, "at least one skill"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return revokeSkills(cmd.Context(), env, skills, args)

@@ -113,6 +113,7 @@ func exampleWorld(t *testing.T) world {
 		"project/.git/HEAD":                                 "ref: refs/heads/main\n",
 		"project/.claude/skills/review/SKILL.md":            skill,
 		"project/.claude/skills/review/references/style.md": "Be brief.\n",
+		"project/.claude/skills/commit/SKILL.md":            "---\nname: commit\ndescription: Writes a commit message. Use when asked to commit.\n---\nBe brief.\n",
 		"project/skills/deploy/SKILL.md":                    "---\nname: deploy\ndescription: Deploys a service. Use when asked to deploy one.\n---\nDeploy it.\n",
 		"project/call.json":                                 `{"id":"1","type":"function","function":{"name":"find_skills","arguments":"{}"}}`,
 		"project/content.json":                              `[{"type":"tool_use","id":"1","name":"find_skills","input":{}}]`,

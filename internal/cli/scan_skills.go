@@ -58,8 +58,7 @@ scanned, so it works in another clone.
 The exit status is 1 if there is a finding to enforce (with --strict, any).`,
 		Example: `  knack scan                          # every skill that list knows
   knack scan ~/.claude/skills/review  # one, with what it names
-  knack scan --lane enforce --format github .
-  knack scan --baseline known.json --strict .`,
+  knack scan --baseline known.json --write .  # what is new, without --write`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if asJSON {
 				f.format = "json"
@@ -213,6 +212,15 @@ func scanEntries(ctx context.Context, env *console.Env, entries []*catalog.Entry
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
+	}
+	named := make([]scan.Named, len(entries))
+	for i, e := range entries {
+		named[i] = scan.Named{Name: e.Name, Origin: e.Root.Shown}
+	}
+	for i, f := range scan.Near(named, o) {
+		if all[i] != nil {
+			all[i].Add(f)
+		}
 	}
 	all = slices.DeleteFunc(all, func(s *report.Scanned) bool { return s == nil })
 	slices.SortStableFunc(all, func(a, b *report.Scanned) int { return cmp.Compare(a.Folder, b.Folder) })

@@ -65,6 +65,7 @@ var targets = []target{
 	{"check", "FuzzFix", "--fix: valid afterwards, stable, nothing lost"},
 	{"lockfile", "FuzzParse", "knack.lock: read strictly, every fault has a place, and what is read is written the same"},
 	{"approve", "FuzzParse", "approvals: read strictly, every fault has a place, and what is read is written the same"},
+	{"internal/vet", "FuzzCache", "kept verdicts: a file is taken whole, or not at all"},
 	{"config", "FuzzParse", "knack.yaml: read strictly, every complaint has a place"},
 	{"usage", "FuzzRestore", "a file of counts: refused, or read, and written so that it can be read again"},
 	{"origin", "FuzzRef", "a source: read as it is written, and no part is an option or a password"},
