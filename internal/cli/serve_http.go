@@ -51,7 +51,7 @@ func (f *httpFlags) register(cmd *cobra.Command) {
 	flags.Var((*command.Repeated)(&f.hosts), "allow-host", "clients reach the server by this `NAME`, or name:port (repeatable)")
 	flags.Var((*command.Repeated)(&f.origins), "allow-origin", "web pages of this `ORIGIN`, scheme://host[:port], may call the server (repeatable)")
 	flags.StringVar(&f.tokenFile, "token-file", "", "require a token whose hash is in `FILE`; 'knack config token' makes one")
-	flags.BoolVar(&f.noAuth, "no-auth", false, "let everyone who can reach the address read every skill")
+	flags.BoolVar(&f.noAuth, "no-auth", false, "let every client that can reach the address read every skill")
 	flags.StringVar(&f.cert, "tls-cert", "", "serve HTTPS with the certificate in `FILE` (PEM)")
 	flags.StringVar(&f.key, "tls-key", "", "the certificate's private key is in `FILE` (PEM)")
 	for _, name := range []string{"token-file", "tls-cert", "tls-key"} {
