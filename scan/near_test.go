@@ -91,7 +91,10 @@ func TestNearAmidMany(t *testing.T) {
 
 // Many names take a time that grows with their number, also if they are made to be near to one another.
 func TestNearMany(t *testing.T) {
-	const n = 10_000
+	n := 10_000
+	if testing.Short() { // with the race detector
+		n = 1000
+	}
 	for what, name := range map[string]func(i int) string{
 		"numbers":       func(i int) string { return fmt.Sprintf("skill-%d", i) },
 		"one character": func(i int) string { return "skill-" + string(rune(0x4e00+i)) },
@@ -105,7 +108,7 @@ func TestNearMany(t *testing.T) {
 		}
 		start := time.Now()
 		got := Near(skills, Options{})
-		if took := time.Since(start); took > 20*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s: %v", what, took)
 		} else {
 			t.Logf("%s: %v, %d of %d", what, took, len(got), n)
