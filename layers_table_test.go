@@ -147,7 +147,7 @@ var directions = map[string][]string{
 	"internal/locate":  {"edit", "internal/console", "source/dir"}, // which folder is a command's project
 	"internal/command": {},                                         // how commands fail, and count their arguments
 	// Skills from elsewhere, put where agents read them, and the commands for that.
-	"install":         {"trust", "edit", "internal/realpath", "lockfile", "lockfile/foreign", "origin", "skill", "source/dir", "store", "internal/semver"},
+	"install":         {"archive", "trust", "edit", "internal/realpath", "lockfile", "lockfile/foreign", "origin", "skill", "source/dir", "store", "internal/semver"},
 	"internal/supply": {"config", "trust", "install", "internal/command", "internal/console", "internal/fetch", "internal/locate", "internal/realpath", "internal/registry", "internal/settings", "lockfile", "lockfile/foreign", "origin", "origin/archive", "origin/folder", "origin/git", "origin/oci", "origin/wellknown", "skill", "source/dir", "store", "origin/peer", "pull", "publish", "check", "internal/report"},
 	// The commands approve and revoke, and scan --against.
 	"internal/approval":   {"approve", "edit", "catalog", "internal/command", "internal/console", "internal/diff", "internal/report", "internal/build", "internal/settings", "internal/supply", "scan", "skill"},

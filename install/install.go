@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/knack-dev/knack/archive"
 	"github.com/knack-dev/knack/edit"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/realpath"
@@ -100,7 +101,20 @@ func ProblemOf(err error) *Problem {
 	if p := networkProblem(err); p != nil {
 		return p
 	}
-	return &Problem{Err: err}
+	return &Problem{Err: err, Fix: fixOf(err)}
+}
+
+// fixOf returns what to do about content that is not taken, by the category of the error.
+func fixOf(err error) string {
+	switch {
+	case errors.Is(err, archive.ErrRefused):
+		return "get it again in case it was damaged; else ask its author to pack it anew"
+	case errors.Is(err, origin.ErrName):
+		return "ask the author to rename or remove it"
+	case errors.Is(err, origin.ErrLimit):
+		return "ask the author to make it smaller"
+	}
+	return ""
 }
 
 // interruption is the error of a step that was not done since the command was ended before.

@@ -418,8 +418,8 @@ func TestReadOnly(t *testing.T) {
 	must(t, os.Chmod(filepath.Join(w.project(), ".agents"), 0o555))
 	defer os.Chmod(filepath.Join(w.project(), ".agents"), 0o755)
 	p, err := w.update(w.options())
-	if err != nil || p.Outcome() != install.Failed || !strings.Contains(p.Steps[0].Problem.Error(), "cannot be written") {
-		t.Errorf("a read-only folder: %v %v", p, err)
+	if err != nil || p.Outcome() != install.Failed || !strings.Contains(p.Steps[0].Problem.Error(), filepath.FromSlash("/.agents cannot be written")) {
+		t.Errorf("a read-only folder: %v %v", p.Steps[0].Problem, err)
 	}
 	if diff := cmp.Diff(before, files(t, w.project())); diff != "" {
 		t.Error(diff)
