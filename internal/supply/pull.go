@@ -228,10 +228,10 @@ func (p *pulling) fetch(ctx context.Context, puller *pull.Puller, ref origin.Ref
 	if err != nil {
 		return store.Release{}, err
 	}
-	if r, ok := puller.Has(ref, at); ok {
+	if puller.Has(ref, at, before) {
 		p.out.Unchanged = true
-		p.is(r, before)
-		return r, nil
+		p.is(before, before)
+		return before, nil
 	}
 	if p.dry {
 		r, report, err := puller.Look(ctx, ref, at)
@@ -313,7 +313,7 @@ func (p *pulling) is(r, before store.Release) {
 	if before.Digest != r.Digest {
 		o.Before = before.Digest
 	}
-	was := map[string]store.Member{}
+	was := make(map[string]store.Member, len(before.Skills))
 	for _, m := range before.Skills {
 		was[m.Path] = m
 	}
