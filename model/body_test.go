@@ -56,7 +56,7 @@ func TestBody(t *testing.T) {
 func TestBodyExtra(t *testing.T) {
 	extra := members{"temperature": json.RawMessage("0.10"), "stream": json.RawMessage("false"), "max_tokens": json.RawMessage("7")}
 	for wire, want := range map[Wire]string{
-		OpenAI:    `{"model":"m","messages":[{"role":"user","content":"Hi"}],"stream_options":{"include_usage":true},"temperature":0.10,"stream":false,"max_tokens":7}`,
+		OpenAI:    `{"model":"m","messages":[{"role":"user","content":"Hi"}],"temperature":0.10,"stream":false,"max_tokens":7}`,
 		Anthropic: `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}],"temperature":0.10,"stream":false,"max_tokens":7}`,
 	} {
 		for _, tools := range []string{"", "null", " [] "} {

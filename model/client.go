@@ -139,6 +139,9 @@ func (c *Client) Body(r Request) ([]byte, error) {
 		return nil, fmt.Errorf("write the request: %w", err)
 	}
 	maps.Copy(m, c.endpoint.Extra)
+	if string(m["stream"]) == "false" && c.endpoint.Extra["stream_options"] == nil {
+		delete(m, "stream_options") // it is refused without a stream
+	}
 	body, err := marshal(m)
 	if err != nil {
 		return nil, fmt.Errorf("write the request: %w", err)
