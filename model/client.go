@@ -185,7 +185,7 @@ func (c *Client) nameless(ctx context.Context) error {
 // from names the endpoint that a message came from.
 func (c *Client) from() string { return string(c.endpoint.Wire) + " " + c.base.Host + c.base.Path }
 
-// owns reports whether a message goes back as it came.
+// owns reports whether a message goes back unchanged, since it came from this endpoint.
 func (c *Client) owns(m Message) bool {
 	return len(m.Raw) > 0 && (m.From == "" || m.From == c.from())
 }
