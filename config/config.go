@@ -52,6 +52,7 @@ type Config struct {
 	// Approvals is the path of the file of approvals, relative to the folder of the configuration;
 	// zero if the file lacks the key.
 	Approvals Word
+	Chat      Chat
 }
 
 var root = []key[Config]{
@@ -85,6 +86,9 @@ var root = []key[Config]{
 	}},
 	{"approvals", "path", "approvals.json beside this file", "the file of the approvals that `knack approve` writes; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Approvals = decodeApprovals(d, v)
+	}},
+	{"chat", "section", "", "the models of `knack chat`; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
+		c.Chat = decodeChat(d, v)
 	}},
 	{"access", "section", "", "which clients may use `knack serve --http`, and which skills they see", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Access = decodeAccess(d, v)
