@@ -96,9 +96,7 @@ func chatModelKeys(at string) []key[ChatModel] {
 			m.Model = d.text(at+".model", v, "write the model's name as the endpoint has it; quote one that is a number")
 		}},
 		{"key-env", "text", "", "the environment variable that has the key", func(d *decoder, v frontmatter.Value, m *ChatModel) {
-			if m.KeyEnv = v.Text; v.Kind != frontmatter.String || !IsVariable(v.Text) { // it may be the key
-				d.add(ruleValue, v.Position, at+".key-env", "write the name of a variable, for example OPENAI_API_KEY, and never the key", "%s.key-env is not the name of a variable", at)
-			}
+			m.KeyEnv = d.variable(at+".key-env", v)
 		}},
 		{"key-file", "text", "", "the file that has the key, and nothing else; a relative path starts at this file's folder", func(d *decoder, v frontmatter.Value, m *ChatModel) {
 			if m.KeyFile = strings.TrimSpace(v.Text); v.Kind != frontmatter.String || m.KeyFile == "" || strings.HasPrefix(m.KeyFile, "~") {
@@ -164,13 +162,7 @@ func withoutKeys(d *decoder, at string, v frontmatter.Value) frontmatter.Value {
 	return rest
 }
 
-var (
-	modelName = lazyregexp.New(`^[\p{L}\p{N}][\p{L}\p{N}._/:-]*$`)
-	variable  = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
-)
-
-// IsVariable reports whether text can be the name of an environment variable.
-func IsVariable(text string) bool { return variable().MatchString(text) }
+var modelName = lazyregexp.New(`^[\p{L}\p{N}][\p{L}\p{N}._/:-]*$`)
 
 // WriteEndpoint says how the URL of an endpoint is written.
 const WriteEndpoint = "write the endpoint's address, for example http://127.0.0.1:11434/v1; a key is named with key-env"

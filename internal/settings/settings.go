@@ -156,6 +156,9 @@ func (s *Finder) load(file, shown string, read func(string) ([]byte, error), ofP
 	if at := f.Config.Scan.Position; ofProject && at.Line > 0 {
 		f.Problems = append(f.Problems, scanOfProject(at))
 	}
+	if ofProject && len(f.Config.Servers) > 0 {
+		f.Problems = append(f.Problems, serversOfProject(f.Config.Servers[0].Position))
+	}
 	if at := f.Config.Approvals.Position; ofProject && at.Line > 0 {
 		f.Problems = append(f.Problems, approvalsOfProject(at))
 	}
