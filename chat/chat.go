@@ -92,6 +92,7 @@ type Conversation struct {
 	session  Session // the last that was recorded
 	turns    int
 	guessed  bool // the user knows that tokens are estimated
+	kept     bool
 }
 
 // New begins a conversation. It connects to nothing.
@@ -139,10 +140,11 @@ const interruptedMark = "(interrupted)"
 
 // Say sends the user's words to the model, and answers its calls until it makes none. The error
 // is a [*Limit], a [*model.Error], or the cause of the context. Whatever it is, the next turn can
-// begin; [Conversation.Kept] says whether the words are part of the conversation.
+// begin. [Conversation.Kept] says whether the words are part of the conversation.
 func (c *Conversation) Say(ctx context.Context, words string) error {
 	ctx, watch := timed(ctx, c.o.Time)
 	defer watch.stop()
+	c.kept = false
 	err := c.say(ctx, watch, words)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -168,6 +170,7 @@ func (c *Conversation) say(ctx context.Context, watch *stopwatch, words string) 
 	}
 	c.record(Record{Type: "user", Text: words})
 	c.messages = append(c.messages, model.Message{Role: model.User, Text: words})
+	c.kept = true
 	var repeats repetition
 	for round := 0; ; round++ {
 		if limit := c.reached(round, repeats); limit != nil {
@@ -203,7 +206,7 @@ func (c *Conversation) broken(ctx context.Context, answer model.Answer, err erro
 	}
 	if text == "" && ctx.Err() == nil {
 		if last := len(c.messages) - 1; c.messages[last].Role == model.User {
-			c.messages = c.messages[:last]
+			c.messages, c.kept = c.messages[:last], false
 		}
 		return err
 	}
@@ -213,8 +216,9 @@ func (c *Conversation) broken(ctx context.Context, answer model.Answer, err erro
 	return err
 }
 
-// Kept reports whether the last words of the user are part of the conversation.
-func (c *Conversation) Kept() bool { return len(c.messages) > 0 }
+// Kept reports whether the last words of the user are part of the conversation. They are not if
+// the model has said nothing to them.
+func (c *Conversation) Kept() bool { return c.kept }
 
 // remark says what a user could not see in an answer.
 func (c *Conversation) remark(a model.Answer) {
@@ -230,7 +234,11 @@ func (c *Conversation) remark(a model.Answer) {
 
 // define describes the tools of a turn.
 func (c *Conversation) define(ctx context.Context) (json.RawMessage, error) {
-	return function.Definitions(ctx, c.o.Host, c.o.Tools, format(c.o.Wire), profile.Client{})
+	var elsewhere []tool.Definition
+	for _, others := range c.o.Others {
+		elsewhere = append(elsewhere, others.Definitions()...)
+	}
+	return function.Definitions(ctx, c.o.Host, c.o.Tools, format(c.o.Wire), profile.Client{}, elsewhere...)
 }
 
 func format(w model.Wire) function.Format {
