@@ -69,8 +69,7 @@ type Options struct {
 	Allow []string
 	// Ask asks the user about a call; if it is nil, the answer is no. An error ends the turn.
 	Ask func(context.Context, Question) (Consent, error)
-	// Text gets the model's text as it comes, and Done is called after the text of each of its
-	// answers. Begin and End see each call before and after it is answered, and Note gets what else
+	// Text gets the model's text as it comes, and Done is called after each whole answer of it. Begin and End see each call before and after it is answered, and Note gets what else
 	// the user should know. Each may be nil.
 	Text       func(string)
 	Done       func()
@@ -201,10 +200,8 @@ func (c *Conversation) say(ctx context.Context, watch *stopwatch, words string) 
 func (c *Conversation) broken(ctx context.Context, answer model.Answer, err error) error {
 	text := answer.Message.Text
 	if text != "" {
-		c.o.Done()
 		text += " "
-	}
-	if text == "" && ctx.Err() == nil {
+	} else if ctx.Err() == nil {
 		if last := len(c.messages) - 1; c.messages[last].Role == model.User {
 			c.messages, c.kept = c.messages[:last], false
 		}
