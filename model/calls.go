@@ -1,19 +1,18 @@
 package model
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
+	"strings"
 )
 
 // maxCalls is the largest number of calls in an answer.
 const maxCalls = 1024
 
 var (
-	errNameless = errors.New("sent a call of a tool without the tool's name")
-	errManyCall = errors.New("sent more than 1024 calls of tools in one answer")
+	errNameless  = errors.New("sent a call of a tool without the tool's name")
+	errManyCalls = errors.New("sent more than 1024 calls of tools in one answer")
 )
 
 // slot is a call that is put together.
@@ -27,9 +26,7 @@ type slot struct {
 }
 
 // calls puts calls together from the pieces that Chat Completions streams. Servers differ in
-// what they send of id and index, so that a piece opens a call if it has a new id, or a name
-// where the call already has its name and arguments. Any other piece continues the call of
-// its index, or else the last one.
+// what they send of id and index, see find.
 type calls struct {
 	all   []*slot
 	ids   map[string]*slot
@@ -38,76 +35,96 @@ type calls struct {
 
 // add takes the calls of one delta.
 func (c *calls) add(deltas []json.RawMessage) error {
-	opened := map[*slot]bool{} // by this delta, which has no two pieces of one call without id
+	opened := map[*slot]bool{} // by this delta
 	for _, raw := range deltas {
 		d := object(raw)
 		if d == nil {
 			continue
 		}
 		f := object(d["function"])
-		id, name := text(d["id"]), text(f["name"])
-		at := string(bytes.TrimSpace(d["index"]))
-		s := c.find(id, at, name, opened)
+		p := piece{id: text(d["id"]), name: text(f["name"]), index: string(d["index"]), arguments: f["arguments"]}
+		s := c.find(p, opened)
 		if s == nil {
 			if len(c.all) == maxCalls {
-				return errManyCall
+				return errManyCalls
 			}
 			s = &slot{rest: value{members: map[string]*value{}}, inner: value{members: map[string]*value{}}}
 			c.all = append(c.all, s)
-			if c.ids[id] == nil {
-				s.id = id
-			}
 			opened[s] = true
 		}
-		c.keep(s, id, at)
-		if name != s.name {
-			s.name += name
-		}
-		if a := bytes.TrimSpace(f["arguments"]); len(a) > 0 {
-			s.arguments.add("arguments", a, false)
-		}
+		c.keep(s, p)
 		s.take(&s.rest, d, "id", "index", "function")
 		s.take(&s.inner, f, "name", "arguments")
 	}
 	return nil
 }
 
-// find returns the call that a piece continues, or nil if it opens one.
-func (c *calls) find(id, at, name string, opened map[*slot]bool) *slot {
-	s := c.ids[id]
-	if id != "" && s == nil {
-		return nil
+// piece is a piece of a call.
+type piece struct {
+	id, name, index string
+	arguments       json.RawMessage
+}
+
+// find returns the call that a piece continues, or nil if it opens one: that of its id, of its
+// index, or else the last one. A piece opens a call if it has a new id, or a name where the call
+// already has its name and arguments.
+//
+// Two kinds of servers need more. Some make up a new id for each piece, so that a new id without
+// a name continues a call whose arguments are not complete (poolsideai/pool#9). Others send
+// the id after the first piece, which has nothing but an index.
+func (c *calls) find(p piece, opened map[*slot]bool) *slot {
+	s, known := c.ids[p.id]
+	if !known {
+		s = c.index[p.index]
 	}
-	if s == nil {
-		if s = c.index[at]; s == nil && len(c.all) > 0 {
-			s = c.all[len(c.all)-1]
+	if p.id != "" && !known {
+		switch {
+		case s == nil:
+			return nil
+		case s.name == "" && s.id == "":
+			return s
+		case p.name == "" && s.name != "" && !s.complete():
+			return s
 		}
-	}
-	if s != nil && name != "" && s.name != "" && (opened[s] || s.isNext(name)) {
 		return nil
+	}
+	if s == nil && len(c.all) > 0 {
+		s = c.all[len(c.all)-1]
+	}
+	if s != nil && p.name != "" && s.name != "" && (opened[s] || s.isNext(p.name)) {
+		return nil // one delta has no two pieces of a call
 	}
 	return s
 }
 
-// isNext reports whether a piece with this name is of another call than s, which has arguments.
-// Some servers repeat the name with each piece, so that one with the same name continues
-// arguments that are not complete.
+// isNext reports whether a piece with this name is of another call than s. Some servers repeat
+// the name with each piece, so that one with the same name continues arguments that are not
+// complete.
 func (s *slot) isNext(name string) bool {
-	a := s.text()
-	return a != "" && (name != s.name || json.Valid([]byte(a)))
+	return s.text() != "" && (name != s.name || s.complete())
 }
 
-// keep remembers the id and the index of a call.
-func (c *calls) keep(s *slot, id, at string) {
+// complete reports whether the arguments need no further piece.
+func (s *slot) complete() bool { return json.Valid([]byte(s.text())) }
+
+// keep adds a piece to its call, and remembers its id and index.
+func (c *calls) keep(s *slot, p piece) {
 	if c.ids == nil {
 		c.ids, c.index = map[string]*slot{}, map[string]*slot{}
 	}
-	if id != "" {
-		c.ids[id] = s
+	if p.id != "" {
+		if s.id == "" && c.ids[p.id] == nil {
+			s.id = p.id
+		}
+		c.ids[p.id] = s
 	}
-	if at != "" && at != "null" {
-		c.index[at] = s
+	if p.index != "" && p.index != "null" {
+		c.index[p.index] = s
 	}
+	if p.name != s.name {
+		s.name += p.name
+	}
+	s.arguments.add("arguments", p.arguments, false)
 }
 
 // take keeps the members of a piece that the client does not read.
@@ -137,44 +154,41 @@ func (s *slot) text() string {
 
 // end returns the calls, and as Chat Completions writes them. used has the ids of the
 // conversation; a call without an id gets one that is not among them.
-func (c *calls) end(used map[string]bool) (all []Call, raw json.RawMessage, err error) {
-	if len(c.all) == 0 {
-		return nil, nil, nil
-	}
-	var written []members
+func (c *calls) end(used map[string]bool) (all []Call, written []members, err error) {
 	for _, s := range c.all {
-		if s.name == "" {
-			return nil, nil, errNameless
-		}
-		if s.id == "" {
-			s.id = madeID(used, c.ids)
-		}
-		used[s.id] = true
 		arguments := s.text()
-		all = append(all, Call{ID: s.id, Name: s.name, Arguments: argumentsOf(arguments)})
-		f := members{}
-		for key, v := range s.inner.members {
-			f[key] = v.json()
+		switch {
+		case s.name == "" && arguments == "":
+			continue // an id or an index, and then nothing
+		case s.name == "":
+			return nil, nil, errNameless
+		case s.id == "":
+			s.id = madeID(used, c.ids)
+			c.keep(s, piece{id: s.id})
 		}
-		f["name"], f["arguments"] = quoted(s.name), quoted(arguments)
-		call := members{"type": quoted("function")}
-		for key, v := range s.rest.members {
-			call[key] = v.json()
-		}
-		call["id"] = quoted(s.id)
-		if call["function"], err = marshal(f); err != nil {
+		call := Call{ID: s.id, Name: s.name, Arguments: argumentsOf(arguments)}
+		all = append(all, call)
+		f := s.inner.object()
+		f["name"], f["arguments"] = quoted(s.name), quoted(string(sendable(call.Arguments)))
+		function, err := marshal(f)
+		if err != nil {
 			return nil, nil, err
 		}
-		written = append(written, call)
+		m := s.rest.object()
+		m["id"], m["function"] = quoted(s.id), function
+		if !has(m["type"]) {
+			m["type"] = quoted("function")
+		}
+		written = append(written, m)
 	}
-	raw, err = marshal(written)
-	return all, raw, err
+	return all, written, nil
 }
 
-// madeID returns an id that no call has.
-func madeID(used map[string]bool, came map[string]*slot) string {
+// madeID returns an id that no call has, neither of the conversation nor of this answer.
+func madeID[T any](used map[string]bool, came map[string]T) string {
 	for n := 1; ; n++ {
-		if id := "call_" + strconv.Itoa(n); !used[id] && came[id] == nil {
+		id := "call_" + strconv.Itoa(n)
+		if _, taken := came[id]; !taken && !used[id] {
 			return id
 		}
 	}
@@ -182,17 +196,8 @@ func madeID(used map[string]bool, came map[string]*slot) string {
 
 // argumentsOf returns the arguments of a call: {} if there are none, else what came.
 func argumentsOf(s string) json.RawMessage {
-	if len(bytes.TrimSpace([]byte(s))) == 0 {
+	if strings.TrimSpace(s) == "" {
 		return json.RawMessage("{}")
 	}
 	return json.RawMessage(s)
-}
-
-// quoted writes a string as JSON.
-func quoted(s string) json.RawMessage {
-	raw, err := marshal(s)
-	if err != nil {
-		panic(fmt.Sprintf("a string has no JSON: %v", err)) // every string has
-	}
-	return raw
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -45,44 +46,50 @@ type Error struct {
 	// Tries is how often the endpoint was asked.
 	Tries int
 
+	what    string // what the host does, if that is not to be told by category and status
 	keyless bool   // no key was sent
-	what    string // what happened, of the categories that no status explains
+	again   bool   // another attempt may succeed, and nothing of an answer has come
+	body    string // what came, without secrets
 }
 
-// maxMessage is the largest number of characters of a message from an endpoint.
-const maxMessage = 500
+const (
+	// maxMessage is the largest number of characters of a message from an endpoint.
+	maxMessage = 500
+	// maxListed is how many models an error lists.
+	maxListed = 20
+)
 
-// maxListed is how many models an error lists.
-const maxListed = 20
+// fail returns an error about the endpoint. what follows the host's name.
+func (c *Client) fail(category Category, what string) *Error {
+	return &Error{Category: category, Host: c.base.Host, KeyName: c.endpoint.KeyName, keyless: c.keyless, what: what}
+}
 
 // Error says in one line what happened, where, and what to do.
 func (e *Error) Error() string {
-	host := display.Excerpt(e.Host)
+	what, advice := e.what, ""
 	switch e.Category {
 	case Auth:
-		return e.told(host+e.auth(), "")
+		what = cmp.Or(what, e.auth())
 	case NotFound:
-		return e.told(host+e.missing(), e.listed())
+		what = cmp.Or(what, e.missing())
+		if len(e.Models) > 0 {
+			advice = "it has " + List(e.Models)
+		}
 	case TooLong:
-		return e.told(fmt.Sprintf("the conversation is too long for %s at %s%s", display.Quote(e.Model), host, e.sent()), "begin a new one")
+		what, advice = e.long(), "begin a new conversation"
 	case Rate:
-		return e.told(host+" has had too many requests", e.later())
+		what, advice = cmp.Or(what, "has had too many requests"), e.later()
 	case Server:
-		return e.told(host+" has failed", e.later())
+		what, advice = cmp.Or(what, "has failed"), e.later()
 	case Refused:
-		return e.told(host+" does not accept the request", "")
+		what = cmp.Or(what, "does not accept the request")
 	}
-	return e.told(host+" "+e.what, "")
-}
-
-// told adds the status, the number of attempts, what the endpoint says, and what to do.
-func (e *Error) told(what, advice string) string {
 	var b strings.Builder
-	b.WriteString(what)
-	switch {
-	case e.Status != 0 && e.Status != 200 && e.Tries > 1:
+	b.WriteString(display.OneLine(e.Host) + " " + what)
+	switch failed := e.Status != 0 && e.Status/100 != 2; {
+	case failed && e.Tries > 1:
 		fmt.Fprintf(&b, " (%d, %d times)", e.Status, e.Tries)
-	case e.Status != 0 && e.Status != 200:
+	case failed:
 		fmt.Fprintf(&b, " (%d)", e.Status)
 	case e.Tries > 1:
 		fmt.Fprintf(&b, " (%d times)", e.Tries)
@@ -99,28 +106,35 @@ func (e *Error) told(what, advice string) string {
 func (e *Error) auth() string {
 	switch {
 	case e.keyless && e.KeyName != "":
-		return " asks for a key, and " + e.KeyName + " is empty: set it"
+		return "asks for a key, and " + e.KeyName + " has none: set it"
 	case e.keyless:
-		return " asks for a key: name the environment variable or the file that has it"
+		return "asks for a key: name the variable or the file that has one"
 	case e.KeyName != "":
-		return " refuses the key of " + e.KeyName + ": look whether it is right, and may use this model"
+		return "refuses the key in " + e.KeyName + ": look whether it is whole, and may use this model"
 	}
-	return " refuses the key"
+	return "refuses the key"
 }
 
 func (e *Error) missing() string {
-	if e.Model == "" || e.Models == nil {
-		return " has nothing at this address: look whether the URL is right; that of Chat Completions usually ends in /v1"
+	if e.Models == nil {
+		return "has no such model, or nothing at this address: look whether the URL is right; that of Chat Completions usually ends in /v1"
 	}
-	return " has no model " + display.Quote(e.Model)
+	return "has no model " + display.Quote(e.Model)
 }
 
-// listed lists the models that there are.
-func (e *Error) listed() string {
-	if len(e.Models) == 0 {
-		return ""
+func (e *Error) long() string {
+	tokens := ""
+	if e.Tokens > 0 {
+		tokens = " of " + display.Thousands(e.Tokens) + " tokens"
 	}
-	return "it has " + List(e.Models)
+	return "does not take a conversation" + tokens + " with the model " + display.Quote(e.Model)
+}
+
+func (e *Error) later() string {
+	if e.Wait > 0 {
+		return fmt.Sprintf("it asks to wait %v", e.Wait.Round(time.Second))
+	}
+	return "try again later"
 }
 
 // List names the first 20 models in one line, and counts the rest.
@@ -134,18 +148,4 @@ func List(models []string) string {
 		list += fmt.Sprintf(" and %d more", more)
 	}
 	return list
-}
-
-func (e *Error) sent() string {
-	if e.Tokens == 0 {
-		return ""
-	}
-	return fmt.Sprintf(": it has %s tokens", display.Thousands(e.Tokens))
-}
-
-func (e *Error) later() string {
-	if e.Wait > 0 {
-		return fmt.Sprintf("try again in %v", e.Wait.Round(time.Second))
-	}
-	return "try again later"
 }

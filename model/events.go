@@ -15,6 +15,10 @@ const (
 	// maxStream is the largest stream. An event of some 300 bytes has one token, so that it is
 	// several times what the most talkative models send.
 	maxStream = 256 << 20
+	// maxAnswer is the largest answer, put together, and memberSize what a member costs beside
+	// its text.
+	maxAnswer  = 32 << 20
+	memberSize = 64
 	// maxWhole is the largest answer that is not streamed, and maxList the largest list of models.
 	maxWhole = 32 << 20
 	maxList  = 8 << 20
@@ -25,6 +29,7 @@ const (
 var (
 	errLongEvent  = errors.New("sent an event of more than 16 MiB")
 	errLongStream = errors.New("sent more than 256 MiB and no end")
+	errLarge      = errors.New("sent an answer of more than 32 MiB")
 )
 
 // events reads a stream of server-sent events (html.spec.whatwg.org, 9.2.6), and takes one that
@@ -33,7 +38,9 @@ type events struct {
 	from *bufio.Reader
 	left int  // bytes that the stream may still have
 	cr   bool // the last line ended in CR, so that LF is no further end
-	data []byte
+	// atEnd says that the stream has ended, maybe in the middle of an event.
+	atEnd bool
+	data  []byte
 }
 
 func newEvents(from *bufio.Reader) *events { return &events{from: from, left: maxStream} }
@@ -45,6 +52,7 @@ func (e *events) next() ([]byte, error) {
 	has := false
 	for {
 		line, err := e.line()
+		e.atEnd = err == io.EOF
 		if err != nil && (err != io.EOF || len(line) == 0) {
 			if err == io.EOF && has {
 				return e.data, nil

@@ -115,21 +115,26 @@ func (v *value) json() json.RawMessage {
 	case v == nil:
 		return nil
 	case v.members != nil:
-		m := members{}
-		for key, p := range v.members {
-			m[key] = p.json()
-		}
-		raw, _ := marshal(m)
+		raw, _ := marshal(v.object()) // of values that came as JSON
 		return raw
 	case v.items != nil:
 		all := make([]json.RawMessage, len(v.items))
-		for i, p := range v.items {
-			all[i] = p.json()
+		for i, item := range v.items {
+			all[i] = item.json()
 		}
 		raw, _ := marshal(all)
 		return raw
 	}
 	return v.raw
+}
+
+// object returns the members of an object.
+func (v *value) object() members {
+	m := members{}
+	for key, p := range v.members {
+		m[key] = p.json()
+	}
+	return m
 }
 
 // object decodes an object. It returns nil for any other value.
