@@ -134,6 +134,9 @@ func New(o Options) *Conversation {
 // Interrupted is the result of a call that was not answered.
 const Interrupted = "interrupted by the user"
 
+// noAnswer takes the place of an answer that says nothing.
+const noAnswer = "(no answer)"
+
 // interruptedMark ends the text of a message that was not finished.
 const interruptedMark = "(interrupted)"
 
@@ -176,13 +179,14 @@ func (c *Conversation) say(ctx context.Context, watch *stopwatch, words string) 
 			return limit
 		}
 		answer, err := c.o.Model.Answer(ctx, model.Request{System: c.o.System, Messages: c.messages, Tools: definitions}, c.o.Text)
-		c.count(answer.Usage)
 		if err != nil {
+			c.count(answer.Usage)
 			return c.broken(ctx, answer, err)
 		}
 		c.o.Done()
-		c.messages = append(c.messages, answer.Message)
+		c.keep(answer.Message)
 		c.record(Record{Type: "assistant", Text: answer.Message.Text, Stop: answer.Stop})
+		c.count(answer.Usage)
 		c.remark(answer)
 		if len(answer.Message.Calls) == 0 {
 			return nil
@@ -193,6 +197,14 @@ func (c *Conversation) say(ctx context.Context, watch *stopwatch, words string) 
 			return err
 		}
 	}
+}
+
+// keep adds an answer to the conversation. Endpoints refuse an empty message.
+func (c *Conversation) keep(m model.Message) {
+	if m.Text == "" && len(m.Calls) == 0 {
+		m = model.Message{Role: model.Assistant, Text: noAnswer}
+	}
+	c.messages = append(c.messages, m)
 }
 
 // broken takes in an answer that did not come to its end. The words of the user stay if the model
