@@ -82,6 +82,8 @@ func (l *Lines) Line(ctx context.Context, prompt string) (string, error) {
 	} else if l.editor != nil {
 		l.editor.SetPrompt(prompt)
 		_, _ = l.editor.Write([]byte("\n")) // which shows it
+	} else if l.out != nil {
+		fmt.Fprint(l.out, prompt)
 	}
 	select {
 	case t := <-l.pending:

@@ -50,6 +50,8 @@ type Options struct {
 	// Transcript is the path of the file, or "".
 	Transcript          string
 	JSON, Quiet, DryRun bool
+
+	open func(model.Endpoint) client // in tests; nil for model.New
 }
 
 // defaultTime is how long an answer may take, with its calls.
@@ -91,6 +93,9 @@ func Run(ctx context.Context, o Options) error {
 	}
 	t.conversation.End(reasonOf(err))
 	t.screen.close()
+	if t.lines != nil && t.lines.IsTyped() && errors.Is(err, errInterrupted) {
+		return command.Fail(err.(*command.Failure).Code, command.ErrPrinted, "") // the user did it, and knows
+	}
 	return err
 }
 
@@ -138,7 +143,7 @@ func (t *talk) connect(ctx context.Context) (model.Endpoint, error) {
 	case err != nil:
 		return end, err
 	}
-	t.screen.remark(fmt.Sprintf("talking to %s of %s at %s", end.Model, server, hostOf(end.URL)))
+	t.tell(fmt.Sprintf("talking to %s of %s at %s", end.Model, server, hostOf(end.URL)))
 	return end, nil
 }
 
@@ -151,13 +156,23 @@ func (t *talk) modelOf(ctx context.Context, end model.Endpoint) (string, error) 
 	defer c.Close()
 	name, err := chosen(ctx, c, hostOf(end.URL))
 	if err == nil {
-		t.screen.remark(fmt.Sprintf("talking to %s at %s", name, hostOf(end.URL)))
+		t.tell(fmt.Sprintf("talking to %s at %s", name, hostOf(end.URL)))
 	}
 	return name, err
 }
 
+// tell says which model was found, unless the greeting of a conversation will.
+func (t *talk) tell(text string) {
+	if t.o.Once || !t.o.Env.StdinTerminal {
+		t.screen.remark(text)
+	}
+}
+
 // open returns a client of an endpoint.
 func (t *talk) open(end model.Endpoint) client {
+	if t.o.open != nil {
+		return t.o.open(end)
+	}
 	return model.New(end, model.Options{Proxy: t.o.Env.Proxy, Agent: agent()})
 }
 
