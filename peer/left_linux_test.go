@@ -61,8 +61,8 @@ func TestForksAndDies(t *testing.T) {
 // TestEscapes has a program that leaves a process in a group of its own, with its pipes. That one
 // is not ended, and keeps no one waiting.
 func TestEscapes(t *testing.T) {
-	if _, err := exec.LookPath("setsid"); err != nil {
-		t.Skip(err)
+	if _, err := exec.LookPath("setsid"); err != nil || testing.Short() {
+		t.Skip("waits for a second, or ", err)
 	}
 	file := filepath.Join(t.TempDir(), "pid")
 	c := connected(t, as("escapes "+file), options(t))

@@ -49,7 +49,7 @@ func checkTools(t *testing.T, c *Connection) {
 		}
 	}
 	slices.Sort(names)
-	if want := []string{"files__echo", "files__environment", "files__fails", "files__long", "files__media", "files__secret", "files__structured"}; !slices.Equal(names, want) {
+	if want := []string{"files__echo", "files__environment", "files__fails", "files__media", "files__secret", "files__structured"}; !slices.Equal(names, want) {
 		t.Errorf("%q", names)
 	}
 	for tool, want := range map[string]string{
@@ -57,7 +57,6 @@ func checkTools(t *testing.T, c *Connection) {
 		"fails":      "error: no such file",
 		"media":      "one\n[image, 12 kB]\n[audio, 12 B]\n[link to file:///a\\u202e.txt]\nof b\n[resource file:///c.bin, 2 kB]",
 		"structured": "[image, 1 B]\n{\"n\":1}",
-		"long":       strings.Repeat("é", MaxResult) + "\n[1,234 more characters are left out]",
 		"none":       `error: The server refuses the call: unknown tool "none" (-32602)`,
 	} {
 		text, isError, err := c.Call(t.Context(), tool, []byte(`{"path":"a.txt","n":1}`))
@@ -161,8 +160,8 @@ func TestCannotStart(t *testing.T) {
 		"variable":          {Server{Command: []string{"x"}, EnvFrom: []string{"KNACK_NOT_SET"}}, "the variable KNACK_NOT_SET of env-from is not set", "set it, or leave it out of servers.files.env-from", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c.unixOnly && runtime.GOOS == "windows" {
-				t.Skip("another system")
+			if c.unixOnly && runtime.GOOS == "windows" || name == "closes its output" && testing.Short() {
+				t.Skip("another system, or a wait of a second")
 			}
 			nothingLeft(t)
 			c.server.Name = "files"
@@ -241,6 +240,9 @@ func TestInterrupted(t *testing.T) {
 
 // TestDeaf ends a program that does not read what it is sent.
 func TestDeaf(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for a second")
+	}
 	s := as("legacy")
 	s.Timeout = testwait.Patience
 	c := connected(t, s, options(t))
@@ -293,5 +295,27 @@ func TestTwice(t *testing.T) {
 	c.Close()
 	if _, _, err := c.Call(t.Context(), "any", nil); err == nil {
 		t.Error("a call has a result")
+	}
+}
+
+// TestAsks gives a server nothing that it asks for.
+func TestAsks(t *testing.T) {
+	c := connected(t, as("legacy"), options(t))
+	text, _, err := c.Call(t.Context(), "asks", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replies := strings.Split(strings.ReplaceAll(text, "\n\n", "\n"), "\n")
+	want := []string{`{}`, `{"jsonrpc":"2.0","id":"q","result":{}}`, `{"jsonrpc":"2.0","id":"q","result":{"roots":[]}}`}
+	if diff := cmp.Diff(want, replies[:3]); diff != "" {
+		t.Error(diff)
+	}
+	for _, reply := range replies[3:5] {
+		if !strings.Contains(reply, `"error":{"code":`) {
+			t.Error(reply)
+		}
+	}
+	if text, isError, err := c.Call(t.Context(), "wants", nil); !isError || err != nil || text != "The server asks for something before it answers, which knack does not give." {
+		t.Errorf("%q, %v, %v", text, isError, err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -14,13 +13,9 @@ import (
 	"github.com/knack-dev/knack/internal/display"
 )
 
-// MaxResult is how much of a result a model gets, in characters.
-const MaxResult = 100_000
-
 // Call calls a tool by the server's own name, with a JSON object of arguments. It returns the
-// text of the result, of at most [MaxResult] characters and some words about the rest. isError is
-// set if the server says that the call has failed, or refuses it. The error is an [*Error]: there
-// is no result.
+// text of the result, which has at most 4 MiB. isError is set if the server says that the call has
+// failed, or refuses it. The error is an [*Error]: there is no result.
 func (c *Connection) Call(ctx context.Context, tool string, arguments json.RawMessage) (text string, isError bool, err error) {
 	var refused string
 	var r *mcp.CallToolResult
@@ -39,7 +34,7 @@ func (c *Connection) Call(ctx context.Context, tool string, arguments json.RawMe
 	case r.NeedsInput():
 		return "The server asks for something before it answers, which knack does not give.", true, nil
 	}
-	return cut(c.secrets.hide(textOf(r))), r.IsError, nil
+	return c.secrets.hide(textOf(r)), r.IsError, nil
 }
 
 // rejected is the code with which the library marks its own errors about a request that did not
@@ -100,13 +95,4 @@ func named(what string, bytes int) string {
 		size = fmt.Sprintf("%d kB", (bytes+500)/1000)
 	}
 	return "[" + what + ", " + size + "]"
-}
-
-// cut bounds a result, and counts the rest.
-func cut(text string) string {
-	n := utf8.RuneCountInString(text)
-	if n <= MaxResult {
-		return text
-	}
-	return display.Prefix(text, MaxResult) + "\n[" + display.Thousands(n-MaxResult) + " more characters are left out]"
 }

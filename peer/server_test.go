@@ -95,7 +95,7 @@ func play(kind string) {
 		<-time.After(time.Hour)
 	case "floods-stderr":
 		go func() {
-			line := strings.Repeat("e", 1<<20) + " " + os.Getenv("ACME_TOKEN") + "\n"
+			line := os.Getenv("ACME_TOKEN") + strings.Repeat("e", 2*maxLine) + os.Getenv("ACME_TOKEN") + "\n"
 			for {
 				if _, err := os.Stderr.WriteString(line); err != nil {
 					return
@@ -108,6 +108,7 @@ func play(kind string) {
 		noted(argument, os.Getpid())
 	}
 	lines := bufio.NewReader(os.Stdin)
+	var capabilities json.RawMessage
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
@@ -117,8 +118,9 @@ func play(kind string) {
 			ID     json.RawMessage
 			Method string
 			Params struct {
-				Name   string
-				Cursor string
+				Name         string
+				Cursor       string
+				Capabilities json.RawMessage
 			}
 		}
 		_ = json.Unmarshal(line, &call)
@@ -135,6 +137,7 @@ func play(kind string) {
 			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`+"\n", call.ID)
 			out.Flush()
 		case call.Method == "initialize":
+			capabilities = call.Params.Capabilities
 			answer(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}`)
 		case call.Method == "tools/list":
 			answer(listed(argument, call.Params.Cursor))
@@ -144,6 +147,18 @@ func play(kind string) {
 				fmt.Fprintln(os.Stderr, "fatal error: out of cheese")
 				os.Exit(7)
 			case "never":
+			case "asks":
+				said := string(capabilities)
+				for _, method := range []string{"ping", "roots/list", "sampling/createMessage", "elicitation/create"} {
+					fmt.Fprintf(out, `{"jsonrpc":"2.0","id":"q","method":"%s","params":{"messages":[],"maxTokens":1,"message":"Your password?"}}`+"\n", method)
+					out.Flush()
+					reply, _ := lines.ReadString('\n')
+					said += "\n" + reply
+				}
+				text, _ := json.Marshal(said)
+				answer(`{"content":[{"type":"text","text":` + string(text) + `}]}`)
+			case "wants":
+				answer(`{"resultType":"input_required","content":[],"inputRequests":{"a":{"method":"elicitation/create","params":{"message":"Your password?"}}}}`)
 			case "huge":
 				answer(`{"content":[{"type":"text","text":"` + strings.Repeat("x", maxMessage) + `"}]}`)
 			case "gigabyte":
@@ -234,7 +249,6 @@ func tools(canary string) *mcp.Server {
 	add("structured", func(json.RawMessage) *mcp.CallToolResult {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ImageContent{Data: []byte("x"), MIMEType: "image/png"}}, StructuredContent: map[string]any{"n": 1}}
 	})
-	add("long", func(json.RawMessage) *mcp.CallToolResult { return text(strings.Repeat("é", MaxResult+1_234)) })
 	add("secret", func(json.RawMessage) *mcp.CallToolResult { return text("the token is " + canary) })
 	return s
 }

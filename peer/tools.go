@@ -77,7 +77,7 @@ func (c *Connection) tool(t *mcp.Tool) Tool {
 	if _, object := t.InputSchema.(map[string]any); !object || err != nil {
 		schema = []byte(`{"type":"object"}`)
 	}
-	one.Schema = schema
+	one.Schema = json.RawMessage(c.secrets.hide(string(schema)))
 	return one
 }
 
