@@ -204,11 +204,16 @@ func isThisMachine(host string) bool {
 
 // variable decodes the name of a variable. A token in its place is not repeated.
 func (d *decoder) variable(at string, v frontmatter.Value) string {
-	if v.Kind != frontmatter.String || !variable().MatchString(v.Text) || display.RedactWords([]string{v.Text})[0] != v.Text {
+	if v.Kind != frontmatter.String || !IsVariable(v.Text) {
 		d.add(ruleValue, v.Position, at, aVariable, "%s has no name of a variable", at)
 		return ""
 	}
 	return v.Text
+}
+
+// IsVariable reports whether text can be the name of a variable, and does not look like a secret.
+func IsVariable(text string) bool {
+	return variable().MatchString(text) && display.RedactWords([]string{text})[0] == text
 }
 
 // command decodes a program and its arguments. Numbers are taken as they are written.

@@ -162,6 +162,9 @@ func (s *Finder) load(file, shown string, read func(string) ([]byte, error), ofP
 	if at := f.Config.Approvals.Position; ofProject && at.Line > 0 {
 		f.Problems = append(f.Problems, approvalsOfProject(at))
 	}
+	if at := f.Config.Chat.Position; ofProject && at.Line > 0 {
+		f.Problems = append(f.Problems, chatOfProject(at))
+	}
 	s.read[file] = f
 	s.Used = append(s.Used, f)
 	return f, nil
