@@ -42,6 +42,9 @@ var directions = map[string][]string{
 
 	"origin/peer": {"internal/fetch", "lockfile", "origin", "skill", "skillsext"}, // servers of the Skills extension
 
+	// The servers whose tools a model may call: a client of MCP, by HTTP or a program's pipes.
+	"peer": {"internal/fetch", "internal/reach", "skillsext"},
+
 	"skill":             {"skill/frontmatter", "internal/naming", "internal/ruleid"},
 	"skill/frontmatter": {"internal/ruleid"},
 	"source/dir":        {"skill/frontmatter", "skill", "source/dir/internal/watch", "internal/realpath"}, // sources never import each other
@@ -182,14 +185,15 @@ var directions = map[string][]string{
 }
 
 // programs lists the packages that may start other programs: of the product, those that start
-// git, and the credential helpers that the user configured for docker.
-var programs = []string{"bench", "origin/git", "internal/registry/internal/login", "internal/registrytest"}
+// git, the credential helpers that the user configured for docker, and the servers that the user
+// names.
+var programs = []string{"bench", "origin/git", "peer", "internal/registry/internal/login", "internal/registrytest"}
 
 // outside lists, for each other module, the packages that may import it. A module without a
 // row needs one, and a decision.
 var outside = map[string][]string{
 	"go.yaml.in/yaml/v4":                     {"skill/frontmatter", "client"},
-	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
+	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "peer", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	"github.com/fsnotify/fsnotify":           {"source/dir/internal/watch"},
 	"github.com/tailscale/hujson":            {"client"},
 	"github.com/spf13/cobra":                 {"internal/approval", "internal/cli", "internal/command", "internal/help", "internal/supply", "internal/talk"},

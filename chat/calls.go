@@ -93,9 +93,10 @@ func (c *Conversation) foreign(ctx context.Context, watch *stopwatch, others Too
 	}
 	e := tool.Event{Tool: d.Name, Parameters: parameters, Arguments: call.Arguments}
 	return c.o.Host.Watch(e, func() (tool.Result, error) {
-		var object map[string]json.RawMessage
-		if err := json.Unmarshal(call.Arguments, &object); err != nil {
-			return refuse(`{"error":"Invalid tool arguments: they must be one JSON object"}`)
+		var err error
+		if call.Arguments, err = objectOf(call.Arguments); err != nil {
+			text, _ := json.Marshal(map[string]string{"error": "Invalid tool arguments: " + err.Error()})
+			return refuse(string(text))
 		}
 		allowed, err := c.consent(ctx, watch, call)
 		switch {
@@ -182,10 +183,11 @@ func CheckPattern(pattern string) string {
 // Question is a call that needs the user's consent.
 type Question struct {
 	Tool      string
-	Arguments json.RawMessage // an object
+	Arguments json.RawMessage // an object without blanks, in which no key is twice
 }
 
-// String returns the call with all of its arguments, fit for a terminal:
+// String returns the call with all of its arguments in one line, fit for a terminal. No argument
+// can look like the end of the call:
 //
 //	files__write(path="a.txt", text="…")
 func (q Question) String() string {
@@ -202,9 +204,7 @@ func (q Question) String() string {
 			parts = append(parts, "…")
 			break
 		}
-		var b bytes.Buffer
-		_ = json.Compact(&b, value)
-		parts = append(parts, display.OneLine(fmt.Sprint(name))+"="+string(display.AppendVisibleJSON(nil, b.Bytes())))
+		parts = append(parts, nameShown(fmt.Sprint(name))+"="+string(display.AppendVisibleJSON(nil, value)))
 	}
 	return display.Echo(q.Tool) + "(" + strings.Join(parts, ", ") + ")"
 }

@@ -308,11 +308,11 @@ func TestQuestion(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	for arguments, want := range map[string]string{
 		`{}`:                                   `files__w()`,
-		`{"path":"a.txt","n": [1, 2]}`:         `files__w(path="a.txt", n=[1,2])`,
+		`{"path":"a.txt","n":[1,2]}`:           `files__w(path="a.txt", n=[1,2])`,
 		`{"b":1,"a":{"c":null}}`:               `files__w(b=1, a={"c":null})`,
 		`{"x":"` + long + `"}`:                 `files__w(x="` + long + `")`,
 		`{"x":"a\u001b[2K\r\u202e<b>"}`:        `files__w(x="a\u001b[2K\r\u202e<b>")`,
-		"{\"x\":\"\u202e\u200b\",\"a\\nb\":2}": `files__w(x="\u202e\u200b", a b=2)`,
+		"{\"x\":\"\u202e\u200b\",\"a\\nb\":2}": `files__w(x="\u202e\u200b", "a\nb"=2)`,
 	} {
 		if got := (chat.Question{Tool: "files__w", Arguments: json.RawMessage(arguments)}).String(); got != want {
 			t.Errorf("%s: %s, want %s", arguments, got, want)

@@ -43,6 +43,7 @@ var targets = []target{
 	{"tool", "FuzzToolArguments", "tool arguments: bounded text, short errors, no file opened by a path that leaves"},
 	{"tool", "FuzzQuery", "search query: finds only what is there, pages without loss, never fails"},
 	{"tool", "FuzzParts", "long files in parts: every part within its bounds and valid text, together the whole"},
+	{"chat", "FuzzQuestion", "a question about a call: it shows what is sent, and steers no terminal"},
 	{"function", "FuzzCall", "function calls of the vendors: an answer for each, in the vendor's form"},
 	{"mcpserver/internal/stdio", "FuzzStdioLine", "JSON-RPC line: every line that comes back is a message, and a ping is answered"},
 	{"mcpserver", "FuzzHTTPBody", "HTTP body: one JSON answer, none of them a failure of the server"},

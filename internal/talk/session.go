@@ -136,9 +136,17 @@ func (t *talk) words(ctx context.Context) (string, error) {
 	}
 }
 
+// longQuestion is the length of a question, in bytes, that names the tool again: its beginning may
+// be out of sight.
+const longQuestion = 500
+
 // ask asks the user about a call.
 func (t *talk) ask(ctx context.Context, q chat.Question) (chat.Consent, error) {
-	t.screen.plain("Allow " + q.String() + "?")
+	text := "Allow " + q.String() + "?"
+	if len(text) > longQuestion {
+		text += "\nThis is a call of " + q.Tool + "."
+	}
+	t.screen.plain(text)
 	for {
 		line, err := t.lines.Line(ctx, "[y]es, [a]lways this tool, [n]o: ")
 		switch {
