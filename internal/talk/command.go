@@ -52,12 +52,12 @@ OPENAI_BASE_URL; ANTHROPIC_API_KEY; GEMINI_API_KEY; a server on this machine
 (Ollama, LM Studio, llama.cpp, Docker Model Runner). Keys are read from
 variables and files alone.
 
-No script of a skill is run. The exit status is 0 if the model has answered, 1 if
-a limit ended that, and 3 if there is no model or it did not answer.`,
+No script of a skill is run. The exit status is 0 if the model has answered, 1
+if a limit ended that, and 3 if there is no model or it did not answer.`,
 		Example: `  knack chat "fill in the form in form.pdf"
   knack chat --url http://127.0.0.1:11434/v1 --model qwen3:8b
   git diff --staged | knack chat - --quiet   # the prompt is what the pipe has
-  knack chat --tools runner --dry-run        # the first request, which is not sent`,
+  knack chat --tools runner --dry-run        # the first request, not sent`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if o.Prompt, o.Once, err = question(env, args, prompt, cmd.Flags().Changed("prompt"), o.DryRun); err != nil {
 				return err
