@@ -34,8 +34,9 @@ type Options struct {
 	Host  func(context.Context) (*tool.Host, error)
 	Tools []*tool.Tool
 	Set   string // the name of Tools
-	// Others are tools of other servers.
-	Others []chat.Tools
+	// Servers are the names of --mcp, and Others are further tools that do not belong to skills.
+	Servers []string
+	Others  []chat.Tools
 	// File has the section chat; nil without one.
 	File   *settings.File
 	Wanted Wanted
@@ -73,6 +74,15 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	closing, hurry := context.WithCancel(ctx)
+	defer hurry()
+	if len(o.Servers) > 0 {
+		s, err := t.withServers(ctx)
+		if err != nil {
+			return err
+		}
+		defer s.close(closing)
+	}
 	if o.DryRun {
 		return t.dryRun(ctx, end)
 	}
@@ -93,6 +103,9 @@ func Run(ctx context.Context, o Options) error {
 	}
 	t.conversation.End(reasonOf(err))
 	t.screen.close()
+	if errors.Is(err, errInterrupted) {
+		hurry()
+	}
 	if t.lines != nil && t.lines.IsTyped() && errors.Is(err, errInterrupted) {
 		return command.Fail(err.(*command.Failure).Code, command.ErrPrinted, "") // the user did it, and knows
 	}
