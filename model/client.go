@@ -110,6 +110,9 @@ func New(e Endpoint, o Options) *Client {
 // String names the endpoint.
 func (c *Client) String() string { return c.endpoint.String() }
 
+// GoString is [Client.String], for the verb %#v.
+func (c *Client) GoString() string { return c.String() }
+
 // Close closes the connections that are kept for further requests.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 

@@ -17,10 +17,10 @@ const (
 	maxStream = 256 << 20
 	// maxAnswer is the largest answer, put together, and memberSize what a member costs beside
 	// its text.
-	maxAnswer  = 32 << 20
+	maxAnswer  = 16 << 20
 	memberSize = 64
 	// maxWhole is the largest answer that is not streamed, and maxList the largest list of models.
-	maxWhole = 32 << 20
+	maxWhole = 16 << 20
 	maxList  = 8 << 20
 	// maxFailure is how much is read of the body of a failure.
 	maxFailure = 64 << 10
@@ -29,7 +29,7 @@ const (
 var (
 	errLongEvent  = errors.New("sent an event of more than 16 MiB")
 	errLongStream = errors.New("sent more than 256 MiB and no end")
-	errLarge      = errors.New("sent an answer of more than 32 MiB")
+	errLarge      = errors.New("sent an answer of more than 16 MiB")
 )
 
 // events reads a stream of server-sent events (html.spec.whatwg.org, 9.2.6), and takes one that
@@ -39,8 +39,8 @@ type events struct {
 	left int  // bytes that the stream may still have
 	cr   bool // the last line ended in CR, so that LF is no further end
 	// atEnd says that the stream has ended, maybe in the middle of an event.
-	atEnd bool
-	data  []byte
+	atEnd      bool
+	text, data []byte // of the line, and of the event
 }
 
 func newEvents(from *bufio.Reader) *events { return &events{from: from, left: maxStream} }
@@ -82,24 +82,40 @@ func (e *events) next() ([]byte, error) {
 
 // line returns the next line without its end, which is LF, CRLF or CR.
 func (e *events) line() ([]byte, error) {
-	var line []byte
+	e.text = e.text[:0]
 	for {
-		c, err := e.from.ReadByte()
-		if err != nil {
-			return line, err
+		if _, err := e.from.Peek(1); err != nil {
+			return e.text, err
 		}
-		if e.left--; e.left < 0 {
-			return nil, errLongStream
-		}
-		if c == '\n' && e.cr {
+		b, _ := e.from.Peek(e.from.Buffered()) // it is there
+		if e.cr && b[0] == '\n' {
+			e.skip(1)
 			e.cr = false
 			continue
 		}
-		if e.cr = c == '\r'; e.cr || c == '\n' {
-			return line, nil
+		e.cr = false
+		n := bytes.IndexByte(b, '\n')
+		if n < 0 {
+			n = len(b)
 		}
-		if line = append(line, c); len(line) > maxEvent {
+		if i := bytes.IndexByte(b[:n], '\r'); i >= 0 {
+			n, e.cr = i, true
+		}
+		ends := n < len(b)
+		e.text = append(e.text, b[:n]...)
+		e.skip(min(n+1, len(b)))
+		switch {
+		case e.left < 0:
+			return nil, errLongStream
+		case len(e.text) > maxEvent:
 			return nil, errLongEvent
+		case ends:
+			return e.text, nil
 		}
 	}
+}
+
+func (e *events) skip(n int) {
+	e.left -= n
+	_, _ = e.from.Discard(n) // they are there
 }

@@ -27,7 +27,7 @@ var (
 	errPage = errors.New("it is a web page")
 
 	tooLong = lazyregexp.New(`(?i)context[ _](?:length|size|window)|maximum context|prompt is too long|too many tokens|token count|exceed_context_size|too large for model`)
-	noModel = lazyregexp.New(`(?i)model.{0,80}(?:not[ _]found|not exist|not a valid)|(?:no such|invalid|unknown) model|model_not_found`)
+	noModel = lazyregexp.New(`(?i)model.{0,80}(?:not[ _]found|not exist)|(?:no such|invalid|unknown|not a valid) model|model_not_found`)
 	keyWord = lazyregexp.New(`(?i)api[ _-]?key`)
 )
 
@@ -187,6 +187,10 @@ func (c *Client) unreachable(ctx context.Context, err error) *Error {
 		return c.fail(Network, refused.what)
 	case errors.As(err, &name) && name.IsNotFound:
 		return c.fail(Network, "cannot be reached: there is no such host; look whether the URL is right")
+	case strings.HasPrefix(err.Error(), "failed to parse Location header"): // net/http, which has no type for it
+		return c.fail(Network, "redirects to no address: look whether the URL is right")
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return c.fail(Network, "speaks no TLS: write http:// in its URL")
 	case errors.As(err, &cert):
 		return c.fail(Network, "has a certificate that this machine does not trust: "+c.redact(oneLine(cert.Err.Error())))
 	case errors.As(err, &dial) && dial.Op == "dial":

@@ -1,8 +1,12 @@
 package model
 
 import (
+	"encoding/base64"
 	"net/url"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/display"
 )
 
 const (
@@ -11,14 +15,15 @@ const (
 	// beginning of a wrong key.
 	prefix = 8
 	// quoteLength is how much of a request's text in a message makes it a quote.
-	quoteLength = 40
+	quoteLength = 30 // letters and digits
 )
 
 // redactor returns what takes the key, and the secrets of an address, out of a text.
 func redactor(key string, at *url.URL) func(string) string {
 	secrets := []string{key}
 	if password, ok := at.User.Password(); ok {
-		secrets = append(secrets, password, url.QueryEscape(password), url.PathEscape(password))
+		basic := base64.StdEncoding.EncodeToString([]byte(at.User.Username() + ":" + password))
+		secrets = append(secrets, password, url.QueryEscape(password), url.PathEscape(password), basic)
 	}
 	if name := at.User.Username(); name != "" {
 		secrets = append(secrets, name)
@@ -58,20 +63,17 @@ func redactWords(s, secret string) string {
 	}
 }
 
-// withoutRequest cuts a message where it begins to repeat a text of the request.
+// withoutRequest cuts a message where it begins to repeat a text of the request, in whatever way
+// that is escaped.
 func withoutRequest(message string, r Request) string {
-	if message == "" {
-		return ""
-	}
 	cut := func(text string) {
-		text = oneLine(text)
-		for _, form := range []string{text, strings.Trim(string(quoted(text)), `"`)} {
-			if len(form) < quoteLength {
-				continue
-			}
-			if i := strings.Index(message, form[:quoteLength]); i >= 0 {
-				message = message[:i] + "…"
-			}
+		letters, at := lettersOf(message)
+		want, _ := lettersOf(display.CutBytes(text, 16*quoteLength))
+		if len(want) < quoteLength {
+			return
+		}
+		if i := strings.Index(letters, want[:quoteLength]); i >= 0 {
+			message = strings.TrimSpace(message[:at[i]]) + "…"
 		}
 	}
 	cut(r.System)
@@ -82,4 +84,20 @@ func withoutRequest(message string, r Request) string {
 		}
 	}
 	return message
+}
+
+// lettersOf returns the letters and digits of a text and where they are, without escapes as in
+// JSON.
+func lettersOf(s string) (letters string, at []int) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c == '\\' && i+1 < len(s) && strings.IndexByte("nrt", s[i+1]) >= 0 {
+			i++
+		} else if c >= utf8.RuneSelf || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' {
+			b.WriteByte(c)
+			at = append(at, i)
+		}
+	}
+	return b.String(), at
 }

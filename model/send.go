@@ -171,7 +171,7 @@ func read(from io.Reader, in reader) error {
 		switch {
 		case last:
 			return nil
-		case err != nil && e.atEnd:
+		case err != nil && e.atEnd && !isFailure(err):
 			return errCut // in the middle of the event
 		case err != nil:
 			// The connection need not last longer than the answer.
@@ -185,7 +185,7 @@ func read(from io.Reader, in reader) error {
 
 // opening returns the first byte that is no space and no byte order mark, or 0.
 func opening(b *bufio.Reader) byte {
-	for {
+	for range maxFailure {
 		c, err := b.ReadByte()
 		if err != nil {
 			return 0
@@ -197,6 +197,7 @@ func opening(b *bufio.Reader) byte {
 		_ = b.UnreadByte() // there is one
 		return c
 	}
+	return 0
 }
 
 // bounded reads everything, or fails if that is more than limit bytes.

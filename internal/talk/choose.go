@@ -94,6 +94,7 @@ func (e endpoints) at(w Wanted) (model.Endpoint, error) {
 			break
 		}
 	}
+	end.Wire = cmp.Or(end.Wire, model.OpenAI)
 	return e.withKey(end, w.KeyEnv)
 }
 

@@ -55,8 +55,9 @@ func (t *talk) run(ctx context.Context, word, rest string) error {
 	}
 	switch word {
 	case "/new":
-		t.conversation.Clear()
-		t.screen.remark("a new conversation")
+		if t.conversation.Clear(); t.lines.IsTyped() {
+			t.screen.remark("a new conversation")
+		}
 	case "/skills":
 		return t.skills(ctx)
 	case "/tools":
