@@ -95,7 +95,7 @@ var directions = map[string][]string{
 	"function":              {"tool", "tool/profile"},
 	// A conversation of a user, a model and the skills, and the command for it.
 	"chat":          {"function", "model", "reads", "tool", "tool/profile"},
-	"internal/talk": {"catalog", "chat", "config", "edit", "function", "internal/build", "internal/command", "internal/console", "internal/listing", "internal/settings", "model", "tool"},
+	"internal/talk": {"catalog", "chat", "config", "edit", "function", "internal/build", "internal/command", "internal/console", "internal/fetch", "internal/listing", "internal/settings", "model", "peer", "tool"},
 	"model":         {}, // a turn of a conversation with a language model
 	"mcpserver": {"skill/frontmatter", "reads", "tool", "tool/lookup", "tool/profile", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "internal/publication", "internal/rawjson", "internal/subscription", "internal/tally", "internal/trail",
 		"mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},

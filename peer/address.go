@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -89,7 +90,7 @@ func (a *address) over(err error) {
 }
 
 // end has nothing to do: no connection outlives its request.
-func (a *address) end() {}
+func (a *address) end(context.Context) {}
 
 // failure says why a request has failed.
 func (a *address) failure(err error) (what, fix string) {

@@ -67,7 +67,7 @@ func TestAddress(t *testing.T) {
 				if want := map[string]string{"": "2026-07-28", older: older}[protocol]; c.Protocol() != want && !(protocol == "" && !stateless) {
 					t.Errorf("version %s, want %s", c.Protocol(), want)
 				}
-				c.Close()
+				c.Close(t.Context())
 				for i, v := range seen("Authorization") {
 					if v != "Bearer "+canary || seen("X-Team")[i] != "billing" {
 						t.Errorf("request %d has other headers", i)
@@ -228,7 +228,7 @@ func TestCallsOverHTTP(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer c1.Close()
+			defer c1.Close(context.Background())
 			if c1.server.Timeout = testwait.Patience; strings.HasPrefix(c.what, "no answer") {
 				c1.server.Timeout = 200 * time.Millisecond
 			}

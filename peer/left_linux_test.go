@@ -2,6 +2,7 @@ package peer
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/knack-dev/knack/internal/testwait"
 )
@@ -42,9 +44,22 @@ func TestNoProcessIsLeft(t *testing.T) {
 		if !isAlive(pid) {
 			t.Errorf("%s: there is no process", kind)
 		}
-		c.Close()
+		c.Close(t.Context())
 		testwait.Until(t, func() bool { return !isAlive(pid) }, kind, "is left")
 	}
+}
+
+// TestHurry ends a program that obeys nothing soon, if the context has ended.
+func TestHurry(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pid")
+	o := options(t)
+	o.grace = time.Hour
+	c := connected(t, as("stubborn "+file), o)
+	pid := pidIn(t, file)
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(time.Millisecond, cancel)
+	c.Close(ctx)
+	testwait.Until(t, func() bool { return !isAlive(pid) }, "it is left")
 }
 
 // TestForksAndDies has a program that dies and leaves a process with its pipes.

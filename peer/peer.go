@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -45,8 +44,9 @@ type Options struct {
 	ReadFile func(path string) ([]byte, error)
 	// HTTP returns the client for an address. Its answers are bounded here.
 	HTTP func(address string) (*http.Client, error)
-	// Log gets what a program writes to its standard error, at level debug. Nil is none.
-	Log *slog.Logger
+	// Said gets each line that a program writes to its standard error, cut, and without secrets.
+	// It may be nil.
+	Said func(line string)
 	// Version is the version of the program that connects.
 	Version string
 
@@ -97,8 +97,8 @@ type line interface {
 	mcp.Transport
 	// failure says why a request has failed, or "" if err says it best.
 	failure(err error) (what, fix string)
-	// end ends what Connect began, and returns when it has ended.
-	end()
+	// end ends what Connect began, at once if the context has ended, and returns then.
+	end(context.Context)
 }
 
 // Connect connects to a server, within 10 seconds. The error is an [*Error].
@@ -117,7 +117,7 @@ func Connect(ctx context.Context, s Server, o Options) (*Connection, error) {
 	}
 	err = c.failed(ctx, err)
 	if c.line != nil {
-		c.line.end()
+		c.line.end(ctx)
 	}
 	return nil, err
 }
@@ -141,7 +141,7 @@ func (c *Connection) connect(ctx context.Context, o Options) (err error) {
 		if err == nil || ctx.Err() != nil || protocol != "" || !p.hasEnded() || p.fault() != "" {
 			break
 		}
-		p.end() // some servers of the older version end at a request that they do not know
+		p.end(ctx) // some servers of the older version end at a request that they do not know
 	}
 	return err
 }
@@ -168,18 +168,19 @@ func open(ctx context.Context, over mcp.Transport, o Options) (*mcp.ClientSessio
 // Protocol returns the version of MCP that the session has.
 func (c *Connection) Protocol() string { return c.session.InitializeResult().ProtocolVersion }
 
-// Close ends the session. A program gets SIGTERM, and is killed after 5 seconds, with all that it
-// has started.
-func (c *Connection) Close() {
+// Close ends the session. A program gets SIGTERM. It is killed, with all that it has started, after
+// 5 seconds, or soon if the context has ended.
+func (c *Connection) Close(ctx context.Context) {
 	c.closed.Do(func() {
 		done := make(chan struct{})
 		go func() {
 			_ = c.session.Close() // what it would say is of no use any more
 			close(done)
 		}()
-		c.line.end()
+		c.line.end(ctx)
 		select {
 		case <-done:
+		case <-ctx.Done():
 		case <-time.After(graceTime):
 		}
 	})

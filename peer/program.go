@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,8 +27,10 @@ const (
 	// lastWords is how long the end of a program's output is waited for. Something that has left
 	// its group of processes may hold the pipes open.
 	lastWords = time.Second
-	// maxLogged bounds the lines of standard error that are logged.
-	maxLogged = 1_000
+	// hurryTime is that time if nobody waits any more.
+	hurryTime = 500 * time.Millisecond
+	// maxSaid bounds the lines of standard error that are told.
+	maxSaid = 1_000
 	// maxLine bounds a line of standard error, in bytes; the rest of it is dropped.
 	maxLine = 8 << 10
 )
@@ -40,18 +41,19 @@ type program struct {
 	dir    string
 	env    []string
 	grace  time.Duration
-	log    *slog.Logger
+	tell   func(line string)
 	name   string
 	hidden secrets
 
 	stream *stream // nil until Connect
 
-	stop     chan struct{} // closed to end the program
-	stopOnce sync.Once
-	heard    chan struct{} // closed when its standard error has ended
-	ended    chan struct{} // closed when it has ended, and nothing of its group is left
-	how      string        // how it has ended, once ended is closed
-	started  bool
+	stop, hurry chan struct{} // closed to end the program, and to end it soon
+	stopOnce    sync.Once
+	hurryOnce   sync.Once
+	heard       chan struct{} // closed when its standard error has ended
+	ended       chan struct{} // closed when it has ended, and nothing of its group is left
+	how         string        // how it has ended, once ended is closed
+	started     bool
 
 	mu   sync.Mutex
 	said string // a line of its standard error that may say why it ends
@@ -65,8 +67,8 @@ var kept = map[string][]string{
 
 func newProgram(s Server, o Options, hidden secrets) *program {
 	p := &program{
-		words: s.Command, dir: s.Dir, name: s.Name, log: o.Log, hidden: hidden, grace: cmp.Or(o.grace, graceTime),
-		stop: make(chan struct{}), heard: make(chan struct{}), ended: make(chan struct{}),
+		words: s.Command, dir: s.Dir, name: s.Name, tell: o.Said, hidden: hidden, grace: cmp.Or(o.grace, graceTime),
+		stop: make(chan struct{}), hurry: make(chan struct{}), heard: make(chan struct{}), ended: make(chan struct{}),
 	}
 	names, ok := kept[runtime.GOOS]
 	if !ok {
@@ -192,10 +194,18 @@ func (p *program) run(cmd *exec.Cmd, in, out, stderr *os.File) {
 		terminate(cmd)
 		timer := time.NewTimer(p.grace)
 		defer timer.Stop()
-		select {
-		case <-exited:
-		case <-timer.C:
-			kill(cmd)
+		hurry := p.hurry
+		for {
+			select {
+			case <-exited:
+				return
+			case <-hurry:
+				hurry = nil
+				timer.Reset(min(p.grace, hurryTime))
+			case <-timer.C:
+				kill(cmd)
+				return
+			}
 		}
 	}()
 	err := cmd.Wait()
@@ -216,7 +226,7 @@ func (p *program) run(cmd *exec.Cmd, in, out, stderr *os.File) {
 	close(p.ended)
 }
 
-// listen logs what the program writes to its standard error, and keeps a line that says why it
+// listen tells what the program writes to its standard error, and keeps a line that says why it
 // may end: the last one with an error, or else the last one.
 func (p *program) listen(stderr *os.File) {
 	defer close(p.heard)
@@ -236,12 +246,8 @@ func (p *program) listen(stderr *os.File) {
 				p.mu.Unlock()
 				important = is
 			}
-			switch n++; {
-			case p.log == nil || n > maxLogged:
-			case n == maxLogged:
-				p.log.Debug("a server writes more to its standard error than is logged", "server", p.name)
-			default:
-				p.log.Debug("a server writes to its standard error", "server", p.name, "line", text)
+			if n++; p.tell != nil && n <= maxSaid {
+				p.tell(text)
 			}
 		}
 		if err != nil {
@@ -254,11 +260,12 @@ func (p *program) listen(stderr *os.File) {
 func (p *program) cancel() { p.stopOnce.Do(func() { close(p.stop) }) }
 
 // end ends the program.
-func (p *program) end() {
+func (p *program) end(ctx context.Context) {
 	if !p.started {
 		return
 	}
 	p.cancel()
+	defer context.AfterFunc(ctx, func() { p.hurryOnce.Do(func() { close(p.hurry) }) })()
 	<-p.ended
 	p.stream.out.Close()
 }

@@ -6,15 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
 	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -284,7 +281,7 @@ func connected(t *testing.T, s Server, o Options) *Connection {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.Close)
+	t.Cleanup(func() { c.Close(context.Background()) })
 	return c
 }
 
@@ -298,26 +295,4 @@ func nothingLeft(t *testing.T) {
 			return string(b[:runtime.Stack(b, true)])
 		})
 	})
-}
-
-// logged collects what is logged.
-type logged struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-func (l *logged) logger() *slog.Logger {
-	return slog.New(slog.NewTextHandler(io.Writer(l), &slog.HandlerOptions{Level: slog.LevelDebug}))
 }

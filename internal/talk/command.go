@@ -34,7 +34,7 @@ type Skills struct {
 func Command(env *console.Env, skills Skills) *cobra.Command {
 	o := Options{Env: env}
 	var set, prompt, system string
-	var allow command.Repeated
+	var allow, mcp command.Repeated
 	cmd := &cobra.Command{
 		Use:        "chat [PROMPT | -]",
 		SuggestFor: []string{"ask", "run", "talk", "llm", "prompt", "agent"},
@@ -52,17 +52,20 @@ OPENAI_BASE_URL; ANTHROPIC_API_KEY; GEMINI_API_KEY; a server on this machine
 (Ollama, LM Studio, llama.cpp, Docker Model Runner). Keys are read from
 variables and files alone.
 
-No script of a skill is run. The exit status is 0 if the model has answered, 1
-if a limit ended that, and 3 if there is no model or it did not answer.`,
+No script of a skill is run. --mcp NAME also offers the tools of an MCP server
+that your own knack.yaml names; you are asked before each call. The exit status
+is 0 if the model has answered, 1 if a limit ended that, and 3 if there is no
+model or it did not answer.`,
 		Example: `  knack chat "fill in the form in form.pdf"
   knack chat --url http://127.0.0.1:11434/v1 --model qwen3:8b
   git diff --staged | knack chat - --quiet   # the prompt is what the pipe has
-  knack chat --tools runner --dry-run        # the first request, not sent`,
+  knack chat --tools runner --dry-run        # the first request, which is not sent
+  knack chat --mcp files --allow 'files__read_*' "tidy up my notes"`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if o.Prompt, o.Once, err = question(env, args, prompt, cmd.Flags().Changed("prompt"), o.DryRun); err != nil {
 				return err
 			}
-			if err := o.check(allow); err != nil {
+			if err := o.check(allow, mcp); err != nil {
 				return err
 			}
 			if o.System, err = systemIn(env, system); err != nil {
@@ -90,7 +93,8 @@ if a limit ended that, and 3 if there is no model or it did not answer.`,
 	flags.StringVar(&o.Wanted.Wire, "wire", "", "speak `WIRE` with the endpoint: openai for Chat Completions, or anthropic for Messages (default openai)")
 	flags.StringVar(&o.Wanted.KeyEnv, "key-env", "", "the variable `NAME` has the key of the endpoint")
 	flags.StringVar(&set, "tools", tool.DefaultSet, "the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
-	flags.Var(&allow, "allow", "call without a question the tools of other servers whose names match `PATTERN`, such as files__read_* (repeatable)")
+	flags.Var(&mcp, "mcp", "also offer the tools of the server `NAME` of servers in knack.yaml, as NAME__tool; each call asks you first (repeatable)")
+	flags.Var(&allow, "allow", "call without a question the tools of --mcp whose names match `PATTERN`, such as files__read_* (repeatable)")
 	flags.StringVar(&system, "system", "", "the system message is the text of `FILE`, in place of knack's own")
 	flags.IntVar(&o.Rounds, "max-rounds", chat.DefaultRounds, "ask the model at most `N` times for one answer")
 	flags.IntVar(&o.Tokens, "max-tokens", 0, "send no further request once `N` tokens are used, by all requests together; 0 for no limit")
@@ -107,7 +111,7 @@ if a limit ended that, and 3 if there is no model or it did not answer.`,
 }
 
 // check reports flags whose values cannot be used.
-func (o *Options) check(allow []string) error {
+func (o *Options) check(allow, servers []string) error {
 	switch {
 	case o.Rounds < 1:
 		return command.UsageError("give a whole number of at least 1", "--max-rounds %d: it must be at least 1", o.Rounds)
@@ -121,7 +125,10 @@ func (o *Options) check(allow []string) error {
 			return command.UsageError("write the name of a tool, with * for any characters, for example files__read_*", "--allow '%s': %s", display.Echo(pattern), wrong)
 		}
 	}
-	o.Allow = allow
+	if len(allow) > 0 && len(servers) == 0 {
+		return command.UsageError("name a server with --mcp, or leave --allow out", "--allow is about the tools of --mcp, and no server is named")
+	}
+	o.Allow, o.Servers = allow, servers
 	return o.Wanted.check()
 }
 

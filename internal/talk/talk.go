@@ -34,8 +34,9 @@ type Options struct {
 	Host  func(context.Context) (*tool.Host, error)
 	Tools []*tool.Tool
 	Set   string // the name of Tools
-	// Others are tools of other servers.
-	Others []chat.Tools
+	// Servers are the names of --mcp, and Others are further tools that do not belong to skills.
+	Servers []string
+	Others  []chat.Tools
 	// File has the section chat; nil without one.
 	File   *settings.File
 	Wanted Wanted
@@ -73,6 +74,15 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	closing, hurry := context.WithCancel(ctx)
+	defer hurry()
+	if len(o.Servers) > 0 {
+		s, err := t.withServers(ctx)
+		if err != nil {
+			return err
+		}
+		defer s.close(closing)
+	}
 	if o.DryRun {
 		return t.dryRun(ctx, end)
 	}
@@ -86,6 +96,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	t.converse(end)
 	defer func() { t.client.Close() }()
+	defer t.lines.Close()
 	if o.Once {
 		err = t.once(ctx)
 	} else {
@@ -93,7 +104,10 @@ func Run(ctx context.Context, o Options) error {
 	}
 	t.conversation.End(reasonOf(err))
 	t.screen.close()
-	if t.lines != nil && t.lines.IsTyped() && errors.Is(err, errInterrupted) {
+	if errors.Is(err, errInterrupted) {
+		hurry()
+	}
+	if !o.Once && t.lines.IsTyped() && errors.Is(err, errInterrupted) {
 		return command.Fail(err.(*command.Failure).Code, command.ErrPrinted, "") // the user did it, and knows
 	}
 	return err
@@ -108,8 +122,8 @@ type talk struct {
 	end          model.Endpoint
 	client       client
 	conversation *chat.Conversation
-	lines        *console.Lines // nil for one question
-	ctrlC        time.Time      // when the user interrupted last
+	lines        *console.Lines
+	ctrlC        time.Time // when the user interrupted last
 }
 
 // connect reads the skills, and finds the model.
@@ -208,10 +222,9 @@ func (t *talk) converse(end model.Endpoint) {
 		System: t.o.System, Rounds: t.o.Rounds, Tokens: t.o.Tokens, Time: t.o.Time, Allow: t.o.Allow,
 		Text: t.screen.text, Done: t.screen.done, Begin: t.screen.begin, End: t.screen.end, Record: t.screen.record,
 		Note: func(text string) { t.screen.note(console.Warning, text) },
-		Ask:  t.ask,
 	}
-	if t.o.Once || !t.o.Env.StdinTerminal {
-		o.Ask = nil
+	if t.lines = t.o.Env.Lines(); t.lines.IsTyped() {
+		o.Ask = t.ask
 	}
 	t.conversation = chat.New(o)
 }
