@@ -42,6 +42,9 @@ var directions = map[string][]string{
 
 	"origin/peer": {"internal/fetch", "lockfile", "origin", "skill", "skillsext"}, // servers of the Skills extension
 
+	// The servers whose tools a model may call: a client of MCP, by HTTP or a program's pipes.
+	"peer": {"internal/fetch", "internal/reach", "skillsext"},
+
 	"skill":             {"skill/frontmatter", "internal/naming", "internal/ruleid"},
 	"skill/frontmatter": {"internal/ruleid"},
 	"source/dir":        {"skill/frontmatter", "skill", "source/dir/internal/watch", "internal/realpath"}, // sources never import each other
@@ -90,7 +93,10 @@ var directions = map[string][]string{
 	"tool/lookup":           {"catalog", "reads", "skill", "tool/profile"},
 	"tool/wave":             {"catalog", "internal/ruleid", "skill", "skill/frontmatter", "tool/internal/listing", "tool/lookup"},
 	"function":              {"tool", "tool/profile"},
-	"model":                 {}, // a turn of a conversation with a language model
+	// A conversation of a user, a model and the skills, and the command for it.
+	"chat":          {"function", "model", "reads", "tool", "tool/profile"},
+	"internal/talk": {"catalog", "chat", "config", "edit", "function", "internal/build", "internal/command", "internal/console", "internal/fetch", "internal/listing", "internal/settings", "model", "peer", "tool"},
+	"model":         {}, // a turn of a conversation with a language model
 	"mcpserver": {"skill/frontmatter", "reads", "tool", "tool/lookup", "tool/profile", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "internal/publication", "internal/rawjson", "internal/subscription", "internal/tally", "internal/trail",
 		"mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	// How the server speaks: messages as bytes, as lines, and over HTTP.
@@ -132,7 +138,7 @@ var directions = map[string][]string{
 	"internal/stored":    {"doctor", "store"},                                                                                                                        // what the store of a server has of a source, for commands beside it
 	"internal/observe":   {"audit", "catalog", "doctor", "internal/hold", "internal/tally", "internal/follow", "internal/vet", "mcpserver", "skill", "usage", "web"}, // metrics, usage, audit log
 	"internal/candidate": {"catalog", "check", "internal/console"},                                                                                                   // words that a shell offers
-	"internal/cli": {"internal/approval", "internal/baseline", "scan", "internal/vet",
+	"internal/cli": {"internal/approval", "internal/talk", "internal/baseline", "scan", "internal/vet",
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
 		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/command", "internal/locate", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "internal/supply", "internal/follow", "internal/replica", "usage",
 		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/command", "internal/locate", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "usage",
@@ -179,17 +185,18 @@ var directions = map[string][]string{
 }
 
 // programs lists the packages that may start other programs: of the product, those that start
-// git, and the credential helpers that the user configured for docker.
-var programs = []string{"bench", "origin/git", "internal/registry/internal/login", "internal/registrytest"}
+// git, the credential helpers that the user configured for docker, and the servers that the user
+// names.
+var programs = []string{"bench", "origin/git", "peer", "internal/registry/internal/login", "internal/registrytest"}
 
 // outside lists, for each other module, the packages that may import it. A module without a
 // row needs one, and a decision.
 var outside = map[string][]string{
 	"go.yaml.in/yaml/v4":                     {"skill/frontmatter", "client"},
-	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
+	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "peer", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	"github.com/fsnotify/fsnotify":           {"source/dir/internal/watch"},
 	"github.com/tailscale/hujson":            {"client"},
-	"github.com/spf13/cobra":                 {"internal/approval", "internal/cli", "internal/command", "internal/help", "internal/supply"},
+	"github.com/spf13/cobra":                 {"internal/approval", "internal/cli", "internal/command", "internal/help", "internal/supply", "internal/talk"},
 	"github.com/spf13/pflag":                 {"internal/cli"}, // of cobra
 	"golang.org/x/sys":                       {"source/dir", "internal/console", "edit", "bench"},
 	"golang.org/x/term":                      {"internal/console"},

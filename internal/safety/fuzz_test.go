@@ -43,6 +43,7 @@ var targets = []target{
 	{"tool", "FuzzToolArguments", "tool arguments: bounded text, short errors, no file opened by a path that leaves"},
 	{"tool", "FuzzQuery", "search query: finds only what is there, pages without loss, never fails"},
 	{"tool", "FuzzParts", "long files in parts: every part within its bounds and valid text, together the whole"},
+	{"chat", "FuzzQuestion", "a question about a call: it shows what is sent, and steers no terminal"},
 	{"function", "FuzzCall", "function calls of the vendors: an answer for each, in the vendor's form"},
 	{"model", "FuzzEvents", "server-sent events: those of their definition, in whatever pieces a stream comes"},
 	{"model", "FuzzCalls", "an answer of Chat Completions: refused, or calls with names and ids of their own, and the same when it goes back"},
