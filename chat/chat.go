@@ -4,8 +4,8 @@
 //	c := chat.New(chat.Options{Host: host, Tools: tools, Model: model.New(endpoint, model.Options{})})
 //	err := c.Say(ctx, "fill in this form")
 //
-// A text of a skill is only ever the result of a call, never a part of the system message. What
-// does not belong to a skill is called only if the user allows it.
+// A text of a skill is only ever the result of a call, never a part of the system message. Tools
+// that do not belong to a skill are called only if the user allows it.
 package chat
 
 import (
@@ -69,7 +69,7 @@ type Options struct {
 	Allow []string
 	// Ask asks the user about a call; if it is nil, the answer is no. An error ends the turn.
 	Ask func(context.Context, Question) (Consent, error)
-	// Text gets the model's text as it comes, and Done is called after each whole answer of it. Begin and End see each call before and after it is answered, and Note gets what else
+	// Text gets each part of the model's text when it arrives, and Done is called after each whole answer of it. Begin and End see each call before and after it is answered, and Note gets what else
 	// the user should know. Each may be nil.
 	Text       func(string)
 	Done       func()
@@ -267,8 +267,8 @@ func (c *Conversation) First(ctx context.Context, words string) (model.Request, 
 	return r, err
 }
 
-// Clear begins a new conversation with the same model. What was allowed stays allowed, and the
-// tokens stay counted.
+// Clear begins a new conversation with the same model. Tools that the user always
+// allows stay allowed, and the tokens stay counted.
 func (c *Conversation) Clear() {
 	c.messages, c.session = nil, Session{}
 }

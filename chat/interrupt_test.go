@@ -182,7 +182,7 @@ func TestConsent(t *testing.T) {
 	type asked = []string
 	for name, tt := range map[string]struct {
 		allow   []string
-		answers []chat.Consent // nil: there is nobody to ask
+		answers []chat.Consent // nil: no user can be asked
 		calls   []string
 		asked   asked
 		made    []string

@@ -370,8 +370,7 @@ func TestChatKeys(t *testing.T) {
 	}
 }
 
-// TestChatStream checks that text is on standard output while the endpoint still sends, and that
-// the model's text cannot control a terminal only where there is one.
+// TestChatStream checks that text is on standard output while the endpoint still sends.
 func TestChatStream(t *testing.T) {
 	t.Parallel()
 	more := make(chan struct{})

@@ -49,7 +49,7 @@ func (e endpoints) chat() config.Chat {
 }
 
 // named returns the endpoint that the flags, the file or the environment names. found is false if
-// there is none: only a server on this machine is left.
+// they name no endpoint: only a server on this machine is left.
 func (e endpoints) named(w Wanted) (end model.Endpoint, found bool, err error) {
 	if err := w.check(); err != nil {
 		return end, false, err

@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/model"
 )
 
-// greet says who is there, before the first prompt.
+// greet names the model before the first prompt.
 func (t *talk) greet() {
 	skills := "no skills"
 	if v, ok := t.host.Catalog.Now(nil); ok && len(v.Listed) > 0 {

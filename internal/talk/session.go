@@ -113,7 +113,7 @@ func (t *talk) words(ctx context.Context) (string, error) {
 			return strings.Join(all, "\n"), nil
 		case errors.Is(err, io.EOF):
 			if t.lines.IsTyped() {
-				t.screen.plain("") // the cursor stands behind the prompt
+				t.screen.plain("") // the cursor is in the line of the prompt
 			}
 			return "", leaving
 		case errors.Is(err, console.ErrDropped):
