@@ -95,3 +95,19 @@ func bundle(folder string, fsys fs.FS) (*skill.Bundle, error) {
 		FS:    fsys,
 	}, nil
 }
+
+// triggers holds prompts for the built-in skills, one file for each folder. They are beside the
+// skills and not in them, so that no agent is served what only measures them.
+//
+//go:embed triggers
+var triggers embed.FS
+
+// Triggers returns prompts for the skill of a folder, as a skill's own evals/triggers.json has them,
+// or nil.
+func Triggers(folder string) []byte {
+	data, err := triggers.ReadFile(path.Join("triggers", folder+".json"))
+	if err != nil {
+		return nil
+	}
+	return data
+}

@@ -1,0 +1,129 @@
+package trial
+
+import (
+	"context"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/eval"
+	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/tool"
+)
+
+// ranking is a skill with the place that the search gives it for each query.
+type ranking struct {
+	*subject
+	among   int // other skills that a search can find
+	queries []eval.Ranked
+	view    catalog.View
+}
+
+// recall returns how many of the queries that should trigger have the skill among the first.
+func (r *ranking) recall() (rate eval.Rate) {
+	for _, q := range r.queries {
+		if q.ShouldTrigger {
+			rate.Add(q.Passed())
+		}
+	}
+	return rate
+}
+
+func total(all []*ranking) (rate eval.Rate) {
+	for _, r := range all {
+		one := r.recall()
+		rate.Hits, rate.Of = rate.Hits+one.Hits, rate.Of+one.Of
+	}
+	return rate
+}
+
+// first returns how many queries that should trigger have the skill in the first place.
+func first(all []*ranking) (rate eval.Rate) {
+	for _, r := range all {
+		for _, q := range r.queries {
+			if q.ShouldTrigger {
+				rate.Add(q.Rank == 1)
+			}
+		}
+	}
+	return rate
+}
+
+// rank asks the search for all queries.
+func (c *evaluation) rank(ctx context.Context, host *tool.Host, whole catalog.View, subjects []*subject) (all []*ranking, err error) {
+	n := 0
+	defer console.ShowProgress(c.env, console.Step{What: "searching", Count: func() (int, int) { return n, len(subjects) }, Unit: "skills"})()
+	for _, s := range subjects {
+		ctx := c.within(ctx, whole, s.Entry)
+		r := &ranking{subject: s}
+		if r.view, err = host.Catalog.View(ctx); err != nil {
+			return nil, err
+		}
+		found, err := r.view.Search(ctx, catalog.Query{Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		r.among = found.Total
+		if r.queries, err = eval.Rank(ctx, r.view, s.Entry, s.Cases); err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// shownQuery is the number of columns of a query that is not on a terminal.
+const shownQuery = 100
+
+func printRanked(p *console.Printer, all []*ranking) {
+	for _, r := range all {
+		p.Line("%s: %s in %s, among %s", console.Bold.Of(r.called), display.Count(len(r.queries), "prompt"), r.File, display.Count(r.among, "skill"))
+		var others []eval.Ranked
+		for _, q := range r.queries {
+			if !q.ShouldTrigger {
+				others = append(others, q)
+				continue
+			}
+			r.print(p, q)
+		}
+		if len(others) > 0 {
+			p.Line("  should not trigger, and does not count:")
+		}
+		for _, q := range others {
+			r.print(p, q)
+		}
+		if rate := r.recall(); rate.Of > 0 {
+			p.Line("  among the first %d: %s", eval.First, rate)
+		}
+	}
+	if len(all) > 1 {
+		p.Line("%s: %s among the first %d, %d the first", console.Bold.Of(display.Count(len(all), "skill")), total(all), eval.First, first(all).Hits)
+	}
+}
+
+func (r *ranking) print(p *console.Printer, q eval.Ranked) {
+	place := console.Style("").Of("none")
+	if q.Rank > 0 {
+		place = console.Style("").Of(strings.Repeat(" ", max(0, 4-len(display.Thousands(q.Rank)))) + display.Thousands(q.Rank))
+	}
+	query := console.OneLine(q.Query)
+	if p.Room(0) == 0 {
+		query = display.CutColumns(query, shownQuery)
+	}
+	if q.Passed() {
+		p.Item(6, "  %s  %s", place, query)
+		return
+	}
+	p.Item(6, "  %s  %s", place, console.Bold.Of(query))
+	if names := r.names(q.Top); len(names) > 0 {
+		p.Item(2, "        %s", console.Dim.Of("first: "+strings.Join(names, ", ")))
+	}
+}
+
+func (r *ranking) names(all []*catalog.Entry) []string {
+	names := make([]string, len(all))
+	for i, e := range all {
+		names[i] = r.view.Called(e)
+	}
+	return names
+}
