@@ -91,8 +91,8 @@ var directions = map[string][]string{
 	"tool/wave":             {"catalog", "internal/ruleid", "skill", "skill/frontmatter", "tool/internal/listing", "tool/lookup"},
 	"function":              {"tool", "tool/profile"},
 	// Whether the right skill is taken for a prompt, and the command for that.
-	"eval":           {"catalog", "internal/jsonfile", "search", "skill"},
-	"internal/trial": {"catalog", "eval", "internal/command", "internal/console", "internal/settings", "skill", "source/builtin", "tool"},
+	"eval":           {"catalog", "chat", "internal/jsonfile", "model", "search", "skill", "tool"},
+	"internal/trial": {"catalog", "eval", "internal/command", "internal/console", "internal/settings", "internal/talk", "model", "skill", "source/builtin", "tool", "tool/profile"},
 	// A conversation of a user, a model and the skills, and the command for it.
 	"chat":          {"function", "model", "reads", "tool", "tool/profile"},
 	"internal/talk": {"catalog", "chat", "config", "edit", "function", "internal/build", "internal/command", "internal/console", "internal/listing", "internal/settings", "model", "tool"},

@@ -27,6 +27,8 @@ type Skills interface {
 	Tools(flag string) (set string, tools []*tool.Tool, err error)
 	// Host reads the skills for a set of tools.
 	Host(ctx context.Context, set string) (*tool.Host, error)
+	// Config returns the path of --config, or "".
+	Config() string
 	// Named returns the skills that words name.
 	Named(v catalog.View, words []string) ([]*catalog.Entry, error)
 }
@@ -35,19 +37,20 @@ type Skills interface {
 type evaluation struct {
 	env    *console.Env
 	skills Skills
-	set    string // the file of --set
-	among  string
-	least  float64
-	search bool // --no-model
-	asJSON bool
-	tools  []*tool.Tool
-	sample int // of --among; 0 for all
+	asking
+	set     string // the file of --set
+	among   string
+	least   float64
+	search  bool // --no-model
+	asJSON  bool
+	tools   []*tool.Tool
+	toolSet string // their name
+	sample  int    // of --among; 0 for all
 }
 
 // Command is knack eval.
 func Command(env *console.Env, skills Skills) *cobra.Command {
 	c := &evaluation{env: env, skills: skills}
-	var set string
 	cmd := &cobra.Command{
 		Use:        "eval [SKILL]…",
 		SuggestFor: []string{"evals", "evaluate", "trigger", "triggers", "test", "measure"},
@@ -64,39 +67,41 @@ If there is no such file, the prompts of evals/evals.json should all trigger.
 --set FILE has a list for the one SKILL, or for several, if each query has a
 third member "skill".
 
-With --no-model, the search of find_skills is asked: a query passes if the skill
-is among the first 3. A search cannot answer that no skill fits, so queries that
+Each prompt begins --runs conversations with the model that 'knack chat' would
+talk to, or with each --model. The model has the tools of --tools and no others.
+A conversation ends as soon as a skill is loaded, or the model has answered, or
+after 3 requests. A prompt passes if the skill was loaded in at least half of
+them; one that should not trigger, if in less than half. More than 50 requests
+need a yes.
+
+With --no-model, the search of find_skills is asked: a prompt passes if the skill
+is among the first 3. A search cannot answer that no skill fits, so prompts that
 should not trigger are shown and do not count. The same skills and prompts give
 the same figures. doc/eval.md shows how a description gets better by them.
 
-The exit status is 1 if fewer queries pass than --min.`,
+The exit status is 1 if fewer prompts pass than --min.`,
 		Example: `  knack eval --no-model pdf        # the place of pdf for each of its prompts
-  knack eval --no-model --set prompts.json pdf
-  knack eval --no-model --json     # every skill that has prompts`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if !c.search {
-				return command.UsageError("add it", "eval requires --no-model")
-			}
-			if err := c.check(cmd.Flags().Changed("set")); err != nil {
+  knack eval pdf                   # how often a model loads it
+  knack eval --model qwen3:8b --model claude --runs 5 --json pdf
+  knack eval --no-model --set prompts.json pdf`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.check(cmd.Flags().Changed); err != nil {
 				return err
 			}
-			if set, c.tools, err = skills.Tools(set); err != nil {
-				return err
-			}
-			host, err := skills.Host(cmd.Context(), set)
-			if err != nil {
-				return err
-			}
-			return c.run(cmd.Context(), host, args)
+			return c.run(cmd.Context(), args)
 		},
 	}
 	skills.Register(cmd)
+	c.wanted.Register(cmd)
 	flags := cmd.Flags()
+	flags.Var(&c.models, "model", "ask `NAME`: one of chat.models in knack.yaml, or a model of the endpoint (repeatable)")
+	flags.IntVar(&c.runs, "runs", 3, "begin `N` conversations with each prompt")
+	flags.BoolVar(&c.yes, "yes", false, "make more than 50 requests without a question")
 	flags.StringVar(&c.set, "set", "", "take the prompts from `FILE`")
 	flags.BoolVar(&c.search, "no-model", false, "ask the search in place of a model")
-	flags.StringVar(&set, "tools", tool.DefaultSet, "the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
+	flags.StringVar(&c.toolSet, "tools", tool.DefaultSet, "the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
 	flags.StringVar(&c.among, "among", "all", "measure among all skills, or among `N` others, always the same")
-	flags.Float64Var(&c.least, "min", 0.8, "end with status 1 if a smaller `SHARE` of the queries passes")
+	flags.Float64Var(&c.least, "min", 0.8, "end with status 1 if a smaller `SHARE` of the prompts passes")
 	flags.BoolVar(&c.asJSON, "json", false, "print JSON")
 	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(tool.SetNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagFilename("set", "json")
@@ -104,12 +109,19 @@ The exit status is 1 if fewer queries pass than --min.`,
 }
 
 // check reports flags whose values cannot be used.
-func (c *evaluation) check(setGiven bool) error {
-	if setGiven && c.set == "" {
+func (c *evaluation) check(given func(string) bool) error {
+	switch {
+	case given("set") && c.set == "":
 		return command.UsageError("give a file, or leave --set out", "--set: the file's name is empty")
-	}
-	if !(c.least >= 0 && c.least <= 1) {
+	case !(c.least >= 0 && c.least <= 1):
 		return command.UsageError("give a share, for example 0.8", "--min %v: it must be between 0 and 1", c.least)
+	case c.runs < 1:
+		return command.UsageError("give a whole number of at least 1", "--runs %d: it must be at least 1", c.runs)
+	}
+	for _, flag := range []string{"model", "url", "wire", "key-env", "runs", "yes"} {
+		if c.search && given(flag) {
+			return command.UsageError("leave one of them out", "--%s is about a model, and --no-model asks none", flag)
+		}
 	}
 	if c.among != "all" {
 		n, err := strconv.Atoi(c.among)
@@ -129,7 +141,14 @@ func (c *evaluation) within(ctx context.Context, v catalog.View, e *catalog.Entr
 	return catalog.WithFilter(ctx, eval.Sample(tool.Offered(v, c.tools), e, c.sample))
 }
 
-func (c *evaluation) run(ctx context.Context, host *tool.Host, words []string) error {
+func (c *evaluation) run(ctx context.Context, words []string) (err error) {
+	if c.toolSet, c.tools, err = c.skills.Tools(c.toolSet); err != nil {
+		return err
+	}
+	host, err := c.skills.Host(ctx, c.toolSet)
+	if err != nil {
+		return err
+	}
 	v, err := host.Catalog.View(ctx)
 	if err != nil {
 		return err
@@ -138,22 +157,23 @@ func (c *evaluation) run(ctx context.Context, host *tool.Host, words []string) e
 	if err != nil {
 		return err
 	}
-	ranked, err := c.rank(ctx, host, v, subjects)
-	if err != nil {
-		return command.RunError("", "the search was interrupted: %w", err)
+	var passed eval.Rate
+	what, hint := "prompts pass", "doc/eval.md shows how a description gets better"
+	switch {
+	case len(subjects) == 0: // all have faults
+	case c.search:
+		what, hint = "prompts have their skill among the first 3", "knack search --explain 'PROMPT' shows which words were found where"
+		passed, err = c.rank(ctx, host, v, subjects)
+	default:
+		passed, err = c.ask(ctx, host, v, subjects)
 	}
-	if c.asJSON {
-		err = console.PrintJSON(c.env.Stdout, rankedJSON(ranked, c.least))
-	} else {
-		printRanked(c.env.Out(), ranked)
+	if err == nil {
+		err = c.report(faults)
 	}
-	if err != nil {
-		return err
+	if err == nil && passed.Of > 0 && passed.Value() < c.least {
+		err = command.Fail(command.No, fmt.Errorf("%d of %d %s, and --min is %v", passed.Hits, passed.Of, what, c.least), hint)
 	}
-	if err := c.report(faults); err != nil {
-		return err
-	}
-	return c.judge(total(ranked), "queries have their skill among the first 3", "knack search --explain 'QUERY' shows which words were found where")
+	return err
 }
 
 // report prints the faults of files, and returns the failure that they are.
@@ -167,12 +187,4 @@ func (c *evaluation) report(faults []error) error {
 		c.env.Err().Text(console.Error, fault.Error()+" ("+fault.Fix+")")
 	}
 	return nil
-}
-
-// judge returns the failure of a figure below --min.
-func (c *evaluation) judge(passed eval.Rate, what, hint string) error {
-	if passed.Of == 0 || passed.Value() >= c.least {
-		return nil
-	}
-	return command.Fail(command.No, fmt.Errorf("%d of %d %s, and --min is %v", passed.Hits, passed.Of, what, c.least), hint)
 }

@@ -3,9 +3,11 @@ package trial
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/eval"
+	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/tool"
@@ -49,10 +51,23 @@ func first(all []*ranking) (rate eval.Rate) {
 	return rate
 }
 
-// rank asks the search for all queries.
-func (c *evaluation) rank(ctx context.Context, host *tool.Host, whole catalog.View, subjects []*subject) (all []*ranking, err error) {
-	n := 0
-	defer console.ShowProgress(c.env, console.Step{What: "searching", Count: func() (int, int) { return n, len(subjects) }, Unit: "skills"})()
+// rank asks the search for all prompts, and prints the places.
+func (c *evaluation) rank(ctx context.Context, host *tool.Host, whole catalog.View, subjects []*subject) (passed eval.Rate, err error) {
+	all, err := c.rankings(ctx, host, whole, subjects)
+	switch {
+	case err != nil:
+		return passed, command.RunError("", "the search was interrupted: %w", err)
+	case c.asJSON:
+		err = console.PrintJSON(c.env.Stdout, rankedJSON(all, c.least))
+	default:
+		printRanked(c.env.Out(), all)
+	}
+	return total(all), err
+}
+
+func (c *evaluation) rankings(ctx context.Context, host *tool.Host, whole catalog.View, subjects []*subject) (all []*ranking, err error) {
+	var done atomic.Int64
+	defer console.ShowProgress(c.env, console.Step{What: "searching", Count: func() (int, int) { return int(done.Load()), len(subjects) }, Unit: "skills"})()
 	for _, s := range subjects {
 		ctx := c.within(ctx, whole, s.Entry)
 		r := &ranking{subject: s}
@@ -68,12 +83,22 @@ func (c *evaluation) rank(ctx context.Context, host *tool.Host, whole catalog.Vi
 			return nil, err
 		}
 		all = append(all, r)
+		done.Add(1)
 	}
 	return all, nil
 }
 
-// shownQuery is the number of columns of a query that is not on a terminal.
-const shownQuery = 100
+// widestQuery is the number of columns of a query that is not on a terminal.
+const widestQuery = 100
+
+// shownQuery returns a query as one line.
+func shownQuery(p *console.Printer, query string) string {
+	query = console.OneLine(query)
+	if p.Room(0) == 0 {
+		query = display.CutColumns(query, widestQuery)
+	}
+	return query
+}
 
 func printRanked(p *console.Printer, all []*ranking) {
 	for _, r := range all {
@@ -106,10 +131,7 @@ func (r *ranking) print(p *console.Printer, q eval.Ranked) {
 	if q.Rank > 0 {
 		place = console.Style("").Of(strings.Repeat(" ", max(0, 4-len(display.Thousands(q.Rank)))) + display.Thousands(q.Rank))
 	}
-	query := console.OneLine(q.Query)
-	if p.Room(0) == 0 {
-		query = display.CutColumns(query, shownQuery)
-	}
+	query := shownQuery(p, q.Query)
 	if q.Passed() {
 		p.Item(6, "  %s  %s", place, query)
 		return

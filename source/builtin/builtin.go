@@ -23,8 +23,9 @@ const Label = "builtin"
 //go:embed skills
 var skills embed.FS
 
-// engage is the folder of the skill that is made for the tools of a server.
-const engage = "engage"
+// EngageFolder is the folder of the skill that is made for the tools of a server, and leads to the
+// other skills.
+const EngageFolder = "engage"
 
 // Source yields the built-in skills. It is immutable and safe for concurrent
 // use.
@@ -56,7 +57,7 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 		return skill.Scan{}, fmt.Errorf("scan %s: %w", Label, err)
 	}
 	scan := skill.Scan{Version: 1} // there is but one
-	b, err := bundle(engage, engageFS(s.engage))
+	b, err := bundle(EngageFolder, engageFS(s.engage))
 	if err != nil {
 		return skill.Scan{}, fmt.Errorf("scan %s: %w", Label, err)
 	}
