@@ -12,11 +12,11 @@ import (
 // that makes each case the other, so there only the two cases are compared.
 func TestFoldCase(t *testing.T) {
 	folder := cases.Fold()
-	for r := rune(0); r <= unicode.MaxRune; r++ {
-		text := norm.NFD.String(string(r))
-		if text == "\ufffd" && r != '\ufffd' {
-			continue // half of a pair
+	for r := rune(0); r < 0x20000; r++ { // behind that are no letters with a case
+		if unicode.In(r, unicode.Han, unicode.Hangul, unicode.Cs, unicode.Co) {
+			continue
 		}
+		text := norm.NFD.String(string(r))
 		got, want := FoldCase(text), folder.String(text)
 		if unicode.Is(unicode.Cherokee, r) {
 			want = FoldCase(string(unicode.ToUpper(r)))
