@@ -2,14 +2,15 @@ package knack_test
 
 // This file has the tables of the rules in layers_test.go.
 
-// foundations lists the packages that every package may import: they know texts and no
+// foundations lists the packages that every package may import: they know texts and lists, and no
 // skills. They may import one another in this order.
-var foundations = []string{"internal/lazyregexp", "internal/display", "internal/typo"}
+var foundations = []string{"internal/sorting", "internal/lazyregexp", "internal/display", "internal/typo"}
 
 // directions lists, for each package, the packages of this module that it may import beside
 // the foundations. Every package may import the standard library. Other modules are in
 // outside.
 var directions = map[string][]string{
+	"internal/sorting":    {},
 	"internal/lazyregexp": {},
 	"internal/display":    {"internal/lazyregexp"},
 	"internal/typo":       {"internal/lazyregexp", "internal/display"},

@@ -3,6 +3,8 @@ package catalog
 import (
 	"cmp"
 	"slices"
+
+	"github.com/knack-dev/knack/internal/sorting"
 )
 
 // Served returns the skills that lists of resources contain: those with a URI, including
@@ -20,7 +22,7 @@ func (v View) Served() []*Entry {
 				all = append(all, served{e.URI().String(), e})
 			}
 		}
-		slices.SortFunc(all, func(a, b served) int { return cmp.Compare(a.uri, b.uri) })
+		sorting.Func(all, func(a, b served) int { return cmp.Compare(a.uri, b.uri) })
 		v.served = make([]*Entry, len(all))
 		for i, e := range all {
 			v.served[i] = e.Entry

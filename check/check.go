@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/scan"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
@@ -195,7 +196,7 @@ func (s *subject) judge(contents []Finding) []Finding {
 		}
 	}
 	all = append(withoutTwins(all, contents), contents...)
-	slices.SortStableFunc(all, func(a, b Finding) int {
+	sorting.Stable(all, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column)
 	})
 	if s.text != "" {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
@@ -176,7 +177,7 @@ func Parse(data []byte) (Config, []skill.Problem) {
 	if len(d.problems) == 0 {
 		return c, nil
 	}
-	slices.SortStableFunc(d.problems, func(a, b skill.Problem) int {
+	sorting.Stable(d.problems, func(a, b skill.Problem) int {
 		return cmp.Or(a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column)
 	})
 	for i, p := range d.problems {

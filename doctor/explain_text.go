@@ -13,6 +13,7 @@ import (
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
@@ -313,7 +314,7 @@ func printProblems(p *console.Printer, d *Verdict) {
 	findings := slices.DeleteFunc(slices.Clone(d.Findings), func(f check.Finding) bool {
 		return f.Severity == skill.SeverityInfo || f.Related != nil // the first line says so already
 	})
-	slices.SortStableFunc(findings, func(a, b check.Finding) int { return rank(a) - rank(b) })
+	sorting.Stable(findings, func(a, b check.Finding) int { return rank(a) - rank(b) })
 	for i, f := range findings {
 		if slices.ContainsFunc(findings[:i], func(o check.Finding) bool {
 			return o.File == f.File && o.Position == f.Position && o.Fix == f.Fix && f.Position.Line > 0

@@ -9,6 +9,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -53,7 +54,7 @@ func InPlace(e *catalog.Entry, own check.Report, by skill.Position) *Verdict {
 		d.Findings = append(d.Findings, check.URIName(e.Skill, e.URI()))
 	}
 	if len(d.Findings) > len(own.Findings) {
-		slices.SortStableFunc(d.Findings, func(a, b check.Finding) int {
+		sorting.Stable(d.Findings, func(a, b check.Finding) int {
 			return cmp.Or(cmp.Compare(a.File, b.File), a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column)
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/scan"
 	"github.com/knack-dev/knack/skill"
 )
@@ -39,7 +40,7 @@ func ScannedOf(r *scan.Report) (s Scanned) {
 		}
 		s.Rules[i].Findings++
 	}
-	slices.SortFunc(s.Rules, func(a, b Found) int { return cmp.Or(cmp.Compare(a.Lane, b.Lane), cmp.Compare(a.Rule, b.Rule)) })
+	sorting.Func(s.Rules, func(a, b Found) int { return cmp.Or(cmp.Compare(a.Lane, b.Lane), cmp.Compare(a.Rule, b.Rule)) })
 	return s
 }
 

@@ -111,6 +111,23 @@ func TestCommitGone(t *testing.T) {
 	}
 }
 
+// If the branch that a skill follows is gone upstream, update says which command follows what is
+// there now.
+func TestBranchGone(t *testing.T) {
+	w := newWorld(t, "git")
+	w.publish(old)
+	repo, source := strings.TrimPrefix(w.source, "git+file://"), w.source
+	must(t, exec.Command("git", "-C", repo, "branch", "work").Run())
+	w.source += "@work"
+	_, err := w.add(w.options())
+	must(t, err)
+	must(t, exec.Command("git", "-C", repo, "branch", "-D", "work").Run())
+	s := w.request(install.UpdateRequest{}).Steps[0]
+	if s.Do != install.Fail || !strings.Contains(s.Problem.Error(), "has no branch or tag 'work'") || s.Problem.Fix != "knack add "+source+" --skill skills/pdf follows what the source has now" {
+		t.Errorf("%s: %v: %s", s.Do, s.Problem, s.Problem.Fix)
+	}
+}
+
 // A skill that is gone upstream is reported and kept. That is no failure and no update, since no
 // command would bring one.
 func TestSkillGone(t *testing.T) {

@@ -157,6 +157,9 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 	if n.err != nil {
 		for _, s := range steps {
 			s.Do, s.Problem = Fail, ProblemOf(n.err)
+			if n.ref.Kind == origin.Git && errors.Is(n.err, origin.ErrGone) {
+				s.Problem.Fix = in.again(s.Key) + " follows what the source has now"
+			}
 		}
 		return
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
@@ -127,7 +127,7 @@ func children(e *catalog.Entry, dir string) ([]named, error) {
 			out = append(out, named{path, uri})
 		}
 	}
-	slices.SortFunc(out, func(a, b named) int { return strings.Compare(a.uri.String(), b.uri.String()) })
+	sorting.Func(out, func(a, b named) int { return strings.Compare(a.uri.String(), b.uri.String()) })
 	return out, nil
 }
 

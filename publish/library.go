@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/lockfile"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/skill"
@@ -78,7 +79,7 @@ func (p *Publisher) read(ctx context.Context, lib origin.Library) (_ *contents, 
 			return nil, errors.Join(refuse("", "%s cannot be read: %w", shown(path), err), c.close())
 		}
 	}
-	slices.SortFunc(c.files, func(a, b file) int { return cmp.Compare(a.path, b.path) })
+	sorting.Func(c.files, func(a, b file) int { return cmp.Compare(a.path, b.path) })
 	for i := range c.skills {
 		s := &c.skills[i]
 		s.files = c.below(s.Path)

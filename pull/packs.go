@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/store"
 )
@@ -149,7 +150,7 @@ func merge(layers []store.Layer, source string) ([]store.Member, error) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b store.Member) int { return cmp.Compare(a.Path, b.Path) })
+	sorting.Func(all, func(a, b store.Member) int { return cmp.Compare(a.Path, b.Path) })
 	return all, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/store"
@@ -140,7 +141,7 @@ func (w *work) pull(ctx context.Context, ref origin.Ref, at origin.Revision) (st
 	if err != nil {
 		return store.Release{}, cmp.Or(ctx.Err(), err)
 	}
-	slices.SortFunc(r.Skills, func(a, b store.Member) int { return strings.Compare(a.Path, b.Path) })
+	sorting.Func(r.Skills, func(a, b store.Member) int { return strings.Compare(a.Path, b.Path) })
 	if err := judge(r.Skills, w.report.Source); err != nil {
 		return store.Release{}, err
 	}

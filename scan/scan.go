@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -121,7 +122,7 @@ func (s *scanner) all(ctx context.Context, fsys fs.FS, files []skill.File) (Repo
 		return 1
 	}
 	files = slices.Clone(files)
-	slices.SortFunc(files, func(a, b skill.File) int { return cmp.Or(main(a)-main(b), cmp.Compare(a.Path, b.Path)) })
+	sorting.Func(files, func(a, b skill.File) int { return cmp.Or(main(a)-main(b), cmp.Compare(a.Path, b.Path)) })
 	for _, f := range files {
 		if err := ctx.Err(); err != nil {
 			return Report{}, err

@@ -7,8 +7,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // maxWord bounds one word, in bytes. The longest words in names are identifiers; of longer
@@ -62,10 +63,7 @@ func fold(text string) string {
 			bare = utf8.AppendRune(bare, r)
 		}
 	}
-	// A Caser must not be shared between goroutines. In Cherokee it folds each case into
-	// the other.
-	folded := strings.Map(unicode.ToLower, cases.Fold().String(string(bare)))
-	return norm.NFC.String(folded)
+	return norm.NFC.String(display.FoldCase(string(bare)))
 }
 
 // plain maps letters of Latin scripts that Unicode does not decompose to the letters that

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
@@ -252,7 +252,7 @@ func (s *Skill) judgeFile() {
 	if s.Path != "" && !s.InURI() {
 		s.problem(ruleid.FolderName, Position{}, "", "the path of its folder cannot be used in a URI as it is", "rename the folder, without backslashes, percent signs and colons")
 	}
-	slices.SortStableFunc(s.Problems, func(a, b Problem) int { return a.Position.Compare(b.Position) })
+	sorting.Stable(s.Problems, func(a, b Problem) int { return a.Position.Compare(b.Position) })
 	s.Available, s.Publishable = true, true
 	for _, p := range s.Problems {
 		r := RuleOf(p.Rule)

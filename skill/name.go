@@ -3,7 +3,6 @@ package skill
 import (
 	"strings"
 
-	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/knack-dev/knack/internal/display"
@@ -61,6 +60,5 @@ func Fold(text string) string {
 	if display.IsASCII(text) {
 		return strings.ToLower(text)
 	}
-	// A Caser must not be shared between goroutines.
-	return norm.NFC.String(cases.Fold().String(norm.NFD.String(text)))
+	return norm.NFC.String(display.FoldCase(norm.NFD.String(text)))
 }

@@ -5,13 +5,15 @@ import (
 	"crypto/sha256"
 	"slices"
 	"strconv"
+
+	"github.com/knack-dev/knack/internal/sorting"
 )
 
 // SetOf returns the digest of a skill's files, which have their digests: that of the lines "path NUL
 // digest NUL size LF", by path. An approval is for a set.
 func SetOf(files []File) Digest {
 	files = slices.Clone(files)
-	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
+	sorting.Func(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
 	h := sha256.New()
 	var line []byte
 	for _, f := range files {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/lockfile"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/skill"
@@ -171,7 +172,7 @@ func (s *Store) Record(r Release) error {
 	if err := s.write(); err != nil {
 		return err
 	}
-	slices.SortFunc(r.Skills, func(a, b Member) int { return cmp.Compare(a.Path, b.Path) })
+	sorting.Func(r.Skills, func(a, b Member) int { return cmp.Compare(a.Path, b.Path) })
 	folders := []string{s.at(layersFolder)}
 	for i, m := range r.Skills {
 		if i > 0 && r.Skills[i-1].Path == m.Path {

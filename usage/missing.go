@@ -10,6 +10,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -117,7 +118,7 @@ func (t *Tally) Missing(v catalog.View) (names []Missing, ok bool) {
 	// A name that is there now is not missing: it has come since, or a rule hides it from the
 	// clients that asked.
 	names = slices.DeleteFunc(names, func(m Missing) bool { return find(v, m.Name) != nil })
-	slices.SortFunc(names, func(a, b Missing) int {
+	sorting.Func(names, func(a, b Missing) int {
 		return cmp.Or(cmp.Compare(b.Times, a.Times), cmp.Compare(a.Name, b.Name))
 	})
 	return names, true

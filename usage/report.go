@@ -2,10 +2,10 @@ package usage
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/sorting"
 )
 
 // Report is what a tally says of the skills of one view.
@@ -84,7 +84,7 @@ func (t *Tally) Seen(v catalog.View) Report {
 				}
 			}
 		}
-		slices.SortFunc(s.Clients, byUse)
+		sorting.Func(s.Clients, byUse)
 		out.Total.add(s.Counts)
 		out.Skills = append(out.Skills, s)
 		for i := range out.Hours {
@@ -105,9 +105,9 @@ func (t *Tally) Seen(v catalog.View) Report {
 			}
 		}
 	}
-	slices.SortFunc(out.Clients, byUse)
+	sorting.Func(out.Clients, byUse)
 	for i := range out.Weeks {
-		slices.SortFunc(out.Weeks[i].Clients, byUse)
+		sorting.Func(out.Weeks[i].Clients, byUse)
 	}
 	return out
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -406,7 +407,7 @@ func (t *Tally) MostFirst(all []*catalog.Entry) []*catalog.Entry {
 			rest = append(rest, e)
 		}
 	}
-	slices.SortStableFunc(used, func(a, b use) int { return cmp.Compare(b.n, a.n) })
+	sorting.Stable(used, func(a, b use) int { return cmp.Compare(b.n, a.n) })
 	for _, w := range used {
 		out = append(out, w.e)
 	}

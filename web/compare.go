@@ -7,6 +7,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/diff"
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
 )
@@ -158,6 +159,6 @@ func fileChanges(ours, theirs []skill.File) (out []fileChange) {
 			out = append(out, fileChange{path, "only there"})
 		}
 	}
-	slices.SortFunc(out, func(a, b fileChange) int { return cmp.Or(strings.Compare(a.Path, b.Path)) })
+	sorting.Func(out, func(a, b fileChange) int { return cmp.Or(strings.Compare(a.Path, b.Path)) })
 	return out
 }

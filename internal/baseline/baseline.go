@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/scan"
 	"github.com/knack-dev/knack/skill"
 )
@@ -91,7 +92,8 @@ const kind = "knack scan baseline"
 
 // Format returns the file: JSON with a line for each finding, by file, rule and text.
 func (b *Baseline) Format() []byte {
-	keys := slices.SortedFunc(maps.Keys(b.known), func(a, b key) int {
+	keys := slices.Collect(maps.Keys(b.known))
+	sorting.Func(keys, func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.rule, b.rule), slices.Compare(a.text[:], b.text[:]))
 	})
 	out := []byte("{\n  \"kind\": \"" + kind + "\",\n  \"version\": 1,\n  \"findings\": [")

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"math"
 	"net/http"
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/limit"
 )
 
@@ -142,7 +142,7 @@ func (g *Guard) Refusals() (all []RefusalCount) {
 		c.Count = n.(*atomic.Uint64).Load()
 		all = append(all, c)
 	}
-	slices.SortFunc(all, func(a, b RefusalCount) int {
+	sorting.Func(all, func(a, b RefusalCount) int {
 		return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Reason, b.Reason))
 	})
 	return all

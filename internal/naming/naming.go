@@ -7,7 +7,6 @@ import (
 	"strings"
 	"unicode"
 
-	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/knack-dev/knack/internal/display"
@@ -47,7 +46,7 @@ func latin(s string) string {
 			return -1
 		}
 		return r
-	}, cases.Fold().String(norm.NFKD.String(s)))
+	}, display.FoldCase(norm.NFKD.String(s)))
 	return plainLetters.Replace(s)
 }
 

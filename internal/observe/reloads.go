@@ -9,6 +9,7 @@ import (
 
 	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/web"
 )
 
@@ -78,7 +79,9 @@ func (r *Reloads) measures() []web.Measure {
 	at := web.Measure{Name: "knack_reload_timestamp_seconds", Kind: "gauge", Help: "When what is in effect of a part was read, in seconds since 1970."}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, p := range slices.SortedFunc(slices.Values(r.of), func(a, b reload) int { return cmp.Compare(a.part, b.part) }) {
+	parts := slices.Clone(r.of)
+	sorting.Func(parts, func(a, b reload) int { return cmp.Compare(a.part, b.part) })
+	for _, p := range parts {
 		value := 0.0
 		if p.ok {
 			value = 1

@@ -6,13 +6,14 @@ import (
 
 	"github.com/knack-dev/knack/internal/console"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/skillsext"
 )
 
 // PrintServer writes a report on a server for people.
 func PrintServer(p *console.Printer, r *skillsext.Report) error {
 	findings := slices.Clone(r.Findings)
-	slices.SortStableFunc(findings, func(a, b skillsext.Finding) int { return strings.Compare(a.Skill, b.Skill) })
+	sorting.Stable(findings, func(a, b skillsext.Finding) int { return strings.Compare(a.Skill, b.Skill) })
 	last := ""
 	for _, f := range findings {
 		if f.Skill != last {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/lockfile"
 	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/skill"
@@ -97,7 +98,7 @@ func Pin(env *console.Env, given, name string, sets [][]skill.File) error {
 	if len(r.Skills) == 0 {
 		return nil
 	}
-	slices.SortFunc(r.Skills, func(a, b store.Member) int { return cmp.Compare(a.Path, b.Path) })
+	sorting.Func(r.Skills, func(a, b store.Member) int { return cmp.Compare(a.Path, b.Path) })
 	for _, m := range r.Skills {
 		all.Write(m.Skill[:])
 	}

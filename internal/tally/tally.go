@@ -4,10 +4,11 @@ package tally
 
 import (
 	"cmp"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/knack-dev/knack/internal/sorting"
 )
 
 // Bounds are the upper bounds of the buckets of [Time].
@@ -79,9 +80,9 @@ func (c *Calls) Now() (counts []Count, times []Time) {
 		}
 		times = append(times, t)
 	}
-	slices.SortFunc(counts, func(a, b Count) int {
+	sorting.Func(counts, func(a, b Count) int {
 		return cmp.Or(cmp.Compare(a.Method, b.Method), cmp.Compare(a.Outcome, b.Outcome))
 	})
-	slices.SortFunc(times, func(a, b Time) int { return cmp.Compare(a.Method, b.Method) })
+	sorting.Func(times, func(a, b Time) int { return cmp.Compare(a.Method, b.Method) })
 	return counts, times
 }

@@ -126,7 +126,7 @@ func (r *refs) pick(source, want string) (origin.Revision, error) {
 	if shortHex().MatchString(want) {
 		return origin.Revision{}, fmt.Errorf("%s has no branch or tag %s; if it is a commit, write all of its digits: a short one may name another commit tomorrow", source, display.Quote(want))
 	}
-	err := fmt.Errorf("%s has no branch or tag %s", source, display.Quote(want))
+	err := origin.Mark(origin.ErrGone, fmt.Errorf("%s has no branch or tag %s", source, display.Quote(want)))
 	if near := typo.Nearest(want, slices.Concat(r.names(), slices.Collect(maps.Keys(r.branches)))); near != "" {
 		return origin.Revision{}, fmt.Errorf("%w; it has %s", err, display.Quote(near))
 	}

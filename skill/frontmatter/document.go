@@ -21,6 +21,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/internal/typo"
 )
 
@@ -129,7 +130,7 @@ func (d *Document) parse(s string, keep func(string) string, buf []Field) {
 }
 
 func sortProblems(problems []Problem) {
-	slices.SortStableFunc(problems, func(a, b Problem) int { return a.Position.Compare(b.Position) })
+	sorting.Stable(problems, func(a, b Problem) int { return a.Position.Compare(b.Position) })
 }
 
 // Field returns the top-level field with that key.

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -65,7 +66,7 @@ func hashSince(ctx context.Context, f *folder, known []skill.File, begun time.Ti
 	if !p.folder(fd, "") {
 		return nil, false
 	}
-	slices.SortFunc(p.files, func(a, b skill.File) int { return cmp.Compare(a.Path, b.Path) })
+	sorting.Func(p.files, func(a, b skill.File) int { return cmp.Compare(a.Path, b.Path) })
 	if slices.Equal(p.files, known) {
 		return known, true
 	}

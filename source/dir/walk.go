@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -157,7 +158,7 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 		w.folders = append(w.folders, level...)
 		level = w.next(level, results, depth)
 	}
-	slices.SortFunc(w.skills, func(a, b placedSkill) int { return cmp.Compare(a.bundle.Path, b.bundle.Path) })
+	sorting.Func(w.skills, func(a, b placedSkill) int { return cmp.Compare(a.bundle.Path, b.bundle.Path) })
 	for i, s := range w.skills {
 		if i == 0 {
 			w.scan.Bundles = make([]*skill.Bundle, 0, len(w.skills))
@@ -169,7 +170,7 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 		}
 	}
 	w.skills = nil
-	slices.SortStableFunc(w.scan.Notices, func(a, b skill.Notice) int { return cmp.Compare(a.Path, b.Path) })
+	sorting.Stable(w.scan.Notices, func(a, b skill.Notice) int { return cmp.Compare(a.Path, b.Path) })
 	if w.dropped > 0 {
 		w.scan.Notices = append(w.scan.Notices, skill.Notice{Path: ".", Rule: ruleNoticesCut,
 			Message: fmt.Sprintf("%d further notices are left out", w.dropped)})
@@ -322,7 +323,7 @@ func (w *walk) visit(p *node, r *reader) (out found) {
 		out = unreadable(p, err)
 	}
 	p.sum, p.proven = sumOf(r.stamp), w.dev != 0 && r.stamp.Dev == w.dev && !r.stamp.Racy(w.begun)
-	slices.SortFunc(children, func(a, b child) int { return cmp.Compare(a.name, b.name) })
+	sorting.Func(children, func(a, b child) int { return cmp.Compare(a.name, b.name) })
 	if spellings := spellings(children); len(spellings) > 0 {
 		w.skill(&out, p, h, r, spellings)
 	} else {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/scan"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/web/internal/exposition"
@@ -101,7 +102,7 @@ func ViewOf(k Known, href func(file string, line int) string, frank bool) View {
 		}
 		v.Rows = append(v.Rows, row)
 	}
-	slices.SortStableFunc(v.Rows, func(a, b Row) int { return cmp.Compare(a.Lane, b.Lane) })
+	sorting.Stable(v.Rows, func(a, b Row) int { return cmp.Compare(a.Lane, b.Lane) })
 	v.More = v.Enforce + v.Review - len(v.Rows)
 	f := k.Report.Facts
 	for _, fact := range []Fact{
@@ -153,7 +154,7 @@ func Count(v catalog.View, of func(*catalog.Entry) (doctor.Scanned, bool)) Total
 	for _, r := range by {
 		t.Rules = append(t.Rules, *r)
 	}
-	slices.SortFunc(t.Rules, func(a, b Rule) int {
+	sorting.Func(t.Rules, func(a, b Rule) int {
 		return cmp.Or(cmp.Compare(a.Lane, b.Lane), b.Skills-a.Skills, cmp.Compare(a.Rule, b.Rule))
 	})
 	return t
