@@ -51,6 +51,9 @@ func TestCanaries(t *testing.T) {
 				at.RawQuery = url.Values{"key": {query}}.Encode()
 				e := Endpoint{Wire: wire, URL: at.String(), Model: "m", Key: "\n" + key + "\n", KeyName: "OPENAI_API_KEY"}
 				c := New(e, Options{})
+				if c.endpoint.Key != "" {
+					t.Fatal("the client has the key in a field")
+				}
 				see("endpoint", e)
 				see("endpoint", &e)
 				see("client", c)

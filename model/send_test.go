@@ -257,6 +257,7 @@ func TestRedirects(t *testing.T) {
 		{307, elsewhere + "/v1/chat/completions", "redirects to " + elsewhere + ", which gets neither the request nor the key"},
 		{302, elsewhere + "/secret?key=canary", "redirects to " + elsewhere + ", which gets neither"},
 		{308, "https://HOST/v1", "which gets neither"},
+		{307, "http://[canary", "redirects to no address"},
 		{301, "/v2", "in a way that loses the request"},
 		{307, "/again", "in a circle"},
 		{308, "/v2", ""},
