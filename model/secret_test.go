@@ -30,7 +30,7 @@ func TestCanaries(t *testing.T) {
 		}
 	}
 	quote := func(req *http.Request, body []byte) string {
-		return fmt.Sprintf("bad key %s of %s (%s...), %s %s %s; the request was %s", req.Header.Get("Authorization"), key, key[:12], req.URL, query, url.QueryEscape(query), body)
+		return fmt.Sprintf("bad key %s of %s (%s...) or %s, %s %s %s; the request was %s", req.Header.Get("Authorization"), key, key[:12], password, req.URL, query, url.QueryEscape(query), body)
 	}
 	for _, status := range []int{200, 307, 400, 401, 403, 404, 413, 422, 429, 500} {
 		for _, form := range []string{"%s", `{"error":{"message":%q,"code":%[1]q}}`, `{"detail":%q}`, `[{"error":{"status":%q,"message":%[1]q}}]`, "data: {\"error\":{\"message\":%q}}\n\n", "<html>%s"} {
