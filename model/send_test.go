@@ -91,7 +91,7 @@ func TestFailures(t *testing.T) {
 
 // A message has at most 500 characters, in one line.
 func TestLongMessage(t *testing.T) {
-	_, err := ask(t, Endpoint{}, &script{replies: []reply{{status: 400, body: jsonError(strings.Repeat(`å\n`, 2000))}}})
+	_, err := ask(t, Endpoint{}, &script{replies: []reply{{status: 400, body: jsonError(strings.Repeat(`å\n`, 300))}}})
 	diff(t, "the message", failed(t, err, Refused).Message, strings.Repeat("å ", 249)+"å…")
 }
 
