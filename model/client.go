@@ -245,6 +245,7 @@ func modelsIn(data []byte) (names []string, ok bool) {
 	if json.Unmarshal(all, &items) != nil {
 		return nil, false
 	}
+	names = []string{} // not nil: there is a list
 	for _, item := range items {
 		name := text(object(item)["id"])
 		if name == "" {
