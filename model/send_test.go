@@ -205,7 +205,7 @@ func TestInterrupted(t *testing.T) {
 			}
 			want := Message{}
 			if r.body != "" {
-				want = Message{Role: Assistant, Text: "Hel", From: "openai host/v1"}
+				want = Message{Role: Assistant, Text: "Hel", From: c.from()}
 			}
 			diff(t, "the message", a.Message, want)
 		})
