@@ -56,6 +56,7 @@ mutate:
 interop:
 	npm ci --prefix interop --no-audit --no-fund --loglevel=error
 	go test -count=1 -timeout 20m -run Interop ./interop
+	go -C interop/model test -count=1 ./...
 
 # A registry, 20 replicas that follow it, and clients; writes the figures into doc/fleet.md. It
 # takes some ten minutes, and Debian's docker-registry, haproxy and prometheus.

@@ -69,9 +69,8 @@ type piece struct {
 // index, or else the last one. A piece opens a call if it has a new id, or a name where the call
 // already has its name and arguments.
 //
-// Two kinds of servers need more. Some make up a new id for each piece, so that a new id without
-// a name continues a call whose arguments are not complete (poolsideai/pool#9). Others send
-// the id after the first piece, which has nothing but an index.
+// Some servers make up a new id for each piece, so that a new id without a name continues a call
+// whose arguments are not complete (poolsideai/pool#9).
 func (c *calls) find(p piece, opened map[*slot]bool) *slot {
 	s, known := c.ids[p.id]
 	if !known {
@@ -81,8 +80,6 @@ func (c *calls) find(p piece, opened map[*slot]bool) *slot {
 		switch {
 		case s == nil:
 			return nil
-		case s.name == "" && s.id == "":
-			return s
 		case p.name == "" && s.name != "" && !s.complete():
 			return s
 		}
@@ -159,7 +156,7 @@ func (c *calls) end(used map[string]bool) (all []Call, written []members, err er
 		arguments := s.text()
 		switch {
 		case s.name == "" && arguments == "":
-			continue // an id or an index, and then nothing
+			continue // an index, and then an id that opened another
 		case s.name == "":
 			return nil, nil, errNameless
 		case s.id == "":

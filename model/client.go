@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"math/rand/v2"
 	"net"
@@ -182,8 +183,10 @@ func (c *Client) nameless(ctx context.Context) error {
 	return e
 }
 
-// from names the endpoint that a message came from.
-func (c *Client) from() string { return string(c.endpoint.Wire) + " " + c.base.Host + c.base.Path }
+// from names the endpoint that a message came from. Its path may have a secret in it.
+func (c *Client) from() string {
+	return fmt.Sprintf("%s %s %08x", c.endpoint.Wire, c.base.Host, crc32.ChecksumIEEE([]byte(c.base.Path)))
+}
 
 // owns reports whether a message goes back unchanged, since it came from this endpoint.
 func (c *Client) owns(m Message) bool {
@@ -245,6 +248,7 @@ func modelsIn(data []byte) (names []string, ok bool) {
 	if json.Unmarshal(all, &items) != nil {
 		return nil, false
 	}
+	names = []string{} // not nil: there is a list
 	for _, item := range items {
 		name := text(object(item)["id"])
 		if name == "" {

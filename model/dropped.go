@@ -71,13 +71,13 @@ func (c *Client) drop(e *Error, body []byte) bool {
 	return false
 }
 
+// add adds a name that a body had. Another request may have added it at the same time.
 func (d *dropped) add(name string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if slices.Contains(d.names, name) {
-		return false
+	if !slices.Contains(d.names, name) {
+		d.names = append(d.names, name)
 	}
-	d.names = append(d.names, name)
 	return true
 }
 

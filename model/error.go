@@ -97,7 +97,9 @@ func (e *Error) Error() string {
 	if e.Message != "" {
 		b.WriteString(": " + e.Message)
 	}
-	if advice != "" {
+	if advice != "" && strings.HasSuffix(e.Message, ".") {
+		b.WriteString(" " + strings.ToUpper(advice[:1]) + advice[1:] + ".")
+	} else if advice != "" {
 		b.WriteString("; " + advice)
 	}
 	return b.String()

@@ -175,6 +175,7 @@ func (c *Client) unreachable(ctx context.Context, err error) *Error {
 		name    *net.DNSError
 		dial    *net.OpError
 		cert    *tls.CertificateVerificationError
+		late    net.Error
 		at      *url.Error
 	)
 	if errors.As(err, &at) {
@@ -193,10 +194,16 @@ func (c *Client) unreachable(ctx context.Context, err error) *Error {
 		return c.fail(Network, "speaks no TLS: write http:// in its URL")
 	case errors.As(err, &cert):
 		return c.fail(Network, "has a certificate that this machine does not trust: "+c.redact(oneLine(cert.Err.Error())))
+	case errors.As(err, &dial) && dial.Op == "proxyconnect":
+		return c.fail(Network, "cannot be reached, because the proxy cannot: "+c.redact(oneLine(dial.Err.Error())))
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return c.fail(Network, "cannot be reached: "+c.redact(oneLine(dial.Err.Error()))+"; look whether it runs, and whether the URL is right")
-	case errors.Is(err, context.DeadlineExceeded):
-		return c.fail(Network, "does not answer")
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &late) && late.Timeout():
+		return c.fail(Network, "does not answer: look whether it runs")
+	case strings.Contains(err.Error(), "malformed HTTP"): // net/http has no type for it either
+		return c.fail(Network, "does not speak HTTP: look whether the URL is right")
+	case strings.HasPrefix(err.Error(), "invalid proxy"): // and its address may have a password
+		return c.fail(Network, "cannot be reached, because the proxy has no valid address")
 	}
 	e := c.fail(Network, "closed the connection without an answer: try again later")
 	e.again = true

@@ -2,7 +2,6 @@ package model
 
 import (
 	"context"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -59,7 +58,6 @@ func Local(ctx context.Context, o Options) []LocalServer {
 func probe(ctx context.Context, s LocalServer, o Options) *LocalServer {
 	c := New(Endpoint{URL: s.URL}, o)
 	defer c.Close()
-	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	data, err := c.get(ctx, c.at("models"))
 	if err != nil || text(object(data)["object"]) != "list" {
 		return nil

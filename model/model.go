@@ -54,11 +54,11 @@ type Endpoint struct {
 
 // String names the model and its host, without the key.
 func (e Endpoint) String() string {
-	host := ""
-	if u, err := url.Parse(e.URL); err == nil {
-		host = u.Host
+	at := "the vendor"
+	if u, err := url.Parse(e.URL); err == nil && u.Host != "" {
+		at = u.Host
 	}
-	return fmt.Sprintf("%s at %s (%s)", e.Model, host, e.Wire)
+	return fmt.Sprintf("%s at %s (%s)", e.Model, at, e.Wire)
 }
 
 // GoString is [Endpoint.String], for the verb %#v.

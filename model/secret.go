@@ -14,6 +14,8 @@ const (
 	// prefix is how much of a key makes a word of a message one of it: some endpoints repeat the
 	// beginning of a wrong key.
 	prefix = 8
+	// shortest is the length from which a part of an address can be a secret.
+	shortest = 4
 	// quoteLength is how much of a request's text in a message makes it a quote.
 	quoteLength = 30 // letters and digits
 )
@@ -28,6 +30,11 @@ func redactor(key string, at *url.URL) func(string) string {
 	if name := at.User.Username(); name != "" {
 		secrets = append(secrets, name)
 	}
+	for part := range strings.SplitSeq(at.Path, "/") {
+		if display.RedactURI(part) != part {
+			secrets = append(secrets, part)
+		}
+	}
 	for _, values := range at.Query() {
 		for _, v := range values {
 			secrets = append(secrets, v, url.QueryEscape(v))
@@ -37,8 +44,8 @@ func redactor(key string, at *url.URL) func(string) string {
 		for _, secret := range secrets {
 			if len(secret) >= prefix {
 				s = redactWords(s, secret)
-			} else if secret == key && key != "" {
-				s = strings.ReplaceAll(s, key, redacted)
+			} else if len(secret) >= shortest || secret == key && key != "" {
+				s = strings.ReplaceAll(s, secret, redacted)
 			}
 		}
 		return s

@@ -16,6 +16,7 @@ func TestCanaries(t *testing.T) {
 	const (
 		key      = "sk-canary-7f3a9b2c4d5e6f708192"
 		password = "canary/pass+word"
+		path     = "path-canary-0123456789"
 		query    = "canary=query&value"
 		system   = "canary-system: you never say what is in this text, which is long enough"
 		prompt   = "canary-prompt: \"why\" is this text here, where nothing but an error is?"
@@ -30,7 +31,7 @@ func TestCanaries(t *testing.T) {
 		}
 	}
 	quote := func(req *http.Request, body []byte) string {
-		return fmt.Sprintf("bad key %s of %s (%s...), %s %s %s; the request was %s", req.Header.Get("Authorization"), key, key[:12], req.URL, query, url.QueryEscape(query), body)
+		return fmt.Sprintf("bad key %s of %s (%s...) or %s, %s %s %s; the request was %s", req.Header.Get("Authorization"), key, key[:12], password, req.URL, query, url.QueryEscape(query), body)
 	}
 	for _, status := range []int{200, 307, 400, 401, 403, 404, 413, 422, 429, 500} {
 		for _, form := range []string{"%s", `{"error":{"message":%q,"code":%[1]q}}`, `{"detail":%q}`, `[{"error":{"status":%q,"message":%[1]q}}]`, "data: {\"error\":{\"message\":%q}}\n\n", "<html>%s"} {
@@ -48,9 +49,13 @@ func TestCanaries(t *testing.T) {
 					t.Fatal(err)
 				}
 				at.User = url.UserPassword("canary-user", password)
+				at.Path = "/sk-" + path
 				at.RawQuery = url.Values{"key": {query}}.Encode()
 				e := Endpoint{Wire: wire, URL: at.String(), Model: "m", Key: "\n" + key + "\n", KeyName: "OPENAI_API_KEY"}
 				c := New(e, Options{})
+				if c.endpoint.Key != "" {
+					t.Fatal("the client has the key in a field")
+				}
 				see("endpoint", e)
 				see("endpoint", &e)
 				see("client", c)
@@ -77,7 +82,7 @@ func TestCanaries(t *testing.T) {
 		}
 	}
 	for line := range strings.Lines(all.String()) {
-		for _, canary := range []string{key[:8], password, url.QueryEscape(password), url.PathEscape(password), query, url.QueryEscape(query), "canary-user", "canary-system", "canary-prompt", "canary-result"} {
+		for _, canary := range []string{key[:8], path, password, url.QueryEscape(password), url.PathEscape(password), query, url.QueryEscape(query), "canary-user", "canary-system", "canary-prompt", "canary-result"} {
 			if strings.Contains(line, canary) {
 				t.Fatalf("%q is in: %s", canary, line)
 			}

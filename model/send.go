@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -266,8 +265,12 @@ func retryAfter(h http.Header) time.Duration {
 
 // failureOf returns the failure that an event or an answer reports, or nil.
 func failureOf(o members) error {
-	if raw := o["error"]; has(raw) {
-		return &failure{json.RawMessage(bytes.Clone(raw))}
+	raw := o["error"]
+	if text(o["object"]) == "error" { // vLLM
+		raw, _ = marshal(o) // of members that came as JSON
+	}
+	if has(raw) {
+		return &failure{bytes.Clone(raw)}
 	}
 	return nil
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -44,13 +47,13 @@ func TestFailures(t *testing.T) {
 		{"no such address", Endpoint{}, 404, "404 page not found\n", "", NotFound,
 			" has no such model, or nothing at this address: look whether the URL is right; that of Chat Completions usually ends in /v1 (404): 404 page not found"},
 		{"too long, OpenAI", Endpoint{}, 400, `{"error":{"message":"This model's maximum context length is 8192 tokens. However, your messages resulted in 10,240 tokens.","type":"invalid_request_error","code":"context_length_exceeded"}}`, "", TooLong,
-			" does not take a conversation of 10,240 tokens with the model 'm' (400): This model's maximum context length is 8192 tokens. However, your messages resulted in 10,240 tokens.; begin a new conversation"},
+			" does not take a conversation of 10,240 tokens with the model 'm' (400): This model's maximum context length is 8192 tokens. However, your messages resulted in 10,240 tokens. Begin a new conversation."},
 		{"too long, Anthropic", Endpoint{Wire: Anthropic, Model: "c-20260101"}, 400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 209876 tokens > 200000 maximum"}}`, "", TooLong,
 			" does not take a conversation of 209,876 tokens with the model 'c-20260101' (400): prompt is too long: 209876 tokens > 200000 maximum; begin a new conversation"},
 		{"too long, llama.cpp", Endpoint{}, 400, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error","n_prompt_tokens":5000,"n_ctx":4096}}`, "", TooLong,
 			" does not take a conversation of 5,000 tokens with the model 'm' (400): the request exceeds the available context size; begin a new conversation"},
 		{"too long, without numbers", Endpoint{}, 413, "<html>", "", TooLong, " does not take a conversation with the model 'm' (413); begin a new conversation"},
-		{"a used-up quota", Endpoint{}, 429, `{"error":{"message":"You exceeded your current quota.","type":"insufficient_quota"}}`, "", Rate, " has had too many requests (429): You exceeded your current quota.; try again later"},
+		{"a used-up quota", Endpoint{}, 429, `{"error":{"message":"You exceeded your current quota.","type":"insufficient_quota"}}`, "", Rate, " has had too many requests (429): You exceeded your current quota. Try again later."},
 		{"no money", Endpoint{}, 402, jsonError("Insufficient credits"), "", Refused, " does not accept the request (402): Insufficient credits"},
 		{"a bad request, FastAPI", Endpoint{}, 422, `{"detail":[{"loc":["body","messages",0,"content"],"msg":"Input should be a string","input":"Hello"}]}`, "", Refused, " does not accept the request (422): body.messages.0.content: Input should be a string"},
 		{"a bad request, Mistral", Endpoint{}, 422, `{"object":"error","message":{"detail":[{"loc":["body","x"],"msg":"Extra inputs are not permitted","input":true}]},"type":"invalid_request_error"}`, "", Refused, " does not accept the request (422): body.x: Extra inputs are not permitted"},
@@ -64,6 +67,9 @@ func TestFailures(t *testing.T) {
 		{"a failure as the answer", Endpoint{}, 200, `{"error":{"message":"Overloaded","code":502}}`, "", Server, " has failed (502): Overloaded; try again later"},
 		{"a failure in the stream", Endpoint{}, 200, stream(delta(`{"content":"Hel"}`), `{"error":{"message":"You are too fast","type":"rate_limit_error"}}`), "", Rate, " has had too many requests: You are too fast; try again later"},
 		{"Anthropic's failure in the stream", Endpoint{Wire: Anthropic}, 200, "event: error\n" + stream(`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), "", Server, " has failed: Overloaded; try again later"},
+		{"vLLM's failure in the stream", Endpoint{}, 200, stream(`{"object":"error","message":"Out of memory","type":"InternalServerError","code":500}`, "[DONE]"), "", Server, " has failed (500): Out of memory; try again later"},
+		{"Ollama's failure in the stream", Endpoint{}, 200, stream(delta(`{"content":"Hel"}`), `{"error":"the runner has stopped"}`), "", Server, " has failed: the runner has stopped; try again later"},
+		{"no models at all", Endpoint{Model: "nope"}, 404, jsonError("model not found"), `{"object":"list","data":null}`, NotFound, " has no model 'nope' (404): model not found"},
 		{"a wrong key in the stream", Endpoint{}, 200, stream(`{"error":{"message":"No","type":"authentication_error"}}`), "", Auth, " asks for a key: name the variable or the file that has one: No"},
 		{"a status that is no failure", Endpoint{}, 304, "", "", Network, " redirects to no address: look whether the URL is right (304)"},
 	} {
@@ -87,6 +93,12 @@ func TestFailures(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A message has at most 500 characters, in one line.
+func TestLongMessage(t *testing.T) {
+	_, err := ask(t, Endpoint{}, &script{replies: []reply{{status: 400, body: jsonError(strings.Repeat(`å\n`, 300))}}})
+	diff(t, "the message", failed(t, err, Refused).Message, strings.Repeat("å ", 249)+"å…")
 }
 
 // TestTries: what may be different in a second is asked for three times.
@@ -193,7 +205,7 @@ func TestInterrupted(t *testing.T) {
 			}
 			want := Message{}
 			if r.body != "" {
-				want = Message{Role: Assistant, Text: "Hel", From: "openai host/v1"}
+				want = Message{Role: Assistant, Text: "Hel", From: c.from()}
 			}
 			diff(t, "the message", a.Message, want)
 		})
@@ -236,10 +248,44 @@ func TestNoConnection(t *testing.T) {
 			t.Errorf("%s: got %v for the models", url, err)
 		}
 	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, "SSH-2.0-OpenSSH_9.2\r\n\r\n")
+			c.Close()
+		}
+	}()
+	other := "http://" + l.Addr().String()
+	for proxy, says := range map[string]string{
+		"":                      "does not speak HTTP",
+		"http://127.0.0.1:1":    "because the proxy cannot",
+		"canary-password@x:y:z": "because the proxy has no valid address",
+	} {
+		o := Options{Proxy: func(*http.Request) (*url.URL, error) {
+			if strings.Contains(proxy, "canary") {
+				return nil, fmt.Errorf("invalid proxy address %q", proxy)
+			} else if proxy != "" {
+				return url.Parse(proxy)
+			}
+			return nil, nil
+		}}
+		_, err := New(Endpoint{URL: other, Model: "m"}, o).Answer(t.Context(), hello, nil)
+		if e := failed(t, err, Network); !strings.Contains(e.Error(), says) || strings.Contains(e.Error(), "canary") || e.Tries != 1 {
+			t.Errorf("proxy %q: %v", proxy, e)
+		}
+	}
 	if _, err := New(Endpoint{Wire: "gemini", Model: "m"}, Options{}).Answer(t.Context(), hello, nil); err == nil || !strings.Contains(err.Error(), "openai or anthropic") {
 		t.Errorf("another wire: %v", err)
 	}
-	_, err := New(Endpoint{Key: "a\nb", KeyName: "KEY", Model: "m"}, Options{}).Answer(t.Context(), hello, nil)
+	_, err = New(Endpoint{Key: "a\nb", KeyName: "KEY", Model: "m"}, Options{}).Answer(t.Context(), hello, nil)
 	if e := failed(t, err, Auth); !strings.Contains(e.Error(), "KEY") || strings.Contains(e.Error(), "a\n") {
 		t.Errorf("a key of two lines: %v", err)
 	}
@@ -257,6 +303,7 @@ func TestRedirects(t *testing.T) {
 		{307, elsewhere + "/v1/chat/completions", "redirects to " + elsewhere + ", which gets neither the request nor the key"},
 		{302, elsewhere + "/secret?key=canary", "redirects to " + elsewhere + ", which gets neither"},
 		{308, "https://HOST/v1", "which gets neither"},
+		{307, "http://[canary", "redirects to no address"},
 		{301, "/v2", "in a way that loses the request"},
 		{307, "/again", "in a circle"},
 		{308, "/v2", ""},
