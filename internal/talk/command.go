@@ -59,7 +59,7 @@ model or it did not answer.`,
 		Example: `  knack chat "fill in the form in form.pdf"
   knack chat --url http://127.0.0.1:11434/v1 --model qwen3:8b
   git diff --staged | knack chat - --quiet   # the prompt is what the pipe has
-  knack chat --tools runner --dry-run        # the first request, which is not sent
+  knack chat --tools runner --dry-run        # the first request, not sent
   knack chat --mcp files --allow 'files__read_*' "tidy up my notes"`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if o.Prompt, o.Once, err = question(env, args, prompt, cmd.Flags().Changed("prompt"), o.DryRun); err != nil {

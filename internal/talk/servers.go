@@ -39,6 +39,9 @@ func (s *servers) Definitions() []tool.Definition { return s.tools }
 // Call calls a tool of its server.
 func (s *servers) Call(ctx context.Context, name string, arguments json.RawMessage) (tool.Result, error) {
 	text, isError, err := s.calls[name](ctx, arguments)
+	if failed := (*peer.Error)(nil); errors.As(err, &failed) && failed.Fix != "" {
+		err = fmt.Errorf("%w; %s", err, failed.Fix)
+	}
 	return tool.Result{Text: text, IsError: isError}, err
 }
 
