@@ -187,7 +187,7 @@ func (t *talk) open(end model.Endpoint) client {
 	if t.o.open != nil {
 		return t.o.open(end)
 	}
-	return model.New(end, model.Options{Proxy: t.o.Env.Proxy, Agent: agent()})
+	return Open(t.o.Env, end)
 }
 
 func agent() string { return "knack/" + cmp.Or(build.Current().Version, "devel") }
