@@ -46,8 +46,8 @@ standard input. Without one it is a conversation: /help lists its commands. If
 standard input is no terminal, each line of it is a message.
 
 The model is the first of these that there is: --url and --model; chat in your
-knack.yaml; LLM_API_BASE_URL with LLM_MODEL_NAME and LLM_API_KEY; OPENAI_API_KEY,
-also with OPENAI_BASE_URL; ANTHROPIC_API_KEY; GEMINI_API_KEY; a server on this
+knack.yaml; LLM_API_BASE_URL with LLM_MODEL_NAME and LLM_API_KEY;
+OPENAI_API_KEY, also with OPENAI_BASE_URL; ANTHROPIC_API_KEY; GEMINI_API_KEY; a server on this
 machine (Ollama, LM Studio, llama.cpp, Docker Model Runner). Keys are read from
 variables and files alone.
 
