@@ -47,9 +47,9 @@ standard input is no terminal, each line of it is a message.
 
 The model is the first of these that there is: --url and --model; chat in your
 knack.yaml; LLM_API_BASE_URL with LLM_MODEL_NAME and LLM_API_KEY;
-OPENAI_API_KEY, also with OPENAI_BASE_URL; ANTHROPIC_API_KEY; GEMINI_API_KEY; a server on this
-machine (Ollama, LM Studio, llama.cpp, Docker Model Runner). Keys are read from
-variables and files alone.
+OPENAI_API_KEY, also with OPENAI_BASE_URL; ANTHROPIC_API_KEY; GEMINI_API_KEY; a
+server on this machine (Ollama, LM Studio, llama.cpp, Docker Model Runner). Keys
+are read from variables and files alone.
 
 No script of a skill is run. --mcp NAME also offers the tools of an MCP server
 that your own knack.yaml names; you are asked before each call. The exit status
