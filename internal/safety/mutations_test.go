@@ -55,7 +55,7 @@ var mutations = []mutation{
 	{"signin-audience", "a token of the provider that is for another application lets no client in", "./access/openid ^TestForgedTokens$", "", []change{
 		{"access/openid/token.go", "return slices.Contains(p.audiences, a)", "return true"}}},
 	{"asked-before-called", "a tool that is not of a skill is called only if the user allows it", "./chat ^TestConsent$", "", []change{
-		{"chat/calls.go", "case !allowed:", "case false:"}}},
+		{"chat/calls.go", "case !allowed:", "case !allowed && false:"}}},
 	{"key-of-its-vendor", "the key in a vendor's variable goes to that vendor alone", "./internal/talk ^TestNamed$", "", []change{
 		{"internal/talk/choose.go", `same := w.URL != "" && hostOf(w.URL) == hostOf(v.url)`, `same := w.URL != ""`}}},
 	{"damage-is-not-served", "no damaged byte of a store is served", "./source/release ^TestDamaged$", "", []change{
