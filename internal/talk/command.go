@@ -45,11 +45,11 @@ call of the model, and its result, on standard error. "-" reads the prompt from
 standard input. Without one it is a conversation: /help lists its commands. If
 standard input is no terminal, each line of it is a message.
 
-Which model is, in this order: --url and --model; chat in your knack.yaml;
-LLM_API_BASE_URL with LLM_MODEL_NAME and LLM_API_KEY; OPENAI_API_KEY, also with
-OPENAI_BASE_URL; ANTHROPIC_API_KEY; GEMINI_API_KEY; a server on this machine
-(Ollama, LM Studio, llama.cpp, Docker Model Runner). Keys are read from
-variables and files alone.
+The model is the first of these that there is: --url and --model; chat in your
+knack.yaml; LLM_API_BASE_URL with LLM_MODEL_NAME and LLM_API_KEY;
+OPENAI_API_KEY, also with OPENAI_BASE_URL; ANTHROPIC_API_KEY; GEMINI_API_KEY; a
+server on this machine (Ollama, LM Studio, llama.cpp, Docker Model Runner). Keys
+are read from variables and files alone.
 
 No script of a skill is run. --mcp NAME also offers the tools of an MCP server
 that your own knack.yaml names; you are asked before each call. The exit status
@@ -57,7 +57,8 @@ is 0 if the model has answered, 1 if a limit ended that, and 3 if there is no
 model or it did not answer.`,
 		Example: `  knack chat "fill in the form in form.pdf"
   knack chat --url http://127.0.0.1:11434/v1 --model qwen3:8b
-  git diff --staged | knack chat - --quiet   # the prompt is what the pipe has
+  knack chat - <question.txt
+  knack chat --quiet --transcript log.jsonl  # a conversation, and its record
   knack chat --tools runner --dry-run        # the first request, not sent
   knack chat --mcp files --allow 'files__read_*' "tidy up my notes"`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {

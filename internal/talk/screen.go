@@ -75,7 +75,6 @@ func (s *screen) call(text string) {
 	if s.quiet || s.closing {
 		return
 	}
-	s.endLine("")
 	s.apart(true)
 	if s.env.StderrTerminal {
 		s.err.Dimmed(text)
@@ -88,7 +87,6 @@ func (s *screen) call(text string) {
 func (s *screen) note(kind console.Painted, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.endLine("")
 	s.apart(false)
 	s.err.Text(kind, text)
 }
@@ -97,7 +95,6 @@ func (s *screen) note(kind console.Painted, text string) {
 func (s *screen) remark(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.endLine("")
 	s.apart(false)
 	s.err.Dimmed(console.OneLine(text))
 }
