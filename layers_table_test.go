@@ -93,6 +93,9 @@ var directions = map[string][]string{
 	"tool/lookup":           {"catalog", "reads", "skill", "tool/profile"},
 	"tool/wave":             {"catalog", "internal/ruleid", "skill", "skill/frontmatter", "tool/internal/listing", "tool/lookup"},
 	"function":              {"tool", "tool/profile"},
+	// Whether the right skill is taken for a prompt, and the command for that.
+	"eval":           {"catalog", "chat", "internal/jsonfile", "model", "search", "skill", "tool"},
+	"internal/trial": {"catalog", "eval", "internal/command", "internal/console", "internal/settings", "internal/talk", "model", "skill", "source/builtin", "tool", "tool/profile"},
 	// A conversation of a user, a model and the skills, and the command for it.
 	"chat":          {"function", "model", "reads", "tool", "tool/profile"},
 	"internal/talk": {"catalog", "chat", "config", "edit", "function", "internal/build", "internal/command", "internal/console", "internal/fetch", "internal/listing", "internal/settings", "model", "peer", "tool"},
@@ -130,15 +133,15 @@ var directions = map[string][]string{
 	"web/internal/scans":      {"catalog", "doctor", "scan", "skill", "web/internal/exposition"},  // what scans found
 	"web/internal/exposition": {"internal/display"},                                               // metrics as text, and the count of responses
 	"web/internal/latest":     {"catalog"}, "web/internal/gfm": {},                                // what is kept for a snapshot; what Markdown has beyond CommonMark
-	"internal/certificate": {"internal/settings"},                                      // a server's own, read again when it changes
-	"internal/help":        {},                                                         // the form of help, and topics
-	"internal/overview":    {"catalog", "client", "internal/connection", "skill"},      // what knack finds, in five lines
-	"internal/listing":     {"catalog", "doctor", "internal/console", "skill", "tool"}, // the text of list and search
-	"internal/build":       {}, "internal/memory": {},                                  // which build this is, and the memory of a server
+	"internal/certificate": {"internal/settings"},                                                // a server's own, read again when it changes
+	"internal/help":        {},                                                                   // the form of help, and topics
+	"internal/overview":    {"catalog", "client", "internal/connection", "skill"},                // what knack finds, in five lines
+	"internal/listing":     {"catalog", "doctor", "internal/console", "search", "skill", "tool"}, // the text of list and search
+	"internal/build":       {}, "internal/memory": {},                                            // which build this is, and the memory of a server
 	"internal/stored":    {"doctor", "store"},                                                                                                                        // what the store of a server has of a source, for commands beside it
 	"internal/observe":   {"audit", "catalog", "doctor", "internal/hold", "internal/tally", "internal/follow", "internal/vet", "mcpserver", "skill", "usage", "web"}, // metrics, usage, audit log
 	"internal/candidate": {"catalog", "check", "internal/console"},                                                                                                   // words that a shell offers
-	"internal/cli": {"internal/approval", "internal/talk", "internal/baseline", "scan", "internal/vet",
+	"internal/cli": {"internal/approval", "internal/talk", "internal/trial", "internal/baseline", "scan", "internal/vet",
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
 		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/command", "internal/locate", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "internal/supply", "internal/follow", "internal/replica", "usage",
 		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/command", "internal/locate", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "usage",
@@ -154,7 +157,7 @@ var directions = map[string][]string{
 	"internal/locate":  {"edit", "internal/console", "source/dir"}, // which folder is a command's project
 	"internal/command": {},                                         // how commands fail, and count their arguments
 	// Skills from elsewhere, put where agents read them, and the commands for that.
-	"install":         {"trust", "edit", "internal/realpath", "lockfile", "lockfile/foreign", "origin", "skill", "source/dir", "store", "internal/semver"},
+	"install":         {"archive", "trust", "edit", "internal/realpath", "lockfile", "lockfile/foreign", "origin", "skill", "source/dir", "store", "internal/semver"},
 	"internal/supply": {"config", "trust", "install", "internal/command", "internal/console", "internal/fetch", "internal/locate", "internal/realpath", "internal/registry", "internal/settings", "lockfile", "lockfile/foreign", "origin", "origin/archive", "origin/folder", "origin/git", "origin/oci", "origin/wellknown", "skill", "source/dir", "store", "origin/peer", "pull", "publish", "check", "internal/report"},
 	// The commands approve and revoke, and scan --against.
 	"internal/approval":   {"approve", "edit", "catalog", "internal/command", "internal/console", "internal/diff", "internal/report", "internal/build", "internal/settings", "internal/supply", "scan", "skill"},
@@ -196,7 +199,7 @@ var outside = map[string][]string{
 	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "peer", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	"github.com/fsnotify/fsnotify":           {"source/dir/internal/watch"},
 	"github.com/tailscale/hujson":            {"client"},
-	"github.com/spf13/cobra":                 {"internal/approval", "internal/cli", "internal/command", "internal/help", "internal/supply", "internal/talk"},
+	"github.com/spf13/cobra":                 {"internal/approval", "internal/cli", "internal/command", "internal/help", "internal/supply", "internal/talk", "internal/trial"},
 	"github.com/spf13/pflag":                 {"internal/cli"}, // of cobra
 	"golang.org/x/sys":                       {"source/dir", "internal/console", "edit", "bench"},
 	"golang.org/x/term":                      {"internal/console"},

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/realpath"
@@ -126,6 +127,9 @@ func (in *Installer) absent(ctx context.Context, place string) (*content, error)
 	return c, nil
 }
 
+// buffers are for hashing: most files are smaller than a buffer.
+var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
 func hashed(t *dir.Tree, e dir.TreeEntry) (lockfile.File, error) {
 	f, err := t.Open(e.Path)
 	if err != nil {
@@ -133,7 +137,9 @@ func hashed(t *dir.Tree, e dir.TreeEntry) (lockfile.File, error) {
 	}
 	defer f.Close()
 	h := sha256.New()
-	n, err := io.Copy(h, f)
+	buffer := buffers.Get().(*[32 << 10]byte)
+	defer buffers.Put(buffer)
+	n, err := io.CopyBuffer(h, f, buffer[:])
 	return lockfile.File{Path: e.Path, Size: n, Digest: skill.Digest(h.Sum(nil)), Exec: e.Mode.Perm()&0o111 != 0}, err
 }
 

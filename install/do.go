@@ -89,7 +89,7 @@ func (in *Installer) fail(s *Step, err error) {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		s.Problem = problem("free some space, then run the command again; what was there is as it was", "the disk of %s is full", in.shown(filepath.Dir(s.place)))
 	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
-		s.Problem = problem("let the user who runs knack write there", "%s cannot be written: %w", in.shown(filepath.Dir(s.place)), cause(err))
+		s.Problem = problem("let the user who runs knack write there", "%s cannot be written: %w", in.shown(in.forbidden(s, err)), cause(err))
 	case errors.Is(err, syscall.ENOTDIR):
 		s.Problem = problem("remove the file, or name another folder with --to", "a file is in the place of a folder above %s", in.shown(s.place))
 	case errors.Is(err, syscall.EXDEV):
@@ -98,6 +98,16 @@ func (in *Installer) fail(s *Step, err error) {
 		s.Problem = ProblemOf(err)
 	}
 	s.Do = Fail
+}
+
+// forbidden returns the folder that may not be written: that of the step's place, or the one above
+// the folder for new trees.
+func (in *Installer) forbidden(s *Step, err error) string {
+	beside := in.beside(s.place)
+	if p := (*fs.PathError)(nil); errors.As(err, &p) && p.Path == beside {
+		return filepath.Dir(beside)
+	}
+	return filepath.Dir(s.place)
 }
 
 // writeAll writes the skills in whose places nothing is: all beside their places, synced at

@@ -11,10 +11,10 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
-	"slices"
-	"strings"
+	"sync"
 	"time"
 
+	"github.com/knack-dev/knack/archive"
 	"github.com/knack-dev/knack/edit"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/realpath"
@@ -100,7 +100,20 @@ func ProblemOf(err error) *Problem {
 	if p := networkProblem(err); p != nil {
 		return p
 	}
-	return &Problem{Err: err}
+	return &Problem{Err: err, Fix: fixOf(err)}
+}
+
+// fixOf returns what to do about content that is not taken, by the category of the error.
+func fixOf(err error) string {
+	switch {
+	case errors.Is(err, archive.ErrRefused):
+		return "get it again in case it was damaged; else ask its author to pack it anew"
+	case errors.Is(err, origin.ErrName):
+		return "ask the author to rename or remove it"
+	case errors.Is(err, origin.ErrLimit):
+		return "ask the author to make it smaller"
+	}
+	return ""
 }
 
 // interruption is the error of a step that was not done since the command was ended before.
@@ -119,6 +132,9 @@ type Installer struct {
 	lock   *lockfile.Lock
 	old    []byte // the lock's bytes; nil if there is none
 	unlock func()
+
+	mu      sync.Mutex
+	parents map[string]parent // the folders of skills, by their paths
 }
 
 // Open reads the lock. The caller closes the installer. An error is a [*Problem].
@@ -297,43 +313,6 @@ func sameEntry(a, b lockfile.Entry) bool {
 		return (&lockfile.Lock{Skills: map[string]lockfile.Entry{"x": e}}).Bytes()
 	}
 	return bytes.Equal(one(a), one(b))
-}
-
-// place returns the path, without links, of a skill's folder. It refuses a link that leads out
-// of the project.
-func (in *Installer) place(key string) (string, error) {
-	at := in.Folder(key)
-	if in.o.Contained {
-		err := edit.Inside(in.o.Root, filepath.Dir(at))
-		var out *edit.OutsideError
-		if errors.As(err, &out) {
-			return "", &Problem{Err: fmt.Errorf("%s is a link to %s, outside of the project", in.shown(out.Link), in.shown(out.Target)), Fix: "make it a folder, or name another folder with --to", No: true}
-		}
-		if err != nil {
-			return "", problem("", "%w", err)
-		}
-	}
-	place := filepath.Join(realpath.Of(filepath.Dir(at)), filepath.Base(at))
-	if links := realpath.Links(filepath.Dir(place)); len(links) > 0 {
-		return "", &Problem{Err: fmt.Errorf("%s is a link that leads nowhere", in.shown(links[0])), Fix: "make it a folder, or name another folder with --to", No: true}
-	}
-	if rel, err := filepath.Rel(in.real, place); err == nil && slices.ContainsFunc(strings.Split(rel, string(filepath.Separator)), lockfile.IsGit) {
-		return "", problem("name another folder with --to, or remove the entry from the lock", "%s is in the repository's own folder, where files can be programs that git starts", key)
-	}
-	return place, nil
-}
-
-// beside returns the folder in which new trees are written: beside the folder that agents scan,
-// never below it.
-func (in *Installer) beside(place string) string {
-	parent := filepath.Dir(filepath.Dir(place))
-	if parent != in.real && !strings.HasPrefix(parent, in.real+string(filepath.Separator)) {
-		parent = filepath.Dir(place)
-		if filepath.Dir(place) == in.real {
-			parent = in.real
-		}
-	}
-	return filepath.Join(parent, ".knack")
 }
 
 // sweep removes what killed commands left. What they had taken away goes to the kept ones.

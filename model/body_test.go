@@ -52,11 +52,11 @@ func TestBody(t *testing.T) {
 		{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"# PDF","is_error":false},{"type":"tool_result","tool_use_id":"b","content":"","is_error":true},{"type":"text","text":"And?"},{"type":"text","text":"Well?"}]}]}`)
 }
 
-// What is not set is left out, and what the user adds stands as it is.
+// TestBodyExtra leaves out what is not set, and keeps what the user adds.
 func TestBodyExtra(t *testing.T) {
 	extra := members{"temperature": json.RawMessage("0.10"), "stream": json.RawMessage("false"), "max_tokens": json.RawMessage("7")}
 	for wire, want := range map[Wire]string{
-		OpenAI:    `{"model":"m","messages":[{"role":"user","content":"Hi"}],"stream_options":{"include_usage":true},"temperature":0.10,"stream":false,"max_tokens":7}`,
+		OpenAI:    `{"model":"m","messages":[{"role":"user","content":"Hi"}],"temperature":0.10,"stream":false,"max_tokens":7}`,
 		Anthropic: `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}],"temperature":0.10,"stream":false,"max_tokens":7}`,
 	} {
 		for _, tools := range []string{"", "null", " [] "} {

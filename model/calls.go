@@ -194,7 +194,7 @@ func madeID[T any](used map[string]bool, came map[string]T) string {
 	}
 }
 
-// argumentsOf returns the arguments of a call: {} if there are none, else what came.
+// argumentsOf returns the arguments of a call: what came, or {} if nothing did.
 func argumentsOf(s string) json.RawMessage {
 	if strings.TrimSpace(s) == "" {
 		return json.RawMessage("{}")

@@ -220,7 +220,7 @@ func (m *completion) end() (Answer, error) {
 		if b["tool_calls"], err = marshal(written); err != nil {
 			return Answer{}, err
 		}
-	} else if !has(b["content"]) {
+	} else if !has(b["content"]) && !has(b["refusal"]) {
 		b["content"] = quoted("")
 	}
 	raw, err := marshal(b)

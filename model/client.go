@@ -139,6 +139,9 @@ func (c *Client) Body(r Request) ([]byte, error) {
 		return nil, fmt.Errorf("write the request: %w", err)
 	}
 	maps.Copy(m, c.endpoint.Extra)
+	if string(m["stream"]) == "false" && c.endpoint.Extra["stream_options"] == nil {
+		delete(m, "stream_options") // it is refused without a stream
+	}
 	body, err := marshal(m)
 	if err != nil {
 		return nil, fmt.Errorf("write the request: %w", err)
@@ -182,7 +185,7 @@ func (c *Client) nameless(ctx context.Context) error {
 // from names the endpoint that a message came from.
 func (c *Client) from() string { return string(c.endpoint.Wire) + " " + c.base.Host + c.base.Path }
 
-// owns reports whether a message goes back as it came.
+// owns reports whether a message goes back unchanged, since it came from this endpoint.
 func (c *Client) owns(m Message) bool {
 	return len(m.Raw) > 0 && (m.From == "" || m.From == c.from())
 }

@@ -74,7 +74,7 @@ func (c *Client) judge(e *Error, kind, message, body string) {
 		e.Category, e.Tokens = TooLong, tokensIn(message, body)
 	case request && noModel().MatchString(all), e.Status == http.StatusNotFound, e.Status == 0 && said("not_found"):
 		e.Category = NotFound
-	case e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden, e.Status == http.StatusBadRequest && keyWord().MatchString(all), e.Status == 0 && said("auth", "permission"):
+	case e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden, (e.Status == http.StatusBadRequest || e.Status == 0) && keyWord().MatchString(all), e.Status == 0 && said("auth", "permission"):
 		e.Category = Auth
 	case e.Status == http.StatusTooManyRequests, e.Status == 0 && said("rate_limit", "quota", "exhausted"):
 		e.Category = Rate

@@ -36,7 +36,7 @@ const (
 	GeminiURL    = "https://generativelanguage.googleapis.com/v1beta/openai"
 )
 
-// Endpoint is a model and where it is.
+// Endpoint is a model and its address.
 type Endpoint struct {
 	Wire Wire
 	// URL is the address below which the wire's paths are; if empty, [OpenAIURL] or
@@ -83,9 +83,9 @@ type Message struct {
 	Calls []Call
 	// Results answer all calls of the assistant's message before.
 	Results []Result
-	// Raw is an assistant's message as it came, with every member, among them those that the
-	// next request must repeat: extra_content, reasoning_content, thinking blocks with their
-	// signatures. It is sent back unchanged. If it is empty, or From is another endpoint, the
+	// Raw is an assistant's message in the form of the wire, with every member that it had. Some
+	// endpoints refuse a request without them: extra_content, reasoning_content, thinking blocks
+	// with their signatures. It is sent back unchanged. If it is empty, or From is another endpoint, the
 	// message is made of Text and Calls.
 	Raw json.RawMessage
 	// From is the endpoint that Raw came from, as [Client.Answer] sets it. If it is empty, Raw

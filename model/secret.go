@@ -63,7 +63,7 @@ func redactWords(s, secret string) string {
 	}
 }
 
-// withoutRequest cuts a message where it begins to repeat a text of the request, in whatever way
+// withoutRequest cuts a message before the first text of the request that it repeats, however
 // that is escaped.
 func withoutRequest(message string, r Request) string {
 	cut := func(text string) {
@@ -86,7 +86,7 @@ func withoutRequest(message string, r Request) string {
 	return message
 }
 
-// lettersOf returns the letters and digits of a text and where they are, without escapes as in
+// lettersOf returns the letters and digits of a text and their positions, without escapes of
 // JSON.
 func lettersOf(s string) (letters string, at []int) {
 	var b strings.Builder

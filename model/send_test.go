@@ -214,7 +214,7 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-// TestNoConnection says why there is none.
+// TestNoConnection has the errors of endpoints that cannot be reached.
 func TestNoConnection(t *testing.T) {
 	refusing := listen(t, http.NotFoundHandler())
 	for url, says := range map[string]string{

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// value is a JSON value that is put together from pieces. A piece that nothing follows stays
-// byte for byte as it came.
+// value is a JSON value that is put together from pieces. A single piece keeps
+// its bytes.
 type value struct {
 	raw     []byte // unless it has members or items
 	members map[string]*value

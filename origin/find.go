@@ -175,7 +175,7 @@ func (f *finding) judge(path string, t EntryType) error {
 	case t == Link:
 		return fmt.Errorf("%s is a link, and knack installs no links: ask the author for the file itself", display.Quote(path))
 	case t == Other:
-		return fmt.Errorf("%s is not a regular file", display.Quote(path))
+		return fmt.Errorf("%s is not a regular file: ask the author to remove it", display.Quote(path))
 	case f.files > MaxFiles:
 		return TooManyFiles()
 	case f.size > MaxSize:

@@ -45,7 +45,7 @@ func TestPullFaults(t *testing.T) {
 		"a bit of a manifest":       {registrytest.If(registrytest.IsManifest, always, registrytest.Flip), "sent other bytes for the manifest", ""},
 		"another digest":            {registrytest.If(head, always, registrytest.WrongDigest), "has no manifest sha256:000", pull.Gone},
 		"to a private address":      {registrytest.If(registrytest.IsBlob, always, registrytest.Redirect("https://10.0.0.1/x")), "private", ""},
-		"to no https":               {registrytest.If(registrytest.IsBlob, always, registrytest.Redirect("http://example.com/x")), "only https: is used", ""},
+		"to no https":               {registrytest.If(registrytest.IsBlob, always, registrytest.Redirect("http://example.com/x")), "only https is used", ""},
 		"denied":                    {registrytest.If(any, always, registrytest.Status(403)), "denies access", ""},
 		"the tag is gone":           {registrytest.If(registrytest.IsManifest, always, registrytest.Status(404)), "has no tag 'prod'", pull.Gone},
 		"a layer is gone":           {registrytest.If(registrytest.IsBlob, always, registrytest.Status(404)), "has no layer", ""},

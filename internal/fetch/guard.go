@@ -125,7 +125,7 @@ func (c *Client) judge(u *url.URL) error {
 	case u.Scheme == "http" && c.isNamed(address) && isLoopback(u.Hostname()):
 		return nil
 	case u.Scheme != "https":
-		return refuse("it leads to %s:, and only https: is used", display.Quote(u.Scheme))
+		return refuse("it leads to an address that begins with %s, and only https is used", display.Quote(u.Scheme+":"))
 	case c.isNamed(address):
 		return nil
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/chat"
-	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/function"
 	"github.com/knack-dev/knack/internal/command"
 	"github.com/knack-dev/knack/internal/console"
@@ -89,9 +88,7 @@ model or it did not answer.`,
 	flags := cmd.Flags()
 	flags.StringVarP(&prompt, "prompt", "p", "", "ask `PROMPT` alone; the same as the argument")
 	flags.StringVar(&o.Wanted.Model, "model", "", "talk to `NAME`: one of chat.models in knack.yaml, or a model of the endpoint")
-	flags.StringVar(&o.Wanted.URL, "url", "", "the endpoint is at `URL`, for example http://127.0.0.1:11434/v1")
-	flags.StringVar(&o.Wanted.Wire, "wire", "", "speak `WIRE` with the endpoint: openai for Chat Completions, or anthropic for Messages (default openai)")
-	flags.StringVar(&o.Wanted.KeyEnv, "key-env", "", "the variable `NAME` has the key of the endpoint")
+	o.Wanted.Register(cmd)
 	flags.StringVar(&set, "tools", tool.DefaultSet, "the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
 	flags.Var(&mcp, "mcp", "also offer the tools of the server `NAME` of servers in knack.yaml, as NAME__tool; each call asks you first (repeatable)")
 	flags.Var(&allow, "allow", "call without a question the tools of --mcp whose names match `PATTERN`, such as files__read_* (repeatable)")
@@ -104,7 +101,6 @@ model or it did not answer.`,
 	flags.BoolVar(&o.Quiet, "quiet", false, "do not show the calls")
 	flags.BoolVar(&o.DryRun, "dry-run", false, "print the first request as JSON, and send nothing")
 	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(tool.SetNames(), cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("wire", cobra.FixedCompletions(config.ChatWires, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagFilename("system")
 	_ = cmd.MarkFlagFilename("transcript")
 	return cmd

@@ -84,7 +84,9 @@ func newEndpoint(t *testing.T, answers ...[]string) *endpoint {
 // results returns what the model was given in place of the results of its calls.
 func (e *endpoint) results(t *testing.T) (all []string) {
 	t.Helper()
-	var last struct{ Messages []struct{ Role, Content string } }
+	var last struct {
+		Messages []struct{ Role, Content string }
+	}
 	if err := json.Unmarshal([]byte(e.requests[len(e.requests)-1]), &last); err != nil {
 		t.Fatal(err)
 	}

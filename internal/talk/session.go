@@ -21,8 +21,6 @@ var leaving = errors.New("the user leaves")
 
 // interactive talks until the user leaves, or, if no person types, until a turn fails.
 func (t *talk) interactive(ctx context.Context) error {
-	t.lines = t.o.Env.Lines()
-	defer t.lines.Close()
 	if t.lines.IsTyped() {
 		t.greet()
 	}

@@ -307,6 +307,16 @@ func TestAsk(t *testing.T) {
 	})
 }
 
+// TestAskOnce asks about a call of the only question too.
+func TestAskOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := begin(t, true, func(o *Options) { o.Once, o.Prompt = true, "write" })
+		s.shows("at the start", "[y]es, [a]lways this tool, [n]o: ", "\n[Tool Call] files__write(path=\"a.txt\")\nAllow files__write(path=\"a.txt\")?\n")
+		s.types("y\n", "It says: written 1\n", "[Tool Result] written 1\n\n")
+		s.ends(0)
+	})
+}
+
 // TestElsewhere talks to a program: no prompts, no questions, and the first failure is the last.
 func TestElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -96,6 +96,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	t.converse(end)
 	defer func() { t.client.Close() }()
+	defer t.lines.Close()
 	if o.Once {
 		err = t.once(ctx)
 	} else {
@@ -106,7 +107,7 @@ func Run(ctx context.Context, o Options) error {
 	if errors.Is(err, errInterrupted) {
 		hurry()
 	}
-	if t.lines != nil && t.lines.IsTyped() && errors.Is(err, errInterrupted) {
+	if !o.Once && t.lines.IsTyped() && errors.Is(err, errInterrupted) {
 		return command.Fail(err.(*command.Failure).Code, command.ErrPrinted, "") // the user did it, and knows
 	}
 	return err
@@ -121,8 +122,8 @@ type talk struct {
 	end          model.Endpoint
 	client       client
 	conversation *chat.Conversation
-	lines        *console.Lines // nil for one question
-	ctrlC        time.Time      // when the user interrupted last
+	lines        *console.Lines
+	ctrlC        time.Time // when the user interrupted last
 }
 
 // connect reads the skills, and finds the model.
@@ -186,7 +187,7 @@ func (t *talk) open(end model.Endpoint) client {
 	if t.o.open != nil {
 		return t.o.open(end)
 	}
-	return model.New(end, model.Options{Proxy: t.o.Env.Proxy, Agent: agent()})
+	return Open(t.o.Env, end)
 }
 
 func agent() string { return "knack/" + cmp.Or(build.Current().Version, "devel") }
@@ -221,10 +222,9 @@ func (t *talk) converse(end model.Endpoint) {
 		System: t.o.System, Rounds: t.o.Rounds, Tokens: t.o.Tokens, Time: t.o.Time, Allow: t.o.Allow,
 		Text: t.screen.text, Done: t.screen.done, Begin: t.screen.begin, End: t.screen.end, Record: t.screen.record,
 		Note: func(text string) { t.screen.note(console.Warning, text) },
-		Ask:  t.ask,
 	}
-	if t.o.Once || !t.o.Env.StdinTerminal {
-		o.Ask = nil
+	if t.lines = t.o.Env.Lines(); t.lines.IsTyped() {
+		o.Ask = t.ask
 	}
 	t.conversation = chat.New(o)
 }

@@ -298,7 +298,7 @@ func Send(ctx context.Context, r io.ReaderAt, size int64, skills []origin.Skill,
 
 func send(to origin.Sink, holder, path string, e origin.Entry, content io.Reader) error {
 	if e.Type > origin.Exec {
-		err := fmt.Errorf("%s is not a regular file", display.Quote(path))
+		err := fmt.Errorf("%s is not a regular file: ask the author to remove it", display.Quote(path))
 		to.Fail(holder, err)
 		return err
 	}

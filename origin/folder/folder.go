@@ -190,9 +190,10 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 	return nil
 }
 
-func errChanged(file string) error {
-	return fmt.Errorf("%s changed while it was read: run the command again", display.Quote(file))
-}
+// meanwhile is what happened to a file that is not as it was listed.
+const meanwhile = "changed while it was read: run the command again"
+
+func errChanged(file string) error { return fmt.Errorf("%s %s", display.Quote(file), meanwhile) }
 
 // send sends one file of one skill, and reports whether the sink took it.
 func (l *library) send(holder, file string, i int, to origin.Sink, fail func(string, error)) bool {
@@ -208,23 +209,33 @@ func (l *library) send(holder, file string, i int, to origin.Sink, fail func(str
 		fail(holder, errChanged(file))
 		return false
 	}
-	read := &reader{r: f}
+	read := &reader{r: f, left: e.Size}
 	err = to.File(holder, origin.File{Path: file, Exec: e.Type == origin.Exec, Size: e.Size}, read)
-	if read.err != nil {
+	switch {
+	case errors.Is(read.err, errLength):
+		fail(holder, errChanged(file))
+	case read.err != nil:
 		fail(holder, fmt.Errorf("%s cannot be read: %s", display.Quote(file), skill.Reason(read.err)))
 	}
 	return err == nil // the sink knows its own errors
 }
 
+// errLength is returned for a file that became longer or shorter after it was listed.
+var errLength = errors.New("it " + meanwhile)
+
 // reader remembers an error of the file that it reads.
 type reader struct {
-	r   io.Reader
-	err error
+	r    io.Reader
+	left int64 // bytes that it is expected to have
+	err  error
 }
 
 // Read reads from the file.
 func (r *reader) Read(p []byte) (int, error) {
 	n, err := r.r.Read(p)
+	if r.left -= int64(n); r.left < 0 || r.left > 0 && errors.Is(err, io.EOF) {
+		err = errLength
+	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		r.err = err
 	}

@@ -17,10 +17,14 @@ import (
 type memory struct {
 	files  map[string]string
 	failed map[string]string
+	begins func(file string)
 	took   func(file string)
 }
 
 func (m *memory) File(skill string, f origin.File, content io.Reader) error {
+	if m.begins != nil {
+		m.begins(f.Path)
+	}
 	data, err := io.ReadAll(content)
 	if err != nil {
 		return err
@@ -146,6 +150,25 @@ func TestChanges(t *testing.T) {
 		fetch(t, root, &got)
 		if !strings.Contains(got.failed["s"], "changed while it was read") || got.failed["t"] != "" {
 			t.Errorf("%s: %+v", name, got.failed)
+		}
+	}
+}
+
+// A file that becomes longer or shorter after it was opened has changed, too. Its reader says so
+// before a sink can count the bytes.
+func TestChangesLength(t *testing.T) {
+	for _, text := range []string{"longer than before", ""} {
+		root := t.TempDir()
+		put(t, root, map[string]string{"s/SKILL.md": pdf, "s/z": "1"})
+		var got memory
+		got.begins = func(file string) {
+			if file == "z" {
+				put(t, root, map[string]string{"s/z": text})
+			}
+		}
+		fetch(t, root, &got)
+		if _, taken := got.files["s: z"]; taken || got.failed["s"] != "'z' changed while it was read: run the command again" {
+			t.Errorf("%q: %v %v", text, got.failed, got.files)
 		}
 	}
 }

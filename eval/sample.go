@@ -1,0 +1,43 @@
+package eval
+
+import (
+	"cmp"
+	"path"
+	"slices"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Sample returns a filter that shows a skill and n of the others. They are chosen by their URIs
+// alone, so that they are the same for every skill and each time, and a new skill replaces at most
+// one of them.
+func Sample(all []*catalog.Entry, e *catalog.Entry, n int) *catalog.Filter {
+	type other struct {
+		*catalog.Entry
+		digest skill.Digest
+	}
+	var others []other
+	for _, o := range all {
+		if !o.SameURI(e) {
+			others = append(others, other{o, skill.DigestOf([]byte(o.URI().String()))})
+		}
+	}
+	slices.SortFunc(others, func(a, b other) int { return cmp.Compare(string(a.digest[:]), string(b.digest[:])) })
+	type place struct{ root, path string }
+	chosen := map[place]bool{{e.Root.Label, e.Path}: true}
+	for _, o := range others[:min(n, len(others))] {
+		chosen[place{o.Root.Label, o.Path}] = true
+	}
+	return &catalog.Filter{Visible: func(e *catalog.Entry) bool {
+		// A hidden skill would hide those around it.
+		for at := e.Path; ; at = path.Dir(at) {
+			if chosen[place{e.Root.Label, at}] {
+				return true
+			}
+			if at == "." || at == "/" || at == "" {
+				return false
+			}
+		}
+	}}
+}

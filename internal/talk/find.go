@@ -1,0 +1,56 @@
+package talk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/command"
+	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/settings"
+	"github.com/knack-dev/knack/model"
+)
+
+// Register adds the flags that say where a model is.
+func (w *Wanted) Register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&w.URL, "url", "", "the endpoint is at `URL`, for example http://127.0.0.1:11434/v1")
+	flags.StringVar(&w.Wire, "wire", "", "speak `WIRE` with the endpoint: openai for Chat Completions, or anthropic for Messages (default openai)")
+	flags.StringVar(&w.KeyEnv, "key-env", "", "the variable `NAME` has the key of the endpoint")
+	_ = cmd.RegisterFlagCompletionFunc("wire", cobra.FixedCompletions(config.ChatWires, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// Find returns the endpoint that the flags, a file or the environment names, or a server on this
+// machine, with the name of its model. say tells the user which model was found if none was named,
+// and otherwise is what can be done without a model.
+func Find(ctx context.Context, env *console.Env, file *settings.File, w Wanted, say func(string), otherwise string) (model.Endpoint, error) {
+	end, found, err := endpoints{env, file}.named(w)
+	switch {
+	case err != nil || end.Model != "" && found:
+		return end, err
+	case found:
+		c := Open(env, end)
+		defer c.Close()
+		end.Model, err = chosen(ctx, c, hostOf(end.URL))
+		if err == nil {
+			say(fmt.Sprintf("talking to %s at %s", end.Model, hostOf(end.URL)))
+		}
+		return end, err
+	}
+	end, server, err := local(model.Local(ctx, model.Options{Transport: env.Local}), w.Model)
+	switch {
+	case errors.Is(err, errNoModel):
+		err = command.Fail(command.Error, err, getModel+"\n"+otherwise)
+	case err == nil:
+		say(fmt.Sprintf("talking to %s of %s at %s", end.Model, server, hostOf(end.URL)))
+	}
+	return end, err
+}
+
+// Open returns a client of an endpoint.
+func Open(env *console.Env, end model.Endpoint) *model.Client {
+	return model.New(end, model.Options{Proxy: env.Proxy, Agent: agent()})
+}
