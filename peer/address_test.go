@@ -104,7 +104,7 @@ func TestCannotAsk(t *testing.T) {
 		"HTML":              {status(200, "Content-Type", html, "<html>"), true, "a web page is at this address, not an MCP server", "check the host, the port and the path"},
 		"garbage":           {status(200, "Content-Type", "application/json", "{"), true, "what answers at this address is not an MCP server", "check the host, the port and the path"},
 		"text":              {status(200, "Content-Type", "text/plain", "hello"), true, "what answers at this address is not an MCP server", "check the host, the port and the path"},
-		"redirect":          {http.RedirectHandler(elsewhere.URL, 307), true, "the server redirects to " + strings.Replace(elsewhere.URL, "?key="+canary, "", 1) + " (307)", "write that address into servers.files.url if you trust it"},
+		"redirect":          {http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect), true, "the server redirects to " + strings.Replace(elsewhere.URL, "?key="+canary, "", 1) + " (307)", "write that address into servers.files.url if you trust it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := served(t, c.handler)
