@@ -49,7 +49,7 @@ var errTaken = errors.New("a skill was taken")
 
 // Ask begins a conversation with a prompt, and ends it as soon as a skill is loaded: by any tool, any
 // file of it. All calls of the message that loads it are answered. The error is that of the model or
-// of the context; the run is then as far as it came.
+// of the context; the run then has what came before.
 func (m *Model) Ask(ctx context.Context, prompt string) (run Run, err error) {
 	v, err := m.Host.Catalog.View(ctx)
 	if err != nil {

@@ -1,9 +1,8 @@
 package eval
 
 import (
-	"cmp"
 	"path"
-	"slices"
+	"sort"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
@@ -13,17 +12,17 @@ import (
 // alone, so that they are the same for every skill and each time, and a new skill replaces at most
 // one of them.
 func Sample(all []*catalog.Entry, e *catalog.Entry, n int) *catalog.Filter {
-	type other struct {
-		*catalog.Entry
-		digest skill.Digest
-	}
-	var others []other
+	var others []*catalog.Entry
 	for _, o := range all {
 		if !o.SameURI(e) {
-			others = append(others, other{o, skill.DigestOf([]byte(o.URI().String()))})
+			others = append(others, o)
 		}
 	}
-	slices.SortFunc(others, func(a, b other) int { return cmp.Compare(string(a.digest[:]), string(b.digest[:])) })
+	digest := func(e *catalog.Entry) string {
+		d := skill.DigestOf([]byte(e.URI().String()))
+		return string(d[:])
+	}
+	sort.Slice(others, func(i, j int) bool { return digest(others[i]) < digest(others[j]) }) // slices.SortFunc takes 20 KB of the binary for each type
 	type place struct{ root, path string }
 	chosen := map[place]bool{{e.Root.Label, e.Path}: true}
 	for _, o := range others[:min(n, len(others))] {

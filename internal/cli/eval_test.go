@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/knack-dev/knack/internal/cli"
 	"github.com/knack-dev/knack/internal/console"
@@ -71,4 +74,36 @@ func measures(t testing.TB, url, typed string, args ...string) (stdout, stderr s
 	env := console.Env{Stdout: new(locked), Stderr: new(locked), Stdin: strings.NewReader(typed), StdinTerminal: true, StderrTerminal: true, Getenv: func(string) string { return "" }, Dir: home, Home: home, Local: nowhere{}}
 	code = cli.Main(t.Context(), env, append([]string{"eval", "--url", url, "--model", "m", "--runs", "2", "--no-builtin", "--dir", "skills", "pdf"}, args...))
 	return env.Stdout.(*locked).String(), env.Stderr.(*locked).String(), code
+}
+
+// TestEvalPage checks that doc/eval.md shows what the commands of its example print; eval_doc.txtar
+// runs them.
+func TestEvalPage(t *testing.T) {
+	page, err := os.ReadFile("../../doc/eval.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := txtar.ParseFile("testdata/script/eval_doc.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outputs := 0
+	for _, f := range script.Files {
+		text := string(f.Data)
+		switch {
+		case strings.HasSuffix(f.Name, ".out"), strings.HasSuffix(f.Name, ".err"):
+			outputs++
+		case f.Name == "better.md":
+			_, text, _ = strings.Cut(text, "name: trip-costs\n")
+			text, _, _ = strings.Cut(text, "---")
+		case f.Name != "skills/trip-costs/evals/triggers.json":
+			continue
+		}
+		if !strings.Contains(string(page), text) {
+			t.Errorf("doc/eval.md does not have %s:\n%s", f.Name, text)
+		}
+	}
+	if outputs != 5 {
+		t.Errorf("%d outputs", outputs)
+	}
 }

@@ -137,7 +137,7 @@ func (t *talk) model(ctx context.Context, name string) error {
 		if end, err = t.of(m, Wanted{}); err != nil {
 			return failed(err)
 		}
-		if end.Model, err = t.modelOf(ctx, end); err != nil {
+		if end, err = modelOf(ctx, end, t.open, t.tell); err != nil {
 			return err
 		}
 	} else if known, err := t.client.Models(ctx); err == nil && !slices.Contains(known, name) {

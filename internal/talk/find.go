@@ -29,22 +29,37 @@ func (w *Wanted) Register(cmd *cobra.Command) {
 func Find(ctx context.Context, env *console.Env, file *settings.File, w Wanted, say func(string), otherwise string) (model.Endpoint, error) {
 	end, found, err := endpoints{env, file}.named(w)
 	switch {
-	case err != nil || end.Model != "" && found:
-		return end, err
+	case err != nil:
 	case found:
-		c := Open(env, end)
-		defer c.Close()
-		end.Model, err = chosen(ctx, c, hostOf(end.URL))
-		if err == nil {
-			say(fmt.Sprintf("talking to %s at %s", end.Model, hostOf(end.URL)))
-		}
-		return end, err
+		end, err = modelOf(ctx, end, func(end model.Endpoint) client { return Open(env, end) }, say)
+	default:
+		end, err = localOf(model.Local(ctx, model.Options{Transport: env.Local}), w.Model, say)
 	}
-	end, server, err := local(model.Local(ctx, model.Options{Transport: env.Local}), w.Model)
-	switch {
-	case errors.Is(err, errNoModel):
+	if errors.Is(err, errNoModel) {
 		err = command.Fail(command.Error, err, getModel+"\n"+otherwise)
-	case err == nil:
+	}
+	return end, err
+}
+
+// modelOf returns an endpoint with the name of a model, for which it is asked if none is named.
+func modelOf(ctx context.Context, end model.Endpoint, open func(model.Endpoint) client, say func(string)) (model.Endpoint, error) {
+	if end.Model != "" {
+		return end, nil
+	}
+	c := open(end)
+	defer c.Close()
+	name, err := chosen(ctx, c, hostOf(end.URL))
+	if err == nil {
+		end.Model = name
+		say(fmt.Sprintf("talking to %s at %s", name, hostOf(end.URL)))
+	}
+	return end, err
+}
+
+// localOf is local, and says which model it is.
+func localOf(servers []model.LocalServer, wanted string, say func(string)) (model.Endpoint, error) {
+	end, server, err := local(servers, wanted)
+	if err == nil {
 		say(fmt.Sprintf("talking to %s of %s at %s", end.Model, server, hostOf(end.URL)))
 	}
 	return end, err

@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
@@ -143,36 +142,17 @@ func (t *talk) connect(ctx context.Context) (model.Endpoint, error) {
 	case t.o.DryRun:
 		return end, nil
 	case found:
-		end.Model, err = t.modelOf(ctx, end)
-		return end, err
+		return modelOf(ctx, end, t.open, t.tell)
 	}
-	end, server, err := local(<-servers, t.o.Wanted.Model)
-	switch {
-	case errors.Is(err, errNoModel):
+	end, err = localOf(<-servers, t.o.Wanted.Model, t.tell)
+	if errors.Is(err, errNoModel) {
 		skills, err := t.fit(ctx)
 		if err != nil {
 			return end, err
 		}
 		return end, noModel(skills, t.o.Prompt)
-	case err != nil:
-		return end, err
 	}
-	t.tell(fmt.Sprintf("talking to %s of %s at %s", end.Model, server, hostOf(end.URL)))
-	return end, nil
-}
-
-// modelOf returns the name of an endpoint's model, and asks for it if none is named.
-func (t *talk) modelOf(ctx context.Context, end model.Endpoint) (string, error) {
-	if end.Model != "" {
-		return end.Model, nil
-	}
-	c := t.open(end)
-	defer c.Close()
-	name, err := chosen(ctx, c, hostOf(end.URL))
-	if err == nil {
-		t.tell(fmt.Sprintf("talking to %s at %s", name, hostOf(end.URL)))
-	}
-	return name, err
+	return end, err
 }
 
 // tell says which model was found, unless the greeting of a conversation will.

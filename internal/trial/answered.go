@@ -3,7 +3,7 @@ package trial
 import (
 	"cmp"
 	"fmt"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/knack-dev/knack/eval"
@@ -28,14 +28,16 @@ func (a *attempt) instead(t eval.Tried) []instead {
 		if len(r.Taken) > 0 {
 			name = a.view.Called(r.Taken[len(r.Taken)-1])
 		}
-		if !r.Took(a.Entry) {
+		if !r.Took(a.of.entry) {
 			times[name]++
 		}
 	}
 	for name, n := range times {
 		all = append(all, instead{name, n})
 	}
-	slices.SortFunc(all, func(x, y instead) int { return cmp.Or(y.Times-x.Times, strings.Compare(x.Name, y.Name)) })
+	sort.Slice(all, func(i, j int) bool {
+		return all[i].Times > all[j].Times || all[i].Times == all[j].Times && all[i].Name < all[j].Name
+	})
 	return all
 }
 
@@ -49,7 +51,7 @@ var listed = map[tool.Presence]string{
 }
 
 func (a *attempt) print(p *console.Printer, runs int) {
-	p.Line("%s: %s in %s, %s each, among %s; %s", console.Bold.Of(a.called), display.Count(len(a.Cases), "prompt"), a.File, display.Count(runs, "run"), display.Count(a.among, "skill"), listed[a.presence])
+	p.Line("%s: %s in %s, %s each, among %s; %s", console.Bold.Of(a.of.called), display.Count(len(a.of.Cases), "prompt"), a.of.File, display.Count(runs, "run"), display.Count(a.among, "skill"), listed[a.presence])
 	for _, should := range []bool{true, false} {
 		title := false
 		for _, t := range a.tried {
@@ -68,8 +70,8 @@ func (a *attempt) print(p *console.Printer, runs int) {
 }
 
 func (a *attempt) printQuery(p *console.Printer, t eval.Tried) {
-	rate, query := t.Triggered(a.Entry), shownQuery(p, t.Query)
-	if t.Passed(a.Entry) {
+	rate, query := t.Triggered(a.of.entry), shownQuery(p, t.Query)
+	if t.Passed(a.of.entry) {
 		p.Item(8, "  %s  %s", fmt.Sprintf("%d of %d", rate.Hits, rate.Of), query)
 	} else {
 		p.Item(8, "  %s  %s", fmt.Sprintf("%d of %d", rate.Hits, rate.Of), console.Bold.Of(query))

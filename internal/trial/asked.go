@@ -36,13 +36,13 @@ type asking struct {
 
 // answered is what a model did for each prompt of each skill, as far as it was asked.
 type answered struct {
-	model.Endpoint
+	end    model.Endpoint
 	skills []*attempt
 }
 
 // attempt is a skill with the runs of a model.
 type attempt struct {
-	*subject
+	of       *subject
 	view     catalog.View
 	among    int // skills that the model can load
 	presence tool.Presence
@@ -65,12 +65,12 @@ func (f *figures) add(a *attempt) {
 		if len(t.Runs) == 0 {
 			continue
 		}
-		f.Passed.Add(t.Passed(a.Entry))
+		f.Passed.Add(t.Passed(a.of.entry))
 		rate := &f.FalseTriggers
 		if t.ShouldTrigger {
 			rate = &f.Recall
 		}
-		triggered := t.Triggered(a.Entry)
+		triggered := t.Triggered(a.of.entry)
 		rate.Hits, rate.Of = rate.Hits+triggered.Hits, rate.Of+triggered.Of
 		for _, r := range t.Runs {
 			f.Requests, f.Tokens, f.calls = f.Requests+r.Requests, f.Tokens+r.Tokens, f.calls+r.Calls
@@ -102,7 +102,7 @@ func (c *evaluation) ask(ctx context.Context, host *tool.Host, v catalog.View, s
 	}
 	var all []*answered
 	for i, end := range ends {
-		a := &answered{Endpoint: end}
+		a := &answered{end: end}
 		all = append(all, a)
 		err = c.askModel(ctx, a, host, v, subjects)
 		if passed := a.figures().Passed; i == 0 || passed.Value() < least.Value() {
@@ -195,25 +195,25 @@ func nameOf(end model.Endpoint) string {
 
 // askModel asks a model for all skills in turn. What it did is in a.
 func (c *evaluation) askModel(ctx context.Context, a *answered, host *tool.Host, whole catalog.View, subjects []*subject) error {
-	client := talk.Open(c.env, a.Endpoint)
+	client := talk.Open(c.env, a.end)
 	defer client.Close()
-	m := &eval.Model{Host: host, Tools: c.tools, Model: client, Wire: a.Wire, Guide: isGuide}
+	m := &eval.Model{Host: host, Tools: c.tools, Model: client, Wire: a.end.Wire, Guide: isGuide}
 	if !c.asJSON {
-		c.env.Out().Line("with %s", console.Bold.Of(a.Model))
+		c.env.Out().Line("with %s", console.Bold.Of(a.end.Model))
 	}
 	var done atomic.Int64
 	all := 0
 	for _, s := range subjects {
 		all += len(s.Cases) * c.runs
 	}
-	defer console.ShowProgress(c.env, console.Step{What: "asking " + a.Model, Count: func() (int, int) { return int(done.Load()), all }, Unit: "conversations"})()
+	defer console.ShowProgress(c.env, console.Step{What: "asking " + a.end.Model, Count: func() (int, int) { return int(done.Load()), all }, Unit: "conversations"})()
 	for _, s := range subjects {
-		ctx := c.within(ctx, whole, s.Entry)
+		ctx := c.within(ctx, whole, s.entry)
 		v, err := host.Catalog.View(ctx)
 		if err != nil {
 			return err
 		}
-		one := &attempt{subject: s, view: v, among: len(tool.Offered(v, c.tools)), presence: tool.PresenceOf(s.Entry, v, c.tools, profile.Client{})}
+		one := &attempt{of: s, view: v, among: len(tool.Offered(v, c.tools)), presence: tool.PresenceOf(s.entry, v, c.tools, profile.Client{})}
 		a.skills = append(a.skills, one)
 		err = one.try(ctx, m, c.runs, func() { done.Add(1) })
 		if !c.asJSON {
@@ -226,7 +226,7 @@ func (c *evaluation) askModel(ctx context.Context, a *answered, host *tool.Host,
 	if len(subjects) > 1 && !c.asJSON {
 		f := a.figures()
 		p := c.env.Out()
-		p.Line("%s with %s", console.Bold.Of(display.Count(len(subjects), "skill")), a.Model)
+		p.Line("%s with %s", console.Bold.Of(display.Count(len(subjects), "skill")), a.end.Model)
 		f.print(p)
 	}
 	return nil
@@ -239,7 +239,7 @@ func isGuide(e *catalog.Entry) bool {
 
 // try has the runs of a skill. An error leaves those that came before.
 func (a *attempt) try(ctx context.Context, m *eval.Model, runs int, done func()) error {
-	for _, one := range a.Cases {
+	for _, one := range a.of.Cases {
 		t := eval.Tried{Case: one}
 		var err error
 		for range runs {
@@ -263,8 +263,8 @@ func (c *evaluation) doubt(a *answered) {
 	switch f := a.figures(); {
 	case f.Recall.Of == 0 || f.Recall.Hits > 0:
 	case f.calls == 0:
-		c.env.Err().Text(console.Warning, a.Model+" has called no tool in any run: something else than the descriptions is wrong (see with knack chat --model "+console.ShellWord(a.Model)+" whether it can call tools)")
+		c.env.Err().Text(console.Warning, a.end.Model+" has called no tool in any run: something else than the descriptions is wrong (see with knack chat --model "+console.ShellWord(a.end.Model)+" whether it can call tools)")
 	default:
-		c.env.Err().Text(console.Warning, "no run of "+a.Model+" has taken the skill that it should: something else than the descriptions may be wrong")
+		c.env.Err().Text(console.Warning, "no run of "+a.end.Model+" has taken the skill that it should: something else than the descriptions may be wrong")
 	}
 }

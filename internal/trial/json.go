@@ -37,7 +37,7 @@ type rankedQuery struct {
 func rankedJSON(all []*ranking, least float64) rankings {
 	out := rankings{Skills: []rankedSkill{}, Within: eval.First, Found: total(all), First: first(all), Min: least}
 	for _, r := range all {
-		s := rankedSkill{Name: r.called, URI: r.URI().String(), File: r.File, Among: r.among, Found: r.recall()}
+		s := rankedSkill{Name: r.of.called, URI: r.of.entry.URI().String(), File: r.of.File, Among: r.among, Found: r.recall()}
 		for _, q := range r.queries {
 			s.Queries = append(s.Queries, rankedQuery{q.Query, q.ShouldTrigger, q.Line, q.Rank, r.names(q.Top)})
 		}
@@ -85,12 +85,12 @@ type answeredQuery struct {
 func answeredJSON(all []*answered, c *evaluation) answers {
 	out := answers{Models: []answeredModel{}, Set: c.toolSet, Runs: c.runs, Min: c.least}
 	for _, a := range all {
-		m := answeredModel{Model: a.Model, At: a.URL, Wire: cmp.Or(a.Wire, model.OpenAI), Skills: []answeredSkill{}, figures: a.figures()}
+		m := answeredModel{Model: a.end.Model, At: a.end.URL, Wire: cmp.Or(a.end.Wire, model.OpenAI), Skills: []answeredSkill{}, figures: a.figures()}
 		for _, one := range a.skills {
-			s := answeredSkill{Name: one.called, URI: one.URI().String(), File: one.File, Among: one.among, Listed: one.presence, figures: one.figures()}
+			s := answeredSkill{Name: one.of.called, URI: one.of.entry.URI().String(), File: one.of.File, Among: one.among, Listed: one.presence, figures: one.figures()}
 			for _, t := range one.tried {
-				rate := t.Triggered(one.Entry)
-				s.Queries = append(s.Queries, answeredQuery{t.Query, t.ShouldTrigger, t.Line, rate.Of, rate.Hits, rate.Of > 0 && t.Passed(one.Entry), one.instead(t)})
+				rate := t.Triggered(one.of.entry)
+				s.Queries = append(s.Queries, answeredQuery{t.Query, t.ShouldTrigger, t.Line, rate.Of, rate.Hits, rate.Of > 0 && t.Passed(one.of.entry), one.instead(t)})
 			}
 			m.Skills = append(m.Skills, s)
 		}

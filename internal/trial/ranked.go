@@ -15,7 +15,7 @@ import (
 
 // ranking is a skill with the place that the search gives it for each query.
 type ranking struct {
-	*subject
+	of      *subject
 	among   int // other skills that a search can find
 	queries []eval.Ranked
 	view    catalog.View
@@ -69,8 +69,8 @@ func (c *evaluation) rankings(ctx context.Context, host *tool.Host, whole catalo
 	var done atomic.Int64
 	defer console.ShowProgress(c.env, console.Step{What: "searching", Count: func() (int, int) { return int(done.Load()), len(subjects) }, Unit: "skills"})()
 	for _, s := range subjects {
-		ctx := c.within(ctx, whole, s.Entry)
-		r := &ranking{subject: s}
+		ctx := c.within(ctx, whole, s.entry)
+		r := &ranking{of: s}
 		if r.view, err = host.Catalog.View(ctx); err != nil {
 			return nil, err
 		}
@@ -79,7 +79,7 @@ func (c *evaluation) rankings(ctx context.Context, host *tool.Host, whole catalo
 			return nil, err
 		}
 		r.among = found.Total
-		if r.queries, err = eval.Rank(ctx, r.view, s.Entry, s.Cases); err != nil {
+		if r.queries, err = eval.Rank(ctx, r.view, s.entry, s.Cases); err != nil {
 			return nil, err
 		}
 		all = append(all, r)
@@ -102,7 +102,7 @@ func shownQuery(p *console.Printer, query string) string {
 
 func printRanked(p *console.Printer, all []*ranking) {
 	for _, r := range all {
-		p.Line("%s: %s in %s, among %s", console.Bold.Of(r.called), display.Count(len(r.queries), "prompt"), r.File, display.Count(r.among, "skill"))
+		p.Line("%s: %s in %s, among %s", console.Bold.Of(r.of.called), display.Count(len(r.queries), "prompt"), r.of.File, display.Count(r.among, "skill"))
 		var others []eval.Ranked
 		for _, q := range r.queries {
 			if !q.ShouldTrigger {

@@ -19,7 +19,7 @@ import (
 
 // subject is a skill with its cases.
 type subject struct {
-	*catalog.Entry
+	entry  *catalog.Entry
 	called string
 	eval.Set
 }
@@ -120,10 +120,10 @@ func (c *evaluation) fromFile(v catalog.View, named []*catalog.Entry) (all []*su
 		if f := (*command.Failure)(nil); errors.As(err, &f) {
 			return nil, command.Fail(f.Code, fmt.Errorf("%s:%d: %w", shown, one.Line, f.Err), f.Hint)
 		}
-		i := slices.IndexFunc(all, func(s *subject) bool { return s.Entry == e })
+		i := slices.IndexFunc(all, func(s *subject) bool { return s.entry == e })
 		if i < 0 {
 			i = len(all)
-			all = append(all, &subject{Entry: e, called: v.Called(e), Set: eval.Set{File: console.OneLine(shown)}})
+			all = append(all, &subject{entry: e, called: v.Called(e), Set: eval.Set{File: console.OneLine(shown)}})
 		}
 		all[i].Cases = append(all[i].Cases, one)
 	}
