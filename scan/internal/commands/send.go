@@ -250,32 +250,32 @@ var (
 	socketWords = lazyregexp.New(`(?i)\bsocket\b|fsockopen|TCPSocket|/inet/tcp/|net\.connect|TCPClient|net\.Socket`)
 	startWords  = lazyregexp.New(`(?i)\bexec|dup2|spawn|popen|system|\bpty\b|Process|\biex\b|Invoke-Expression`)
 	assigned    = lazyregexp.New(`=\s*["']([A-Za-z0-9._-]{3,253})["']`)
-	endpoint    = lazyregexp.New(`(\d{1,3}(?:\.\d{1,3}){3})|["'(]([A-Za-z0-9.$_{}<>-]+)["']?\s*[,:]\s*["']?\d{2,5}`)
+	endpoint    = lazyregexp.New(`(\d{1,3}(?:\.\d{1,3}){3})|(?i:TCPClient)\(\s*["']?([A-Za-z0-9.$_{}<>-]+)|["'(]([A-Za-z0-9.$_{}<>-]+)["']?\s*[,:]\s*["']?\d{2,5}`)
 )
 
 // otherCode judges a text in a language that no reader is for: perl, ruby, php, lua, AppleScript and
 // PowerShell.
 func (s *Judge) otherCode(p passage.Part) {
 	if socketWords().MatchString(p.Text) && startWords().MatchString(p.Text) && (shellPath().MatchString(p.Text) || strings.Contains(p.Text, "TCPClient")) {
-		host := ""
-		if m := endpoint().FindStringSubmatch(p.Text); m != nil {
-			host = m[1] + m[2]
-		} else {
-			host = assignedHost(p.Text)
+		host := hostIn(endpoint().FindAllStringSubmatch(p.Text, 20))
+		if host == "" {
+			host = hostIn(assigned().FindAllStringSubmatch(p.Text, 20))
 		}
 		s.networkFind(found.ReverseShell, p, 0, len(p.Text), host, "a shell is connected with "+connected(host))
 	}
 	s.appleScript(p)
 }
 
-// assignedHost returns the host that a variable holds: a name or an address before a placeholder.
-func assignedHost(text string) (host string) {
-	for _, m := range assigned().FindAllStringSubmatch(text, 20) {
-		switch _, kind := hosts.Of(m[1]); {
+// hostIn returns the first group that is the name or the address of a host, or else the first placeholder
+// for one.
+func hostIn(matches [][]string) (host string) {
+	for _, m := range matches {
+		text := strings.Join(m[1:], "")
+		switch _, kind := hosts.Of(text); {
 		case kind == hosts.Nobody:
-			host = cmp.Or(host, m[1])
-		case strings.Contains(m[1], "."):
-			return m[1]
+			host = cmp.Or(host, text)
+		case strings.Contains(text, "."):
+			return text
 		}
 	}
 	return host

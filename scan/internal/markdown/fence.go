@@ -8,7 +8,6 @@ import (
 	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/scan/internal/commands"
 	"github.com/knack-dev/knack/scan/internal/found"
-	"github.com/knack-dev/knack/scan/internal/hosts"
 	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/scan/internal/words"
@@ -43,10 +42,7 @@ func (m *page) fence(p passage.Part, info string) {
 	case scriptNames.Has(language):
 		m.commands.Code(p, false, commands.Script)
 	default:
-		for l := range all(nil, p.Text) {
-			host, kind := hosts.Of(l.url)
-			m.address(p, l, host, kind)
-		}
+		m.addresses(p)
 	}
 	m.phrases(p)
 	if m.unseen.Len() > 0 {

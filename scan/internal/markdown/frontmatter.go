@@ -28,6 +28,12 @@ func (m *page) frontmatter(p passage.Part, body int) {
 		return
 	}
 	doc := frontmatter.Parse([]byte(p.Text))
+	for _, f := range doc.Fields {
+		if f.Value.Kind == frontmatter.String {
+			m.phrases(valueOf(p, f.Value))
+			m.addresses(valueOf(p, f.Value))
+		}
+	}
 	if f, ok := doc.Field("allowed-tools"); ok {
 		for _, tool := range toolsOf(f.Value) {
 			m.Fact(found.FactTool, tool)
@@ -58,13 +64,17 @@ func (m *page) hookCommands(p passage.Part, v frontmatter.Value) {
 			m.hookCommands(p, f.Value)
 			continue
 		}
-		from := p.File.Offset(f.Value.Position)
-		if n := strings.Index(p.Text[from:min(len(p.Text), from+2+len(f.Value.Text))], f.Value.Text); n >= 0 {
-			m.commands.Shell(p.Slice(from+n, from+n+len(f.Value.Text)), commands.String)
-			continue
-		}
-		m.commands.Shell(p.With(f.Value.Text, from), commands.String)
+		m.commands.Shell(valueOf(p, f.Value), commands.String)
 	}
+}
+
+// valueOf returns a text of the frontmatter as a part: at its own place if it stands in the file as it is.
+func valueOf(p passage.Part, v frontmatter.Value) passage.Part {
+	from := p.File.Offset(v.Position)
+	if n := strings.Index(p.Text[from:min(len(p.Text), from+2+len(v.Text))], v.Text); n >= 0 {
+		return p.Slice(from+n, from+n+len(v.Text))
+	}
+	return p.With(v.Text, from)
 }
 
 func keys(fields []frontmatter.Field) (out []string) {
