@@ -2,9 +2,11 @@ package commands
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/scan/internal/decode"
+	"github.com/knack-dev/knack/scan/internal/paths"
 	"github.com/knack-dev/knack/scan/internal/words"
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -16,13 +18,33 @@ func (r *shellReader) callExpr(x *syntax.CallExpr, io redirect) value {
 	}
 	args := make([]value, 0, len(x.Args))
 	for _, w := range x.Args {
+		if r.params != nil && isAllParameters(w) {
+			args = append(args, r.params...)
+			continue
+		}
 		args = append(args, r.word(w))
 	}
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		return value{}
+	case len(args) == 1 && args[0].text == "exec":
+		r.stdin = io.in
 	}
 	r.urls(args)
 	return r.call(args, io, 0)
+}
+
+// isAllParameters reports whether a word is "$@", or $*.
+func isAllParameters(w *syntax.Word) bool {
+	if len(w.Parts) != 1 {
+		return false
+	}
+	part := w.Parts[0]
+	if q, ok := part.(*syntax.DblQuoted); ok && len(q.Parts) == 1 {
+		part = q.Parts[0]
+	}
+	x, ok := part.(*syntax.ParamExp)
+	return ok && x.Param != nil && (x.Param.Value == "@" || x.Param.Value == "*") && x.Exp == nil && x.Slice == nil
 }
 
 // maxWrappers bounds how many programs that start another one are looked through.
@@ -42,9 +64,12 @@ func (r *shellReader) call(args []value, io redirect, wrapped int) value {
 		r.runs(first, first, "the shell") // $COMMAND
 		return value{}
 	}
+	if out, ok := r.callNamed(args, io, wrapped); ok {
+		return out
+	}
 	name := programName(first.text)
 	r.program(first, name)
-	if v, ok := r.saved[fileName(first.text)]; ok && (len(v.fetched) > 0 || v.decoder != "") {
+	if v, ok := r.installed(first.text); ok && (len(v.fetched) > 0 || v.decoder != "") {
 		r.runs(v, first, name)
 	}
 	if inner, in, ok := unwrapped(name, args[1:], io.in); ok {
@@ -61,6 +86,22 @@ func (r *shellReader) call(args []value, io redirect, wrapped int) value {
 	return r.effect(name, args, io)
 }
 
+// binFolders has the folders in which people put programs that they then start by name.
+var binFolders = [...]string{"/usr/local/bin/", "/usr/bin/", "~/.local/bin/", "~/bin/"}
+
+// installed returns what the file of a program holds, as far as the commands before said it.
+func (r *shellReader) installed(program string) (value, bool) {
+	v, ok := r.saved[fileName(program)]
+	if !ok && len(r.saved) > 0 && !strings.Contains(program, "/") {
+		for _, folder := range binFolders {
+			if v, ok = r.saved[folder+program]; ok {
+				break
+			}
+		}
+	}
+	return v, ok
+}
+
 // effect judges a program by what it does with its input and its arguments.
 func (r *shellReader) effect(name string, args []value, io redirect) value {
 	rest := args[1:]
@@ -73,11 +114,39 @@ func (r *shellReader) effect(name string, args []value, io redirect) value {
 		}
 	case name == "iex" || name == "invoke-expression":
 		r.runs(r.spaced(append([]value{io.in}, rest...)), args[0], name)
-	case name == "read":
+	case name == "at" || name == "batch":
+		r.runs(io.in, args[0], name)
+	case name == "trap" && len(rest) > 1:
+		r.runs(rest[0], args[0], name)
+	case name == "alias":
+		r.aliases(rest)
+	case name == "read" || name == "mapfile" || name == "readarray":
 		for _, v := range rest {
 			if !strings.HasPrefix(v.text, "-") {
 				r.assign(v.text, io.in)
 			}
+		}
+	case name == "printf" && len(rest) > 2 && rest[0].text == "-v":
+		r.assign(rest[1].text, r.printed(name, rest[2:]))
+	case awks.Has(name):
+		return r.awk(args, io)
+	case name == "tar" || name == "zip":
+		v := r.filtered(rest, io.in)
+		for _, folder := range rest {
+			if v.secret == "" && paths.HoldsCredentials(folder.text) {
+				v.secret = folder.text
+			}
+		}
+		if file := packed(name, rest); file.text != "" && file.text != "-" {
+			r.write(file.text, v, redirect{from: file.from, to: file.to})
+			return value{}
+		}
+		return v
+	case name == "gpg" && flag(rest, "", "export-secret-keys export-secret-subkeys"):
+		return value{secret: "the keys of GnuPG"}
+	case name == "openssl" && subcommand(rest) == "s_client":
+		if host, ok := connectOption(rest); ok {
+			return value{fetched: []string{"tcp://" + host}, from: args[0].from, to: args[0].to}
 		}
 	case languages[name] != langNone:
 		return r.interpret(name, args, io)
@@ -108,7 +177,7 @@ func (r *shellReader) effect(name string, args []value, io redirect) value {
 			return value{secret: "the keychain"}
 		}
 	case senders.Has(name):
-		r.send(name, args, io)
+		return r.send(name, args, io)
 	case writers.Has(name):
 		r.copies(name, rest)
 	}
@@ -220,16 +289,24 @@ var wrappers = map[string]wrapper{
 	"ionice": {short: "cnp", long: "class classdata"}, "stdbuf": {short: "ioe", long: "input output error"},
 	"timeout": {short: "ks", long: "kill-after signal", skip: 1}, "gtimeout": {short: "ks", long: "kill-after signal", skip: 1},
 	"time": {short: "fo", long: "format output"}, "xargs": {short: "IiLnPsdaE", long: "replace max-lines max-args max-procs max-chars delimiter arg-file"},
+	"flock": {short: "wE", long: "wait timeout conflict-exit-code", skip: 1}, "unshare": {short: "SGRw", long: "setuid setgid root wd"}, "chroot": {skip: 1}, "nsenter": {short: "tSG", long: "target setuid setgid"},
+	"runuser": {short: "ugG", long: "user group"}, "setpriv": {}, "pkexec": {long: "user"}, "taskset": {skip: 1}, "chrt": {skip: 1}, "setarch": {skip: 1}, "systemd-run": {short: "pEuHM", long: "unit property description slice uid gid working-directory"},
+	"strace": {short: "abeEIoOpPsSuUX"}, "ltrace": {short: "aAeFlnopsuw"}, "fakeroot": {}, "xvfb-run": {short: "efnps"},
 	"unbuffer": {}, "caffeinate": {short: "tw"}, "busybox": {}, "toybox": {}, "noglob": {}, "parallel": {short: "jN", long: "jobs"},
 	"proxychains": {short: "f"}, "proxychains4": {short: "f"}, "torsocks": {}, "winpty": {}, "arch": {}, "watch": {short: "n", long: "interval"},
+	"uv": {short: "p", long: "with with-editable with-requirements python env-file extra group package project directory index-url"}, "conda": {short: "np", long: "name prefix"},
+	"poetry": {}, "pipenv": {}, "pdm": {}, "hatch": {}, "bundle": {}, "npm": {}, "pnpm": {},
 }
+
+// runWords has the programs that start another one behind a word, which have a row in wrappers too.
+var runWords = map[string]string{"uv": "run", "poetry": "run", "pipenv": "run", "pdm": "run", "hatch": "run", "conda": "run", "bundle": "exec", "npm": "exec", "pnpm": "exec"}
 
 // unwrapped returns the command that a program starts, and its input.
 func unwrapped(name string, args []value, in value) ([]value, value, bool) {
 	if name == "find" {
 		for i, v := range args {
 			if v.text == "-exec" || v.text == "-execdir" || v.text == "-ok" {
-				return args[i+1:], in, true
+				return filledIn(args[i+1:], args[0].text), in, true
 			}
 		}
 		return nil, in, false
@@ -237,6 +314,12 @@ func unwrapped(name string, args []value, in value) ([]value, value, bool) {
 	w, ok := wrappers[name]
 	if !ok {
 		return nil, in, false
+	}
+	if word := runWords[name]; word != "" {
+		if len(args) == 0 || args[0].text != word {
+			return nil, in, false
+		}
+		args = args[1:]
 	}
 	split := ""
 	for len(args) > 0 {
@@ -279,10 +362,25 @@ func unwrapped(name string, args []value, in value) ([]value, value, bool) {
 		}
 		return append(words, args...), in, true
 	}
+	if len(args) > 1 && args[0].text == "-c" { // flock FILE -c TEXT
+		return append([]value{{text: "sh", known: true, from: args[0].from, to: args[0].to}}, args...), in, true
+	}
 	if name == "xargs" && len(args) > 0 {
 		args = append(args[:len(args):len(args)], value{text: in.text, known: in.known, from: in.from, to: in.to}.with(in))
 	}
 	return args, in, true
+}
+
+// filledIn returns the words of find -exec with the folder that is searched in place of {}.
+func filledIn(args []value, folder string) []value {
+	if strings.HasPrefix(folder, "-") {
+		return args
+	}
+	args = slices.Clone(args)
+	for i, v := range args {
+		args[i].text = strings.ReplaceAll(v.text, "{}", folder)
+	}
+	return args
 }
 
 func isAssignment(text string) bool {

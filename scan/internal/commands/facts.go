@@ -6,6 +6,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/scan/internal/found"
+	"github.com/knack-dev/knack/scan/internal/paths"
 	"github.com/knack-dev/knack/scan/internal/words"
 )
 
@@ -48,7 +49,7 @@ func (r *shellReader) facts(name string, args []value) {
 		case fileReaders.Has(name):
 			r.reads(v)
 		case name == "mkdir" || name == "touch" || name == "rm" || name == "rmdir":
-			if file := homely(v.text); outside(file) {
+			if file := paths.Homely(v.text); paths.Outside(file) {
 				r.s.Fact(found.FactWrite, file)
 			}
 			if name == "touch" {

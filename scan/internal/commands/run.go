@@ -24,16 +24,19 @@ func (r *shellReader) interpret(name string, args []value, io redirect) value {
 	case code != nil && (name == "powershell" || name == "pwsh") && code.decoder != "":
 		r.runs(decodedUTF16(*code), args[0], name)
 	case code != nil:
-		r.runsCode(*code, args[0], name, language)
+		out := r.oneLiner(*code, args[0], name, language)
 		for _, v := range rest { // xargs sh -c '$0'
 			if len(v.fetched) > 0 || v.decoder != "" {
 				r.runs(v, args[0], name)
 			}
 		}
+		return out
 	case file != nil:
 		r.runsFile(*file, io.in, args[0], name)
 	default:
-		r.runsCode(io.in, args[0], name, language)
+		if io.socket == nil || io.in.decoder != "" { // else it is a shell on a socket
+			r.runsCode(io.in, args[0], name, language)
+		}
 		return value{session: language == langShell && (!io.in.known || flag(args[1:], "i", ""))}
 	}
 	return value{}
@@ -45,6 +48,7 @@ var codeOptions = map[string][2]string{
 	"python": {"c", "WXm"}, "pypy": {"c", "WXm"}, "pypy3": {"c", "WXm"},
 	"node": {"ep", "r"}, "nodejs": {"ep", "r"}, "bun": {"ep", "r"}, "deno": {"", ""},
 	"perl": {"eE", "IMm"}, "ruby": {"e", "IrC"}, "php": {"r", "cd"}, "lua": {"e", "l"}, "osascript": {"e", "l"}, "tclsh": {"", ""},
+	"script": {"c", "EIOBTmo"},
 }
 
 // interpreted returns the text that an interpreter is told to run, or the file, or neither if it runs
@@ -184,7 +188,7 @@ func (r *shellReader) judgeText(p passage.Part, language lang, from Origin) {
 	}
 	switch language {
 	case langShell:
-		r.s.Shell(p, from)
+		r.s.shell(p, from, r.saved)
 	case langPython:
 		r.s.Code(p, true, String)
 	case langJavaScript:

@@ -53,6 +53,11 @@ type shellReader struct {
 	vars   map[string]value // of the last assignment
 	saved  map[string]value // what was written into a file
 	remote map[string]value // descriptors that are open on a socket, and its address
+	opened map[string]value // descriptors that are open on a file, and what it holds
+	named  map[string]named // functions and aliases
+	calls  int              // how many of them are within one another
+	params []value          // of the function whose body is read
+	stdin  value            // what exec opened
 	// secret and network are set if a credential path is named, and if something is sent or
 	// fetched.
 	secret  *secretUse
@@ -68,12 +73,15 @@ type secretUse struct {
 }
 
 // Shell judges commands of a shell. Nothing is expanded, and nothing is run.
-func (s *Judge) Shell(p passage.Part, from Origin) {
+func (s *Judge) Shell(p passage.Part, from Origin) { s.shell(p, from, map[string]value{}) }
+
+// shell judges commands that know what was written into files.
+func (s *Judge) shell(p passage.Part, from Origin, saved map[string]value) {
 	if p.Depth > maxDepth || p.Nest > maxNest {
 		s.NotRead(p.File.Path, "commands within commands are too deep to be read")
 		return
 	}
-	r := &shellReader{s: s, p: p, of: s.commandsOf(p.File), from: from, vars: map[string]value{}, saved: map[string]value{}, remote: map[string]value{}}
+	r := s.reader(p, from, saved)
 	r.of.words += wordsOfReader
 	text := p.Text
 	if r.inMarkdown() {
@@ -82,7 +90,7 @@ func (s *Judge) Shell(p passage.Part, from Origin) {
 	for at := 0; at < len(text); {
 		n := chunkLen(text[at:])
 		if r.of.words += wordsOf(text[at : at+n]); r.of.words > maxWords {
-			s.Unjudged(p.File.Path, "it has more than "+strconv.Itoa(maxWords)+" words of commands")
+			r.tooManyWords()
 			break
 		}
 		r.chunk(text[at:at+n], at)
@@ -92,6 +100,15 @@ func (s *Judge) Shell(p passage.Part, from Origin) {
 	if from == Script && r.secret != nil && r.network {
 		s.Find(found.SecretNetwork, p, r.secret.from, r.secret.to, "the script names "+secrets.Quote(r.secret.name)+" and uses the network")
 	}
+}
+
+func (r *shellReader) tooManyWords() {
+	r.s.Unjudged(r.p.File.Path, "it has more than "+strconv.Itoa(maxWords)+" words of commands")
+}
+
+func (s *Judge) reader(p passage.Part, from Origin, saved map[string]value) *shellReader {
+	return &shellReader{s: s, p: p, of: s.commandsOf(p.File), from: from, saved: saved,
+		vars: map[string]value{}, remote: map[string]value{}, opened: map[string]value{}, named: map[string]named{}}
 }
 
 // inMarkdown reports whether the commands stand in a text that people read.

@@ -150,6 +150,9 @@ func (r *shellReader) parameter(x *syntax.ParamExp) value {
 		r.commandsIn(x)
 	}
 	if v, ok := r.vars[name]; ok {
+		if v.empty() {
+			v.text = "$" + name // it names a file, though not known which
+		}
 		if x.Exp != nil || x.Slice != nil || x.Repl != nil || x.Length || x.Excl {
 			v.known = false
 		}

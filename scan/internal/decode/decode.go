@@ -25,7 +25,7 @@ func By(program string, args []string, text string) (out string, known, decodes 
 // ATT&CK T1140.
 var decoders = map[string]func(args []string, text string) (out string, known, decodes bool){
 	"base64": decodeBase64, "gbase64": decodeBase64, "base32": decodeBase32, "basenc": decodeBasenc,
-	"openssl": decodeOpenssl, "xxd": decodeXxd, "uudecode": decodeUnknown, "rev": decodeRev, "tr": decodeTr,
+	"openssl": decodeOpenssl, "xxd": decodeXxd, "uudecode": decodeUnknown, "rev": decodeRev, "tr": decodeTr, "jq": decodeJq,
 }
 
 func given(args []string, letters, long string) bool {
@@ -81,6 +81,22 @@ func decodeOpenssl(args []string, text string) (string, bool, bool) {
 func decodeXxd(args []string, text string) (string, bool, bool) {
 	out, ok := Hex(text)
 	return out, ok && given(args, "p", ""), given(args, "r", "")
+}
+
+// decodeJq decodes what jq does by @base64d: a text in its program, or else its input.
+func decodeJq(args []string, text string) (string, bool, bool) {
+	for _, word := range args {
+		before, _, ok := strings.Cut(word, "@base64d")
+		if !ok {
+			continue
+		}
+		if _, inner, ok := strings.Cut(before, `"`); ok {
+			text, _, _ = strings.Cut(inner, `"`)
+		}
+		out, ok := Base64(strings.Trim(text, "\" \n"))
+		return out, ok, true
+	}
+	return "", false, false
 }
 
 func decodeUnknown([]string, string) (string, bool, bool) { return "", false, true }
