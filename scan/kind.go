@@ -23,6 +23,7 @@ const (
 	kindPython
 	kindJavaScript // and TypeScript
 	kindSettings   // JSON, YAML and TOML
+	kindLines      // a language of which single lines are judged
 	kindArchive
 	kindProgram // an executable of a system, or compiled code
 	kindImage
@@ -32,14 +33,14 @@ const (
 // textKinds lists the extensions of texts.
 var textKinds = map[string]fileKind{
 	".md": kindMarkdown, ".markdown": kindMarkdown, ".mdx": kindMarkdown, ".mdown": kindMarkdown, ".mkd": kindMarkdown, ".mdc": kindMarkdown,
-	".sh": kindShell, ".bash": kindShell, ".zsh": kindShell, ".ksh": kindShell, ".command": kindShell,
-	".py": kindPython, ".pyw": kindPython, ".pyi": kindPython,
+	".sh": kindShell, ".bash": kindShell, ".zsh": kindShell, ".ksh": kindShell, ".command": kindShell, ".fish": kindShell,
+	".py": kindPython, ".pyw": kindPython, ".pyi": kindPython, ".pth": kindPython,
 	".js": kindJavaScript, ".mjs": kindJavaScript, ".cjs": kindJavaScript, ".jsx": kindJavaScript,
 	".ts": kindJavaScript, ".mts": kindJavaScript, ".cts": kindJavaScript, ".tsx": kindJavaScript,
 	".json": kindSettings, ".jsonc": kindSettings, ".json5": kindSettings, ".ipynb": kindSettings, ".code-workspace": kindSettings,
 	".yaml": kindSettings, ".yml": kindSettings, ".toml": kindSettings,
+	".ps1": kindLines, ".psm1": kindLines, ".bat": kindLines, ".cmd": kindLines, ".rb": kindLines, ".pl": kindLines, ".php": kindLines, ".lua": kindLines,
 	// The readers have no grammar for these; they are read as texts.
-	".fish": kindText, ".ps1": kindText, ".psm1": kindText, ".bat": kindText, ".cmd": kindText, ".rb": kindText, ".pl": kindText, ".php": kindText, ".lua": kindText,
 	".go": kindText, ".rs": kindText, ".c": kindText, ".h": kindText, ".cpp": kindText, ".java": kindText, ".kt": kindText, ".swift": kindText, ".cs": kindText, ".r": kindText, ".jl": kindText, ".sql": kindText,
 	".txt": kindText, ".rst": kindText, ".adoc": kindText, ".tex": kindText, ".csv": kindText, ".tsv": kindText, ".jsonl": kindText, ".ndjson": kindText, ".log": kindText,
 	".html": kindText, ".htm": kindText, ".xml": kindText, ".xsd": kindText, ".xsl": kindText, ".svg": kindText, ".css": kindText, ".scss": kindText,
@@ -59,10 +60,13 @@ func kindOf(name string, data []byte) fileKind {
 	ext := extension(name)
 	kind, named := textKinds[ext]
 	if isText(data) {
-		if named {
+		if named && kind != kindText {
 			return kind
 		}
-		return interpreterKind(data)
+		if kind = interpreterKind(data); kind == kindText && isProgramName(name) {
+			return kindShell
+		}
+		return kind
 	}
 	switch {
 	case programOf(data) != "" || ext == ".pyc" || ext == ".pyo":
@@ -167,22 +171,26 @@ func isPyc(data []byte) bool {
 	return n == 62211 || n >= 3000 && n < 4000
 }
 
-// scripts lists the extensions of files that an agent runs, beside those with a reader.
-var scripts = []string{".fish", ".ps1", ".psm1", ".bat", ".cmd", ".rb", ".pl", ".php", ".lua"}
-
 // matters reports whether a skill must not be served if a file of this name could not be judged: it
 // is the main file, or a script. A file without an extension is one in a folder of programs.
 func matters(name string) bool {
 	if slices.Contains(skill.EntryNames[:], name) {
 		return true
 	}
-	ext := extension(name)
-	switch kind := textKinds[ext]; {
-	case kind == kindShell || kind == kindPython || kind == kindJavaScript:
+	switch textKinds[extension(name)] {
+	case kindShell, kindPython, kindJavaScript, kindLines:
 		return true
-	case ext == "":
-		name = strings.ReplaceAll(name, "!", "/")
-		return slices.ContainsFunc(strings.Split(path.Dir(name), "/"), func(folder string) bool { return folder == "scripts" || folder == "bin" })
 	}
-	return slices.Contains(scripts, ext)
+	return isProgramName(name)
+}
+
+// isProgramName reports whether a file has the name of a program: no extension, in a folder of programs. Such
+// names of documents begin with a capital.
+func isProgramName(name string) bool {
+	base := baseOf(name)
+	if extension(name) != "" || base[0] >= 'A' && base[0] <= 'Z' {
+		return false
+	}
+	name = strings.ReplaceAll(name, "!", "/")
+	return slices.ContainsFunc(strings.Split(path.Dir(name), "/"), func(folder string) bool { return folder == "scripts" || folder == "bin" })
 }

@@ -215,6 +215,8 @@ func (s *scanner) text(f *passage.File, kind fileKind) {
 		s.commands.Code(p, kind == kindPython, commands.Script)
 	case kindSettings:
 		s.settings(p)
+	case kindLines:
+		s.commands.Lines(p)
 	}
 	s.unasked(f)
 }

@@ -15,9 +15,10 @@ import (
 
 // Languages of blocks of code, as people write them.
 var (
-	shellNames  = words.Set{Rows: "sh bash shell zsh ksh dash console terminal shell-session sh-session shellsession shellscript cmd bat batch powershell ps1 pwsh ps"}
-	pythonNames = words.Set{Rows: "python py python3 ipython pycon"}
-	scriptNames = words.Set{Rows: "javascript js mjs cjs jsx typescript ts tsx node"}
+	shellNames   = words.Set{Rows: "sh bash shell zsh ksh dash console terminal shell-session sh-session shellsession shellscript cmd bat batch powershell ps1 pwsh ps"}
+	windowsNames = words.Set{Rows: "cmd bat batch powershell ps1 pwsh ps"} // of the first
+	pythonNames  = words.Set{Rows: "python py python3 ipython pycon"}
+	scriptNames  = words.Set{Rows: "javascript js mjs cjs jsx typescript ts tsx node"}
 )
 
 // fence judges a block of code. Its language is the first word of an info string.
@@ -37,6 +38,9 @@ func (m *page) fence(p passage.Part, info string) {
 		m.unseen.Add(p, 0, len(p.Text))
 	case language == "" || shellNames.Has(language) || runs || prompts && !pythonNames.Has(language):
 		m.commands.Shell(bare, commands.Fence)
+		if windowsNames.Has(language) {
+			m.commands.Lines(bare)
+		}
 	case pythonNames.Has(language):
 		m.commands.Code(bare, true, commands.Script)
 	case scriptNames.Has(language):
@@ -103,6 +107,7 @@ func (m *page) inlineCode(p passage.Part, n *ast.CodeSpan) {
 		return
 	}
 	if _, _, ok := commandIn(p.Text, true); ok {
+		p.Text = strings.ReplaceAll(p.Text, `\|`, " |") // of a table
 		m.commands.Shell(p, commands.Inline)
 	}
 }
