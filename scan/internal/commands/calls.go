@@ -15,7 +15,7 @@ import (
 // Python and of Node.js, and the documentation of requests, httpx, axios and execa.
 var (
 	// runners run a text as code of the same language.
-	runners = words.Set{Rows: "exec eval builtins.exec builtins.eval __builtins__.exec __builtins__.eval globalThis.eval window.eval global.eval Function vm.runInThisContext vm.runInNewContext ?.runInThisContext ?.runInNewContext execScript"}
+	runners = words.Set{Rows: "exec eval builtins.exec builtins.eval __builtins__.exec __builtins__.eval globalThis.eval window.eval global.eval Function vm.runInThisContext vm.runInNewContext ?.runInThisContext ?.runInNewContext ?.constructor.constructor execScript"}
 	// shellRunners start a shell with a text, or a program with a list.
 	shellRunners = words.Set{Rows: "os.system os.popen subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen subprocess.getoutput subprocess.getstatusoutput " +
 		"asyncio.create_subprocess_shell asyncio.create_subprocess_exec create_subprocess_shell commands.getoutput pty.spawn os.execv os.execvp os.execl os.execlp check_output check_call Popen " +
@@ -34,7 +34,7 @@ var (
 	writingCalls = words.Set{Rows: "writeFileSync writeFile appendFileSync appendFile createWriteStream copyFileSync"}
 	// passingCalls return what they are given, in another form.
 	passingCalls = words.Set{Rows: "str bytes bytearray compile dict list tuple dumps loads stringify encode decode expanduser expandvars Path PurePath abspath resolve normpath realpath read readlines read_text read_bytes strip trim text json toString copy " +
-		"String Buffer b64encode urlsafe_b64encode encodebytes btoa hexlify hex repr content replace split join encodeURIComponent quote quote_plus urlencode items entries then body"}
+		"String Buffer b64encode urlsafe_b64encode encodebytes btoa hexlify hex repr content replace split join format encodeURIComponent quote quote_plus urlencode items entries then body"}
 )
 
 // operators are words before a value that are no calls.
@@ -71,6 +71,13 @@ func (c *codeReader) call(i int, name string) {
 			c.variable(c.tokens[open+1].Text)
 		}
 	}
+	if l := last(name); c.socket && c.python && (l == "send" || l == "sendall") {
+		if args := c.arguments(open); len(args) > 0 {
+			if v := c.eval(args[0][0], args[0][1], 0); v.secret != "" {
+				c.sendsSecret(v.secret, c.address, c.placeOf(i))
+			}
+		}
+	}
 	if sendingCalls.Has(name) {
 		c.sends(i, c.arguments(open))
 	}
@@ -84,7 +91,7 @@ func (c *codeReader) runsItself(i, open int, name string) {
 	if len(args) == 0 {
 		return
 	}
-	if v := c.eval(args[0][0], args[0][1], 0); len(v.fetched) > 0 || v.decoder != "" {
+	if v := c.eval(args[0][0], args[0][1], 0); len(v.fetched) > 0 || v.decoder != "" || v.escapes >= minEscapes {
 		c.runsCode(v, c.placeOf(i), name, c.language())
 	}
 }
@@ -130,10 +137,16 @@ func (c *codeReader) starts(i int, name string, args [][2]int) {
 		args[0][0] += 2
 	}
 	words := c.list(args[0])
+	if words == nil && args[0][1]-args[0][0] == 1 {
+		words = c.lists[c.name(args[0][0])]
+	}
 	if words == nil {
 		v := c.eval(args[0][0], args[0][1], 0)
 		if len(args) > 1 && !c.isMark(args[1][0]+1, "=") {
 			words = c.list(args[1])
+			if c.python && len(words) > 0 && strings.HasPrefix(last(name), "exec") {
+				words = words[1:] // it begins with the program
+			}
 		}
 		if words == nil && (c.python || last(name) != "spawn" && !strings.HasPrefix(last(name), "execFile")) {
 			v.stream = false
@@ -257,8 +270,8 @@ func (c *codeReader) eval(from, to, depth int) value {
 			n = int(c.tokens[open].Match)
 			if strings.HasPrefix(v.text, "\x00") { // a method of what stands before
 				read = read || strings.HasPrefix(v.text, "\x00read")
-				if v.text == "\x00join" {
-					all = append(all, value{known: true}.with(c.eval(open+1, n, depth+1)))
+				if method := v.text[1:]; (method == "join" || method == "format") && len(all) > 0 {
+					all[len(all)-1] = c.applied(method, all[len(all)-1], open, depth)
 				}
 				continue
 			}
@@ -278,6 +291,9 @@ func (c *codeReader) eval(from, to, depth int) value {
 		case t.Match > 0 && (t.Text == "(" || t.Text == "[" || t.Text == "{"):
 			all = append(all, c.eval(n+1, int(t.Match), depth+1))
 			n = int(t.Match)
+		case c.isMark(n, "%") && c.python && len(all) > 0:
+			all[len(all)-1] = c.filledIn(all[len(all)-1], c.eval(n+1, to, depth+1))
+			n = to
 		case c.isMark(n, "/") && c.python && len(all) > 0:
 			all = append(all, value{text: "/", known: true})
 		}

@@ -20,6 +20,7 @@ type codeReader struct {
 	looked       int              // at so many tokens of expressions
 	minified     bool             // a name of one letter stands for many things
 	imported     map[string]string
+	lists        map[string][]value
 	files        map[string]string // names that are open for writing, and the file
 	got          value             // what was fetched last
 	// A shell on a socket is made in several steps.
@@ -41,7 +42,7 @@ func (s *Judge) Code(p passage.Part, python bool, from Origin) {
 	}
 	c := &codeReader{
 		shellReader: s.reader(p, from, map[string]value{}),
-		tokens:      tokens, python: python, vars: map[string]value{}, files: map[string]string{}, sockets: map[string]bool{},
+		tokens:      tokens, python: python, vars: map[string]value{}, lists: map[string][]value{}, files: map[string]string{}, sockets: map[string]bool{},
 		minified:  !python && isMinified(p.Text),
 		processes: !python && strings.Contains(p.Text, "child_process"),
 	}
@@ -76,6 +77,8 @@ func (c *codeReader) token(i int) {
 		if c.isMark(i-1, "[") && c.isMark(i+1, "]") && c.isMark(i+2, "(") && runners.Has(t.Text) {
 			c.runsItself(i, i+2, t.Text) // globalThis['eval'](…)
 		}
+	case t.Kind == lexer.Name && runners.Has(t.Text) && c.isMark(i-1, ",") && c.isMark(i+1, ")") && c.isMark(i+2, "("):
+		c.runsItself(i, i+2, t.Text) // (0, eval)(…)
 	case t.Kind == lexer.Name && t.Text == "import" && !c.isMark(i-1, "."):
 		c.imports(i)
 	case t.Kind == lexer.Name && c.isMark(i+1, "(") && !c.defines(i):
@@ -93,6 +96,9 @@ func (c *codeReader) token(i int) {
 				v.text = ""
 			}
 			c.vars[t.Text] = v
+			if delete(c.lists, t.Text); c.isMark(i+2, "[") {
+				c.lists[t.Text] = c.list([2]int{i + 2, c.statementEnd(i + 2)})
+			}
 		}
 	case t.Kind == lexer.Name && (t.Text == "environ" || t.Text == "env"):
 		c.environment(i)
@@ -197,6 +203,9 @@ var codeParts = lazyregexp.New(`\$?\{([^{}]{0,60})\}`)
 // strings, and are variables of a shell if not.
 func (c *codeReader) literal(t lexer.Token) value {
 	v := value{text: t.Text, known: true, from: int(t.From), to: int(t.To)}
+	if t.Coded {
+		v.escapes = minEscapes
+	}
 	if !t.Open || len(t.Text) > 64<<10 {
 		v.known = !t.Open
 		return v

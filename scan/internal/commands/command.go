@@ -2,7 +2,6 @@ package commands
 
 import (
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/scan/internal/decode"
@@ -17,12 +16,19 @@ func (r *shellReader) callExpr(x *syntax.CallExpr, io redirect) value {
 		r.assignment(a)
 	}
 	args := make([]value, 0, len(x.Args))
-	for _, w := range x.Args {
-		if r.params != nil && isAllParameters(w) {
-			args = append(args, r.params...)
+	for i, w := range x.Args {
+		if all, ok := r.listed(w); ok {
+			args = append(args, all...)
 			continue
 		}
-		args = append(args, r.word(w))
+		v := r.word(w)
+		if i == 0 {
+			v = r.undisguised(v, w)
+		}
+		args = append(args, v)
+	}
+	if len(args) == 1 {
+		args = split(args[0])
 	}
 	switch {
 	case len(args) == 0:
@@ -32,19 +38,6 @@ func (r *shellReader) callExpr(x *syntax.CallExpr, io redirect) value {
 	}
 	r.urls(args)
 	return r.call(args, io, 0)
-}
-
-// isAllParameters reports whether a word is "$@", or $*.
-func isAllParameters(w *syntax.Word) bool {
-	if len(w.Parts) != 1 {
-		return false
-	}
-	part := w.Parts[0]
-	if q, ok := part.(*syntax.DblQuoted); ok && len(q.Parts) == 1 {
-		part = q.Parts[0]
-	}
-	x, ok := part.(*syntax.ParamExp)
-	return ok && x.Param != nil && (x.Param.Value == "@" || x.Param.Value == "*") && x.Exp == nil && x.Slice == nil
 }
 
 // maxWrappers bounds how many programs that start another one are looked through.
@@ -60,9 +53,15 @@ func (r *shellReader) call(args []value, io redirect, wrapped int) value {
 		r.runs(first, first, "the shell")
 		return value{}
 	}
-	if first.known && strings.ContainsAny(first.text, " \t") && len(args) == 1 && !strings.HasPrefix(first.text, "/") {
-		r.runs(first, first, "the shell") // $COMMAND
-		return value{}
+	if first.known && strings.ContainsAny(first.text, " \t") && len(args) == 1 && !strings.HasPrefix(first.text, "/") { // $COMMAND
+		if strings.ContainsAny(first.text, "|;&<>`$(\n\"'") {
+			return r.runs(first, first, "the shell")
+		}
+		words := []value{}
+		for word := range strings.FieldsSeq(first.text) {
+			words = append(words, first.cut(word))
+		}
+		return r.call(words, io, wrapped+1)
 	}
 	if out, ok := r.callNamed(args, io, wrapped); ok {
 		return out
@@ -107,10 +106,12 @@ func (r *shellReader) effect(name string, args []value, io redirect) value {
 	rest := args[1:]
 	switch {
 	case name == "eval":
-		r.runs(r.spaced(rest), args[0], name)
+		return r.runs(r.spaced(rest), args[0], name)
 	case name == "source" || name == ".":
-		if len(rest) > 0 {
+		if len(rest) > 0 && rest[0].text != "-" {
 			r.runsFile(rest[0], io.in, args[0], name)
+		} else {
+			r.runs(io.in, args[0], name)
 		}
 	case name == "iex" || name == "invoke-expression":
 		r.runs(r.spaced(append([]value{io.in}, rest...)), args[0], name)
@@ -165,8 +166,17 @@ func (r *shellReader) effect(name string, args []value, io redirect) value {
 		return io.in
 	case decode.Is(name):
 		if v, ok := r.decode(name, rest, io.in); ok {
+			for i, o := range rest[:max(len(rest)-1, 0)] {
+				if o.text == "-out" || o.text == "-o" || o.text == "--output" {
+					r.write(rest[i+1].text, v, redirect{from: o.from, to: o.to})
+					return value{}
+				}
+			}
 			return v
 		}
+		return r.filtered(rest, io.in)
+	case unpackers.Has(name):
+		r.unpacks(name, rest)
 		return r.filtered(rest, io.in)
 	case name == "cat" && len(rest) == 0:
 		return io.in
@@ -272,120 +282,6 @@ func (r *shellReader) filtered(args []value, in value) value {
 		out.known = false
 	}
 	return out
-}
-
-// wrapper says how a program that starts another one takes its options.
-type wrapper struct {
-	short, long string // the options with a value
-	skip        int    // arguments before the program
-}
-
-// wrappers has the programs that start the program which their arguments name, with the options
-// that take a value. Source: their manuals in GNU coreutils, findutils, util-linux and sudo.
-var wrappers = map[string]wrapper{
-	"sudo": {short: "ugpCcrtThDR", long: "user group prompt chdir host close-from role type chroot other-user"},
-	"doas": {short: "uC"}, "env": {short: "uSC", long: "unset chdir split-string"},
-	"nohup": {}, "setsid": {}, "command": {}, "builtin": {}, "exec": {short: "a"}, "nice": {short: "n", long: "adjustment"},
-	"ionice": {short: "cnp", long: "class classdata"}, "stdbuf": {short: "ioe", long: "input output error"},
-	"timeout": {short: "ks", long: "kill-after signal", skip: 1}, "gtimeout": {short: "ks", long: "kill-after signal", skip: 1},
-	"time": {short: "fo", long: "format output"}, "xargs": {short: "IiLnPsdaE", long: "replace max-lines max-args max-procs max-chars delimiter arg-file"},
-	"flock": {short: "wE", long: "wait timeout conflict-exit-code", skip: 1}, "unshare": {short: "SGRw", long: "setuid setgid root wd"}, "chroot": {skip: 1}, "nsenter": {short: "tSG", long: "target setuid setgid"},
-	"runuser": {short: "ugG", long: "user group"}, "setpriv": {}, "pkexec": {long: "user"}, "taskset": {skip: 1}, "chrt": {skip: 1}, "setarch": {skip: 1}, "systemd-run": {short: "pEuHM", long: "unit property description slice uid gid working-directory"},
-	"strace": {short: "abeEIoOpPsSuUX"}, "ltrace": {short: "aAeFlnopsuw"}, "fakeroot": {}, "xvfb-run": {short: "efnps"},
-	"unbuffer": {}, "caffeinate": {short: "tw"}, "busybox": {}, "toybox": {}, "noglob": {}, "parallel": {short: "jN", long: "jobs"},
-	"proxychains": {short: "f"}, "proxychains4": {short: "f"}, "torsocks": {}, "winpty": {}, "arch": {}, "watch": {short: "n", long: "interval"},
-	"uv": {short: "p", long: "with with-editable with-requirements python env-file extra group package project directory index-url"}, "conda": {short: "np", long: "name prefix"},
-	"poetry": {}, "pipenv": {}, "pdm": {}, "hatch": {}, "bundle": {}, "npm": {}, "pnpm": {},
-}
-
-// runWords has the programs that start another one behind a word, which have a row in wrappers too.
-var runWords = map[string]string{"uv": "run", "poetry": "run", "pipenv": "run", "pdm": "run", "hatch": "run", "conda": "run", "bundle": "exec", "npm": "exec", "pnpm": "exec"}
-
-// unwrapped returns the command that a program starts, and its input.
-func unwrapped(name string, args []value, in value) ([]value, value, bool) {
-	if name == "find" {
-		for i, v := range args {
-			if v.text == "-exec" || v.text == "-execdir" || v.text == "-ok" {
-				return filledIn(args[i+1:], args[0].text), in, true
-			}
-		}
-		return nil, in, false
-	}
-	w, ok := wrappers[name]
-	if !ok {
-		return nil, in, false
-	}
-	if word := runWords[name]; word != "" {
-		if len(args) == 0 || args[0].text != word {
-			return nil, in, false
-		}
-		args = args[1:]
-	}
-	split := ""
-	for len(args) > 0 {
-		text := args[0].text
-		if name != "builtin" && isAssignment(text) {
-			args = args[1:]
-			continue
-		}
-		if !strings.HasPrefix(text, "-") || text == "-" {
-			break
-		}
-		if name == "command" && strings.ContainsAny(text, "vV") {
-			return nil, in, true // asks only if there is such a program
-		}
-		n := 1
-		if o := strings.TrimLeft(text, "-"); strings.HasPrefix(text, "--") {
-			if !strings.Contains(o, "=") && words.Has(w.long, o) {
-				n = 2
-			}
-		} else if i := strings.IndexAny(o, w.short); w.short != "" && i >= 0 {
-			if i == len(o)-1 {
-				n = 2
-			}
-			if name == "env" && o[i] == 'S' {
-				split = o[i+1:]
-				if n == 2 && len(args) > 1 {
-					split = args[1].text
-				}
-			}
-		}
-		args = args[min(n, len(args)):]
-	}
-	if w.skip > 0 {
-		args = args[min(w.skip, len(args)):]
-	}
-	if split != "" {
-		var words []value
-		for word := range strings.FieldsSeq(split) {
-			words = append(words, value{text: strings.Trim(word, "'\""), known: true})
-		}
-		return append(words, args...), in, true
-	}
-	if len(args) > 1 && args[0].text == "-c" { // flock FILE -c TEXT
-		return append([]value{{text: "sh", known: true, from: args[0].from, to: args[0].to}}, args...), in, true
-	}
-	if name == "xargs" && len(args) > 0 {
-		args = append(args[:len(args):len(args)], value{text: in.text, known: in.known, from: in.from, to: in.to}.with(in))
-	}
-	return args, in, true
-}
-
-// filledIn returns the words of find -exec with the folder that is searched in place of {}.
-func filledIn(args []value, folder string) []value {
-	if strings.HasPrefix(folder, "-") {
-		return args
-	}
-	args = slices.Clone(args)
-	for i, v := range args {
-		args[i].text = strings.ReplaceAll(v.text, "{}", folder)
-	}
-	return args
-}
-
-func isAssignment(text string) bool {
-	name, _, ok := strings.Cut(text, "=")
-	return ok && name != "" && strings.Trim(strings.ToUpper(name), "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" && name[0] > '9'
 }
 
 // option is an option of a command, with its value if it takes one.

@@ -5,12 +5,14 @@ import (
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/scan/internal/decode"
+	"github.com/knack-dev/knack/scan/internal/found"
+	"github.com/knack-dev/knack/scan/internal/secrets"
 )
 
 // Words of Perl, Ruby, PHP, PowerShell, Python and JavaScript in a line that an option holds. Sources: the
 // functions of each language for what MITRE ATT&CK T1140, T1105 and T1059 describe.
 var (
-	decodingWords = lazyregexp.New(`(?i)\b(?:b64decode|decode_base64|base64_decode|Base64\.(?:strict_|urlsafe_)?decode64|FromBase64String|a85decode|b85decode|b32decode|unhexlify|fromhex|hex2bin|atob|gzinflate|str_rot13)\b|` +
+	decodingWords = lazyregexp.New(`(?i)\b(?:b64decode|decode_base64|base64_decode|Base64\.(?:strict_|urlsafe_)?decode64|FromBase64String|a85decode|b85decode|b32decode|unhexlify|fromhex|hex2bin|atob|gzinflate|str_rot13)\b|\bmap\(\s*chr\b|` +
 		`\bBuffer\.from\([^)]*["'](?:base64|hex)["']|\b(?:un)?pack1?\s*\(?\s*["'][mH]`)
 	fetchingWords = lazyregexp.New(`(?i)\b(?:urlopen|requests\.get|httpx\.get|LWP|HTTP::Tiny|Net::HTTP|open-uri|URI\.open|file_get_contents|curl_exec|DownloadString|DownloadData|get\s*\(?\s*["']https?|iwr|irm|Invoke-WebRequest|Invoke-RestMethod|fetch|https?\.get)\b`)
 	runningWords  = lazyregexp.New("(?i)\\b(?:system|exec|shell_exec|passthru|popen|eval|instance_eval|class_eval|iex|Invoke-Expression|qx)\\b|`|\\[ScriptBlock\\]::Create")
@@ -37,8 +39,11 @@ func made(text string) (v value) {
 
 // oneLiner judges a text that an interpreter is told to run, and returns what that prints.
 func (r *shellReader) oneLiner(code, place value, by string, language lang) value {
-	r.runsCode(code, place, by, language)
-	if language == langShell || code.decoder != "" || len(code.fetched) > 0 || len(code.text) > maxOneLiner {
+	out := r.runsCode(code, place, by, language)
+	if language == langShell {
+		return out
+	}
+	if code.decoder != "" || len(code.fetched) > 0 || len(code.text) > maxOneLiner {
 		return value{}
 	}
 	v := made(code.text)
@@ -90,4 +95,26 @@ func packed(name string, args []value) value {
 		}
 	}
 	return value{}
+}
+
+// unpacks notes a fetched archive that a command opens with a password.
+func (r *shellReader) unpacks(name string, args []value) {
+	letter := "-p"
+	if name == "unzip" {
+		letter = "-P"
+	}
+	var password, archive value
+	for i, v := range args {
+		if rest, ok := strings.CutPrefix(v.text, letter); ok && rest != "" {
+			password = v.cut(rest)
+		} else if ok && name == "unzip" {
+			password = *at(args, i+1)
+		} else if saved := r.saved[fileName(v.text)]; len(saved.fetched) > 0 {
+			archive = saved
+		}
+	}
+	if password.known && password.text != "" && len(archive.fetched) > 0 {
+		url := archive.fetched[0]
+		r.s.networkFind(found.DownloadLocked, r.p, password.from, password.to, url, secrets.Quote(url)+" is opened with a password that the command has")
+	}
 }

@@ -28,7 +28,10 @@ var fetchers = words.Set{Rows: "curl wget fetch aria2c http https xh lynx w3m lw
 // filters has the programs that write what they read, as it is or changed. Source: POSIX, and the
 // manuals of GNU coreutils, gzip, xz, zstd, zip, openssl and jq.
 var filters = words.Set{Rows: "cat tac nl head tail sed grep egrep fgrep sort uniq cut tr rev fold fmt pr expand column strings less more dd pv sponge ts " +
-	"gzip gunzip zcat bzip2 bunzip2 bzcat xz unxz xzcat zstd zstdcat lz4 brotli tar zip unzip openssl gpg age jq yq base64 base32 basenc xxd od hexdump uuencode iconv dos2unix"}
+	"gzip gunzip zcat bzip2 bunzip2 bzcat xz unxz xzcat zstd zstdcat lz4 brotli tar zip openssl gpg age jq yq base64 base32 basenc xxd od hexdump uuencode iconv dos2unix"}
+
+// unpackers has the programs that open an archive, with a password too.
+var unpackers = words.Set{Rows: "unzip 7z 7za 7zz unrar rar"}
 
 var awks = words.Set{Rows: "awk gawk mawk nawk"}
 

@@ -35,7 +35,7 @@ func (r *shellReader) interpret(name string, args []value, io redirect) value {
 		r.runsFile(*file, io.in, args[0], name)
 	default:
 		if io.socket == nil || io.in.decoder != "" { // else it is a shell on a socket
-			r.runsCode(io.in, args[0], name, language)
+			r.oneLiner(io.in, args[0], name, language)
 		}
 		return value{session: language == langShell && (!io.in.known || flag(args[1:], "i", ""))}
 	}
@@ -150,21 +150,25 @@ func (r *shellReader) runsFile(file, in, place value, by string) {
 	}
 }
 
-// runs judges a text that a shell runs.
-func (r *shellReader) runs(v, place value, by string) { r.runsCode(v, place, by, langShell) }
+// runs judges a text that a shell runs, and returns what that writes.
+func (r *shellReader) runs(v, place value, by string) value {
+	return r.runsCode(v, place, by, langShell)
+}
 
-// runsCode judges a text that is run: where it comes from, and what it does.
-func (r *shellReader) runsCode(v, place value, by string, language lang) {
+// runsCode judges a text that is run: where it comes from, and what it does. It returns what a shell writes.
+func (r *shellReader) runsCode(v, place value, by string, language lang) (out value) {
 	if len(v.fetched) > 0 {
 		r.runsFetched(v.fetched, place, by)
 	}
 	if v.decoder != "" || v.escapes >= minEscapes {
 		r.runsDecoded(v, place, by, language)
-		return
+		return value{}
 	}
 	if strings.TrimSpace(v.text) != "" {
-		r.judgeText(r.inside(v), language, String)
+		out = r.judgeText(r.inside(v), language, String)
+		out.from, out.to = place.from, place.to
 	}
+	return out
 }
 
 // inside returns the text of a value as a part: at its own place if it stands in the file as it is.
@@ -181,14 +185,14 @@ func (r *shellReader) inside(v value) passage.Part {
 	return p
 }
 
-func (r *shellReader) judgeText(p passage.Part, language lang, from Origin) {
+func (r *shellReader) judgeText(p passage.Part, language lang, from Origin) (out value) {
 	if !r.of.spend(len(p.Text)) {
 		r.s.NotRead(p.File.Path, "its commands hold too much text to be followed")
-		return
+		return value{}
 	}
 	switch language {
 	case langShell:
-		r.s.shell(p, from, r.saved)
+		return r.s.shell(p, from, r.saved)
 	case langPython:
 		r.s.Code(p, true, String)
 	case langJavaScript:
@@ -196,6 +200,7 @@ func (r *shellReader) judgeText(p passage.Part, language lang, from Origin) {
 	case langOther:
 		r.s.otherCode(p)
 	}
+	return value{}
 }
 
 // runsDecoded notes that a decoded text is run, and judges that text.

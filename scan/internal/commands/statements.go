@@ -266,11 +266,14 @@ func (r *shellReader) assign(name string, v value) {
 func (r *shellReader) assignment(a *syntax.Assign) {
 	if a.Array != nil {
 		var all value
+		var words []value
 		for _, e := range a.Array.Elems {
-			all = all.with(r.word(e.Value))
+			words = append(words, r.word(e.Value))
+			all = all.with(words[len(words)-1])
 		}
-		if a.Name != nil {
+		if a.Name != nil && len(r.arrays) < maxVariables {
 			r.assign(a.Name.Value, all)
+			r.arrays[a.Name.Value] = words
 		}
 		return
 	}

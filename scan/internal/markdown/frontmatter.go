@@ -28,12 +28,7 @@ func (m *page) frontmatter(p passage.Part, body int) {
 		return
 	}
 	doc := frontmatter.Parse([]byte(p.Text))
-	for _, f := range doc.Fields {
-		if f.Value.Kind == frontmatter.String {
-			m.phrases(valueOf(p, f.Value))
-			m.addresses(valueOf(p, f.Value))
-		}
-	}
+	m.fields(p, doc.Fields)
 	if f, ok := doc.Field("allowed-tools"); ok {
 		for _, tool := range toolsOf(f.Value) {
 			m.Fact(found.FactTool, tool)
@@ -51,6 +46,24 @@ func (m *page) frontmatter(p passage.Part, body int) {
 		from := p.File.Offset(f.KeyPosition)
 		m.Find(found.Hooks, p, from, from+len("hooks"), "the frontmatter has hooks: "+secrets.Quote(strings.Join(keys(f.Value.Fields), ", ")))
 		m.hookCommands(p, f.Value)
+	}
+}
+
+// fields judges the texts of fields, which models read too.
+func (m *page) fields(p passage.Part, all []frontmatter.Field) {
+	var texts func(v frontmatter.Value)
+	texts = func(v frontmatter.Value) {
+		m.fields(p, v.Fields)
+		for _, item := range v.Items {
+			texts(item)
+		}
+		if v.Kind == frontmatter.String {
+			m.phrases(valueOf(p, v))
+			m.addresses(valueOf(p, v))
+		}
+	}
+	for _, f := range all {
+		texts(f.Value)
 	}
 }
 
