@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/scan/internal/archive"
@@ -31,34 +32,38 @@ const (
 )
 
 // textKinds lists the extensions of texts.
-var textKinds = map[string]fileKind{
-	".md": kindMarkdown, ".markdown": kindMarkdown, ".mdx": kindMarkdown, ".mdown": kindMarkdown, ".mkd": kindMarkdown, ".mdc": kindMarkdown,
-	".sh": kindShell, ".bash": kindShell, ".zsh": kindShell, ".ksh": kindShell, ".command": kindShell, ".fish": kindShell,
-	".py": kindPython, ".pyw": kindPython, ".pyi": kindPython, ".pth": kindPython,
-	".js": kindJavaScript, ".mjs": kindJavaScript, ".cjs": kindJavaScript, ".jsx": kindJavaScript,
-	".ts": kindJavaScript, ".mts": kindJavaScript, ".cts": kindJavaScript, ".tsx": kindJavaScript,
-	".json": kindSettings, ".jsonc": kindSettings, ".json5": kindSettings, ".ipynb": kindSettings, ".code-workspace": kindSettings,
-	".yaml": kindSettings, ".yml": kindSettings, ".toml": kindSettings,
-	".ps1": kindLines, ".psm1": kindLines, ".bat": kindLines, ".cmd": kindLines, ".rb": kindLines, ".pl": kindLines, ".php": kindLines, ".lua": kindLines,
-	// The readers have no grammar for these; they are read as texts.
-	".go": kindText, ".rs": kindText, ".c": kindText, ".h": kindText, ".cpp": kindText, ".java": kindText, ".kt": kindText, ".swift": kindText, ".cs": kindText, ".r": kindText, ".jl": kindText, ".sql": kindText,
-	".txt": kindText, ".rst": kindText, ".adoc": kindText, ".tex": kindText, ".csv": kindText, ".tsv": kindText, ".jsonl": kindText, ".ndjson": kindText, ".log": kindText,
-	".html": kindText, ".htm": kindText, ".xml": kindText, ".xsd": kindText, ".xsl": kindText, ".svg": kindText, ".css": kindText, ".scss": kindText,
-	".ini": kindText, ".cfg": kindText, ".conf": kindText, ".env": kindText, ".properties": kindText, ".tf": kindText, ".diff": kindText, ".patch": kindText, ".srt": kindText, ".vtt": kindText,
-}
+var textKinds = sync.OnceValue(func() map[string]fileKind {
+	return map[string]fileKind{
+		".md": kindMarkdown, ".markdown": kindMarkdown, ".mdx": kindMarkdown, ".mdown": kindMarkdown, ".mkd": kindMarkdown, ".mdc": kindMarkdown,
+		".sh": kindShell, ".bash": kindShell, ".zsh": kindShell, ".ksh": kindShell, ".command": kindShell, ".fish": kindShell,
+		".py": kindPython, ".pyw": kindPython, ".pyi": kindPython, ".pth": kindPython,
+		".js": kindJavaScript, ".mjs": kindJavaScript, ".cjs": kindJavaScript, ".jsx": kindJavaScript,
+		".ts": kindJavaScript, ".mts": kindJavaScript, ".cts": kindJavaScript, ".tsx": kindJavaScript,
+		".json": kindSettings, ".jsonc": kindSettings, ".json5": kindSettings, ".ipynb": kindSettings, ".code-workspace": kindSettings,
+		".yaml": kindSettings, ".yml": kindSettings, ".toml": kindSettings,
+		".ps1": kindLines, ".psm1": kindLines, ".bat": kindLines, ".cmd": kindLines, ".rb": kindLines, ".pl": kindLines, ".php": kindLines, ".lua": kindLines,
+		// The readers have no grammar for these; they are read as texts.
+		".go": kindText, ".rs": kindText, ".c": kindText, ".h": kindText, ".cpp": kindText, ".java": kindText, ".kt": kindText, ".swift": kindText, ".cs": kindText, ".r": kindText, ".jl": kindText, ".sql": kindText,
+		".txt": kindText, ".rst": kindText, ".adoc": kindText, ".tex": kindText, ".csv": kindText, ".tsv": kindText, ".jsonl": kindText, ".ndjson": kindText, ".log": kindText,
+		".html": kindText, ".htm": kindText, ".xml": kindText, ".xsd": kindText, ".xsl": kindText, ".svg": kindText, ".css": kindText, ".scss": kindText,
+		".ini": kindText, ".cfg": kindText, ".conf": kindText, ".env": kindText, ".properties": kindText, ".tf": kindText, ".diff": kindText, ".patch": kindText, ".srt": kindText, ".vtt": kindText,
+	}
+})
 
 // interpreters lists the programs that a first line names.
-var interpreters = map[string]fileKind{
-	"sh": kindShell, "bash": kindShell, "zsh": kindShell, "dash": kindShell, "ksh": kindShell, "ash": kindShell,
-	"python": kindPython, "pypy": kindPython, "uv": kindPython,
-	"node": kindJavaScript, "nodejs": kindJavaScript, "deno": kindJavaScript, "bun": kindJavaScript, "tsx": kindJavaScript, "ts-node": kindJavaScript,
-}
+var interpreters = sync.OnceValue(func() map[string]fileKind {
+	return map[string]fileKind{
+		"sh": kindShell, "bash": kindShell, "zsh": kindShell, "dash": kindShell, "ksh": kindShell, "ash": kindShell,
+		"python": kindPython, "pypy": kindPython, "uv": kindPython,
+		"node": kindJavaScript, "nodejs": kindJavaScript, "deno": kindJavaScript, "bun": kindJavaScript, "tsx": kindJavaScript, "ts-node": kindJavaScript,
+	}
+})
 
 // kindOf returns the kind of a file. A file that can be read as text has a kind of text whatever its
 // first bytes are: a model reads it as that.
 func kindOf(name string, data []byte) fileKind {
 	ext := extension(name)
-	kind, named := textKinds[ext]
+	kind, named := textKinds()[ext]
 	if isText(data) {
 		if named && kind != kindText {
 			return kind
@@ -107,7 +112,7 @@ func interpreterKind(data []byte) fileKind {
 	line, _, _ := bytes.Cut(data[:min(len(data), 256)], []byte("\n"))
 	for _, word := range strings.Fields(string(line[2:])) {
 		word = path.Base(word)
-		if kind, ok := interpreters[strings.TrimRight(word, "0123456789.")]; ok {
+		if kind, ok := interpreters()[strings.TrimRight(word, "0123456789.")]; ok {
 			return kind
 		}
 		if word != "env" && !strings.HasPrefix(word, "-") && !strings.Contains(word, "=") {
@@ -177,7 +182,7 @@ func matters(name string) bool {
 	if slices.Contains(skill.EntryNames[:], name) {
 		return true
 	}
-	switch textKinds[extension(name)] {
+	switch textKinds()[extension(name)] {
 	case kindShell, kindPython, kindJavaScript, kindLines:
 		return true
 	}

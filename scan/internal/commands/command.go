@@ -149,7 +149,7 @@ func (r *shellReader) effect(name string, args []value, io redirect) value {
 		if host, ok := connectOption(rest); ok {
 			return value{fetched: []string{"tcp://" + host}, from: args[0].from, to: args[0].to}
 		}
-	case languages[name] != langNone:
+	case languages()[name] != langNone:
 		return r.interpret(name, args, io)
 	case name == "echo" || name == "printf":
 		return r.printed(name, rest)
@@ -182,8 +182,8 @@ func (r *shellReader) effect(name string, args []value, io redirect) value {
 		return io.in
 	case filters.Has(name):
 		return r.filtered(rest, io.in)
-	case keychains[name] != "":
-		if strings.Contains(keychains[name], subcommand(rest)) && subcommand(rest) != "" {
+	case keychain(name) != "":
+		if words.Has(keychain(name), subcommand(rest)) {
 			return value{secret: "the keychain"}
 		}
 	case senders.Has(name):

@@ -1,6 +1,10 @@
 package commands
 
-import "github.com/knack-dev/knack/scan/internal/words"
+import (
+	"sync"
+
+	"github.com/knack-dev/knack/scan/internal/words"
+)
 
 // lang is the language of a text that an interpreter runs.
 type lang int
@@ -14,11 +18,13 @@ const (
 )
 
 // languages has the programs that run a text, and its language. Source: MITRE ATT&CK T1059 and its parts.
-var languages = map[string]lang{
-	"sh": langShell, "bash": langShell, "zsh": langShell, "dash": langShell, "ksh": langShell, "mksh": langShell, "ash": langShell, "fish": langShell, "su": langShell, "script": langShell,
-	"python": langPython, "pypy": langPython, "pypy3": langPython, "node": langJavaScript, "bun": langJavaScript, "deno": langJavaScript, "nodejs": langJavaScript,
-	"perl": langOther, "ruby": langOther, "php": langOther, "lua": langOther, "osascript": langOther, "pwsh": langOther, "powershell": langOther, "tclsh": langOther,
-}
+var languages = sync.OnceValue(func() map[string]lang {
+	return map[string]lang{
+		"sh": langShell, "bash": langShell, "zsh": langShell, "dash": langShell, "ksh": langShell, "mksh": langShell, "ash": langShell, "fish": langShell, "su": langShell, "script": langShell,
+		"python": langPython, "pypy": langPython, "pypy3": langPython, "node": langJavaScript, "bun": langJavaScript, "deno": langJavaScript, "nodejs": langJavaScript,
+		"perl": langOther, "ruby": langOther, "php": langOther, "lua": langOther, "osascript": langOther, "pwsh": langOther, "powershell": langOther, "tclsh": langOther,
+	}
+})
 
 // fetchers has the programs that write what a URL delivers. Source: MITRE ATT&CK T1105; the last two
 // rows are the commands of PowerShell and their aliases.
@@ -42,11 +48,16 @@ var senders = words.Set{Rows: "nc ncat netcat socat telnet scp rsync ssh dig nsl
 // writers has the programs that write the file which their last argument names.
 var writers = words.Set{Rows: "cp mv ln install rsync"}
 
-// keychains has the programs that write out secrets of a keychain, with the commands that do. Source:
+// keychain returns the commands of a program that write out secrets of a keychain. Source:
 // MITRE ATT&CK T1555.001 (security) and T1555 (secret-tool of libsecret).
-var keychains = map[string]string{
-	"security":    "find-generic-password find-internet-password dump-keychain",
-	"secret-tool": "lookup search",
+func keychain(program string) string {
+	switch program {
+	case "security":
+		return "find-generic-password find-internet-password dump-keychain"
+	case "secret-tool":
+		return "lookup search"
+	}
+	return ""
 }
 
 const wholeEnvironment = "the whole environment"

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/scan/internal/found"
@@ -18,7 +19,7 @@ const minEscapes = 8
 // interpret judges a program that runs a text: its argument, a file, or its input. It returns what a
 // shell writes that takes commands.
 func (r *shellReader) interpret(name string, args []value, io redirect) value {
-	language := languages[name]
+	language := languages()[name]
 	code, file, rest := interpreted(name, args[1:])
 	switch {
 	case code != nil && (name == "powershell" || name == "pwsh") && code.decoder != "":
@@ -44,12 +45,14 @@ func (r *shellReader) interpret(name string, args []value, io redirect) value {
 
 // codeOptions has the options of languages whose value is the text to run, and those with
 // another value. Source: the manual of each.
-var codeOptions = map[string][2]string{
-	"python": {"c", "WXm"}, "pypy": {"c", "WXm"}, "pypy3": {"c", "WXm"},
-	"node": {"ep", "r"}, "nodejs": {"ep", "r"}, "bun": {"ep", "r"}, "deno": {"", ""},
-	"perl": {"eE", "IMm"}, "ruby": {"e", "IrC"}, "php": {"r", "cd"}, "lua": {"e", "l"}, "osascript": {"e", "l"}, "tclsh": {"", ""},
-	"script": {"c", "EIOBTmo"},
-}
+var codeOptions = sync.OnceValue(func() map[string][2]string {
+	return map[string][2]string{
+		"python": {"c", "WXm"}, "pypy": {"c", "WXm"}, "pypy3": {"c", "WXm"},
+		"node": {"ep", "r"}, "nodejs": {"ep", "r"}, "bun": {"ep", "r"}, "deno": {"", ""},
+		"perl": {"eE", "IMm"}, "ruby": {"e", "IrC"}, "php": {"r", "cd"}, "lua": {"e", "l"}, "osascript": {"e", "l"}, "tclsh": {"", ""},
+		"script": {"c", "EIOBTmo"},
+	}
+})
 
 // interpreted returns the text that an interpreter is told to run, or the file, or neither if it runs
 // its input, and the arguments after it.
@@ -57,7 +60,7 @@ func interpreted(name string, args []value) (code, file *value, rest []value) {
 	if name == "powershell" || name == "pwsh" {
 		return powershell(args)
 	}
-	of, ok := codeOptions[name]
+	of, ok := codeOptions()[name]
 	if !ok { // shells, and su
 		of = [2]string{"c", "oO"}
 	}
@@ -138,14 +141,14 @@ func powershell(args []value) (code, file *value, rest []value) {
 func (r *shellReader) runsFile(file, in, place value, by string) {
 	switch {
 	case file.stream:
-		r.runsCode(file, place, by, languages[by])
+		r.runsCode(file, place, by, languages()[by])
 	case file.text == "/dev/stdin" || file.text == "/dev/fd/0" || file.text == "/proc/self/fd/0":
-		r.runsCode(in, place, by, languages[by])
+		r.runsCode(in, place, by, languages()[by])
 	case by == "deno" && strings.Contains(file.text, "://"):
 		r.runs(value{fetched: []string{file.text}}, place, by)
 	default:
 		if v, ok := r.saved[fileName(file.text)]; ok {
-			r.runsCode(v, place, by, languages[by])
+			r.runsCode(v, place, by, languages()[by])
 		}
 	}
 }

@@ -158,7 +158,7 @@ var shellPath = lazyregexp.New(shellPathText)
 // backdoor judges a command that connects a shell with a socket.
 func (r *shellReader) backdoor(name string, args []value, io redirect) {
 	switch {
-	case io.socket != nil && languages[name] != langNone:
+	case io.socket != nil && languages()[name] != langNone:
 		code, file, _ := interpreted(name, args[1:])
 		if code == nil && file == nil || flag(args[1:], "i", "") {
 			host, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(io.socket.text, "/dev/tcp/"), "/dev/udp/"), "/")

@@ -60,7 +60,7 @@ func (c *codeReader) socketShell(i int, words []value, linked bool) {
 		return
 	}
 	name := programName(strings.TrimSpace(words[0].text))
-	if languages[name] != langShell && name != "cmd" {
+	if languages()[name] != langShell && name != "cmd" {
 		return
 	}
 	if c.python && (c.name(i-2) == "pty" || linked) || !c.python && strings.Contains(c.p.Text, ".stdin") && strings.Contains(c.p.Text, ".pipe(") {

@@ -3,6 +3,7 @@ package commands
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/knack-dev/knack/scan/internal/words"
 )
@@ -11,28 +12,28 @@ import (
 type wrapper struct {
 	short, long string // the options with a value
 	skip        int    // arguments before the program
+	word        string // a word before all these
 }
 
 // wrappers has the programs that start the program which their arguments name, with the options
 // that take a value. Source: their manuals in GNU coreutils, findutils, util-linux and sudo.
-var wrappers = map[string]wrapper{
-	"sudo": {short: "ugpCcrtThDR", long: "user group prompt chdir host close-from role type chroot other-user"},
-	"doas": {short: "uC"}, "env": {short: "uSC", long: "unset chdir split-string"},
-	"nohup": {}, "setsid": {}, "command": {}, "builtin": {}, "exec": {short: "a"}, "nice": {short: "n", long: "adjustment"},
-	"ionice": {short: "cnp", long: "class classdata"}, "stdbuf": {short: "ioe", long: "input output error"},
-	"timeout": {short: "ks", long: "kill-after signal", skip: 1}, "gtimeout": {short: "ks", long: "kill-after signal", skip: 1},
-	"time": {short: "fo", long: "format output"}, "xargs": {short: "IiLnPsdaE", long: "replace max-lines max-args max-procs max-chars delimiter arg-file"},
-	"flock": {short: "wE", long: "wait timeout conflict-exit-code", skip: 1}, "unshare": {short: "SGRw", long: "setuid setgid root wd"}, "chroot": {skip: 1}, "nsenter": {short: "tSG", long: "target setuid setgid"},
-	"runuser": {short: "ugG", long: "user group"}, "setpriv": {}, "pkexec": {long: "user"}, "taskset": {skip: 1}, "chrt": {skip: 1}, "setarch": {skip: 1}, "systemd-run": {short: "pEuHM", long: "unit property description slice uid gid working-directory"},
-	"strace": {short: "abeEIoOpPsSuUX"}, "ltrace": {short: "aAeFlnopsuw"}, "fakeroot": {}, "xvfb-run": {short: "efnps"},
-	"unbuffer": {}, "caffeinate": {short: "tw"}, "busybox": {}, "toybox": {}, "noglob": {}, "parallel": {short: "jN", long: "jobs"},
-	"proxychains": {short: "f"}, "proxychains4": {short: "f"}, "torsocks": {}, "winpty": {}, "arch": {}, "watch": {short: "n", long: "interval"},
-	"uv": {short: "p", long: "with with-editable with-requirements python env-file extra group package project directory index-url"}, "conda": {short: "np", long: "name prefix"},
-	"poetry": {}, "pipenv": {}, "pdm": {}, "hatch": {}, "bundle": {}, "npm": {}, "pnpm": {},
-}
-
-// runWords has the programs that start another one behind a word, which have a row in wrappers too.
-var runWords = map[string]string{"uv": "run", "poetry": "run", "pipenv": "run", "pdm": "run", "hatch": "run", "conda": "run", "bundle": "exec", "npm": "exec", "pnpm": "exec"}
+var wrappers = sync.OnceValue(func() map[string]wrapper {
+	return map[string]wrapper{
+		"sudo": {short: "ugpCcrtThDR", long: "user group prompt chdir host close-from role type chroot other-user"},
+		"doas": {short: "uC"}, "env": {short: "uSC", long: "unset chdir split-string"},
+		"nohup": {}, "setsid": {}, "command": {}, "builtin": {}, "exec": {short: "a"}, "nice": {short: "n", long: "adjustment"},
+		"ionice": {short: "cnp", long: "class classdata"}, "stdbuf": {short: "ioe", long: "input output error"},
+		"timeout": {short: "ks", long: "kill-after signal", skip: 1}, "gtimeout": {short: "ks", long: "kill-after signal", skip: 1},
+		"time": {short: "fo", long: "format output"}, "xargs": {short: "IiLnPsdaE", long: "replace max-lines max-args max-procs max-chars delimiter arg-file"},
+		"flock": {short: "wE", long: "wait timeout conflict-exit-code", skip: 1}, "unshare": {short: "SGRw", long: "setuid setgid root wd"}, "chroot": {skip: 1}, "nsenter": {short: "tSG", long: "target setuid setgid"},
+		"runuser": {short: "ugG", long: "user group"}, "setpriv": {}, "pkexec": {long: "user"}, "taskset": {skip: 1}, "chrt": {skip: 1}, "setarch": {skip: 1}, "systemd-run": {short: "pEuHM", long: "unit property description slice uid gid working-directory"},
+		"strace": {short: "abeEIoOpPsSuUX"}, "ltrace": {short: "aAeFlnopsuw"}, "fakeroot": {}, "xvfb-run": {short: "efnps"},
+		"unbuffer": {}, "caffeinate": {short: "tw"}, "busybox": {}, "toybox": {}, "noglob": {}, "parallel": {short: "jN", long: "jobs"},
+		"proxychains": {short: "f"}, "proxychains4": {short: "f"}, "torsocks": {}, "winpty": {}, "arch": {}, "watch": {short: "n", long: "interval"},
+		"uv": {word: "run", short: "p", long: "with with-editable with-requirements python env-file extra group package project directory index-url"}, "conda": {word: "run", short: "np", long: "name prefix"},
+		"poetry": {word: "run"}, "pipenv": {word: "run"}, "pdm": {word: "run"}, "hatch": {word: "run"}, "bundle": {word: "exec"}, "npm": {word: "exec"}, "pnpm": {word: "exec"},
+	}
+})
 
 // unwrapped returns the command that a program starts, and its input.
 func unwrapped(name string, args []value, in value) ([]value, value, bool) {
@@ -47,14 +48,11 @@ func unwrapped(name string, args []value, in value) ([]value, value, bool) {
 	if name == "python" && len(args) > 1 && args[0].text == "-m" && args[1].text == "base64" {
 		return args[1:], in, true
 	}
-	w, ok := wrappers[name]
-	if !ok {
+	w, ok := wrappers()[name]
+	if !ok || w.word != "" && (len(args) == 0 || args[0].text != w.word) {
 		return nil, in, false
 	}
-	if word := runWords[name]; word != "" {
-		if len(args) == 0 || args[0].text != word {
-			return nil, in, false
-		}
+	if w.word != "" {
 		args = args[1:]
 	}
 	split := ""
