@@ -56,18 +56,19 @@ var directions = map[string][]string{
 	"skillsext":                 {"internal/rawjson", "skill/frontmatter", "skill"},
 	"client":                    {"edit", "internal/realpath"}, // one place knows how a file is replaced whole
 	"edit":                      {"internal/realpath"},
-	"scan":                      {"skill", "skill/frontmatter", "scan/internal/archive", "scan/internal/characters", "scan/internal/commands", "scan/internal/found", "scan/internal/markdown", "scan/internal/passage", "scan/internal/phrase", "scan/internal/picture", "scan/internal/secrets"}, // what a skill would do
+	"scan":                      {"skill", "skill/frontmatter", "scan/internal/archive", "scan/internal/characters", "scan/internal/commands", "scan/internal/found", "scan/internal/markdown", "scan/internal/passage", "scan/internal/paths", "scan/internal/phrase", "scan/internal/picture", "scan/internal/secrets", "scan/internal/words"}, // what a skill would do
 	// What a scan knows apart from skills: sets of words, hosts by their names, secrets, and
 	// the texts in images.
 	"scan/internal/words":          {},
 	"scan/internal/hosts":          {"scan/internal/words"},
+	"scan/internal/paths":          {}, // what a path holds, by its name
 	"scan/internal/secrets":        {},
 	"scan/internal/passage":        {"skill"},                          // texts that know where they stand in a file
 	"scan/internal/phrase":         {"scan/internal/words"},            // what sentences say
 	"scan/internal/found":          {"scan/internal/passage", "skill"}, // what readers report
 	"scan/internal/decode":         {"scan/internal/words"},
 	"scan/internal/lexer":          {"scan/internal/decode"},                                                                                                                                                                                // Python, JavaScript and TypeScript as words
-	"scan/internal/commands":       {"scan/internal/decode", "scan/internal/found", "scan/internal/hosts", "scan/internal/lexer", "scan/internal/passage", "scan/internal/secrets", "scan/internal/words", "skill"},                         // what commands do
+	"scan/internal/commands":       {"scan/internal/decode", "scan/internal/found", "scan/internal/hosts", "scan/internal/lexer", "scan/internal/passage", "scan/internal/paths", "scan/internal/secrets", "scan/internal/words", "skill"},  // what commands do
 	"scan/internal/characters":     {"scan/internal/found", "scan/internal/passage", "scan/internal/secrets"},                                                                                                                               // those that people do not see
 	"scan/internal/markdown":       {"scan/internal/commands", "scan/internal/found", "scan/internal/hosts", "scan/internal/passage", "scan/internal/phrase", "scan/internal/secrets", "scan/internal/words", "skill", "skill/frontmatter"}, // what people see and do not see of a text
 	"scan/internal/archive":        {"scan/internal/secrets", "skill"},                                                                                                                                                                      // zip, tar and gzip in memory
@@ -210,7 +211,6 @@ var outside = map[string][]string{
 	"oras.land/oras-go/v2":                   {"internal/registry"},
 	"golang.org/x/sync":                      {"origin/oci", "publish", "pull", "internal/cli"}, // of oras-go
 	"github.com/yuin/goldmark":               {"web/internal/markdown", "web/internal/gfm", "scan/internal/markdown"},
-	"golang.org/x/net":                       {"scan/internal/markdown"}, // its tokenizer of HTML
 	"mvdan.cc/sh/v3":                         {"scan/internal/commands"},
 }
 
@@ -273,6 +273,8 @@ var rooms = map[string]int{
 	"mcpserver":    2500,
 	"source/dir":   3700, // what opens skills is one place
 	"catalog":      3600,
+
+	"scan/internal/commands": 3900, // shells and code hold texts of one another
 }
 
 const mostLines = 3500
