@@ -74,10 +74,11 @@ after 3 requests. A prompt passes if the skill was loaded in at least half of
 them; one that should not trigger, if in less than half. More than 50 requests
 need a yes.
 
-With --no-model, the search of find_skills is asked: a prompt passes if the skill
-is among the first 3. A search cannot answer that no skill fits, so prompts that
-should not trigger are shown and do not count. The same skills and prompts give
-the same figures. doc/eval.md shows how a description gets better by them.
+With --no-model, the search of find_skills is asked: a prompt passes if the
+skill is among the first 3. A search cannot answer that no skill fits, so
+prompts that should not trigger are shown and do not count. The same skills and
+prompts give the same figures. doc/eval.md shows how a description gets better
+by them.
 
 The exit status is 1 if fewer prompts pass than --min.`,
 		Example: `  knack eval --no-model pdf        # the place of pdf for each of its prompts
