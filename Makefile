@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 BENCH    ?= .
 comma    := ,
 
-.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop fleet agents web-walk web-shots prose build sbom image hostile safety reload-race first-sign safety-selftest windows cosign
+.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop fleet distribution agents web-walk web-shots prose build sbom image hostile safety reload-race first-sign safety-selftest windows cosign
 
 check:
 	bash .ci/gofmt
@@ -56,11 +56,17 @@ mutate:
 interop:
 	npm ci --prefix interop --no-audit --no-fund --loglevel=error
 	go test -count=1 -timeout 20m -run Interop ./interop
+	go -C interop/model test -count=1 ./...
 
 # A registry, 20 replicas that follow it, and clients; writes the figures into doc/fleet.md. It
 # takes some ten minutes, and Debian's docker-registry, haproxy and prometheus.
 fleet:
 	KNACK_FLEET=20 go test -count=1 -timeout 0 -v -run 'TestFleet|TestReplicaAlone|TestPullFaults|TestBalancer|TestSourceBoard' ./deploy
+
+# The tests of replicas and pulls, with CNCF distribution in place of Debian's docker-registry.
+distribution:
+	go build -C interop/registry -o $(CURDIR)/dist/registry .
+	KNACK_REGISTRY=$(CURDIR)/dist/registry go test -count=1 -timeout 20m -run 'TestReplicaAlone|TestPullFaults|TestRefusals|TestFleet|TestSource|TestPull|TestPublish' ./deploy ./internal/cli ./internal/supply ./pull
 
 # Real clients, installed by lock files (2.3 GB), against a model server of ours. One that
 # the registry does not give is named here and skipped by name there. With KNACK=/PATH

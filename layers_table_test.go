@@ -43,6 +43,9 @@ var directions = map[string][]string{
 
 	"origin/peer": {"internal/fetch", "lockfile", "origin", "skill", "skillsext"}, // servers of the Skills extension
 
+	// The servers whose tools a model may call: a client of MCP, by HTTP or a program's pipes.
+	"peer": {"internal/fetch", "internal/reach", "skillsext"},
+
 	"skill":             {"skill/frontmatter", "internal/naming", "internal/ruleid"},
 	"skill/frontmatter": {"internal/ruleid"},
 	"source/dir":        {"skill/frontmatter", "skill", "source/dir/internal/watch", "internal/realpath"}, // sources never import each other
@@ -53,18 +56,19 @@ var directions = map[string][]string{
 	"skillsext":                 {"internal/rawjson", "skill/frontmatter", "skill"},
 	"client":                    {"edit", "internal/realpath"}, // one place knows how a file is replaced whole
 	"edit":                      {"internal/realpath"},
-	"scan":                      {"skill", "skill/frontmatter", "scan/internal/archive", "scan/internal/characters", "scan/internal/commands", "scan/internal/found", "scan/internal/markdown", "scan/internal/passage", "scan/internal/phrase", "scan/internal/picture", "scan/internal/secrets"}, // what a skill would do
+	"scan":                      {"skill", "skill/frontmatter", "scan/internal/archive", "scan/internal/characters", "scan/internal/commands", "scan/internal/found", "scan/internal/markdown", "scan/internal/passage", "scan/internal/paths", "scan/internal/phrase", "scan/internal/picture", "scan/internal/secrets", "scan/internal/words"}, // what a skill would do
 	// What a scan knows apart from skills: sets of words, hosts by their names, secrets, and
 	// the texts in images.
 	"scan/internal/words":          {},
 	"scan/internal/hosts":          {"scan/internal/words"},
+	"scan/internal/paths":          {}, // what a path holds, by its name
 	"scan/internal/secrets":        {},
 	"scan/internal/passage":        {"skill"},                          // texts that know where they stand in a file
 	"scan/internal/phrase":         {"scan/internal/words"},            // what sentences say
 	"scan/internal/found":          {"scan/internal/passage", "skill"}, // what readers report
 	"scan/internal/decode":         {"scan/internal/words"},
 	"scan/internal/lexer":          {"scan/internal/decode"},                                                                                                                                                                                // Python, JavaScript and TypeScript as words
-	"scan/internal/commands":       {"scan/internal/decode", "scan/internal/found", "scan/internal/hosts", "scan/internal/lexer", "scan/internal/passage", "scan/internal/secrets", "scan/internal/words", "skill"},                         // what commands do
+	"scan/internal/commands":       {"scan/internal/decode", "scan/internal/found", "scan/internal/hosts", "scan/internal/lexer", "scan/internal/passage", "scan/internal/paths", "scan/internal/secrets", "scan/internal/words", "skill"},  // what commands do
 	"scan/internal/characters":     {"scan/internal/found", "scan/internal/passage", "scan/internal/secrets"},                                                                                                                               // those that people do not see
 	"scan/internal/markdown":       {"scan/internal/commands", "scan/internal/found", "scan/internal/hosts", "scan/internal/passage", "scan/internal/phrase", "scan/internal/secrets", "scan/internal/words", "skill", "skill/frontmatter"}, // what people see and do not see of a text
 	"scan/internal/archive":        {"scan/internal/secrets", "skill"},                                                                                                                                                                      // zip, tar and gzip in memory
@@ -91,6 +95,13 @@ var directions = map[string][]string{
 	"tool/lookup":           {"catalog", "reads", "skill", "tool/profile"},
 	"tool/wave":             {"catalog", "internal/ruleid", "skill", "skill/frontmatter", "tool/internal/listing", "tool/lookup"},
 	"function":              {"tool", "tool/profile"},
+	// Whether the right skill is taken for a prompt, and the command for that.
+	"eval":           {"catalog", "chat", "internal/jsonfile", "model", "search", "skill", "tool"},
+	"internal/trial": {"catalog", "eval", "internal/command", "internal/console", "internal/settings", "internal/talk", "model", "skill", "source/builtin", "tool", "tool/profile"},
+	// A conversation of a user, a model and the skills, and the command for it.
+	"chat":          {"function", "model", "reads", "tool", "tool/profile"},
+	"internal/talk": {"catalog", "chat", "config", "edit", "function", "internal/build", "internal/command", "internal/console", "internal/fetch", "internal/listing", "internal/settings", "model", "peer", "tool"},
+	"model":         {}, // a turn of a conversation with a language model
 	"mcpserver": {"skill/frontmatter", "reads", "tool", "tool/lookup", "tool/profile", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "internal/publication", "internal/rawjson", "internal/subscription", "internal/tally", "internal/trail",
 		"mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	// How the server speaks: messages as bytes, as lines, and over HTTP.
@@ -124,15 +135,15 @@ var directions = map[string][]string{
 	"web/internal/scans":      {"catalog", "doctor", "scan", "skill", "web/internal/exposition"},  // what scans found
 	"web/internal/exposition": {"internal/display"},                                               // metrics as text, and the count of responses
 	"web/internal/latest":     {"catalog"}, "web/internal/gfm": {},                                // what is kept for a snapshot; what Markdown has beyond CommonMark
-	"internal/certificate": {"internal/settings"},                                      // a server's own, read again when it changes
-	"internal/help":        {},                                                         // the form of help, and topics
-	"internal/overview":    {"catalog", "client", "internal/connection", "skill"},      // what knack finds, in five lines
-	"internal/listing":     {"catalog", "doctor", "internal/console", "skill", "tool"}, // the text of list and search
-	"internal/build":       {}, "internal/memory": {},                                  // which build this is, and the memory of a server
+	"internal/certificate": {"internal/settings"},                                                // a server's own, read again when it changes
+	"internal/help":        {},                                                                   // the form of help, and topics
+	"internal/overview":    {"catalog", "client", "internal/connection", "skill"},                // what knack finds, in five lines
+	"internal/listing":     {"catalog", "doctor", "internal/console", "search", "skill", "tool"}, // the text of list and search
+	"internal/build":       {}, "internal/memory": {},                                            // which build this is, and the memory of a server
 	"internal/stored":    {"doctor", "store"},                                                                                                                        // what the store of a server has of a source, for commands beside it
 	"internal/observe":   {"audit", "catalog", "doctor", "internal/hold", "internal/tally", "internal/follow", "internal/vet", "mcpserver", "skill", "usage", "web"}, // metrics, usage, audit log
 	"internal/candidate": {"catalog", "check", "internal/console"},                                                                                                   // words that a shell offers
-	"internal/cli": {"internal/approval", "internal/baseline", "scan", "internal/vet",
+	"internal/cli": {"internal/approval", "internal/talk", "internal/trial", "internal/baseline", "scan", "internal/vet",
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
 		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/command", "internal/locate", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "internal/supply", "internal/follow", "internal/replica", "usage",
 		"access", "access/openid", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming", "internal/connection", "internal/console", "internal/diff", "internal/fit", "internal/reach", "internal/report", "internal/command", "internal/locate", "internal/build", "internal/certificate", "internal/help", "internal/listing", "internal/memory", "internal/observe", "internal/overview", "internal/candidate", "internal/realpath", "internal/settings", "internal/ledger", "usage",
@@ -179,17 +190,18 @@ var directions = map[string][]string{
 }
 
 // programs lists the packages that may start other programs: of the product, those that start
-// git, and the credential helpers that the user configured for docker.
-var programs = []string{"bench", "origin/git", "internal/registry/internal/login", "internal/registrytest"}
+// git, the credential helpers that the user configured for docker, and the servers that the user
+// names.
+var programs = []string{"bench", "origin/git", "peer", "internal/registry/internal/login", "internal/registrytest"}
 
 // outside lists, for each other module, the packages that may import it. A module without a
 // row needs one, and a decision.
 var outside = map[string][]string{
 	"go.yaml.in/yaml/v4":                     {"skill/frontmatter", "client"},
-	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
+	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "peer", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	"github.com/fsnotify/fsnotify":           {"source/dir/internal/watch"},
 	"github.com/tailscale/hujson":            {"client"},
-	"github.com/spf13/cobra":                 {"internal/approval", "internal/cli", "internal/command", "internal/help", "internal/supply"},
+	"github.com/spf13/cobra":                 {"internal/approval", "internal/cli", "internal/command", "internal/help", "internal/supply", "internal/talk", "internal/trial"},
 	"github.com/spf13/pflag":                 {"internal/cli"}, // of cobra
 	"golang.org/x/sys":                       {"source/dir", "internal/console", "edit", "bench"},
 	"golang.org/x/term":                      {"internal/console"},
@@ -199,7 +211,6 @@ var outside = map[string][]string{
 	"oras.land/oras-go/v2":                   {"internal/registry"},
 	"golang.org/x/sync":                      {"origin/oci", "publish", "pull", "internal/cli"}, // of oras-go
 	"github.com/yuin/goldmark":               {"web/internal/markdown", "web/internal/gfm", "scan/internal/markdown"},
-	"golang.org/x/net":                       {"scan/internal/markdown"}, // its tokenizer of HTML
 	"mvdan.cc/sh/v3":                         {"scan/internal/commands"},
 }
 
@@ -262,6 +273,8 @@ var rooms = map[string]int{
 	"mcpserver":    2500,
 	"source/dir":   3700, // what opens skills is one place
 	"catalog":      3600,
+
+	"scan/internal/commands": 3900, // shells and code hold texts of one another
 }
 
 const mostLines = 3500

@@ -153,7 +153,7 @@ func TestParse(t *testing.T) {
 		"a list of numbers":    {strings.Replace(good, `"<&>"`, `1`, 1), "18:30", "the fact is not a text"},
 		"facts twice":          {strings.Replace(good, `"<&>"]`, `"<&>"], "programs": []`, 1), "18:38", "the facts 'programs' are there twice"},
 		"a field's digest":     {strings.Replace(good, `"name": "sha256:`, `"name": "sha257:`, 1), "15:17", "the field 'name' is not sha256:"},
-		"conflict":             {"<<<<<<< ours\n" + good, "1:1", "is not an object"},
+		"conflict":             {"<<<<<<< ours\n" + good, "1:1", "the file has the conflict markers of a merge"},
 		"conflict within":      {strings.Replace(good, "      \"by\"", "<<<<<<< ours\n      \"by\"", 1), "6:1", "the file has the conflict markers of a merge"},
 		"not UTF-8":            {strings.Replace(good, "anna", "\xff", 1), "6:14", "is not UTF-8"},
 	} {

@@ -50,9 +50,11 @@ type Config struct {
 	Poll    time.Duration // 0 for [DefaultPoll]
 	Trust   []Trust
 	Scan    Scan
+	Servers []Server
 	// Approvals is the path of the file of approvals, relative to the folder of the configuration;
 	// zero if the file lacks the key.
 	Approvals Word
+	Chat      Chat
 }
 
 var root = []key[Config]{
@@ -86,6 +88,12 @@ var root = []key[Config]{
 	}},
 	{"approvals", "path", "approvals.json beside this file", "the file of the approvals that `knack approve` writes; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Approvals = decodeApprovals(d, v)
+	}},
+	{"chat", "section", "", "the models of `knack chat`; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
+		c.Chat = decodeChat(d, v)
+	}},
+	{"servers", "section", "none", "the MCP servers whose tools `knack chat --mcp NAME` offers to a model, each under a name of `a-z`, `0-9` and `-`, at most 32; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
+		c.Servers = decodeServers(d, v)
 	}},
 	{"access", "section", "", "which clients may use `knack serve --http`, and which skills they see", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Access = decodeAccess(d, v)

@@ -44,7 +44,7 @@ func TestParse(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string][]string{
 		"chek:\n  strict: true\n":                     {"config-key@1:1 chek: there is no key 'chek' | did you mean check?"},
-		"web: 1\n":                                    {"config-key@1:1 web: there is no key 'web' | the keys are check, project, roots, sources, store, poll, lock, trust, scan, approvals, access, sign-in, http, log, audit, usage, limits"},
+		"web: 1\n":                                    {"config-key@1:1 web: there is no key 'web' | the keys are check, project, roots, sources, store, poll, lock, trust, scan, approvals, chat, servers, access, sign-in, http, log, audit, usage, limits"},
 		"check:\n  stric: yes\n  ruls: {}\n":          {"config-key@2:3 check.stric: there is no key 'stric' in check | did you mean strict?", "config-key@3:3 check.ruls: there is no key 'ruls' in check | did you mean rules?"},
 		"check:\n  Strict: true\n":                    {"config-key@2:3 check.Strict: there is no key 'Strict' in check | did you mean strict?"},
 		"check:\n  level: 1\n":                        {"config-key@2:3 check.level: there is no key 'level' in check | the keys are strict, rules"},
@@ -77,8 +77,8 @@ func TestParseRefuses(t *testing.T) {
 		"check: \xff\n":                                       {"file-encoding@1:8 : the file is not valid UTF-8 | save the file as UTF-8"},
 		"# " + strings.Repeat("x", MaxSize):                   {"config-value@1:1 : the file is too large; the limit is 1 MiB | make it shorter"},
 		"check:\n  strict: true\n\u007f: 1\n":                 {"yaml-syntax@3:1 : the character U+007F is not allowed here | delete the character"},
-		"check:\n  strict: 1\nchick: 1\n1: 2\n":               {"config-value@2:11 check.strict: check.strict is not true or false | write true or false", "config-key@3:1 chick: there is no key 'chick' | did you mean check?", "yaml-key-type@4:1 : the key '1' is not a string | quote the key", "config-key@4:1 1: there is no key '1' | the keys are check, project, roots, sources, store, poll, lock, trust, scan, approvals, access, sign-in, http, log, audit, usage, limits"},
-		strings.Repeat("x: 1\n", 1) + "check:\n  strict: 1\n": {"config-key@1:1 x: there is no key 'x' | the keys are check, project, roots, sources, store, poll, lock, trust, scan, approvals, access, sign-in, http, log, audit, usage, limits", "config-value@3:11 check.strict: check.strict is not true or false | write true or false"},
+		"check:\n  strict: 1\nchick: 1\n1: 2\n":               {"config-value@2:11 check.strict: check.strict is not true or false | write true or false", "config-key@3:1 chick: there is no key 'chick' | did you mean check?", "yaml-key-type@4:1 : the key '1' is not a string | quote the key", "config-key@4:1 1: there is no key '1' | the keys are check, project, roots, sources, store, poll, lock, trust, scan, approvals, chat, servers, access, sign-in, http, log, audit, usage, limits"},
+		strings.Repeat("x: 1\n", 1) + "check:\n  strict: 1\n": {"config-key@1:1 x: there is no key 'x' | the keys are check, project, roots, sources, store, poll, lock, trust, scan, approvals, chat, servers, access, sign-in, http, log, audit, usage, limits", "config-value@3:11 check.strict: check.strict is not true or false | write true or false"},
 	} {
 		c, problems := Parse([]byte(text))
 		if diff := cmp.Diff(strings.Join(want, "\n"), listed(problems)); diff != "" {
@@ -166,8 +166,14 @@ func TestFullSettings(t *testing.T) {
 		keysIn(v, "", has)
 		for _, k := range keyDocs() {
 			path := k.Path
+			if key, named := strings.CutPrefix(path, "chat.models.NAME."); named {
+				has[path] = has["chat.models.local."+key] || has["chat.models.claude."+key] || has["chat.models.team."+key]
+			}
 			if i := strings.Index(path, ".RULE"); i >= 0 { // any rule
 				path = map[string]string{"check.rules": "check.rules.description-when", "scan.rules": "scan.rules.agent-config"}[path[:i]]
+			}
+			if under, ok := strings.CutPrefix(path, "servers.NAME."); ok && (has["servers.files."+under] || has["servers.docs."+under] || has["servers.wiki."+under]) { // any name
+				continue
 			}
 			if !has[path] {
 				t.Errorf("%s lacks %s", name, k.Path)

@@ -18,7 +18,11 @@ func keyDocs() []keyDoc {
 	rule := keyDoc{"check.rules.RULE", strings.Join(severities, ", "), "its severity in doc/check.md", "the severity of this rule's findings; `off` drops them, and --fix leaves them alone"}
 	lane := keyDoc{"scan.rules.RULE", "enforce, review, off", "its lane in doc/scan.md", "the lane of this rule's findings on this server; `off` drops them"}
 	return slices.Concat(keysOf("", root), keysOf("check.", checkKeys), []keyDoc{rule}, keysOf("project.", projectKeys), keysOf("roots[].", rootKeys("")), keysOf("sources[].", sourceKeys("")), keysOf("store.", storeKeys), keysOf("trust[].", trustKeys("")),
-		keysOf("scan.", scanKeys), []keyDoc{lane}, keysOf("scan.accept[].", acceptKeys("")), keysOf("access.", accessKeys), keysOf("access.tokens[].", tokenKeys("")), keysOf("access.rules[].", ruleKeysOf("", nil)), serveKeyDocs())
+		keysOf("scan.", scanKeys), []keyDoc{lane}, keysOf("scan.accept[].", acceptKeys("")), chatKeyDocs(), keysOf("servers.NAME.", serverKeys("")), keysOf("access.", accessKeys), keysOf("access.tokens[].", tokenKeys("")), keysOf("access.rules[].", ruleKeysOf("", nil)), serveKeyDocs())
+}
+
+func chatKeyDocs() []keyDoc {
+	return slices.Concat(keysOf("chat.", chatKeys), keysOf("chat.models.NAME.", chatModelKeys("")))
 }
 
 func serveKeyDocs() []keyDoc {

@@ -5,16 +5,19 @@ package deploy
 import (
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/knack-dev/knack/internal/registrytest"
 	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/trust"
 )
 
-// TestRefusals has a registry offer what a replica must not take: after each, the metrics, the page
-// /health and the audit log have the reason, and the release before is served. So it is while the
-// registry does not answer.
+// TestRefusals has a registry offer what a replica must not take, for each reason that there is: the
+// metrics, the page /health and the audit log have the reason, and the release before is served. So
+// it is while the registry does not answer.
 func TestRefusals(t *testing.T) {
 	knack(t)
 	t.Parallel()
@@ -24,6 +27,9 @@ func TestRefusals(t *testing.T) {
 	released(t, registry, 1)
 	second := released(t, registry, 2)
 	r := newReplica(t, "oci://"+proxy.Host+"/"+repository+":prod", "    forward-only: true\npoll: 1s\n")
+	small := filepath.Join(r.dir, "private", "state")
+	noMount := syscall.Mount("tmpfs", small, "tmpfs", 0, "size=16m")
+	t.Cleanup(func() { _ = syscall.Unmount(small, syscall.MNT_DETACH) })
 	r.start()
 	r.ready()
 	r.serves(second)
@@ -64,7 +70,17 @@ func TestRefusals(t *testing.T) {
 			registrytest.Tag(t, registry.Host, repository, digest, "prod")
 		}},
 		{"version", func() { released(t, registry, 1) }},
+		{"signature", func() {
+			digest := registrytest.Release(t, registry.Host, repository, "bad", 8, few(4), map[string]string{"org.opencontainers.image.version": "1.4.0"})
+			registrytest.Attach(t, registry.Host, repository, digest, trust.Bundle, []byte("{"))
+			registrytest.Tag(t, registry.Host, repository, digest, "prod")
+		}},
+		{"disk", func() { proxy.Set(manifest(2, 100<<20)) }},
 	} {
+		if c.reason == "disk" && noMount != nil {
+			t.Log("mounting a small file system needs an administrator: ", noMount)
+			continue
+		}
 		lines := logged()
 		c.begin()
 		testwait.Until(t, func() bool { return metric(r, `knack_source_refused{source="acme",reason="`+c.reason+`"}`) == 1 }, "the metrics do not say "+c.reason, r.said)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/tool/profile"
 )
@@ -46,11 +47,11 @@ type mcpDefinition struct {
 	Title       string          `json:"title,omitempty"`
 	Description string          `json:"description"`
 	Schema      json.RawMessage `json:"inputSchema"`
-	Annotations mcpAnnotations  `json:"annotations"`
+	Annotations *mcpAnnotations `json:"annotations,omitempty"`
 	Meta        map[string]any  `json:"_meta,omitempty"`
 }
 
-// mcpAnnotations are the annotations of every tool.
+// mcpAnnotations are the annotations of every tool of a set.
 type mcpAnnotations struct {
 	ReadOnly    bool `json:"readOnlyHint"`
 	Destructive bool `json:"destructiveHint"`
@@ -66,7 +67,10 @@ const OpenAILimit = 1024
 // Definitions describes the tools to a model: a JSON array, for Gemini one object. If the
 // client has no limit of its own, [OpenAILimit] applies to OpenAI's form. The error is the
 // context's, or reports an unknown format or a limit that is less than a tool's fixed words.
-func Definitions(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, c profile.Client) (json.RawMessage, error) {
+//
+// Tools from elsewhere, which the caller itself calls, follow those of the set. A description
+// of theirs that is over the limit is cut.
+func Definitions(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, c profile.Client, elsewhere ...tool.Definition) (json.RawMessage, error) {
 	if _, err := ParseFormat(string(f)); err != nil {
 		return nil, err
 	}
@@ -81,22 +85,36 @@ func Definitions(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format
 	if err != nil {
 		return nil, fmt.Errorf("define tools: %w", err)
 	}
-	all := make([]any, len(tools))
-	declarations := make([]geminiDeclaration, len(tools))
-	for i, t := range tools {
+	defs := make([]tool.Definition, 0, len(tools)+len(elsewhere))
+	for _, t := range tools {
 		d := t.Define(v, c)
+		if f == OpenAI && t.Brief != "" {
+			d.Description = t.Brief
+		}
+		defs = append(defs, d)
+	}
+	for _, d := range elsewhere {
+		if c.Limit > 0 {
+			d.Description = display.Cut(d.Description, c.Limit)
+		}
+		defs = append(defs, d)
+	}
+	all := make([]any, len(defs))
+	declarations := make([]geminiDeclaration, len(defs))
+	for i, d := range defs {
 		switch f {
 		case OpenAI:
-			if t.Brief != "" {
-				d.Description = t.Brief
-			}
 			all[i] = openAIDefinition{"function", openAIFunction{d.Name, d.Description, d.Schema}}
 		case Anthropic:
 			all[i] = anthropicDefinition{d.Name, d.Description, d.Schema}
 		case Gemini:
 			declarations[i] = geminiDeclaration{d.Name, d.Description, d.Schema}
 		case MCP:
-			all[i] = mcpDefinition{d.Name, d.Title, d.Description, d.Schema, mcpAnnotations{ReadOnly: true, Idempotent: true}, d.Meta}
+			m := mcpDefinition{Name: d.Name, Title: d.Title, Description: d.Description, Schema: d.Schema, Meta: d.Meta}
+			if i < len(tools) {
+				m.Annotations = &mcpAnnotations{ReadOnly: true, Idempotent: true}
+			}
+			all[i] = m
 		}
 	}
 	if f == Gemini {

@@ -144,11 +144,17 @@ func execute(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, c 
 	if err != nil {
 		args = c.arguments // unchanged
 	}
-	r := refusal(message)
-	if h.Observe != nil {
-		h.Observe(tool.Event{Tool: c.name, Arguments: args, Result: r})
+	return h.Watch(tool.Event{Tool: c.name, Arguments: args}, func() (tool.Result, error) { return refusal(message), nil })
+}
+
+// Execute is [Call] for one call whose parts the caller has already, and returns its result.
+// Arguments is the text that the model wrote. The error is the context's.
+func Execute(ctx context.Context, h *tool.Host, tools []*tool.Tool, name, arguments string) (tool.Result, error) {
+	text, err := marshal(arguments)
+	if err != nil {
+		return tool.Result{}, err
 	}
-	return r, nil
+	return execute(ctx, h, tools, OpenAI, call{name: name, arguments: text})
 }
 
 // refusal returns an error result without calling a tool.

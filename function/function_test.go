@@ -416,3 +416,25 @@ func FuzzCall(f *testing.F) {
 		}
 	})
 }
+
+// TestExecute checks that a call is answered in the same words as by Call.
+func TestExecute(t *testing.T) {
+	host := hostOf(t)
+	var seen []string
+	host.Begin = func(e tool.Event) { seen = append(seen, e.CallText()) }
+	for _, row := range []struct{ name, arguments, want string }{
+		{"read_file_in_skill", `{"file_path":"page.html","skill_name":"calculator"}`, "<b>a && b</b>"},
+		{"find_skills", ``, ""},
+		{"skill", `{"name":`, `{"error":"Invalid tool arguments: not valid JSON: unexpected end of JSON input"}`},
+		{"skill", `7`, "Invalid arguments for tool skill: they must be one JSON object"},
+		{"nope", `{}`, `{"error":"Unknown tool: nope"}`},
+	} {
+		r, err := function.Execute(t.Context(), host, toolsOf(t, "default"), row.name, row.arguments)
+		if err != nil || row.want != "" && r.Text != row.want || row.want == "" && r.IsError {
+			t.Errorf("%s(%s): %+v, %v", row.name, row.arguments, r, err)
+		}
+	}
+	if len(seen) != 5 {
+		t.Errorf("began: %q", seen)
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"testing/fstest"
 	"unicode/utf16"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/function"
 	"github.com/knack-dev/knack/tool"
@@ -122,5 +124,29 @@ func TestDescriptionLimitTooLow(t *testing.T) {
 	_, err := function.Definitions(t.Context(), libraryOf(t, 2), toolsOf(t, "universal"), function.MCP, profile.Client{Limit: 1000})
 	if err == nil || err.Error() != "the description of the tool skill takes 1022 characters without a list of skills, and 1000 are allowed" {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestElsewhere checks that tools from elsewhere follow those of the set in every format, with
+// descriptions within the limit, and that nothing is claimed about them.
+func TestElsewhere(t *testing.T) {
+	h, set := libraryOf(t, 2), toolsOf(t, "default")
+	long := strings.Repeat("Writes a file. ", 100)
+	more := tool.Definition{Name: "files__write", Description: long, Schema: json.RawMessage(`{"type":"object"}`)}
+	for format, c := range map[function.Format]struct{ end, description, definition string }{
+		function.OpenAI:    {"]", strings.TrimSpace(long[:1020]), `{"type":"function","function":{"name":"files__write","description":"TEXT","parameters":{"type":"object"}}}`},
+		function.Anthropic: {"]", long, `{"name":"files__write","description":"TEXT","input_schema":{"type":"object"}}`},
+		function.Gemini:    {"]}", long, `{"name":"files__write","description":"TEXT","parametersJsonSchema":{"type":"object"}}`},
+		function.MCP:       {"]", long, `{"name":"files__write","description":"TEXT","inputSchema":{"type":"object"}}`},
+	} {
+		alone, err := function.Definitions(t.Context(), h, set, format, profile.Client{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		both, err := function.Definitions(t.Context(), h, set, format, profile.Client{}, more)
+		want := strings.TrimSuffix(string(alone), c.end) + "," + strings.Replace(c.definition, "TEXT", c.description, 1) + c.end
+		if diff := cmp.Diff(want, string(both)); diff != "" || err != nil {
+			t.Errorf("%s: %v %s", format, err, diff)
+		}
 	}
 }

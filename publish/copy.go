@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -111,8 +112,7 @@ func (c *copying) content(ctx context.Context, m *registry.Manifest, deep int) e
 			return fmt.Errorf("%s of %s has no SHA-256 digest, or is too large: ask its publisher to push it again", b.what, c.from)
 		}
 		late := &late{ctx: ctx, copying: c, blob: b}
-		defer late.close()
-		b.content = late
+		b.content, b.done = late, late.close
 	}
 	return c.blobs(ctx, c.to, all, c.near, c.result)
 }
@@ -231,7 +231,9 @@ func (l *late) ReadAt(b []byte, at int64) (int, error) {
 	return io.NewSectionReader(l.spool, 0, l.blob.Size).ReadAt(b, at)
 }
 
+// close removes the bytes. A connection may still read them, and gets an error then.
 func (l *late) close() {
+	l.once.Do(func() { l.err = fs.ErrClosed })
 	if l.spool != nil {
 		_ = l.spool.Close()
 	}

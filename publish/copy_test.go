@@ -2,10 +2,14 @@ package publish_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/registry"
 	"github.com/knack-dev/knack/internal/registrytest"
+	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/publish"
 )
 
@@ -59,4 +63,40 @@ func TestReplacedVersion(t *testing.T) {
 	if _, err := m.try(library{}, to); err == nil || err.Error() != "./empty has no skills" {
 		t.Error(err)
 	}
+}
+
+// TestCopyManyLayers checks that a copy keeps no layer on the disk that was sent: an image may have
+// more layers than a process can have files open.
+func TestCopyManyLayers(t *testing.T) {
+	host := registrytest.Open(t, registrytest.DockerRegistry, "")
+	m := newMachine(t)
+	var layers [][]byte
+	for i := range 40 {
+		layers = append(layers, registrytest.Pack(t, registrytest.Skills{fmt.Sprint("s", i, "/SKILL.md"): registrytest.Skill(fmt.Sprint("s", i), "")}))
+	}
+	registrytest.Image(t, host, "acme/from", "v1", nil, layers...)
+	var open, most atomic.Int64
+	spool := m.Spool
+	m.Spool = func() (origin.Spool, error) {
+		s, err := spool()
+		most.Store(max(most.Load(), open.Add(1)))
+		return counted{s, &open}, err
+	}
+	to := m.target(registrytest.Start(t).Host, "acme/to", "v1")
+	if r, err := m.Copy(t.Context(), m.target(host, "acme/from").Repository, "v1", to); err != nil || r.Sent != 41 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if open.Load() != 0 || most.Load() > registry.AtOnce {
+		t.Errorf("%d files were open at once, and %d still are", most.Load(), open.Load())
+	}
+}
+
+type counted struct {
+	origin.Spool
+	open *atomic.Int64
+}
+
+func (c counted) Close() error {
+	c.open.Add(-1)
+	return c.Spool.Close()
 }

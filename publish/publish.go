@@ -93,6 +93,7 @@ type blob struct {
 	registry.Descriptor
 	what    string
 	content io.ReaderAt
+	done    func() // called after the blob was sent, or not; may be nil
 }
 
 // artifact is what is about to be sent.
@@ -109,7 +110,7 @@ func manifestOf(mediaType string, data []byte) artifact {
 
 // small is a blob in memory.
 func small(mediaType, what string, data []byte) blob {
-	return blob{registry.Descriptor{MediaType: mediaType, Digest: skill.DigestOf(data).String(), Size: int64(len(data))}, what, bytes.NewReader(data)}
+	return blob{registry.Descriptor{MediaType: mediaType, Digest: skill.DigestOf(data).String(), Size: int64(len(data))}, what, bytes.NewReader(data), nil}
 }
 
 // push sends an artifact: its blobs, its manifest by digest, its signature, and last of all the
@@ -203,6 +204,9 @@ func (p *Publisher) blobs(ctx context.Context, to *registry.Repository, all []bl
 		if missing[i] {
 			group.Go(func() error {
 				taken, err := to.Upload(within, b.Descriptor, b.what, b.content, near, moving.add)
+				if b.done != nil {
+					b.done()
+				}
 				if taken {
 					mu.Lock()
 					defer mu.Unlock()

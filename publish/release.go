@@ -169,7 +169,7 @@ func (p *Publisher) pushRelease(ctx context.Context, layers []pack, packs int, t
 		c.RootFS.DiffIDs = append(c.RootFS.DiffIDs, l.diff)
 		d := registry.Descriptor{MediaType: layerType, Digest: l.digest, Size: l.size, Annotations: map[string]string{titleKey: l.title}}
 		m.Layers = append(m.Layers, d)
-		blobs = append(blobs, blob{d, fmt.Sprintf("layer %d of %d", i+1, len(layers)), l.spool})
+		blobs = append(blobs, blob{d, fmt.Sprintf("layer %d of %d", i+1, len(layers)), l.spool, nil})
 	}
 	data, err := json.Marshal(c)
 	if err != nil {

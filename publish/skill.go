@@ -75,7 +75,7 @@ func (p *Publisher) single(ctx context.Context, c *contents, s Skill, to Target,
 	if err != nil {
 		return err
 	}
-	a.blobs = []blob{{d, "the files of " + shown(s.Path), l.spool}, conf}
+	a.blobs = []blob{{d, "the files of " + shown(s.Path), l.spool, nil}, conf}
 	return p.push(ctx, to, a, near, r)
 }
 

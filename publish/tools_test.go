@@ -69,8 +69,9 @@ func execute(t *testing.T, dir string, args ...string) string {
 }
 
 // Programs that people have unpack a release to the folder that was published, byte for byte.
-func TestTools(t *testing.T) {
-	host := registrytest.Open(t, registrytest.DockerRegistry, "")
+func TestTools(t *testing.T) { registrytest.Each(t, unpackedByTools) }
+
+func unpackedByTools(t *testing.T, host string) {
 	m := newMachine(t)
 	l := skills(20)
 	m.publish(l, m.target(host, "acme/skills", "prod"))

@@ -52,25 +52,19 @@ func (p *Puller) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, 
 	return o.Resolve(ctx, ref)
 }
 
-// Has returns the release of a source at a revision that the store has whole, if it was the last
-// one that was served or pulled, and if its signer is still one that the rules take. Nothing is
-// asked, and no file is read.
-func (p *Puller) Has(ref origin.Ref, at origin.Revision) (store.Release, bool) {
-	h, err := p.Store.Head(ref.String())
-	if err != nil {
-		return store.Release{}, false
-	}
-	r, err := p.Store.Release(h.Release)
-	r = h.Of(r)
-	if err != nil || at.ID == "" || r.Revision != at.ID || p.Trust.Locked(ref.Source, r.Signer) != nil {
-		return store.Release{}, false
+// Has reports whether the store has a release whole, which was the last one of a source that was
+// served or pulled, and whether it is that of a revision, and its signer still one that the rules
+// take. Nothing is asked, and no file is read.
+func (p *Puller) Has(ref origin.Ref, at origin.Revision, r store.Release) bool {
+	if at.ID == "" || r.Revision != at.ID || p.Trust.Locked(ref.Source, r.Signer) != nil {
+		return false
 	}
 	for _, m := range r.Skills {
 		if m.Fault == "" && !p.Store.Holds(m.Skill) {
-			return store.Release{}, false
+			return false
 		}
 	}
-	return r, true
+	return true
 }
 
 // Pull brings the release that a source has at a revision into the store, and records it. With an

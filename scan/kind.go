@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/scan/internal/archive"
@@ -23,6 +24,7 @@ const (
 	kindPython
 	kindJavaScript // and TypeScript
 	kindSettings   // JSON, YAML and TOML
+	kindLines      // a language of which single lines are judged
 	kindArchive
 	kindProgram // an executable of a system, or compiled code
 	kindImage
@@ -30,39 +32,46 @@ const (
 )
 
 // textKinds lists the extensions of texts.
-var textKinds = map[string]fileKind{
-	".md": kindMarkdown, ".markdown": kindMarkdown, ".mdx": kindMarkdown, ".mdown": kindMarkdown, ".mkd": kindMarkdown, ".mdc": kindMarkdown,
-	".sh": kindShell, ".bash": kindShell, ".zsh": kindShell, ".ksh": kindShell, ".command": kindShell,
-	".py": kindPython, ".pyw": kindPython, ".pyi": kindPython,
-	".js": kindJavaScript, ".mjs": kindJavaScript, ".cjs": kindJavaScript, ".jsx": kindJavaScript,
-	".ts": kindJavaScript, ".mts": kindJavaScript, ".cts": kindJavaScript, ".tsx": kindJavaScript,
-	".json": kindSettings, ".jsonc": kindSettings, ".json5": kindSettings, ".ipynb": kindSettings, ".code-workspace": kindSettings,
-	".yaml": kindSettings, ".yml": kindSettings, ".toml": kindSettings,
-	// The readers have no grammar for these; they are read as texts.
-	".fish": kindText, ".ps1": kindText, ".psm1": kindText, ".bat": kindText, ".cmd": kindText, ".rb": kindText, ".pl": kindText, ".php": kindText, ".lua": kindText,
-	".go": kindText, ".rs": kindText, ".c": kindText, ".h": kindText, ".cpp": kindText, ".java": kindText, ".kt": kindText, ".swift": kindText, ".cs": kindText, ".r": kindText, ".jl": kindText, ".sql": kindText,
-	".txt": kindText, ".rst": kindText, ".adoc": kindText, ".tex": kindText, ".csv": kindText, ".tsv": kindText, ".jsonl": kindText, ".ndjson": kindText, ".log": kindText,
-	".html": kindText, ".htm": kindText, ".xml": kindText, ".xsd": kindText, ".xsl": kindText, ".svg": kindText, ".css": kindText, ".scss": kindText,
-	".ini": kindText, ".cfg": kindText, ".conf": kindText, ".env": kindText, ".properties": kindText, ".tf": kindText, ".diff": kindText, ".patch": kindText, ".srt": kindText, ".vtt": kindText,
-}
+var textKinds = sync.OnceValue(func() map[string]fileKind {
+	return map[string]fileKind{
+		".md": kindMarkdown, ".markdown": kindMarkdown, ".mdx": kindMarkdown, ".mdown": kindMarkdown, ".mkd": kindMarkdown, ".mdc": kindMarkdown,
+		".sh": kindShell, ".bash": kindShell, ".zsh": kindShell, ".ksh": kindShell, ".command": kindShell, ".fish": kindShell,
+		".py": kindPython, ".pyw": kindPython, ".pyi": kindPython, ".pth": kindPython,
+		".js": kindJavaScript, ".mjs": kindJavaScript, ".cjs": kindJavaScript, ".jsx": kindJavaScript,
+		".ts": kindJavaScript, ".mts": kindJavaScript, ".cts": kindJavaScript, ".tsx": kindJavaScript,
+		".json": kindSettings, ".jsonc": kindSettings, ".json5": kindSettings, ".ipynb": kindSettings, ".code-workspace": kindSettings,
+		".yaml": kindSettings, ".yml": kindSettings, ".toml": kindSettings,
+		".ps1": kindLines, ".psm1": kindLines, ".bat": kindLines, ".cmd": kindLines, ".rb": kindLines, ".pl": kindLines, ".php": kindLines, ".lua": kindLines,
+		// The readers have no grammar for these; they are read as texts.
+		".go": kindText, ".rs": kindText, ".c": kindText, ".h": kindText, ".cpp": kindText, ".java": kindText, ".kt": kindText, ".swift": kindText, ".cs": kindText, ".r": kindText, ".jl": kindText, ".sql": kindText,
+		".txt": kindText, ".rst": kindText, ".adoc": kindText, ".tex": kindText, ".csv": kindText, ".tsv": kindText, ".jsonl": kindText, ".ndjson": kindText, ".log": kindText,
+		".html": kindText, ".htm": kindText, ".xml": kindText, ".xsd": kindText, ".xsl": kindText, ".svg": kindText, ".css": kindText, ".scss": kindText,
+		".ini": kindText, ".cfg": kindText, ".conf": kindText, ".env": kindText, ".properties": kindText, ".tf": kindText, ".diff": kindText, ".patch": kindText, ".srt": kindText, ".vtt": kindText,
+	}
+})
 
 // interpreters lists the programs that a first line names.
-var interpreters = map[string]fileKind{
-	"sh": kindShell, "bash": kindShell, "zsh": kindShell, "dash": kindShell, "ksh": kindShell, "ash": kindShell,
-	"python": kindPython, "pypy": kindPython, "uv": kindPython,
-	"node": kindJavaScript, "nodejs": kindJavaScript, "deno": kindJavaScript, "bun": kindJavaScript, "tsx": kindJavaScript, "ts-node": kindJavaScript,
-}
+var interpreters = sync.OnceValue(func() map[string]fileKind {
+	return map[string]fileKind{
+		"sh": kindShell, "bash": kindShell, "zsh": kindShell, "dash": kindShell, "ksh": kindShell, "ash": kindShell,
+		"python": kindPython, "pypy": kindPython, "uv": kindPython,
+		"node": kindJavaScript, "nodejs": kindJavaScript, "deno": kindJavaScript, "bun": kindJavaScript, "tsx": kindJavaScript, "ts-node": kindJavaScript,
+	}
+})
 
 // kindOf returns the kind of a file. A file that can be read as text has a kind of text whatever its
 // first bytes are: a model reads it as that.
 func kindOf(name string, data []byte) fileKind {
 	ext := extension(name)
-	kind, named := textKinds[ext]
+	kind, named := textKinds()[ext]
 	if isText(data) {
-		if named {
+		if named && kind != kindText {
 			return kind
 		}
-		return interpreterKind(data)
+		if kind = interpreterKind(data); kind == kindText && isProgramName(name) {
+			return kindShell
+		}
+		return kind
 	}
 	switch {
 	case programOf(data) != "" || ext == ".pyc" || ext == ".pyo":
@@ -103,7 +112,7 @@ func interpreterKind(data []byte) fileKind {
 	line, _, _ := bytes.Cut(data[:min(len(data), 256)], []byte("\n"))
 	for _, word := range strings.Fields(string(line[2:])) {
 		word = path.Base(word)
-		if kind, ok := interpreters[strings.TrimRight(word, "0123456789.")]; ok {
+		if kind, ok := interpreters()[strings.TrimRight(word, "0123456789.")]; ok {
 			return kind
 		}
 		if word != "env" && !strings.HasPrefix(word, "-") && !strings.Contains(word, "=") {
@@ -167,22 +176,26 @@ func isPyc(data []byte) bool {
 	return n == 62211 || n >= 3000 && n < 4000
 }
 
-// scripts lists the extensions of files that an agent runs, beside those with a reader.
-var scripts = []string{".fish", ".ps1", ".psm1", ".bat", ".cmd", ".rb", ".pl", ".php", ".lua"}
-
 // matters reports whether a skill must not be served if a file of this name could not be judged: it
 // is the main file, or a script. A file without an extension is one in a folder of programs.
 func matters(name string) bool {
 	if slices.Contains(skill.EntryNames[:], name) {
 		return true
 	}
-	ext := extension(name)
-	switch kind := textKinds[ext]; {
-	case kind == kindShell || kind == kindPython || kind == kindJavaScript:
+	switch textKinds()[extension(name)] {
+	case kindShell, kindPython, kindJavaScript, kindLines:
 		return true
-	case ext == "":
-		name = strings.ReplaceAll(name, "!", "/")
-		return slices.ContainsFunc(strings.Split(path.Dir(name), "/"), func(folder string) bool { return folder == "scripts" || folder == "bin" })
 	}
-	return slices.Contains(scripts, ext)
+	return isProgramName(name)
+}
+
+// isProgramName reports whether a file has the name of a program: no extension, in a folder of programs. Such
+// names of documents begin with a capital.
+func isProgramName(name string) bool {
+	base := baseOf(name)
+	if extension(name) != "" || base[0] >= 'A' && base[0] <= 'Z' {
+		return false
+	}
+	name = strings.ReplaceAll(name, "!", "/")
+	return slices.ContainsFunc(strings.Split(path.Dir(name), "/"), func(folder string) bool { return folder == "scripts" || folder == "bin" })
 }

@@ -8,16 +8,14 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/scan/internal/found"
+	"github.com/knack-dev/knack/scan/internal/words"
 )
 
 // packages lists the extensions of archives that are a program's own package.
-var packages = map[string]bool{
-	".jar": true, ".war": true, ".ear": true, ".aar": true, ".apk": true, ".aab": true, ".ipa": true,
-	".whl": true, ".egg": true, ".conda": true, ".vsix": true, ".xpi": true, ".nupkg": true, ".gem": true, ".crate": true, ".mcpb": true, ".dxt": true,
-}
+var packages = words.Set{Rows: ".jar .war .ear .aar .apk .aab .ipa .whl .egg .conda .vsix .xpi .nupkg .gem .crate .mcpb .dxt"}
 
 // compiledPackages lists those whose content is compiled. They are programs themselves.
-var compiledPackages = map[string]bool{".jar": true, ".war": true, ".ear": true, ".aar": true, ".apk": true, ".aab": true, ".ipa": true}
+var compiledPackages = words.Set{Rows: ".jar .war .ear .aar .apk .aab .ipa"}
 
 // dataNames lists the extensions of texts, images and data beside those of textKinds.
 var dataNames = []string{
@@ -32,8 +30,8 @@ func (s *scanner) program(name string, data []byte) {
 	kind, ext := programOf(data), extension(name)
 	s.Fact(found.FactBinary, name)
 	outer, packed := outerOf(name)
-	inPackage := packed && packages[extension(outer)]
-	_, isText := textKinds[ext]
+	inPackage := packed && packages.Has(extension(outer))
+	_, isText := textKinds()[ext]
 	switch {
 	case isText || slices.Contains(dataNames, ext):
 		s.findFile(found.ProgramDisguise, name, kind+" has the name of a "+ext+" file")

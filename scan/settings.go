@@ -212,17 +212,22 @@ func walkYAML(f *passage.File, visit func(setting)) error {
 	return nil
 }
 
-// runs lists the files that run when their folder is used, with the program that does it.
-var runs = map[string]string{
-	"conftest.py":      "pytest runs it before the tests",               // pytest, local plugins
-	"sitecustomize.py": "Python runs it when it starts",                 // Python, site
-	"usercustomize.py": "Python runs it when it starts",                 // Python, site
-	".envrc":           "direnv runs it when a shell enters its folder", // direnv
+// runner returns what runs a file when its folder is used, or "".
+func runner(name string) string {
+	switch name {
+	case "conftest.py": // pytest, local plugins
+		return "pytest runs it before the tests"
+	case "sitecustomize.py", "usercustomize.py": // Python, site
+		return "Python runs it when it starts"
+	case ".envrc": // direnv
+		return "direnv runs it when a shell enters its folder"
+	}
+	return ""
 }
 
 // unasked notes a file that runs when its folder is used.
 func (s *scanner) unasked(f *passage.File) {
-	why := runs[baseOf(f.Path)]
+	why := runner(baseOf(f.Path))
 	from, to := 0, 0
 	if extension(f.Path) == ".pth" {
 		// Python runs the lines that begin with import (Python, site).

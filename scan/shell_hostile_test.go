@@ -21,6 +21,11 @@ func hostileShell(n int) map[string]string {
 	all["doubled"] = "a=" + strings.Repeat("x", n/2) + "\n" + strings.Repeat("a=$a$a\n", n/14)
 	all["judged again"] = "a='" + strings.Repeat("ls;", n/6) + "'\n" + strings.Repeat("bash -c \"$a\"\n", n/26)
 	all["nested echo"] = strings.Repeat("$(echo ", 2000) + strings.Repeat("x", n)
+	var functions strings.Builder
+	for i := range min(n/64, 1000) {
+		fmt.Fprintf(&functions, "f%d() { f%d $1 $1 \"$@\"; f%d; }\nalias a%d='a%d a%d'\n", i, i+1, i+1, i, i+1, i+1)
+	}
+	all["functions"] = functions.String() + "f0 x\na0\n"
 	all["let"] = "((" + strings.Repeat("1?", n/2)
 	return all
 }

@@ -3,12 +3,12 @@ package scan
 import (
 	"strings"
 
-	"github.com/knack-dev/knack/scan/internal/commands"
+	"github.com/knack-dev/knack/scan/internal/paths"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 )
 
 // NamesCredentials reports whether a path is one that holds credentials, such as ~/.ssh/id_ed25519.
-func NamesCredentials(path string) bool { return commands.NamesCredentials(path) }
+func NamesCredentials(path string) bool { return paths.Credential(path) }
 
 // MaskSecrets replaces each character of a secret by a star, but for the first ones and ends of
 // lines. What stands behind the secret keeps its line and column.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/scan/internal/archive"
@@ -188,6 +189,9 @@ func (s *scanner) judge(path string, data []byte, depth int) {
 		s.binary(path, data)
 	default:
 		text, ok := textOf(data)
+		if !ok && kind == kindJavaScript && utf8.Valid(data) {
+			text, ok = string(data), true // its strings may have a zero byte
+		}
 		if !ok {
 			s.unread = s.unread || matters(path)
 			s.NotRead(path, "it is not UTF-8 text")
@@ -211,6 +215,8 @@ func (s *scanner) text(f *passage.File, kind fileKind) {
 		s.commands.Code(p, kind == kindPython, commands.Script)
 	case kindSettings:
 		s.settings(p)
+	case kindLines:
+		s.commands.Lines(p)
 	}
 	s.unasked(f)
 }

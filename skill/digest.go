@@ -26,6 +26,15 @@ func (d Digest) String() string {
 	return string(b[:])
 }
 
+// MarshalText implements [encoding.TextMarshaler] with the form that String returns.
+func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler]. See [ParseDigest].
+func (d *Digest) UnmarshalText(text []byte) (err error) {
+	*d, err = ParseDigest(string(text))
+	return err
+}
+
 // ParseDigest parses the form that String returns and no other.
 func ParseDigest(s string) (Digest, error) {
 	var d Digest

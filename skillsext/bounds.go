@@ -1,6 +1,7 @@
 package skillsext
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,8 +14,8 @@ import (
 
 // The bounds of one answer of an untrusted server.
 const (
-	// maxAnswer is its size in bytes after decompression: a file of 16 MiB in base64, with
-	// some room.
+	// maxAnswer is its size in bytes after decompression, unless the caller has another bound:
+	// a file of 16 MiB in base64, with some room.
 	maxAnswer = 32 << 20
 	// maxValues is its number of JSON values, which take many times their bytes once they
 	// are decoded. A page of 100 skills with 512 files each has 200,000.
@@ -30,16 +31,15 @@ type Bounded struct {
 	Next http.RoundTripper
 	// Time bounds one answer; zero is a minute.
 	Time time.Duration
+	// Size bounds one answer in bytes after decompression; zero is 32 MiB.
+	Size int
 	// Exceeded, if set, is called with the reason when an answer is over a bound.
 	Exceeded func(error)
 }
 
 // RoundTrip sends the request.
 func (b *Bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	limit := b.Time
-	if limit == 0 {
-		limit = answerTime
-	}
+	limit := cmp.Or(b.Time, answerTime)
 	late := fmt.Errorf("the answer was not complete after %s", limit)
 	ctx, cancel := context.WithTimeoutCause(r.Context(), limit, late)
 	resp, err := b.Next.RoundTrip(r.WithContext(ctx))
@@ -67,10 +67,14 @@ func (b *Bounded) exceeded(err error) {
 	}
 }
 
-var (
-	errAnswerSize   = fmt.Errorf("the answer is larger than %d MiB", maxAnswer>>20)
-	errAnswerValues = fmt.Errorf("the answer has more than %d JSON values", maxValues)
-)
+// answerSize is the error of an answer of more than so many bytes.
+type answerSize int
+
+func (most answerSize) Error() string {
+	return fmt.Sprintf("the answer is larger than %d MiB", int(most)>>20)
+}
+
+var errAnswerValues = fmt.Errorf("the answer has more than %d JSON values", maxValues)
 
 // boundedBody counts the bytes and values that are read.
 type boundedBody struct {
@@ -91,9 +95,9 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.size += n
 	b.values.Add(p[:n])
-	switch {
-	case b.size > maxAnswer:
-		b.failed = errAnswerSize
+	switch most := cmp.Or(b.of.Size, maxAnswer); {
+	case b.size > most:
+		b.failed = answerSize(most)
 	case b.values.Values > maxValues:
 		b.failed = errAnswerValues
 	default:

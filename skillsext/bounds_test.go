@@ -69,8 +69,8 @@ func TestBounded(t *testing.T) {
 	}{
 		"small":            {strings.NewReader(`{"a":[1,2,3]}`), nil},
 		"largest":          {repeat("a", maxAnswer), nil},
-		"too large":        {repeat("a", maxAnswer+1), errAnswerSize},
-		"endless":          {repeat("a", 1<<40), errAnswerSize},
+		"too large":        {repeat("a", maxAnswer+1), answerSize(maxAnswer)},
+		"endless":          {repeat("a", 1<<40), answerSize(maxAnswer)},
 		"many values":      {repeat("{},", maxValues/2*3), nil},
 		"too many values":  {repeat("{},", maxValues*3), errAnswerValues},
 		"a text of commas": {io.MultiReader(strings.NewReader(`{"a":"\\\"`), repeat(",", 2*maxValues), strings.NewReader(`"}`)), nil},
@@ -84,6 +84,16 @@ func TestBounded(t *testing.T) {
 				t.Errorf("%v, and %v was told; want %v", err, told, c.want)
 			}
 		})
+	}
+}
+
+// A caller may have a smaller bound.
+func TestBoundedSize(t *testing.T) {
+	const most = 4 << 20
+	for n, want := range map[int64]error{most: nil, most + 1: answerSize(most)} {
+		if _, err := ask(t, &Bounded{Size: most, Next: answers(func(context.Context) io.Reader { return repeat("a", n) })}); !errors.Is(err, want) {
+			t.Errorf("%d bytes: %v, want %v", n, err, want)
+		}
 	}
 }
 

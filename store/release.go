@@ -50,11 +50,11 @@ type Judged struct {
 // Member is a skill of a release.
 type Member struct {
 	Path  string       `json:"path"` // within the release, "." for the release itself
-	Skill skill.Digest `json:"skill"`
+	Skill skill.Digest `json:"skill,omitzero"`
 	// Main is the skill's main file as it is spelt there, and MainDigest its digest, so that a server
 	// that starts reads this file alone. Both are zero if the skill has none that is served.
 	Main       string       `json:"main,omitempty"`
-	MainDigest skill.Digest `json:"mainDigest"`
+	MainDigest skill.Digest `json:"mainDigest,omitzero"`
 	// Fault says why the store does not have it: a link in it, too many files. Skill is zero then.
 	Fault string `json:"fault,omitempty"`
 }
@@ -71,44 +71,34 @@ func (k Skill) Member(path string) Member {
 	return m
 }
 
-// MarshalJSON writes digests as text.
-func (m Member) MarshalJSON() ([]byte, error) {
-	j := memberJSON{Path: m.Path, Fault: m.Fault}
-	if m.Fault == "" {
-		j.Skill = m.Skill.String()
-	}
-	if m.Main != "" {
-		j.Main, j.MainDigest = m.Main, m.MainDigest.String()
-	}
-	return json.Marshal(j)
-}
+// check refuses a record with a path that no skill has, or with a member that has neither a digest
+// nor a fault. [Store.load] calls it.
+func (r *Release) check() error { return checkAll(r.Skills) }
 
-// UnmarshalJSON refuses a path that no skill has, and a member with neither a digest nor a fault.
-func (m *Member) UnmarshalJSON(data []byte) (err error) {
-	var j memberJSON
-	if err := json.Unmarshal(data, &j); err != nil {
-		return err
-	}
-	m.Path, m.Fault = j.Path, j.Fault
-	if m.Path != "." {
-		err = origin.CheckPath(m.Path)
-	}
-	if err == nil && m.Fault == "" {
-		m.Skill, err = skill.ParseDigest(j.Skill)
-	}
-	if i := slices.Index(skill.EntryNames[:], j.Main); i >= 0 && err == nil {
-		m.Main = skill.EntryNames[i] // one text for all skills
-		m.MainDigest, err = skill.ParseDigest(j.MainDigest)
-	}
-	return err
-}
+func (l *Layer) check() error { return checkAll(l.Skills) }
 
-type memberJSON struct {
-	Path       string `json:"path"`
-	Skill      string `json:"skill,omitempty"`
-	Main       string `json:"main,omitempty"`
-	MainDigest string `json:"mainDigest,omitempty"`
-	Fault      string `json:"fault,omitempty"`
+func checkAll(members []Member) error {
+	for i := range members {
+		m := &members[i]
+		if m.Path != "." {
+			if err := origin.CheckPath(m.Path); err != nil {
+				return err
+			}
+		}
+		if m.Fault == "" && m.Skill == (skill.Digest{}) {
+			return errors.New("a skill has no digest")
+		}
+		n := slices.Index(skill.EntryNames[:], m.Main)
+		switch {
+		case n < 0:
+			m.Main, m.MainDigest = "", skill.Digest{}
+		case m.MainDigest == (skill.Digest{}):
+			return errors.New("a main file has no digest")
+		default:
+			m.Main = skill.EntryNames[n] // one text for all skills
+		}
+	}
+	return nil
 }
 
 // Head is the release of a source that is served.
@@ -336,13 +326,20 @@ func (s *Store) load(at string, v any) error {
 		return err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxRecord))
-	sum, text, _ := bytes.Cut(data, []byte("\n"))
+	var b bytes.Buffer
+	if info, err := f.Stat(); err == nil {
+		b.Grow(int(min(info.Size(), maxRecord)) + bytes.MinRead)
+	}
+	_, err = b.ReadFrom(io.LimitReader(f, maxRecord))
+	sum, text, _ := bytes.Cut(b.Bytes(), []byte("\n"))
 	if err == nil && string(sum) != skill.DigestOf(text).String() {
 		err = errors.New("another digest")
 	}
 	if err == nil {
 		err = json.Unmarshal(text, v)
+	}
+	if c, ok := v.(interface{ check() error }); ok && err == nil {
+		err = c.check()
 	}
 	if err != nil {
 		return &fs.PathError{Op: "read", Path: at, Err: fs.ErrNotExist}

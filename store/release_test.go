@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -154,6 +155,8 @@ func TestDamagedRecord(t *testing.T) {
 		"another": reseal(strings.Replace(string(whole), r.Digest, digestOf("2"), 1)),
 		"a path":  reseal(strings.Replace(string(whole), `"a"`, `"../a"`, 1)),
 		"a skill": reseal(strings.Replace(string(whole), r.Skills[0].Skill.String(), "sha256:ab", 1)),
+		"neither": reseal(strings.Replace(string(whole), `,"skill":"`+r.Skills[0].Skill.String()+`"`, "", 1)),
+		"a main":  reseal(strings.Replace(string(whole), `"path":"a"`, `"path":"a","main":"SKILL.md"`, 1)),
 	} {
 		if text == string(whole) {
 			t.Fatal(name)
@@ -228,5 +231,34 @@ func TestLayer(t *testing.T) {
 	}
 	if _, err := again.Layer(l.Digest); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a removed skill: %v", err)
+	}
+}
+
+// A server that starts, and a pull without news, read the record of the release. It takes few
+// allocations a skill: the path, and the name of the main file.
+func TestReleaseAllocations(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "knack"), Options{})
+	if err := s.write(); err != nil {
+		t.Fatal(err)
+	}
+	const n = 1000
+	r := Release{Digest: digestOf("1"), At: time.Now().UTC()}
+	for i := range n {
+		d := skill.DigestOf(fmt.Append(nil, i))
+		r.Skills = append(r.Skills, Member{Path: fmt.Sprintf("team/skill-%04d", i), Skill: d, Main: "SKILL.md", MainDigest: d})
+	}
+	at, _ := s.releaseFile(r.Digest)
+	if err := s.keep(at, r); err != nil {
+		t.Fatal(err)
+	}
+	got := testing.AllocsPerRun(5, func() {
+		if _, err := s.Release(r.Digest); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if got > 5*n {
+		t.Errorf("%.0f allocations for %d skills", got, n)
+	} else {
+		t.Logf("%.0f allocations for %d skills", got, n)
 	}
 }

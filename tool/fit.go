@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
@@ -56,10 +57,10 @@ func fits(v catalog.View) []Fit {
 		_, a := skills.Arrange(listing.Elements, f.Budget, findName)
 		f.Need, f.Form, f.Cut = need, formOf(a), a.Cut
 		for i, e := range v.Listed {
-			switch {
-			case a.Omits(i):
+			switch presence(a, i, e) {
+			case PresenceAbsent:
 				f.Left = append(f.Left, e)
-			case !a.Described, a.Cut > 0 && utf8.RuneCountInString(display.OneLine(e.Description)) > a.Cut:
+			case PresenceName, PresenceShortened:
 				f.Shortened = append(f.Shortened, e)
 			}
 		}
@@ -76,6 +77,50 @@ func formOf(a listing.Arrangement) Form {
 		return FormShortened
 	}
 	return FormWhole
+}
+
+// Presence is how much of a skill a list in the description of a tool shows.
+type Presence string
+
+// The presences, from best to worst.
+const (
+	PresenceWhole     Presence = "whole"     // its name and its whole description
+	PresenceShortened Presence = "shortened" // its name, and the beginning of its description
+	PresenceName      Presence = "name"      // its name alone
+	PresenceAbsent    Presence = "absent"    // nothing: the list leaves it out, or is not for it
+	PresenceUnlisted  Presence = ""          // no description has a list; a tool lists the skills when it is called
+)
+
+// PresenceOf returns how much of a skill the descriptions of tools show a client, at best.
+func PresenceOf(e *catalog.Entry, v catalog.View, tools []*Tool, c profile.Client) Presence {
+	best := PresenceUnlisted
+	for _, t := range tools {
+		if t.arranged == nil {
+			continue
+		}
+		now, i := PresenceAbsent, slices.IndexFunc(Offered(v, []*Tool{t}), e.SameURI)
+		if i >= 0 {
+			now = presence(t.arranged(v, c), i, e)
+		}
+		order := []Presence{PresenceWhole, PresenceShortened, PresenceName, PresenceAbsent, PresenceUnlisted}
+		if slices.Index(order, now) < slices.Index(order, best) {
+			best = now
+		}
+	}
+	return best
+}
+
+// presence returns how much a list shows of its i-th skill.
+func presence(a listing.Arrangement, i int, e *catalog.Entry) Presence {
+	switch {
+	case a.Omits(i):
+		return PresenceAbsent
+	case !a.Described:
+		return PresenceName
+	case a.Cut > 0 && utf8.RuneCountInString(display.OneLine(e.Description)) > a.Cut:
+		return PresenceShortened
+	}
+	return PresenceWhole
 }
 
 // cuts returns the ways in which known clients cut a description with other characters

@@ -8,6 +8,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/alloctest"
+	"github.com/knack-dev/knack/internal/skilltest"
 	"github.com/knack-dev/knack/tool/internal/listing"
 	"github.com/knack-dev/knack/tool/profile"
 )
@@ -74,5 +75,58 @@ func TestFitsOfManyCostLittle(t *testing.T) {
 	}
 	if few, lots := of(2000), of(6000); lots > few+64 {
 		t.Errorf("%.0f allocations for 6,000 skills, and %.0f for 2,000", lots, few)
+	}
+}
+
+// TestPresence checks that what PresenceOf says of a skill is in the description.
+func TestPresence(t *testing.T) {
+	long := "Does one thing. " + strings.TrimSpace(strings.Repeat("word ", 60))
+	view := func(n int) catalog.View {
+		files := map[string]string{}
+		for i := range n {
+			name := fmt.Sprintf("skill-%04d", i)
+			files[name+"/SKILL.md"] = skilltest.Document(name, long+" "+name+".")
+		}
+		return skilltest.View(t, skilltest.Catalog(t, skilltest.Project(files)))
+	}
+	seen := map[Presence]bool{}
+	for _, n := range []int{1, 60, 300, 2000} {
+		v := view(n)
+		for _, set := range []string{"default", "universal"} {
+			tools, err := ParseSets(set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := tools[0].Define(v, profile.Client{}).Description
+			for i := 0; i < n; i += 1 + n/10 {
+				e := v.Listed[i]
+				want := PresenceAbsent
+				switch {
+				case strings.Contains(text, e.Description):
+					want = PresenceWhole
+				case strings.Contains(text, "<name>"+e.Name+"</name>\n<description>Does one thing."):
+					want = PresenceShortened
+				case strings.Contains(text, e.Name):
+					want = PresenceName
+				}
+				if got := PresenceOf(e, v, tools, profile.Client{}); got != want {
+					t.Errorf("%s, %s of %d: %q, want %q", set, e.Name, n, got, want)
+				}
+				seen[want] = true
+			}
+		}
+	}
+	if len(seen) != 4 {
+		t.Errorf("only %v were seen", seen)
+	}
+	v, other := view(1), view(2).Listed[1]
+	for set, want := range map[string]Presence{"default": PresenceAbsent, "runner": PresenceUnlisted, "uri": PresenceUnlisted} {
+		tools, err := ParseSets(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := PresenceOf(other, v, tools, profile.Client{}); got != want {
+			t.Errorf("%s: %q, want %q", set, got, want)
+		}
 	}
 }

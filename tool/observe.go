@@ -14,13 +14,25 @@ import (
 )
 
 // Call answers a call with the JSON object args. A failure that the model can fix is a
-// Result; the error is the context's. [Host.Observe] sees both.
+// Result; the error is the context's. [Host.Begin] and [Host.Observe] see the call.
 func (t *Tool) Call(ctx context.Context, h *Host, args json.RawMessage) (Result, error) {
-	r, err := t.answer(ctx, h, args)
-	if h.Observe != nil {
-		h.Observe(Event{Tool: t.Name, Parameters: t.accepted(), Arguments: args, Result: r, Err: err})
+	if h.Begin == nil && h.Observe == nil {
+		return t.answer(ctx, h, args)
 	}
-	return r, err
+	e := Event{Tool: t.Name, Parameters: t.accepted(), Arguments: args}
+	return h.Watch(e, func() (Result, error) { return t.answer(ctx, h, args) })
+}
+
+// Watch answers a call between [Host.Begin] and [Host.Observe].
+func (h *Host) Watch(e Event, answer func() (Result, error)) (Result, error) {
+	if h.Begin != nil {
+		h.Begin(e)
+	}
+	e.Result, e.Err = answer()
+	if h.Observe != nil {
+		h.Observe(e)
+	}
+	return e.Result, e.Err
 }
 
 // Parameters lists the names of the arguments in the order of the schema.
@@ -86,12 +98,20 @@ const shownLength = 2000
 //
 //	[Tool Call] read_file_in_skill(skill_name="calculator", file_path="examples/basic.py")
 //	[Tool Result] <contents>
-func (e Event) String() string {
+func (e Event) String() string { return e.CallText() + "\n" + e.ResultText() }
+
+// CallText returns the first line of [Event.String], which is known when the call begins.
+func (e Event) CallText() string {
+	return "[Tool Call] " + display.Echo(e.Tool) + "(" + e.arguments() + ")"
+}
+
+// ResultText returns what [Event.String] has after its first line.
+func (e Event) ResultText() string {
 	result := e.Result.Text
 	if e.Err != nil {
 		result = "no result: " + e.Err.Error()
 	}
-	return "[Tool Call] " + display.Echo(e.Tool) + "(" + e.arguments() + ")\n[Tool Result] " + shownText(result)
+	return "[Tool Result] " + shownText(result)
 }
 
 // notShown replaces what a line does not show.

@@ -110,3 +110,18 @@ func TestPrompt(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestBegin checks that a call is seen before it is answered.
+func TestBegin(t *testing.T) {
+	h := hostOf(t, project(map[string]string{"git/SKILL.md": md("git", "d")}))
+	var seen []string
+	h.Begin = func(e Event) { seen = append(seen, e.CallText()+e.Result.Text) }
+	h.Observe = func(e Event) { seen = append(seen, e.ResultText()) }
+	r, err := toolOf(t, "universal", "skill").Call(t.Context(), h, json.RawMessage(`{"name":" "}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{`[Tool Call] skill(name=" ")`, "[Tool Result] " + r.Text}, seen); diff != "" {
+		t.Error(diff)
+	}
+}

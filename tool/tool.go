@@ -30,9 +30,10 @@ import (
 // Host has the state that the tools of one server share.
 type Host struct {
 	lookup.Finder // finds the skills of the catalogue
-	// Observe, if set, is called with every call and its result after the answer, in the
-	// goroutine of the call, possibly concurrently.
-	Observe func(Event)
+	// Begin, if set, is called with every call before the answer; its event has no result yet.
+	// Observe, if set, is called with every call and its result after the answer. Both are called
+	// in the goroutine of the call, possibly concurrently.
+	Begin, Observe func(Event)
 }
 
 // NewHost returns a host for the skills of a catalogue.

@@ -114,7 +114,7 @@ func listedSkills(env *console.Env, v catalog.View, words []string) (all []*cata
 				return nil, err
 			}
 			if !approval.HasURI(e) {
-				return nil, command.Fail(command.No, fmt.Errorf("%s is not served, so that it cannot be approved: %s", display.Quote(word), tool.Reason(e)), "")
+				return nil, command.Fail(command.No, fmt.Errorf("%s is not served: %s", display.Quote(word), tool.Reason(e)), "")
 			}
 			add(e)
 			continue
@@ -132,7 +132,7 @@ func listedSkills(env *console.Env, v catalog.View, words []string) (all []*cata
 			}
 		}
 		if !any {
-			return nil, command.Fail(command.No, fmt.Errorf("%s has no skill of a root that list knows, so that it has no URI", display.Echo(word)), "give the --dir or the --config with which the skill is served")
+			return nil, command.Fail(command.No, fmt.Errorf("%s has no skill that list knows", display.Echo(word)), "give the --dir or the --config with which the skill is served")
 		}
 	}
 	return all, nil

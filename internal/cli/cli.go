@@ -110,7 +110,7 @@ to any agent.`,
 		return command.UsageError(flagHint(cmd, err), "%w", command.FlagError(err))
 	})
 	root.AddCommand(serveCommand(env), listCommand(env), showCommand(env), checkCommand(env), scanCommand(env), configCommand(env), versionCommand(env), completionCommand(env))
-	root.AddCommand(toolsCommand(env), callCommand(env))
+	root.AddCommand(toolsCommand(env), callCommand(env), chatCommand(env), evalCommand(env))
 	root.AddCommand(doctorCommand(env))
 	root.AddCommand(searchCommand(env))
 	root.AddCommand(newCommand(env))

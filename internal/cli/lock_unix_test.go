@@ -5,6 +5,7 @@ package cli_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,7 +37,8 @@ func lockedFolder(t *testing.T) string {
 // TestLockServed shows on the page of a skill, by the API, in the log and by the metrics that the
 // skill has changed since it was locked.
 func TestLockServed(t *testing.T) {
-	url, log := servingLog(t, "--dir", lockedFolder(t))
+	file := filepath.Join(t.TempDir(), "audit.log")
+	url, log := servingLog(t, "--dir", lockedFolder(t), "--audit", file)
 	a := &asker{t: t, url: url}
 	for name, want := range map[string]string{"same": "as locked", "pdf": "changed since it was locked"} {
 		code, page, _ := a.send("GET", "/skills/"+name, "", "")
@@ -61,13 +63,30 @@ func TestLockServed(t *testing.T) {
 	if n := strings.Count(log(), "skill not as locked"); n != 1 || !strings.Contains(log(), "'scripts/fill.py' differs") || strings.Contains(log(), "hunter2") {
 		t.Errorf("the log has it %d times: %s", n, log())
 	}
+	audited(t, file, "ok")
+}
+
+// audited waits for the line of the audit log that says that the skill pdf is not as locked, which
+// is there once.
+func audited(t *testing.T, file, result string) {
+	t.Helper()
+	var text string
+	testwait.Until(t, func() bool {
+		data, err := os.ReadFile(file)
+		text = string(data)
+		return err == nil && strings.Contains(text, `"method":"drift"`)
+	}, "a line of the audit log", func() string { return text })
+	if n := strings.Count(text, `"method":"drift"`); n != 1 || !strings.Contains(text, `/skills/pdf","result":"`+result+`","reason":"changed since it was locked: 'scripts/fill.py' differs`) {
+		t.Errorf("the audit log has it %d times:\n%s", n, text)
+	}
 }
 
 // TestLockEnforced offers a changed skill on no surface, and takes it back when it is restored.
 func TestLockEnforced(t *testing.T) {
 	dir, conf := lockedFolder(t), filepath.Join(t.TempDir(), "knack.yaml")
+	file := filepath.Join(t.TempDir(), "audit.log")
 	put(t, conf, "lock: enforce\n")
-	url, _ := servingLog(t, "--dir", dir, "--config", conf, "--tools", "default,universal,runner,wave")
+	url, _ := servingLog(t, "--dir", dir, "--audit", file, "--config", conf, "--tools", "default,universal,runner,wave")
 	a := &asker{t: t, url: url}
 	tool := func(name, arguments string) string {
 		return a.call("2026-07-28", "", "tools/call", name, fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, arguments))
@@ -99,6 +118,7 @@ func TestLockEnforced(t *testing.T) {
 	if _, metrics, _ := a.send("GET", "/metrics", "", ""); !strings.Contains(metrics, "\nknack_lock_drift_skills 1\n") {
 		t.Error("the metrics do not count it")
 	}
+	audited(t, file, "refused")
 	put(t, filepath.Join(dir, "pdf/scripts/fill.py"), "print(1)\n")
 	testwait.Until(t, func() bool { return strings.Contains(tool("skill", `{"name":"pdf"}`), "Reads pdf") }, "the restored skill")
 	read := func() string {

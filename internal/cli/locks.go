@@ -16,7 +16,7 @@ func (f *sourceFlags) provenance(env console.Env) *provenance.Locks {
 		if mode == config.LockOff {
 			return nil
 		}
-		o := provenance.Options{Enforce: mode == config.LockEnforce, Log: f.log}
+		o := provenance.Options{Enforce: mode == config.LockEnforce, Log: f.log, Drift: f.drift}
 		if !f.overHTTP {
 			o.Shown = env.Shown
 		}

@@ -64,7 +64,7 @@ func TestScript(t *testing.T) {
 			return false, errors.New("unknown condition " + cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"run": run, "exits": exits, "write": write, "plain": plain, "big": big, "listen": listen,
+			"run": run, "exits": exits, "write": write, "plain": plain, "big": big, "listen": listen, "model": modelCommand,
 		},
 	})
 }

@@ -60,7 +60,7 @@ find them.`,
 					return err
 				}
 			} else {
-				printFound(env.Out(), v, found, explain)
+				listing.PrintFound(env.Out(), v, found, explain)
 			}
 			if found.Total == 0 {
 				return notFound(v, query)
@@ -118,47 +118,4 @@ func searchJSON(ctx context.Context, v catalog.View, query string, found catalog
 		out.Skills = append(out.Skills, f)
 	}
 	return out
-}
-
-func printFound(p *console.Printer, v catalog.View, found catalog.Found, explain bool) {
-	width := 0
-	for _, h := range found.Hits {
-		width = max(width, listing.NameWidth(p, v.Called(h.Entry)))
-	}
-	for _, h := range found.Hits {
-		listing.Skill(p, h.Entry, v.Called(h.Entry), width)
-		if explain {
-			p.Line("      %s", console.Dim.Of(reasons(h.Matches)))
-		}
-	}
-	if left := found.Total - len(found.Hits); left > 0 {
-		p.Line("and %s; -n shows more", display.Count(left, "other skill"))
-	}
-}
-
-// reasons words where and how each word was found: "deploy in name (deployment, another
-// ending), description".
-func reasons(all []search.Match) string {
-	var words []string
-	for i, m := range all {
-		where := m.Field
-		switch m.How {
-		case "stem":
-			where += " (" + m.Term + ", another ending)"
-		case "joined":
-			where += " (as one word)"
-		case "synonym":
-			where += " (" + m.Term + ", another way to write it)"
-		case "prefix":
-			where += " (" + m.Term + ", which begins so)"
-		case "typo":
-			where += " (" + m.Term + ", spelt like it)"
-		}
-		if i > 0 && all[i-1].Word == m.Word {
-			words[len(words)-1] += ", " + where
-			continue
-		}
-		words = append(words, m.Word+" in "+where)
-	}
-	return strings.Join(words, "; ")
 }

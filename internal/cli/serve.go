@@ -136,6 +136,7 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	from.overHTTP, from.vets = web.addr != "", vetsServer
 	log := op.logger(env)
 	from.log = log
+	from.drift = func(skill, reason string, refused bool) { observe.Drift(op.audit, skill, reason, refused) }
 	if len(from.dirs) == 0 || from.source != "" {
 		replicas, err := replica.Open(replica.Options{Env: *env, Config: op.config, File: op.file, Flag: from.source, Prefix: len(from.dirs) > 0, Excluded: from.excludedBy, Log: log,
 			Event: func(e follow.Event) { observe.Source(op.audit, e) }})

@@ -52,6 +52,8 @@ type sourceFlags struct {
 	vets      vets              // which skills the command has
 	judge     *vet.Judge        // judges them; see [sourceFlags.vetting]
 	warns     bool              // of a missing folder: a shell that completes words is not warned, and nothing twice
+	// drift is told of skills that are not as locked, for the audit log of a server.
+	drift func(skill, reason string, refused bool)
 }
 
 func (f *sourceFlags) register(cmd *cobra.Command, env *console.Env) {

@@ -20,6 +20,8 @@ type Env struct {
 	Dir            string   // the working directory
 	// Proxy is [http.ProxyFromEnvironment], or nil for no proxy.
 	Proxy func(*http.Request) (*url.URL, error)
+	// Local reaches the servers on this machine that no user named; nil for the network.
+	Local http.RoundTripper
 	Home  string // the user's home folder, "" if unknown
 	// User returns the name of the system's user; nil if it is unknown. See [Env.UserName].
 	User func() string

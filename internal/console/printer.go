@@ -195,6 +195,13 @@ func patchStyle(line string, head bool) Style {
 	return ""
 }
 
+// Dimmed prints a text, dim on a terminal, which breaks its lines itself.
+func (p *Printer) Dimmed(text string) {
+	for line := range strings.Lines(Clean(text)) {
+		p.write(p.paint(Dim, strings.TrimSuffix(line, "\n")))
+	}
+}
+
 // paint gives a text a style, if the printer has colours.
 func (p *Printer) paint(style Style, text string) string {
 	if !p.colour || style == "" || text == "" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 )
 
@@ -30,20 +31,66 @@ func (i Interrupt) Status() int {
 // process at once.
 func UntilSignal() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
+	taken := &taker{}
+	ctx = context.WithValue(ctx, takerKey{}, taken)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		select {
-		case s := <-signals:
-			signal.Stop(signals)
-			cancel(Interrupt{s})
-		case <-ctx.Done():
+		for {
+			select {
+			case s := <-signals:
+				if taken.take(s) {
+					continue
+				}
+				signal.Stop(signals)
+				cancel(Interrupt{s})
+			case <-ctx.Done():
+			}
+			return
 		}
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
 		cancel(nil)
 	}
+}
+
+// taker gets the signals of a command that decides itself what they mean.
+type taker struct {
+	mu sync.Mutex
+	to chan os.Signal // nil if the signals end the context
+}
+
+type takerKey struct{}
+
+func (t *taker) take(s os.Signal) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.to == nil {
+		return false
+	}
+	select {
+	case t.to <- s:
+	default: // the command has not looked at the last ones yet
+	}
+	return true
+}
+
+// TakeSignals hands the signals of [UntilSignal] to the caller. Until release is called, they do
+// not end the context. With another context no signal comes.
+func TakeSignals(ctx context.Context) (signals <-chan os.Signal, release func()) {
+	t, ok := ctx.Value(takerKey{}).(*taker)
+	if !ok {
+		return nil, func() {}
+	}
+	to := make(chan os.Signal, 4)
+	set := func(to chan os.Signal) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.to = to
+	}
+	set(to)
+	return to, func() { set(nil) }
 }
 
 // InterruptOf returns the interrupt that has ended a context.

@@ -125,7 +125,7 @@ func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 			outcome = Pulled
 		}
 		return outcome, err
-	case f.refused == at.ID:
+	case f.refused == at.ID && !f.byRequest: // a person may know that the source lied
 		return f.failed(ctx, f.reason, at.ID)
 	}
 	r, err := f.pull(ctx, at)

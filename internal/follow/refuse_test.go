@@ -334,6 +334,32 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// A release that was refused for good is not fetched again, unless a person asks: what came for its
+// digest may have been the page of a broken proxy.
+func TestRefusedUntilAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.has("1.0.0", "")
+		w.start()
+		w.pass()
+		w.took(&w.events)
+		w.has("1.1.0", "")
+		w.set(func() { w.refuse = origin.Mark(origin.ErrLimit, errors.New("it has more than 4 MiB")) })
+		w.pass()
+		w.want("events", &w.events, "refuse  limit")
+		pulls := w.pulls
+		w.set(func() { w.refuse = nil })
+		w.pass()
+		if w.pulls != pulls {
+			t.Error("it is fetched again and again")
+		}
+		w.f.Ask()
+		w.pass()
+		w.want("events", &w.events, "pull 1.1.0", "swap 1.1.0")
+		w.end()
+	})
+}
+
 // A damaged skill is removed from the store and fetched again with the next poll, also if the tag
 // is another one by then.
 func TestDamage(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package jsonfile reads the JSON files that knack writes and people may edit: strictly, and with the
-// line and the column of a fault.
+// Package jsonfile reads JSON files that people write or may edit: strictly, and with the line and the
+// column of a fault.
 package jsonfile
 
 import (
@@ -17,14 +17,19 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// maxText bounds a string of a file, in bytes.
-const maxText = 4 << 10
+const (
+	// maxText bounds a string of a file, in bytes, unless the options say otherwise.
+	maxText = 4 << 10
+	// maxDepth bounds the lists and objects in each other of a value that is skipped.
+	maxDepth = 100
+)
 
 // Options say how the faults of a kind of file are worded, and how large it may be.
 type Options struct {
 	MaxSize  int    // in bytes
+	MaxText  int    // of one string, in bytes; 0 for 4,096
 	TooLarge string // what to do about a larger file
-	Restore  string // what to do about a file that knack has not written so
+	Restore  string // what to do about a file that is not as it must be
 	Empty    string // what to do about an empty file
 	Conflict string // what to do about conflict markers of a merge
 }
@@ -63,6 +68,9 @@ func Read(data []byte, o Options, read func(*Reader)) (err error) {
 			err = e
 		}
 	}()
+	if o.MaxText == 0 {
+		o.MaxText = maxText
+	}
 	r := &Reader{o: o}
 	r.begin(data)
 	read(r)
@@ -95,19 +103,19 @@ func (r *Reader) begin(data []byte) {
 // Fail ends the reading.
 func (r *Reader) Fail(at int, fix, format string, args ...any) {
 	line := strings.LastIndexByte(r.src[:at], '\n') + 1
+	if rest := r.src[at:]; at == line {
+		for _, marker := range []string{"<<<<<<<", "|||||||", "=======", ">>>>>>>"} {
+			if strings.HasPrefix(rest, marker) {
+				fix, format, args = r.o.Conflict, "the file has the conflict markers of a merge", nil
+			}
+		}
+	}
 	panic(&Error{Line: 1 + strings.Count(r.src[:at], "\n"), Column: 1 + utf8.RuneCountInString(r.src[line:at]), Message: fmt.Sprintf(format, args...), Fix: fix})
 }
 
 // syntax fails because something else was expected here.
 func (r *Reader) syntax(expected string) {
 	rest := r.src[r.at:]
-	if r.at == 0 || r.src[r.at-1] == '\n' {
-		for _, marker := range []string{"<<<<<<<", "|||||||", "=======", ">>>>>>>"} {
-			if strings.HasPrefix(rest, marker) {
-				r.Fail(r.at, r.o.Conflict, "the file has the conflict markers of a merge")
-			}
-		}
-	}
 	if rest == "" {
 		r.Fail(r.at, r.o.Restore, "the file ends too early: %s is missing", expected)
 	}
@@ -163,14 +171,26 @@ func (r *Reader) Members(what string, visit func(key string, at int)) {
 
 // Object reads an object with these fields, each once. It returns which it had, a bit each.
 func (r *Reader) Object(what string, fields []string, visit func(field string, at int)) (seen uint) {
+	return r.object(what, fields, visit, func(field string, at int) {
+		fix := "the fields are " + strings.Join(fields, ", ") + "; if a newer knack wrote the file, use that"
+		if best := typo.Nearest(field, fields); best != "" {
+			fix = "did you mean " + best + "?"
+		}
+		r.Fail(at, fix, "there is no field %s in %s", display.Quote(field), what)
+	})
+}
+
+// Fields is [Reader.Object] for an object of another program, whose other fields are skipped.
+func (r *Reader) Fields(what string, fields []string, visit func(field string, at int)) (seen uint) {
+	return r.object(what, fields, visit, func(string, int) { r.skip(0) })
+}
+
+func (r *Reader) object(what string, fields []string, visit, unknown func(field string, at int)) (seen uint) {
 	r.Members(what, func(field string, at int) {
 		i := slices.Index(fields, field)
 		if i < 0 {
-			fix := "the fields are " + strings.Join(fields, ", ") + "; if a newer knack wrote the file, use that"
-			if best := typo.Nearest(field, fields); best != "" {
-				fix = "did you mean " + best + "?"
-			}
-			r.Fail(at, fix, "there is no field %s in %s", display.Quote(field), what)
+			unknown(field, at)
+			return
 		}
 		if seen&(1<<i) != 0 {
 			r.Fail(at, "remove one of the two", "%s has the field %s twice", what, field)
@@ -230,8 +250,8 @@ func (r *Reader) quoted(expected string) string {
 			if escaped {
 				s = r.unescape(raw)
 			}
-			if len(s) > maxText {
-				r.Fail(r.Last, r.o.Restore, "the text is too long; the limit is 4,096 bytes")
+			if len(s) > r.o.MaxText {
+				r.Fail(r.Last, r.o.Restore, "the text is too long; the limit is %s bytes", display.Thousands(r.o.MaxText))
 			}
 			return s
 		}
@@ -315,4 +335,36 @@ func (r *Reader) Boolean(field string) bool {
 	}
 	r.Fail(r.at, r.o.Restore, "%s is not true or false", field)
 	return false
+}
+
+// Next returns where the next value begins: its offset, for [Reader.Fail], and its line.
+func (r *Reader) Next() (at, line int) {
+	r.space()
+	return r.at, 1 + strings.Count(r.src[:r.at], "\n")
+}
+
+// skip passes a value of any kind.
+func (r *Reader) skip(depth int) {
+	if depth > maxDepth {
+		r.Fail(r.at, r.o.Restore, "lists and objects are more than %d deep", maxDepth)
+	}
+	const kind = "a value"
+	r.value("this", kind, func(c byte) bool { return strings.IndexByte(`{["tfn-0123456789`, c) >= 0 })
+	switch c := r.src[r.at]; c {
+	case '{':
+		r.Members("this", func(string, int) { r.skip(depth + 1) })
+	case '[':
+		r.List("this", func() { r.skip(depth + 1) })
+	case '"':
+		r.quoted("")
+	default:
+		end := strings.IndexFunc(r.src[r.at:], func(c rune) bool { return strings.ContainsRune(" \t\r\n,]}", c) })
+		if end < 0 {
+			end = len(r.src) - r.at
+		}
+		if !json.Valid([]byte(r.src[r.at : r.at+end])) {
+			r.Fail(r.at, r.o.Restore, "this is not %s", kind)
+		}
+		r.at += end
+	}
 }

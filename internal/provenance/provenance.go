@@ -29,9 +29,12 @@ import (
 type Options struct {
 	// Enforce keeps skills that are not as locked from being served; see [Locks.Source].
 	Enforce bool
-	Log     *slog.Logger             // logs a skill that was found changed, at Warn, once; nil discards it
-	Shown   func(path string) string // how people at this machine write a path; nil if others ask too
-	Now     func() time.Time         // time.Now
+	Log     *slog.Logger // logs a skill that was found changed, at Warn, once; nil discards it
+	// Drift is told of a skill that was found changed, once, and whether it is kept back; nil
+	// discards it.
+	Drift func(skill, reason string, refused bool)
+	Shown func(path string) string // how people at this machine write a path; nil if others ask too
+	Now   func() time.Time         // time.Now
 }
 
 // fresh is how long the look for a lock is good, unless a scan asks.
@@ -282,9 +285,19 @@ func (l *Locks) note(e *catalog.Entry, locked catalog.Locked) {
 	switch {
 	case before == locked.State:
 	case locked.State == catalog.Changed || locked.State == catalog.NotLocked:
-		l.o.Log.Warn("skill not as locked", "at", e.Root.LocalName()+"/"+e.Path, "reason", cmp.Or(locked.Reason, locked.Words()), "fix", locked.Fix)
+		reason := cmp.Or(locked.Reason, locked.Words())
+		l.o.Log.Warn("skill not as locked", "at", e.Root.LocalName()+"/"+e.Path, "reason", reason, "fix", locked.Fix)
+		if !l.o.Enforce { // else the scan has told it
+			l.drift(e.Bundle, reason, false)
+		}
 	case before == catalog.Changed && locked.State == catalog.AsLocked:
 		l.o.Log.Info("skill as locked again", "at", e.Root.LocalName()+"/"+e.Path)
+	}
+}
+
+func (l *Locks) drift(b *skill.Bundle, reason string, refused bool) {
+	if l.o.Drift != nil {
+		l.o.Drift(b.In.LocalName()+"/"+b.Path, reason, refused)
 	}
 }
 

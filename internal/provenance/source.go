@@ -159,6 +159,9 @@ func (s *source) judgeAll(ctx context.Context, scan *skill.Scan) error {
 	for i, p := range places {
 		now := p.now.Load()
 		same = same && now.equal(before[i])
+		if now != nil && now.fault != nil && !now.equal(before[i]) {
+			s.locks.drift(scan.Bundles[i], now.fault.Message, true)
+		}
 		if p.found != scan.Bundles[i] || !now.equal(before[i]) || p.given == nil {
 			p.found, p.given = scan.Bundles[i], s.guard(p, scan.Bundles[i], now)
 		}

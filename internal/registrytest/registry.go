@@ -8,11 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"testing"
 )
 
-// Registry is Debian's docker-registry, in a process of its own. What it holds outlives a stop.
+// Registry is Debian's docker-registry in a process of its own, or the program of interop/registry
+// whose path KNACK_REGISTRY has. What it holds outlives a stop.
 type Registry struct {
 	Host string // its address, the same after each start
 
@@ -29,7 +29,7 @@ func Start(t testing.TB) *Registry {
 		t.Skip("starts a registry")
 	}
 	r := &Registry{Host: "127.0.0.1:0", t: t, dir: t.TempDir()}
-	if _, err := exec.LookPath("docker-registry"); err != nil && os.Getenv("CI") == "" {
+	if _, err := exec.LookPath("docker-registry"); err != nil && os.Getenv("CI") == "" && distribution == "" {
 		t.Skip("Debian's docker-registry is not installed")
 	}
 	r.Start()
@@ -46,7 +46,8 @@ func (r *Registry) Stop() {
 	}
 }
 
-var listening = regexp.MustCompile(`listening on (127\.0\.0\.1:\d+)`)
+// distribution is the path of CNCF distribution, or "" for docker-registry.
+var distribution = os.Getenv("KNACK_REGISTRY")
 
 // Start starts a registry that was stopped, and returns when it answers.
 func (r *Registry) Start() {
@@ -57,7 +58,15 @@ func (r *Registry) Start() {
 		r.t.Fatal(err)
 	}
 	r.cmd = exec.Command("docker-registry", "serve", file)
-	out, err := r.cmd.StderrPipe()
+	said := r.cmd.StderrPipe
+	if distribution != "" {
+		r.cmd = exec.Command(distribution, "-address", r.Host, "-folder", filepath.Join(r.dir, "data"))
+		said = r.cmd.StdoutPipe
+		if _, err := r.cmd.StdinPipe(); err != nil { // it ends with it
+			r.t.Fatal(err)
+		}
+	}
+	out, err := said()
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -66,11 +75,11 @@ func (r *Registry) Start() {
 	}
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		if m := listening.FindStringSubmatch(lines.Text()); m != nil {
+		if m := serving.FindStringSubmatch(lines.Text()); m != nil {
 			r.Host = m[1]
 			go func() { _, _ = io.Copy(io.Discard, out) }()
 			return
 		}
 	}
-	r.t.Fatal("docker-registry ended without an address")
+	r.t.Fatal("the registry ended without an address")
 }

@@ -156,8 +156,14 @@ func (s *Finder) load(file, shown string, read func(string) ([]byte, error), ofP
 	if at := f.Config.Scan.Position; ofProject && at.Line > 0 {
 		f.Problems = append(f.Problems, scanOfProject(at))
 	}
+	if ofProject && len(f.Config.Servers) > 0 {
+		f.Problems = append(f.Problems, serversOfProject(f.Config.Servers[0].Position))
+	}
 	if at := f.Config.Approvals.Position; ofProject && at.Line > 0 {
 		f.Problems = append(f.Problems, approvalsOfProject(at))
+	}
+	if at := f.Config.Chat.Position; ofProject && at.Line > 0 {
+		f.Problems = append(f.Problems, chatOfProject(at))
 	}
 	s.read[file] = f
 	s.Used = append(s.Used, f)

@@ -228,10 +228,10 @@ func (p *pulling) fetch(ctx context.Context, puller *pull.Puller, ref origin.Ref
 	if err != nil {
 		return store.Release{}, err
 	}
-	if r, ok := puller.Has(ref, at); ok {
+	if puller.Has(ref, at, before) {
 		p.out.Unchanged = true
-		p.is(r, before)
-		return r, nil
+		p.is(before, before)
+		return before, nil
 	}
 	if p.dry {
 		r, report, err := puller.Look(ctx, ref, at)
@@ -310,10 +310,11 @@ func (p *pulling) here(puller *pull.Puller, ref origin.Ref) (store.Release, erro
 func (p *pulling) is(r, before store.Release) {
 	o := &p.out
 	o.Release, o.Revision, o.Version, o.Signature, o.Signer = r.Digest, r.Revision, r.Version, r.Signature, r.Signer
+	o.Layers = max(o.Layers, len(r.Layers)) // of a release that was there
 	if before.Digest != r.Digest {
 		o.Before = before.Digest
 	}
-	was := map[string]store.Member{}
+	was := make(map[string]store.Member, len(before.Skills))
 	for _, m := range before.Skills {
 		was[m.Path] = m
 	}
@@ -357,8 +358,8 @@ func (p *pulling) text() {
 			}
 		}
 	}
-	if o.Layers > 0 {
-		add("%d of %s, %.1f MB", o.Fetched, display.Count(o.Layers, "layer"), float64(o.Bytes)/1e6)
+	if o.Layers > 0 && (o.Fetched > 0 || !o.Unchanged) {
+		add("%d of %s, %s", o.Fetched, display.Count(o.Layers, "layer"), sizeOf(o.Bytes))
 	}
 	if o.Release != "" {
 		add("%.19s", o.Release)

@@ -33,16 +33,16 @@ func TestPull(t *testing.T) {
 		stdout, stderr, status := s.run(append([]string{"pull"}, args...)...)
 		want = strings.NewReplacer("SOURCE", source, "HOST", r.Host).Replace(want)
 		wantErr = strings.NewReplacer("SOURCE", source, "HOST", r.Host).Replace(wantErr)
-		if status != wantStatus || !strings.HasPrefix(stdout, want) || want == "" && stdout != "" || !strings.Contains(stderr, wantErr) {
+		if status != wantStatus || !strings.HasPrefix(stdout, want) || want == "" && stdout != "" || !strings.Contains(stdout+stderr, wantErr) {
 			t.Errorf("pull %s: status %d\n%s%s\nwant\n%s%s", args, status, stdout, stderr, want, wantErr)
 		}
 	}
 	expect("", "the store has no release of SOURCE\nrun the command once without --offline", 1, source, "--offline")
-	expect("would pull SOURCE: 1.0.0, 4 of 4 layers, 0.0 MB, sha256:", "", 0, source, "--dry-run")
+	expect("would pull SOURCE: 1.0.0, 4 of 4 layers, ", "", 0, source, "--dry-run")
 	if _, err := os.Stat(filepath.Join(s.dir, "home", ".cache", "knack", "skills")); err == nil {
 		t.Error("a dry run wrote into the store")
 	}
-	expect("pulled SOURCE: 1.0.0, 20 skills, 4 of 4 layers, 0.0 MB, "+first[:19]+"\n", "", 0, source)
+	expect("pulled SOURCE: 1.0.0, 20 skills, 4 of 4 layers, ", " kB, "+first[:19]+"\n", 0, source)
 	expect("unchanged: SOURCE: 1.0.0, 20 skills, "+first[:19]+"\n", "", 0, source)
 	expect("unchanged: SOURCE: 1.0.0, 20 skills, "+first[:19]+"\n", "", 0, source, "--offline")
 
@@ -52,7 +52,7 @@ func TestPull(t *testing.T) {
 	expect("pulled SOURCE: 1.1.0, 19 skills, 1 changed, 1 removed, ", "", 0, source)
 	stdout, _, _ := s.run("pull", source, "--json")
 	var got pulledJSON
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil || !got.Unchanged || got.Release != second || got.Skills != 19 || got.Source != source {
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || !got.Unchanged || got.Release != second || got.Skills != 19 || got.Layers != 4 || got.Fetched != 0 || got.Source != source {
 		t.Errorf("%v %s", err, stdout)
 	}
 

@@ -149,9 +149,10 @@ func (c *Cache) Save() error {
 	return edit.Replace(c.path, old, data)
 }
 
-// castagnoli is the sum that processors compute. It finds damage, and is no proof against a forger,
-// who needs the user's rights, and with these could change the policy itself.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// sumOf returns the sum that processors compute. It finds damage, and is no proof against a forger, who
+// needs the user's rights, and with these could change the policy itself. Its tables are made when it is
+// used: a server that does not scan needs none.
+func sumOf(data []byte) uint32 { return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)) }
 
 const magic = "knack verdicts 3\n"
 
@@ -184,7 +185,7 @@ func (c *Cache) append(b []byte) []byte {
 			b = appendStamp(b, file.Stamp)
 		}
 	}
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return binary.LittleEndian.AppendUint32(b, sumOf(b))
 }
 
 // prune drops the skills that were not seen for long, and the reports of no skill. The caller holds
@@ -215,7 +216,7 @@ func appendStamp(b []byte, s skill.Stamp) []byte {
 // parse takes in a file, if it is whole and of this engine.
 func (c *Cache) parse(data []byte) {
 	n := len(data) - crc32.Size
-	if n < 0 || crc32.Checksum(data[:n], castagnoli) != binary.LittleEndian.Uint32(data[n:]) || !bytes.HasPrefix(data, []byte(magic)) {
+	if n < 0 || sumOf(data[:n]) != binary.LittleEndian.Uint32(data[n:]) || !bytes.HasPrefix(data, []byte(magic)) {
 		return
 	}
 	r := &reader{rest: string(data[len(magic):n])} // texts share it

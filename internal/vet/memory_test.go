@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"hash/crc32"
 	"os"
 	"path/filepath"
 	"testing"
@@ -170,7 +169,7 @@ func FuzzCache(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		b := append([]byte(magic), data...)
 		c := NewCache("", "v1", func() time.Time { return time.Unix(0, 0) })
-		c.parse(binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)))
+		c.parse(binary.LittleEndian.AppendUint32(b, sumOf(b)))
 		again := NewCache("", "", c.now)
 		again.engine = c.engine
 		again.parse(c.append(nil))

@@ -1,14 +1,16 @@
-// Command registry is CNCF distribution, a registry of OCI artifacts, in memory, for tests. It is
-// in a module of its own, so that knack's has no such dependencies.
+// Command registry is CNCF distribution, a registry of OCI artifacts, for tests. It is in a module
+// of its own, so that knack's has no such dependencies.
 //
-//	registry [HTPASSWD-FILE]
+//	registry [-address ADDRESS] [-folder DIR] [HTPASSWD-FILE]
 //
-// It listens on a free port of the loopback, prints its address on a line, and ends with its
-// standard input. With a file, it wants a name and a password from it.
+// It listens on a free port of the loopback unless an address is given, prints its address on a
+// line, and ends with its standard input. What it holds is in memory, or in a folder. With a file,
+// it wants a name and a password from it.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -18,29 +20,37 @@ import (
 	"github.com/distribution/distribution/v3/configuration"
 	_ "github.com/distribution/distribution/v3/registry/auth/htpasswd"
 	"github.com/distribution/distribution/v3/registry/handlers"
+	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem"
 	_ "github.com/distribution/distribution/v3/registry/storage/driver/inmemory"
 	"github.com/sirupsen/logrus"
 )
 
 func main() {
-	if len(os.Args) > 2 {
-		fmt.Fprintln(os.Stderr, "usage: registry [HTPASSWD-FILE]")
+	address := flag.String("address", "127.0.0.1:0", "where to listen")
+	folder := flag.String("folder", "", "where to keep what it holds")
+	flag.Parse()
+	if flag.NArg() > 1 {
+		fmt.Fprintln(os.Stderr, "usage: registry [-address ADDRESS] [-folder DIR] [HTPASSWD-FILE]")
 		os.Exit(2)
 	}
-	if err := serve(context.Background(), os.Args[1:]); err != nil {
+	if err := serve(context.Background(), *address, *folder, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func serve(ctx context.Context, passwords []string) error {
+func serve(ctx context.Context, address, folder string, passwords []string) error {
 	logrus.SetOutput(io.Discard)
-	config := &configuration.Configuration{Storage: configuration.Storage{"inmemory": configuration.Parameters{}}}
+	storage := configuration.Storage{"inmemory": configuration.Parameters{}}
+	if folder != "" {
+		storage = configuration.Storage{"filesystem": configuration.Parameters{"rootdirectory": folder}}
+	}
+	config := &configuration.Configuration{Storage: storage}
 	config.HTTP.Secret = "of a test"
 	if len(passwords) == 1 {
 		config.Auth = configuration.Auth{"htpasswd": configuration.Parameters{"realm": "knack", "path": passwords[0]}}
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
 	}

@@ -23,8 +23,9 @@ const Label = "builtin"
 //go:embed skills
 var skills embed.FS
 
-// engage is the folder of the skill that is made for the tools of a server.
-const engage = "engage"
+// EngageFolder is the folder of the skill that is made for the tools of a server, and leads to the
+// other skills.
+const EngageFolder = "engage"
 
 // Source yields the built-in skills. It is immutable and safe for concurrent
 // use.
@@ -56,7 +57,7 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 		return skill.Scan{}, fmt.Errorf("scan %s: %w", Label, err)
 	}
 	scan := skill.Scan{Version: 1} // there is but one
-	b, err := bundle(engage, engageFS(s.engage))
+	b, err := bundle(EngageFolder, engageFS(s.engage))
 	if err != nil {
 		return skill.Scan{}, fmt.Errorf("scan %s: %w", Label, err)
 	}
@@ -94,4 +95,20 @@ func bundle(folder string, fsys fs.FS) (*skill.Bundle, error) {
 		Stamp: skill.StampOf(info),
 		FS:    fsys,
 	}, nil
+}
+
+// triggers holds prompts for the built-in skills, one file for each folder. They are beside the
+// skills and not in them, so that no agent is served what only measures them.
+//
+//go:embed triggers
+var triggers embed.FS
+
+// Triggers returns prompts for the skill of a folder, as a skill's own evals/triggers.json has them,
+// or nil.
+func Triggers(folder string) []byte {
+	data, err := triggers.ReadFile(path.Join("triggers", folder+".json"))
+	if err != nil {
+		return nil
+	}
+	return data
 }

@@ -2,6 +2,7 @@ package builtin_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"path"
@@ -143,5 +144,34 @@ func TestLinks(t *testing.T) {
 				t.Errorf("%s/%s: nothing links to it", b.Path, name)
 			}
 		}
+	}
+}
+
+// TestTriggers checks that every skill has prompts, some of which are for another, and that they
+// are in no skill: agents are not served what measures them.
+func TestTriggers(t *testing.T) {
+	for _, b := range scan(t) {
+		var cases []struct {
+			Query         string `json:"query"`
+			ShouldTrigger bool   `json:"should_trigger"`
+		}
+		if err := json.Unmarshal(builtin.Triggers(b.Path), &cases); err != nil {
+			t.Fatalf("%s: %v", b.Path, err)
+		}
+		should := 0
+		for _, c := range cases {
+			if c.ShouldTrigger {
+				should++
+			}
+		}
+		if should < 3 || len(cases)-should < 2 {
+			t.Errorf("%s: %d prompts, %d for the skill", b.Path, len(cases), should)
+		}
+		if _, err := fs.Stat(b.FS, "evals"); err == nil {
+			t.Errorf("%s: serves its prompts", b.Path)
+		}
+	}
+	if data := builtin.Triggers("other"); data != nil {
+		t.Errorf("prompts of no skill: %s", data)
 	}
 }

@@ -23,7 +23,7 @@ type Call struct {
 // more than 64 levels or too many values, invalid UTF-8. The call holds parts of the line.
 func ParseCall(line []byte) (c Call, ok bool) {
 	line = bytes.Trim(line, " \t\r\n")
-	if !utf8.Valid(line) || rawjson.TooMany(line) || !json.Valid(line) {
+	if !utf8.Valid(line) || rawjson.TooMany(line) || !rawjson.Valid(line) {
 		return c, false
 	}
 	var version, id, method, params []byte

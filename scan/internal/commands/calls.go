@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -14,14 +15,14 @@ import (
 // Python and of Node.js, and the documentation of requests, httpx, axios and execa.
 var (
 	// runners run a text as code of the same language.
-	runners = words.Set{Rows: "exec eval builtins.exec builtins.eval __builtins__.exec __builtins__.eval globalThis.eval window.eval global.eval Function vm.runInThisContext vm.runInNewContext execScript"}
+	runners = words.Set{Rows: "exec eval builtins.exec builtins.eval __builtins__.exec __builtins__.eval globalThis.eval window.eval global.eval Function vm.runInThisContext vm.runInNewContext ?.runInThisContext ?.runInNewContext ?.constructor.constructor execScript"}
 	// shellRunners start a shell with a text, or a program with a list.
 	shellRunners = words.Set{Rows: "os.system os.popen subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen subprocess.getoutput subprocess.getstatusoutput " +
 		"asyncio.create_subprocess_shell asyncio.create_subprocess_exec create_subprocess_shell commands.getoutput pty.spawn os.execv os.execvp os.execl os.execlp check_output check_call Popen " +
 		"execSync spawn spawnSync execFile execFileSync execa execaSync execaCommand child_process.exec child_process.execSync child_process.spawn child_process.spawnSync child_process.execFile " +
 		"cp.exec cp.execSync cp.spawn cp.spawnSync childProcess.exec childProcess.execSync childProcess.spawn execAsync execPromise sp.run sp.call sp.Popen sp.check_output Bun.spawn Bun.spawnSync Deno.Command"}
 	// decodingCalls turn letters back into what they stand for.
-	decodingCalls = words.Set{Rows: "b64decode urlsafe_b64decode standard_b64decode b32decode b16decode a85decode b85decode unhexlify a2b_hex a2b_base64 fromhex atob fromCharCode decodebytes decompress inflateSync gunzipSync brotliDecompressSync"}
+	decodingCalls = words.Set{Rows: "b64decode urlsafe_b64decode standard_b64decode b32decode b16decode a85decode b85decode unhexlify a2b_hex a2b_base64 fromhex atob fromCharCode decodebytes decompress decodeURIComponent unescape inflateSync gunzipSync brotliDecompressSync"}
 	// fetchingCalls return what a URL delivers.
 	fetchingCalls = words.Set{Rows: "requests.get requests.post requests.request httpx.get urllib.request.urlopen urllib.urlopen urllib2.urlopen urlopen request.urlopen fetch axios.get axios got needle session.get"}
 	// sendingCalls send their arguments to a URL.
@@ -33,7 +34,7 @@ var (
 	writingCalls = words.Set{Rows: "writeFileSync writeFile appendFileSync appendFile createWriteStream copyFileSync"}
 	// passingCalls return what they are given, in another form.
 	passingCalls = words.Set{Rows: "str bytes bytearray compile dict list tuple dumps loads stringify encode decode expanduser expandvars Path PurePath abspath resolve normpath realpath read readlines read_text read_bytes strip trim text json toString copy " +
-		"String Buffer b64encode urlsafe_b64encode encodebytes btoa hexlify hex repr content replace split join encodeURIComponent quote quote_plus urlencode items entries then body"}
+		"String Buffer b64encode urlsafe_b64encode encodebytes btoa hexlify hex repr content replace split join format encodeURIComponent quote quote_plus urlencode items entries then body"}
 )
 
 // operators are words before a value that are no calls.
@@ -49,19 +50,32 @@ func (c *codeReader) call(i int, name string) {
 	case c.runsCommands(i, name):
 		c.starts(i, name, c.arguments(open))
 	case runners.Has(name):
-		if args := c.arguments(open); len(args) > 0 {
-			v := c.eval(args[0][0], args[0][1], 0)
-			if len(v.fetched) > 0 || v.decoder != "" {
-				language := langJavaScript
-				if c.python {
-					language = langPython
-				}
-				c.runsCode(v, c.placeOf(i), name, language)
-			}
+		c.runsItself(i, open, name)
+	case last(name) == "then":
+		if args := c.arguments(open); len(args) > 0 && args[0][1]-args[0][0] == 1 && runners.Has(c.name(args[0][0])) && len(c.got.fetched) > 0 {
+			c.runsCode(c.got, c.placeOf(i), c.name(args[0][0]), c.language())
+		}
+	case fetchingCalls.Has(name):
+		c.got = c.result(i, 0)
+	case last(name) == "urlretrieve":
+		if args := c.arguments(open); len(args) > 1 {
+			c.keeps(c.eval(args[1][0], args[1][1], 0).text, value{fetched: []string{c.eval(args[0][0], args[0][1], 0).text}})
+		}
+	case c.python && last(name) == "write":
+		file := c.files[strings.TrimSuffix(name, ".write")]
+		if args := c.arguments(open); file != "" && len(args) > 0 {
+			c.keeps(file, c.eval(args[0][0], args[0][1], 0))
 		}
 	case last(name) == "getenv" || name == "Deno.env.get":
 		if open+1 < len(c.tokens) && c.tokens[open+1].Kind == lexer.String {
 			c.variable(c.tokens[open+1].Text)
+		}
+	}
+	if l := last(name); c.socket && c.python && (l == "send" || l == "sendall") {
+		if args := c.arguments(open); len(args) > 0 {
+			if v := c.eval(args[0][0], args[0][1], 0); v.secret != "" {
+				c.sendsSecret(v.secret, c.address, c.placeOf(i))
+			}
 		}
 	}
 	if sendingCalls.Has(name) {
@@ -69,6 +83,31 @@ func (c *codeReader) call(i int, name string) {
 	}
 	c.opens(i, name)
 	c.connects(i, name)
+}
+
+// runsItself judges a call that runs a text as code of the same language.
+func (c *codeReader) runsItself(i, open int, name string) {
+	args := c.arguments(open)
+	if len(args) == 0 {
+		return
+	}
+	if v := c.eval(args[0][0], args[0][1], 0); len(v.fetched) > 0 || v.decoder != "" || v.escapes >= minEscapes {
+		c.runsCode(v, c.placeOf(i), name, c.language())
+	}
+}
+
+func (c *codeReader) language() lang {
+	if c.python {
+		return langPython
+	}
+	return langJavaScript
+}
+
+// keeps notes what is written into a file, if it is decoded or fetched.
+func (c *codeReader) keeps(file string, v value) {
+	if file != "" && (len(v.fetched) > 0 || v.decoder != "") && len(c.saved) < maxVariables {
+		c.saved[fileName(file)] = v
+	}
 }
 
 // runsCommands reports whether a call starts a program.
@@ -98,35 +137,39 @@ func (c *codeReader) starts(i int, name string, args [][2]int) {
 		args[0][0] += 2
 	}
 	words := c.list(args[0])
+	if words == nil && args[0][1]-args[0][0] == 1 {
+		words = c.lists[c.name(args[0][0])]
+	}
 	if words == nil {
 		v := c.eval(args[0][0], args[0][1], 0)
 		if len(args) > 1 && !c.isMark(args[1][0]+1, "=") {
 			words = c.list(args[1])
+			if c.python && len(words) > 0 && strings.HasPrefix(last(name), "exec") {
+				words = words[1:] // it begins with the program
+			}
 		}
 		if words == nil && (c.python || last(name) != "spawn" && !strings.HasPrefix(last(name), "execFile")) {
 			v.stream = false
 			if v.text != "" || v.decoder != "" || len(v.fetched) > 0 {
+				c.socketShell(i, []value{v}, c.linked(args))
 				c.shellText(v, i, name)
 			}
 			return
 		}
 		words = append([]value{v}, words...)
 	}
-	c.socketShell(i, words)
+	c.socketShell(i, words, c.linked(args))
 	c.words(words)
 }
 
 // shellText judges a text that a call gives to a shell.
 func (c *codeReader) shellText(v value, i int, name string) {
-	if shellPath().MatchString(v.text) {
-		c.socketShell(i, []value{v})
-	}
 	c.runsCode(v, c.placeOf(i), name, langShell)
 }
 
 // words judges a program with its arguments.
 func (c *codeReader) words(words []value) {
-	r := &shellReader{s: c.s, p: c.p, of: c.of, from: String, vars: map[string]value{}, saved: c.saved, remote: map[string]value{}}
+	r := c.s.reader(c.p, String, c.saved)
 	r.urls(words)
 	r.call(words, redirect{}, 0)
 	r.passingHosts()
@@ -185,8 +228,15 @@ func (c *codeReader) opens(i int, name string) {
 	v.stream = false
 	if end := int(c.tokens[i+1].Match); c.name(end+1) == "as" && c.name(end+2) != "" && !write { // with open(…) as f
 		c.vars[c.name(end+2)] = value{secret: credentialIn(strings.ReplaceAll(v.text, "//", "/"))}
+	} else if end := int(c.tokens[i+1].Match); write && c.name(end+1) == "as" {
+		c.files[c.name(end+2)] = v.text
+	} else if write && c.name(end+2) == "write" && c.isMark(end+3, "(") { // open(…).write(…)
+		c.files["?"] = v.text
 	}
 	if write {
+		if len(args) > 1 && writingCalls.Has(l) {
+			c.keeps(v.text, c.eval(args[1][0], args[1][1], 0))
+		}
 		c.writes(v)
 	} else {
 		c.reads(v)
@@ -216,13 +266,17 @@ func (c *codeReader) eval(from, to, depth int) value {
 			}
 		case t.Kind == lexer.Name && c.isMark(n+1, "(") && !operators.Has(t.Text):
 			v := c.result(n, depth)
-			n = int(c.tokens[n+1].Match)
+			open := n + 1
+			n = int(c.tokens[open].Match)
 			if strings.HasPrefix(v.text, "\x00") { // a method of what stands before
 				read = read || strings.HasPrefix(v.text, "\x00read")
+				if method := v.text[1:]; (method == "join" || method == "format") && len(all) > 0 {
+					all[len(all)-1] = c.applied(method, all[len(all)-1], open, depth)
+				}
 				continue
 			}
 			all = append(all, v)
-		case t.Kind == lexer.Name && (t.Text == "environ" && c.name(n-2) == "os" || t.Text == "env" && c.name(n-2) == "process"):
+		case t.Kind == lexer.Name && (t.Text == "environ" && (c.name(n-2) == "os" || c.imported["environ"] == "os.environ") || t.Text == "env" && c.name(n-2) == "process"):
 			if !c.isMark(n+1, "[") && (!c.isMark(n+1, ".") || c.name(n+2) == "copy" || c.name(n+2) == "items") {
 				all = append(all, value{secret: wholeEnvironment})
 			} else {
@@ -237,6 +291,9 @@ func (c *codeReader) eval(from, to, depth int) value {
 		case t.Match > 0 && (t.Text == "(" || t.Text == "[" || t.Text == "{"):
 			all = append(all, c.eval(n+1, int(t.Match), depth+1))
 			n = int(t.Match)
+		case c.isMark(n, "%") && c.python && len(all) > 0:
+			all[len(all)-1] = c.filledIn(all[len(all)-1], c.eval(n+1, to, depth+1))
+			n = to
 		case c.isMark(n, "/") && c.python && len(all) > 0:
 			all = append(all, value{text: "/", known: true})
 		}
@@ -271,7 +328,7 @@ func (c *codeReader) result(n, depth int) value {
 	switch {
 	case l == "home" || l == "homedir":
 		return value{text: "~/", known: true}
-	case decodingCalls.Has(l) || l == "from" && strings.HasPrefix(name, "Buffer") && len(args) > 1 || name == "codecs.decode":
+	case decodingCalls.Has(l) || l == "chr" && c.python || l == "from" && strings.HasPrefix(name, "Buffer") && len(args) > 1 || name == "codecs.decode":
 		return c.decodes(name, args, arg)
 	case fetchingCalls.Has(name):
 		v := arg(0)
@@ -328,6 +385,9 @@ func (c *codeReader) decodes(name string, args [][2]int, arg func(int) value) va
 		out.text, ok = decode.Hex(v.text)
 	case l == "b32decode":
 		out.text, ok = decode.Base32(v.text)
+	case l == "decodeURIComponent" || l == "unescape":
+		text, err := url.PathUnescape(v.text)
+		out.text, ok = text, err == nil
 	case how == "rot13" || how == "rot_13":
 		out.text, ok = decode.Tr("A-Za-z", "N-ZA-Mn-za-m", v.text)
 	case l == "fromCharCode":
@@ -355,43 +415,4 @@ func (c *codeReader) characters(args [][2]int) (string, bool) {
 		out.WriteRune(rune(n))
 	}
 	return out.String(), len(args) >= minEscapes
-}
-
-// connects notes the steps that connect a shell with a socket.
-func (c *codeReader) connects(i int, name string) {
-	switch l := last(name); {
-	case c.python && l == "connect" && strings.Contains(c.p.Text, "socket"), !c.python && (name == "net.connect" || name == "net.createConnection" || l == "connect" && strings.Contains(c.p.Text, "net.Socket")):
-		c.socket, c.network = true, true
-		for n := i + 2; n < min(int(c.tokens[i+1].Match), i+40); n++ {
-			if t := c.tokens[n]; t.Kind == lexer.String {
-				c.address = t.Text
-				break
-			} else if v, ok := c.vars[t.Text]; ok && t.Kind == lexer.Name && v.text != "" {
-				c.address = v.text
-				break
-			} else if t.Kind == lexer.Name {
-				c.address = "$" + t.Text
-			}
-		}
-	case c.python && l == "dup2":
-		for n := i + 2; n < min(int(c.tokens[i+1].Match), i+40); n++ {
-			if c.name(n) == "fileno" {
-				c.joins = &c.tokens[i]
-			}
-		}
-	}
-}
-
-// socketShell notes a shell that a program starts and connects.
-func (c *codeReader) socketShell(i int, words []value) {
-	if len(words) == 0 || c.joins != nil {
-		return
-	}
-	name := programName(strings.TrimSpace(words[0].text))
-	if languages[name] != langShell && name != "cmd" {
-		return
-	}
-	if c.python && c.name(i-2) == "pty" || !c.python && strings.Contains(c.p.Text, ".stdin") && strings.Contains(c.p.Text, ".pipe(") {
-		c.joins = &c.tokens[i]
-	}
 }

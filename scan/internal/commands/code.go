@@ -19,10 +19,15 @@ type codeReader struct {
 	processes    bool             // JavaScript's child_process is named
 	looked       int              // at so many tokens of expressions
 	minified     bool             // a name of one letter stands for many things
+	imported     map[string]string
+	lists        map[string][]value
+	files        map[string]string // names that are open for writing, and the file
+	got          value             // what was fetched last
 	// A shell on a socket is made in several steps.
 	socket  bool
 	address string
-	joins   *lexer.Token // the call that gives a shell the socket
+	sockets map[string]bool // the names that hold it
+	joins   *lexer.Token    // the call that gives a shell the socket
 }
 
 // Code judges Python, or JavaScript and TypeScript.
@@ -36,8 +41,8 @@ func (s *Judge) Code(p passage.Part, python bool, from Origin) {
 		s.Unjudged(p.File.Path, "it has too many words of code")
 	}
 	c := &codeReader{
-		shellReader: &shellReader{s: s, p: p, of: s.commandsOf(p.File), from: from, saved: map[string]value{}},
-		tokens:      tokens, python: python, vars: map[string]value{},
+		shellReader: s.reader(p, from, map[string]value{}),
+		tokens:      tokens, python: python, vars: map[string]value{}, lists: map[string][]value{}, files: map[string]string{}, sockets: map[string]bool{},
 		minified:  !python && isMinified(p.Text),
 		processes: !python && strings.Contains(p.Text, "child_process"),
 	}
@@ -69,17 +74,31 @@ func (c *codeReader) token(i int) {
 			c.urls([]value{v})
 		}
 		c.credential(v)
+		if c.isMark(i-1, "[") && c.isMark(i+1, "]") && c.isMark(i+2, "(") && runners.Has(t.Text) {
+			c.runsItself(i, i+2, t.Text) // globalThis['eval'](…)
+		}
+	case t.Kind == lexer.Name && runners.Has(t.Text) && c.isMark(i-1, ",") && c.isMark(i+1, ")") && c.isMark(i+2, "("):
+		c.runsItself(i, i+2, t.Text) // (0, eval)(…)
+	case t.Kind == lexer.Name && t.Text == "import" && !c.isMark(i-1, "."):
+		c.imports(i)
 	case t.Kind == lexer.Name && c.isMark(i+1, "(") && !c.defines(i):
+		if t.Text == "require" {
+			c.requires(i)
+		}
 		c.call(i, c.dotted(i))
 	case t.Kind == lexer.Name && t.Text == "$" && !c.python && i+1 < len(c.tokens) && c.tokens[i+1].Kind == lexer.String:
 		c.shellText(c.literal(c.tokens[i+1]), i, "$") // of zx and Bun
 	case t.Kind == lexer.Name && c.isMark(i+1, "=") && !c.isMark(i+2, "=") && !c.isMark(i-1, "."):
 		if len(c.vars) < maxVariables && !c.minified {
+			c.renames(i)
 			v := c.eval(i+2, c.statementEnd(i+2), 0)
 			if !v.known && len(v.text) > maxUnknown {
 				v.text = ""
 			}
 			c.vars[t.Text] = v
+			if delete(c.lists, t.Text); c.isMark(i+2, "[") {
+				c.lists[t.Text] = c.list([2]int{i + 2, c.statementEnd(i + 2)})
+			}
 		}
 	case t.Kind == lexer.Name && (t.Text == "environ" || t.Text == "env"):
 		c.environment(i)
@@ -105,7 +124,10 @@ func (c *codeReader) defines(i int) bool {
 
 // dotted returns the name of a call with what stands before it: "os.path.join". What is no name
 // before a dot is "?".
-func (c *codeReader) dotted(i int) string {
+func (c *codeReader) dotted(i int) string { return c.aliased(c.written(i)) }
+
+// written is dotted without what names were imported as.
+func (c *codeReader) written(i int) string {
 	name := c.tokens[i].Text
 	for n := 0; n < 4 && c.isMark(i-1, "."); n++ {
 		i -= 2
@@ -181,6 +203,9 @@ var codeParts = lazyregexp.New(`\$?\{([^{}]{0,60})\}`)
 // strings, and are variables of a shell if not.
 func (c *codeReader) literal(t lexer.Token) value {
 	v := value{text: t.Text, known: true, from: int(t.From), to: int(t.To)}
+	if t.Coded {
+		v.escapes = minEscapes
+	}
 	if !t.Open || len(t.Text) > 64<<10 {
 		v.known = !t.Open
 		return v

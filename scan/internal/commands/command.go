@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/scan/internal/decode"
+	"github.com/knack-dev/knack/scan/internal/paths"
 	"github.com/knack-dev/knack/scan/internal/words"
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -15,11 +16,25 @@ func (r *shellReader) callExpr(x *syntax.CallExpr, io redirect) value {
 		r.assignment(a)
 	}
 	args := make([]value, 0, len(x.Args))
-	for _, w := range x.Args {
-		args = append(args, r.word(w))
+	for i, w := range x.Args {
+		if all, ok := r.listed(w); ok {
+			args = append(args, all...)
+			continue
+		}
+		v := r.word(w)
+		if i == 0 {
+			v = r.undisguised(v, w)
+		}
+		args = append(args, v)
 	}
-	if len(args) == 0 {
+	if len(args) == 1 {
+		args = split(args[0])
+	}
+	switch {
+	case len(args) == 0:
 		return value{}
+	case len(args) == 1 && args[0].text == "exec":
+		r.stdin = io.in
 	}
 	r.urls(args)
 	return r.call(args, io, 0)
@@ -38,13 +53,22 @@ func (r *shellReader) call(args []value, io redirect, wrapped int) value {
 		r.runs(first, first, "the shell")
 		return value{}
 	}
-	if first.known && strings.ContainsAny(first.text, " \t") && len(args) == 1 && !strings.HasPrefix(first.text, "/") {
-		r.runs(first, first, "the shell") // $COMMAND
-		return value{}
+	if first.known && strings.ContainsAny(first.text, " \t") && len(args) == 1 && !strings.HasPrefix(first.text, "/") { // $COMMAND
+		if strings.ContainsAny(first.text, "|;&<>`$(\n\"'") {
+			return r.runs(first, first, "the shell")
+		}
+		words := []value{}
+		for word := range strings.FieldsSeq(first.text) {
+			words = append(words, first.cut(word))
+		}
+		return r.call(words, io, wrapped+1)
+	}
+	if out, ok := r.callNamed(args, io, wrapped); ok {
+		return out
 	}
 	name := programName(first.text)
 	r.program(first, name)
-	if v, ok := r.saved[fileName(first.text)]; ok && (len(v.fetched) > 0 || v.decoder != "") {
+	if v, ok := r.installed(first.text); ok && (len(v.fetched) > 0 || v.decoder != "") {
 		r.runs(v, first, name)
 	}
 	if inner, in, ok := unwrapped(name, args[1:], io.in); ok {
@@ -61,25 +85,71 @@ func (r *shellReader) call(args []value, io redirect, wrapped int) value {
 	return r.effect(name, args, io)
 }
 
+// binFolders has the folders in which people put programs that they then start by name.
+var binFolders = [...]string{"/usr/local/bin/", "/usr/bin/", "~/.local/bin/", "~/bin/"}
+
+// installed returns what the file of a program holds, as far as the commands before said it.
+func (r *shellReader) installed(program string) (value, bool) {
+	v, ok := r.saved[fileName(program)]
+	if !ok && len(r.saved) > 0 && !strings.Contains(program, "/") {
+		for _, folder := range binFolders {
+			if v, ok = r.saved[folder+program]; ok {
+				break
+			}
+		}
+	}
+	return v, ok
+}
+
 // effect judges a program by what it does with its input and its arguments.
 func (r *shellReader) effect(name string, args []value, io redirect) value {
 	rest := args[1:]
 	switch {
 	case name == "eval":
-		r.runs(r.spaced(rest), args[0], name)
+		return r.runs(r.spaced(rest), args[0], name)
 	case name == "source" || name == ".":
-		if len(rest) > 0 {
+		if len(rest) > 0 && rest[0].text != "-" {
 			r.runsFile(rest[0], io.in, args[0], name)
+		} else {
+			r.runs(io.in, args[0], name)
 		}
 	case name == "iex" || name == "invoke-expression":
 		r.runs(r.spaced(append([]value{io.in}, rest...)), args[0], name)
-	case name == "read":
+	case name == "at" || name == "batch":
+		r.runs(io.in, args[0], name)
+	case name == "trap" && len(rest) > 1:
+		r.runs(rest[0], args[0], name)
+	case name == "alias":
+		r.aliases(rest)
+	case name == "read" || name == "mapfile" || name == "readarray":
 		for _, v := range rest {
 			if !strings.HasPrefix(v.text, "-") {
 				r.assign(v.text, io.in)
 			}
 		}
-	case languages[name] != langNone:
+	case name == "printf" && len(rest) > 2 && rest[0].text == "-v":
+		r.assign(rest[1].text, r.printed(name, rest[2:]))
+	case awks.Has(name):
+		return r.awk(args, io)
+	case name == "tar" || name == "zip":
+		v := r.filtered(rest, io.in)
+		for _, folder := range rest {
+			if v.secret == "" && paths.HoldsCredentials(folder.text) {
+				v.secret = folder.text
+			}
+		}
+		if file := packed(name, rest); file.text != "" && file.text != "-" {
+			r.write(file.text, v, redirect{from: file.from, to: file.to})
+			return value{}
+		}
+		return v
+	case name == "gpg" && flag(rest, "", "export-secret-keys export-secret-subkeys"):
+		return value{secret: "the keys of GnuPG"}
+	case name == "openssl" && subcommand(rest) == "s_client":
+		if host, ok := connectOption(rest); ok {
+			return value{fetched: []string{"tcp://" + host}, from: args[0].from, to: args[0].to}
+		}
+	case languages()[name] != langNone:
 		return r.interpret(name, args, io)
 	case name == "echo" || name == "printf":
 		return r.printed(name, rest)
@@ -96,19 +166,28 @@ func (r *shellReader) effect(name string, args []value, io redirect) value {
 		return io.in
 	case decode.Is(name):
 		if v, ok := r.decode(name, rest, io.in); ok {
+			for i, o := range rest[:max(len(rest)-1, 0)] {
+				if file := rest[i+1].text; file != "-" && (o.text == "-out" || o.text == "-o" || o.text == "--output") {
+					r.write(file, v, redirect{from: o.from, to: o.to})
+					return value{}
+				}
+			}
 			return v
 		}
+		return r.filtered(rest, io.in)
+	case unpackers.Has(name):
+		r.unpacks(name, rest)
 		return r.filtered(rest, io.in)
 	case name == "cat" && len(rest) == 0:
 		return io.in
 	case filters.Has(name):
 		return r.filtered(rest, io.in)
-	case keychains[name] != "":
-		if strings.Contains(keychains[name], subcommand(rest)) && subcommand(rest) != "" {
+	case keychain(name) != "":
+		if words.Has(keychain(name), subcommand(rest)) {
 			return value{secret: "the keychain"}
 		}
 	case senders.Has(name):
-		r.send(name, args, io)
+		return r.send(name, args, io)
 	case writers.Has(name):
 		r.copies(name, rest)
 	}
@@ -203,91 +282,6 @@ func (r *shellReader) filtered(args []value, in value) value {
 		out.known = false
 	}
 	return out
-}
-
-// wrapper says how a program that starts another one takes its options.
-type wrapper struct {
-	short, long string // the options with a value
-	skip        int    // arguments before the program
-}
-
-// wrappers has the programs that start the program which their arguments name, with the options
-// that take a value. Source: their manuals in GNU coreutils, findutils, util-linux and sudo.
-var wrappers = map[string]wrapper{
-	"sudo": {short: "ugpCcrtThDR", long: "user group prompt chdir host close-from role type chroot other-user"},
-	"doas": {short: "uC"}, "env": {short: "uSC", long: "unset chdir split-string"},
-	"nohup": {}, "setsid": {}, "command": {}, "builtin": {}, "exec": {short: "a"}, "nice": {short: "n", long: "adjustment"},
-	"ionice": {short: "cnp", long: "class classdata"}, "stdbuf": {short: "ioe", long: "input output error"},
-	"timeout": {short: "ks", long: "kill-after signal", skip: 1}, "gtimeout": {short: "ks", long: "kill-after signal", skip: 1},
-	"time": {short: "fo", long: "format output"}, "xargs": {short: "IiLnPsdaE", long: "replace max-lines max-args max-procs max-chars delimiter arg-file"},
-	"unbuffer": {}, "caffeinate": {short: "tw"}, "busybox": {}, "toybox": {}, "noglob": {}, "parallel": {short: "jN", long: "jobs"},
-	"proxychains": {short: "f"}, "proxychains4": {short: "f"}, "torsocks": {}, "winpty": {}, "arch": {}, "watch": {short: "n", long: "interval"},
-}
-
-// unwrapped returns the command that a program starts, and its input.
-func unwrapped(name string, args []value, in value) ([]value, value, bool) {
-	if name == "find" {
-		for i, v := range args {
-			if v.text == "-exec" || v.text == "-execdir" || v.text == "-ok" {
-				return args[i+1:], in, true
-			}
-		}
-		return nil, in, false
-	}
-	w, ok := wrappers[name]
-	if !ok {
-		return nil, in, false
-	}
-	split := ""
-	for len(args) > 0 {
-		text := args[0].text
-		if name != "builtin" && isAssignment(text) {
-			args = args[1:]
-			continue
-		}
-		if !strings.HasPrefix(text, "-") || text == "-" {
-			break
-		}
-		if name == "command" && strings.ContainsAny(text, "vV") {
-			return nil, in, true // asks only if there is such a program
-		}
-		n := 1
-		if o := strings.TrimLeft(text, "-"); strings.HasPrefix(text, "--") {
-			if !strings.Contains(o, "=") && words.Has(w.long, o) {
-				n = 2
-			}
-		} else if i := strings.IndexAny(o, w.short); w.short != "" && i >= 0 {
-			if i == len(o)-1 {
-				n = 2
-			}
-			if name == "env" && o[i] == 'S' {
-				split = o[i+1:]
-				if n == 2 && len(args) > 1 {
-					split = args[1].text
-				}
-			}
-		}
-		args = args[min(n, len(args)):]
-	}
-	if w.skip > 0 {
-		args = args[min(w.skip, len(args)):]
-	}
-	if split != "" {
-		var words []value
-		for word := range strings.FieldsSeq(split) {
-			words = append(words, value{text: strings.Trim(word, "'\""), known: true})
-		}
-		return append(words, args...), in, true
-	}
-	if name == "xargs" && len(args) > 0 {
-		args = append(args[:len(args):len(args)], value{text: in.text, known: in.known, from: in.from, to: in.to}.with(in))
-	}
-	return args, in, true
-}
-
-func isAssignment(text string) bool {
-	name, _, ok := strings.Cut(text, "=")
-	return ok && name != "" && strings.Trim(strings.ToUpper(name), "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" && name[0] > '9'
 }
 
 // option is an option of a command, with its value if it takes one.

@@ -3,9 +3,11 @@ package commands
 import (
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/scan/internal/found"
+	"github.com/knack-dev/knack/scan/internal/paths"
 	"github.com/knack-dev/knack/scan/internal/words"
 )
 
@@ -48,7 +50,7 @@ func (r *shellReader) facts(name string, args []value) {
 		case fileReaders.Has(name):
 			r.reads(v)
 		case name == "mkdir" || name == "touch" || name == "rm" || name == "rmdir":
-			if file := homely(v.text); outside(file) {
+			if file := paths.Homely(v.text); paths.Outside(file) {
 				r.s.Fact(found.FactWrite, file)
 			}
 			if name == "touch" {
@@ -66,12 +68,14 @@ type installer struct {
 }
 
 // installers has the programs that install packages. Source: the manual of each.
-var installers = map[string]installer{
-	"npm": {"npm", "install i add"}, "pnpm": {"npm", "install i add dlx"}, "yarn": {"npm", "add dlx"}, "bun": {"npm", "add install"}, "npx": {"npm", ""}, "bunx": {"npm", ""}, "pnpx": {"npm", ""},
-	"pip": {"pip", "install"}, "pip3": {"pip", "install"}, "pipx": {"pip", "install run"}, "uvx": {"pip", ""}, "poetry": {"pip", "add"},
-	"brew": {"brew", "install"}, "apt": {"apt", "install"}, "apt-get": {"apt", "install"}, "dnf": {"rpm", "install"}, "yum": {"rpm", "install"}, "apk": {"apk", "add"},
-	"cargo": {"cargo", "install add"}, "gem": {"gem", "install"}, "go": {"go", "install get"},
-}
+var installers = sync.OnceValue(func() map[string]installer {
+	return map[string]installer{
+		"npm": {"npm", "install i add"}, "pnpm": {"npm", "install i add dlx"}, "yarn": {"npm", "add dlx"}, "bun": {"npm", "add install"}, "npx": {"npm", ""}, "bunx": {"npm", ""}, "pnpx": {"npm", ""},
+		"pip": {"pip", "install"}, "pip3": {"pip", "install"}, "pipx": {"pip", "install run"}, "uvx": {"pip", ""}, "poetry": {"pip", "add"},
+		"brew": {"brew", "install"}, "apt": {"apt", "install"}, "apt-get": {"apt", "install"}, "dnf": {"rpm", "install"}, "yum": {"rpm", "install"}, "apk": {"apk", "add"},
+		"cargo": {"cargo", "install add"}, "gem": {"gem", "install"}, "go": {"go", "install get"},
+	}
+})
 
 // optionValues has the options of installers that take a value.
 const optionValues = "-r -c -e -t -i -p --requirement --index-url --extra-index-url --target --prefix --registry --from --with --version --git --branch --tag --python --cache-dir --root --path --package --features"
@@ -87,7 +91,7 @@ func (r *shellReader) packages(name string, args []value) {
 		r.install(installer{"pip", "install add run"}, args)
 		return
 	}
-	if in, ok := installers[name]; ok {
+	if in, ok := installers()[name]; ok {
 		r.install(in, args)
 	}
 }

@@ -25,6 +25,7 @@ type request struct {
 	files  []value // that are sent
 	output string  // the file that the answer goes to, "" for the program's output
 	named  bool    // the answer goes to a file with the URL's name
+	folder string  // in this folder
 	stdin  bool    // the input is sent
 }
 
@@ -48,6 +49,7 @@ func requestOf(name string, args []value) request {
 		}
 	}
 	q.named = name == "aria2c" && q.output == ""
+	q.stdin = strings.HasPrefix(name, "http") || name == "xh"
 	return q
 }
 
@@ -63,6 +65,8 @@ func curlRequest(args []value) request {
 			}
 		case "O", "remote-name", "remote-name-all", "J":
 			q.named = true
+		case "output-dir":
+			q.folder = o.value.text
 		case "d", "data", "data-raw", "data-binary", "data-urlencode", "data-ascii", "F", "form", "json", "form-string", "url-query":
 			q.bodies = append(q.bodies, o.value)
 		case "T", "upload-file":
@@ -93,6 +97,8 @@ func wgetRequest(args []value) request {
 			if q.output == "-" || q.output == "/dev/stdout" {
 				q.output = ""
 			}
+		case "P", "directory-prefix":
+			q.folder = o.value.text
 		case "post-data", "body-data":
 			q.bodies = append(q.bodies, o.value)
 		case "post-file", "body-file":
@@ -127,7 +133,7 @@ func (r *shellReader) fetch(name string, args []value, io redirect) value {
 	case q.named:
 		for _, u := range q.urls {
 			plain, _, _ := strings.Cut(u.text, "?")
-			r.saved[path.Base(plain)] = out
+			r.saved[fileName(path.Join(q.folder, path.Base(plain)))] = out
 		}
 	default:
 		return out

@@ -1,72 +1,36 @@
 package commands
 
 import (
+	"path"
 	"strings"
 
 	"github.com/knack-dev/knack/scan/internal/found"
+	"github.com/knack-dev/knack/scan/internal/paths"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 )
 
 // writes notes a path that a command writes to.
 func (r *shellReader) writes(v value) {
-	file := homely(v.text)
+	file := paths.Homely(v.text)
 	if file == "" || strings.HasPrefix(file, "/dev/") {
 		return
 	}
-	if outside(file) {
+	if paths.Outside(file) {
 		r.s.Fact(found.FactWrite, file)
 	}
-	if path, ok := matchPath(file, startPaths); ok {
-		r.s.Find(found.Persist, r.p, v.from, v.to, secrets.Quote(path)+" is written, which starts by itself later")
+	if paths.Starts(file) {
+		r.s.Find(found.Persist, r.p, v.from, v.to, secrets.Quote(file)+" is written, which starts by itself later")
 	}
-	if path, ok := matchPath(file, agentPaths); ok && !ownFile(file) {
-		r.s.Find(found.AgentConfig, r.p, v.from, v.to, secrets.Quote(path)+" is written, which agents read")
+	if paths.IsOfAgents(file) {
+		r.s.Find(found.AgentConfig, r.p, v.from, v.to, secrets.Quote(file)+" is written, which agents read")
 	}
 }
-
-// ownFile reports whether a path is a template or a copy for a test, not the agent's own.
-func ownFile(file string) bool { return strings.HasPrefix(file, "/tmp/") }
 
 // reads notes a path that a command reads.
 func (r *shellReader) reads(v value) {
-	if file := homely(v.text); outside(file) && !strings.HasPrefix(file, "/dev/") && !strings.HasPrefix(file, "/path/to") {
+	if file := paths.Homely(v.text); paths.Outside(file) && !strings.HasPrefix(file, "/dev/") && !strings.HasPrefix(file, "/path/to") {
 		r.s.Fact(found.FactRead, file)
 	}
-}
-
-// homely writes a path below the home folder with ~.
-func homely(path string) string {
-	if strings.Contains(path, "//") && !strings.Contains(path, ":") {
-		path = strings.ReplaceAll(path, "//", "/") // of joined parts
-	}
-	for _, home := range [...]string{"$HOME/", "${HOME}/"} {
-		if rest, ok := strings.CutPrefix(path, home); ok {
-			return "~/" + rest
-		}
-	}
-	return path
-}
-
-// outside reports whether a path leads out of the skill.
-func outside(path string) bool {
-	return strings.HasPrefix(path, "~/") || strings.HasPrefix(path, "/") && len(path) > 1 && !strings.HasPrefix(path, "//") || strings.HasPrefix(path, "../../")
-}
-
-// matchPath reports whether a path is one of a table: a row that ends with / has all below it.
-func matchPath(path string, table []string) (string, bool) {
-	low := "/" + strings.ToLower(path)
-	for _, p := range table {
-		if strings.HasSuffix(low, p) || strings.HasSuffix(p, "/") && strings.Contains(low, p) {
-			return path, true
-		}
-		if strings.HasPrefix(p, "/etc/") && strings.HasPrefix(low, "/"+p) {
-			return path, true
-		}
-		if (strings.HasSuffix(p, "rules") || strings.HasSuffix(p, "clinerules")) && strings.Contains(low, p+"/") {
-			return path, true
-		}
-	}
-	return "", false
 }
 
 // copies judges cp, mv, ln and install: the last argument, or that of -t, is written.
@@ -84,8 +48,12 @@ func (r *shellReader) copies(name string, args []value) {
 	to := rest[len(rest)-1]
 	for _, v := range rest[:len(rest)-1] {
 		c := r.content(v)
-		if !c.empty() && len(rest) == 2 {
-			r.saved[fileName(to.text)] = c
+		if !c.empty() {
+			at := fileName(to.text)
+			if strings.HasSuffix(at, "/") {
+				at += path.Base(v.text)
+			}
+			r.saved[at] = c
 		}
 		if strings.HasSuffix(to.text, "/") {
 			dir := to

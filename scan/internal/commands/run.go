@@ -2,6 +2,7 @@ package commands
 
 import (
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/scan/internal/found"
@@ -18,22 +19,25 @@ const minEscapes = 8
 // interpret judges a program that runs a text: its argument, a file, or its input. It returns what a
 // shell writes that takes commands.
 func (r *shellReader) interpret(name string, args []value, io redirect) value {
-	language := languages[name]
+	language := languages()[name]
 	code, file, rest := interpreted(name, args[1:])
 	switch {
 	case code != nil && (name == "powershell" || name == "pwsh") && code.decoder != "":
 		r.runs(decodedUTF16(*code), args[0], name)
 	case code != nil:
-		r.runsCode(*code, args[0], name, language)
+		out := r.oneLiner(*code, args[0], name, language)
 		for _, v := range rest { // xargs sh -c '$0'
 			if len(v.fetched) > 0 || v.decoder != "" {
 				r.runs(v, args[0], name)
 			}
 		}
+		return out
 	case file != nil:
 		r.runsFile(*file, io.in, args[0], name)
 	default:
-		r.runsCode(io.in, args[0], name, language)
+		if io.socket == nil || io.in.decoder != "" { // else it is a shell on a socket
+			r.oneLiner(io.in, args[0], name, language)
+		}
 		return value{session: language == langShell && (!io.in.known || flag(args[1:], "i", ""))}
 	}
 	return value{}
@@ -41,11 +45,14 @@ func (r *shellReader) interpret(name string, args []value, io redirect) value {
 
 // codeOptions has the options of languages whose value is the text to run, and those with
 // another value. Source: the manual of each.
-var codeOptions = map[string][2]string{
-	"python": {"c", "WXm"}, "pypy": {"c", "WXm"}, "pypy3": {"c", "WXm"},
-	"node": {"ep", "r"}, "nodejs": {"ep", "r"}, "bun": {"ep", "r"}, "deno": {"", ""},
-	"perl": {"eE", "IMm"}, "ruby": {"e", "IrC"}, "php": {"r", "cd"}, "lua": {"e", "l"}, "osascript": {"e", "l"}, "tclsh": {"", ""},
-}
+var codeOptions = sync.OnceValue(func() map[string][2]string {
+	return map[string][2]string{
+		"python": {"c", "WXm"}, "pypy": {"c", "WXm"}, "pypy3": {"c", "WXm"},
+		"node": {"ep", "r"}, "nodejs": {"ep", "r"}, "bun": {"ep", "r"}, "deno": {"", ""},
+		"perl": {"eE", "IMm"}, "ruby": {"e", "IrC"}, "php": {"r", "cd"}, "lua": {"e", "l"}, "osascript": {"e", "l"}, "tclsh": {"", ""},
+		"script": {"c", "EIOBTmo"},
+	}
+})
 
 // interpreted returns the text that an interpreter is told to run, or the file, or neither if it runs
 // its input, and the arguments after it.
@@ -53,7 +60,7 @@ func interpreted(name string, args []value) (code, file *value, rest []value) {
 	if name == "powershell" || name == "pwsh" {
 		return powershell(args)
 	}
-	of, ok := codeOptions[name]
+	of, ok := codeOptions()[name]
 	if !ok { // shells, and su
 		of = [2]string{"c", "oO"}
 	}
@@ -134,33 +141,37 @@ func powershell(args []value) (code, file *value, rest []value) {
 func (r *shellReader) runsFile(file, in, place value, by string) {
 	switch {
 	case file.stream:
-		r.runsCode(file, place, by, languages[by])
+		r.runsCode(file, place, by, languages()[by])
 	case file.text == "/dev/stdin" || file.text == "/dev/fd/0" || file.text == "/proc/self/fd/0":
-		r.runsCode(in, place, by, languages[by])
+		r.runsCode(in, place, by, languages()[by])
 	case by == "deno" && strings.Contains(file.text, "://"):
 		r.runs(value{fetched: []string{file.text}}, place, by)
 	default:
 		if v, ok := r.saved[fileName(file.text)]; ok {
-			r.runsCode(v, place, by, languages[by])
+			r.runsCode(v, place, by, languages()[by])
 		}
 	}
 }
 
-// runs judges a text that a shell runs.
-func (r *shellReader) runs(v, place value, by string) { r.runsCode(v, place, by, langShell) }
+// runs judges a text that a shell runs, and returns what that writes.
+func (r *shellReader) runs(v, place value, by string) value {
+	return r.runsCode(v, place, by, langShell)
+}
 
-// runsCode judges a text that is run: where it comes from, and what it does.
-func (r *shellReader) runsCode(v, place value, by string, language lang) {
+// runsCode judges a text that is run: where it comes from, and what it does. It returns what a shell writes.
+func (r *shellReader) runsCode(v, place value, by string, language lang) (out value) {
 	if len(v.fetched) > 0 {
 		r.runsFetched(v.fetched, place, by)
 	}
 	if v.decoder != "" || v.escapes >= minEscapes {
 		r.runsDecoded(v, place, by, language)
-		return
+		return value{}
 	}
 	if strings.TrimSpace(v.text) != "" {
-		r.judgeText(r.inside(v), language, String)
+		out = r.judgeText(r.inside(v), language, String)
+		out.from, out.to = place.from, place.to
 	}
+	return out
 }
 
 // inside returns the text of a value as a part: at its own place if it stands in the file as it is.
@@ -177,14 +188,14 @@ func (r *shellReader) inside(v value) passage.Part {
 	return p
 }
 
-func (r *shellReader) judgeText(p passage.Part, language lang, from Origin) {
+func (r *shellReader) judgeText(p passage.Part, language lang, from Origin) (out value) {
 	if !r.of.spend(len(p.Text)) {
 		r.s.NotRead(p.File.Path, "its commands hold too much text to be followed")
-		return
+		return value{}
 	}
 	switch language {
 	case langShell:
-		r.s.Shell(p, from)
+		return r.s.shell(p, from, r.saved)
 	case langPython:
 		r.s.Code(p, true, String)
 	case langJavaScript:
@@ -192,6 +203,7 @@ func (r *shellReader) judgeText(p passage.Part, language lang, from Origin) {
 	case langOther:
 		r.s.otherCode(p)
 	}
+	return value{}
 }
 
 // runsDecoded notes that a decoded text is run, and judges that text.

@@ -8,6 +8,7 @@ import (
 	"github.com/knack-dev/knack/scan/internal/found"
 	"github.com/knack-dev/knack/scan/internal/hosts"
 	"github.com/knack-dev/knack/scan/internal/passage"
+	"github.com/knack-dev/knack/scan/internal/paths"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 )
 
@@ -17,70 +18,18 @@ func (r *shellReader) credential(v value) string {
 		return v.secret
 	}
 	c := credentialIn(v.text)
-	if c != "" && r.secret == nil && !isDotEnv(v.text) {
+	if c != "" && r.secret == nil && !paths.IsDotEnv(v.text) {
 		r.secret = &secretUse{c, v.from, v.to}
 	}
 	return c
 }
 
-// NamesCredentials reports whether a path is one that holds credentials, such as ~/.ssh/id_ed25519.
-func NamesCredentials(path string) bool { return credentialIn(path) != "" }
-
-// credentialIn returns a text if it is a path that holds credentials.
+// credentialIn returns a text if it is the path of a file with credentials.
 func credentialIn(text string) string {
-	if len(text) < 4 || len(text) > found.MaxFact || !strings.ContainsAny(text, "./") {
-		return ""
-	}
-	if isDotEnv(text) {
+	if paths.Credential(text) {
 		return text
 	}
-	low := strings.ToLower(strings.ReplaceAll(text, "\\", "/"))
-	for _, p := range systemCredentials {
-		if low == p {
-			return text
-		}
-	}
-	home, ok := belowHome(low)
-	if !ok {
-		return ""
-	}
-	for _, p := range publicPaths {
-		if strings.HasSuffix(home, p) {
-			return ""
-		}
-	}
-	for _, p := range credentialPaths {
-		if strings.HasPrefix(home, p) || strings.HasSuffix(p, "/") && home+"/" == p {
-			return text
-		}
-	}
 	return ""
-}
-
-// belowHome returns the path below a person's home folder.
-func belowHome(path string) (string, bool) {
-	for _, home := range [...]string{"~/", "$home/", "${home}/", "$env:userprofile/", "%userprofile%/", "/root/"} {
-		if rest, ok := strings.CutPrefix(path, home); ok {
-			return rest, true
-		}
-	}
-	for _, homes := range [...]string{"/home/", "/users/", "c:/users/", "~"} {
-		if rest, ok := strings.CutPrefix(path, homes); ok {
-			_, rest, ok = strings.Cut(rest, "/")
-			return rest, ok
-		}
-	}
-	return "", false
-}
-
-// isDotEnv reports whether a path is that of a file with the variables of a project: .env of dotenv.
-func isDotEnv(path string) bool {
-	name := path[strings.LastIndexByte(path, '/')+1:]
-	switch name {
-	case ".env", ".env.local", ".env.production", ".env.development":
-		return true
-	}
-	return false
 }
 
 // sent judges what a request sends.
@@ -123,25 +72,49 @@ func (r *shellReader) sendsSecret(secret, destination string, place value) {
 	r.s.networkFind(found.SendSecret, r.p, place.from, place.to, destination, secrets.Quote(secret)+" is sent to "+to)
 }
 
-// send judges a program that sends a file or its input.
-func (r *shellReader) send(name string, args []value, io redirect) {
+// send judges a program that sends a file or its input, and returns what the host delivers.
+func (r *shellReader) send(name string, args []value, io redirect) (out value) {
+	host := ""
 	switch name {
 	case "scp", "rsync":
 		r.copied(args)
-		return
-	case "socat":
+		return value{}
+	case "dig", "nslookup", "host":
 		for _, v := range args[1:] {
-			if host, ok := socatHost(v.text); ok && io.in.secret != "" {
-				r.sendsSecret(io.in.secret, host, args[0])
+			if v.secret != "" {
+				r.sendsSecret(v.secret, strings.TrimLeft(v.text, "."), args[0])
 			}
 		}
-	default:
-		_, rest := options(args[1:], "pswiqXxGgIMmOPTVW", "")
-		if len(rest) > 0 && io.in.secret != "" {
+		return value{}
+	case "ssh":
+		_, rest := options(args[1:], "BbcDEeFIiJLlmOoPpQRSWw", "")
+		if len(rest) > 0 && io.in.secret != "" && !paths.IsDotEnv(io.in.secret) {
 			r.sendsSecret(io.in.secret, rest[0].text, args[0])
+		}
+		return value{}
+	case "socat":
+		for _, v := range args[1:] {
+			if h, ok := socatHost(v.text); ok {
+				host = h
+			}
+		}
+	case "mail", "mailx", "mutt", "sendmail":
+		if len(args) > 1 {
+			host = args[len(args)-1].text
+		}
+	default:
+		if _, rest := options(args[1:], "pswiqXxGgIMmOPTVW", ""); len(rest) > 0 {
+			host = rest[0].text
 		}
 	}
 	r.network = true
+	if host != "" && io.in.secret != "" {
+		r.sendsSecret(io.in.secret, host, args[0])
+	}
+	if host == "" || flag(args[1:], "lz", "listen") {
+		return value{}
+	}
+	return value{fetched: []string{"tcp://" + host}, from: args[0].from, to: args[0].to}
 }
 
 // copied judges scp and rsync: the last argument is the destination.
@@ -156,7 +129,11 @@ func (r *shellReader) copied(args []value) {
 		return
 	}
 	for _, v := range rest[:len(rest)-1] {
-		if c := r.credential(v); c != "" && !isDotEnv(v.text) {
+		c := r.credential(v)
+		if c == "" && paths.HoldsCredentials(v.text) {
+			c = v.text
+		}
+		if c != "" && !paths.IsDotEnv(v.text) {
 			r.sendsSecret(c, host, args[0])
 		}
 	}
@@ -174,12 +151,14 @@ func socatHost(address string) (string, bool) {
 	return "", false
 }
 
-var shellPath = lazyregexp.New(`(?i)(?:^|[/\s"':\\])(?:ba|z|da|k|c|tc|fi|a)?sh(?:\.exe)?\b|\bcmd\.exe\b|\bpowershell(?:\.exe)?\b`)
+const shellPathText = `(?i:(?:^|[/\s"':\\])(?:ba|z|da|k|c|tc|fi|a)?sh(?:\.exe)?\b|\bcmd\.exe\b|\bpowershell(?:\.exe)?\b)`
+
+var shellPath = lazyregexp.New(shellPathText)
 
 // backdoor judges a command that connects a shell with a socket.
 func (r *shellReader) backdoor(name string, args []value, io redirect) {
 	switch {
-	case io.socket != nil && languages[name] != langNone:
+	case io.socket != nil && languages()[name] != langNone:
 		code, file, _ := interpreted(name, args[1:])
 		if code == nil && file == nil || flag(args[1:], "i", "") {
 			host, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(io.socket.text, "/dev/tcp/"), "/dev/udp/"), "/")
@@ -249,33 +228,34 @@ func connected(host string) string {
 var (
 	socketWords = lazyregexp.New(`(?i)\bsocket\b|fsockopen|TCPSocket|/inet/tcp/|net\.connect|TCPClient|net\.Socket`)
 	startWords  = lazyregexp.New(`(?i)\bexec|dup2|spawn|popen|system|\bpty\b|Process|\biex\b|Invoke-Expression`)
+	socketShell = lazyregexp.New(`TCPClient|\b(?:IO\.)?popen\(\s*\w+\s*[,)]|` + shellPathText)
 	assigned    = lazyregexp.New(`=\s*["']([A-Za-z0-9._-]{3,253})["']`)
-	endpoint    = lazyregexp.New(`(\d{1,3}(?:\.\d{1,3}){3})|["'(]([A-Za-z0-9.$_{}<>-]+)["']?\s*[,:]\s*["']?\d{2,5}`)
+	endpoint    = lazyregexp.New(`(\d{1,3}(?:\.\d{1,3}){3})|(?i:TCPClient)\(\s*["']?([A-Za-z0-9.$_{}<>-]+)|["'(]([A-Za-z0-9.$_{}<>-]+)["']?\s*[,:]\s*["']?\d{2,5}`)
 )
 
 // otherCode judges a text in a language that no reader is for: perl, ruby, php, lua, AppleScript and
 // PowerShell.
 func (s *Judge) otherCode(p passage.Part) {
-	if socketWords().MatchString(p.Text) && startWords().MatchString(p.Text) && (shellPath().MatchString(p.Text) || strings.Contains(p.Text, "TCPClient")) {
-		host := ""
-		if m := endpoint().FindStringSubmatch(p.Text); m != nil {
-			host = m[1] + m[2]
-		} else {
-			host = assignedHost(p.Text)
+	if socketWords().MatchString(p.Text) && startWords().MatchString(p.Text) && socketShell().MatchString(p.Text) {
+		host := hostIn(endpoint().FindAllStringSubmatch(p.Text, 20))
+		if host == "" {
+			host = hostIn(assigned().FindAllStringSubmatch(p.Text, 20))
 		}
 		s.networkFind(found.ReverseShell, p, 0, len(p.Text), host, "a shell is connected with "+connected(host))
 	}
 	s.appleScript(p)
 }
 
-// assignedHost returns the host that a variable holds: a name or an address before a placeholder.
-func assignedHost(text string) (host string) {
-	for _, m := range assigned().FindAllStringSubmatch(text, 20) {
-		switch _, kind := hosts.Of(m[1]); {
+// hostIn returns the first group that is the name or the address of a host, or else the first placeholder
+// for one.
+func hostIn(matches [][]string) (host string) {
+	for _, m := range matches {
+		text := strings.Join(m[1:], "")
+		switch _, kind := hosts.Of(text); {
 		case kind == hosts.Nobody:
-			host = cmp.Or(host, m[1])
-		case strings.Contains(m[1], "."):
-			return m[1]
+			host = cmp.Or(host, text)
+		case strings.Contains(text, "."):
+			return text
 		}
 	}
 	return host

@@ -53,6 +53,12 @@ type shellReader struct {
 	vars   map[string]value // of the last assignment
 	saved  map[string]value // what was written into a file
 	remote map[string]value // descriptors that are open on a socket, and its address
+	opened map[string]value // descriptors that are open on a file, and what it holds
+	named  map[string]named // functions and aliases
+	calls  int              // how many of them are within one another
+	params []value          // of the function whose body is read
+	arrays map[string][]value
+	stdin  value // what exec opened
 	// secret and network are set if a credential path is named, and if something is sent or
 	// fetched.
 	secret  *secretUse
@@ -68,12 +74,15 @@ type secretUse struct {
 }
 
 // Shell judges commands of a shell. Nothing is expanded, and nothing is run.
-func (s *Judge) Shell(p passage.Part, from Origin) {
+func (s *Judge) Shell(p passage.Part, from Origin) { s.shell(p, from, map[string]value{}) }
+
+// shell judges commands that know what was written into files, and returns what they write.
+func (s *Judge) shell(p passage.Part, from Origin, saved map[string]value) (out value) {
 	if p.Depth > maxDepth || p.Nest > maxNest {
 		s.NotRead(p.File.Path, "commands within commands are too deep to be read")
-		return
+		return value{}
 	}
-	r := &shellReader{s: s, p: p, of: s.commandsOf(p.File), from: from, vars: map[string]value{}, saved: map[string]value{}, remote: map[string]value{}}
+	r := s.reader(p, from, saved)
 	r.of.words += wordsOfReader
 	text := p.Text
 	if r.inMarkdown() {
@@ -82,16 +91,26 @@ func (s *Judge) Shell(p passage.Part, from Origin) {
 	for at := 0; at < len(text); {
 		n := chunkLen(text[at:])
 		if r.of.words += wordsOf(text[at : at+n]); r.of.words > maxWords {
-			s.Unjudged(p.File.Path, "it has more than "+strconv.Itoa(maxWords)+" words of commands")
+			r.tooManyWords()
 			break
 		}
-		r.chunk(text[at:at+n], at)
+		out = r.chunk(text[at:at+n], at)
 		at += n
 	}
 	r.passingHosts()
 	if from == Script && r.secret != nil && r.network {
 		s.Find(found.SecretNetwork, p, r.secret.from, r.secret.to, "the script names "+secrets.Quote(r.secret.name)+" and uses the network")
 	}
+	return out
+}
+
+func (r *shellReader) tooManyWords() {
+	r.s.Unjudged(r.p.File.Path, "it has more than "+strconv.Itoa(maxWords)+" words of commands")
+}
+
+func (s *Judge) reader(p passage.Part, from Origin, saved map[string]value) *shellReader {
+	return &shellReader{s: s, p: p, of: s.commandsOf(p.File), from: from, saved: saved,
+		vars: map[string]value{}, remote: map[string]value{}, opened: map[string]value{}, named: map[string]named{}, arrays: map[string][]value{}}
 }
 
 // inMarkdown reports whether the commands stand in a text that people read.
@@ -157,13 +176,13 @@ func beginsStatement(before, after string) bool {
 	return !strings.HasSuffix(before, "\\") && !strings.HasSuffix(before, "|") && !strings.HasSuffix(before, "&&")
 }
 
-// chunk judges a chunk: whole if it parses, else line by line.
-func (r *shellReader) chunk(text string, base int) {
+// chunk judges a chunk: whole if it parses, else line by line. It returns what the chunk writes if that
+// is known.
+func (r *shellReader) chunk(text string, base int) value {
 	if !tooDeep(text) && len(text) <= maxChunk {
 		if file, err := r.s.parse(text, 0); err == nil {
 			r.base, r.vague = base, false
-			r.statements(file.Stmts, value{})
-			return
+			return r.statements(file.Stmts, value{})
 		}
 	}
 	for at := 0; at < len(text); {
@@ -171,6 +190,7 @@ func (r *shellReader) chunk(text string, base int) {
 		r.line(text[at:at+n], base+at)
 		at += n
 	}
+	return value{}
 }
 
 // line judges a line that stands for itself.
@@ -182,12 +202,17 @@ func (r *shellReader) line(text string, base int) {
 		r.s.Unjudged(r.p.File.Path, "a line has too many brackets to be read as a command")
 		return
 	}
-	file, _ := r.s.parse(text, 10)
-	if file == nil {
-		return
+	pieces := []string{text}
+	if _, err := r.s.parse(text, 0); err != nil { // what is wrong must not hide the rest
+		pieces = strings.SplitAfter(strings.ReplaceAll(text, " =(", " <("), ";") // zsh writes =( too
 	}
-	r.base, r.vague = base, true
-	r.statements(file.Stmts, value{})
+	for _, piece := range pieces {
+		if file, _ := r.s.parse(piece, 10); file != nil {
+			r.base, r.vague = base, true
+			r.statements(file.Stmts, value{})
+		}
+		base += len(piece)
+	}
 }
 
 // lineLen returns the length of the first line and those that continue it.
@@ -198,7 +223,8 @@ func lineLen(text string) int {
 			return len(text)
 		}
 		at += n + 1
-		if !strings.HasSuffix(strings.TrimSuffix(text[:at-1], "\r"), "\\") {
+		before := strings.TrimSuffix(text[:at-1], "\r")
+		if !strings.HasSuffix(before, "\\") && !strings.HasSuffix(strings.TrimRight(before, " \t"), "|") && !strings.HasSuffix(strings.TrimRight(before, " \t"), "&&") {
 			return at
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/knack-dev/knack/scan/internal/paths"
 )
 
 // statements judges statements, which all read the same input, and returns what they write.
@@ -30,12 +32,12 @@ func (r *shellReader) statement(st *syntax.Stmt, in value) value {
 		return r.list(list, pipe, in)
 	}
 	io := r.redirections(st, in)
-	if io.socket != nil {
-		outer := r.outer
-		r.outer = io.socket
-		defer func() { r.outer = outer }()
-	}
+	outer := r.outer
+	r.outer = io.socket
 	out := r.command(st, io)
+	if r.outer = outer; io.socket != nil && io.socket != outer && out.secret != "" {
+		r.sendsSecret(out.secret, delivered(*io.socket).fetched[0], *io.socket)
+	}
 	if io.file == "" {
 		return out
 	}
@@ -83,6 +85,9 @@ type redirect struct {
 
 func (r *shellReader) redirections(st *syntax.Stmt, in value) redirect {
 	io := redirect{in: in, socket: r.outer}
+	if in.empty() {
+		io.in = r.stdin
+	}
 	for _, rd := range st.Redirs {
 		w := r.word(rd.Word)
 		number := ""
@@ -95,6 +100,9 @@ func (r *shellReader) redirections(st *syntax.Stmt, in value) redirect {
 			if rd.Op == syntax.RdrInOut || number != "" {
 				r.remote[strings.Trim(number, "{}")] = address
 			}
+			if rd.Op == syntax.RdrIn || rd.Op == syntax.RdrInOut {
+				io.in = delivered(address)
+			}
 			r.network = true
 			continue
 		}
@@ -104,10 +112,21 @@ func (r *shellReader) redirections(st *syntax.Stmt, in value) redirect {
 		case syntax.WordHdoc:
 			io.in = w
 		case syntax.RdrIn, syntax.RdrInOut:
-			io.in = r.content(w)
+			c := r.content(w)
+			if number == "" || number == "0" {
+				io.in = c
+			} else {
+				r.opened[strings.Trim(number, "{}")] = c
+			}
 		case syntax.DplIn, syntax.DplOut:
-			if address, ok := r.remote[strings.TrimLeft(w.text, "$")]; ok {
+			descriptor := strings.TrimLeft(w.text, "$")
+			if address, ok := r.remote[descriptor]; ok {
 				io.socket = &address
+				if rd.Op == syntax.DplIn {
+					io.in = delivered(address)
+				}
+			} else if c, ok := r.opened[descriptor]; ok && rd.Op == syntax.DplIn {
+				io.in = c
 			}
 			if rd.Op == syntax.DplOut && number == "" && w.text != "" && strings.Trim(w.text, "0123456789-") == "" {
 				continue
@@ -123,6 +142,12 @@ func (r *shellReader) redirections(st *syntax.Stmt, in value) redirect {
 		}
 	}
 	return io
+}
+
+// delivered returns what a socket delivers whose address is a path below /dev/tcp.
+func delivered(address value) value {
+	_, at, _ := strings.Cut(strings.TrimPrefix(address.text, "/dev/"), "/")
+	return value{fetched: []string{"tcp://" + strings.Replace(at, "/", ":", 1)}, from: address.from, to: address.to}
 }
 
 // isFile reports whether a redirection leads to a file that something can read later.
@@ -148,7 +173,7 @@ func (r *shellReader) content(name value) value {
 }
 
 // fileName returns the name under which a written file is remembered.
-func fileName(path string) string { return strings.TrimPrefix(path, "./") }
+func fileName(path string) string { return paths.Homely(strings.TrimPrefix(path, "./")) }
 
 // write notes that a command writes into a file.
 func (r *shellReader) write(file string, v value, io redirect) {
@@ -188,6 +213,9 @@ func (r *shellReader) command(st *syntax.Stmt, io redirect) value {
 		return r.joined(append(out, value{}))
 	case *syntax.FuncDecl:
 		r.statement(x.Body, value{})
+		if x.Name != nil && len(r.named) < maxVariables {
+			r.named[x.Name.Value] = named{body: x.Body, base: r.base}
+		}
 	case *syntax.TimeClause:
 		return r.statement(x.Stmt, io.in)
 	case *syntax.CoprocClause:
@@ -238,11 +266,14 @@ func (r *shellReader) assign(name string, v value) {
 func (r *shellReader) assignment(a *syntax.Assign) {
 	if a.Array != nil {
 		var all value
+		var words []value
 		for _, e := range a.Array.Elems {
-			all = all.with(r.word(e.Value))
+			words = append(words, r.word(e.Value))
+			all = all.with(words[len(words)-1])
 		}
-		if a.Name != nil {
+		if a.Name != nil && len(r.arrays) < maxVariables {
 			r.assign(a.Name.Value, all)
+			r.arrays[a.Name.Value] = words
 		}
 		return
 	}

@@ -150,6 +150,12 @@ func (r *shellReader) parameter(x *syntax.ParamExp) value {
 		r.commandsIn(x)
 	}
 	if v, ok := r.vars[name]; ok {
+		if of, ok := r.vars[v.text]; ok && x.Excl {
+			return of
+		}
+		if v.empty() {
+			v.text = "$" + name // it names a file, though not known which
+		}
 		if x.Exp != nil || x.Slice != nil || x.Repl != nil || x.Length || x.Excl {
 			v.known = false
 		}
@@ -158,6 +164,8 @@ func (r *shellReader) parameter(x *syntax.ParamExp) value {
 	switch {
 	case name == "IFS":
 		return value{text: " ", known: true}
+	case name == "@" || name == "*":
+		return value{known: true}
 	case x.Exp != nil && (x.Exp.Op == syntax.DefaultUnset || x.Exp.Op == syntax.DefaultUnsetOrNull || x.Exp.Op == syntax.AssignUnset || x.Exp.Op == syntax.AssignUnsetOrNull):
 		r.variable(name)
 		return other

@@ -7,26 +7,29 @@ import (
 	"encoding/hex"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf16"
 
 	"github.com/knack-dev/knack/scan/internal/words"
 )
 
 // Is reports whether a program can decode.
-func Is(program string) bool { return decoders[program] != nil }
+func Is(program string) bool { return decoders()[program] != nil }
 
 // By returns what a program that can decode makes of a text, if that is known, and whether its arguments
 // tell it to decode.
 func By(program string, args []string, text string) (out string, known, decodes bool) {
-	return decoders[program](args, text)
+	return decoders()[program](args, text)
 }
 
 // decoders has the programs that turn letters back into what they stand for, and how. Source: MITRE
 // ATT&CK T1140.
-var decoders = map[string]func(args []string, text string) (out string, known, decodes bool){
-	"base64": decodeBase64, "gbase64": decodeBase64, "base32": decodeBase32, "basenc": decodeBasenc,
-	"openssl": decodeOpenssl, "xxd": decodeXxd, "uudecode": decodeUnknown, "rev": decodeRev, "tr": decodeTr,
-}
+var decoders = sync.OnceValue(func() map[string]func(args []string, text string) (out string, known, decodes bool) {
+	return map[string]func(args []string, text string) (out string, known, decodes bool){
+		"base64": decodeBase64, "gbase64": decodeBase64, "base32": decodeBase32, "basenc": decodeBasenc,
+		"openssl": decodeOpenssl, "xxd": decodeXxd, "uudecode": decodeUnknown, "rev": decodeRev, "tr": decodeTr, "jq": decodeJq,
+	}
+})
 
 func given(args []string, letters, long string) bool {
 	for _, word := range args {
@@ -81,6 +84,22 @@ func decodeOpenssl(args []string, text string) (string, bool, bool) {
 func decodeXxd(args []string, text string) (string, bool, bool) {
 	out, ok := Hex(text)
 	return out, ok && given(args, "p", ""), given(args, "r", "")
+}
+
+// decodeJq decodes what jq does by @base64d: a text in its program, or else its input.
+func decodeJq(args []string, text string) (string, bool, bool) {
+	for _, word := range args {
+		before, _, ok := strings.Cut(word, "@base64d")
+		if !ok {
+			continue
+		}
+		if _, inner, ok := strings.Cut(before, `"`); ok {
+			text, _, _ = strings.Cut(inner, `"`)
+		}
+		out, ok := Base64(strings.Trim(text, "\" \n"))
+		return out, ok, true
+	}
+	return "", false, false
 }
 
 func decodeUnknown([]string, string) (string, bool, bool) { return "", false, true }

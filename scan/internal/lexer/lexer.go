@@ -12,6 +12,7 @@ import (
 type Token struct {
 	Kind     Kind
 	Open     bool   // a string with parts that are computed: f"{x}", `${x}`
+	Coded    bool   // a string that is mostly written in numbers: "\x61\x62"
 	From, To int32  // in the text
 	Text     string // of a name or a mark, or what a string holds
 	Match    int32  // of an opening bracket: the token that closes it, or the end
@@ -155,11 +156,12 @@ func (l *lexer) quoted(start int, prefix string) {
 		}
 		l.at++
 	}
-	text := l.text[from:min(end, l.at)]
+	text, coded := l.text[from:min(end, l.at)], false
 	if !strings.Contains(prefix, "r") {
-		text = codeUnescaped(text)
+		text, coded = codeUnescaped(text)
 	}
 	l.add(String, start, text)
+	l.tokens[len(l.tokens)-1].Coded = coded
 	l.tokens[len(l.tokens)-1].Open = strings.Contains(prefix, "f") && strings.Contains(text, "{")
 }
 
@@ -175,8 +177,9 @@ func (l *lexer) template(start int) {
 	}
 	end := min(l.at, len(l.text))
 	l.at = min(end+1, len(l.text))
-	text := codeUnescaped(l.text[from:end])
+	text, coded := codeUnescaped(l.text[from:end])
 	l.add(String, start, text)
+	l.tokens[len(l.tokens)-1].Coded = coded
 	l.tokens[len(l.tokens)-1].Open = strings.Contains(text, "${")
 }
 
@@ -225,12 +228,14 @@ func IsNameByte(c byte) bool {
 	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '_' || c == '$' || c >= utf8.RuneSelf
 }
 
-// codeUnescaped resolves the escapes of a string.
-func codeUnescaped(text string) string {
+// codeUnescaped resolves the escapes of a string, and reports whether most of it was written in numbers.
+func codeUnescaped(text string) (out string, coded bool) {
 	if !strings.Contains(text, "\\") {
-		return text
+		return text, false
 	}
-	text = strings.ReplaceAll(text, "\\\n", "")
-	out, _ := decode.Escapes(text)
-	return out
+	out, n := decode.Escapes(strings.ReplaceAll(text, "\\\n", ""))
+	return out, n >= fewestCoded && 2*n >= len(out)
 }
+
+// fewestCoded is how many characters of a string are numbers in one that is mostly written so.
+const fewestCoded = 8

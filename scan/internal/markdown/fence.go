@@ -8,7 +8,6 @@ import (
 	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/scan/internal/commands"
 	"github.com/knack-dev/knack/scan/internal/found"
-	"github.com/knack-dev/knack/scan/internal/hosts"
 	"github.com/knack-dev/knack/scan/internal/passage"
 	"github.com/knack-dev/knack/scan/internal/secrets"
 	"github.com/knack-dev/knack/scan/internal/words"
@@ -16,9 +15,10 @@ import (
 
 // Languages of blocks of code, as people write them.
 var (
-	shellNames  = words.Set{Rows: "sh bash shell zsh ksh dash console terminal shell-session sh-session shellsession shellscript cmd bat batch powershell ps1 pwsh ps"}
-	pythonNames = words.Set{Rows: "python py python3 ipython pycon"}
-	scriptNames = words.Set{Rows: "javascript js mjs cjs jsx typescript ts tsx node"}
+	shellNames   = words.Set{Rows: "sh bash shell zsh ksh dash console terminal shell-session sh-session shellsession shellscript cmd bat batch powershell ps1 pwsh ps"}
+	windowsNames = words.Set{Rows: "cmd bat batch powershell ps1 pwsh ps"} // of the first
+	pythonNames  = words.Set{Rows: "python py python3 ipython pycon"}
+	scriptNames  = words.Set{Rows: "javascript js mjs cjs jsx typescript ts tsx node"}
 )
 
 // fence judges a block of code. Its language is the first word of an info string.
@@ -38,15 +38,15 @@ func (m *page) fence(p passage.Part, info string) {
 		m.unseen.Add(p, 0, len(p.Text))
 	case language == "" || shellNames.Has(language) || runs || prompts && !pythonNames.Has(language):
 		m.commands.Shell(bare, commands.Fence)
+		if windowsNames.Has(language) {
+			m.commands.Lines(bare)
+		}
 	case pythonNames.Has(language):
 		m.commands.Code(bare, true, commands.Script)
 	case scriptNames.Has(language):
 		m.commands.Code(p, false, commands.Script)
 	default:
-		for l := range all(nil, p.Text) {
-			host, kind := hosts.Of(l.url)
-			m.address(p, l, host, kind)
-		}
+		m.addresses(p)
 	}
 	m.phrases(p)
 	if m.unseen.Len() > 0 {
@@ -107,6 +107,7 @@ func (m *page) inlineCode(p passage.Part, n *ast.CodeSpan) {
 		return
 	}
 	if _, _, ok := commandIn(p.Text, true); ok {
+		p.Text = strings.ReplaceAll(p.Text, `\|`, " |") // of a table
 		m.commands.Shell(p, commands.Inline)
 	}
 }

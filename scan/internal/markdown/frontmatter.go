@@ -28,6 +28,7 @@ func (m *page) frontmatter(p passage.Part, body int) {
 		return
 	}
 	doc := frontmatter.Parse([]byte(p.Text))
+	m.fields(p, doc.Fields)
 	if f, ok := doc.Field("allowed-tools"); ok {
 		for _, tool := range toolsOf(f.Value) {
 			m.Fact(found.FactTool, tool)
@@ -48,6 +49,24 @@ func (m *page) frontmatter(p passage.Part, body int) {
 	}
 }
 
+// fields judges the texts of fields, which models read too.
+func (m *page) fields(p passage.Part, all []frontmatter.Field) {
+	var texts func(v frontmatter.Value)
+	texts = func(v frontmatter.Value) {
+		m.fields(p, v.Fields)
+		for _, item := range v.Items {
+			texts(item)
+		}
+		if v.Kind == frontmatter.String {
+			m.phrases(valueOf(p, v))
+			m.addresses(valueOf(p, v))
+		}
+	}
+	for _, f := range all {
+		texts(f.Value)
+	}
+}
+
 // hookCommands judges the commands of hooks.
 func (m *page) hookCommands(p passage.Part, v frontmatter.Value) {
 	for _, item := range v.Items {
@@ -58,13 +77,17 @@ func (m *page) hookCommands(p passage.Part, v frontmatter.Value) {
 			m.hookCommands(p, f.Value)
 			continue
 		}
-		from := p.File.Offset(f.Value.Position)
-		if n := strings.Index(p.Text[from:min(len(p.Text), from+2+len(f.Value.Text))], f.Value.Text); n >= 0 {
-			m.commands.Shell(p.Slice(from+n, from+n+len(f.Value.Text)), commands.String)
-			continue
-		}
-		m.commands.Shell(p.With(f.Value.Text, from), commands.String)
+		m.commands.Shell(valueOf(p, f.Value), commands.String)
 	}
+}
+
+// valueOf returns a text of the frontmatter as a part: at its own place if it stands in the file as it is.
+func valueOf(p passage.Part, v frontmatter.Value) passage.Part {
+	from := p.File.Offset(v.Position)
+	if n := strings.Index(p.Text[from:min(len(p.Text), from+2+len(v.Text))], v.Text); n >= 0 {
+		return p.Slice(from+n, from+n+len(v.Text))
+	}
+	return p.With(v.Text, from)
 }
 
 func keys(fields []frontmatter.Field) (out []string) {

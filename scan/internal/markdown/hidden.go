@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
-	"golang.org/x/net/html"
 
 	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/scan/internal/found"
@@ -139,36 +138,39 @@ func (m *page) elements(q passage.Part) {
 		m.unseen.Add(q, 0, end)
 		m.comment, at = false, end+len("-->")
 	}
-	z := html.NewTokenizer(strings.NewReader(q.Text[at:]))
-	for {
-		kind := z.Next()
+	for z := (pieces{rest: q.Text[at:]}); ; {
+		p := z.next()
 		from := at
-		at += len(z.Raw())
-		raw := q.Text[from:at]
-		switch kind {
-		case html.ErrorToken:
-			// A tag that does not end is no token.
-			m.out().Add(q, from, at)
-			return
-		case html.TextToken:
+		at += p.size
+		switch p.kind {
+		case textPiece:
+			if p.size == 0 {
+				return
+			}
 			m.prose(q, from, at)
-		case html.CommentToken, html.DoctypeToken:
+		case comment:
 			m.note(q, from, at)
-			m.comment = strings.HasPrefix(raw, "<!--") && !closed(raw)
-		case html.StartTagToken, html.SelfClosingTagToken:
-			m.start(z, q, from, at)
-		case html.EndTagToken:
-			name, _ := z.TagName()
-			if n := len(m.open); n > 0 && m.open[n-1] == string(name) {
+			m.comment = strings.HasPrefix(q.Text[from:at], "<!--") && !p.closed
+		case startTag:
+			m.apart(q, p.name, from)
+			m.start(p, q, from)
+		case endTag:
+			if n := len(m.open); n > 0 && m.open[n-1] == p.name {
 				m.open = m.open[:n-1]
 			}
+			m.apart(q, p.name, from)
 		}
 	}
 }
 
-// closed reports whether a comment has an end.
-func closed(raw string) bool {
-	return strings.HasSuffix(raw, "-->") || strings.HasSuffix(raw, "--!>") || raw == "<!-->" || raw == "<!--->"
+// inline are the elements within a line of text, so that a word can go on behind their tags.
+var inline = words.Set{Rows: "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q ruby s samp small span strike strong sub sup time tt u var wbr"}
+
+// apart keeps words apart that an element does which is a block.
+func (m *page) apart(q passage.Part, name string, at int) {
+	if !inline.Has(name) {
+		m.out().Write(" ", q.Offset(at))
+	}
 }
 
 // note judges a comment in HTML.
@@ -185,88 +187,32 @@ func (m *page) note(q passage.Part, from, to int) {
 }
 
 // start reads the tag at which an element begins.
-func (m *page) start(z *html.Tokenizer, q passage.Part, from, to int) {
-	tag, more := z.TagName()
-	name := string(tag)
-	hides := unshown.Has(name)
-	for more {
-		var key, value []byte
-		key, value, more = z.TagAttr()
-		hides = hides || isHiding(string(key), string(value))
+func (m *page) start(p piece, q passage.Part, from int) {
+	hides := unshown.Has(p.name)
+	for _, a := range p.attributes {
+		hides = hides || isHiding(a.key, a.value)
 		what, least := "an attribute", math.MaxInt
-		switch string(key) {
+		switch a.key {
 		case "title":
 			what, least = "a title", minHidden
 		case "alt":
 			what, least = "an alternative text", minHidden
 		case "href", "src":
 			if m.out() == &m.shown {
-				m.links = append(m.links, link{string(value), m.shown.Len(), m.shown.Len()})
+				m.links = append(m.links, link{a.value, m.shown.Len(), m.shown.Len()})
 			}
 			continue
 		case "style", "class", "d", "id":
 			continue
 		}
-		if len(value) > 0 {
-			m.hidden(q.With(string(value), from), what, least)
+		if a.value != "" {
+			m.hidden(q.With(a.value, from), what, least)
 		}
 	}
-	if void.Has(name) {
+	if void.Has(p.name) {
 		return
 	}
-	if n := len(m.open); hides || n > 0 && m.open[n-1] == name {
-		m.open = append(m.open, name)
+	if n := len(m.open); hides || n > 0 && m.open[n-1] == p.name {
+		m.open = append(m.open, p.name)
 	}
-}
-
-// isHiding reports whether an attribute makes its element invisible.
-func isHiding(key, value string) bool {
-	switch key {
-	case "hidden":
-		return true
-	case "color":
-		return isPale(strings.ToLower(strings.TrimSpace(value)))
-	case "style":
-		background := strings.Contains(strings.ToLower(value), "background")
-		for rule := range strings.SplitSeq(strings.ToLower(value), ";") {
-			name, value, _ := strings.Cut(rule, ":")
-			value = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "!important"))
-			switch strings.TrimSpace(name) {
-			case "display":
-				if value == "none" {
-					return true
-				}
-			case "visibility":
-				if value == "hidden" || value == "collapse" {
-					return true
-				}
-			case "opacity", "font-size", "max-height":
-				if isZero(value) {
-					return true
-				}
-			case "color":
-				if value == "transparent" || isPale(value) && !background {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
-// isZero reports whether a size in CSS is nothing that people see: 0, 0px, 0.01, or 1px.
-func isZero(value string) bool {
-	number := strings.TrimRight(value, "abcdefghijklmnopqrstuvwxyz% ")
-	return number != "" && (strings.Trim(number, "0.") == "" || strings.HasPrefix(number, "0.0") || value == "1px")
-}
-
-// isPale reports whether a colour in CSS is white, or has no opacity.
-func isPale(value string) bool {
-	value = strings.ReplaceAll(value, " ", "")
-	switch value {
-	case "white", "#fff", "#ffff", "#ffffff", "#ffffffff", "#fefefe", "rgb(255,255,255)", "transparent":
-		return true
-	}
-	return (strings.HasPrefix(value, "rgba(") || strings.HasPrefix(value, "hsla(")) && strings.HasSuffix(value, ",0)") ||
-		strings.HasPrefix(value, "rgba(255,255,255,") || len(value) == len("#00000000") && value[0] == '#' && strings.HasSuffix(value, "00")
 }

@@ -197,8 +197,8 @@ func (n *nesting) of(line string) int {
 	return len(*n) + marks
 }
 
-// opened counts the marks of quotes and lists at the beginning of a line. A line of one repeated mark
-// is a rule or the underline of a heading.
+// opened counts the marks of quotes and lists at the beginning of a line. A blank follows the mark of a list.
+// A line of one repeated mark is a rule or the underline of a heading.
 func opened(line string) (n int) {
 	line = strings.TrimRight(line, " \t\r\n")
 	if strings.Trim(line, "- \t") == "" || strings.Trim(line, "* \t") == "" {
@@ -206,7 +206,12 @@ func opened(line string) (n int) {
 	}
 	for i := range len(line) {
 		switch c := line[i]; {
-		case strings.IndexByte(">-+*", c) >= 0, (c == '.' || c == ')') && i > 0 && line[i-1] >= '0' && line[i-1] <= '9':
+		case c == '>':
+			n++
+		case strings.IndexByte("-+*", c) >= 0, (c == '.' || c == ')') && i > 0 && line[i-1] >= '0' && line[i-1] <= '9':
+			if i+1 < len(line) && line[i+1] != ' ' && line[i+1] != '\t' {
+				return n
+			}
 			n++
 		case c != ' ' && c != '\t' && (c < '0' || c > '9'):
 			return n

@@ -81,6 +81,14 @@ func (m *page) phrases(p passage.Part) {
 	}
 }
 
+// addresses judges where the addresses in a text lead.
+func (m *page) addresses(p passage.Part) {
+	for l := range all(nil, p.Text) {
+		host, kind := hosts.Of(l.url)
+		m.address(p, l, host, kind)
+	}
+}
+
 // address judges where a text links to.
 func (m *page) address(p passage.Part, l link, host string, kind hosts.Kind) {
 	switch {

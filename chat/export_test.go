@@ -1,0 +1,4 @@
+package chat
+
+// ObjectOf is objectOf, for a test.
+var ObjectOf = objectOf

@@ -1,0 +1,88 @@
+package chat
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Record is one line of a transcript: something that happened in a conversation. Which fields it
+// has depends on Type:
+//
+//	session    Session; before the first words, and when the model or the skills are others
+//	user       Text
+//	assistant  Text, Stop
+//	call       ID, Name, Arguments
+//	consent    ID, Name, Consent; of a tool that is not of a skill
+//	result     ID, Name, Text, IsError, Loaded
+//	usage      Input, Output, Estimated; of one request
+//	error      Text; what ended a turn
+//	end        Text; what ended the program, empty if the user did
+type Record struct {
+	Time time.Time `json:"t"`
+	Type string    `json:"type"`
+	*Session
+	ID        string          `json:"id,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	// Consent is yes, always, no, or the pattern that allows the call.
+	Consent   string   `json:"consent,omitempty"`
+	Text      string   `json:"text,omitempty"`
+	Stop      string   `json:"stop,omitempty"`
+	IsError   bool     `json:"isError,omitempty"`
+	Loaded    []Loaded `json:"loaded,omitempty"`
+	Input     int      `json:"input,omitempty"`
+	Output    int      `json:"output,omitempty"`
+	Estimated bool     `json:"estimated,omitempty"`
+}
+
+// Session says who talks, and with which skills.
+type Session struct {
+	Knack    string `json:"knack"` // the version
+	Model    string `json:"model"`
+	Host     string `json:"host"` // of the endpoint
+	Wire     string `json:"wire"`
+	Set      string `json:"set"`      // of tools
+	Snapshot string `json:"snapshot"` // the digest of the skills' names, descriptions and SKILL.md files
+}
+
+// Loaded is a file of a skill that a call read.
+type Loaded struct {
+	URI    string `json:"uri"`
+	Digest string `json:"digest"`
+}
+
+// JSON returns the record as one line, with its end.
+func (r Record) JSON() []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(r); err != nil {
+		return nil // Arguments are the only field that could be invalid, and are not
+	}
+	return b.Bytes()
+}
+
+func (c *Conversation) record(r Record) {
+	r.Time = time.Now().UTC()
+	c.o.Record(r)
+}
+
+// begin records the session if it is another one than before.
+func (c *Conversation) begin(ctx context.Context) error {
+	v, err := c.o.Host.Catalog.View(ctx)
+	if err != nil {
+		return err
+	}
+	now := c.o.About
+	now.Snapshot = v.Fingerprints().Served.String()
+	if now != c.session {
+		c.session = now
+		c.record(Record{Type: "session", Session: &now})
+	}
+	return nil
+}
+
+// End records the end of the program. why is what ended it, empty if the user did.
+func (c *Conversation) End(why string) { c.record(Record{Type: "end", Text: why}) }

@@ -1,0 +1,63 @@
+package eval
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// Rate is how many of how many.
+type Rate struct{ Hits, Of int }
+
+// Add counts one more.
+func (r *Rate) Add(hit bool) {
+	r.Of++
+	if hit {
+		r.Hits++
+	}
+}
+
+// Value returns the share, or 0 of none.
+func (r Rate) Value() float64 {
+	if r.Of == 0 {
+		return 0
+	}
+	return float64(r.Hits) / float64(r.Of)
+}
+
+// z is the quantile of the normal distribution for an interval of 95 %.
+const z = 1.959964
+
+// Interval returns the Wilson interval of 95 %: E. B. Wilson, "Probable Inference, the Law of
+// Succession, and Statistical Inference", 1927. Of none it is everything.
+func (r Rate) Interval() (low, high float64) {
+	if r.Of == 0 {
+		return 0, 1
+	}
+	n, p := float64(r.Of), r.Value()
+	middle, half := p+z*z/(2*n), z*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
+	return max(0, (middle-half)/(1+z*z/n)), min(1, (middle+half)/(1+z*z/n))
+}
+
+// String returns "5 of 6, 83 % (95 %: 44 to 97 %)".
+func (r Rate) String() string {
+	if r.Of == 0 {
+		return "none"
+	}
+	low, high := r.Interval()
+	return fmt.Sprintf("%d of %d, %.0f %% (95 %%: %.0f to %.0f %%)", r.Hits, r.Of, 100*r.Value(), 100*low, 100*high)
+}
+
+// MarshalJSON writes the counts, the share and the interval, with three digits: further ones could
+// differ between processors.
+func (r Rate) MarshalJSON() ([]byte, error) {
+	low, high := r.Interval()
+	round := func(x float64) float64 { return math.Round(x*1000) / 1000 }
+	return json.Marshal(struct {
+		Hits int     `json:"hits"`
+		Of   int     `json:"of"`
+		Rate float64 `json:"rate"`
+		Low  float64 `json:"low"`
+		High float64 `json:"high"`
+	}{r.Hits, r.Of, round(r.Value()), round(low), round(high)})
+}

@@ -1,0 +1,151 @@
+package rawjson
+
+// maxLevels bounds the nesting of a message: that of an object which it holds, and its own.
+const maxLevels = maxDepth + 1
+
+// Valid reports whether b is one JSON value of at most 65 levels. But for the levels it agrees
+// with [encoding/json.Valid], and takes a quarter of its time, which is a third of that of a
+// list.
+func Valid(b []byte) bool {
+	end := value(b, space(b, 0), 0)
+	return end >= 0 && space(b, end) == len(b)
+}
+
+// value returns where the value at i ends, or -1 if there is none.
+func value(b []byte, i, depth int) int {
+	if i >= len(b) {
+		return -1
+	}
+	switch b[i] {
+	case '"':
+		return quoted(b, i)
+	case '{', '[':
+		return composite(b, i, depth+1)
+	case 't':
+		return literal(b, i, "true")
+	case 'f':
+		return literal(b, i, "false")
+	case 'n':
+		return literal(b, i, "null")
+	}
+	return number(b, i)
+}
+
+// composite returns where the object or array at i ends, or -1.
+func composite(b []byte, i, depth int) int {
+	if depth > maxLevels {
+		return -1
+	}
+	object, end := b[i] == '{', b[i]+2 // in ASCII a closing bracket is two behind its opening one
+	if i = space(b, i+1); i < len(b) && b[i] == end {
+		return i + 1
+	}
+	for {
+		if object {
+			if i = quoted(b, i); i < 0 {
+				return -1
+			}
+			if i = space(b, i); i >= len(b) || b[i] != ':' {
+				return -1
+			}
+			i = space(b, i+1)
+		}
+		if i = value(b, i, depth); i < 0 {
+			return -1
+		}
+		switch i = space(b, i); {
+		case i >= len(b):
+			return -1
+		case b[i] == end:
+			return i + 1
+		case b[i] != ',':
+			return -1
+		}
+		i = space(b, i+1)
+	}
+}
+
+// quoted returns where the string at i ends, or -1.
+func quoted(b []byte, i int) int {
+	if i >= len(b) || b[i] != '"' {
+		return -1
+	}
+	for i++; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '"':
+			return i + 1
+		case c < ' ':
+			return -1
+		case c == '\\':
+			if i = escape(b, i+1); i < 0 {
+				return -1
+			}
+		}
+	}
+	return -1
+}
+
+// escape returns the last byte of the escape whose backslash is before i, or -1.
+func escape(b []byte, i int) int {
+	if i >= len(b) {
+		return -1
+	}
+	switch b[i] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return i
+	case 'u':
+		for range 4 {
+			if i++; i >= len(b) || !hex(b[i]) {
+				return -1
+			}
+		}
+		return i
+	}
+	return -1
+}
+
+func hex(c byte) bool { return digit(c) || 'a' <= c|' ' && c|' ' <= 'f' }
+
+func digit(c byte) bool { return '0' <= c && c <= '9' }
+
+func literal(b []byte, i int, word string) int {
+	if end := i + len(word); end <= len(b) && string(b[i:end]) == word {
+		return end
+	}
+	return -1
+}
+
+// number returns where the number at i ends, or -1.
+func number(b []byte, i int) int {
+	if b[i] == '-' {
+		i++
+	}
+	whole := i
+	if i = digits(b, i); i < 0 || b[whole] == '0' && i > whole+1 {
+		return -1
+	}
+	if i < len(b) && b[i] == '.' {
+		if i = digits(b, i+1); i < 0 {
+			return -1
+		}
+	}
+	if i < len(b) && b[i]|' ' == 'e' {
+		if i++; i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		return digits(b, i)
+	}
+	return i
+}
+
+// digits returns where the digits at i end, or -1 if there is none.
+func digits(b []byte, i int) int {
+	from := i
+	for i < len(b) && digit(b[i]) {
+		i++
+	}
+	if i == from {
+		return -1
+	}
+	return i
+}

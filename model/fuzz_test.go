@@ -1,0 +1,155 @@
+package model
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"unicode/utf8"
+)
+
+var lineEnd = regexp.MustCompile("\r\n|\n|\r")
+
+// eventsOf is the definition of a stream, written in another way: its lines first, and then
+// those of each event.
+func eventsOf(body string) (all []string) {
+	var data []string
+	lines := lineEnd.Split(body, -1)
+	for i, line := range lines {
+		if line == "" || i == len(lines)-1 {
+			if name, value, _ := strings.Cut(line, ":"); name == "data" {
+				data = append(data, strings.TrimPrefix(value, " "))
+			}
+			if data != nil {
+				all = append(all, strings.Join(data, "\n"))
+			}
+			data = nil
+			continue
+		}
+		if name, value, _ := strings.Cut(line, ":"); name == "data" {
+			data = append(data, strings.TrimPrefix(value, " "))
+		}
+	}
+	return all
+}
+
+// FuzzEvents: the events of a stream are those of its definition, in whatever pieces it comes.
+func FuzzEvents(f *testing.F) {
+	f.Add("data: a\n\ndata:b\r\ndata: c\r\r: d\rdata", byte(3))
+	f.Add("data\n\nevent: x\ndata:  y\nid: 7\n\n\n\ndata: z", byte(0))
+	f.Add(stream(streams[1].events...), byte(9))
+	f.Fuzz(func(t *testing.T, body string, size byte) {
+		e := newEvents(bufio.NewReaderSize(pieces{strings.NewReader(body), int(size)%16 + 1}, 16))
+		var got []string
+		for {
+			data, err := e.next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, string(data))
+		}
+		if want := eventsOf(body); strings.Join(got, "|") != strings.Join(want, "|") || len(got) != len(want) {
+			t.Fatalf("events %q, want %q", got, want)
+		}
+	})
+}
+
+// pieces is a reader that gives at most n bytes at once.
+type pieces struct {
+	from io.Reader
+	n    int
+}
+
+func (p pieces) Read(b []byte) (int, error) { return p.from.Read(b[:min(len(b), p.n)]) }
+
+// FuzzCalls: an answer of Chat Completions is refused, or has calls with names, arguments and
+// ids that no other call has; and what goes back is read as the same answer.
+func FuzzCalls(f *testing.F) {
+	for _, s := range streams {
+		f.Add([]byte(stream(s.events...)))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) { checkAnswer(t, chat{}, body) })
+}
+
+// FuzzTurns is FuzzCalls for Messages.
+func FuzzTurns(f *testing.F) {
+	for _, s := range turns {
+		f.Add([]byte(stream(append(append([]string{messageStart}, s.blocks...), messageEnd(s.reason)...)...)))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) { checkAnswer(t, messages{}, body) })
+}
+
+// checkAnswer reads an answer, and again what goes back of it.
+func checkAnswer(t *testing.T, w wire, body []byte) {
+	used := map[string]bool{"call_1": true}
+	shown := ""
+	in := w.reader(used, func(s string) { shown += s })
+	if read(bytes.NewReader(body), in) != nil {
+		return
+	}
+	a, err := in.end()
+	if err != nil {
+		return
+	}
+	if a.Message.Text != shown || !utf8.ValidString(shown) {
+		t.Fatalf("shown %q of %q", shown, a.Message.Text)
+	}
+	ids := map[string]bool{}
+	for _, c := range a.Message.Calls {
+		if c.ID == "" || ids[c.ID] || c.Name == "" || len(c.Arguments) == 0 {
+			t.Fatalf("calls %+v", a.Message.Calls)
+		}
+		ids[c.ID] = true
+	}
+	again := w.reader(map[string]bool{}, func(string) {})
+	if w == (chat{}) {
+		err = again.whole([]byte(`{"choices":[{"message":` + string(a.Message.Raw) + `}]}`))
+	} else {
+		err = again.whole(a.Message.Raw)
+	}
+	if err != nil {
+		t.Fatalf("what goes back is no answer: %v: %s", err, a.Message.Raw)
+	}
+	b, err := again.end()
+	if err != nil {
+		t.Fatalf("what goes back is no answer: %v: %s", err, a.Message.Raw)
+	}
+	if len(b.Message.Calls) != len(a.Message.Calls) {
+		t.Fatalf("calls %+v, and then %+v", a.Message.Calls, b.Message.Calls)
+	}
+	for i, c := range a.Message.Calls {
+		if d := b.Message.Calls[i]; d.ID != c.ID || d.Name != c.Name || !sameValue(d.Arguments, sendable(c.Arguments)) {
+			t.Fatalf("call %+v, and then %+v", c, d)
+		}
+	}
+	if !sameValue(a.Message.Raw, b.Message.Raw) {
+		t.Fatalf("what goes back is %s, and then %s", a.Message.Raw, b.Message.Raw)
+	}
+}
+
+// sameValue reports whether two texts are the same JSON.
+func sameValue(a, b json.RawMessage) bool {
+	return bytes.Equal(decodedText(a), decodedText(b))
+}
+
+// One byte at a time is what the fuzzer's pieces come down to.
+func TestEvents(t *testing.T) {
+	body := "\n: x\ndata: a\r\n\r\nevent: e\rdata: b\rdata\rdata:c\r\rdata: d"
+	e := newEvents(bufio.NewReader(iotest.OneByteReader(strings.NewReader(body))))
+	for _, want := range []string{"a", "b\n\nc", "d"} {
+		if data, err := e.next(); err != nil || string(data) != want {
+			t.Errorf("got %q, %v, want %q", data, err, want)
+		}
+	}
+	if _, err := e.next(); err != io.EOF {
+		t.Errorf("at the end: %v", err)
+	}
+	diff(t, "the definition", eventsOf(body), []string{"a", "b\n\nc", "d"})
+}

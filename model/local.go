@@ -1,0 +1,75 @@
+package model
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+)
+
+// LocalServer is a model server that runs on this machine.
+type LocalServer struct {
+	// Name is the program that usually listens there, "Ollama".
+	Name string
+	// URL is that of an [Endpoint] with the wire [OpenAI].
+	URL string
+	// Models are the models that it has, without those whose name says that they only make
+	// embeddings. It may have none.
+	Models []string
+	// Advice says how to get a model, for a server that has none.
+	Advice string
+}
+
+// probePatience is how long a server may take. Nothing but a list is asked of it, and it is on
+// this machine.
+const probePatience = 300 * time.Millisecond
+
+// places lists where model servers listen unless they are told otherwise.
+var places = []LocalServer{
+	{Name: "Ollama", URL: "http://127.0.0.1:11434/v1", Advice: "ollama pull qwen3:8b"},
+	{Name: "LM Studio", URL: "http://127.0.0.1:1234/v1", Advice: "lms get qwen3-8b, or download a model in its window"},
+	{Name: "llama.cpp", URL: "http://127.0.0.1:8080/v1", Advice: "start it with a model: llama-server --model FILE.gguf --jinja"},
+	{Name: "Docker Model Runner", URL: "http://127.0.0.1:12434/engines/v1", Advice: "docker model pull ai/qwen3"},
+}
+
+// Local asks the ports of this machine on which model servers listen, all at once and for 300
+// milliseconds, and returns those that answer with a list of models, in a fixed order. No key
+// is sent, and no proxy used.
+func Local(ctx context.Context, o Options) []LocalServer {
+	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	defer cancel()
+	o.Proxy = nil
+	answers := make([]*LocalServer, len(places))
+	var all sync.WaitGroup
+	for i, place := range places {
+		all.Go(func() { answers[i] = probe(ctx, place, o) })
+	}
+	all.Wait()
+	var found []LocalServer
+	for _, s := range answers {
+		if s != nil {
+			found = append(found, *s)
+		}
+	}
+	return found
+}
+
+// probe returns a server with its models, or nil if something else listens there, or nothing.
+func probe(ctx context.Context, s LocalServer, o Options) *LocalServer {
+	c := New(Endpoint{URL: s.URL}, o)
+	defer c.Close()
+	data, err := c.get(ctx, c.at("models"))
+	if err != nil || text(object(data)["object"]) != "list" {
+		return nil
+	}
+	names, ok := modelsIn(data)
+	if !ok {
+		return nil
+	}
+	for _, name := range names {
+		if !strings.Contains(strings.ToLower(name), "embed") {
+			s.Models = append(s.Models, name)
+		}
+	}
+	return &s
+}

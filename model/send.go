@@ -1,0 +1,276 @@
+package model
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+const (
+	// silence is how long an endpoint may send nothing in the middle of an answer.
+	silence = time.Minute
+	// firstPatience is how long it may take until the first byte of the answer. A server at home
+	// loads the model and reads the prompt in that time, and Ollama takes up to 5 minutes to load one
+	// (OLLAMA_LOAD_TIMEOUT).
+	firstPatience = 5 * time.Minute
+	// connectPatience is how long a connection may take, and listPatience a list of models.
+	connectPatience = 30 * time.Second
+	listPatience    = 10 * time.Second
+	// tries is how often a turn is asked for before the first byte of an answer.
+	tries = 3
+	// maxWait is the longest wait that an endpoint may ask for. Asking sooner than a longer one
+	// would be in vain.
+	maxWait = time.Minute
+)
+
+var (
+	errSilent  = errors.New("it sends nothing")
+	errCut     = errors.New("it broke off")
+	errNothing = errors.New("nothing of an answer has come")
+	errNoModel = errors.New("it is no answer of a model")
+)
+
+// turn asks for an answer, up to three times if nothing of one comes.
+func (c *Client) turn(ctx context.Context, r Request, show func(string)) (Answer, error) {
+	for try := 1; ; try++ {
+		body, err := c.Body(r)
+		if err != nil {
+			return Answer{}, err
+		}
+		in := c.wire.reader(usedIDs(r.Messages), show)
+		a, err := c.attempt(ctx, body, in)
+		if err == nil {
+			return a, nil
+		}
+		if text := in.said(); text != "" {
+			a = Answer{Message: Message{Role: Assistant, Text: text}}
+		}
+		if ctx.Err() != nil {
+			return a, context.Cause(ctx)
+		}
+		var e *Error
+		if !errors.As(err, &e) {
+			return a, err
+		}
+		if c.drop(e, body) {
+			try--
+			continue
+		}
+		e.Tries, e.Model = try, c.endpoint.Model
+		e.Message = withoutRequest(e.Message, r)
+		if !e.again || e.Wait > maxWait || try == tries {
+			return a, c.explain(ctx, e)
+		}
+		if err := c.pause(ctx, try, e.Wait); err != nil {
+			return a, err
+		}
+	}
+}
+
+// explain adds the models that there are to an error about a model that is not among them.
+func (c *Client) explain(ctx context.Context, e *Error) error {
+	if e.Category == NotFound {
+		e.Models, _ = c.Models(ctx)
+	}
+	return e
+}
+
+// pause waits before another attempt: as long as the endpoint asks, or else 1, 2, 4 seconds
+// with a quarter more or less, so that clients that failed together do not come back together.
+func (c *Client) pause(ctx context.Context, try int, asked time.Duration) error {
+	wait := asked
+	if wait == 0 {
+		wait = time.Duration(float64(time.Second<<(try-1)) * (0.75 + c.jitter()/2))
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// attempt asks once.
+func (c *Client) attempt(ctx context.Context, body []byte, in reader) (Answer, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	quiet := time.AfterFunc(firstPatience, func() { cancel(errSilent) })
+	defer quiet.Stop()
+	turn, _ := c.wire.paths()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.at(turn).String(), bytes.NewReader(body))
+	if err != nil {
+		return Answer{}, c.fail(Network, "has no valid URL")
+	}
+	c.authorize(req.Header)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream, application/json")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return Answer{}, c.unreachable(ctx, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return Answer{}, c.status(resp)
+	}
+	heard := &heard{from: resp.Body, quiet: quiet}
+	if err := read(heard, in); err != nil {
+		return Answer{}, c.broken(ctx, err, heard.began)
+	}
+	a, err := in.end()
+	if err != nil {
+		return Answer{}, c.broken(ctx, err, heard.began)
+	}
+	return a, nil
+}
+
+// heard is the body of an answer that may not fall silent.
+type heard struct {
+	from  io.Reader
+	quiet *time.Timer
+	began bool
+}
+
+func (h *heard) Read(p []byte) (int, error) {
+	n, err := h.from.Read(p)
+	if n > 0 {
+		h.began = true
+		h.quiet.Reset(silence)
+	}
+	return n, err
+}
+
+// read takes an answer, which is a stream of events or, from some endpoints, one JSON value.
+func read(from io.Reader, in reader) error {
+	b := bufio.NewReader(from)
+	switch first := opening(b); first {
+	case '<':
+		return errPage
+	case '{', '[':
+		data, err := bounded(b, maxWhole)
+		if err != nil {
+			return err
+		}
+		return in.whole(data)
+	}
+	for e := newEvents(b); ; {
+		data, err := e.next()
+		last := err == io.EOF
+		if err == nil {
+			last, err = in.event(data)
+		}
+		switch {
+		case last:
+			return nil
+		case err != nil && e.atEnd && !isFailure(err):
+			return errCut // in the middle of the event
+		case err != nil:
+			// The connection need not last longer than the answer.
+			if _, unfinished := in.end(); unfinished == nil && !isFailure(err) {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// opening returns the first byte that is no space and no byte order mark, or 0.
+func opening(b *bufio.Reader) byte {
+	for range maxFailure {
+		c, err := b.ReadByte()
+		if err != nil {
+			return 0
+		}
+		switch c {
+		case ' ', '\t', '\r', '\n', 0xef, 0xbb, 0xbf:
+			continue
+		}
+		_ = b.UnreadByte() // there is one
+		return c
+	}
+	return 0
+}
+
+// bounded reads everything, or fails if that is more than limit bytes.
+func bounded(from io.Reader, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(from, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("sent more than %d MiB", limit>>20)
+		return nil, &oversized{err}
+	}
+	return data, err
+}
+
+// get asks for a list.
+func (c *Client) get(ctx context.Context, at *url.URL) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	if err != nil {
+		return nil, c.fail(Network, "has no valid URL")
+	}
+	c.authorize(req.Header)
+	req.Header.Set("Accept", "application/json")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return nil, c.status(resp)
+	}
+	data, err := bounded(resp.Body, maxList)
+	if err != nil {
+		return nil, c.broken(ctx, err, true)
+	}
+	return data, nil
+}
+
+// redirect follows a redirect within the host that has the key, unless it would lose the body.
+func (c *Client) redirect(r *http.Request, via []*http.Request) error {
+	first := via[0]
+	switch {
+	case r.URL.Scheme != first.URL.Scheme || r.URL.Host != first.URL.Host:
+		return &refusal{"redirects to " + r.URL.Scheme + "://" + r.URL.Host + ", which gets neither the request nor the key: if that is right, write its address as the URL"}
+	case r.Method != first.Method:
+		return &refusal{"redirects to another path in a way that loses the request: write the right address as the URL"}
+	case len(via) > 5:
+		return &refusal{"redirects in a circle: look whether the URL is right"}
+	}
+	return nil
+}
+
+// refusal is a redirect that is not followed.
+type refusal struct{ what string }
+
+func (r *refusal) Error() string { return r.what }
+
+// retryAfter reads the header: seconds, or a date (RFC 9110, 10.2.3).
+func retryAfter(h http.Header) time.Duration {
+	value := h.Get("Retry-After")
+	if n, err := strconv.ParseFloat(value, 64); err == nil && n >= 0 && n < 1e6 {
+		return time.Duration(n * float64(time.Second))
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(time.Until(at), 0)
+	}
+	return 0
+}
+
+// failureOf returns the failure that an event or an answer reports, or nil.
+func failureOf(o members) error {
+	raw := o["error"]
+	if text(o["object"]) == "error" { // vLLM
+		raw, _ = marshal(o) // of members that came as JSON
+	}
+	if has(raw) {
+		return &failure{bytes.Clone(raw)}
+	}
+	return nil
+}

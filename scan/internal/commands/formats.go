@@ -1,0 +1,130 @@
+package commands
+
+import (
+	"path"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// applied returns a text on which a method is called with the arguments behind a bracket: '{}'.format(x),
+// or ' '.join([x, y]).
+func (c *codeReader) applied(method string, text value, open, depth int) value {
+	args := c.arguments(open)
+	if len(args) == 0 {
+		return text
+	}
+	var items []value
+	if method == "join" {
+		if items = c.list(args[0]); items == nil {
+			return text.with(c.eval(args[0][0], args[0][1], depth+1))
+		}
+	} else {
+		for _, a := range args {
+			items = append(items, c.eval(a[0], a[1], depth+1))
+		}
+	}
+	out := text
+	if method == "join" {
+		out.text = strings.Join(texts(items), text.text)
+	}
+	for _, v := range items {
+		if method == "format" {
+			out.text = strings.Replace(out.text, "{}", v.text, 1)
+		}
+		out.known = out.known && v.known
+		out = out.with(v)
+	}
+	return c.spent(out)
+}
+
+// filledIn returns a text of Python with a value in place of its first %s.
+func (c *codeReader) filledIn(text, v value) value {
+	text.text = strings.Replace(text.text, "%s", v.text, 1)
+	text.known = text.known && v.known
+	return c.spent(text.with(v))
+}
+
+// spent returns a value that was put together, without its text if there is no room for that.
+func (c *codeReader) spent(v value) value {
+	if len(v.text) > 64 && !c.of.spend(len(v.text)) {
+		v.text, v.known = "", false
+	}
+	return v
+}
+
+// listed returns the words that "$@" and "${name[@]}" stand for.
+func (r *shellReader) listed(w *syntax.Word) ([]value, bool) {
+	if len(w.Parts) != 1 {
+		return nil, false
+	}
+	part := w.Parts[0]
+	if q, ok := part.(*syntax.DblQuoted); ok && len(q.Parts) == 1 {
+		part = q.Parts[0]
+	}
+	x, ok := part.(*syntax.ParamExp)
+	if !ok || x.Param == nil || x.Exp != nil || x.Slice != nil {
+		return nil, false
+	}
+	if x.Index == nil {
+		return r.params, r.params != nil && (x.Param.Value == "@" || x.Param.Value == "*")
+	}
+	index, ok := x.Index.(*syntax.Word)
+	if !ok || index.Lit() != "@" && index.Lit() != "*" {
+		return nil, false
+	}
+	all, ok := r.arrays[x.Param.Value]
+	return all, ok
+}
+
+// split returns the words of {a,b}.
+func split(v value) []value {
+	inner, ok := strings.CutPrefix(v.text, "{")
+	if inner, ok = strings.CutSuffix(inner, "}"); !ok || !v.known || !strings.Contains(inner, ",") {
+		return []value{v}
+	}
+	var all []value
+	for word := range strings.SplitSeq(inner, ",") {
+		all = append(all, v.cut(word))
+	}
+	return all
+}
+
+// disguises has the programs that a command can start by a pattern, or with variables in the name that are
+// not set.
+const disguises = "curl wget sh bash zsh dash base64 python python3 perl node nc ncat openssl xxd eval"
+
+// undisguised returns the first word of a command with the name of the program that it stands for.
+func (r *shellReader) undisguised(v value, w *syntax.Word) value {
+	name := path.Base(v.text)
+	isPattern := strings.ContainsAny(name, "?*[")
+	if !isPattern && v.known {
+		return v
+	}
+	if !isPattern {
+		name = ""
+		for _, part := range w.Parts {
+			switch x := part.(type) {
+			case *syntax.Lit:
+				name += unescaped(x.Value, false)
+			case *syntax.SglQuoted:
+				name += x.Value
+			case *syntax.ParamExp:
+				if x.Param != nil {
+					name += r.vars[x.Param.Value].text
+				}
+			default:
+				return v
+			}
+		}
+	} else if len(strings.Trim(name, "?*[]")) < 2 && !strings.Contains(v.text, "/") {
+		return v // a list of Markdown
+	}
+	for program := range strings.FieldsSeq(disguises) {
+		if ok, err := path.Match(name, program); ok && err == nil {
+			v.text, v.known = program, true
+			break
+		}
+	}
+	return v
+}

@@ -1,0 +1,72 @@
+package commands
+
+import (
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// named is a function or an alias.
+type named struct {
+	body  *syntax.Stmt // of a function
+	base  int          // where the chunk with the body begins
+	alias string       // the words of an alias
+}
+
+// callNamed judges what a function or an alias does with its arguments and its input, and returns what it
+// writes.
+func (r *shellReader) callNamed(args []value, io redirect, wrapped int) (out value, ok bool) {
+	n, ok := r.named[args[0].text]
+	if !ok || r.calls >= maxWrappers {
+		return value{}, ok
+	}
+	r.calls++
+	defer func() { r.calls-- }()
+	if n.body == nil {
+		var words []value
+		for word := range strings.FieldsSeq(n.alias) {
+			words = append(words, value{text: strings.Trim(word, "'\""), known: true, from: args[0].from, to: args[0].to})
+		}
+		delete(r.named, args[0].text) // an alias is not replaced in itself
+		defer func() { r.named[args[0].text] = n }()
+		return r.call(append(words, args[1:]...), io, wrapped+1), true
+	}
+	// A body is read again at each call, and counts as often.
+	if r.of.words += wordsOfReader + int(n.body.End().Offset()-n.body.Pos().Offset())/4; r.of.words > maxWords {
+		r.tooManyWords()
+		return value{}, true
+	}
+	delete(r.named, args[0].text) // it does not end if it calls itself
+	base, before, params := r.base, map[string]value{}, r.params
+	set := func(name string, v value) {
+		before[name] = r.vars[name]
+		r.vars[name] = v
+	}
+	for i, v := range args[1:min(len(args), 10)] {
+		set(strconv.Itoa(i+1), v)
+	}
+	r.base, r.params = n.base, args[1:]
+	out = r.statement(n.body, io.in)
+	r.base, r.params, r.named[args[0].text] = base, params, n
+	for name, v := range before {
+		if r.vars[name] = v; v.empty() {
+			delete(r.vars, name)
+		}
+	}
+	return out, true
+}
+
+// aliases notes what alias is given.
+func (r *shellReader) aliases(args []value) {
+	for _, v := range args {
+		name, words, ok := strings.Cut(v.text, "=")
+		if !ok || name == "" || len(r.named) >= maxVariables {
+			continue
+		}
+		r.named[name] = named{alias: words}
+		if strings.ContainsAny(words, "|;&$`") {
+			r.runs(value{text: words, known: v.known, from: v.from, to: v.to}, v, "alias")
+		}
+	}
+}

@@ -1,0 +1,101 @@
+// Package paths says what is known of a path by its name alone.
+package paths
+
+import (
+	"slices"
+	"strings"
+)
+
+// maxPath is the most bytes of a path that is looked at. A longer text is none that people write.
+const maxPath = 200
+
+// Credential reports whether a text is the path of a file with credentials, such as ~/.ssh/id_ed25519.
+func Credential(text string) bool {
+	if len(text) < 4 || len(text) > maxPath || !strings.ContainsAny(text, "./") {
+		return false
+	}
+	if IsDotEnv(text) {
+		return true
+	}
+	low := strings.ToLower(strings.ReplaceAll(text, "\\", "/"))
+	if slices.Contains(system, low) {
+		return true
+	}
+	home, ok := belowHome(low)
+	if !ok || slices.ContainsFunc(public, func(p string) bool { return strings.HasSuffix(home, p) }) {
+		return false
+	}
+	return slices.ContainsFunc(credentials, func(p string) bool { return strings.HasPrefix(home, p) || home+"/" == p })
+}
+
+// HoldsCredentials reports whether a path is that of a folder with credentials in it, such as ~/.aws.
+func HoldsCredentials(path string) bool {
+	home, ok := belowHome(strings.ToLower(path))
+	if home = strings.Trim(home, "/"); !ok || home == "" || slices.Contains(commonFolders, home) {
+		return false
+	}
+	return slices.ContainsFunc(credentials, func(p string) bool { return strings.HasPrefix(p, home+"/") })
+}
+
+var commonFolders = []string{".config", ".local", ".local/share", "library", "library/application support"}
+
+// belowHome returns the path below a person's home folder.
+func belowHome(path string) (string, bool) {
+	for _, home := range [...]string{"~/", "$home/", "${home}/", "$env:userprofile/", "%userprofile%/", "/root/"} {
+		if rest, ok := strings.CutPrefix(path, home); ok {
+			return rest, true
+		}
+	}
+	for _, homes := range [...]string{"/home/", "/users/", "c:/users/", "~"} {
+		if rest, ok := strings.CutPrefix(path, homes); ok {
+			_, rest, ok = strings.Cut(rest, "/")
+			return rest, ok
+		}
+	}
+	return "", false
+}
+
+// IsDotEnv reports whether a path is that of a file with the variables of a project: .env of dotenv.
+func IsDotEnv(path string) bool {
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	switch name {
+	case ".env", ".env.local", ".env.production", ".env.development":
+		return true
+	}
+	return false
+}
+
+// Homely writes a path below the home folder with ~.
+func Homely(path string) string {
+	if strings.Contains(path, "//") && !strings.Contains(path, ":") {
+		path = strings.ReplaceAll(path, "//", "/") // of joined parts
+	}
+	for _, home := range [...]string{"$HOME/", "${HOME}/"} {
+		if rest, ok := strings.CutPrefix(path, home); ok {
+			return "~/" + rest
+		}
+	}
+	return path
+}
+
+// Outside reports whether a path leads out of the skill.
+func Outside(path string) bool {
+	return strings.HasPrefix(path, "~/") || strings.HasPrefix(path, "/") && len(path) > 1 && !strings.HasPrefix(path, "//") || strings.HasPrefix(path, "../../")
+}
+
+// Starts reports whether what a path has in it starts by itself.
+func Starts(path string) bool { return match(path, starting) }
+
+// IsOfAgents reports whether agents read a path as settings or instructions. A template and a copy for a
+// test are not the agent's own.
+func IsOfAgents(path string) bool { return match(path, agents) && !strings.HasPrefix(path, "/tmp/") }
+
+// match reports whether a path is one of a table: a row that ends with / has all below it.
+func match(path string, table []string) bool {
+	low := "/" + strings.ToLower(path)
+	return slices.ContainsFunc(table, func(p string) bool {
+		return strings.HasSuffix(low, p) || strings.HasSuffix(p, "/") && strings.Contains(low, p) ||
+			strings.HasPrefix(p, "/etc/") && strings.HasPrefix(low, "/"+p) ||
+			strings.HasSuffix(p, "rules") && strings.Contains(low, p+"/")
+	})
+}
