@@ -109,8 +109,10 @@ func testForms(t *testing.T, formed map[string]string) {
 		noExec       bool // the form does not say which files are executable
 	}{
 		{"folder", library, false},
+		{"folder as an address", "file://" + library, false},
 		{"archive zip", filepath.Join(files, "pdf.zip"), false},
 		{"archive skill", filepath.Join(files, "pdf.skill"), false},
+		{"archive as an address", "file:" + filepath.Join(files, "pdf.zip"), false},
 		{"archive tar", filepath.Join(files, "pdf.tar.gz"), false},
 		{"archive https", server.URL + "/files/pdf.zip", false},
 		{"git", repository(t, library), false},
