@@ -70,7 +70,7 @@ func (t *talk) run(ctx context.Context, word, rest string) error {
 		}
 		t.screen.line("A line that ends with \\ goes on in the next one. Ctrl-C ends an answer.")
 	case "/exit":
-		return leaving
+		return errLeaving
 	default:
 		names := make([]string, len(commands))
 		for i, c := range commands {

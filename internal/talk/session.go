@@ -16,8 +16,8 @@ import (
 // again is the time in which a second Ctrl-C ends the program.
 const again = time.Second
 
-// leaving is the error of a conversation that the user ends.
-var leaving = errors.New("the user leaves")
+// errLeaving is the error of a conversation that the user ends.
+var errLeaving = errors.New("the user leaves")
 
 // interactive talks until the user leaves, or, if no person types, until a turn fails.
 func (t *talk) interactive(ctx context.Context) error {
@@ -30,7 +30,7 @@ func (t *talk) interactive(ctx context.Context) error {
 			err = t.take(ctx, words)
 		}
 		switch {
-		case errors.Is(err, leaving):
+		case errors.Is(err, errLeaving):
 			return nil
 		case err != nil:
 			return failed(err)
@@ -42,7 +42,7 @@ func (t *talk) interactive(ctx context.Context) error {
 func (t *talk) take(ctx context.Context, words string) error {
 	switch {
 	case words == "exit":
-		return leaving
+		return errLeaving
 	case strings.HasPrefix(words, "/"):
 		return t.command(ctx, words)
 	}
@@ -113,7 +113,7 @@ func (t *talk) words(ctx context.Context) (string, error) {
 			if t.lines.IsTyped() {
 				t.screen.plain("") // the cursor is in the line of the prompt
 			}
-			return "", leaving
+			return "", errLeaving
 		case errors.Is(err, console.ErrDropped):
 			return "", nil
 		case errors.Is(err, console.ErrCtrlC):
