@@ -3,7 +3,10 @@ package cli
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,11 +96,26 @@ func TestExamples(t *testing.T) {
 }
 
 // world is a home folder and a project in which the examples run.
-type world struct{ home, project string }
+type world struct{ home, project, model string }
+
+// scriptedModel is a model that loads the skill review first, and then answers.
+func scriptedModel(t *testing.T) (url string) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		message := `"content":"It is good."},"finish_reason":"stop"`
+		if !bytes.Contains(body, []byte(`"role":"tool"`)) {
+			message = `"tool_calls":[{"id":"1","type":"function","function":{"name":"skill","arguments":"{\"name\":\"review\"}"}}]},"finish_reason":"tool_calls"`
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"choices":[{"message":{"role":"assistant",%s}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`, message)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
 
 func exampleWorld(t *testing.T) world {
 	top := t.TempDir()
-	w := world{filepath.Join(top, "home"), filepath.Join(top, "project")}
+	w := world{filepath.Join(top, "home"), filepath.Join(top, "project"), scriptedModel(t)}
 	skill := "---\nname: review\ndescription: Reviews a pull request. Use when asked for a review.\n---\nSee [the style](references/style.md).\n"
 	for file, text := range map[string]string{
 		"home/.claude/skills/review/SKILL.md":               skill,
@@ -115,6 +133,9 @@ func exampleWorld(t *testing.T) world {
 		"project/.claude/skills/review/references/style.md": "Be brief.\n",
 		"project/.claude/skills/commit/SKILL.md":            "---\nname: commit\ndescription: Writes a commit message. Use when asked to commit.\n---\nBe brief.\n",
 		"project/skills/deploy/SKILL.md":                    "---\nname: deploy\ndescription: Deploys a service. Use when asked to deploy one.\n---\nDeploy it.\n",
+		"project/.claude/skills/review/evals/triggers.json": `[{"query": "review this pull request", "should_trigger": true}]`,
+		"project/prompts.json":                              `[{"query": "is this change good? review it", "should_trigger": true}]`,
+		"project/question.txt":                              "Is this change good?\n",
 		"project/call.json":                                 `{"id":"1","type":"function","function":{"name":"find_skills","arguments":"{}"}}`,
 		"project/content.json":                              `[{"type":"tool_use","id":"1","name":"find_skills","input":{}}]`,
 	} {
@@ -133,7 +154,7 @@ func exampleWorld(t *testing.T) world {
 func (w world) command(ctx context.Context, shell, line string) (*exec.Cmd, *bytes.Buffer) {
 	cmd := exec.CommandContext(ctx, shell, "--norc", "-euo", "pipefail", "-c", line)
 	cmd.Dir = w.project
-	cmd.Env = append(os.Environ(), "HOME="+w.home, "XDG_CONFIG_HOME=", "KNACK_DIRS=", "KNACK_TOKEN=")
+	cmd.Env = append(os.Environ(), "HOME="+w.home, "XDG_CONFIG_HOME=", "KNACK_DIRS=", "KNACK_TOKEN=", "LLM_API_BASE_URL="+w.model, "LLM_MODEL_NAME=scripted", "LLM_API_KEY=")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	return cmd, &out

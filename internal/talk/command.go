@@ -56,11 +56,8 @@ that your own knack.yaml names; you are asked before each call. The exit status
 is 0 if the model has answered, 1 if a limit ended that, and 3 if there is no
 model or it did not answer.`,
 		Example: `  knack chat "fill in the form in form.pdf"
-  knack chat --url http://127.0.0.1:11434/v1 --model qwen3:8b
-  knack chat - <question.txt
-  knack chat --quiet --transcript log.jsonl  # a conversation, and its record
-  knack chat --tools runner --dry-run        # the first request, not sent
-  knack chat --mcp files --allow 'files__read_*' "tidy up my notes"`,
+  knack chat - --transcript log.jsonl <question.txt
+  knack chat --tools runner --dry-run   # the first request, not sent`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if o.Prompt, o.Once, err = question(env, args, prompt, cmd.Flags().Changed("prompt"), o.DryRun); err != nil {
 				return err

@@ -81,10 +81,9 @@ prompts give the same figures. doc/eval.md shows how a description gets better
 by them.
 
 The exit status is 1 if fewer prompts pass than --min.`,
-		Example: `  knack eval --no-model pdf        # the place of pdf for each of its prompts
-  knack eval pdf                   # how often a model loads it
-  knack eval --model qwen3:8b --model claude --runs 5 --json pdf
-  knack eval --no-model --set prompts.json pdf`,
+		Example: `  knack eval --no-model review      # its place for each of its prompts
+  knack eval --runs 5 review        # how often a model loads it
+  knack eval --no-model --set prompts.json review`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.check(cmd.Flags().Changed); err != nil {
 				return err

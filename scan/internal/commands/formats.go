@@ -79,8 +79,9 @@ func (r *shellReader) listed(w *syntax.Word) ([]value, bool) {
 
 // split returns the words of {a,b}.
 func split(v value) []value {
-	inner, ok := strings.CutPrefix(v.text, "{")
-	if inner, ok = strings.CutSuffix(inner, "}"); !ok || !v.known || !strings.Contains(inner, ",") {
+	inner, opens := strings.CutPrefix(v.text, "{")
+	inner, closes := strings.CutSuffix(inner, "}")
+	if !opens || !closes || !v.known || !strings.Contains(inner, ",") {
 		return []value{v}
 	}
 	var all []value
