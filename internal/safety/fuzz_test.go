@@ -72,6 +72,7 @@ var targets = []target{
 	{"approve", "FuzzParse", "approvals: read strictly, every fault has a place, and what is read is written the same"},
 	{"internal/vet", "FuzzCache", "kept verdicts: a file is taken whole, or not at all"},
 	{"config", "FuzzParse", "knack.yaml: read strictly, every complaint has a place"},
+	{"eval", "FuzzParse", "prompts of a skill: read, or refused with a place"},
 	{"usage", "FuzzRestore", "a file of counts: refused, or read, and written so that it can be read again"},
 	{"origin", "FuzzRef", "a source: read as it is written, and no part is an option or a password"},
 	{"scan", "FuzzArchive", "a scan of archives: bounded, and each entry is judged or said to be unread"},
