@@ -25,3 +25,9 @@ func copyOwner(path string, of fs.FileInfo) error {
 	}
 	return nil
 }
+
+// isOwn reports whether no other user can have written a file.
+func isOwn(info fs.FileInfo) bool {
+	is, ok := info.Sys().(*syscall.Stat_t)
+	return ok && (int(is.Uid) == os.Geteuid() || is.Uid == 0) && info.Mode().Perm()&0o022 == 0
+}

@@ -2,6 +2,7 @@ package edit
 
 import (
 	"io"
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -9,6 +10,21 @@ import (
 // Read reads a file that the user named, through links, and at most one byte more than most. It
 // refuses a pipe or a device, which could block the process for ever, with [ErrIrregular].
 func Read(path string, most int64) ([]byte, error) {
+	return read(path, most, func(fs.FileInfo) error { return nil })
+}
+
+// ReadOwn is Read for a file that no other user can have written: it belongs to this user or to the
+// administrator, and neither its group nor others may write it.
+func ReadOwn(path string, most int64) ([]byte, error) {
+	return read(path, most, func(info fs.FileInfo) error {
+		if !isOwn(info) {
+			return pathError("open", path, errForeign)
+		}
+		return nil
+	})
+}
+
+func read(path string, most int64, allow func(fs.FileInfo) error) ([]byte, error) {
 	regular := func(info os.FileInfo, err error) error {
 		if err == nil && !info.Mode().IsRegular() {
 			err = pathError("open", path, ErrIrregular)
@@ -23,7 +39,11 @@ func Read(path string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if err := regular(f.Stat()); err != nil { // it may have been replaced
+	info, err := f.Stat()
+	if err := regular(info, err); err != nil { // it may have been replaced
+		return nil, err
+	}
+	if err := allow(info); err != nil {
 		return nil, err
 	}
 	return io.ReadAll(io.LimitReader(f, most+1))

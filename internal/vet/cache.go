@@ -15,7 +15,6 @@ import (
 
 	"github.com/knack-dev/knack/edit"
 	"github.com/knack-dev/knack/internal/hold"
-	"github.com/knack-dev/knack/internal/settings"
 	"github.com/knack-dev/knack/scan"
 	"github.com/knack-dev/knack/skill"
 )
@@ -24,8 +23,8 @@ import (
 // that starts again knows by it what to serve before it has read a file. It is only a memory: what
 // is served is compared with the digests in it while it is read.
 //
-// The file is one of this user, for one build and one set of lanes. A file that is damaged, or of
-// another build, is as good as none.
+// The file is one of this user, for one build and one set of lanes. A file that is damaged, of another
+// build, or that another user can have written is as good as none.
 type Cache struct {
 	path, engine string
 	now          func() time.Time
@@ -60,7 +59,7 @@ func NewCache(path, engine string, now func() time.Time) *Cache {
 		c.path = ""
 		return c
 	}
-	if data, err := settings.ReadNamed(path, maxCache); err == nil && len(data) <= maxCache {
+	if data, err := edit.ReadOwn(path, maxCache); err == nil && len(data) <= maxCache {
 		c.parse(data)
 	}
 	return c
@@ -139,7 +138,7 @@ func (c *Cache) Save() error {
 	c.dirty = false
 	data := c.append(nil)
 	c.mu.Unlock()
-	old, err := settings.ReadNamed(c.path, maxCache)
+	old, err := edit.Read(c.path, maxCache)
 	if errors.Is(err, fs.ErrNotExist) {
 		return edit.Create(c.path, data, 0o600)
 	}

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -151,6 +153,20 @@ func TestCache(t *testing.T) {
 		empty("damaged", NewCache(path, "v1", clock))
 	}
 	ok(t, os.WriteFile(path, whole, 0o600))
+	if runtime.GOOS != "windows" {
+		for _, mode := range []fs.FileMode{0o620, 0o602} {
+			ok(t, os.Chmod(path, mode))
+			empty("written by another user", NewCache(path, "v1", clock))
+		}
+		ok(t, os.Chmod(path, 0o644))
+		if os.Chown(path, 12345, -1) == nil {
+			empty("of another user", NewCache(path, "v1", clock))
+			ok(t, os.Chown(path, os.Geteuid(), -1))
+		}
+		if len(NewCache(path, "v1", clock).skills) != 1 {
+			t.Error("a file that all may read is not read")
+		}
+	}
 	now = now.AddDate(0, 0, keepDays+1)
 	late := NewCache(path, "v1", clock)
 	late.Remember("acme\x00doc", files)

@@ -202,13 +202,16 @@ func (r *shellReader) line(text string, base int) {
 		r.s.Unjudged(r.p.File.Path, "a line has too many brackets to be read as a command")
 		return
 	}
-	pieces := []string{text}
-	if _, err := r.s.parse(text, 0); err != nil { // what is wrong must not hide the rest
-		pieces = strings.SplitAfter(strings.ReplaceAll(text, " =(", " <("), ";") // zsh writes =( too
+	r.vague = true
+	if file, err := r.s.parse(text, 0); err == nil {
+		r.base = base
+		r.statements(file.Stmts, value{})
+		return
 	}
-	for _, piece := range pieces {
+	// What is wrong must not hide the rest. Zsh writes =( too.
+	for piece := range strings.SplitAfterSeq(strings.ReplaceAll(text, " =(", " <("), ";") {
 		if file, _ := r.s.parse(piece, 10); file != nil {
-			r.base, r.vague = base, true
+			r.base = base
 			r.statements(file.Stmts, value{})
 		}
 		base += len(piece)
