@@ -131,6 +131,3 @@ func (s *scanner) all(ctx context.Context, fsys fs.FS, files []skill.File) (Repo
 	}
 	return s.report(), nil
 }
-
-// Set returns the digest of a skill's files, which have their digests. See [skill.SetOf].
-func Set(files []skill.File) skill.Digest { return skill.SetOf(files) }

@@ -80,7 +80,8 @@ func FuzzShell(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, from byte) {
 		a, _ := shellFound("a.sh", text, commands.Origin(from%5))
-		b, _ := shellFound("a.sh", text, commands.Origin(from%5))
+		b, lines := shellFound("a.sh", text, commands.Origin(from%5))
+		lines.commands.Lines(fileOf("a.ps1", text).Whole())
 		if fmt.Sprint(a) != fmt.Sprint(b) {
 			t.Errorf("%v, then %v", a, b)
 		}

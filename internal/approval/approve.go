@@ -185,7 +185,7 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 			return interrupted(err)
 		}
 		a := given
-		a.URI, a.Set, a.Files, a.Fields, a.Facts = e.URI().String(), scan.Set(held.manifest), held.manifest, held.fields, factsByName(r.Facts)
+		a.URI, a.Set, a.Files, a.Fields, a.Facts = e.URI().String(), skill.SetOf(held.manifest), held.manifest, held.fields, factsByName(r.Facts)
 		printApproval(env, e.Name, a, r, book)
 		if !f.dryRun {
 			if err := supply.Keep(ctx, env, f.skills.Config(), held.contents(e.Skill)); err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/report"
 	"github.com/knack-dev/knack/scan"
+	"github.com/knack-dev/knack/skill"
 )
 
 type scanFlags struct {
@@ -205,7 +206,7 @@ func scanEntries(ctx context.Context, env *console.Env, entries []*catalog.Entry
 			}
 			all[i] = &report.Scanned{Report: r, Name: e.Name, Folder: path.Join(e.Root.Shown, e.Path), Place: e.Path, Skill: e.Skill}
 			if files, err := e.Manifest(ctx, nil); err == nil {
-				all[i].Set = scan.Set(files).String()
+				all[i].Set = skill.SetOf(files).String()
 			}
 			return ctx.Err()
 		})

@@ -20,7 +20,6 @@ import (
 	"github.com/knack-dev/knack/internal/hold"
 	"github.com/knack-dev/knack/internal/skilltest"
 	"github.com/knack-dev/knack/internal/testwait"
-	"github.com/knack-dev/knack/scan"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -46,7 +45,7 @@ func (r *reader) Known(c *hold.Candidate) (*skill.HeldError, bool) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	isBad, ok := r.known[scan.Set(c.Files)]
+	isBad, ok := r.known[skill.SetOf(c.Files)]
 	if isBad || ok && c.Path == r.also {
 		return &skill.HeldError{Name: c.Name, Message: "held back: it is bad"}, ok
 	}
@@ -68,7 +67,7 @@ func (r *reader) Judge(ctx context.Context, c *hold.Candidate) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.known[scan.Set(c.Files)] = isBad
+	r.known[skill.SetOf(c.Files)] = isBad
 	return ctx.Err()
 }
 

@@ -146,7 +146,7 @@ func TestAccept(t *testing.T) {
 			list = append(list, skill.File{Path: name, Size: int64(len(text)), Digest: skill.DigestOf([]byte(text))})
 		}
 	}
-	set := scan.Set(list) // that of mine too
+	set := skill.SetOf(list) // that of mine too
 	accept := func(a ...config.Accept) config.Scan { return config.Scan{Mode: config.ScanEnforce, Accept: a} }
 	for _, c := range []struct {
 		name   string
@@ -192,7 +192,7 @@ func TestAccept(t *testing.T) {
 type approves map[skill.Digest]bool
 
 func (a approves) Approved(_ []string, files []skill.File) (bool, string) {
-	return a[scan.Set(files)], "not approved"
+	return a[skill.SetOf(files)], "not approved"
 }
 func (a approves) Changed(ctx context.Context, _ func()) { <-ctx.Done() }
 
@@ -208,7 +208,7 @@ func TestMustBeApproved(t *testing.T) {
 			held    string
 		}{
 			{"skill://acme/one", nil, "bad one"}, {"skill://acme/two", nil, "bad one"}, {"skill://acme/five", nil, "bad"}, {"skill://**", nil, "bad one three"},
-			{"skill://**", approves{scan.Set(list): true}, "bad three"}, {"skill://**", approves{}, "bad one three"},
+			{"skill://**", approves{skill.SetOf(list): true}, "bad three"}, {"skill://**", approves{}, "bad one three"},
 		} {
 			var held []string
 			got := judged(t, vet.Options{Policy: config.Scan{Mode: mode, Approve: []access.Pattern{pattern(t, c.pattern)}}, Approvals: c.list}, files)
