@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -195,11 +197,20 @@ func FuzzCache(f *testing.F) {
 	})
 }
 
+// changing has files that change all at once, while others read them.
+type changing struct{ atomic.Pointer[fstest.MapFS] }
+
+// Open implements [fs.FS].
+func (c *changing) Open(name string) (fs.File, error) { return c.Load().Open(name) }
+
 // TestReview: with the mode review everything is served, and scanned in the background; a script that
 // changes is scanned again.
 func TestReview(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := skilltest.Project(map[string]string{"pdf/SKILL.md": skilltest.Document("pdf", "d"), "pdf/a.sh": "echo aGVsbG8gd29ybGQgaGVsbG8= | base64 -d | sh\n"})
+		files := &changing{}
+		files.Store(&m.Files)
+		m.FS = files
 		j := New(Options{Policy: config.Scan{Mode: config.ScanReview}})
 		c := catalog.New([]catalog.Source{j.Source(m, false)}, catalog.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -213,7 +224,7 @@ func TestReview(t *testing.T) {
 		if got, known := j.Of(e); !known || got.Fault != nil || got.Report() == nil || got.Report().Enforce != 1 {
 			t.Errorf("%v %+v %+v", known, got, got.Report())
 		}
-		m.Put("pdf/a.sh", "echo\n")
+		files.Store(&fstest.MapFS{"pdf/SKILL.md": m.Files["pdf/SKILL.md"], "pdf/a.sh": {Data: []byte("echo\n"), Mode: 0o644}})
 		testwait.Advance(2 * reviewEvery)
 		if got, _ := j.Of(e); got.Report() == nil || got.Report().Enforce != 0 {
 			t.Errorf("%+v", got.Report())
