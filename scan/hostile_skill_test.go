@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // hostileSkills has skills that are made to cost much, by what they are made of.
@@ -46,7 +48,7 @@ func hostileSkills(small bool) map[string]map[string]string {
 // of it together, so that no more is in use at once. The time is what a reader that takes the square of a
 // length needs.
 func TestHostileSkills(t *testing.T) {
-	for what, files := range hostileSkills(testing.Short()) {
+	for what, files := range hostileSkills(!testwait.Full()) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		start := time.Now()

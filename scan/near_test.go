@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/scan/internal/found"
 	"github.com/knack-dev/knack/skill"
 )
@@ -92,7 +93,7 @@ func TestNearAmidMany(t *testing.T) {
 // Many names take a time that grows with their number, also if they are made to be near to one another.
 func TestNearMany(t *testing.T) {
 	n := 10_000
-	if testing.Short() { // with the race detector
+	if !testwait.Full() {
 		n = 1000
 	}
 	for what, name := range map[string]func(i int) string{

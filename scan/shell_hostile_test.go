@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/scan/internal/commands"
 )
 
@@ -30,11 +31,11 @@ func hostileShell(n int) map[string]string {
 	return all
 }
 
-// TestShellHostile reads hostile texts of 1 MiB within 2 s each: a reader whose time grows with the
-// square of the length needs minutes.
+// TestShellHostile reads hostile texts of 1 MiB, or with less patience of 128 KiB, within 10 s each:
+// a reader whose time grows with the square of the length needs minutes.
 func TestShellHostile(t *testing.T) {
 	n := 1 << 20
-	if testing.Short() {
+	if !testwait.Full() {
 		n >>= 3
 	}
 	for unit, text := range hostileShell(n) {

@@ -31,7 +31,7 @@ func TestKilled(t *testing.T) {
 		storeForever(t, dir)
 		return
 	}
-	kills := 200
+	kills := 40
 	if testing.Short() {
 		kills = 4
 	}

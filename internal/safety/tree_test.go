@@ -155,7 +155,7 @@ func (f *forest) special(r *trial) {
 }
 
 func (f *forest) socket(at string) error {
-	short, err := os.MkdirTemp("/tmp", "k") // a socket's path is short
+	short, err := os.MkdirTemp("", "k") // a socket's path is short
 	if err != nil {
 		return err
 	}

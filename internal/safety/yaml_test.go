@@ -93,7 +93,7 @@ func documents() map[string]string {
 
 // The bounds of one document, in addition to those of the shortest.
 const (
-	mostTime   = 100 * time.Millisecond // processor time, which a busy machine does not change
+	mostTime   = 100 * time.Millisecond // processor time
 	mostMemory = 32 << 20
 )
 
@@ -156,6 +156,10 @@ func hostileDocuments(r *trial) {
 		// The smallest of some: the collector, the system and shared caches add varying
 		// work.
 		took, held, tries := time.Hour, int64(1<<62), 10
+		bound := mostTime
+		if r.fast { // other programs share the caches, and the units of a processor
+			bound *= 2
+		}
 		if r.says != nil {
 			tries = 3
 		}
@@ -166,13 +170,13 @@ func hostileDocuments(r *trial) {
 				break
 			}
 			took, held = min(took, t), min(held, m)
-			if took-base <= mostTime && held-memory <= mostMemory {
+			if took-base <= bound && held-memory <= mostMemory {
 				break
 			}
 		}
 		switch {
 		case err != nil:
-		case took-base > mostTime:
+		case took-base > bound:
 			err = fmt.Errorf("%v of processor time", took-base)
 		case held-memory > mostMemory:
 			err = fmt.Errorf("%d MiB of memory", (held-memory)>>20)

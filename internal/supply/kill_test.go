@@ -77,12 +77,7 @@ const killSkills = 6
 
 func newKillWorld(t *testing.T, git bool) *killWorld {
 	dir := t.TempDir()
-	w := &killWorld{t: t, binary: filepath.Join(dir, "knack"), home: filepath.Join(dir, "home"), project: filepath.Join(dir, "project"), library: filepath.Join(dir, "library"), versions: map[string]map[string]bool{}}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", w.binary, "../../cmd/knack")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	w := &killWorld{t: t, binary: program(t), home: filepath.Join(dir, "home"), project: filepath.Join(dir, "project"), library: filepath.Join(dir, "library"), versions: map[string]map[string]bool{}}
 	w.mkdir(w.home)
 	w.mkdir(filepath.Join(w.project, ".git"))
 	if w.source = "../library"; git {

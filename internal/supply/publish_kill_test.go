@@ -27,12 +27,7 @@ func TestPublishKilled(t *testing.T) {
 		kills = n
 	}
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "knack")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/knack")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	binary := program(t)
 	command := func(args ...string) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), binary, args...)
 		cmd.Dir = dir

@@ -28,17 +28,12 @@ import (
 // succeeds, and leaves nothing temporary. KNACK_KILLS is how many are killed.
 func TestPullKilled(t *testing.T) {
 	registry := registrytest.Start(t)
-	kills := 100
+	kills := 20
 	if n, err := strconv.Atoi(os.Getenv("KNACK_KILLS")); err == nil {
 		kills = n
 	}
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "knack")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/knack")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	binary := program(t)
 	var releases []string
 	skills := registrytest.Skills{}
 	for i := range 6 {

@@ -85,12 +85,7 @@ func TestSecrets(t *testing.T) {
 	}
 	dir := t.TempDir()
 	s := &secrets{t: t, places: map[string]int{}}
-	binary, home, project := filepath.Join(dir, "knack"), filepath.Join(dir, "home"), filepath.Join(dir, "project")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/knack")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	binary, home, project := program(t), filepath.Join(dir, "home"), filepath.Join(dir, "project")
 	write := func(at, text string) {
 		t.Helper()
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {

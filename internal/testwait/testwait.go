@@ -4,6 +4,7 @@ package testwait
 import (
 	"context"
 	"fmt"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,9 @@ import (
 
 // Patience is how long Until waits. Only a failure takes that long.
 const Patience = time.Minute
+
+// Full reports whether tests do all of their work, even what takes minutes: with SAFETY=full.
+func Full() bool { return os.Getenv("SAFETY") == "full" }
 
 // Until waits until ok returns true and fails the test after Patience. The failure names
 // what is missing; a value of type func() string is called first.

@@ -30,7 +30,7 @@ func special(t testing.TB, dir string) {
 	must(t, unix.Mkfifo(filepath.Join(dir, "pipe.md"), 0o644))
 	must(t, os.Symlink("pipe.md", filepath.Join(dir, "pipelink.md")))
 	// A socket's path is bounded to about 100 bytes, so it is made elsewhere.
-	short, err := os.MkdirTemp("/tmp", "k")
+	short, err := os.MkdirTemp("", "k")
 	must(t, err)
 	defer os.RemoveAll(short)
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: short + "/s"})
