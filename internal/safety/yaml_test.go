@@ -18,7 +18,7 @@ import (
 
 func yamlParts() []part {
 	return []part{
-		{name: "documents", promise: "hostile documents, each read, judged and listed within 100 ms of processor time and 32 MiB, above a document of one line", run: hostileDocuments},
+		{name: "documents", promise: "hostile documents, each read, judged and listed within 15 times the processor time of a document of one line, and within 32 MiB more", run: hostileDocuments},
 		{name: "inert", promise: "names, descriptions and reasons that close the listing, forge log lines or drive a terminal: inert in every list, log and page of text", run: inertText},
 	}
 }
@@ -91,9 +91,10 @@ func documents() map[string]string {
 	return docs
 }
 
-// The bounds of one document, in addition to those of the shortest.
+// The bounds of one document: of its processor time as a multiple of that of the shortest, and of
+// the memory beyond that of the shortest.
 const (
-	mostTime   = 100 * time.Millisecond // processor time
+	mostTimes  = 15 // of the processor time of a document of one line
 	mostMemory = 32 << 20
 )
 
@@ -144,11 +145,11 @@ func highest(pid int) int64 {
 }
 
 func hostileDocuments(r *trial) {
-	// The largest of the samples, which can only be too small.
-	base, memory := time.Hour, int64(0)
+	// Of memory the largest of the samples, which can only be too small.
+	base, memory := time.Duration(0), int64(0)
 	for range 5 {
 		t, m, _ := r.cost(skillMD("git", "x"))
-		base, memory = min(base, t), max(memory, m)
+		base, memory = base+t/5, max(memory, m)
 	}
 	most, mostM := time.Duration(0), int64(0)
 	for name, text := range documents() {
@@ -156,10 +157,6 @@ func hostileDocuments(r *trial) {
 		// The smallest of some: the collector, the system and shared caches add varying
 		// work.
 		took, held, tries := time.Hour, int64(1<<62), 10
-		bound := mostTime
-		if r.fast { // other programs share the caches, and the units of a processor
-			bound *= 2
-		}
 		if r.says != nil {
 			tries = 3
 		}
@@ -170,14 +167,14 @@ func hostileDocuments(r *trial) {
 				break
 			}
 			took, held = min(took, t), min(held, m)
-			if took-base <= bound && held-memory <= mostMemory {
+			if took <= mostTimes*base && held-memory <= mostMemory {
 				break
 			}
 		}
 		switch {
 		case err != nil:
-		case took-base > bound:
-			err = fmt.Errorf("%v of processor time", took-base)
+		case took > mostTimes*base:
+			err = fmt.Errorf("%v of processor time, and %v for one line", took, base)
 		case held-memory > mostMemory:
 			err = fmt.Errorf("%d MiB of memory", (held-memory)>>20)
 		default:
