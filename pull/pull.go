@@ -52,19 +52,10 @@ func (p *Puller) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, 
 	return o.Resolve(ctx, ref)
 }
 
-// Has reports whether the store has a release whole, which was the last one of a source that was
-// served or pulled, and whether it is that of a revision, and its signer still one that the rules
-// take. Nothing is asked, and no file is read.
-func (p *Puller) Has(ref origin.Ref, at origin.Revision, r store.Release) bool {
-	if at.ID == "" || r.Revision != at.ID || p.Trust.Locked(ref.Source, r.Signer) != nil {
-		return false
-	}
-	for _, m := range r.Skills {
-		if m.Fault == "" && !p.Store.Holds(m.Skill) {
-			return false
-		}
-	}
-	return true
+// Is reports whether a release, which was the last one of a source that was served or pulled, is that
+// of a revision, and its signer still one that the rules take. Nothing is asked, and no file is read.
+func (p *Puller) Is(ref origin.Ref, at origin.Revision, r store.Release) bool {
+	return at.ID != "" && r.Revision == at.ID && p.Trust.Locked(ref.Source, r.Signer) == nil
 }
 
 // Pull brings the release that a source has at a revision into the store, and records it. With an

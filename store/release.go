@@ -132,6 +132,15 @@ func (s *Store) Holds(d skill.Digest) bool {
 	return err == nil && info.IsDir()
 }
 
+// Whole reports whether the folders of all skills of a release are there. Their files are not read.
+func (s *Store) Whole(r Release) bool {
+	gone := func(m Member) bool { return m.Fault == "" && !s.Holds(m.Skill) }
+	first, second := r.Skills[:len(r.Skills)/2], r.Skills[len(r.Skills)/2:]
+	other := make(chan bool, 1)
+	go func() { other <- slices.ContainsFunc(first, gone) }()
+	return !slices.ContainsFunc(second, gone) && !<-other
+}
+
 // Dir returns the store's folder.
 func (s *Store) Dir() string { return s.dir }
 

@@ -220,15 +220,27 @@ func shortSource(source string) string {
 
 // fetch asks the source, and fetches what the store does not have.
 func (p *pulling) fetch(ctx context.Context, puller *pull.Puller, ref origin.Ref) (store.Release, error) {
+	// While the source is asked, the store is looked at: mostly it has all of what the source has.
+	var (
+		before store.Release
+		damage error
+		whole  bool
+		looked = make(chan struct{})
+	)
+	go func() {
+		defer close(looked)
+		_, before, damage = p.before(puller.Store, ref)
+		whole = puller.Store.Whole(before)
+	}()
 	at, err := puller.Resolve(ctx, ref)
+	<-looked
 	if err != nil {
 		return store.Release{}, failure(install.ProblemOf(err))
 	}
-	_, before, err := p.before(puller.Store, ref)
-	if err != nil {
-		return store.Release{}, err
+	if damage != nil {
+		return store.Release{}, damage
 	}
-	if puller.Has(ref, at, before) {
+	if whole && puller.Is(ref, at, before) {
 		p.out.Unchanged = true
 		p.is(before, before)
 		return before, nil
