@@ -372,7 +372,7 @@ func parseWeb(scheme, rest string) (Ref, error) {
 	switch {
 	case isArchive(u.Path):
 		return Ref{Kind: Archive, Source: u.String(), Location: u.String()}, nil
-	case isArchive(base):
+	case isArchive(path):
 		return Ref{}, refuse("add it without the folder, and choose with --skill NAME", "a folder within an archive cannot be named")
 	case strings.HasSuffix(strings.TrimRight(path, "/"), ".git"), isForge, sub != "":
 		return parseGit(scheme, rest)

@@ -98,6 +98,8 @@ var refForms = []struct {
 	{"https://x.example", at(WellKnown, "https://x.example", "https://x.example")},
 	{"https://git.example/a.git/", git("git.example/a.git", "https://git.example/a.git", "", "")},
 	{"https://X.Git", at(WellKnown, "https://x.git", "https://x.git")},
+	{"https://X.Zip/", at(WellKnown, "https://x.zip", "https://x.zip")},
+	{"https://x.skill", at(WellKnown, "https://x.skill", "https://x.skill")},
 	{"HTTPS://X.example/docs/", at(WellKnown, "https://x.example/docs", "https://x.example/docs")},
 	{"https://x.example/.well-known/agent-skills/index.json", at(WellKnown, "https://x.example", "https://x.example")},
 	{"https://x.example/d/.well-known/skills/index.json", at(WellKnown, "https://x.example/d", "https://x.example/d")},
