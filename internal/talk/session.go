@@ -144,6 +144,7 @@ func (t *talk) ask(ctx context.Context, q chat.Question) (chat.Consent, error) {
 	if len(text) > longQuestion {
 		text += "\nThis is a call of " + q.Tool + "."
 	}
+	t.lines.Forget() // before the question is there, nothing is an answer to it
 	t.screen.plain(text)
 	for {
 		line, err := t.lines.Line(ctx, "[y]es, [a]lways this tool, [n]o: ")

@@ -299,7 +299,7 @@ func TestAsk(t *testing.T) {
 		s.types("N\n", "It says: The user has not allowed this tool.\nYou: ", "[Tool Result] The user has not allowed this tool.\n\n")
 		s.types("write\n", question, shown)
 		s.types("y\n", "It says: written 1\nYou: ", "[Tool Result] written 1\n\n")
-		s.types("write\n", question, shown)
+		s.types("write\nalways\n", question, shown) // the answer was typed before the question
 		s.types("always\n", "It says: written 2\nYou: ", "[Tool Result] written 2\n\n")
 		s.types("write\n", "It says: written 3\nYou: ", "\n[Tool Call] files__write(path=\"a.txt\")\n[Tool Result] written 3\n\n")
 		s.types("exit\n", "", "")
