@@ -13,8 +13,12 @@ import (
 	"github.com/knack-dev/knack/model"
 )
 
-// again is the time in which a second Ctrl-C ends the program.
-const again = time.Second
+const (
+	// again is the time in which a second Ctrl-C ends the program.
+	again = time.Second
+	// farewell is how long a turn may take to record its end, when the program ends at once.
+	farewell = 100 * time.Millisecond
+)
 
 // errLeaving is the error of a conversation that the user ends.
 var errLeaving = errors.New("the user leaves")
@@ -89,6 +93,10 @@ func (t *talk) guarded(ctx context.Context, f func(context.Context) error) error
 			by := console.Interrupt{Signal: s}
 			cancel(by)
 			if s != os.Interrupt || time.Since(t.ctrlC) < again {
+				select {
+				case <-done:
+				case <-time.After(farewell):
+				}
 				return errors.Join(errNow, by)
 			}
 			t.ctrlC = time.Now()
