@@ -101,10 +101,11 @@ type line interface {
 	end(context.Context)
 }
 
-// Connect connects to a server, within 10 seconds. The error is an [*Error].
+// Connect connects to a server, within 10 seconds, or within a longer Timeout that the user has set:
+// some programs are downloaded when they start. The error is an [*Error].
 func Connect(ctx context.Context, s Server, o Options) (*Connection, error) {
 	s.Timeout = cmp.Or(s.Timeout, requestTime)
-	within := cmp.Or(o.within, connectTime)
+	within := cmp.Or(o.within, s.startTime())
 	c := &Connection{server: s}
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -120,6 +121,14 @@ func Connect(ctx context.Context, s Server, o Options) (*Connection, error) {
 		c.line.end(ctx)
 	}
 	return nil, err
+}
+
+// startTime returns how long a connection may take.
+func (s Server) startTime() time.Duration {
+	if s.Timeout == requestTime { // nothing was set
+		return connectTime
+	}
+	return max(connectTime, s.Timeout)
 }
 
 func (c *Connection) connect(ctx context.Context, o Options) (err error) {
