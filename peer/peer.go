@@ -86,10 +86,15 @@ func (e *Error) Unwrap() error { return e.cause }
 // Connection is a session with a server. Its methods may be called from several goroutines.
 type Connection struct {
 	server  Server
-	session *mcp.ClientSession
+	options Options
 	secrets secrets
 	line    line // how the server is reached
 	closed  sync.Once
+
+	mu      sync.Mutex
+	session *mcp.ClientSession
+	over    chan struct{} // closed when session has ended
+	ended   bool          // by Close
 }
 
 // line is the way to a server: a program or an address.
@@ -111,6 +116,8 @@ func Connect(ctx context.Context, s Server, o Options) (*Connection, error) {
 	defer cancel()
 	err := c.connect(limited, o)
 	if err == nil {
+		c.options = o
+		c.watch()
 		return c, nil
 	}
 	if limited.Err() != nil && ctx.Err() == nil {
@@ -174,8 +181,46 @@ func open(ctx context.Context, over mcp.Transport, o Options) (*mcp.ClientSessio
 	return client.Connect(ctx, over, &mcp.ClientSessionOptions{ProtocolVersion: o.protocol})
 }
 
+// watch notes when the session ends.
+func (c *Connection) watch() {
+	session, over := c.session, make(chan struct{})
+	c.over = over
+	go func() {
+		_ = session.Wait() // the failed request has said why
+		close(over)
+	}()
+}
+
+// live returns the session. One with an address begins again if it has ended, for example because
+// an answer was too large, or the server has restarted. A program is not started again.
+func (c *Connection) live(ctx context.Context) (*mcp.ClientSession, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.server.Command) > 0 || c.ended {
+		return c.session, nil
+	}
+	select {
+	case <-c.over:
+	default:
+		return c.session, nil
+	}
+	session, err := open(ctx, c.line, c.options)
+	if err == nil {
+		c.session = session
+		c.watch()
+	}
+	return session, err
+}
+
+// current returns the session, whether it has ended or not.
+func (c *Connection) current() *mcp.ClientSession {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session
+}
+
 // Protocol returns the version of MCP that the session has.
-func (c *Connection) Protocol() string { return c.session.InitializeResult().ProtocolVersion }
+func (c *Connection) Protocol() string { return c.current().InitializeResult().ProtocolVersion }
 
 // Close ends the session. A program gets SIGTERM. It is killed, with all that it has started, after
 // 5 seconds, or soon if the context has ended.
@@ -183,7 +228,11 @@ func (c *Connection) Close(ctx context.Context) {
 	c.closed.Do(func() {
 		done := make(chan struct{})
 		go func() {
-			_ = c.session.Close() // what it would say is of no use any more
+			c.mu.Lock()
+			c.ended = true
+			session := c.session
+			c.mu.Unlock()
+			_ = session.Close() // what it would say is of no use any more
 			close(done)
 		}()
 		c.line.end(ctx)
