@@ -223,7 +223,7 @@ var surroundings = use{
 		"syscall": {"Getenv", "Environ"},
 		"flag":    {"Parse", "Args", "Arg", "NArg", "CommandLine"},
 	},
-	allowed: []string{"internal/console", "cmd/knack", "internal/genskills/write", "internal/sbom", "internal/prose", "internal/corpus", "internal/registrytest", "bench", "bench/floor"},
+	allowed: []string{"internal/console", "cmd/knack", "internal/genskills/write", "internal/sbom", "internal/prose", "internal/corpus", "internal/registrytest", "internal/testwait", "bench", "bench/floor"},
 }
 
 // files lists the names that access a disk by path. A source opens skills; edit and client

@@ -31,6 +31,8 @@ func hostileSkills(small bool) map[string]map[string]string {
 			all[fmt.Sprintf("%q in %s", unit, file)] = map[string]string{file: fill(unit, long)}
 		}
 	}
+	page := fill("# T\n\nSome *text* with `code` and [a](b.md).\n\n- one\n- two\n\n```sh\nls -l\n```\n\n", large)
+	all["many pages"] = map[string]string{"a.md": page, "b.md": page, "c.md": page, "d.md": page, "e.md": page, "f.md": page, "g.md": page, "h.md": page}
 	var nested strings.Builder
 	for i := 0; nested.Len() < long; i++ {
 		nested.WriteString(strings.Repeat("  ", i) + "- a\n")
@@ -63,11 +65,27 @@ func TestHostileSkills(t *testing.T) {
 		if slices.Contains([]string{".py", ".js", ".sh"}, filepath.Ext(what)) {
 			most = 256
 		}
+		if what == "many pages" { // nearly all is garbage at once: the process peaks at 150 MiB
+			most = 2 << 10
+		}
 		if testing.Short() { // the race detector allocates too
 			most = 1 << 10
 		}
 		if took > time.Minute || allocated > most {
 			t.Errorf("%s: %v, %d MiB", what, took, allocated)
 		}
+	}
+}
+
+// Beyond 2 MiB of Markdown, or 32 MiB of text, the rest of a skill is not judged, and that is
+// a finding. A file that agents run then holds the skill back.
+func TestTooMuchText(t *testing.T) {
+	large := strings.Repeat("lorem ipsum ", maxText/48)
+	r := scanOf(t, map[string]string{"SKILL.md": "x\n", "a.txt": large, "b.txt": large, "c.md": large[:1<<20-1<<10], "d.sh": strings.Repeat("ls\n", 1<<10), "e.png": pngMagic + iend})
+	if !slices.Equal(r.Facts.NotRead, []string{"d.sh"}) || !r.Unread {
+		t.Errorf("not read: %q, unread: %v", r.Facts.NotRead, r.Unread)
+	}
+	if r = scanOf(t, map[string]string{"SKILL.md": "x\n", "a.txt": large, "c.md": large[:1<<20-1<<10], "d.sh": "ls\n"}); r.Facts.NotRead != nil || r.Unread {
+		t.Errorf("not read: %q, unread: %v", r.Facts.NotRead, r.Unread)
 	}
 }

@@ -79,8 +79,13 @@ type Options struct {
 	Only Lane
 }
 
-// maxFiles bounds the files of a skill that are judged. The largest real skill has 1,104.
-const maxFiles = 10_000
+const (
+	// maxFiles bounds the files of a skill that are judged. The largest real skill has 1,104.
+	maxFiles = 10_000
+	// maxText bounds the text of a skill that is judged, in bytes. Of 776 real skills, the largest has
+	// 0.8 MB.
+	maxText = 32 << 20
+)
 
 // Loaded scans a skill whole. See [Skill].
 func Loaded(ctx context.Context, k *skill.Skill, o Options) (Report, error) {

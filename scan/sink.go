@@ -33,6 +33,7 @@ type scanner struct {
 	failed   bool
 	files    map[string]bool // the paths of the skill's files, and of the entries of its archives
 	budget   archive.Budget
+	judged   int // bytes of text, each counted as often as [cost] says
 	commands *commands.Judge
 }
 
@@ -197,8 +198,24 @@ func (s *scanner) judge(path string, data []byte, depth int) {
 			s.NotRead(path, "it is not UTF-8 text")
 			return
 		}
+		if s.judged += len(text) * cost(kind); s.judged > maxText {
+			s.unread = s.unread || matters(path)
+			s.NotRead(path, "the skill has too much text: more than 2 MiB of Markdown and shell, 4 MiB of other code, or 32 MiB in all")
+			return
+		}
 		s.text(&passage.File{Path: path, Text: text}, kind)
 	}
+}
+
+// cost weighs the text of a kind by the time that its readers take: up to 0.7 s for 1 MiB of Markdown.
+func cost(kind fileKind) int {
+	switch kind {
+	case kindMarkdown, kindShell:
+		return 16
+	case kindPython, kindJavaScript:
+		return 8
+	}
+	return 1
 }
 
 // text judges a file of text by every reader that is for it.
