@@ -123,7 +123,7 @@ func serverKeys(at string) []key[Server] {
 				d.oneOf(at+".use", item, serverUses)
 			}
 		}},
-		{"timeout", "duration", "30s", "how long one request to the server may take", func(d *decoder, v frontmatter.Value, s *Server) {
+		{"timeout", "duration", "30s", "how long one request to the server may take, and, if it is set, its start", func(d *decoder, v frontmatter.Value, s *Server) {
 			s.Timeout = d.duration(at+".timeout", v, minTimeout, maxTimeout, "write seconds or minutes, such as 30s")
 		}},
 	}

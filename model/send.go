@@ -23,6 +23,8 @@ const (
 	// connectPatience is how long a connection may take, and listPatience a list of models.
 	connectPatience = 30 * time.Second
 	listPatience    = 10 * time.Second
+	// failurePatience is how long the body of a failure may take. The status says enough.
+	failurePatience = 5 * time.Second
 	// tries is how often a turn is asked for before the first byte of an answer.
 	tries = 3
 	// maxWait is the longest wait that an endpoint may ask for. Asking sooner than a longer one
@@ -119,6 +121,7 @@ func (c *Client) attempt(ctx context.Context, body []byte, in reader) (Answer, e
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
+		quiet.Reset(failurePatience)
 		return Answer{}, c.status(resp)
 	}
 	heard := &heard{from: resp.Body, quiet: quiet}

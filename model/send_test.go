@@ -139,6 +139,7 @@ func TestTries(t *testing.T) {
 		{"61 seconds of silence", []reply{{body: stream(delta(`{"content":"Hel"}`)), then: waits}}, 1, time.Minute, "host:80 has sent nothing for 60 seconds in the middle of its answer: try again"},
 		{"silence after comments", []reply{{body: ": wait\n\n", then: waits}}, 1, time.Minute, "host:80 has sent nothing for 60 seconds in the middle of its answer: try again"},
 		{"silence before the first byte", []reply{{then: waits}}, 1, 5 * time.Minute, "host:80 has sent nothing for 5 minutes: look whether the model is loaded, and try again"},
+		{"silence in the middle of a failure", []reply{{status: 401, body: `{"error":`, then: waits}}, 1, 5 * time.Second, "host:80 asks for a key: name the variable or the file that has one (401)"},
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -178,6 +178,7 @@ func answering(call http.HandlerFunc) http.Handler {
 		case "initialize":
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}`, m.ID)
 		case "tools/call":
+			r.Header.Set("Id", string(m.ID))
 			call(w, r)
 		default:
 			w.WriteHeader(http.StatusAccepted)
@@ -240,6 +241,50 @@ func TestCallsOverHTTP(t *testing.T) {
 			cancel()
 			if _, _, err := c1.Call(ctx, "any", nil); !errors.Is(err, context.Canceled) {
 				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// TestGoesOnOverHTTP checks that a bad answer, or a server that has restarted, costs one call, and
+// that nothing is asked after the end.
+func TestGoesOnOverHTTP(t *testing.T) {
+	for name, bad := range map[string]http.HandlerFunc{
+		"large": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, strings.Repeat(" ", maxMessage+1))
+		},
+		"garbage": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") },
+		"restart": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) },
+		"half": func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, "{")
+			panic(http.ErrAbortHandler)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			nothingLeft(t)
+			calls := 0
+			s, _ := served(t, answering(func(w http.ResponseWriter, r *http.Request) {
+				if calls++; calls == 1 {
+					bad(w, r)
+					return
+				}
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"good"}]}}`, r.Header.Get("Id"))
+			}))
+			c, err := Connect(t.Context(), s, options(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text, _, err := c.Call(t.Context(), "any", nil); err == nil {
+				t.Errorf("the first call: %q", text)
+			}
+			testwait.Until(t, func() bool {
+				text, _, err := c.Call(t.Context(), "any", nil)
+				return text == "good" && err == nil
+			}, "no call succeeds after a bad answer")
+			c.Close(t.Context())
+			before := calls
+			if text, _, err := c.Call(t.Context(), "any", nil); err == nil || calls > before {
+				t.Errorf("after the end: %q", text)
 			}
 		})
 	}

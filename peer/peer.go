@@ -86,10 +86,15 @@ func (e *Error) Unwrap() error { return e.cause }
 // Connection is a session with a server. Its methods may be called from several goroutines.
 type Connection struct {
 	server  Server
-	session *mcp.ClientSession
+	options Options
 	secrets secrets
 	line    line // how the server is reached
 	closed  sync.Once
+
+	mu      sync.Mutex
+	session *mcp.ClientSession
+	over    chan struct{} // closed when session has ended
+	ended   bool          // by Close
 }
 
 // line is the way to a server: a program or an address.
@@ -101,15 +106,18 @@ type line interface {
 	end(context.Context)
 }
 
-// Connect connects to a server, within 10 seconds. The error is an [*Error].
+// Connect connects to a server, within 10 seconds, or within a longer Timeout that the user has set:
+// some programs are downloaded when they start. The error is an [*Error].
 func Connect(ctx context.Context, s Server, o Options) (*Connection, error) {
 	s.Timeout = cmp.Or(s.Timeout, requestTime)
-	within := cmp.Or(o.within, connectTime)
+	within := cmp.Or(o.within, s.startTime())
 	c := &Connection{server: s}
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	err := c.connect(limited, o)
 	if err == nil {
+		c.options = o
+		c.watch()
 		return c, nil
 	}
 	if limited.Err() != nil && ctx.Err() == nil {
@@ -120,6 +128,14 @@ func Connect(ctx context.Context, s Server, o Options) (*Connection, error) {
 		c.line.end(ctx)
 	}
 	return nil, err
+}
+
+// startTime returns how long a connection may take.
+func (s Server) startTime() time.Duration {
+	if s.Timeout == requestTime { // nothing was set
+		return connectTime
+	}
+	return max(connectTime, s.Timeout)
 }
 
 func (c *Connection) connect(ctx context.Context, o Options) (err error) {
@@ -165,8 +181,46 @@ func open(ctx context.Context, over mcp.Transport, o Options) (*mcp.ClientSessio
 	return client.Connect(ctx, over, &mcp.ClientSessionOptions{ProtocolVersion: o.protocol})
 }
 
+// watch notes when the session ends.
+func (c *Connection) watch() {
+	session, over := c.session, make(chan struct{})
+	c.over = over
+	go func() {
+		_ = session.Wait() // the failed request has said why
+		close(over)
+	}()
+}
+
+// live returns the session. One with an address begins again if it has ended, for example because
+// an answer was too large, or the server has restarted. A program is not started again.
+func (c *Connection) live(ctx context.Context) (*mcp.ClientSession, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.server.Command) > 0 || c.ended {
+		return c.session, nil
+	}
+	select {
+	case <-c.over:
+	default:
+		return c.session, nil
+	}
+	session, err := open(ctx, c.line, c.options)
+	if err == nil {
+		c.session = session
+		c.watch()
+	}
+	return session, err
+}
+
+// current returns the session, whether it has ended or not.
+func (c *Connection) current() *mcp.ClientSession {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session
+}
+
 // Protocol returns the version of MCP that the session has.
-func (c *Connection) Protocol() string { return c.session.InitializeResult().ProtocolVersion }
+func (c *Connection) Protocol() string { return c.current().InitializeResult().ProtocolVersion }
 
 // Close ends the session. A program gets SIGTERM. It is killed, with all that it has started, after
 // 5 seconds, or soon if the context has ended.
@@ -174,7 +228,11 @@ func (c *Connection) Close(ctx context.Context) {
 	c.closed.Do(func() {
 		done := make(chan struct{})
 		go func() {
-			_ = c.session.Close() // what it would say is of no use any more
+			c.mu.Lock()
+			c.ended = true
+			session := c.session
+			c.mu.Unlock()
+			_ = session.Close() // what it would say is of no use any more
 			close(done)
 		}()
 		c.line.end(ctx)

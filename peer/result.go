@@ -20,7 +20,11 @@ func (c *Connection) Call(ctx context.Context, tool string, arguments json.RawMe
 	var refused string
 	var r *mcp.CallToolResult
 	err = c.request(ctx, func(ctx context.Context) (err error) {
-		r, err = c.session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
+		session, err := c.live(ctx)
+		if err != nil {
+			return err
+		}
+		r, err = session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
 		if ctx.Err() == nil {
 			refused = refusal(err)
 		}

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/display"
@@ -54,12 +55,15 @@ func readSecrets(s Server, o Options) (secrets, error) {
 	if (s.TokenEnv != "" || s.TokenFile != "") && (all.token == "" || len(all.token) > maxToken || strings.ContainsFunc(all.token, func(r rune) bool { return r <= ' ' || r > '~' })) {
 		return all, &Error{Server: s.Name, What: "its token is empty, too long, or has characters that no token has", Fix: "write the token alone, in one line, into the variable or the file"}
 	}
-	for _, value := range append(values, all.token) {
+	values = append(values, all.token)
+	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) }) // one may begin with another
+	var hides []string
+	for _, value := range values {
 		if len(value) >= minHidden {
-			values = append(values, value, redacted)
+			hides = append(hides, value, redacted)
 		}
 	}
-	all.hides = strings.NewReplacer(values[len(s.EnvFrom):]...)
+	all.hides = strings.NewReplacer(hides...)
 	return all, nil
 }
 

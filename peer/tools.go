@@ -37,7 +37,7 @@ const MaxName = 64
 
 // Tools lists the server's tools, in its order. The error is an [*Error].
 func (c *Connection) Tools(ctx context.Context) ([]Tool, error) {
-	if caps := c.session.InitializeResult().Capabilities; caps == nil || caps.Tools == nil {
+	if caps := c.current().InitializeResult().Capabilities; caps == nil || caps.Tools == nil {
 		return nil, &Error{Server: c.server.Name, What: "the server has no tools"}
 	}
 	var all []Tool
@@ -46,8 +46,12 @@ func (c *Connection) Tools(ctx context.Context) ([]Tool, error) {
 	params := &mcp.ListToolsParams{}
 	for range maxPages {
 		var page *mcp.ListToolsResult
-		if err := c.request(ctx, func(ctx context.Context) (err error) {
-			page, err = c.session.ListTools(ctx, params)
+		if err := c.request(ctx, func(ctx context.Context) error {
+			session, err := c.live(ctx)
+			if err != nil {
+				return err
+			}
+			page, err = session.ListTools(ctx, params)
 			return err
 		}); err != nil {
 			return nil, err

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -137,5 +139,25 @@ func TestProgressAtTerminal(t *testing.T) {
 		if n := len(rest); n < 3 || rest[n-1] != "" || strings.Trim(rest[n-2], " ") != "" || len(rest[n-2]) < len(strings.TrimRight(strings.TrimSuffix(rest[n-3], "^C"), " \b")) {
 			t.Errorf("%s: after the line comes %q", end, after)
 		}
+	}
+}
+
+// TestEvalProgress checks that knack eval says how far it is while a model is asked.
+func TestEvalProgress(t *testing.T) {
+	t.Parallel()
+	seen := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-seen:
+		case <-r.Context().Done():
+		}
+		fmt.Fprint(w, `{"choices":[{"message":{"content":"no"},"finish_reason":"stop"}]}`)
+	}))
+	t.Cleanup(server.Close)
+	term := atTerminal(t, knack(t, os.Args[0], "eval", "--url", server.URL, "--model", "m", "--runs", "1", "engage"))
+	term.shows(t, "asking m: 0 of 7")
+	close(seen)
+	if status := term.status(); status != 1 {
+		t.Errorf("exit status %d: %q", status, term.screen())
 	}
 }

@@ -243,6 +243,9 @@ func TestChatNoModel(t *testing.T) {
 	if want := no + `these skills fit "fill in a pdf form": pdf, form-filler, docx   (knack show pdf)` + "\n"; out != "" || errs != want || code != 3 {
 		t.Errorf("%q, exit status %d\ngot  %s\nwant %s", out, code, errs, want)
 	}
+	if _, errs, code := talks(t, nowhere{}, nil, "fill in a pdf form"); errs != no || code != 3 {
+		t.Errorf("without skills: exit status %d, %s", code, errs) // engage has the word "file"
+	}
 	if _, errs, code := talks(t, nowhere{}, map[string]string{"HOME": home}, "xyzzy"); errs != no || code != 3 {
 		t.Errorf("exit status %d, %s", code, errs)
 	}

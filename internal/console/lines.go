@@ -28,12 +28,13 @@ const maxLine = 1 << 20
 // Lines reads lines from standard input: at a terminal with a prompt and keys for editing, and
 // elsewhere as they come. A paste of several lines is one line with line ends in it.
 type Lines struct {
-	plain   *bufio.Reader
-	out     io.Writer // the terminal's, or nil: no prompt
-	in      *os.File  // the terminal, if its lines can be edited
-	keys    *keys
-	editor  *term.Terminal
-	pending chan typed // of a read whose caller has gone
+	plain    *bufio.Reader
+	out      io.Writer // the terminal's, or nil: no prompt
+	terminal *os.File  // what the person types at; nil if unknown
+	in       *os.File  // the terminal, if its lines can be edited
+	keys     *keys
+	editor   *term.Terminal
+	pending  chan typed // of a read whose caller has gone
 
 	mu  sync.Mutex
 	raw *term.State // the terminal's before a line is edited; nil otherwise
@@ -57,8 +58,9 @@ func (e *Env) Lines() *Lines {
 	default:
 		return l
 	}
-	if f, ok := e.Stdin.(*os.File); ok && !e.Plain && e.getenv("TERM") != "dumb" {
-		l.in, l.keys = f, &keys{in: f}
+	l.terminal, _ = e.Stdin.(*os.File)
+	if l.terminal != nil && !e.Plain && e.getenv("TERM") != "dumb" {
+		l.in, l.keys = l.terminal, &keys{in: l.terminal}
 		l.editor = term.NewTerminal(struct {
 			io.Reader
 			io.Writer
@@ -91,6 +93,29 @@ func (l *Lines) Line(ctx context.Context, prompt string) (string, error) {
 		return t.line, t.err
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
+	}
+}
+
+// Forget drops what a person has typed before the next prompt is shown, so that it is not the answer
+// to a question that was not seen.
+func (l *Lines) Forget() {
+	if l.out == nil {
+		return
+	}
+	if l.terminal != nil {
+		forgetKeys(l.terminal)
+	}
+	if l.pending != nil {
+		select {
+		case <-l.pending:
+			l.pending = nil
+		default: // what is typed so far is shown with the prompt
+			return
+		}
+	}
+	_, _ = l.plain.Discard(l.plain.Buffered()) // it is there
+	if l.keys != nil {
+		l.keys.raw, l.keys.out = nil, nil
 	}
 }
 

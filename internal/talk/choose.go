@@ -62,11 +62,11 @@ func (e endpoints) named(w Wanted) (end model.Endpoint, found bool, err error) {
 		end, err = e.of(m, w)
 		return end, true, err
 	}
-	if w.KeyEnv != "" || w.Wire != "" {
+	if w.Wire != "" {
 		end, err = e.at(w)
 		return end, true, err
 	}
-	end, found, err = e.fromEnvironment()
+	end, found, err = e.fromEnvironment(w.KeyEnv)
 	end.Model = cmp.Or(w.Model, end.Model)
 	return end, found, err
 }
@@ -83,19 +83,47 @@ var vendors = []struct {
 
 // at returns the endpoint of --url, or the vendor's of --wire. The key of a vendor's variable goes
 // to that vendor alone.
-func (e endpoints) at(w Wanted) (model.Endpoint, error) {
-	end := model.Endpoint{Wire: model.Wire(w.Wire), URL: w.URL, Model: w.Model}
-	for _, v := range vendors {
-		if same := w.URL != "" && hostOf(w.URL) == hostOf(v.url); same || w.URL == "" && v.wire == cmp.Or(end.Wire, model.OpenAI) {
-			end.Wire, end.URL = cmp.Or(end.Wire, v.wire), cmp.Or(end.URL, v.url)
+func (e endpoints) at(w Wanted) (end model.Endpoint, err error) {
+	end = model.Endpoint{Wire: model.Wire(w.Wire), URL: w.URL}
+	for i, v := range vendors {
+		if w.URL == "" && v.wire == end.Wire {
+			end, err = e.vendor(i)
+			break
+		}
+		if w.URL != "" && hostOf(w.URL) == hostOf(v.url) {
+			end.Wire = cmp.Or(end.Wire, v.wire)
 			if w.KeyEnv == "" && strings.HasPrefix(end.URL, "https:") {
 				end.Key, end.KeyName = e.env.Getenv(v.variable), v.variable
 			}
 			break
 		}
 	}
-	end.Wire = cmp.Or(end.Wire, model.OpenAI)
+	if err != nil {
+		return end, err
+	}
+	end.Wire, end.Model = cmp.Or(end.Wire, model.OpenAI), w.Model
 	return e.withKey(end, w.KeyEnv)
+}
+
+// vendor returns the endpoint of a vendor, with the key of its variable.
+func (e endpoints) vendor(i int) (end model.Endpoint, err error) {
+	v := vendors[i]
+	end = model.Endpoint{Wire: v.wire, URL: v.url, Key: e.env.Getenv(v.variable), KeyName: v.variable}
+	if i == 0 {
+		var base string
+		base, err = e.address("OPENAI_BASE_URL")
+		end.URL = cmp.Or(base, end.URL)
+	}
+	return end, err
+}
+
+// address returns the address in a variable, or "".
+func (e endpoints) address(variable string) (at string, err error) {
+	at = e.env.Getenv(variable)
+	if wrong := config.CheckEndpoint(at); at != "" && wrong != "" {
+		err = command.RunError("write the endpoint's address, for example http://127.0.0.1:11434/v1", "the variable %s %s", variable, wrong)
+	}
+	return at, err
 }
 
 func hostOf(address string) string {
@@ -130,13 +158,14 @@ func (e endpoints) configured(w Wanted) (config.ChatModel, bool) {
 		m, found = c.Models[0], true
 	}
 	m.Model = cmp.Or(w.Model, m.Model)
-	return m, found && w.Wire == "" && w.KeyEnv == ""
+	return m, found && w.Wire == ""
 }
 
 // of returns the endpoint of a model in the file.
 func (e endpoints) of(m config.ChatModel, w Wanted) (model.Endpoint, error) {
 	end := model.Endpoint{Wire: model.Wire(cmp.Or(w.Wire, m.Wire, config.WireOpenAI)), URL: m.URL, Model: m.Model}
-	end.URL = cmp.Or(end.URL, map[model.Wire]string{model.OpenAI: model.OpenAIURL, model.Anthropic: model.AnthropicURL}[end.Wire])
+	// --wire leads to no other vendor, who would get the key of this one.
+	end.URL = cmp.Or(end.URL, map[model.Wire]string{model.OpenAI: model.OpenAIURL, model.Anthropic: model.AnthropicURL}[model.Wire(cmp.Or(m.Wire, config.WireOpenAI))])
 	if len(m.Extra) > 0 {
 		if err := json.Unmarshal(m.Extra, &end.Extra); err != nil {
 			return end, command.RunError("", "chat.models.%s.extra: %w", m.Name.Text, err)
@@ -155,26 +184,26 @@ func (e endpoints) of(m config.ChatModel, w Wanted) (model.Endpoint, error) {
 	return end, nil
 }
 
-// fromEnvironment returns the endpoint that variables name, in the order of doc/chat.md.
-func (e endpoints) fromEnvironment() (end model.Endpoint, found bool, err error) {
-	address := func(variable string) string {
-		at := e.env.Getenv(variable)
-		if wrong := config.CheckEndpoint(at); at != "" && wrong != "" {
-			err = command.RunError("write the endpoint's address, for example http://127.0.0.1:11434/v1", "the variable %s %s", variable, wrong)
-		}
-		return at
-	}
-	if at := address("LLM_API_BASE_URL"); at != "" {
-		return model.Endpoint{Wire: model.OpenAI, URL: at, Model: e.env.Getenv("LLM_MODEL_NAME"), Key: e.env.Getenv("LLM_API_KEY"), KeyName: "LLM_API_KEY"}, true, err
+// fromEnvironment returns the endpoint that variables name, in the order of doc/chat.md. Its key is in
+// the variable keyEnv, if that is not empty.
+func (e endpoints) fromEnvironment(keyEnv string) (end model.Endpoint, found bool, err error) {
+	at, err := e.address("LLM_API_BASE_URL")
+	switch {
+	case err != nil:
+		return end, true, err
+	case at != "":
+		end = model.Endpoint{Wire: model.OpenAI, URL: at, Model: e.env.Getenv("LLM_MODEL_NAME"), Key: e.env.Getenv("LLM_API_KEY"), KeyName: "LLM_API_KEY"}
+		end, err = e.withKey(end, keyEnv)
+		return end, true, err
 	}
 	for i, v := range vendors {
-		if key := e.env.Getenv(v.variable); key != "" {
-			end = model.Endpoint{Wire: v.wire, URL: v.url, Key: key, KeyName: v.variable}
-			if i == 0 {
-				end.URL = cmp.Or(address("OPENAI_BASE_URL"), v.url)
-			}
-			return end, true, err
+		if e.env.Getenv(v.variable) == "" && keyEnv == "" {
+			continue
 		}
+		if end, err = e.vendor(i); err == nil {
+			end, err = e.withKey(end, keyEnv)
+		}
+		return end, true, err
 	}
 	return end, false, nil
 }

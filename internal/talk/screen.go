@@ -121,13 +121,16 @@ func (s *screen) interrupted(typed bool) {
 func (s *screen) record(r chat.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closing {
+		return // the last line is written
+	}
 	line := r.JSON()
 	if s.file != nil && s.failed == nil {
 		if s.failed = s.file.Add(line); s.failed != nil {
 			s.err.Text(console.Warning, "the transcript is not written any further: "+command.Cause(s.failed).Error())
 		}
 	}
-	if s.json && !s.closing {
+	if s.json {
 		if s.env.StdoutTerminal {
 			line = display.AppendVisibleJSON(nil, line)
 		}

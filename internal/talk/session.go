@@ -13,8 +13,12 @@ import (
 	"github.com/knack-dev/knack/model"
 )
 
-// again is the time in which a second Ctrl-C ends the program.
-const again = time.Second
+const (
+	// again is the time in which a second Ctrl-C ends the program.
+	again = time.Second
+	// farewell is how long a turn may take to record its end, when the program ends at once.
+	farewell = 100 * time.Millisecond
+)
 
 // errLeaving is the error of a conversation that the user ends.
 var errLeaving = errors.New("the user leaves")
@@ -89,6 +93,10 @@ func (t *talk) guarded(ctx context.Context, f func(context.Context) error) error
 			by := console.Interrupt{Signal: s}
 			cancel(by)
 			if s != os.Interrupt || time.Since(t.ctrlC) < again {
+				select {
+				case <-done:
+				case <-time.After(farewell):
+				}
 				return errors.Join(errNow, by)
 			}
 			t.ctrlC = time.Now()
@@ -144,6 +152,7 @@ func (t *talk) ask(ctx context.Context, q chat.Question) (chat.Consent, error) {
 	if len(text) > longQuestion {
 		text += "\nThis is a call of " + q.Tool + "."
 	}
+	t.lines.Forget() // before the question is there, nothing is an answer to it
 	t.screen.plain(text)
 	for {
 		line, err := t.lines.Line(ctx, "[y]es, [a]lways this tool, [n]o: ")

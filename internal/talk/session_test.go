@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -274,17 +275,40 @@ func TestCtrlC(t *testing.T) {
 	})
 }
 
-// TestTerminated checks that SIGTERM ends a turn that does not end.
+// TestTerminated checks that SIGTERM ends a turn, also one that does not end, and what the
+// transcript has then.
 func TestTerminated(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := begin(t, true, nil)
-		s.shows("at the start", "You: ", greeting)
-		s.types("hang\n", "Hel", "")
-		s.signals <- syscall.SIGTERM
-		s.ends(143)
-		close(s.model.deaf)
-		s.keys.Close()
-	})
+	for words, want := range map[string]string{
+		"wait": "session user assistant error end",
+		"hang": "session user end",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "t.jsonl")
+			s := begin(t, true, func(o *Options) { o.Transcript = file })
+			s.shows("at the start", "You: ", greeting)
+			s.types(words+"\n", "Hel", "")
+			s.signals <- syscall.SIGTERM
+			s.ends(143)
+			close(s.model.deaf)
+			s.keys.Close()
+			s.shows("after the end", "", "")
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var types []string
+			for line := range bytes.Lines(data) {
+				var r chat.Record
+				if err := json.Unmarshal(line, &r); err != nil {
+					t.Fatal(err)
+				}
+				types = append(types, r.Type)
+			}
+			if got := strings.Join(types, " "); got != want {
+				t.Errorf("%s: the transcript has %s, want %s", words, got, want)
+			}
+		})
+	}
 }
 
 // TestAsk answers questions.
@@ -299,7 +323,7 @@ func TestAsk(t *testing.T) {
 		s.types("N\n", "It says: The user has not allowed this tool.\nYou: ", "[Tool Result] The user has not allowed this tool.\n\n")
 		s.types("write\n", question, shown)
 		s.types("y\n", "It says: written 1\nYou: ", "[Tool Result] written 1\n\n")
-		s.types("write\n", question, shown)
+		s.types("write\nalways\n", question, shown) // the answer was typed before the question
 		s.types("always\n", "It says: written 2\nYou: ", "[Tool Result] written 2\n\n")
 		s.types("write\n", "It says: written 3\nYou: ", "\n[Tool Call] files__write(path=\"a.txt\")\n[Tool Result] written 3\n\n")
 		s.types("exit\n", "", "")

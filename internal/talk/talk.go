@@ -175,7 +175,8 @@ func agent() string { return "knack/" + cmp.Or(build.Current().Version, "devel")
 // suggested is the number of skills that are named if there is no model.
 const suggested = 3
 
-// fit returns the names of skills that fit the user's words.
+// fit returns the names of skills that fit the user's words: those found for words that are only
+// spelt alike do not.
 func (t *talk) fit(ctx context.Context) (names []string, err error) {
 	if t.o.Prompt == "" {
 		return nil, nil
@@ -184,12 +185,17 @@ func (t *talk) fit(ctx context.Context) (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := v.Search(ctx, catalog.Query{Text: t.o.Prompt, Limit: suggested})
+	found, err := v.Search(ctx, catalog.Query{Text: t.o.Prompt, Limit: suggested, Explain: true})
 	if err != nil {
 		return nil, command.RunError("", "the search was interrupted: %w", err)
 	}
 	for _, h := range found.Hits {
-		names = append(names, v.Called(h.Entry))
+		for _, m := range h.Matches {
+			if m.How != "typo" {
+				names = append(names, v.Called(h.Entry))
+				break
+			}
+		}
 	}
 	return names, nil
 }

@@ -198,16 +198,13 @@ func (c *evaluation) askModel(ctx context.Context, a *answered, host *tool.Host,
 	client := talk.Open(c.env, a.end)
 	defer client.Close()
 	m := &eval.Model{Host: host, Tools: c.tools, Model: client, Wire: a.end.Wire, Guide: isGuide}
-	if !c.asJSON {
-		c.env.Out().Line("with %s", console.Bold.Of(a.end.Model))
-	}
 	var done atomic.Int64
 	all := 0
 	for _, s := range subjects {
 		all += len(s.Cases) * c.runs
 	}
 	defer console.ShowProgress(c.env, console.Step{What: "asking " + a.end.Model, Count: func() (int, int) { return int(done.Load()), all }, Unit: "conversations"})()
-	for _, s := range subjects {
+	for i, s := range subjects {
 		ctx := c.within(ctx, whole, s.entry)
 		v, err := host.Catalog.View(ctx)
 		if err != nil {
@@ -217,6 +214,9 @@ func (c *evaluation) askModel(ctx context.Context, a *answered, host *tool.Host,
 		a.skills = append(a.skills, one)
 		err = one.try(ctx, m, c.runs, func() { done.Add(1) })
 		if !c.asJSON {
+			if i == 0 { // what is printed before would end the line that shows the progress
+				c.env.Out().Line("with %s", console.Bold.Of(a.end.Model))
+			}
 			one.print(c.env.Out(), c.runs)
 		}
 		if err != nil {
