@@ -71,8 +71,9 @@ func parse(text, dir, home string) (Ref, error) {
 		return parseLocal(text, dir, home)
 	}
 	scheme, rest, ok := strings.Cut(text, ":")
+	repo, _, _ := cutGit(text)
 	switch scheme = strings.ToLower(scheme); {
-	case !ok && strings.Contains(text, "#"):
+	case !ok && strings.Contains(repo, "#"):
 		return Ref{}, refuse("write @ instead of #, as in OWNER/REPO@REF", "a branch, tag or commit is not written behind #")
 	case !ok:
 		return parseGit("", text)
@@ -328,11 +329,21 @@ func parseURL(text string) (*url.URL, error) {
 			return nil, refuse("write the address without . and ..", "the path of the address has a part that is . or ..")
 		}
 	}
+	if u.RawPath != u.EscapedPath() && strings.Contains(strings.ToLower(u.RawPath), "%2f") { // %2F would become a slash
+		return nil, refuse("write its special characters as % and two digits", "the path of the address is not one of a URL")
+	}
 	if strings.ContainsFunc(u.Path, unsafe) || !utf8.ValidString(u.Path) || strings.Contains(u.Path, `\`) {
 		return nil, refuse("write it again by hand", "the path of the address has control characters or backslashes in it")
 	}
-	u.Host, u.Path, u.RawPath = strings.ToLower(u.Host), strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
+	u.Host = strings.ToLower(u.Host)
+	setPath(u, strings.TrimRight(u.EscapedPath(), "/"))
 	return u, nil
+}
+
+// setPath gives an address a path that is part of its own. A slash that is written as %2F stays so.
+func setPath(u *url.URL, escaped string) {
+	u.Path, _ = url.PathUnescape(escaped)
+	u.RawPath = escaped
 }
 
 var hostName = lazyregexp.New(`^(?:[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$`)
@@ -379,9 +390,13 @@ func parseWeb(scheme, rest string) (Ref, error) {
 	case want != "":
 		return Ref{}, refuse("for a repository leave out https://, or write .git at its end", "the address has a reference in it, and is not one of a repository")
 	}
-	for _, index := range []string{"/index.json", "/agent-skills", "/skills", "/.well-known"} {
-		if at, ok := strings.CutSuffix(u.Path, index); ok && (index == "/.well-known" || strings.Contains(at, "/.well-known")) {
-			u.Path, u.RawPath = at, ""
+	for before := "-"; before != u.Path; { // a name may be there twice, and what is written is parsed again
+		before = u.Path
+		for _, index := range []string{"/index.json", "/agent-skills", "/skills", "/.well-known"} {
+			at, ok := strings.CutSuffix(u.EscapedPath(), index)
+			if ok && (index == "/.well-known" || strings.Contains(at, "/.well-known")) && !isArchive(at) && !strings.HasSuffix(at, ".git") {
+				setPath(u, at)
+			}
 		}
 	}
 	return Ref{Kind: WellKnown, Source: u.String(), Location: u.String()}, nil

@@ -93,13 +93,17 @@ func parseGit(scheme, text string) (Ref, error) {
 		r.Location = r.Source
 	case scheme == "http":
 		r.Location = "http://" + host + "/" + base
-		if r.Source = r.Location; !strings.HasSuffix(base, ".git") {
-			r.Source = "git+" + r.Location
-		}
-	case !strings.ContainsAny(host, ".:"), isArchive(base) && !slices.Contains(forges, host), slices.Contains(registries, host), strings.Contains(path.Base(base), ":"):
+		r.Source = "git+" + r.Location
+	case !strings.ContainsAny(host, ".:"), host[0] == '[', isScheme(host), isArchive(base) && !slices.Contains(forges, host), slices.Contains(registries, host), strings.Contains(path.Base(base), ":"):
 		r.Source = "git+" + r.Location // without the scheme it would be another form
 	}
 	return finish(r, sub, want)
+}
+
+// isScheme reports whether a host with a port begins as a source with a scheme does.
+func isScheme(host string) bool {
+	name, _, _ := strings.Cut(host, ":")
+	return slices.Contains([]string{"file", "oci", "mcp", "http", "https", "ssh"}, name)
 }
 
 func hostOnly(host string) string {
