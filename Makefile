@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 BENCH    ?= .
 comma    := ,
 
-.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop fleet distribution agents web-walk web-shots prose build sbom image hostile safety reload-race first-sign safety-selftest windows cosign
+.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop fleet distribution agents web-walk web-shots prose build sbom image hostile safety patient reload-race first-sign safety-selftest windows cosign
 
 check:
 	bash .ci/gofmt
@@ -126,6 +126,11 @@ hostile:
 
 safety:
 	SAFETY=full SAFETY_WRITE=1 go test -count=1 -timeout 0 -v -run 'TestSafety$$' ./internal/safety
+
+# The tests of which go test ./... does a part: hostile skills at full length, and hundreds of
+# commands that are killed. It takes some 20 minutes.
+patient:
+	SAFETY=full KNACK_KILLS=500 go test -count=1 -timeout 0 ./scan ./store ./internal/supply
 
 # A million requests while the access rules are reloaded ten thousand times.
 reload-race:
