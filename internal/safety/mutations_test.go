@@ -57,7 +57,7 @@ var mutations = []mutation{
 	{"asked-before-called", "a tool that is not of a skill is called only if the user allows it", "./chat ^TestConsent$", "", []change{
 		{"chat/calls.go", "case !allowed:", "case !allowed && false:"}}},
 	{"key-of-its-vendor", "the key in a vendor's variable goes to that vendor alone", "./internal/talk ^TestNamed$", "", []change{
-		{"internal/talk/choose.go", `same := w.URL != "" && hostOf(w.URL) == hostOf(v.url)`, `same := w.URL != ""`}}},
+		{"internal/talk/choose.go", `if w.URL != "" && hostOf(w.URL) == hostOf(v.url) {`, `if w.URL != "" {`}}},
 	{"damage-is-not-served", "no damaged byte of a store is served", "./source/release ^TestDamaged$", "", []change{
 		{"skill/verified.go", "v.right = Digest(v.hash.Sum(nil)) == v.digest", "v.right = true"},
 		{"source/release/release.go", "case k.Digest != p.folder.main:", "case false:"}}},
