@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -262,9 +263,9 @@ func TestGoesOnOverHTTP(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			nothingLeft(t)
-			calls := 0
+			var calls atomic.Int64
 			s, _ := served(t, answering(func(w http.ResponseWriter, r *http.Request) {
-				if calls++; calls == 1 {
+				if calls.Add(1) == 1 {
 					bad(w, r)
 					return
 				}
@@ -282,8 +283,8 @@ func TestGoesOnOverHTTP(t *testing.T) {
 				return text == "good" && err == nil
 			}, "no call succeeds after a bad answer")
 			c.Close(t.Context())
-			before := calls
-			if text, _, err := c.Call(t.Context(), "any", nil); err == nil || calls > before {
+			before := calls.Load()
+			if text, _, err := c.Call(t.Context(), "any", nil); err == nil || calls.Load() > before {
 				t.Errorf("after the end: %q", text)
 			}
 		})
