@@ -17,7 +17,7 @@ import (
 // has files of them.
 type Layer struct {
 	Digest string   `json:"digest"`
-	Skills []Member `json:"skills"` // by path
+	Skills []Member `json:"-"` // by path
 }
 
 // Layer returns the record of a layer if the store has all skills of it. Else the error is an
@@ -65,7 +65,7 @@ func (b *Batch) Layer(l Layer) error {
 	if err != nil {
 		return err
 	}
-	data, err := sealed(l)
+	data, err := sealed(&l)
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,9 @@
 package store
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +16,6 @@ import (
 	"github.com/knack-dev/knack/edit"
 	"github.com/knack-dev/knack/internal/sorting"
 	"github.com/knack-dev/knack/lockfile"
-	"github.com/knack-dev/knack/origin"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -31,7 +28,7 @@ type Release struct {
 	// Revision is what the source calls it: see [origin.Revision].
 	Revision string    `json:"revision,omitempty"`
 	Layers   []string  `json:"layers,omitempty"` // the digests of its layers, if these are kept apart
-	Skills   []Member  `json:"skills"`           // by path
+	Skills   []Member  `json:"-"`                // by path
 	At       time.Time `json:"at"`               // when it was pulled last
 	// Judged is recorded with the head of a source: see [Head.Of].
 	Judged `json:"-"`
@@ -49,14 +46,14 @@ type Judged struct {
 
 // Member is a skill of a release.
 type Member struct {
-	Path  string       `json:"path"` // within the release, "." for the release itself
-	Skill skill.Digest `json:"skill,omitzero"`
+	Path  string // within the release, "." for the release itself
+	Skill skill.Digest
 	// Main is the skill's main file as it is spelt there, and MainDigest its digest, so that a server
 	// that starts reads this file alone. Both are zero if the skill has none that is served.
-	Main       string       `json:"main,omitempty"`
-	MainDigest skill.Digest `json:"mainDigest,omitzero"`
+	Main       string
+	MainDigest skill.Digest
 	// Fault says why the store does not have it: a link in it, too many files. Skill is zero then.
-	Fault string `json:"fault,omitempty"`
+	Fault string
 }
 
 // Member returns the skill as a member of a release, in a folder.
@@ -69,36 +66,6 @@ func (k Skill) Member(path string) Member {
 		}
 	}
 	return m
-}
-
-// check refuses a record with a path that no skill has, or with a member that has neither a digest
-// nor a fault. [Store.load] calls it.
-func (r *Release) check() error { return checkAll(r.Skills) }
-
-func (l *Layer) check() error { return checkAll(l.Skills) }
-
-func checkAll(members []Member) error {
-	for i := range members {
-		m := &members[i]
-		if m.Path != "." {
-			if err := origin.CheckPath(m.Path); err != nil {
-				return err
-			}
-		}
-		if m.Fault == "" && m.Skill == (skill.Digest{}) {
-			return errors.New("a skill has no digest")
-		}
-		n := slices.Index(skill.EntryNames[:], m.Main)
-		switch {
-		case n < 0:
-			m.Main, m.MainDigest = "", skill.Digest{}
-		case m.MainDigest == (skill.Digest{}):
-			return errors.New("a main file has no digest")
-		default:
-			m.Main = skill.EntryNames[n] // one text for all skills
-		}
-	}
-	return nil
 }
 
 // Head is the release of a source that is served.
@@ -118,9 +85,6 @@ func (h Head) Of(r Release) Release {
 	r.Judged = h.Judged
 	return r
 }
-
-// maxRecord bounds a record of the store, in bytes: some 500,000 skills.
-const maxRecord = 128 << 20
 
 // Folder returns where a skill of a release is. Its files are never written again. The folder is
 // missing if the skill was removed since it was recorded.
@@ -204,7 +168,7 @@ func (s *Store) Record(r Release) error {
 	if err := edit.SyncFolders(s.dir, folders); err != nil {
 		return s.fault(err)
 	}
-	if err := s.keep(at, r); err != nil {
+	if err := s.keep(at, &r); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -289,7 +253,7 @@ func (s *Store) SetHead(source string, h Head) error {
 	if err := s.write(); err != nil {
 		return err
 	}
-	if err := s.keep(s.headFile(source), h); err != nil {
+	if err := s.keep(s.headFile(source), &h); err != nil {
 		return err
 	}
 	now := s.o.Now()
@@ -313,71 +277,6 @@ func (s *Store) Remove(d skill.Digest) error {
 	err := edit.Discard(s.folder(d), s.at(tmpFolder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
-	}
-	return s.fault(err)
-}
-
-// sealed returns a record as the store has it: a line with the digest of the rest, which is JSON.
-func sealed(v any) ([]byte, error) {
-	text, err := json.Marshal(v)
-	text = append(text, '\n')
-	return append([]byte(skill.DigestOf(text).String()+"\n"), text...), err
-}
-
-// load reads a record. One that cannot be read, or is not as it was written, is an [fs.ErrNotExist],
-// as is one that is not there: a crash may have left a part of it, and it can be fetched again.
-func (s *Store) load(at string, v any) error {
-	f, err := os.OpenInRoot(filepath.Dir(at), filepath.Base(at))
-	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			return s.fault(err)
-		}
-		return err
-	}
-	defer f.Close()
-	var b bytes.Buffer
-	if info, err := f.Stat(); err == nil {
-		b.Grow(int(min(info.Size(), maxRecord)) + bytes.MinRead)
-	}
-	_, err = b.ReadFrom(io.LimitReader(f, maxRecord))
-	sum, text, _ := bytes.Cut(b.Bytes(), []byte("\n"))
-	if err == nil && string(sum) != skill.DigestOf(text).String() {
-		err = errors.New("another digest")
-	}
-	if err == nil {
-		err = json.Unmarshal(text, v)
-	}
-	if c, ok := v.(interface{ check() error }); ok && err == nil {
-		err = c.check()
-	}
-	if err != nil {
-		return &fs.PathError{Op: "read", Path: at, Err: fs.ErrNotExist}
-	}
-	return nil
-}
-
-// keep writes a record, whole or not at all, in place of an older one. It survives a crash.
-func (s *Store) keep(at string, v any) error {
-	data, err := sealed(v)
-	if err != nil {
-		return err
-	}
-	if len(data) > maxRecord {
-		return fmt.Errorf("a record of the store has more than %d MiB: the source has too many skills", maxRecord>>20)
-	}
-	for range 3 { // until no other process writes it too
-		old, failed := os.ReadFile(at)
-		switch {
-		case errors.Is(failed, fs.ErrNotExist):
-			err = edit.Create(at, data, 0o600)
-		case failed != nil:
-			err = failed
-		default:
-			err = edit.Replace(at, old, data)
-		}
-		if !errors.Is(err, edit.ErrExists) && !errors.Is(err, edit.ErrChanged) {
-			break
-		}
 	}
 	return s.fault(err)
 }
