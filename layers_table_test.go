@@ -208,8 +208,7 @@ var outside = map[string][]string{
 	"golang.org/x/text":                      {"skill", "internal/display", "internal/naming", "search", "catalog"},
 	"github.com/coreos/go-oidc/v3":           {"access/openid"},
 	"golang.org/x/oauth2":                    {"access/openid"},
-	"oras.land/oras-go/v2":                   {"internal/registry"},
-	"golang.org/x/sync":                      {"origin/oci", "publish", "pull", "internal/cli"}, // of oras-go
+	"golang.org/x/sync":                      {"origin/oci", "publish", "pull", "internal/cli"},
 	"github.com/yuin/goldmark":               {"web/internal/markdown", "web/internal/gfm", "scan/internal/markdown"},
 	"mvdan.cc/sh/v3":                         {"scan/internal/commands"},
 }

@@ -14,9 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/errcode"
-
 	"github.com/knack-dev/knack/internal/fetch"
 )
 
@@ -79,17 +76,18 @@ func (r *Repository) explain(ctx context.Context, err error) error {
 	}
 	var (
 		noLogin *loginError
-		sign    *errcode.ErrorResponse
+		sign    *signInError
+		realm   *realmError
 		at      *url.Error
 	)
 	switch {
 	case errors.As(err, &noLogin):
 		return fmt.Errorf("%s asks for credentials: %w", r.registry.host, noLogin.err)
-	case errors.Is(err, auth.ErrBasicCredentialNotFound):
+	case errors.Is(err, errNoCredentials):
 		return &StatusError{Code: http.StatusUnauthorized, message: r.denied(ctx, "401 Unauthorized")}
 	case errors.As(err, &sign):
 		return r.signIn(ctx, sign)
-	case errors.As(err, &at):
+	case errors.As(err, &at) && !errors.As(err, &realm):
 		host := r.registry.host
 		if u, bad := url.Parse(at.URL); bad == nil && u.Host != "" {
 			host = u.Host
@@ -101,7 +99,7 @@ func (r *Repository) explain(ctx context.Context, err error) error {
 		return &temporary{failure}
 	}
 	// The rest comes from the sign-in, and quotes addresses that the registry chose.
-	if strings.Contains(err.Error(), "bearer realm") {
+	if errors.As(err, &realm) {
 		return fmt.Errorf("%s cannot be asked about %s: it leads to a sign-in that is refused, since its address is not https, or is one of a private network under another name than the registry's", r.registry.host, r.path)
 	}
 	return fmt.Errorf("%s cannot be asked about %s, since its sign-in gave no token: tell the registry's operator", r.registry.host, r.path)
@@ -182,13 +180,13 @@ func (r *Repository) denied(ctx context.Context, status string) string {
 }
 
 // signIn says why the service that gives out tokens gave none.
-func (r *Repository) signIn(ctx context.Context, resp *errcode.ErrorResponse) error {
-	status := strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
+func (r *Repository) signIn(ctx context.Context, e *signInError) error {
+	status := strconv.Itoa(e.code) + " " + http.StatusText(e.code)
 	switch {
-	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode >= 500:
-		return &temporary{&StatusError{resp.StatusCode, fmt.Sprintf("the sign-in of %s answers %q: try again later", r.registry.host, status), 0}}
+	case e.code == http.StatusTooManyRequests, e.code >= 500:
+		return &temporary{&StatusError{e.code, fmt.Sprintf("the sign-in of %s answers %q: try again later", r.registry.host, status), 0}}
 	}
-	return &StatusError{Code: resp.StatusCode, message: r.denied(ctx, status)}
+	return &StatusError{Code: e.code, message: r.denied(ctx, status)}
 }
 
 // retryAfter returns how long the registry asks to wait, or 0. A date counts from the answer's.

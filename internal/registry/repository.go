@@ -14,9 +14,6 @@ import (
 	"strings"
 	"sync"
 
-	orasregistry "oras.land/oras-go/v2/registry"
-	"oras.land/oras-go/v2/registry/remote/auth"
-
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/fetch"
 	"github.com/knack-dev/knack/internal/lazyregexp"
@@ -214,16 +211,9 @@ func (r *Repository) sendIn(ctx context.Context, s *session, c call) (*http.Resp
 	if !strings.HasPrefix(path, "/") { // the next page of a list, or an upload, has a whole path
 		path = "/v2/" + r.name() + "/" + path
 	}
-	scope := func(name string, actions ...string) {
-		ctx = auth.AppendRepositoryScope(ctx, orasregistry.Reference{Registry: host, Repository: name}, actions...)
-	}
-	if r.writes {
-		scope(r.name(), auth.ActionPull, auth.ActionPush)
-	} else {
-		scope(r.name(), auth.ActionPull)
-	}
+	scopes := []string{scopeOf(r.name(), r.writes)}
 	if c.from != "" {
-		scope(c.from, auth.ActionPull)
+		scopes = append(scopes, scopeOf(c.from, false))
 	}
 	req, err := http.NewRequestWithContext(ctx, c.method, reg.scheme()+"://"+host+path, nil)
 	if err != nil {
@@ -239,7 +229,7 @@ func (r *Repository) sendIn(ctx context.Context, s *session, c call) (*http.Resp
 			req.Body = http.NoBody
 		}
 	}
-	return s.client.Do(req)
+	return s.do(req, scopes)
 }
 
 // Resolve returns the digest of the manifest with a tag.

@@ -6,16 +6,14 @@ import (
 	"net/http"
 	"sync"
 
-	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/errcode"
-
 	"github.com/knack-dev/knack/internal/registry/internal/login"
 )
 
 // session is what a registry is told to know the person: credentials, and the tokens that it gave
 // for them.
 type session struct {
-	client *auth.Client
+	client *http.Client
+	given  authorizations
 	find   func(ctx context.Context) (login.Credentials, error)
 
 	mu    sync.Mutex
@@ -25,18 +23,7 @@ type session struct {
 
 // newSession returns a session that looks for credentials when the registry asks for some.
 func (r *registry) newSession() *session {
-	s := &session{find: func(ctx context.Context) (login.Credentials, error) { return r.all.login.Find(ctx, r.address()) }}
-	s.client = &auth.Client{
-		Client:   r.client,
-		Header:   http.Header{"User-Agent": {"knack"}},
-		Cache:    auth.NewCache(),
-		ClientID: "knack",
-		Credential: func(ctx context.Context, _ string) (auth.Credential, error) {
-			found, err := s.credentials(ctx)
-			return auth.Credential(found), err
-		},
-	}
-	return s
+	return &session{client: r.client, find: func(ctx context.Context) (login.Credentials, error) { return r.all.login.Find(ctx, r.address()) }}
 }
 
 // credentials returns the credentials of the session, which it looks for once.
@@ -87,13 +74,13 @@ func (r *registry) renew(ctx context.Context, refused *session, code int) *sessi
 
 // refusal returns the status with which the registry or its sign-in refuses the session, or 0.
 func (r *Repository) refusal(resp *http.Response, err error) int {
-	var sign *errcode.ErrorResponse
+	var sign *signInError
 	code := 0
 	switch {
-	case errors.Is(err, auth.ErrBasicCredentialNotFound):
+	case errors.Is(err, errNoCredentials):
 		code = http.StatusUnauthorized
 	case errors.As(err, &sign):
-		if code = http.StatusUnauthorized; sign.StatusCode != code && sign.StatusCode != http.StatusForbidden && sign.StatusCode != http.StatusBadRequest {
+		if code = http.StatusUnauthorized; sign.code != code && sign.code != http.StatusForbidden && sign.code != http.StatusBadRequest {
 			code = 0
 		}
 	case err == nil && resp.Request.URL.Host == r.registry.address():

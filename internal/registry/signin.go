@@ -1,0 +1,354 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/knack-dev/knack/internal/fetch"
+)
+
+// maxToken bounds the answer of a sign-in, in bytes.
+const maxToken = 128 << 10
+
+// errNoCredentials says that the registry wants a name and a password, and there is none.
+var errNoCredentials = errors.New("no credentials")
+
+// signInError is the status with which a sign-in gives no token.
+type signInError struct{ code int }
+
+func (e *signInError) Error() string { return "the sign-in answers " + http.StatusText(e.code) }
+
+// realmError says that the address of a sign-in is refused.
+type realmError struct{ err error }
+
+func (e *realmError) Error() string { return e.err.Error() }
+func (e *realmError) Unwrap() error { return e.err }
+
+// authorizations has what the registry was last told for rights, and what is being asked for.
+type authorizations struct {
+	mu    sync.Mutex
+	basic string                    // for all rights, once the registry wanted it
+	given map[string]*authorization // by the rights that requests want
+	asked map[string]*asking
+}
+
+// authorization is a token.
+type authorization struct {
+	header string
+	scopes []string // that it was asked for with
+}
+
+// asking is a request for a token. Others that need the same one wait for it.
+type asking struct {
+	done chan struct{} // closed when the rest is set
+	got  *authorization
+	err  error
+}
+
+// challenge is what a registry wants of a request that it refuses.
+type challenge struct {
+	scheme                string // "basic", "bearer" or ""
+	realm, service, scope string
+}
+
+// do sends a request that needs rights, and once more if the registry asks it to sign in.
+// Credentials go to the registry and to its sign-in alone: [fetch.Client] takes them out of a
+// redirect that leads elsewhere, and refuses addresses that are not https or are private.
+func (s *session) do(req *http.Request, scopes []string) (*http.Response, error) {
+	key := strings.Join(scopes, " ")
+	sent := s.given.header(key)
+	resp, err := s.send(req, sent)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || resp.Request.URL.Host != req.URL.Host || resp.Request.URL.Scheme != req.URL.Scheme {
+		return resp, err
+	}
+	c := challengeOf(resp.Header.Values("Www-Authenticate"))
+	if c.scheme == "" {
+		return resp, nil
+	}
+	var next string
+	if c.scheme == "basic" {
+		next, err = s.basic(req.Context())
+	} else {
+		next, err = s.bearer(req.Context(), c, key, sent)
+	}
+	if err == nil && next == sent { // it is refused
+		return resp, nil
+	}
+	resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	again := req.Clone(req.Context())
+	if req.GetBody != nil {
+		if again.Body, err = req.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	return s.send(again, next)
+}
+
+func (s *session) send(req *http.Request, authorization string) (*http.Response, error) {
+	req.Header.Set("User-Agent", "knack")
+	if authorization != "" {
+		req.Header.Set("Authorization", authorization)
+	}
+	return s.client.Do(req)
+}
+
+// header returns the authorization of a request that wants rights, or "".
+func (a *authorizations) header(key string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if given := a.given[key]; given != nil {
+		return given.header
+	}
+	return a.basic
+}
+
+// basic returns the authorization with a name and a password.
+func (s *session) basic(ctx context.Context) (string, error) {
+	found, err := s.credentials(ctx)
+	if err != nil {
+		return "", err
+	}
+	if found.Username == "" || found.Password == "" {
+		return "", errNoCredentials
+	}
+	var r http.Request
+	r.Header = http.Header{}
+	r.SetBasicAuth(found.Username, found.Password)
+	s.given.mu.Lock()
+	defer s.given.mu.Unlock()
+	s.given.basic = r.Header.Get("Authorization")
+	return s.given.basic, nil
+}
+
+// bearer returns a token for rights that is another than the one which was sent. Of requests that
+// want the same rights at once, one asks for it.
+func (s *session) bearer(ctx context.Context, c challenge, key, sent string) (string, error) {
+	a := &s.given
+	for {
+		a.mu.Lock()
+		given, other := a.given[key], a.asked[key]
+		if other == nil {
+			if given != nil && given.header != sent {
+				a.mu.Unlock()
+				return given.header, nil
+			}
+			own := &asking{done: make(chan struct{})}
+			if a.asked == nil {
+				a.asked, a.given = map[string]*asking{}, map[string]*authorization{}
+			}
+			a.asked[key] = own
+			a.mu.Unlock()
+			scopes := append(strings.Fields(key), strings.Fields(c.scope)...)
+			if given != nil {
+				scopes = append(scopes, given.scopes...)
+			}
+			own.got, own.err = s.token(ctx, c, merged(scopes))
+			a.mu.Lock()
+			if own.err == nil {
+				a.given[key] = own.got
+			}
+			delete(a.asked, key)
+			a.mu.Unlock()
+			close(own.done)
+			if own.err != nil {
+				return "", own.err
+			}
+			return own.got.header, nil
+		}
+		a.mu.Unlock()
+		select {
+		case <-other.done:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+		if other.err == nil {
+			return other.got.header, nil
+		}
+		if !errors.Is(other.err, context.Canceled) && !errors.Is(other.err, context.DeadlineExceeded) {
+			return "", other.err
+		}
+	}
+}
+
+// token asks the sign-in of a registry for a token, as the specifications of distribution say: with an
+// identity token by the rules of OAuth 2, else with a name and a password, or without.
+func (s *session) token(ctx context.Context, c challenge, scopes []string) (*authorization, error) {
+	found, err := s.credentials(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if found.AccessToken != "" {
+		return &authorization{"Bearer " + found.AccessToken, scopes}, nil
+	}
+	realm, err := url.Parse(c.realm)
+	if err != nil || realm.Host == "" {
+		return nil, &realmError{errors.New("no address")}
+	}
+	var req *http.Request
+	if found.RefreshToken != "" {
+		form := url.Values{
+			"grant_type": {"refresh_token"}, "refresh_token": {found.RefreshToken}, "client_id": {"knack"},
+			"service": {c.service}, "scope": {strings.Join(scopes, " ")},
+		}
+		req, err = http.NewRequestWithContext(ctx, http.MethodPost, realm.String(), strings.NewReader(form.Encode()))
+	} else {
+		query := realm.Query()
+		if c.service != "" {
+			query.Set("service", c.service)
+		}
+		for _, scope := range scopes {
+			query.Add("scope", scope)
+		}
+		realm.RawQuery = query.Encode()
+		req, err = http.NewRequestWithContext(ctx, http.MethodGet, realm.String(), nil)
+	}
+	if err != nil {
+		return nil, &realmError{err}
+	}
+	if req.Method == http.MethodPost {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	} else if found.Username != "" || found.Password != "" {
+		req.SetBasicAuth(found.Username, found.Password)
+	}
+	resp, err := s.send(req, "")
+	if errors.Is(err, fetch.ErrRefused) {
+		return nil, &realmError{err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, &signInError{resp.StatusCode}
+	}
+	var answer struct {
+		Token       string `json:"token"`
+		AccessToken string `json:"access_token"`
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxToken))
+	if err != nil {
+		return nil, &url.Error{Op: req.Method, URL: realm.String(), Err: err}
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return nil, err
+	}
+	if answer.AccessToken == "" {
+		answer.AccessToken = answer.Token
+	}
+	if answer.AccessToken == "" {
+		return nil, errors.New("the answer has no token")
+	}
+	return &authorization{"Bearer " + answer.AccessToken, scopes}, nil
+}
+
+// scopeOf returns the right to pull from a repository, or to push to it too, as a sign-in spells it.
+func scopeOf(name string, push bool) string {
+	if push {
+		return "repository:" + name + ":pull,push"
+	}
+	return "repository:" + name + ":pull"
+}
+
+// merged returns rights in order, each resource once.
+func merged(scopes []string) (all []string) {
+	actions := map[string]map[string]bool{}
+	for _, scope := range scopes {
+		i := strings.LastIndexByte(scope, ':')
+		if i < 0 {
+			i = len(scope)
+		}
+		if actions[scope[:i]] == nil {
+			actions[scope[:i]] = map[string]bool{}
+		}
+		for action := range strings.SplitSeq(strings.TrimPrefix(scope[i:], ":"), ",") {
+			actions[scope[:i]][action] = true
+		}
+	}
+	for resource, of := range actions {
+		list := slices.Sorted(maps.Keys(of))
+		if of["*"] {
+			list = []string{"*"}
+		}
+		if text := strings.Join(list, ","); text != "" {
+			resource += ":" + text
+		}
+		all = append(all, resource)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// challengeOf returns the first challenge of a scheme that is known. A header may have several.
+func challengeOf(headers []string) challenge {
+	for _, rest := range headers {
+		var c challenge
+		for rest != "" {
+			rest = strings.TrimLeft(rest, " \t,")
+			end := strings.IndexAny(rest, " \t,=")
+			if end < 0 {
+				end = len(rest)
+			}
+			word := strings.ToLower(rest[:end])
+			rest = strings.TrimLeft(rest[end:], " \t")
+			if !strings.HasPrefix(rest, "=") { // it begins a challenge
+				if c.scheme != "" {
+					break
+				}
+				if word == "basic" || word == "bearer" {
+					c.scheme = word
+				}
+				continue
+			}
+			var value string
+			value, rest = valueOf(strings.TrimLeft(rest[1:], " \t"))
+			switch {
+			case c.scheme == "": // of a scheme that is not known
+			case word == "realm":
+				c.realm = value
+			case word == "service":
+				c.service = value
+			case word == "scope":
+				c.scope = value
+			}
+		}
+		if c.scheme != "" {
+			return c
+		}
+	}
+	return challenge{}
+}
+
+// valueOf returns the value that a text begins with, a word or in quotes, and what follows it.
+func valueOf(text string) (value, rest string) {
+	if !strings.HasPrefix(text, `"`) {
+		end := strings.IndexAny(text, " \t,")
+		if end < 0 {
+			end = len(text)
+		}
+		return text[:end], text[end:]
+	}
+	var b strings.Builder
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			return b.String(), text[i+1:]
+		case '\\':
+			if i++; i == len(text) {
+				return b.String(), ""
+			}
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String(), ""
+}
