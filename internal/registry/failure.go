@@ -92,7 +92,11 @@ func (r *Repository) explain(ctx context.Context, err error) error {
 		if u, bad := url.Parse(at.URL); bad == nil && u.Host != "" {
 			host = u.Host
 		}
-		failure := fmt.Errorf("%s cannot be reached for %s: %w", host, r, at.Err)
+		why := at.Err
+		if text, _, quotes := strings.Cut(why.Error(), `"`); quotes && !errors.Is(why, fetch.ErrRefused) {
+			why = errors.New(strings.TrimRight(text, " :")) // what it quotes is the registry's, and may be a secret
+		}
+		failure := fmt.Errorf("%s cannot be reached for %s: %w", host, r, why)
 		if lasts(at.Err) {
 			return failure
 		}

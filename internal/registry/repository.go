@@ -75,7 +75,9 @@ func (c *Client) Repository(named, host, path string) *Repository {
 		client := http.DefaultClient // which is not used
 		if reg.unreached = err; err == nil {
 			client = reached.HTTP()
-			client.Transport = signsIn{client.Transport, c.options.Fetcher, source.address()}
+			if host == named {
+				client.Transport = signsIn{client.Transport, c.options.Fetcher, source.address()}
+			}
 			client.CheckRedirect = staysWithUploads(client.CheckRedirect)
 		}
 		reg.client = client
@@ -86,16 +88,18 @@ func (c *Client) Repository(named, host, path string) *Repository {
 }
 
 // signsIn lets a registry sign in at another port of its own host, as GitLab's does. The person
-// named the host, so it may be one of a private network. A redirect does not lead there, since
-// the client of the source judges it before.
+// named the host, so it may be one of a private network. Only a sign-in leads there.
 type signsIn struct {
 	http.RoundTripper
 	fetcher *fetch.Fetcher
 	address string // of the source
 }
 
+// signingIn marks the context of a request to a sign-in.
+type signingIn struct{}
+
 func (t signsIn) RoundTrip(r *http.Request) (*http.Response, error) {
-	if host := (&url.URL{Host: t.address}).Hostname(); strings.EqualFold(r.URL.Hostname(), host) && r.URL.Host != t.address {
+	if host := (&url.URL{Host: t.address}).Hostname(); r.Context().Value(signingIn{}) != nil && strings.EqualFold(r.URL.Hostname(), host) && r.URL.Host != t.address {
 		c, err := t.fetcher.For(r.URL.Scheme + "://" + r.URL.Host)
 		if err != nil {
 			return nil, err
@@ -226,7 +230,7 @@ func (r *Repository) sendIn(ctx context.Context, s *session, c call) (*http.Resp
 		req.Body, req.ContentLength = c.body(), c.size
 		req.GetBody = func() (io.ReadCloser, error) { return c.body(), nil }
 		if c.size == 0 {
-			req.Body = http.NoBody
+			req.Body, req.GetBody = http.NoBody, nil
 		}
 	}
 	return s.do(req, scopes)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/knack-dev/knack/internal/fetch"
 )
@@ -18,10 +19,10 @@ import (
 // maxToken bounds the answer of a sign-in, in bytes.
 const maxToken = 128 << 10
 
-// errNoCredentials says that the registry wants a name and a password, and there is none.
+// errNoCredentials says that the registry wants a name and a password, and there are none.
 var errNoCredentials = errors.New("no credentials")
 
-// signInError is the status with which a sign-in gives no token.
+// signInError says with which status a sign-in refuses a token.
 type signInError struct{ code int }
 
 func (e *signInError) Error() string { return "the sign-in answers " + http.StatusText(e.code) }
@@ -32,18 +33,18 @@ type realmError struct{ err error }
 func (e *realmError) Error() string { return e.err.Error() }
 func (e *realmError) Unwrap() error { return e.err }
 
-// authorizations has what the registry was last told for rights, and what is being asked for.
+// authorizations holds what requests send to prove their rights, and the sign-ins under way.
 type authorizations struct {
 	mu    sync.Mutex
 	basic string                    // for all rights, once the registry wanted it
 	given map[string]*authorization // by the rights that requests want
-	asked map[string]*asking
+	asked map[string]*asking        // by these and the challenge's
 }
 
 // authorization is a token.
 type authorization struct {
 	header string
-	scopes []string // that it was asked for with
+	scopes []string // that were asked for, as merged returns them
 }
 
 // asking is a request for a token. Others that need the same one wait for it.
@@ -51,6 +52,7 @@ type asking struct {
 	done chan struct{} // closed when the rest is set
 	got  *authorization
 	err  error
+	left bool // its caller was cancelled
 }
 
 // challenge is what a registry wants of a request that it refuses.
@@ -59,7 +61,8 @@ type challenge struct {
 	realm, service, scope string
 }
 
-// do sends a request that needs rights, and once more if the registry asks it to sign in.
+// do sends a request that needs rights. If the registry asks knack to sign in, it does, and sends
+// the request once more.
 // Credentials go to the registry and to its sign-in alone: [fetch.Client] takes them out of a
 // redirect that leads elsewhere, and refuses addresses that are not https or are private.
 func (s *session) do(req *http.Request, scopes []string) (*http.Response, error) {
@@ -72,6 +75,9 @@ func (s *session) do(req *http.Request, scopes []string) (*http.Response, error)
 	c := challengeOf(resp.Header.Values("Www-Authenticate"))
 	if c.scheme == "" {
 		return resp, nil
+	}
+	if n := resp.ContentLength; n >= 0 && n <= 2<<10 { // so that the connection can be used again
+		_, _ = io.Copy(io.Discard, resp.Body)
 	}
 	var next string
 	if c.scheme == "basic" {
@@ -131,15 +137,17 @@ func (s *session) basic(ctx context.Context) (string, error) {
 	return s.given.basic, nil
 }
 
-// bearer returns a token for rights that is another than the one which was sent. Of requests that
-// want the same rights at once, one asks for it.
+// bearer returns a token for these rights in place of the one that was sent. If the sign-in has no
+// other, it is the same. Of requests that want the same rights at once, one asks for it.
 func (s *session) bearer(ctx context.Context, c challenge, key, sent string) (string, error) {
 	a := &s.given
+	wanted := strings.Fields(c.scope)
+	flight := key + "\n" + c.scope
 	for {
 		a.mu.Lock()
-		given, other := a.given[key], a.asked[key]
+		given, other := a.given[key], a.asked[flight]
 		if other == nil {
-			if given != nil && given.header != sent {
+			if given != nil && given.header != sent && slices.Equal(given.scopes, merged(slices.Concat(given.scopes, wanted))) {
 				a.mu.Unlock()
 				return given.header, nil
 			}
@@ -147,18 +155,20 @@ func (s *session) bearer(ctx context.Context, c challenge, key, sent string) (st
 			if a.asked == nil {
 				a.asked, a.given = map[string]*asking{}, map[string]*authorization{}
 			}
-			a.asked[key] = own
+			a.asked[flight] = own
 			a.mu.Unlock()
-			scopes := append(strings.Fields(key), strings.Fields(c.scope)...)
-			if given != nil {
+			scopes := slices.Concat(strings.Fields(key), wanted)
+			// A registry that wants other rights each time must not make all of them grow.
+			if given != nil && len(given.scopes)+len(wanted) < 100 && len(strings.Join(given.scopes, " "))+len(c.scope) < 8<<10 {
 				scopes = append(scopes, given.scopes...)
 			}
 			own.got, own.err = s.token(ctx, c, merged(scopes))
+			own.left = ctx.Err() != nil
 			a.mu.Lock()
 			if own.err == nil {
 				a.given[key] = own.got
 			}
-			delete(a.asked, key)
+			delete(a.asked, flight)
 			a.mu.Unlock()
 			close(own.done)
 			if own.err != nil {
@@ -175,7 +185,7 @@ func (s *session) bearer(ctx context.Context, c challenge, key, sent string) (st
 		if other.err == nil {
 			return other.got.header, nil
 		}
-		if !errors.Is(other.err, context.Canceled) && !errors.Is(other.err, context.DeadlineExceeded) {
+		if !other.left {
 			return "", other.err
 		}
 	}
@@ -195,6 +205,7 @@ func (s *session) token(ctx context.Context, c challenge, scopes []string) (*aut
 	if err != nil || realm.Host == "" {
 		return nil, &realmError{errors.New("no address")}
 	}
+	ctx = context.WithValue(ctx, signingIn{}, true)
 	var req *http.Request
 	if found.RefreshToken != "" {
 		form := url.Values{
@@ -246,7 +257,7 @@ func (s *session) token(ctx context.Context, c challenge, scopes []string) (*aut
 	if answer.AccessToken == "" {
 		answer.AccessToken = answer.Token
 	}
-	if answer.AccessToken == "" {
+	if answer.AccessToken == "" || strings.ContainsFunc(answer.AccessToken, unicode.IsControl) {
 		return nil, errors.New("the answer has no token")
 	}
 	return &authorization{"Bearer " + answer.AccessToken, scopes}, nil
@@ -265,14 +276,16 @@ func merged(scopes []string) (all []string) {
 	actions := map[string]map[string]bool{}
 	for _, scope := range scopes {
 		i := strings.LastIndexByte(scope, ':')
-		if i < 0 {
+		if strings.Count(scope, ":") < 2 { // it has no actions
 			i = len(scope)
 		}
 		if actions[scope[:i]] == nil {
 			actions[scope[:i]] = map[string]bool{}
 		}
 		for action := range strings.SplitSeq(strings.TrimPrefix(scope[i:], ":"), ",") {
-			actions[scope[:i]][action] = true
+			if action != "" {
+				actions[scope[:i]][action] = true
+			}
 		}
 	}
 	for resource, of := range actions {
@@ -289,7 +302,7 @@ func merged(scopes []string) (all []string) {
 	return all
 }
 
-// challengeOf returns the first challenge of a scheme that is known. A header may have several.
+// challengeOf returns the first challenge of a known scheme. A header may have several.
 func challengeOf(headers []string) challenge {
 	for _, rest := range headers {
 		var c challenge
@@ -329,7 +342,7 @@ func challengeOf(headers []string) challenge {
 	return challenge{}
 }
 
-// valueOf returns the value that a text begins with, a word or in quotes, and what follows it.
+// valueOf cuts the value, a word or quoted text, from the start of a text.
 func valueOf(text string) (value, rest string) {
 	if !strings.HasPrefix(text, `"`) {
 		end := strings.IndexAny(text, " \t,")

@@ -2,17 +2,21 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/knack-dev/knack/internal/fetch"
 	"github.com/knack-dev/knack/internal/registry/internal/login"
 )
 
@@ -46,6 +50,7 @@ func TestMerged(t *testing.T) {
 		"repository:a:pull repository:a:*":                           "repository:a:*",
 		"repository:h.example:5000/a:pull":                           "repository:h.example:5000/a:pull",
 		"registry:catalog:* odd":                                     "odd registry:catalog:*",
+		"odd:b odd:a repository:a:,pull aws *":                       "* aws odd:a odd:b repository:a:pull",
 	} {
 		if diff := cmp.Diff(strings.Fields(want), merged(strings.Fields(text))); diff != "" {
 			t.Errorf("%s: %s", text, diff)
@@ -53,8 +58,8 @@ func TestMerged(t *testing.T) {
 	}
 }
 
-// Requests that need the same rights at once share one token, also when it has expired. A request that
-// is taken back takes no other with it.
+// Requests that need the same rights at once share one token, also when it has expired. A cancelled
+// request fails no other.
 func TestOneToken(t *testing.T) {
 	var asked, generation atomic.Int64
 	generation.Store(1)
@@ -128,6 +133,116 @@ func TestOneToken(t *testing.T) {
 		all.Wait()
 		if n := asked.Load(); n != round {
 			t.Errorf("%d tokens in %d rounds", n, round)
+		}
+	}
+}
+
+// transport answers requests in place of a registry.
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func answer(r *http.Request, code int, challenge, body string) (*http.Response, error) {
+	return &http.Response{StatusCode: code, Header: http.Header{"Www-Authenticate": {challenge}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r}, nil
+}
+
+// A sign-in that says nothing is waited for once by all requests that need it. A request that is
+// cancelled with a reason, as an errgroup does, gives the reason to no other.
+func TestFailedSignIn(t *testing.T) {
+	for name, c := range map[string]struct {
+		fails           bool // the sign-in, not the caller
+		tokens, refused int64
+	}{"silent": {true, 1, 16}, "cancelled": {false, 2, 1}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var tokens, refused atomic.Int64
+				goOn := make(chan struct{})
+				s := &session{find: func(context.Context) (login.Credentials, error) { return login.Credentials{}, nil }}
+				s.client = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+					if r.URL.Path != "/token" {
+						if r.Header.Get("Authorization") == "Bearer good" {
+							return answer(r, http.StatusOK, "", "")
+						}
+						return answer(r, http.StatusUnauthorized, `Bearer realm="https://r.example/token"`, "")
+					}
+					tokens.Add(1)
+					select {
+					case <-goOn:
+					case <-r.Context().Done():
+						return nil, context.Cause(r.Context())
+					}
+					if c.fails {
+						return nil, os.ErrDeadlineExceeded
+					}
+					return answer(r, http.StatusOK, "", `{"token":"good"}`)
+				})}
+				send := func(ctx context.Context) {
+					req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://r.example/v2/a/x", nil)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if _, err := s.do(req, []string{scopeOf("a", false)}); err != nil {
+						refused.Add(1)
+					}
+				}
+				first, cancel := context.WithCancelCause(t.Context())
+				go send(first)
+				synctest.Wait()
+				for range 15 {
+					go send(t.Context())
+					synctest.Wait()
+				}
+				if !c.fails {
+					cancel(errors.New("a layer is damaged"))
+					synctest.Wait()
+				}
+				close(goOn)
+				synctest.Wait()
+				cancel(nil)
+				if tokens.Load() != c.tokens || refused.Load() != c.refused {
+					t.Errorf("%d tokens and %d refused, want %d and %d", tokens.Load(), refused.Load(), c.tokens, c.refused)
+				}
+			})
+		})
+	}
+}
+
+// A registry that wants other rights each time makes no request grow.
+func TestScopesEnd(t *testing.T) {
+	n, longest := 0, 0
+	s := &session{find: func(context.Context) (login.Credentials, error) { return login.Credentials{}, nil }}
+	s.client = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path == "/token" {
+			longest = max(longest, len(r.URL.RawQuery))
+			return answer(r, http.StatusOK, "", fmt.Sprintf(`{"token":"%d"}`, n))
+		}
+		n++
+		return answer(r, http.StatusUnauthorized, fmt.Sprintf(`Bearer realm="https://r.example/token",scope="repository:%d:pull"`, n), "")
+	})}
+	for range 1000 {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://r.example/v2/a/x", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp, err := s.do(req, []string{scopeOf("a", false)}); err != nil || resp.StatusCode != http.StatusUnauthorized {
+			t.Fatal(resp, err)
+		}
+	}
+	if longest > 16<<10 {
+		t.Errorf("a request of %d bytes", longest)
+	}
+}
+
+// Only the registry that the person named signs in at another port of its host, which may be in a
+// private network.
+func TestOtherRegistrySignsIn(t *testing.T) {
+	f := fetch.New(fetch.Options{})
+	defer f.Close()
+	c := New(Options{Fetcher: f})
+	for host, want := range map[string]bool{"corp.example": true, "other.example": false} {
+		if _, got := c.Repository("corp.example", host, "a").registry.client.Transport.(signsIn); got != want {
+			t.Errorf("%s: %v", host, got)
 		}
 	}
 }

@@ -249,6 +249,13 @@ func TestCredentialsStay(t *testing.T) {
 			}
 			return isBlob(r)
 		},
+		"no address": func(w http.ResponseWriter, r *http.Request) bool {
+			if isBlob(r) {
+				w.Header().Set("Location", "https://x.example/%zz?X-Amz-Signature=CANARY-signature")
+				w.WriteHeader(http.StatusTemporaryRedirect)
+			}
+			return isBlob(r)
+		},
 		"realm": func(w http.ResponseWriter, r *http.Request) bool {
 			if isBlob(r) {
 				w.Header().Set("WWW-Authenticate", `Bearer realm="`+strings.Replace(elsewhere, "localhost", "169.254.169.254", 1)+`"`)
