@@ -124,7 +124,10 @@ func (s *Store) Release(digest string) (r Release, err error) {
 	if err == nil && r.Digest != digest {
 		err = &fs.PathError{Op: "read", Path: at, Err: fs.ErrNotExist}
 	}
-	return r, err
+	if err != nil {
+		return Release{}, err
+	}
+	return r, nil
 }
 
 func (s *Store) releaseFile(digest string) (string, error) {
@@ -224,7 +227,10 @@ func (s *Store) Head(source string) (h Head, err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		err = s.fault(fmt.Errorf("the record of what was served last is damaged: remove %s to begin anew", filepath.Base(filepath.Dir(at))+"/"+filepath.Base(at)))
 	}
-	return h, err
+	if err != nil {
+		return Head{}, err
+	}
+	return h, nil
 }
 
 func (s *Store) headFile(source string) string {

@@ -165,6 +165,7 @@ func TestDamagedRecord(t *testing.T) {
 		"more":    reseal(strings.Replace(string(whole), "\n1\n", "\n0\n", 1)),
 		"many":    reseal(strings.Replace(string(whole), "\n1\n", "\n9223372036854775807\n", 1)),
 		"none":    reseal(strings.Replace(string(whole), "\n1\n", "\n-1\n", 1)),
+		"before":  reseal("\n" + strings.SplitAfter(string(whole), "\n")[1]), // the count and the lines came
 		"a byte":  strings.Replace(string(whole), "\ta\t", "\tb\t", 1),
 	} {
 		if text == string(whole) {
@@ -174,7 +175,7 @@ func TestDamagedRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := open(t, dir, Options{})
-		if got, err := again.Release(r.Digest); !errors.Is(err, fs.ErrNotExist) {
+		if got, err := again.Release(r.Digest); !errors.Is(err, fs.ErrNotExist) || !cmp.Equal(got, Release{}) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 		if err := again.Record(r); err != nil {
