@@ -82,9 +82,10 @@ type pullWorld struct {
 
 func (b *bench) pullWorld(t *tree) (w *pullWorld, err error) {
 	w = &pullWorld{b: b, dir: filepath.Join(b.work, "pull"), end: func() {}}
+	made := w // the result is nil if there is an error
 	defer func() {
 		if err != nil {
-			w.end()
+			made.end()
 		}
 	}()
 	if err := errors.Join(os.RemoveAll(w.dir), os.MkdirAll(w.dir, 0o755)); err != nil {
