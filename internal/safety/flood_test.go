@@ -176,7 +176,7 @@ type active struct {
 	wg      sync.WaitGroup
 }
 
-func (r *trial) active(n int, pause time.Duration, next func() (*http.Request, error)) *active {
+func (r *trial) active(k *knack, n int, pause time.Duration) *active {
 	a := &active{stop: make(chan struct{})}
 	for range n {
 		a.wg.Go(func() {
@@ -190,7 +190,7 @@ func (r *trial) active(n int, pause time.Duration, next func() (*http.Request, e
 				case <-time.After(wait):
 				}
 				wait = pause
-				req, err := next()
+				req, err := request(k, modernEra, "", "tools/call", tool("read_file_in_skill", map[string]any{"skill_name": "git", "file_path": "a.md"}))
 				if err != nil {
 					continue
 				}
@@ -241,21 +241,18 @@ func floods(r *trial) {
 	k := r.http(setting{}, flags...)
 	at := strings.TrimSuffix(strings.TrimPrefix(k.url, "http://"), "/mcp")
 	clients, idle, half := r.pick(50, 1000), r.pick(300, 5000), r.pick(100, 500)
-	a := r.active(clients, time.Duration(r.pick(1, 5))*time.Second, func() (*http.Request, error) {
-		return request(k, modernEra, "", "tools/call", tool("read_file_in_skill", map[string]any{"skill_name": "git", "file_path": "a.md"}))
-	})
+	a := r.active(k, clients, time.Duration(r.pick(1, 5))*time.Second)
 	pause(time.Duration(r.pick(1, 5)) * time.Second)
 	before := k.load()
 	const floor, aStall = 2500 * time.Microsecond, 20
 	var ratios []float64
-	var roughs []time.Duration
 	for n := 0; n < r.pick(1, 3) || r.fast && n < 3 && ratios[n-1] > aStall; n++ {
 		calm, _ := a.p99(time.Duration(r.pick(2, 12)) * time.Second)
-		f := r.flood(at, idle, half)
+		f := r.flood(k, at, idle, half)
 		rough, n := a.p99(time.Duration(r.pick(4, 14)) * time.Second)
 		r.count(n)
 		ratio := float64(rough) / float64(max(calm, floor))
-		ratios, roughs = append(ratios, ratio), append(roughs, rough)
+		ratios = append(ratios, ratio)
 		r.note("p99 %.1f ms, flooded %.1f ms", float64(calm.Microseconds())/1000, float64(rough.Microseconds())/1000)
 		f.end(r)
 	}
@@ -274,12 +271,7 @@ func floods(r *trial) {
 	// only if it occurs in each of three rounds; the later rounds run if the first has one.
 	slices.Sort(ratios)
 	if middle := ratios[len(ratios)/2]; !r.fast && middle > 2 {
-		slices.Sort(roughs)
-		rough, plain := roughs[len(roughs)/2], r.plainFlooded(root, clients, idle, half, len(roughs))
-		r.note("beside a plain server %.1f ms, flooded", ms(plain))
-		if rough > plain*3/2 {
-			err = fmt.Errorf("p99 is %.1f times the base, in the middle of %.1f, and %.1f ms, %.1f beside a plain server", middle, ratios, ms(rough), ms(plain))
-		}
+		err = fmt.Errorf("p99 is %.1f times the base, in the middle of %.1f", middle, ratios)
 	}
 	if least := ratios[0]; r.fast && least > aStall {
 		err = fmt.Errorf("p99 is %.1f times the base, and in no round less: %.1f", least, ratios)
@@ -291,25 +283,6 @@ func floods(r *trial) {
 	}
 	r.check("answers to active clients", err)
 	r.calms(k, before, base, clients)
-}
-
-// plainFlooded returns the p99 of clients of a plain server of the same files under the same floods,
-// in the middle of several rounds. It shows what the machine and the flood itself take.
-func (r *trial) plainFlooded(root string, clients, idle, half, rounds int) time.Duration {
-	url := r.plainServer(root)
-	a := r.active(clients, 5*time.Second, func() (*http.Request, error) { return http.NewRequest(http.MethodGet, url+"/git/a.md", nil) })
-	pause(5 * time.Second)
-	var all []time.Duration
-	for range rounds {
-		f := r.flood(strings.TrimPrefix(url, "http://"), idle, half)
-		rough, _ := a.p99(14 * time.Second)
-		all = append(all, rough)
-		f.close()
-	}
-	close(a.stop)
-	a.wg.Wait()
-	slices.Sort(all)
-	return all[len(all)/2]
 }
 
 // calms waits until the server is back to its earlier resources.
@@ -353,7 +326,7 @@ type flooding struct {
 	faults                sync.Map
 }
 
-func (r *trial) flood(at string, idle, half int) *flooding {
+func (r *trial) flood(k *knack, at string, idle, half int) *flooding {
 	f := &flooding{stop: make(chan struct{})}
 	dial := func() net.Conn {
 		c, err := net.DialTimeout("tcp", at, r.patience())
@@ -464,13 +437,6 @@ func drip(stop <-chan struct{}, c net.Conn, text string) {
 	}
 }
 
-// close ends the attack.
-func (f *flooding) close() {
-	close(f.stop)
-	f.conns.Range(func(c, _ any) bool { c.(net.Conn).Close(); return true })
-	f.wg.Wait()
-}
-
 // end checks the attackers' connections and closes them.
 func (f *flooding) end(r *trial) {
 	// The server closes half-open connections: 10 s for headers, with an allowance for a
@@ -495,7 +461,9 @@ func (f *flooding) end(r *trial) {
 		})
 	}
 	looks.Wait()
-	f.close()
+	close(f.stop)
+	f.conns.Range(func(c, _ any) bool { c.(net.Conn).Close(); return true })
+	f.wg.Wait()
 	err := error(nil)
 	if open := len(f.halfs) - int(gone.Load()); open > 0 {
 		err = fmt.Errorf("%d of %d half-open connections are still open after %v", open, len(f.halfs), within)
