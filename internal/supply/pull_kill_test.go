@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -122,7 +123,15 @@ func checkStore(t *testing.T, at, source, want string) int {
 		data, err := os.ReadFile(file)
 		if err == nil {
 			_, data, _ = bytes.Cut(data, []byte("\n")) // behind its digest
-			err = json.Unmarshal(data, &r)
+			head, lines, _ := strings.Cut(string(data), "\n")
+			err = json.Unmarshal([]byte(head), &r)
+			_, lines, _ = strings.Cut(lines, "\n") // behind their number
+			for line := range strings.Lines(lines) {
+				m := store.Member{Path: strings.Split(line, "\t")[3]}
+				_, bad := hex.Decode(m.Skill[:], []byte(line[:64]))
+				err = errors.Join(err, bad)
+				r.Skills = append(r.Skills, m)
+			}
 		}
 		if err != nil || len(r.Skills) != 60 {
 			t.Errorf("%s: %d skills, %v", file, len(r.Skills), err)
