@@ -63,6 +63,7 @@ type challenge struct {
 
 // do sends a request that needs rights. If the registry asks knack to sign in, it does, and sends
 // the request once more.
+//
 // Credentials go to the registry and to its sign-in alone: [fetch.Client] takes them out of a
 // redirect that leads elsewhere, and refuses addresses that are not https or are private.
 func (s *session) do(req *http.Request, scopes []string) (*http.Response, error) {
@@ -141,42 +142,29 @@ func (s *session) basic(ctx context.Context) (string, error) {
 // other, it is the same. Of requests that want the same rights at once, one asks for it.
 func (s *session) bearer(ctx context.Context, c challenge, key, sent string) (string, error) {
 	a := &s.given
-	wanted := strings.Fields(c.scope)
 	flight := key + "\n" + c.scope
 	for {
 		a.mu.Lock()
 		given, other := a.given[key], a.asked[flight]
-		if other == nil {
-			if given != nil && given.header != sent && slices.Equal(given.scopes, merged(slices.Concat(given.scopes, wanted))) {
-				a.mu.Unlock()
-				return given.header, nil
-			}
-			own := &asking{done: make(chan struct{})}
+		switch {
+		case other != nil:
+			a.mu.Unlock()
+		case given != nil && given.header != sent && slices.Equal(given.scopes, merged(slices.Concat(given.scopes, strings.Fields(c.scope)))):
+			a.mu.Unlock()
+			return given.header, nil
+		default:
+			other = &asking{done: make(chan struct{})}
 			if a.asked == nil {
 				a.asked, a.given = map[string]*asking{}, map[string]*authorization{}
 			}
-			a.asked[flight] = own
+			a.asked[flight] = other
 			a.mu.Unlock()
-			scopes := slices.Concat(strings.Fields(key), wanted)
-			// A registry that wants other rights each time must not make all of them grow.
-			if given != nil && len(given.scopes)+len(wanted) < 100 && len(strings.Join(given.scopes, " "))+len(c.scope) < 8<<10 {
-				scopes = append(scopes, given.scopes...)
+			s.ask(ctx, other, c, key, given)
+			if other.err != nil {
+				return "", other.err
 			}
-			own.got, own.err = s.token(ctx, c, merged(scopes))
-			own.left = ctx.Err() != nil
-			a.mu.Lock()
-			if own.err == nil {
-				a.given[key] = own.got
-			}
-			delete(a.asked, flight)
-			a.mu.Unlock()
-			close(own.done)
-			if own.err != nil {
-				return "", own.err
-			}
-			return own.got.header, nil
+			return other.got.header, nil
 		}
-		a.mu.Unlock()
 		select {
 		case <-other.done:
 		case <-ctx.Done():
@@ -189,6 +177,25 @@ func (s *session) bearer(ctx context.Context, c challenge, key, sent string) (st
 			return "", other.err
 		}
 	}
+}
+
+// ask asks for a token for all requests that wait for it. given is the one before.
+func (s *session) ask(ctx context.Context, own *asking, c challenge, key string, given *authorization) {
+	wanted := strings.Fields(c.scope)
+	scopes := slices.Concat(strings.Fields(key), wanted)
+	// A registry that wants other rights each time must not make all of them grow.
+	if given != nil && len(given.scopes)+len(wanted) < 100 && len(strings.Join(given.scopes, " "))+len(c.scope) < 8<<10 {
+		scopes = append(scopes, given.scopes...)
+	}
+	own.got, own.err = s.token(ctx, c, merged(scopes))
+	own.left = ctx.Err() != nil
+	s.given.mu.Lock()
+	defer s.given.mu.Unlock()
+	if own.err == nil {
+		s.given.given[key] = own.got
+	}
+	delete(s.given.asked, key+"\n"+c.scope)
+	close(own.done)
 }
 
 // token asks the sign-in of a registry for a token, as the specifications of distribution say: with an
