@@ -246,3 +246,33 @@ func TestOtherRegistrySignsIn(t *testing.T) {
 		}
 	}
 }
+
+// An empty blob has a length, also when it is sent again after a sign-in.
+func TestEmptyBlobAfterSignIn(t *testing.T) {
+	var seen []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/token":
+			_, _ = io.WriteString(w, `{"token":"good"}`)
+		case r.Header.Get("Authorization") == "":
+			w.Header().Set("WWW-Authenticate", `Bearer realm="http://`+r.Host+`/token"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		default:
+			seen = append(seen, fmt.Sprint(r.Method, r.ContentLength, r.TransferEncoding))
+		}
+	}))
+	defer server.Close()
+	f := fetch.New(fetch.Options{})
+	defer f.Close()
+	host := strings.TrimPrefix(server.URL, "http://")
+	resp, err := New(Options{Fetcher: f}).Repository(host, host, "a").Writable().send(t.Context(), call{
+		method: http.MethodPut, path: "blobs/uploads/1", body: func() io.ReadCloser { return io.NopCloser(strings.NewReader("")) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if diff := cmp.Diff([]string{"PUT0 []"}, seen); diff != "" {
+		t.Error(diff)
+	}
+}
