@@ -35,7 +35,7 @@ func (c *counter) ReadByte() (byte, error) {
 }
 
 func walkGzip(in io.Reader, visit func(origin.Entry, io.Reader) error) error {
-	packed := &counter{r: bufio.NewReader(in)}
+	packed := &counter{r: bufio.NewReaderSize(in, 64<<10)}
 	unpacked, err := gzip.NewReader(packed)
 	if err != nil {
 		return damaged(err)

@@ -186,8 +186,10 @@ func fill(f *os.File, r io.Reader, limit int64) (n int64, sum [sha256.Size]byte,
 			return n, sum, pathError("write", f.Name(), ErrTooLarge)
 		}
 		h.Write(buf[:m])
-		if _, err := f.Write(buf[:m]); err != nil {
-			return n, sum, pathError("write", f.Name(), err)
+		if m > 0 { // most readers say in a read of their own that they have ended
+			if _, err := f.Write(buf[:m]); err != nil {
+				return n, sum, pathError("write", f.Name(), err)
+			}
 		}
 		if errors.Is(err, io.EOF) {
 			h.Sum(sum[:0])

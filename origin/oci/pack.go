@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -52,8 +53,12 @@ func (l *library) Unpack(ctx context.Context, p origin.Pack, moved func(n int64)
 		return nil, err
 	}
 	defer files.Close()
-	u := unpacked{files: files}
-	if err := archive.Walk(ctx, bytes, p.Size, u.add); err != nil {
+	u := unpacked{files: files, out: bufio.NewWriterSize(files, 64<<10)}
+	err = archive.Walk(ctx, bytes, p.Size, u.add)
+	if err == nil {
+		err = u.out.Flush()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s of %s: %w", what, l.image.label, err)
 	}
 	skills := origin.Find(u.entries, "")
@@ -81,6 +86,7 @@ func (l *library) Unpack(ctx context.Context, p origin.Pack, moved func(n int64)
 // once: which of them are in a skill is known at its end.
 type unpacked struct {
 	files   origin.Spool
+	out     *bufio.Writer // to files: most of them are smaller than its buffer
 	entries []origin.Entry
 	starts  []int64 // where the bytes of each entry are
 	size    int64
@@ -92,7 +98,7 @@ func (u *unpacked) add(e origin.Entry, content io.Reader) error {
 	if e.Type != origin.Regular && e.Type != origin.Exec {
 		return nil
 	}
-	n, err := io.Copy(u.files, content)
+	n, err := u.out.ReadFrom(content)
 	u.size += n
 	return err
 }
