@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"time"
 )
 
@@ -97,7 +95,7 @@ func (w *pullWorld) ask(method, path, mediaType string, body []byte) ([]byte, er
 
 // index measures the pull of the collection into an empty store.
 func (w *pullWorld) index(n int) error {
-	if err := os.RemoveAll(filepath.Join(w.dir, "cache")); err != nil {
+	if err := w.empty(); err != nil {
 		return err
 	}
 	return w.knack(w.b.builds[0], func(wall, processor time.Duration, out []byte) error {

@@ -75,23 +75,26 @@ func (b *bench) pulls() (rows []row, err error) {
 type pullWorld struct {
 	b                    *bench
 	dir, oras, git, host string
+	cache                string // of the next knack
 	proxy                string // counts the requests that it passes on
 	requests             atomic.Int64
 	end                  func()
 }
 
 func (b *bench) pullWorld(t *tree) (w *pullWorld, err error) {
-	w = &pullWorld{b: b, dir: filepath.Join(b.work, "pull"), end: func() {}}
+	dir, err := os.MkdirTemp(b.work, "pull")
+	if err != nil {
+		return nil, err
+	}
+	w = &pullWorld{b: b, dir: dir}
+	w.end = func() { _ = os.RemoveAll(dir) }
 	made := w // the result is nil if there is an error
 	defer func() {
 		if err != nil {
 			made.end()
 		}
 	}()
-	if err := errors.Join(os.RemoveAll(w.dir), os.MkdirAll(w.dir, 0o755)); err != nil {
-		return nil, err
-	}
-	if err := w.start(); err != nil {
+	if err := errors.Join(w.empty(), w.start()); err != nil {
 		return nil, err
 	}
 	if w.oras, err = exec.LookPath("oras"); err != nil {
@@ -127,6 +130,14 @@ func (b *bench) pullWorld(t *tree) (w *pullWorld, err error) {
 	return w, errors.Join(w.knack(b.builds[0], nil, "publish", changed, w.source(w.host, "two")), w.collect(t.root))
 }
 
+// empty gives the next knack an empty cache. The caches before stay until the end: an ext4 without a
+// journal looks for minutes at each inode that was freed before it takes one, so a pull after a
+// removal would pay for that, and the more, the more was removed.
+func (w *pullWorld) empty() (err error) {
+	w.cache, err = os.MkdirTemp(w.dir, "cache")
+	return err
+}
+
 func (w *pullWorld) source(host, tag string) string { return "oci://" + host + "/bench/skills:" + tag }
 
 // start starts Debian's docker-registry, and the proxy.
@@ -144,7 +155,8 @@ func (w *pullWorld) start() error {
 	if err != nil {
 		return fmt.Errorf("start docker-registry, of Debian: %w", err)
 	}
-	w.end = func() { _ = registry.Process.Kill(); _ = registry.Wait() }
+	remove := w.end
+	w.end = func() { _ = registry.Process.Kill(); _ = registry.Wait(); remove() }
 	lines := bufio.NewScanner(said)
 	for w.host == "" && lines.Scan() {
 		if m := regexp.MustCompile(`listening on (127\.0\.0\.1:\d+)`).FindStringSubmatch(lines.Text()); m != nil {
@@ -181,11 +193,11 @@ func (w *pullWorld) run(program string, args ...string) error {
 	return nil
 }
 
-// knack runs a knack whose store is in the folder cache. took gets how long that took, the
+// knack runs a knack whose store is in the cache. took gets how long that took, the
 // processor time and what it printed; it may be nil.
 func (w *pullWorld) knack(k build, took func(time.Duration, time.Duration, []byte) error, args ...string) error {
 	cmd := exec.CommandContext(w.b.ctx, k.knack, args...)
-	cmd.Env = append(os.Environ(), "HOME="+w.dir, "XDG_CACHE_HOME="+filepath.Join(w.dir, "cache"))
+	cmd.Env = append(os.Environ(), "HOME="+w.dir, "XDG_CACHE_HOME="+w.cache)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	begun := time.Now()
@@ -200,12 +212,12 @@ func (w *pullWorld) knack(k build, took func(time.Duration, time.Duration, []byt
 
 // floors measures what others do.
 func (w *pullWorld) floors() error {
-	at := filepath.Join(w.dir, "floor")
 	for name, script := range map[string]string{
 		"oras": `"$1" pull --plain-http -o packs "$2" >/dev/null; mkdir skills; for f in packs/*; do tar xzf "$f" -C skills; done`,
 		"git":  `git clone -q --depth 1 "file://$3" skills`,
 	} {
-		if err := errors.Join(os.RemoveAll(at), os.MkdirAll(at, 0o755)); err != nil {
+		at, err := os.MkdirTemp(w.dir, name) // see empty
+		if err != nil {
 			return err
 		}
 		cmd := exec.CommandContext(w.b.ctx, "sh", "-ec", script, "sh", w.oras, w.host+"/bench/skills:one", w.git)
@@ -217,13 +229,12 @@ func (w *pullWorld) floors() error {
 		w.b.add("pull/"+name, ms(time.Since(begun)))
 		w.b.add("pull/cpu/"+name, ms(cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()))
 	}
-	return os.RemoveAll(at)
+	return nil
 }
 
 // once measures a build: timed straight from the registry, and counted behind the proxy.
 func (w *pullWorld) once(k build) error {
 	b := w.b
-	cache := filepath.Join(w.dir, "cache")
 	all := 0.0
 	for _, host := range []string{w.host, w.proxy} {
 		timed := host == w.host
@@ -253,7 +264,7 @@ func (w *pullWorld) once(k build) error {
 			}
 		}
 		prod := w.source(host, "prod")
-		err := errors.Join(os.RemoveAll(cache), w.knack(k, nil, "publish", w.source(w.host, "one"), w.source(w.host, "prod")), os.RemoveAll(cache))
+		err := errors.Join(w.knack(k, nil, "publish", w.source(w.host, "one"), w.source(w.host, "prod")), w.empty())
 		w.requests.Store(0)
 		err = errors.Join(err, w.knack(k, note("pull"), "pull", prod, "--json"), w.knack(k, nil, "publish", w.source(w.host, "two"), w.source(w.host, "prod")))
 		w.requests.Store(0)

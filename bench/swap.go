@@ -21,9 +21,13 @@ var swapsAt = regexp.MustCompile(`a release was fetched.* serves=(\S+)`)
 // swaps measures how long after the moment of a swap a client gets what has changed. The server
 // follows the tag prod, from the first release to the second.
 func (w *pullWorld) swaps(k build, t *tree) (err error) {
-	home, config, log := filepath.Join(w.dir, "server"), filepath.Join(w.dir, "server.yaml"), filepath.Join(w.dir, "server.log")
+	home, err := os.MkdirTemp(w.dir, "server") // see empty
+	if err != nil {
+		return err
+	}
+	config, log := filepath.Join(w.dir, "server.yaml"), filepath.Join(w.dir, "server.log")
 	settings := fmt.Sprintf("sources: [{name: bench, from: '%s'}]\nstore: {dir: '%s/store'}\npoll: %s\n", w.source(w.host, "prod"), home, follows)
-	if err := errors.Join(os.RemoveAll(home), os.MkdirAll(home, 0o755), os.WriteFile(config, []byte(settings), 0o600),
+	if err := errors.Join(os.WriteFile(config, []byte(settings), 0o600),
 		w.knack(k, nil, "publish", w.source(w.host, "one"), w.source(w.host, "prod"))); err != nil {
 		return err
 	}
