@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 	"testing"
 	"time"
 )
@@ -44,6 +45,19 @@ func TestTune(t *testing.T) {
 	}
 	if got := debug.SetMemoryLimit(-1); got < 256<<20 {
 		t.Errorf("with 128 MiB that live, the limit is %d bytes", got)
+	}
+	stop := make(chan struct{})
+	var clients sync.WaitGroup
+	for range 128 << 20 / gcShare {
+		clients.Go(func() { <-stop })
+	}
+	if collectWhile(20); percent() < 90 || percent() > 110 {
+		t.Errorf("with 128 MiB that live and a goroutine for each %d KiB of them: %d %%, not about 100", gcShare>>10, percent())
+	}
+	close(stop)
+	clients.Wait()
+	if collectWhile(percent()); percent() != 20 {
+		t.Errorf("after these have ended: %d %%, not 20", percent())
 	}
 	runtime.KeepAlive(live)
 	live = nil
