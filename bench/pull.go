@@ -82,19 +82,15 @@ type pullWorld struct {
 }
 
 func (b *bench) pullWorld(t *tree) (w *pullWorld, err error) {
-	dir, err := os.MkdirTemp(b.work, "pull")
-	if err != nil {
-		return nil, err
-	}
-	w = &pullWorld{b: b, dir: dir}
-	w.end = func() { _ = os.RemoveAll(dir) }
-	made := w // the result is nil if there is an error
+	made := &pullWorld{b: b, dir: filepath.Join(b.work, "pull")} // w is nil if there is an error
+	made.end = func() { _ = os.RemoveAll(made.dir) }
+	w = made
 	defer func() {
 		if err != nil {
 			made.end()
 		}
 	}()
-	if err := errors.Join(w.empty(), w.start()); err != nil {
+	if err := errors.Join(os.RemoveAll(w.dir), os.MkdirAll(w.dir, 0o755), w.empty(), w.start()); err != nil {
 		return nil, err
 	}
 	if w.oras, err = exec.LookPath("oras"); err != nil {
@@ -130,9 +126,9 @@ func (b *bench) pullWorld(t *tree) (w *pullWorld, err error) {
 	return w, errors.Join(w.knack(b.builds[0], nil, "publish", changed, w.source(w.host, "two")), w.collect(t.root))
 }
 
-// empty gives the next knack an empty cache. The caches before stay until the end: an ext4 without a
-// journal looks for minutes at each inode that was freed before it takes one, so a pull after a
-// removal would pay for that, and the more, the more was removed.
+// empty gives the next knack an empty cache. The caches before stay until the end, some 60 MB each: an
+// ext4 without a journal looks for minutes at each inode that was freed before it takes one, so a pull
+// after a removal would pay for that, and the more, the more was removed. So would a second run.
 func (w *pullWorld) empty() (err error) {
 	w.cache, err = os.MkdirTemp(w.dir, "cache")
 	return err
@@ -264,7 +260,7 @@ func (w *pullWorld) once(k build) error {
 			}
 		}
 		prod := w.source(host, "prod")
-		err := errors.Join(w.knack(k, nil, "publish", w.source(w.host, "one"), w.source(w.host, "prod")), w.empty())
+		err := errors.Join(w.empty(), w.knack(k, nil, "publish", w.source(w.host, "one"), w.source(w.host, "prod")), w.empty())
 		w.requests.Store(0)
 		err = errors.Join(err, w.knack(k, note("pull"), "pull", prod, "--json"), w.knack(k, nil, "publish", w.source(w.host, "two"), w.source(w.host, "prod")))
 		w.requests.Store(0)

@@ -14,8 +14,9 @@ const (
 	// the shares to 20 to 200 % of the live heap. A few skills then need no collection, and a hundred
 	// thousand no second copy of their memory.
 	gcBudget = 10 << 20
-	// gcShare is what each goroutine adds to that budget, about what a connection holds. While
-	// thousands of clients connect, collections would otherwise follow one another and make all wait.
+	// gcShare is what each goroutine adds to that budget, until it and the live heap have reached
+	// softLimit. While thousands of clients connect, collections would otherwise follow one another,
+	// and all calls would wait for them.
 	gcShare = 16 << 10
 	// softLimit is the number of bytes above which the runtime collects more often, in case a
 	// flood of calls allocates faster than GOGC is adapted. It is at least twice the live heap.
@@ -34,7 +35,7 @@ func Tune(getenv func(string) string) {
 
 // fitCollector fits GOGC to a live heap, at the start without measuring it, which costs.
 func fitCollector(live uint64) {
-	budget := gcBudget + gcShare*uint64(runtime.NumGoroutine())
+	budget := gcBudget + min(gcShare*uint64(runtime.NumGoroutine()), max(softLimit, live)-live)
 	debug.SetGCPercent(int(min(max(budget*100/max(live, 1), 20), 200)))
 	debug.SetMemoryLimit(int64(max(2*live, softLimit)))
 	runtime.AddCleanup(new(*int), func(now []metrics.Sample) { // runs after the next collection

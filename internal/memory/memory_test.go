@@ -26,11 +26,16 @@ func TestTune(t *testing.T) {
 			t.Errorf("%s is set, and the collector has %d %%", name, got)
 		}
 	}
-	collectWhile := func(p uint64) {
-		for end := time.Now().Add(time.Minute); percent() == p && time.Now().Before(end); {
+	// becomes collects until the percentage is in a range, and the limit is at least least.
+	becomes := func(when string, low, high uint64, least int64) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); runtime.Gosched() {
 			runtime.GC() // a cleanup runs some time after its collection
-			runtime.Gosched()
+			if p := percent(); low <= p && p <= high && debug.SetMemoryLimit(-1) >= least {
+				return
+			}
 		}
+		t.Errorf("%s: %d %%, not %d to %d, and the limit is %d MiB, of %d", when, percent(), low, high, debug.SetMemoryLimit(-1)>>20, least>>20)
 	}
 	live := make([]byte, 128<<20)
 	Tune(func(string) string { return "" })
@@ -40,31 +45,24 @@ func TestTune(t *testing.T) {
 	if got := debug.SetMemoryLimit(-1); got != softLimit {
 		t.Errorf("at the start the limit is %d bytes, not %d", got, softLimit)
 	}
-	if collectWhile(200); percent() != 20 {
-		t.Errorf("with 128 MiB that live: %d %%, not 20", percent())
-	}
-	if got := debug.SetMemoryLimit(-1); got < 256<<20 {
-		t.Errorf("with 128 MiB that live, the limit is %d bytes", got)
-	}
+	becomes("with 128 MiB that live", 20, 20, 256<<20)
 	stop := make(chan struct{})
 	var clients sync.WaitGroup
-	for range 128 << 20 / gcShare {
-		clients.Go(func() { <-stop })
+	add := func(n int) {
+		for range n {
+			clients.Go(func() { <-stop })
+		}
 	}
-	if collectWhile(20); percent() < 90 || percent() > 110 {
-		t.Errorf("with 128 MiB that live and a goroutine for each %d KiB of them: %d %%, not about 100", gcShare>>10, percent())
-	}
+	add(32 << 20 / gcShare)
+	becomes("with 128 MiB that live, and goroutines for 32", 30, 36, 256<<20)
+	add(256 << 20 / gcShare)
+	becomes("with 128 MiB that live, and goroutines for more than the 80 up to the limit", 50, 72, 256<<20)
 	close(stop)
 	clients.Wait()
-	if collectWhile(percent()); percent() != 20 {
-		t.Errorf("after these have ended: %d %%, not 20", percent())
-	}
+	becomes("after these have ended", 20, 20, 256<<20)
 	runtime.KeepAlive(live)
 	live = nil
-	collectWhile(20)
-	if got := percent(); got <= 20 {
-		t.Errorf("after a collection with little that lives: %d %%", got)
-	}
+	becomes("with little that lives", 21, 200, softLimit)
 }
 
 // TestReleaseMemory checks that what a flood held is returned once it is over, even if it

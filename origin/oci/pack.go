@@ -53,7 +53,7 @@ func (l *library) Unpack(ctx context.Context, p origin.Pack, moved func(n int64)
 		return nil, err
 	}
 	defer files.Close()
-	u := unpacked{files: files, out: bufio.NewWriterSize(files, 64<<10)}
+	u := unpacked{files: files, out: bufio.NewWriterSize(struct{ io.Writer }{files}, 64<<10)}
 	err = archive.Walk(ctx, bytes, p.Size, u.add)
 	if err == nil {
 		err = u.out.Flush()
@@ -86,7 +86,7 @@ func (l *library) Unpack(ctx context.Context, p origin.Pack, moved func(n int64)
 // once: which of them are in a skill is known at its end.
 type unpacked struct {
 	files   origin.Spool
-	out     *bufio.Writer // to files: most of them are smaller than its buffer
+	out     *bufio.Writer // to files, past any ReadFrom: most of them are smaller than its buffer
 	entries []origin.Entry
 	starts  []int64 // where the bytes of each entry are
 	size    int64
