@@ -24,6 +24,9 @@ func Sweep(parent string, keep func(path string) error) error {
 	}
 	defer root.Close()
 	entries, err := fs.ReadDir(root.FS(), ".")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // another process has removed it since
+	}
 	if err != nil {
 		return pathError("list", parent, err)
 	}

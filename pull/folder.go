@@ -72,7 +72,12 @@ func (f Folder) Unpack(ctx context.Context, ref origin.Ref, r store.Release) (ch
 		return false, err
 	}
 	if was == nil {
-		return true, tree.Place(f.Dir)
+		if err := tree.Place(f.Dir); errors.Is(err, edit.ErrExists) {
+			return false, fmt.Errorf("%w: another command has just made it, so run this one again", err)
+		} else if err != nil {
+			return false, err
+		}
+		return true, nil
 	}
 	if err := tree.Exchange(f.Dir); err != nil {
 		return false, err

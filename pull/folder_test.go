@@ -5,7 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -117,6 +119,36 @@ func TestUnpack(t *testing.T) {
 		t.Fatal(err)
 	}
 	unpack(false)
+}
+
+// Of several commands that make one folder at once, one does, and the others say what to do.
+func TestUnpackAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	source, to := filepath.Join(dir, "source"), filepath.Join(dir, "skills")
+	write(t, source, map[string]string{"a/SKILL.md": registrytest.Skill("a", "1")})
+	r := newReplica(t, filepath.Join(dir, "knack"))
+	ref, err := origin.Parse(source, "/", "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := r.must(source)
+	made := make([]bool, 16)
+	var all sync.WaitGroup
+	for i := range made {
+		all.Go(func() {
+			changed, err := pull.Folder{Dir: to, Store: r.store}.Unpack(t.Context(), ref, got)
+			if made[i] = changed; err != nil && !strings.HasSuffix(err.Error(), to+": it exists already: another command has just made it, so run this one again") {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := slices.DeleteFunc(made, func(is bool) bool { return !is }); len(n) != 1 {
+		t.Errorf("%d made it", len(n))
+	}
+	if left := read(t, filepath.Join(dir, ".knack")); len(left) > 0 {
+		t.Errorf("left over: %v", left)
+	}
 }
 
 // What knack did not write is never replaced.

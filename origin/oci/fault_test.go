@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -121,10 +122,17 @@ func TestFaults(t *testing.T) {
 		w.WriteHeader(from.Code)
 		w.Write(from.Body.Bytes())
 	}
+	layer := gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"), "pdf/noise", noise(4<<20)))
+	short := func(_ *proxy, w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Range") != "" {
+			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
+			return
+		}
+		w.Write(layer[:1000])
+	}
 	const seconds = time.Second
 	backoff := []time.Duration{seconds / 10, seconds / 5, 2 * seconds / 5, 4 * seconds / 5, 8 * seconds / 5, 16 * seconds / 5, 5 * seconds}
 	host := registrytest.Open(t, registrytest.Distribution, "")
-	layer := gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"), "pdf/noise", noise(4<<20)))
 	publisher{t: t, host: host}.image("acme/pdf", "v1", layer)
 	for name, c := range map[string]struct {
 		times int // how often each path fails
@@ -147,6 +155,7 @@ func TestFaults(t *testing.T) {
 		"flipped for ever":    {99, flip, isBlob, backoff, "HOST sent other bytes for layer 1 of 1 of acme/pdf than those of its digest, 8 times: try again later, or tell the registry's operator"},
 		"endless":             {99, endless, isBlob, backoff, "HOST sent more bytes for layer 1 of 1 of acme/pdf than its manifest says: try again later, or tell the registry's operator"},
 		"endless manifest":    {99, endless, nil, nil, "the manifest sha256:"},
+		"short":               {99, short, isBlob, backoff, "HOST has 1000 bytes of layer 1 of 1 of acme/pdf, and not the " + strconv.Itoa(len(layer)) + " that its manifest says: tell the registry's operator, or publish it again"},
 		"wrong digest":        {99, wrongDigest, nil, nil, "HOST/acme/pdf has no manifest sha256:" + strings.Repeat("0", 64)},
 		"wrong digest once":   {1, wrongDigest, isBlob, nil, ""},
 		"404 layer":           {99, status(404), isBlob, nil, "HOST/acme/pdf has no layer 1 of 1"},
