@@ -17,7 +17,7 @@ const (
 	// gcShare is what each goroutine adds to that budget, until it and the live heap have reached
 	// softLimit. While thousands of clients connect, collections would otherwise follow one another,
 	// and all calls would wait for them.
-	gcShare = 16 << 10
+	gcShare = 8 << 10
 	// softLimit is the number of bytes above which the runtime collects more often, in case a
 	// flood of calls allocates faster than GOGC is adapted. It is at least twice the live heap.
 	softLimit = 208 << 20
