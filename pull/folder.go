@@ -72,12 +72,11 @@ func (f Folder) Unpack(ctx context.Context, ref origin.Ref, r store.Release) (ch
 		return false, err
 	}
 	if was == nil {
-		if err := tree.Place(f.Dir); errors.Is(err, edit.ErrExists) {
-			return false, fmt.Errorf("%w: another command has just made it, so run this one again", err)
-		} else if err != nil {
-			return false, err
+		err := tree.Place(f.Dir)
+		if errors.Is(err, edit.ErrExists) {
+			err = fmt.Errorf("%w: another command has just made it, so run this one again", err)
 		}
-		return true, nil
+		return err == nil, err
 	}
 	if err := tree.Exchange(f.Dir); err != nil {
 		return false, err
