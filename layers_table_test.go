@@ -228,7 +228,7 @@ var surroundings = use{
 // files lists the names that access a disk by path. A source opens skills; edit and client
 // change files that the user named; store reads its own; internal/settings reads configuration, and internal/certificate
 // looks whether such a file has changed. audit reopens its own
-// file; doctor lists folders and opens no file.
+// file; doctor lists folders and opens no file; console opens the pipe of an output once more.
 var files = use{
 	names: map[string][]string{
 		"os": {
@@ -240,7 +240,7 @@ var files = use{
 		"syscall":               {"Open", "Openat", "Stat", "Lstat"},
 		"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Stat", "Lstat", "Fstatat"},
 	},
-	allowed: []string{"source/dir", "source/dir/internal/watch", "internal/realpath", "source/builtin", "edit", "store", "client", "doctor", "internal/cli", "internal/settings", "internal/certificate", "audit", "internal/genskills/write", "internal/prose", "internal/corpus", "internal/registrytest", "bench", "bench/floor"},
+	allowed: []string{"source/dir", "source/dir/internal/watch", "internal/realpath", "source/builtin", "edit", "store", "client", "doctor", "internal/cli", "internal/settings", "internal/certificate", "audit", "internal/console", "internal/genskills/write", "internal/prose", "internal/corpus", "internal/registrytest", "bench", "bench/floor"},
 }
 
 // writes lists the names that make or replace a file. Package edit writes files whole or

@@ -16,6 +16,9 @@ type Subject struct {
 
 // withSubject returns a context for a request of the subject s.
 func withSubject(ctx context.Context, s Subject) context.Context {
+	if s.Name == "" && s.Groups == nil && ctx.Value(subjectKey{}) == nil {
+		return ctx // no subject is the zero one
+	}
 	return context.WithValue(ctx, subjectKey{}, s)
 }
 

@@ -73,11 +73,14 @@ func (v View) Incomplete() *Incomplete { return v.lacks(false) }
 // answered the last scan run.
 func (v View) Unsure() *Incomplete { return v.lacks(true) }
 
+// noRoots is what a view without a catalogue wants.
+var noRoots []skill.Root
+
 func (v View) lacks(byName bool) *Incomplete {
 	if v.Snapshot == nil {
 		return nil
 	}
-	wanted := new([]skill.Root)
+	wanted := &noRoots
 	if v.catalog != nil {
 		wanted = v.catalog.wanted.Load()
 	}

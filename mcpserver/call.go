@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/guard"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
@@ -25,6 +26,8 @@ import (
 
 // request is one call, whichever way it came.
 type request struct {
+	server *Server
+	id     string // of a call that came as bytes
 	method string
 	params wire.Params
 	modern bool // of 2026-07-28 or later
@@ -101,37 +104,50 @@ func (s *Server) perform(ctx context.Context, r *request, work func(context.Cont
 	r.client.Remote = s.host.Remote || r.Remote
 	// The calls of Codex 0.169.0 in its code mode, and no others, have such ids.
 	r.client.Scripted = strings.HasPrefix(r.params.Meta.CallID, "exec-")
-	ctx, observed := s.observed(profile.WithClient(r.Context(ctx), r.client), r)
+	ctx, observed := s.observed(profile.WithClient(r.Context(ctx), &r.client), r)
 	defer func() { observed(out.failed || out.absent) }()
 	out, err = work(ctx)
 	out.failed = out.failed || err != nil
 	return out, err
 }
 
-// read makes a request of a call's bytes. It declines what the SDK has to judge.
-func (s *Server) read(c wire.Call, p wire.Params) (*request, bool) {
-	if methods[c.Method] == nil || c.Params == nil && !missingParams[c.Method] {
-		return nil, false
+// Answer answers a call that came as bytes.
+func (r *request) Answer(ctx context.Context) wire.Answer {
+	r.memory, r.copies = r.server.memory.Open(r.Share), 1
+	// Over stdio a read in this goroutine may hang: the transport still answers the call if it is
+	// cancelled. An observer must hear of it too, so reads then get goroutines of their own.
+	if r.session != nil && r.server.observe == nil {
+		ctx = catalog.InPlace(ctx)
 	}
-	r := &request{method: c.Method, params: p}
+	res, err := r.server.answer(ctx, r)
+	if err != nil {
+		return wire.Answer{ID: r.id, Error: wire.ForClient(err), Busy: r.memory.Refused()}
+	}
+	return wire.Answer{ID: r.id, Result: res}
+}
+
+// Close gives back what the answer holds.
+func (r *request) Close() { r.memory.Close() }
+
+// read makes a request of a call's bytes. It returns nil for what the SDK has to judge.
+func (s *Server) read(c wire.Call, p wire.Params) *request {
+	if methods[c.Method] == nil || c.Params == nil && !strings.HasSuffix(c.Method, "/list") { // lists need no params
+		return nil
+	}
+	r := &request{server: s, id: c.ID, method: c.Method, params: p}
 	if p.Meta.ClientInfo != nil {
 		var ok bool
 		if r.client.Name, r.client.Version, ok = wire.ParseClient(p.Meta.ClientInfo); !ok {
-			return nil, false
+			return nil
 		}
 	}
 	if p.Meta.Version >= skillsext.Since {
 		r.modern = true
 		if p.Meta.Version != skillsext.Since || !plainCapabilities(p.Meta.Capabilities) {
-			return nil, false
+			return nil
 		}
 	}
-	return r, true
-}
-
-// missingParams lists the methods that need no params.
-var missingParams = map[string]bool{
-	"tools/list": true, "resources/list": true, "resources/templates/list": true, "prompts/list": true, skillsext.MethodList: true,
+	return r
 }
 
 // plainCapabilities reports whether a client's capabilities are what the SDK takes.

@@ -14,7 +14,7 @@ import (
 
 // NewHTTPWithout is NewHTTP without the core: the SDK has every call.
 func NewHTTPWithout(s *Server, o HTTPOptions) (*HTTP, error) {
-	return newHTTP(s, o, func(wire.Call, wire.Params, guard.Caller, *mcp.InitializeParams) (func(context.Context) wire.Answer, bool) {
+	return newHTTP(s, o, func(wire.Call, wire.Params, guard.Caller, *mcp.InitializeParams) (wire.Work, bool) {
 		return nil, false
 	})
 }
@@ -22,7 +22,7 @@ func NewHTTPWithout(s *Server, o HTTPOptions) (*HTTP, error) {
 // RunCounting is Run, and taken hears of each call that the core takes.
 func (s *Server) RunCounting(ctx context.Context, t *StdioTransport, taken func()) error {
 	p := &pipe{server: s}
-	return s.run(ctx, t.transport(func(c wire.Call) (func(context.Context) wire.Answer, bool) {
+	return s.run(ctx, t.transport(func(c wire.Call) (wire.Work, bool) {
 		work, ok := p.take(c)
 		if ok {
 			taken()
@@ -33,7 +33,7 @@ func (s *Server) RunCounting(ctx context.Context, t *StdioTransport, taken func(
 
 // NewHTTPCounting is NewHTTP, and taken hears of each call that the core takes.
 func NewHTTPCounting(s *Server, o HTTPOptions, taken func()) (*HTTP, error) {
-	return newHTTP(s, o, func(c wire.Call, p wire.Params, from guard.Caller, init *mcp.InitializeParams) (func(context.Context) wire.Answer, bool) {
+	return newHTTP(s, o, func(c wire.Call, p wire.Params, from guard.Caller, init *mcp.InitializeParams) (wire.Work, bool) {
 		work, ok := s.take(c, p, from, init)
 		if ok {
 			taken()

@@ -151,14 +151,14 @@ func positive[T int | int64 | time.Duration](v, otherwise T) T {
 	return otherwise
 }
 
-// take returns the function that answers a call over HTTP, or leaves the call to the SDK.
-func (s *Server) take(c wire.Call, p wire.Params, from guard.Caller, init *mcp.InitializeParams) (func(context.Context) wire.Answer, bool) {
-	r, ok := s.read(c, p)
-	if !ok || !r.withHandshake(init) {
+// take takes a call over HTTP, or leaves it to the SDK.
+func (s *Server) take(c wire.Call, p wire.Params, from guard.Caller, init *mcp.InitializeParams) (wire.Work, bool) {
+	r := s.read(c, p)
+	if r == nil || !r.withHandshake(init) {
 		return nil, false
 	}
 	r.Caller = from
-	return func(ctx context.Context) wire.Answer { return s.reply(ctx, c.ID, r) }, true
+	return r, true
 }
 
 // notReady names the roots that were never read, empty without one. Anyone may ask, so that it

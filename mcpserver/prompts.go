@@ -48,7 +48,7 @@ func (s *Server) listPrompts(ctx context.Context, r *request) (reply, error) {
 		next = cursorAfter(end, all[end-1].URI().String())
 	}
 	arguments := promptArguments(r.client)
-	return markIncomplete(v, listed("prompts", all[start:end], next, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, func(e *rawjson.Encoder, of *catalog.Entry) {
+	return markIncomplete(v, listed("prompts", all[start:end], next, uncached, func(e *rawjson.Encoder, of *catalog.Entry) {
 		e.Value(&mcp.Prompt{Name: display.OneLine(of.Name), Description: display.OneLine(of.Description), Arguments: arguments})
 	}), start == end)
 }

@@ -15,6 +15,7 @@ type reply struct {
 	meta    map[string]any           // said beside the members; mostly nil
 	hints   *mcp.Cacheable           // of lists and contents; they came with 2026-07-28
 	members func(e *rawjson.Encoder) // writes the members of the result, one at least
+	encoded []byte                   // the members, if they were written before
 	failed  bool                     // a tool's answer that says so
 	absent  bool                     // a tool's answer that there is no such skill, as contract 002 says without an error
 	weight  int                      // of what the members hold; see [wire.Result]
@@ -55,7 +56,11 @@ func (r *result) Encode(e *rawjson.Encoder) {
 			e.Raw(",")
 		}
 	}
-	r.members(e)
+	if r.encoded != nil {
+		e.RawBytes(r.encoded)
+	} else {
+		r.members(e)
+	}
 	e.Raw("}")
 }
 

@@ -207,7 +207,7 @@ func lacking(of reply, empty bool, why error) (reply, error) {
 		return reply{}, unsure(why)
 	}
 	if of.hints != nil {
-		of.hints = &mcp.Cacheable{TTLMs: 0, CacheScope: "private"}
+		of.hints = &uncached
 	}
 	of.meta = map[string]any{tool.MetaIncomplete: why.Error()}
 	return of, nil

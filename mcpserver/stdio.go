@@ -13,7 +13,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/mcpserver/internal/stdio"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
@@ -80,7 +79,7 @@ func (t *StdioTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	return t.transport(nil).Connect(ctx)
 }
 
-func (t *StdioTransport) transport(core func(wire.Call) (func(context.Context) wire.Answer, bool)) *stdio.Transport {
+func (t *StdioTransport) transport(core func(wire.Call) (wire.Work, bool)) *stdio.Transport {
 	t.once.Do(func() {
 		o := stdio.Options{
 			In: t.In, Out: t.Out, Interrupt: t.Interrupt, MaxInFlight: positive(t.MaxInFlight, defaultMaxInFlight),
@@ -146,15 +145,15 @@ type pipe struct {
 	session atomic.Pointer[mcp.ServerSession] // nil until the SDK has it
 }
 
-// take decodes a call and returns the function that answers it. It declines calls before
-// the handshake is over, which the SDK has to judge.
-func (p *pipe) take(c wire.Call) (func(context.Context) wire.Answer, bool) {
+// take decodes a call. It declines calls before the handshake is over, which the SDK has to
+// judge.
+func (p *pipe) take(c wire.Call) (wire.Work, bool) {
 	params, ok := wire.ParseParams(c.Method, c.Params)
 	if !ok {
 		return nil, false
 	}
-	r, ok := p.server.read(c, params)
-	if !ok {
+	r := p.server.read(c, params)
+	if r == nil {
 		return nil, false
 	}
 	if r.session = p.session.Load(); r.session == nil || !r.withHandshake(r.session.InitializeParams()) {
@@ -162,14 +161,7 @@ func (p *pipe) take(c wire.Call) (func(context.Context) wire.Answer, bool) {
 	}
 	r.Principal = p.server.access.Now().PrincipalOf(access.Subject{})
 	r.params.Arguments = bytes.Clone(r.params.Arguments) // they are part of the line
-	return func(ctx context.Context) wire.Answer {
-		// A read in this goroutine may hang: the transport still answers the call if it is cancelled.
-		// An observer must hear of it too, so reads then get goroutines of their own.
-		if p.server.observe == nil {
-			ctx = catalog.InPlace(ctx)
-		}
-		return p.server.reply(ctx, c.ID, r)
-	}, true
+	return r, true
 }
 
 // withHandshake completes a request with what its session's handshake says. It reports false if the
@@ -182,15 +174,4 @@ func (r *request) withHandshake(init *mcp.InitializeParams) bool {
 		r.client = clientNamed(init.ClientInfo)
 	}
 	return true
-}
-
-// reply answers a call that came as bytes.
-func (s *Server) reply(ctx context.Context, id []byte, r *request) wire.Answer {
-	r.memory, r.copies = s.memory.Open(r.Share), 1
-	res, err := s.answer(ctx, r)
-	if err != nil {
-		r.memory.Close()
-		return wire.Answer{ID: id, Error: wire.ForClient(err), Busy: r.memory.Refused()}
-	}
-	return wire.Answer{ID: id, Result: res, Free: r.memory.Close}
 }

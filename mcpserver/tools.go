@@ -12,9 +12,9 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// listTTL is how long a client may keep a list, in milliseconds: the catalogue
-// may change at any moment, and a notification says when it does.
-const listTTL = 0
+// uncached says that a list is for its client alone, which may not keep it: the catalogue may
+// change at any moment, and a notification says when it does.
+var uncached = mcp.Cacheable{TTLMs: 0, CacheScope: "private"}
 
 var (
 	isFalse  = false
@@ -46,14 +46,12 @@ func (s *Server) listTools(ctx context.Context, r *request) (reply, error) {
 			e.Value(&mcp.Tool{Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: d.Schema, Annotations: readOnly, Meta: d.Meta})
 		}).members)
 	}
-	of, err := markIncomplete(v, reply{hints: &mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}}, false)
-	var tools []byte
+	of, err := markIncomplete(v, reply{hints: &uncached}, false)
 	if len(r.client.Name)+len(r.client.Version) <= maxKeptName && of.meta == nil {
-		tools = v.Keep(toolsKey{s, r.client}, define).([]byte)
+		of.encoded = v.Keep(toolsKey{s, r.client}, define).([]byte)
 	} else {
-		tools = define().([]byte)
+		of.encoded = define().([]byte)
 	}
-	of.members = func(e *rawjson.Encoder) { e.RawBytes(tools) }
 	return of, err
 }
 

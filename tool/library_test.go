@@ -70,7 +70,7 @@ func callBy(t testing.TB, h *Host, c profile.Client, set, name string, args any)
 		}
 		raw = string(data)
 	}
-	r, err := toolOf(t, set, name).Call(profile.WithClient(context.Background(), c), h, json.RawMessage(raw))
+	r, err := toolOf(t, set, name).Call(profile.WithClient(context.Background(), &c), h, json.RawMessage(raw))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 type Output struct {
 	io.Writer
 	failed   atomic.Pointer[error] // a write that no caller waits for may outlive its command
-	size     atomic.Int64          // of the pipe, for WriteNow
 	progress *progress             // ends with the first write
+	now      now
 }
 
 // Start prepares an environment for one command. Its output records failures, and a terminal
@@ -29,7 +29,10 @@ func Start(env *Env) (out *Output, end func()) {
 	}
 	out = &Output{Writer: env.Stdout, progress: env.progress}
 	env.Stdout = out
-	return out, env.progress.end
+	return out, func() {
+		env.progress.end()
+		out.now.close()
+	}
 }
 
 // Write writes p and records a failure.
@@ -57,7 +60,7 @@ func (o *Output) WriteNow(p []byte) int {
 		return 0
 	}
 	o.progress.end()
-	return writeNow(f, p, &o.size)
+	return o.now.write(f, p)
 }
 
 // Clean makes text fit for a terminal. It removes control and direction characters except

@@ -2,39 +2,68 @@ package console
 
 import (
 	"os"
-	"sync/atomic"
+	"strconv"
+	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// writeNow writes as much of p as f takes without waiting, and returns how many bytes. An
-// empty pipe takes up to its size less one page, and another pipe nothing. Another writer,
-// or a pipe made smaller later, could make that wait. Other files and a failure are left to
-// the next write. The pipe's size is kept in size: 0 before the first write, -1 for no pipe.
-//
-// Writing with RWF_NOWAIT saves two system calls, or 0.4 µs, but before Linux 6.4 it fails for
-// pipes, and gVisor ignores the flag and waits.
-func writeNow(f *os.File, p []byte, size *atomic.Int64) (n int) {
-	raw, err := f.SyscallConn()
-	if err != nil {
+// now writes to a file without waiting.
+type now struct {
+	once sync.Once
+	raw  syscall.RawConn // nil if a write may wait
+	send func(fd int, p []byte) (int, error)
+	pipe *os.File
+}
+
+// write writes as much of p as f takes without waiting, and returns how many bytes. A failure
+// is left to the next write, and so are files other than pipes and sockets.
+func (w *now) write(f *os.File, p []byte) (n int) {
+	w.once.Do(func() { w.open(f) })
+	if w.raw == nil {
 		return 0
 	}
-	_ = raw.Control(func(fd uintptr) {
-		if size.Load() == 0 {
-			held, err := unix.FcntlInt(fd, unix.F_GETPIPE_SZ, 0)
-			if err != nil {
-				held = -1
-			}
-			size.Store(int64(held))
-		}
-		if size.Load() < 0 { // Node's pipes are sockets
-			n, _ = unix.SendmsgN(int(fd), p, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
-			return
-		}
-		waiting, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ)
-		if err == nil && waiting == 0 && len(p) <= int(size.Load())-os.Getpagesize() {
-			n, _ = unix.Write(int(fd), p)
-		}
+	_ = w.raw.Write(func(fd uintptr) bool {
+		n, _ = w.send(int(fd), p)
+		return true
 	})
 	return max(n, 0)
+}
+
+// open finds out how to write. Whether a write to a pipe waits is a property of its open
+// description, which the standard output may share with other processes. Hence the pipe is
+// opened once more. That fails if another user has made the pipe.
+func (w *now) open(f *os.File) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	var is unix.Stat_t
+	path := ""
+	_ = raw.Control(func(fd uintptr) {
+		_ = unix.Fstat(int(fd), &is)
+		path = "/proc/self/fd/" + strconv.Itoa(int(fd))
+	})
+	switch is.Mode & unix.S_IFMT {
+	case unix.S_IFSOCK: // as Node's pipes are
+		w.raw, w.send = raw, func(fd int, p []byte) (int, error) {
+			return unix.SendmsgN(fd, p, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		}
+	case unix.S_IFIFO:
+		if w.pipe, err = os.OpenFile(path, os.O_WRONLY|unix.O_NONBLOCK, 0); err != nil {
+			return
+		}
+		if w.raw, err = w.pipe.SyscallConn(); err == nil {
+			w.send = unix.Write
+		}
+	}
+}
+
+// close closes what open has opened.
+func (w *now) close() {
+	w.once.Do(func() {}) // nothing is opened from now on
+	if w.pipe != nil {
+		_ = w.pipe.Close()
+	}
 }

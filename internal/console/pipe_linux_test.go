@@ -12,23 +12,28 @@ import (
 
 // TestWriteNow checks that an output takes what it has room for, and that no write waits.
 func TestWriteNow(t *testing.T) {
-	in, out, err := os.Pipe()
-	if err != nil {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil { // one of package os does not wait
 		t.Fatal(err)
 	}
+	in, out := os.NewFile(uintptr(fds[0]), "in"), os.NewFile(uintptr(fds[1]), "out")
 	defer in.Close()
-	to := &Output{Writer: out}
+	to, end := Start(&Env{Stdout: out})
 	full := make([]byte, 64<<10) // what a pipe holds
 	for _, step := range []struct {
 		what string
 		text []byte
 		want int
-	}{{"too much for an empty pipe", full, 0}, {"an empty pipe", []byte("knack"), 5}, {"a pipe that is not empty", []byte("knack"), 0}} {
+	}{{"an empty pipe", []byte("knack"), 5}, {"too much for a pipe", full, 60 << 10}, {"a pipe that is full", []byte("knack"), 0}} {
 		if n := to.WriteNow(step.text); n != step.want {
 			t.Errorf("%s took %d bytes, want %d", step.what, n, step.want)
 		}
 	}
-	if _, err := io.ReadFull(in, make([]byte, 5)); err != nil {
+	flags, err := unix.FcntlInt(uintptr(fds[1]), unix.F_GETFL, 0)
+	if err != nil || flags&unix.O_NONBLOCK != 0 {
+		t.Errorf("the flags of the pipe are %x, %v: other processes that share it would not wait", flags, err)
+	}
+	if _, err := io.ReadFull(in, make([]byte, 5+60<<10)); err != nil {
 		t.Fatal(err)
 	}
 	in.Close()
@@ -36,6 +41,7 @@ func TestWriteNow(t *testing.T) {
 		t.Errorf("a pipe without a reader took %d bytes", n)
 	}
 	out.Close()
+	end()
 	if n := to.WriteNow([]byte("knack")); n != 0 {
 		t.Errorf("a closed pipe took %d bytes", n)
 	}

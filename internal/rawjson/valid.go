@@ -3,11 +3,15 @@ package rawjson
 // maxLevels bounds the nesting of a message: that of an object which it holds, and its own.
 const maxLevels = maxDepth + 1
 
-// Valid reports whether b is one JSON value of at most 65 levels. But for the levels it agrees
-// with [encoding/json.Valid], and takes a quarter of its time, which is a third of that of a
-// list.
-func Valid(b []byte) bool {
-	end := value(b, space(b, 0), 0)
+// Object reports whether b is one JSON object of at most 65 levels. It calls visit with each
+// member as [Members] does, before it has seen what follows. But for the levels it agrees with
+// [encoding/json.Valid], and takes a quarter of the time, which is a third of that of a list.
+func Object(b []byte, visit func(key, value []byte) bool) bool {
+	i := space(b, 0)
+	if i == len(b) || b[i] != '{' {
+		return false
+	}
+	end := composite(b, i, 1, visit)
 	return end >= 0 && space(b, end) == len(b)
 }
 
@@ -20,7 +24,7 @@ func value(b []byte, i, depth int) int {
 	case '"':
 		return quoted(b, i)
 	case '{', '[':
-		return composite(b, i, depth+1)
+		return composite(b, i, depth+1, nil)
 	case 't':
 		return literal(b, i, "true")
 	case 'f':
@@ -31,8 +35,9 @@ func value(b []byte, i, depth int) int {
 	return number(b, i)
 }
 
-// composite returns where the object or array at i ends, or -1.
-func composite(b []byte, i, depth int) int {
+// composite returns where the object or array at i ends, or -1. It calls visit, unless that is
+// nil, with each member of an object.
+func composite(b []byte, i, depth int, visit func(key, value []byte) bool) int {
 	if depth > maxLevels {
 		return -1
 	}
@@ -41,16 +46,20 @@ func composite(b []byte, i, depth int) int {
 		return i + 1
 	}
 	for {
+		key := i
+		var keyEnd int
 		if object {
 			if i = quoted(b, i); i < 0 {
 				return -1
 			}
+			keyEnd = i
 			if i = space(b, i); i >= len(b) || b[i] != ':' {
 				return -1
 			}
 			i = space(b, i+1)
 		}
-		if i = value(b, i, depth); i < 0 {
+		from := i
+		if i = value(b, i, depth); i < 0 || visit != nil && !visit(b[key:keyEnd], b[from:i]) {
 			return -1
 		}
 		switch i = space(b, i); {

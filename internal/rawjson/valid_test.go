@@ -1,19 +1,42 @@
 package rawjson
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// checkValid compares Valid with the standard library, which knows no levels.
-func checkValid(t *testing.T, b []byte) {
+// checkObject compares Object with the standard library, which knows no levels, and the
+// members with those of Members. Each text is tried as a value too.
+func checkObject(t *testing.T, text []byte) {
 	t.Helper()
-	got, want := Valid(b), json.Valid(b)
-	if got != want && (got || deepest(b) <= maxLevels) {
-		t.Errorf("%.200q: %v, want %v", b, got, want)
+	members := func(each func([]byte, func(_, _ []byte) bool) bool, b []byte) (all []string, ok bool) {
+		ok = each(b, func(key, value []byte) bool {
+			all = append(all, string(key), string(value))
+			return true
+		})
+		return all, ok
+	}
+	for _, b := range [][]byte{text, fmt.Appendf(nil, `{"a":%s}`, text)} {
+		got, ok := members(Object, b)
+		trimmed := bytes.TrimLeft(b, " \t\r\n")
+		if want := json.Valid(b) && trimmed[0] == '{'; ok != want && (ok || deepest(b) <= maxLevels) {
+			t.Errorf("%.200q: %v, want %v", b, ok, want)
+		}
+		if !ok {
+			continue
+		}
+		if want, whole := members(Members, trimmed); whole && !slices.Equal(got, want) {
+			t.Errorf("%.200q has the members %.200q, want %.200q", b, got, want)
+		}
 	}
 }
+
+// valid is Object for any visitor.
+func valid(b []byte) bool { return Object(b, func(_, _ []byte) bool { return true }) }
 
 // deepest is the number of levels of a valid text.
 func deepest(b []byte) (most int) {
@@ -43,38 +66,38 @@ var texts = []string{
 	`[[[[[[[[]]]]]]]]`,
 }
 
-func TestValid(t *testing.T) {
+func TestObjectIsValid(t *testing.T) {
 	for _, text := range texts {
 		for i := range len(text) + 1 {
-			checkValid(t, []byte(text[:i]))
-			checkValid(t, []byte(text[i:]))
+			checkObject(t, []byte(text[:i]))
+			checkObject(t, []byte(text[i:]))
 		}
 	}
 	for _, n := range []int{maxLevels, maxLevels + 1} {
-		for _, text := range []string{strings.Repeat("[", n) + strings.Repeat("]", n), strings.Repeat(`{"":`, n) + "0" + strings.Repeat("}", n)} {
-			if Valid([]byte(text)) != (n == maxLevels) {
+		for _, text := range []string{`{"":` + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) + "}", strings.Repeat(`{"":`, n) + "0" + strings.Repeat("}", n)} {
+			if valid([]byte(text)) != (n == maxLevels) {
 				t.Errorf("%d levels: %v", n, n > maxLevels)
 			}
 		}
 	}
-	if Valid([]byte(strings.Repeat("[", 10_000_000))) {
+	if valid([]byte(`{"":` + strings.Repeat("[", 10_000_000))) {
 		t.Error("an endless array is valid")
 	}
 }
 
-func FuzzValid(f *testing.F) {
+func FuzzObject(f *testing.F) {
 	for _, text := range texts {
 		f.Add([]byte(text))
 	}
-	f.Fuzz(checkValid)
+	f.Fuzz(checkObject)
 }
 
-func BenchmarkValid(b *testing.B) {
+func BenchmarkObject(b *testing.B) {
 	text := []byte(`{"jsonrpc":"2.0","id":123,"method":"tools/list","params":{"_meta":{"claudecode/toolUseId":"toolu_01000000a3f29c1d55e1f2","progressToken":123}}}`)
-	for name, valid := range map[string]func([]byte) bool{"own": Valid, "std": json.Valid} {
+	for name, judge := range map[string]func([]byte) bool{"own": valid, "std": json.Valid} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				valid(text)
+				judge(text)
 			}
 		})
 	}

@@ -13,7 +13,7 @@ import (
 // eight levels.
 const maxDepth = 64
 
-// The functions of this file walk over JSON that [Valid] or [json.Valid] has accepted, without decoding
+// The functions of this file walk over JSON that [Object] or [json.Valid] has accepted, without decoding
 // it: only where a value ends has to be found.
 
 // Members calls visit with each key of an object, its quotes included, and the key's value,

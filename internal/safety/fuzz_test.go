@@ -54,7 +54,7 @@ var targets = []target{
 	{"mcpserver", "FuzzCursor", "cursor: refused, or the place that it names"},
 	{"mcpserver/internal/wire", "FuzzParseCall", "JSON-RPC call: declined, or what every decoder finds"},
 	{"internal/rawjson", "FuzzWrite", "JSON: the value that went in, in as many bytes as announced"},
-	{"internal/rawjson", "FuzzValid", "JSON: valid where the standard library says so, up to 65 levels"},
+	{"internal/rawjson", "FuzzObject", "JSON: valid where the standard library says so, up to 65 levels"},
 	{"mcpserver/internal/wire", "FuzzKey", "id: the same in every spelling"},
 	{"web/internal/markdown", "FuzzSanitize", "pages: no script, no style, no address but those allowed, whatever the HTML"},
 	{"web/internal/markdown", "FuzzRender", "pages: rendered in bounded time, without scripts, whatever the Markdown"},

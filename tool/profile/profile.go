@@ -31,15 +31,18 @@ const Unlimited = -1
 
 type clientKey struct{}
 
-// WithClient makes answers to calls in the context fit the limits of the client.
-func WithClient(ctx context.Context, c Client) context.Context {
+// WithClient makes answers to calls in the context fit the limits of the client, which does
+// not change any more.
+func WithClient(ctx context.Context, c *Client) context.Context {
 	return context.WithValue(ctx, clientKey{}, c)
 }
 
 // FromContext returns the client of [WithClient], or a zero one.
 func FromContext(ctx context.Context) Client {
-	c, _ := ctx.Value(clientKey{}).(Client)
-	return c
+	if c, ok := ctx.Value(clientKey{}).(*Client); ok {
+		return *c
+	}
+	return Client{}
 }
 
 // Profile describes how a client treats the texts of a server. A number of 0 means that no

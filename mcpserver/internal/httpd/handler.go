@@ -29,9 +29,9 @@ type Options struct {
 	Take Take
 }
 
-// Take returns the function that answers a call, or leaves the call to the SDK. init is the handshake of the
+// Take takes a call, or leaves it to the SDK. init is the handshake of the
 // call's session, nil for a call of 2026-07-28.
-type Take func(c wire.Call, p wire.Params, from guard.Caller, init *mcp.InitializeParams) (work func(context.Context) wire.Answer, ok bool)
+type Take func(c wire.Call, p wire.Params, from guard.Caller, init *mcp.InitializeParams) (work wire.Work, ok bool)
 
 // Handler serves MCP at /mcp, and everything that [guard.Guard] serves.
 type Handler struct {

@@ -123,14 +123,14 @@ func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, 
 		return false
 	}
 	guard.Note(r, call.Method, true)
-	a := work(ctx)
-	defer a.Done()
+	defer work.Close()
+	a := work.Answer(ctx)
 	if a.Busy {
-		refuseBusy(w, http.StatusTooManyRequests, a.ID, a.Error.Message)
+		refuseBusy(w, http.StatusTooManyRequests, []byte(a.ID), a.Error.Message)
 		return true
 	}
 	if status := statusOf(a.Error, modern); status != http.StatusOK {
-		writeError(w, status, a.ID, a.Error)
+		writeError(w, status, []byte(a.ID), a.Error)
 		return true
 	}
 	to := guard.NewPacedWriter(w, h.o.Guard.WriteTimeout)

@@ -2,7 +2,6 @@ package stdio
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -288,7 +287,7 @@ func TestStdioAnswersWait(t *testing.T) {
 // A call that was given up and answers after all is not counted twice.
 func TestStdioLedgerLateAnswer(t *testing.T) {
 	l := newLedger(1, -1)
-	call := func(key string) *wire.Refusal { return l.admit(key, "x", nil, nil) }
+	call := func(key string) *wire.Refusal { return l.admit(key, "x", "", &inFlight{}) }
 	if call("1") != nil || call("2") == nil {
 		t.Fatal("the bound does not hold")
 	}
@@ -498,9 +497,8 @@ func TestStdioLargeAnswerIsOneLine(t *testing.T) {
 	large := strings.Repeat("0123456789", 100_000)
 	in, client := io.Pipe()
 	from, out := io.Pipe()
-	o := Options{In: in, Out: out, Drain: time.Hour, Core: func(c wire.Call) (func(context.Context) wire.Answer, bool) {
-		id := bytes.Clone(c.ID)
-		return func(context.Context) wire.Answer { return wire.Answer{ID: id, Result: said(large)} }, c.Method == "large"
+	o := Options{In: in, Out: out, Drain: time.Hour, Core: func(c wire.Call) (wire.Work, bool) {
+		return work(func(context.Context) wire.Answer { return wire.Answer{ID: c.ID, Result: said(large)} }), c.Method == "large"
 	}}
 	ended := make(chan error, 1)
 	go func() { ended <- newStdioTools().Run(context.Background(), New(o.defaults())) }()

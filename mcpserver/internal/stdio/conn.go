@@ -27,9 +27,9 @@ type Options struct {
 	MaxLine     int           // bytes of a line, its end not counted; a longer one is skipped, not held
 	Drain       time.Duration // for answers after In has ended; negative does not wait
 	Log         *slog.Logger
-	// Core returns the function that answers a call, which then runs in a goroutine of its
-	// own, or declines the call. Of the call it may keep the ID alone.
-	Core func(wire.Call) (work func(context.Context) wire.Answer, ok bool)
+	// Core takes a call, whose work is then done in a goroutine that no other call waits
+	// for, or declines it. It may not keep the call's Params.
+	Core func(wire.Call) (work wire.Work, ok bool)
 }
 
 // Patience is how long a refusal waits for a client to read if [Options.Drain] does not
@@ -207,7 +207,9 @@ func rejected(why string) error {
 
 // respond does the work of one of the core's calls and sends the answer, unless the call was
 // taken back meanwhile: then it was answered already.
-func (c *conn) respond(ctx context.Context, call *working, do func(context.Context) wire.Answer) {
+func (c *conn) respond(ctx context.Context, call *working) {
+	defer call.work.Close()
+	defer call.cancel()
 	mine, begun := false, false
 	defer func() {
 		if p := recover(); p != nil {
@@ -221,17 +223,19 @@ func (c *conn) respond(ctx context.Context, call *working, do func(context.Conte
 			}
 		}
 	}()
-	a := do(ctx)
-	defer a.Done()
+	a := call.work.Answer(ctx)
 	if mine = call.claim(); mine {
 		c.reply(call.key, a, &begun)
 	}
 }
 
-// working is a call whose work is being done.
+// working is a call of the core's whose work is being done.
 type working struct {
-	key      string
-	id       []byte
+	inFlight
+	conn     *conn
+	key, id  string
+	work     wire.Work
+	cancel   context.CancelFunc
 	answered atomic.Bool // an answer is being written
 }
 
@@ -239,9 +243,10 @@ type working struct {
 func (w *working) claim() bool { return !w.answered.Swap(true) }
 
 // takeBack answers a call that its client has taken back. Its work may hang in the system.
-func (c *conn) takeBack(call *working) {
-	if call.claim() {
-		go c.reply(call.key, wire.Answer{ID: call.id, Error: wire.ForClient(context.Canceled)}, new(bool))
+func (w *working) takeBack() {
+	w.cancel()
+	if w.claim() {
+		go w.conn.reply(w.key, wire.Answer{ID: w.id, Error: wire.ForClient(context.Canceled)}, new(bool))
 	}
 }
 
@@ -249,7 +254,10 @@ func (c *conn) takeBack(call *working) {
 // small answer is encoded before its turn has come, a large one is not held as a whole.
 // An error of the write has ended the session.
 func (c *conn) reply(key string, a wire.Answer, begun *bool) {
-	weight := int64(a.Weight())
+	var weight int64
+	if a.Result != nil {
+		weight = int64(a.Result.Weight())
+	}
 	c.calls.unwritten.Add(weight)
 	defer c.calls.unwritten.Add(-weight)
 	owed := false

@@ -122,7 +122,7 @@ func eachDoor(t *testing.T, test func(t *testing.T, server func() *stdioTools)) 
 
 // take is the core: it has the tools echo, nap and gate once the session is initialized,
 // stuck, which does not hear of cancellations, and broken, whose answer cannot be written.
-func (s *stdioTools) take(c wire.Call) (func(context.Context) wire.Answer, bool) {
+func (s *stdioTools) take(c wire.Call) (wire.Work, bool) {
 	p, ok := wire.ParseParams(c.Method, c.Params)
 	initialized := false
 	for ss := range s.Sessions() {
@@ -131,7 +131,7 @@ func (s *stdioTools) take(c wire.Call) (func(context.Context) wire.Answer, bool)
 	if c.Method != "tools/call" || !ok || !initialized {
 		return nil, false
 	}
-	id, name := bytes.Clone(c.ID), p.Name
+	id, name := c.ID, p.Name
 	var wait <-chan struct{}
 	switch name {
 	case "echo", "broken":
@@ -144,7 +144,7 @@ func (s *stdioTools) take(c wire.Call) (func(context.Context) wire.Answer, bool)
 	default:
 		return nil, false
 	}
-	return func(ctx context.Context) wire.Answer {
+	return work(func(ctx context.Context) wire.Answer {
 		if name != "echo" {
 			s.started <- struct{}{}
 		}
@@ -159,8 +159,15 @@ func (s *stdioTools) take(c wire.Call) (func(context.Context) wire.Answer, bool)
 			}
 		}
 		return wire.Answer{ID: id, Result: said(name)}
-	}, true
+	}), true
 }
+
+// work is a call's work, whose answer takes no room.
+type work func(context.Context) wire.Answer
+
+func (w work) Answer(ctx context.Context) wire.Answer { return w(ctx) }
+
+func (w work) Close() {}
 
 // said is a result that says which tool was called.
 type said string

@@ -1,7 +1,6 @@
 package stdio
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -51,10 +50,10 @@ type ledger struct {
 // inFlight is one call of the client's.
 type inFlight struct {
 	listen    bool
-	handshake bool               // it is the handshake
-	abandoned bool               // it was given up, and holds no place
-	cancelled time.Time          // zero: it was not
-	cancel    context.CancelFunc // nil: the SDK has the call
+	handshake bool      // it is the handshake
+	abandoned bool      // it was given up, and holds no place
+	cancelled time.Time // zero: it was not
+	core      *working  // nil: the SDK has the call
 }
 
 func newLedger(limit int, patience time.Duration) *ledger {
@@ -68,11 +67,11 @@ func newLedger(limit int, patience time.Duration) *ledger {
 }
 
 // admit enters a call, or says why it is refused. id is what a refusal repeats.
-func (l *ledger) admit(key, method string, id json.RawMessage, cancel context.CancelFunc) *wire.Refusal {
+func (l *ledger) admit(key, method, id string, call *inFlight) *wire.Refusal {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	busy := func(format string, args ...any) *wire.Refusal {
-		return &wire.Refusal{ID: id, Key: key, Error: jsonrpc.Error{Code: wire.CodeBusy, Message: "server busy: " + fmt.Sprintf(format, args...)}}
+		return &wire.Refusal{ID: json.RawMessage(id), Key: key, Error: jsonrpc.Error{Code: wire.CodeBusy, Message: "server busy: " + fmt.Sprintf(format, args...)}}
 	}
 	if l.calls[key] != nil {
 		// Without the id: it would pass for the answer to the first call.
@@ -83,7 +82,8 @@ func (l *ledger) admit(key, method string, id json.RawMessage, cancel context.Ca
 			return busy("%d subscriptions open; cancel one first", l.listens)
 		}
 		l.listens++
-		l.calls[key] = &inFlight{listen: true}
+		call.listen = true
+		l.calls[key] = call
 		return nil
 	}
 	if l.unwritten.Load() > maxUnwritten {
@@ -97,8 +97,9 @@ func (l *ledger) admit(key, method string, id json.RawMessage, cancel context.Ca
 	}
 	l.placesTaken++
 	l.owed++
-	l.calls[key] = &inFlight{cancel: cancel, handshake: method == initializeMethod}
+	l.calls[key] = call
 	if method == initializeMethod {
+		call.handshake = true
 		l.handshakes.Add(1)
 	}
 	return nil
@@ -129,10 +130,10 @@ func (l *ledger) cancelled(key string) (forSDK bool) {
 	if call.cancelled.IsZero() {
 		call.cancelled = time.Now()
 	}
-	if call.cancel != nil {
-		call.cancel()
+	if call.core != nil {
+		call.core.takeBack()
 	}
-	return call.cancel == nil
+	return call.core == nil
 }
 
 // answering strikes a call off just before its answer is written, and reports whether

@@ -1,7 +1,6 @@
 package stdio
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,14 +12,20 @@ import (
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
+// reader is one of the goroutines that take turns at reading lines.
+type reader struct {
+	*conn
+	late *time.Timer // has another one read on; nil before the first call
+}
+
 // receive reads lines until the input ends or the session does.
 func (c *conn) receive() {
-	for c.next() {
+	for r := (&reader{conn: c}); r.next(); {
 	}
 }
 
 // next deals with one line. It reports false if the goroutine is to end.
-func (c *conn) next() bool {
+func (c *reader) next() bool {
 	line, err := c.lines.next()
 	switch {
 	case c.finished.Load():
@@ -36,12 +41,11 @@ func (c *conn) next() bool {
 }
 
 // take deals with one line. It reports false if the session is over.
-func (c *conn) take(line []byte) bool {
+func (c *reader) take(line []byte) bool {
 	if c.o.Core != nil && c.calls.handshakes.Load() == 0 {
 		if call, ok := wire.ParseCall(line); ok {
-			call.ID = bytes.Clone(call.ID) // it was a part of the line
-			if do, ok := c.o.Core(call); ok {
-				return c.work(call, do)
+			if work, ok := c.o.Core(call); ok {
+				return c.work(call, work)
 			}
 		}
 	}
@@ -52,7 +56,7 @@ func (c *conn) take(line []byte) bool {
 	switch msg := msg.(type) {
 	case *jsonrpc.Request:
 		if msg.IsCall() {
-			if no := c.calls.admit(wire.Key(msg.ID), msg.Method, wire.EncodeID(msg.ID), nil); no != nil {
+			if no := c.calls.admit(wire.Key(msg.ID), msg.Method, string(wire.EncodeID(msg.ID)), &inFlight{}); no != nil {
 				return c.refuse(no)
 			}
 		} else if key := wire.Cancelled(msg); key != "" && !c.calls.cancelled(key) {
@@ -85,23 +89,26 @@ const (
 // work does the work of a call that the core has taken, in this goroutine, which has the
 // line in its cache and a stack that has grown. If more lines are here or the call takes
 // long, another goroutine reads on, and this one then waits for its turn to read.
-func (c *conn) work(call wire.Call, do func(context.Context) wire.Answer) bool {
-	w := &working{key: call.Key(), id: call.ID}
+func (c *reader) work(call wire.Call, work wire.Work) bool {
 	ctx, cancel := context.WithCancel(c.open)
-	if no := c.calls.admit(w.key, call.Method, call.ID, func() { cancel(); c.takeBack(w) }); no != nil {
+	w := &working{conn: c.conn, key: call.Key(), id: call.ID, work: work, cancel: cancel}
+	w.core = w
+	if no := c.calls.admit(w.key, call.Method, call.ID, &w.inFlight); no != nil {
 		cancel()
 		return c.refuse(no)
 	}
-	var late *time.Timer
-	if c.lines.more() {
+	reads := !c.lines.more() // this goroutine, unless the call takes long
+	switch {
+	case !reads:
 		c.readOn()
-	} else {
-		late = time.AfterFunc(quick, c.readOn)
+	case c.late == nil:
+		c.late = time.AfterFunc(quick, c.readOn)
+	default:
+		c.late.Reset(quick)
 	}
-	c.respond(ctx, w, do)
-	cancel()
-	if late != nil && late.Stop() {
-		return true // this goroutine still reads
+	c.respond(ctx, w)
+	if reads && c.late.Stop() {
+		return true
 	}
 	if c.idle.Add(1) > maxIdle {
 		c.idle.Add(-1)

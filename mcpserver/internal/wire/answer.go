@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"io"
 	"strconv"
 
@@ -17,28 +18,20 @@ type Result interface {
 	Weight() int
 }
 
+// Work is a call that the core has taken.
+type Work interface {
+	// Answer does the work.
+	Answer(context.Context) Answer
+	// Close gives back the room that the answer takes, when it was written, or never will be.
+	Close()
+}
+
 // Answer is what a call is answered with: a result, or an error.
 type Answer struct {
-	ID     []byte // as the client wrote it
+	ID     string // as the client wrote it
 	Result Result
 	Error  *jsonrpc.Error
-	Busy   bool   // the error says that there was no room
-	Free   func() // gives the room back; nil if the answer holds none
-}
-
-// Done is called when the answer was written, or never will be.
-func (a *Answer) Done() {
-	if a.Free != nil {
-		a.Free()
-	}
-}
-
-// Weight is that of the result, 0 for an error.
-func (a *Answer) Weight() int {
-	if a.Result == nil {
-		return 0
-	}
-	return a.Result.Weight()
+	Busy   bool // the error says that there was no room
 }
 
 // Write writes the answer and what end says behind it. Before the first byte it calls begin
@@ -46,7 +39,7 @@ func (a *Answer) Weight() int {
 func (a *Answer) Write(w io.Writer, end string, begin func(size int64) error) error {
 	return rawjson.Write(w, func(e *rawjson.Encoder) {
 		e.Raw(`{"jsonrpc":"2.0","id":`)
-		e.RawBytes(a.ID)
+		e.Raw(a.ID)
 		if a.Result == nil {
 			e.Raw(`,"error":`)
 			e.RawBytes(appendError(nil, a.Error))

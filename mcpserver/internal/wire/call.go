@@ -13,21 +13,20 @@ import (
 
 // Call is a request that waits for an answer, as its client wrote it.
 type Call struct {
-	ID     []byte // a string or a whole number
+	ID     string // a string or a whole number, as it was written
 	Method string
-	Params []byte // an object, or nil
+	Params []byte // a part of the line: an object, or nil
 }
 
 // ParseCall reads one message. It reports false for everything that is not a call in the
 // usual form: a notification, an answer, a batch, an unusual id, a member twice or unknown,
-// more than 64 levels or too many values, invalid UTF-8. The call holds parts of the line.
+// more than 64 levels or too many values, invalid UTF-8.
 func ParseCall(line []byte) (c Call, ok bool) {
-	line = bytes.Trim(line, " \t\r\n")
-	if !utf8.Valid(line) || rawjson.TooMany(line) || !rawjson.Valid(line) {
+	if !utf8.Valid(line) || rawjson.TooMany(line) {
 		return c, false
 	}
 	var version, id, method, params []byte
-	ok = rawjson.Members(line, func(key, value []byte) bool {
+	ok = rawjson.Object(line, func(key, value []byte) bool {
 		switch string(key) {
 		case `"jsonrpc"`:
 			return once(&version, value)
@@ -44,7 +43,7 @@ func ParseCall(line []byte) (c Call, ok bool) {
 		return c, false
 	}
 	name, ok := rawjson.Text(method)
-	return Call{ID: id, Method: name, Params: params}, ok
+	return Call{ID: string(id), Method: name, Params: params}, ok
 }
 
 // once keeps a member's value, unless there was one before.
@@ -130,7 +129,8 @@ func ParseParams(method string, raw []byte) (p Params, ok bool) {
 	case "resources/directory/read":
 		ok = ok && optional(uri, &p.URI) && optional(cursor, &p.Cursor)
 	case "completion/complete":
-		ok = ok && p.Ref.parse(ref) && p.Argument.parse(argument)
+		p.Ref, ok = parseRef(ok, ref)
+		p.Argument, ok = parseArgument(ok, argument)
 	default: // a list
 		ok = ok && optional(cursor, &p.Cursor)
 	}
@@ -211,27 +211,22 @@ func ParseClient(raw []byte) (name, version string, ok bool) {
 	return name, version, ok
 }
 
-func (r *Ref) parse(raw []byte) bool {
-	if len(raw) == 0 || !texts(raw, map[string]*string{`"type"`: &r.Type, `"name"`: &r.Name, `"uri"`: &r.URI}) {
-		return false
-	}
-	return r.Type == "ref/prompt" && r.URI == "" || r.Type == "ref/resource" && r.Name == ""
+// parseRef has variables of its own, since those that a map points to are allocated.
+func parseRef(ok bool, raw []byte) (r Ref, _ bool) {
+	ok = ok && len(raw) > 0 && texts(raw, map[string]*string{`"type"`: &r.Type, `"name"`: &r.Name, `"uri"`: &r.URI})
+	return r, ok && (r.Type == "ref/prompt" && r.URI == "" || r.Type == "ref/resource" && r.Name == "")
 }
 
-func (a *Argument) parse(raw []byte) bool {
-	return len(raw) > 0 && texts(raw, map[string]*string{`"name"`: &a.Name, `"value"`: &a.Value}) && a.Name != ""
+func parseArgument(ok bool, raw []byte) (a Argument, _ bool) {
+	ok = ok && len(raw) > 0 && texts(raw, map[string]*string{`"name"`: &a.Name, `"value"`: &a.Value})
+	return a, ok && a.Name != ""
 }
 
 // plainID reports whether an id is written as every encoder writes it, so that it can be
 // given back as it is: a whole number of at most 15 digits, or ASCII without escapes.
 func plainID(raw []byte) bool {
 	if raw[0] == '"' {
-		for _, c := range raw[1 : len(raw)-1] {
-			if c < ' ' || c > '~' || c == '\\' {
-				return false
-			}
-		}
-		return true
+		return !bytes.ContainsFunc(raw[1:len(raw)-1], func(c rune) bool { return c < ' ' || c > '~' || c == '\\' })
 	}
 	if len(raw) > 15 {
 		return false

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -189,12 +190,7 @@ func Key(id jsonrpc.ID) string {
 }
 
 // Key is [Key] of the call's id.
-func (c *Call) Key() string {
-	if c.ID[0] == '"' {
-		return string(c.ID[:len(c.ID)-1])
-	}
-	return string(c.ID)
-}
+func (c *Call) Key() string { return strings.TrimSuffix(c.ID, `"`) }
 
 // EncodeID writes an id as the SDK does.
 func EncodeID(id jsonrpc.ID) json.RawMessage {

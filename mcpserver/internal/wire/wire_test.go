@@ -22,9 +22,9 @@ func TestParseCall(t *testing.T) {
 		want Call
 		ok   bool
 	}{
-		"a call":               {`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, Call{ID: []byte("1"), Method: "tools/list"}, true},
-		"spaces":               {" { \"id\" : \"a b\" ,\t\"jsonrpc\":\"2.0\", \"method\":\"m\\u0065\", \"params\" : { } }\r", Call{ID: []byte(`"a b"`), Method: "me", Params: []byte("{ }")}, true},
-		"levels":               {`{"jsonrpc":"2.0","id":0,"method":"m","params":` + deep(64) + `}`, Call{ID: []byte("0"), Method: "m", Params: []byte(deep(64))}, true},
+		"a call":               {`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, Call{ID: "1", Method: "tools/list"}, true},
+		"spaces":               {" { \"id\" : \"a b\" ,\t\"jsonrpc\":\"2.0\", \"method\":\"m\\u0065\", \"params\" : { } }\r", Call{ID: `"a b"`, Method: "me", Params: []byte("{ }")}, true},
+		"levels":               {`{"jsonrpc":"2.0","id":0,"method":"m","params":` + deep(64) + `}`, Call{ID: "0", Method: "m", Params: []byte(deep(64))}, true},
 		"too many levels":      {`{"jsonrpc":"2.0","id":0,"method":"m","params":` + deep(65) + `}`, Call{}, false},
 		"10,000 levels":        {`{"jsonrpc":"2.0","id":0,"method":"m","params":` + deep(10000) + `}`, Call{}, false},
 		"a notification":       {`{"jsonrpc":"2.0","method":"m"}`, Call{}, false},
@@ -48,7 +48,7 @@ func TestParseCall(t *testing.T) {
 		"a whole fraction":     {`{"jsonrpc":"2.0","id":1.0,"method":"m"}`, Call{}, false},
 		"an exponent":          {`{"jsonrpc":"2.0","id":1e2,"method":"m"}`, Call{}, false},
 		"minus nothing":        {`{"jsonrpc":"2.0","id":-0,"method":"m"}`, Call{}, false},
-		"a negative id":        {`{"jsonrpc":"2.0","id":-7,"method":"m"}`, Call{ID: []byte("-7"), Method: "m"}, true},
+		"a negative id":        {`{"jsonrpc":"2.0","id":-7,"method":"m"}`, Call{ID: "-7", Method: "m"}, true},
 		"16 digits":            {`{"jsonrpc":"2.0","id":1000000000000000,"method":"m"}`, Call{}, false},
 		"an escaped id":        {`{"jsonrpc":"2.0","id":"\u0061","method":"m"}`, Call{}, false},
 		"an id beyond ASCII":   {`{"jsonrpc":"2.0","id":"ä","method":"m"}`, Call{}, false},
@@ -146,7 +146,7 @@ func FuzzParseCall(f *testing.F) {
 		if no != nil || !is || !req.IsCall() {
 			t.Fatalf("not a call for the slow reader: %q", line)
 		}
-		if c.Key() != Key(req.ID) || c.Method != req.Method || !bytes.Equal(c.Params, req.Params) || !bytes.Equal(c.ID, EncodeID(req.ID)) && !bytes.ContainsAny(c.ID, "<>&") {
+		if c.Key() != Key(req.ID) || c.Method != req.Method || !bytes.Equal(c.Params, req.Params) || c.ID != string(EncodeID(req.ID)) && !strings.ContainsAny(c.ID, "<>&") {
 			t.Fatalf("%q: %q %q %q, slowly %v %q %q", line, c.ID, c.Method, c.Params, req.ID.Raw(), req.Method, req.Params)
 		}
 		var p struct {
@@ -194,7 +194,7 @@ func TestParseClient(t *testing.T) {
 
 // An answer that is not to be written is not, and one that cannot be says so.
 func TestAnswerNotWritten(t *testing.T) {
-	a := Answer{ID: []byte("1"), Error: &jsonrpc.Error{Code: -5, Message: "<m>", Data: json.RawMessage(`{"a":1}`)}}
+	a := Answer{ID: "1", Error: &jsonrpc.Error{Code: -5, Message: "<m>", Data: json.RawMessage(`{"a":1}`)}}
 	no := errors.New("no")
 	out := new(bytes.Buffer)
 	if err := a.Write(out, "", func(int64) error { return no }); err != no || out.Len() != 0 {
@@ -237,7 +237,7 @@ func FuzzKey(f *testing.F) {
 		}
 		if n %= 1 << 53; true {
 			id, err := jsonrpc.MakeID(float64(n))
-			if c := (Call{ID: EncodeID(id)}); err != nil || Key(id) != c.Key() {
+			if c := (Call{ID: string(EncodeID(id))}); err != nil || Key(id) != c.Key() {
 				t.Error(n, Key(id))
 			}
 		}
