@@ -121,12 +121,13 @@ func (r *request) Answer(ctx context.Context) wire.Answer {
 	}
 	res, err := r.server.answer(ctx, r)
 	if err != nil {
+		r.Close() // the error may wait for its client
 		return wire.Answer{ID: r.id, Error: wire.ForClient(err), Busy: r.memory.Refused()}
 	}
 	return wire.Answer{ID: r.id, Result: res}
 }
 
-// Close gives back what the answer holds.
+// Close gives back what the answer holds. It may be called again.
 func (r *request) Close() { r.memory.Close() }
 
 // read makes a request of a call's bytes. It returns nil for what the SDK has to judge.

@@ -33,31 +33,35 @@ func (w *now) write(f *os.File, p []byte) (n int) {
 
 // open finds out how to write. Whether a write to a pipe waits is a property of its open
 // description, which the standard output may share with other processes. Hence the pipe is
-// opened once more. That fails if another user has made the pipe.
+// opened once more. That fails if another user has made the pipe, and without /proc.
 func (w *now) open(f *os.File) {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return
 	}
-	var is unix.Stat_t
-	path := ""
 	_ = raw.Control(func(fd uintptr) {
-		_ = unix.Fstat(int(fd), &is)
-		path = "/proc/self/fd/" + strconv.Itoa(int(fd))
-	})
-	switch is.Mode & unix.S_IFMT {
-	case unix.S_IFSOCK: // as Node's pipes are
-		w.raw, w.send = raw, func(fd int, p []byte) (int, error) {
-			return unix.SendmsgN(fd, p, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
-		}
-	case unix.S_IFIFO:
-		if w.pipe, err = os.OpenFile(path, os.O_WRONLY|unix.O_NONBLOCK, 0); err != nil {
+		var is, again unix.Stat_t
+		flags, err := unix.FcntlInt(fd, unix.F_GETFL, 0)
+		if err != nil || flags&unix.O_ACCMODE == unix.O_RDONLY || unix.Fstat(int(fd), &is) != nil {
 			return
 		}
-		if w.raw, err = w.pipe.SyscallConn(); err == nil {
-			w.send = unix.Write
+		switch is.Mode & unix.S_IFMT {
+		case unix.S_IFSOCK: // as Node's pipes are
+			w.raw, w.send = raw, func(fd int, p []byte) (int, error) {
+				return unix.SendmsgN(fd, p, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+			}
+		case unix.S_IFIFO:
+			n, err := unix.Open("/proc/self/fd/"+strconv.Itoa(int(fd)), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return
+			}
+			w.pipe = os.NewFile(uintptr(n), f.Name())
+			if unix.Fstat(n, &again) == nil && again.Dev == is.Dev && again.Ino == is.Ino {
+				w.raw, _ = w.pipe.SyscallConn()
+				w.send = unix.Write
+			}
 		}
-	}
+	})
 }
 
 // close closes what open has opened.

@@ -31,7 +31,7 @@ const Unlimited = -1
 
 type clientKey struct{}
 
-// WithClient makes answers to calls in the context fit the limits of the client, which does
+// WithClient makes answers to calls in the context fit the limits of the client, which must
 // not change any more.
 func WithClient(ctx context.Context, c *Client) context.Context {
 	return context.WithValue(ctx, clientKey{}, c)
@@ -39,7 +39,7 @@ func WithClient(ctx context.Context, c *Client) context.Context {
 
 // FromContext returns the client of [WithClient], or a zero one.
 func FromContext(ctx context.Context) Client {
-	if c, ok := ctx.Value(clientKey{}).(*Client); ok {
+	if c, ok := ctx.Value(clientKey{}).(*Client); ok && c != nil {
 		return *c
 	}
 	return Client{}

@@ -27,8 +27,8 @@ type Options struct {
 	MaxLine     int           // bytes of a line, its end not counted; a longer one is skipped, not held
 	Drain       time.Duration // for answers after In has ended; negative does not wait
 	Log         *slog.Logger
-	// Core takes a call, whose work is then done in a goroutine that no other call waits
-	// for, or declines it. It may not keep the call's Params.
+	// Core takes a call, or declines it. The work may take as long as it likes, since other
+	// calls are then read by another goroutine. Params are valid until Core returns.
 	Core func(wire.Call) (work wire.Work, ok bool)
 }
 

@@ -15,7 +15,7 @@ import (
 // reader is one of the goroutines that take turns at reading lines.
 type reader struct {
 	*conn
-	late *time.Timer // has another one read on; nil before the first call
+	late *time.Timer // has another one read on during a long call; nil before the first
 }
 
 // receive reads lines until the input ends or the session does.

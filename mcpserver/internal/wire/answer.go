@@ -22,7 +22,7 @@ type Result interface {
 type Work interface {
 	// Answer does the work.
 	Answer(context.Context) Answer
-	// Close gives back the room that the answer takes, when it was written, or never will be.
+	// Close gives back the room of the answer that was written, or never will be.
 	Close()
 }
 
