@@ -102,11 +102,13 @@ func (x *index) push(p part) {
 	x.parts = append(x.parts, p)
 }
 
-// weigh computes from the lengths of all documents how much a field's length counts.
+// weigh completes the parts, and computes from the lengths of all documents how much a field's
+// length counts.
 func (x *index) weigh(docs int) {
 	x.docs = docs
 	var sum [fields]int
 	for _, p := range x.parts {
+		p.seg.spell()
 		for doc, place := range p.places {
 			if place == gone {
 				continue

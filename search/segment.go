@@ -27,7 +27,7 @@ const maxBeginning = 50
 // besides the index itself.
 const block = 2048
 
-// segment holds documents 0 to docs-1. It is immutable. Terms are sorted. The postings of a
+// segment holds documents 0 to docs-1. It is immutable once it is in an index. Terms are sorted. The postings of a
 // term are the documents that have it, each as the distance to the previous one with two bits
 // for a usual frequency in each field. Another frequency follows as a byte.
 type segment struct {
@@ -137,7 +137,8 @@ type builder struct {
 	names    []string
 	postings []posting
 	lengths  [][fields]uint8
-	seen     map[uint32]byte // of the current document
+	seen     []byte   // of each term, how often the current document has it
+	has      []uint32 // the terms of that document
 	tokens   tokens
 	at       fieldID // of that
 	n        int     // words of that field
@@ -162,11 +163,11 @@ type placed struct {
 // segment indexes at most a block of documents.
 func (b *builder) segment(docs []Doc) *segment {
 	if b.ids == nil {
-		b.ids, b.seen = map[string]uint32{}, map[uint32]byte{}
+		b.ids = map[string]uint32{}
 		b.tokens = tokens{yield: b.word, buf: make([]byte, 0, maxWord), lasts: true}
 	}
 	clear(b.ids)
-	b.names, b.postings, b.lengths = b.names[:0], b.postings[:0], make([][fields]uint8, 0, len(docs))
+	b.names, b.seen, b.postings, b.lengths = b.names[:0], b.seen[:0], b.postings[:0], make([][fields]uint8, 0, len(docs))
 	for i, d := range docs {
 		b.add(uint32(i), d)
 	}
@@ -183,7 +184,6 @@ func resize[T any](s []T, n int) []T {
 }
 
 func (b *builder) add(doc uint32, d Doc) {
-	clear(b.seen)
 	var length [fields]uint8
 	for f, texts := range [fields][]string{inName: {d.Name}, inTags: d.Tags, inDescription: {d.Description}, inHeadings: d.Headings} {
 		n := b.field(fieldID(f), texts)
@@ -193,9 +193,11 @@ func (b *builder) add(doc uint32, d Doc) {
 		length[f] = uint8(min((n+unit[f]-1)/unit[f], 255))
 	}
 	b.lengths = append(b.lengths, length)
-	for term, packed := range b.seen {
-		b.postings = append(b.postings, posting{term, placed{uint16(doc), packed}})
+	for _, term := range b.has {
+		b.postings = append(b.postings, posting{term, placed{uint16(doc), b.seen[term]}})
+		b.seen[term] = 0
 	}
+	b.has = b.has[:0]
 }
 
 // field counts the words of a field, up to the bound.
@@ -236,7 +238,10 @@ func (b *builder) word(w []byte) bool {
 		id = uint32(len(b.names))
 		name := string(w)
 		b.ids[name] = id
-		b.names = append(b.names, name)
+		b.names, b.seen = append(b.names, name), append(b.seen, 0)
+	}
+	if b.seen[id] == 0 {
+		b.has = append(b.has, id)
 	}
 	b.seen[id] = oneMore(b.seen[id], b.at)
 	return true
@@ -312,16 +317,23 @@ func (w *writer) end() {
 }
 
 func (w *writer) done(lengths [][fields]uint8) *segment {
-	s := &segment{
+	return &segment{
 		docs: len(lengths), lengths: slices.Clip(lengths),
 		terms: clip(append(w.terms, uint32(len(w.data)))), data: textOf(clip(w.data)),
+	}
+}
+
+// spell makes what a query looks terms up by, unless it is there. Segments that are soon
+// merged do without.
+func (s *segment) spell() {
+	if s.letters != nil {
+		return
 	}
 	s.letters = make([]uint32, s.len())
 	for i := range s.letters {
 		s.letters[i] = letterSet(s.term(i))
 	}
 	s.hashStems()
-	return s
 }
 
 // textOf returns bytes as a string without a copy. The bytes must not change any more.
