@@ -36,7 +36,8 @@ type request struct {
 	session *mcp.ServerSession
 	guard.Caller
 	memory *limit.Account
-	copies int64 // of what an answer holds that are made until it is written
+	copies int64       // of what an answer holds that are made until it is written
+	claim  func() bool // see [wire.Work]; nil if there is none
 }
 
 // methods have answers that are functions of what the caller sees and of the parameters.
@@ -63,6 +64,12 @@ func (s *Server) answer(ctx context.Context, r *request) (*result, error) {
 		made, err := methods[r.method](s, limit.WithAccount(ctx, r.memory), r)
 		if err == nil && !r.memory.Settle(ctx, r.copies*int64(made.weight)) || r.memory.Refused() {
 			err = errNoMemory
+		}
+		if err == nil {
+			err = ctx.Err() // of a call that was taken back, nothing is given out
+		}
+		if r.claim != nil && !r.claim() {
+			err = context.Canceled
 		}
 		return made, err
 	})
@@ -112,8 +119,8 @@ func (s *Server) perform(ctx context.Context, r *request, work func(context.Cont
 }
 
 // Answer answers a call that came as bytes.
-func (r *request) Answer(ctx context.Context) wire.Answer {
-	r.memory, r.copies = r.server.memory.Open(r.Share), 1
+func (r *request) Answer(ctx context.Context, claim func() bool) wire.Answer {
+	r.memory, r.copies, r.claim = r.server.memory.Open(r.Share), 1, claim
 	// Over stdio a read in this goroutine may hang: the transport still answers the call if it is
 	// cancelled. An observer must hear of it too, so reads then get goroutines of their own.
 	if r.session != nil && r.server.observe == nil {

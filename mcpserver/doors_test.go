@@ -111,7 +111,7 @@ func (d *doors) pipe(t testing.TB, sdk bool, version string) *pipes {
 	go func() {
 		var err error
 		if sdk {
-			err = d.server.MCP().Run(context.WithoutCancel(t.Context()), transport)
+			err = d.server.RunWithout(context.WithoutCancel(t.Context()), transport)
 		} else {
 			err = d.server.RunCounting(context.WithoutCancel(t.Context()), transport, func() { d.taken.Add(1) })
 		}

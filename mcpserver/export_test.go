@@ -19,6 +19,12 @@ func NewHTTPWithout(s *Server, o HTTPOptions) (*HTTP, error) {
 	})
 }
 
+// RunWithout is Run without the core: the SDK has every call.
+func (s *Server) RunWithout(ctx context.Context, t *StdioTransport) error {
+	p := &pipe{server: s}
+	return s.run(ctx, t.transport(nil, p.refused()), p)
+}
+
 // RunCounting is Run, and taken hears of each call that the core takes.
 func (s *Server) RunCounting(ctx context.Context, t *StdioTransport, taken func()) error {
 	p := &pipe{server: s}
@@ -28,7 +34,7 @@ func (s *Server) RunCounting(ctx context.Context, t *StdioTransport, taken func(
 			taken()
 		}
 		return work, ok
-	}), p)
+	}, p.refused()), p)
 }
 
 // NewHTTPCounting is NewHTTP, and taken hears of each call that the core takes.

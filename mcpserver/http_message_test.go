@@ -30,6 +30,7 @@ func TestHTTPMessages(t *testing.T) {
 		{"an object for an id", `{"jsonrpc":"2.0","id":{},"method":"ping"}`, refused},
 		{"half a pair", `{"jsonrpc":"2.0","id":"a\ud83d","method":"ping"}`, `"id":"a\ud83d"`},
 		{"not UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"ping\"}", `"code":-32700`},
+		{"a space that is none of JSON's", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\u00a0", `"code":-32700`},
 	} {
 		for _, era := range eras {
 			c := w.dial(era)

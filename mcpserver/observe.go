@@ -65,8 +65,8 @@ func (s *Server) observed(ctx context.Context, r *request) (context.Context, fun
 	}
 }
 
-// observeRequest returns the function that observes requests over HTTP which come to no
-// method, nil without an audit log.
+// observeRequest returns the function that observes requests which come to no method, nil
+// without an audit log.
 func (s *Server) observeRequest() func(who access.Subject, e audit.Event) {
 	if !s.audit {
 		return nil

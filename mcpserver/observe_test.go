@@ -1,6 +1,7 @@
 package mcpserver_test
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -87,6 +88,58 @@ func TestEventsOfFailures(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestEventsOverStdio: each call has one event, also one that is refused before a method has
+// it, and one that its client takes back. What was loaded is in the events of those alone that
+// were answered with it.
+func TestEventsOverStdio(t *testing.T) {
+	var events eventLog
+	d := newDoors(t, "default", func(o *mcpserver.Options) { o.Observe, o.Audit = events.observe, true })
+	p := d.pipe(t, false, legacy)
+	events.take()
+	const read = `"method":"resources/read","params":{"uri":"skill://a-first/SKILL.md"}`
+	for line, method := range map[string]string{
+		`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":1}}`:  "resources/read",
+		`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":[]}`:         "resources/read",
+		`{"jsonrpc":"2.0","id":1,"method":"resources/read"}`:                     "resources/read",
+		`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":""}}`: "resources/read",
+		`{"jsonrpc":"2.0","id":1.0,"method":"tools/call","params":{"name":"x"}}`: "tools/call",
+		`{"jsonrpc":"2.0","id":1,"method":"nope"}`:                               "nope",
+		`{"jsonrpc":"2.0","id":1.5,` + read + `}`:                                "",
+		`{"jsonrpc":"2.0","id":1,`:                                               "",
+	} {
+		p.ask(t, line)
+		want := []audit.Event{{Surface: audit.MCP, Client: "t", Method: method, Result: audit.Failed}}
+		got := events.take()
+		for i := range got {
+			got[i].Tool, got[i].Asked = "", ""
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", line, diff)
+		}
+	}
+	const calls = 200
+	var lines []string
+	for i := range calls {
+		id := []string{"%d", "%d.0", `"\u0061%d"`}[i%3]
+		lines = append(lines, fmt.Sprintf(`{"jsonrpc":"2.0","id":`+id+`,`+read+`}`, i), fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+id+`}}`, i))
+	}
+	said := p.end(t, lines...)
+	given, all := strings.Count(said, `"result"`), events.take()
+	testwait.Within(testwait.Patience, func() bool { // a call that was taken back may be worked on
+		all = append(all, events.take()...)
+		return len(all) >= calls
+	})
+	loaded := 0
+	for _, e := range all {
+		if loaded += len(e.Loaded); (e.Result == audit.OK) != (len(e.Loaded) == 1) {
+			t.Errorf("%+v", e)
+		}
+	}
+	if n := strings.Count(said, "\n"); n != calls || len(all) != calls || loaded != given {
+		t.Errorf("%d answers, %d events, %d files given and %d loaded", n, len(all), given, loaded)
+	}
 }
 
 // Each subject has its own limit, whatever its address. Clients whose token is refused have

@@ -43,6 +43,10 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		} else if init := r.session.InitializeParams(); init != nil {
 			r.client = clientNamed(init.ClientInfo)
 		}
+		heard := func(err error) error { return err }
+		if ctx.Value(pipeKey{}) != nil {
+			heard = wire.Heard
+		}
 		if methods[method] != nil {
 			if r.copies = sdkCopies; r.memory == nil {
 				r.memory = s.memory.Open(r.Share)
@@ -50,7 +54,7 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			res, err := s.answer(ctx, r)
 			if err != nil {
-				return nil, err // without a result that is a nil pointer
+				return nil, heard(err) // without a result that is a nil pointer
 			}
 			return res, nil
 		}
@@ -59,7 +63,10 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 			res, err = s.pass(ctx, next, r, req)
 			return reply{}, err
 		})
-		return res, err
+		if err != nil {
+			return nil, heard(err)
+		}
+		return res, nil
 	}
 }
 

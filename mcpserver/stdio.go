@@ -10,9 +10,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/audit"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/mcpserver/internal/stdio"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
@@ -76,15 +79,15 @@ type StdioTransport struct {
 
 // Connect starts to read In. A second call is an error.
 func (t *StdioTransport) Connect(ctx context.Context) (mcp.Connection, error) {
-	return t.transport(nil).Connect(ctx)
+	return t.transport(nil, nil).Connect(ctx)
 }
 
-func (t *StdioTransport) transport(core func(wire.Call) (wire.Work, bool)) *stdio.Transport {
+func (t *StdioTransport) transport(core func(wire.Call) (wire.Work, bool), refused func(string, *jsonrpc.Error)) *stdio.Transport {
 	t.once.Do(func() {
 		o := stdio.Options{
 			In: t.In, Out: t.Out, Interrupt: t.Interrupt, MaxInFlight: positive(t.MaxInFlight, defaultMaxInFlight),
 			MaxLine: positive(t.MaxLine, defaultMaxLine), Drain: t.DrainTimeout,
-			Log: bounded(t.Logger), Core: core,
+			Log: bounded(t.Logger), Core: core, Refused: refused,
 		}
 		if o.In == nil {
 			o.In = os.Stdin
@@ -109,11 +112,11 @@ func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 		return s.mcp.Run(ctx, t)
 	}
 	p := &pipe{server: s}
-	return s.run(ctx, pipes.transport(p.take), p)
+	return s.run(ctx, pipes.transport(p.take, p.refused()), p)
 }
 
 func (s *Server) run(ctx context.Context, over *stdio.Transport, p *pipe) error {
-	session, err := s.mcp.Connect(ctx, over, nil)
+	session, err := s.mcp.Connect(context.WithValue(ctx, pipeKey{}, p), over, nil)
 	if err != nil {
 		return err
 	}
@@ -139,10 +142,32 @@ func (s *Server) run(ctx context.Context, over *stdio.Transport, p *pipe) error 
 	}
 }
 
+// pipeKey is the key of the pipe in the contexts of the calls that the SDK has from it.
+type pipeKey struct{}
+
 // pipe is the session over stdio, as the core knows it.
 type pipe struct {
 	server  *Server
 	session atomic.Pointer[mcp.ServerSession] // nil until the SDK has it
+}
+
+// refused returns the function that observes calls which come to no method, nil without an
+// audit log.
+func (p *pipe) refused() func(method string, why *jsonrpc.Error) {
+	observe := p.server.observeRequest()
+	if observe == nil {
+		return nil
+	}
+	return func(method string, why *jsonrpc.Error) {
+		e := audit.Event{Surface: audit.MCP, Method: display.RedactURI(method), Result: audit.Failed}
+		if why.Code == wire.CodeBusy {
+			e.Result = audit.Limited
+		}
+		if s := p.session.Load(); s != nil && s.InitializeParams() != nil {
+			e.Client = clientNamed(s.InitializeParams().ClientInfo).Name
+		}
+		observe(access.Subject{}, e)
+	}
 }
 
 // take decodes a call. It declines calls before the handshake is over, which the SDK has to

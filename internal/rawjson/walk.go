@@ -24,9 +24,9 @@ func Members(b []byte, visit func(key, value []byte) bool) bool {
 		return false
 	}
 	for i := space(b, 1); b[i] != '}'; {
-		keyEnd := i + length(b[i:])
+		keyEnd := i + length(b[i:], maxDepth)
 		from := space(b, space(b, keyEnd)+1) // behind the colon
-		n := length(b[from:])
+		n := length(b[from:], maxDepth)
 		if n == 0 || !visit(b[i:keyEnd], b[from:from+n]) {
 			return false
 		}
@@ -44,8 +44,11 @@ func space(b []byte, i int) int {
 	return i
 }
 
-// length is how long the value is with which b begins, 0 if it nests too deep.
-func length(b []byte) int {
+// Deeper reports whether a value nests more than n levels.
+func Deeper(b []byte, n int) bool { return len(b) > 0 && length(b, n) == 0 }
+
+// length is how long the value is with which b begins, 0 if it nests more than that many levels.
+func length(b []byte, levels int) int {
 	depth := 0
 	for i := 0; i < len(b); i++ {
 		switch b[i] {
@@ -56,7 +59,7 @@ func length(b []byte) int {
 				}
 			}
 		case '{', '[':
-			if depth++; depth > maxDepth {
+			if depth++; depth > levels {
 				return 0
 			}
 			continue

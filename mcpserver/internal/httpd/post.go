@@ -124,7 +124,7 @@ func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, 
 	}
 	guard.Note(r, call.Method, true)
 	defer work.Close()
-	a := work.Answer(ctx)
+	a := work.Answer(ctx, nil)
 	if a.Busy {
 		refuseBusy(w, http.StatusTooManyRequests, []byte(a.ID), a.Error.Message)
 		return true

@@ -115,7 +115,7 @@ func (h *Handler) ignore(w http.ResponseWriter, r *http.Request, modern bool, fr
 
 // peek reads what is needed to refuse a message, or answers a body that is no message.
 func peek(w http.ResponseWriter, body []byte) (s sent, ok bool) {
-	trimmed := bytes.TrimSpace(body)
+	trimmed := bytes.Trim(body, " \t\r\n")
 	if len(trimmed) > 0 && trimmed[0] == '[' && json.Valid(trimmed) {
 		invalid(w, http.StatusBadRequest, "batches are not supported")
 		return s, false

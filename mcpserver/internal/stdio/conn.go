@@ -17,7 +17,7 @@ import (
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
-// Options of a session. Every field but Core and Interrupt must be set.
+// Options of a session. Every field but Core, Refused and Interrupt must be set.
 type Options struct {
 	In  io.Reader // where the client's messages come from
 	Out io.Writer // where messages to the client go
@@ -27,6 +27,8 @@ type Options struct {
 	MaxLine     int           // bytes of a line, its end not counted; a longer one is skipped, not held
 	Drain       time.Duration // for answers after In has ended; negative does not wait
 	Log         *slog.Logger
+	// Refused, if set, is called with each refusal before it is written. The method may be empty.
+	Refused func(method string, why *jsonrpc.Error)
 	// Core takes a call, or declines it. The work may take as long as it likes, since other
 	// calls are then read by another goroutine. Params are valid until Core returns.
 	Core func(wire.Call) (work wire.Work, ok bool)
@@ -160,6 +162,9 @@ func (c *conn) answer(resp *jsonrpc.Response) error {
 	}
 	defer c.giveTurn()
 	line, err := c.encode(resp)
+	if resp.Error != nil && !wire.IsHeard(resp.Error) {
+		c.refused(c.calls.method(wire.Key(resp.ID)), wire.ForClient(resp.Error))
+	}
 	if c.calls.answering(wire.Key(resp.ID)) {
 		defer c.calls.answered()
 	}
@@ -210,7 +215,7 @@ func rejected(why string) error {
 func (c *conn) respond(ctx context.Context, call *working) {
 	defer call.work.Close()
 	defer call.cancel()
-	mine, begun := false, false
+	begun := false
 	defer func() {
 		if p := recover(); p != nil {
 			c.o.Log.Error("panic while answering", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
@@ -218,13 +223,13 @@ func (c *conn) respond(ctx context.Context, call *working) {
 				_ = c.giveUp(errors.New("an answer could not be written"))
 				return
 			}
-			if mine || call.claim() {
+			if call.mine || call.claimMine() {
 				c.reply(call.key, wire.Answer{ID: call.id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}}, &begun)
 			}
 		}
 	}()
-	a := call.work.Answer(ctx)
-	if mine = call.claim(); mine {
+	a := call.work.Answer(ctx, call.claimMine)
+	if call.mine || call.claimMine() {
 		c.reply(call.key, a, &begun)
 	}
 }
@@ -237,15 +242,23 @@ type working struct {
 	work     wire.Work
 	cancel   context.CancelFunc
 	answered atomic.Bool // an answer is being written
+	mine     bool        // by the one that works
 }
 
 // claim reports whether the caller is the one that answers.
 func (w *working) claim() bool { return !w.answered.Swap(true) }
 
+// claimMine is claim for the one that works.
+func (w *working) claimMine() bool {
+	w.mine = w.claim()
+	return w.mine
+}
+
 // takeBack answers a call that its client has taken back. Its work may hang in the system.
 func (w *working) takeBack() {
+	claimed := w.claim() // first, so that the work ends as cancelled only if it is answered so
 	w.cancel()
-	if w.claim() {
+	if claimed {
 		go w.conn.reply(w.key, wire.Answer{ID: w.id, Error: wire.ForClient(context.Canceled)}, new(bool))
 	}
 }

@@ -49,6 +49,7 @@ type ledger struct {
 
 // inFlight is one call of the client's.
 type inFlight struct {
+	method    string
 	listen    bool
 	handshake bool      // it is the handshake
 	abandoned bool      // it was given up, and holds no place
@@ -73,6 +74,7 @@ func (l *ledger) admit(key, method, id string, call *inFlight) *wire.Refusal {
 	busy := func(format string, args ...any) *wire.Refusal {
 		return &wire.Refusal{ID: json.RawMessage(id), Key: key, Error: jsonrpc.Error{Code: wire.CodeBusy, Message: "server busy: " + fmt.Sprintf(format, args...)}}
 	}
+	call.method = method
 	if l.calls[key] != nil {
 		// Without the id: it would pass for the answer to the first call.
 		return wire.Invalid("the id belongs to a call that is still in flight")
@@ -181,6 +183,16 @@ func (l *ledger) owing() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.owed
+}
+
+// method is that of a call in flight.
+func (l *ledger) method(key string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if call := l.calls[key]; call != nil {
+		return call.method
+	}
+	return ""
 }
 
 // knows reports whether a call with this id is in flight.

@@ -32,7 +32,7 @@ func (c *reader) next() bool {
 		return false
 	case errors.Is(err, errLineTooLong):
 		// Not a parse error: the line was not parsed.
-		return c.refuse(wire.Invalid(fmt.Sprintf("the line exceeds the limit of %d bytes", c.o.MaxLine)))
+		return c.refuse("", wire.Invalid(fmt.Sprintf("the line exceeds the limit of %d bytes", c.o.MaxLine)))
 	case err != nil:
 		c.finish(err)
 		return false
@@ -51,13 +51,13 @@ func (c *reader) take(line []byte) bool {
 	}
 	msg, no := wire.Parse(line)
 	if no != nil {
-		return c.refuse(no)
+		return c.refuse("", no)
 	}
 	switch msg := msg.(type) {
 	case *jsonrpc.Request:
 		if msg.IsCall() {
 			if no := c.calls.admit(wire.Key(msg.ID), msg.Method, string(wire.EncodeID(msg.ID)), &inFlight{}); no != nil {
-				return c.refuse(no)
+				return c.refuse(msg.Method, no)
 			}
 		} else if key := wire.Cancelled(msg); key != "" && !c.calls.cancelled(key) {
 			return true
@@ -95,7 +95,7 @@ func (c *reader) work(call wire.Call, work wire.Work) bool {
 	w.core = w
 	if no := c.calls.admit(w.key, call.Method, call.ID, &w.inFlight); no != nil {
 		cancel()
-		return c.refuse(no)
+		return c.refuse(call.Method, no)
 	}
 	reads := !c.lines.more() // this goroutine, unless the call takes long
 	switch {
@@ -133,7 +133,8 @@ func (c *conn) readOn() {
 }
 
 // refuse answers a line that goes no further. It reports false if the session is over.
-func (c *conn) refuse(no *wire.Refusal) bool {
+func (c *conn) refuse(method string, no *wire.Refusal) bool {
+	c.refused(method, &no.Error)
 	if no.Key != "" && c.calls.knows(no.Key) {
 		no.ID = nil // it would pass for the answer to the call that has this id
 	}
@@ -181,6 +182,13 @@ func (c *conn) awaitAnswers() {
 			_ = c.giveUp(fmt.Errorf("%d calls had no answer %v after the input ended: %w", n, most, ErrUnanswered))
 			return
 		}
+	}
+}
+
+// refused tells of a refusal.
+func (c *conn) refused(method string, why *jsonrpc.Error) {
+	if c.o.Refused != nil {
+		c.o.Refused(method, why)
 	}
 }
 

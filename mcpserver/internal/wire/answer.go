@@ -20,10 +20,10 @@ type Result interface {
 
 // Work is a call that the core has taken.
 type Work interface {
-	// Answer does the work.
-	Answer(context.Context) Answer
-	// Close gives back the room of the answer that was written, or never will be.
-	Close()
+	// Answer does the work. Then, before anything is told of it, it calls claim, unless that is
+	// nil, which reports false if the client has taken the call back and is answered so.
+	Answer(ctx context.Context, claim func() bool) Answer
+	Close() // gives back the room of the answer, which was written or never will be
 }
 
 // Answer is what a call is answered with: a result, or an error.

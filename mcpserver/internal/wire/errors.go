@@ -40,6 +40,7 @@ var refusals = []struct {
 	{"invalid request: unexpected id", jsonrpc.CodeInvalidRequest, "invalid request: a notification has no id", 0},
 	{"invalid request: missing id", jsonrpc.CodeInvalidRequest, "invalid request: the id is missing", 0},
 	{"invalid request: request ID", jsonrpc.CodeInvalidRequest, "invalid request: the id belongs to a call that is still in flight", 0},
+	{"duplicate in-flight request", jsonrpc.CodeInvalidRequest, "invalid request: the id belongs to a call that is still in flight", 0},
 	{"context canceled", jsonrpc.CodeInternalError, "the call was cancelled", 0},
 	{"context deadline exceeded", jsonrpc.CodeInternalError, "the call took too long", 0},
 	{"server is closing", CodeBusy, "the server is ending", 0},
@@ -89,6 +90,17 @@ func ForClient(err error) *jsonrpc.Error {
 	}
 	return out
 }
+
+// heard is the error of a call that came to a handler. Others are refusals of the SDK's.
+type heard struct{ error }
+
+func (h heard) Unwrap() error { return h.error }
+
+// Heard marks the error of a call that came to a handler.
+func Heard(err error) error { return heard{err} }
+
+// IsHeard reports whether an error has that mark.
+func IsHeard(err error) bool { return errors.As(err, new(heard)) }
 
 // reword is the code and the text for an error.
 func reword(code int64, text string) (int64, string) {

@@ -119,6 +119,8 @@ func parseFields(fields map[string]json.RawMessage) (jsonrpc.Message, *Refusal) 
 		return nil, nil
 	case hasID && idErr != nil:
 		return refuse(idErr.Error())
+	case rawjson.Deeper(fields["params"], maxLevels):
+		return refuse(fmt.Sprintf("its params nest deeper than %d levels", maxLevels))
 	case isRequest:
 		var name string
 		if method[0] != '"' || json.Unmarshal(method, &name) != nil {
@@ -140,6 +142,9 @@ func parseFailure(raw json.RawMessage) error {
 	}
 	return &failure
 }
+
+// maxLevels bounds the nesting of params. The SDK (v1.8.0) decodes 1,000 levels of a message.
+const maxLevels = 900
 
 // maxID bounds an id, in bytes as it was written: some copies are held until it is answered.
 const maxID = 4096

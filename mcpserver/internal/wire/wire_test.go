@@ -262,6 +262,24 @@ func TestTooManyValues(t *testing.T) {
 	}
 }
 
+// TestDeepParams: params that the SDK could not decode are refused with the reason.
+func TestDeepParams(t *testing.T) {
+	for n, refused := range map[int]bool{maxLevels - 1: false, maxLevels: true} {
+		_, no := Parse([]byte(`{"jsonrpc":"2.0","id":"a","method":"tools/list","params":{"x":` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}}`))
+		if (no != nil) != refused || refused && (string(no.ID) != `"a"` || !strings.Contains(no.Error.Message, "deeper than 900 levels")) {
+			t.Errorf("%d levels: %+v", n, no)
+		}
+	}
+}
+
+// TestRefusalOf: what the SDK says of an id that is in use repeats the id.
+func TestRefusalOf(t *testing.T) {
+	status, no := RefusalOf(400, "duplicate in-flight request ID "+strings.Repeat("a", 5000))
+	if status != 400 || no.Code != jsonrpc.CodeInvalidRequest || no.Message != "invalid request: the id belongs to a call that is still in flight" {
+		t.Errorf("%d %+v", status, no)
+	}
+}
+
 // TestLongID checks that an id is bounded, and that a longer one is not repeated.
 func TestLongID(t *testing.T) {
 	call := func(n int) []byte {
