@@ -227,8 +227,8 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 		_, after := is.Field(field)
 		if f, _, ok := was.Meant(field); ok && !before && after {
 			at := 0
-			if where := regexp.MustCompile(`[\n\r]` + regexp.QuoteMeta(f.Key) + `[ \t]*:(?:\s|$)`).FindIndex(data); where != nil { // a line may end in CR alone
-				at = where[0] + 1
+			if where := regexp.MustCompile(`[\n\r][ \t]*(` + regexp.QuoteMeta(f.Key) + `)[ \t]*:(?:\s|$)`).FindSubmatchIndex(data); where != nil { // a line may end in CR alone
+				at = where[2]
 			}
 			data = slices.Concat(data[:at], []byte(field), data[at+len(f.Key):])
 			was = frontmatter.Parse(data)
