@@ -135,6 +135,7 @@ func (s *segment) each(term int, visit func(doc uint32, packed byte)) {
 type builder struct {
 	ids      map[string]uint32
 	names    []string
+	stops    []bool // of each term, whether it is of the stop list
 	postings []posting
 	lengths  [][fields]uint8
 	seen     []byte   // of each term, how often the current document has it
@@ -167,7 +168,7 @@ func (b *builder) segment(docs []Doc) *segment {
 		b.tokens = tokens{yield: b.word, buf: make([]byte, 0, maxWord), lasts: true}
 	}
 	clear(b.ids)
-	b.names, b.seen, b.postings, b.lengths = b.names[:0], b.seen[:0], b.postings[:0], make([][fields]uint8, 0, len(docs))
+	b.names, b.stops, b.seen, b.postings, b.lengths = b.names[:0], b.stops[:0], b.seen[:0], b.postings[:0], make([][fields]uint8, 0, len(docs))
 	for i, d := range docs {
 		b.add(uint32(i), d)
 	}
@@ -224,22 +225,23 @@ func (b *builder) beginning(text string) (n int) {
 
 // word adds a word of the current field, unless the field has enough.
 func (b *builder) word(w []byte) bool {
-	switch {
-	case b.n == maxWords[b.at], b.left == 0:
+	if b.n == maxWords[b.at] || b.left == 0 {
 		return false
-	case b.left > 0 && stop()[string(w)]:
-		return true
-	case b.left > 0:
-		b.left--
 	}
-	b.n++
 	id, ok := b.ids[string(w)]
 	if !ok {
 		id = uint32(len(b.names))
 		name := string(w)
 		b.ids[name] = id
-		b.names, b.seen = append(b.names, name), append(b.seen, 0)
+		b.names, b.stops, b.seen = append(b.names, name), append(b.stops, stop()[name]), append(b.seen, 0)
 	}
+	switch {
+	case b.left > 0 && b.stops[id]:
+		return true
+	case b.left > 0:
+		b.left--
+	}
+	b.n++
 	if b.seen[id] == 0 {
 		b.has = append(b.has, id)
 	}
