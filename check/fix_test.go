@@ -225,7 +225,8 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 		// usual.
 		_, before := was.Field(field)
 		_, after := is.Field(field)
-		if f, _, ok := was.Meant(field); ok && !before && after {
+		f, _, ok := was.Meant(field)
+		if _, kept := is.Field(f.Key); ok && !kept && !before && after {
 			at := 0
 			if where := regexp.MustCompile(`[\n\r][ \t]*(` + regexp.QuoteMeta(f.Key) + `)[ \t]*:(?:\s|$)`).FindSubmatchIndex(data); where != nil { // a line may end in CR alone
 				at = where[2]
