@@ -3,9 +3,9 @@ package rawjson
 // maxLevels bounds the nesting of a message: that of an object which it holds, and its own.
 const maxLevels = maxDepth + 1
 
-// Object reports whether b is one JSON object of at most 65 levels, as [encoding/json.Valid]
-// does for objects in four times the time. It calls visit with each member as [Members] does,
-// before it has seen what follows.
+// Object reports whether b is one JSON object of at most 65 levels. It calls visit with each
+// member as [Members] does, before it has seen what follows. But for the levels it agrees with
+// [encoding/json.Valid], and takes a quarter of the time.
 func Object(b []byte, visit func(key, value []byte) bool) bool {
 	i := space(b, 0)
 	if i == len(b) || b[i] != '{' {

@@ -163,7 +163,11 @@ func (c *conn) answer(resp *jsonrpc.Response) error {
 	defer c.giveTurn()
 	line, err := c.encode(resp)
 	if resp.Error != nil && !wire.IsHeard(resp.Error) {
-		c.refused(c.calls.method(wire.Key(resp.ID)), wire.ForClient(resp.Error))
+		method := ""
+		if call := c.calls.find(wire.Key(resp.ID)); call != nil {
+			method = call.method
+		}
+		c.refused(method, wire.ForClient(resp.Error))
 	}
 	if c.calls.answering(wire.Key(resp.ID)) {
 		defer c.calls.answered()
@@ -242,13 +246,13 @@ type working struct {
 	work     wire.Work
 	cancel   context.CancelFunc
 	answered atomic.Bool // an answer is being written
-	mine     bool        // by the one that works
+	mine     bool        // and the goroutine that works writes it
 }
 
 // claim reports whether the caller is the one that answers.
 func (w *working) claim() bool { return !w.answered.Swap(true) }
 
-// claimMine is claim for the one that works.
+// claimMine is claim for the goroutine that works.
 func (w *working) claimMine() bool {
 	w.mine = w.claim()
 	return w.mine

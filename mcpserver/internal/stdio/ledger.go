@@ -49,7 +49,7 @@ type ledger struct {
 
 // inFlight is one call of the client's.
 type inFlight struct {
-	method    string
+	method    string // does not change
 	listen    bool
 	handshake bool      // it is the handshake
 	abandoned bool      // it was given up, and holds no place
@@ -185,21 +185,11 @@ func (l *ledger) owing() int {
 	return l.owed
 }
 
-// method is that of a call in flight.
-func (l *ledger) method(key string) string {
+// find returns the call in flight that has this id, or nil.
+func (l *ledger) find(key string) *inFlight {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if call := l.calls[key]; call != nil {
-		return call.method
-	}
-	return ""
-}
-
-// knows reports whether a call with this id is in flight.
-func (l *ledger) knows(key string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.calls[key] != nil
+	return l.calls[key]
 }
 
 // ask enters a call of the server's; false says that no answer can come.

@@ -135,7 +135,7 @@ func (c *conn) readOn() {
 // refuse answers a line that goes no further. It reports false if the session is over.
 func (c *conn) refuse(method string, no *wire.Refusal) bool {
 	c.refused(method, &no.Error)
-	if no.Key != "" && c.calls.knows(no.Key) {
+	if no.Key != "" && c.calls.find(no.Key) != nil {
 		no.ID = nil // it would pass for the answer to the call that has this id
 	}
 	c.o.Log.Debug("line refused", "code", no.Error.Code)

@@ -129,8 +129,7 @@ func ParseParams(method string, raw []byte) (p Params, ok bool) {
 	case "resources/directory/read":
 		ok = ok && optional(uri, &p.URI) && optional(cursor, &p.Cursor)
 	case "completion/complete":
-		p.Ref, ok = parseRef(ok, ref)
-		p.Argument, ok = parseArgument(ok, argument)
+		ok = ok && parseRef(ref, &p.Ref) && parseArgument(argument, &p.Argument)
 	default: // a list
 		ok = ok && optional(cursor, &p.Cursor)
 	}
@@ -211,15 +210,19 @@ func ParseClient(raw []byte) (name, version string, ok bool) {
 	return name, version, ok
 }
 
-// parseRef has variables of its own, since those that a map points to are allocated.
-func parseRef(ok bool, raw []byte) (r Ref, _ bool) {
-	ok = ok && len(raw) > 0 && texts(raw, map[string]*string{`"type"`: &r.Type, `"name"`: &r.Name, `"uri"`: &r.URI})
-	return r, ok && (r.Type == "ref/prompt" && r.URI == "" || r.Type == "ref/resource" && r.Name == "")
+// parseRef has a variable of its own, since what a map points to is allocated.
+func parseRef(raw []byte, to *Ref) bool {
+	var r Ref
+	ok := len(raw) > 0 && texts(raw, map[string]*string{`"type"`: &r.Type, `"name"`: &r.Name, `"uri"`: &r.URI})
+	*to = r
+	return ok && (r.Type == "ref/prompt" && r.URI == "" || r.Type == "ref/resource" && r.Name == "")
 }
 
-func parseArgument(ok bool, raw []byte) (a Argument, _ bool) {
-	ok = ok && len(raw) > 0 && texts(raw, map[string]*string{`"name"`: &a.Name, `"value"`: &a.Value})
-	return a, ok && a.Name != ""
+func parseArgument(raw []byte, to *Argument) bool {
+	var a Argument
+	ok := len(raw) > 0 && texts(raw, map[string]*string{`"name"`: &a.Name, `"value"`: &a.Value})
+	*to = a
+	return ok && a.Name != ""
 }
 
 // plainID reports whether an id is written as every encoder writes it, so that it can be
