@@ -2,6 +2,7 @@ package edit
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 )
 
@@ -10,7 +11,7 @@ var errReal = errors.New("it is a link or a file in the place of a folder; remov
 
 // realFolder opens an existing folder, and nothing that a link leads to: a clone can have a
 // link in its place. What is done with the root stays in that folder, even if a link takes its
-// place later.
+// place later. If another process removes the folder meanwhile, the error is [fs.ErrNotExist].
 func realFolder(path string) (*os.Root, error) {
 	seen, err := os.Lstat(path)
 	if err != nil {
@@ -25,16 +26,33 @@ func realFolder(path string) (*os.Root, error) {
 	}
 	if opened, err := root.Stat("."); err != nil || !os.SameFile(seen, opened) {
 		root.Close()
-		return nil, pathError("open", path, errReal)
+		return nil, pathError("open", path, fs.ErrNotExist) // what was seen has gone
 	}
 	return root, nil
 }
 
-// makeFolder is [realFolder], and makes the folder and those above it if they are missing.
+// inFolder calls do with the folder at path. It makes the folder and those above it if they are
+// missing, and refuses a link. It tries again when a [Sweep] of another process has removed the
+// folder, or what do has made in it.
+func inFolder(path string, do func(*os.Root) error) (err error) {
+	for range 100 { // others may be as busy as this process
+		var root *os.Root
+		if root, err = makeFolder(path); err == nil {
+			err = do(root)
+			root.Close()
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrLocked) {
+			break
+		}
+	}
+	return err
+}
+
 func makeFolder(path string) (*os.Root, error) {
 	failed := os.MkdirAll(path, 0o755)
 	root, err := realFolder(path)
-	if err != nil && failed != nil && !errors.Is(err, errReal) {
+	// If it is there and then gone, that is a Sweep, and no failure.
+	if err != nil && failed != nil && !errors.Is(err, errReal) && !errors.Is(failed, fs.ErrExist) {
 		return nil, pathError("make the folder", path, failed)
 	}
 	return root, err

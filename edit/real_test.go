@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -87,4 +89,39 @@ func TestLinkMeanwhile(t *testing.T) {
 	if diff := cmp.Diff(before, files(t, outside)) + cmp.Diff(map[string]string{}, files(t, filepath.Join(dir, "moved"))); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// TestSweptMeanwhile checks that no work in a folder fails while others remove it when it is empty.
+func TestSweptMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	parent := filepath.Join(dir, ".knack")
+	var stop atomic.Bool
+	var sweeps sync.WaitGroup
+	for range 2 {
+		sweeps.Go(func() {
+			for !stop.Load() {
+				if err := Sweep(parent, nil); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for i := range 200 {
+		tree, err := NewTree(parent)
+		if err == nil {
+			err = tree.Remove()
+		}
+		spool, spooled := NewSpool(parent)
+		if spooled == nil {
+			spooled = spool.Close()
+		}
+		old := filepath.Join(dir, "old")
+		if err := errors.Join(err, spooled, os.Mkdir(old, 0o755), Discard(old, parent)); err != nil {
+			t.Errorf("%d: %v", i, err)
+			break
+		}
+	}
+	stop.Store(true)
+	sweeps.Wait()
 }

@@ -123,8 +123,14 @@ func sweep(parent *os.Root, name string, keep func(path string) error) error {
 		held.Close()
 		gone = name
 	}
-	if err := parent.RemoveAll(gone); err != nil {
-		return pathError("remove", filepath.Join(parent.Name(), gone), err)
+	return removeAll(parent, gone)
+}
+
+// removeAll removes a folder with a temporary name. If a [Sweep] of another process has put its
+// lock there, or removes it too, it leaves the rest to that process.
+func removeAll(in *os.Root, name string) error {
+	if err := in.RemoveAll(name); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
+		return pathError("remove", filepath.Join(in.Name(), name), err)
 	}
 	return nil
 }
@@ -132,19 +138,13 @@ func sweep(parent *os.Root, name string, keep func(path string) error) error {
 // Discard moves a folder to a temporary name in the folder parent, which is no link, and
 // removes it there. If the process is killed, [Sweep] removes the rest.
 func Discard(path, parent string) error {
-	root, err := makeFolder(parent)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	gone := tempPrefix + rand.Text()
-	if err := os.Rename(path, filepath.Join(parent, gone)); err != nil {
-		return pathError("remove", path, err)
-	}
-	if err := root.RemoveAll(gone); err != nil {
-		return pathError("remove", filepath.Join(parent, gone), err)
-	}
-	return nil
+	return inFolder(parent, func(in *os.Root) error {
+		gone := tempPrefix + rand.Text()
+		if err := os.Rename(path, filepath.Join(parent, gone)); err != nil {
+			return pathError("remove", path, err)
+		}
+		return removeAll(in, gone)
+	})
 }
 
 // Spool is a file for bytes on their way. It is gone when it is closed, or when its process
@@ -152,18 +152,17 @@ func Discard(path, parent string) error {
 type Spool struct{ *os.File }
 
 // NewSpool makes an empty spool in a folder, which it makes if it is missing.
-func NewSpool(parent string) (*Spool, error) {
-	in, err := makeFolder(parent)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	f, err := in.OpenFile(tempPrefix+rand.Text(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil, pathError("make a file in", parent, err)
-	}
-	_ = os.Remove(f.Name()) // Windows removes no open file
-	return &Spool{f}, nil
+func NewSpool(parent string) (s *Spool, err error) {
+	err = inFolder(parent, func(in *os.Root) error {
+		f, err := in.OpenFile(tempPrefix+rand.Text(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return pathError("make a file in", parent, err)
+		}
+		_ = os.Remove(f.Name()) // Windows removes no open file
+		s = &Spool{f}
+		return nil
+	})
+	return s, err
 }
 
 // Close closes and removes the file.

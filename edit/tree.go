@@ -41,26 +41,16 @@ const (
 // NewTree makes an empty tree below the folder parent, which it makes if it is missing, and
 // refuses if it is a link. A tree can only be placed on the file system of parent. The caller
 // removes the tree, or places it.
-func NewTree(parent string) (*Tree, error) {
-	var err error
-	for range 10 { // until no Sweep of another process takes the new folder for an old one
-		var t *Tree
-		if t, err = newTree(parent); err == nil {
-			return t, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrLocked) {
-			break
-		}
-	}
-	return nil, err
+func NewTree(parent string) (t *Tree, err error) {
+	err = inFolder(parent, func(in *os.Root) error {
+		t, err = newTree(in)
+		return err
+	})
+	return t, err
 }
 
-func newTree(parent string) (_ *Tree, err error) {
-	in, err := makeFolder(parent)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
+func newTree(in *os.Root) (_ *Tree, err error) {
+	parent := in.Name()
 	name := tempPrefix + rand.Text()
 	t := &Tree{dir: filepath.Join(parent, name), name: newFolder}
 	if err := in.Mkdir(name, 0o700); err != nil {
