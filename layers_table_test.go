@@ -269,7 +269,7 @@ const (
 var rooms = map[string]int{
 	"internal/cli": 5700, // one file a command, 40 of them
 	"web":          5000, // one file a page
-	"mcpserver":    2550,
+	"mcpserver":    2560,
 	"source/dir":   3700, // what opens skills is one place
 	"catalog":      3600,
 
@@ -279,4 +279,4 @@ var rooms = map[string]int{
 const mostLines = 3500
 
 // suites lists the most lines that all packages below a folder may have together.
-var suites = map[string]int{"mcpserver/internal/": 3250}
+var suites = map[string]int{"mcpserver/internal/": 3350}

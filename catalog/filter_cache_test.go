@@ -48,14 +48,13 @@ func TestFewFiltersAreKept(t *testing.T) {
 func TestKeepDropsTheOldest(t *testing.T) {
 	var s Snapshot
 	for i := range 2 * maxKept {
-		s.Keep(i, func() any { return "kept" })
-		if got := s.Keep(i, func() any { return "made again" }); got != "kept" {
+		Keep(&s, i, func() string { return "kept" })
+		if got := Keep(&s, i, func() string { return "made again" }); got != "kept" {
 			t.Fatalf("value %d was %s", i, got)
 		}
 	}
-	n := 0
-	s.kept.Range(func(any, any) bool { n++; return true })
-	if n != maxKept || s.Keep(0, func() any { return "made again" }) != "made again" {
+	n := len(*s.kept.Load())
+	if n != maxKept || Keep(&s, 0, func() string { return "made again" }) != "made again" {
 		t.Errorf("%d are kept of %d, or the oldest is", n, 2*maxKept)
 	}
 }

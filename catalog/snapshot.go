@@ -216,30 +216,31 @@ type Snapshot struct {
 	fingerprintsOnce sync.Once
 	fingerprints     Fingerprints
 
-	kept  sync.Map                     // see [Snapshot.Keep]
-	keys  [maxKept]atomic.Pointer[any] // of kept
-	keeps atomic.Uint32                // keys so far
+	kept atomic.Pointer[[]derived] // the newest first; see [Keep]
 }
 
-// maxKept bounds the values that Keep caches for one snapshot. It allows for that many
-// kinds of clients at a time.
+// maxKept bounds the values that [Keep] caches for one snapshot, and so the kinds of clients.
 const maxKept = 32
 
-// Keep returns what make returns for the snapshot, cached by key. The key must be
-// comparable. Beyond the bound the newest value takes the place of the oldest, since
-// clients choose the keys, and none may keep the others out.
-func (s *Snapshot) Keep(key any, make func() any) any {
-	if v, ok := s.kept.Load(key); ok {
-		return v
+// Keep returns what make returns for a snapshot, cached by key. Beyond a bound the newest value
+// takes the place of the oldest: clients choose the keys, and none may keep the others out.
+func Keep[K comparable, V any](s *Snapshot, key K, make func() V) V {
+	old, before := s.kept.Load(), []derived(nil)
+	if old != nil {
+		before = *old
 	}
-	v := make()
-	if _, there := s.kept.LoadOrStore(key, v); !there {
-		if oldest := s.keys[s.keeps.Add(1)%maxKept].Swap(new(key)); oldest != nil {
-			s.kept.Delete(*oldest)
+	for _, d := range before {
+		if k, ok := d.key.(K); ok && k == key {
+			return d.value.(V)
 		}
 	}
-	return v
+	all := append([]derived{{key, make()}}, before[:min(len(before), maxKept-1)]...)
+	s.kept.CompareAndSwap(old, &all) // else another one was faster, and this value is made again
+	return all[0].value.(V)
 }
+
+// derived is a value that [Keep] caches.
+type derived struct{ key, value any }
 
 // basis returns the roots that the snapshot shows, as the last scan found them.
 func (s *Snapshot) basis() []foundRoot {

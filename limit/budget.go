@@ -58,7 +58,8 @@ func (b *Budget) over(client string, own, all int64) bool {
 }
 
 // Account is what one request holds of a budget. Its methods can be called concurrently. A
-// request that asks for more than a client can have gets all that it can have.
+// request that asks for more than a client can have gets all that it can have. A nil account
+// holds nothing.
 type Account struct {
 	budget *Budget
 	client string
@@ -108,6 +109,9 @@ func (a *Account) Wait(ctx context.Context, units int64) bool {
 
 // Settle makes the account hold that many units, and waits for room if it held less.
 func (a *Account) Settle(ctx context.Context, units int64) bool {
+	if a == nil {
+		return true
+	}
 	a.budget.mu.Lock()
 	more := units - a.held
 	if more < 0 {
@@ -119,6 +123,9 @@ func (a *Account) Settle(ctx context.Context, units int64) bool {
 
 // Refused reports whether there was no room for what the account asked for.
 func (a *Account) Refused() bool {
+	if a == nil {
+		return false
+	}
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
 	return a.refused
@@ -126,6 +133,9 @@ func (a *Account) Refused() bool {
 
 // Close gives everything back. Later requests for room are refused.
 func (a *Account) Close() {
+	if a == nil {
+		return
+	}
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
 	a.closed = true

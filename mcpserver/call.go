@@ -29,46 +29,57 @@ type request struct {
 	server *Server
 	id     string // of a call that came as bytes
 	method string
-	params wire.Params
-	modern bool // of 2026-07-28 or later
+	params *wire.Params
+	does   *method // nil if the SDK keeps the method
+	modern bool    // of 2026-07-28 or later
 	client profile.Client
 	// session is nil if the call came as bytes over HTTP.
 	session *mcp.ServerSession
 	guard.Caller
-	memory *limit.Account
-	copies int64       // of what an answer holds that are made until it is written
-	claim  func() bool // see [wire.Work]; nil if there is none
+	memory *limit.Account // nil for a plain method
+	copies int64          // of what an answer holds that are made until it is written
+	claim  wire.Claim     // see [wire.Work]; nil if there is none
+	out    result
+}
+
+// method is how the calls of a method are answered.
+type method struct {
+	answer func(*Server, context.Context, *request) (reply, error)
+	plain  bool // it reads no file, and its answers hold what is there already
 }
 
 // methods have answers that are functions of what the caller sees and of the parameters.
 // The SDK keeps the others.
-var methods = map[string]func(*Server, context.Context, *request) (reply, error){
-	"tools/list":                  (*Server).listTools,
-	"tools/call":                  (*Server).callTool,
-	"resources/list":              (*Server).listResources,
-	"resources/templates/list":    (*Server).listTemplates,
-	"resources/read":              (*Server).readResource,
-	skillsext.MethodReadDirectory: (*Server).readDirectory,
-	skillsext.MethodList:          (*Server).listSkills,
-	skillsext.MethodGet:           (*Server).getSkill,
-	"prompts/list":                (*Server).listPrompts,
-	"prompts/get":                 (*Server).getPrompt,
-	"completion/complete":         (*Server).complete,
+var methods = map[string]*method{
+	"tools/list":                  {(*Server).listTools, true},
+	"tools/call":                  {(*Server).callTool, false},
+	"resources/list":              {(*Server).listResources, true},
+	"resources/templates/list":    {(*Server).listTemplates, true},
+	"resources/read":              {(*Server).readResource, false},
+	skillsext.MethodReadDirectory: {(*Server).readDirectory, false},
+	skillsext.MethodList:          {(*Server).listSkills, false},
+	skillsext.MethodGet:           {(*Server).getSkill, false},
+	"prompts/list":                {(*Server).listPrompts, true},
+	"prompts/get":                 {(*Server).getPrompt, false},
+	"completion/complete":         {(*Server).complete, false},
 }
 
 // answer answers a call of one of the methods.
 func (s *Server) answer(ctx context.Context, r *request) (*result, error) {
-	res := &result{}
+	res := &r.out
 	var err error
 	res.reply, err = s.perform(ctx, r, func(ctx context.Context) (reply, error) {
-		made, err := methods[r.method](s, limit.WithAccount(ctx, r.memory), r)
+		if !r.does.plain {
+			ctx = limit.WithAccount(profile.WithClient(ctx, &r.client), r.memory)
+		}
+		made, err := r.does.answer(s, ctx, r)
 		if err == nil && !r.memory.Settle(ctx, r.copies*int64(made.weight)) || r.memory.Refused() {
 			err = errNoMemory
 		}
 		if err == nil {
 			err = ctx.Err() // of a call that was taken back, nothing is given out
 		}
-		if r.claim != nil && !r.claim() {
+		if r.claim != nil && !r.claim.Claim() {
 			err = context.Canceled
 		}
 		return made, err
@@ -111,7 +122,7 @@ func (s *Server) perform(ctx context.Context, r *request, work func(context.Cont
 	r.client.Remote = s.host.Remote || r.Remote
 	// The calls of Codex 0.169.0 in its code mode, and no others, have such ids.
 	r.client.Scripted = strings.HasPrefix(r.params.Meta.CallID, "exec-")
-	ctx, observed := s.observed(profile.WithClient(r.Context(ctx), &r.client), r)
+	ctx, observed := s.observed(r.Context(ctx), r)
 	defer func() { observed(out.failed || out.absent) }()
 	out, err = work(ctx)
 	out.failed = out.failed || err != nil
@@ -119,11 +130,14 @@ func (s *Server) perform(ctx context.Context, r *request, work func(context.Cont
 }
 
 // Answer answers a call that came as bytes.
-func (r *request) Answer(ctx context.Context, claim func() bool) wire.Answer {
-	r.memory, r.copies, r.claim = r.server.memory.Open(r.Share), 1, claim
+func (r *request) Answer(ctx context.Context, claim wire.Claim) wire.Answer {
+	r.copies, r.claim = 1, claim
+	if !r.does.plain {
+		r.memory = r.server.memory.Open(r.Share)
+	}
 	// Over stdio a read in this goroutine may hang: the transport still answers the call if it is
 	// cancelled. An observer must hear of it too, so reads then get goroutines of their own.
-	if r.session != nil && r.server.observe == nil {
+	if !r.does.plain && r.session != nil && r.server.observe == nil {
 		ctx = catalog.InPlace(ctx)
 	}
 	res, err := r.server.answer(ctx, r)
@@ -138,11 +152,12 @@ func (r *request) Answer(ctx context.Context, claim func() bool) wire.Answer {
 func (r *request) Close() { r.memory.Close() }
 
 // read makes a request of a call's bytes. It returns nil for what the SDK has to judge.
-func (s *Server) read(c wire.Call, p wire.Params) *request {
-	if methods[c.Method] == nil || c.Params == nil && !strings.HasSuffix(c.Method, "/list") { // lists need no params
+func (s *Server) read(c wire.Call, p *wire.Params) *request {
+	does := methods[c.Method]
+	if does == nil || c.Params == nil && !strings.HasSuffix(c.Method, "/list") { // lists need no params
 		return nil
 	}
-	r := &request{server: s, id: c.ID, method: c.Method, params: p}
+	r := &request{server: s, id: c.ID, method: c.Method, does: does, params: p}
 	if p.Meta.ClientInfo != nil {
 		var ok bool
 		if r.client.Name, r.client.Version, ok = wire.ParseClient(p.Meta.ClientInfo); !ok {

@@ -152,7 +152,7 @@ func positive[T int | int64 | time.Duration](v, otherwise T) T {
 }
 
 // take takes a call over HTTP, or leaves it to the SDK.
-func (s *Server) take(c wire.Call, p wire.Params, from guard.Caller, init *mcp.InitializeParams) (wire.Work, bool) {
+func (s *Server) take(c wire.Call, p *wire.Params, from guard.Caller, init *mcp.InitializeParams) (wire.Work, bool) {
 	r := s.read(c, p)
 	if r == nil || !r.withHandshake(init) {
 		return nil, false

@@ -78,7 +78,7 @@ func (s *Server) observeRequest() func(who access.Subject, e audit.Event) {
 var isUse = map[string]bool{"tools/list": true, "tools/call": true, "resources/read": true, "prompts/get": true}
 
 func useOf(r *request) (Use, trail.Asked) {
-	p := &r.params
+	p := r.params
 	u := Use{Method: r.method, Client: r.client.Name, Name: p.Name, Arguments: p.Arguments, URI: p.URI, Subject: r.Subject}
 	var q trail.Asked
 	switch r.method {

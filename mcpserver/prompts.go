@@ -137,7 +137,7 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 }
 
 // completePrompt proposes names of skills for the argument of a prompt.
-func (s *Server) completePrompt(ctx context.Context, v catalog.View, p wire.Params) ([]string, error) {
+func (s *Server) completePrompt(ctx context.Context, v catalog.View, p *wire.Params) ([]string, error) {
 	v, e, notSure := s.host.Named(ctx, v, p.Ref.Name)
 	if e == nil && notSure != nil {
 		return nil, unsure(notSure)

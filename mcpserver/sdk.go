@@ -29,7 +29,7 @@ const sdkCopies = 6
 // middleware answers the calls that come through the SDK.
 func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		r := &request{method: method, params: paramsOf(req), Caller: guard.Caller{Principal: s.access.Now().PrincipalOf(access.Subject{})}}
+		r := &request{method: method, does: methods[method], params: paramsOf(req), Caller: guard.Caller{Principal: s.access.Now().PrincipalOf(access.Subject{})}}
 		r.session, _ = req.GetSession().(*mcp.ServerSession)
 		if v := httpd.VisitOf(req); v != nil {
 			if !v.Enter() {
@@ -47,8 +47,8 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		if ctx.Value(pipeKey{}) != nil {
 			heard = wire.Heard
 		}
-		if methods[method] != nil {
-			if r.copies = sdkCopies; r.memory == nil {
+		if r.does != nil {
+			if r.copies = sdkCopies; r.memory == nil && !r.does.plain {
 				r.memory = s.memory.Open(r.Share)
 				defer r.memory.Close()
 			}
@@ -134,7 +134,8 @@ func clientNamed(info *mcp.Implementation) profile.Client {
 }
 
 // paramsOf are a request's params in the form that both doors have.
-func paramsOf(req mcp.Request) (p wire.Params) {
+func paramsOf(req mcp.Request) *wire.Params {
+	p := &wire.Params{}
 	from := reflect.ValueOf(req.GetParams())
 	if from.Kind() != reflect.Pointer || from.IsNil() {
 		return p

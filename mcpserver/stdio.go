@@ -52,8 +52,8 @@ type StdioTransport struct {
 	// In is where the client's messages come from; nil is os.Stdin.
 	In io.Reader
 	// Out is where messages to the client go, each in one Write if it is shorter than
-	// 64 KiB; nil is os.Stdout. If Out has a method WriteNow([]byte) int, it is called
-	// first, writes what it can without waiting, and returns how many bytes.
+	// 64 KiB; nil is os.Stdout. If Out has a method WriteNow([][]byte) int, it is called
+	// first, writes what it can of the pieces without waiting, and returns how many bytes.
 	Out io.Writer
 	// Interrupt, once it is closed, ends the input: what a read that is under way then
 	// still brings is dropped.

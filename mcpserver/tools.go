@@ -6,6 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/rawjson"
 	"github.com/knack-dev/knack/tool"
@@ -40,7 +41,7 @@ func (s *Server) listTools(ctx context.Context, r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	define := func() any {
+	define := func() []byte {
 		return rawjson.Bytes(listed("tools", s.tools, "", mcp.Cacheable{}, func(e *rawjson.Encoder, t *tool.Tool) {
 			d := t.Define(v, r.client)
 			e.Value(&mcp.Tool{Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: d.Schema, Annotations: readOnly, Meta: d.Meta})
@@ -48,9 +49,9 @@ func (s *Server) listTools(ctx context.Context, r *request) (reply, error) {
 	}
 	of, err := markIncomplete(v, reply{hints: &uncached}, false)
 	if len(r.client.Name)+len(r.client.Version) <= maxKeptName && of.meta == nil {
-		of.encoded = v.Keep(toolsKey{s, r.client}, define).([]byte)
+		of.encoded = catalog.Keep(v.Snapshot, toolsKey{s, r.client}, define)
 	} else {
-		of.encoded = define().([]byte)
+		of.encoded = define()
 	}
 	return of, err
 }

@@ -44,7 +44,7 @@ type Fit struct {
 // clients without a known limit, which come first, and those that cut. Callers share the
 // result, and must not change it.
 func Fits(v catalog.View) []Fit {
-	return v.Keep(fitsKey{}, func() any { return fits(v) }).([]Fit)
+	return catalog.Keep(v.Snapshot, fitsKey{}, func() []Fit { return fits(v) })
 }
 
 type fitsKey struct{}

@@ -53,14 +53,14 @@ func (o *Output) Failed() error {
 	return nil
 }
 
-// WriteNow writes what it can of p without waiting, and returns how many bytes.
-func (o *Output) WriteNow(p []byte) int {
+// WriteNow writes what it can of the pieces without waiting, and returns how many bytes.
+func (o *Output) WriteNow(pieces [][]byte) int {
 	f, ok := o.Writer.(*os.File)
 	if !ok {
 		return 0
 	}
 	o.progress.end()
-	return o.now.write(f, p)
+	return o.now.write(f, pieces)
 }
 
 // Clean makes text fit for a terminal. It removes control and direction characters except

@@ -4,36 +4,37 @@ import (
 	"os"
 	"strconv"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
 // now writes to a file without waiting.
 type now struct {
-	once sync.Once
-	raw  syscall.RawConn // nil if a write may wait
-	send func(fd int, p []byte) (int, error)
-	pipe *os.File
+	mu   sync.Mutex
+	done bool // open was tried, or close was called
+	send func(pieces [][]byte) (int, error)
+	fd   int // of send; without it no write is tried
 }
 
-// write writes as much of p as f takes without waiting, and returns how many bytes. A failure
+// write writes as much as f takes without waiting, and returns how many bytes. A failure
 // is left to the next write, and so are files other than pipes and sockets.
-func (w *now) write(f *os.File, p []byte) (n int) {
-	w.once.Do(func() { w.open(f) })
-	if w.raw == nil {
-		return 0
+func (w *now) write(f *os.File, pieces [][]byte) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.done {
+		w.done = true
+		w.open(f)
 	}
-	_ = w.raw.Write(func(fd uintptr) bool {
-		n, _ = w.send(int(fd), p)
-		return true
-	})
+	if w.send != nil {
+		n, _ = w.send(pieces)
+	}
 	return max(n, 0)
 }
 
 // open finds out how to write. Whether a write to a pipe waits is a property of its open
 // description, which the standard output may share with other processes. Hence the pipe is
-// opened once more. That fails if another user has made the pipe, and without /proc.
+// opened once more. That fails if another user has made the pipe, and without /proc. Go's poller
+// has no part in it, which would make each write longer.
 func (w *now) open(f *os.File) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -47,27 +48,30 @@ func (w *now) open(f *os.File) {
 		}
 		switch is.Mode & unix.S_IFMT {
 		case unix.S_IFSOCK: // as Node's pipes are
-			w.raw, w.send = raw, func(fd int, p []byte) (int, error) {
-				return unix.SendmsgN(fd, p, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+			if w.fd, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0); err == nil {
+				w.send = func(pieces [][]byte) (int, error) {
+					return unix.SendmsgBuffers(w.fd, pieces, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+				}
 			}
 		case unix.S_IFIFO:
-			n, err := unix.Open("/proc/self/fd/"+strconv.Itoa(int(fd)), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return
-			}
-			w.pipe = os.NewFile(uintptr(n), f.Name())
-			if unix.Fstat(n, &again) == nil && again.Dev == is.Dev && again.Ino == is.Ino {
-				w.raw, _ = w.pipe.SyscallConn()
-				w.send = unix.Write
+			w.fd, err = unix.Open("/proc/self/fd/"+strconv.Itoa(int(fd)), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+			switch {
+			case err != nil:
+			case unix.Fstat(w.fd, &again) != nil || again.Dev != is.Dev || again.Ino != is.Ino:
+				_ = unix.Close(w.fd)
+			default:
+				w.send = func(pieces [][]byte) (int, error) { return unix.Writev(w.fd, pieces) }
 			}
 		}
 	})
 }
 
-// close closes what open has opened.
+// close closes what open has opened. Nothing is opened or written from now on.
 func (w *now) close() {
-	w.once.Do(func() {}) // nothing is opened from now on
-	if w.pipe != nil {
-		_ = w.pipe.Close()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.done = true; w.send != nil {
+		w.send = nil
+		_ = unix.Close(w.fd)
 	}
 }

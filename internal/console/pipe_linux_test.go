@@ -18,7 +18,7 @@ func TestWriteNow(t *testing.T) {
 	}
 	in, out := os.NewFile(uintptr(fds[0]), "in"), os.NewFile(uintptr(fds[1]), "out")
 	defer in.Close()
-	if n := (&Output{Writer: in}).WriteNow([]byte("knack")); n != 0 {
+	if n := (&Output{Writer: in}).WriteNow([][]byte{[]byte("kn"), []byte("ack")}); n != 0 {
 		t.Errorf("the end of a pipe that is for reading took %d bytes", n)
 	}
 	to, end := Start(&Env{Stdout: out})
@@ -28,7 +28,7 @@ func TestWriteNow(t *testing.T) {
 		text []byte
 		want int
 	}{{"an empty pipe", []byte("knack"), 5}, {"too much for a pipe", full, 60 << 10}, {"a pipe that is full", []byte("knack"), 0}} {
-		if n := to.WriteNow(step.text); n != step.want {
+		if n := to.WriteNow([][]byte{step.text}); n != step.want {
 			t.Errorf("%s took %d bytes, want %d", step.what, n, step.want)
 		}
 	}
@@ -40,12 +40,12 @@ func TestWriteNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	in.Close()
-	if n := to.WriteNow([]byte("knack")); n != 0 {
+	if n := to.WriteNow([][]byte{[]byte("kn"), []byte("ack")}); n != 0 {
 		t.Errorf("a pipe without a reader took %d bytes", n)
 	}
 	out.Close()
 	end()
-	if n := to.WriteNow([]byte("knack")); n != 0 {
+	if n := to.WriteNow([][]byte{[]byte("kn"), []byte("ack")}); n != 0 {
 		t.Errorf("a closed pipe took %d bytes", n)
 	}
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
@@ -53,7 +53,7 @@ func TestWriteNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if n := (&Output{Writer: file}).WriteNow([]byte("knack")); n != 0 {
+	if n := (&Output{Writer: file}).WriteNow([][]byte{[]byte("kn"), []byte("ack")}); n != 0 {
 		t.Errorf("a file took %d bytes", n)
 	}
 }
@@ -68,11 +68,15 @@ func TestWriteNowToSocket(t *testing.T) {
 	defer in.Close()
 	to := &Output{Writer: out}
 	text := bytes.Repeat([]byte("knack "), 1_000_000)
-	n := to.WriteNow(text)
-	if n == 0 || n == len(text) || to.WriteNow(text[n:]) != 0 {
+	n := to.WriteNow([][]byte{text[:7], text[7:]})
+	if n == 0 || n == len(text) || to.WriteNow([][]byte{text[n:]}) != 0 {
 		t.Errorf("a socket without a reader took %d bytes and more", n)
 	}
 	out.Close()
+	to.now.close()
+	if n := to.WriteNow([][]byte{text}); n != 0 {
+		t.Errorf("a closed socket took %d bytes", n)
+	}
 	if got, err := io.ReadAll(in); err != nil || !bytes.Equal(got, text[:n]) {
 		t.Errorf("%d bytes came of %d, %v", len(got), n, err)
 	}

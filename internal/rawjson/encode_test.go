@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -29,7 +30,14 @@ func (r texted) encode(e *Encoder) {
 	e.Int(5)
 	e.Raw(`,"any":`)
 	e.Value(r.any)
+	e.Raw(`,"raw":`)
+	e.RawBytes(r.raw())
 	e.Raw("}")
+}
+
+// raw is a part as long as the data, and of two buffers at most.
+func (r texted) raw() []byte {
+	return fmt.Appendf(nil, "%q", bytes.Repeat([]byte("r"), min(len(r.data), 2*flushAt)))
 }
 
 // pieces is a writer that keeps what it was given, and counts the pieces.
@@ -43,6 +51,44 @@ func (p *pieces) Write(b []byte) (int, error) {
 	p.n++
 	p.largest = max(p.largest, len(b))
 	return p.Buffer.Write(b)
+}
+
+// manyPieces is a writer that takes all pieces at once.
+type manyPieces struct {
+	bytes.Buffer
+	given [][]byte
+}
+
+func (m *manyPieces) WriteMany(all [][]byte) error {
+	for _, p := range all {
+		m.given = append(m.given, p)
+		m.Buffer.Write(p)
+	}
+	return nil
+}
+
+// TestLongPartIsNotCopied checks that a writer gets a long part as it is, in its place.
+func TestLongPartIsNotCopied(t *testing.T) {
+	part := []byte(strings.Repeat("p", longPart))
+	var to manyPieces
+	err := Write(&to, func(e *Encoder) {
+		e.Raw("a")
+		e.RawBytes(part)
+		e.RawBytes(part)
+		e.Raw("b")
+		e.RawBytes([]byte("c"))
+	}, func(size int64) error {
+		if size != int64(2*len(part)+3) {
+			t.Errorf("%d bytes were announced", size)
+		}
+		return nil
+	})
+	if err != nil || to.String() != "a"+string(part)+string(part)+"bc" {
+		t.Fatalf("%v, %.20q", err, to.String())
+	}
+	if len(to.given) != 4 || &to.given[1][0] != &part[0] || &to.given[2][0] != &part[0] {
+		t.Errorf("%d pieces, or a copy", len(to.given))
+	}
 }
 
 // checkWritten writes a text, and requires the announced size and the value that went in.
@@ -61,6 +107,7 @@ func checkWritten(t *testing.T, r texted) *pieces {
 		Blob  []byte
 		N     int
 		Any   any
+		Raw   json.RawMessage
 	}
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 		t.Fatalf("%s: %.100q", err, out.Bytes())
@@ -69,11 +116,15 @@ func checkWritten(t *testing.T, r texted) *pieces {
 	plain, _ := json.Marshal(r.any)
 	_ = json.Unmarshal(plain, &any)
 	// A byte that belongs to no character becomes U+FFFD, as in encoding/json.
-	if want := string([]rune(r.text)); got.Text != want || got.Bytes != want || !bytes.Equal(got.Blob, r.data) || !cmp.Equal(got.Any, any) {
+	if want := string([]rune(r.text)); got.Text != want || got.Bytes != want || !bytes.Equal(got.Blob, r.data) || !bytes.Equal(got.Raw, r.raw()) || !cmp.Equal(got.Any, any) {
 		t.Errorf("%.100q came as %.100q", r.text, got.Text)
 	}
 	if !bytes.Equal(Bytes(r.encode), out.Bytes()) {
 		t.Error("Bytes returns something else")
+	}
+	var many manyPieces
+	if err := Write(&many, r.encode, func(int64) error { return nil }); err != nil || !bytes.Equal(many.Bytes(), out.Bytes()) {
+		t.Errorf("a writer of many pieces has something else, %v", err)
 	}
 	return out
 }
@@ -94,7 +145,7 @@ func TestWrite(t *testing.T) {
 				t.Errorf("%d bytes were written in %d pieces", out.Len(), out.n)
 			}
 			// A piece of text can grow sixfold when the buffer is nearly full.
-			if out.largest > flushAt+6*piece+2 {
+			if out.largest > max(flushAt+6*piece, len(r.raw()))+2 {
 				t.Errorf("a piece has %d bytes", out.largest)
 			}
 		})

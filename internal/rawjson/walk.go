@@ -53,7 +53,7 @@ func length(b []byte, levels int) int {
 	for i := 0; i < len(b); i++ {
 		switch b[i] {
 		case '"':
-			for i++; b[i] != '"'; i++ {
+			for i = plain(b, i+1); b[i] != '"'; i++ {
 				if b[i] == '\\' {
 					i++
 				}

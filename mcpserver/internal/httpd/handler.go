@@ -31,7 +31,7 @@ type Options struct {
 
 // Take takes a call, or leaves it to the SDK. init is the handshake of the
 // call's session, nil for a call of 2026-07-28.
-type Take func(c wire.Call, p wire.Params, from guard.Caller, init *mcp.InitializeParams) (work wire.Work, ok bool)
+type Take func(c wire.Call, p *wire.Params, from guard.Caller, init *mcp.InitializeParams) (work wire.Work, ok bool)
 
 // Handler serves MCP at /mcp, and everything that [guard.Guard] serves.
 type Handler struct {

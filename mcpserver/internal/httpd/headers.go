@@ -59,7 +59,7 @@ func accepted(values []string) bool {
 
 // agrees reports whether a call's headers say what its body says (2026-07-28, Standard
 // Request Headers).
-func agrees(h http.Header, method string, p wire.Params) bool {
+func agrees(h http.Header, method string, p *wire.Params) bool {
 	is := func(header, value string) bool {
 		v := h[header]
 		return len(v) == 1 && v[0] == value

@@ -41,7 +41,7 @@ func TestInitializesAreMadeAtOnce(t *testing.T) {
 		},
 		MaxBody: 1 << 20, MaxStreams: 1, MaxSessions: most, SessionTimeout: time.Hour, InitializeTimeout: time.Hour,
 		SDK: sdk,
-		Take: func(wire.Call, wire.Params, guard.Caller, *mcp.InitializeParams) (wire.Work, bool) {
+		Take: func(wire.Call, *wire.Params, guard.Caller, *mcp.InitializeParams) (wire.Work, bool) {
 			return nil, false
 		},
 	})

@@ -175,7 +175,7 @@ func (c *conn) answer(resp *jsonrpc.Response) error {
 	if err != nil {
 		return err
 	}
-	return c.line(append(line, '\n'), nil)
+	return c.line([][]byte{append(line, '\n')}, nil)
 }
 
 func (c *conn) encode(resp *jsonrpc.Response) ([]byte, error) {
@@ -216,7 +216,7 @@ func rejected(why string) error {
 
 // respond does the work of one of the core's calls and sends the answer, unless the call was
 // taken back meanwhile: then it was answered already.
-func (c *conn) respond(ctx context.Context, call *working) {
+func (c *conn) respond(call *working) {
 	defer call.work.Close()
 	defer call.cancel()
 	begun := false
@@ -227,43 +227,14 @@ func (c *conn) respond(ctx context.Context, call *working) {
 				_ = c.giveUp(errors.New("an answer could not be written"))
 				return
 			}
-			if call.mine || call.claimMine() {
+			if call.mine || call.Claim() {
 				c.reply(call.key, wire.Answer{ID: call.id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}}, &begun)
 			}
 		}
 	}()
-	a := call.work.Answer(ctx, call.claimMine)
-	if call.mine || call.claimMine() {
+	a := call.work.Answer(call, call)
+	if call.mine || call.Claim() {
 		c.reply(call.key, a, &begun)
-	}
-}
-
-// working is a call of the core's whose work is being done.
-type working struct {
-	inFlight
-	conn     *conn
-	key, id  string
-	work     wire.Work
-	cancel   context.CancelFunc
-	answered atomic.Bool // an answer is being written
-	mine     bool        // and the goroutine that works writes it
-}
-
-// claim reports whether the caller is the one that answers.
-func (w *working) claim() bool { return !w.answered.Swap(true) }
-
-// claimMine is claim for the goroutine that works.
-func (w *working) claimMine() bool {
-	w.mine = w.claim()
-	return w.mine
-}
-
-// takeBack answers a call that its client has taken back. Its work may hang in the system.
-func (w *working) takeBack() {
-	claimed := w.claim() // first, so that the work ends as cancelled only if it is answered so
-	w.cancel()
-	if claimed {
-		go w.conn.reply(w.key, wire.Answer{ID: w.id, Error: wire.ForClient(context.Canceled)}, new(bool))
 	}
 }
 
@@ -299,8 +270,10 @@ func (c *conn) reply(key string, a wire.Answer, begun *bool) {
 type pieces struct{ *conn }
 
 func (p pieces) Write(b []byte) (int, error) {
-	if err := p.line(b, nil); err != nil {
+	if err := p.line([][]byte{b}, nil); err != nil {
 		return 0, err
 	}
 	return len(b), nil
 }
+
+func (p pieces) WriteMany(all [][]byte) error { return p.line(all, nil) }

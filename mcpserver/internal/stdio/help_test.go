@@ -165,7 +165,7 @@ func (s *stdioTools) take(c wire.Call) (wire.Work, bool) {
 // work is a call's work, whose answer takes no room.
 type work func(context.Context) wire.Answer
 
-func (w work) Answer(ctx context.Context, _ func() bool) wire.Answer { return w(ctx) }
+func (w work) Answer(ctx context.Context, _ wire.Claim) wire.Answer { return w(ctx) }
 
 func (w work) Close() {}
 

@@ -1,7 +1,6 @@
 package stdio
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -90,11 +89,9 @@ const (
 // line in its cache and a stack that has grown. If more lines are here or the call takes
 // long, another goroutine reads on, and this one then waits for its turn to read.
 func (c *reader) work(call wire.Call, work wire.Work) bool {
-	ctx, cancel := context.WithCancel(c.open)
-	w := &working{conn: c.conn, key: call.Key(), id: call.ID, work: work, cancel: cancel}
+	w := &working{conn: c.conn, key: call.Key(), id: call.ID, work: work}
 	w.core = w
 	if no := c.calls.admit(w.key, call.Method, call.ID, &w.inFlight); no != nil {
-		cancel()
 		return c.refuse(call.Method, no)
 	}
 	reads := !c.lines.more() // this goroutine, unless the call takes long
@@ -106,7 +103,7 @@ func (c *reader) work(call wire.Call, work wire.Work) bool {
 	default:
 		c.late.Reset(quick)
 	}
-	c.respond(ctx, w)
+	c.respond(w)
 	if reads && c.late.Stop() {
 		return true
 	}

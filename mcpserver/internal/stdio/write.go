@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,17 +16,21 @@ func (c *conn) send(line []byte, patience <-chan time.Time) error {
 		return err
 	}
 	defer c.giveTurn()
-	return c.line(line, patience)
+	return c.line([][]byte{line}, patience)
 }
 
 // takeTurn waits for the turn to write.
 func (c *conn) takeTurn(patience <-chan time.Time) error {
 	select {
 	case c.turn <- struct{}{}:
-	case <-c.open.Done():
-		return context.Cause(c.open)
-	case <-patience:
-		return c.giveUp(errNotReading)
+	default: // a choice between three takes five times as long
+		select {
+		case c.turn <- struct{}{}:
+		case <-c.open.Done():
+			return context.Cause(c.open)
+		case <-patience:
+			return c.giveUp(errNotReading)
+		}
 	}
 	if c.open.Err() != nil {
 		c.giveTurn()
@@ -37,13 +42,17 @@ func (c *conn) takeTurn(patience <-chan time.Time) error {
 // giveTurn lets the next writer write.
 func (c *conn) giveTurn() { <-c.turn }
 
-// line writes a message, or a piece of one, in its turn. The first failure ends the
+// line writes a message, or pieces of one, in its turn. The first failure ends the
 // session: the next line could not be distinguished from a line that is cut short.
-func (c *conn) line(data []byte, patience <-chan time.Time) error {
+func (c *conn) line(pieces [][]byte, patience <-chan time.Time) error {
 	if out, ok := c.o.Out.(nowWriter); ok {
-		if data = data[out.WriteNow(data):]; len(data) == 0 {
+		if pieces = behind(pieces, out.WriteNow(pieces)); len(pieces) == 0 {
 			return nil
 		}
+	}
+	data := pieces[0]
+	if len(pieces) > 1 {
+		data = bytes.Join(pieces, nil)
 	}
 	// A write cannot be interrupted, and nothing else may hang on it.
 	written := make(chan error, 1)
@@ -63,7 +72,18 @@ func (c *conn) line(data []byte, patience <-chan time.Time) error {
 
 // nowWriter is an output that writes what it can without waiting. Another goroutine for a
 // write costs more than most writes.
-type nowWriter interface{ WriteNow(p []byte) int }
+type nowWriter interface{ WriteNow(pieces [][]byte) int }
+
+// behind returns what comes behind the first n bytes. It does not change the pieces.
+func behind(pieces [][]byte, n int) [][]byte {
+	for i, p := range pieces {
+		if n < len(p) {
+			return append([][]byte{p[n:]}, pieces[i+1:]...)
+		}
+		n -= len(p)
+	}
+	return nil
+}
 
 // write writes data, whole.
 func (c *conn) write(data []byte) error {

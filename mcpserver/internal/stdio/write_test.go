@@ -2,14 +2,22 @@ package stdio
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 )
 
 // halfway takes a few bytes of a message without waiting.
 type halfway struct{ bytes.Buffer }
 
-func (h *halfway) WriteNow(p []byte) int {
-	n, _ := h.Write(p[:min(len(p), 5)])
+func (h *halfway) WriteNow(pieces [][]byte) int {
+	n, _ := h.Write(bytes.Join(pieces, nil)[:min(5, length(pieces))])
+	return n
+}
+
+func length(pieces [][]byte) (n int) {
+	for _, p := range pieces {
+		n += len(p)
+	}
 	return n
 }
 
@@ -25,5 +33,15 @@ func TestLineIsWrittenWhole(t *testing.T) {
 	}
 	if got := out.String(); got != "1\na longer line\n5\n" {
 		t.Errorf("%q was written", got)
+	}
+	for _, pieces := range []string{"|", "a|b\n", "four|five|six\n", "12345|6\n", "||1234567|8\n", "|1|2|3|4|5|6|7|8|"} {
+		out.Reset()
+		split := bytes.Split([]byte(pieces), []byte("|"))
+		if err := c.line(split, nil); err != nil || out.String() != strings.ReplaceAll(pieces, "|", "") {
+			t.Errorf("%q, %v", out.String(), err)
+		}
+		if again := bytes.Join(split, []byte("|")); string(again) != pieces {
+			t.Errorf("the pieces %q are now %q", pieces, again)
+		}
 	}
 }

@@ -20,11 +20,14 @@ type Result interface {
 
 // Work is a call that the core has taken.
 type Work interface {
-	// Answer does the work. Then, before anything is told of it, it calls claim, unless that is
-	// nil, which reports false if the client has taken the call back and is answered so.
-	Answer(ctx context.Context, claim func() bool) Answer
+	// Answer does the work. Then, before anything is told of it, it claims the answer, unless
+	// claim is nil.
+	Answer(ctx context.Context, claim Claim) Answer
 	Close() // gives back the room of the answer, which was written or never will be
 }
+
+// Claim reports false if the client has taken the call back and is answered so.
+type Claim interface{ Claim() bool }
 
 // Answer is what a call is answered with: a result, or an error.
 type Answer struct {

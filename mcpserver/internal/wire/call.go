@@ -42,8 +42,18 @@ func ParseCall(line []byte) (c Call, ok bool) {
 	if !ok || string(version) != `"2.0"` || len(id) == 0 || len(id) > maxID || !plainID(id) || params != nil && params[0] != '{' {
 		return c, false
 	}
-	name, ok := rawjson.Text(method)
+	name, ok := methodOf(method)
 	return Call{ID: string(id), Method: name, Params: params}, ok
+}
+
+// methodOf decodes the name of a method. It makes no copy of one that many calls have.
+func methodOf(raw []byte) (name string, ok bool) {
+	for _, often := range [...]string{`"tools/call"`, `"tools/list"`, `"resources/read"`, `"resources/list"`} {
+		if string(raw) == often {
+			return often[1 : len(often)-1], true
+		}
+	}
+	return rawjson.Text(raw)
 }
 
 // once keeps a member's value, unless there was one before.
@@ -91,7 +101,8 @@ const (
 // ParseParams reads the parameters of a method. It reports false if a member that the
 // method takes is of another type or given twice, and for members that ask for more than
 // an answer. Members that the method does not take are skipped.
-func ParseParams(method string, raw []byte) (p Params, ok bool) {
+func ParseParams(method string, raw []byte) (p *Params, ok bool) {
+	p = &Params{}
 	if raw == nil {
 		return p, true
 	}

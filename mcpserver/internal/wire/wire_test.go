@@ -116,9 +116,9 @@ func TestParseParams(t *testing.T) {
 			}
 			got, ok := ParseParams(c.method, raw)
 			if !ok {
-				got = Params{}
+				got = &Params{}
 			}
-			if diff := cmp.Diff(c.want, got); ok != c.ok || diff != "" {
+			if diff := cmp.Diff(&c.want, got); ok != c.ok || diff != "" {
 				t.Errorf("%v\n%s", ok, diff)
 			}
 		})
