@@ -46,7 +46,7 @@ var mutations = []mutation{
 	{"stdio-handshake", "a frozen stdio client gets no answer ahead of its handshake", "./mcpserver/internal/stdio ^TestStdioAnswersBehindTheHandshake$", "", []change{
 		{"mcpserver/internal/stdio/read.go", "c.calls.handshakes.Load() == 0", "c.calls.handshakes.Load() >= 0"}}},
 	{"client-sees", "a skill that is hidden from a client is absent", "./mcpserver ^TestHiddenSkillsAreAbsent$", "", []change{
-		{"mcpserver/call.go", "profile.WithClient(r.Context(ctx), &r.client)", "profile.WithClient(ctx, &r.client)"}}},
+		{"mcpserver/call.go", "s.observed(r.Context(ctx), r)", "s.observed(ctx, r)"}}},
 	{"session-of-token", "a session serves only the token that began it", "./mcpserver ^TestTokens$", "", []change{
 		{"mcpserver/internal/httpd/session.go", "[]byte(token)) == 0", "[]byte(token)) < 0"}}},
 	{"signin-of-browser", "a sign-in at a provider ends in the browser that began it, with the token that was made for it", "./access/openid ^TestAttacks$", "", []change{
