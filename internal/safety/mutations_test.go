@@ -66,7 +66,7 @@ var mutations = []mutation{
 	{"changes-are-kept", "what a user changed in an installed skill is kept before it is replaced", "./install ^TestTable$/^folder$", "is lost", []change{
 		{"install/do.go", "!s.keep && now.missing", "now.missing"}}},
 	{"nothing-below-git", "no lock or link of a clone leads a skill into .git", "./install ^TestNothingBelowGit$", "is done", []change{
-		{"install/place.go", "lockfile.IsGit)", "func(string) bool { return false })"}}},
+		{"install/place.go", "lockfile.IsGit)", "func(name string) bool { return lockfile.IsGit(name) && false })"}}},
 	{"lock-enforced", "with lock: enforce, no bytes of a file are served that its lock does not have", "./internal/provenance ^TestEnforceR", "other content than the locked one", []change{
 		{"skill/verified.go", "if !v.right && (v.read", "if v.read < 0 && (v.read"}}},
 	{"proxy-trusted", "only a trusted proxy says who its client is", "./internal/guard ^TestProxies$", "", []change{
