@@ -42,8 +42,11 @@ func inFolder(path string, do func(*os.Root) error) (err error) {
 			root.Close()
 		}
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrLocked) {
-			break
+			return err
 		}
+	}
+	if failed := os.MkdirAll(path, 0o755); failed != nil {
+		return pathError("make the folder", path, failed)
 	}
 	return err
 }

@@ -2,6 +2,8 @@ package edit
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -107,7 +109,7 @@ func TestSweptMeanwhile(t *testing.T) {
 			}
 		})
 	}
-	for i := range 200 {
+	for i := range 100 {
 		tree, err := NewTree(parent)
 		if err == nil {
 			err = tree.Remove()
@@ -124,4 +126,49 @@ func TestSweptMeanwhile(t *testing.T) {
 	}
 	stop.Store(true)
 	sweeps.Wait()
+}
+
+// TestSweepsAtOnce checks that of several sweeps one alone looks at a folder, and at all of it.
+func TestSweepsAtOnce(t *testing.T) {
+	const entries = 60
+	for range 20 {
+		parent := filepath.Join(t.TempDir(), ".knack")
+		swap := filepath.Join(parent, tempPrefix+strings.Repeat("A", 26), swapFolder)
+		for i := range entries {
+			if err := Create(filepath.Join(swap, fmt.Sprint(i), "file"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var looks atomic.Int64
+		var sweeps sync.WaitGroup
+		for range 4 {
+			sweeps.Go(func() {
+				err := Sweep(parent, func(at string) error {
+					looks.Add(1)
+					if n := len(names(t, at)); n != entries {
+						t.Errorf("%d entries of %d are left", n, entries)
+					}
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		sweeps.Wait()
+		if n := looks.Load(); n != 1 {
+			t.Fatalf("%d looked at it", n)
+		}
+	}
+}
+
+// TestDiscardNothing checks that what is not there is said, and nothing is made for it.
+func TestDiscardNothing(t *testing.T) {
+	dir := t.TempDir()
+	if err := Discard(filepath.Join(dir, "none"), filepath.Join(dir, ".knack")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if left := names(t, dir); len(left) > 0 {
+		t.Error(left)
+	}
 }

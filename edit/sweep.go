@@ -123,22 +123,44 @@ func sweep(parent *os.Root, name string, keep func(path string) error) error {
 		held.Close()
 		gone = name
 	}
+	// The lock goes last: another process must not take for the user's folder what is left of it.
+	for _, part := range []string{swapFolder, asideWas, newFolder} {
+		if err := removeAll(parent, filepath.Join(gone, part)); err != nil {
+			return err
+		}
+	}
 	return removeAll(parent, gone)
 }
 
-// removeAll removes a folder with a temporary name. If a [Sweep] of another process has put its
-// lock there, or removes it too, it leaves the rest to that process.
-func removeAll(in *os.Root, name string) error {
-	if err := in.RemoveAll(name); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
-		return pathError("remove", filepath.Join(in.Name(), name), err)
+// removeAll removes a folder with a temporary name, or a part of one. If a [Sweep] of another
+// process has put its lock there, or removes it too, it leaves the rest to that process.
+func removeAll(in *os.Root, name string) (err error) {
+	for range 100 { // until no other process comes between
+		err = in.RemoveAll(name)
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if !errors.Is(err, fs.ErrExist) { // not empty
+			break
+		}
+		if _, locked := in.Lstat(filepath.Join(name, heldFile)); locked == nil {
+			return nil
+		}
 	}
-	return nil
+	return pathError("remove", filepath.Join(in.Name(), name), err)
 }
 
 // Discard moves a folder to a temporary name in the folder parent, which is no link, and
 // removes it there. If the process is killed, [Sweep] removes the rest.
 func Discard(path, parent string) error {
+	was, err := os.Lstat(path)
+	if err != nil {
+		return pathError("remove", path, err)
+	}
 	return inFolder(parent, func(in *os.Root) error {
+		if now, err := os.Lstat(path); err != nil || !os.SameFile(was, now) {
+			return nil // another process was faster, and there may be a new one
+		}
 		gone := tempPrefix + rand.Text()
 		if err := os.Rename(path, filepath.Join(parent, gone)); err != nil {
 			return pathError("remove", path, err)

@@ -58,8 +58,8 @@ func (b *Budget) over(client string, own, all int64) bool {
 }
 
 // Account is what one request holds of a budget. Its methods can be called concurrently. A
-// request that asks for more than a client can have gets all that it can have. A nil account
-// holds nothing.
+// request that asks for more than a client can have gets all that it can have. Settle,
+// Refused and Close can be called on a nil account, which holds nothing.
 type Account struct {
 	budget *Budget
 	client string

@@ -23,14 +23,10 @@ func (c *conn) send(line []byte, patience <-chan time.Time) error {
 func (c *conn) takeTurn(patience <-chan time.Time) error {
 	select {
 	case c.turn <- struct{}{}:
-	default: // a choice between three takes five times as long
-		select {
-		case c.turn <- struct{}{}:
-		case <-c.open.Done():
-			return context.Cause(c.open)
-		case <-patience:
-			return c.giveUp(errNotReading)
-		}
+	case <-c.open.Done():
+		return context.Cause(c.open)
+	case <-patience:
+		return c.giveUp(errNotReading)
 	}
 	if c.open.Err() != nil {
 		c.giveTurn()
