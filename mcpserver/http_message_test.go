@@ -53,7 +53,7 @@ func TestHalfAPair(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{})
 	c := w.dial(legacy)
-	const refused = `"error":{"code":-32600,"message":"invalid request: \"id\" has half of a surrogate pair, which no answer can repeat"}`
+	const refused = `"error":{"code":-32600,"message":"invalid request: \"id\" has half of a surrogate pair, for which decoders put another character"}`
 	for body, want := range map[string]string{
 		`{"jsonrpc":"2.0","id":"a\ud800b","method":"ping"}`:      `{"jsonrpc":"2.0","id":"a\ud800b",` + refused + `}`,
 		`{"jsonrpc":"2.0","id":"\uDC00","method":"tools/list"}`:  `{"jsonrpc":"2.0","id":"\uDC00",` + refused + `}`,

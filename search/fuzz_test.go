@@ -61,9 +61,12 @@ func FuzzSearch(f *testing.F) {
 	})
 }
 
-// firstWord returns the first indexed word of a text, or "".
+// firstWord returns the first indexed word of a text that a query can hold, or "".
 func firstWord(text string) string {
-	for w := range words(display.CutBytes(text, maxQueryBytes)) {
+	if len(text) > maxQueryBytes {
+		return "" // the word may be cut
+	}
+	for w := range words(text) {
 		return string(w)
 	}
 	return ""

@@ -30,7 +30,7 @@ func TestBadLines(t *testing.T) {
 		{`{}`, -32600, `invalid request: "jsonrpc" must be "2.0"`},
 		{`{"jsonrpc":"1.0","id":1,"method":"ping"}`, -32600, `invalid request: "jsonrpc" must be "2.0"`},
 		{`{"jsonrpc":"2.0","id":{},"method":"ping"}`, -32600, `invalid request: "id" must be a string of at most 4,096 bytes or a whole number within ±(2^53-1)`},
-		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", -32700, "parse error: the line is not UTF-8"},
+		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", -32700, "parse error: the message is not UTF-8"},
 		{`{"jsonrpc":"2.0","id":1,"method":"no/such"}`, -32601, ""},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}`, -32602, ""},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"no-such"}}`, -32602, `Unknown tool: no-such (the tools are skill, read_file_in_skill, find_skills)`},

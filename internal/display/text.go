@@ -24,15 +24,17 @@ func Echo(s string) string {
 	return spellHidden(s, "", EchoLimit, Escaped)
 }
 
-// CutBytes returns the longest prefix of s that has at most n bytes and ends
-// between characters.
+// CutBytes returns the longest prefix of s that has at most n bytes and ends between
+// characters. Bytes that are no character are cut anywhere.
 func CutBytes(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
 	n = max(n, 0)
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
+	for at := n; at >= 0 && at > n-utf8.UTFMax; at-- {
+		if utf8.RuneStart(s[at]) {
+			return s[:at]
+		}
 	}
 	return s[:n]
 }

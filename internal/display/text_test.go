@@ -59,7 +59,8 @@ func TestCutBytes(t *testing.T) {
 		n    int
 		want string
 	}{
-		{"abc", 3, "abc"}, {"abc", 2, "ab"}, {"abc", 0, ""}, {"abc", -1, ""}, {"aé", 2, "a"}, {"aé", 3, "aé"}, {"😀", 3, ""}, {"\x80\x80", 1, ""}, {"", 0, ""},
+		{"abc", 3, "abc"}, {"abc", 2, "ab"}, {"abc", 0, ""}, {"abc", -1, ""}, {"aé", 2, "a"}, {"aé", 3, "aé"}, {"😀", 3, ""}, {"\x80\x80", 1, "\x80"}, {"", 0, ""},
+		{"ab" + strings.Repeat("\x80", 9), 8, "ab" + strings.Repeat("\x80", 6)},
 	} {
 		diff(t, c.s, CutBytes(c.s, c.n), c.want)
 	}

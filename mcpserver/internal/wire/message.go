@@ -58,7 +58,7 @@ func Parse(line []byte) (jsonrpc.Message, *Refusal) {
 		return nil, nil
 	}
 	if !utf8.Valid(line) {
-		return nil, parseError("the line is not UTF-8")
+		return nil, parseError("the message is not UTF-8")
 	}
 	if rawjson.TooMany(line) && json.Valid(line) {
 		return nil, tooManyValues(line)
@@ -153,7 +153,7 @@ const maxID = 4096
 var errID = errors.New(`"id" must be a string of at most 4,096 bytes or a whole number within ±(2^53-1)`)
 
 // errSurrogate refuses an id for which decoders put U+FFFD, so that another would come back.
-var errSurrogate = errors.New(`"id" has half of a surrogate pair, which no answer can repeat`)
+var errSurrogate = errors.New(`"id" has half of a surrogate pair, for which decoders put another character`)
 
 // parseID reads the id of a call.
 func parseID(raw json.RawMessage) (jsonrpc.ID, error) {
