@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
-	"unicode/utf8"
 	"unsafe"
 
 	"github.com/knack-dev/knack/internal/display"
@@ -126,7 +125,7 @@ func (e *Encoder) Text(b []byte) { e.String(unsafe.String(unsafe.SliceData(b), l
 // String writes a string with its quotes.
 func (e *Encoder) String(s string) {
 	for first := true; first || len(s) > 0; first = false {
-		n := cut(s)
+		n := len(display.CutBytes(s, piece))
 		if !first {
 			e.buf = e.buf[:len(e.buf)-1] // the quote that ended the piece before
 		}
@@ -145,19 +144,6 @@ func (e *Encoder) String(s string) {
 		}
 	}
 	e.flush()
-}
-
-// cut is the length of the first piece of a text, which ends in no character.
-func cut(s string) int {
-	if len(s) <= piece {
-		return len(s)
-	}
-	for n := piece; n > piece-utf8.UTFMax; n-- {
-		if utf8.RuneStart(s[n]) {
-			return n
-		}
-	}
-	return piece // so many bytes that begin nothing are no character
 }
 
 // Base64 writes a string that holds data in Base64.
