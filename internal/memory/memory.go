@@ -14,6 +14,10 @@ const (
 	// the shares to 20 to 200 % of the live heap. A few skills then need no collection, and a hundred
 	// thousand no second copy of their memory.
 	gcBudget = 10 << 20
+	// gcGrowth is the percentage of the live heap that the budget has above gcBudget, up to gcMost.
+	// The first scan of 100,000 skills would otherwise collect each 10 MiB, and look through a
+	// growing heap each time.
+	gcGrowth, gcMost = 35, 16 << 20
 	// gcShare is what each goroutine adds to that budget, until it and the live heap have reached
 	// softLimit. While thousands of clients connect, collections would otherwise follow one another,
 	// and all calls would wait for them.
@@ -35,7 +39,7 @@ func Tune(getenv func(string) string) {
 
 // fitCollector fits GOGC to a live heap, at the start without measuring it, which costs.
 func fitCollector(live uint64) {
-	budget := gcBudget + min(gcShare*uint64(runtime.NumGoroutine()), max(softLimit, live)-live)
+	budget := min(max(gcBudget, live*gcGrowth/100), gcMost) + min(gcShare*uint64(runtime.NumGoroutine()), max(softLimit, live)-live)
 	debug.SetGCPercent(int(min(max(budget*100/max(live, 1), 20), 200)))
 	debug.SetMemoryLimit(int64(max(2*live, softLimit)))
 	runtime.AddCleanup(new(*int), func(now []metrics.Sample) { // runs after the next collection

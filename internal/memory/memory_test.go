@@ -44,7 +44,7 @@ func TestTune(t *testing.T) {
 		}
 		t.Errorf("%s: %d %%, not %d to %d, and the limit is %d MiB, of %d", when, percent(), low, high, debug.SetMemoryLimit(-1)>>20, least>>20)
 	}
-	live := make([]byte, 128<<20)
+	live := make([]byte, 40<<20)
 	Tune(func(string) string { return "" })
 	if got := percent(); got != 200 {
 		t.Errorf("at the start: %d %%, not 200", got)
@@ -52,6 +52,9 @@ func TestTune(t *testing.T) {
 	if got := debug.SetMemoryLimit(-1); got != softLimit {
 		t.Errorf("at the start the limit is %d bytes, not %d", got, softLimit)
 	}
+	becomes("with 40 MiB that live", 33, 35, softLimit)
+	runtime.KeepAlive(live)
+	live = make([]byte, 128<<20)
 	becomes("with 128 MiB that live", 20, 20, 256<<20)
 	stop := make(chan struct{})
 	var clients sync.WaitGroup
@@ -61,7 +64,7 @@ func TestTune(t *testing.T) {
 		}
 	}
 	add(32 << 20 / gcShare)
-	becomes("with 128 MiB that live, and goroutines for 32", 30, 36, 256<<20)
+	becomes("with 128 MiB that live, and goroutines for 32", 34, 38, 256<<20)
 	add(128 << 20 / gcShare)
 	becomes("with 128 MiB that live, and goroutines for more than the 80 up to the limit", 50, 72, 256<<20)
 	close(stop)

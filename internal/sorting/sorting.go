@@ -6,10 +6,18 @@ package sorting
 import "sort"
 
 // Func sorts a list by cmp, as [slices.SortFunc] does.
-func Func[T any](list []T, cmp func(a, b T) int) { sort.Sort(&by[T]{list, cmp}) }
+func Func[T any](list []T, cmp func(a, b T) int) {
+	if len(list) > 1 { // most lists of a scan are shorter, and the interface is on the heap
+		sort.Sort(&by[T]{list, cmp})
+	}
+}
 
 // Stable sorts a list by cmp, as [slices.SortStableFunc] does.
-func Stable[T any](list []T, cmp func(a, b T) int) { sort.Stable(&by[T]{list, cmp}) }
+func Stable[T any](list []T, cmp func(a, b T) int) {
+	if len(list) > 1 {
+		sort.Stable(&by[T]{list, cmp})
+	}
+}
 
 type by[T any] struct {
 	list []T

@@ -274,6 +274,7 @@ func (r *plainReader) flow(i int) (items []Value, ok bool) {
 	if skip(); i < len(text) && text[i] == ']' {
 		return nil, i+1 == len(text)
 	}
+	items = make([]Value, 0, min(1+strings.Count(text[i:], ","), 16)) // commas in quotes count too
 	for i < len(text) {
 		v := Value{Kind: String, Position: r.at(i)}
 		if text[i] == '"' || text[i] == '\'' {

@@ -279,13 +279,13 @@ func (w *walk) bundle(p *node, spellings []string, dev uint64) *skill.Bundle {
 	all := &bundled{folder: w.folder(p, dev)}
 	b := &all.Bundle
 	b.Path, b.In, b.FS = p.path, w.source.root, &all.folder
-	var extra skill.Extra
-	if p.linked {
-		extra.Link = p.real()
+	entry, others := choose(spellings)
+	b.Entry = entry
+	if p.linked || others != nil {
+		b.Extra = &skill.Extra{Others: others}
 	}
-	b.Entry, extra.Others = choose(spellings)
-	if extra.Link != "" || extra.Others != nil {
-		b.Extra = &extra
+	if p.linked {
+		b.Extra.Link = p.real()
 	}
 	return b
 }

@@ -158,11 +158,13 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 		w.folders = append(w.folders, level...)
 		level = w.next(level, results, depth)
 	}
-	sorting.Func(w.skills, func(a, b placedSkill) int { return cmp.Compare(a.bundle.Path, b.bundle.Path) })
+	// Each level is sorted, and these runs are merged.
+	sorting.Stable(w.skills, func(a, b placedSkill) int { return cmp.Compare(a.bundle.Path, b.bundle.Path) })
+	w.scan.Bundles = slices.Grow(w.scan.Bundles, len(w.skills))
+	if w.load {
+		w.scan.Skills = slices.Grow(w.scan.Skills, len(w.skills))
+	}
 	for i, s := range w.skills {
-		if i == 0 {
-			w.scan.Bundles = make([]*skill.Bundle, 0, len(w.skills))
-		}
 		w.folders[s.folder].bundle = int32(i + 1)
 		w.scan.Bundles = append(w.scan.Bundles, s.bundle)
 		if w.load {
@@ -180,10 +182,14 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 
 // next gathers one level's results and decides what the next level visits.
 func (w *walk) next(level []*node, results []result, depth int) []*node {
-	folders := 0
+	folders, skills := 0, 0
 	for _, r := range results {
 		folders += len(r.folders)
+		if r.bundle != nil {
+			skills++
+		}
 	}
+	w.skills = slices.Grow(w.skills, skills)
 	next := make([]*node, 0, folders)
 	for i, r := range results {
 		if r.bundle != nil {
