@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Budget divides a number of units, such as bytes or calls, among clients, first come, first
-// served. A client that holds a quarter gets none of the last quarter, so that another one
-// finds room.
+// Budget divides a number of units, such as bytes or calls, among clients. A request that waits
+// gets room when there is enough for it; smaller ones may get theirs before. A client that holds
+// a quarter gets none of the last quarter, so that another one finds room.
 type Budget struct {
 	units    int64
 	patience time.Duration
@@ -152,12 +152,13 @@ func (a *Account) take(units int64) bool {
 	units = min(units, most-a.held)
 	all, own := b.held+units, b.of[a.client]+units
 	switch {
+	case !a.closed && units <= 0: // it has all that it can have
+		return true
 	case a.closed, all > b.units, b.over(a.client, own, all):
 		return false
-	case units > 0:
-		b.held, b.of[a.client] = all, own
-		a.held += units
 	}
+	b.held, b.of[a.client] = all, own
+	a.held += units
 	return true
 }
 

@@ -34,8 +34,12 @@ func TestBudgetIsShared(t *testing.T) {
 	}
 	modest.Close()
 	local.Close()
-	if alone := NewBudget(100, 0).Open("one"); !alone.Try(1000) || alone.budget.Held() != 75 {
+	alone := NewBudget(100, 0).Open("one")
+	if !alone.Try(1000) || alone.budget.Held() != 75 {
 		t.Errorf("%d held, want all that a client can have", alone.budget.Held())
+	}
+	if !alone.budget.Open("another").Try(1) || !alone.Settle(t.Context(), 1000) || alone.Refused() || alone.budget.Held() != 76 {
+		t.Errorf("who has all that a client can have is refused more: %d held", alone.budget.Held())
 	}
 }
 

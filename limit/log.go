@@ -19,7 +19,7 @@ const (
 )
 
 // Log returns a log that writes a line at most once a minute, and says how often it was left
-// out. Lines whose message is a client's fault are written at the level Debug. A log of
+// out, unless hundreds of other lines came between. Lines whose message is a client's fault are written at the level Debug. A log of
 // Log's is returned as it is.
 func Log(log *slog.Logger, isFault func(message string) bool) *slog.Logger {
 	if _, is := log.Handler().(*boundedLog); is {

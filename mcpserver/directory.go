@@ -54,38 +54,42 @@ func (s *Server) readDirectory(ctx context.Context, r *request) (reply, error) {
 		return reply{}, err
 	}
 	type folder struct {
-		names []named
-		err   error
+		page []*mcp.Resource
+		next string
+		err  error
 	}
-	read, err := catalog.Await(ctx, v, e, func() folder {
-		names, err := children(e, at.path)
-		return folder{names, err}
+	read, err := catalog.Await(ctx, v, e, func() (f folder) {
+		f.page, f.next, f.err = childrenAfter(ctx, v, e, at.path, after)
+		return f
 	})
-	names, err := read.names, cmp.Or(err, read.err)
-	switch {
+	switch err = cmp.Or(err, read.err); {
 	case errors.Is(err, skill.ErrNotRegular), errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrOutside):
 		return reply{}, invalid(display.RedactURI(asked) + " is not a directory resource")
 	case err != nil:
 		return reply{}, s.internal(fmt.Sprintf("cannot read %s: %s", display.Echo(asked), skill.Reason(err)), err)
 	}
-	var page []*mcp.Resource
-	next := ""
+	res := listed("resources", read.page, read.next, s.cacheable(entryTTL), value)
+	res.weight = entrySize * len(read.page)
+	return res, nil
+}
+
+// childrenAfter describes the children of a folder whose URIs come after one: a page of them,
+// and the cursor of the next page, if there is one.
+func childrenAfter(ctx context.Context, v catalog.View, e *catalog.Entry, dir, after string) (page []*mcp.Resource, next string, err error) {
+	names, err := children(e, dir)
 	start := sort.Search(len(names), func(i int) bool { return names[i].uri.String() > after })
 	for i, c := range names[start:] {
 		if ctx.Err() != nil {
-			return reply{}, ctx.Err()
+			return nil, "", ctx.Err()
 		}
 		if len(page) == pageSize {
-			next = cursorAfter(0, names[start+i-1].uri.String())
-			break
+			return page, cursorAfter(0, names[start+i-1].uri.String()), nil
 		}
 		if r := child(v, e, c); r != nil {
 			page = append(page, r)
 		}
 	}
-	res := listed("resources", page, next, s.cacheable(entryTTL), value)
-	res.weight = entrySize * len(page)
-	return res, nil
+	return page, "", err
 }
 
 // named is one entry of a folder and its URI.

@@ -105,7 +105,8 @@ func TestErrorsArePlain(t *testing.T) {
 					}
 					params = strings.Replace(params, "{", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}},`, 1)
 				}
-				r := c.request(http.MethodPost, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, x.method, params))
+				// An id is no member, whatever its text.
+				r := c.request(http.MethodPost, fmt.Sprintf(`{"jsonrpc":"2.0","id":"result","method":%q,"params":%s}`, x.method, params))
 				if len(r.Header.Get("Mcp-Name")) > 1000 {
 					continue // no header takes it
 				}

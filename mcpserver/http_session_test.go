@@ -2,11 +2,15 @@ package mcpserver_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/mcpserver"
@@ -174,15 +178,39 @@ func TestPlaceIsHeldByTheHandler(t *testing.T) {
 // place, and there are bounds of the catalogue's own for it.
 func TestPlaceEndsWithTheRequest(t *testing.T) {
 	for _, era := range eras {
-		t.Run(era, func(t *testing.T) {
-			t.Parallel()
-			gate := newGate()
-			w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 1}, gate: gate})
-			defer close(gate.open)
-			c := w.dial(era)
-			c.leaves(gate, c.body("resources/read", slowFile()))
-			awaitFree(t, c)
-		})
+		for method, params := range map[string]map[string]any{"resources/read": slowFile(), "resources/directory/read": {"uri": "skill://slow"}} {
+			t.Run(era+" "+method, func(t *testing.T) {
+				t.Parallel()
+				gate := newGate()
+				w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 1}, gate: gate})
+				defer close(gate.open)
+				c := w.dial(era)
+				c.leaves(gate, c.body(method, params))
+				awaitFree(t, c)
+			})
+		}
+	}
+}
+
+// TestIDInFlight: a call with the id of one that is being worked on is refused, as over stdio.
+func TestIDInFlight(t *testing.T) {
+	t.Parallel()
+	gate := newGate()
+	c := start(t, setting{gate: gate}).dial(legacy)
+	const body = `{"jsonrpc":"2.0","id":"one","method":"resources/read","params":{"uri":"skill://slow/%s"}}`
+	first := make(chan message, 1)
+	go func() { first <- read(t, c.post(fmt.Sprintf(body, "wait.txt"))) }()
+	<-gate.begun
+	resp := c.post(fmt.Sprintf(body, "SKILL.md"))
+	switch m := read(t, resp); {
+	case resp.StatusCode != http.StatusBadRequest || m.code() != jsonrpc.CodeInvalidRequest || string(m.ID) != `"one"`:
+		t.Errorf("%d %+v", resp.StatusCode, m)
+	case m.Error.Message != "invalid request: the id belongs to a call that is still in flight":
+		t.Error(m.Error.Message)
+	}
+	close(gate.open)
+	if m := <-first; !strings.Contains(string(m.Result), `"text":"done"`) {
+		t.Errorf("the first call: %+v", m)
 	}
 }
 

@@ -58,7 +58,7 @@ type StdioTransport struct {
 	// Interrupt, once it is closed, ends the input: what a read that is under way then
 	// still brings is dropped.
 	Interrupt <-chan struct{}
-	// MaxInFlight bounds the calls that are being worked on, and apart from
+	// MaxInFlight bounds the calls that have no answer yet, and apart from
 	// them the open subscriptions; not positive is 256.
 	MaxInFlight int
 	// MaxLine bounds a line in bytes, its end not counted; not positive is

@@ -10,20 +10,21 @@ import (
 )
 
 const (
-	// gcBudget is the number of bytes that may be allocated between collections, bounded with
+	// gcLeast is the least number of bytes that may be allocated between collections, bounded with
 	// the shares to 20 to 200 % of the live heap. A few skills then need no collection, and a hundred
 	// thousand no second copy of their memory.
-	gcBudget = 10 << 20
-	// gcGrowth is the percentage of the live heap that the budget has above gcBudget, up to gcMost.
-	// The first scan of 100,000 skills would otherwise collect each 10 MiB, and look through a
-	// growing heap each time.
-	gcGrowth, gcMost = 35, 16 << 20
+	gcLeast = 10 << 20
+	// gcPercent is the percentage of the live heap that may be allocated if that is more than gcLeast,
+	// up to gcMost. The first scan of 100,000 skills would otherwise collect each 10 MiB, and look
+	// through a growing heap each time.
+	gcPercent, gcMost = 35, 16 << 20
 	// gcShare is what each goroutine adds to that budget, until it and the live heap have reached
 	// softLimit. While thousands of clients connect, collections would otherwise follow one another,
 	// and all calls would wait for them.
 	gcShare = 8 << 10
 	// softLimit is the number of bytes above which the runtime collects more often, in case a
-	// flood of calls allocates faster than GOGC is adapted. It is at least twice the live heap.
+	// flood of calls allocates faster than GOGC is adapted. It is at least twice the live heap. Stacks
+	// are not part of it: no collection frees those of active connections.
 	softLimit = 208 << 20
 	// minReleased is how much the memory must have grown since its last release to be released.
 	minReleased = 32 << 20
@@ -33,19 +34,20 @@ const (
 // GOMEMLIMIT in the environment.
 func Tune(getenv func(string) string) {
 	if getenv("GOGC") == "" && getenv("GOMEMLIMIT") == "" {
-		fitCollector(0)
+		fitCollector(0, 0)
 	}
 }
 
-// fitCollector fits GOGC to a live heap, at the start without measuring it, which costs.
-func fitCollector(live uint64) {
-	budget := min(max(gcBudget, live*gcGrowth/100), gcMost) + min(gcShare*uint64(runtime.NumGoroutine()), max(softLimit, live)-live)
+// fitCollector fits GOGC to a live heap, and the limit to it and the stacks, at the start without
+// measuring them, which costs.
+func fitCollector(live, stacks uint64) {
+	budget := min(max(gcLeast, live*gcPercent/100), gcMost) + min(gcShare*uint64(runtime.NumGoroutine()), max(softLimit, live)-live)
 	debug.SetGCPercent(int(min(max(budget*100/max(live, 1), 20), 200)))
-	debug.SetMemoryLimit(int64(max(2*live, softLimit)))
+	debug.SetMemoryLimit(int64(max(2*live, softLimit) + stacks))
 	runtime.AddCleanup(new(*int), func(now []metrics.Sample) { // runs after the next collection
 		metrics.Read(now)
-		fitCollector(now[0].Value.Uint64())
-	}, []metrics.Sample{{Name: "/gc/heap/live:bytes"}})
+		fitCollector(now[0].Value.Uint64(), now[1].Value.Uint64())
+	}, []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}})
 }
 
 // Release returns memory to the system after a flood of calls, until the context ends. The

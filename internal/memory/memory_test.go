@@ -66,7 +66,7 @@ func TestTune(t *testing.T) {
 	add(32 << 20 / gcShare)
 	becomes("with 128 MiB that live, and goroutines for 32", 34, 38, 256<<20)
 	add(128 << 20 / gcShare)
-	becomes("with 128 MiB that live, and goroutines for more than the 80 up to the limit", 50, 72, 256<<20)
+	becomes("with 128 MiB that live, and goroutines for more than the 80 up to the limit, and 40 of stacks", 50, 72, 290<<20)
 	close(stop)
 	clients.Wait()
 	becomes("after these have ended", 20, 20, 256<<20)

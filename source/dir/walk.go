@@ -158,7 +158,7 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 		w.folders = append(w.folders, level...)
 		level = w.next(level, results, depth)
 	}
-	// Each level is sorted, and these runs are merged.
+	// Each level is sorted already, of which a stable sort makes use.
 	sorting.Stable(w.skills, func(a, b placedSkill) int { return cmp.Compare(a.bundle.Path, b.bundle.Path) })
 	w.scan.Bundles = slices.Grow(w.scan.Bundles, len(w.skills))
 	if w.load {

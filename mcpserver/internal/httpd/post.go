@@ -112,8 +112,10 @@ func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, 
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
-		if !in.beginCall(call.Key(), cancel) {
-			return false
+		if !in.beginCall(call.Key(), cancel) { // which the SDK would not know
+			no := wire.Invalid(wire.InFlight)
+			writeError(w, http.StatusBadRequest, []byte(call.ID), &no.Error)
+			return true
 		}
 		defer in.endCall(call.Key())
 		init = in.init

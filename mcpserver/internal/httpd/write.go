@@ -145,13 +145,14 @@ func errorIn(data []byte) (from, to int, no *failure) {
 	}
 	// An answer with a result, which may be long, is known by its first members.
 	in := json.NewDecoder(bytes.NewReader(data[from:to]))
-	for {
-		token, err := in.Token()
-		if err != nil || token == "result" || token == "method" {
+	if open, err := in.Token(); err != nil || open != json.Delim('{') {
+		return 0, 0, nil
+	}
+	for key := any(nil); key != "error"; {
+		var value json.RawMessage
+		var err error
+		if key, err = in.Token(); err != nil || key == "result" || key == "method" || key != "error" && in.Decode(&value) != nil {
 			return 0, 0, nil
-		}
-		if token == "error" {
-			break
 		}
 	}
 	var m failure

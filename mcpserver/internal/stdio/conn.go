@@ -23,7 +23,7 @@ type Options struct {
 	Out io.Writer // where messages to the client go
 	// Interrupt, once it is closed, ends the input: what a read then still brings is dropped.
 	Interrupt   <-chan struct{}
-	MaxInFlight int           // calls that are worked on at once, and apart from them open subscriptions
+	MaxInFlight int           // calls that have no answer yet, and apart from them open subscriptions
 	MaxLine     int           // bytes of a line, its end not counted; a longer one is skipped, not held
 	Drain       time.Duration // for answers after In has ended; negative does not wait
 	Log         *slog.Logger

@@ -77,7 +77,7 @@ func (l *ledger) admit(key, method, id string, call *inFlight) *wire.Refusal {
 	call.method = method
 	if l.calls[key] != nil {
 		// Without the id: it would pass for the answer to the first call.
-		return wire.Invalid("the id belongs to a call that is still in flight")
+		return wire.Invalid(wire.InFlight)
 	}
 	if method == listenMethod {
 		if l.listens >= l.limit {

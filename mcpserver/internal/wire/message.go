@@ -35,6 +35,9 @@ func Invalid(message string) *Refusal {
 	return &Refusal{Error: jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: " + message}}
 }
 
+// InFlight says why a call with the id of another one is refused.
+const InFlight = "the id belongs to a call that is still in flight"
+
 // Encode writes the refusal. The SDK's encoder would leave out a null id, which JSON-RPC
 // demands if the id is unknown.
 func (r *Refusal) Encode() []byte {
