@@ -63,7 +63,7 @@ func requests() []struct {
 		{"tools/call", `{"name":"read_file_in_skill","arguments":{"skill_name":"a-first","file_path":"scripts"}}`},
 		{"tools/call", `{"name":"read_file_in_skill","arguments":{"skill_name":"a-first","file_path":"../b-crlf/SKILL.md"}}`},
 		{"tools/call", `{"name":"find_skills","arguments":{"query":"types"}}`},
-		{"tools/list", `{}`}, {"resources/list", `{}`}, {"skills/list", `{}`}, {"prompts/list", `{}`}, {"ping", `{}`}, {"no/such", `{}`},
+		{"tools/list", `{}`}, {"resources/list", `{}`}, {"skills/list", `{}`}, {"prompts/list", `{}`}, {"ping", `{}`}, {"no/such", `{}`}, {"", `{}`},
 	}
 	for _, uri := range []string{
 		"skill://a-first/SKILL.md", "skill://a-first/scripts/run.sh", "skill://a-first/data.bin", "skill://a-first/empty-file.txt", "skill://a-first/inner/SKILL.md",

@@ -30,6 +30,7 @@ var badCalls = []struct {
 	{"a number for a URI", "resources/read", `{"uri":5}`, -32602, "invalid params: uri must be a string"},
 	{"a number for a cursor", "resources/list", `{"cursor":5}`, -32602, "invalid params: cursor must be a string"},
 	{"arguments of a prompt", "prompts/get", `{"name":"git","arguments":["SECRET"]}`, -32602, "invalid params: arguments must be an object"},
+	{"an array for _meta", "tools/list", `{"_meta":["SECRET"]}`, -32602, "invalid params: _meta must be an object"},
 	{"skills/get", "skills/get", `{"uri":{"SECRET":1}}`, -32602, ""},
 	{"no such method", "SECRET", `{}`, -32601, "method not found"},
 	{"a long method", strings.Repeat("SECRET", 100_000), `{}`, -32601, "method not found"},
@@ -123,7 +124,7 @@ func TestErrorsArePlain(t *testing.T) {
 				if x.code == -32602 && bytes.Contains(data, []byte("-32020")) {
 					continue // the header of the name cannot agree
 				}
-				if strings.Contains(params, "_meta") && era == legacy {
+				if strings.Contains(params, `protocolVersion":"9`) && era == legacy {
 					x.code = mcp.CodeHeaderMismatch // its header says another version
 				}
 				checkRefused(t, era+" "+x.what, data, x.code, x.message)

@@ -21,6 +21,12 @@ func TestHTTPMessages(t *testing.T) {
 	w := start(t, setting{})
 	const refused = `"code":-32600`
 	for _, x := range []struct{ what, body, want string }{
+		{"an empty body", " \n", `"parse error: the body is empty"`},
+		{"not JSON", `{"jsonrpc":"2.0",}`, `"parse error: invalid character '}' looking for beginning of object key string"`},
+		{"null", `null`, `"invalid request: a message is an object"`},
+		{"a number", ` 5`, `"invalid request: a message is an object"`},
+		{"a text", `"x"`, `"invalid request: a message is an object"`},
+		{"a batch", `[]`, `"invalid request: batches are not supported; send one message at a time"`},
 		{"a fraction", `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, refused},
 		{"too many digits", `{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, refused},
 		{"far too many", `{"jsonrpc":"2.0","id":12345678901234567890,"method":"ping"}`, refused},

@@ -3,6 +3,7 @@ package mcpserver_test
 import (
 	"encoding/base64"
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -38,6 +39,9 @@ func TestEncodedName(t *testing.T) {
 		}
 		if status != want || m.code() != ask.code {
 			t.Errorf("%s %q: %d %+v", ask.method, ask.header, status, m.Error)
+		}
+		if m.Error != nil && !strings.HasPrefix(m.Error.Message, "header mismatch: Mcp-Name ") {
+			t.Errorf("%q: %s", ask.header, m.Error.Message)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func TestBadLines(t *testing.T) {
 		{`"text"`, -32600, "invalid request: a message is an object"},
 		{`7`, -32600, "invalid request: a message is an object"},
 		{`null`, -32600, "invalid request: a message is an object"},
-		{`[]`, -32600, "invalid request: batches are not supported; send one message a line"},
+		{`[]`, -32600, "invalid request: batches are not supported; send one message at a time"},
 		{`{}`, -32600, `invalid request: "jsonrpc" must be "2.0"`},
 		{`{"jsonrpc":"1.0","id":1,"method":"ping"}`, -32600, `invalid request: "jsonrpc" must be "2.0"`},
 		{`{"jsonrpc":"2.0","id":{},"method":"ping"}`, -32600, `invalid request: "id" must be a string of at most 4,096 bytes or a whole number within ±(2^53-1)`},

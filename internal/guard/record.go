@@ -23,7 +23,8 @@ type record struct {
 	known   bool         // the sender was let in, with a token or because none is required
 	trace   *reads.Trace // of the audit log, not at /mcp
 	status  int
-	method  string // of a call of MCP
+	call    bool   // of a method of MCP
+	method  string // of a call
 	handled bool   // the method writes the audit log itself
 	denied  uint64 // how often the client came too often in a row
 	mute    bool   // the answer was replaced
@@ -34,15 +35,14 @@ type recordKey struct{}
 
 func recordOf(r *http.Request) *record { return r.Context().Value(recordKey{}).(*record) }
 
-// Note notes that a request is a call of a method of MCP, unless that is empty, and whether
-// the method writes the audit log itself.
-func Note(r *http.Request, method string, handled bool) {
+// IsCall notes that a request is a call of a method of MCP, which may be empty.
+func IsCall(r *http.Request, method string) {
 	x := recordOf(r)
-	if method != "" {
-		x.method = method
-	}
-	x.handled = x.handled || handled
+	x.call, x.method = true, method
 }
+
+// IsLogged notes that the method of a request writes the audit log itself.
+func IsLogged(r *http.Request) { recordOf(r).handled = true }
 
 // record answers a request and records it.
 func (g *Guard) record(w http.ResponseWriter, r *http.Request) {
@@ -119,7 +119,7 @@ func (x *record) log() {
 	switch {
 	case isProbe(r), fine && r.Method == http.MethodOptions, fine && strings.HasPrefix(x.Header().Get("Cache-Control"), "public"):
 		return
-	case x.handled, e.Surface == audit.MCP && fine && x.method == "":
+	case x.handled, e.Surface == audit.MCP && fine && !x.call:
 		return
 	}
 	if !x.known {
@@ -149,7 +149,7 @@ func (x *record) log() {
 // result is the result of the request, and why if the operator's policy keeps what was asked for.
 func (x *record) result(fine bool) (result audit.Result, why string) {
 	switch {
-	case x.status == 0, x.method != "" && fine: // the client left, a handler gave up, or the call reached no method
+	case x.status == 0, x.call && fine: // the client left, a handler gave up, or the call reached no method
 		return audit.Failed, ""
 	case fine:
 		return audit.OK, ""

@@ -124,7 +124,7 @@ func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, 
 	if !ok {
 		return false
 	}
-	guard.Note(r, call.Method, true)
+	guard.IsLogged(r)
 	defer work.Close()
 	a := work.Answer(ctx, nil)
 	if a.Busy {

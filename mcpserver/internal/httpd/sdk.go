@@ -28,13 +28,17 @@ type sent struct {
 
 // serveSDK leaves a message to the SDK.
 func (h *Handler) serveSDK(w http.ResponseWriter, r *http.Request, body []byte, visit *Visit, modern bool) {
-	defer func() { guard.Note(r, "", visit.isHandled()) }()
+	defer func() {
+		if visit.isHandled() {
+			guard.IsLogged(r)
+		}
+	}()
 	s, ok := peek(w, body)
 	if !ok {
 		return
 	}
 	if s.id != nil {
-		guard.Note(r, s.method, false)
+		guard.IsCall(r, s.method)
 	}
 	if no := objection(r.Header, s, modern); no != nil {
 		writeError(w, http.StatusBadRequest, s.id, no)
@@ -113,20 +117,15 @@ func (h *Handler) ignore(w http.ResponseWriter, r *http.Request, modern bool, fr
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// peek reads what is needed to refuse a message, or answers a body that is no message.
+// peek reads what is needed to refuse a message, or answers a body that is no message. The
+// check is that of stdio: the SDK would take a message without a method for nothing to answer,
+// and round an id.
 func peek(w http.ResponseWriter, body []byte) (s sent, ok bool) {
-	trimmed := bytes.Trim(body, " \t\r\n")
-	if len(trimmed) > 0 && trimmed[0] == '[' && json.Valid(trimmed) {
-		invalid(w, http.StatusBadRequest, "batches are not supported")
+	if len(bytes.Trim(body, " \t\r\n")) == 0 {
+		refuse(w, http.StatusBadRequest, nil, jsonrpc.CodeParseError, "parse error: the body is empty")
 		return s, false
 	}
-	if len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(trimmed) {
-		refuse(w, http.StatusBadRequest, nil, jsonrpc.CodeParseError, "the body is not one valid JSON-RPC message")
-		return s, false
-	}
-	// The same check as over stdio: the SDK would take a message without a method
-	// for nothing to answer, and round an id.
-	m, no := wire.Parse(trimmed)
+	m, no := wire.Parse(body)
 	if no != nil {
 		writeError(w, http.StatusBadRequest, no.ID, &no.Error)
 		return s, false

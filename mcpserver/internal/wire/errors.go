@@ -62,8 +62,10 @@ var (
 	handling = lazyregexp.New(`^handling '[\w/-]+': `)
 	// wrongType ends what it says of a parameter of the wrong type. What was sent comes
 	// before, so that only the end counts.
-	wrongType = lazyregexp.New(`into Go (?:struct field [\w.]*?(\w+)|value) of type (\S+)$`)
-	version   = lazyregexp.New(`^[0-9A-Za-z.-]{1,32}$`)
+	wrongType = lazyregexp.New(`into Go (?:struct field [\w.]*?(\w+)|value) of type (\S+(?: \{\})?)$`)
+	// mismatch begins what it says of a header; the values come after its name.
+	mismatch = lazyregexp.New(`^(?:header mismatch:|missing required) (Mcp-\w+) header`)
+	version  = lazyregexp.New(`^[0-9A-Za-z.-]{1,32}$`)
 )
 
 // IsVersion reports whether a text can be a protocol version. An unknown one is repeated
@@ -114,7 +116,11 @@ func reword(code int64, text string) (int64, string) {
 		return jsonrpc.CodeInvalidParams, "invalid params: " + misread(known)
 	}
 	if code == mcp.CodeHeaderMismatch {
-		return code, "header mismatch: a header is missing or does not say what the body says"
+		header := "a header"
+		if m := mismatch().FindStringSubmatch(known); m != nil {
+			header = m[1]
+		}
+		return code, "header mismatch: " + header + " is missing or does not say what the body says"
 	}
 	switch {
 	case known != text: // it did not reach a handler

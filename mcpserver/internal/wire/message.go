@@ -74,7 +74,7 @@ func Parse(line []byte) (jsonrpc.Message, *Refusal) {
 	}
 	switch {
 	case line[0] == '[':
-		return nil, Invalid("batches are not supported; send one message a line")
+		return nil, Invalid("batches are not supported; send one message at a time")
 	case err != nil || fields == nil:
 		return nil, Invalid("a message is an object")
 	}
