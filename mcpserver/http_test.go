@@ -232,7 +232,7 @@ func TestBadRequests(t *testing.T) {
 			"two values":      {ping + ping, nil, 400, -32700},
 			"a batch":         {"[" + ping + "]", nil, 400, -32600},
 			"an empty batch":  {"[]", nil, 400, -32600},
-			"a number":        {"1", nil, 400, -32700},
+			"a number":        {"1", nil, 400, -32600},
 			"wrong types":     {`{"jsonrpc":"2.0","id":1,"method":7}`, nil, 400, -32600},
 			"too long":        {`{"x":"` + strings.Repeat("a", 100_001) + `"}`, nil, 413, -32600},
 			"wrong type":      {ping, header("Content-Type", "text/plain"), 415, -32600},
