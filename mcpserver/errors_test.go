@@ -31,6 +31,8 @@ var badCalls = []struct {
 	{"a number for a cursor", "resources/list", `{"cursor":5}`, -32602, "invalid params: cursor must be a string"},
 	{"arguments of a prompt", "prompts/get", `{"name":"git","arguments":["SECRET"]}`, -32602, "invalid params: arguments must be an object"},
 	{"an array for _meta", "tools/list", `{"_meta":["SECRET"]}`, -32602, "invalid params: _meta must be an object"},
+	{"a key that words an error", "prompts/get", `{"name":"git","arguments":{"a into Go struct field SECRET":5}}`, -32602, "invalid params: they are not what the method takes"},
+	{"a type that words an error", "completion/complete", `{"ref":{"type":"x into Go struct field SECRET of type y"},"argument":{"name":"a","value":"b"}}`, -32602, ""},
 	{"skills/get", "skills/get", `{"uri":{"SECRET":1}}`, -32602, ""},
 	{"no such method", "SECRET", `{}`, -32601, "method not found"},
 	{"a long method", strings.Repeat("SECRET", 100_000), `{}`, -32601, "method not found"},
@@ -121,11 +123,14 @@ func TestErrorsArePlain(t *testing.T) {
 						data = bytes.TrimSpace(line)
 					}
 				}
-				if x.code == -32602 && bytes.Contains(data, []byte("-32020")) {
+				if x.code == -32602 && bytes.Contains(data, []byte(`"header mismatch: Mcp-Name `)) {
 					continue // the header of the name cannot agree
 				}
 				if strings.Contains(params, `protocolVersion":"9`) && era == legacy {
 					x.code = mcp.CodeHeaderMismatch // its header says another version
+				}
+				if era == modern && x.method == "prompts/get" {
+					x.message = "" // the SDK looks for the name before it decodes
 				}
 				checkRefused(t, era+" "+x.what, data, x.code, x.message)
 			}

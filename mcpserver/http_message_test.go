@@ -27,6 +27,7 @@ func TestHTTPMessages(t *testing.T) {
 		{"a number", ` 5`, `"invalid request: a message is an object"`},
 		{"a text", `"x"`, `"invalid request: a message is an object"`},
 		{"a batch", `[]`, `"invalid request: batches are not supported; send one message at a time"`},
+		{"an error without an id", `{"jsonrpc":"2.0","error":{"code":1,"message":"x"}}`, `"an error without an id answers no call"`},
 		{"a fraction", `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, refused},
 		{"too many digits", `{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, refused},
 		{"far too many", `{"jsonrpc":"2.0","id":12345678901234567890,"method":"ping"}`, refused},

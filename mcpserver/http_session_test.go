@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/mcpserver"
 )
@@ -196,17 +197,27 @@ func TestPlaceEndsWithTheRequest(t *testing.T) {
 func TestIDInFlight(t *testing.T) {
 	t.Parallel()
 	gate := newGate()
-	c := start(t, setting{gate: gate}).dial(legacy)
+	var events eventLog
+	c := start(t, setting{gate: gate, observe: events.observe, audit: true}).dial(legacy)
 	const body = `{"jsonrpc":"2.0","id":"one","method":"resources/read","params":{"uri":"skill://slow/%s"}}`
 	first := make(chan message, 1)
 	go func() { first <- read(t, c.post(fmt.Sprintf(body, "wait.txt"))) }()
 	<-gate.begun
+	events.take()
 	resp := c.post(fmt.Sprintf(body, "SKILL.md"))
 	switch m := read(t, resp); {
 	case resp.StatusCode != http.StatusBadRequest || m.code() != jsonrpc.CodeInvalidRequest || string(m.ID) != `"one"`:
 		t.Errorf("%d %+v", resp.StatusCode, m)
 	case m.Error.Message != "invalid request: the id belongs to a call that is still in flight":
 		t.Error(m.Error.Message)
+	}
+	var refused []audit.Event
+	testwait.Within(testwait.Patience, func() bool { // the answer may be here before its event
+		refused = append(refused, events.take()...)
+		return len(refused) > 0
+	})
+	if len(refused) != 1 || refused[0].Method != "resources/read" || refused[0].Result != audit.Failed {
+		t.Errorf("the refused call: %+v", refused)
 	}
 	close(gate.open)
 	if m := <-first; !strings.Contains(string(m.Result), `"text":"done"`) {

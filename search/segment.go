@@ -23,6 +23,9 @@ const maxFieldBytes = 16 << 10
 // the stop list.
 const maxBeginning = 50
 
+// termsOfDoc is about how many different words of a skill are indexed.
+const termsOfDoc = 128
+
 // block is how many documents are indexed at once. It bounds the memory that indexing takes
 // besides the index itself.
 const block = 2048
@@ -166,6 +169,7 @@ func (b *builder) segment(docs []Doc) *segment {
 	if b.ids == nil {
 		b.ids = map[string]uint32{}
 		b.tokens = tokens{yield: b.word, buf: make([]byte, 0, maxWord), lasts: true}
+		b.postings = make([]posting, 0, len(docs)*termsOfDoc)
 	}
 	clear(b.ids)
 	b.names, b.stops, b.seen, b.postings, b.lengths = b.names[:0], b.stops[:0], b.seen[:0], b.postings[:0], make([][fields]uint8, 0, len(docs))

@@ -3,7 +3,6 @@ package skill
 import (
 	"bytes"
 	"encoding/json"
-	"iter"
 	"strings"
 	"unsafe"
 
@@ -62,82 +61,82 @@ func appendTags(tags []string, text string) []string {
 
 // Headings returns at most n headings of a SKILL.md's text, without their marks. Lines in
 // code fences do not count. Headings underlined with = or - are ignored; hardly any skill
-// hasRule one.
-func Headings(data []byte, n int) (headings []string) {
-	defer func() { copyTogether(headings) }()
-	for text := range prose(data) {
+// has one.
+func Headings(data []byte, n int) []string {
+	var room [64]string // more than most skills have
+	headings := room[:0]
+	prose(data, func(text string) bool {
 		if !strings.HasPrefix(text, "#") {
-			continue
+			return true
 		}
 		rest := strings.TrimLeft(text, "#")
 		if title := title(rest); len(text)-len(rest) <= 6 && title != "" {
-			if headings == nil {
-				headings = make([]string, 0, 16) // most skills have no more
-			}
 			headings = append(headings, title)
 		}
-		if len(headings) == n {
-			return headings
-		}
-	}
-	return headings
+		return len(headings) < n
+	})
+	return copyTogether(headings)
 }
 
 // Beginning returns the first lines of a SKILL.md's text, about n bytes of them, as one line.
 // Headings, tables, HTML and code do not count.
 func Beginning(data []byte, n int) string {
-	b := make([]byte, 0, n+n/2)
-	for text := range prose(data) {
-		if text == "" || strings.IndexByte("#|<`~", text[0]) >= 0 {
-			continue
+	var room [1 << 10]byte
+	b := room[:0]
+	prose(data, func(text string) bool {
+		if text != "" && strings.IndexByte("#|<`~", text[0]) < 0 {
+			b = append(append(b, text[:min(len(text), n)]...), ' ')
 		}
-		b = append(append(b, text[:min(len(text), n)]...), ' ')
-		if len(b) >= n {
-			break
-		}
-	}
-	return textOf(b)
+		return len(b) < n
+	})
+	return string(b)
 }
 
-// prose yields the lines of a SKILL.md's text that are not code, without blanks around them.
-func prose(data []byte) iter.Seq[string] {
+// prose calls visit with the lines of a SKILL.md's text that are not code, without blanks
+// around them, until visit returns false. It is no iterator, so that what visit uses can be on
+// the stack.
+func prose(data []byte, visit func(text string) bool) {
 	s := textOf(data)
 	if _, body, ok := frontmatter.Cut(data); ok {
 		s = textOf(body)
 	}
-	return func(yield func(string) bool) {
-		fence := ""
-		for line := range strings.Lines(s) {
-			text := strings.TrimRight(strings.TrimLeft(line, " "), " \t\r\n")
-			if len(line)-len(strings.TrimLeft(line, " ")) > 3 {
-				continue // indented code
+	fence := ""
+	for line := range strings.Lines(s) {
+		text := strings.TrimLeft(line, " ")
+		if len(line)-len(text) > 3 {
+			continue // indented code
+		}
+		text = strings.TrimRight(text, " \t\r\n")
+		mark := text[:len(text)-len(strings.TrimLeft(text, "`~"))]
+		switch {
+		case fence != "":
+			if strings.HasPrefix(mark, fence) && mark == text {
+				fence = ""
 			}
-			mark := text[:len(text)-len(strings.TrimLeft(text, "`~"))]
-			switch {
-			case fence != "":
-				if strings.HasPrefix(mark, fence) && mark == text {
-					fence = ""
-				}
-			case len(mark) >= 3 && strings.Count(mark, mark[:1]) == len(mark) && !(mark[0] == '`' && strings.Contains(text[len(mark):], "`")):
-				fence = mark
-			case !yield(text):
-				return
-			}
+		case len(mark) >= 3 && strings.Count(mark, mark[:1]) == len(mark) && !(mark[0] == '`' && strings.Contains(text[len(mark):], "`")):
+			fence = mark
+		case !visit(text):
+			return
 		}
 	}
 }
 
-// copyTogether copies texts that are parts of a longer one, with one allocation.
-func copyTogether(texts []string) {
+// copyTogether copies texts that are parts of a longer one, all into one.
+func copyTogether(texts []string) []string {
+	if len(texts) == 0 {
+		return nil
+	}
 	n := 0
 	for _, t := range texts {
 		n += len(t)
 	}
 	all := make([]byte, 0, n)
+	copies := make([]string, len(texts))
 	for i, t := range texts {
 		all = append(all, t...)
-		texts[i] = textOf(all[len(all)-len(t):])
+		copies[i] = textOf(all[len(all)-len(t):])
 	}
+	return copies
 }
 
 // title returns the text of a heading without opening and closing marks. It is empty if the

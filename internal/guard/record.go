@@ -41,8 +41,8 @@ func IsCall(r *http.Request, method string) {
 	x.call, x.method = true, method
 }
 
-// IsLogged notes that the method of a request writes the audit log itself.
-func IsLogged(r *http.Request) { recordOf(r).handled = true }
+// IsLogged notes whether the method of a request writes the audit log itself.
+func IsLogged(r *http.Request, itself bool) { recordOf(r).handled = itself }
 
 // record answers a request and records it.
 func (g *Guard) record(w http.ResponseWriter, r *http.Request) {

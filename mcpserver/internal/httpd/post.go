@@ -96,6 +96,7 @@ func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, 
 	}
 	ctx := r.Context()
 	var init *mcp.InitializeParams
+	answered := func() {}
 	if modern {
 		if !agrees(r.Header, call.Method, p) {
 			return false
@@ -112,21 +113,24 @@ func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, 
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
-		if !in.beginCall(call.Key(), cancel) { // which the SDK would not know
+		if !in.beginCall(call.Key(), &cancel) { // which the SDK would not know
+			guard.IsCall(r, call.Method)
 			no := wire.Invalid(wire.InFlight)
 			writeError(w, http.StatusBadRequest, []byte(call.ID), &no.Error)
 			return true
 		}
-		defer in.endCall(call.Key())
+		answered = func() { in.endCall(call.Key(), &cancel) }
+		defer answered()
 		init = in.init
 	}
 	work, ok := h.o.Take(call, p, from, init)
 	if !ok {
 		return false
 	}
-	guard.IsLogged(r)
+	guard.IsLogged(r, true)
 	defer work.Close()
 	a := work.Answer(ctx, nil)
+	answered() // a client that has the answer may use the id again at once
 	if a.Busy {
 		refuseBusy(w, http.StatusTooManyRequests, []byte(a.ID), a.Error.Message)
 		return true

@@ -28,11 +28,7 @@ type sent struct {
 
 // serveSDK leaves a message to the SDK.
 func (h *Handler) serveSDK(w http.ResponseWriter, r *http.Request, body []byte, visit *Visit, modern bool) {
-	defer func() {
-		if visit.isHandled() {
-			guard.IsLogged(r)
-		}
-	}()
+	defer func() { guard.IsLogged(r, visit.isHandled()) }()
 	s, ok := peek(w, body)
 	if !ok {
 		return
@@ -130,6 +126,10 @@ func peek(w http.ResponseWriter, body []byte) (s sent, ok bool) {
 		writeError(w, http.StatusBadRequest, no.ID, &no.Error)
 		return s, false
 	}
+	if m == nil {
+		invalid(w, http.StatusBadRequest, "an error without an id answers no call")
+		return s, false
+	}
 	if req, ok := m.(*jsonrpc.Request); ok {
 		s.method, s.cancelled, s.params = req.Method, wire.Cancelled(req), req.Params
 		if req.IsCall() {
@@ -141,13 +141,12 @@ func peek(w http.ResponseWriter, body []byte) (s sent, ok bool) {
 
 // metaVersion is the protocol version that a call names in its _meta, as every one
 // does since 2026-07-28.
-func metaVersion(params json.RawMessage) string {
-	// Maps, because the fields of a struct would match in any case.
+func metaVersion(params json.RawMessage) (version string) {
+	// Maps, because the fields of a struct would match in any case. What is not there is "".
 	var p, meta map[string]json.RawMessage
-	var version string
-	if json.Unmarshal(params, &p) != nil || json.Unmarshal(p["_meta"], &meta) != nil || json.Unmarshal(meta[mcp.MetaKeyProtocolVersion], &version) != nil {
-		return ""
-	}
+	_ = json.Unmarshal(params, &p)
+	_ = json.Unmarshal(p["_meta"], &meta)
+	_ = json.Unmarshal(meta[mcp.MetaKeyProtocolVersion], &version)
 	return version
 }
 

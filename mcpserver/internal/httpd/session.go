@@ -44,14 +44,14 @@ type session struct {
 	busy        int // requests that are being answered
 	last        time.Time
 	timer       *time.Timer
-	calls       map[string]context.CancelFunc // of the core, by [wire.Key]
+	calls       map[string]*context.CancelFunc // of the core, by [wire.Key]
 }
 
 // add takes a session in, until it ends.
 func (t *sessions) add(ss *mcp.ServerSession, from guard.Caller, place *limit.Account) {
 	s := &session{
 		in: t, ss: ss, init: ss.InitializeParams(), token: from.Token, owner: from.Share, place: place,
-		last: time.Now(), calls: map[string]context.CancelFunc{},
+		last: time.Now(), calls: map[string]*context.CancelFunc{},
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -155,7 +155,7 @@ func (s *session) speaks(version []string) bool {
 
 // beginCall notes a call that the core answers. It reports false if the session has a call
 // with that id already.
-func (s *session) beginCall(key string, cancel context.CancelFunc) bool {
+func (s *session) beginCall(key string, cancel *context.CancelFunc) bool {
 	s.in.mu.Lock()
 	defer s.in.mu.Unlock()
 	if s.calls[key] != nil {
@@ -165,11 +165,14 @@ func (s *session) beginCall(key string, cancel context.CancelFunc) bool {
 	return true
 }
 
-// endCall forgets a call that has ended.
-func (s *session) endCall(key string) {
+// endCall forgets a call that has ended. It may be called again, also if the id is another
+// call's by then.
+func (s *session) endCall(key string, cancel *context.CancelFunc) {
 	s.in.mu.Lock()
 	defer s.in.mu.Unlock()
-	delete(s.calls, key)
+	if s.calls[key] == cancel {
+		delete(s.calls, key)
+	}
 }
 
 // cancel cancels a call of the core's, if there is one.
@@ -177,7 +180,7 @@ func (s *session) cancel(key string) {
 	s.in.mu.Lock()
 	defer s.in.mu.Unlock()
 	if cancel := s.calls[key]; cancel != nil {
-		cancel()
+		(*cancel)()
 	}
 }
 

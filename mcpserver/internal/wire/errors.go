@@ -36,6 +36,7 @@ var refusals = []struct {
 	{"JSON RPC not handled", jsonrpc.CodeMethodNotFound, "method not found", http.StatusOK},
 	{`method "`, jsonrpc.CodeInvalidRequest, "the session is not initialized: send initialize first", 0},
 	{`duplicate "`, jsonrpc.CodeInvalidRequest, "the session is initialized already", 0},
+	{"failed to extract name", jsonrpc.CodeInvalidParams, "invalid params: they are not what the method takes", 0},
 	{"invalid request: missing required", jsonrpc.CodeInvalidRequest, "invalid request: params are missing", 0},
 	{"invalid request: unexpected id", jsonrpc.CodeInvalidRequest, "invalid request: a notification has no id", 0},
 	{"invalid request: missing id", jsonrpc.CodeInvalidRequest, "invalid request: the id is missing", 0},
@@ -61,7 +62,7 @@ var (
 	// a known one.
 	handling = lazyregexp.New(`^handling '[\w/-]+': `)
 	// wrongType ends what it says of a parameter of the wrong type. What was sent comes
-	// before, so that only the end counts.
+	// before.
 	wrongType = lazyregexp.New(`into Go (?:struct field [\w.]*?(\w+)|value) of type (\S+(?: \{\})?)$`)
 	// mismatch begins what it says of a header; the values come after its name.
 	mismatch = lazyregexp.New(`^(?:header mismatch:|missing required) (Mcp-\w+) header`)
@@ -131,29 +132,23 @@ func reword(code int64, text string) (int64, string) {
 	return code, display.CutBytes(display.OneLine(text), maxMessage)
 }
 
+// named are the parameters that an error may name. Another name can be the client's own words.
+var named = []string{
+	"_meta", "argument", "arguments", "capabilities", "clientInfo", "context", "cursor", "level", "name", "notifications", "protocolVersion",
+	"ref", "requestId", "resourceSubscriptions", "uri", "value", "version",
+}
+
 // misread says which parameter is of the wrong type, in JSON's words.
 func misread(text string) string {
 	m := wrongType().FindStringSubmatch(text[max(0, len(text)-200):])
-	if m == nil {
+	if m == nil || m[1] != "" && !slices.Contains(named, m[1]) {
 		return "they are not what the method takes"
 	}
-	want := ""
-	switch t := m[2]; {
-	case t == "string":
-		want = "a string"
-	case t == "bool":
-		want = "true or false"
-	case strings.HasPrefix(t, "int"), strings.HasPrefix(t, "uint"), strings.HasPrefix(t, "float"):
-		want = "a number"
-	case strings.HasPrefix(t, "[]"):
-		want = "an array"
-	default:
-		want = "an object"
+	types := [][2]string{
+		{"string", "a string"}, {"bool", "true or false"}, {"int", "a number"}, {"uint", "a number"}, {"float", "a number"}, {"[]", "an array"}, {"", "an object"},
 	}
-	if m[1] == "" {
-		return "must be " + want
-	}
-	return m[1] + " must be " + want
+	which := slices.IndexFunc(types, func(t [2]string) bool { return strings.HasPrefix(m[2], t[0]) })
+	return strings.TrimSpace(m[1] + " must be " + types[which][1])
 }
 
 // versions returns the data of a refused protocol version. The specification requires the
