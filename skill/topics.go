@@ -75,7 +75,7 @@ func Headings(data []byte, n int) []string {
 		}
 		return len(headings) < n
 	})
-	return copyTogether(headings)
+	return copyTogether(headings[:min(len(headings), max(n, 0))])
 }
 
 // Beginning returns the first lines of a SKILL.md's text, about n bytes of them, as one line.

@@ -89,6 +89,9 @@ func FuzzTopics(f *testing.F) {
 	f.Add([]byte("# C#\r\n## \n~~~~\n~~~\n"))
 	f.Add([]byte("---\nmetadata: {tags: ', a ,'}\ncategory: - \n---"))
 	f.Fuzz(func(t *testing.T, data []byte) {
+		if got := Headings(data, 0); len(got) > 0 {
+			t.Errorf("none asked for: %q", got)
+		}
 		all := Headings(data, 5)
 		if len(all) > 5 {
 			t.Fatalf("%d headings", len(all))

@@ -127,7 +127,7 @@ func peek(w http.ResponseWriter, body []byte) (s sent, ok bool) {
 		return s, false
 	}
 	if m == nil {
-		invalid(w, http.StatusBadRequest, "an error without an id answers no call")
+		invalid(w, http.StatusBadRequest, "a result or an error without an id answers no call")
 		return s, false
 	}
 	if req, ok := m.(*jsonrpc.Request); ok {

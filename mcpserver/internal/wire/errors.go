@@ -135,7 +135,7 @@ func reword(code int64, text string) (int64, string) {
 // named are the parameters that an error may name. Another name can be the client's own words.
 var named = []string{
 	"_meta", "argument", "arguments", "capabilities", "clientInfo", "context", "cursor", "level", "name", "notifications", "protocolVersion",
-	"ref", "requestId", "resourceSubscriptions", "uri", "value", "version",
+	"ref", "requestId", "resourceSubscriptions", "type", "uri", "value", "version",
 }
 
 // misread says which parameter is of the wrong type, in JSON's words.

@@ -50,8 +50,8 @@ func (r *Refusal) Encode() []byte {
 }
 
 // Parse reads a line as a JSON-RPC message. Both results are nil if there is nothing to
-// do: for a blank line, or for an error without an id, which belongs to no call and must
-// not itself be answered.
+// do: for a blank line, or for a result or an error without an id, which belongs to no call
+// and must not itself be answered.
 //
 // It does not use the SDK's decoder, which ignores what follows a value, makes 1 of the
 // id 1.5 and a notification of a call with a null id. The message holds no part of line.
