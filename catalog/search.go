@@ -304,7 +304,7 @@ func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, e
 	over := false
 	var next atomic.Int64
 	work := func() {
-		buf := make([]byte, 0, 32<<10)
+		buf := make([]byte, 0, 32<<10) // which most SKILL.md fit into
 		for ctx.Err() == nil {
 			i := int(next.Add(1)) - 1
 			if i >= len(places) {

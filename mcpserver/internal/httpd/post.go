@@ -96,7 +96,7 @@ func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, 
 	}
 	ctx := r.Context()
 	var init *mcp.InitializeParams
-	answered := func() {}
+	ended := func() {}
 	if modern {
 		if !agrees(r.Header, call.Method, p) {
 			return false
@@ -119,8 +119,8 @@ func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, 
 			writeError(w, http.StatusBadRequest, []byte(call.ID), &no.Error)
 			return true
 		}
-		answered = func() { in.endCall(call.Key(), &cancel) }
-		defer answered()
+		ended = func() { in.endCall(call.Key(), &cancel) }
+		defer ended()
 		init = in.init
 	}
 	work, ok := h.o.Take(call, p, from, init)
@@ -130,7 +130,7 @@ func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, 
 	guard.IsLogged(r, true)
 	defer work.Close()
 	a := work.Answer(ctx, nil)
-	answered() // a client that has the answer may use the id again at once
+	ended() // a client that has the answer may use the id again at once
 	if a.Busy {
 		refuseBusy(w, http.StatusTooManyRequests, []byte(a.ID), a.Error.Message)
 		return true

@@ -36,7 +36,6 @@ var refusals = []struct {
 	{"JSON RPC not handled", jsonrpc.CodeMethodNotFound, "method not found", http.StatusOK},
 	{`method "`, jsonrpc.CodeInvalidRequest, "the session is not initialized: send initialize first", 0},
 	{`duplicate "`, jsonrpc.CodeInvalidRequest, "the session is initialized already", 0},
-	{"failed to extract name", jsonrpc.CodeInvalidParams, "invalid params: they are not what the method takes", 0},
 	{"invalid request: missing required", jsonrpc.CodeInvalidRequest, "invalid request: params are missing", 0},
 	{"invalid request: unexpected id", jsonrpc.CodeInvalidRequest, "invalid request: a notification has no id", 0},
 	{"invalid request: missing id", jsonrpc.CodeInvalidRequest, "invalid request: the id is missing", 0},
@@ -113,7 +112,7 @@ func reword(code int64, text string) (int64, string) {
 			return r.code, r.message
 		}
 	}
-	if strings.HasPrefix(strings.TrimPrefix(known, "invalid params: "), "unmarshaling") {
+	if strings.HasPrefix(strings.TrimPrefix(known, "invalid params: "), "unmarshaling") || strings.HasPrefix(known, "failed to extract name") {
 		return jsonrpc.CodeInvalidParams, "invalid params: " + misread(known)
 	}
 	if code == mcp.CodeHeaderMismatch {
