@@ -58,7 +58,7 @@ var rules = []rule{
 		{"source/dir", `package dir; import _ "github.com/knack-dev/knack/source/builtin"`},
 		{"mcpserver", `package mcpserver; import _ "github.com/knack-dev/knack/source/dir"`},
 		{"cmd/knack", `package main; import _ "github.com/knack-dev/knack/skill"`},
-		{"internal/display", `package display; import _ "github.com/knack-dev/knack/internal/typo"`},
+		{"internal/base/display", `package display; import _ "github.com/knack-dev/knack/internal/typo"`},
 		{"somewhere", `package somewhere`},
 	}},
 	{"outside", checkOutside, [][2]string{

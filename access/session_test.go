@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // known is a verifier whose tokens a test adds and removes.

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog/internal/digests"
-	"github.com/knack-dev/knack/limit"
+	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/skill"
 )
 

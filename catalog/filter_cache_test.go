@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/knack-dev/knack/internal/alloctest"
+	"github.com/knack-dev/knack/internal/test/alloctest"
 )
 
 // halves returns the files of n skills. The names of the first half begin with "secret".

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/skill"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/skill"
 )
 

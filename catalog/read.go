@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/knack-dev/knack/limit"
-	"github.com/knack-dev/knack/reads"
+	"github.com/knack-dev/knack/internal/base/limit"
+	"github.com/knack-dev/knack/internal/base/reads"
 	"github.com/knack-dev/knack/skill"
 )
 

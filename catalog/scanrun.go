@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/skill"
 )
 

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/knack-dev/knack/search"
+	"github.com/knack-dev/knack/internal/base/search"
 	"github.com/knack-dev/knack/skill"
 )
 

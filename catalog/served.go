@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/knack-dev/knack/internal/sorting"
+	"github.com/knack-dev/knack/internal/base/sorting"
 )
 
 // Served returns the skills that lists of resources contain: those with a URI, including

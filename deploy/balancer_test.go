@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // TestBalancer puts a real HAProxy with deploy/fleet/haproxy.cfg before two servers. A session goes

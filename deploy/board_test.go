@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/knack-dev/knack/internal/registrytest"
-	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/internal/test/registrytest"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // TestSourceBoard has a real Prometheus fetch the metrics of a replica that follows a registry: each

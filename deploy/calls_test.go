@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // end ends the replica as systemd does, and returns how long that took.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // TestCertificateUnderLoad replaces the certificate while clients call the server over kept and

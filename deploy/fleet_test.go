@@ -24,8 +24,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/knack-dev/knack/internal/registrytest"
-	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/internal/test/registrytest"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // size is how large the fleet of a test is.

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/knack-dev/knack/internal/registrytest"
-	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/internal/test/registrytest"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // few is a library for tests in which its size does not matter. Each release changes one of the

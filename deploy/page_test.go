@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/registrytest"
-	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/internal/test/registrytest"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // page is doc/fleet.md.

@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/registrytest"
-	"github.com/knack-dev/knack/internal/testwait"
-	"github.com/knack-dev/knack/trust"
+	"github.com/knack-dev/knack/internal/distribution/trust"
+	"github.com/knack-dev/knack/internal/test/registrytest"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // TestRefusals has a registry offer what a replica must not take, for each reason that there is: the

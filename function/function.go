@@ -17,7 +17,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/tool"
 )
 

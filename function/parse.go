@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/base/display"
 )
 
 // parse reads a call or a list of calls. Nothing is executed unless all are

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	locks "github.com/knack-dev/knack/lockfile/foreign"
-	"github.com/knack-dev/knack/origin"
+	locks "github.com/knack-dev/knack/internal/distribution/lockfile/foreign"
+	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
 // skillsCLI runs npx skills in a folder with a home of its own.

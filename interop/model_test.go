@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/knack-dev/knack/internal/testwait"
-	"github.com/knack-dev/knack/model"
+	"github.com/knack-dev/knack/internal/llm/model"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // startModel starts a model server of a package and returns its address once it answers.

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/origin"
-	"github.com/knack-dev/knack/origin/peer"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/origin/mcp"
 )
 
 // TestInteropPeer: knack's own server is a source of skills. Every file that it publishes arrives
@@ -68,7 +68,7 @@ func TestInteropReferencePeer(t *testing.T) {
 func fetchAll(t *testing.T, tree *tree, url string) (to *peers, found int) {
 	t.Helper()
 	to = &peers{t: t, dir: tree.dir}
-	p := peer.New(peer.Options{HTTP: func(string) (*http.Client, error) { return &http.Client{}, nil }})
+	p := mcp.New(mcp.Options{HTTP: func(string) (*http.Client, error) { return &http.Client{}, nil }})
 	lib, err := p.Open(t.Context(), origin.Ref{Kind: origin.MCP, Source: "mcp:" + url, Location: url}, origin.Revision{})
 	if err != nil {
 		t.Fatal(err)

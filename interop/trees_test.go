@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	realcorpus "github.com/knack-dev/knack/internal/corpus"
+	realcorpus "github.com/knack-dev/knack/internal/test/corpus"
 )
 
 // trees are what the clients are pointed at. The corpus is not always there.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	realcorpus "github.com/knack-dev/knack/internal/corpus"
+	realcorpus "github.com/knack-dev/knack/internal/test/corpus"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )

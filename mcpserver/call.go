@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/guard"
-	"github.com/knack-dev/knack/limit"
+	"github.com/knack-dev/knack/internal/base/limit"
+	"github.com/knack-dev/knack/internal/server/httpguard"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
@@ -35,7 +35,7 @@ type request struct {
 	client profile.Client
 	// session is nil if the call came as bytes over HTTP.
 	session *mcp.ServerSession
-	guard.Caller
+	httpguard.Caller
 	memory *limit.Account // nil for a plain method
 	copies int64          // of what an answer holds that are made until it is written
 	claim  wire.Claim     // see [wire.Work]; nil if there is none

@@ -3,8 +3,8 @@ package mcpserver
 import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/publication"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/mcpserver/internal/publication"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 	"github.com/knack-dev/knack/skillsext"

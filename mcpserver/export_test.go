@@ -6,15 +6,15 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/internal/guard"
-	"github.com/knack-dev/knack/internal/subscription"
-	"github.com/knack-dev/knack/limit"
+	"github.com/knack-dev/knack/internal/base/limit"
+	"github.com/knack-dev/knack/internal/server/httpguard"
+	"github.com/knack-dev/knack/mcpserver/internal/subscription"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
 // NewHTTPWithout is NewHTTP without the core: the SDK has every call.
 func NewHTTPWithout(s *Server, o HTTPOptions) (*HTTP, error) {
-	return newHTTP(s, o, func(wire.Call, *wire.Params, guard.Caller, *mcp.InitializeParams) (wire.Work, bool) {
+	return newHTTP(s, o, func(wire.Call, *wire.Params, httpguard.Caller, *mcp.InitializeParams) (wire.Work, bool) {
 		return nil, false
 	})
 }
@@ -39,7 +39,7 @@ func (s *Server) RunCounting(ctx context.Context, t *StdioTransport, taken func(
 
 // NewHTTPCounting is NewHTTP, and taken hears of each call that the core takes.
 func NewHTTPCounting(s *Server, o HTTPOptions, taken func()) (*HTTP, error) {
-	return newHTTP(s, o, func(c wire.Call, p *wire.Params, from guard.Caller, init *mcp.InitializeParams) (wire.Work, bool) {
+	return newHTTP(s, o, func(c wire.Call, p *wire.Params, from httpguard.Caller, init *mcp.InitializeParams) (wire.Work, bool) {
 		work, ok := s.take(c, p, from, init)
 		if ok {
 			taken()

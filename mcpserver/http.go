@@ -12,9 +12,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/internal/guard"
-	"github.com/knack-dev/knack/internal/tally"
-	"github.com/knack-dev/knack/limit"
+	"github.com/knack-dev/knack/internal/base/limit"
+	"github.com/knack-dev/knack/internal/server/callstats"
+	"github.com/knack-dev/knack/internal/server/httpguard"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
@@ -72,7 +72,7 @@ type HTTPOptions struct {
 // SignIn is a handler of pages at which people can sign in with a token. It is not asked at
 // /mcp: a cookie there would let any page that a browser shows call tools, because the browser
 // sends it by itself.
-type SignIn = guard.SignIn
+type SignIn = httpguard.SignIn
 
 // Numbers are the counts of an HTTP server since it was made. They name no skill and no
 // client.
@@ -85,13 +85,13 @@ type Numbers struct {
 }
 
 // CallCount is how often a method was called with one outcome.
-type CallCount = tally.Count
+type CallCount = callstats.Count
 
 // CallTime is how long the calls of a method took.
-type CallTime = tally.Time
+type CallTime = callstats.Time
 
 // RefusalCount is how often a request was refused with a status for a reason.
-type RefusalCount = guard.RefusalCount
+type RefusalCount = httpguard.RefusalCount
 
 // HTTP serves MCP over Streamable HTTP: at /mcp, both protocol eras on the one
 // URL; /healthz and /readyz; and [HTTPOptions.Pages] elsewhere.
@@ -118,7 +118,7 @@ func newHTTP(s *Server, o HTTPOptions, take httpd.Take) (*HTTP, error) {
 	log := bounded(o.Log)
 	var err error
 	h.handler, err = httpd.New(httpd.Options{
-		Guard: guard.Options{
+		Guard: httpguard.Options{
 			Hosts: o.Hosts, Origins: o.Origins, Proxies: o.Proxies, Issuers: o.Issuers, Scopes: o.Scopes, Resource: o.Resource, Pages: o.Pages,
 			BodyTimeout:  positive(o.BodyTimeout, 15*time.Second),
 			WriteTimeout: positive(o.WriteTimeout, 30*time.Second),
@@ -152,7 +152,7 @@ func positive[T int | int64 | time.Duration](v, otherwise T) T {
 }
 
 // take takes a call over HTTP, or leaves it to the SDK.
-func (s *Server) take(c wire.Call, p *wire.Params, from guard.Caller, init *mcp.InitializeParams) (wire.Work, bool) {
+func (s *Server) take(c wire.Call, p *wire.Params, from httpguard.Caller, init *mcp.InitializeParams) (wire.Work, bool) {
 	r := s.read(c, p)
 	if r == nil || !r.withHandshake(init) {
 		return nil, false

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // TestHTTPWire replays requests, one file a protocol era, and compares statuses,

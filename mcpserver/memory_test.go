@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/knack-dev/knack/limit"
+	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
 )

@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/trail"
-	"github.com/knack-dev/knack/reads"
+	"github.com/knack-dev/knack/internal/base/reads"
+	"github.com/knack-dev/knack/internal/server/audit"
+	"github.com/knack-dev/knack/internal/server/trail"
 	"github.com/knack-dev/knack/skill"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/internal/skilltest"
+	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/mcpserver"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/internal/guard"
+	"github.com/knack-dev/knack/internal/server/httpguard"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skillsext"
@@ -29,11 +29,11 @@ const sdkCopies = 6
 // middleware answers the calls that come through the SDK.
 func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		r := &request{method: method, does: methods[method], params: paramsOf(req), Caller: guard.Caller{Principal: s.access.Now().PrincipalOf(access.Subject{})}}
+		r := &request{method: method, does: methods[method], params: paramsOf(req), Caller: httpguard.Caller{Principal: s.access.Now().PrincipalOf(access.Subject{})}}
 		r.session, _ = req.GetSession().(*mcp.ServerSession)
 		if v := httpd.VisitOf(req); v != nil {
 			if !v.Enter() {
-				return nil, &jsonrpc.Error{Code: wire.CodeBusy, Message: guard.TooManyCalls}
+				return nil, &jsonrpc.Error{Code: wire.CodeBusy, Message: httpguard.TooManyCalls}
 			}
 			defer v.Leave()
 			r.Caller, r.memory = v.Caller, v.Memory()

@@ -14,11 +14,11 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/subscription"
-	"github.com/knack-dev/knack/internal/tally"
-	"github.com/knack-dev/knack/limit"
+	"github.com/knack-dev/knack/internal/base/limit"
+	"github.com/knack-dev/knack/internal/server/callstats"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/notify"
+	"github.com/knack-dev/knack/mcpserver/internal/subscription"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
@@ -104,7 +104,7 @@ type Server struct {
 	private  bool
 	memory   *limit.Budget // of answers that are not written yet
 	notifier *notify.Notifier
-	calls    tally.Calls
+	calls    callstats.Calls
 	// accessChanged is called after another state of access was put in force.
 	accessChanged atomic.Pointer[func()]
 	logged        sync.Map     // the reasons why skills are not published that the log has

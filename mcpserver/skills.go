@@ -9,10 +9,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/publication"
-	"github.com/knack-dev/knack/internal/rawjson"
-	"github.com/knack-dev/knack/limit"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/limit"
+	"github.com/knack-dev/knack/internal/base/rawjson"
+	"github.com/knack-dev/knack/mcpserver/internal/publication"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 )

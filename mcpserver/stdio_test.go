@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/server/audit"
 	"github.com/knack-dev/knack/mcpserver"
 )
 

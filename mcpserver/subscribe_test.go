@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/mcpserver"
 )
 

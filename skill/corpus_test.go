@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/corpus"
+	"github.com/knack-dev/knack/internal/test/corpus"
 )
 
 // loadAll loads every folder below dir that holds a SKILL.md in any spelling.

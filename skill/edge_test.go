@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/corpus"
+	"github.com/knack-dev/knack/internal/test/corpus"
 )
 
 // deliberate lists every edge case whose outcome differs from the lenient column

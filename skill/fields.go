@@ -8,10 +8,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/naming"
-	"github.com/knack-dev/knack/internal/ruleid"
-	"github.com/knack-dev/knack/internal/typo"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/naming"
+	"github.com/knack-dev/knack/internal/base/ruleid"
+	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 

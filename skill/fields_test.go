@@ -3,7 +3,7 @@ package skill
 import (
 	"testing"
 
-	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/internal/base/ruleid"
 )
 
 // A misspelt key of a missing field is named; another word is not.

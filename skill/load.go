@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"unicode/utf8"
 
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/ruleid"
-	"github.com/knack-dev/knack/internal/sorting"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/ruleid"
+	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 

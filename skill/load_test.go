@@ -10,8 +10,8 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/knack-dev/knack/internal/alloctest"
-	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/internal/base/ruleid"
+	"github.com/knack-dev/knack/internal/test/alloctest"
 )
 
 // loaded returns a skill in a folder "a" with the given SKILL.md.

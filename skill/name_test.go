@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/alloctest"
-	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/test/alloctest"
 )
 
 func TestKeyOf(t *testing.T) {

@@ -3,7 +3,7 @@ package skill
 import (
 	"slices"
 
-	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 

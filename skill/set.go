@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/knack-dev/knack/internal/sorting"
+	"github.com/knack-dev/knack/internal/base/sorting"
 )
 
 // SetOf returns the digest of a skill's files, which have their digests: that of the lines "path NUL

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/knack-dev/knack/internal/rawjson"
+	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
 // The bounds of one answer of an untrusted server.

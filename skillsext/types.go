@@ -8,7 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/skill"
 )
 

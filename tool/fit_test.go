@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/alloctest"
-	"github.com/knack-dev/knack/internal/skilltest"
+	"github.com/knack-dev/knack/internal/test/alloctest"
+	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/tool/internal/listing"
 	"github.com/knack-dev/knack/tool/profile"
 )

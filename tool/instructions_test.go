@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/corpus"
-	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/test/corpus"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/profile"
 )

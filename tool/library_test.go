@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/skilltest"
+	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/tool/profile"
 )
 

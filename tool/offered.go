@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/wave"
 )

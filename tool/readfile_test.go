@@ -11,8 +11,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/skilltest"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/lookup"
 )

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/limit"
+	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/skill"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/profile"
 )

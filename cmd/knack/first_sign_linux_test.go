@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/knack-dev/knack/internal/genskills"
+	"github.com/knack-dev/knack/internal/tools/genskills"
 )
 
 // longest is the time in which every command gives a first sign of life.

@@ -4,8 +4,8 @@ package main
 import (
 	"os"
 
+	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli"
-	"github.com/knack-dev/knack/internal/console"
 )
 
 func main() {

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // asKnack makes the test binary run as knack: a real process, and under -race an

@@ -24,7 +24,7 @@ const (
 // materials returns the bill of materials of an image: that of its program, and the
 // certificates.
 func materials(ctx context.Context, source, program string) ([]byte, error) {
-	data, err := goCommand(ctx, source, nil, "run", "./internal/sbom", program)
+	data, err := goCommand(ctx, source, nil, "run", "./internal/tools/sbom", program)
 	if err != nil {
 		return nil, err
 	}

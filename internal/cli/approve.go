@@ -11,13 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/approval"
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/realpath"
-	"github.com/knack-dev/knack/internal/report"
-	"github.com/knack-dev/knack/scan"
+	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/realpath"
+	"github.com/knack-dev/knack/internal/cli/approvecmd"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/report"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -28,7 +28,7 @@ type approvals struct {
 	env *console.Env
 }
 
-func approvalsOf(env *console.Env) approval.Skills { return approvals{&sourceFlags{}, env} }
+func approvalsOf(env *console.Env) approvecmd.Skills { return approvals{&sourceFlags{}, env} }
 
 // Register implements [approval.Skills].
 func (a approvals) Register(cmd *cobra.Command) {
@@ -113,7 +113,7 @@ func listedSkills(env *console.Env, v catalog.View, words []string) (all []*cata
 			if err != nil {
 				return nil, err
 			}
-			if !approval.HasURI(e) {
+			if !approvecmd.HasURI(e) {
 				return nil, command.Fail(command.No, fmt.Errorf("%s is not served: %s", display.Quote(word), tool.Reason(e)), "")
 			}
 			add(e)
@@ -126,7 +126,7 @@ func listedSkills(env *console.Env, v catalog.View, words []string) (all []*cata
 		}
 		any := false
 		for _, e := range v.Entries {
-			if _, below := console.Below(realpath.Of(e.Dir()), realpath.Of(at)); e.Dir() != "" && below && approval.HasURI(e) {
+			if _, below := console.Below(realpath.Of(e.Dir()), realpath.Of(at)); e.Dir() != "" && below && approvecmd.HasURI(e) {
 				add(e)
 				any = true
 			}

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/cli"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/scan"
 )
 
 // approving runs knack in a folder with the skill review, and returns its status and what it says.

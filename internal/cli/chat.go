@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/talk"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/chatcmd"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -19,7 +19,7 @@ func offeredOf(env *console.Env) offered {
 
 func chatCommand(env *console.Env) *cobra.Command {
 	from := offeredOf(env)
-	cmd := talk.Command(env, talk.Skills{Tools: from.Tools, Host: from.Host, Config: from.Config})
+	cmd := chatcmd.Command(env, chatcmd.Skills{Tools: from.Tools, Host: from.Host, Config: from.Config})
 	from.register(cmd, env)
 	from.registerConfig(cmd)
 	cmd.Flags().Lookup("config").Usage = modelsConfig

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // record is a line of a transcript.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/skillsext"
 )
 

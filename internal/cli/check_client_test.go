@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/command"
 )
 
 // TestCheckWithoutServer checks that check says in plain words why no MCP server answers.

@@ -6,11 +6,11 @@ import (
 	"path"
 	"strings"
 
-	"github.com/knack-dev/knack/check"
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/diff"
-	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/diff"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/skill"
 )
 

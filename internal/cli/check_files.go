@@ -7,13 +7,13 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/knack-dev/knack/check"
-	"github.com/knack-dev/knack/config"
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/report"
-	"github.com/knack-dev/knack/internal/settings"
+	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/report"
+	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 )
 

@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/knack-dev/knack/check"
-	"github.com/knack-dev/knack/edit"
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/locate"
-	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/base/ruleid"
+	"github.com/knack-dev/knack/internal/cli/command"
+	locate "github.com/knack-dev/knack/internal/workspace/project"
 	"github.com/knack-dev/knack/skill"
 )
 

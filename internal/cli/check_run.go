@@ -8,15 +8,15 @@ import (
 	"path/filepath"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/check"
-	"github.com/knack-dev/knack/config"
-	"github.com/knack-dev/knack/doctor"
-	"github.com/knack-dev/knack/internal/build"
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/report"
-	"github.com/knack-dev/knack/internal/settings"
-	"github.com/knack-dev/knack/internal/typo"
+	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/base/buildinfo"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/typo"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/report"
+	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -125,7 +125,7 @@ func (r *checkRun) failure(env *console.Env) *command.Failure {
 // collect makes the report: the findings without those that flags or files drop, with the
 // configured severities. Strict turns warnings into errors.
 func (r *checkRun) collect(f *checkFlags, files *settings.Finder) {
-	r.report = report.Run{Infos: f.info, Version: build.Current().Version}
+	r.report = report.Run{Infos: f.info, Version: buildinfo.Current().Version}
 	for _, file := range files.Used {
 		r.report.Settings = append(r.report.Settings, file.Shown)
 	}

@@ -8,19 +8,19 @@ import (
 	"net/url"
 	"sync/atomic"
 
-	"github.com/knack-dev/knack/client"
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/reach"
-	"github.com/knack-dev/knack/internal/report"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/report"
+	"github.com/knack-dev/knack/internal/clientconfig"
+	"github.com/knack-dev/knack/internal/llm/reach"
 	"github.com/knack-dev/knack/skillsext"
 )
 
 func checkServer(ctx context.Context, env *console.Env, u *url.URL, protocol, format string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	token := env.Getenv(client.TokenVariable)
+	token := env.Getenv(clientconfig.TokenVariable)
 	answers := &reach.Watched{Next: http.DefaultTransport}
 	o := skillsext.CheckOptions{Endpoint: u.String(), Protocol: protocol, HTTP: reach.Client(u, token, answers, cancel)}
 	var done, all atomic.Int64
@@ -35,10 +35,10 @@ func checkServer(ctx context.Context, env *console.Env, u *url.URL, protocol, fo
 	case cause != nil: // the resulting error of the session says less
 		return command.RunError("", "%s", reach.Failed(u, cause))
 	default:
-		if what, fix := answers.Failure(u, err, token != "", client.TokenVariable); what != "" {
+		if what, fix := answers.Failure(u, err, token != "", clientconfig.TokenVariable); what != "" {
 			return command.RunError(fix, "%s", reach.Failed(u, errors.New(what)))
 		}
-		return command.RunError("is this the address of an MCP server? A token is taken from "+client.TokenVariable, "%s", reach.Failed(u, err))
+		return command.RunError("is this the address of an MCP server? A token is taken from "+clientconfig.TokenVariable, "%s", reach.Failed(u, err))
 	}
 	if format == "json" {
 		err = console.PrintJSON(env.Stdout, served)

@@ -11,8 +11,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli"
-	"github.com/knack-dev/knack/internal/console"
 )
 
 // readYAML reads a file at the root of the repository, or a block of it.

@@ -12,14 +12,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/knack-dev/knack/edit"
-	"github.com/knack-dev/knack/internal/approval"
-	"github.com/knack-dev/knack/internal/build"
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/help"
-	"github.com/knack-dev/knack/internal/settings"
-	"github.com/knack-dev/knack/internal/supply"
+	"github.com/knack-dev/knack/internal/base/buildinfo"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/cli/approvecmd"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/distcmd"
+	"github.com/knack-dev/knack/internal/cli/help"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
 // Main runs the command line and returns the exit status. Data goes to
@@ -100,9 +100,9 @@ to any agent.`,
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(helpCommand(env))
 	root.SetUsageFunc(help.Usage)
-	root.Version = build.Current().Version
+	root.Version = buildinfo.Current().Version
 	root.Flags().Bool("version", false, "print the version")
-	root.SetVersionTemplate(build.Current().String() + "\n")
+	root.SetVersionTemplate(buildinfo.Current().String() + "\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
 			return noCommand(cmd, words[0]) // its flags would be another command's
@@ -115,8 +115,8 @@ to any agent.`,
 	root.AddCommand(searchCommand(env))
 	root.AddCommand(newCommand(env))
 	root.AddCommand(connectCommand(env))
-	root.AddCommand(approval.Commands(env, approvalsOf)...)
-	root.AddCommand(supply.Commands(env)...)
+	root.AddCommand(approvecmd.Commands(env, approvalsOf)...)
+	root.AddCommand(distcmd.Commands(env)...)
 	completeRest(root)
 	endOnSignal(root, edit.Settle)
 	return root

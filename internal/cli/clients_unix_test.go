@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli"
-	"github.com/knack-dev/knack/internal/console"
 )
 
 // noModel is the address of a missing model. A client without a command that asks a server

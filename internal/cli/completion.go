@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/candidate"
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/completion"
 	"github.com/knack-dev/knack/source/builtin"
 )
 
@@ -64,19 +64,19 @@ func (f *sourceFlags) completeSkill(env *console.Env, follows next) cobra.Comple
 		if !isSkill && (follows == nextNothing || len(args) > 1) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		words, _ := candidate.InTime(cmd.Context(), func(ctx context.Context) []string {
+		words, _ := completion.InTime(cmd.Context(), func(ctx context.Context) []string {
 			v, err := f.viewSoon(ctx, *env)
 			if err != nil {
 				return nil
 			}
 			if isSkill {
-				return candidate.Skills(v, typed)
+				return completion.Skills(v, typed)
 			}
 			e, _, err := findSkill(v, args[0], nil)
 			if err != nil {
 				return nil
 			}
-			return candidate.Files(ctx, e, typed)
+			return completion.Files(ctx, e, typed)
 		})
 		if follows == nextFile {
 			return words, cobra.ShellCompDirectiveNoFileComp
@@ -88,7 +88,7 @@ func (f *sourceFlags) completeSkill(env *console.Env, follows next) cobra.Comple
 // completeLabel completes the label of a root.
 func (f *sourceFlags) completeLabel(env *console.Env) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		words, _ := candidate.InTime(cmd.Context(), func(context.Context) []string {
+		words, _ := completion.InTime(cmd.Context(), func(context.Context) []string {
 			_ = f.load(*env) // a file that cannot be read names no root
 			return append(labels(f.roots(*env, nil)), builtin.Label)
 		})
@@ -108,7 +108,7 @@ func (f *sourceFlags) viewSoon(ctx context.Context, env console.Env) (catalog.Vi
 		return catalog.View{}, err
 	}
 	o := f.options(env)
-	o.Patience = candidate.RootPatience
+	o.Patience = completion.RootPatience
 	c := catalog.New(sources, o)
 	if err := c.Refresh(ctx); err != nil {
 		return catalog.View{}, err
@@ -121,7 +121,7 @@ func completeRest(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		if c.Name() == "check" {
 			_ = c.RegisterFlagCompletionFunc("ignore", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-				return candidate.Rules(), cobra.ShellCompDirectiveNoFileComp
+				return completion.Rules(), cobra.ShellCompDirectiveNoFileComp
 			})
 		} else if c.ValidArgs == nil && c.ValidArgsFunction == nil {
 			c.ValidArgsFunction = cobra.NoFileCompletions

@@ -12,18 +12,18 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/knack-dev/knack/client"
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/connection"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/help"
-	"github.com/knack-dev/knack/internal/locate"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/help"
+	"github.com/knack-dev/knack/internal/clientconfig"
+	"github.com/knack-dev/knack/internal/clientconfig/connection"
+	locate "github.com/knack-dev/knack/internal/workspace/project"
 )
 
 type connectFlags struct {
 	write, asJSON, token, trust bool
 	http, project               string
-	scope                       client.Scope
+	scope                       clientconfig.Scope
 	command, file               string
 	chosen                      []string // arguments for serve; nil without --
 }
@@ -31,7 +31,7 @@ type connectFlags struct {
 func connectCommand(env *console.Env) *cobra.Command {
 	var f connectFlags
 	var ids []string
-	for _, c := range client.Clients {
+	for _, c := range clientconfig.Clients {
 		ids = append(ids, c.ID)
 	}
 	cmd := &cobra.Command{
@@ -74,7 +74,7 @@ show their skills twice. The clients are:
 				}
 				return f.list(env)
 			}
-			c, ok := client.Find(args[0])
+			c, ok := clientconfig.Find(args[0])
 			if !ok {
 				return command.UsageError(meant(args[0], ids, "the clients are: "+strings.Join(ids, ", ")), "there is no client '%s'", args[0])
 			}
@@ -117,16 +117,16 @@ show their skills twice. The clients are:
 }
 
 // check refuses flags that the client cannot use.
-func (f *connectFlags) check(env console.Env, c client.Client) error {
+func (f *connectFlags) check(env console.Env, c clientconfig.Client) error {
 	scopes := c.Scopes()
 	switch {
 	case f.token && f.http == "":
 		return command.UsageError("for example: --http https://skills.example.com/mcp --token", "--token is for a server behind a URL: --http is missing")
-	case f.scope != "" && f.scope != client.User && f.scope != client.Project:
+	case f.scope != "" && f.scope != clientconfig.User && f.scope != clientconfig.Project:
 		return command.UsageError("give user, for all your projects, or project, for all users of this one", "--scope %s: there is no such scope", f.scope)
 	case f.scope != "" && !slices.Contains(scopes, f.scope):
 		return command.UsageError("leave --scope out", "%s has no project file", c.Name)
-	case f.scope == client.Project && f.file == "" && f.clientEnv(env).Project == "":
+	case f.scope == clientconfig.Project && f.file == "" && f.clientEnv(env).Project == "":
 		return command.UsageError("give it with --project", "the project's folder is not known")
 	case f.trust && !c.CanTrust():
 		return command.UsageError("leave --trust out, and allow the tools in the application", "the file of %s has no setting for --trust", c.Name)
@@ -134,30 +134,30 @@ func (f *connectFlags) check(env console.Env, c client.Client) error {
 	return nil
 }
 
-func (f *connectFlags) clientEnv(env console.Env) client.Env {
-	return client.Env{
+func (f *connectFlags) clientEnv(env console.Env) clientconfig.Env {
+	return clientconfig.Env{
 		OS: runtime.GOOS, Home: env.Home, Project: locate.Root(env, f.project),
 		AppData: env.Getenv("APPDATA"), Path: env.Getenv("PATH"), Getenv: env.Getenv,
 	}
 }
 
 // server returns what a client's entry says.
-func (f *connectFlags) server(env console.Env, c client.Client) (client.Server, error) {
+func (f *connectFlags) server(env console.Env, c clientconfig.Client) (clientconfig.Server, error) {
 	if f.http != "" {
 		u, err := url.Parse(f.http)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return client.Server{}, command.UsageError("for example: --http http://127.0.0.1:8080/mcp", "--http %s: it is not a URL with http:// or https://", f.http)
+			return clientconfig.Server{}, command.UsageError("for example: --http http://127.0.0.1:8080/mcp", "--http %s: it is not a URL with http:// or https://", f.http)
 		}
-		return client.Server{URL: f.http, Token: f.token, Trust: f.trust}, nil
+		return clientconfig.Server{URL: f.http, Token: f.token, Trust: f.trust}, nil
 	}
-	s := client.Server{Command: executable(), Args: []string{"serve"}, Chosen: f.chosen, Trust: f.trust}
+	s := clientconfig.Server{Command: executable(), Args: []string{"serve"}, Chosen: f.chosen, Trust: f.trust}
 	if f.command != "" {
 		s.Command, s.ReplaceURL = absolute(env, f.command), true
 	}
 	if bare := filepath.Base(f.command) == f.command && f.command != ""; bare {
 		at := f.clientEnv(env).Program(f.command)
 		switch {
-		case f.scope == client.Project: // each user has their own
+		case f.scope == clientconfig.Project: // each user has their own
 			s.Command = f.command
 		case at == "":
 			return s, command.UsageError("give its path", "--command %s: no folder of PATH has this program", f.command)
@@ -174,9 +174,9 @@ func (f *connectFlags) server(env console.Env, c client.Client) (client.Server, 
 }
 
 // state reads the state of the entry from the client's files.
-func (f *connectFlags) state(env console.Env, c client.Client, s client.Server) (connection.Connection, client.Change, error) {
+func (f *connectFlags) state(env console.Env, c clientconfig.Client, s clientconfig.Server) (connection.Connection, clientconfig.Change, error) {
 	p := f.clientEnv(env)
-	choice := client.Choice{Scope: f.scope}
+	choice := clientconfig.Choice{Scope: f.scope}
 	if f.file != "" {
 		choice.File = absolute(env, f.file)
 	}
@@ -191,7 +191,7 @@ func (f *connectFlags) state(env console.Env, c client.Client, s client.Server) 
 // all returns how each client is connected.
 func (f *connectFlags) all(env console.Env) ([]connection.Connection, error) {
 	all := []connection.Connection{}
-	for _, c := range client.Clients {
+	for _, c := range clientconfig.Clients {
 		s, err := f.server(env, c)
 		if err != nil {
 			return nil, err
@@ -213,7 +213,7 @@ func (f *connectFlags) list(env *console.Env) error {
 	}
 	var rest []string
 	for _, c := range all {
-		if !c.Here && c.State != client.Connected && c.State != client.Outdated {
+		if !c.Here && c.State != clientconfig.Connected && c.State != clientconfig.Outdated {
 			rest = append(rest, c.Client)
 			continue
 		}
@@ -226,14 +226,14 @@ func (f *connectFlags) list(env *console.Env) error {
 	return nil
 }
 
-func (f *connectFlags) connect(env *console.Env, c client.Client) error {
+func (f *connectFlags) connect(env *console.Env, c clientconfig.Client) error {
 	s, err := f.server(*env, c)
 	if err != nil {
 		return err
 	}
 	state, ch, planErr := f.state(*env, c, s)
 	entry, err := c.Entry(c.ServerIn(f.clientEnv(*env), state.File, s))
-	if errors.Is(err, client.ErrNoRemote) {
+	if errors.Is(err, clientconfig.ErrNoRemote) {
 		return command.Fail(command.No, fmt.Errorf("%s: %w", c.Name, err), "add the URL in the application's own settings")
 	} else if err != nil {
 		return command.RunError("", "%s: %w", c.Name, err)
@@ -268,7 +268,7 @@ func (f *connectFlags) connect(env *console.Env, c client.Client) error {
 	} else {
 		fmt.Fprint(env.Stdout, console.Clean(entry))
 		printDestination(env, c, s, state, ch, file)
-		if missing := (*client.MissingError)(nil); errors.As(planErr, &missing) {
+		if missing := (*clientconfig.MissingError)(nil); errors.As(planErr, &missing) {
 			env.Err().Text(console.Hint, missing.Fix)
 		}
 		f.printAdvice(env, c, s, ch)
@@ -276,7 +276,7 @@ func (f *connectFlags) connect(env *console.Env, c client.Client) error {
 	if !f.write {
 		return nil
 	}
-	if p := state.Obstacle(func(scope client.Scope) string { return f.rerunCommand(c, scope) }); p != nil {
+	if p := state.Obstacle(func(scope clientconfig.Scope) string { return f.rerunCommand(c, scope) }); p != nil {
 		return command.Fail(command.No, p.Why, p.Fix)
 	}
 	return nil

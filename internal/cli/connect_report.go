@@ -6,30 +6,30 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/knack-dev/knack/client"
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/connection"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/lazyregexp"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/clientconfig"
+	"github.com/knack-dev/knack/internal/clientconfig/connection"
 )
 
 // checkCommand warns of a command that the client may not start, and refuses a temporary one.
-func (f *connectFlags) checkCommand(env *console.Env, c client.Client, s client.Server, ch client.Change) error {
-	kept := ch.Scope == client.Project && len(ch.Command) > 0 && !slices.ContainsFunc(ch.Differences, func(d client.Difference) bool { return d.Key == "command" })
+func (f *connectFlags) checkCommand(env *console.Env, c clientconfig.Client, s clientconfig.Server, ch clientconfig.Change) error {
+	kept := ch.Scope == clientconfig.Project && len(ch.Command) > 0 && !slices.ContainsFunc(ch.Differences, func(d clientconfig.Difference) bool { return d.Key == "command" })
 	if kept {
 		s.Command = ch.Command[0]
 	}
 	install := "go install ./cmd/knack, then run knack connect " + c.ID + " --write"
 	switch {
-	case s.URL != "" || ch.State == client.Foreign:
+	case s.URL != "" || ch.State == clientconfig.Foreign:
 	case !f.clientEnv(*env).CanStart(s.Command):
 		env.Err().Text(console.Warning, fmt.Sprintf("there is no program %s now, so %s cannot start it", s.Command, c.Name))
 	case isTemporary(s.Command) && f.write:
 		return command.RunError(install, "this knack is a temporary build of go run")
 	case isTemporary(s.Command):
 		env.Err().Text(console.Warning, "this knack is a temporary build of go run; "+install)
-	case f.scope == client.Project && f.command == "" && !kept:
+	case f.scope == clientconfig.Project && f.command == "" && !kept:
 		env.Err().Text(console.Warning, fmt.Sprintf("all users of a project share its file, and %s is a path of this machine; --command knack names the program on each user's PATH", s.Command))
 	}
 	return nil
@@ -44,9 +44,9 @@ func isTemporary(program string) bool {
 var ofGoRun = lazyregexp.New(`/(go-build\d+/b\d+/exe|[0-9a-f]{64}-d)/[^/]+$`)
 
 // rerunCommand returns the command that writes the entry of a scope.
-func (f *connectFlags) rerunCommand(c client.Client, scope client.Scope) string {
+func (f *connectFlags) rerunCommand(c clientconfig.Client, scope clientconfig.Scope) string {
 	out := "knack connect " + c.ID + " --write"
-	if scope == client.Project {
+	if scope == clientconfig.Project {
 		out = "knack connect " + c.ID + " --scope project --write"
 	}
 	if f.trust {
@@ -56,10 +56,10 @@ func (f *connectFlags) rerunCommand(c client.Client, scope client.Scope) string 
 }
 
 // printResult says what --write did.
-func printResult(env *console.Env, c client.Client, s client.Server, state connection.Connection, ch client.Change) {
+func printResult(env *console.Env, c clientconfig.Client, s clientconfig.Server, state connection.Connection, ch clientconfig.Change) {
 	file := atHome(*env, state.File)
 	switch {
-	case ch.Shared && ch.State == client.Outdated: // see obstacle
+	case ch.Shared && ch.State == clientconfig.Outdated: // see obstacle
 		return
 	case !state.Written && s.URL == "" && len(state.Command) == 0:
 		env.Out().Line("%s has an entry already, which %s; nothing is written", file, state.Target())
@@ -74,21 +74,21 @@ func printResult(env *console.Env, c client.Client, s client.Server, state conne
 	switch {
 	case state.First != nil:
 		env.Out().Line("%s", state.Precedence())
-	case state.Written && !state.Off && (ch.Scope != client.Project || len(c.NextSteps(client.Env{}, ch.Scope, ch.Name)) == 0):
+	case state.Written && !state.Off && (ch.Scope != clientconfig.Project || len(c.NextSteps(clientconfig.Env{}, ch.Scope, ch.Name)) == 0):
 		env.Err().Text(console.Hint, fmt.Sprintf("restart %s to see the skills", c.Name))
 	}
 }
 
 // printDestination says where the printed entry goes.
-func printDestination(env *console.Env, c client.Client, s client.Server, state connection.Connection, ch client.Change, file string) {
+func printDestination(env *console.Env, c clientconfig.Client, s clientconfig.Server, state connection.Connection, ch clientconfig.Change, file string) {
 	switch {
 	case state.File == "":
 		env.Err().Line("It goes into the configuration file of %s.", c.Name)
-	case state.State == connection.Refused || state.State == client.Foreign || ch.Shared:
+	case state.State == connection.Refused || state.State == clientconfig.Foreign || ch.Shared:
 		env.Err().Line("%s: %s.", c.Name, state.Status())
-	case state.State == client.Connected:
+	case state.State == clientconfig.Connected:
 		env.Err().Line("%s has an entry already, which %s.", file, state.Target())
-	case state.State == client.Outdated:
+	case state.State == clientconfig.Outdated:
 		env.Err().Line("%s has an entry already, which %s; --write would change it:", file, state.Target())
 		_ = env.Err().Patch(console.Clean(state.Diff))
 	default:
@@ -97,7 +97,7 @@ func printDestination(env *console.Env, c client.Client, s client.Server, state 
 	if state.First != nil {
 		env.Err().Line("%s", state.Precedence())
 	}
-	if c.Command != nil && state.State == client.Absent && state.Scope != client.Project {
+	if c.Command != nil && state.State == clientconfig.Absent && state.Scope != clientconfig.Project {
 		env.Err().Row("Or: %s", c.Command(s))
 	}
 	if strings.Contains(state.Entry, "--exclude") {
@@ -106,23 +106,23 @@ func printDestination(env *console.Env, c client.Client, s client.Server, state 
 }
 
 // printAdvice says what is left to do, and what to know.
-func (f *connectFlags) printAdvice(env *console.Env, c client.Client, s client.Server, ch client.Change) {
+func (f *connectFlags) printAdvice(env *console.Env, c clientconfig.Client, s clientconfig.Server, ch clientconfig.Change) {
 	if s.Token && c.TokenFromEnvironment() {
-		env.Err().Line("%s reads the token from the environment variable %s.", c.Name, client.TokenVariable)
-	} else if s.Token && ch.State != client.Connected {
-		env.Err().Line("Replace %s by your token; then do not share the file.", client.TokenPlaceholder)
+		env.Err().Line("%s reads the token from the environment variable %s.", c.Name, clientconfig.TokenVariable)
+	} else if s.Token && ch.State != clientconfig.Connected {
+		env.Err().Line("Replace %s by your token; then do not share the file.", clientconfig.TokenPlaceholder)
 	}
 	counts := ch
 	if ch.OverriddenBy != nil {
 		counts = *ch.OverriddenBy
 	}
-	if counts.State == client.Foreign { // no word about approving, allowing or trusting
+	if counts.State == clientconfig.Foreign { // no word about approving, allowing or trusting
 		if !f.write { // else see obstacle
 			env.Err().Line("That is not known to be knack: %s.", connection.RemoveAdvice)
 		}
 		return
 	}
-	if counts.Scope == client.Project && counts.URL != "" && counts.URL != s.URL {
+	if counts.Scope == clientconfig.Project && counts.URL != "" && counts.URL != s.URL {
 		env.Err().Line("Anyone may have written that entry: approve it only if you know the server at %s.", display.RedactURI(counts.URL))
 	}
 	for _, sentence := range c.NextSteps(f.clientEnv(*env), counts.Scope, counts.Name) {
@@ -130,7 +130,7 @@ func (f *connectFlags) printAdvice(env *console.Env, c client.Client, s client.S
 	}
 	switch {
 	case f.write && !ch.Changed() && ch.OverriddenBy != nil: // see obstacle
-	case ch.OverriddenBy != nil && ch.OverriddenBy.State == client.Outdated:
+	case ch.OverriddenBy != nil && ch.OverriddenBy.State == clientconfig.Outdated:
 		env.Err().Line("%s brings that entry up to date.", f.rerunCommand(c, counts.Scope))
 	case c.CanTrust() && !counts.Trusted && ch.OverriddenBy != nil:
 		env.Err().Line("%s asks before it calls a tool, and a headless run gets no tools; knack connect %s --scope project --write --trust adds an entry for which it does not ask.", c.Name, c.ID)

@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/knack-dev/knack/client"
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/locate"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/clientconfig"
+	"github.com/knack-dev/knack/internal/workspace/project"
 )
 
 // splitDash returns the arguments before and after --. The second are nil without it.
@@ -118,8 +118,8 @@ func (f *connectFlags) pathInEntry(env console.Env, flag, value string) string {
 		return value
 	}
 	path := absolute(env, value)
-	if f.scope == client.Project {
-		if rel, err := filepath.Rel(locate.Root(env, f.project), path); err == nil {
+	if f.scope == clientconfig.Project {
+		if rel, err := filepath.Rel(project.Root(env, f.project), path); err == nil {
 			return filepath.ToSlash(rel)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli"
-	"github.com/knack-dev/knack/internal/console"
 )
 
 // TestConnectOfGoRun checks that connect writes no build of go run into a client's file, be it

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/knack-dev/knack/doctor"
-	"github.com/knack-dev/knack/internal/corpus"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/test/corpus"
 )
 
 // counted are what a command says in JSON of some skills.

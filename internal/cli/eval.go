@@ -3,12 +3,12 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/trial"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/evalcmd"
 )
 
 func evalCommand(env *console.Env) *cobra.Command {
-	cmd := trial.Command(env, offeredOf(env))
+	cmd := evalcmd.Command(env, offeredOf(env))
 	cmd.Flags().Lookup("config").Usage = modelsConfig
 	return cmd
 }

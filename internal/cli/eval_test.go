@@ -11,8 +11,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli"
-	"github.com/knack-dev/knack/internal/console"
 )
 
 // TestEvalEnds checks what is printed if a model fails in the middle: what came before, each prompt

@@ -12,11 +12,11 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/limit"
+	"github.com/knack-dev/knack/internal/base/limit"
+	"github.com/knack-dev/knack/internal/server/audit"
+	"github.com/knack-dev/knack/internal/web"
 	"github.com/knack-dev/knack/mcpserver"
-	"github.com/knack-dev/knack/web"
 )
 
 // watched is a server with pages, and the events that it recorded.

@@ -3,8 +3,8 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/help"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/help"
 )
 
 // helpCommand is the command that people try first; the help texts name --help.

@@ -18,9 +18,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/help"
-	"github.com/knack-dev/knack/internal/registrytest"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/help"
+	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
 // everyCommand calls visit for each command that a user may run.

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/knack-dev/knack/edit"
-	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // blocked is a knack that waits for one of its streams.

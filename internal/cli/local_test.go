@@ -7,7 +7,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/web"
+	"github.com/knack-dev/knack/internal/web"
 )
 
 // A server over HTTP counts as local, and names folders and its command, only if no setting

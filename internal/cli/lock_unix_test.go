@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/testwait"
-	"github.com/knack-dev/knack/lockfile"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
 )
 

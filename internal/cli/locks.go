@@ -2,10 +2,10 @@ package cli
 
 import (
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/config"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/provenance"
-	"github.com/knack-dev/knack/internal/settings"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/policy/provenance"
+	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
 // provenance returns what compares skills with their locks, or nil if the user's settings turn

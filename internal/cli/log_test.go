@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/base/display"
 )
 
 // TestLogIsVisible checks that the server's log has no invisible character and none that a

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/help"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/help"
 )
 
 // manDate is the date in the footer of each manual page. mandoc warns if there is none.

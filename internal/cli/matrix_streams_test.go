@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // stream is a server's stream of notifications.

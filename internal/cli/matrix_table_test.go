@@ -18,9 +18,9 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/web"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/tool"
-	"github.com/knack-dev/knack/web"
 )
 
 // openSkills are on both servers, hiddenSkills on one. Each part of the hidden ones

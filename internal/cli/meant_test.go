@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/command"
 )
 
 // TestMistypedWordsForgeNoLine checks that a word with a line end cannot look like a hint.

@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/knack-dev/knack/edit"
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/locate"
-	"github.com/knack-dev/knack/internal/naming"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/base/naming"
+	"github.com/knack-dev/knack/internal/cli/command"
+	locate "github.com/knack-dev/knack/internal/workspace/project"
 	"github.com/knack-dev/knack/skill"
 )
 

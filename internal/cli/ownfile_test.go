@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli"
-	"github.com/knack-dev/knack/internal/console"
 )
 
 // TestIrregularFiles checks that a pipe without a writer, a device or a folder in place of

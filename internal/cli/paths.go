@@ -1,6 +1,6 @@
 package cli
 
-import "github.com/knack-dev/knack/internal/console"
+import "github.com/knack-dev/knack/internal/base/console"
 
 // The forms of paths are those of package console.
 func atHome(env console.Env, path string) string   { return env.Shown(path) }

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/tool"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/source/dir"
 )
 

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // canary is in the description, the text and the name of a file of the hidden skill.

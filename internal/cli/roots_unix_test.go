@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // TestReloadKeepsRoots checks that a reload takes over no rules for roots that the server does

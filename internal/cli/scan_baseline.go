@@ -4,13 +4,13 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/knack-dev/knack/edit"
-	"github.com/knack-dev/knack/internal/baseline"
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/report"
-	"github.com/knack-dev/knack/internal/settings"
+	"github.com/knack-dev/knack/internal/analysis/baseline"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/report"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
 // knownFile is the file of --baseline.

@@ -15,13 +15,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/approval"
-	"github.com/knack-dev/knack/internal/build"
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/report"
-	"github.com/knack-dev/knack/scan"
+	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/base/buildinfo"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/cli/approvecmd"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/report"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -33,7 +33,7 @@ type scanFlags struct {
 	baseline string
 	write    bool
 
-	against approval.Comparison
+	against approvecmd.Comparison
 }
 
 func scanCommand(env *console.Env) *cobra.Command {
@@ -70,7 +70,7 @@ The exit status is 1 if there is a finding to enforce (with --strict, any).`,
 			return scanSkills(cmd.Context(), env, &f, args)
 		},
 	}
-	approval.Register(cmd, approvals{&f.from, env})
+	approvecmd.Register(cmd, approvals{&f.from, env})
 	flags := cmd.Flags()
 	flags.StringVar(&f.format, "format", "text", "print `FORMAT`: text, json, sarif or github")
 	flags.BoolVar(&asJSON, "json", false, "print a JSON object; the same as --format json")
@@ -107,7 +107,7 @@ func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []str
 	if err != nil {
 		return err
 	}
-	run := &report.ScanRun{Version: build.Current().Version}
+	run := &report.ScanRun{Version: buildinfo.Current().Version}
 	if run.Skills, err = scanEntries(ctx, env, entries, scan.Lane(f.lane)); err != nil {
 		return interrupted(err)
 	}

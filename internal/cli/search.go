@@ -8,12 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/doctor"
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/listing"
-	"github.com/knack-dev/knack/search"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/search"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/listing"
 	"github.com/knack-dev/knack/tool"
 )
 

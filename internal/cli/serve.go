@@ -16,13 +16,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/build"
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/follow"
-	"github.com/knack-dev/knack/internal/memory"
-	"github.com/knack-dev/knack/internal/observe"
-	"github.com/knack-dev/knack/internal/replica"
+	"github.com/knack-dev/knack/internal/base/buildinfo"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/memory"
+	"github.com/knack-dev/knack/internal/cli/observe"
+	"github.com/knack-dev/knack/internal/cli/replica"
+	"github.com/knack-dev/knack/internal/distribution/follow"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -194,7 +194,7 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 			read()
 		}()
 	}
-	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build.Current().Version, Log: log, Engage: from.builtin().Engage, Entry: f.entry, Access: web.gate,
+	options := mcpserver.Options{Catalog: c, Tools: tools, Version: buildinfo.Current().Version, Log: log, Engage: from.builtin().Engage, Entry: f.entry, Access: web.gate,
 		Remote: web.addr != "" && !web.isLocal(), Private: web.addr == "" || web.tokens || web.policy != nil} // a server over stdio has one user
 	if !from.fixed() && web.addr == "" {
 		options.Roots = func(ctx context.Context, folders []string) {

@@ -5,11 +5,11 @@ import (
 	"log/slog"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/access/openid"
-	"github.com/knack-dev/knack/config"
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/settings"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/server/openid"
+	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 )
 

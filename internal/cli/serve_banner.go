@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/client"
-	"github.com/knack-dev/knack/doctor"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/listing"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/cli/listing"
+	"github.com/knack-dev/knack/internal/clientconfig"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -35,7 +35,7 @@ func banner(env *console.Env, f *serveFlags, v catalog.View) {
 	}
 	listing.PrintUnserved(p, v)
 	same := new(connectFlags).entryArguments(*env, f.flags)
-	c := exampleClient(*env, client.Server{})
+	c := exampleClient(*env, clientconfig.Server{})
 	p.Line("A client starts this command itself. For %s, this adds it:", c.Name)
 	p.Row("  %s connect %s --write%s", thisProgram(), c.ID, afterDash(same))
 	p.Line("To end it: Ctrl-C.")
@@ -52,11 +52,11 @@ func (f *httpFlags) greet(env *console.Env, endpoint string) {
 	if f.tokens {
 		flag = " --token"
 	}
-	c := exampleClient(*env, client.Server{URL: at})
+	c := exampleClient(*env, clientconfig.Server{URL: at})
 	p.Line("To connect a client, for example %s:", c.Name)
 	p.Row("  %s connect %s --write --http %s%s", program, c.ID, shellWord(at), flag)
 	if f.tokens {
-		p.Line("Each client needs a token ('knack config token' makes one), most in the variable %s.", client.TokenVariable)
+		p.Line("Each client needs a token ('knack config token' makes one), most in the variable %s.", clientconfig.TokenVariable)
 	}
 	p.Line("To end it: Ctrl-C.")
 }
@@ -138,10 +138,10 @@ func thisProgram() string {
 
 // exampleClient returns a client that is on this machine and takes such an entry, or else the
 // first that takes it.
-func exampleClient(env console.Env, s client.Server) client.Client {
+func exampleClient(env console.Env, s clientconfig.Server) clientconfig.Client {
 	p := new(connectFlags).clientEnv(env)
 	first := -1
-	for i, c := range client.Clients {
+	for i, c := range clientconfig.Clients {
 		if _, err := c.Entry(s); err != nil {
 			continue
 		}
@@ -152,5 +152,5 @@ func exampleClient(env console.Env, s client.Server) client.Client {
 			first = i
 		}
 	}
-	return client.Clients[max(first, 0)]
+	return clientconfig.Clients[max(first, 0)]
 }

@@ -11,14 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/knack-dev/knack/audit"
-	"github.com/knack-dev/knack/config"
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/ledger"
-	"github.com/knack-dev/knack/internal/settings"
-	"github.com/knack-dev/knack/usage"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/server/audit"
+	"github.com/knack-dev/knack/internal/server/usage"
+	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/internal/workspace/usagefile"
 )
 
 // serveConfig says how a server is watched: its log, and its record of decisions. The
@@ -190,9 +190,9 @@ func whyUnwritten(err error) string {
 }
 
 // keep begins to keep the counts of usage in a file, if one is set.
-func (o *serveConfig) keep(t *usage.Tally, log *slog.Logger) *ledger.Ledger {
+func (o *serveConfig) keep(t *usage.Tally, log *slog.Logger) *usagefile.Ledger {
 	if file := o.given().Usage.File; file != "" {
-		return ledger.Open(o.beside(file), t, log)
+		return usagefile.Open(o.beside(file), t, log)
 	}
 	return nil
 }

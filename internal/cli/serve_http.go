@@ -16,17 +16,17 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/config"
-	"github.com/knack-dev/knack/internal/certificate"
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/fit"
-	"github.com/knack-dev/knack/internal/observe"
-	"github.com/knack-dev/knack/internal/settings"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/observe"
+	"github.com/knack-dev/knack/internal/server/usage"
+	"github.com/knack-dev/knack/internal/web"
+	"github.com/knack-dev/knack/internal/workspace/accesscheck"
+	"github.com/knack-dev/knack/internal/workspace/certificate"
+	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/mcpserver"
-	"github.com/knack-dev/knack/usage"
-	"github.com/knack-dev/knack/web"
 )
 
 // httpFlags say where MCP is served over HTTP, and to which clients.
@@ -158,7 +158,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 	if op.file != nil {
 		file = op.file.Shown
 	}
-	if err := fit.Check(ctx, c, file, op.given().Access); err != nil && ctx.Err() == nil {
+	if err := accesscheck.Check(ctx, c, file, op.given().Access); err != nil && ctx.Err() == nil {
 		ln.Close()
 		return err
 	}

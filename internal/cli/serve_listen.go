@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/reach"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/llm/reach"
 )
 
 // address is an address that a server listens on.

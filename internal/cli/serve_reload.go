@@ -13,12 +13,12 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/config"
-	"github.com/knack-dev/knack/internal/certificate"
-	"github.com/knack-dev/knack/internal/fit"
-	"github.com/knack-dev/knack/internal/observe"
-	"github.com/knack-dev/knack/internal/replica"
-	"github.com/knack-dev/knack/internal/settings"
+	"github.com/knack-dev/knack/internal/cli/observe"
+	"github.com/knack-dev/knack/internal/cli/replica"
+	"github.com/knack-dev/knack/internal/workspace/accesscheck"
+	"github.com/knack-dev/knack/internal/workspace/certificate"
+	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/mcpserver"
 )
 
@@ -97,7 +97,7 @@ func (r *reloader) reload(ctx context.Context) error {
 		added = settings.LabelsOf(now)
 	}
 	if !sameRules { // else a skill that anyone adds could keep a token from being revoked
-		if err := fit.Check(ctx, r.catalog, what, now.Access, added...); err != nil {
+		if err := accesscheck.Check(ctx, r.catalog, what, now.Access, added...); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // hangUp sends a SIGHUP to the server in this process and waits until its log says text

@@ -19,9 +19,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/knack-dev/knack/internal/registrytest"
-	"github.com/knack-dev/knack/internal/testwait"
-	"github.com/knack-dev/knack/trust"
+	"github.com/knack-dev/knack/internal/distribution/trust"
+	"github.com/knack-dev/knack/internal/test/registrytest"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // server is a knack in a process of its own that follows a source.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/registrytest"
+	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
 // TestSourceWalk swaps releases in the middle of walks over all pages of a list. Each walk has

@@ -11,16 +11,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/client"
-	"github.com/knack-dev/knack/doctor"
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/locate"
-	"github.com/knack-dev/knack/internal/provenance"
-	"github.com/knack-dev/knack/internal/replica"
-	"github.com/knack-dev/knack/internal/settings"
-	"github.com/knack-dev/knack/internal/vet"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/replica"
+	"github.com/knack-dev/knack/internal/clientconfig"
+	vet "github.com/knack-dev/knack/internal/policy/admission"
+	"github.com/knack-dev/knack/internal/policy/provenance"
+	locate "github.com/knack-dev/knack/internal/workspace/project"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/builtin"
 	"github.com/knack-dev/knack/source/dir"
@@ -351,7 +351,7 @@ func (f *sourceFlags) excludedBy(label string) string {
 // clientsShowing names the clients that show a root's skills themselves, see [skill.Root].
 func clientsShowing(label string) string {
 	var out []string
-	for _, c := range client.Clients {
+	for _, c := range clientconfig.Clients {
 		if settings.MatchesLabel(c.Reads, label) {
 			out = append(out, c.Name)
 		}

@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/knack-dev/knack/internal/build"
-	"github.com/knack-dev/knack/internal/command"
-	"github.com/knack-dev/knack/internal/console"
+	"github.com/knack-dev/knack/internal/base/buildinfo"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/command"
 )
 
 func versionCommand(env *console.Env) *cobra.Command {
@@ -19,7 +19,7 @@ func versionCommand(env *console.Env) *cobra.Command {
   knack version --json   # with the commit`,
 		Args: command.ArgCount(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
-			b := build.Current()
+			b := buildinfo.Current()
 			if asJSON {
 				return console.PrintJSON(env.Stdout, b)
 			}

@@ -2,16 +2,16 @@ package cli
 
 import (
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/console"
-	"github.com/knack-dev/knack/internal/supply"
-	"github.com/knack-dev/knack/internal/vet"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/distcmd"
+	vet "github.com/knack-dev/knack/internal/policy/admission"
 )
 
 // vetting returns a function that puts in the place of a source one of the skills that the
 // operator's policy lets pass. Commands that look into skills which are held back have no policy.
 func (f *sourceFlags) vetting(env console.Env) (_ func(catalog.Source) catalog.Source, err error) {
 	if f.judge == nil && f.vets != vetsNone {
-		if f.judge, err = vet.Open(&env, f.file, supply.CacheFolder(env), f.log); err != nil {
+		if f.judge, err = vet.Open(&env, f.file, distcmd.CacheFolder(env), f.log); err != nil {
 			return nil, err
 		}
 	}

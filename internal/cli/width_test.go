@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/cli"
-	"github.com/knack-dev/knack/internal/display"
 )
 
 // broken are skills with something wrong, by file.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/corpus"
+	"github.com/knack-dev/knack/internal/test/corpus"
 )
 
 // prompt is what the user says. The model follows its script whatever it reads.

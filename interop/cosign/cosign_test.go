@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/knack-dev/knack/internal/registrytest"
+	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
 // bench is a folder with keys, and two registries.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/knack-dev/knack/model"
+	"github.com/knack-dev/knack/internal/llm/model"
 )
 
 const anthropicTools = `[{"name":"skill","description":"Load a skill","input_schema":` + schema + `}]`

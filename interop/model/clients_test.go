@@ -19,7 +19,7 @@ import (
 	"github.com/openai/openai-go/v3"
 	openaioption "github.com/openai/openai-go/v3/option"
 
-	"github.com/knack-dev/knack/model"
+	"github.com/knack-dev/knack/internal/llm/model"
 )
 
 // endpoint answers with the next of its streams, and keeps what it was asked.

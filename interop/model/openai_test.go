@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/knack-dev/knack/model"
+	"github.com/knack-dev/knack/internal/llm/model"
 )
 
 const openaiTools = `[{"type":"function","function":{"name":"skill","description":"Load a skill","parameters":` + schema + `}}]`

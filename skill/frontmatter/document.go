@@ -19,10 +19,10 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/ruleid"
-	"github.com/knack-dev/knack/internal/sorting"
-	"github.com/knack-dev/knack/internal/typo"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/ruleid"
+	"github.com/knack-dev/knack/internal/base/sorting"
+	"github.com/knack-dev/knack/internal/base/typo"
 )
 
 // MaxSize is the limit of a block between its fences, in bytes. The longest real one has 9.6

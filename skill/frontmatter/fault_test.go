@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/corpus"
-	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/internal/base/ruleid"
+	"github.com/knack-dev/knack/internal/test/corpus"
 )
 
 // Text that authors write and YAML refuses, with the first problem of each block. The block

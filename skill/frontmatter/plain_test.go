@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/knack-dev/knack/internal/corpus"
+	"github.com/knack-dev/knack/internal/test/corpus"
 )
 
 // agreePlain compares the plain reader with the library on one block, and reports

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/internal/base/ruleid"
 )
 
 // wideName returns the kind of UTF-16 or UTF-32 of a file that begins with ---, with or

@@ -14,7 +14,7 @@ import (
 
 	yaml3 "gopkg.in/yaml.v3"
 
-	"github.com/knack-dev/knack/internal/corpus"
+	"github.com/knack-dev/knack/internal/test/corpus"
 )
 
 // second reads name and description with another parser. ok is false if it refuses the

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/base/display"
 )
 
 // Kind is the type of a frontmatter value by the YAML 1.2 core schema.

@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/ruleid"
 )
 
 // This file is the only one that knows the YAML library. The library parses to nodes, and

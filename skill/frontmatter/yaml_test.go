@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/internal/base/ruleid"
 )
 
 func TestYAML(t *testing.T) {

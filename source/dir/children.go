@@ -5,8 +5,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/knack-dev/knack/internal/realpath"
-	"github.com/knack-dev/knack/internal/typo"
+	"github.com/knack-dev/knack/internal/base/realpath"
+	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/skill"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/knack-dev/knack/internal/alloctest"
+	"github.com/knack-dev/knack/internal/test/alloctest"
 	"github.com/knack-dev/knack/skill"
 )
 

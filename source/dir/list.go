@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/knack-dev/knack/internal/realpath"
+	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/skill"
 )
 

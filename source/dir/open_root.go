@@ -9,7 +9,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/knack-dev/knack/internal/realpath"
+	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/skill"
 )
 

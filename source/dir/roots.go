@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/knack-dev/knack/internal/realpath"
+	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/skill"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/source/dir/internal/watch"
 )
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/reads"
+	"github.com/knack-dev/knack/internal/base/reads"
 	"github.com/knack-dev/knack/skill"
 )
 

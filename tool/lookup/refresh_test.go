@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/skilltest"
-	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/internal/test/skilltest"
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )

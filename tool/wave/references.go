@@ -6,8 +6,8 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/lazyregexp"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )

@@ -14,7 +14,7 @@ import (
 
 	"github.com/knack-dev/knack/tool/lookup"
 
-	"github.com/knack-dev/knack/internal/skilltest"
+	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/skill"
 )
 

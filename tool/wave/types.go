@@ -3,7 +3,7 @@ package wave
 import (
 	"encoding/json"
 
-	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/base/display"
 )
 
 // ToolResult is contract 003's answer.

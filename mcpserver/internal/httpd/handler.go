@@ -11,19 +11,19 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/internal/guard"
-	"github.com/knack-dev/knack/limit"
+	"github.com/knack-dev/knack/internal/base/limit"
+	"github.com/knack-dev/knack/internal/server/httpguard"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
 // Options of a handler. Every field must be set.
 type Options struct {
-	Guard             guard.Options // its Refuse is set by [New]
-	MaxBody           int64         // bytes of a request
-	MaxStreams        int           // open at once
-	MaxSessions       int           // of protocol versions before 2026-07-28, which has none
-	SessionTimeout    time.Duration // of a session without a request
-	InitializeTimeout time.Duration // the same before notifications/initialized
+	Guard             httpguard.Options // its Refuse is set by [New]
+	MaxBody           int64             // bytes of a request
+	MaxStreams        int               // open at once
+	MaxSessions       int               // of protocol versions before 2026-07-28, which has none
+	SessionTimeout    time.Duration     // of a session without a request
+	InitializeTimeout time.Duration     // the same before notifications/initialized
 
 	SDK  *mcp.Server
 	Take Take
@@ -31,11 +31,11 @@ type Options struct {
 
 // Take takes a call, or leaves it to the SDK. init is the handshake of the
 // call's session, nil for a call of 2026-07-28.
-type Take func(c wire.Call, p *wire.Params, from guard.Caller, init *mcp.InitializeParams) (work wire.Work, ok bool)
+type Take func(c wire.Call, p *wire.Params, from httpguard.Caller, init *mcp.InitializeParams) (work wire.Work, ok bool)
 
 // Handler serves MCP at /mcp, and everything that [guard.Guard] serves.
 type Handler struct {
-	*guard.Guard
+	*httpguard.Guard
 	o              Options
 	modern, legacy http.Handler // the SDK's
 
@@ -53,7 +53,7 @@ func New(o Options) (*Handler, error) {
 		}
 		refuse(w, status, nil, code, message)
 	}
-	g, err := guard.New(o.Guard)
+	g, err := httpguard.New(o.Guard)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/internal/guard"
+	"github.com/knack-dev/knack/internal/server/httpguard"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skillsext"
 )
@@ -82,7 +82,7 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, modern bool)
 }
 
 // answered answers a call that the core takes, and reports whether it did.
-func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, from guard.Caller, modern bool) bool {
+func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, from httpguard.Caller, modern bool) bool {
 	if !accepted(r.Header["Accept"]) || len(r.Header["Last-Event-Id"]) > 0 {
 		return false
 	}
@@ -114,7 +114,7 @@ func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, 
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
 		if !in.beginCall(call.Key(), &cancel) { // which the SDK would not know
-			guard.IsCall(r, call.Method)
+			httpguard.IsCall(r, call.Method)
 			no := wire.Invalid(wire.InFlight)
 			writeError(w, http.StatusBadRequest, []byte(call.ID), &no.Error)
 			return true
@@ -127,7 +127,7 @@ func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, 
 	if !ok {
 		return false
 	}
-	guard.IsLogged(r, true)
+	httpguard.IsLogged(r, true)
 	defer work.Close()
 	a := work.Answer(ctx, nil)
 	ended() // a client that has the answer may use the id again at once
@@ -139,7 +139,7 @@ func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, 
 		writeError(w, status, []byte(a.ID), a.Error)
 		return true
 	}
-	to := guard.NewPacedWriter(w, h.o.Guard.WriteTimeout)
+	to := httpguard.NewPacedWriter(w, h.o.Guard.WriteTimeout)
 	_ = a.Write(&to, "", func(size int64) error { // what fails, fails for a client that has left
 		header := w.Header()
 		header["Cache-Control"], header["Content-Type"] = noCache, asJSON

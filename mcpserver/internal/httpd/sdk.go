@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/internal/guard"
-	"github.com/knack-dev/knack/internal/rawjson"
+	"github.com/knack-dev/knack/internal/base/rawjson"
+	"github.com/knack-dev/knack/internal/server/httpguard"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
@@ -28,13 +28,13 @@ type sent struct {
 
 // serveSDK leaves a message to the SDK.
 func (h *Handler) serveSDK(w http.ResponseWriter, r *http.Request, body []byte, visit *Visit, modern bool) {
-	defer func() { guard.IsLogged(r, visit.isHandled()) }()
+	defer func() { httpguard.IsLogged(r, visit.isHandled()) }()
 	s, ok := peek(w, body)
 	if !ok {
 		return
 	}
 	if s.id != nil {
-		guard.IsCall(r, s.method)
+		httpguard.IsCall(r, s.method)
 	}
 	if no := objection(r.Header, s, modern); no != nil {
 		writeError(w, http.StatusBadRequest, s.id, no)
@@ -101,7 +101,7 @@ var notifications = map[string]bool{
 
 // ignore takes a notification of an unknown kind, which the SDK would refuse: a client may
 // know more of them than this server (JSON-RPC, Notification).
-func (h *Handler) ignore(w http.ResponseWriter, r *http.Request, modern bool, from guard.Caller) {
+func (h *Handler) ignore(w http.ResponseWriter, r *http.Request, modern bool, from httpguard.Caller) {
 	if !modern {
 		in := h.sessions.enter(r.Header, from.Token)
 		if in == nil {
@@ -151,11 +151,11 @@ func metaVersion(params json.RawMessage) (version string) {
 }
 
 // stream serves a request that waits for notifications until the client or the server ends.
-func (h *Handler) stream(w http.ResponseWriter, r *http.Request, next http.Handler, s sent, c guard.Caller) {
+func (h *Handler) stream(w http.ResponseWriter, r *http.Request, next http.Handler, s sent, c httpguard.Caller) {
 	place := h.streams.Open(c.Share)
 	defer place.Close()
 	if !place.Try(1) {
-		refuseBusy(w, http.StatusTooManyRequests, s.id, guard.Full(h.streams, c.Share, "streams"))
+		refuseBusy(w, http.StatusTooManyRequests, s.id, httpguard.Full(h.streams, c.Share, "streams"))
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())

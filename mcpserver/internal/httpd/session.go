@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/internal/guard"
-	"github.com/knack-dev/knack/limit"
+	"github.com/knack-dev/knack/internal/base/limit"
+	"github.com/knack-dev/knack/internal/server/httpguard"
 	"github.com/knack-dev/knack/skillsext"
 )
 
@@ -48,7 +48,7 @@ type session struct {
 }
 
 // add takes a session in, until it ends.
-func (t *sessions) add(ss *mcp.ServerSession, from guard.Caller, place *limit.Account) {
+func (t *sessions) add(ss *mcp.ServerSession, from httpguard.Caller, place *limit.Account) {
 	s := &session{
 		in: t, ss: ss, init: ss.InitializeParams(), token: from.Token, owner: from.Share, place: place,
 		last: time.Now(), calls: map[string]*context.CancelFunc{},
@@ -235,7 +235,7 @@ func (t *sessions) closeAll() {
 }
 
 // serveSession leaves a POST of the versions that have sessions to the SDK.
-func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, s sent, from guard.Caller) {
+func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, s sent, from httpguard.Caller) {
 	switch {
 	case r.Header.Get("Mcp-Session-Id") != "":
 		in := h.sessions.enter(r.Header, from.Token)
@@ -258,7 +258,7 @@ func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, s sent, f
 }
 
 // create makes a session, unless there are enough that are in use.
-func (h *Handler) create(w http.ResponseWriter, r *http.Request, s sent, from guard.Caller) {
+func (h *Handler) create(w http.ResponseWriter, r *http.Request, s sent, from httpguard.Caller) {
 	place, no := h.sessions.reserve(from.Share)
 	if no != "" {
 		refuseBusy(w, http.StatusTooManyRequests, s.id, no)

@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/internal/guard"
-	"github.com/knack-dev/knack/limit"
+	"github.com/knack-dev/knack/internal/base/limit"
+	"github.com/knack-dev/knack/internal/server/httpguard"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
@@ -35,13 +35,13 @@ func TestInitializesAreMadeAtOnce(t *testing.T) {
 		}
 	})
 	h, err := New(Options{
-		Guard: guard.Options{
+		Guard: httpguard.Options{
 			Access: &access.Gate{}, MaxCalls: 10, Memory: limit.NewBudget(1<<20, time.Second),
 			BodyTimeout: time.Minute, WriteTimeout: time.Minute, DrainTimeout: time.Minute,
 		},
 		MaxBody: 1 << 20, MaxStreams: 1, MaxSessions: most, SessionTimeout: time.Hour, InitializeTimeout: time.Hour,
 		SDK: sdk,
-		Take: func(wire.Call, *wire.Params, guard.Caller, *mcp.InitializeParams) (wire.Work, bool) {
+		Take: func(wire.Call, *wire.Params, httpguard.Caller, *mcp.InitializeParams) (wire.Work, bool) {
 			return nil, false
 		},
 	})

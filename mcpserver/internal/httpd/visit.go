@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/internal/guard"
-	"github.com/knack-dev/knack/limit"
+	"github.com/knack-dev/knack/internal/base/limit"
+	"github.com/knack-dev/knack/internal/server/httpguard"
 )
 
 // Visit is what the SDK's middleware must know of an HTTP request: its sender and what it
@@ -19,13 +19,13 @@ import (
 // session may leave before its handler ends; were its place free by then, clients that leave
 // at once could have any number of calls worked on.
 type Visit struct {
-	guard.Caller
-	guard *guard.Guard // nil for a request that takes no place
+	httpguard.Caller
+	guard *httpguard.Guard // nil for a request that takes no place
 
 	mu      sync.Mutex
-	work    *guard.Work // nil while nothing is held
-	users   int         // of work: the request and the handler
-	handled bool        // a handler has begun, which logs the call
+	work    *httpguard.Work // nil while nothing is held
+	users   int             // of work: the request and the handler
+	handled bool            // a handler has begun, which logs the call
 }
 
 // begin takes what the visit holds, or says why that cannot be had.

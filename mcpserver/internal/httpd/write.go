@@ -10,7 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/knack-dev/knack/internal/guard"
+	"github.com/knack-dev/knack/internal/server/httpguard"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
@@ -18,7 +18,7 @@ import (
 // plain text, which clients of the protocol cannot read, become JSON-RPC errors, and none
 // repeats what was sent. The errors in answers are worded as over stdio.
 type answer struct {
-	guard.PacedWriter
+	httpguard.PacedWriter
 	sent        sent
 	beforeWrite func()       // if set, everything is held back until finish, which calls it first
 	status      int          // what was held back; 0 if nothing was
@@ -28,7 +28,7 @@ type answer struct {
 }
 
 func newAnswer(w http.ResponseWriter, timeout time.Duration, s sent) *answer {
-	return &answer{PacedWriter: guard.NewPacedWriter(w, timeout), sent: s}
+	return &answer{PacedWriter: httpguard.NewPacedWriter(w, timeout), sent: s}
 }
 
 // WriteHeader holds a refusal back.

@@ -17,8 +17,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/internal/rawjson"
-	"github.com/knack-dev/knack/internal/testwait"
+	"github.com/knack-dev/knack/internal/base/rawjson"
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 

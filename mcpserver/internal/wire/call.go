@@ -8,7 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/internal/rawjson"
+	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
 // Call is a request that waits for an answer, as its client wrote it.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/knack-dev/knack/internal/rawjson"
+	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
 // CodeBusy is the JSON-RPC code for a request that is refused to bound work; it is of the

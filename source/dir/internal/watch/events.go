@@ -9,7 +9,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/knack-dev/knack/internal/realpath"
+	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
 // drain takes everything from the watcher at once, since the watcher must never wait

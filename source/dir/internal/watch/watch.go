@@ -15,7 +15,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/knack-dev/knack/internal/realpath"
+	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
 // DefaultMax bounds the folders that the roots of one [Watcher] watch together, so that

@@ -1,0 +1,285 @@
+package check
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/base/ruleid"
+	"github.com/knack-dev/knack/internal/base/sorting"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
+)
+
+// Finding is one place in which a skill breaks a rule.
+type Finding struct {
+	Rule     skill.RuleID
+	Severity skill.Severity
+	// File is the file's path below the skill's folder, in its spelling there; "" means the
+	// folder.
+	File string
+	// Position is the token's, or zero if the finding is about the whole file. Its Length
+	// is counted in characters; it ends on the same line.
+	Position skill.Position
+	Length   int
+	Field    string // the frontmatter key it is about, if any
+	Message  string
+	Notes    []string // what else is known
+	Fix      string   // what to do; may be empty
+	// Fixable is the level at which the function [Fix] writes that fix, None if it cannot.
+	Fixable Level
+	// Related is another place that the finding refers to, or nil.
+	Related *Place
+}
+
+// Cost is what a skill costs its reader. Tokens are estimated, four characters each, as
+// model vendors do for English text.
+type Cost struct {
+	ListingCharacters, ListingTokens int
+	BodyCharacters, BodyTokens       int
+	Lines                            int // of SKILL.md
+	Files                            int
+	Bytes                            int64 // of all files
+	More                             bool  // there are more files than were counted
+}
+
+// Report is the result of checking one skill.
+type Report struct {
+	Skill *skill.Skill
+	Data  []byte // SKILL.md as judged; nil if it could not be read
+	// NameAt is the position of the name's value in SKILL.md, or zero if there is no name.
+	NameAt   skill.Position
+	Findings []Finding
+	Cost     Cost
+
+	nameLength int // in characters
+}
+
+// Publishable reports whether the Skills extension's lists would have the skill: it is
+// available, and no finding keeps it out of them.
+func (r Report) Publishable() bool {
+	return r.Skill.Available && !slices.ContainsFunc(r.Findings, func(f Finding) bool { return Unpublishes(f.Rule) })
+}
+
+// maxListed bounds the files that are listed. The largest real skill has 1,104.
+const maxListed = 10_000
+
+// subject is what the rules check. All strings are parts of text.
+type subject struct {
+	skill *skill.Skill
+	doc   *frontmatter.Document
+	data  []byte // SKILL.md, nil if it cannot be read
+	text  string // the same for messages, "" if it is not UTF-8
+	lines []line
+	body  string
+	first int // the first line of the body, from 0
+	files []skill.File
+	more  bool
+	lacks string          // what cannot be listed, if anything
+	names map[string]bool // every file and folder that is served
+	cost  Cost
+	links []link
+}
+
+// Loaded judges and measures a skill. It reads SKILL.md again, since a skill does not keep its
+// text; if the file has changed, it judges what it is now. It never fails: anything that
+// cannot be read is a finding.
+func Loaded(ctx context.Context, s *skill.Skill) Report { return loaded(ctx, s, false) }
+
+// Scanned judges a skill as [Loaded] does, and adds what package scan finds in all of its files:
+// a finding to enforce is an error, and one to review an info. That takes ten times as long.
+func Scanned(ctx context.Context, s *skill.Skill) Report { return loaded(ctx, s, true) }
+
+func loaded(ctx context.Context, s *skill.Skill, whole bool) Report {
+	sub := &subject{skill: s, doc: &frontmatter.Document{}}
+	r := Report{Skill: s}
+	if s.Entry != "" && s.Fault() == nil {
+		if data, stamp, err := skill.ReadFile(s.FS, s.Entry, skill.MaxSkillMD); err == nil {
+			if skill.DigestOf(data) != s.Digest {
+				s = s.Parsed(data, stamp) // it was written between the two readings
+			}
+			r.Skill, r.Data = s, data
+			sub.skill, sub.data = s, data
+			if utf8.Valid(data) {
+				text := data
+				if whole {
+					text = sub.masked(stamp)
+				}
+				sub.read(text)
+			}
+		}
+	}
+	if s.FS != nil {
+		sub.list(ctx)
+	}
+	sub.measure()
+	r.Cost = sub.cost
+	if f, ok := sub.doc.Field("name"); ok {
+		at := sub.field(f, "", "")
+		r.NameAt, r.nameLength = at.Position, at.Length
+	}
+	r.Findings = sub.judge(sub.contents(ctx, whole))
+	return r
+}
+
+// masked returns SKILL.md with its secrets masked, so that no message can quote one. They are
+// masked in the skill's fields, too.
+func (s *subject) masked(stamp skill.Stamp) []byte {
+	text := scan.MaskSecrets(string(s.data))
+	if text != string(s.data) {
+		s.skill = s.skill.Parsed([]byte(text), stamp)
+	}
+	return []byte(text)
+}
+
+func (s *subject) read(data []byte) {
+	s.text = string(data)
+	s.doc = frontmatter.Parse(data)
+	s.lines = linesOf(s.text)
+	s.body = s.text[s.doc.Body:]
+	s.first = lineAt(s.lines, s.doc.Body)
+	if len(s.doc.Fields) == 0 && s.body == "" {
+		s.body, s.first = s.text, 0 // without frontmatter, all of it is text
+	}
+	s.links = linksOf(s.body, s.first, s.lines)
+}
+
+func (s *subject) list(ctx context.Context) {
+	files, more, err := s.skill.List(ctx, maxListed)
+	if at := (*fs.PathError)(nil); errors.Is(err, skill.ErrIncomplete) && errors.As(err, &at) {
+		s.lacks = at.Path
+	} else if err != nil {
+		return
+	}
+	s.files, s.more = files, more
+	s.names = make(map[string]bool, len(files))
+	for _, f := range files {
+		for p := f.Path; p != "" && !s.names[p]; {
+			s.names[p] = true
+			i := strings.LastIndexByte(p, '/')
+			p = p[:max(i, 0)]
+		}
+	}
+}
+
+func (s *subject) measure() {
+	listing := utf8.RuneCountInString(s.skill.Name) + utf8.RuneCountInString(s.skill.Description)
+	body := utf8.RuneCountInString(s.body)
+	s.cost = Cost{
+		ListingCharacters: listing, ListingTokens: tokens(listing),
+		BodyCharacters: body, BodyTokens: tokens(body),
+		Lines: len(s.lines), Files: len(s.files), More: s.more,
+	}
+	for _, f := range s.files {
+		s.cost.Bytes += f.Size
+	}
+}
+
+// tokens estimates, rounding up.
+func tokens(characters int) int { return (characters + 3) / 4 }
+
+// judge applies the rules of this package. contents has the findings of package scan.
+func (s *subject) judge(contents []Finding) []Finding {
+	var all []Finding
+	for _, p := range s.skill.Problems {
+		all = append(all, s.finding(p))
+	}
+	for _, r := range rows {
+		for _, f := range r.apply(s) {
+			f.Rule, f.Severity = r.ID, cmp.Or(f.Severity, r.Severity)
+			all = append(all, f)
+		}
+	}
+	all = append(withoutTwins(all, contents), contents...)
+	sorting.Stable(all, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column)
+	})
+	if s.text != "" {
+		markFixable(s, all)
+		var source *Source
+		for i, f := range all {
+			if f.Fixable == None && strings.Contains(f.Fix, someValue) {
+				if source == nil {
+					source = NewSource([]byte(s.text))
+				}
+				all[i].Fix = source.exactly(f.Fix, f.Position)
+			}
+		}
+	}
+	if s.skill.Entry == "" && len(s.skill.Others()) == 1 {
+		for i := range all {
+			if all[i].Rule == ruleid.FileName {
+				all[i].Fixable = Guess // with two files, the intended one is unknown
+			}
+		}
+	}
+	return all
+}
+
+// finding converts a problem that package skill found.
+func (s *subject) finding(p skill.Problem) Finding {
+	f := Finding{
+		Rule: p.Rule, Severity: skill.RuleOf(p.Rule).Severity, File: s.skill.Entry, Position: p.Position,
+		Field: p.Field, Message: p.Message, Fix: p.Fix,
+	}
+	if f.File == "" && len(s.skill.Others()) > 0 {
+		f.File = s.skill.Others()[0]
+	}
+	if p.Position.Line > 0 && p.Position.Line <= len(s.lines) {
+		f.Length = s.tokenLength(p.Position)
+	}
+	return f
+}
+
+// tokenLength returns the length of the token at a position. A value ends with its
+// line, or with its closing quote; a key at its colon; anything else at the next blank.
+func (s *subject) tokenLength(p skill.Position) int {
+	rest := s.lines[p.Line-1].from(p.Column)
+	for _, f := range s.doc.Fields {
+		if f.KeyPosition == p {
+			return max(utf8.RuneCountInString(f.Key), 1)
+		}
+		if f.Value.Position == p {
+			return max(utf8.RuneCountInString(strings.TrimRight(rest, " \t")), 1)
+		}
+	}
+	if i := strings.IndexAny(rest, " \t"); i >= 0 {
+		rest = rest[:i]
+	}
+	return max(utf8.RuneCountInString(rest), 1)
+}
+
+// at returns a finding in SKILL.md about length characters at a byte offset.
+func (s *subject) at(offset, length int, message, fix string) Finding {
+	n := lineAt(s.lines, offset)
+	return Finding{
+		File: s.skill.Entry, Length: length, Message: message, Fix: fix,
+		Position: skill.Position{Line: n + 1, Column: s.lines[n].column(offset)},
+	}
+}
+
+// field returns a finding about the value of a field.
+func (s *subject) field(f frontmatter.Field, message, fix string) Finding {
+	out := Finding{File: s.skill.Entry, Position: f.Value.Position, Field: f.Key, Message: message, Fix: fix}
+	if out.Position.Line > 0 && out.Position.Line <= len(s.lines) {
+		out.Length = s.tokenLength(out.Position)
+	}
+	return out
+}
+
+// exists reports whether a served file or folder has that path, and if not, why.
+func (s *subject) exists(p string) (bool, error) {
+	if p == "." || s.names[p] {
+		return true, nil
+	}
+	if skill.Hidden(p) {
+		return false, fs.ErrNotExist
+	}
+	_, err := fs.Stat(s.skill.FS, p) // an empty folder, or beyond the bound
+	return err == nil, err
+}

@@ -1,0 +1,53 @@
+package check
+
+import (
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
+)
+
+var nameDuplicate = Rule{ruleNameDuplicate, skill.SeverityWarning, groupPortability, "knack", "no two skills have the same name; agents load the first"}
+
+// Place is a position in a file, which has its name for people.
+type Place struct {
+	File     string
+	Position skill.Position
+}
+
+// String returns "file:line:column".
+func (p Place) String() string {
+	if at := p.Position.String(); at != "" {
+		return p.File + ":" + at
+	}
+	return p.File
+}
+
+// Duplicate returns the finding about a skill whose name an earlier skill has, at the given
+// place. A copy of the other, byte by byte, costs agents nothing and is only an info.
+func Duplicate(r Report, other Place, isCopy bool) Finding {
+	f := Finding{
+		Rule: ruleNameDuplicate, Severity: nameDuplicate.Severity, File: r.Skill.Entry, Position: r.NameAt, Length: r.nameLength, Field: "name", Related: &other,
+		Message: "the name " + display.Quote(r.Skill.Name) + " is already used in " + other.String(), Fix: "give one of the two another name",
+	}
+	if isCopy {
+		f.Severity = skill.SeverityInfo
+		f.Message, f.Fix = "this SKILL.md is a copy of "+other.String(), "delete one of the two, unless clients that read different folders need both"
+	}
+	return f
+}
+
+// NamePosition returns the position of the name in a SKILL.md, or zero if it has none.
+func NamePosition(data []byte) skill.Position {
+	f, _ := frontmatter.Parse(data).Field("name")
+	return f.Value.Position
+}
+
+var uriName = Rule{ruleURIName, skill.SeverityWarning, groupPublication, "SEP-2640", "the URI of a skill ends with its name"}
+
+// URIName returns the finding about a skill whose URI does not end with its name, because
+// another skill, folder or file already has that URI.
+func URIName(s *skill.Skill, uri skill.URI) Finding {
+	return Finding{Rule: ruleURIName, Severity: uriName.Severity, File: s.Entry, Field: "name",
+		Message: "its URI " + uri.String() + " does not end with its name: another skill, folder or file has that place",
+		Fix:     "give it a name of its own, or rename what has that URI"}
+}

@@ -1,0 +1,259 @@
+package check
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/base/ruleid"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
+)
+
+// fails is a folder in which SKILL.md cannot be opened.
+type fails struct{ err error }
+
+func (f fails) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: f.err}
+}
+
+// restless is a folder whose SKILL.md has another time at each look.
+type restless struct {
+	fstest.MapFS
+	looks *int64
+}
+
+func (r restless) Open(name string) (fs.File, error) {
+	f, err := r.MapFS.Open(name)
+	return restlessFile{f, r.looks}, err
+}
+
+type restlessFile struct {
+	fs.File
+	looks *int64
+}
+
+func (f restlessFile) Stat() (fs.FileInfo, error) {
+	info, err := f.File.Stat()
+	*f.looks++
+	return later{info, time.Unix(*f.looks, 0)}, err
+}
+
+type later struct {
+	fs.FileInfo
+	at time.Time
+}
+
+func (l later) ModTime() time.Time { return l.at }
+
+func fileOf(text string) fstest.MapFS { return fstest.MapFS{"SKILL.md": {Data: []byte(text)}} }
+
+func named(name string) string { return "---\nname: " + name + "\ndescription: Use when asked.\n---\n" }
+
+// textRules lists the rules of package skill about the text of SKILL.md, with a text that
+// breaks the rule and a similar one that does not.
+var textRules = map[skill.RuleID]struct{ bad, good string }{
+	ruleid.FileTooLarge: {sound + strings.Repeat("x", skill.MaxSkillMD), sound + strings.Repeat("x", skill.MaxSkillMD-len(sound))},
+	ruleid.FileEncoding: {with("", "caf\xe9"), with("", "caf\u00e9")},
+	ruleid.FileEmpty:    {" \n", sound},
+	ruleid.TextBOM:      {"\ufeff" + sound, sound},
+	ruleid.TextControl:  {with("", "a\x1bb"), with("", "a\tb\r\nc")},
+
+	ruleid.FenceMissing:  {"# Git\n", sound},
+	ruleid.FenceOpener:   {"name: git\ndescription: d\n---\n", sound},
+	ruleid.FenceUnclosed: {"---\nname: git\ndescription: d\n", "---\nname: git\ndescription: d\n---"},
+	ruleid.FenceTooLong:  {with("x: "+strings.Repeat("x", frontmatter.MaxSize)+"\n", ""), with("x: "+strings.Repeat("x", frontmatter.MaxSize-100)+"\n", "")},
+	ruleid.FenceLate:     {"\n" + sound, sound + "\n---\n"},
+	ruleid.FenceBlanks:   {"--- \nname: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n--- \n"},
+	ruleid.FenceGlued:    {"---\nname: git\ndescription: d\n---# Git\n", "---\nname: git\ndescription: d\n---\n---# Git\n"},
+
+	ruleid.YAMLSyntax:    {with("a: b: c\n", ""), with("a: b:c\n", "")},
+	ruleid.YAMLControl:   {with("a: \x00\n", ""), with("", "\x00")},
+	ruleid.YAMLDuplicate: {with("name: git\n", ""), with("metadata:\n  name: git\n", "")},
+	ruleid.YAMLKeyType:   {with("1: a\n", ""), with("'1': a\n", "")},
+	ruleid.YAMLNotJSON:   {with("a: .nan\n", ""), with("a: nan\n", "")},
+	ruleid.YAMLMapping:   {"---\n- name: git\n---\n", sound},
+
+	ruleid.NameMissing: {"---\ndescription: d\n---\n", named("git")},
+	ruleid.NameSyntax:  {named("a: b"), named("'a: b'")},
+	ruleid.NameControl: {named("\"a\\tb\""), named("\"a b\"")},
+	ruleid.NameType:    {named("8004"), named("'8004'")},
+	ruleid.NamePattern: {named("my--git"), named("my-git")},
+	ruleid.NameLength:  {named(strings.Repeat("x", 65)), named(strings.Repeat("x", 64))},
+	ruleid.NameFolder:  {named("Git"), named("git")},
+
+	ruleid.DescriptionMissing: {"---\nname: git\ndescription: ''\n---\n", described("d")},
+	ruleid.DescriptionType:    {described("42"), described("'42'")},
+	ruleid.DescriptionLength:  {described(strings.Repeat("é", 1025)), described(strings.Repeat("é", 1024))},
+	ruleid.Compatibility:      {with("compatibility: ["+strings.Repeat("x", 500)+"]\n", ""), with("compatibility: "+strings.Repeat("x", 500)+"\n", "")},
+	ruleid.Invocation:         {with("disable-model-invocation: yes\n", ""), with("disable-model-invocation: true\nuser-invocable: false\n", "")},
+	ruleid.Metadata:           {with("metadata:\n  version: 1.0\n", ""), with("metadata:\n  version: '1.0'\n", "")},
+}
+
+// bundleRules lists the rules of package skill about the folder.
+var bundleRules = map[skill.RuleID]struct{ bad, good *skill.Bundle }{
+	ruleid.FileOutside:    {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fstest.MapFS{}, Extra: &skill.Extra{Fault: skill.ErrOutside}}, bundleOf(fileOf(sound), "git")},
+	ruleid.FileNotRegular: {bundleOf(fstest.MapFS{"SKILL.md": {Mode: fs.ModeNamedPipe}}, "git"), bundleOf(fileOf(sound), "git")},
+	ruleid.FileGone:       {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrNotExist}}, bundleOf(fileOf(sound), "git")},
+	ruleid.FilePermission: {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrPermission}}, bundleOf(fileOf(sound), "git")},
+	ruleid.FileUnreadable: {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{syscall.EIO}}, &skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrPermission}}},
+	ruleid.FileUnstable:   {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: restless{fileOf(sound), new(int64)}}, bundleOf(fileOf(sound), "git")},
+	ruleid.HeldBack:       {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{&skill.HeldError{Message: "held back: not approved", Fix: "approve it"}}}, bundleOf(fileOf(sound), "git")},
+	ruleid.FileLocked:     {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{&skill.LockError{Message: "not locked", Fix: "lock it"}}}, bundleOf(fileOf(sound), "git")},
+	ruleid.StoreDamaged:   {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{&skill.StoreError{Damaged: true, Message: "damaged", Fix: "wait"}}}, bundleOf(fileOf(sound), "git")},
+	ruleid.StoreRefused:   {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{&skill.StoreError{Message: "a link", Fix: "tell the author"}}}, bundleOf(fileOf(sound), "git")},
+	ruleid.FileName:       {bundleOf(fstest.MapFS{"sKILL.md": {Data: []byte(sound)}}, "git"), bundleOf(fstest.MapFS{"skill.md": {Data: []byte(sound)}}, "git")},
+	ruleid.FileSpelling:   {bundleOf(fstest.MapFS{"skill.md": {Data: []byte(sound)}}, "git"), bundleOf(fileOf(sound), "git")},
+	ruleid.FileVariants:   {bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "skill.md": {}}, "git"), bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "skills.md": {}}, "git")},
+	ruleid.FolderName:     {&skill.Bundle{Path: "a\\b/git", Entry: "SKILL.md", FS: fileOf(sound)}, &skill.Bundle{Path: "a b/g\\t", Entry: "SKILL.md", FS: fileOf(sound)}},
+}
+
+// Each rule of package skill yields its finding, from the text or the folder.
+func TestSkillRules(t *testing.T) {
+	try := func(id skill.RuleID, bad, good *skill.Bundle) {
+		got := found(load(t.Context(), bad), id)
+		if len(got) == 0 {
+			t.Errorf("%s: does not find what breaks it", id)
+			return
+		}
+		if f, want := got[0], skill.RuleOf(id); f.Severity != want.Severity || f.Message == "" || f.Fix == "" {
+			t.Errorf("%s: incomplete: %+v", id, f)
+		}
+		if got := found(load(t.Context(), good), id); len(got) > 0 {
+			t.Errorf("%s: finds %+v in what is sound", id, got)
+		}
+	}
+	for id, c := range textRules {
+		try(id, bundleOf(fileOf(c.bad), "git"), bundleOf(fileOf(c.good), "git"))
+	}
+	for id, c := range bundleRules {
+		try(id, c.bad, c.good)
+	}
+}
+
+// Every rule has a test with an example that breaks it and one that does not, and every
+// rule that --fix repairs has a test of the fix. A new rule fails here until it has them.
+func TestEveryRuleIsTested(t *testing.T) {
+	tested := map[skill.RuleID]bool{
+		// TestFileRules, TestFilesIncomplete, TestLimits, TestDuplicate, and TestJudge of package doctor
+		ruleFileWindows: true, ruleFileCase: true, ruleSizeFile: true, ruleid.FilesMany: true, ruleid.FilesLarge: true, ruleFilesIncomplete: true, ruleNameDuplicate: true, ruleURIName: true,
+	}
+	for _, c := range ruleCases {
+		tested[c.rule] = len(c.bad) > 0 && len(c.good) > 0
+	}
+	for id, c := range textRules {
+		tested[id] = c.bad != "" && c.good != ""
+	}
+	for id := range bundleRules {
+		tested[id] = true
+	}
+	for _, id := range scanRules {
+		tested[id] = scanTests(t)[id] // compared whole there, so a rule that is not listed has no finding
+	}
+	for _, r := range scan.Rules {
+		tested[r.ID] = r.Fires != "" && r.Quiet != "" // TestScanned
+	}
+	for _, r := range Rules {
+		if !tested[r.ID] {
+			t.Errorf("%s: no test breaks it, or none keeps it", r.ID)
+		}
+	}
+	fixed := map[skill.RuleID]bool{}
+	for _, c := range fixes {
+		fixed[c.rule] = true
+	}
+	script, err := os.ReadFile("../../cli/testdata/script/check_fix.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The file's name is not part of its text: the command renames the file.
+	near, err := os.ReadFile("../../cli/testdata/script/check_near.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := []skill.RuleID{ruleid.FileSpelling, ruleid.FileName, "near-miss"}
+	for _, id := range named {
+		fixed[id] = strings.Contains(string(script), `renamed to SKILL.md \[`+string(id)+`\]`) || strings.Contains(string(near), "renamed to SKILL.md ["+string(id)+"]")
+	}
+	for _, id := range append(fixableRules(t), named...) {
+		if !fixed[id] {
+			t.Errorf("%s: no test of its fix", id)
+		}
+	}
+}
+
+// scanTests returns the rules that the tests of the source expect as notices.
+func scanTests(t *testing.T) map[skill.RuleID]bool {
+	t.Helper()
+	files, err := filepath.Glob("../../../source/dir/*_test.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no tests of the source: %v", err)
+	}
+	var text strings.Builder
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(data)
+	}
+	out := map[skill.RuleID]bool{}
+	for _, id := range scanRules {
+		out[id] = strings.Contains(text.String(), " "+string(id)+`"`) || strings.Contains(text.String(), " "+string(id)+" ")
+	}
+	out["notices-cut"] = strings.Contains(text.String(), "ruleNoticesCut")
+	out["folder-unreadable"] = strings.Contains(text.String(), "folder-unreadable]")
+	return out
+}
+
+// fixableRules returns the rules for which candidates proposes a fix, from its source code.
+func fixableRules(t *testing.T) (out []skill.RuleID) {
+	t.Helper()
+	ids := map[string]skill.RuleID{}
+	for _, file := range []string{"rules.go", "../../base/ruleid/ruleid.go"} {
+		ast.Inspect(parsed(t, file), func(n ast.Node) bool {
+			if v, ok := n.(*ast.ValueSpec); ok && len(v.Names) == 1 && len(v.Values) == 1 {
+				if lit, ok := v.Values[0].(*ast.BasicLit); ok {
+					id, _ := strconv.Unquote(lit.Value)
+					ids[v.Names[0].Name] = skill.RuleID(id)
+				}
+			}
+			return true
+		})
+	}
+	for _, d := range parsed(t, "fix_candidates.go").Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Name.Name != "candidates" {
+			continue
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if name, ok := n.(*ast.Ident); ok && ids[name.Name] != "" {
+				out = append(out, ids[name.Name])
+			}
+			return true
+		})
+	}
+	if len(out) < 11 {
+		t.Errorf("only %q have fixes: is candidates still the function that proposes them?", out)
+	}
+	return out
+}
+
+func parsed(t *testing.T, file string) *ast.File {
+	t.Helper()
+	tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}

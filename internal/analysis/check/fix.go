@@ -1,0 +1,394 @@
+package check
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/ruleid"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
+)
+
+// Level is the certainty of a fix.
+type Level int
+
+// The levels. A certain fix cannot change the meaning of the skill; a guess most probably
+// matches the author's intention.
+const (
+	None Level = iota
+	Certain
+	Guess
+)
+
+// String returns the level as in reports and flags: "", "certain" or "guess".
+func (l Level) String() string { return [...]string{"", "certain", "guess"}[l] }
+
+// Change is one change that Fix made.
+type Change struct {
+	Rule skill.RuleID
+	Line int    // in the file before this change
+	What string // in the past tense: "quoted the value of description"
+
+	of    skill.Problem // the solved problem
+	ask   string        // the change as a request: "put the value in quotes"
+	lines []string      // the written lines
+	then  []Change      // fixes of problems that this one revealed
+}
+
+// candidate is a possible fix: the resulting file.
+type candidate struct {
+	rule  skill.RuleID
+	line  int
+	what  string
+	ask   string
+	level Level
+	data  []byte
+	of    skill.Problem // zero for a rule of this package
+	// from is a key that is rewritten as to, or "" if the keys stay unchanged.
+	from, to string
+}
+
+// Fix repairs a SKILL.md in a folder of the given name, at the given level. It tries each
+// fix and keeps it only if it solves a problem, causes no new one, and keeps the value of
+// every readable field and every byte of the body. It does not try fixes for the rules in
+// except. Calling Fix again with its result changes nothing.
+func Fix(data []byte, folder string, level Level, except ...skill.RuleID) ([]byte, []Change) {
+	if level == None || !utf8.Valid(data) || len(data) > skill.MaxSkillMD {
+		return data, nil
+	}
+	var all []Change
+	now := judgeBytes(data, folder)
+	for {
+		i := slices.IndexFunc(now.candidates(folder), func(c candidate) bool {
+			if c.level > level || slices.Contains(except, c.rule) {
+				return false
+			}
+			next := judgeBytes(c.data, folder)
+			if !next.better(now, c.rule, c.from, c.to) {
+				return false
+			}
+			all = append(all, Change{Rule: c.rule, Line: c.line, What: c.what, of: c.of, ask: c.ask, lines: written(now.lines, next.lines)})
+			now = next
+			return true
+		})
+		if i < 0 {
+			return now.data, all
+		}
+	}
+}
+
+// markFixable fixes the file and judges it again, to record which findings a fix solves.
+// Their suggestion becomes that of the fix, so that the user is asked to write what Fix
+// would write.
+func markFixable(s *subject, findings []Finding) {
+	if !slices.ContainsFunc(findings, func(f Finding) bool { return fixable[f.Rule] }) {
+		return
+	}
+	for _, level := range []Level{Guess, Certain} {
+		if isLeftToAuthor(s.skill.Problems, s.doc) {
+			break
+		}
+		data, changes := Fix([]byte(s.text), s.skill.Folder(), level)
+		if len(changes) == 0 {
+			continue
+		}
+		changes = consequences(changes, findings)
+		left := map[kind]int{}
+		after := judgeBytes(data, s.skill.Folder())
+		for _, p := range after.problems {
+			left[kind{p.Rule, p.Field, p.Message}]++
+		}
+		for i := range findings {
+			f := &findings[i]
+			same := kind{f.Rule, f.Field, f.Message}
+			left[same]--
+			if !fixable[f.Rule] || f.Rule != ruleAllowedTools && left[same] >= 0 {
+				continue
+			}
+			at := slices.IndexFunc(changes, func(m Change) bool {
+				return m.Rule == f.Rule && (f.Rule == ruleAllowedTools || same == kind{m.Rule, m.of.Field, m.of.Message})
+			})
+			if at >= 0 {
+				f.Fix = changes[at].request(changes[at+1:], after.lines, f.Fix)
+				changes = slices.Delete(changes, at, at+1)
+			} else if f.Rule == ruleAllowedTools {
+				continue
+			}
+			f.Fixable = level
+		}
+	}
+	for i := range findings {
+		if findings[i].Rule == ruleid.FileSpelling {
+			findings[i].Fixable = Guess
+		}
+	}
+}
+
+// kind is the key that a finding shares with its problem.
+type kind struct {
+	rule           skill.RuleID
+	field, message string
+}
+
+// consequences assigns each fix of an unreported problem to the fix that revealed the
+// problem.
+func consequences(changes []Change, findings []Finding) (out []Change) {
+	reported := map[kind]bool{}
+	for _, f := range findings {
+		reported[kind{f.Rule, f.Field, f.Message}] = true
+	}
+	for _, m := range changes {
+		if n := len(out); n > 0 && m.of.Rule != "" && !reported[kind{m.Rule, m.of.Field, m.of.Message}] {
+			out[n-1].then = append(out[n-1].then, m)
+			continue
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// maxWritten is the longest line that a suggestion quotes whole.
+const maxWritten = 200
+
+// request words the fix as a suggestion, with the lines that it writes. If a later fix
+// changes these lines again, the final ones count. If the lines cannot be quoted, it
+// returns otherwise.
+func (m Change) request(later []Change, file []line, otherwise string) string {
+	lines := m.lines
+	for _, l := range later {
+		if l.of.Field == m.of.Field && m.of.Field != "" && len(l.lines) > 0 && !hasLines(file, lines) {
+			lines = l.lines
+		}
+	}
+	for _, l := range lines {
+		if len(l) > maxWritten {
+			return otherwise
+		}
+	}
+	if !hasLines(file, lines) {
+		return otherwise
+	}
+	then := ""
+	for _, m := range m.then {
+		if len(m.lines) == 1 && len(m.lines[0]) <= maxWritten && hasLines(file, m.lines) {
+			then += "; then " + m.ask + ": " + strings.TrimLeft(m.lines[0], " ")
+		}
+	}
+	switch {
+	case len(lines) == 0, !slices.ContainsFunc(lines, func(l string) bool { return l != "---" }):
+		return m.ask + then
+	case len(lines) == 1 && then == "":
+		return m.ask + ": " + strings.TrimLeft(lines[0], " ")
+	}
+	return m.ask + then + ":\n" + strings.Join(lines, "\n")
+}
+
+// hasLines reports whether a file has each of the lines.
+func hasLines(file []line, lines []string) bool {
+	for _, l := range lines {
+		if !slices.ContainsFunc(file, func(f line) bool { return f.text == l }) {
+			return false
+		}
+	}
+	return true
+}
+
+// written returns the lines of now that replace lines of old.
+func written(old, now []line) []string {
+	from := 0
+	for from < len(old) && from < len(now) && old[from].text == now[from].text && old[from].end() == now[from].end() {
+		from++
+	}
+	end := 0
+	for end < len(old)-from && end < len(now)-from && old[len(old)-1-end].text == now[len(now)-1-end].text {
+		end++
+	}
+	return textsOf(now[from : len(now)-end])
+}
+
+// fixable lists the rules for which there is a fix.
+var fixable = map[skill.RuleID]bool{
+	ruleid.FenceBlanks: true, ruleid.FenceGlued: true, ruleid.FenceLate: true, ruleid.FenceUnclosed: true,
+	ruleid.FenceOpener: true, ruleid.YAMLSyntax: true, ruleid.YAMLDuplicate: true, ruleid.NameType: true,
+	ruleid.DescriptionType: true, ruleid.NameMissing: true, ruleid.DescriptionMissing: true, ruleid.FileSpelling: true, ruleAllowedTools: true,
+}
+
+// judged is a file with the data that fixing needs.
+type judged struct {
+	data     []byte
+	text     string
+	doc      *frontmatter.Document
+	lines    []line
+	problems []skill.Problem // of the file and its fields
+	tools    bool            // allowed-tools has a form that other clients misread
+}
+
+func judgeBytes(data []byte, folder string) *judged {
+	s := (&skill.Skill{Bundle: &skill.Bundle{Path: folder, Entry: skill.MainFile}}).Parsed(data, skill.Stamp{})
+	j := &judged{data: data, text: string(data), doc: frontmatter.Parse(data), problems: s.Problems}
+	j.lines = linesOf(j.text)
+	_, tools := j.toolsFix()
+	j.tools = tools
+	return j
+}
+
+func (j *judged) body() []byte { return j.data[j.doc.Body:] }
+
+// weight is the number that a fix must lower.
+func (j *judged) weight() int {
+	n := 2 * len(j.problems)
+	for _, p := range j.problems {
+		if skill.RuleOf(p.Rule).Skips {
+			n += 200 // a readable skill outweighs the problems that reading it reveals
+		}
+	}
+	if j.tools {
+		n++
+	}
+	return n
+}
+
+// better reports whether to keep a fix of the rule that led from old to j. The fix may
+// rename the key from to the key to, if from is not empty.
+func (j *judged) better(old *judged, rule skill.RuleID, from, to string) bool {
+	if j.weight() >= old.weight() || len(j.data) > skill.MaxSkillMD {
+		return false
+	}
+	if from == "" {
+		now, before := differing(j.text, old.text)
+		if rule != ruleid.YAMLDuplicate && !holdsInOrder(words(now), words(before)) {
+			return false // only the duplicate line may go
+		}
+		if rule != ruleid.NameMissing && !holdsInOrder(words(before), words(now)) {
+			return false // only a name may be added
+		}
+	}
+	was, is := old.body(), j.body()
+	if len(was) == 0 && len(old.doc.Fields) == 0 {
+		// The fence was not understood, so all the text must still be there, in order.
+		if now, before := differing(j.text, old.text); !holdsInOrder(now, before) {
+			return false
+		}
+	} else if !bytes.Equal(was, is) {
+		return false
+	}
+	for _, f := range old.doc.Fields {
+		key := f.Key
+		if from != "" && key == from {
+			key = to
+		}
+		now, ok := j.doc.Field(key)
+		switch {
+		case old.faulty(f):
+			if !ok || now.Value.Kind == frontmatter.String && !sameText(f.Value.Text, now.Value.Text) {
+				return false
+			}
+		case !ok || !sameValue(f.Key, f.Value, now.Value):
+			return false
+		}
+	}
+	return true
+}
+
+// faulty is set if the field was read as text because it is not valid YAML.
+func (j *judged) faulty(f frontmatter.Field) bool {
+	for _, p := range j.doc.Problems {
+		if p.Field == f.Key && p.Rule == ruleid.YAMLSyntax {
+			return true
+		}
+	}
+	return false
+}
+
+// sameText compares the text of a faulty field with its value now. Surrounding blanks do
+// not count, since readers drop them; a block of lines keeps its line ends.
+func sameText(was, is string) bool {
+	was, is = strings.TrimSpace(was), strings.TrimSpace(is)
+	return was == is || strings.Contains(is, "\n") && was == display.OneLine(is)
+}
+
+// sameValue compares the old value with the new one. A name or description may become the
+// string that it should be, and allowed-tools may take its other form; nothing else may
+// change.
+func sameValue(key string, was, is frontmatter.Value) bool {
+	if bytes.Equal(was.AppendJSON(nil), is.AppendJSON(nil)) {
+		return true
+	}
+	switch key {
+	case "name", "description":
+		return was.Text == is.Text && was.Kind != frontmatter.List && was.Kind != frontmatter.Map && is.Kind == frontmatter.String
+	case "allowed-tools":
+		a, ok := toolsOf(was)
+		b, fine := toolsOf(is)
+		return ok && fine && slices.Equal(a, b)
+	}
+	return false
+}
+
+// differing returns two texts without the lines that both begin or end with. A fix changes
+// a few lines of a file that may have thousands.
+func differing(a, b string) (string, string) {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	n = strings.LastIndexByte(a[:n], '\n') + 1
+	a, b = a[n:], b[n:]
+	n = 0
+	for n < min(len(a), len(b)) && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	_, end, _ := strings.Cut(a[len(a)-n:], "\n")
+	return a[:len(a)-len(end)], b[:len(b)-len(end)]
+}
+
+// words returns the text without the characters that a fix may change: blanks, line ends,
+// quotes, and the marks of lists and blocks.
+func words(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || strings.ContainsRune("\"'-,[]>|", r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// holdsInOrder reports whether text contains every byte of old, in order.
+func holdsInOrder(text, old string) bool {
+	for i := range len(text) {
+		if len(old) > 0 && old[0] == text[i] {
+			old = old[1:]
+		}
+	}
+	return len(old) == 0
+}
+
+// splice returns the file with the lines [from,to) replaced by text.
+func (j *judged) splice(from, to int, text string) []byte {
+	begin, end := len(j.text), len(j.text)
+	if from < len(j.lines) {
+		begin = j.lines[from].offset()
+	}
+	if to < len(j.lines) {
+		end = j.lines[to].offset()
+	}
+	return []byte(j.text[:begin] + text + j.text[end:])
+}
+
+// end returns the line end for the line with this index: its own, or else the first line's.
+func (j *judged) end(i int) string {
+	if i < len(j.lines) && j.lines[i].end() != "" {
+		return j.lines[i].end()
+	}
+	if len(j.lines) > 0 && j.lines[0].end() != "" {
+		return j.lines[0].end()
+	}
+	return "\n"
+}
+
+func (c candidate) String() string { return fmt.Sprintf("%d: %s: %s", c.line, c.rule, c.what) }

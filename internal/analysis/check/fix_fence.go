@@ -1,0 +1,123 @@
+package check
+
+import (
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/ruleid"
+	"github.com/knack-dev/knack/skill/frontmatter"
+)
+
+// dropLeading deletes blank lines before the line with this index, if all of them are
+// blank. A byte-order mark stays.
+func (j *judged) dropLeading(at int) []byte {
+	for _, l := range j.lines[:at] {
+		if strings.TrimSpace(strings.TrimPrefix(l.text, bom)) != "" {
+			return nil
+		}
+	}
+	keep := ""
+	if strings.HasPrefix(j.text, bom) {
+		keep = bom
+	}
+	return j.splice(0, at, keep)
+}
+
+// blockEnd returns the line before which frontmatter that begins at from must end: the
+// first blank line or heading. If fields follow that line, the end is unknown.
+func (j *judged) blockEnd(from int) (int, bool) {
+	end := len(j.lines)
+	for i := from; i < len(j.lines); i++ {
+		if t := strings.TrimSpace(j.lines[i].text); t == "" || strings.HasPrefix(t, "#") {
+			end = i
+			break
+		}
+	}
+	for i := end; i < min(end+20, len(j.lines)); i++ {
+		if reField().MatchString(j.lines[i].text) {
+			return 0, false
+		}
+	}
+	return end, end > from
+}
+
+// closer returns the first line from this index on that can end frontmatter, or the number
+// of lines.
+func (j *judged) closer(from int) int {
+	for i := from; i < len(j.lines); i++ {
+		if strings.TrimRight(j.lines[i].text, " \t") == "---" {
+			return i
+		}
+	}
+	return len(j.lines)
+}
+
+// closable returns how certain it is that the lines [from,to) are exactly the frontmatter:
+// a wrong fence hides part of the body from every reader. Certain are fields of the
+// specification that parse, each on its own line or with lines below that can only belong
+// to it. Other fields, and a value that continues on a line that might begin another, are a
+// guess. Anything else is left to the author.
+func (j *judged) closable(from, to int) Level {
+	if from >= to || to < len(j.lines) && j.goesOn(to) || j.lines[to-1].offset() > maxFrontmatter {
+		return None
+	}
+	for _, l := range j.lines[:from] {
+		if t := strings.TrimSpace(strings.TrimPrefix(l.text, bom)); t != "" && t != "---" {
+			return None
+		}
+	}
+	level, owns := Certain, false
+	var block strings.Builder
+	for _, l := range j.lines[from:to] {
+		text := l.text
+		t := strings.TrimSpace(text)
+		key, value, _ := strings.Cut(text, ":")
+		value = strings.TrimSpace(value)
+		switch {
+		case reField().MatchString(text):
+			owns = value == "" || strings.ContainsAny(value[:1], "|>") && reIndicator().MatchString(value)
+			if !known[strings.TrimSpace(key)] {
+				level = Guess // or a line of text such as "Note: read this first"
+			}
+		case t == "":
+			level = Guess
+		case strings.Trim(t, "-*_=~`.#+—–―") == "":
+			return None // a misspelt fence
+		case text[0] == ' ' && owns:
+		case text[0] == ' ', owns && strings.HasPrefix(t, "- "):
+			level = Guess
+		default:
+			return None
+		}
+		block.WriteString(text + "\n")
+	}
+	doc := frontmatter.Parse([]byte("---\n" + block.String() + "---\n"))
+	for _, p := range doc.Problems {
+		if p.Rule != ruleid.YAMLSyntax {
+			continue
+		}
+		f, ok := doc.Field(p.Field)
+		if !ok || f.Value.Text == "" || strings.ContainsAny(f.Value.Text[:1], "\"'[{") {
+			return None // it may end after the fence
+		}
+		level = Guess
+	}
+	return level
+}
+
+// goesOn reports whether the text from this line on is indented, like the rest of a field.
+func (j *judged) goesOn(from int) bool {
+	for _, l := range j.lines[from:] {
+		if t := strings.TrimSpace(l.text); t != "" {
+			return l.text[0] == ' ' || l.text[0] == '\t'
+		}
+	}
+	return false
+}
+
+// close inserts --- before the line with this index.
+func (j *judged) close(end int) []byte {
+	if end == len(j.lines) && j.lines[end-1].end() == "" {
+		return []byte(j.text + j.end(0) + "---")
+	}
+	return j.splice(end, end, "---"+j.end(end-1))
+}

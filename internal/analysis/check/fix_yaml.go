@@ -1,0 +1,218 @@
+package check
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
+)
+
+// syntaxFixes returns fixes for the frequent faults of YAML.
+func (j *judged) syntaxFixes(p skill.Problem, at int, try func(level Level, what, ask string, data []byte)) {
+	key := p.Field
+	from, to := j.chunk(key, at)
+	level := Certain
+	for _, l := range j.lines[from:to] {
+		if reNote().MatchString(l.text) {
+			level = Guess // text to knack, a comment to YAML
+		}
+		if strings.IndexFunc(l.text, unwritable) >= 0 {
+			return // the author has to decide
+		}
+	}
+	for _, i := range []int{at, from} {
+		if m := reEntry().FindStringSubmatch(j.lines[i].text); m != nil && m[2] == "" && m[3] != "" {
+			try(level, "put a space after the colon", "put a space after the colon", j.splice(i, i+1, m[1]+" "+strings.TrimLeftFunc(m[3], unicode.IsSpace)+j.lines[i].end()))
+		}
+	}
+	what := "quoted the value"
+	if key != "" {
+		what += " of " + display.Excerpt(key)
+	}
+	for _, i := range []int{at, from} {
+		try(level, "put the text after > or | on the next line", "put the text on the next line", j.unfold(i, to))
+	}
+	_, value, _ := strings.Cut(j.lines[from].text, ":")
+	if value = strings.TrimLeft(value, " \t"); strings.HasPrefix(value, "{") || isList(key, value) {
+		return // a structure, which text would destroy
+	}
+	if value != "" && key == "metadata" {
+		return // it must not be text
+	}
+	text, joins := j.asText(key, from, to)
+	joins = max(joins, level)
+	if from < at && to-from > 1 {
+		try(joins, what, askWhole, text)
+	}
+	try(level, what, askQuotes, j.quoteLine(at))
+	if from != at {
+		try(level, what, askQuotes, j.quoteLine(from))
+	}
+	if to-from > 1 {
+		try(joins, what, askWhole, text)
+	} else {
+		try(joins, what, askQuotes, text)
+	}
+}
+
+// unwritable matches the characters that YAML does not allow.
+func unwritable(r rune) bool {
+	return unicode.IsControl(r) && r != '\t' || r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffe || r == 0xffff
+}
+
+// isMeant reports whether the value begins with an anchor, a tag, or an alias of an anchor
+// in the file. Knack refuses these; other readers accept them and would see another value
+// in quotes.
+func (j *judged) isMeant(value string) bool {
+	if strings.HasPrefix(value, "!") || reAnchor().MatchString(value) {
+		return true
+	}
+	m := reAlias().FindStringSubmatch(value)
+	return m != nil && strings.Contains(j.text, "&"+m[1])
+}
+
+// isList reports whether a value in brackets means a list, which it does except in fields
+// that clients show as text.
+func isList(key, value string) bool {
+	return strings.HasPrefix(strings.TrimLeft(value, " \t"), "[") && key != "description" && key != "argument-hint"
+}
+
+// chunk returns the lines of the top-level field that contains the line at.
+func (j *judged) chunk(key string, at int) (from, to int) {
+	from, to = at, at+1
+	for from > 0 && !(key != "" && strings.HasPrefix(strings.TrimLeft(j.lines[from].text, `"'`), key) || key == "" && reField().MatchString(j.lines[from].text)) {
+		from--
+	}
+	if strings.HasPrefix(j.lines[from].text, "---") {
+		return at, at + 1
+	}
+	to = max(to, from+1)
+	for to < len(j.lines) && !j.begins(to) && !strings.HasPrefix(j.lines[to].text, "---") {
+		to++
+	}
+	return from, to
+}
+
+// begins reports whether a field begins on the line, well-formed or not.
+func (j *judged) begins(at int) bool {
+	return reField().MatchString(j.lines[at].text) || reUnusualField().MatchString(j.lines[at].text) ||
+		slices.ContainsFunc(j.doc.Fields, func(f frontmatter.Field) bool { return f.KeyPosition.Line-1 == at })
+}
+
+// quoteLine puts a value of one line in single quotes.
+func (j *judged) quoteLine(at int) []byte {
+	l := j.lines[at]
+	m := reEntry().FindStringSubmatch(l.text)
+	if m == nil || m[2] == "" {
+		if m = reItem().FindStringSubmatch(l.text); m == nil {
+			return nil
+		}
+	}
+	value := strings.TrimRight(m[3], " \t")
+	if value != "" && (j.isMeant(value) || strings.ContainsAny(value[:1], `'"`) && strings.Count(value, value[:1]) == 1) {
+		return nil // a quote that is never closed is another fault
+	}
+	if value == "" || strings.ContainsAny(value[:1], `'"`) && value[0] == value[len(value)-1] && len(value) > 1 && !strings.ContainsRune(value[1:len(value)-1], rune(value[0])) {
+		return nil
+	}
+	return j.splice(at, at+1, m[1]+m[2]+quote(value)+l.end())
+}
+
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// unfold moves the text after a block indicator to a line of its own.
+func (j *judged) unfold(at, to int) []byte {
+	l := j.lines[at]
+	m := reEntry().FindStringSubmatch(l.text)
+	if m == nil {
+		return nil
+	}
+	t := reText().FindStringSubmatch(m[3])
+	if t == nil {
+		return nil
+	}
+	own := len(l.text) - len(strings.TrimLeft(l.text, " "))
+	indent := strings.Repeat(" ", own+2)
+	if at+1 < to {
+		if next := j.lines[at+1].text; strings.TrimSpace(next) != "" {
+			if n := len(next) - len(strings.TrimLeft(next, " ")); n > own {
+				indent = next[:n]
+			}
+		}
+	}
+	end := j.end(at)
+	return j.splice(at, at+1, m[1]+m[2]+t[1]+end+indent+t[2]+l.end())
+}
+
+// asText writes a top-level field with the text that knack reads in it. If the lines look
+// like a structure, the author did not mean that text. A line without indentation may
+// belong to the value, may be a field without its colon, or the body after a missing fence;
+// then the fix is a guess.
+func (j *judged) asText(key string, from, to int) ([]byte, Level) {
+	f, ok := j.doc.Field(key)
+	if !ok || key == "name" || f.Value.Kind != frontmatter.String || f.Value.Text == "" || f.KeyPosition.Line-1 != from {
+		return nil, None
+	}
+	first := j.lines[from].text
+	colon := strings.Index(first, f.Key) // which may contain colons and be quoted
+	if colon < 0 || colon > 1 {
+		return nil, None
+	}
+	colon += len(f.Key)
+	after := strings.IndexByte(first[colon:], ':')
+	if after < 0 {
+		return nil, None
+	}
+	colon += after
+	value := strings.TrimLeft(first[colon+1:], " \t")
+	if j.isMeant(value) || value != "" && strings.ContainsAny(value[:1], `'"`) && strings.Count(strings.Join(textsOf(j.lines[from:to]), "\n")[colon:], value[:1]) == 1 {
+		return nil, None
+	}
+	level := Certain
+	for _, l := range j.lines[from+1 : to] {
+		t := strings.TrimSpace(l.text)
+		switch {
+		case t == "":
+			continue
+		case strings.HasPrefix(t, "- "), reField().MatchString(t), strings.HasPrefix(t, "#"), strings.Trim(t, "-*_=~`.+—–―") == "":
+			return nil, None
+		case l.text[0] == ' ' || l.text[0] == '\t':
+			continue
+		}
+		word, _, _ := strings.Cut(t, " ")
+		if r, _ := utf8.DecodeRuneInString(t); !unicode.IsLetter(r) || known[word] || strings.Contains(t+" ", ": ") {
+			return nil, None
+		}
+		level = Guess
+	}
+	last := to
+	for last > from+1 && strings.TrimSpace(j.lines[last-1].text) == "" {
+		last--
+	}
+	return j.splice(from, last, first[:colon+1]+" "+quote(display.OneLine(f.Value.Text))+j.end(last-1)), level
+}
+
+func textsOf(lines []line) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = l.text
+	}
+	return out
+}
+
+// dropRepeated deletes a line that repeats an earlier one of the frontmatter.
+func (j *judged) dropRepeated(at int) []byte {
+	if to := at + 1; to < len(j.lines) && strings.HasPrefix(j.lines[to].text, " ") || !reField().MatchString(j.lines[at].text) {
+		return nil
+	}
+	for _, l := range j.lines[:at] {
+		if l.text == j.lines[at].text {
+			return j.splice(at, at+1, "")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/base/ruleid"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Group is the subject of a rule.
+type Group string
+
+// The groups of rules, in the order in which doc/check.md lists them.
+const (
+	groupFile        Group = "file"          // SKILL.md as a file
+	groupFrontmatter Group = "frontmatter"   // fences and YAML
+	groupFields      Group = "specification" // fields by the specification
+	groupPortability Group = "portability"   // other clients and systems
+	groupReferences  Group = "references"    // links in the body
+	groupSize        Group = "size"          // the cost for a model
+	groupPublication Group = "publication"   // limits of the Skills extension
+	groupText        Group = "text"          // characters and words
+	groupScan        Group = "scan"          // reports of the scan
+	groupContent     Group = "content"       // what package scan finds
+)
+
+// Rule is one row of the table.
+type Rule struct {
+	ID       skill.RuleID
+	Severity skill.Severity
+	Group    Group
+	// Source is the origin of the rule: "spec" is agentskills.io/specification, "SEP-2640"
+	// the MCP Skills extension, "UAX #9" a report of Unicode, "knack" our own promise,
+	// limit or measurement.
+	Source string
+	Title  string // the requirement, or what a rule of package scan finds, in one line
+}
+
+// The rules that this package adds to those in package skill.
+const (
+	ruleAllowedTools   skill.RuleID = "allowed-tools-form"
+	ruleFileWindows    skill.RuleID = "file-windows"
+	ruleFileCase       skill.RuleID = "file-case"
+	ruleFieldUnknown   skill.RuleID = "field-unknown"
+	ruleNameReserved   skill.RuleID = "name-reserved"
+	ruleDescriptionXML skill.RuleID = "description-xml"
+	ruleNameDuplicate  skill.RuleID = "name-duplicate"
+
+	ruleRefMissing skill.RuleID = "ref-missing"
+	ruleRefCase    skill.RuleID = "ref-case"
+	ruleRefOutside skill.RuleID = "ref-outside"
+
+	ruleSizeListing skill.RuleID = "size-listing"
+	ruleSizeBody    skill.RuleID = "size-body"
+	ruleSizeLines   skill.RuleID = "size-lines"
+	ruleSizeFile    skill.RuleID = "size-file"
+
+	ruleFilesIncomplete skill.RuleID = "files-incomplete"
+	ruleURIName         skill.RuleID = "uri-name"
+
+	ruleTextZeroWidth          skill.RuleID = "text-zero-width"
+	ruleTextComment            skill.RuleID = "text-comment"
+	ruleDescriptionPlaceholder skill.RuleID = "description-placeholder"
+	ruleDescriptionWhen        skill.RuleID = "description-when"
+
+	ruleLinkOutside skill.RuleID = "link-outside"
+)
+
+// row is a rule of this package with the function that applies it.
+type row struct {
+	Rule
+	apply func(*subject) []Finding
+}
+
+var rows = []row{
+	{Rule{ruleAllowedTools, skill.SeverityWarning, groupPortability, "spec", "allowed-tools is one string, its tools separated by spaces"}, allowedToolsForm},
+	{Rule{ruleFileWindows, skill.SeverityWarning, groupPortability, "Windows, Naming Files, Paths, and Namespaces", "the names of the skill, its folder and its files can exist on Windows"}, windowsNames},
+	{Rule{ruleFileCase, skill.SeverityWarning, groupPortability, "knack", "no two files differ only by case or by how a character is composed"}, caseCollisions},
+	{Rule{ruleFieldUnknown, skill.SeverityInfo, groupPortability, "spec", "the frontmatter's fields are those of the specification"}, unknownFields},
+	{Rule{ruleNameReserved, skill.SeverityInfo, groupPortability, "Claude API, Agent Skills, field requirements", "name does not contain anthropic or claude"}, reservedName},
+	{Rule{ruleDescriptionXML, skill.SeverityInfo, groupPortability, "Claude API, Agent Skills, field requirements", "description contains no XML tags"}, xmlDescription},
+
+	{Rule{ruleRefMissing, skill.SeverityWarning, groupReferences, "spec", "a file that the body links to exists"}, missingRefs},
+	{Rule{ruleRefCase, skill.SeverityWarning, groupReferences, "spec", "a link spells the file's name in its case"}, wrongCaseRefs},
+	{Rule{ruleRefOutside, skill.SeverityWarning, groupReferences, "spec", "a link stays in the skill's folder"}, outsideRefs},
+
+	{Rule{ruleSizeListing, skill.SeverityInfo, groupSize, "spec", "name and description cost about 100 tokens"}, listingSize},
+	{Rule{ruleSizeBody, skill.SeverityWarning, groupSize, "spec", "the body costs less than 5,000 tokens"}, bodySize},
+	{Rule{ruleSizeLines, skill.SeverityWarning, groupSize, "spec", "SKILL.md has less than 500 lines"}, lineCount},
+	{Rule{ruleSizeFile, skill.SeverityWarning, groupSize, "contract 001", "each file has at most 16 MiB"}, fileSizes},
+
+	{Rule{ruleid.FilesMany, skill.SeverityWarning, groupPublication, "SEP-2640", "the skill has at most 512 files"}, manyFiles},
+	{Rule{ruleid.FilesLarge, skill.SeverityWarning, groupPublication, "SEP-2640", "the skill's files have at most 16 MiB together"}, largeFiles},
+	{Rule{ruleFilesIncomplete, skill.SeverityWarning, groupPublication, "SEP-2640", "every file and folder of the skill can be listed"}, incomplete},
+
+	{Rule{ruleTextZeroWidth, skill.SeverityInfo, groupText, "UAX #31", "the text contains no invisible characters outside of the scripts and emoji that need them"}, zeroWidth},
+	{Rule{ruleTextComment, skill.SeverityInfo, groupText, "knack", "the body contains no HTML comments, which models read and people do not see"}, comments},
+	{Rule{ruleDescriptionPlaceholder, skill.SeverityWarning, groupText, "knack", "description is not left over from a template"}, placeholder},
+	{Rule{ruleDescriptionWhen, skill.SeverityInfo, groupText, "spec", "description says when to use the skill"}, neverWhen},
+}
+
+// scanRules lists the rules of notices from a source. They are repeated here, since this
+// package does not import sources.
+var scanRules = []skill.RuleID{
+	"folder-unreadable", "depth-limit", "folder-limit", "notices-cut", "folder-name-not-utf8",
+	ruleLinkOutside, "link-duplicate", "link-dangling", "link-loop", "link-ignored", "near-miss", "link-as-text", "link-to-file", "file-special",
+}
+
+// Rules is the table of all rules: those of package skill, of this package, of the sources, and
+// of package scan.
+var Rules = func() []Rule {
+	own := skill.Rules()
+	all := make([]Rule, 0, len(own)+len(rows)+len(scanRules)+len(scan.Rules)+2)
+	for _, r := range own {
+		all = append(all, Rule{r.ID, r.Severity, groupOf(r.ID), r.Source, r.Title})
+	}
+	for _, r := range rows {
+		all = append(all, r.Rule)
+	}
+	all = append(all, nameDuplicate, uriName)
+	for _, id := range scanRules {
+		all = append(all, Rule{id, skill.SeverityWarning, groupScan, "knack", scanTitles[id]})
+	}
+	for _, r := range scan.Rules {
+		all = append(all, Rule{r.ID, laneSeverities[r.Lane], groupContent, r.Source, r.Title})
+	}
+	return all
+}()
+
+var scanTitles = map[skill.RuleID]string{
+	"folder-unreadable":    "every folder can be read",
+	"depth-limit":          "skills are at most 12 levels below their root",
+	"folder-limit":         "a root has at most a million folders",
+	"notices-cut":          "a scan reports at most 1,000 notices",
+	"folder-name-not-utf8": "the names of folders are UTF-8",
+	ruleLinkOutside:        "links in a skill stay in it",
+	"link-duplicate":       "a folder is reached on one way",
+	"link-dangling":        "links lead somewhere",
+	"link-as-text":         "no file is a link that was stored as text",
+	"link-to-file":         "links among the skills lead to folders",
+	"file-special":         "the files of a skill are regular files",
+	"link-loop":            "links do not lead back to themselves",
+	"link-ignored":         "links to folders are followed",
+	"near-miss":            "a file that is meant as SKILL.md has that name",
+}
+
+// Unpublishes reports whether a finding of a rule keeps a skill out of the Skills
+// extension's lists.
+func Unpublishes(id skill.RuleID) bool {
+	switch id {
+	case ruleid.FilesMany, ruleid.FilesLarge, ruleFilesIncomplete, ruleURIName:
+		return true
+	}
+	return skill.RuleOf(id).Unpublishes
+}
+
+func groupOf(id skill.RuleID) Group {
+	switch kind, _, _ := strings.Cut(string(id), "-"); kind {
+	case "file", "folder", "store":
+		return groupFile
+	case "fence", "yaml":
+		return groupFrontmatter
+	case "text":
+		return groupText
+	}
+	return groupFields
+}
+
+// RuleOf returns the rule with that id, and whether there is one.
+func RuleOf(id skill.RuleID) (Rule, bool) {
+	i := slices.IndexFunc(Rules, func(r Rule) bool { return r.ID == id })
+	if i < 0 {
+		return Rule{ID: id, Severity: skill.SeverityWarning}, false
+	}
+	return Rules[i], true
+}

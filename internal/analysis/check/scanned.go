@@ -1,0 +1,112 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/skill"
+)
+
+// laneSeverities maps the lanes of package scan to severities: honest skills have findings to
+// review, and none to enforce.
+var laneSeverities = map[scan.Lane]skill.Severity{scan.Enforce: skill.SeverityError, scan.Review: skill.SeverityInfo}
+
+// characterRules lists the rules of package scan about characters that people do not see.
+var characterRules = []skill.RuleID{"text-tags", "text-selectors", "text-zero-width-run", "zero-width-in-word", "text-bidi"}
+
+// contents returns what package scan finds in all files of the skill, if whole is set, and
+// otherwise the characters of SKILL.md that people do not see.
+func (s *subject) contents(ctx context.Context, whole bool) (out []Finding) {
+	files := s.files
+	if !whole {
+		if !hasUnseen(s.text) {
+			return nil
+		}
+		files = []skill.File{{Path: skill.MainFile, Size: int64(len(s.text))}}
+	} else if s.skill.FS == nil {
+		return nil
+	}
+	r, err := scan.Skill(ctx, served{s.skill, s.data}, files, scan.Options{})
+	if err != nil {
+		return nil
+	}
+	for _, f := range r.Findings {
+		if !whole && !slices.Contains(characterRules, f.Rule) {
+			continue
+		}
+		out = append(out, Finding{
+			Rule: f.Rule, Severity: laneSeverities[f.Lane], File: s.skill.OnDisk(f.File), Position: f.Position, Length: f.Length,
+			Message: f.Message, Notes: f.Notes, Fix: f.Fix,
+		})
+	}
+	return out
+}
+
+// hasUnseen reports whether a text has a character that people do not see and the text does not
+// need.
+func hasUnseen(text string) bool {
+	if isASCII(text) {
+		return false
+	}
+	for i, r := range text {
+		if display.IsHidden(text, i, r) && (i > 0 || r != '\ufeff') {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutTwins drops what text-zero-width says of characters about which a rule of package scan
+// has a finding.
+func withoutTwins(all, found []Finding) []Finding {
+	return slices.DeleteFunc(all, func(f Finding) bool {
+		return f.Rule == ruleTextZeroWidth && slices.ContainsFunc(found, func(o Finding) bool {
+			return o.File == f.File && o.Position.Line == f.Position.Line && slices.Contains(characterRules, o.Rule) &&
+				o.Position.Column < f.Position.Column+f.Length && f.Position.Column < o.Position.Column+o.Length
+		})
+	})
+}
+
+// served is a skill's file system by the names under which its files are served. It has the main
+// file as it was read already.
+type served struct {
+	skill *skill.Skill
+	main  []byte // nil if it could not be read
+}
+
+// Open opens a file by its served name.
+func (s served) Open(name string) (fs.File, error) {
+	if name == skill.MainFile && s.main != nil {
+		return &mainFile{bytes.NewReader(s.main)}, nil
+	}
+	return s.skill.FS.Open(s.skill.OnDisk(name))
+}
+
+// mainFile is a main file in memory.
+type mainFile struct{ *bytes.Reader }
+
+func (*mainFile) Close() error                 { return nil }
+func (f *mainFile) Stat() (fs.FileInfo, error) { return f, nil }
+func (*mainFile) Name() string                 { return skill.MainFile }
+func (*mainFile) Mode() fs.FileMode            { return 0o444 }
+func (*mainFile) ModTime() time.Time           { return time.Time{} }
+func (*mainFile) IsDir() bool                  { return false }
+func (*mainFile) Sys() any                     { return nil }
+
+// OfNotice returns a notice of a source as a finding. Its file is the place below the root.
+//
+// A link out of a skill is a warning, and an error if it leads to credentials.
+func OfNotice(n skill.Notice) Finding {
+	rule, _ := RuleOf(n.Rule)
+	f := Finding{Rule: n.Rule, Severity: rule.Severity, File: n.Path, Message: n.Message, Fix: n.Fix}
+	if n.Rule == ruleLinkOutside && scan.NamesCredentials(strings.ReplaceAll(n.Target, `\`, "/")) {
+		f.Severity, f.Message, f.Fix = skill.SeverityError, "the link leads to credentials, out of the skill's folder, and is not followed", "remove the link"
+	}
+	return f
+}

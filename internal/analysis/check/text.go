@@ -1,0 +1,142 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/lazyregexp"
+)
+
+// runs finds runs of characters and calls visit for each with its offset, its end
+// and its length in characters. It asks in for each character with its offset.
+func runs(text string, in func(int, rune) bool, visit func(start, end, n int)) {
+	start, n := -1, 0
+	for i, r := range text {
+		switch {
+		case in(i, r):
+			if start < 0 {
+				start = i
+			}
+			n++
+		case start >= 0:
+			visit(start, i, n)
+			start, n = -1, 0
+		}
+	}
+	if start >= 0 {
+		visit(start, len(text), n)
+	}
+}
+
+// Bounds of the runs that one rule reports of one file.
+const maxRuns = 20
+
+func zeroWidth(s *subject) (out []Finding) {
+	if isASCII(s.text) {
+		return nil
+	}
+	// Other rules speak of tags, and of a mark at the beginning. Marks of direction are in
+	// daily use.
+	isInvisible := func(at int, r rune) bool {
+		return display.IsHidden(s.text, at, r) && !display.IsBidiControl(r) && !display.IsTag(r) && (at > 0 || r != '\ufeff')
+	}
+	runs(s.text, isInvisible, func(start, _, n int) {
+		if len(out) == maxRuns {
+			return
+		}
+		r, _ := utf8.DecodeRuneInString(s.text[start:])
+		out = append(out, s.at(start, n, fmt.Sprintf("%s, the first U+%04X", count(n, "invisible character"), r), "delete what the script does not need"))
+	})
+	return out
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+func comments(s *subject) (out []Finding) {
+	if !strings.Contains(s.body, "<!--") {
+		return nil
+	}
+	sc := scanner{blank: true}
+	begin := len(s.text) - len(s.body)
+	for i := s.first; i < len(s.lines); i++ {
+		l := s.lines[i]
+		text := l.text[min(max(begin-l.offset(), 0), len(l.text)):]
+		if sc.skips(text) {
+			continue
+		}
+		text = blankSpans(text)
+		if n := strings.Index(text, "<!--"); n >= 0 && !sc.comment && len(out) < maxRuns {
+			out = append(out, s.at(l.offset()+len(l.text)-len(text)+n, len("<!--"), "a comment, which people do not see in the rendered page but models read", "delete it, or write it as visible text"))
+		}
+		sc.blankComments(text)
+	}
+	return out
+}
+
+// rePlaceholder matches what templates leave behind, at the start of a
+// description or as the whole of it where the words alone could be meant.
+var rePlaceholder = lazyregexp.New(`(?i)^\W*(TODO|FIXME|TBD|XXX)\b|lorem ipsum|replace (this )?with (a |the |your )?description|` +
+	`^\W*(a |your |brief |short |skill )*description( of (the|your|this) skill)?( goes)?( here)?\W*$|` +
+	`\[(TODO|describe|insert|add|your|description)\b[^\]]*\]|<(description|your [a-z ]+)>|\{\{[^}]*\}\}|` +
+	`^\W*use when this capability is needed\W*$`)
+
+// placeholderParts are such that every match of rePlaceholder contains one of them. To look
+// for them takes a tenth of the time.
+var placeholderParts = []string{"todo", "fixme", "tbd", "xxx", "lorem ipsum", "description", "[", "<", "{{", "capability"}
+
+func placeholder(s *subject) []Finding {
+	f, ok := s.doc.Field("description")
+	if !ok {
+		return nil
+	}
+	text := display.OneLine(f.Value.Text)
+	lower := strings.ToLower(text)
+	if !slices.ContainsFunc(placeholderParts, func(part string) bool { return strings.Contains(lower, part) }) {
+		return nil
+	}
+	m := rePlaceholder().FindString(text)
+	if m == "" {
+		return nil
+	}
+	return []Finding{s.field(f, display.Quote(m)+" is left over from a template", "say what the skill does and when to use it")}
+}
+
+// reWhen matches the words with which descriptions say when, in English.
+var reWhen = lazyregexp.New(`(?i)\b(when|whenever|if|use|used|using|useful|for|before|after|during|while|trigger|triggers|invoke|applies|apply|need|needs|asks?|mentions?|helps?)\b`)
+
+func neverWhen(s *subject) []Finding {
+	f, ok := s.doc.Field("description")
+	if !ok || s.skill.Description == "" || !isEnglish(s.skill.Description) || reWhen().MatchString(s.skill.Description) {
+		return nil
+	}
+	return []Finding{s.field(f, "description never says when to use the skill", "add a sentence: Use when …")}
+}
+
+// isEnglish: no other script, and none of the letters that most other languages
+// in Latin script have somewhere in a sentence.
+func isEnglish(text string) bool {
+	for _, r := range text {
+		if r >= 0x80 && unicode.IsLetter(r) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,201 @@
+// Package doctor explains the state of every skill that was found.
+//
+// Every command and page uses [Judge] to judge a skill and [Count] to count skills and
+// problems, so that no two of them disagree. A [Report] holds everything as a value, with
+// the roots and the lists that clients are shown. An [Explanation] is about one name. Both can be
+// printed as text or JSON.
+package doctor
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool"
+)
+
+// Options are the inputs of a report besides the view.
+type Options struct {
+	// Sources are the sources of the view. The report asks them how they notice changes,
+	// and for folders without a skill.
+	Sources []catalog.Source
+	// Dir is the working directory, Project the project's folder, and Home the user's home
+	// folder: absolute paths, or "" if unknown.
+	Dir, Project, Home string
+	// Shown formats an absolute path for people.
+	Shown func(path string) string
+	// Serving returns the command that serves a folder in addition to the others, given its
+	// absolute path.
+	Serving func(folder string) string
+	// Verbose makes the text of a report name the roots that are not there.
+	Verbose bool
+	// Settings are lines that say what a project's file sets, and where.
+	Settings []string
+	// Followed are the sources that a server with the same settings follows.
+	Followed []Followed
+	// Scanned returns what a scan found in a skill; ok is false if it was not scanned. It is nil if
+	// the operator's policy scans nothing.
+	Scanned func(*catalog.Entry) (s Scanned, ok bool)
+}
+
+// Report describes the roots and the skills of a view. Its exported fields are its JSON
+// form.
+type Report struct {
+	Count  Count   `json:"count"`
+	Roots  []Root  `json:"roots"`
+	Skills []Skill `json:"skills"`
+	Lists  []List  `json:"lists"`
+	// Settings are those of [Options].
+	Settings []string     `json:"projectSettings,omitempty"`
+	Followed []Followed   `json:"sources,omitempty"`
+	Locks    []LockStatus `json:"locks,omitempty"`
+	Scan     *ScanCount   `json:"scan,omitempty"`
+	Limits   []string     `json:"limits"` // bounds, of knack or of the specification, that were reached
+
+	o        Options
+	view     catalog.View
+	fits     []tool.Fit
+	verdicts map[*catalog.Entry]*Verdict
+}
+
+// Root is a root and the way in which its changes are noticed.
+type Root struct {
+	RootStatus
+	Watching bool   `json:"watching"`
+	Polling  string `json:"pollingBecause,omitempty"`
+}
+
+// List is the part of the list of skills that a client is shown.
+type List struct {
+	Client    string    `json:"client,omitempty"` // empty for all clients without a known limit
+	Limit     int       `json:"limit,omitempty"`
+	Budget    int       `json:"budget"`
+	Need      int       `json:"need"`
+	Form      tool.Form `json:"form"`
+	Cut       int       `json:"cut,omitempty"`
+	Shortened []string  `json:"shortened,omitempty"`
+	Left      []string  `json:"left,omitempty"`
+}
+
+// Examine judges every skill of a view and looks at everything that a scan ignores. The
+// view should be complete: Examine reports a root that is still being read as such. The
+// only error is the context's.
+func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
+	all, err := JudgeAll(ctx, v, check.Loaded)
+	if err != nil {
+		return nil, err
+	}
+	watched := watchAll(ctx, o.Sources)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	r := blank(v, o)
+	r.Count, r.Skills = CountOf(v, all), make([]Skill, len(all))
+	for i, d := range all {
+		r.verdicts[d.Entry] = d
+		r.Skills[i] = SkillOf(d)
+	}
+	for _, root := range Roots(v) {
+		w := watched[root.Label]
+		r.Roots = append(r.Roots, Root{root, w.on, w.why})
+	}
+	for _, f := range r.fits {
+		r.Lists = append(r.Lists, List{f.Client, f.Limit, f.Budget, f.Need, f.Form, f.Cut, namesOf(f.Shortened), namesOf(f.Left)})
+	}
+	r.Limits, r.Locks = append(r.Limits, r.limits()...), Locks(v)
+	if o.Scanned != nil {
+		c := CountScans(v, o.Scanned)
+		r.Scan = &c
+	}
+	return r, nil
+}
+
+// blank returns a report in which nothing is judged yet.
+func blank(v catalog.View, o Options) *Report {
+	return &Report{Roots: []Root{}, Skills: []Skill{}, Lists: []List{}, Limits: []string{}, Settings: o.Settings, Followed: o.Followed, o: o, view: v, fits: tool.Fits(v), verdicts: map[*catalog.Entry]*Verdict{}}
+}
+
+func namesOf(entries []*catalog.Entry) []string {
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name)
+	}
+	return out
+}
+
+// JudgeAll judges every skill of a view by a checker, in the order of its entries, on every
+// processor. It counts them in the context's [skill.Progress]. The only error is the context's.
+func JudgeAll(ctx context.Context, v catalog.View, by Checker) ([]*Verdict, error) {
+	all := make([]*Verdict, len(v.Entries))
+	var wg sync.WaitGroup
+	next, progress := make(chan int), skill.Progress(ctx)
+	for range min(2*runtime.GOMAXPROCS(0), len(all)) {
+		wg.Go(func() {
+			for i := range next {
+				all[i] = JudgeBy(ctx, v.Entries[i], by)
+				all[i].Locked = v.Locked(ctx, v.Entries[i])
+				progress.Add(1)
+			}
+		})
+	}
+	for i := range all {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	return all, ctx.Err()
+}
+
+// watched describes how changes below a root are noticed.
+type watched struct {
+	on  bool
+	why string
+}
+
+// watcher is a source of a folder on disk.
+type watcher interface {
+	catalog.Source
+	catalog.Watcher
+	Watching() (on bool, reason string)
+}
+
+// watchPatience bounds the time to register watches, which takes a system call for each of
+// at most a million folders.
+const watchPatience = 30 * time.Second
+
+// watchAll begins to watch all roots at once, as a server does, to learn whether the system
+// reports changes below each.
+func watchAll(ctx context.Context, sources []catalog.Source) map[string]watched {
+	ctx, cancel := context.WithTimeout(ctx, watchPatience)
+	defer cancel()
+	out := map[string]watched{}
+	var waiting []watcher
+	for _, s := range sources {
+		if d, ok := s.(watcher); ok {
+			waiting = append(waiting, d)
+			go d.Watch(ctx, func() {})
+		}
+	}
+	for _, d := range waiting {
+		for {
+			on, why := d.Watching()
+			if on || why != "" {
+				out[d.Root().Label] = watched{on, why}
+				break
+			}
+			if ctx.Err() != nil {
+				out[d.Root().Label] = watched{false, "its disk has not answered yet"}
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return out
+}

@@ -1,0 +1,129 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Lock is the JSON form of what the lock of a skill's folder says about the skill.
+type Lock struct {
+	Locked   catalog.LockState `json:"locked"`
+	Reason   string            `json:"reason,omitempty"`
+	Fix      string            `json:"fix,omitempty"`
+	Source   string            `json:"source,omitempty"`
+	Want     string            `json:"want,omitempty"`
+	Version  string            `json:"version,omitempty"`
+	Revision string            `json:"revision,omitempty"`
+	Signer   string            `json:"signer,omitempty"`
+	Pinned   bool              `json:"pinned,omitempty"`
+	Digest   string            `json:"digest,omitempty"` // of all files, as locked
+}
+
+// LockOf returns the JSON form of what a lock says, or nil if there is no lock.
+func LockOf(l catalog.Locked) *Lock {
+	if l.State == "" {
+		return nil
+	}
+	out := &Lock{Locked: l.State, Reason: l.Reason, Fix: l.Fix, Source: l.Source, Want: l.Want, Version: l.Version, Revision: l.Revision, Signer: l.Signer, Pinned: l.Pinned}
+	if l.Digest != (skill.Digest{}) {
+		out.Digest = l.Digest.String()
+	}
+	return out
+}
+
+// LockStatus is the JSON form of a lock.
+type LockStatus struct {
+	File   string `json:"file"`
+	Skills int    `json:"skills"`
+	Error  string `json:"error,omitempty"` // why it cannot be used
+	Fix    string `json:"fix,omitempty"`
+	// Missing are the first of the skills that it has and no root; Absent counts all of them.
+	Missing []Missing `json:"missing,omitempty"`
+	Absent  int       `json:"missingCount,omitempty"`
+}
+
+// Missing is a skill that a lock has and no root.
+type Missing struct {
+	Folder  string `json:"folder"`
+	Name    string `json:"name"`
+	Source  string `json:"source"`
+	Version string `json:"version,omitempty"`
+	Fix     string `json:"fix"`
+}
+
+// Locks returns the JSON form of the locks of a view's roots.
+func Locks(v catalog.View) (all []LockStatus) {
+	for _, l := range v.Locks() {
+		status := LockStatus{File: l.Name, Skills: l.Skills, Error: l.Reason, Fix: l.Fix, Absent: l.NMissing}
+		for _, m := range l.Missing {
+			status.Missing = append(status.Missing, Missing{m.Folder, m.Name, m.Source, m.Version, "run " + l.Restore})
+		}
+		all = append(all, status)
+	}
+	return all
+}
+
+// PrintLocks prints for each lock which skills are as locked, which are not, and which are missing.
+// It prints nothing if there is no lock. locked returns what the lock of a skill says.
+func PrintLocks(p *console.Printer, v catalog.View, locked func(*catalog.Entry) catalog.Locked) {
+	locks := v.Locks()
+	if len(locks) == 0 {
+		return
+	}
+	p.Line("locks")
+	for _, l := range locks {
+		if l.Reason != "" {
+			p.Line("  %s: %s", console.Bold.Of(l.Name), console.Red.Of(fmt.Sprintf("it cannot be used: %s (%s)", l.Reason, l.Fix)))
+			continue
+		}
+		p.Line("  %s: %s", console.Bold.Of(l.Name), display.Count(l.Skills, "skill"))
+	}
+	for _, e := range v.Entries {
+		if line := lockLine(locked(e)); line != "" {
+			p.Line("  %s  %s", console.Bold.Of(path.Dir(e.Place())), line)
+		}
+	}
+	for _, l := range locks {
+		for _, m := range l.Missing {
+			p.Line("  %s  missing: %s (%s)", console.Bold.Of(display.OneLine(m.Folder)), "run "+l.Restore, origin(m.Source, m.Version, ""))
+		}
+		if more := l.NMissing - len(l.Missing); more > 0 {
+			p.Line("  and %d more are missing: run %s", more, l.Restore)
+		}
+	}
+}
+
+// lockLine says in one line what a lock says about a skill; "" without a usable lock.
+func lockLine(l catalog.Locked) string {
+	line := cmp.Or(l.Reason, l.Words())
+	switch {
+	case l.State == "" || l.State == catalog.Incomparable && l.Source == "":
+		return ""
+	case l.Source != "":
+		line += ", " + origin(l.Source, l.Version, l.Revision)
+	}
+	if l.Fix != "" {
+		line += " (" + l.Fix + ")"
+	}
+	return line
+}
+
+// origin says where a skill came from: "from github.com/acme/skills 1.2.0, git:9f2b1e4".
+func origin(source, version, revision string) string {
+	text := "from " + display.OneLine(source)
+	if version != "" {
+		text += " " + display.OneLine(version)
+	}
+	if kind, id, ok := strings.Cut(revision, ":"); ok {
+		id = strings.TrimPrefix(id, "sha256:")
+		text += ", " + display.OneLine(kind+":"+id[:min(len(id), 12)])
+	}
+	return text
+}

@@ -1,0 +1,159 @@
+package doctor_test
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/policy/quarantine"
+	"github.com/knack-dev/knack/skill"
+)
+
+// holdsBad holds back each skill with the name bad.
+type holdsBad struct{}
+
+func (holdsBad) Known(c *quarantine.Candidate) (*skill.HeldError, bool) {
+	if c.Name != "bad" {
+		return nil, true
+	}
+	return &skill.HeldError{Name: c.Name, Message: "held back: run.sh:3:1: what it fetches is run [run-fetched-unknown]", Fix: "have it mended"}, true
+}
+func (holdsBad) Judge(context.Context, *quarantine.Candidate) error { return nil }
+func (holdsBad) Changed(context.Context, func())                    {}
+
+// heldView is the view of the files, of which a policy holds back those with the name bad.
+func heldView(t *testing.T, files map[string]string) (catalog.View, doctor.Options) {
+	t.Helper()
+	_, o := view(t, files)
+	for i, s := range o.Sources {
+		o.Sources[i] = quarantine.New(s, quarantine.Options{Judge: holdsBad{}, Whole: true})
+	}
+	c := catalog.New(o.Sources, catalog.Options{})
+	if err := c.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	v, err := c.View(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v, o
+}
+
+// TestHeld checks that a skill that is held back has a state of its own, in counts and in both texts,
+// with the reason and its line, and that skipped skills keep theirs.
+func TestHeld(t *testing.T) {
+	v, o := heldView(t, map[string]string{"one/bad/SKILL.md": good("bad"), "one/bad/run.sh": "curl x | sh\n", "one/fine/SKILL.md": good("fine"), "one/none/SKILL.md": "---\nname: none\n---\n"})
+	r, err := doctor.Examine(t.Context(), v, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := map[string]doctor.State{}
+	for _, s := range r.Skills {
+		states[s.Path] = s.State
+	}
+	if diff := cmp.Diff(map[string]doctor.State{"bad": doctor.Held, "fine": doctor.Fine, "none": doctor.Skipped}, states); diff != "" {
+		t.Error(diff)
+	}
+	if c := r.Count; c.Skills != 3 || c.Available != 1 || c.Skipped != 1 || c.Held != 1 || c.Publishable != 1 {
+		t.Errorf("%+v", c)
+	}
+	if r.Scan != nil {
+		t.Errorf("without a policy that scans there is %+v", r.Scan)
+	}
+	const why = "run.sh:3:1: what it fetches is run [run-fetched-unknown]"
+	var b bytes.Buffer
+	if err := r.Print(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"skipped: no agent can load these, except with --tools runner\n  one/none/SKILL.md",
+		"held back by the operator's policy: no agent can load these\n  one/bad/SKILL.md\n    " + why + "\n    fix: have it mended\n",
+		"1 available, 1 skipped, 1 held back; 2 errors,",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, &b)
+		}
+	}
+	s, err := doctor.Explain(t.Context(), v, o, "bad")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Reset()
+	if err := s.Print(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"'bad' is held back by the operator's policy, and no agent can load it.\n\none/bad/SKILL.md is held back\n",
+		"  held back because: " + why + "  [held-back]\n  fix: have it mended\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, &b)
+		}
+	}
+	if strings.Contains(b.String(), "  files ") {
+		t.Errorf("files that cannot be listed are counted:\n%s", &b)
+	}
+	if s, err = doctor.Explain(t.Context(), v, o, "badd"); err != nil {
+		t.Fatal(err)
+	}
+	b.Reset()
+	if err := s.Print(&b); err != nil || !strings.Contains(b.String(), "A similar name: one/bad/SKILL.md: held back: "+why) {
+		t.Errorf("%v\n%s", err, &b)
+	}
+}
+
+// TestScanned checks the counts of what scans found, and that they name the rules of each lane.
+func TestScanned(t *testing.T) {
+	v, o := heldView(t, map[string]string{"one/a/SKILL.md": good("a"), "one/b/SKILL.md": good("b"), "one/bad/SKILL.md": good("bad"), "one/new/SKILL.md": good("new"), "one/none/SKILL.md": "---\nname: none\n---\n"})
+	finding := func(rule skill.RuleID, lane scan.Lane) scan.Finding { return scan.Finding{Rule: rule, Lane: lane} }
+	reports := map[string]*scan.Report{
+		"a": {}, "b": {Review: 2, Findings: []scan.Finding{finding("secret", scan.Review), finding("persist", scan.Review)}},
+		"bad": {Enforce: 120, Review: 1, Findings: []scan.Finding{finding("secret", scan.Review), finding("run-decoded", scan.Enforce), finding("run-decoded", scan.Enforce)}},
+	}
+	o.Scanned = func(e *catalog.Entry) (doctor.Scanned, bool) {
+		r := reports[e.Path]
+		return doctor.ScannedOf(r), r != nil
+	}
+	r, err := doctor.Examine(t.Context(), v, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &doctor.ScanCount{
+		Enforce:   doctor.LaneCount{Skills: 1, Findings: 120, Rules: []skill.RuleID{"run-decoded"}},
+		Review:    doctor.LaneCount{Skills: 2, Findings: 3, Rules: []skill.RuleID{"persist", "secret"}},
+		Unscanned: 1, // a skipped skill has nothing to scan
+	}
+	if diff := cmp.Diff(want, r.Scan); diff != "" {
+		t.Error(diff)
+	}
+	var b bytes.Buffer
+	if err := r.Print(&b); err != nil {
+		t.Fatal(err)
+	}
+	const lines = `what a scan found; knack scan NAME shows it line by line
+  to enforce: 120 findings in 1 skill: run-decoded
+  to review: 3 findings in 2 skills: persist, secret
+  not scanned: 1 skill
+`
+	if !strings.Contains(b.String(), lines) {
+		t.Errorf("no %q in\n%s", lines, &b)
+	}
+	for name, want := range map[string]string{
+		"a": "  scan       no finding\n", "new": "", "bad": "  scan       120 findings to enforce, 1 finding to review: run-decoded, secret; knack scan " + o.Dir,
+	} {
+		s, err := doctor.Explain(t.Context(), v, o, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Reset()
+		if err := s.Print(&b); err != nil || !strings.Contains(b.String(), want) || want == "" && strings.Contains(b.String(), "  scan ") {
+			t.Errorf("%s: no %q in\n%s", name, want, &b)
+		}
+	}
+}

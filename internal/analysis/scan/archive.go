@@ -1,0 +1,51 @@
+package scan
+
+import (
+	"errors"
+
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/archive"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
+)
+
+// archive judges each entry of an archive as a file.
+func (s *scanner) archive(name string, data []byte, depth int) {
+	ext := extension(name)
+	if _, named := textKinds()[ext]; named {
+		s.Unjudged(name, "it has the name of a text, and is an archive")
+	}
+	if compiledPackages.Has(ext) {
+		s.Fact(found.FactBinary, name)
+		s.findFile(found.Program, name, "the file is a package of compiled code")
+	}
+	if err := s.budget.Walk(name, data, depth, entries{s}); err != nil {
+		s.fault(name, err)
+	}
+}
+
+// entries judges what an archive has in it.
+type entries struct{ *scanner }
+
+func (o entries) Entry(path string) {
+	if len(o.files) < archive.MaxEntries {
+		o.files[path] = true
+	}
+}
+
+func (o entries) Locked(archive, entry string) {
+	o.findFile(found.DownloadLocked, archive, "an archive in the skill is encrypted: "+secrets.Quote(entry))
+}
+
+func (o entries) File(path string, data []byte, depth int) { o.judge(path, data, depth) }
+
+func (o entries) Fault(path string, err error) { o.fault(path, err) }
+
+// fault notes what is wrong with an archive or an entry.
+func (s *scanner) fault(name string, err error) {
+	var h archive.Hostile
+	if errors.As(err, &h) {
+		s.findFile(found.ArchiveHostile, name, h.Error())
+		return
+	}
+	s.Unjudged(name, err.Error())
+}

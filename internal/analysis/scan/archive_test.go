@@ -1,0 +1,294 @@
+package scan
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/skill"
+)
+
+// The structures of a zip.
+const (
+	sigLocal   = "PK\x03\x04"
+	sigCentral = "PK\x01\x02"
+	sigEnd     = "PK\x05\x06"
+)
+
+const elf = "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x3e\x00"
+
+// zipOf packs files, which are pairs of a name and a content.
+func zipOf(files ...string) string {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for i := 0; i < len(files); i += 2 {
+		f, _ := w.Create(files[i])
+		f.Write([]byte(files[i+1]))
+	}
+	w.Close()
+	return b.String()
+}
+
+func tarOf(headers ...*tar.Header) string {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, h := range headers {
+		content := h.Linkname
+		if h.Typeflag == tar.TypeReg {
+			h.Linkname, h.Size = "", int64(len(content))
+		}
+		h.Mode = 0o644
+		w.WriteHeader(h)
+		if h.Typeflag == tar.TypeReg {
+			w.Write([]byte(content))
+		}
+	}
+	w.Close()
+	return b.String()
+}
+
+// regular is a file of a tar. Its content is in the place of a link's.
+func regular(name, content string) *tar.Header {
+	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Linkname: content}
+}
+
+func gzipOf(content string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	w.Write([]byte(content))
+	w.Close()
+	return b.String()
+}
+
+// patched replaces bytes behind each place where a signature stands.
+func patched(zip, signature string, at int, with string) string {
+	b := []byte(zip)
+	for from := 0; ; {
+		n := bytes.Index(b[from:], []byte(signature))
+		if n < 0 {
+			return string(b)
+		}
+		copy(b[from+n+at:], with)
+		from += n + len(signature)
+	}
+}
+
+func zipLinkOf() string {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	h := &zip.FileHeader{Name: "link"}
+	h.SetMode(0o777 | 1<<27) // fs.ModeSymlink
+	f, _ := w.CreateHeader(h)
+	f.Write([]byte("/etc/passwd"))
+	w.Close()
+	return b.String()
+}
+
+// claiming returns a zip of some 10 KB that claims to have 1 GB.
+func claiming() string {
+	bomb := zipOf("a.txt", strings.Repeat("\x00", 10<<20))
+	var size [4]byte
+	binary.LittleEndian.PutUint32(size[:], 1<<30)
+	return patched(bomb, sigCentral, 24, string(size[:]))
+}
+
+// Entries of archives are judged like files, and what is wrong with an archive is a finding.
+func TestArchive(t *testing.T) {
+	nested := func(n int) string {
+		out := zipOf("a.txt", "text")
+		for range n - 1 {
+			out = zipOf("in.zip", out)
+		}
+		return out
+	}
+	two := zipOf("a.txt", "one") + zipOf("b.txt", "two")
+	many := make([]string, 0, 200)
+	for i := range 100 {
+		many = append(many, fmt.Sprintf("%d.txt", i), strings.Repeat("a", 1<<18))
+	}
+	for _, test := range []struct {
+		what, path, content string
+		rule                skill.RuleID
+		in                  string // the finding's file, if it is not path
+		enforce             int
+	}{
+		{"honest", "a.zip", zipOf("docs/a.md", "# Text\n", "docs/", ""), "", "", 0},
+		{"empty", "a.zip", zipOf(), "", "", 0},
+		{"honest tar", "a.tar", tarOf(regular("a/b.txt", "text"), &tar.Header{Typeflag: tar.TypeDir, Name: "c/"}), "", "", 0},
+		{"honest tar.gz", "a.tar.gz", gzipOf(tarOf(regular("a/b.txt", "text"))), "", "", 0},
+		{"honest gzip", "a.txt.gz", gzipOf("text"), "", "", 0},
+		{"of Windows", "a.zip", zipOf(`docs\a.md`, "text"), "", "", 0},
+		{"with a comment", "a.zip", patched(zipOf("a.txt", "text"), sigEnd, 20, "\x05\x00") + "hello", "", "", 0},
+		{"three deep", "a.zip", nested(3), "", "", 0},
+		{"four deep", "a.zip", nested(4), found.ArchiveHostile, "a.zip!in.zip!in.zip!in.zip", 1},
+		{"climbs", "a.zip", zipOf("a/../../b", "x"), found.ArchiveHostile, "", 1},
+		{"climbs on Windows", "a.zip", zipOf(`a\..\..\b`, "x"), found.ArchiveHostile, "", 1},
+		{"absolute", "a.zip", zipOf("/etc/b", "x"), found.ArchiveHostile, "", 1},
+		{"with a drive", "a.zip", zipOf("c:/b", "x"), found.ArchiveHostile, "", 1},
+		{"zero byte", "a.zip", zipOf("a.txt\x00.sh", "x"), found.ArchiveHostile, "", 1},
+		{"long name", "a.zip", zipOf(strings.Repeat("a", 5000), "x"), found.ArchiveHostile, "", 1},
+		{"link", "a.zip", zipLinkOf(), found.ArchiveHostile, "", 1},
+		{"tar climbs", "a.tar", tarOf(regular("../b", "x")), found.ArchiveHostile, "", 1},
+		{"tar with a link out", "a.tar", tarOf(&tar.Header{Typeflag: tar.TypeSymlink, Name: "a/b", Linkname: "../../c"}), found.ArchiveHostile, "", 1},
+		{"tar with an absolute link", "a.tar", tarOf(&tar.Header{Typeflag: tar.TypeSymlink, Name: "a", Linkname: "/etc/passwd"}), found.ArchiveHostile, "", 1},
+		{"tar with a hard link out", "a.tar", tarOf(&tar.Header{Typeflag: tar.TypeLink, Name: "a/b", Linkname: "../c"}), found.ArchiveHostile, "", 1},
+		{"tar with links within", "a.tar", tarOf(&tar.Header{Typeflag: tar.TypeSymlink, Name: "a/b", Linkname: "../c"}, &tar.Header{Typeflag: tar.TypeLink, Name: "d/e", Linkname: "c"}), "", "", 0},
+		{"tar with a device", "a.tar", tarOf(&tar.Header{Typeflag: tar.TypeChar, Name: "a"}), found.ArchiveHostile, "", 1},
+		{"two directories", "a.zip", two, found.ArchiveHostile, "", 1},
+		{"second directory in a comment", "a.zip", patched(zipOf("a.txt", "one"), sigEnd, 20, string([]byte{byte(len(two) / 2), 0})) + zipOf("b.txt", "two"), found.ArchiveHostile, "", 1},
+		{"two names", "a.zip", strings.Replace(zipOf("a.txt", "one"), "a.txt", "b.txt", 1), found.ArchiveHostile, "", 1},
+		{"more than it says", "a.zip", patched(zipOf("a.txt", "one"), sigEnd, 10, "\x02"), found.ArchiveHostile, "", 1},
+		{"file behind the end", "a.zip", plainZip + zipOf("b.txt", "two")[:60], found.ArchiveHostile, "", 1},
+		{"other size", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 24, "\x02"), found.NotRead, "a.zip!a.txt", 0},
+		{"entry that goes on", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 20, "\xff\xff"), found.NotRead, "", 0},
+		{"name that goes on", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 28, "\xff\xff"), found.NotRead, "", 0},
+		{"header that is elsewhere", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 42, "\xff\xff"), found.NotRead, "", 0},
+		{"directory that is elsewhere", "a.zip", patched(zipOf("a.txt", "text"), sigEnd, 16, "\x01"), found.NotRead, "", 0},
+		{"shared bytes", "a.zip", shared(), found.ArchiveHostile, "", 1},
+		{"bomb", "a.zip", zipOf("a.txt", strings.Repeat("\x00", 10<<20)), found.ArchiveHostile, "", 1},
+		{"bomb that claims more", "a.zip", claiming(), found.ArchiveHostile, "", 1},
+		{"bomb that claims less", "a.zip", patched(zipOf("a.txt", strings.Repeat("\x00", 10<<20)), sigCentral, 24, "\x10\x00\x00\x00"), found.ArchiveHostile, "", 1},
+		{"bomb of many", "a.zip", zipOf(many...), found.ArchiveHostile, "", 1},
+		{"bomb of gzip", "a.gz", gzipOf(strings.Repeat("a", 10<<20)), found.ArchiveHostile, "", 1},
+		{"encrypted", "a.zip", patched(patched(zipOf("a.txt", "text"), sigCentral, 8, "\x01"), sigLocal, 6, "\x01"), found.DownloadLocked, "", 1},
+		{"cut off", "a.zip", zipOf("a.txt", "text")[:60], found.NotRead, "", 0},
+		{"cut off gzip", "a.txt.gz", gzipOf("text and more")[:20], found.NotRead, "", 0},
+		{"cut off tar", "a.tar", tarOf(regular("a.txt", strings.Repeat("text", 500)))[:1024], found.NotRead, "", 0},
+		{"no tar", "a.tar", "\x00\x01\x02", found.NotRead, "", 0},
+		{"more behind a tar", "a.tar", tarOf(regular("a.txt", "x")) + tarOf(regular("b.txt", "x")), found.NotRead, "", 0},
+		{"unknown compression", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 10, "\x0c"), found.NotRead, "a.zip!a.txt", 0},
+		{"damaged entry", "a.zip", patched(zipOf("a.txt", strings.Repeat("text ", 50)), sigLocal, 40, "\xff\xff\xff"), found.NotRead, "a.zip!a.txt", 0},
+		{"bzip2", "a.bz2", "BZh91AY&SY\x00\xff", found.NotRead, "", 0},
+		{"xz", "a.xz", "\xfd7zXZ\x00\x00\x04", found.NotRead, "", 0},
+		{"zstd", "a.zst", "\x28\xb5\x2f\xfd\x04\x00", found.NotRead, "", 0},
+		{"RAR", "a.rar", "Rar!\x1a\x07\x01\x00", found.NotRead, "", 0},
+		{"RAR in a zip", "a.zip", zipOf("b.rar", "Rar!\x1a\x07\x01\x00"), found.NotRead, "a.zip!b.rar", 0},
+		{"another format", "a.7z", "7z\xbc\xaf\x27\x1c\x00\x04", found.NotRead, "", 0},
+		{"name of a text", "a.md", zipOf("a.txt", "text"), found.NotRead, "", 0},
+		{"program", "a.zip", zipOf("run", elf), found.ProgramDisguise, "a.zip!run", 1},
+		{"program in a tar.gz", "a.tgz", gzipOf(tarOf(regular("run", elf))), found.ProgramDisguise, "a.tgz!run", 1},
+		{"program in a zip in a zip", "a.zip", zipOf("in.zip", zipOf("logo.png", elf)), found.ProgramDisguise, "a.zip!in.zip!logo.png", 1},
+		{"program in a document", "a.docx", zipOf("word/document.xml", "<a/>", "word/run.bin", elf), found.ProgramDisguise, "a.docx!word/run.bin", 1},
+		{"program in its package", "a.whl", zipOf("lib.so", elf), found.Program, "a.whl!lib.so", 0},
+		{"name that looks like a package", "a.zip", zipOf("b.whl!lib.so", elf), found.ProgramDisguise, "a.zip!b.whl%21lib.so", 1},
+		{"macros", "a.docm", zipOf("word/vbaProject.bin", "\xd0\xcf\x11\xe0\x00"), found.Program, "a.docm!word/vbaProject.bin", 0},
+		{"jar", "a.jar", zipOf("A.class", "\xca\xfe\xba\xbe\x00\x00\x00\x41"), found.Program, "", 0},
+		{"unasked", "a.zip", zipOf("x/.envrc", "make\n"), found.RunsUnasked, "a.zip!x/.envrc", 0},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			r := scanOf(t, map[string]string{test.path: test.content})
+			if test.rule == "" {
+				if len(r.Findings) > 0 {
+					t.Fatalf("%+v", r.Findings)
+				}
+				return
+			}
+			at := test.in
+			if at == "" {
+				at = test.path
+			}
+			f := in(t, r, test.rule, at)
+			if r.Enforce != test.enforce {
+				t.Errorf("%d enforce findings, want %d: %+v", r.Enforce, test.enforce, r.Findings)
+			}
+			if len(r.Findings) != 1 || strings.Contains(f.Message, "failed") {
+				t.Errorf("%+v", r.Findings)
+			}
+			if f.Message == "" || strings.ContainsAny(f.Message+f.File, "\n\x00") {
+				t.Errorf("the message or the path is odd: %+v", f)
+			}
+		})
+	}
+}
+
+// shared returns a zip with one file that its directory has twice, under names of its own.
+func shared() string {
+	one := zipOf("a.txt", "text")
+	from, end := strings.Index(one, sigCentral), strings.Index(one, sigEnd)
+	two := one[:end] + one[from:end] + one[end:]
+	var size [4]byte
+	binary.LittleEndian.PutUint32(size[:], uint32(2*(end-from)))
+	return patched(patched(two, sigEnd, 8, "\x02\x00\x02\x00"), sigEnd, 12, string(size[:]))
+}
+
+// A script in an archive is read as one, and unread if it cannot be.
+func TestArchiveScript(t *testing.T) {
+	s := newScanner(Options{})
+	s.judge("a.docx", []byte(zipOf("scripts/run.sh", "\x00\x01")), 0)
+	r := s.report()
+	if in(t, r, found.NotRead, "a.docx!scripts/run.sh"); !r.Unread {
+		t.Error("an unread script does not count")
+	}
+	if !slices.Equal(r.Facts.NotRead, []string{"a.docx!scripts/run.sh"}) {
+		t.Errorf("facts: %q", r.Facts.NotRead)
+	}
+}
+
+// All archives of a skill share what may be unpacked.
+func TestArchiveBudget(t *testing.T) {
+	var lines strings.Builder
+	for i := range 200_000 {
+		fmt.Fprintf(&lines, "%x\n", uint64(i)*0x9e3779b97f4a7c15)
+	}
+	packed := zipOf("a.txt", lines.String(), "b.txt", lines.String())
+	contents := map[string]string{}
+	for i := range (32<<20)/(2*lines.Len()) + 1 {
+		contents[fmt.Sprintf("%d.zip", i)] = packed
+	}
+	r := scanOf(t, contents)
+	if f := r.Findings[len(r.Findings)-1]; f.Rule != found.NotRead || f.Message != "the archives of the skill have more than 32 MiB in them" || r.Enforce > 0 {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
+// Hostile archives are decided within 100 ms and 64 MiB. The test allows for slow machines.
+func TestArchiveBounds(t *testing.T) {
+	var entries []string
+	for i := range 40_000 {
+		entries = append(entries, fmt.Sprint(i), "")
+	}
+	for what, content := range map[string]string{
+		"claims 1 GB":      claiming(),
+		"bomb":             zipOf("a.txt", strings.Repeat("\x00", 64<<20)),
+		"bomb in a bomb":   gzipOf(gzipOf(strings.Repeat("\x00", 256<<20))),
+		"program, two":     zipOf("a.zip", zipOf("logo.png", elf)),
+		"encrypted":        patched(zipOf("a.txt", "text"), sigCentral, 8, "\x01"),
+		"climbs":           zipOf("../a", "x"),
+		"40,000 entries":   zipOf(entries...),
+		"tar that is long": tarOf(&tar.Header{Typeflag: tar.TypeReg, Name: "a"})[:512] + strings.Repeat("\x00", 1<<20),
+	} {
+		t.Run(what, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			start := time.Now()
+			s := newScanner(Options{})
+			s.judge("a.zip", []byte(content), 0)
+			took := time.Since(start)
+			runtime.ReadMemStats(&after)
+			allocated := after.TotalAlloc - before.TotalAlloc
+			t.Logf("%v, %d KiB", took, allocated>>10)
+			if took > 2*time.Second || allocated > 64<<20 {
+				t.Errorf("took %v and %d MiB", took, allocated>>20)
+			}
+		})
+	}
+}
+
+func FuzzArchive(f *testing.F) {
+	for _, seed := range []string{zipOf("a.sh", "x", "b/c.png", elf), tarOf(regular("a", "b")), gzipOf(tarOf(regular("a", "b"))), shared(), climbingZip, plainZip, zipOf("a.zip", zipOf("b", "c"))} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s := newScanner(Options{})
+		s.archive("a.zip", data, 0)
+	})
+}

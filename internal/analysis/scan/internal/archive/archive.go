@@ -1,0 +1,265 @@
+// Package archive reads archives in memory, within bounds, and tells those that are made to harm their
+// reader from those that are damaged.
+package archive
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Limits of what is unpacked. They count bytes that arrive, whatever headers say.
+const (
+	// maxUnpacked bounds the bytes of all archives of a skill together. At 16 MB/s they take 2 s.
+	maxUnpacked = 32 << 20
+	// leastEntry is what an entry counts at least, so that there are not too many.
+	leastEntry = 1 << 10
+	maxNesting = 3
+	// maxRatio bounds how many bytes one packed byte becomes, beyond the first freeRatio. Deflate
+	// reaches 1,032, and documents 30.
+	maxRatio  = 100
+	freeRatio = 1 << 20
+	// maxEntryName bounds the name of an entry, in bytes: PATH_MAX of the systems in use.
+	maxEntryName = 4096
+)
+
+// MaxEntries is how many entries the archives of a skill can have.
+const MaxEntries = maxUnpacked / leastEntry
+
+// Hostile is an error about an archive that is made to harm its reader. Other errors are about
+// archives that cannot be read.
+type Hostile string
+
+// Error returns what is wrong with the archive.
+func (h Hostile) Error() string { return string(h) }
+
+// Visitor takes what is in an archive.
+type Visitor interface {
+	Entry(path string)                        // the archive has an entry: for all of them, before the first file
+	Locked(archive, entry string)             // the archive is encrypted, this entry first
+	File(path string, data []byte, depth int) // the content of an entry, so many archives deep
+	Fault(path string, err error)             // an entry cannot be read, or is hostile
+}
+
+// Budget is what the archives of one skill may unpack to.
+type Budget struct {
+	unpacked int64 // bytes so far
+	top      int   // the bytes of the file of the skill that is unpacked
+}
+
+// reader reads one archive.
+type reader struct {
+	*Budget
+	Visitor
+}
+
+const errSwells = Hostile("it unpacks to more than 100 times its size")
+
+var (
+	errDamaged  = errors.New("it is damaged, or was cut off")
+	errTooLarge = fmt.Errorf("it has more than %d MiB", skill.MaxFile>>20)
+	errTooMuch  = fmt.Errorf("the archives of the skill have more than %d MiB in them", maxUnpacked>>20)
+)
+
+// Walk visits the entries of an archive that is so many archives deep in the file of a skill.
+func (b *Budget) Walk(name string, data []byte, depth int, v Visitor) error {
+	if depth == 0 {
+		b.top = len(data)
+	}
+	if depth >= maxNesting {
+		return Hostile(fmt.Sprintf("archives are nested more than %d deep", maxNesting))
+	}
+	r := reader{b, v}
+	switch format := Format(data); format {
+	case "zip":
+		return r.zip(name, data, depth)
+	case "gzip":
+		return r.gunzip(name, data, depth)
+	case "tar", "":
+		return r.untar(name, data, depth)
+	default:
+		return errors.New("archives of the format " + format + " are not opened")
+	}
+}
+
+// Format returns the format of an archive that begins with these bytes, or "".
+func Format(data []byte) string {
+	for _, a := range formats {
+		if a.at <= len(data) && bytes.HasPrefix(data[a.at:], []byte(a.magic)) {
+			return a.format
+		}
+	}
+	return ""
+}
+
+// formats lists the magic numbers of archives (the file program's magic/Magdir/archive and compress).
+var formats = []struct {
+	at            int
+	magic, format string
+}{
+	{0, "PK\x03\x04", "zip"}, {0, "PK\x05\x06", "zip"}, {0, "\x1f\x8b", "gzip"}, {257, "ustar", "tar"},
+	{0, "BZh", "bzip2"}, {0, "\xfd7zXZ\x00", "xz"}, {0, "\x28\xb5\x2f\xfd", "zstd"}, {0, "7z\xbc\xaf\x27\x1c", "7z"}, {0, "Rar!\x1a\x07", "RAR"},
+	{0, "MSCF", "cabinet"}, {0, "!<arch>\n", "ar"}, {0, "xar!", "xar"}, {0, "\x04\x22\x4d\x18", "lz4"}, {0, "LZIP", "lzip"},
+}
+
+// entryEscapes writes what findings and their paths have a meaning for.
+var entryEscapes = strings.NewReplacer("!", "%21", "\n", "%0A", "\r", "%0D", "\t", "%09")
+
+// entryPath returns the path of an archive's entry for findings, without characters that would
+// make it look like another.
+func entryPath(archive, entry string) (string, error) {
+	plain := strings.ReplaceAll(strings.ToValidUTF8(entry, "\uFFFD"), `\`, "/")
+	switch {
+	case len(entry) > maxEntryName:
+		return "", Hostile(fmt.Sprintf("it has a name of more than %d bytes", maxEntryName))
+	case strings.HasPrefix(plain, "/"), len(plain) >= 2 && plain[1] == ':':
+		return "", Hostile("it has an absolute path, " + secrets.Quote(entry))
+	case slices.Contains(strings.Split(plain, "/"), ".."):
+		return "", Hostile("it has a path that leads out of the folder, " + secrets.Quote(entry))
+	case strings.IndexByte(entry, 0) >= 0:
+		return "", Hostile("it has a name with a zero byte, " + secrets.Quote(entry))
+	}
+	plain = entryEscapes.Replace(path.Clean(plain))
+	return archive + "!" + display.Visible(plain, display.Escaped), nil
+}
+
+// spend counts bytes against what may be unpacked, and reports whether they may.
+func (b *Budget) spend(n int) bool {
+	b.unpacked += int64(max(n, leastEntry))
+	return b.unpacked <= maxUnpacked
+}
+
+// unpack reads what so many packed bytes become, up to a limit. An archive in another counts
+// against the outer one's size too. It returns what it read even if
+// that is not all.
+func (b *Budget) unpack(in io.Reader, packed, limit int) ([]byte, error) {
+	swells := max(freeRatio, maxRatio*min(packed, b.top))
+	left := int(max(maxUnpacked-b.unpacked, 0))
+	most := min(swells, limit, left)
+	var all bytes.Buffer
+	_, err := all.ReadFrom(io.LimitReader(in, int64(most)+1))
+	data := all.Bytes()
+	if len(data) <= most {
+		b.spend(len(data))
+		if err != nil {
+			err = errDamaged
+		}
+		return data, err
+	}
+	b.spend(most)
+	switch most {
+	case swells:
+		return nil, errSwells
+	case limit:
+		return data[:most], errTooLarge
+	}
+	return data[:most], errTooMuch
+}
+
+// gunzip visits what gzip packed: a tar, or one file.
+func (r reader) gunzip(name string, data []byte, depth int) error {
+	in, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return errDamaged
+	}
+	unpacked, err := r.unpack(in, len(data), maxUnpacked)
+	if len(unpacked) == 0 {
+		return err
+	}
+	if Format(unpacked) == "tar" {
+		return errors.Join(r.untar(name, unpacked, depth), err)
+	}
+	base := path.Base(name[strings.LastIndexByte(name, '!')+1:])
+	inner := strings.TrimSuffix(base, path.Ext(base))
+	if strings.EqualFold(path.Ext(base), ".tgz") || inner == "" {
+		inner += ".tar"
+	}
+	r.File(name+"!"+inner, unpacked, depth+1)
+	return err
+}
+
+// untar visits the files of a tar.
+func (r reader) untar(name string, data []byte, depth int) error {
+	if err := walkTar(data, func(h *tar.Header, _ io.Reader) error {
+		if entry, err := entryPath(name, h.Name); err == nil {
+			r.Entry(entry)
+		}
+		return nil
+	}); err != nil && !errors.Is(err, errDamaged) {
+		return err
+	}
+	return walkTar(data, func(h *tar.Header, content io.Reader) error {
+		if h.Typeflag == tar.TypeXGlobalHeader {
+			return nil
+		}
+		entry, err := entryPath(name, h.Name)
+		if err != nil {
+			return err
+		}
+		switch h.Typeflag {
+		case tar.TypeDir:
+			return nil
+		case tar.TypeReg, tar.TypeGNUSparse, tar.TypeCont:
+		case tar.TypeLink, tar.TypeSymlink:
+			from := h.Name
+			if h.Typeflag == tar.TypeLink {
+				from = "" // its target is a path from the top
+			}
+			if leads(from, h.Linkname) {
+				return Hostile("it has a link that leads out of it, " + secrets.Quote(h.Name))
+			}
+			return nil // its target is judged in its own place
+		default:
+			return Hostile("it has an entry that is no file, " + secrets.Quote(h.Name))
+		}
+		file, err := r.unpack(content, len(data), skill.MaxFile)
+		if len(file) > 0 && err == nil {
+			r.File(entry, file, depth+1)
+		}
+		if errors.Is(err, errTooLarge) {
+			r.Fault(entry, err)
+			return nil
+		}
+		return err
+	})
+}
+
+// walkTar visits the entries of a tar, which has nothing behind its end.
+func walkTar(data []byte, visit func(*tar.Header, io.Reader) error) error {
+	in := bytes.NewReader(data)
+	r := tar.NewReader(in)
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return errDamaged
+		}
+		if err := visit(h, r); err != nil {
+			return err
+		}
+	}
+	if rest := data[len(data)-in.Len():]; len(bytes.Trim(rest, "\x00")) > 0 {
+		return errors.New("it has something behind its end")
+	}
+	return nil
+}
+
+// leads reports whether a link leads out of its archive. Links within are usual: source archives of
+// many projects have some.
+func leads(from, to string) bool {
+	to = strings.ReplaceAll(to, "\\", "/")
+	at := path.Join(path.Dir(from), to)
+	return to == "" || path.IsAbs(to) || strings.Contains(to, ":") || at == ".." || strings.HasPrefix(at, "../")
+}

@@ -1,0 +1,247 @@
+package commands
+
+import (
+	"strings"
+
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/lexer"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
+	"github.com/knack-dev/knack/internal/base/lazyregexp"
+)
+
+// codeReader judges Python, JavaScript or TypeScript by its calls and strings.
+type codeReader struct {
+	*shellReader // for what code and commands have in common
+	tokens       []lexer.Token
+	python       bool
+	vars         map[string]value // of the last assignment
+	processes    bool             // JavaScript's child_process is named
+	looked       int              // at so many tokens of expressions
+	minified     bool             // a name of one letter stands for many things
+	imported     map[string]string
+	lists        map[string][]value
+	files        map[string]string // names that are open for writing, and the file
+	got          value             // what was fetched last
+	// A shell on a socket is made in several steps.
+	socket  bool
+	address string
+	sockets map[string]bool // the names that hold it
+	joins   *lexer.Token    // the call that gives a shell the socket
+}
+
+// Code judges Python, or JavaScript and TypeScript.
+func (s *Judge) Code(p passage.Part, python bool, from Origin) {
+	if p.Depth > maxDepth || p.Nest > maxNest {
+		s.NotRead(p.File.Path, "commands within commands are too deep to be read")
+		return
+	}
+	tokens, whole := lexer.Tokens(p.Text, python)
+	if !whole {
+		s.Unjudged(p.File.Path, "it has too many words of code")
+	}
+	c := &codeReader{
+		shellReader: s.reader(p, from, map[string]value{}),
+		tokens:      tokens, python: python, vars: map[string]value{}, lists: map[string][]value{}, files: map[string]string{}, sockets: map[string]bool{},
+		minified:  !python && isMinified(p.Text),
+		processes: !python && strings.Contains(p.Text, "child_process"),
+	}
+	for i := range tokens {
+		c.token(i)
+	}
+	if c.socket && c.joins != nil {
+		s.networkFind(found.ReverseShell, p, int(c.joins.From), int(c.joins.To), c.address, "a shell is connected with "+connected(c.address))
+	}
+	c.passingHosts()
+	if from == Script && c.secret != nil && c.network && !c.inMarkdown() {
+		s.Find(found.SecretNetwork, p, c.secret.from, c.secret.to, "the script names "+secrets.Quote(c.secret.name)+" and uses the network")
+	}
+}
+
+// isMinified reports whether JavaScript was packed by a program: its lines are long. Names are not
+// followed in it.
+func isMinified(text string) bool {
+	return len(text) > 4096 && len(text)/(1+strings.Count(text, "\n")) > 200
+}
+
+// token judges what begins at a token.
+func (c *codeReader) token(i int) {
+	t := c.tokens[i]
+	switch {
+	case t.Kind == lexer.String:
+		v := c.literal(t)
+		if strings.Contains(v.text, "://") && len(v.text) < 4096 {
+			c.urls([]value{v})
+		}
+		c.credential(v)
+		if c.isMark(i-1, "[") && c.isMark(i+1, "]") && c.isMark(i+2, "(") && runners.Has(t.Text) {
+			c.runsItself(i, i+2, t.Text) // globalThis['eval'](…)
+		}
+	case t.Kind == lexer.Name && runners.Has(t.Text) && c.isMark(i-1, ",") && c.isMark(i+1, ")") && c.isMark(i+2, "("):
+		c.runsItself(i, i+2, t.Text) // (0, eval)(…)
+	case t.Kind == lexer.Name && t.Text == "import" && !c.isMark(i-1, "."):
+		c.imports(i)
+	case t.Kind == lexer.Name && c.isMark(i+1, "(") && !c.defines(i):
+		if t.Text == "require" {
+			c.requires(i)
+		}
+		c.call(i, c.dotted(i))
+	case t.Kind == lexer.Name && t.Text == "$" && !c.python && i+1 < len(c.tokens) && c.tokens[i+1].Kind == lexer.String:
+		c.shellText(c.literal(c.tokens[i+1]), i, "$") // of zx and Bun
+	case t.Kind == lexer.Name && c.isMark(i+1, "=") && !c.isMark(i+2, "=") && !c.isMark(i-1, "."):
+		if len(c.vars) < maxVariables && !c.minified {
+			c.renames(i)
+			v := c.eval(i+2, c.statementEnd(i+2), 0)
+			if !v.known && len(v.text) > maxUnknown {
+				v.text = ""
+			}
+			c.vars[t.Text] = v
+			if delete(c.lists, t.Text); c.isMark(i+2, "[") {
+				c.lists[t.Text] = c.list([2]int{i + 2, c.statementEnd(i + 2)})
+			}
+		}
+	case t.Kind == lexer.Name && (t.Text == "environ" || t.Text == "env"):
+		c.environment(i)
+	}
+}
+
+func (c *codeReader) isMark(i int, text string) bool {
+	return i >= 0 && i < len(c.tokens) && c.tokens[i].Kind == lexer.Mark && c.tokens[i].Text == text
+}
+
+func (c *codeReader) name(i int) string {
+	if i >= 0 && i < len(c.tokens) && c.tokens[i].Kind == lexer.Name {
+		return c.tokens[i].Text
+	}
+	return ""
+}
+
+// defines reports whether a name is that of a function which is defined here.
+func (c *codeReader) defines(i int) bool {
+	before := c.name(i - 1)
+	return before == "def" || before == "function" || before == "class"
+}
+
+// dotted returns the name of a call with what stands before it: "os.path.join". What is no name
+// before a dot is "?".
+func (c *codeReader) dotted(i int) string { return c.aliased(c.written(i)) }
+
+// written is dotted without what names were imported as.
+func (c *codeReader) written(i int) string {
+	name := c.tokens[i].Text
+	for n := 0; n < 4 && c.isMark(i-1, "."); n++ {
+		i -= 2
+		if c.isMark(i, "?") { // a?.b
+			i--
+		}
+		before := c.name(i)
+		if before == "" {
+			return "?." + name
+		}
+		name = before + "." + name
+	}
+	return name
+}
+
+// The bounds of what is looked at of expressions, which may be within one another: maxExpression
+// tokens of each, and maxLooks in a file.
+const (
+	maxExpression = 400
+	maxLooks      = 1 << 24
+)
+
+// maxUnknown is the most text that a name keeps of a value with unknown parts: text of names that are
+// assigned from one another grows without end.
+const maxUnknown = 1024
+
+// looks takes room for looking at so many tokens.
+func (c *codeReader) looks(n int) bool {
+	if c.looked += max(n, 0); c.looked <= maxLooks {
+		return true
+	}
+	c.s.NotRead(c.p.File.Path, "its expressions are too many within one another")
+	return false
+}
+
+// statementEnd returns where a statement ends that goes on at a token.
+func (c *codeReader) statementEnd(i int) int {
+	for n := i; n < len(c.tokens) && n < i+maxExpression; n++ {
+		t := c.tokens[n]
+		if t.Kind == lexer.Line && n > i || t.Kind == lexer.Mark && (t.Text == ";" || t.Text == ")" || t.Text == "]" || t.Text == "}") {
+			return n
+		}
+		if t.Match > 0 {
+			n = int(t.Match)
+		}
+	}
+	return min(i+maxExpression, len(c.tokens))
+}
+
+// arguments returns the ranges of the arguments of a call whose bracket is a token.
+func (c *codeReader) arguments(open int) [][2]int {
+	var all [][2]int
+	end := min(int(c.tokens[open].Match), open+maxExpression)
+	start := open + 1
+	for n := start; n < end; n++ {
+		if c.isMark(n, ",") {
+			all = append(all, [2]int{start, n})
+			start = n + 1
+		}
+		if m := int(c.tokens[n].Match); m > n {
+			n = m
+		}
+	}
+	if start < end {
+		all = append(all, [2]int{start, end})
+	}
+	return all
+}
+
+var codeParts = lazyregexp.New(`\$?\{([^{}]{0,60})\}`)
+
+// literal returns what a string holds. Its computed parts are filled in if they are names of
+// strings, and are variables of a shell if not.
+func (c *codeReader) literal(t lexer.Token) value {
+	v := value{text: t.Text, known: true, from: int(t.From), to: int(t.To)}
+	if t.Coded {
+		v.escapes = minEscapes
+	}
+	if !t.Open || len(t.Text) > 64<<10 {
+		v.known = !t.Open
+		return v
+	}
+	v.text = codeParts().ReplaceAllStringFunc(t.Text, func(m string) string {
+		name := strings.Trim(m, "${} ")
+		if w, ok := c.vars[name]; ok {
+			v = v.with(w)
+			v.known = v.known && w.known
+			if w.text != "" && c.of.spend(len(w.text)) {
+				return w.text
+			}
+		}
+		v.known = false
+		return "$" + strings.Trim(strings.Map(func(r rune) rune {
+			if lexer.IsNameByte(byte(r)) && r < 0x80 {
+				return r
+			}
+			return '_'
+		}, name), "_")
+	})
+	return v
+}
+
+// environment notes a variable of the environment that is read.
+func (c *codeReader) environment(i int) {
+	name := c.dotted(i)
+	if name != "os.environ" && name != "process.env" && name != "environ" && name != "Deno.env" {
+		return
+	}
+	switch {
+	case c.isMark(i+1, "[") && i+2 < len(c.tokens) && c.tokens[i+2].Kind == lexer.String:
+		c.variable(c.tokens[i+2].Text)
+	case c.isMark(i+1, ".") && c.name(i+2) == "get" && c.isMark(i+3, "(") && i+4 < len(c.tokens) && c.tokens[i+4].Kind == lexer.String:
+		c.variable(c.tokens[i+4].Text)
+	case c.isMark(i+1, ".") && name == "process.env":
+		c.variable(c.name(i + 2))
+	}
+}

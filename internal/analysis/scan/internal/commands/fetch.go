@@ -1,0 +1,248 @@
+package commands
+
+import (
+	"path"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/hosts"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
+)
+
+// The options of curl and wget that take a value. Source: curl(1), wget(1).
+const (
+	curlShort = "oHdFTuAebcxXmwKErCDYyztPQ"
+	curlLong  = "output header data data-raw data-binary data-urlencode data-ascii form form-string upload-file user user-agent referer cookie cookie-jar proxy request max-time connect-timeout retry retry-delay retry-max-time write-out config cert key cacert capath range continue-at dump-header resolve url json interface speed-limit speed-time time-cond max-filesize limit-rate output-dir noproxy socks5 socks5-hostname url-query variable proto proto-redir proto-default tls-max ciphers connect-to unix-socket oauth2-bearer aws-sigv4 keepalive-time key-type cert-type pass proxy-user proxy-header max-redirs netrc-file local-port dns-servers doh-url pinnedpubkey stderr trace trace-ascii etag-save etag-compare rate"
+	wgetShort = "OoaPUtTQeiABDIlwR"
+	wgetLong  = "output-document output-file append-output directory-prefix user-agent tries timeout header post-data post-file body-data body-file method input-file load-cookies user password ca-certificate"
+)
+
+// request is what a program fetches or sends.
+type request struct {
+	urls   []value
+	bodies []value // that are sent; "@path" is a file of curl
+	files  []value // that are sent
+	output string  // the file that the answer goes to, "" for the program's output
+	named  bool    // the answer goes to a file with the URL's name
+	folder string  // in this folder
+	stdin  bool    // the input is sent
+}
+
+// requestOf reads the arguments of a program that fetches.
+func requestOf(name string, args []value) request {
+	switch name {
+	case "curl":
+		return curlRequest(args)
+	case "wget":
+		return wgetRequest(args)
+	}
+	var q request
+	for i, v := range args {
+		switch option := strings.ToLower(v.text); {
+		case option == "-outfile" || option == "-o" || option == "--output" || option == "-d" && name == "axel":
+			q.output = at(args, i+1).text
+		case option == "-body" || option == "-infile":
+			q.bodies = append(q.bodies, *at(args, i+1))
+		case strings.Contains(v.text, "://") || strings.HasPrefix(v.text, "$") || i > 0 && strings.ToLower(args[i-1].text) == "-uri":
+			q.urls = append(q.urls, v)
+		}
+	}
+	q.named = name == "aria2c" && q.output == ""
+	q.stdin = strings.HasPrefix(name, "http") || name == "xh"
+	return q
+}
+
+func curlRequest(args []value) request {
+	var q request
+	opts, rest := options(args, curlShort, curlLong)
+	q.urls = rest
+	for _, o := range opts {
+		switch o.name {
+		case "o", "output":
+			if q.output = o.value.text; q.output == "-" {
+				q.output = ""
+			}
+		case "O", "remote-name", "remote-name-all", "J":
+			q.named = true
+		case "output-dir":
+			q.folder = o.value.text
+		case "d", "data", "data-raw", "data-binary", "data-urlencode", "data-ascii", "F", "form", "json", "form-string", "url-query":
+			q.bodies = append(q.bodies, o.value)
+		case "T", "upload-file":
+			if o.value.text == "-" || o.value.text == "." {
+				q.stdin = true
+			}
+			q.files = append(q.files, o.value)
+		case "url":
+			q.urls = append(q.urls, o.value)
+		}
+	}
+	for _, b := range q.bodies {
+		if _, file, ok := strings.Cut(b.text, "@"); ok {
+			q.stdin = q.stdin || file == "-"
+		}
+	}
+	return q
+}
+
+func wgetRequest(args []value) request {
+	q := request{named: true}
+	opts, rest := options(args, wgetShort, wgetLong)
+	q.urls = rest
+	for _, o := range opts {
+		switch o.name {
+		case "O", "output-document":
+			q.named, q.output = false, o.value.text
+			if q.output == "-" || q.output == "/dev/stdout" {
+				q.output = ""
+			}
+		case "P", "directory-prefix":
+			q.folder = o.value.text
+		case "post-data", "body-data":
+			q.bodies = append(q.bodies, o.value)
+		case "post-file", "body-file":
+			q.files = append(q.files, o.value)
+			q.stdin = q.stdin || o.value.text == "-" || o.value.text == "/dev/stdin"
+		}
+	}
+	return q
+}
+
+// fetch judges a program that fetches, and returns what it writes.
+func (r *shellReader) fetch(name string, args []value, io redirect) value {
+	q := requestOf(name, args[1:])
+	var urls []string
+	for _, u := range q.urls {
+		if host := r.host(u.text); !hosts.IsLocal(host) {
+			r.network = true
+		}
+		if len(urls) < maxFetched && !strings.HasPrefix(u.text, "file:") {
+			urls = append(urls, u.text)
+		}
+		urls = append(urls, u.fetched...) // xargs curl
+	}
+	r.sent(q, args[0], io)
+	if len(urls) == 0 {
+		return value{}
+	}
+	out := value{fetched: urls, from: args[0].from, to: args[0].to}
+	switch {
+	case q.output != "":
+		r.write(q.output, out, redirect{from: args[0].from, to: args[0].to})
+	case q.named:
+		for _, u := range q.urls {
+			plain, _, _ := strings.Cut(u.text, "?")
+			r.saved[fileName(path.Join(q.folder, path.Base(plain)))] = out
+		}
+	default:
+		return out
+	}
+	return value{}
+}
+
+// runsFetched notes that what URLs deliver is run.
+func (r *shellReader) runsFetched(urls []string, place value, by string) {
+	worst, lane := "", 0
+	for _, u := range urls {
+		host, kind := hosts.Of(u)
+		r.of.runs(u)
+		rank := 1
+		switch {
+		case hosts.IsLocal(host):
+			continue
+		case kind == hosts.Transient || kind == hosts.Address || kind == hosts.Punycode:
+			rank = 2
+		}
+		if rank > lane {
+			worst, lane = u, rank
+		}
+	}
+	id := found.RunFetched
+	switch lane {
+	case 0:
+		return
+	case 2:
+		id = found.RunUnknown
+	}
+	r.s.Find(id, r.p, place.from, place.to, "what "+secrets.Quote(worst)+" delivers is run by "+secrets.Quote(by))
+}
+
+// runs notes that a command runs what a URL delivers.
+func (c *commands) runs(u string) {
+	if c.ran == nil {
+		c.ran = map[string]bool{}
+	}
+	c.ran[u] = true
+}
+
+// urlUse is a URL that leads to a passing host or an address.
+type urlUse struct {
+	url      string
+	from, to int
+}
+
+// urls notes the hosts of the URLs in words.
+func (r *shellReader) urls(args []value) {
+	for _, v := range args {
+		for rest := v.text; ; {
+			i := strings.Index(rest, "://")
+			if i < 0 {
+				break
+			}
+			start := i
+			for start > 0 && isLetter(rest[start-1]) {
+				start--
+			}
+			end := i + 3
+			for end < len(rest) && !strings.ContainsRune(" \t\n\"'<>),;`|\\", rune(rest[end])) {
+				end++
+			}
+			r.url(rest[start:end], v)
+			rest = rest[end:]
+		}
+	}
+}
+
+func (r *shellReader) url(u string, v value) {
+	r.host(u)
+	if _, kind := hosts.Of(u); kind == hosts.Transient || kind == hosts.Address {
+		r.passing = append(r.passing, urlUse{u, v.from, v.to})
+	}
+}
+
+// host notes the host of a URL as a fact, and returns it.
+func (r *shellReader) host(u string) string {
+	host, kind := hosts.Of(u)
+	if kind == hosts.Nobody {
+		r.of.examples++
+	} else {
+		r.of.others++
+	}
+	if host != "" && kind != hosts.Nobody && (strings.Contains(host, ".") || kind != hosts.Named) {
+		r.s.Fact(found.FactHost, host)
+	}
+	return host
+}
+
+// passingHosts notes the URLs whose content is not run.
+func (r *shellReader) passingHosts() {
+	for _, u := range r.passing {
+		if r.of.ran[u.url] {
+			continue
+		}
+		r.s.urlHost(r.p, u.from, u.to, u.url)
+	}
+}
+
+// urlHost notes a URL that leads to a passing host or an address.
+func (s *Judge) urlHost(p passage.Part, from, to int, u string) {
+	switch host, kind := hosts.Of(u); kind {
+	case hosts.Transient:
+		s.Find(found.URLTransient, p, from, to, "a URL leads to "+secrets.Quote(host))
+	case hosts.Address:
+		s.Find(found.URLAddress, p, from, to, "a URL leads to the address "+secrets.Quote(host))
+	}
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }

@@ -1,0 +1,120 @@
+package commands
+
+import (
+	"strings"
+
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/decode"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
+	"github.com/knack-dev/knack/internal/base/lazyregexp"
+)
+
+// Words of Perl, Ruby, PHP, PowerShell, Python and JavaScript in a line that an option holds. Sources: the
+// functions of each language for what MITRE ATT&CK T1140, T1105 and T1059 describe.
+var (
+	decodingWords = lazyregexp.New(`(?i)\b(?:b64decode|decode_base64|base64_decode|Base64\.(?:strict_|urlsafe_)?decode64|FromBase64String|a85decode|b85decode|b32decode|unhexlify|fromhex|hex2bin|atob|gzinflate|str_rot13)\b|\bmap\(\s*chr\b|` +
+		`\bBuffer\.from\([^)]*["'](?:base64|hex)["']|\b(?:un)?pack1?\s*\(?\s*["'][mH]`)
+	fetchingWords = lazyregexp.New(`(?i)\b(?:urlopen|requests\.get|httpx\.get|LWP|HTTP::Tiny|Net::HTTP|open-uri|URI\.open|file_get_contents|curl_exec|DownloadString|DownloadData|get\s*\(?\s*["']https?|iwr|irm|Invoke-WebRequest|Invoke-RestMethod|fetch|https?\.get)\b`)
+	runningWords  = lazyregexp.New("(?i)\\b(?:system|exec|shell_exec|passthru|popen|eval|instance_eval|class_eval|iex|Invoke-Expression|qx)\\b|`|\\[ScriptBlock\\]::Create")
+	printingWords = lazyregexp.New(`(?i)\b(?:print|puts|echo|write|say|console\.log)\b`)
+	encodedText   = lazyregexp.New(`["']([A-Za-z0-9+/_-]{16,}={0,2})["']`)
+	webAddress    = lazyregexp.New(`https?://[^\s"'()<>;|]+`)
+)
+
+// made returns what a line of code decodes or fetches.
+func made(text string) (v value) {
+	if word := decodingWords().FindString(text); word != "" {
+		v.decoder = strings.Trim(word, `"'(`)
+		if m := encodedText().FindStringSubmatch(text); m != nil {
+			if v.text, v.known = decode.Hex(m[1]); !v.known {
+				v.text, v.known = decode.Base64(m[1])
+			}
+		}
+	}
+	if url := webAddress().FindString(text); url != "" && fetchingWords().MatchString(text) {
+		v.fetched = []string{url}
+	}
+	return v
+}
+
+// oneLiner judges a text that an interpreter is told to run, and returns what that prints.
+func (r *shellReader) oneLiner(code, place value, by string, language lang) value {
+	out := r.runsCode(code, place, by, language)
+	if language == langShell {
+		return out
+	}
+	if code.decoder != "" || len(code.fetched) > 0 || len(code.text) > maxOneLiner {
+		return value{}
+	}
+	v := made(code.text)
+	v.from, v.to = code.from, code.to
+	switch {
+	case v.empty():
+	case language == langOther && runningWords().MatchString(code.text):
+		r.runs(v, place, by)
+	case printingWords().MatchString(code.text):
+		return v
+	}
+	return value{}
+}
+
+// maxOneLiner bounds the code that is judged by its words.
+const maxOneLiner = 4 << 10
+
+var (
+	awkCommand = lazyregexp.New(`system\(\s*"((?:[^"\\]|\\.)*)"\s*\)`)
+	awkRuns    = lazyregexp.New(`system\(\s*\$|\|\s*"(?:\S*/)?(?:ba|z|da|k)?sh\b`)
+)
+
+// awk judges a program of awk: the commands in it, and what it gives to a shell.
+func (r *shellReader) awk(args []value, io redirect) value {
+	if _, rest := options(args[1:], "Ffv", "file assign field-separator"); len(rest) > 0 {
+		for _, m := range awkCommand().FindAllStringSubmatch(rest[0].text, maxFetched) {
+			r.runs(value{text: unescaped(m[1], true), known: true, from: rest[0].from, to: rest[0].to}, args[0], args[0].text)
+		}
+		if awkRuns().MatchString(rest[0].text) && (io.in.decoder != "" || len(io.in.fetched) > 0) {
+			r.runs(io.in, args[0], args[0].text)
+		}
+	}
+	return r.filtered(args[1:], io.in)
+}
+
+// packed returns the archive that tar or zip writes, or nothing.
+func packed(name string, args []value) value {
+	for i, v := range args {
+		letters, short := strings.CutPrefix(v.text, "-")
+		switch {
+		case strings.HasPrefix(letters, "-"): // a word
+			if file, ok := strings.CutPrefix(letters, "-file="); ok && name == "tar" {
+				return v.cut(file)
+			}
+		case name == "zip" && !short:
+			return v
+		case name == "tar" && (short || i == 0) && strings.HasSuffix(letters, "f"):
+			return *at(args, i+1)
+		}
+	}
+	return value{}
+}
+
+// unpacks notes a fetched archive that a command opens with a password.
+func (r *shellReader) unpacks(name string, args []value) {
+	letter := "-p"
+	if name == "unzip" {
+		letter = "-P"
+	}
+	var password, archive value
+	for i, v := range args {
+		if rest, ok := strings.CutPrefix(v.text, letter); ok && rest != "" {
+			password = v.cut(rest)
+		} else if ok && name == "unzip" {
+			password = *at(args, i+1)
+		} else if saved := r.saved[fileName(v.text)]; len(saved.fetched) > 0 {
+			archive = saved
+		}
+	}
+	if password.known && password.text != "" && len(archive.fetched) > 0 {
+		url := archive.fetched[0]
+		r.s.networkFind(found.DownloadLocked, r.p, password.from, password.to, url, secrets.Quote(url)+" is opened with a password that the command has")
+	}
+}

@@ -1,0 +1,67 @@
+package commands
+
+import (
+	"sync"
+
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
+)
+
+// lang is the language of a text that an interpreter runs.
+type lang int
+
+const (
+	langNone lang = iota
+	langShell
+	langPython
+	langJavaScript
+	langOther // one that no reader is for
+)
+
+// languages has the programs that run a text, and its language. Source: MITRE ATT&CK T1059 and its parts.
+var languages = sync.OnceValue(func() map[string]lang {
+	return map[string]lang{
+		"sh": langShell, "bash": langShell, "zsh": langShell, "dash": langShell, "ksh": langShell, "mksh": langShell, "ash": langShell, "fish": langShell, "su": langShell, "script": langShell,
+		"python": langPython, "pypy": langPython, "pypy3": langPython, "node": langJavaScript, "bun": langJavaScript, "deno": langJavaScript, "nodejs": langJavaScript,
+		"perl": langOther, "ruby": langOther, "php": langOther, "lua": langOther, "osascript": langOther, "pwsh": langOther, "powershell": langOther, "tclsh": langOther,
+	}
+})
+
+// fetchers has the programs that write what a URL delivers. Source: MITRE ATT&CK T1105; the last two
+// rows are the commands of PowerShell and their aliases.
+var fetchers = words.Set{Rows: "curl wget fetch aria2c http https xh lynx w3m lwp-request httpie axel " +
+	"iwr irm invoke-webrequest invoke-restmethod"}
+
+// filters has the programs that write what they read, as it is or changed. Source: POSIX, and the
+// manuals of GNU coreutils, gzip, xz, zstd, zip, openssl and jq.
+var filters = words.Set{Rows: "cat tac nl head tail sed grep egrep fgrep sort uniq cut tr rev fold fmt pr expand column strings less more dd pv sponge ts " +
+	"gzip gunzip zcat bzip2 bunzip2 bzcat xz unxz xzcat zstd zstdcat lz4 brotli tar zip openssl gpg age jq yq base64 base32 basenc xxd od hexdump uuencode iconv dos2unix"}
+
+// unpackers has the programs that open an archive, with a password too.
+var unpackers = words.Set{Rows: "unzip 7z 7za 7zz unrar rar"}
+
+var awks = words.Set{Rows: "awk gawk mawk nawk"}
+
+// senders has the programs that send a file, their input or a name to a host. Source: MITRE ATT&CK T1048.
+// curl and wget send too: see fetch.
+var senders = words.Set{Rows: "nc ncat netcat socat telnet scp rsync ssh dig nslookup host mail mailx mutt sendmail"}
+
+// writers has the programs that write the file which their last argument names.
+var writers = words.Set{Rows: "cp mv ln install rsync"}
+
+// keychain returns the commands of a program that write out secrets of a keychain. Source:
+// MITRE ATT&CK T1555.001 (security) and T1555 (secret-tool of libsecret).
+func keychain(program string) string {
+	switch program {
+	case "security":
+		return "find-generic-password find-internet-password dump-keychain"
+	case "secret-tool":
+		return "lookup search"
+	}
+	return ""
+}
+
+const wholeEnvironment = "the whole environment"
+
+// builtins has the words of shells that start no program. Source: POSIX, and the manual of bash.
+var builtins = words.Set{Rows: "alias bg bind break builtin caller cd command compgen complete continue declare dirs disown echo enable eval exec exit export false fc fg getopts hash help history jobs let local logout " +
+	"mapfile popd printf pushd pwd read readarray readonly return set shift shopt source suspend test times trap true type typeset ulimit umask unalias unset wait . : [ ]"}

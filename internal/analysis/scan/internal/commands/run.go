@@ -1,0 +1,262 @@
+package commands
+
+import (
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/hosts"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
+	"github.com/knack-dev/knack/skill"
+)
+
+// minEscapes is how many characters of a text must be written as numbers for it to count as
+// decoded: colours of a terminal need fewer.
+const minEscapes = 8
+
+// interpret judges a program that runs a text: its argument, a file, or its input. It returns what a
+// shell writes that takes commands.
+func (r *shellReader) interpret(name string, args []value, io redirect) value {
+	language := languages()[name]
+	code, file, rest := interpreted(name, args[1:])
+	switch {
+	case code != nil && (name == "powershell" || name == "pwsh") && code.decoder != "":
+		r.runs(decodedUTF16(*code), args[0], name)
+	case code != nil:
+		out := r.oneLiner(*code, args[0], name, language)
+		for _, v := range rest { // xargs sh -c '$0'
+			if len(v.fetched) > 0 || v.decoder != "" {
+				r.runs(v, args[0], name)
+			}
+		}
+		return out
+	case file != nil:
+		r.runsFile(*file, io.in, args[0], name)
+	default:
+		if io.socket == nil || io.in.decoder != "" { // else it is a shell on a socket
+			r.oneLiner(io.in, args[0], name, language)
+		}
+		return value{session: language == langShell && (!io.in.known || flag(args[1:], "i", ""))}
+	}
+	return value{}
+}
+
+// codeOptions has the options of languages whose value is the text to run, and those with
+// another value. Source: the manual of each.
+var codeOptions = sync.OnceValue(func() map[string][2]string {
+	return map[string][2]string{
+		"python": {"c", "WXm"}, "pypy": {"c", "WXm"}, "pypy3": {"c", "WXm"},
+		"node": {"ep", "r"}, "nodejs": {"ep", "r"}, "bun": {"ep", "r"}, "deno": {"", ""},
+		"perl": {"eE", "IMm"}, "ruby": {"e", "IrC"}, "php": {"r", "cd"}, "lua": {"e", "l"}, "osascript": {"e", "l"}, "tclsh": {"", ""},
+		"script": {"c", "EIOBTmo"},
+	}
+})
+
+// interpreted returns the text that an interpreter is told to run, or the file, or neither if it runs
+// its input, and the arguments after it.
+func interpreted(name string, args []value) (code, file *value, rest []value) {
+	if name == "powershell" || name == "pwsh" {
+		return powershell(args)
+	}
+	of, ok := codeOptions()[name]
+	if !ok { // shells, and su
+		of = [2]string{"c", "oO"}
+	}
+	for i := 0; i < len(args); i++ {
+		text := args[i].text
+		switch {
+		case args[i].stream:
+			return nil, &args[i], args[i+1:]
+		case text == "-" || text == "--":
+			continue
+		case text == "--eval" || text == "--print" || text == "--command" || name == "deno" && text == "eval":
+			return at(args, i+1), nil, valuesFrom(args, i+2)
+		case name == "deno" && (text == "run" || strings.HasPrefix(text, "-")):
+			continue
+		case strings.HasPrefix(text, "--rcfile") || strings.HasPrefix(text, "--init-file"):
+			i++
+		case strings.HasPrefix(text, "--") || strings.HasPrefix(text, "+"):
+			continue
+		case strings.HasPrefix(text, "-") && len(text) > 1:
+			flags := text[1:]
+			if n := strings.IndexAny(flags, of[1]); n >= 0 && !strings.ContainsAny(flags[:n], of[0]) {
+				if flags[n] == 'm' && of[0] == "c" { // python -m module
+					return nil, &value{}, nil
+				}
+				if n == len(flags)-1 {
+					i++
+				}
+				continue
+			}
+			if strings.ContainsAny(flags, of[0]) && of[0] != "" {
+				return at(args, i+1), nil, valuesFrom(args, i+2)
+			}
+			if !ok && strings.Contains(flags, "s") {
+				return nil, nil, args[i+1:]
+			}
+		case name == "su":
+			continue
+		default:
+			return nil, &args[i], args[i+1:]
+		}
+	}
+	return nil, nil, nil
+}
+
+func at(args []value, i int) *value {
+	if i >= len(args) {
+		return &value{}
+	}
+	return &args[i]
+}
+
+func valuesFrom(args []value, i int) []value { return args[min(i, len(args)):] }
+
+// powershell returns what it is told to run. Its options may be cut short: -e is -EncodedCommand.
+// Source: about_Pwsh.
+func powershell(args []value) (code, file *value, rest []value) {
+	for i, v := range args {
+		name := strings.ToLower(strings.TrimLeft(v.text, "-/"))
+		if name == v.text || name == "" {
+			continue
+		}
+		if name == "ec" || strings.HasPrefix("encodedcommand", name) {
+			code := *at(args, i+1)
+			code.decoder = "-EncodedCommand"
+			return &code, nil, nil
+		}
+		if strings.HasPrefix("command", name) {
+			return at(args, i+1), nil, valuesFrom(args, i+2)
+		}
+		if strings.HasPrefix("file", name) {
+			return nil, at(args, i+1), nil
+		}
+	}
+	return nil, nil, args
+}
+
+// runsFile judges a file that is run.
+func (r *shellReader) runsFile(file, in, place value, by string) {
+	switch {
+	case file.stream:
+		r.runsCode(file, place, by, languages()[by])
+	case file.text == "/dev/stdin" || file.text == "/dev/fd/0" || file.text == "/proc/self/fd/0":
+		r.runsCode(in, place, by, languages()[by])
+	case by == "deno" && strings.Contains(file.text, "://"):
+		r.runs(value{fetched: []string{file.text}}, place, by)
+	default:
+		if v, ok := r.saved[fileName(file.text)]; ok {
+			r.runsCode(v, place, by, languages()[by])
+		}
+	}
+}
+
+// runs judges a text that a shell runs, and returns what that writes.
+func (r *shellReader) runs(v, place value, by string) value {
+	return r.runsCode(v, place, by, langShell)
+}
+
+// runsCode judges a text that is run: where it comes from, and what it does. It returns what a shell writes.
+func (r *shellReader) runsCode(v, place value, by string, language lang) (out value) {
+	if len(v.fetched) > 0 {
+		r.runsFetched(v.fetched, place, by)
+	}
+	if v.decoder != "" || v.escapes >= minEscapes {
+		r.runsDecoded(v, place, by, language)
+		return value{}
+	}
+	if strings.TrimSpace(v.text) != "" {
+		out = r.judgeText(r.inside(v), language, String)
+		out.from, out.to = place.from, place.to
+	}
+	return out
+}
+
+// inside returns the text of a value as a part: at its own place if it stands in the file as it is.
+func (r *shellReader) inside(v value) passage.Part {
+	if from, to := min(v.from, len(r.p.Text)), min(v.to, len(r.p.Text)); from < to && v.text != "" {
+		if i := strings.Index(r.p.Text[from:to], v.text); i >= 0 {
+			p := r.p.Slice(from+i, from+i+len(v.text))
+			p.Nest++
+			return p
+		}
+	}
+	p := r.p.With(v.text, min(v.from, len(r.p.Text)))
+	p.Nest++
+	return p
+}
+
+func (r *shellReader) judgeText(p passage.Part, language lang, from Origin) (out value) {
+	if !r.of.spend(len(p.Text)) {
+		r.s.NotRead(p.File.Path, "its commands hold too much text to be followed")
+		return value{}
+	}
+	switch language {
+	case langShell:
+		return r.s.shell(p, from, r.saved)
+	case langPython:
+		r.s.Code(p, true, String)
+	case langJavaScript:
+		r.s.Code(p, false, String)
+	case langOther:
+		r.s.otherCode(p)
+	}
+	return value{}
+}
+
+// runsDecoded notes that a decoded text is run, and judges that text.
+func (r *shellReader) runsDecoded(v, place value, by string, language lang) {
+	readable := v.known && isPlainText(v.text)
+	if r.inMarkdown() && !readable {
+		return
+	}
+	decoder := v.decoder
+	if decoder == "" {
+		decoder = "the shell"
+	}
+	find := r.s.Find
+	var notes []string
+	if readable {
+		examples, others := r.of.examples, r.of.others
+		ids, enforced := r.s.During(func() {
+			r.judgeText(r.p.Decoded(v.text, min(place.from, len(r.p.Text))), language, decoded)
+		})
+		notes = append(notes, "decodes to: "+secrets.Quote(v.text))
+		if len(ids) > 0 {
+			notes = append(notes, "then: "+strings.Join(ids, ", "))
+		}
+		if r.of.examples > examples && r.of.others == others && !enforced {
+			find = r.s.Look // it goes to no one's host alone, as examples do
+		}
+	}
+	find(found.RunDecoded, r.p, place.from, place.to, "what "+decoder+" decodes is run by "+secrets.Quote(by), notes...)
+}
+
+// isPlainText reports whether bytes are a text that people could have written.
+func isPlainText(text string) bool {
+	if strings.TrimSpace(text) == "" || !utf8.ValidString(text) {
+		return false
+	}
+	for _, c := range text {
+		if c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// networkFind notes a finding of a rule about a destination: nothing if that is this machine, and one
+// to look at if it is no one's.
+func (s *Judge) networkFind(id skill.RuleID, p passage.Part, from, to int, destination, message string) {
+	host, kind := hosts.Of(destination)
+	if hosts.IsLocal(host) {
+		return
+	}
+	if kind == hosts.Nobody {
+		s.Look(id, p, from, to, message)
+		return
+	}
+	s.Find(id, p, from, to, message)
+}

@@ -1,0 +1,289 @@
+package commands
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/hosts"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/paths"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
+	"github.com/knack-dev/knack/internal/base/lazyregexp"
+)
+
+// credential returns the path of a value that holds credentials, and notes that the script names it.
+func (r *shellReader) credential(v value) string {
+	if v.secret != "" {
+		return v.secret
+	}
+	c := credentialIn(v.text)
+	if c != "" && r.secret == nil && !paths.IsDotEnv(v.text) {
+		r.secret = &secretUse{c, v.from, v.to}
+	}
+	return c
+}
+
+// credentialIn returns a text if it is the path of a file with credentials.
+func credentialIn(text string) string {
+	if paths.Credential(text) {
+		return text
+	}
+	return ""
+}
+
+// sent judges what a request sends.
+func (r *shellReader) sent(q request, place value, io redirect) {
+	secret := ""
+	for _, v := range append(q.bodies[:len(q.bodies):len(q.bodies)], q.urls...) {
+		if v.secret != "" {
+			secret = v.secret
+		}
+		for _, mark := range [...]string{"@", "=@", "=<"} {
+			i := strings.Index(v.text, mark)
+			if i < 0 || i > 0 && mark == "@" {
+				continue
+			}
+			file, _, _ := strings.Cut(v.text[i+len(mark):], ";")
+			if c := r.content(value{text: file, from: v.from, to: v.to}); c.secret != "" {
+				secret = c.secret
+			}
+		}
+	}
+	for _, v := range q.files {
+		if c := r.content(v); c.secret != "" {
+			secret = c.secret
+		}
+	}
+	if q.stdin && io.in.secret != "" {
+		secret = io.in.secret
+	}
+	if secret == "" || len(q.urls) == 0 {
+		return
+	}
+	r.sendsSecret(secret, q.urls[0].text, place)
+}
+
+func (r *shellReader) sendsSecret(secret, destination string, place value) {
+	to := "a host"
+	if host, _ := hosts.Of(destination); host != "" {
+		to = secrets.Quote(host)
+	}
+	r.s.networkFind(found.SendSecret, r.p, place.from, place.to, destination, secrets.Quote(secret)+" is sent to "+to)
+}
+
+// send judges a program that sends a file or its input, and returns what the host delivers.
+func (r *shellReader) send(name string, args []value, io redirect) (out value) {
+	host := ""
+	switch name {
+	case "scp", "rsync":
+		r.copied(args)
+		return value{}
+	case "dig", "nslookup", "host":
+		for _, v := range args[1:] {
+			if v.secret != "" {
+				r.sendsSecret(v.secret, strings.TrimLeft(v.text, "."), args[0])
+			}
+		}
+		return value{}
+	case "ssh":
+		_, rest := options(args[1:], "BbcDEeFIiJLlmOoPpQRSWw", "")
+		if len(rest) > 0 && io.in.secret != "" && !paths.IsDotEnv(io.in.secret) {
+			r.sendsSecret(io.in.secret, rest[0].text, args[0])
+		}
+		return value{}
+	case "socat":
+		for _, v := range args[1:] {
+			if h, ok := socatHost(v.text); ok {
+				host = h
+			}
+		}
+	case "mail", "mailx", "mutt", "sendmail":
+		if len(args) > 1 {
+			host = args[len(args)-1].text
+		}
+	default:
+		if _, rest := options(args[1:], "pswiqXxGgIMmOPTVW", ""); len(rest) > 0 {
+			host = rest[0].text
+		}
+	}
+	r.network = true
+	if host != "" && io.in.secret != "" {
+		r.sendsSecret(io.in.secret, host, args[0])
+	}
+	if host == "" || flag(args[1:], "lz", "listen") {
+		return value{}
+	}
+	return value{fetched: []string{"tcp://" + host}, from: args[0].from, to: args[0].to}
+}
+
+// copied judges scp and rsync: the last argument is the destination.
+func (r *shellReader) copied(args []value) {
+	_, rest := options(args[1:], "iFoPcJSlDefTB", "rsh exclude include filter password-file files-from")
+	if len(rest) < 2 {
+		return
+	}
+	to := rest[len(rest)-1]
+	host, _, remote := strings.Cut(to.text, ":")
+	if !remote || strings.Contains(host, "/") {
+		return
+	}
+	for _, v := range rest[:len(rest)-1] {
+		c := r.credential(v)
+		if c == "" && paths.HoldsCredentials(v.text) {
+			c = v.text
+		}
+		if c != "" && !paths.IsDotEnv(v.text) {
+			r.sendsSecret(c, host, args[0])
+		}
+	}
+}
+
+// socatHost returns the host of an address of socat: TCP:host:port and its kin.
+func socatHost(address string) (string, bool) {
+	kind, rest, ok := strings.Cut(address, ":")
+	kind = strings.ToLower(kind)
+	for _, prefix := range [...]string{"tcp", "udp", "openssl", "ssl", "sctp"} {
+		if ok && strings.HasPrefix(kind, prefix) && !strings.Contains(kind, "listen") && !strings.HasSuffix(kind, "-l") {
+			return rest, true
+		}
+	}
+	return "", false
+}
+
+const shellPathText = `(?i:(?:^|[/\s"':\\])(?:ba|z|da|k|c|tc|fi|a)?sh(?:\.exe)?\b|\bcmd\.exe\b|\bpowershell(?:\.exe)?\b)`
+
+var shellPath = lazyregexp.New(shellPathText)
+
+// backdoor judges a command that connects a shell with a socket.
+func (r *shellReader) backdoor(name string, args []value, io redirect) {
+	switch {
+	case io.socket != nil && languages()[name] != langNone:
+		code, file, _ := interpreted(name, args[1:])
+		if code == nil && file == nil || flag(args[1:], "i", "") {
+			host, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(io.socket.text, "/dev/tcp/"), "/dev/udp/"), "/")
+			r.reverse(host, args[0])
+		}
+	case name == "nc" || name == "ncat" || name == "netcat":
+		opts, rest := options(args[1:], "pswiqXxGgIMmOPTVWec", "exec sh-exec lua-exec")
+		host := ""
+		if len(rest) > 0 {
+			host = rest[0].text
+		}
+		for _, o := range opts {
+			if (o.name == "e" || o.name == "c" || o.name == "exec" || o.name == "sh-exec") && shellPath().MatchString(o.value.text) {
+				r.reverse(host, args[0])
+			}
+		}
+		if io.in.session {
+			r.reverse(host, args[0])
+		}
+	case name == "telnet" && io.in.session && len(args) > 1:
+		r.reverse(args[1].text, args[0])
+	case name == "openssl" && io.in.session && subcommand(args[1:]) == "s_client":
+		opts, _ := connectOption(args[1:])
+		r.reverse(opts, args[0])
+	case name == "socat":
+		r.socat(args)
+	}
+}
+
+func connectOption(args []value) (string, bool) {
+	for i, v := range args {
+		if v.text == "-connect" {
+			return at(args, i+1).text, true
+		}
+	}
+	return "", false
+}
+
+func (r *shellReader) socat(args []value) {
+	host, network, shell := "", false, false
+	for _, v := range args[1:] {
+		low := strings.ToLower(v.text)
+		if h, ok := socatHost(v.text); ok {
+			host, network = h, true
+		}
+		network = network || strings.HasPrefix(low, "tcp") || strings.HasPrefix(low, "openssl")
+		shell = shell || (strings.HasPrefix(low, "exec:") || strings.HasPrefix(low, "system:")) && shellPath().MatchString(low)
+	}
+	if network && shell {
+		r.reverse(host, args[0])
+	}
+}
+
+// reverse notes that a shell is connected with a socket.
+func (r *shellReader) reverse(host string, place value) {
+	r.network = true
+	r.s.networkFind(found.ReverseShell, r.p, place.from, place.to, host, "a shell is connected with "+connected(host))
+}
+
+func connected(host string) string {
+	if name, _ := hosts.Of(host); name != "" {
+		return secrets.Quote(name)
+	}
+	return "a socket"
+}
+
+var (
+	socketWords = lazyregexp.New(`(?i)\bsocket\b|fsockopen|TCPSocket|/inet/tcp/|net\.connect|TCPClient|net\.Socket`)
+	startWords  = lazyregexp.New(`(?i)\bexec|dup2|spawn|popen|system|\bpty\b|Process|\biex\b|Invoke-Expression`)
+	socketShell = lazyregexp.New(`TCPClient|\b(?:IO\.)?popen\(\s*\w+\s*[,)]|` + shellPathText)
+	assigned    = lazyregexp.New(`=\s*["']([A-Za-z0-9._-]{3,253})["']`)
+	endpoint    = lazyregexp.New(`(\d{1,3}(?:\.\d{1,3}){3})|(?i:TCPClient)\(\s*["']?([A-Za-z0-9.$_{}<>-]+)|["'(]([A-Za-z0-9.$_{}<>-]+)["']?\s*[,:]\s*["']?\d{2,5}`)
+)
+
+// otherCode judges a text in a language that no reader is for: perl, ruby, php, lua, AppleScript and
+// PowerShell.
+func (s *Judge) otherCode(p passage.Part) {
+	if socketWords().MatchString(p.Text) && startWords().MatchString(p.Text) && socketShell().MatchString(p.Text) {
+		host := hostIn(endpoint().FindAllStringSubmatch(p.Text, 20))
+		if host == "" {
+			host = hostIn(assigned().FindAllStringSubmatch(p.Text, 20))
+		}
+		s.networkFind(found.ReverseShell, p, 0, len(p.Text), host, "a shell is connected with "+connected(host))
+	}
+	s.appleScript(p)
+}
+
+// hostIn returns the first group that is the name or the address of a host, or else the first placeholder
+// for one.
+func hostIn(matches [][]string) (host string) {
+	for _, m := range matches {
+		text := strings.Join(m[1:], "")
+		switch _, kind := hosts.Of(text); {
+		case kind == hosts.Nobody:
+			host = cmp.Or(host, text)
+		case strings.Contains(text, "."):
+			return text
+		}
+	}
+	return host
+}
+
+// appleScript judges the commands of do shell script.
+func (s *Judge) appleScript(p passage.Part) {
+	const mark = "do shell script \""
+	for at := 0; ; {
+		i := strings.Index(p.Text[at:], mark)
+		if i < 0 {
+			return
+		}
+		at += i + len(mark)
+		end := at
+		for end < len(p.Text) && p.Text[end] != '"' {
+			if p.Text[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		end = min(end, len(p.Text))
+		inner := p.Slice(at, end)
+		if strings.Contains(inner.Text, "\\") {
+			inner = p.With(unescaped(inner.Text, true), at)
+		}
+		inner.Nest++
+		s.Shell(inner, String)
+		at = end
+	}
+}

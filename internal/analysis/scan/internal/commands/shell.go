@@ -1,0 +1,277 @@
+package commands
+
+import (
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
+	"github.com/knack-dev/knack/internal/base/lazyregexp"
+)
+
+// The bounds of what is parsed at once. The parser and the walk over its tree recurse: at most
+// maxBrackets levels, of which one takes up to 8 KiB of stack.
+const (
+	maxChunk    = 32 << 10 // bytes; a longer script is read in chunks of whole lines
+	maxBrackets = 3000
+	maxDepth    = 3 // how often a text may be decoded
+	maxNest     = 8 // how often a string may hold a command with another string
+)
+
+// maxWords bounds the words of commands in one file: reading them takes about 2 s.
+const maxWords = 1 << 20
+
+// wordsOfReader is what a text of commands costs besides its words, as the time of so many.
+const wordsOfReader = 16
+
+// wordsOf counts the words of a text, and all that separates commands.
+func wordsOf(text string) int {
+	n := 1
+	for i := range len(text) {
+		switch text[i] {
+		case ' ', '\t', '\n', ';', '|', '&', '(', '`':
+			n++
+		}
+	}
+	return n
+}
+
+// shellReader judges one script, block or string of commands.
+type shellReader struct {
+	s    *Judge
+	p    passage.Part
+	of   *commands
+	from Origin
+	base int // where the chunk that is read begins in the part
+	// vague is set if the chunk does not parse whole, so that a word at its beginning need not be
+	// a program.
+	vague bool
+
+	vars   map[string]value // of the last assignment
+	saved  map[string]value // what was written into a file
+	remote map[string]value // descriptors that are open on a socket, and its address
+	opened map[string]value // descriptors that are open on a file, and what it holds
+	named  map[string]named // functions and aliases
+	calls  int              // how many of them are within one another
+	params []value          // of the function whose body is read
+	arrays map[string][]value
+	stdin  value // what exec opened
+	// secret and network are set if a credential path is named, and if something is sent or
+	// fetched.
+	secret  *secretUse
+	network bool
+	passing []urlUse
+	outer   *value // the socket that the statements around are connected with
+}
+
+// secretUse is a place that names credentials.
+type secretUse struct {
+	name     string
+	from, to int
+}
+
+// Shell judges commands of a shell. Nothing is expanded, and nothing is run.
+func (s *Judge) Shell(p passage.Part, from Origin) { s.shell(p, from, map[string]value{}) }
+
+// shell judges commands that know what was written into files, and returns what they write.
+func (s *Judge) shell(p passage.Part, from Origin, saved map[string]value) (out value) {
+	if p.Depth > maxDepth || p.Nest > maxNest {
+		s.NotRead(p.File.Path, "commands within commands are too deep to be read")
+		return value{}
+	}
+	r := s.reader(p, from, saved)
+	r.of.words += wordsOfReader
+	text := p.Text
+	if r.inMarkdown() {
+		text = withoutAngles(text)
+	}
+	for at := 0; at < len(text); {
+		n := chunkLen(text[at:])
+		if r.of.words += wordsOf(text[at : at+n]); r.of.words > maxWords {
+			r.tooManyWords()
+			break
+		}
+		out = r.chunk(text[at:at+n], at)
+		at += n
+	}
+	r.passingHosts()
+	if from == Script && r.secret != nil && r.network {
+		s.Find(found.SecretNetwork, p, r.secret.from, r.secret.to, "the script names "+secrets.Quote(r.secret.name)+" and uses the network")
+	}
+	return out
+}
+
+func (r *shellReader) tooManyWords() {
+	r.s.Unjudged(r.p.File.Path, "it has more than "+strconv.Itoa(maxWords)+" words of commands")
+}
+
+func (s *Judge) reader(p passage.Part, from Origin, saved map[string]value) *shellReader {
+	return &shellReader{s: s, p: p, of: s.commandsOf(p.File), from: from, saved: saved,
+		vars: map[string]value{}, remote: map[string]value{}, opened: map[string]value{}, named: map[string]named{}, arrays: map[string][]value{}}
+}
+
+// inMarkdown reports whether the commands stand in a text that people read.
+func (r *shellReader) inMarkdown() bool {
+	return r.from == Fence || r.from == Inline || isMarkdownName(r.p.File.Path)
+}
+
+func isMarkdownName(path string) bool {
+	path = strings.ToLower(path)
+	return strings.HasSuffix(path, ".md") || strings.HasSuffix(path, ".markdown") || strings.HasSuffix(path, ".mdx")
+}
+
+var angles = lazyregexp.New(`(^|[^<&>])<([A-Za-z][A-Za-z0-9 _./:-]{0,40})>`)
+
+// withoutAngles writes placeholders such as <HOST> with braces, so that they are no redirections. The
+// text keeps its length.
+func withoutAngles(text string) string {
+	if !strings.Contains(text, "<") {
+		return text
+	}
+	out := []byte(text)
+	for _, m := range angles().FindAllStringSubmatchIndex(text, -1) {
+		out[m[4]-1], out[m[5]] = '{', '}'
+		for i := m[4]; i < m[5]; i++ {
+			if out[i] == ' ' {
+				out[i] = '_'
+			}
+		}
+	}
+	return string(out)
+}
+
+// chunkLen returns how much of a text is parsed at once: all of it if it is short, else whole lines,
+// if possible up to one that begins a statement.
+func chunkLen(text string) int {
+	if len(text) <= maxChunk {
+		return len(text)
+	}
+	end := strings.LastIndexByte(text[:maxChunk], '\n') + 1
+	if end == 0 {
+		if n := strings.IndexByte(text, '\n'); n >= 0 {
+			return n + 1
+		}
+		return len(text)
+	}
+	for at := end; at > maxChunk/2; at = strings.LastIndexByte(text[:at-1], '\n') + 1 {
+		if beginsStatement(text[:at], text[at:]) {
+			return at
+		}
+	}
+	return end
+}
+
+var continues = []string{" ", "\t", "\n", "\r", "}", ")", "fi", "done", "esac", "else", "elif", "then", "do", ";"}
+
+func beginsStatement(before, after string) bool {
+	for _, word := range continues { // first, so that blank lines are not counted again and again
+		if strings.HasPrefix(after, word) {
+			return false
+		}
+	}
+	before = strings.TrimRight(before, " \t\r\n")
+	return !strings.HasSuffix(before, "\\") && !strings.HasSuffix(before, "|") && !strings.HasSuffix(before, "&&")
+}
+
+// chunk judges a chunk: whole if it parses, else line by line. It returns what the chunk writes if that
+// is known.
+func (r *shellReader) chunk(text string, base int) value {
+	if !tooDeep(text) && len(text) <= maxChunk {
+		if file, err := r.s.parse(text, 0); err == nil {
+			r.base, r.vague = base, false
+			return r.statements(file.Stmts, value{})
+		}
+	}
+	for at := 0; at < len(text); {
+		n := lineLen(text[at:])
+		r.line(text[at:at+n], base+at)
+		at += n
+	}
+	return value{}
+}
+
+// line judges a line that stands for itself.
+func (r *shellReader) line(text string, base int) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	if tooDeep(text) {
+		r.s.Unjudged(r.p.File.Path, "a line has too many brackets to be read as a command")
+		return
+	}
+	r.vague = true
+	if file, err := r.s.parse(text, 0); err == nil {
+		r.base = base
+		r.statements(file.Stmts, value{})
+		return
+	}
+	// What is wrong must not hide the rest. Zsh writes =( too.
+	for piece := range strings.SplitAfterSeq(strings.ReplaceAll(text, " =(", " <("), ";") {
+		if file, _ := r.s.parse(piece, 10); file != nil {
+			r.base = base
+			r.statements(file.Stmts, value{})
+		}
+		base += len(piece)
+	}
+}
+
+// lineLen returns the length of the first line and those that continue it.
+func lineLen(text string) int {
+	for at := 0; ; {
+		n := strings.IndexByte(text[at:], '\n')
+		if n < 0 {
+			return len(text)
+		}
+		at += n + 1
+		before := strings.TrimSuffix(text[:at-1], "\r")
+		if !strings.HasSuffix(before, "\\") && !strings.HasSuffix(strings.TrimRight(before, " \t"), "|") && !strings.HasSuffix(strings.TrimRight(before, " \t"), "&&") {
+			return at
+		}
+	}
+}
+
+// parse reads commands, and goes on after so many errors.
+func (s *Judge) parse(text string, errors int) (*syntax.File, error) {
+	if s.parser == nil {
+		s.parser = syntax.NewParser()
+	}
+	syntax.RecoverErrors(errors)(s.parser)
+	return s.parser.Parse(strings.NewReader(text), "")
+}
+
+// opening has the words that open something.
+var opening = []string{"if", "while", "until", "for", "case", "select", "time", "coproc", "function"}
+
+// tooDeep reports whether a text could make the parser recurse further than the stack may grow. It
+// counts all that opens something and nothing that closes: a quoted bracket could pretend to.
+func tooDeep(text string) bool {
+	n := 0
+	if len(text) <= maxBrackets {
+		return false
+	}
+	for i := range len(text) {
+		switch text[i] {
+		case '(', '[', '{', '`', '!', '"':
+			n++
+		}
+	}
+	for _, word := range opening {
+		n += strings.Count(text, word)
+	}
+	if n > maxBrackets {
+		return true
+	}
+	if len(text) <= maxChunk || !strings.ContainsAny(text, "([{") && !strings.Contains(text, "let") {
+		return false
+	}
+	for i := range len(text) { // operators of arithmetic nest to the right
+		switch text[i] {
+		case '?', '=', '~', '-', '+', '*', ',', '<', '>', '^', '%', '|', '&':
+			n++
+		}
+	}
+	return n > maxBrackets
+}

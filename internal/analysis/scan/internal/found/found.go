@@ -1,0 +1,99 @@
+// Package found has what the readers of a scan report: findings of rules, and facts.
+package found
+
+import (
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Report takes what readers find.
+type Report interface {
+	// Find notes that a rule fires on the bytes of a part from one offset to another.
+	Find(id skill.RuleID, p passage.Part, from, to int, message string, notes ...string)
+	// Look is Find, but asks for a look only, also by a rule of the lane enforce.
+	Look(id skill.RuleID, p passage.Part, from, to int, message string, notes ...string)
+	// Full reports whether a rule has fired so often in a file that one more is only counted, and counts it.
+	Full(id skill.RuleID, f *passage.File) bool
+	// Fact notes a fact.
+	Fact(kind Fact, value string)
+	// NotRead notes that a file could not be judged, and why.
+	NotRead(path, why string)
+	// Unjudged is NotRead for content that must be judged if it is a script's or the main file's.
+	Unjudged(path, why string)
+	// During calls a function, and returns the rules that fire meanwhile and whether one of them is in
+	// the lane enforce.
+	During(judge func()) (ids []string, enforced bool)
+}
+
+// The rules.
+const (
+	// The lane enforce.
+	Tags            skill.RuleID = "text-tags"
+	Selectors       skill.RuleID = "text-selectors"
+	ZeroWidthRun    skill.RuleID = "text-zero-width-run"
+	RunDecoded      skill.RuleID = "run-decoded"
+	RunUnknown      skill.RuleID = "run-fetched-unknown"
+	SendSecret      skill.RuleID = "send-secret"
+	ReverseShell    skill.RuleID = "reverse-shell"
+	DownloadLocked  skill.RuleID = "download-locked"
+	RunFromPaste    skill.RuleID = "run-from-paste"
+	HiddenOverride  skill.RuleID = "hidden-override"
+	ProgramDisguise skill.RuleID = "program-disguised"
+	ArchiveHostile  skill.RuleID = "archive-hostile"
+
+	// The lane review.
+	RunFetched      skill.RuleID = "run-fetched"
+	Persist         skill.RuleID = "persist"
+	AgentConfig     skill.RuleID = "agent-config"
+	ToolsAny        skill.RuleID = "tools-any-command"
+	OverridePhrase  skill.RuleID = "override-phrase"
+	ConcealPhrase   skill.RuleID = "conceal-phrase"
+	HiddenText      skill.RuleID = "hidden-text"
+	ImageText       skill.RuleID = "image-text"
+	URLTransient    skill.RuleID = "url-transient"
+	URLAddress      skill.RuleID = "url-address"
+	DownloadProgram skill.RuleID = "download-program"
+	Program         skill.RuleID = "program"
+	Bytecode        skill.RuleID = "bytecode"
+	InstallScript   skill.RuleID = "install-script"
+	Hooks           skill.RuleID = "hooks"
+	RunsOnLoad      skill.RuleID = "runs-on-load"
+	RunsUnasked     skill.RuleID = "runs-unasked"
+	Secret          skill.RuleID = "secret"
+	SecretNetwork   skill.RuleID = "secret-and-network"
+	Homoglyph       skill.RuleID = "homoglyph-word"
+	ZeroWidthWord   skill.RuleID = "zero-width-in-word"
+	Bidi            skill.RuleID = "text-bidi"
+	Far             skill.RuleID = "text-far"
+	Gatekeeper      skill.RuleID = "gatekeeper-off"
+	NameNear        skill.RuleID = "name-near"
+	NotRead         skill.RuleID = "not-read"
+)
+
+// Fact is a kind of fact.
+type Fact int
+
+// The kinds of facts.
+const (
+	FactProgram  Fact = iota // that commands start
+	FactHost                 // in commands and scripts
+	FactPackage              // that commands install
+	FactVariable             // of the environment
+	FactRead                 // a path outside of the skill
+	FactWrite                // a path outside of the skill
+	FactBinary               // a file with a program in it
+	FactTool                 // of allowed-tools
+	FactHidden               // a file with text that rendering does not show
+	FactUnasked              // a file that runs without being asked for
+	FactNotRead              // a file that could not be judged
+	Facts                    // how many kinds there are
+)
+
+// Bounds of the facts: how many are in a list, and the length of one, in bytes.
+const (
+	MaxFacts = 1000
+	MaxFact  = 200
+	// MaxProgram bounds the name of a program. A longer word where a command begins is data, such as a
+	// line of a key.
+	MaxProgram = 40
+)

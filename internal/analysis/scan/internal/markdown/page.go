@@ -1,0 +1,397 @@
+// Package markdown judges Markdown: what people see when it is rendered, what they do not see of it, and
+// the commands in it.
+package markdown
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/commands"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
+	"github.com/knack-dev/knack/skill/frontmatter"
+)
+
+// Judge judges a file as people see it when it is rendered, and what they do not see of it.
+func Judge(r found.Report, c *commands.Judge, p passage.Part) {
+	m := &page{Report: r, commands: c, loads: isEntry(p.File.Path)}
+	if _, body, ok := frontmatter.Cut([]byte(p.Text)); ok {
+		begin := len(p.Text) - len(body)
+		m.frontmatter(p, begin)
+		p = p.Slice(begin, len(p.Text))
+	}
+	m.p = squeeze(p)
+	if why := m.tooMuch(); why != "" {
+		m.Unjudged(p.File.Path, why)
+		m.plain()
+		return
+	}
+	m.source = []byte(m.p.Text)
+	m.blocks(markdownParser().Parse(text.NewReader(m.source)))
+}
+
+// page reads one Markdown file.
+type page struct {
+	found.Report
+	commands      *commands.Judge
+	p             passage.Part
+	source        []byte       // the bytes of p
+	loads         bool         // commands in it run when the skill is loaded
+	shown, unseen passage.Copy // the text of the block that is read, and what rendering does not show of it
+	links         []link       // of the block
+	before        block        // the block before it
+	open          []string     // elements that are not shown and still open
+	raw           bool         // it is too much to be parsed
+	noted         bool         // the file is known to have text that is not shown
+	comment       bool         // a comment that HTML sees and Markdown does not is still open
+}
+
+// link is an address in a text.
+type link struct {
+	url      string
+	from, to int // where it, or what is shown in place of it, stands in the text
+}
+
+// maxBlank is how many blank lines in a row are read. The parser takes memory for each.
+const maxBlank = 2
+
+// squeeze returns a part without most lines of a run of blank lines.
+func squeeze(p passage.Part) passage.Part {
+	if !strings.Contains(p.Text, "\n\n\n") && !strings.Contains(p.Text, "\r\n\r\n\r\n") {
+		return p
+	}
+	var c passage.Copy
+	at, from, blank := 0, 0, 0
+	for line := range strings.Lines(p.Text) {
+		if strings.Trim(line, "\r\n") != "" {
+			if blank > maxBlank {
+				from = at
+			}
+			blank = 0
+		} else if blank++; blank == maxBlank {
+			c.Write(p.Text[from:at+len(line)], p.Offset(from))
+			from = at + len(line)
+		}
+		at += len(line)
+	}
+	if blank < maxBlank {
+		c.Write(p.Text[from:], p.Offset(from))
+	}
+	return c.Part(p)
+}
+
+var markdownParser = sync.OnceValue(func() parser.Parser {
+	return parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...),
+		parser.WithInlineParsers(parser.DefaultInlineParsers()...),
+		parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...))
+})
+
+// blockParser knows blocks only.
+var blockParser = sync.OnceValue(func() parser.Parser {
+	return parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...))
+})
+
+// Limits of the Markdown that is parsed. The parser's time grows with the product of the bytes of a
+// paragraph and its marks, and with the quotes and lists around a line; its memory with lines and marks.
+const (
+	maxParsed  = 300_000
+	maxProduct = 300_000_000
+	maxHTML    = 1 << 20 // bytes of a paragraph that can have HTML in it: expressions of the parser read them
+	maxOpen    = 64
+)
+
+const tooLong = "its paragraphs are too long or have too many marks to be read as Markdown: it is read as plain text"
+
+const marks = "*_[<`!\\&"
+
+// tooMuch returns why a text is not parsed, or "".
+func (m *page) tooMuch() string {
+	lines, all, product, html := 0, 0, 0, false
+	length, inBlock := 0, 0 // since the last blank line
+	var deep nesting
+	for line := range strings.Lines(m.p.Text) {
+		if deep.of(line) > maxOpen {
+			return "its quotes or lists are nested too deep to be read as Markdown: it is read as plain text"
+		}
+		if len(line) > maxHTML && strings.Contains(line, "<") {
+			return tooLong
+		}
+		lines++
+		if strings.TrimSpace(line) == "" {
+			product += length * inBlock
+			length, inBlock = 0, 0
+			continue
+		}
+		n := countMarks(line)
+		all += n
+		inBlock += n
+		length += len(line)
+		html = html || length > maxHTML && inBlock > 0
+	}
+	if lines+all > maxParsed {
+		return "it has too many lines or marks to be read as Markdown: it is read as plain text"
+	}
+	if product+length*inBlock <= maxProduct && !html {
+		return ""
+	}
+	// Marks in code take no time.
+	product, html = 0, false
+	source := []byte(m.p.Text)
+	_ = ast.Walk(blockParser().Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		switch n.(type) {
+		case *ast.Paragraph, *ast.TextBlock, *ast.Heading, *ast.HTMLBlock:
+		default:
+			return ast.WalkContinue, nil
+		}
+		length, inBlock := 0, 0
+		for i := range n.Lines().Len() {
+			line := n.Lines().At(i)
+			length += line.Len()
+			inBlock += countMarks(m.p.Text[line.Start:line.Stop])
+		}
+		if n.Kind() != ast.KindHTMLBlock {
+			product += length * inBlock
+		}
+		html = html || length > maxHTML && inBlock > 0
+		return ast.WalkSkipChildren, nil
+	})
+	if product > maxProduct || html {
+		return tooLong
+	}
+	return ""
+}
+
+// countMarks counts what can begin or end something in a line of Markdown.
+func countMarks(line string) (n int) {
+	for i := range len(line) {
+		if strings.IndexByte(marks, line[i]) >= 0 && (i == 0 || line[i-1] != line[i] || line[i] == '[') {
+			n++
+		}
+	}
+	return n
+}
+
+// nesting follows how deep the lists of a text are: it has the indentations of the open ones.
+type nesting []int
+
+// of returns how many quotes and lists can be around a line.
+func (n *nesting) of(line string) int {
+	marks := opened(line)
+	if marks == 0 {
+		return 0
+	}
+	indent := 0
+	for indent < len(line) && (line[indent] == ' ' || line[indent] == '\t') {
+		indent++
+	}
+	for k := len(*n); k > 0 && (*n)[k-1] >= indent; k-- {
+		*n = (*n)[:k-1]
+	}
+	*n = append(*n, indent)
+	return len(*n) + marks
+}
+
+// opened counts the marks of quotes and lists at the beginning of a line. A blank follows the mark of a list.
+// A line of one repeated mark is a rule or the underline of a heading.
+func opened(line string) (n int) {
+	line = strings.TrimRight(line, " \t\r\n")
+	if strings.Trim(line, "- \t") == "" || strings.Trim(line, "* \t") == "" {
+		return 0
+	}
+	for i := range len(line) {
+		switch c := line[i]; {
+		case c == '>':
+			n++
+		case strings.IndexByte("-+*", c) >= 0, (c == '.' || c == ')') && i > 0 && line[i-1] >= '0' && line[i-1] <= '9':
+			if i+1 < len(line) && line[i+1] != ' ' && line[i+1] != '\t' {
+				return n
+			}
+			n++
+		case c != ' ' && c != '\t' && (c < '0' || c > '9'):
+			return n
+		}
+	}
+	return n
+}
+
+// plain judges a text that is not parsed: its paragraphs as they stand, its comments, and its lines as
+// commands.
+func (m *page) plain() {
+	m.raw = true
+	m.elements(m.p)
+	m.end()
+	m.commands.Shell(m.p, commands.Fence)
+}
+
+// blocks judges a node and what is in it.
+func (m *page) blocks(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.FencedCodeBlock:
+		info := ""
+		if n.Info != nil {
+			info = string(n.Info.Segment.Value(m.source))
+		}
+		m.fence(m.lines(n.Lines()), info)
+	case *ast.CodeBlock:
+		m.fence(m.lines(n.Lines()), "")
+	case *ast.HTMLBlock:
+		q := *n.Lines()
+		if n.HasClosure() {
+			q.Append(n.ClosureLine)
+		}
+		m.elements(m.lines(&q))
+		m.end()
+	case *ast.LinkReferenceDefinition:
+		m.reference(n)
+	case *ast.Paragraph, *ast.TextBlock, *ast.Heading:
+		inner := len(m.open)
+		m.inlines(n)
+		m.open = m.open[:min(inner, len(m.open))] // an element in a paragraph ends with it
+		m.end()
+	default:
+		for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+			m.blocks(c)
+		}
+	}
+}
+
+// lines returns segments of the source as a part.
+func (m *page) lines(segments *text.Segments) passage.Part {
+	var c passage.Copy
+	for i := range segments.Len() {
+		c.Add(m.p, segments.At(i).Start, segments.At(i).Stop)
+	}
+	return c.Part(m.p)
+}
+
+// out returns where the text goes that is read now.
+func (m *page) out() *passage.Copy {
+	if len(m.open) > 0 || m.comment {
+		return &m.unseen
+	}
+	return &m.shown
+}
+
+// inlines reads what is in a paragraph.
+func (m *page) inlines(n ast.Node) {
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		switch c := c.(type) {
+		case *ast.Text:
+			m.prose(m.p, c.Segment.Start, c.Segment.Stop)
+			if c.SoftLineBreak() || c.HardLineBreak() {
+				m.out().Write("\n", m.p.Offset(c.Segment.Stop))
+			}
+		case *ast.CodeSpan:
+			var code passage.Copy
+			for t := c.FirstChild(); t != nil; t = t.NextSibling() {
+				if t, ok := t.(*ast.Text); ok {
+					code.Add(m.p, t.Segment.Start, t.Segment.Stop)
+					m.out().Add(m.p, t.Segment.Start, t.Segment.Stop)
+				}
+			}
+			m.inlineCode(code.Part(m.p), c)
+		case *ast.AutoLink:
+			m.out().Write(string(c.Label(m.source)), m.p.Offset(max(c.Pos(), 0)+1))
+		case *ast.Link:
+			from := m.out().Len()
+			m.inlines(c)
+			m.link(c.Destination, from)
+			m.attribute(c.Title, c.Pos(), "a link's title")
+		case *ast.Image:
+			m.attribute(altOf(c, m.source), c.Pos(), "an alternative text")
+			m.link(c.Destination, m.out().Len())
+			m.attribute(c.Title, c.Pos(), "an image's title")
+		case *ast.RawHTML:
+			m.elements(m.lines(c.Segments))
+		default:
+			m.inlines(c)
+		}
+	}
+}
+
+// link notes the address of a link whose text begins at an offset of the shown text.
+func (m *page) link(destination []byte, from int) {
+	if m.out() == &m.shown {
+		m.links = append(m.links, link{string(util.UnescapePunctuations(destination)), from, m.shown.Len()})
+	}
+}
+
+// prose copies bytes of a part as they are rendered: without the backslash of an escape, and with the
+// characters that references stand for.
+func (m *page) prose(p passage.Part, from, to int) {
+	out := m.out()
+	done := from
+	if m.raw {
+		out.Add(p, from, to)
+		return
+	}
+	for i := from; i < to; {
+		n := strings.IndexAny(p.Text[i:to], `\&`)
+		if n < 0 {
+			break
+		}
+		i += n
+		end := i + 1
+		switch {
+		case p.Text[i] == '&':
+			if char, size := reference(p.Text[i:to]); size > 0 {
+				out.Add(p, done, i)
+				out.Write(char, p.Offset(i))
+				end = i + size
+				done = end
+			}
+		case end < to && util.IsPunct(p.Text[end]):
+			out.Add(p, done, i)
+			done = end
+			end++
+		}
+		i = end
+	}
+	out.Add(p, done, to)
+}
+
+// maxReference is the length of the longest name of a character.
+const maxReference = 40
+
+// reference returns the character that a text begins with a reference to, and the bytes of that.
+func reference(text string) (char string, size int) {
+	n := strings.IndexByte(text[:min(len(text), maxReference)], ';')
+	if n < 0 {
+		return "", 0
+	}
+	ref := []byte(text[:n+1])
+	if out := util.ResolveEntityNames(util.ResolveNumericReferences(ref)); !slices.Equal(out, ref) {
+		return string(out), n + 1
+	}
+	return "", 0
+}
+
+// altOf returns the alternative text of an image.
+func altOf(n ast.Node, source []byte) (alt []byte) {
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		if t, ok := c.(*ast.Text); ok {
+			alt = append(alt, t.Segment.Value(source)...)
+			if t.SoftLineBreak() {
+				alt = append(alt, '\n')
+			}
+		} else {
+			alt = append(alt, altOf(c, source)...)
+		}
+	}
+	return alt
+}
+
+// end judges the block that was read.
+func (m *page) end() {
+	shown, unseen := m.shown.Part(m.p), m.unseen.Part(m.p)
+	links := m.links
+	m.links = nil
+	m.hidden(unseen, "a text that is not shown", 0)
+	m.block(shown, links)
+}

@@ -1,0 +1,199 @@
+package markdown
+
+import (
+	"iter"
+	"path"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/hosts"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/phrase"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/skill"
+)
+
+// block is what a block of text links to, for the block behind it.
+type block struct {
+	download string // an archive or a program
+	paste    string
+}
+
+// block judges a text as people see it.
+func (m *page) block(p passage.Part, links []link) {
+	if strings.TrimSpace(p.Text) == "" && len(links) == 0 {
+		return
+	}
+	m.phrases(p)
+	now := block{}
+	from := 0 // where the first download ends
+	for l := range all(links, p.Text) {
+		host, kind := hosts.Of(l.url)
+		m.address(p, l, host, kind)
+		if kind == hosts.Nobody {
+			continue
+		}
+		if what := download(linkedType(l.url)); what != "" {
+			if !m.Full(found.DownloadProgram, p.File) {
+				m.findLink(found.DownloadProgram, p, l, secrets.Quote(written(p, l))+" is "+what)
+			}
+			if now.download == "" {
+				now.download, from = l.url, l.to
+			}
+		}
+		if now.paste == "" && hosts.IsPaste(host, l.url) {
+			now.paste = l.url
+		}
+	}
+	if url := now.download; url != "" {
+		if at, to, ok := phrase.Password(p.Text, from); ok {
+			m.Find(found.DownloadLocked, p, at, to, "the password of "+secrets.Quote(url)+": "+secrets.Quote(p.Around(at, to)))
+		}
+	} else if url := m.before.download; url != "" {
+		if at, to, ok := phrase.Password(p.Text, -1); ok {
+			m.Find(found.DownloadLocked, p, at, to, "the password of "+secrets.Quote(url)+", which the block before links to: "+secrets.Quote(p.Around(at, to)))
+		}
+	}
+	if url := or(now.paste, m.before.paste); url != "" {
+		if at, to, ok := phrase.Running(p.Text); ok {
+			m.Find(found.RunFromPaste, p, at, to, "the reader is told to "+secrets.Quote(p.Text[at:to])+", beside "+secrets.Quote(url))
+		}
+	}
+	m.before = now
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// phrases judges what the sentences of a text say.
+func (m *page) phrases(p passage.Part) {
+	if from, to, ok := phrase.Overriding(p.Text); ok {
+		m.Find(found.OverridePhrase, p, from, to, "the text says "+secrets.Quote(p.Around(from, to)))
+	}
+	if from, to, ok := phrase.Concealing(p.Text); ok {
+		m.Find(found.ConcealPhrase, p, from, to, "the text says "+secrets.Quote(p.Around(from, to)))
+	}
+}
+
+// addresses judges where the addresses in a text lead.
+func (m *page) addresses(p passage.Part) {
+	for l := range all(nil, p.Text) {
+		host, kind := hosts.Of(l.url)
+		m.address(p, l, host, kind)
+	}
+}
+
+// address judges where a text links to.
+func (m *page) address(p passage.Part, l link, host string, kind hosts.Kind) {
+	switch {
+	case kind == hosts.Transient && !m.Full(found.URLTransient, p.File):
+		m.findLink(found.URLTransient, p, l, secrets.Quote(written(p, l))+" leads to "+display.Echo(host))
+	case kind == hosts.Address && !m.Full(found.URLAddress, p.File):
+		m.findLink(found.URLAddress, p, l, secrets.Quote(written(p, l))+" has an address in place of a name")
+	}
+}
+
+// written returns an address as the file has it: see [passage.Part.Around].
+func written(p passage.Part, l link) string {
+	if l.from >= l.to || p.Text[l.from:l.to] != l.url {
+		return l.url
+	}
+	return p.File.Text[p.Offset(l.from) : p.Offset(l.to-1)+1]
+}
+
+// findLink notes a finding about a link, whose digest is that of its address.
+func (m *page) findLink(id skill.RuleID, p passage.Part, l link, message string) {
+	q := p.Slice(l.from, l.to)
+	if l.from == l.to || p.Text[l.from:l.to] != l.url {
+		q = p.With(l.url, l.from)
+	}
+	m.Find(id, q, 0, len(q.Text), message)
+}
+
+// all returns links, and behind them the addresses that stand in a text.
+func all(links []link, text string) iter.Seq[link] {
+	return func(yield func(link) bool) {
+		for _, l := range links {
+			if !yield(l) {
+				return
+			}
+		}
+		for at := 0; ; {
+			n := strings.Index(text[at:], "://")
+			if n < 0 {
+				return
+			}
+			from, to := addressAt(text, at+n)
+			if to > from && !yield(link{text[from:to], from, to}) {
+				return
+			}
+			at = max(to, at+n+len("://"))
+		}
+	}
+}
+
+// maxScheme bounds the length of a scheme, and maxAddress that of an address.
+const (
+	maxScheme  = 8
+	maxAddress = 2 << 10
+)
+
+// addressAt returns the address around a "://".
+func addressAt(text string, at int) (from, to int) {
+	from = at
+	for from > 0 && at-from < maxScheme && (text[from-1]|0x20 >= 'a' && text[from-1]|0x20 <= 'z') {
+		from--
+	}
+	if scheme := text[from:at]; !strings.EqualFold(scheme, "https") && !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "ftp") {
+		return at, at
+	}
+	to = at + len("://")
+	end := min(len(text), to+maxAddress)
+	if n := strings.IndexAny(text[to:end], " \t\r\n<>\"'`|\\^{}"); n >= 0 {
+		end = to + n
+	}
+	trimmed := strings.TrimRight(text[to:end], ".,;:!?*_")
+	for strings.HasSuffix(trimmed, ")") && strings.Count(trimmed, ")") > strings.Count(trimmed, "(") || strings.HasSuffix(trimmed, "]") && !strings.Contains(trimmed, "[") {
+		trimmed = strings.TrimRight(trimmed[:len(trimmed)-1], ".,;:!?*_")
+	}
+	if trimmed == "" {
+		return at, at
+	}
+	return from, to + len(trimmed)
+}
+
+// The extensions of programs and of archives that can have programs in them. Sources: the
+// lists of types that Windows (AssocIsDangerous) and macOS (LSRiskCategory) warn about.
+var (
+	programTypes = words.Set{Rows: ".exe .msi .dmg .pkg .deb .rpm .appimage .apk .scr .bat .cmd .vbs .hta .jar .msix .ps1 .command .run .bin"}
+	archiveTypes = words.Set{Rows: ".zip .rar .7z .tar .tgz .gz .xz .bz2 .iso .cab .img"}
+)
+
+// download returns what a link to a file with an extension delivers, or "".
+func download(ext string) string {
+	switch {
+	case programTypes.Has(ext):
+		return "a program"
+	case archiveTypes.Has(ext):
+		return "an archive"
+	}
+	return ""
+}
+
+// linkedType returns the extension of the file that an address names, in lower case.
+func linkedType(url string) string {
+	_, rest, ok := strings.Cut(url, "://")
+	if n := strings.IndexAny(rest, "?#"); n >= 0 {
+		rest = rest[:n]
+	}
+	if !ok || !strings.Contains(rest, "/") {
+		return ""
+	}
+	return strings.ToLower(path.Ext(rest))
+}

@@ -1,0 +1,225 @@
+// Package phrase finds what sentences say, by words and their order. It knows no grammar.
+package phrase
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
+	"github.com/knack-dev/knack/internal/base/display"
+)
+
+// word is a word of a sentence in lower case, without the invisible characters in it.
+type word struct {
+	text     string
+	from, to int
+	last     bool // the sentence ends behind it
+}
+
+// maxWord bounds the bytes of a word. What is longer is no word of a language.
+const maxWord = 64
+
+// wordAt returns the first word of a text from an offset on.
+func wordAt(text string, at int) (word, bool) {
+	from := at
+	for from < len(text) {
+		r, size := utf8.DecodeRuneInString(text[from:])
+		if unicode.IsLetter(r) {
+			break
+		}
+		from += size
+	}
+	to := from
+	unseen := false
+	for to < len(text) {
+		r, size := utf8.DecodeRuneInString(text[to:])
+		if hidden := display.IsUnseen(r); hidden {
+			unseen = true
+		} else if !unicode.IsLetter(r) && r != '\'' && r != '’' {
+			break
+		}
+		to += size
+	}
+	if from == to {
+		return word{}, false
+	}
+	w := word{from: from, to: to}
+	if to-from <= maxWord {
+		w.text = strings.ReplaceAll(strings.ToLower(text[from:to]), "’", "'")
+		if unseen {
+			w.text = strings.Map(func(r rune) rune {
+				if display.IsUnseen(r) {
+					return -1
+				}
+				return r
+			}, w.text)
+		}
+	}
+	rest := strings.TrimLeft(text[to:min(len(text), to+8)], "*_\"'”’)`")
+	w.last = rest == "" || strings.HasPrefix(rest, "\n\n") || strings.IndexByte(".!?;|", rest[0]) >= 0
+	return w, true
+}
+
+// Words of sentences that override instructions: "ignore all previous instructions", "forget everything
+// above", "disregard what you were told". The words are ours: OWASP LLM01 describes what such sentences do.
+var (
+	overrideVerbs = words.Set{Rows: "ignore ignoring disregard disregarding forget discard override overriding bypass supersede supersedes overrides dismiss"}
+	overrideWhose = words.Set{Rows: "previous prior earlier preceding foregoing above system developer original initial"}
+	overrideWhat  = words.Set{Rows: "instruction instructions prompt prompts directive directives guideline guidelines rules command commands guidance messages orders"}
+	overrideFill  = words.Set{Rows: "all any every of the your my these those other and or previously given safety security existing current"}
+	overrideAll   = words.Set{Rows: "everything anything all what whatever instructions rules prompts guidelines directives"}
+	overrideAfter = words.Set{Rows: "above before previously earlier told"}
+	overrideLink  = words.Set{Rows: "you that which were have been was are given the to i we i've were we've"}
+)
+
+// Overriding returns the first phrase of a text that overrides instructions.
+func Overriding(text string) (from, to int, ok bool) {
+	if !mayHave(text, "ignor", "disregard", "forget", "discard", "overrid", "bypass", "supersede", "dismiss") {
+		return 0, 0, false
+	}
+	return firstPhrase(text, &overrideVerbs, func(w word) (int, bool) {
+		whose, all := false, false
+		return follow(text, w, func(w word) (ok, done bool) {
+			if overrideWhat.Has(w.text) && whose || overrideAfter.Has(w.text) && all {
+				return true, true
+			}
+			link := all && overrideLink.Has(w.text)
+			whose = whose || overrideWhose.Has(w.text)
+			all = all || overrideAll.Has(w.text)
+			return false, !link && !overrideWhose.Has(w.text) && !overrideAll.Has(w.text) && !overrideFill.Has(w.text)
+		})
+	})
+}
+
+// Words of sentences that hide an act from the user: "do not tell the user", "keep this from the user",
+// "without the user knowing". A sentence that only says what to tell instead, as in "do not tell
+// the user to …", hides nothing.
+var (
+	concealStart = words.Set{Rows: "not don't dont never without hide hiding conceal concealing keep"}
+	concealVerbs = words.Set{Rows: "tell telling inform informing notify notifying alert alerting mention mentioning reveal revealing disclose disclosing report reporting admit show showing"}
+	concealFill  = words.Set{Rows: "this it that these them anything any of what you did the to your a about everything"}
+	concealWhom  = words.Set{Rows: "user human operator person users"}
+	concealThen  = words.Set{Rows: "about of this these any anything and or but you what"}
+	concealKnow  = words.Set{Rows: "knowing knowledge noticing awareness realizing realising"}
+	hideFill     = words.Set{Rows: "this it these them all any your the every from actions activity changes fact step steps secret hidden"}
+)
+
+// Concealing returns the first phrase of a text that hides an act from the user.
+func Concealing(text string) (from, to int, ok bool) {
+	if !mayHave(text, "user", "human", "operator", "person") {
+		return 0, 0, false
+	}
+	return firstPhrase(text, &concealStart, func(w word) (int, bool) {
+		switch w.text {
+		case "hide", "hiding", "conceal", "concealing", "keep":
+			return hides(text, w)
+		case "without":
+			if to, ok := unknowing(text, w); ok {
+				return to, true
+			}
+		}
+		return untold(text, w)
+	})
+}
+
+// mayHave reports whether a text has one of some beginnings of words, or characters that can hide in one.
+func mayHave(text string, stems ...string) bool {
+	if !display.IsASCII(text) {
+		return true
+	}
+	lower := strings.ToLower(text)
+	return slices.ContainsFunc(stems, func(stem string) bool { return strings.Contains(lower, stem) })
+}
+
+// follow calls step with the words behind w, at most eight of the same sentence, until it is done.
+func follow(text string, w word, step func(word) (ok, done bool)) (int, bool) {
+	for range 8 {
+		next, found := wordAt(text, w.to)
+		if w.last || !found {
+			return 0, false
+		}
+		w = next
+		if ok, done := step(w); done {
+			return w.to, ok
+		}
+	}
+	return 0, false
+}
+
+// hides matches "hide this from the user".
+func hides(text string, w word) (int, bool) {
+	from := false
+	return follow(text, w, func(w word) (ok, done bool) {
+		from = from || w.text == "from"
+		return from && concealWhom.Has(w.text), !hideFill.Has(w.text)
+	})
+}
+
+// unknowing matches "without the user knowing", and "without the user's knowledge".
+func unknowing(text string, w word) (int, bool) {
+	whom := false
+	return follow(text, w, func(w word) (ok, done bool) {
+		if whom {
+			return concealKnow.Has(w.text), true
+		}
+		whom = concealWhom.Has(strings.TrimSuffix(w.text, "'s"))
+		return false, !whom && w.text != "the"
+	})
+}
+
+// untold matches "not tell the user".
+func untold(text string, w word) (int, bool) {
+	verb := ""
+	return follow(text, w, func(w word) (ok, done bool) {
+		switch {
+		case verb == "":
+			verb = w.text
+			return false, !concealVerbs.Has(verb)
+		case concealWhom.Has(w.text):
+			then, found := wordAt(text, w.to)
+			return w.last || !found || text[w.to] == ',' || concealThen.Has(then.text), true
+		}
+		return false, !concealFill.Has(w.text)
+	})
+}
+
+// firstPhrase returns the first phrase that begins with a word of a set, and is no part of a sentence
+// that forbids it: "never ignore previous instructions". The function is given the first word and
+// returns where the phrase ends.
+func firstPhrase(text string, starts *words.Set, match func(word) (to int, ok bool)) (from, to int, ok bool) {
+	negated, near := false, 0 // in this sentence, and how many words a negation still reaches
+	for at := 0; ; {
+		w, ok := wordAt(text, at)
+		if !ok {
+			return 0, 0, false
+		}
+		if starts.Has(w.text) && near == 0 && !(negated && w.text == "without") {
+			if to, ok := match(w); ok {
+				return w.from, to, true
+			}
+		}
+		near = max(near-1, 0)
+		if negations.Has(w.text) {
+			negated, near = true, 3
+		}
+		if rest := text[w.to:]; w.last {
+			negated, near = false, 0
+		} else if rest[0] == ',' || rest[0] == ':' {
+			near = 0
+		}
+		at = w.to
+	}
+}
+
+var negations = words.Set{Rows: "not don't dont never cannot can't won't doesn't shouldn't mustn't no"}
+
+// Overrides reports whether a text overrides instructions, or hides an act from the user.
+func Overrides(text string) bool {
+	if _, _, ok := Overriding(text); ok {
+		return true
+	}
+	_, _, ok := Concealing(text)
+	return ok
+}

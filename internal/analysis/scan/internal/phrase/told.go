@@ -1,0 +1,120 @@
+package phrase
+
+import (
+	"strings"
+
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
+	"github.com/knack-dev/knack/internal/base/lazyregexp"
+)
+
+// Words with which a text tells its reader to run something.
+var (
+	runVerbs   = words.Set{Rows: "run execute paste launch enter eval invoke install"}
+	runObjects = words.Set{Rows: "command commands script scripts code snippet content contents terminal shell powershell bash console prompt installer installation setup lines it this"}
+)
+
+// Running returns the first phrase that tells the reader to run something.
+func Running(text string) (from, to int, ok bool) {
+	return firstPhrase(text, &runVerbs, func(w word) (int, bool) {
+		return follow(text, w, func(w word) (ok, done bool) { return runObjects.Has(w.text), runObjects.Has(w.text) })
+	})
+}
+
+// Words for a password, and those before it that need no "is" behind it.
+var (
+	passWords = words.Set{Rows: "pass password passcode passphrase pwd pw"}
+	passWith  = words.Set{Rows: "with using use enter"}
+)
+
+// rePassword matches what stands between the word and the password, which is its group: "is", a colon, or
+// after "with" nothing.
+var (
+	rePassword     = lazyregexp.New(`^(?:["'*]{0,4}\s+(?:for|of|to)\s[^.\n:=]{0,30})?["'*]{0,4}(?:\s+is\b|\s*[:=\x{2013}\x{2014}]|\s+-)\s*["'\x{201c}\x{2018}(*]*([^\s"'\x{201d}\x{2019})*,;]{2,64})`)
+	rePasswordWith = lazyregexp.New(`^\s+["'\x{201c}\x{2018}(*]*([^\s"'\x{201d}\x{2019})*,;]{2,64})`)
+)
+
+// reUnpack matches words about opening an archive, and reLogin those about an account.
+var (
+	reUnpack = lazyregexp.New(`(?i)\b(?:extract|unzip|unpack|unarchive|decompress|unrar|archive|zip|rar|7z|7zip)`)
+	reLogin  = lazyregexp.New(`(?i)\b(?:user(?:name)?|login|log in|sign in|account|credentials?|ssh|sudo|database|root)\b`)
+)
+
+// Password returns where a text says the password of a download. The download ends at an offset of the
+// text, or stands in the block before if that is negative. Only a password beside words about
+// opening an archive counts, or one right behind the link: others are those of accounts.
+func Password(text string, link int) (from, to int, ok bool) {
+	const near = 60
+	if lower := strings.ToLower(text); !strings.Contains(lower, "pass") && !strings.Contains(lower, "pw") {
+		return 0, 0, false
+	}
+	with := false
+	for at := 0; ; {
+		w, found := wordAt(text, at)
+		if !found {
+			return 0, 0, false
+		}
+		at = w.to
+		if passWords.Has(w.text) {
+			rest := text[w.to:min(len(text), w.to+maxPassword)]
+			m := rePassword().FindStringSubmatchIndex(rest)
+			if m == nil && with {
+				m = rePasswordWith().FindStringSubmatchIndex(rest)
+			}
+			if m != nil && !isPlaceholder(rest[m[2]:m[3]]) {
+				end := w.to + m[3]
+				n := strings.IndexAny(text[end:], " \t\r\n")
+				if n < 0 {
+					n = len(text) - end
+				}
+				end += min(n, maxWhole) // the whole word: what is shown must not end in it
+				around := text[max(0, w.from-near):min(len(text), end+near)]
+				beside := link >= 0 && w.from >= link && w.from-link <= near
+				if reUnpack().MatchString(around) || beside && !reLogin().MatchString(around) {
+					return w.from, end, true
+				}
+			}
+		}
+		with = passWith.Has(w.text) || with && w.text == "the"
+	}
+}
+
+// maxWhole bounds the bytes that are taken for the whole of a password.
+const maxWhole = 2 << 10
+
+// maxPassword bounds the bytes in which a password stands behind the word for it.
+const maxPassword = 160
+
+// isPlaceholder reports whether a password is one of the reader's choice, or no password but a word of
+// the sentence.
+func isPlaceholder(value string) bool {
+	lower := strings.ToLower(strings.TrimRight(value, ".:!?`"))
+	return lower == "" || strings.ContainsAny(lower[:1], "<${[%*") || strings.HasPrefix(lower, "your") || passwordWords.Has(lower)
+}
+
+var passwordWords = words.Set{Rows: "protected protection prompt manager field hash hashes from to in that which you below above and or authentication required optional empty set not the a an it if when for is as with by on be will can may must should needed asked stored entered given provided only same your my xxx"}
+
+// Words with which a text asks its reader to act: a verb at the beginning of a sentence, and its object.
+var (
+	askVerbs   = words.Set{Rows: "run execute send upload download fetch install invoke call post submit transmit email visit paste read collect copy delete remove overwrite append write disable enable approve grant always you"}
+	askObjects = words.Set{Rows: "must should command commands script scripts file files contents content token tokens key keys password passwords credentials secret secrets environment variable variables url link data output " +
+		"conversation history tool tools server endpoint webhook user users instruction instructions this following"}
+)
+
+// Instruction returns the first verb at the beginning of a sentence, up to its object, that tells the
+// reader to act.
+func Instruction(text string) (from, to int, ok bool) {
+	begins := true
+	for at := 0; ; {
+		w, ok := wordAt(text, at)
+		if !ok {
+			return 0, 0, false
+		}
+		if begins && askVerbs.Has(w.text) {
+			if end, ok := follow(text, w, func(w word) (ok, done bool) { return askObjects.Has(w.text), askObjects.Has(w.text) }); ok {
+				return w.from, end, true
+			}
+		}
+		begins = w.last
+		at = w.to
+	}
+}

@@ -1,0 +1,181 @@
+package scan
+
+import (
+	"hash/maphash"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
+	"github.com/knack-dev/knack/internal/base/typo"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Named is a skill of a catalogue.
+type Named struct {
+	Name   string
+	Origin string // where it comes from, as it is shown: its root, or a repository
+}
+
+// The fewest and the most characters of a name that can be near to another. Short words are one letter
+// from many others, and the specification has no longer names.
+const (
+	leastNear = 5
+	mostNear  = 64
+)
+
+// maxCompared bounds the names with which a name is compared for each of its parts.
+const maxCompared = 100
+
+// maxNearShown bounds the names that a finding shows.
+const maxNearShown = 3
+
+// Near returns a finding of the rule name-near, by their index, for the skills whose name is one
+// character, or a swap of two neighbours, away from that of a skill of another origin. Names that differ
+// in capitals, or in blanks and underscores for hyphens, are the same.
+func Near(skills []Named, o Options) map[int]Finding {
+	out := map[int]Finding{}
+	n := neighboursOf(skills)
+	s := newScanner(o)
+	for i, k := range skills {
+		all := n.of(k)
+		if len(all) == 0 {
+			continue
+		}
+		message := "the name " + secrets.Quote(k.Name) + " is nearly "
+		for at, other := range all[:min(len(all), maxNearShown)] {
+			if at > 0 {
+				message += ", "
+			}
+			message += secrets.Quote(other.Name) + " of " + secrets.Quote(other.Origin)
+		}
+		if more := len(all) - maxNearShown; more > 0 {
+			message += " and " + strconv.Itoa(more) + " more"
+		}
+		s.findings = nil
+		s.findFile(found.NameNear, skill.MainFile, message)
+		if len(s.findings) > 0 {
+			out[i] = s.findings[0]
+		}
+	}
+	return out
+}
+
+// Add adds a finding that is about more than the files of the skill: see [Near].
+func (r *Report) Add(f Finding) {
+	s := scanner{findings: r.Findings, enforce: r.Enforce, review: r.Review}
+	s.keep(f)
+	r.Findings, r.Enforce, r.Review = s.sorted(), s.enforce, s.review
+}
+
+// neighbours finds names that are near to one another. Two such names are the same without one character
+// of each.
+type neighbours struct {
+	skills map[string][]Named // by folded name, and in the order of origins
+	parts  []part             // by hash
+	seed   maphash.Seed
+}
+
+// part is a name as it is, or without one of its characters.
+type part struct {
+	hash uint64
+	name string
+}
+
+func neighboursOf(skills []Named) *neighbours {
+	n := &neighbours{skills: map[string][]Named{}, seed: maphash.MakeSeed()}
+	for _, k := range skills {
+		name := nearKey(k.Name)
+		if name == "" {
+			continue
+		}
+		if n.skills[name] == nil {
+			for _, hash := range n.hashes(name) {
+				n.parts = append(n.parts, part{hash, name})
+			}
+		}
+		n.skills[name] = append(n.skills[name], k)
+	}
+	for _, all := range n.skills {
+		sort.Slice(all, func(i, j int) bool { return all[i].Origin < all[j].Origin })
+	}
+	sort.Slice(n.parts, func(i, j int) bool {
+		a, b := n.parts[i], n.parts[j]
+		return a.hash < b.hash || a.hash == b.hash && a.name < b.name
+	})
+	return n
+}
+
+// hashes returns the hashes of the parts of a name.
+func (n *neighbours) hashes(name string) []uint64 {
+	all := []uint64{maphash.String(n.seed, name)}
+	for i := 0; i < len(name); {
+		_, size := utf8.DecodeRuneInString(name[i:])
+		var h maphash.Hash
+		h.SetSeed(n.seed)
+		h.WriteString(name[:i])
+		i += size
+		h.WriteString(name[i:])
+		all = append(all, h.Sum64())
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// nearKey returns a name as it is compared, or "" for one that is too short or too long.
+func nearKey(name string) string {
+	if len(name) > 4*mostNear {
+		return ""
+	}
+	name = nearFolds.Replace(typo.Fold(name))
+	if length := utf8.RuneCountInString(name); length < leastNear || length > mostNear {
+		return ""
+	}
+	return name
+}
+
+var nearFolds = strings.NewReplacer(" ", "-", "_", "-")
+
+// of returns a skill of another origin for each name that is near to that of a skill. If an origin has
+// both names, they are two of its own.
+func (n *neighbours) of(k Named) (all []Named) {
+	name := nearKey(k.Name)
+	own := n.skills[name]
+	if own == nil {
+		return nil
+	}
+	var near []string
+	for _, hash := range n.hashes(name) {
+		first := sort.Search(len(n.parts), func(i int) bool { return n.parts[i].hash >= hash })
+		for _, p := range n.parts[first:min(first+maxCompared, len(n.parts))] {
+			if p.hash != hash {
+				break
+			}
+			if typo.Distance(name, p.name, 1) == 1 {
+				near = append(near, p.name)
+			}
+		}
+	}
+	slices.Sort(near)
+	for _, name := range slices.Compact(near) {
+		if from(n.skills[name], k.Origin) {
+			continue
+		}
+		for _, o := range n.skills[name] {
+			if !from(own, o.Origin) {
+				all = append(all, o)
+				break
+			}
+		}
+	}
+	return all
+}
+
+// from reports whether one of the skills, which are in the order of their origins, is of an origin.
+func from(skills []Named, origin string) bool {
+	i := sort.Search(len(skills), func(i int) bool { return skills[i].Origin >= origin })
+	return i < len(skills) && skills[i].Origin == origin
+}

@@ -1,0 +1,138 @@
+// Package scan says what a skill would do, line by line: what no honest skill does, what is worth a
+// look, and which programs, hosts and paths it names. The same bytes give the same report. Nothing
+// is run, and nothing is asked.
+package scan
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"slices"
+
+	"github.com/knack-dev/knack/internal/base/sorting"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Lane is what a finding is good for.
+type Lane string
+
+// The lanes.
+const (
+	Enforce Lane = "enforce" // no honest skill does this: a server may hold the skill back
+	Review  Lane = "review"  // a fact that is worth a look, and no more
+)
+
+// Finding is one place at which a rule fires.
+type Finding struct {
+	Rule skill.RuleID
+	Lane Lane
+	// File is the file's path in the skill. An entry of an archive is "a.zip!b/c.sh".
+	File string
+	// Position is that of the bytes which fire, or zero if the finding is about the whole file.
+	// Length is counted in characters; it ends on the same line.
+	Position skill.Position
+	Length   int
+	Message  string   // what is there
+	Notes    []string // what else is known: a decoded text, the rules that this fires
+	Fix      string   // what the author can do
+	// Text is the digest of the lines that fire. With Rule, File and Message it names the finding
+	// when its line moves.
+	Text skill.Digest
+}
+
+// maxFindings bounds the findings of a skill that a report has. More are counted.
+const maxFindings = 100
+
+// Report is what a scan of one skill found.
+type Report struct {
+	Findings []Finding // by file, position and rule: at most 100
+	// Enforce and Review count all findings, also those that Findings lacks.
+	Enforce, Review int
+	Facts           Facts
+	// Unread reports that the main file or a script could not be judged.
+	Unread bool
+	// Failed reports that a file could not be read. The report is not one of its bytes: another scan
+	// may find more.
+	Failed bool
+}
+
+// Facts are what a skill names. Each list is sorted and has no duplicates.
+type Facts struct {
+	Programs  []string `json:"programs,omitempty"`  // that its commands start
+	Hosts     []string `json:"hosts,omitempty"`     // in commands and scripts
+	Packages  []string `json:"packages,omitempty"`  // that it installs: "npm:left-pad"
+	Variables []string `json:"variables,omitempty"` // of the environment that it reads
+	Reads     []string `json:"reads,omitempty"`     // paths outside of the skill
+	Writes    []string `json:"writes,omitempty"`    // paths outside of the skill
+	Binaries  []string `json:"binaries,omitempty"`  // files with programs in them
+	Tools     []string `json:"tools,omitempty"`     // of allowed-tools
+	Hidden    []string `json:"hidden,omitempty"`    // files with text that rendering does not show
+	Unasked   []string `json:"unasked,omitempty"`   // files that run without being asked for
+	NotRead   []string `json:"notRead,omitempty"`   // files that could not be judged
+}
+
+// Options change what a scan reports.
+type Options struct {
+	// Lanes has the rules that are in another lane than [Rules] says. "" turns one off.
+	Lanes map[skill.RuleID]Lane
+	// Only leaves out the findings of the other lane, if it is not empty.
+	Only Lane
+}
+
+const (
+	// maxFiles bounds the files of a skill that are judged. The largest real skill has 1,104.
+	maxFiles = 10_000
+	// maxText bounds the text of a skill that is judged, in bytes. Of 776 real skills, the largest has
+	// 0.8 MB.
+	maxText = 32 << 20
+)
+
+// Loaded scans a skill whole. See [Skill].
+func Loaded(ctx context.Context, k *skill.Skill, o Options) (Report, error) {
+	files, more, err := k.List(ctx, maxFiles)
+	s := newScanner(o)
+	switch {
+	case ctx.Err() != nil:
+		return Report{}, ctx.Err()
+	case more:
+		s.NotRead("", "it has more than 10,000 files, and the rest is not judged")
+	case err != nil:
+		s.NotRead("", "its files cannot be listed")
+	}
+	s.unread, s.failed = more || err != nil, err != nil
+	return s.all(ctx, served{k}, files)
+}
+
+// served is a skill's file system by the names under which its files are served.
+type served struct{ k *skill.Skill }
+
+func (s served) Open(name string) (fs.File, error) { return s.k.FS.Open(s.k.OnDisk(name)) }
+
+// Skill scans the files of a skill, which are those that its resources would list. The main file is
+// judged first. A file that cannot be read or judged is a finding of the rule not-read, and the
+// error is only that of the context.
+func Skill(ctx context.Context, fsys fs.FS, files []skill.File, o Options) (Report, error) {
+	return newScanner(o).all(ctx, fsys, files)
+}
+
+func (s *scanner) all(ctx context.Context, fsys fs.FS, files []skill.File) (Report, error) {
+	s.files = make(map[string]bool, len(files))
+	for _, f := range files {
+		s.files[f.Path] = true
+	}
+	main := func(f skill.File) int {
+		if slices.Contains(skill.EntryNames[:], f.Path) {
+			return 0
+		}
+		return 1
+	}
+	files = slices.Clone(files)
+	sorting.Func(files, func(a, b skill.File) int { return cmp.Or(main(a)-main(b), cmp.Compare(a.Path, b.Path)) })
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return Report{}, err
+		}
+		s.open(fsys, f)
+	}
+	return s.report(), nil
+}

@@ -1,0 +1,249 @@
+package scan
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/commands"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
+	"github.com/knack-dev/knack/internal/base/lazyregexp"
+	"github.com/knack-dev/knack/skill/frontmatter"
+)
+
+// setting is a string of a settings file, with the keys that lead to it. Elements of a list have no key.
+type setting struct {
+	keys     []string
+	value    string
+	from, to int // offsets in the text, with its quotes
+}
+
+// settings judges the keys of a file that run something.
+func (s *scanner) settings(p passage.Part) {
+	// A letter can be written as an escape.
+	if !slices.ContainsFunc([]string{`"scripts"`, "hooks", "folderOpen", `\u`, `\x`}, func(word string) bool { return strings.Contains(p.Text, word) }) {
+		return
+	}
+	isPackage := baseOf(p.File.Path) == "package.json"
+	visit := func(v setting) {
+		switch {
+		case isPackage && len(v.keys) == 2 && v.keys[0] == "scripts":
+			if slices.Contains(lifecycle, v.keys[1]) {
+				s.Find(found.InstallScript, p, v.from, v.to, "the script "+secrets.Quote(v.keys[1])+" runs when the package is installed: "+secrets.Quote(v.value))
+			}
+			s.commands.Shell(v.text(p), commands.String)
+		case v.keys[0] == "hooks" && slices.Contains(v.keys[1:], "command"):
+			s.Find(found.Hooks, p, v.from, v.to, "a hook runs "+secrets.Quote(v.value))
+			s.commands.Shell(v.text(p), commands.String)
+		case v.value == "folderOpen" && v.keys[len(v.keys)-1] == "runOn":
+			s.Find(found.RunsUnasked, p, v.from, v.to, "a task runs when an editor opens the folder")
+			s.Fact(found.FactUnasked, p.File.Path)
+		}
+	}
+	var err error
+	switch extension(p.File.Path) {
+	case ".toml":
+	case ".yaml", ".yml":
+		if topHooks().MatchString(p.Text) {
+			err = walkYAML(p.File, visit)
+		}
+	default:
+		err = walkJSON(p.Text, visit)
+	}
+	if err != nil {
+		s.Unjudged(p.File.Path, err.Error())
+	}
+}
+
+// topHooks finds a key "hooks" at the top of a YAML text, or a top that can hide one.
+var topHooks = lazyregexp.New(`(?m)^(\x{feff}?hooks\s*:|["'?{])`)
+
+// lifecycle lists the scripts that npm runs at an install (npm, scripts: life cycle scripts).
+var lifecycle = []string{"preinstall", "install", "postinstall", "preprepare", "prepare", "postprepare"}
+
+// text returns a setting as a part of its own. A text with escapes has one place for all its bytes.
+func (v setting) text(p passage.Part) passage.Part {
+	if v.to-v.from == len(v.value)+2 && p.Text[v.from+1:v.to-1] == v.value {
+		return p.Slice(v.from+1, v.to-1)
+	}
+	return p.Decoded(v.value, v.from)
+}
+
+// maxSettingsDepth bounds how deep a settings file nests.
+const maxSettingsDepth = 100
+
+var (
+	errSettings     = errors.New("it is not valid, so that what it runs is not known")
+	errSettingsDeep = errors.New("it nests too deep")
+)
+
+// walkJSON visits the strings of a JSON text that a key leads to. Comments and commas at the end of
+// a list are allowed, as editors have them.
+func walkJSON(text string, visit func(setting)) error {
+	plain := plainJSON(text)
+	if strings.HasPrefix(plain, "\ufeff") {
+		plain = "   " + plain[3:] // a mark has three bytes
+	}
+	d := json.NewDecoder(strings.NewReader(plain))
+	d.UseNumber()
+	type level struct {
+		object bool
+		isKey  bool // a key comes next
+	}
+	var levels []level
+	var keys []string // one a level
+	for {
+		offset := int(d.InputOffset())
+		t, err := d.Token()
+		if errors.Is(err, io.EOF) && len(levels) == 0 {
+			return nil
+		}
+		if err != nil {
+			return errSettings
+		}
+		top := len(levels) - 1
+		if text, ok := t.(string); ok && top >= 0 && levels[top].object && levels[top].isKey {
+			keys[top], levels[top].isKey = text, false
+			continue
+		}
+		switch t {
+		case json.Delim('{'), json.Delim('['):
+			if len(levels) == maxSettingsDepth {
+				return errSettingsDeep
+			}
+			object := t == json.Delim('{')
+			levels, keys = append(levels, level{object, object}), append(keys, "")
+			continue
+		case json.Delim('}'), json.Delim(']'):
+			levels, keys = levels[:top], keys[:top]
+			top--
+		default:
+			if value, ok := t.(string); ok && top >= 0 {
+				offset += strings.IndexByte(plain[offset:], '"')
+				if named := withoutEmpty(keys); len(named) > 0 {
+					visit(setting{named, value, offset, int(d.InputOffset())})
+				}
+			}
+		}
+		if top >= 0 && levels[top].object {
+			levels[top].isKey = true
+		}
+	}
+}
+
+func withoutEmpty(keys []string) []string {
+	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return key == "" })
+}
+
+// plainJSON makes spaces of comments and of commas in front of a closing bracket. Nothing moves.
+func plainJSON(text string) string {
+	if !strings.Contains(text, "//") && !strings.Contains(text, "/*") && !strings.Contains(text, ",") {
+		return text
+	}
+	b := []byte(text)
+	comma := -1 // the last one, if only space has followed
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '"':
+			for i++; i < len(b) && b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+			comma = -1
+		case c == '/' && i+1 < len(b) && b[i+1] == '/':
+			for ; i < len(b) && b[i] != '\n'; i++ {
+				b[i] = ' '
+			}
+		case c == '/' && i+1 < len(b) && b[i+1] == '*':
+			end := strings.Index(text[i+2:], "*/")
+			if end < 0 {
+				return string(b) // it is not valid
+			}
+			for end += i + 4; i < end; i++ {
+				b[i] = ' '
+			}
+			i--
+		case c == ',':
+			comma = i
+		case c == '}' || c == ']':
+			if comma >= 0 {
+				b[comma] = ' '
+			}
+			comma = -1
+		case c != ' ' && c != '\t' && c != '\r' && c != '\n':
+			comma = -1
+		}
+	}
+	return string(b)
+}
+
+// walkYAML visits the strings of a YAML text that a key leads to.
+func walkYAML(f *passage.File, visit func(setting)) error {
+	if len(f.Text) > frontmatter.MaxSize {
+		return errors.New("it is too large, so that what it runs is not known")
+	}
+	top, problems := frontmatter.ParseYAML(f.Text)
+	if top.Kind == frontmatter.Null && len(problems) > 0 {
+		return errSettings
+	}
+	var walk func(v frontmatter.Value, keys []string)
+	walk = func(v frontmatter.Value, keys []string) {
+		for _, item := range v.Items {
+			walk(item, keys)
+		}
+		for _, field := range v.Fields {
+			walk(field.Value, append(slices.Clone(keys), field.Key))
+		}
+		if v.Text != "" && len(keys) > 0 {
+			from := f.Offset(v.Position)
+			end := strings.IndexByte(f.Text[from:], '\n')
+			if end < 0 {
+				end = len(f.Text) - from
+			}
+			visit(setting{keys, v.Text, from, from + end})
+		}
+	}
+	walk(top, nil)
+	return nil
+}
+
+// runner returns what runs a file when its folder is used, or "".
+func runner(name string) string {
+	switch name {
+	case "conftest.py": // pytest, local plugins
+		return "pytest runs it before the tests"
+	case "sitecustomize.py", "usercustomize.py": // Python, site
+		return "Python runs it when it starts"
+	case ".envrc": // direnv
+		return "direnv runs it when a shell enters its folder"
+	}
+	return ""
+}
+
+// unasked notes a file that runs when its folder is used.
+func (s *scanner) unasked(f *passage.File) {
+	why := runner(baseOf(f.Path))
+	from, to := 0, 0
+	if extension(f.Path) == ".pth" {
+		// Python runs the lines that begin with import (Python, site).
+		at := 0
+		for line := range strings.Lines(f.Text) {
+			if strings.HasPrefix(line, "import ") || strings.HasPrefix(line, "import\t") {
+				from, to = at, at+len(strings.TrimSuffix(line, "\n"))
+				why = "Python runs this line when it starts"
+				break
+			}
+			at += len(line)
+		}
+	}
+	if why == "" {
+		return
+	}
+	s.Find(found.RunsUnasked, f.Whole(), from, to, why)
+	s.Fact(found.FactUnasked, f.Path)
+}

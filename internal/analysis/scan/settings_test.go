@@ -1,0 +1,106 @@
+package scan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/skill"
+)
+
+func TestSettings(t *testing.T) {
+	for _, test := range []struct {
+		what, path, content string
+		rule                skill.RuleID
+		at                  string // where the finding begins
+	}{
+		{"install script", "package.json", `{"name": "a", "scripts": {"test": "x", "postinstall": "node a.js"}}`, found.InstallScript, `"node a.js"`},
+		{"of a package below", "web/package.json", `{"scripts": {"preinstall": "a"}}`, found.InstallScript, `"a"`},
+		{"with escapes and a mark", "package.json", "\ufeff{\"scripts\": {\"prepare\": \"a \\u0026 b\"}}", found.InstallScript, `"a \u0026`},
+		{"spelt with escapes", "package.json", `{"\u0073cripts": {"install": "a"}}`, found.InstallScript, `"a"`},
+		{"twice", "package.json", `{"scripts": {}, "scripts": {"install": "a"}}`, found.InstallScript, `"a"`},
+		{"deeper", "package.json", `{"config": {"scripts": {"install": "a"}}}`, "", ""},
+		{"no script", "package.json", `{"scripts": {"install": {"a": "b"}}}`, "", ""},
+		{"in another file", "data.json", `{"scripts": {"install": "a"}}`, "", ""},
+		{"not valid", "package.json", `{"scripts": {"install": "a"`, found.NotRead, ""},
+		{"too deep", "package.json", `{"scripts": ` + strings.Repeat("[", 1<<20), found.NotRead, ""},
+		{"hooks", "hooks/hooks.json", `{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}`, found.Hooks, `"say done"`},
+		{"hooks in YAML", "a.yaml", "hooks:\n  Stop:\n    - command: say done\n", found.Hooks, "say done"},
+		{"hooks in quotes", "a.yaml", "\"hooks\":\n  Stop:\n    - command: say done\n", found.Hooks, "say done"},
+		{"webhooks in YAML that is not read", "a.yaml", "webhooks: &a !tag\n  - <<: *a\n", "", ""},
+		{"hooks in YAML that is not read", "a.yaml", "hooks: &a !tag\n  - command: *a\n", found.NotRead, ""},
+		{"hooks without a command", "a.yaml", "hooks:\n  - id: black\n", "", ""},
+		{"hooks as a text", "a.json", `{"about": "hooks and a command"}`, "", ""},
+		{"task", "tasks.json", "{\n  // a comment, with \"quotes\n  \"tasks\": [{\"runOptions\": {\"runOn\": \"folderOpen\",},},], /* and */\n}", found.RunsUnasked, `"folderOpen"`},
+		{"a word", "tasks.json", `{"tasks": [{"label": "folderOpen"}]}`, "", ""},
+		{"conftest", "tests/conftest.py", "x = 1\n", found.RunsUnasked, "x = 1"},
+		{"sitecustomize", "sitecustomize.py", "x = 1\n", found.RunsUnasked, "x = 1"},
+		{"pth with code", "a.pth", "../lib\nimport os; os.getcwd()\n", found.RunsUnasked, "import os"},
+		{"pth", "a.pth", "../lib\n# import os\n", "", ""},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			r := scanOf(t, map[string]string{test.path: test.content})
+			if test.rule == "" {
+				if len(r.Findings) > 0 {
+					t.Fatalf("%+v", r.Findings)
+				}
+				return
+			}
+			f := in(t, r, test.rule, test.path)
+			if test.what == "too deep" && f.Message != errSettingsDeep.Error() {
+				t.Errorf("%+v", f)
+			}
+			if test.at == "" {
+				return
+			}
+			file := fileOf(test.path, test.content)
+			if want, _ := file.Position(strings.Index(test.content, test.at), len(test.content)); f.Position != want {
+				t.Errorf("at %v, want %v", f.Position, want)
+			}
+			if is := test.rule == found.RunsUnasked; is != slices.Contains(r.Facts.Unasked, test.path) {
+				t.Errorf("unasked: %q", r.Facts.Unasked)
+			}
+		})
+	}
+}
+
+func TestPlainJSON(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"a": 1}`:         `{"a": 1}`,
+		`{"a//": "/*",}`:   `{"a//": "/*" }`,
+		"[1, // x\n]":      "[1      \n]",
+		`[1, /* ] */ 2,]`:  `[1,         2 ]`,
+		`["\"//", 1]`:      `["\"//", 1]`,
+		`[1 /* `:           `[1 /* `,
+		`["`:               `["`,
+		`["\`:              `["\`,
+		"{\"a\": 1,\n\t }": "{\"a\": 1 \n\t }",
+	} {
+		if got := plainJSON(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func FuzzSettings(f *testing.F) {
+	for _, seed := range []string{`{"scripts": {"install": "a"}, "hooks": [1, {"command": "b"}],}`, "hooks:\n  - command: \"a\"\n", "// x\n[]", `{"a": {"hooks": "folderOpen"}}`} {
+		f.Add(seed, true)
+		f.Add(seed, false)
+	}
+	f.Fuzz(func(t *testing.T, text string, isJSON bool) {
+		text, ok := textOf([]byte(text))
+		if !ok {
+			return
+		}
+		path := "package.json"
+		if !isJSON {
+			path = "a.yaml"
+		}
+		s := newScanner(Options{})
+		s.settings(fileOf(path, text).Whole())
+		if got := plainJSON(text); len(got) != len(text) {
+			t.Errorf("%q became %q", text, got)
+		}
+	})
+}

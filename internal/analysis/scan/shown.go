@@ -1,0 +1,34 @@
+package scan
+
+import (
+	"strings"
+
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/paths"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
+)
+
+// NamesCredentials reports whether a path is one that holds credentials, such as ~/.ssh/id_ed25519.
+func NamesCredentials(path string) bool { return paths.Credential(path) }
+
+// MaskSecrets replaces each character of a secret by a star, but for the first ones and ends of
+// lines. What stands behind the secret keeps its line and column.
+func MaskSecrets(text string) string { return secrets.Mask(text) }
+
+// maxLine bounds what lineOf returns on each side of a place, in bytes.
+const maxLine = 4 << 10
+
+// lineOf returns the lines of a place, with those that a backslash joins to them.
+func lineOf(text string, from, to int) string {
+	begin, end := from, max(from, to)
+	for {
+		begin = strings.LastIndexByte(text[:begin], '\n') + 1
+		if from-begin > maxLine || !strings.HasSuffix(strings.TrimRight(text[:begin], "\r\n"), "\\") {
+			break
+		}
+		begin = len(strings.TrimRight(text[:begin], "\r\n"))
+	}
+	for end < len(text) && end-to <= maxLine && (text[end] != '\n' || strings.HasSuffix(strings.TrimRight(text[:end], "\r"), "\\")) {
+		end++
+	}
+	return text[max(begin, from-maxLine):end]
+}

@@ -1,0 +1,249 @@
+package scan
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io/fs"
+	"slices"
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/archive"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/characters"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/commands"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/markdown"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/skill"
+)
+
+// scanner collects what the readers find in the files of one skill.
+type scanner struct {
+	o        Options
+	fired    map[firing]firings
+	findings []Finding
+	enforce  int
+	review   int
+	facts    [found.Facts]map[string]bool
+	unread   bool
+	failed   bool
+	files    map[string]bool // the paths of the skill's files, and of the entries of its archives
+	budget   archive.Budget
+	judged   int // bytes of text, each counted as often as [cost] says
+	commands *commands.Judge
+}
+
+func newScanner(o Options) *scanner {
+	s := &scanner{o: o, files: map[string]bool{}}
+	s.commands = commands.New(s)
+	return s
+}
+
+// Fact notes a fact. Facts that are too long or too many are left out.
+func (s *scanner) Fact(kind found.Fact, value string) {
+	if value == "" || len(value) > found.MaxFact || kind == found.FactProgram && len(value) > found.MaxProgram || len(s.facts[kind]) >= found.MaxFacts {
+		return
+	}
+	if s.facts[kind] == nil {
+		s.facts[kind] = map[string]bool{}
+	}
+	s.facts[kind][strings.ToValidUTF8(secrets.Hide(value), "\uFFFD")] = true
+}
+
+// Find notes that a rule fires on the bytes of a part from one offset to another.
+func (s *scanner) Find(id skill.RuleID, p passage.Part, from, to int, message string, notes ...string) {
+	if s.Full(id, p.File) {
+		return
+	}
+	defer s.fires(id, p.File)()
+	at, length := p.Place(from, to)
+	s.add(Finding{Rule: id, File: p.File.Path, Position: at, Length: length, Message: message, Notes: notes, Text: skill.DigestOf([]byte(lineOf(p.Text, from, to)))})
+}
+
+// Look notes a finding like Find, but in the lane review also if the rule is of the lane enforce.
+func (s *scanner) Look(id skill.RuleID, p passage.Part, from, to int, message string, notes ...string) {
+	at, length := p.Place(from, to)
+	s.add(Finding{Rule: id, Lane: Review, File: p.File.Path, Position: at, Length: length, Message: message, Notes: notes, Text: skill.DigestOf([]byte(lineOf(p.Text, from, to)))})
+}
+
+// During calls a function and returns the rules that fire meanwhile.
+func (s *scanner) During(judge func()) (ids []string, enforced bool) {
+	before, enforce := len(s.findings), s.enforce
+	judge()
+	for _, f := range s.findings[min(before, len(s.findings)):] {
+		if id := string(f.Rule); !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, s.enforce > enforce
+}
+
+// findFile notes that a rule fires on a whole file.
+func (s *scanner) findFile(id skill.RuleID, path, message string, notes ...string) {
+	s.add(Finding{Rule: id, File: path, Message: message, Notes: notes})
+}
+
+func (s *scanner) add(f Finding) {
+	f.Message = secrets.Hide(f.Message)
+	for i := range f.Notes {
+		f.Notes[i] = secrets.Hide(f.Notes[i])
+	}
+	r := byID()[f.Rule]
+	soft := f.Lane == Review // of Look
+	f.Lane, f.Fix = r.Lane, r.Fix
+	if lane, ok := s.o.Lanes[f.Rule]; ok {
+		f.Lane = lane
+	}
+	if soft && f.Lane == Enforce {
+		f.Lane = Review
+	}
+	if f.Lane == "" || s.o.Only != "" && f.Lane != s.o.Only {
+		return
+	}
+	if f.Text == (skill.Digest{}) {
+		f.Text = skill.DigestOf([]byte(f.Message))
+	}
+	if slices.ContainsFunc(s.findings, func(o Finding) bool {
+		return o.Rule == f.Rule && o.File == f.File && o.Position == f.Position && o.Message == f.Message
+	}) {
+		return
+	}
+	s.keep(f)
+}
+
+// keep counts a finding, and keeps it if there is room.
+func (s *scanner) keep(f Finding) {
+	if f.Lane == Enforce {
+		s.enforce++
+	} else {
+		s.review++
+	}
+	if len(s.findings) < maxFindings {
+		s.findings = append(s.findings, f)
+		return
+	}
+	// A finding to enforce is worth more than one to review.
+	if i := slices.IndexFunc(s.findings, func(o Finding) bool { return o.Lane == Review }); f.Lane == Enforce && i >= 0 {
+		s.findings = append(slices.Delete(s.findings, i, i+1), f)
+	}
+}
+
+// NotRead notes that a file could not be judged, and why.
+func (s *scanner) NotRead(path, why string) {
+	s.Fact(found.FactNotRead, path)
+	s.findFile(found.NotRead, path, why)
+}
+
+// sorted returns the findings in their order.
+func (s *scanner) sorted() []Finding {
+	sort.Slice(s.findings, func(i, j int) bool { // slices.SortFunc takes 20 KB of the binary for each type
+		a, b := &s.findings[i], &s.findings[j]
+		return cmp.Or(cmp.Compare(a.File, b.File), a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column, cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message)) < 0
+	})
+	return s.findings
+}
+
+func (s *scanner) report() Report {
+	r := Report{Findings: s.sorted(), Enforce: s.enforce, Review: s.review, Unread: s.unread, Failed: s.failed}
+	for kind, to := range []*[]string{&r.Facts.Programs, &r.Facts.Hosts, &r.Facts.Packages, &r.Facts.Variables, &r.Facts.Reads, &r.Facts.Writes, &r.Facts.Binaries, &r.Facts.Tools, &r.Facts.Hidden, &r.Facts.Unasked, &r.Facts.NotRead} {
+		for value := range s.facts[kind] {
+			*to = append(*to, value)
+		}
+		slices.Sort(*to)
+	}
+	return r
+}
+
+// open reads a file of the skill and judges it.
+func (s *scanner) open(fsys fs.FS, f skill.File) {
+	data, _, err := skill.ReadFile(fsys, f.Path, skill.MaxFile)
+	if err != nil {
+		s.unread = s.unread || matters(f.Path)
+		s.failed = s.failed || !errors.Is(err, skill.ErrTooLarge)
+		s.NotRead(f.Path, "it cannot be read")
+		return
+	}
+	s.judge(f.Path, data, 0)
+}
+
+// judge judges the content of a file, or of an entry of an archive, so many archives deep. A reader
+// that panics leaves the file unread.
+func (s *scanner) judge(path string, data []byte, depth int) {
+	defer func() {
+		if recover() != nil {
+			s.unread = s.unread || matters(path)
+			s.NotRead(path, "it cannot be judged: knack failed on it")
+		}
+	}()
+	switch kind := kindOf(path, data); kind {
+	case kindArchive:
+		s.archive(path, data, depth)
+	case kindProgram:
+		s.program(path, data)
+	case kindImage:
+		s.image(path, data)
+	case kindBinary:
+		s.binary(path, data)
+	default:
+		text, ok := textOf(data)
+		if !ok && kind == kindJavaScript && utf8.Valid(data) {
+			text, ok = string(data), true // its strings may have a zero byte
+		}
+		if !ok {
+			s.unread = s.unread || matters(path)
+			s.NotRead(path, "it is not UTF-8 text")
+			return
+		}
+		if s.judged += len(text) * cost(kind); s.judged > maxText {
+			s.unread = s.unread || matters(path)
+			s.NotRead(path, "the skill has too much text: more than 2 MiB of Markdown and shell, 4 MiB of other code, or 32 MiB in all")
+			return
+		}
+		s.text(&passage.File{Path: path, Text: text}, kind)
+	}
+}
+
+// cost weighs the text of a kind by the time that its readers take: up to 0.7 s for 1 MiB of Markdown.
+func cost(kind fileKind) int {
+	switch kind {
+	case kindMarkdown, kindShell:
+		return 16
+	case kindPython, kindJavaScript:
+		return 8
+	}
+	return 1
+}
+
+// text judges a file of text by every reader that is for it.
+func (s *scanner) text(f *passage.File, kind fileKind) {
+	p := f.Whole()
+	characters.Judge(s, p)
+	s.secrets(p)
+	switch kind {
+	case kindMarkdown:
+		markdown.Judge(s, s.commands, p)
+	case kindShell:
+		s.commands.Shell(p, commands.Script)
+	case kindPython, kindJavaScript:
+		s.commands.Code(p, kind == kindPython, commands.Script)
+	case kindSettings:
+		s.settings(p)
+	case kindLines:
+		s.commands.Lines(p)
+	}
+	s.unasked(f)
+}
+
+// textOf returns a file as text: UTF-8, or UTF-16 with a mark.
+func textOf(data []byte) (string, bool) {
+	text, _, ok := display.Decode(data)
+	return text, ok && bytes.IndexByte(data, 0) < 0 || ok && isUTF16(data)
+}
+
+func isUTF16(data []byte) bool {
+	return bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff"))
+}

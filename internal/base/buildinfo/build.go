@@ -1,0 +1,49 @@
+// Package build says which build of knack this is.
+package buildinfo
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+// Info is the output of knack version.
+type Info struct {
+	Version string `json:"version"`
+	// Commit is empty if the build had no repository, and Modified is set if its files
+	// differed from that commit.
+	Commit   string `json:"commit,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// Current returns the version that the Go toolchain wrote into the binary.
+func Current() Info {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	return of(info)
+}
+
+func of(info *debug.BuildInfo) Info {
+	b := Info{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		b.Version = v
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Commit = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	return b
+}
+
+// String returns the line that knack version prints.
+func (b Info) String() string {
+	return fmt.Sprintf("knack %s (%s, %s)", b.Version, b.Go, b.Platform)
+}

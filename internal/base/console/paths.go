@@ -1,0 +1,79 @@
+package console
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/base/display"
+)
+
+// Absolute returns a path that starts at the working directory as an absolute one.
+func (e Env) Absolute(path string) string {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(e.Dir, path)
+	}
+	return filepath.Clean(path)
+}
+
+// Shown returns a path with ~ for the home folder.
+func (e Env) Shown(path string) string { return DisplayPath(path, []string{e.Dir}, e.Home) }
+
+// DisplayPath writes a folder as people do: relative to the project or with ~, whichever is
+// nearer. The root of the file system, in which graphical clients start servers, does not
+// count: everything is below it.
+func DisplayPath(d string, projects []string, home string) string {
+	near := ""
+	for _, base := range append(slices.Clone(projects), home) {
+		if _, ok := Below(d, base); ok && len(base) > len(near) && base != filepath.Dir(base) {
+			near = base
+		}
+	}
+	rel, ok := Below(d, near)
+	switch {
+	case !ok:
+		return filepath.ToSlash(d)
+	case near != home:
+		return rel
+	case rel == ".":
+		return "~"
+	}
+	return "~/" + rel
+}
+
+// Below returns the slash-separated path of d below base. ok is false if d is elsewhere.
+func Below(d, base string) (path string, ok bool) {
+	if base == "" {
+		return "", false
+	}
+	rel, err := filepath.Rel(base, d)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return "", false
+	}
+	return filepath.ToSlash(rel), true
+}
+
+// ShellWord writes a path so that a shell reads it as one word, byte for byte.
+func ShellWord(path string) string {
+	home, rest := "", path
+	if strings.HasPrefix(path, "~/") {
+		home, rest = "~/", path[2:]
+	}
+	switch {
+	case !utf8.ValidString(rest) || Clean(rest) != rest || display.OneLine(rest) != rest:
+		var b strings.Builder
+		for _, c := range []byte(rest) {
+			if c < ' ' || c >= 0x7f || c == '\'' || c == '\\' {
+				fmt.Fprintf(&b, "\\%03o", c)
+			} else {
+				b.WriteByte(c)
+			}
+		}
+		return home + "$'" + b.String() + "'"
+	case path == "", strings.HasPrefix(path, "="), strings.ContainsAny(rest, " \t'\"\\$`;&|<>()*?[]{}#!~^"): // zsh reads =ls as the path of ls
+		return home + "'" + strings.ReplaceAll(rest, "'", `'\''`) + "'"
+	}
+	return path
+}

@@ -1,0 +1,221 @@
+package console
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/display"
+)
+
+// Style is a way to show a part of a line, as a number of ANSI's. The zero value changes
+// nothing.
+type Style string
+
+// The styles. Names are bold, severities have colours, and what matters less is dim.
+const (
+	Bold   Style = "1"
+	Dim    Style = "2"
+	Red    Style = "1;31"
+	Yellow Style = "1;33"
+	Cyan   Style = "1;36"
+	// Added and Removed are lines of a difference.
+	Added   Style = "32"
+	Removed Style = "31"
+)
+
+// Painted is a part of a line with a style.
+type Painted struct {
+	text  string
+	style Style
+}
+
+// Of returns a part of a line for [Printer.Line].
+func (s Style) Of(text string) Painted { return Painted{text, s} }
+
+// Words before what a command says on stderr, for [Printer.Text].
+var (
+	Error   = Red.Of("error:")
+	Warning = Yellow.Of("warning:")
+	Hint    = Cyan.Of("hint:")
+)
+
+// colours decides whether a stream gets colours. NO_COLOR (no-color.org) turns them off, and
+// CLICOLOR_FORCE (bixense.com/clicolors) or FORCE_COLOR (force-color.org) on.
+func (e *Env) colours(terminal bool) bool {
+	forces := func(name string) bool {
+		value := e.getenv(name)
+		return value != "" && value != "0" && value != "false"
+	}
+	switch {
+	case e.getenv("NO_COLOR") != "":
+		return false
+	case forces("CLICOLOR_FORCE"), forces("FORCE_COLOR"):
+		return true
+	}
+	return terminal && !e.Plain && e.getenv("TERM") != "dumb"
+}
+
+// Printer writes lines for people. What it prints is fit for a terminal. On a terminal it
+// paints, and breaks long lines between words; elsewhere every line stays whole, for programs
+// that search lines.
+type Printer struct {
+	w        io.Writer
+	terminal bool
+	colour   bool
+	width    int // 0 to break no line
+	err      error
+}
+
+// Out returns a printer for stdout.
+func (e *Env) Out() *Printer { return e.printer(e.Stdout, e.StdoutTerminal) }
+
+// Err returns a printer for stderr.
+func (e *Env) Err() *Printer { return e.printer(e.Stderr, e.StderrTerminal) }
+
+func (e *Env) printer(w io.Writer, terminal bool) *Printer {
+	p := &Printer{w: w, terminal: terminal, colour: e.colours(terminal)}
+	if terminal {
+		p.width = e.Width
+	}
+	return p
+}
+
+// PrinterOf returns w if it is a printer, or else a printer for a writer that is no terminal.
+func PrinterOf(w io.Writer) *Printer {
+	if p, ok := w.(*Printer); ok {
+		return p
+	}
+	return &Printer{w: w}
+}
+
+// Write writes text as it is, apart from [Clean]. Each write must be whole lines.
+func (p *Printer) Write(text []byte) (int, error) {
+	_, err := io.WriteString(p.w, Clean(string(text)))
+	return len(text), err
+}
+
+// Failed returns the error of the first write that failed, or nil.
+func (p *Printer) Failed() error { return p.err }
+
+// leastRoom is the room in a line below which breaking a text would make it harder to read.
+const leastRoom = 20
+
+// Room returns the number of columns that a line has beside others, but at least leastRoom. It
+// is 0 if lines are not broken.
+func (p *Printer) Room(others int) int {
+	if p.width == 0 {
+		return 0
+	}
+	return max(p.width-others, leastRoom)
+}
+
+// Line prints one line, as [fmt.Sprintf] formats it; line ends and tabs in it become blanks.
+// A part may be [Painted]. If the line is broken, the rest is two columns further in.
+func (p *Printer) Line(format string, args ...any) {
+	p.hang(strings.Repeat(" ", indentOf(format)+2), format, args)
+}
+
+// Item is [Printer.Line] with the rest further in by some more columns.
+func (p *Printer) Item(columns int, format string, args ...any) {
+	p.hang(strings.Repeat(" ", indentOf(format)+columns), format, args)
+}
+
+// Row is [Printer.Line] for a line that must not be broken, as one with a mark below a word.
+func (p *Printer) Row(format string, args ...any) { p.write(p.format(format, args)) }
+
+func indentOf(format string) int { return len(format) - len(strings.TrimLeft(format, " ")) }
+
+func (p *Printer) hang(indent, format string, args []any) {
+	text := p.format(format, args)
+	if p.width < len(indent)+leastRoom {
+		p.write(text)
+		return
+	}
+	for i, line := range display.Wrap(text, p.width, p.width-len(indent)) {
+		if i > 0 {
+			line = indent + line
+		}
+		p.write(line)
+	}
+}
+
+func (p *Printer) write(line string) {
+	if _, err := io.WriteString(p.w, line+"\n"); p.err == nil {
+		p.err = err
+	}
+}
+
+var blanks = strings.NewReplacer("\r", " ", "\n", " ", "\t", " ")
+
+// format makes one line. It cleans each part by itself, so that no part can paint.
+func (p *Printer) format(format string, args []any) string {
+	for i, a := range args {
+		style := Style("")
+		if part, ok := a.(Painted); ok {
+			a, style = part.text, part.style
+		}
+		if _, ok := a.(int); ok {
+			continue
+		}
+		args[i] = p.paint(style, Clean(blanks.Replace(fmt.Sprint(a))))
+	}
+	return strings.TrimRight(fmt.Sprintf(format, args...), " ")
+}
+
+// Patch prints a difference in the unified format. A terminal gets it cleaned and painted, and
+// anything else byte for byte, for programs that apply it.
+func (p *Printer) Patch(patch string) error {
+	if p.terminal || p.colour {
+		var b strings.Builder
+		head := true // above the changes
+		for line := range strings.Lines(Clean(patch)) {
+			head = head && !strings.HasPrefix(line, "@@")
+			text, end, _ := strings.Cut(line, "\n")
+			b.WriteString(p.paint(patchStyle(line, head), text) + "\n" + end)
+		}
+		patch = b.String()
+	}
+	_, err := io.WriteString(p.w, patch)
+	return err
+}
+
+// patchStyle returns the style of a line of a difference.
+func patchStyle(line string, head bool) Style {
+	switch {
+	case head:
+		return Bold
+	case line[0] == '@':
+		return Cyan
+	case line[0] == '-':
+		return Removed
+	case line[0] == '+':
+		return Added
+	}
+	return ""
+}
+
+// Dimmed prints a text, dim on a terminal, which breaks its lines itself.
+func (p *Printer) Dimmed(text string) {
+	for line := range strings.Lines(Clean(text)) {
+		p.write(p.paint(Dim, strings.TrimSuffix(line, "\n")))
+	}
+}
+
+// paint gives a text a style, if the printer has colours.
+func (p *Printer) paint(style Style, text string) string {
+	if !p.colour || style == "" || text == "" {
+		return text
+	}
+	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
+}
+
+// Text prints a text behind a word that says what it is. Its lines stay lines.
+func (p *Printer) Text(word Painted, text string) {
+	columns := display.Columns(word.text) + 1
+	first, rest, _ := strings.Cut(text, "\n")
+	p.Item(columns, "%s %s", word, first)
+	for l := range strings.Lines(rest) {
+		p.Line("%s", strings.TrimRight(l, "\n"))
+	}
+}

@@ -1,0 +1,69 @@
+package edit
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/realpath"
+)
+
+// OutsideError reports a path below a folder that a link leads out of it.
+type OutsideError struct {
+	Link   string // the link's absolute path
+	Target string // the absolute path that the link leads to
+}
+
+// Error returns a message with the link and its target.
+func (e *OutsideError) Error() string {
+	return fmt.Sprintf("%s is a link to %s, outside of the project", e.Link, e.Target)
+}
+
+// Inside checks that a write to path stays in the folder root. Both are absolute. If path
+// is spelt as a path below root, and a link on the way leads out of root, the error is an
+// [*OutsideError]. A path that is not spelt as one below root was named by the user, and
+// Inside accepts it.
+//
+// A cloned repository can hold a link such as .claude -> ~/elsewhere. Call Inside before a
+// write to a path that the user did not name. Parts of path that do not exist yet are fine.
+// Inside does not guard against links that change between the check and the write.
+func Inside(root, path string) error {
+	rel, err := filepath.Rel(root, path)
+	if err != nil || rel == "." || leaves(rel) {
+		return nil
+	}
+	real, err := realpath.Eval(root)
+	if err != nil {
+		return pathError("resolve", root, err)
+	}
+	at := real
+	for part := range strings.SplitSeq(rel, string(filepath.Separator)) {
+		next := filepath.Join(at, part)
+		info, err := os.Lstat(next)
+		if err != nil || !realpath.IsLink(info.Mode()) {
+			at = next // the rest does not exist, or is not a link
+			continue
+		}
+		target, err := realpath.Eval(next)
+		if err != nil || target == next { // a dangling link, or what is no link of this system
+			if target, err = os.Readlink(next); err != nil {
+				return pathError("resolve", next, err)
+			}
+			if !filepath.IsAbs(target) {
+				target = filepath.Join(at, target)
+			}
+		}
+		below, err := filepath.Rel(real, target)
+		if err != nil || leaves(below) {
+			return &OutsideError{Link: next, Target: target}
+		}
+		at = target
+	}
+	return nil
+}
+
+// leaves reports whether a relative path leaves the folder it starts in.
+func leaves(rel string) bool {
+	return rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}

@@ -1,0 +1,154 @@
+// Package fetch asks servers that hold skills, over https.
+//
+// A server that a person names may be in a private network. What that server names, in a redirect
+// or an index, may not: else a page of a stranger could make knack ask the machines behind a
+// firewall.
+package httpfetch
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+const (
+	// patience is how long a server may send nothing.
+	patience = 30 * time.Second
+	// slowest is how many bytes an answer of a known size brings in a second at least, after five
+	// minutes: 150 kbit/s. maxTransfer is how long any answer may take: 64 MiB at that speed.
+	slowest      = 150_000 / 8
+	maxTransfer  = time.Hour
+	maxRedirects = 5
+	maxHeader    = 256 << 10 // bytes
+)
+
+// Options say how servers are reached. The zero value reaches them directly.
+type Options struct {
+	// Proxy returns the proxy for a request, or nil. A command passes [http.ProxyFromEnvironment].
+	Proxy func(*http.Request) (*url.URL, error)
+	// Roots are the certificate authorities, nil for the system's and SSL_CERT_FILE.
+	Roots *x509.CertPool
+	// Resolver looks up names, nil for the system's.
+	Resolver *net.Resolver
+	// Agent is the User-Agent, "knack/1.2.0".
+	Agent string
+}
+
+// Fetcher has a client for each server that a person named. Its methods may be called from several
+// goroutines.
+type Fetcher struct {
+	options Options
+	mu      sync.Mutex
+	clients map[string]*Client
+}
+
+// New returns a fetcher. It connects to nothing.
+func New(o Options) *Fetcher { return &Fetcher{options: o, clients: map[string]*Client{}} }
+
+// For returns the client for a source at this address, which is https, or http to this machine.
+// Clients share no connections, so what one source may reach, another may not.
+func (f *Fetcher) For(address string) (*Client, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return nil, refuse("the address is no https: address")
+	}
+	named := addressOf(u)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := f.clients[named]
+	if c == nil {
+		c = newClient(f.options, named)
+		f.clients[named] = c
+	}
+	return c, c.judge(u)
+}
+
+// Close closes the connections that are kept for further requests.
+func (f *Fetcher) Close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.clients {
+		c.base.CloseIdleConnections()
+	}
+}
+
+// Client asks one server, and those that it refers to.
+type Client struct {
+	options Options
+	named   string // host and port
+	proxies sync.Map
+	base    *http.Transport
+}
+
+func newClient(o Options, named string) *Client {
+	c := &Client{options: o, named: named}
+	c.base = &http.Transport{
+		Proxy:                  c.proxy,
+		DialContext:            c.dial,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Roots},
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true, // digests are of the bytes as they are served
+		TLSHandshakeTimeout:    patience,
+		ResponseHeaderTimeout:  patience,
+		IdleConnTimeout:        patience,
+		MaxIdleConnsPerHost:    8,
+		MaxResponseHeaderBytes: maxHeader,
+	}
+	return c
+}
+
+// proxy asks for the proxy and remembers its address, which may be dialled wherever it is.
+func (c *Client) proxy(r *http.Request) (*url.URL, error) {
+	if c.options.Proxy == nil {
+		return nil, nil
+	}
+	u, err := c.options.Proxy(r)
+	if u != nil {
+		c.proxies.Store(addressOf(u), true)
+	}
+	return u, err
+}
+
+// HTTP returns the client in the form that libraries take. Each request passes the checks; it
+// waits if the server says so, and its answer ends if no byte comes for 30 seconds. Redirects are
+// followed as this package allows.
+func (c *Client) HTTP() *http.Client {
+	return &http.Client{Transport: c, CheckRedirect: c.redirect}
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := c.judge(r.URL); err != nil {
+		if r.Body != nil {
+			r.Body.Close()
+		}
+		return nil, err
+	}
+	if c.options.Agent != "" && r.Header.Get("User-Agent") == "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("User-Agent", c.options.Agent)
+	}
+	return c.waiting(r)
+}
+
+// redirect judges a redirect. Credentials go to no other host and port, not even to one below the
+// same name.
+func (c *Client) redirect(r *http.Request, via []*http.Request) error {
+	if len(via) > maxRedirects {
+		return refuse("it redirects more than %d times", maxRedirects)
+	}
+	if err := c.judge(r.URL); err != nil {
+		return err
+	}
+	r.Header.Del("Referer") // it may have a secret in its query
+	if r.URL.Scheme != via[0].URL.Scheme || addressOf(r.URL) != addressOf(via[0].URL) {
+		for _, secret := range []string{"Authorization", "Cookie", "Cookie2", "Proxy-Authorization", "Www-Authenticate"} {
+			r.Header.Del(secret)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package httpfetch
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/knack-dev/knack/internal/base/display"
+)
+
+// Answer is the answer to a request for a file.
+type Answer struct {
+	// Body has the bytes as they were served. Its caller bounds and closes it.
+	Body io.ReadCloser
+	Size int64 // -1 if the server does not say
+	// URL is where the bytes came from, after redirects.
+	URL *url.URL
+	// Tag is the ETag, for the next request; "" if the server has none. Unchanged is set if the
+	// file is still the one with the tag that was asked for; then Body is empty.
+	Tag       string
+	Unchanged bool
+}
+
+// StatusError says that a server has answered with a failure.
+type StatusError struct {
+	Status int
+	Wait   time.Duration // how long the server asks to wait, or 0
+	where  string
+}
+
+// Error says so in words.
+func (e *StatusError) Error() string {
+	switch {
+	case e.Wait > 0:
+		return fmt.Sprintf("%s: the server asks to wait %s; try again then", e.where, e.Wait.Round(time.Second))
+	case e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden:
+		return fmt.Sprintf("%s: the server refuses access (%d); knack sends no credentials there", e.where, e.Status)
+	case e.Status == http.StatusNotFound, e.Status == http.StatusGone:
+		return fmt.Sprintf("%s: there is no such file (%d)", e.where, e.Status)
+	}
+	return fmt.Sprintf("%s: the server answers %d %s", e.where, e.Status, http.StatusText(e.Status))
+}
+
+// Is makes an error with a wait an [ErrBusy].
+func (e *StatusError) Is(target error) bool { return target == ErrBusy && e.Wait > 0 }
+
+// Get asks for a file. tag is the ETag of a file that the caller has, or "". Errors have neither
+// the query of an address nor a credential in them; a failure of the server is a [*StatusError].
+func (c *Client) Get(ctx context.Context, at *url.URL, tag string) (*Answer, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	if err != nil {
+		return nil, refuse("the address is no https: address")
+	}
+	if tag != "" {
+		r.Header.Set("If-None-Match", tag)
+	}
+	resp, err := c.HTTP().Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", Shown(at), Plain(err))
+	}
+	a := &Answer{Body: resp.Body, Size: resp.ContentLength, URL: resp.Request.URL, Tag: resp.Header.Get("Etag")}
+	switch {
+	case resp.StatusCode == http.StatusOK:
+		return a, nil
+	case resp.StatusCode == http.StatusNotModified && tag != "":
+		a.Unchanged, a.Body = true, http.NoBody
+		return a, resp.Body.Close()
+	}
+	resp.Body.Close()
+	failed := &StatusError{Status: resp.StatusCode, where: Shown(resp.Request.URL)}
+	if wait, ok := retryAfter(resp.Header.Get("Retry-After"), time.Now()); ok && (failed.Status == http.StatusTooManyRequests || failed.Status == http.StatusServiceUnavailable) {
+		failed.Wait = wait
+	}
+	return nil, failed
+}
+
+// RetryAfter returns how long the server asks to wait before it is asked again, or 0.
+func (e *StatusError) RetryAfter() time.Duration { return e.Wait }
+
+// Shown returns an address for people: its query, which may be a signature, and its credentials
+// are left out.
+func Shown(u *url.URL) string {
+	return display.Excerpt((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String())
+}
+
+// Plain returns the cause of a failed request, without the address that the libraries put into it.
+func Plain(err error) error {
+	var at *url.Error
+	for errors.As(err, &at) {
+		err = at.Err
+	}
+	var name *net.DNSError
+	var unknown x509.UnknownAuthorityError
+	var other x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var alert tls.AlertError
+	var timeout net.Error
+	switch {
+	case errors.Is(err, ErrRefused):
+		var r *refusal
+		errors.As(err, &r)
+		return r
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &name) && name.IsNotFound:
+		return fmt.Errorf("there is no host %s", display.Quote(name.Name))
+	case errors.As(err, &unknown):
+		return errors.New("the certificate is of an authority that this machine does not know; SSL_CERT_FILE names a file with more")
+	case errors.As(err, &other):
+		return errors.New("the certificate is of another host")
+	case errors.As(err, &invalid):
+		return errors.New("the certificate is not valid: " + invalid.Error())
+	case errors.As(err, &alert):
+		return errors.New("the server offers no TLS that knack accepts, 1.2 or newer: " + alert.Error())
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return errors.New("the server does not answer")
+	}
+	return err
+}

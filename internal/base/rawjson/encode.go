@@ -1,0 +1,255 @@
+// Package rawjson writes and walks JSON as text: an encoder that appends and writes piece by
+// piece, and functions that find the members of an object without decoding them.
+package rawjson
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"iter"
+	"runtime"
+	"strconv"
+	"sync"
+	"unsafe"
+
+	"github.com/knack-dev/knack/internal/base/display"
+)
+
+const (
+	// piece is how much of a long text is encoded at once.
+	piece = 16 << 10
+	// flushAt is how full the buffer of an [Encoder] gets before it is written. An answer
+	// below it is encoded once and written once. Of 4,011 files of real skills 3,979 are
+	// smaller than 60,000 bytes.
+	flushAt = 64 << 10
+	// longPart is the length from which a part is not copied.
+	longPart = 4 << 10
+	// keptBuffer is the largest buffer that is kept for another answer.
+	keptBuffer = 256 << 10
+)
+
+// Encoder writes JSON by appending to a buffer. A full buffer goes to a writer,
+// piece by piece. Nothing is escaped for HTML. The caller writes
+// commas and colons.
+type Encoder struct {
+	parts [][]byte // what is not written yet; then comes buf, from the index from
+	buf   []byte
+	from  int
+	out   io.Writer // nil: the encoder counts
+	sent  int64     // bytes that were written, or counted
+	err   error     // of out
+}
+
+// manyWriter is a writer that writes several pieces as one.
+type manyWriter interface{ WriteMany(pieces [][]byte) error }
+
+var encoders = sync.Pool{New: func() any { return &Encoder{buf: make([]byte, 0, 4<<10)} }}
+
+// flush makes room in a full buffer. Then it gives way to other goroutines, so that small
+// answers need not wait for large ones.
+func (e *Encoder) flush() {
+	if len(e.buf) >= flushAt {
+		e.empty()
+		runtime.Gosched()
+	}
+}
+
+func (e *Encoder) empty() {
+	e.part()
+	for _, p := range e.parts {
+		e.sent += int64(len(p))
+	}
+	if e.out != nil && e.err == nil {
+		if e.err = e.write(); e.err != nil {
+			e.buf = nil // the writer may still read it
+		}
+	}
+	e.drop()
+}
+
+// drop forgets what is not written.
+func (e *Encoder) drop() {
+	clear(e.parts)
+	e.buf, e.parts, e.from = e.buf[:0], e.parts[:0], 0
+}
+
+// part ends a part. A buffer that grows afterwards leaves its bytes where the part has them.
+func (e *Encoder) part() {
+	if len(e.buf) > e.from {
+		e.parts = append(e.parts, e.buf[e.from:])
+		e.from = len(e.buf)
+	}
+}
+
+func (e *Encoder) write() (err error) {
+	if w, ok := e.out.(manyWriter); ok {
+		return w.WriteMany(e.parts)
+	}
+	for _, p := range e.parts {
+		if _, err = e.out.Write(p); err != nil {
+			break
+		}
+	}
+	return err
+}
+
+// Raw writes text as it is.
+func (e *Encoder) Raw(s string) {
+	e.buf = append(e.buf, s...)
+	e.flush()
+}
+
+// RawBytes writes JSON as it is, and which does not change: no copy is made of a long one.
+func (e *Encoder) RawBytes(b []byte) {
+	if len(b) < longPart {
+		e.buf = append(e.buf, b...)
+		e.flush()
+		return
+	}
+	e.part()
+	e.parts = append(e.parts, b)
+}
+
+// Append writes the JSON that f appends.
+func (e *Encoder) Append(f func([]byte) []byte) {
+	e.buf = f(e.buf)
+	e.flush()
+}
+
+// Int writes a number.
+func (e *Encoder) Int(n int64) { e.buf = strconv.AppendInt(e.buf, n, 10) }
+
+// Text is [Encoder.String] of bytes, of which no copy is made.
+func (e *Encoder) Text(b []byte) { e.String(unsafe.String(unsafe.SliceData(b), len(b))) }
+
+// String writes a string with its quotes.
+func (e *Encoder) String(s string) {
+	for first := true; first || len(s) > 0; first = false {
+		n := len(display.CutBytes(s, piece))
+		if !first {
+			e.buf = e.buf[:len(e.buf)-1] // the quote that ended the piece before
+		}
+		from := len(e.buf)
+		e.buf = display.AppendJSONString(e.buf, s[:n])
+		if !first {
+			copy(e.buf[from:], e.buf[from+1:]) // and the one that begins this piece
+			e.buf = e.buf[:len(e.buf)-1]
+		}
+		if s = s[n:]; len(s) > 0 && len(e.buf) >= flushAt {
+			last := e.buf[len(e.buf)-1]
+			e.buf = e.buf[:len(e.buf)-1]
+			e.empty()
+			runtime.Gosched()
+			e.buf = append(e.buf, last)
+		}
+	}
+	e.flush()
+}
+
+// Base64 writes a string that holds data in Base64.
+func (e *Encoder) Base64(data []byte) {
+	e.buf = append(e.buf, '"')
+	for len(data) > 0 {
+		n := min(len(data), piece/4*3)
+		e.buf = base64.StdEncoding.AppendEncode(e.buf, data[:n])
+		e.flush()
+		data = data[n:]
+	}
+	e.buf = append(e.buf, '"')
+	e.flush()
+}
+
+// Value writes v as encoding/json does, or null if v has no JSON.
+func (e *Encoder) Value(v any) {
+	if err := e.value(v); err != nil {
+		e.Raw("null")
+	}
+}
+
+func (e *Encoder) value(v any) error {
+	to := &appending{e.buf}
+	enc := json.NewEncoder(to)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	e.buf = to.b[:len(to.b)-1] // the encoder's newline
+	e.flush()
+	return nil
+}
+
+// Object writes an object with these fields. No copy is made of a long string.
+func (e *Encoder) Object(fields iter.Seq2[string, any]) {
+	comma := ""
+	e.Raw("{")
+	for key, value := range fields {
+		e.Raw(comma)
+		e.String(key)
+		e.Raw(":")
+		if text, ok := value.(string); ok {
+			e.String(text)
+		} else {
+			e.Value(value)
+		}
+		comma = ","
+	}
+	e.Raw("}")
+}
+
+type appending struct{ b []byte }
+
+func (a *appending) Write(p []byte) (int, error) {
+	a.b = append(a.b, p...)
+	return len(p), nil
+}
+
+// Write writes what encode writes. Before the first byte it calls begin with the number of
+// bytes that follow. For that, a text that does not fit into one buffer is encoded twice, first
+// to be counted, so that encode must write the same each time.
+func Write(w io.Writer, encode func(*Encoder), begin func(size int64) error) error {
+	e := encoders.Get().(*Encoder)
+	defer e.free()
+	encode(e)
+	if err := begin(e.size()); err != nil {
+		return err
+	}
+	e.out = w
+	if e.sent > 0 {
+		e.drop()
+		e.sent = 0
+		encode(e)
+	}
+	if e.size() > e.sent {
+		e.empty()
+	}
+	return e.err
+}
+
+// size is how many bytes were written to the encoder.
+func (e *Encoder) size() int64 {
+	n := e.sent + int64(len(e.buf)-e.from)
+	for _, p := range e.parts {
+		n += int64(len(p))
+	}
+	return n
+}
+
+func (e *Encoder) free() {
+	if cap(e.buf) > keptBuffer || e.err != nil {
+		return
+	}
+	e.drop()
+	e.out, e.sent = nil, 0
+	encoders.Put(e)
+}
+
+// Bytes returns what f writes.
+func Bytes(f func(*Encoder)) []byte {
+	e := encoders.Get().(*Encoder)
+	defer e.free()
+	var whole appending
+	e.out = &whole
+	f(e)
+	e.empty()
+	return whole.b
+}

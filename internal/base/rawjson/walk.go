@@ -1,0 +1,102 @@
+package rawjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/base/lazyregexp"
+)
+
+// maxDepth is how deep an object may nest. The deepest request of a real client of MCP has
+// eight levels.
+const maxDepth = 64
+
+// The functions of this file walk over JSON that [Object] or [json.Valid] has accepted, without decoding
+// it: only where a value ends has to be found.
+
+// Members calls visit with each key of an object, its quotes included, and the key's value,
+// until visit reports false. It reports false then, and if b is no object or nests deeper than
+// 64 levels.
+func Members(b []byte, visit func(key, value []byte) bool) bool {
+	if len(b) == 0 || b[0] != '{' {
+		return false
+	}
+	for i := space(b, 1); b[i] != '}'; {
+		keyEnd := i + length(b[i:], maxDepth)
+		from := space(b, space(b, keyEnd)+1) // behind the colon
+		n := length(b[from:], maxDepth)
+		if n == 0 || !visit(b[i:keyEnd], b[from:from+n]) {
+			return false
+		}
+		if i = space(b, from+n); b[i] == ',' {
+			i = space(b, i+1)
+		}
+	}
+	return true
+}
+
+func space(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\r' || b[i] == '\n') {
+		i++
+	}
+	return i
+}
+
+// Deeper reports whether a value nests more than n levels.
+func Deeper(b []byte, n int) bool { return len(b) > 0 && length(b, n) == 0 }
+
+// length is how long the value is with which b begins, 0 if it nests more than that many levels.
+func length(b []byte, levels int) int {
+	depth := 0
+	for i := 0; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			for i = plain(b, i+1); b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			if depth++; depth > levels {
+				return 0
+			}
+			continue
+		case '}', ']':
+			if depth == 0 {
+				return i
+			}
+			depth--
+		case ',', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return i
+			}
+			continue
+		default:
+			continue
+		}
+		if depth == 0 {
+			return i + 1
+		}
+	}
+	return len(b)
+}
+
+// Text decodes a JSON string. It declines half of a surrogate pair, for which decoders
+// put U+FFFD.
+func Text(raw []byte) (s string, ok bool) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return "", false
+	}
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1]), true
+	}
+	if json.Unmarshal(raw, &s) != nil {
+		return "", false
+	}
+	return s, !strings.ContainsRune(s, utf8.RuneError) || paired().Match(raw)
+}
+
+// paired matches a string in which every half of a surrogate pair has its other half.
+var paired = lazyregexp.New(`^(?:[^\\]|\\[^u]|\\u[^dD]...|\\u[dD][0-7]..|\\u[dD][89abAB]..\\u[dD][c-fC-F]..)*$`)

@@ -1,0 +1,238 @@
+package search
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/typo"
+)
+
+// Bounds of one query.
+const (
+	maxQueryBytes = 1024
+	maxQueryWords = 32 // longer queries are cut
+	// maxMisspelt is how many words of a query may be misspelt: each is compared
+	// with every term.
+	maxMisspelt = 8
+	// maxPrefixes and maxTypos bound the terms that one word of a query can match; the
+	// closest are kept.
+	maxPrefixes = 64
+	maxTypos    = 16
+)
+
+// variant is a term that a word of a query can match.
+type variant struct {
+	part, term int
+	how        matchKind
+	weight     float32
+}
+
+// queryTerm is one word of a query with the terms that it can match.
+type queryTerm struct {
+	word     string
+	typed    bool // not joined from two others
+	variants []variant
+}
+
+// parse parses a query.
+func (x *index) parse(query string) (all []queryTerm, words int) {
+	typed := typedWords(query)
+	unknown := 0
+	all = make([]queryTerm, 0, 2*len(typed)) // each word, and each with the next one
+	for _, w := range distinct(typed) {
+		v := x.variants(w)
+		if len(v) == 0 && unknown < maxMisspelt {
+			unknown++
+			v = x.typos(w)
+		}
+		if len(v) > 0 {
+			all = append(all, queryTerm{w, true, v})
+		}
+		words++
+	}
+	for _, w := range joined(typed) {
+		if v := x.terms(nil, w, joinedMatch); len(v) > 0 {
+			all = append(all, queryTerm{w, false, v})
+		}
+	}
+	return all, words
+}
+
+// HasWords reports whether there is anything in a query to look for.
+func HasWords(query string) bool {
+	for range queryWords(display.CutBytes(query, maxQueryBytes)) {
+		return true
+	}
+	return false
+}
+
+func typedWords(query string) (typed []string) {
+	for w := range queryWords(display.CutBytes(query, maxQueryBytes)) {
+		if len(typed) == maxQueryWords {
+			break
+		}
+		typed = append(typed, string(w))
+	}
+	return typed
+}
+
+// distinct returns the words that count, each once. They are sorted, so that their order in
+// the query changes nothing, not even a rounding.
+func distinct(typed []string) []string {
+	all := slices.Clone(typed)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	significant := slices.DeleteFunc(slices.Clone(all), func(w string) bool { return stop()[w] })
+	if len(significant) == 0 {
+		return all
+	}
+	return significant
+}
+
+// joined returns each pair of neighbouring words, written as one.
+func joined(typed []string) (all []string) {
+	for i := 1; i < len(typed); i++ {
+		if w := typed[i-1] + typed[i]; len(w) <= maxWord && !slices.Contains(typed, w) {
+			all = append(all, w)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// variants returns the terms that a word can match: itself, terms with its stem, its
+// synonyms, and terms that it begins.
+func (x *index) variants(word string) []variant {
+	all := x.terms(nil, word, exactMatch)
+	all = x.stems(all, word, stemMatch)
+	for _, other := range synonyms()[word] {
+		all = x.terms(all, other, synonymMatch)
+		all = x.stems(all, other, synonymMatch)
+	}
+	letters := utf8.RuneCountInString(word)
+	if letters >= 3 || len(all) == 0 && (letters == 2 || word[0] >= utf8.RuneSelf) {
+		all = x.beginnings(all, word)
+	}
+	return all
+}
+
+// terms adds the word itself.
+func (x *index) terms(all []variant, word string, how matchKind) []variant {
+	for p, part := range x.parts {
+		if i := part.seg.from(word); i < part.seg.len() && part.seg.term(i) == word && part.has(i) {
+			all = append(all, variant{p, i, how, kindWeight[how]})
+		}
+	}
+	return all
+}
+
+// stems adds the terms with the stem of the word, except the word itself.
+func (x *index) stems(all []variant, word string, how matchKind) []variant {
+	var own, other [maxWord + 1]byte
+	want := stem(append(own[:0], word...))
+	h := hash(want)
+	for p, part := range x.parts {
+		s := part.seg
+		at, _ := slices.BinarySearch(s.stems, h)
+		for ; at < len(s.stems) && s.stems[at] == h; at++ {
+			t := int(s.byStem[at])
+			if s.term(t) != word && bytes.Equal(stem(append(other[:0], s.term(t)...)), want) && part.has(t) {
+				all = append(all, variant{p, t, how, kindWeight[how]})
+			}
+		}
+	}
+	return all
+}
+
+// beginnings adds the terms that the word begins, the shortest first.
+func (x *index) beginnings(all []variant, word string) []variant {
+	var found []variant
+	for p, part := range x.parts {
+		s := part.seg
+		for i := s.from(word); i < s.len() && strings.HasPrefix(s.term(i), word); i++ {
+			same := func(v variant) bool { return v.part == p && v.term == i }
+			if s.term(i) != word && !slices.ContainsFunc(all, same) && part.has(i) {
+				found = append(found, variant{p, i, prefixMatch, kindWeight[prefixMatch]})
+			}
+		}
+	}
+	return append(all, x.closest(found, maxPrefixes, func(v variant) int { return len(x.term(v)) })...)
+}
+
+// typos returns the terms that differ from the word in one letter. For a long word without
+// such terms it returns those that differ in two.
+func (x *index) typos(word string) (found []variant) {
+	limit := 0
+	switch letters := utf8.RuneCountInString(word); {
+	case letters >= 8:
+		limit = 2
+	case letters >= 4:
+		limit = 1
+	}
+	for d := 1; d <= limit && len(found) == 0; d++ {
+		found = x.near(word, d)
+	}
+	return found
+}
+
+// near returns the terms that differ from the word in at most d letters.
+func (x *index) near(word string, d int) (found []variant) {
+	set := letterSet(word)
+	for p, part := range x.parts {
+		for i, other := range part.seg.letters {
+			if bitDistance(set, other) > 2*d {
+				continue
+			}
+			term := part.seg.term(i)
+			if n := len(term) - len(word); n > d*utf8.UTFMax || -n > d*utf8.UTFMax {
+				continue
+			}
+			if typo.Distance(word, term, d) <= d && part.has(i) {
+				found = append(found, variant{p, i, typoMatch, kindWeight[typoMatch] / float32(d)})
+			}
+		}
+	}
+	// Most people get the first letter right.
+	return x.closest(found, maxTypos, func(v variant) int {
+		if x.term(v)[0] == word[0] {
+			return 0
+		}
+		return 1
+	})
+}
+
+func (x *index) term(v variant) string { return x.parts[v.part].seg.term(v.term) }
+
+// closest keeps n terms, of equal rank those that come first in the alphabet. A term in several
+// parts counts once.
+func (x *index) closest(found []variant, n int, rank func(variant) int) []variant {
+	if len(found) <= n {
+		return found
+	}
+	slices.SortFunc(found, func(a, b variant) int {
+		return cmp.Or(rank(a)-rank(b), strings.Compare(x.term(a), x.term(b)), a.part-b.part)
+	})
+	last := ""
+	for i, v := range found {
+		if term := x.term(v); term != last {
+			if n--; n < 0 {
+				return found[:i]
+			}
+			last = term
+		}
+	}
+	return found
+}
+
+// has reports whether a live document has the term.
+func (p part) has(term int) (yes bool) {
+	if p.live == len(p.places) {
+		return true
+	}
+	p.seg.each(term, func(doc uint32, _ byte) { yes = yes || p.places[doc] != gone })
+	return yes
+}

@@ -1,0 +1,326 @@
+// Package approval is the commands approve and revoke, and the comparison of scan --against: skills
+// as they are with the skills as they were.
+package approvecmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/distcmd"
+	"github.com/knack-dev/knack/internal/cli/report"
+	"github.com/knack-dev/knack/internal/workspace/approvals"
+	"github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Skills are the skills that the flags of a command choose.
+type Skills interface {
+	// Register adds these flags, --config among them, and completes the names of skills.
+	Register(cmd *cobra.Command)
+	// Config returns the file of --config, or "".
+	Config() string
+	View(ctx context.Context) (catalog.View, error)
+	// Named returns the skills of a view that words name: paths, names and URIs.
+	Named(v catalog.View, words []string) ([]*catalog.Entry, error)
+}
+
+// Commands returns the commands. of makes the skills of one.
+func Commands(env *console.Env, of func(*console.Env) Skills) []*cobra.Command {
+	return []*cobra.Command{approveCommand(env, of(env)), revokeCommand(env, of(env))}
+}
+
+// Register adds the flags of a command that reads approvals.
+func Register(cmd *cobra.Command, skills Skills) {
+	skills.Register(cmd)
+	cmd.Flags().Lookup("config").Usage = configUsage
+}
+
+const configUsage = "the skills are those of the roots and sources that `FILE` names, and the approvals are its own"
+
+type approveFlags struct {
+	skills        Skills
+	reason, until string
+	list, json    bool
+	dryRun        bool
+}
+
+func approveCommand(env *console.Env, skills Skills) *cobra.Command {
+	f := approveFlags{skills: skills}
+	cmd := &cobra.Command{
+		Use:        "approve SKILL... | --list",
+		SuggestFor: []string{"accept", "allow", "pin"},
+		Short:      "Approve the files of skills as they are now, or list the approvals",
+		Long: `Approve the files of skills as they are now. The approval has the digest of each
+file, so that it ends when one of them changes: 'knack scan --against approved'
+then says what is new.
+
+SKILL is a name, a folder or a skill:// URI ('knack help names'). The skill has
+to be one that list knows, with the same --dir or --config as the server's:
+an approval is for its URI. The approvals are in approvals.json beside your
+knack.yaml; the key approvals names another file.`,
+		Example: `  knack approve review --reason "read by anna"
+  knack approve review commit --until 2027-01-31
+  knack approve --list                     # and what has changed since`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.list {
+				return command.ArgCount(0, 0, "no skills with --list")(cmd, args)
+			}
+			return command.ArgCount(1, 1000, "at least one skill, or --list")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.list {
+				for _, flag := range []string{"reason", "until", "dry-run"} {
+					if cmd.Flags().Changed(flag) {
+						return command.UsageError("leave one of them out", "--%s is not used with --list", flag)
+					}
+				}
+				return listApprovals(cmd.Context(), env, &f)
+			}
+			if f.json {
+				return command.UsageError("add --list, or leave it out", "--json is used with --list alone")
+			}
+			return approveSkills(cmd.Context(), env, &f, args)
+		},
+	}
+	Register(cmd, skills)
+	s := cmd.Flags()
+	s.StringVar(&f.reason, "reason", "", "note `TEXT` with the approval")
+	s.StringVar(&f.until, "until", "", "the approval ends after `DATE`, such as 2027-01-31, in UTC")
+	s.BoolVar(&f.list, "list", false, "list the approvals, and what has changed since or is gone")
+	s.BoolVar(&f.json, "json", false, "with --list, print a JSON object")
+	s.BoolVar(&f.dryRun, "dry-run", false, "print what would be approved, and approve nothing")
+	_ = cmd.RegisterFlagCompletionFunc("until", cobra.NoFileCompletions)
+	_ = cmd.RegisterFlagCompletionFunc("reason", cobra.NoFileCompletions)
+	return cmd
+}
+
+func revokeCommand(env *console.Env, skills Skills) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "revoke SKILL...",
+		Short: "Remove the approvals of skills",
+		Long: `Remove the approvals of skills. SKILL is a name, a folder or a skill:// URI; for
+a skill that is gone, the URI that 'knack approve --list' prints.`,
+		Example: `  knack revoke review
+  knack revoke skill://claude-project/commit/SKILL.md`,
+		Args: command.ArgCount(1, 1000, "at least one skill"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return revokeSkills(cmd.Context(), env, skills, args)
+		},
+	}
+	Register(cmd, skills)
+	return cmd
+}
+
+// bookOf reads the file of approvals, and returns its path.
+func bookOf(env *console.Env, config string) (*approvals.Book, string, error) {
+	at, err := settings.New(env, config).Approvals()
+	if err == nil && at == "" {
+		err = command.RunError("set HOME, or name a configuration with --config", "the home folder is not known, so there is no place for approvals")
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	book, err := approvals.Load(at)
+	return book, at, approvalsFailure(env, at, err)
+}
+
+// approvalsFailure returns an error about the file of approvals as one of a command.
+func approvalsFailure(env *console.Env, at string, err error) error {
+	var bad *approvals.Error
+	var failed *fs.PathError
+	switch shown := env.Shown(at); {
+	case errors.As(err, &bad):
+		return command.RunError(bad.Fix, "%s:%d:%d: %s", shown, bad.Line, bad.Column, bad.Message)
+	case errors.Is(err, edit.ErrLocked), errors.Is(err, edit.ErrChanged):
+		return command.Fail(command.No, fmt.Errorf("another knack command is changing %s", shown), "run this one again when it is done")
+	case errors.Is(err, fs.ErrPermission):
+		return command.RunError("let the user who runs knack read and write the file and its folder", "%s: permission denied", shown)
+	case errors.As(err, &failed):
+		return command.RunError("check the file and its folder, or name another file with the key approvals", "%s: %w", shown, command.Cause(err))
+	}
+	return err
+}
+
+func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words []string) error {
+	given := approvals.Approval{By: display.OneLine(env.UserName()), Reason: f.reason, At: time.Now()}
+	if err := f.check(&given); err != nil {
+		return err
+	}
+	book, at, err := bookOf(env, f.skills.Config())
+	if err != nil {
+		return err
+	}
+	v, err := f.skills.View(ctx)
+	if err != nil {
+		return err
+	}
+	entries, err := f.skills.Named(v, words)
+	if err != nil {
+		return err
+	}
+	var all []approvals.Approval
+	kept := false
+	for _, e := range entries {
+		held, err := holdSkill(ctx, e)
+		if err != nil {
+			return err
+		}
+		r, err := scan.Skill(ctx, held.files, held.manifest, scan.Options{})
+		if err != nil {
+			return interrupted(err)
+		}
+		a := given
+		a.URI, a.Set, a.Files, a.Fields, a.Facts = e.URI().String(), skill.SetOf(held.manifest), held.manifest, held.fields, factsByName(r.Facts)
+		printApproval(env, e.Name, a, r, book)
+		if !f.dryRun {
+			if err := distcmd.Keep(ctx, env, f.skills.Config(), held.contents(e.Skill)); err != nil {
+				env.Err().Text(console.Warning, e.Name+": the store does not keep the files, so that scan --against approved --text cannot show what changes: "+err.Error())
+			} else {
+				kept = true
+			}
+		}
+		all = append(all, a)
+	}
+	if f.dryRun {
+		env.Out().Line("would approve %s in %s", display.Count(len(all), "skill"), env.Shown(at))
+		return nil
+	}
+	var sets [][]skill.File
+	err = approvals.Change(at, func(b *approvals.Book) error {
+		for _, a := range all {
+			b.Add(a)
+		}
+		for _, a := range b.All() {
+			sets = append(sets, a.Files)
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return approvalsFailure(env, at, err)
+	}
+	if err := distcmd.Pin(env, f.skills.Config(), at, sets); err != nil && kept {
+		env.Err().Text(console.Warning, "the store may remove the approved files, which scan --against approved --text needs: "+err.Error())
+	}
+	env.Out().Line("approved %s in %s", display.Count(len(all), "skill"), env.Shown(at))
+	return nil
+}
+
+// check judges the flags, and adds the day of --until to an approval.
+func (f *approveFlags) check(a *approvals.Approval) error {
+	if len(f.reason) > approvals.MaxReason || !utf8.ValidString(f.reason) || strings.ContainsFunc(f.reason, unicode.IsControl) {
+		return command.UsageError("write one line of at most 1,000 bytes", "--reason is too long, or has characters that a line of text has not")
+	}
+	if f.until == "" {
+		return nil
+	}
+	day, err := time.Parse(time.DateOnly, f.until)
+	switch {
+	case err != nil:
+		return command.UsageError("write the last day, such as 2027-01-31", "--until %s is not a day", display.Echo(f.until))
+	case !a.At.Before(day.AddDate(0, 0, 1)):
+		return command.UsageError("write a day to come, or leave it out", "--until %s is over", f.until)
+	}
+	a.Until = day
+	return nil
+}
+
+// printApproval prints what is approved, before it is.
+func printApproval(env *console.Env, name string, a approvals.Approval, r scan.Report, book *approvals.Book) {
+	p := env.Out()
+	size := int64(0)
+	for _, file := range a.Files {
+		size += file.Size
+	}
+	p.Line("%s  %s", console.Bold.Of(name), a.URI)
+	p.Line("  %s", a.Set)
+	p.Item(2, "  %s, %s bytes; %s to enforce, %s to review", display.Count(len(a.Files), "file"), display.Thousands(int(size)), display.Count(r.Enforce, "finding"), display.Thousands(r.Review))
+	report.PrintFacts(p, r.Facts)
+	if s := book.Judge(a.URI, a.Files, a.At); s.Is != approvals.Never {
+		p.Item(2, "  before: %s", s)
+	}
+	var places []string
+	for _, found := range r.Findings {
+		if found.Lane == scan.Enforce {
+			place := cmp.Or(found.File, "the skill")
+			if found.Position.Line > 0 {
+				place += fmt.Sprintf(":%d", found.Position.Line)
+			}
+			places = append(places, string(found.Rule)+" in "+place)
+		}
+	}
+	if r.Enforce > 0 {
+		text := strings.Join(places[:min(len(places), 5)], ", ")
+		if more := r.Enforce - min(len(places), 5); more > 0 {
+			text += fmt.Sprintf(" and %s more", display.Thousands(more))
+		}
+		env.Err().Text(console.Warning, name+" does what no honest skill does, and is approved with it: "+text)
+	}
+}
+
+func revokeSkills(ctx context.Context, env *console.Env, skills Skills, words []string) error {
+	book, at, err := bookOf(env, skills.Config())
+	if err != nil {
+		return err
+	}
+	v, err := skills.View(ctx)
+	if err != nil {
+		return err
+	}
+	var uris []string
+	for _, word := range words {
+		if uri := approvedURI(book, word); uri != "" {
+			uris = append(uris, uri)
+			continue
+		}
+		entries, err := skills.Named(v, []string{word})
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			uri := e.URI().String()
+			if _, ok := book.Of(uri); ok {
+				uris = append(uris, uri)
+			} else if len(entries) == 1 {
+				return command.Fail(command.No, fmt.Errorf("%s is not approved", display.Quote(word)), "knack approve --list shows what is")
+			}
+		}
+	}
+	err = approvals.Change(at, func(b *approvals.Book) error {
+		for _, uri := range uris {
+			b.Revoke(uri)
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return approvalsFailure(env, at, err)
+	}
+	for _, uri := range uris {
+		env.Out().Line("revoked %s", uri)
+	}
+	return nil
+}
+
+// approvedURI returns the URI of an approval that a word is, with or without SKILL.md, or "".
+func approvedURI(book *approvals.Book, word string) string {
+	for _, uri := range []string{word, strings.TrimSuffix(word, "/") + "/SKILL.md"} {
+		if _, ok := book.Of(uri); ok {
+			return uri
+		}
+	}
+	return ""
+}

@@ -1,0 +1,175 @@
+package approvecmd
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/distcmd"
+	"github.com/knack-dev/knack/internal/cli/report"
+	"github.com/knack-dev/knack/internal/workspace/approvals"
+	"github.com/knack-dev/knack/skill"
+)
+
+// earlier is what is known of the earlier state of a skill.
+type earlier struct {
+	files  []skill.File
+	fields map[string]skill.Digest
+	facts  scan.Facts
+	// report and read are nil if the bytes are not known any more.
+	report *scan.Report
+	read   func(path string) ([]byte, error)
+}
+
+// earlierSkills are those that skills are compared with.
+type earlierSkills interface {
+	// find returns the earlier state of a skill with these files, or nil. It completes the
+	// comparison: the status is New or Same if that is all there is to say.
+	find(ctx context.Context, e *catalog.Entry, files []skill.File, k *report.Compared) (*earlier, error)
+	// gone returns the skills that find was not called for.
+	gone() []*report.Compared
+}
+
+// earlier returns the skills of the words, or all, and those that --against names. unread is as
+// [Scanner] has it.
+func (f *Comparison) earlier(ctx context.Context, env *console.Env, scanner Scanner, words []string) (entries []*catalog.Entry, before earlierSkills, unread error, err error) {
+	if f.Against != againstApproved {
+		entries, unread, err = scanner.Entries(ctx, words)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		old, err := scanner.InFolder(ctx, f.Against)
+		return entries, &folderSkills{f: f, entries: old, found: map[*catalog.Entry]bool{},
+			one: len(entries) == 1 && len(old) == 1, all: !slices.ContainsFunc(words, scanner.IsName)}, unread, err
+	}
+	book, file, err := bookOf(env, scanner.Config())
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	v, err := scanner.View(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if len(words) > 0 {
+		entries, err = scanner.Named(v, words)
+	} else {
+		entries = slices.DeleteFunc(slices.Clone(v.Entries), func(e *catalog.Entry) bool {
+			_, approved := book.Of(e.URI().String())
+			return !HasURI(e) || e.Root.Scope == skill.ScopeBuiltin && !approved // a part of knack
+		})
+	}
+	return entries, &approvedSkills{env, f, scanner.Config(), file, book, v, len(words) == 0}, nil, err
+}
+
+// approvedSkills are the skills as they were approved.
+type approvedSkills struct {
+	env    *console.Env
+	f      *Comparison
+	config string
+	file   string // of the approvals
+	book   *approvals.Book
+	view   catalog.View
+	all    bool // and not only skills that were named
+}
+
+func (a *approvedSkills) find(ctx context.Context, e *catalog.Entry, files []skill.File, k *report.Compared) (*earlier, error) {
+	k.URI = e.URI().String()
+	s := a.book.Judge(k.URI, files, time.Now())
+	switch s.Is {
+	case approvals.Approved:
+		k.Status = report.Same
+		return nil, nil
+	case approvals.Expired:
+		k.Status, k.Was = report.Same, s.String()
+		return nil, nil
+	case approvals.Never:
+		k.Status, k.Was = report.New, s.String()
+		return nil, nil
+	}
+	k.Was = s.String()
+	was := &earlier{files: s.Approval.Files, fields: s.Approval.Fields, facts: factsNamed(s.Approval.Facts)}
+	kept, err := distcmd.Kept(a.env, a.config, a.file, was.files)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		k.Notes = append(k.Notes, "the store does not have the approved files, so that each finding in another file counts as new")
+		return was, nil
+	case err != nil:
+		k.Notes = append(k.Notes, "the approved files cannot be read, so that each finding in another file counts as new: "+err.Error())
+		return was, nil
+	}
+	r, err := scan.Skill(ctx, heldFiles(kept), was.files, scan.Options{Only: a.f.Only})
+	if err != nil {
+		return nil, interrupted(err)
+	}
+	was.report, was.facts = &r, r.Facts // by the rules of this knack
+	was.read = func(path string) ([]byte, error) { return kept[path], nil }
+	return was, nil
+}
+
+func (a *approvedSkills) gone() (all []*report.Compared) {
+	for _, approval := range a.book.All() {
+		if a.all && skillAt(a.view, approval.URI) == nil {
+			all = append(all, &report.Compared{URI: approval.URI, Status: report.Gone})
+		}
+	}
+	return all
+}
+
+// folderSkills are the skills of a folder.
+type folderSkills struct {
+	f       *Comparison
+	entries []*catalog.Entry
+	found   map[*catalog.Entry]bool
+	one     bool // there is one, and one skill is compared with it, whatever their names
+	all     bool // and not only skills that were named
+}
+
+// match returns the skill with the name of another, in the same place if there are several.
+func (b *folderSkills) match(e *catalog.Entry) (found *catalog.Entry) {
+	if b.one {
+		return b.entries[0]
+	}
+	for _, o := range b.entries {
+		if o.Name == e.Name && (found == nil || o.Path == e.Path) {
+			found = o
+		}
+	}
+	return found
+}
+
+func (b *folderSkills) find(ctx context.Context, e *catalog.Entry, _ []skill.File, k *report.Compared) (*earlier, error) {
+	o := b.match(e)
+	if o == nil || o.FS == nil {
+		k.Status = report.New
+		return nil, nil
+	}
+	b.found[o] = true
+	files, err := o.Manifest(ctx, nil)
+	if err != nil {
+		k.Notes = []string{"the earlier files cannot be compared: " + skill.Reason(err)}
+		return nil, nil
+	}
+	r, err := scan.Loaded(ctx, o.Skill, scan.Options{Only: b.f.Only})
+	if err != nil {
+		return nil, interrupted(err)
+	}
+	return &earlier{files, fieldDigests(o.Frontmatter), r.Facts, &r, func(path string) ([]byte, error) {
+		data, _, err := o.ReadServed(path, skill.MaxFile)
+		return data, err
+	}}, nil
+}
+
+func (b *folderSkills) gone() (all []*report.Compared) {
+	for _, o := range b.entries {
+		if b.all && !b.found[o] {
+			all = append(all, &report.Compared{Scanned: &report.Scanned{Name: o.Name, Folder: path.Join(o.Root.Shown, o.Path), Skill: o.Skill}, Status: report.Gone})
+		}
+	}
+	return all
+}

@@ -1,0 +1,131 @@
+package approvecmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/distcmd"
+	"github.com/knack-dev/knack/skill"
+)
+
+// HasURI reports whether a skill can be approved.
+func HasURI(e *catalog.Entry) bool { return e.FS != nil && e.Tail != "" }
+
+// heldSkill is a skill whose files were read once, so that what is scanned, approved and kept are
+// the same bytes.
+type heldSkill struct {
+	manifest []skill.File
+	files    heldFiles
+	fields   map[string]skill.Digest // of the frontmatter
+}
+
+// holdSkill reads the files of a skill.
+func holdSkill(ctx context.Context, e *catalog.Entry) (*heldSkill, error) {
+	files, err := e.Manifest(ctx, nil)
+	switch {
+	case ctx.Err() != nil:
+		return nil, interrupted(ctx.Err())
+	case errors.Is(err, skill.ErrTooLarge):
+		return nil, command.Fail(command.No, fmt.Errorf("%s has more than %d files or 16 MiB, so that it cannot be approved", e.Name, skill.MaxFiles), "remove what is not of the skill")
+	case err != nil:
+		return nil, command.RunError("check the files of the skill", "%s cannot be approved: %s", e.Name, skill.Reason(err))
+	}
+	h := &heldSkill{manifest: files, files: heldFiles{}}
+	for _, f := range files {
+		data, _, err := e.ReadServed(f.Path, skill.MaxFile)
+		if err == nil && skill.DigestOf(data) != f.Digest {
+			err = skill.ErrUnstable
+		}
+		if err != nil {
+			return nil, command.RunError("run the command again", "%s cannot be approved: %s: %s", e.Name, display.Quote(f.Path), skill.Reason(err))
+		}
+		h.files[f.Path] = data
+	}
+	h.fields = fieldDigests(e.Parsed(h.files[skill.MainFile], skill.Stamp{}).Frontmatter)
+	return h, nil
+}
+
+// contents returns the files for the store.
+func (h *heldSkill) contents(k *skill.Skill) map[string]distcmd.Content {
+	all := map[string]distcmd.Content{}
+	for path, data := range h.files {
+		info, err := fs.Stat(k.FS, k.OnDisk(path))
+		all[path] = distcmd.Content{Data: data, Exec: err == nil && info.Mode()&0o100 != 0}
+	}
+	return all
+}
+
+// fieldDigests returns the digest of each field of a frontmatter, which is one JSON object.
+func fieldDigests(frontmatter json.RawMessage) map[string]skill.Digest {
+	var raw map[string]json.RawMessage
+	_ = json.Unmarshal(frontmatter, &raw) // a skill without frontmatter has no fields
+	all := map[string]skill.Digest{}
+	for name, value := range raw {
+		all[name] = skill.DigestOf(value)
+	}
+	return all
+}
+
+// factsByName returns facts by the names that their JSON has.
+func factsByName(f scan.Facts) map[string][]string {
+	data, err := json.Marshal(f)
+	all := map[string][]string{}
+	if err == nil {
+		err = json.Unmarshal(data, &all)
+	}
+	if err != nil {
+		panic(err) // lists of texts are always JSON
+	}
+	return all
+}
+
+// factsNamed is the reverse of factsByName. It drops names that no fact has.
+func factsNamed(all map[string][]string) (f scan.Facts) {
+	data, err := json.Marshal(all)
+	if err == nil {
+		err = json.Unmarshal(data, &f)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return f
+}
+
+// heldFiles is a file system of files that were read.
+type heldFiles map[string][]byte
+
+// Open implements [fs.FS].
+func (h heldFiles) Open(name string) (fs.File, error) {
+	data, ok := h[name]
+	if !ok {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return &heldFile{bytes.NewReader(data), name}, nil
+}
+
+// heldFile is an open file of heldFiles, and its info.
+type heldFile struct {
+	*bytes.Reader
+	name string
+}
+
+func (f *heldFile) Stat() (fs.FileInfo, error) { return f, nil }
+func (*heldFile) Close() error                 { return nil }
+func (f *heldFile) Name() string               { return filepath.Base(f.name) }
+func (*heldFile) Mode() fs.FileMode            { return 0o400 }
+func (*heldFile) ModTime() time.Time           { return time.Time{} }
+func (*heldFile) IsDir() bool                  { return false }
+func (*heldFile) Sys() any                     { return nil }
+
+// interrupted says in words why a command did not finish.
+func interrupted(err error) error { return command.RunError("", "the scan was interrupted: %w", err) }

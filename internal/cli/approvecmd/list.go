@@ -1,0 +1,120 @@
+package approvecmd
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/workspace/approvals"
+	"github.com/knack-dev/knack/skill"
+)
+
+// The states of an approval beside the standings of package approve.
+const (
+	stateGone   = "gone"   // no skill has the URI
+	stateUnread = "unread" // the files of the skill cannot be read
+)
+
+// approvalsJSON is the JSON form of approve --list.
+type approvalsJSON struct {
+	Version   int            `json:"version"`
+	File      string         `json:"file"`
+	Approvals []approvalJSON `json:"approvals"`
+}
+
+type approvalJSON struct {
+	URI    string `json:"uri"`
+	State  string `json:"state"`
+	Set    string `json:"set"`
+	Now    string `json:"now,omitempty"` // the set as it is
+	By     string `json:"by"`
+	At     string `json:"at"`
+	Until  string `json:"until,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	Files  int    `json:"files"`
+
+	words string
+}
+
+func listApprovals(ctx context.Context, env *console.Env, f *approveFlags) error {
+	book, at, err := bookOf(env, f.skills.Config())
+	if err != nil {
+		return err
+	}
+	v, err := f.skills.View(ctx)
+	if err != nil {
+		return err
+	}
+	out := approvalsJSON{Version: 1, File: env.Shown(at), Approvals: []approvalJSON{}}
+	for _, a := range book.All() {
+		row := approvalJSON{URI: a.URI, Set: a.Set.String(), By: a.By, At: a.At.Format(time.RFC3339), Reason: a.Reason, Files: len(a.Files)}
+		if !a.Until.IsZero() {
+			row.Until = a.Until.Format(time.DateOnly)
+		}
+		row.judge(ctx, v, book)
+		if ctx.Err() != nil {
+			return interrupted(ctx.Err())
+		}
+		out.Approvals = append(out.Approvals, row)
+	}
+	if f.json {
+		return console.PrintJSON(env.Stdout, out)
+	}
+	p := env.Out()
+	counts := map[string]int{}
+	for _, row := range out.Approvals {
+		counts[row.State]++
+		p.Line("%s", console.Bold.Of(row.URI))
+		text := row.words
+		if row.Until != "" && row.State != string(approvals.Expired) {
+			text += "; until " + row.Until
+		}
+		if row.Reason != "" {
+			text += ": " + row.Reason
+		}
+		p.Item(2, "  %s", text)
+	}
+	var words []string
+	for _, state := range []string{string(approvals.Approved), string(approvals.Changed), string(approvals.Expired), stateGone, stateUnread} {
+		if n := counts[state]; n > 0 {
+			words = append(words, display.Thousands(n)+" "+strings.Replace(state, "changed", "changed since", 1))
+		}
+	}
+	last := display.Count(len(out.Approvals), "approval")
+	if len(words) > 0 {
+		last += ": " + strings.Join(words, ", ")
+	}
+	p.Line("%s", last)
+	return p.Failed()
+}
+
+// judge compares the approval with the skill.
+func (row *approvalJSON) judge(ctx context.Context, v catalog.View, book *approvals.Book) {
+	e := skillAt(v, row.URI)
+	if e == nil {
+		row.State, row.words = stateGone, "gone: there is no such skill here"
+		return
+	}
+	files, err := e.Manifest(ctx, nil)
+	if err != nil {
+		row.State, row.words = stateUnread, "its files cannot be compared: "+skill.Reason(err)
+		return
+	}
+	s := book.Judge(row.URI, files, time.Now())
+	row.State, row.Now, row.words = string(s.Is), s.Set.String(), s.String()
+}
+
+// skillAt returns the skill whose SKILL.md has a URI, or nil.
+func skillAt(v catalog.View, uri string) *catalog.Entry {
+	u, err := skill.ParseURI(uri)
+	if err != nil {
+		return nil
+	}
+	if e, _ := v.At(u); e != nil && HasURI(e) && e.URI() == u {
+		return e
+	}
+	return nil
+}

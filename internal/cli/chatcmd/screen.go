@@ -1,0 +1,139 @@
+package chatcmd
+
+import (
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/llm/chat"
+	"github.com/knack-dev/knack/tool"
+)
+
+// screen shows a conversation: what the model says on standard output, and its calls on standard
+// error.
+type screen struct {
+	env         *console.Env
+	err         *console.Printer
+	quiet, json bool
+
+	mu      sync.Mutex // a signal may end the program while a model talks
+	begun   bool       // the line of the model's text has no end yet
+	calls   bool       // the last that was shown is a call
+	file    *edit.Lines
+	failed  error // of the transcript
+	closing bool
+}
+
+// text shows a part of what the model says.
+func (s *screen) text(part string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.json || s.closing || part == "" {
+		return
+	}
+	s.apart(false)
+	if s.env.StdoutTerminal {
+		part = console.Clean(part)
+	}
+	_, _ = io.WriteString(s.env.Stdout, part) // which remembers a failure
+	s.begun = !strings.HasSuffix(part, "\n")
+}
+
+// done ends the line of the model's text.
+func (s *screen) done() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.endLine("")
+}
+
+func (s *screen) endLine(mark string) {
+	if s.begun {
+		_, _ = io.WriteString(s.env.Stdout, mark+"\n")
+		s.begun = false
+	}
+}
+
+// apart leaves a line free between calls and other text on a terminal.
+func (s *screen) apart(calls bool) {
+	if s.calls != calls && s.env.StderrTerminal && !s.quiet {
+		_, _ = io.WriteString(s.env.Stderr, "\n")
+	}
+	s.calls = calls
+}
+
+// begin shows a call before it is answered, and end its result.
+func (s *screen) begin(e tool.Event) { s.call(e.CallText()) }
+func (s *screen) end(e tool.Event)   { s.call(e.ResultText()) }
+
+func (s *screen) call(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.quiet || s.closing {
+		return
+	}
+	s.apart(true)
+	if s.env.StderrTerminal {
+		s.err.Dimmed(text)
+	} else {
+		_, _ = io.WriteString(s.env.Stderr, text+"\n")
+	}
+}
+
+// note says something beside the conversation.
+func (s *screen) note(kind console.Painted, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.apart(false)
+	s.err.Text(kind, text)
+}
+
+// remark says in one dim line what is good to know.
+func (s *screen) remark(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.apart(false)
+	s.err.Dimmed(console.OneLine(text))
+}
+
+// interrupted marks the text that is not finished. At a terminal that is all that says so.
+func (s *screen) interrupted(typed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !typed {
+		s.endLine("")
+		return
+	}
+	mark := "(interrupted)"
+	if s.begun && s.env.StdoutTerminal {
+		s.endLine(" " + mark)
+		return
+	}
+	s.endLine("")
+	s.apart(false)
+	s.err.Line("%s", mark)
+}
+
+// record writes a line of the transcript.
+func (s *screen) record(r chat.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return // the last line is written
+	}
+	line := r.JSON()
+	if s.file != nil && s.failed == nil {
+		if s.failed = s.file.Add(line); s.failed != nil {
+			s.err.Text(console.Warning, "the transcript is not written any further: "+command.Cause(s.failed).Error())
+		}
+	}
+	if s.json {
+		if s.env.StdoutTerminal {
+			line = display.AppendVisibleJSON(nil, line)
+		}
+		_, _ = s.env.Stdout.Write(line)
+	}
+}

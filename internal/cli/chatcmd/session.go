@@ -1,0 +1,190 @@
+package chatcmd
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/llm/chat"
+	"github.com/knack-dev/knack/internal/llm/model"
+)
+
+const (
+	// again is the time in which a second Ctrl-C ends the program.
+	again = time.Second
+	// farewell is how long a turn may take to record its end, when the program ends at once.
+	farewell = 100 * time.Millisecond
+)
+
+// errLeaving is the error of a conversation that the user ends.
+var errLeaving = errors.New("the user leaves")
+
+// interactive talks until the user leaves, or, if no person types, until a turn fails.
+func (t *talk) interactive(ctx context.Context) error {
+	if t.lines.IsTyped() {
+		t.greet()
+	}
+	for {
+		words, err := t.words(ctx)
+		if err == nil && words != "" {
+			err = t.take(ctx, words)
+		}
+		switch {
+		case errors.Is(err, errLeaving):
+			return nil
+		case err != nil:
+			return failed(err)
+		}
+	}
+}
+
+// take does what the user has typed.
+func (t *talk) take(ctx context.Context, words string) error {
+	switch {
+	case words == "exit":
+		return errLeaving
+	case strings.HasPrefix(words, "/"):
+		return t.command(ctx, words)
+	}
+	err := t.guarded(ctx, func(ctx context.Context) error { return t.conversation.Say(ctx, strings.TrimSpace(words)) })
+	var interrupt console.Interrupt
+	isInterrupt := errors.As(err, &interrupt)
+	switch {
+	case err == nil:
+		return nil
+	case isInterrupt && (interrupt.Signal != os.Interrupt || !t.lines.IsTyped()), errors.Is(err, errNow):
+		return err
+	}
+	t.screen.interrupted(isInterrupt)
+	if !t.lines.IsTyped() {
+		return err
+	}
+	if isInterrupt {
+		return nil
+	}
+	t.screen.note(console.Error, err.Error())
+	if tooLong := (*model.Error)(nil); errors.As(err, &tooLong) && tooLong.Category == model.TooLong {
+		t.screen.note(console.Hint, "/new begins a new conversation; nothing of this one was cut")
+	} else if limit := (*chat.Limit)(nil); !t.conversation.Kept() && !errors.As(err, &limit) {
+		t.screen.note(console.Hint, "your last message is not a part of the conversation; send it again")
+	}
+	return nil
+}
+
+// errNow is in the chain of the error of a program that ends while a turn is under way.
+var errNow = errors.New("interrupted again")
+
+// guarded runs f. A signal ends its context, and a second one within a moment ends the program, as
+// does SIGTERM, whatever f is doing.
+func (t *talk) guarded(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan error, 1)
+	go func() { done <- f(ctx) }()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case s := <-t.o.Signals:
+			by := console.Interrupt{Signal: s}
+			cancel(by)
+			if s != os.Interrupt || time.Since(t.ctrlC) < again {
+				select {
+				case <-done:
+				case <-time.After(farewell):
+				}
+				return errors.Join(errNow, by)
+			}
+			t.ctrlC = time.Now()
+		}
+	}
+}
+
+// words reads what the user says: a line, and those after it as long as a line ends with \.
+func (t *talk) words(ctx context.Context) (string, error) {
+	var all []string
+	prompt := "You: "
+	for {
+		var line string
+		err := t.guarded(ctx, func(ctx context.Context) (err error) {
+			line, err = t.lines.Line(ctx, prompt)
+			return err
+		})
+		switch {
+		case errors.Is(err, io.EOF) && len(all) > 0: // a line that ends with \ was the last
+			return strings.Join(all, "\n"), nil
+		case errors.Is(err, io.EOF):
+			if t.lines.IsTyped() {
+				t.screen.plain("") // the cursor is in the line of the prompt
+			}
+			return "", errLeaving
+		case errors.Is(err, console.ErrDropped):
+			return "", nil
+		case errors.Is(err, console.ErrCtrlC):
+			return "", console.Interrupt{Signal: os.Interrupt}
+		case err != nil:
+			return "", err
+		}
+		line = strings.ToValidUTF8(line, "\ufffd")
+		rest, more := strings.CutSuffix(line, `\`)
+		if all = append(all, rest); !more {
+			words := strings.Join(all, "\n")
+			if strings.TrimSpace(words) == "" {
+				return "", nil
+			}
+			return strings.TrimRight(words, " \t\n"), nil
+		}
+		prompt = "...: "
+	}
+}
+
+// longQuestion is the length of a question, in bytes, that names the tool again: its beginning may
+// be out of sight.
+const longQuestion = 500
+
+// ask asks the user about a call.
+func (t *talk) ask(ctx context.Context, q chat.Question) (chat.Consent, error) {
+	text := "Allow " + q.String() + "?"
+	if len(text) > longQuestion {
+		text += "\nThis is a call of " + q.Tool + "."
+	}
+	t.lines.Forget() // before the question is there, nothing is an answer to it
+	t.screen.plain(text)
+	for {
+		line, err := t.lines.Line(ctx, "[y]es, [a]lways this tool, [n]o: ")
+		switch {
+		case errors.Is(err, console.ErrCtrlC), errors.Is(err, console.ErrDropped):
+			return chat.No, console.Interrupt{Signal: os.Interrupt}
+		case errors.Is(err, io.EOF):
+			return chat.No, nil
+		case err != nil:
+			return chat.No, err
+		}
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "y", "yes":
+			return chat.Yes, nil
+		case "a", "always":
+			return chat.Always, nil
+		case "n", "no":
+			return chat.No, nil
+		}
+	}
+}
+
+// plain prints a text that must be seen, whatever is hidden.
+func (s *screen) plain(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = io.WriteString(s.env.Stderr, console.Clean(text)+"\n")
+}
+
+// close shows nothing any more: a model may still be talking when the program ends.
+func (s *screen) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing = true
+}

@@ -1,0 +1,122 @@
+package distcmd
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/sorting"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/store"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Content is a file of a skill with its bytes.
+type Content struct {
+	Data []byte
+	Exec bool // it is executable
+}
+
+// Keep puts the files of a skill into the store, for [Kept]. given is the file of --config, or "".
+func Keep(ctx context.Context, env *console.Env, given string, files map[string]Content) (err error) {
+	s, err := OpenStore(env, given, env.Shown)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	b, err := s.Batch(ctx)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	for path, f := range files {
+		if err := b.File(".", origin.File{Path: path, Exec: f.Exec, Size: int64(len(f.Data))}, bytes.NewReader(f.Data)); err != nil {
+			return err
+		}
+	}
+	_, err = b.Finish(".")
+	return err
+}
+
+// Kept returns the bytes of a skill's files that the store has, each of which is as its digest says.
+// A store that does not have all of them is an [fs.ErrNotExist]. name is that of [Pin].
+func Kept(env *console.Env, given, name string, files []skill.File) (map[string][]byte, error) {
+	s, err := OpenStore(env, given, env.Shown)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	_, _ = s.Head(pinned(name)) // it is in use
+	k, err := s.Find(setInStore(files))
+	if err != nil {
+		return nil, err
+	}
+	all := map[string][]byte{}
+	for _, f := range k.Files {
+		r, err := s.Open(k.Digest, f.Path)
+		if err != nil {
+			return nil, err
+		}
+		data, err := io.ReadAll(io.LimitReader(r, f.Size+1))
+		r.Close()
+		if err != nil {
+			return nil, err
+		}
+		if skill.DigestOf(data) != f.Digest {
+			return nil, fmt.Errorf("%s has changed in the store", f.Path)
+		}
+		all[f.Path] = data
+	}
+	return all, nil
+}
+
+// Pin keeps what the store has of sets of files for as long as what a source serves: name is the
+// file of approvals. Without it, a server that keeps releases for a day would remove them.
+func Pin(env *console.Env, given, name string, sets [][]skill.File) error {
+	s, err := OpenStore(env, given, env.Shown)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	r := store.Release{At: time.Now()}
+	all := sha256.New()
+	for _, files := range sets {
+		d := setInStore(files)
+		path := hex.EncodeToString(d[:])
+		if s.Holds(d) && !slices.ContainsFunc(r.Skills, func(m store.Member) bool { return m.Path == path }) {
+			r.Skills = append(r.Skills, store.Member{Path: path, Skill: d})
+		}
+	}
+	if len(r.Skills) == 0 {
+		return nil
+	}
+	sorting.Func(r.Skills, func(a, b store.Member) int { return cmp.Compare(a.Path, b.Path) })
+	for _, m := range r.Skills {
+		all.Write(m.Skill[:])
+	}
+	r.Digest = skill.Digest(all.Sum(nil)).String()
+	if err := s.Record(r); err != nil {
+		return err
+	}
+	return s.SetHead(pinned(name), store.Head{Release: r.Digest, Since: r.At})
+}
+
+// pinned is the name of the head that pins what is approved.
+func pinned(name string) string { return "approvals:" + name }
+
+// setInStore returns the digest under which the store has a set of files.
+func setInStore(files []skill.File) skill.Digest {
+	all := make([]lockfile.File, 0, len(files))
+	for _, f := range files {
+		all = append(all, lockfile.File{Path: f.Path, Size: f.Size, Digest: f.Digest})
+	}
+	return lockfile.Digest(all)
+}

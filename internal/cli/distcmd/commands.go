@@ -1,0 +1,195 @@
+package distcmd
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/distribution/install"
+)
+
+func addCommand(env *console.Env) *cobra.Command {
+	f := flags{env: env}
+	var q install.Request
+	var from string
+	cmd := &cobra.Command{
+		Use:        "add SOURCE... | --from LOCK",
+		SuggestFor: []string{"install", "get", "i"},
+		Short:      "Install skills from elsewhere, and record them in knack.lock",
+		Long: `Copy skills from a source into ` + skillsFolder + ` at the root of the project's
+repository, and record in knack.lock what they are, file by file. Agents that
+read that folder, and knack serve, then offer them.
+
+A source is one of
+  OWNER/REPO[/FOLDER][@REF]         a repository at GitHub
+  HOST/PATH[//FOLDER][@REF]         another git server; also git@HOST:PATH,
+                                    ssh://…, https://….git, git+file:///PATH
+  ./FOLDER, ./FILE.zip              a folder or an archive on this machine
+  https://…/FILE.zip                an archive: .zip, .skill, .tar.gz, .tgz
+  https://HOST                      a site that offers skills
+  oci://REGISTRY/REPO[:TAG]         a registry
+  mcp:https://HOST/mcp              a server with the Skills extension
+
+If a source has several skills, --skill or --all says which. A skill that was
+changed by hand is left as it is.
+
+With --from, skills that another installer has installed are recorded: each is
+fetched from its source and compared with the disk. LOCK is its lock
+(skills-lock.json, .skill-lock.json, skills.lock.json or toolhive.lock.yaml), or
+gh for skills that gh skill installed.`,
+		Example: `  knack add acme/skills --skill pdf
+  knack add acme/skills --all --dry-run   # what would be done
+  knack add --from skills-lock.json       # what npx skills has installed`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if from != "" {
+				return command.ArgCount(0, 0, "no source with --from")(cmd, args)
+			}
+			return command.ArgCount(1, 1000, "at least one source")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.Sources = args
+			if from != "" && (q.All || q.Pin || len(q.Skills) > 0) {
+				return command.UsageError("leave them out", "--from is not used with --skill, --all or --pin")
+			}
+			if from != "" {
+				return f.run(cmd, true, true, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
+					return f.planFrom(ctx, in, from)
+				})
+			}
+			if q.All && len(q.Skills) > 0 {
+				return command.UsageError("leave one of them out", "--all is not used with --skill")
+			}
+			if slices.Contains(q.Skills, "*") {
+				return command.UsageError("--all installs all skills of the source", "--skill '*' is the name of no skill")
+			}
+			return f.run(cmd, true, true, func(ctx context.Context, in *install.Installer) (*install.Plan, error) { return in.PlanAdd(ctx, q) })
+		},
+	}
+	f.register(cmd, true)
+	f.registerSigner(cmd)
+	cmd.Flags().Var((*command.Repeated)(&q.Skills), "skill", "install the skill `NAME`, or the one in this folder of the source")
+	cmd.Flags().BoolVar(&q.All, "all", false, "install all skills of the sources")
+	cmd.Flags().StringVar(&f.to, "to", "", "install into the folder `DIR`")
+	cmd.Flags().BoolVar(&q.Pin, "pin", false, "let update leave these skills as they are")
+	cmd.Flags().StringVar(&from, "from", "", "take over the skills of another installer's `LOCK`, or of gh")
+	_ = cmd.MarkFlagDirname("to")
+	return cmd
+}
+
+func removeCommand(env *console.Env) *cobra.Command {
+	f := flags{env: env}
+	cmd := &cobra.Command{
+		Use:        "remove SKILL...",
+		SuggestFor: []string{"uninstall", "rm", "delete"},
+		Short:      "Remove installed skills and their entries in knack.lock",
+		Long: `Remove the folders of installed skills, and their entries in knack.lock. A skill
+that was changed by hand, or that knack did not install, stays.`,
+		Example: `  knack remove pdf --dry-run   # what would be removed
+  knack remove pdf`,
+		Args: command.ArgCount(1, 1000, "the names of installed skills"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd, true, false, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
+				return in.PlanRemove(ctx, args), nil
+			})
+		},
+	}
+	f.register(cmd, true)
+	return cmd
+}
+
+func syncCommand(env *console.Env) *cobra.Command {
+	f := flags{env: env}
+	cmd := &cobra.Command{
+		Use:        "sync",
+		SuggestFor: []string{"restore", "ci"},
+		Short:      "Make the folders of installed skills what knack.lock says",
+		Long: `Write the folders of locked skills that are missing, from the store or from
+their sources. Only files with the locked digests are accepted. The lock is not
+changed. A skill that was changed by hand stays, unless --overwrite is given.`,
+		Example: `  knack sync            # after a clone without the skills
+  knack sync --offline  # only from the store`,
+		Args: command.ArgCount(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd, true, false, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
+				if err := f.noLock(in); err != nil {
+					return nil, err
+				}
+				return in.PlanSync(ctx), nil
+			})
+		},
+	}
+	f.register(cmd, true)
+	return cmd
+}
+
+func updateCommand(env *console.Env) *cobra.Command {
+	f := flags{env: env}
+	var q install.UpdateRequest
+	cmd := &cobra.Command{
+		Use:        "update [SKILL...]",
+		SuggestFor: []string{"upgrade", "outdated"},
+		Short:      "Update installed skills from their sources",
+		Long: `Ask the sources of installed skills what they have now, and install what
+changed. A branch is followed. A full version, such as v1.2.3, moves to the
+highest of its major version (of 0.x: its minor version). A commit, a digest and
+a skill that was added with --pin stay.
+
+Skills that were changed by hand are left as they are. No skill is added, and
+none is taken from another source.`,
+		Example: `  knack update
+  knack update --check    # the status is 1 if there are updates
+  knack update --latest   # to the next major version too`,
+		Args: command.ArgCount(0, 1000, "the names of installed skills, or none for all"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.Skills = args
+			return f.run(cmd, !q.Check, false, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
+				if err := f.noLock(in); err != nil {
+					return nil, err
+				}
+				return in.PlanUpdate(ctx, q), nil
+			})
+		},
+	}
+	f.register(cmd, true)
+	f.registerSigner(cmd)
+	cmd.Flags().BoolVar(&q.Check, "check", false, "only say what would be updated")
+	cmd.Flags().BoolVar(&q.Latest, "latest", false, "let a version move to the next major version")
+	cmd.Flags().BoolVar(&q.Unpin, "unpin", false, "update pinned skills too, and pin them no more")
+	return cmd
+}
+
+func verifyCommand(env *console.Env) *cobra.Command {
+	f := flags{env: env}
+	cmd := &cobra.Command{
+		Use:        "verify [SKILL... | SOURCE]",
+		SuggestFor: []string{"audit", "frozen"},
+		Short:      "Compare installed skills with knack.lock, or check a release",
+		Long: `Compare the folders of installed skills with knack.lock, byte for byte. Nothing
+is written and no source is asked, with --offline or without, so it is for CI.
+The status is 1 if something differs.
+
+With a source, such as oci://REGISTRY/REPO:TAG, check its signature by the rules
+of trust in your knack.yaml, and the digests of all that it has. Nothing is
+installed. The status is 1 if it would not be taken.`,
+		Example: `  knack verify
+  knack verify --json
+  knack verify oci://ghcr.io/acme/skills:v1.2.0   # who signed it`,
+		Args: command.ArgCount(0, 1000, "the names of installed skills, or none for all, or one source"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if slices.ContainsFunc(args, isSource) {
+				return f.verifySource(cmd, args)
+			}
+			return f.run(cmd, false, false, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
+				if err := f.noLock(in); err != nil {
+					return nil, err
+				}
+				return in.PlanVerify(ctx, args), nil
+			})
+		},
+	}
+	f.register(cmd, false)
+	return cmd
+}

@@ -1,0 +1,105 @@
+package distcmd
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/knack-dev/knack/internal/base/console"
+)
+
+// endsAt is a context that Ctrl-C ends once a file exists.
+type endsAt struct {
+	context.Context
+	file string
+	end  context.CancelCauseFunc
+}
+
+func (c endsAt) Err() error {
+	if _, err := os.Stat(c.file); err == nil {
+		c.end(console.Interrupt{Signal: os.Interrupt})
+	}
+	return c.Context.Err()
+}
+
+// interruptAt ends the next commands once a file of the project exists.
+func (s *shell) interruptAt(name string) {
+	ctx, end := context.WithCancelCause(s.t.Context())
+	s.ctx = endsAt{ctx, filepath.Join(s.dir, "p", filepath.FromSlash(name)), end}
+}
+
+// A command that is interrupted says how many skills it is done with, and what to do; so does its
+// JSON, with the skills and warnings.
+func TestInterrupted(t *testing.T) {
+	s := newShell(t)
+	for _, name := range []string{"a", "b", "c"} {
+		s.put("src/"+name+"/SKILL.md", "---\nname: "+name+"\ndescription: Does it.\n---\n")
+	}
+	src := filepath.Join(s.dir, "src")
+	s.interruptAt(".agents/skills/b/SKILL.md")
+	stdout, stderr, status := s.run("add", src, "--all")
+	if status != 130 || !strings.HasSuffix(stderr, "\ninterrupted: 2 of 5 skills are installed, and knack.lock says so\nrun the same command again") ||
+		!strings.Contains(stdout, "added a ") || !strings.Contains(stdout, "added b ") || strings.Count(stdout, "added") != 2 {
+		t.Errorf("status %d: %s%s", status, stdout, stderr)
+	}
+	s.ctx = t.Context()
+	if stdout, stderr, status := s.run("verify"); status != 0 || !strings.Contains(stdout, "2 skills as locked") {
+		t.Errorf("status %d: %s%s", status, stdout, stderr)
+	}
+
+	s.put("p/.agents/.knack/.knack-"+strings.Repeat("A", 26)+"/swap/x", "of a command that was killed")
+	s.interruptAt(".agents/skills/c/SKILL.md")
+	stdout, _, status = s.run("add", src, "--all", "--json")
+	var got reportJSON
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatalf("%v: %s", err, stdout)
+	}
+	if got.Status != 130 || status != 130 || got.Reason != "interrupted: 3 of 5 skills are installed, and knack.lock says so" || got.Fix != "run the same command again" {
+		t.Errorf("%s", stdout)
+	}
+	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "was stopped while it replaced a skill") {
+		t.Errorf("warnings: %q", got.Warnings)
+	}
+	actions := ""
+	for _, k := range got.Skills {
+		actions += " " + k.Name + ": " + k.Action + " " + k.Reason
+	}
+	if actions != " a: unchanged  b: unchanged  c: added  pdf: failed interrupted xlsx: failed interrupted" {
+		t.Error(actions)
+	}
+
+	// Nothing was changed.
+	s.interruptAt("knack.lock")
+	for _, args := range [][]string{{"add", src, "--all"}, {"update"}, {"sync"}, {"verify"}, {"remove", "a"}} {
+		want := "interrupted; nothing was changed\nrun the same command again"
+		if stdout, stderr, status := s.run(args...); status != 130 || stderr != want || strings.Contains(stdout, "added") {
+			t.Errorf("%s: status %d: %s%s", args, status, stdout, stderr)
+		}
+		stdout, _, _ := s.run(append(args, "--json")...)
+		var got reportJSON
+		if err := json.Unmarshal([]byte(stdout), &got); err != nil || got.Status != 130 || got.Reason+"\n"+got.Fix != want {
+			t.Errorf("%s: %v %s", args, err, stdout)
+		}
+	}
+}
+
+// A command that is interrupted while it waits for a server changes nothing, and says so.
+func TestInterruptedAtServer(t *testing.T) {
+	s := newShell(t)
+	ctx, end := context.WithCancelCause(t.Context())
+	s.ctx = ctx
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		end(console.Interrupt{Signal: os.Interrupt})
+		<-ctx.Done()
+	}))
+	defer server.Close()
+	stdout, stderr, status := s.run("add", filepath.Join(s.dir, "src", "pdf"), server.URL+"/x.zip")
+	if status != 130 || stderr != "interrupted; nothing was changed\nrun the same command again" {
+		t.Errorf("status %d: %s%s", status, stdout, stderr)
+	}
+}

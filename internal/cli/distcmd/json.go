@@ -1,0 +1,152 @@
+package distcmd
+
+import (
+	"cmp"
+	"errors"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/distribution/install"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+)
+
+// skillJSON is a step in JSON. doc/install.md describes the fields.
+type skillJSON struct {
+	Name     string `json:"name"`
+	Folder   string `json:"folder,omitempty"`
+	Action   string `json:"action"`
+	Source   string `json:"source,omitempty"`
+	Want     string `json:"want,omitempty"`
+	Path     string `json:"path,omitempty"`
+	Revision string `json:"revision,omitempty"`
+	Version  string `json:"version,omitempty"`
+	Pinned   bool   `json:"pinned,omitempty"`
+	// Signature is what is known of it now, and Signer what the lock says.
+	Signature string       `json:"signature,omitempty"`
+	Signer    string       `json:"signer,omitempty"`
+	Digest    string       `json:"digest,omitempty"`
+	Files     int          `json:"files,omitempty"`
+	From      *stateJSON   `json:"from,omitempty"`
+	Changes   *changesJSON `json:"changes,omitempty"`
+	Drift     *changesJSON `json:"drift,omitempty"`
+	Kept      string       `json:"kept,omitempty"`
+	With      []string     `json:"with,omitempty"`
+	Warnings  []string     `json:"warnings,omitempty"`
+	Reason    string       `json:"reason,omitempty"`
+	Fix       string       `json:"fix,omitempty"`
+}
+
+type stateJSON struct {
+	Revision string `json:"revision,omitempty"`
+	Version  string `json:"version,omitempty"`
+	Signer   string `json:"signer,omitempty"`
+	Digest   string `json:"digest"`
+}
+
+type changesJSON struct {
+	Added   []string `json:"added"`
+	Changed []string `json:"changed"`
+	Removed []string `json:"removed"`
+}
+
+type choiceJSON struct {
+	Source      string `json:"source"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Path        string `json:"path"`
+	Reason      string `json:"reason,omitempty"`
+	Warning     string `json:"warning,omitempty"`
+}
+
+type reportJSON struct {
+	Command string `json:"command"`
+	Lock    string `json:"lock,omitempty"`
+	DryRun  bool   `json:"dryRun"`
+	Status  int    `json:"status"`
+	Reason  string `json:"reason,omitempty"`
+	Fix     string `json:"fix,omitempty"`
+	// Warnings are those that concern no skill.
+	Warnings []string     `json:"warnings,omitempty"`
+	Skills   []skillJSON  `json:"skills"`
+	Choices  []choiceJSON `json:"choices,omitempty"`
+}
+
+func changesOf(c install.Changes) *changesJSON {
+	if !c.Any() {
+		return nil
+	}
+	list := func(paths []string) []string { return append([]string{}, paths...) }
+	return &changesJSON{list(c.Added), list(c.Changed), list(c.Removed)}
+}
+
+// json prints the report. failed is an error behind the plan, or nil.
+func (r *report) json(warnings []string, failed error) error {
+	out := reportJSON{Command: r.command, Lock: r.in.LockFile(), DryRun: r.dry, Status: int(r.plan.Outcome()), Warnings: warnings, Skills: []skillJSON{}}
+	for _, c := range r.plan.Choices {
+		j := choiceJSON{Source: c.Source, Name: c.Name, Description: c.Description, Path: c.Path}
+		j.Warning = c.Unserved
+		if c.Fault != nil {
+			j.Reason = c.Fault.Error()
+		}
+		out.Choices = append(out.Choices, j)
+	}
+	for _, s := range r.plan.Steps {
+		j := skillJSON{Name: s.Name, Folder: s.Key, Action: string(s.Do), Kept: s.Kept, With: s.With, Warnings: s.Warnings, Drift: changesOf(s.Drift), Signature: string(s.Signature.State)}
+		e := s.Entry
+		if e.Source == "" && s.Was != nil {
+			e = *s.Was
+		}
+		if e.Source != "" {
+			// A source that is refused may have a secret in it.
+			if _, err := origin.Parse(e.Source, filepath.Dir(r.in.LockFile()), r.env.Home); err == nil {
+				j.Source = e.Source
+			}
+			j.Want, j.Path, j.Revision, j.Version, j.Pinned, j.Signer = e.Want, e.Path, e.Revision, e.Version, e.Pinned, e.Signer
+			j.Files = len(e.Files)
+			if j.Files > 0 { // else it was not fetched
+				j.Digest = e.Digest.String()
+			}
+		}
+		if s.Was != nil && s.Was.Digest != e.Digest {
+			j.From = &stateJSON{s.Was.Revision, s.Was.Version, s.Was.Signer, s.Was.Digest.String()}
+			j.Changes = changesOf(s.Changes)
+		}
+		if s.Problem != nil {
+			j.Reason, j.Fix = s.Problem.Error(), s.Problem.Fix
+		}
+		out.Skills = append(out.Skills, j)
+	}
+	if failed != nil {
+		out.fail(failed)
+	}
+	return console.PrintJSON(r.env.Stdout, out)
+}
+
+// fail fills in an error that concerns all skills.
+func (o *reportJSON) fail(err error) {
+	o.Status, o.Reason = command.Error, err.Error()
+	var f *command.Failure
+	if errors.As(err, &f) {
+		o.Status, o.Fix = f.Code, f.Hint
+	}
+}
+
+// failed prints the object of a command that ended before it had something to report.
+func (f *flags) failed(cmd *cobra.Command, err error) error {
+	if err == nil || f.printed {
+		return err
+	}
+	if _, ok := console.InterruptOf(cmd.Context()); ok {
+		err = interrupted(cmd.Context(), untouched)
+	}
+	if !f.json {
+		return err
+	}
+	f.printed = true
+	out := reportJSON{Command: cmd.Name(), Lock: f.lock, DryRun: f.dryRun, Warnings: f.warnings(), Skills: []skillJSON{}}
+	out.fail(err)
+	return cmp.Or(console.PrintJSON(f.env.Stdout, out), err)
+}

@@ -1,0 +1,117 @@
+package distcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/cli/command"
+	findings "github.com/knack-dev/knack/internal/cli/report"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// findingJSON is an error of a skill.
+type findingJSON struct {
+	File    string       `json:"file"`
+	Line    int          `json:"line,omitempty"`
+	Column  int          `json:"column,omitempty"`
+	Rule    skill.RuleID `json:"rule"`
+	Message string       `json:"message"`
+	Fix     string       `json:"fix,omitempty"`
+}
+
+// check judges the skills of a folder as knack check does, and fails if one has an error.
+func (p *publishing) check(ctx context.Context, folder string) error {
+	rules, err := settings.New(p.env, "").Check(folder)
+	if err != nil {
+		return err
+	}
+	root := skill.Root{Label: "published", Scope: skill.ScopeProject, Dir: folder, Shown: p.env.Shown(folder)}
+	scan, err := dir.New(dir.Options{Root: root, Required: true, NoLinks: true}).Scan(ctx)
+	if err != nil {
+		return command.RunError("", "%s: %s", root.Shown, skill.Reason(err))
+	}
+	with := 0
+	for _, b := range scan.Bundles {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		r, found := check.Scanned(ctx, skill.Load(b)), false
+		var source *check.Source
+		for _, f := range r.Findings {
+			if severity, on := rules.Severity(f.Rule, f.Severity); !on || severity != skill.SeverityError {
+				continue
+			}
+			file := path.Join(root.Shown, b.Path, f.File)
+			found = true
+			if p.json {
+				p.out.Findings = append(p.out.Findings, findingJSON{file, f.Position.Line, f.Position.Column, f.Rule, f.Message, f.Fix})
+				continue
+			}
+			if source == nil {
+				source = check.NewSource(r.Data)
+			}
+			shown := source
+			if f.File != r.Skill.Entry {
+				shown = nil
+			}
+			findings.Diagnostic{File: file, Severity: skill.SeverityError, Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: f.Fix, Notes: f.Notes}.Print(p.env.Err(), shown)
+		}
+		if found {
+			with++
+		}
+	}
+	if with > 0 {
+		return command.Fail(command.No, fmt.Errorf("nothing was published: %s of %d cannot be", display.Count(with, "skill"), len(scan.Bundles)), "knack check "+display.Echo(root.Shown)+" --fix writes the fixes that are certain; rules of knack.yaml can be less strict (doc/configuration.md)")
+	}
+	return nil
+}
+
+// lockOf returns the entries of the lock for the skills below a folder, by their folders there: of
+// the lock in it, or above it in its repository. Entries from folders and files of this machine
+// are left out: they mean nothing elsewhere.
+func (p *publishing) lockOf(folder string) (map[string]lockfile.Entry, error) {
+	for _, at := range dir.Repository(folder) {
+		file := filepath.Join(at, lockfile.Name)
+		data, err := settings.ReadNamed(file, lockfile.MaxSize)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, command.RunError("", "%s cannot be read: %w", p.env.Shown(file), command.Cause(err))
+		}
+		lock, err := lockfile.Parse(data)
+		if bad := (*lockfile.Error)(nil); errors.As(err, &bad) {
+			return nil, command.RunError(bad.Fix, "%s:%d:%d: %s", p.env.Shown(file), bad.Line, bad.Column, bad.Message)
+		}
+		if err != nil {
+			return nil, err
+		}
+		below, err := filepath.Rel(at, folder)
+		if err != nil {
+			return nil, err
+		}
+		prefix := filepath.ToSlash(below) + "/"
+		if below == "." {
+			prefix = ""
+		}
+		entries := map[string]lockfile.Entry{}
+		for key, e := range lock.Skills {
+			local := strings.HasPrefix(e.Source, ".") || strings.HasPrefix(e.Source, "/") || strings.HasPrefix(e.Source, "~") || strings.HasPrefix(e.Source, "file:")
+			if rest, ok := strings.CutPrefix(key, prefix); ok && !local {
+				entries[rest] = e
+			}
+		}
+		return entries, nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,34 @@
+package distcmd
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// A server that cannot be asked is described in words, with what to do, for each kind of source.
+func TestNetworkInWords(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusNotImplemented) }))
+	defer server.Close()
+	host := strings.TrimPrefix(server.URL, "http://")
+	s := newShell(t)
+	const refused, plain = ": connection refused\nsee that", ": the server does not speak https at this address\ncheck the port"
+	for source, want := range map[string]string{
+		"http://127.0.0.1:1/a.zip":     refused,
+		"http://127.0.0.1:1":           refused,
+		"oci://127.0.0.1:1/a/b":        refused,
+		"mcp:http://127.0.0.1:1/mcp":   refused,
+		"https://" + host + "/a.zip":   plain,
+		"https://" + host:              plain,
+		"mcp:https://" + host + "/mcp": plain,
+		"mcp:http://" + host + "/mcp":  "there is no MCP server at this address (status 501)",
+		"oci://" + host + "/a/b":       "is it a registry?",
+	} {
+		_, stderr, status := s.run("add", source)
+		stderr = strings.NewReplacer("hint: ", "").Replace(stderr)
+		if status != 3 || !strings.Contains(stderr, want) || strings.Contains(stderr, "dial tcp") {
+			t.Errorf("%s: status %d: %s", source, status, stderr)
+		}
+	}
+}

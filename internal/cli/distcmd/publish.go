@@ -1,0 +1,386 @@
+package distcmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/httpfetch"
+	"github.com/knack-dev/knack/internal/base/lazyregexp"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/distribution/install"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/origin/folder"
+	"github.com/knack-dev/knack/internal/distribution/publish"
+	"github.com/knack-dev/knack/internal/distribution/registry"
+	"github.com/knack-dev/knack/internal/distribution/store"
+	"github.com/knack-dev/knack/internal/distribution/trust"
+	"github.com/knack-dev/knack/internal/workspace/settings"
+)
+
+func publishCommand(env *console.Env) *cobra.Command {
+	p := publishing{env: env}
+	cmd := &cobra.Command{
+		Use:        "publish FROM TO",
+		SuggestFor: []string{"push", "release", "upload"},
+		Short:      "Send skills to a registry, as a release or as one skill",
+		Long: `Send a folder of skills to a registry, as a release: an ordinary image with few
+layers, which knack add, pull and serve read. Of a change, only what changed is
+sent. If FROM is the folder of one skill, it is sent in the format of the
+community. If FROM is oci://…, what is there is copied with its signatures, or
+has another tag afterwards if TO is the same repository.
+
+knack check judges the skills first; one with an error keeps all back. The tags
+are set last. Equal skills have equal digests, on each machine.
+
+TO is oci://REGISTRY/REPOSITORY[:TAG]. Without a tag it is latest. Credentials
+are those of docker login.`,
+		Example: `  knack publish ./skills oci://ghcr.io/acme/skills --tag v1.2.0 --tag prod
+  knack publish oci://ghcr.io/acme/skills:v1.2.0 oci://ghcr.io/acme/skills:prod`,
+		Args: command.ArgCount(2, 2, "what to publish, and where"),
+		RunE: func(cmd *cobra.Command, args []string) error { return p.run(cmd.Context(), args[0], args[1]) },
+	}
+	check, run := cmd.Args, cmd.RunE
+	cmd.Args = func(cmd *cobra.Command, args []string) error { return p.failed(cmd, check(cmd, args)) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return p.failed(cmd, run(cmd, args)) }
+	s := cmd.Flags()
+	s.Var((*command.Repeated)(&p.tags), "tag", "set this `TAG` (repeatable); the first is that of the release before")
+	s.StringVar(&p.key, "sign-key", "", "sign with the private key in `FILE`: PKCS#8 in PEM (or KNACK_SIGN_KEY with the key itself)")
+	s.BoolVar(&p.each, "each", false, "also publish each skill by itself, as TO/NAME")
+	s.BoolVar(&p.dry, "dry-run", false, "print what would be sent, and send nothing")
+	s.BoolVar(&p.json, "json", false, "print a JSON object")
+	_ = cmd.MarkFlagFilename("sign-key", "pem", "key")
+	return cmd
+}
+
+// publishing is one knack publish.
+type publishing struct {
+	env             *console.Env
+	tags            []string
+	key             string
+	each, dry, json bool
+
+	printed bool // the JSON object is printed
+	out     publishedJSON
+}
+
+// publishedJSON is the result in JSON. doc/publish.md describes the fields.
+type publishedJSON struct {
+	Command  string        `json:"command"`
+	DryRun   bool          `json:"dryRun"`
+	Status   int           `json:"status"`
+	Reason   string        `json:"reason,omitempty"`
+	Fix      string        `json:"fix,omitempty"`
+	Findings []findingJSON `json:"findings,omitempty"`
+	*artifactJSON
+	Each []artifactJSON `json:"each,omitempty"`
+}
+
+// artifactJSON is one manifest.
+type artifactJSON struct {
+	Kind       publish.Kind      `json:"kind"`
+	To         string            `json:"to"`
+	Digest     string            `json:"digest"`
+	Tags       []string          `json:"tags"`
+	Unchanged  bool              `json:"unchanged"`
+	Signed     bool              `json:"signed"`
+	Layers     int               `json:"layers"`
+	Bytes      int64             `json:"bytes"`
+	Sent       int               `json:"sent"`
+	SentBytes  int64             `json:"sentBytes"`
+	Statements int               `json:"statements,omitempty"`
+	Replaced   map[string]string `json:"replaced,omitempty"`
+	Skills     []memberJSON      `json:"skills,omitempty"`
+}
+
+type memberJSON struct {
+	Path   string `json:"path"`
+	Name   string `json:"name,omitempty"`
+	Digest string `json:"digest"`
+}
+
+// failed prints the object of a command that failed.
+func (p *publishing) failed(cmd *cobra.Command, err error) error {
+	if err == nil || !p.json || p.printed {
+		return err
+	}
+	if i, ok := console.InterruptOf(cmd.Context()); ok {
+		err = i
+	}
+	p.printed = true
+	p.out.Command, p.out.DryRun = "publish", p.dry
+	var status reportJSON
+	status.fail(err)
+	p.out.Status, p.out.Reason, p.out.Fix = status.Status, status.Reason, status.Fix
+	return cmp.Or(console.PrintJSON(p.env.Stdout, p.out), err)
+}
+
+// tagName is what registries take as a tag.
+var tagName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+
+// target reads where to publish.
+func (p *publishing) target(text string) (origin.Ref, error) {
+	ref, err := origin.Parse(text, p.env.Dir, p.env.Home)
+	if bad := (*origin.RefError)(nil); errors.As(err, &bad) {
+		return ref, command.UsageError(bad.Fix, "%s", bad.Message)
+	}
+	switch {
+	case err != nil:
+		return ref, command.RunError("", "%w", err)
+	case ref.Kind != origin.OCI:
+		return ref, command.UsageError("write oci://REGISTRY/REPOSITORY", "%s is no repository of a registry", display.Echo(text))
+	case ref.Digest != "":
+		return ref, command.UsageError("leave it out; a tag can be given in its place", "%s has a digest, and that follows from what is published", display.Echo(text))
+	case ref.Want != "" && len(p.tags) > 0:
+		return ref, command.UsageError("give all tags with --tag, or one behind the repository", "%s has a tag, and --tag gives others", display.Echo(text))
+	case ref.Want != "":
+		p.tags = []string{ref.Want}
+	case len(p.tags) == 0:
+		p.tags = []string{"latest"}
+	}
+	for _, tag := range p.tags {
+		if !tagName().MatchString(tag) {
+			return ref, command.UsageError("letters, digits, '.', '_' and '-' are possible, and at most 128 of them", "'%s' is no tag", display.Echo(tag))
+		}
+		if strings.HasPrefix(tag, "sha256-") {
+			return ref, command.UsageError("choose another one", "the tag '%s' is of the form that signatures have", display.Echo(tag))
+		}
+	}
+	return ref, nil
+}
+
+// signer returns what signs, or nil.
+func (p *publishing) signer() (func(string) ([]byte, error), error) {
+	data, where := []byte(getenv(*p.env, "KNACK_SIGN_KEY")), "KNACK_SIGN_KEY"
+	if p.key != "" {
+		var err error
+		where = "--sign-key " + display.Echo(p.key)
+		if data, err = settings.ReadNamed(p.env.Absolute(p.key), trust.MaxKey); err != nil {
+			return nil, command.RunError("name the file of the private key", "%s: it cannot be read: %w", where, command.Cause(err))
+		}
+	}
+	if len(data) == 0 {
+		return nil, nil
+	}
+	key, err := trust.ParsePrivate(data)
+	if bad := (*trust.KeyError)(nil); errors.As(err, &bad) {
+		return nil, command.RunError(bad.Fix, "%s: %s", where, bad.Message)
+	}
+	if err != nil {
+		return nil, command.RunError("", "%s: %w", where, err)
+	}
+	return func(digest string) ([]byte, error) { return trust.Sign(key, digest) }, nil
+}
+
+// created returns the moment that SOURCE_DATE_EPOCH says, or "".
+func (p *publishing) created() (string, error) {
+	text := getenv(*p.env, "SOURCE_DATE_EPOCH")
+	if text == "" {
+		return "", nil
+	}
+	seconds, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || seconds < 0 || seconds >= 1<<37 {
+		return "", command.UsageError("give the seconds since 1970, or unset it", "SOURCE_DATE_EPOCH is '%s', which is no time", display.Echo(text))
+	}
+	return time.Unix(seconds, 0).UTC().Format(time.RFC3339), nil
+}
+
+func (p *publishing) run(ctx context.Context, from, to string) error {
+	env := p.env
+	at, err := p.target(to)
+	if err != nil {
+		return err
+	}
+	what, err := origin.Parse(from, env.Dir, env.Home)
+	if bad := (*origin.RefError)(nil); errors.As(err, &bad) {
+		return command.UsageError(bad.Fix, "%s", bad.Message)
+	}
+	switch {
+	case err != nil:
+		return command.RunError("", "%w", err)
+	case what.Kind != origin.Folder && what.Kind != origin.OCI:
+		return command.UsageError("get it as a folder, and publish that; a folder is written with ./ or / before it", "%s is a source of the kind %s, and knack publishes folders and what is in registries", display.Echo(from), what.Kind)
+	case what.Kind == origin.OCI && p.each:
+		return command.UsageError("publish the folder", "--each is not used with oci://")
+	}
+	if offline, err := isOffline(*env); err != nil || offline {
+		return cmp.Or(err, command.RunError("unset KNACK_OFFLINE", "a registry cannot be reached offline"))
+	}
+	sign, err := p.signer()
+	if err != nil {
+		return err
+	}
+	created, err := p.created()
+	if err != nil {
+		return err
+	}
+	cache, _ := folders(*env)
+	if cache == "" {
+		return command.RunError("set HOME or XDG_CACHE_HOME", "%w", errNoStore)
+	}
+	shelf, err := store.Open(cache, store.Options{Setting: "XDG_CACHE_HOME", Shown: env.Shown})
+	if err != nil {
+		return command.RunError("", "%w", err)
+	}
+	defer shelf.Close()
+	servers := httpfetch.New(httpfetch.Options{Proxy: env.Proxy, Agent: "knack"})
+	defer servers.Close()
+	var moving atomic.Pointer[[]string]
+	done := console.ShowProgress(env, console.Step{What: "publishing to " + at.String(), Short: shortSource(at.String()), Parts: func() []string { return *cmp.Or(moving.Load(), new([]string)) }})
+	defer done()
+	clients := registry.New(registryOptions(Settings{Env: env, Fetch: servers}))
+	pub := &publish.Publisher{
+		From: display.Echo(from), Registries: clients, Spool: shelf.Spool, Sign: sign, Created: created, DryRun: p.dry,
+		Progress: func(what string, done, total int64) {
+			moving.Store(&[]string{what, megabytes(done, total)})
+		},
+	}
+	p.out.Command, p.out.DryRun = "publish", p.dry
+	if what.Kind == origin.OCI {
+		err = p.copy(ctx, pub, what, at)
+	} else {
+		err = p.folder(ctx, pub, what, at)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if refused := (*publish.Refused)(nil); errors.As(err, &refused) {
+			return command.Fail(command.No, err, refused.Fix)
+		}
+		if said := (*command.Failure)(nil); errors.As(err, &said) {
+			return err
+		}
+		return failure(install.ProblemOf(err))
+	}
+	done()
+	if p.json {
+		p.printed = true
+		return console.PrintJSON(env.Stdout, p.out)
+	}
+	return nil
+}
+
+// repository returns the repository of a reference.
+func repositoryOf(c *registry.Client, ref origin.Ref, below string) *registry.Repository {
+	host, name, _ := strings.Cut(strings.TrimPrefix(ref.Source, "oci://"), "/")
+	return c.Repository(host, host, path.Join(name, below))
+}
+
+func (p *publishing) copy(ctx context.Context, pub *publish.Publisher, from, to origin.Ref) error {
+	name := cmp.Or(from.Digest, from.Want, "latest")
+	r, err := pub.Copy(ctx, repositoryOf(pub.Registries, from, ""), name, publish.Target{Repository: repositoryOf(pub.Registries, to, "").Writable(), Tags: p.tags})
+	if err != nil {
+		return err
+	}
+	p.report(r)
+	return nil
+}
+
+func (p *publishing) folder(ctx context.Context, pub *publish.Publisher, from, to origin.Ref) error {
+	if err := p.check(ctx, from.Location); err != nil {
+		return err
+	}
+	lock, err := p.lockOf(from.Location)
+	if err != nil {
+		return err
+	}
+	o := folder.Origin{}
+	lib, err := o.Open(ctx, from, origin.Revision{})
+	if err != nil {
+		return err
+	}
+	defer lib.Close()
+	target := publish.Target{Repository: repositoryOf(pub.Registries, to, "").Writable(), Tags: p.tags}
+	r, warning, err := pub.Library(ctx, lib, lock, target)
+	if err != nil {
+		return err
+	}
+	if warning != "" {
+		p.env.Err().Text(console.Warning, warning)
+	}
+	p.report(r)
+	if !p.each {
+		return nil
+	}
+	all, err := pub.Each(ctx, lib, func(name string) (publish.Target, error) {
+		in := repositoryOf(pub.Registries, to, strings.ToLower(name)).Writable()
+		return publish.Target{Repository: in, Tags: p.tags}, in.Check()
+	}, target.Repository)
+	for _, r := range all {
+		p.report(r)
+	}
+	return err
+}
+
+// report records a result, and prints it as a person reads it.
+func (p *publishing) report(r *publish.Result) {
+	j := artifactJSON{Kind: r.Kind, To: "oci://" + r.To, Digest: r.Digest, Tags: r.Tags, Unchanged: r.Unchanged, Signed: r.Signed, Layers: r.Layers, Bytes: r.Size, Sent: r.Sent, SentBytes: r.SentBytes, Statements: r.Statements, Replaced: r.Replaced}
+	for _, tag := range slices.Sorted(maps.Keys(r.Replaced)) {
+		p.env.Err().Text(console.Warning, fmt.Sprintf("%s:%s %s %s: publish changes as a new version, since readers take a version for the same content", j.To, tag, map[bool]string{true: "is", false: "was"}[p.dry], r.Replaced[tag]))
+	}
+	for _, s := range r.Skills {
+		j.Skills = append(j.Skills, memberJSON{s.Path, s.Name, s.Digest.String()})
+	}
+	if p.out.artifactJSON == nil {
+		p.out.artifactJSON = &j
+	} else {
+		p.out.Each = append(p.out.Each, j)
+	}
+	if p.json {
+		return
+	}
+	verb := map[publish.Kind][2]string{publish.Mirrored: {"copied to", "would copy to"}, publish.Tagged: {"tagged", "would tag"}}[r.Kind]
+	verb[0], verb[1] = cmp.Or(verb[0], "published"), cmp.Or(verb[1], "would publish")
+	word := verb[0]
+	switch {
+	case r.Unchanged:
+		word = "unchanged:"
+	case p.dry:
+		word = verb[1]
+	}
+	var what []string
+	add := func(format string, args ...any) { what = append(what, fmt.Sprintf(format, args...)) }
+	if r.Kind == publish.Release {
+		add("%s", display.Count(len(r.Skills), "skill"))
+	}
+	if r.Layers > 0 {
+		add("%s, %s", display.Count(r.Layers, "layer"), sizeOf(r.Size))
+	}
+	if !r.Unchanged && r.Kind != publish.Tagged {
+		new := map[bool]string{true: "would be sent", false: "sent"}[p.dry]
+		add("%s %s", sizeOf(r.SentBytes), new)
+		if r.Statements > 0 {
+			add("%s of signatures %s", display.Count(r.Statements, "manifest"), new)
+		}
+	}
+	if r.Signed {
+		add("signed")
+	}
+	out := p.env.Out()
+	out.Line("%s %s: %s", word, console.Bold.Of(j.To+":"+strings.Join(r.Tags, ", :")), strings.Join(what, ", "))
+	out.Line("  %s", r.Digest)
+	if r.Left > 0 {
+		p.env.Err().Text(console.Hint, display.Count(r.Left, "file or folder")+" with a dot before the name: not published, since no server offers them")
+	}
+}
+
+// sizeOf is a number of bytes as people read it.
+func sizeOf(n int64) string {
+	if n < 1e5 {
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}

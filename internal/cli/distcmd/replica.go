@@ -1,0 +1,49 @@
+package distcmd
+
+import (
+	"cmp"
+	"path/filepath"
+
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/store"
+	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/internal/workspace/settings"
+)
+
+// Origins returns what reads each kind of source, each made once.
+func Origins(s Settings) func(origin.Kind) (origin.Origin, error) { return origins(s) }
+
+// OpenStore opens the store of releases: the one that the file of --config names, or else the
+// user's own file, or else the user's cache. A server and knack pull have the same. shown writes
+// paths for messages.
+func OpenStore(env *console.Env, given string, shown func(string) string) (*store.Store, error) {
+	file, err := settings.New(env, given).Trusted()
+	if err != nil {
+		return nil, fileFailure(err)
+	}
+	var at config.Store
+	if file != nil {
+		at = file.Config.Store
+	}
+	folder, _ := folders(*env)
+	o := store.Options{Keep: at.Keep, Setting: "XDG_CACHE_HOME", Shown: shown}
+	switch {
+	case at.Dir != "":
+		o.Setting, o.Keep = "store.dir", cmp.Or(at.Keep, config.DefaultKeep)
+		if folder = at.Dir; !filepath.IsAbs(folder) {
+			folder = filepath.Join(filepath.Dir(file.Path), folder)
+		}
+	case folder == "":
+		return nil, command.RunError("write store.dir in knack.yaml, or set HOME or XDG_CACHE_HOME", "%w", errNoStore)
+	}
+	s, err := store.Open(folder, o)
+	if err != nil {
+		return nil, command.RunError("", "%w", err)
+	}
+	return s, nil
+}
+
+// Offline reports whether KNACK_OFFLINE keeps this process off the network.
+func Offline(env console.Env) (bool, error) { return isOffline(env) }

@@ -1,0 +1,272 @@
+package distcmd
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/distribution/install"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/distribution/trust"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// report says what was done.
+type report struct {
+	env     *console.Env
+	in      *install.Installer
+	plan    *install.Plan
+	command string
+	again   string // the command without --check
+	dry     bool
+	other   string // knack verify for the lock of another project, or ""
+}
+
+// Verbs for what was done, and for what a dry run would do.
+var verbs = map[install.Action][2]string{
+	install.Write: {"added", "would add"}, install.Replace: {"replaced", "would replace"}, install.Record: {"locked", "would lock"},
+	install.Delete: {"removed", "would remove"}, install.Drop: {"removed from the lock", "would remove from the lock"},
+	install.Newer: {"update for", "update for"}, install.Pinned: {"pinned", "pinned"}, install.Gone: {"gone", "gone"},
+}
+
+func (r *report) verb(s *install.Step) string {
+	v := verbs[s.Do]
+	switch {
+	case r.command == "sync" && s.Do == install.Write, r.command == "update" && s.Was != nil && s.Was.Digest == s.Entry.Digest && (s.Do == install.Replace || s.Do == install.Write):
+		v = [2]string{"restored", "would restore"}
+	case r.command == "update" && (s.Do == install.Replace || s.Do == install.Write):
+		v = [2]string{"updated", "would update"}
+	}
+	if r.dry {
+		return v[1]
+	}
+	return v[0]
+}
+
+func (r *report) text() {
+	out, err := r.env.Out(), r.env.Err()
+	if p := r.plan; p.Choices != nil {
+		has := map[string]int{}
+		for _, c := range p.Choices {
+			has[c.Source]++
+		}
+		for i, c := range p.Choices {
+			if i == 0 || p.Choices[i-1].Source != c.Source {
+				out.Line("%s has %s:", c.Source, display.Count(has[c.Source], "skill"))
+			}
+			about, whole := display.OneLine(c.Description), false
+			switch {
+			case c.Fault != nil:
+				about, whole = "cannot be installed: "+c.Fault.Error(), true
+			case c.Unserved != "":
+				about, whole = "would not be offered: "+c.Unserved, true
+			}
+			name := c.Name
+			if slices.ContainsFunc(p.Choices, func(o install.Choice) bool { return o.Name == c.Name && o.Path != c.Path }) {
+				name += " (" + c.Path + ")"
+			}
+			if room := out.Room(display.Columns(display.OneLine(name)) + 4); room > 0 && !whole {
+				about = display.CutColumns(about, room)
+			}
+			out.Item(4, "  %s  %s", console.Bold.Of(name), about)
+		}
+		err.Text(console.Hint, "choose with --skill NAME, or take them with --all")
+	}
+	counts := map[install.Action]int{}
+	seen := map[string]bool{}
+	hint := func(fix string) {
+		if fix != "" && !seen[fix] {
+			seen[fix] = true
+			err.Text(console.Hint, fix)
+		}
+	}
+	for _, s := range r.plan.Steps {
+		if s.Interrupted() {
+			continue
+		}
+		counts[s.Do]++
+		switch s.Do {
+		case install.Fail:
+			err.Text(console.Error, r.named(s, s.Problem.Error()))
+			hint(s.Problem.Fix)
+		case install.Leave, install.Differs:
+			word := "left"
+			if s.Do == install.Differs {
+				word = "differs:"
+			}
+			out.Line("%s %s (%s): %s", word, console.Bold.Of(s.Name), s.Key, s.Problem.Error())
+			r.changes(s.Drift, "")
+			hint(s.Problem.Fix)
+		case install.Nothing, install.Matches:
+		default:
+			r.step(s)
+			r.byHand(s)
+		}
+		for _, w := range s.Warnings {
+			err.Text(console.Warning, r.named(s, w))
+		}
+		if s.Kept != "" {
+			out.Line("  what was there is in %s", r.env.Shown(s.Kept))
+		}
+	}
+	r.summary(counts)
+}
+
+// named puts a step's skill or source before a text that does not begin with it. Of two skills
+// of one name, it says the folder too.
+func (r *report) named(s *install.Step, text string) string {
+	if strings.HasPrefix(text, s.Name+": ") || s.Key == "" && strings.HasPrefix(text, s.Name+" ") {
+		return text
+	}
+	for _, other := range r.plan.Steps {
+		if other != s && other.Name == s.Name && other.Key != s.Key && s.Key != "" {
+			return s.Name + " (" + s.Key + "): " + text
+		}
+	}
+	return s.Name + ": " + text
+}
+
+// step prints one thing that was done.
+func (r *report) step(s *install.Step) {
+	out := r.env.Out()
+	switch s.Do {
+	case install.Drop:
+		verb, rest, _ := strings.Cut(r.verb(s), " from")
+		out.Line("%s %s from%s (%s)", verb, console.Bold.Of(s.Name), rest, s.Key)
+		return
+	case install.Delete, install.Pinned, install.Gone:
+		out.Line("%s %s (%s)", r.verb(s), console.Bold.Of(s.Name), s.Key)
+		return
+	}
+	version := s.Entry.Version
+	if s.Was != nil && s.Was.Version != version && s.Was.Version != "" && version != "" {
+		version = s.Was.Version + " to " + version
+	}
+	name := s.Name
+	if version != "" {
+		name += " " + version
+	}
+	from := s.Entry.Source
+	if at := shortRevision(s.Entry); at != "" {
+		from += " (" + at + ")"
+	}
+	line := fmt.Sprintf("%s from %s, %s", name, from, display.Count(len(s.Entry.Files), "file"))
+	if s.Signature.State != "" {
+		line += ", " + s.Signature.Short()
+	}
+	if s.Was != nil && s.Was.Signer != "" && s.Was.Signer != s.Entry.Signer {
+		line += ", before by " + trust.ShortID(s.Was.Signer)
+	}
+	if s.Was != nil && s.Was.Source != s.Entry.Source {
+		line += ", before from " + s.Was.Source
+	}
+	if n := len(s.With); n > 0 {
+		line += ", with " + display.Count(n, "skill") + " within it: " + strings.Join(s.With[:min(n, shownPaths)], ", ")
+	}
+	out.Line("%s %s", r.verb(s), line)
+	if s.Was != nil {
+		r.changes(s.Changes, "")
+	}
+}
+
+// byHand prints what was changed by hand in a skill that is replaced, removed or has an update.
+func (r *report) byHand(s *install.Step) {
+	if !s.Drift.Any() {
+		return
+	}
+	by := ""
+	if s.Was != nil {
+		by = " by hand"
+	}
+	r.changes(s.Drift, by)
+	if (r.dry || s.Do == install.Newer) && s.Problem == nil {
+		r.env.Out().Line("  what is there would be kept in another folder")
+	}
+}
+
+// shownPaths bounds the paths of a list.
+const shownPaths = 20
+
+// changes lists paths. by says by whom they were changed, or is "".
+func (r *report) changes(c install.Changes, by string) {
+	for _, l := range []struct {
+		word  string
+		paths []string
+	}{{"changed", c.Changed}, {"added", c.Added}, {"removed", c.Removed}} {
+		if len(l.paths) == 0 {
+			continue
+		}
+		text := strings.Join(l.paths[:min(len(l.paths), shownPaths)], ", ")
+		if more := len(l.paths) - shownPaths; more > 0 {
+			text += fmt.Sprintf(" and %s more", display.Thousands(more))
+		}
+		r.env.Out().Line("  %s%s: %s", l.word, by, text)
+	}
+}
+
+func shortRevision(e lockfile.Entry) string {
+	kind, id, _ := strings.Cut(e.Revision, ":")
+	id = strings.TrimPrefix(id, "sha256:")
+	if kind == "" || id == "" {
+		return ""
+	}
+	return id[:min(len(id), 7)]
+}
+
+// summary says what needs no line for each skill, and who sees the new ones.
+func (r *report) summary(counts map[install.Action]int) {
+	out, err := r.env.Out(), r.env.Err()
+	same := counts[install.Nothing]
+	switch {
+	case len(r.plan.Steps) == 0 && r.plan.Choices == nil:
+		out.Line("%s names no skills", r.env.Shown(r.in.LockFile()))
+	case r.command == "verify":
+		out.Line("%s as locked", display.Count(counts[install.Matches], "skill"))
+	case same > 0 && r.command == "update":
+		out.Line("%s up to date", display.Count(same, "skill"))
+	case same > 0:
+		out.Line("%s unchanged", display.Count(same, "skill"))
+	}
+	if r.command == "add" && !r.dry && counts[install.Write]+counts[install.Replace] > 0 {
+		err.Text(console.Hint, r.readers())
+	}
+	if r.other != "" && counts[install.Write]+counts[install.Replace]+counts[install.Record] > 0 {
+		err.Text(console.Hint, "the folder is not in this project, so "+r.env.Shown(r.in.LockFile())+" records it: "+r.other+", and update, sync and remove with the same flag, read that lock")
+	}
+	installs, leaves := 0, 0
+	for _, s := range r.plan.Steps {
+		switch {
+		case s.Do == install.Newer && s.Problem != nil:
+			leaves++
+		case s.Do == install.Newer:
+			installs++
+		}
+	}
+	them := func(n int) string { return map[bool]string{true: "it", false: "them"}[n == 1] }
+	if installs > 0 {
+		err.Text(console.Hint, r.again+" installs "+them(installs))
+	}
+	if leaves > 0 {
+		err.Text(console.Hint, r.again+" --overwrite replaces what was changed by hand, and keeps what is there now")
+	}
+}
+
+// readers says which agents see the folder of what was added.
+func (r *report) readers() string {
+	for _, s := range r.plan.Steps {
+		if s.Key == "" {
+			continue
+		}
+		folder := filepath.Dir(r.in.Folder(s.Key))
+		for _, root := range dir.WellKnown([]string{r.env.Dir, filepath.Dir(r.in.LockFile())}, r.env.Home) {
+			if root.Dir == folder {
+				return "knack serve offers it to every client that is connected; clients that read " + r.env.Shown(folder) + " themselves see it too"
+			}
+		}
+		return "knack serve --dir " + console.ShellWord(r.env.Shown(folder)) + " offers it; without --dir, knack serve does not read that folder"
+	}
+	return ""
+}

@@ -1,0 +1,39 @@
+package distcmd
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/distribution/trust"
+	"github.com/knack-dev/knack/internal/workspace/settings"
+)
+
+// registerSigner adds the flag of the commands that take other content than the locked one.
+func (f *flags) registerSigner(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.acceptSigner, "accept-signer", false, "take what another than the locked signer signed, or what is no longer signed")
+}
+
+// configUsage describes the flag --config of the commands that obey trust.
+const configUsage = "the trusted keys are those of `FILE`, not of your knack.yaml (doc/configuration.md)"
+
+// rulesOf returns the rules of the file of --config, or of the user's. If anything is wrong with
+// that, nothing is taken from anywhere: half of it may say less than all.
+func rulesOf(env *console.Env, config string) (*trust.Policy, error) {
+	rules, err := settings.New(env, config).Trust()
+	return rules, fileFailure(err)
+}
+
+// fileFailure returns an error of the settings as one of the command.
+func fileFailure(err error) error {
+	var bad *settings.Error
+	switch {
+	case errors.As(err, &bad) && bad.Usage:
+		return command.Fail(command.Usage, bad.Err, bad.Hint)
+	case bad != nil:
+		return command.Fail(command.Error, bad.Err, bad.Hint)
+	}
+	return err
+}

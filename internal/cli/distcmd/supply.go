@@ -1,0 +1,400 @@
+// Package supply is the commands that bring skills from elsewhere: add, remove, sync, update,
+// verify and pull.
+package distcmd
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/httpfetch"
+	"github.com/knack-dev/knack/internal/base/realpath"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/distribution/install"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/store"
+	"github.com/knack-dev/knack/internal/distribution/trust"
+	locate "github.com/knack-dev/knack/internal/workspace/project"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// skillsFolder is the folder for skills in a project and in the home folder: the well-known one
+// that belongs to no client and that most clients read.
+const skillsFolder = ".agents/skills"
+
+// Commands returns the commands.
+func Commands(env *console.Env) []*cobra.Command {
+	return []*cobra.Command{addCommand(env), removeCommand(env), syncCommand(env), updateCommand(env), verifyCommand(env), publishCommand(env), pullCommand(env)}
+}
+
+// flags are those of several of the commands.
+type flags struct {
+	env                                      *console.Env
+	project, to, config                      string
+	global, overwrite, dryRun, json, offline bool
+	acceptSigner                             bool
+	takesNothing                             bool // from a source, so that no rule matters
+
+	lock    string // the path of the lock, once it is known
+	other   string // the project of the lock, if --to leads out of that of the working directory
+	printed bool   // the report or the JSON object is printed
+
+	mu     sync.Mutex
+	warned []string // what the user was warned of
+}
+
+// warn warns the user. It may be called from any goroutine.
+func (f *flags) warn(text string) {
+	f.mu.Lock()
+	f.warned = append(f.warned, text)
+	f.mu.Unlock()
+	f.env.Err().Text(console.Warning, text)
+}
+
+// warnings returns what the user was warned of.
+func (f *flags) warnings() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.warned)
+}
+
+func (f *flags) register(cmd *cobra.Command, changes bool) {
+	check, run := cmd.Args, cmd.RunE
+	cmd.Args = func(cmd *cobra.Command, args []string) error { return f.failed(cmd, check(cmd, args)) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.failed(cmd, run(cmd, args)) }
+	s := cmd.Flags()
+	s.StringVar(&f.project, "project", "", "the project's folder is `DIR`, not the working directory")
+	s.BoolVar(&f.global, "global", false, "the skills in ~/"+skillsFolder+", for all projects")
+	s.BoolVar(&f.json, "json", false, "print a JSON object")
+	_ = cmd.MarkFlagDirname("project")
+	if changes {
+		cmd.Annotations = map[string]string{command.Late: lateHint}
+		s.BoolVar(&f.dryRun, "dry-run", false, "print what would be done, and do nothing")
+		s.BoolVar(&f.overwrite, "overwrite", false, "replace what was changed by hand, and keep it elsewhere")
+	}
+	if f.takesNothing = cmd.Name() == "remove"; !f.takesNothing {
+		s.StringVar(&f.config, "config", "", configUsage)
+		_ = cmd.MarkFlagFilename("config")
+	}
+	s.BoolVar(&f.offline, "offline", false, "use only what is on this machine (also KNACK_OFFLINE=1)")
+}
+
+// place is where a command works.
+type place struct {
+	root, to  string
+	contained bool
+}
+
+func (f *flags) place(adding bool) (place, error) {
+	env := *f.env
+	switch {
+	case f.global && (f.to != "" || f.project != ""):
+		return place{}, command.UsageError("leave one of them out", "--global is not used with --to or --project")
+	case f.global && env.Home == "":
+		return place{}, command.RunError("set HOME", "the home folder is not known")
+	case f.global:
+		root := filepath.Join(env.Home, ".agents")
+		return place{root: root, to: filepath.Join(root, "skills")}, nil
+	}
+	if err := f.projectIsFolder(); err != nil {
+		return place{}, err
+	}
+	if f.to != "" {
+		return f.placeOfTo(env)
+	}
+	at := locate.Folder(env, f.project)
+	if at == "" {
+		return place{}, command.RunError("give a folder with --project", "the working directory is not known")
+	}
+	root := locate.Root(env, f.project)
+	if adding && f.project == "" && !dir.InRepository(at) && !f.hasLock(at) {
+		return place{}, command.Fail(command.No, fmt.Errorf("%s is in no repository, so it is not known for which project this is", f.shown(at)),
+			"--global installs for all projects, --to DIR into a folder, and --project DIR says which project is meant")
+	}
+	return place{root: root, to: filepath.Join(root, filepath.FromSlash(skillsFolder)), contained: true}, nil
+}
+
+// projectIsFolder fails if --project names no folder that can be read.
+func (f *flags) projectIsFolder() error {
+	if f.project == "" {
+		return nil
+	}
+	t, err := dir.OpenTree(f.env.Absolute(f.project), true)
+	if err != nil {
+		reason, fix := skill.FolderReason(err)
+		if errors.Is(err, syscall.ENOTDIR) {
+			reason, fix = skill.FolderReason(skill.ErrNotFolder)
+		}
+		return command.RunError(fix, "--project %s: %s", display.Echo(f.project), reason)
+	}
+	return t.Close()
+}
+
+// placeOfTo finds the lock for --to: in the root of the folder's repository, or else in the
+// project if the folder is below it, or else in the folder itself.
+func (f *flags) placeOfTo(env console.Env) (place, error) {
+	to := env.Absolute(f.to)
+	root := to
+	project := locate.Root(env, f.project)
+	_, below := console.Below(to, project)
+	switch {
+	case f.project != "" && !below:
+		return place{}, command.UsageError("name a folder below it", "--to %s is not below --project", env.Shown(to))
+	case f.project == "" && dir.InRepository(to):
+		chain := dir.Repository(to)
+		root = chain[len(chain)-1]
+	case below:
+		root = project
+	}
+	if root != project {
+		f.other = root
+	}
+	return place{root: root, to: to, contained: true}, nil
+}
+
+func (f *flags) hasLock(at string) bool {
+	in, err := install.Open(install.Options{Root: at}, false)
+	if err != nil {
+		return true // a damaged one
+	}
+	defer in.Close()
+	return len(in.Locked()) > 0
+}
+
+// open prepares a command. done ends it.
+func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), err error) {
+	env := f.env
+	at, err := f.place(adding)
+	if err != nil {
+		return nil, nil, err
+	}
+	f.lock = filepath.Join(at.root, lockfile.Name)
+	var rules *trust.Policy
+	if !f.takesNothing {
+		if rules, err = rulesOf(env, f.config); err != nil {
+			return nil, nil, err
+		}
+	}
+	cache, state := folders(*env)
+	if cache == "" {
+		return nil, nil, command.RunError("set HOME or XDG_CACHE_HOME", "%w", errNoStore)
+	}
+	shelf, err := store.Open(cache, store.Options{Setting: "XDG_CACHE_HOME", Shown: env.Shown})
+	if err != nil {
+		return nil, nil, command.RunError("", "%w", err)
+	}
+	offline, err := isOffline(*env)
+	if err != nil {
+		return nil, nil, err
+	}
+	offline = offline || f.offline
+	var p progress
+	servers := httpfetch.New(httpfetch.Options{Proxy: env.Proxy, Agent: "knack"})
+	stop := console.ShowProgress(env, console.Step{What: "getting skills", Count: p.count, Unit: "steps"})
+	o := install.Options{
+		Root: at.root, To: at.to, Dir: env.Dir, Home: env.Home, Contained: at.contained,
+		Kept:  filepath.Join(state, "kept"),
+		Guard: filepath.Join(state, "locks", fmt.Sprintf("%x", sha256.Sum256([]byte(realpath.Of(at.root))))[:32]),
+		Store: shelf, Origins: origins(Settings{
+			Env: env, Store: shelf, Progress: p.set, Offline: offline, Warn: f.warn,
+			Fetch: servers,
+		}),
+		Warn:  f.warn,
+		Trust: rules, AcceptSigner: f.acceptSigner,
+		Overwrite: f.overwrite, DryRun: f.dryRun, Now: time.Now, Progress: p.set,
+		Offline: offline,
+		Shown:   env.Shown, Command: f.command,
+	}
+	in, err := install.Open(o, changes)
+	if err != nil {
+		stop()
+		shelf.Close()
+		return nil, nil, failure(err)
+	}
+	return in, func() { stop(); in.Close(); shelf.Close(); servers.Close() }, nil
+}
+
+// progress passes on how far a source or an installation is.
+type progress struct{ done, total atomic.Int64 }
+
+func (p *progress) set(_ string, done, total int64) {
+	p.done.Store(done)
+	p.total.Store(total)
+}
+
+func (p *progress) count() (done, total int) { return int(p.done.Load()), int(p.total.Load()) }
+
+func getenv(env console.Env, name string) string {
+	if env.Getenv == nil {
+		return ""
+	}
+	return env.Getenv(name)
+}
+
+// CacheFolder returns the user's folder for what can be made again, or "".
+func CacheFolder(env console.Env) string {
+	cache, _ := folders(env)
+	return cache
+}
+
+// folders returns the folders of the user for what can be made again, and for what cannot.
+func folders(env console.Env) (cache, state string) {
+	if cache = getenv(env, "XDG_CACHE_HOME"); !filepath.IsAbs(cache) {
+		cache = ""
+	}
+	if state = getenv(env, "XDG_STATE_HOME"); !filepath.IsAbs(state) {
+		state = ""
+	}
+	if env.Home != "" {
+		if state == "" {
+			state = filepath.Join(env.Home, ".local", "state")
+		}
+		local := getenv(env, "LocalAppData")
+		switch {
+		case cache != "":
+		case runtime.GOOS == "windows" && local != "":
+			cache = local
+		case runtime.GOOS == "darwin":
+			cache = filepath.Join(env.Home, "Library", "Caches")
+		default:
+			cache = filepath.Join(env.Home, ".cache")
+		}
+	}
+	if cache == "" {
+		return "", ""
+	}
+	if state == "" {
+		state = cache
+	}
+	return filepath.Join(cache, "knack"), filepath.Join(state, "knack")
+}
+
+// failure returns an error of package install as one of a command.
+func failure(err error) error {
+	var p *install.Problem
+	if !errors.As(err, &p) {
+		return command.RunError("", "%w", err)
+	}
+	code := command.Error
+	switch {
+	case p.Usage:
+		code = command.Usage
+	case p.No:
+		code = command.No
+	}
+	return command.Fail(code, p.Err, p.Fix)
+}
+
+// once is sync.OnceValues for a function that may be called by several goroutines.
+func once(of func() (origin.Origin, error)) func() (origin.Origin, error) { return sync.OnceValues(of) }
+
+// run plans, does, and says what was done.
+func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan func(context.Context, *install.Installer) (*install.Plan, error)) error {
+	ctx := cmd.Context()
+	in, done, err := f.open(changes, adding)
+	if err != nil {
+		return err
+	}
+	defer done()
+	p, err := plan(ctx, in)
+	if err != nil {
+		return failure(err)
+	}
+	var failed error
+	if changes {
+		failed = in.Do(ctx, p)
+	}
+	done()
+	r := report{env: f.env, in: in, plan: p, command: cmd.Name(), again: again(cmd), dry: f.dryRun}
+	if f.other != "" {
+		r.other = f.command("verify")
+	}
+	if failed != nil {
+		failed = failure(failed)
+	} else {
+		failed = r.interrupted(ctx)
+	}
+	f.printed = true
+	if f.json {
+		err = r.json(f.warnings(), failed)
+	} else if failed == nil || len(p.Steps) > 0 {
+		r.text()
+	}
+	if failed != nil || err != nil {
+		return cmp.Or(failed, err)
+	}
+	if code := int(p.Outcome()); code != command.Done {
+		return command.Fail(code, command.ErrPrinted, "")
+	}
+	return nil
+}
+
+// shown writes a folder for people.
+func (f *flags) shown(folder string) string {
+	if folder == f.env.Dir {
+		return "the working directory"
+	}
+	return f.env.Shown(folder)
+}
+
+// command writes another command for the same lock.
+func (f *flags) command(words ...string) string {
+	out := "knack"
+	for _, w := range words {
+		out += " " + console.ShellWord(w)
+	}
+	if project := cmp.Or(f.project, f.env.Shown(f.other)); project != "" {
+		out += " --project " + console.ShellWord(project)
+	}
+	if f.global {
+		out += " --global"
+	}
+	return out
+}
+
+// again returns the command as it is written to do what it checked.
+func again(cmd *cobra.Command) string {
+	words := []string{"knack", cmd.Name()}
+	for _, name := range []string{"global", "project", "latest", "unpin", "overwrite", "accept-signer", "config", "offline"} {
+		switch g := cmd.Flags().Lookup(name); {
+		case g == nil || !g.Changed:
+		case name == "project", name == "config":
+			words = append(words, "--"+name, console.ShellWord(g.Value.String()))
+		default:
+			words = append(words, "--"+name)
+		}
+	}
+	for _, name := range cmd.Flags().Args() {
+		words = append(words, console.ShellWord(name))
+	}
+	return strings.Join(words, " ")
+}
+
+// noLock is what commands say that need a lock, if there is none. A lock that names no skills is
+// one.
+func (f *flags) noLock(in *install.Installer) error {
+	if in.HasLock() {
+		return nil
+	}
+	fix := f.command("add", "SOURCE") + " installs a skill and records it there"
+	if !f.global {
+		fix += "; --project DIR and --global look elsewhere"
+	}
+	return &install.Problem{Err: fmt.Errorf("there is no %s in %s", lockfile.Name, f.shown(filepath.Dir(in.LockFile()))), Fix: fix, No: true}
+}

@@ -1,0 +1,190 @@
+// Package trial is the command eval: which skills and prompts it takes, and how it prints what came
+// of them. Package eval measures.
+package evalcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/llm/eval"
+	"github.com/knack-dev/knack/tool"
+)
+
+// Skills are what the flags about skills choose.
+type Skills interface {
+	// Register adds the flags.
+	Register(cmd *cobra.Command)
+	// Tools returns the tools of --tools, and their name.
+	Tools(flag string) (set string, tools []*tool.Tool, err error)
+	// Host reads the skills for a set of tools.
+	Host(ctx context.Context, set string) (*tool.Host, error)
+	// Config returns the path of --config, or "".
+	Config() string
+	// Named returns the skills that words name.
+	Named(v catalog.View, words []string) ([]*catalog.Entry, error)
+}
+
+// evaluation is one run of the command.
+type evaluation struct {
+	env    *console.Env
+	skills Skills
+	asking
+	set     string // the file of --set
+	among   string
+	least   float64
+	search  bool // --no-model
+	asJSON  bool
+	tools   []*tool.Tool
+	toolSet string // their name
+	sample  int    // of --among; 0 for all
+}
+
+// Command is knack eval.
+func Command(env *console.Env, skills Skills) *cobra.Command {
+	c := &evaluation{env: env, skills: skills}
+	cmd := &cobra.Command{
+		Use:        "eval [SKILL]…",
+		SuggestFor: []string{"evals", "evaluate", "trigger", "triggers", "test", "measure"},
+		Short:      "Measure whether a skill is taken for the prompts that it is for",
+		Long: `Measure whether a skill is taken for the prompts that it is for, among all the
+others. Without a SKILL, every skill that has prompts.
+
+The prompts are in evals/triggers.json of the skill:
+
+  [{"query": "merge these two PDFs", "should_trigger": true},
+   {"query": "print this page", "should_trigger": false}]
+
+If there is no such file, the prompts of evals/evals.json should all trigger.
+--set FILE has a list for the one SKILL, or for several, if each query has a
+third member "skill".
+
+Each prompt begins --runs conversations with the model that 'knack chat' would
+talk to, or with each --model. The model has the tools of --tools and no others.
+A conversation ends as soon as a skill is loaded, or the model has answered, or
+after 3 requests. A prompt passes if the skill was loaded in at least half of
+them; one that should not trigger, if in less than half. More than 50 requests
+need a yes.
+
+With --no-model, the search of find_skills is asked: a prompt passes if the
+skill is among the first 3. A search cannot answer that no skill fits, so
+prompts that should not trigger are shown and do not count. The same skills and
+prompts give the same figures. doc/eval.md shows how a description gets better
+by them.
+
+The exit status is 1 if fewer prompts pass than --min.`,
+		Example: `  knack eval --no-model review      # its place for each of its prompts
+  knack eval --runs 5 review        # how often a model loads it
+  knack eval --no-model --set prompts.json review`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.check(cmd.Flags().Changed); err != nil {
+				return err
+			}
+			return c.run(cmd.Context(), args)
+		},
+	}
+	skills.Register(cmd)
+	c.wanted.Register(cmd)
+	flags := cmd.Flags()
+	flags.Var(&c.models, "model", "ask `NAME`: one of chat.models in knack.yaml, or a model of the endpoint (repeatable)")
+	flags.IntVar(&c.runs, "runs", 3, "begin `N` conversations with each prompt")
+	flags.BoolVar(&c.yes, "yes", false, "make more than 50 requests without a question")
+	flags.StringVar(&c.set, "set", "", "take the prompts from `FILE`")
+	flags.BoolVar(&c.search, "no-model", false, "ask the search in place of a model")
+	flags.StringVar(&c.toolSet, "tools", tool.DefaultSet, "the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
+	flags.StringVar(&c.among, "among", "all", "measure among all skills, or among `N` others, always the same")
+	flags.Float64Var(&c.least, "min", 0.8, "end with status 1 if a smaller `SHARE` of the prompts passes")
+	flags.BoolVar(&c.asJSON, "json", false, "print JSON")
+	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(tool.SetNames(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.MarkFlagFilename("set", "json")
+	return cmd
+}
+
+// check reports flags whose values cannot be used.
+func (c *evaluation) check(given func(string) bool) error {
+	switch {
+	case given("set") && c.set == "":
+		return command.UsageError("give a file, or leave --set out", "--set: the file's name is empty")
+	case !(c.least >= 0 && c.least <= 1):
+		return command.UsageError("give a share, for example 0.8", "--min %v: it must be between 0 and 1", c.least)
+	case c.runs < 1:
+		return command.UsageError("give a whole number of at least 1", "--runs %d: it must be at least 1", c.runs)
+	}
+	for _, flag := range []string{"model", "url", "wire", "key-env", "runs", "yes"} {
+		if c.search && given(flag) {
+			return command.UsageError("leave one of them out", "--%s is about a model, and --no-model asks none", flag)
+		}
+	}
+	if c.among != "all" {
+		n, err := strconv.Atoi(c.among)
+		if err != nil || n < 1 {
+			return command.UsageError("give a whole number of at least 1, or all", "--among %s: it is neither", display.Echo(c.among))
+		}
+		c.sample = n
+	}
+	return nil
+}
+
+// within returns the context in which only the skills are seen among which one is measured.
+func (c *evaluation) within(ctx context.Context, v catalog.View, e *catalog.Entry) context.Context {
+	if c.sample == 0 {
+		return ctx
+	}
+	return catalog.WithFilter(ctx, eval.Sample(tool.Offered(v, c.tools), e, c.sample))
+}
+
+func (c *evaluation) run(ctx context.Context, words []string) (err error) {
+	if c.toolSet, c.tools, err = c.skills.Tools(c.toolSet); err != nil {
+		return err
+	}
+	host, err := c.skills.Host(ctx, c.toolSet)
+	if err != nil {
+		return err
+	}
+	v, err := host.Catalog.View(ctx)
+	if err != nil {
+		return err
+	}
+	subjects, faults, err := c.subjects(v, words)
+	if err != nil {
+		return err
+	}
+	var passed eval.Rate
+	what, hint := "prompts pass", "doc/eval.md shows how a description gets better"
+	switch {
+	case len(subjects) == 0: // all have faults
+	case c.search:
+		what, hint = "prompts have their skill among the first 3", "knack search --explain 'PROMPT' shows which words were found where"
+		passed, err = c.rank(ctx, host, v, subjects)
+	default:
+		passed, err = c.ask(ctx, host, v, subjects)
+	}
+	if err == nil {
+		err = c.report(faults)
+	}
+	if err == nil && passed.Of > 0 && passed.Value() < c.least {
+		err = command.Fail(command.No, fmt.Errorf("%d of %d %s, and --min is %v", passed.Hits, passed.Of, what, c.least), hint)
+	}
+	return err
+}
+
+// report prints the faults of files, and returns the failure that they are.
+func (c *evaluation) report(faults []error) error {
+	for i, err := range faults {
+		fault := (*eval.Error)(nil)
+		errors.As(err, &fault)
+		if i == len(faults)-1 {
+			return command.Fail(command.Error, fault, fault.Fix)
+		}
+		c.env.Err().Text(console.Error, fault.Error()+" ("+fault.Fix+")")
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package evalcmd
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/llm/eval"
+	"github.com/knack-dev/knack/tool"
+)
+
+// ranking is a skill with the place that the search gives it for each query.
+type ranking struct {
+	of      *subject
+	among   int // other skills that a search can find
+	queries []eval.Ranked
+	view    catalog.View
+}
+
+// recall returns how many of the queries that should trigger have the skill among the first.
+func (r *ranking) recall() (rate eval.Rate) {
+	for _, q := range r.queries {
+		if q.ShouldTrigger {
+			rate.Add(q.Passed())
+		}
+	}
+	return rate
+}
+
+func total(all []*ranking) (rate eval.Rate) {
+	for _, r := range all {
+		one := r.recall()
+		rate.Hits, rate.Of = rate.Hits+one.Hits, rate.Of+one.Of
+	}
+	return rate
+}
+
+// first returns how many queries that should trigger have the skill in the first place.
+func first(all []*ranking) (rate eval.Rate) {
+	for _, r := range all {
+		for _, q := range r.queries {
+			if q.ShouldTrigger {
+				rate.Add(q.Rank == 1)
+			}
+		}
+	}
+	return rate
+}
+
+// rank asks the search for all prompts, and prints the places.
+func (c *evaluation) rank(ctx context.Context, host *tool.Host, whole catalog.View, subjects []*subject) (passed eval.Rate, err error) {
+	all, err := c.rankings(ctx, host, whole, subjects)
+	switch {
+	case err != nil:
+		return passed, command.RunError("", "the search was interrupted: %w", err)
+	case c.asJSON:
+		err = console.PrintJSON(c.env.Stdout, rankedJSON(all, c.least))
+	default:
+		printRanked(c.env.Out(), all)
+	}
+	return total(all), err
+}
+
+func (c *evaluation) rankings(ctx context.Context, host *tool.Host, whole catalog.View, subjects []*subject) (all []*ranking, err error) {
+	var done atomic.Int64
+	defer console.ShowProgress(c.env, console.Step{What: "searching", Count: func() (int, int) { return int(done.Load()), len(subjects) }, Unit: "skills"})()
+	for _, s := range subjects {
+		ctx := c.within(ctx, whole, s.entry)
+		r := &ranking{of: s}
+		if r.view, err = host.Catalog.View(ctx); err != nil {
+			return nil, err
+		}
+		found, err := r.view.Search(ctx, catalog.Query{Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		r.among = found.Total
+		if r.queries, err = eval.Rank(ctx, r.view, s.entry, s.Cases); err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+		done.Add(1)
+	}
+	return all, nil
+}
+
+// widestQuery is the number of columns of a query that is not on a terminal.
+const widestQuery = 100
+
+// shownQuery returns a query as one line.
+func shownQuery(p *console.Printer, query string) string {
+	query = console.OneLine(query)
+	if p.Room(0) == 0 {
+		query = display.CutColumns(query, widestQuery)
+	}
+	return query
+}
+
+func printRanked(p *console.Printer, all []*ranking) {
+	for _, r := range all {
+		p.Line("%s: %s in %s, among %s", console.Bold.Of(r.of.called), display.Count(len(r.queries), "prompt"), r.of.File, display.Count(r.among, "skill"))
+		var others []eval.Ranked
+		for _, q := range r.queries {
+			if !q.ShouldTrigger {
+				others = append(others, q)
+				continue
+			}
+			r.print(p, q)
+		}
+		if len(others) > 0 {
+			p.Line("  should not trigger, and does not count:")
+		}
+		for _, q := range others {
+			r.print(p, q)
+		}
+		if rate := r.recall(); rate.Of > 0 {
+			p.Line("  among the first %d: %s", eval.First, rate)
+		}
+	}
+	if len(all) > 1 {
+		p.Line("%s: %s among the first %d, %d the first", console.Bold.Of(display.Count(len(all), "skill")), total(all), eval.First, first(all).Hits)
+	}
+}
+
+func (r *ranking) print(p *console.Printer, q eval.Ranked) {
+	place := console.Style("").Of("none")
+	if q.Rank > 0 {
+		place = console.Style("").Of(strings.Repeat(" ", max(0, 4-len(display.Thousands(q.Rank)))) + display.Thousands(q.Rank))
+	}
+	query := shownQuery(p, q.Query)
+	if q.Passed() {
+		p.Item(6, "  %s  %s", place, query)
+		return
+	}
+	p.Item(6, "  %s  %s", place, console.Bold.Of(query))
+	if names := r.names(q.Top); len(names) > 0 {
+		p.Item(2, "        %s", console.Dim.Of("first: "+strings.Join(names, ", ")))
+	}
+}
+
+func (r *ranking) names(all []*catalog.Entry) []string {
+	names := make([]string, len(all))
+	for i, e := range all {
+		names[i] = r.view.Called(e)
+	}
+	return names
+}

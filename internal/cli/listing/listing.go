@@ -1,0 +1,239 @@
+// Package listing is the text of knack list, with which a search shows what it found too.
+package listing
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool"
+)
+
+// Print prints names, places, and descriptions shortened to the terminal; with all also what is
+// not available, the settings of the project, and what locks say. locked returns that of a skill.
+func Print(p *console.Printer, v catalog.View, all bool, settings []string, locked func(*catalog.Entry) catalog.Locked) {
+	width := 0
+	for _, e := range v.Entries {
+		if e.Status == catalog.Available {
+			width = max(width, NameWidth(p, e.Name))
+		}
+	}
+	label := ""
+	shadowed, unlisted := 0, 0
+	for _, e := range v.Entries {
+		switch e.Status {
+		case catalog.Available:
+			if e.Root.Label != label {
+				label = e.Root.Label
+				p.Line("%s%s", console.Bold.Of(label), Folder(*e.Root))
+			}
+			Skill(p, e, e.Name, width)
+		case catalog.Shadowed, catalog.Copy:
+			shadowed++
+		case catalog.Unlisted:
+			unlisted++
+		}
+	}
+	if all {
+		printHidden(p, v)
+	}
+	if all && len(settings) > 0 {
+		p.Line("settings of the project")
+		for _, s := range settings {
+			p.Line("  %s", s)
+		}
+	}
+	if all {
+		doctor.PrintLocks(p, v, locked)
+	}
+	p.Line("%s", summary(v, shadowed, unlisted, all))
+}
+
+// widestName is the number of columns of the longest name to which the others are aligned.
+const widestName = 40
+
+// NameWidth returns the number of columns that a name needs in a list where the others are
+// aligned to it. A name that leaves no room beside it needs none: it has a line of its own.
+func NameWidth(p *console.Printer, called string) int {
+	columns, most := display.Columns(console.OneLine(called)), widestName
+	if room := p.Room(0); room > 0 {
+		most = min(most, room/2)
+	}
+	if columns > most {
+		return 0
+	}
+	return columns
+}
+
+// Skill prints a skill in one line, under the name by which it is called.
+func Skill(p *console.Printer, e *catalog.Entry, called string, width int) {
+	name := console.OneLine(called)
+	pad := strings.Repeat(" ", max(width-display.Columns(name), 0))
+	mark := ""
+	if !e.ModelInvocable {
+		mark = "(not for models) "
+	}
+	room := cmp.Or(p.Room(display.Columns(name+pad+mark)+4), 100)
+	description := display.CutColumns(console.OneLine(e.Description), room)
+	p.Item(width+2, "  %s%s  %s%s", console.Bold.Of(name), pad, mark, description)
+}
+
+func printHidden(p *console.Printer, v catalog.View) {
+	titled := titles(p)
+	for _, e := range v.Entries {
+		switch e.Status {
+		case catalog.Shadowed:
+			titled("shadowed")
+			p.Line("  %s  has the same name as %s; load it as %s", console.Bold.Of(e.Place()), e.By.Place(), v.Called(e))
+		case catalog.Copy:
+			titled("shadowed")
+			p.Line("  %s  is a copy of %s; load it as %s", console.Bold.Of(e.Place()), e.By.Place(), v.Called(e))
+		}
+	}
+	for _, e := range v.Entries {
+		if e.Status == catalog.Unlisted {
+			titled("unlisted")
+			p.Line("  %s  is in an excluded root; load it as %s", console.Bold.Of(e.Place()), v.Called(e))
+		}
+	}
+	skipped, held := doctor.SplitSkipped(v)
+	for _, e := range skipped {
+		titled("skipped")
+		place, reason, _ := strings.Cut(tool.Reason(e), ": ")
+		p.Line("  %s: %s", console.Bold.Of(place), reason)
+	}
+	for _, e := range held {
+		titled("held back")
+		why, fix := doctor.HeldReason(e)
+		p.Line("  %s: %s (%s)", console.Bold.Of(e.Place()), display.OneLine(why), display.OneLine(fix))
+	}
+	for _, e := range v.Entries { // other spellings of SKILL.md beside the one that is read
+		if e.Entry != "" && len(e.Others()) > 0 {
+			titled("not read")
+			p.Line("  %s  is beside %s", console.Bold.Of(strings.Join(e.Others(), ", ")), e.Place())
+		}
+	}
+	titled("roots")
+	printRoots(p, v)
+}
+
+// titles returns a function that prints a title, once if it is called several times in a row.
+func titles(p *console.Printer) func(title string) {
+	last := ""
+	return func(title string) {
+		if title != last {
+			last = title
+			p.Line("%s", title)
+		}
+	}
+}
+
+func printRoots(p *console.Printer, v catalog.View) {
+	absent, folded := 0, doctor.Folded(v.Roots)
+	for _, r := range v.Roots {
+		if line, ok := folded[r.Label]; ok {
+			if line != "" {
+				p.Line("  %s", console.Red.Of(line))
+			}
+			continue
+		}
+		state := console.Style("").Of(fmt.Sprintf("%d found", r.Count))
+		switch {
+		case r.IsAbsent():
+			absent++
+			continue
+		case r.Err != nil:
+			state = console.Red.Of(doctor.UnreadReason(r))
+		case r.Missing:
+			state = console.Dim.Of("not there")
+		}
+		p.Line("  %s%s: %s", console.Bold.Of(r.Label), Folder(r.Root), state)
+		for _, n := range r.Notices {
+			line := n.Path + ": " + n.Message
+			if n.Fix != "" {
+				line += " (" + n.Fix + ")"
+			}
+			p.Line("    %s", display.OneLine(line))
+		}
+	}
+	if absent > 0 {
+		p.Line("  %s", console.Dim.Of(doctor.Absent(absent)))
+	}
+}
+
+// Folder returns what follows the label of a root in its heading.
+func Folder(r skill.Root) console.Painted {
+	return console.Dim.Of(strings.TrimPrefix(doctor.Heading(r), r.Label))
+}
+
+// PrintUnserved prints the first skills that are skipped or held back, with reasons.
+func PrintUnserved(p *console.Printer, v catalog.View) {
+	skipped, held := doctor.SplitSkipped(v)
+	for _, group := range []struct {
+		title  string
+		skills []*catalog.Entry
+	}{{"Skipped:", skipped}, {"Held back by the operator's policy:", held}} {
+		for i, e := range group.skills {
+			if i == 0 {
+				p.Line("%s", group.title)
+			}
+			if i == 10 {
+				p.Line("  and %d more; knack list --all shows them", len(group.skills)-i)
+				break
+			}
+			p.Line("  %s", tool.Reason(e))
+		}
+	}
+}
+
+// Unserved says how many skills are skipped, and how many are held back, if any are.
+func Unserved(v catalog.View) (parts []string) {
+	skipped, held := doctor.SplitSkipped(v)
+	if n := len(skipped); n > 0 {
+		parts = append(parts, display.Count(n, "skill")+" skipped")
+	}
+	if n := len(held); n > 0 {
+		parts = append(parts, display.Count(n, "skill")+" held back")
+	}
+	return parts
+}
+
+func summary(v catalog.View, shadowed, unlisted int, all bool) string {
+	n := len(v.Entries) - len(v.Skipped) - shadowed - unlisted
+	s := display.Count(n, "skill")
+	if shadowed > 0 {
+		s += fmt.Sprintf(", %d shadowed", shadowed)
+	}
+	if unlisted > 0 {
+		s += fmt.Sprintf(", %d unlisted", unlisted)
+	}
+	skipped, held := doctor.SplitSkipped(v)
+	if len(skipped) > 0 {
+		s += fmt.Sprintf(", %d skipped", len(skipped))
+	}
+	if len(held) > 0 {
+		s += fmt.Sprintf(", %d held back", len(held))
+	}
+	failed, notices := 0, 0
+	for _, r := range v.Roots {
+		notices += len(r.Notices)
+		if r.Err != nil {
+			failed++
+		}
+	}
+	if failed > 0 {
+		s += ", " + display.Count(failed, "root") + " not readable"
+	}
+	if notices > 0 {
+		s += ", " + display.Count(notices, "notice")
+	}
+	if !all && shadowed+unlisted+len(v.Skipped)+failed+notices > 0 {
+		s += " (knack list --all shows which and why)"
+	}
+	return s
+}

@@ -1,0 +1,96 @@
+package observe
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/sorting"
+	"github.com/knack-dev/knack/internal/server/audit"
+	"github.com/knack-dev/knack/internal/web"
+)
+
+// The parts of a server that are read again while it runs, as metrics and the audit log name
+// them.
+const (
+	Settings    = "settings" // with the tokens
+	Certificate = "certificate"
+	AuditLog    = "audit-log" // reopened
+)
+
+// Reloads are the results of the reloads of a server.
+type Reloads struct {
+	log *audit.Log
+
+	mu sync.Mutex
+	of []reload
+}
+
+// reload is the result of the last reload of a part.
+type reload struct {
+	part string
+	ok   bool
+	at   time.Time // when what is in effect was read
+}
+
+// NewReloads returns the state at a start, which has read every part that the server has. log
+// may be nil.
+func NewReloads(log *audit.Log, tls bool) *Reloads {
+	r := &Reloads{log: log}
+	for part, has := range map[string]bool{Settings: true, Certificate: tls, AuditLog: log != nil} {
+		if has {
+			r.of = append(r.of, reload{part, true, time.Now()})
+		}
+	}
+	return r
+}
+
+// Done notes that a part was reloaded, or why it was not. silent leaves a success out of the
+// audit log, because nothing has changed. Nil notes nothing.
+func (r *Reloads) Done(part string, err error, silent bool) {
+	if r == nil {
+		return
+	}
+	e := audit.Event{Surface: audit.Server, Method: "reload", Asked: part, Result: audit.OK}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.of {
+		if p := &r.of[i]; p.part == part {
+			if p.ok = err == nil; p.ok {
+				p.at = time.Now()
+			}
+		}
+	}
+	if err != nil {
+		// A message can repeat a key, which may be a token that was put in the wrong place.
+		e.Result, e.Reason = audit.Refused, strings.Join(display.RedactWords(strings.Fields(err.Error())), " ")
+	} else if silent {
+		return
+	}
+	r.log.Record(e)
+}
+
+// measures returns the metrics of the reloads.
+func (r *Reloads) measures() []web.Measure {
+	ok := web.Measure{Name: "knack_reload_success", Kind: "gauge", Help: "1 if the last reload of a part succeeded, or there was none; 0 if what was read before stays in effect."}
+	at := web.Measure{Name: "knack_reload_timestamp_seconds", Kind: "gauge", Help: "When what is in effect of a part was read, in seconds since 1970."}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	parts := slices.Clone(r.of)
+	sorting.Func(parts, func(a, b reload) int { return cmp.Compare(a.part, b.part) })
+	for _, p := range parts {
+		value := 0.0
+		if p.ok {
+			value = 1
+		}
+		ok.Samples = append(ok.Samples, web.Sample{Value: value, Labels: []string{"part", p.part}})
+		at.Samples = append(at.Samples, web.Sample{Value: seconds(p.at), Labels: []string{"part", p.part}})
+	}
+	return []web.Measure{ok, at}
+}
+
+// seconds is a time as Prometheus has it.
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

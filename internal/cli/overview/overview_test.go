@@ -1,0 +1,40 @@
+package overview
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/clientconfig"
+	"github.com/knack-dev/knack/internal/clientconfig/connection"
+)
+
+// TestWithoutAnswers checks what is said if disks do not answer, and that many clients fit.
+func TestWithoutAnswers(t *testing.T) {
+	want := `knack finds no skills so far; not everything could be read in a second.
+  knack list       waits until it is
+  knack doctor     says where skills are looked for, and what became of each
+  knack connect    shows how the clients here are connected
+  knack --help     shows all commands
+`
+	if diff := cmp.Diff(want, Text(catalog.View{}, nil)); diff != "" {
+		t.Error(diff)
+	}
+	var all []connection.Connection
+	for _, c := range clientconfig.Clients {
+		all = append(all, connection.Connection{Name: c.Name, Here: true})
+	}
+	for _, state := range []clientconfig.State{"", clientconfig.Connected} {
+		for i := range all {
+			all[i].State = state
+		}
+		for line := range strings.SplitSeq(Text(catalog.View{}, all), "\n") {
+			if utf8.RuneCountInString(line) > 80 {
+				t.Errorf("more than %d columns: %s", 80, line)
+			}
+		}
+	}
+}

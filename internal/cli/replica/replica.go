@@ -1,0 +1,223 @@
+// Package replica makes a server follow sources: it opens the store, and wires what asks the
+// sources, what fetches their releases, and what serves them.
+package replica
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/httpfetch"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/distcmd"
+	"github.com/knack-dev/knack/internal/distribution/follow"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/pull"
+	"github.com/knack-dev/knack/internal/distribution/release"
+	"github.com/knack-dev/knack/internal/distribution/store"
+	"github.com/knack-dev/knack/internal/distribution/trust"
+	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Label is the label of the source that the flag --source names.
+const Label = "source"
+
+// Options are what a server says about its sources.
+type Options struct {
+	Env    console.Env
+	Config string         // --config, or ""
+	File   *settings.File // in effect, or nil
+	Flag   string         // --source, or "": the sources are those of the file
+	Prefix bool           // there are other roots than the one of Flag
+	// Excluded returns what takes the root with a label out of all lists, or "".
+	Excluded func(label string) string
+	Log      *slog.Logger
+	Event    func(follow.Event) // what happens to a source
+}
+
+// Replica is the sources of a server. A nil Replica has none.
+type Replica struct {
+	group   follow.Group
+	sources []*release.Source
+	store   *store.Store
+	servers *httpfetch.Fetcher
+	end     context.CancelFunc
+	ended   sync.WaitGroup
+}
+
+// Open prepares the sources that a flag or a file names. It returns nil if there are none. It asks
+// nobody, and writes nothing.
+func Open(o Options) (*Replica, error) {
+	sources, err := o.sources()
+	if err != nil || len(sources) == 0 {
+		return nil, err
+	}
+	offline, err := distcmd.Offline(o.Env)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := settings.New(&o.Env, o.Config).Trust()
+	if err != nil {
+		return nil, err
+	}
+	shelf, err := distcmd.OpenStore(&o.Env, o.Config, nil)
+	if err != nil {
+		return nil, err
+	}
+	env := o.Env
+	env.StdinTerminal, env.StderrTerminal = false, false // a server asks no person for a password
+	r := &Replica{store: shelf, servers: httpfetch.New(httpfetch.Options{Proxy: env.Proxy, Agent: "knack"})}
+	puller := &pull.Puller{
+		Store: shelf, Trust: rules,
+		Origins: distcmd.Origins(distcmd.Settings{
+			Env: &env, Store: shelf, Progress: func(string, int64, int64) {}, Offline: offline, Fetch: r.servers,
+			Warn: func(text string) { o.Log.Warn(text) },
+		}),
+	}
+	host, _ := os.Hostname()
+	var given config.Config
+	if o.File != nil {
+		given = o.File.Config
+	}
+	for _, s := range sources {
+		rule, _ := rules.Rule(s.Ref.Source)
+		var f *follow.Follower
+		from := release.New(release.Options{Root: o.root(s.Name), Store: shelf, Damaged: func(d skill.Digest, path string) { f.Damaged(d, path) }})
+		f = follow.New(s, follow.Options{
+			Puller: puller, Store: shelf, Every: cmp.Or(given.Poll, config.DefaultPoll), Host: host,
+			Serve: from.Set, Admit: admit(rules, s.Ref), Trusts: rule.Trusts, Event: o.Event, Now: time.Now, Random: rand.Float64, Log: o.Log,
+		})
+		r.group, r.sources = append(r.group, f), append(r.sources, from)
+	}
+	return r, nil
+}
+
+// sources returns what is to be followed.
+func (o Options) sources() (all []follow.Source, err error) {
+	if o.Flag != "" {
+		ref, err := origin.Parse(o.Flag, o.Env.Dir, o.Env.Home)
+		if bad := (*origin.RefError)(nil); errors.As(err, &bad) {
+			return nil, command.UsageError(bad.Fix, "--source: %s", bad.Message)
+		}
+		return []follow.Source{{Name: Label, Ref: ref}}, err
+	}
+	if o.File == nil {
+		return nil, nil
+	}
+	for _, s := range o.File.Config.Sources {
+		ref, err := origin.Parse(s.From.Text, filepath.Dir(o.File.Path), o.Env.Home)
+		if err != nil { // only if the home folder is not known
+			return nil, command.UsageError("write the source in another way", "%s:%s: %w", o.File.Shown, s.From.Position, err)
+		}
+		all = append(all, follow.Source{Name: s.Name.Text, Ref: ref, ForwardOnly: s.ForwardOnly, MinVersion: s.MinVersion})
+	}
+	return all, nil
+}
+
+// root returns the root of a source. One that a file names has its label in its URIs, as a root of
+// a file has.
+func (o Options) root(name string) skill.Root {
+	r := skill.Root{Label: name, Prefix: name, Scope: skill.ScopeProject, UnlistedBy: o.Excluded(name)}
+	r.Unlisted = r.UnlistedBy != ""
+	if o.Flag == "" {
+		r.Publisher = &skill.Publisher{}
+	} else if !o.Prefix {
+		r.Prefix = ""
+	}
+	return r
+}
+
+// admit returns what keeps a release from being served that was judged by other rules.
+func admit(rules *trust.Policy, ref origin.Ref) func(store.Release) error {
+	return func(r store.Release) error { return rules.Locked(ref.Source, r.Signer) }
+}
+
+// Sources returns the sources for a catalogue.
+func (r *Replica) Sources() (all []catalog.Source) {
+	if r == nil {
+		return nil
+	}
+	for _, s := range r.sources {
+		all = append(all, s)
+	}
+	return all
+}
+
+// Roots returns the roots of the sources.
+func (r *Replica) Roots() (all []skill.Root) {
+	for _, s := range r.Sources() {
+		all = append(all, s.Root())
+	}
+	return all
+}
+
+// Start begins to serve what the store has, and to follow the sources, until Close.
+func (r *Replica) Start() {
+	if r == nil {
+		return
+	}
+	ctx, end := context.WithCancel(context.Background())
+	r.end = end
+	r.ended.Go(func() { r.group.Run(ctx) })
+}
+
+// Close ends everything, also a pull that is under way. What of it has arrived stays in the store.
+func (r *Replica) Close() {
+	if r == nil {
+		return
+	}
+	if r.end != nil {
+		r.end()
+		r.ended.Wait()
+	}
+	r.servers.Close()
+	r.store.Close()
+}
+
+// Ask makes the server ask its sources at once.
+func (r *Replica) Ask() {
+	if r != nil {
+		r.group.Ask()
+	}
+}
+
+// Status returns the states of the sources, or nil without any.
+func (r *Replica) Status() []follow.Status {
+	if r == nil {
+		return nil
+	}
+	return r.group.Status()
+}
+
+// Waits returns a function for [mcpserver.HTTPOptions]. It returns the first source of which
+// nothing is served yet, and why in one line.
+func (r *Replica) Waits(c *catalog.Catalog) func() (name, why string) {
+	if r == nil {
+		return nil
+	}
+	return func() (name, why string) {
+		if name, why = r.group.Waits(); name != "" {
+			return name, strings.Join(strings.Fields(why), " ")
+		}
+		v, ok := c.Now(nil)
+		for _, s := range r.sources {
+			label := s.Root().Label
+			if !ok || slices.ContainsFunc(v.Roots, func(r catalog.RootStatus) bool { return r.Label == label && r.Unread() }) {
+				return label, "its skills are being read"
+			}
+		}
+		return "", ""
+	}
+}

@@ -1,0 +1,46 @@
+package replica
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/knack-dev/knack/internal/base/console"
+)
+
+// TestStore checks which store a server has: that of --config, or of the user's own file, also if a
+// client starts it with --source alone.
+func TestStore(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, text string) string {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	expect := func(config, want string) {
+		t.Helper()
+		r, err := Open(Options{
+			Env:    console.Env{Dir: dir, Home: filepath.Join(dir, "home"), Getenv: func(string) string { return "" }},
+			Config: config, Flag: "oci://registry.example.com/acme/skills", Excluded: func(string) string { return "" }, Log: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if got := r.store.Dir(); got != filepath.Join(dir, want) {
+			t.Errorf("--config %q: the store is %s, not %s", config, got, want)
+		}
+	}
+	expect("", "home/.cache/knack")
+	put("home/.config/knack/knack.yaml", "store: {dir: /nowhere}\n")
+	given := put("etc/server.yaml", "store: {dir: data}\n")
+	expect(given, "etc/data")
+	put("home/.config/knack/knack.yaml", "store: {dir: data}\n")
+	expect("", "home/.config/knack/data")
+}

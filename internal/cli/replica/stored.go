@@ -1,0 +1,36 @@
+package replica
+
+import (
+	"context"
+
+	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/cli/stored"
+	"github.com/knack-dev/knack/internal/distribution/release"
+)
+
+// Stored serves what the store has of each source, without asking any, and says what that is. It is
+// for commands beside a server; it takes the place of Start. A source of which the store has nothing
+// is no longer one of Sources: a scan of it would wait.
+func (r *Replica) Stored() (all []doctor.Followed) {
+	var has []*release.Source
+	for i, of := range r.Status() {
+		state, rel := stored.Of(r.store, of.From)
+		if state.Name = of.Name; state.Error == "" {
+			r.sources[i].Set(rel)
+			has = append(has, r.sources[i])
+		}
+		all = append(all, state)
+	}
+	if r != nil {
+		r.sources = has
+	}
+	return all
+}
+
+// Size returns the function that computes the size of the store, or nil without sources.
+func (r *Replica) Size() func(context.Context) (int64, error) {
+	if r == nil {
+		return nil
+	}
+	return r.store.Size
+}

@@ -1,0 +1,273 @@
+package report
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Status is what became of a skill since an earlier state.
+type Status string
+
+// The statuses.
+const (
+	Same    Status = "same"
+	Changed Status = "changed"
+	New     Status = "new"
+	Gone    Status = "gone"
+)
+
+// Compared is a skill and what is new in it since an earlier state.
+type Compared struct {
+	*Scanned        // as it is now; nil if all that is known of a skill that is gone is its URI
+	URI      string // "" if the skills are not compared with approvals
+	Status   Status
+	Was      string // what is known of the earlier state, in words
+	Files    Names
+	Fields   Names // of the frontmatter
+	NewFacts scan.Facts
+	OldFacts scan.Facts     // those that are gone
+	Found    []scan.Finding // the new findings
+	Ended    []scan.Finding // those that are gone
+	// Enforce and Review count the new findings, also those that are not listed.
+	Enforce, Review int
+	Notes           []string // what could not be compared
+	Patches         []Patch  // the difference of the texts, if it was asked for
+}
+
+// Patch is the difference of a file in the unified format, without its secrets.
+type Patch struct {
+	File string `json:"file"`
+	Text string `json:"text"`
+}
+
+// Names are names of files or fields that are new, gone and changed, each sorted.
+type Names struct {
+	Added   []string `json:"added,omitempty"`
+	Removed []string `json:"removed,omitempty"`
+	Changed []string `json:"changed,omitempty"`
+}
+
+// Comparison is the result of one run of scan --against.
+type Comparison struct {
+	Against string // "approved", or a path as the user wrote it
+	Skills  []*Compared
+	Version string // knack's
+}
+
+// Count returns how many skills have a status.
+func (c *Comparison) Count(s Status) (n int) {
+	for _, k := range c.Skills {
+		if k.Status == s {
+			n++
+		}
+	}
+	return n
+}
+
+// Findings returns how many findings are new in each lane.
+func (c *Comparison) Findings() (enforce, review int) {
+	for _, k := range c.Skills {
+		enforce, review = enforce+k.Enforce, review+k.Review
+	}
+	return enforce, review
+}
+
+// Run returns the new findings as those of a scan, for forms that show findings alone.
+func (c *Comparison) Run() *ScanRun {
+	run := &ScanRun{Version: c.Version}
+	for _, k := range c.Skills {
+		if k.Status == Gone {
+			continue
+		}
+		s := *k.Scanned
+		s.Findings, s.Report.Enforce, s.Report.Review = k.Found, k.Enforce, k.Review
+		run.Skills = append(run.Skills, &s)
+	}
+	return run
+}
+
+// ComparisonForms are the forms of a comparison by the names that --format takes.
+var ComparisonForms = map[string]func(*console.Env, *Comparison) error{
+	"text": printComparison, "json": printComparisonJSON,
+	"sarif":  func(env *console.Env, c *Comparison) error { return printScanSARIF(env, c.Run()) },
+	"github": func(env *console.Env, c *Comparison) error { return printScanAnnotations(env, c.Run()) },
+}
+
+func printComparison(env *console.Env, c *Comparison) error {
+	p := env.Out()
+	for _, k := range c.Skills {
+		if k.Status != Same || k.Was != "" {
+			k.print(p)
+		}
+	}
+	var words []string
+	for _, s := range []struct {
+		status Status
+		word   string
+	}{{Changed, "changed"}, {New, "new"}, {Gone, "gone"}, {Same, "the same"}} {
+		if n := c.Count(s.status); n > 0 {
+			words = append(words, display.Thousands(n)+" "+s.word)
+		}
+	}
+	if len(words) == 0 {
+		words = []string{"none"}
+	}
+	enforce, review := c.Findings()
+	p.Line("skills: %s; new findings: %s to enforce, %s to review", strings.Join(words, ", "), display.Thousands(enforce), display.Thousands(review))
+	return p.Failed()
+}
+
+// place names the skill for people.
+func (k *Compared) place() string {
+	if k.Scanned == nil {
+		return k.URI
+	}
+	return k.Folder
+}
+
+// shownNames bounds the names of a line.
+const shownNames = 20
+
+func (k *Compared) print(p *console.Printer) {
+	word := string(k.Status)
+	if k.Was != "" {
+		word = k.Was
+	}
+	p.Line("%s: %s", console.Bold.Of(k.place()), word)
+	for _, n := range []struct {
+		what  string
+		names []string
+	}{
+		{"added", k.Files.Added}, {"removed", k.Files.Removed}, {"changed", k.Files.Changed},
+		{"frontmatter added", k.Fields.Added}, {"frontmatter removed", k.Fields.Removed}, {"frontmatter changed", k.Fields.Changed},
+	} {
+		if len(n.names) == 0 {
+			continue
+		}
+		text := strings.Join(n.names[:min(len(n.names), shownNames)], ", ")
+		if more := len(n.names) - shownNames; more > 0 {
+			text += fmt.Sprintf(" and %s more", display.Thousands(more))
+		}
+		p.Item(2, "  %s: %s", n.what, text)
+	}
+	for _, l := range factLines(k.NewFacts) {
+		p.Item(4, "  + %s", l)
+	}
+	for _, l := range factLines(k.OldFacts) {
+		p.Item(4, "  - %s", l)
+	}
+	for _, n := range k.Notes {
+		p.Item(2, "  %s", n)
+	}
+	var at string // of source
+	var source *check.Source
+	for _, f := range k.Found {
+		d := k.diagnostic(f)
+		if at != d.File {
+			at, source = d.File, k.masked(f.File)
+		}
+		d.Print(p, source)
+	}
+	for _, f := range k.Ended {
+		p.Item(4, "  - %s: %s [%s]", f.File, f.Message, f.Rule)
+	}
+	for _, patch := range k.Patches {
+		_ = p.Patch(patch.Text) // a write that fails ends the command anyway
+	}
+}
+
+func (k *Compared) diagnostic(f scan.Finding) Diagnostic {
+	return Diagnostic{File: path.Join(k.Folder, f.File), Severity: laneSeverities[f.Lane], Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: f.Fix, Notes: f.Notes}
+}
+
+// masked returns the text of a file without its secrets, or nil if no line of it can be shown.
+func (k *Compared) masked(file string) *check.Source {
+	if strings.Contains(file, "!") {
+		return nil
+	}
+	data, _, err := k.Skill.ReadServed(file, skill.MaxFile)
+	if err != nil {
+		return nil
+	}
+	return check.NewSource([]byte(scan.MaskSecrets(string(data))))
+}
+
+// PrintFacts prints the facts of a skill, indented.
+func PrintFacts(p *console.Printer, f scan.Facts) {
+	for _, l := range factLines(f) {
+		p.Item(2, "  %s", l)
+	}
+}
+
+// comparisonDocument is the JSON form of a comparison, described in doc/scan.md.
+type comparisonDocument struct {
+	Version int               `json:"version"`
+	Against string            `json:"against"`
+	Summary comparisonSummary `json:"summary"`
+	Skills  []comparisonRow   `json:"skills"`
+}
+
+type comparisonSummary struct {
+	Changed int `json:"changed"`
+	New     int `json:"new"`
+	Gone    int `json:"gone"`
+	Same    int `json:"same"`
+	Enforce int `json:"enforce"`
+	Review  int `json:"review"`
+}
+
+type comparisonRow struct {
+	URI         string               `json:"uri,omitempty"`
+	Folder      string               `json:"folder,omitempty"`
+	Name        string               `json:"name,omitempty"`
+	Status      Status               `json:"status"`
+	Was         string               `json:"was,omitempty"`
+	Set         string               `json:"set,omitempty"`
+	Files       Names                `json:"files"`
+	Frontmatter Names                `json:"frontmatter"`
+	Facts       comparedFacts        `json:"facts"`
+	Enforce     int                  `json:"enforce"`
+	Review      int                  `json:"review"`
+	Findings    []doctor.ScanFinding `json:"findings"`
+	Gone        []endedFinding       `json:"gone,omitempty"`
+	Notes       []string             `json:"notes,omitempty"`
+	Texts       []Patch              `json:"texts,omitempty"`
+}
+
+type comparedFacts struct {
+	Added   scan.Facts `json:"added"`
+	Removed scan.Facts `json:"removed"`
+}
+
+type endedFinding struct {
+	Rule    skill.RuleID `json:"rule"`
+	Lane    scan.Lane    `json:"lane"`
+	File    string       `json:"file"`
+	Message string       `json:"message"`
+}
+
+func printComparisonJSON(env *console.Env, c *Comparison) error {
+	enforce, review := c.Findings()
+	out := comparisonDocument{Version: 1, Against: c.Against, Skills: []comparisonRow{},
+		Summary: comparisonSummary{c.Count(Changed), c.Count(New), c.Count(Gone), c.Count(Same), enforce, review}}
+	for _, k := range c.Skills {
+		row := comparisonRow{URI: k.URI, Status: k.Status, Was: k.Was, Files: k.Files, Frontmatter: k.Fields, Facts: comparedFacts{k.NewFacts, k.OldFacts},
+			Enforce: k.Enforce, Review: k.Review, Findings: doctor.ScanFindings(k.Found), Notes: k.Notes, Texts: k.Patches}
+		if k.Scanned != nil {
+			row.Folder, row.Name, row.Set = k.Folder, k.Name, k.Set
+		}
+		for _, f := range k.Ended {
+			row.Gone = append(row.Gone, endedFinding{f.Rule, f.Lane, f.File, f.Message})
+		}
+		out.Skills = append(out.Skills, row)
+	}
+	return console.PrintJSON(env.Stdout, out)
+}

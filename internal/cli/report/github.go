@@ -1,0 +1,51 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Workflow commands escape characters that end a message, and in a property also those that
+// separate properties (github.com/actions/toolkit, packages/core/src/command.ts).
+var (
+	annotationData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	annotationProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)
+
+var annotationLevels = map[skill.Severity]string{
+	skill.SeverityError: "error", skill.SeverityWarning: "warning", skill.SeverityInfo: "notice",
+}
+
+// printAnnotations prints GitHub's workflow commands. GitHub shows ten of each level for a
+// step, so infos are printed only on request.
+func printAnnotations(env *console.Env, run *Run) error {
+	var b strings.Builder
+	for _, f := range run.Findings {
+		if f.Severity == skill.SeverityInfo && !run.Infos {
+			continue
+		}
+		annotate(&b, f.diagnostic())
+	}
+	_, err := io.WriteString(env.Stdout, b.String())
+	return err
+}
+
+// annotate appends a message about a position in a file.
+func annotate(b *strings.Builder, d Diagnostic) {
+	fmt.Fprintf(b, "::%s file=%s", annotationLevels[d.Severity], annotationProperty.Replace(console.Clean(d.File)))
+	if p := d.At; p.Line > 0 {
+		fmt.Fprintf(b, ",line=%d,col=%d", p.Line, p.Column)
+		if d.Length > 1 {
+			fmt.Fprintf(b, ",endColumn=%d", p.Column+d.Length)
+		}
+	}
+	message := d.text("\n")
+	if d.Fix != "" {
+		message += "\nfix: " + d.Fix
+	}
+	fmt.Fprintf(b, ",title=%s::%s\n", annotationProperty.Replace(string(d.Rule)), annotationData.Replace(console.Clean(message)))
+}

@@ -1,0 +1,107 @@
+// Package report prints what a check of skills found: as text for people, as JSON, as SARIF for
+// programs that show findings beside code, and as annotations of GitHub. It also prints the
+// problems of servers and of configuration files. A [Diagnostic] is one message about a
+// position in any file.
+package report
+
+import (
+	"path"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Run is the result of one run of check.
+type Run struct {
+	Skills   []*Judged
+	Findings []Finding
+	Silenced int      // the number of findings that the settings dropped
+	Settings []string // the configuration files in effect, as they are shown
+	Infos    bool     // print infos too, in the forms that leave them out
+	Version  string   // knack's
+}
+
+// Judged is a verdict with the skill's folder as it is shown to users.
+type Judged struct {
+	*doctor.Verdict
+	Folder string
+}
+
+// Shown returns the displayed path of one of the skill's files.
+func (s *Judged) Shown(file string) string { return path.Join(s.Folder, file) }
+
+// Finding is a finding with the displayed path of its file. Skill is nil for a notice of a
+// scan.
+type Finding struct {
+	check.Finding
+	Shown string
+	Skill *Judged
+}
+
+// Forms are the forms of a report by the names that --format takes. None shows more than the
+// first characters of a secret.
+var Forms = map[string]func(*console.Env, *Run) error{
+	"text": printText, "json": printJSON, "sarif": printSARIF, "github": printAnnotations,
+}
+
+// diagnostic returns a finding as a message about its file, without secrets.
+func (f *Finding) diagnostic() Diagnostic {
+	return Diagnostic{
+		File: f.Shown, Severity: f.Severity, Rule: f.Rule, At: f.Position, Length: f.Length,
+		Message: f.Message, Fix: f.Fix, Notes: f.Notes,
+	}.masked()
+}
+
+// sources are the texts of files for excerpts. It keeps the last one, since findings are sorted by
+// file.
+type sources struct {
+	skill *skill.Skill
+	file  string
+	text  *check.Source
+}
+
+// of returns the text of a skill's file, or nil if no line of it can be shown. A file in an archive
+// is not shown. main is the main file if it was read, else nil.
+func (s *sources) of(k *skill.Skill, file string, main []byte) *check.Source {
+	if k.FS == nil || strings.Contains(file, "!") {
+		return nil
+	}
+	if s.skill == k && s.file == file {
+		return s.text
+	}
+	s.skill, s.file, s.text = k, file, nil
+	if main == nil || k.OnDisk(file) != k.Entry {
+		data, _, err := k.ReadServed(file, skill.MaxFile)
+		if err != nil {
+			return nil
+		}
+		main = data
+	}
+	s.text = check.NewSource(main)
+	return s.text
+}
+
+// Count returns the number of findings of a severity.
+func (r *Run) Count(severity skill.Severity) (n int) {
+	for _, f := range r.Findings {
+		if f.Severity == severity {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *Run) fixable(level check.Level) (n int) {
+	for _, f := range r.Findings {
+		if f.Fixable == level {
+			n++
+		}
+	}
+	return n
+}
+
+// Files lists the configuration files in effect.
+func (r *Run) Files() string { return strings.Join(r.Settings, " and ") }

@@ -1,0 +1,139 @@
+package report
+
+import (
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/skill"
+)
+
+// The part of SARIF 2.1.0 that a linter uses (docs.oasis-open.org/sarif/sarif/v2.1.0).
+type (
+	sarifLog struct {
+		Schema  string     `json:"$schema"`
+		Version string     `json:"version"`
+		Runs    []sarifRun `json:"runs"`
+	}
+	sarifRun struct {
+		Tool       sarifTool     `json:"tool"`
+		ColumnKind string        `json:"columnKind"`
+		Results    []sarifResult `json:"results"`
+	}
+	sarifTool struct {
+		Driver sarifDriver `json:"driver"`
+	}
+	sarifDriver struct {
+		Name    string      `json:"name"`
+		Version string      `json:"version,omitempty"`
+		URI     string      `json:"informationUri"`
+		Rules   []sarifRule `json:"rules"`
+	}
+	sarifRule struct {
+		ID      skill.RuleID      `json:"id"`
+		Short   sarifText         `json:"shortDescription"`
+		Config  sarifConfig       `json:"defaultConfiguration"`
+		Details map[string]string `json:"properties"`
+	}
+	sarifConfig struct {
+		Level string `json:"level"`
+	}
+	sarifText struct {
+		Text string `json:"text"`
+	}
+	sarifResult struct {
+		RuleID    skill.RuleID    `json:"ruleId"`
+		RuleIndex int             `json:"ruleIndex"`
+		Level     string          `json:"level"`
+		Message   sarifText       `json:"message"`
+		Locations []sarifLocation `json:"locations"`
+		Related   []sarifRelated  `json:"relatedLocations,omitempty"`
+	}
+	sarifLocation struct {
+		Physical sarifPhysical `json:"physicalLocation"`
+	}
+	sarifRelated struct {
+		ID       int           `json:"id"`
+		Physical sarifPhysical `json:"physicalLocation"`
+		Message  sarifText     `json:"message"`
+	}
+	sarifPhysical struct {
+		Artifact sarifArtifact `json:"artifactLocation"`
+		Region   *sarifRegion  `json:"region,omitempty"`
+	}
+	sarifArtifact struct {
+		URI string `json:"uri"`
+	}
+	sarifRegion struct {
+		StartLine   int `json:"startLine"`
+		StartColumn int `json:"startColumn,omitempty"`
+		EndColumn   int `json:"endColumn,omitempty"`
+	}
+)
+
+const (
+	sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+	homePage    = "https://github.com/knack-dev/knack"
+)
+
+var sarifLevels = map[skill.Severity]string{
+	skill.SeverityError: "error", skill.SeverityWarning: "warning", skill.SeverityInfo: "note",
+}
+
+func printSARIF(env *console.Env, run *Run) error {
+	var rules []sarifRule
+	for _, r := range check.Rules {
+		rules = append(rules, sarifRule{
+			ID: r.ID, Short: sarifText{r.Title}, Config: sarifConfig{sarifLevels[r.Severity]},
+			Details: map[string]string{"group": string(r.Group), "source": r.Source},
+		})
+	}
+	var results []sarifResult
+	for _, f := range run.Findings {
+		r := sarifResultOf(f.diagnostic())
+		if p := f.Related; p != nil {
+			r.Related = []sarifRelated{{1, sarifPhysical{sarifArtifact{sarifURI(scan.MaskSecrets(p.File))}, &sarifRegion{StartLine: p.Position.Line, StartColumn: p.Position.Column}}, sarifText{"the first"}}}
+		}
+		results = append(results, r)
+	}
+	return writeSARIF(env, run.Version, rules, results)
+}
+
+// sarifResultOf returns a message about a position in a file. A zero position means the file.
+func sarifResultOf(d Diagnostic) sarifResult {
+	message := d.text("; ")
+	if d.Fix != "" {
+		message += "; fix: " + d.Fix
+	}
+	at := sarifPhysical{Artifact: sarifArtifact{sarifURI(d.File)}, Region: &sarifRegion{StartLine: 1}} // GitHub ignores a result without one
+	if p := d.At; p.Line > 0 {
+		at.Region = &sarifRegion{StartLine: p.Line, StartColumn: p.Column, EndColumn: p.Column + max(d.Length, 1)}
+	}
+	return sarifResult{RuleID: d.Rule, Level: sarifLevels[d.Severity], Message: sarifText{message}, Locations: []sarifLocation{{at}}}
+}
+
+// writeSARIF writes the log of one run. Each result gets the index of its rule.
+func writeSARIF(env *console.Env, version string, rules []sarifRule, results []sarifResult) error {
+	driver := sarifDriver{Name: "knack", Version: version, URI: homePage, Rules: append([]sarifRule{}, rules...)}
+	for i := range results {
+		id := results[i].RuleID
+		// -1 is no rule of the table (SARIF 3.27.6).
+		results[i].RuleIndex = slices.IndexFunc(rules, func(r sarifRule) bool { return r.ID == id })
+	}
+	return console.PrintJSON(env.Stdout, sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{{
+		Tool: sarifTool{driver}, ColumnKind: "unicodeCodePoints", Results: append([]sarifResult{}, results...),
+	}}})
+}
+
+// sarifURI writes a path as a URI reference, an absolute one as a file URI.
+func sarifURI(p string) string {
+	u := url.URL{Path: path.Clean(p)}
+	if path.IsAbs(p) || len(p) > 1 && p[1] == ':' {
+		u.Scheme, u.Path = "file", "/"+strings.TrimLeft(p, "/")
+	}
+	return u.String()
+}

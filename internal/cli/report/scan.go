@@ -1,0 +1,157 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Scanned is what a scan says of one skill.
+type Scanned struct {
+	scan.Report
+	Folder string // as it is shown
+	Place  string // for a baseline: below the folder that was given
+	Name   string
+	Set    string // the digest of its files, or "" if not all can be listed
+	Skill  *skill.Skill
+}
+
+// ScanRun is the result of one run of the command scan.
+type ScanRun struct {
+	Skills  []*Scanned // by folder
+	Known   int        // findings that a baseline leaves out
+	Version string     // knack's
+}
+
+// ScanForms are the forms of a scan's report by the names that --format takes.
+var ScanForms = map[string]func(*console.Env, *ScanRun) error{
+	"text": printScan, "json": printScanJSON, "sarif": printScanSARIF, "github": printScanAnnotations,
+}
+
+// Count returns how many findings of a lane there are.
+func (r *ScanRun) Count(lane scan.Lane) (n int) {
+	for _, s := range r.Skills {
+		if lane == scan.Enforce {
+			n += s.Enforce
+		} else {
+			n += s.Review
+		}
+	}
+	return n
+}
+
+var laneSeverities = map[scan.Lane]skill.Severity{scan.Enforce: skill.SeverityError, scan.Review: skill.SeverityInfo}
+
+// each calls visit for each finding.
+func (r *ScanRun) each(visit func(s *Scanned, d Diagnostic, f scan.Finding)) {
+	for _, s := range r.Skills {
+		for _, f := range s.Findings {
+			d := Diagnostic{File: path.Join(s.Folder, f.File), Severity: laneSeverities[f.Lane], Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: f.Fix, Notes: f.Notes}
+			visit(s, d.masked(), f)
+		}
+	}
+}
+
+func printScan(env *console.Env, run *ScanRun) error {
+	p := env.Out()
+	var texts sources
+	run.each(func(s *Scanned, d Diagnostic, f scan.Finding) {
+		d.Print(p, texts.of(s.Skill, f.File, nil))
+	})
+	for _, s := range run.Skills {
+		if more := s.Enforce + s.Review - len(s.Findings); more > 0 {
+			p.Line("%s: %s more", console.OneLine(scan.MaskSecrets(s.Folder)), display.Count(more, "finding"))
+		}
+	}
+	if len(run.Skills) == 1 {
+		for _, l := range factLines(run.Skills[0].Facts) {
+			p.Item(2, "%s", l)
+		}
+	}
+	last := fmt.Sprintf("%s: %s to enforce, %s to review", display.Count(len(run.Skills), "skill"), display.Count(run.Count(scan.Enforce), "finding"), display.Count(run.Count(scan.Review), "finding"))
+	if run.Known > 0 {
+		last += fmt.Sprintf("; %s left out by the baseline", display.Count(run.Known, "finding"))
+	}
+	p.Line("%s", last)
+	return p.Failed()
+}
+
+// factLines returns the facts as people read them.
+func factLines(f scan.Facts) (lines []string) {
+	for _, l := range []struct {
+		what   string
+		values []string
+	}{
+		{"starts", f.Programs}, {"names the hosts", f.Hosts}, {"installs", f.Packages}, {"reads the variables", f.Variables},
+		{"reads", f.Reads}, {"writes", f.Writes}, {"has the programs", f.Binaries}, {"may use the tools", f.Tools},
+		{"has hidden text in", f.Hidden}, {"runs unasked", f.Unasked}, {"was not read", f.NotRead},
+	} {
+		if len(l.values) > 0 {
+			lines = append(lines, l.what+": "+strings.Join(l.values, ", "))
+		}
+	}
+	return lines
+}
+
+// scanDocument is the JSON form of a scan, described in doc/scan.md.
+type scanDocument struct {
+	Version int         `json:"version"`
+	Summary scanSummary `json:"summary"`
+	Skills  []scanRow   `json:"skills"`
+}
+
+type scanSummary struct {
+	Skills  int `json:"skills"`
+	Enforce int `json:"enforce"`
+	Review  int `json:"review"`
+	Known   int `json:"known,omitempty"`
+}
+
+type scanRow struct {
+	Folder   string               `json:"folder"`
+	Name     string               `json:"name,omitempty"`
+	Set      string               `json:"set,omitempty"`
+	Enforce  int                  `json:"enforce"`
+	Review   int                  `json:"review"`
+	Findings []doctor.ScanFinding `json:"findings"`
+	Facts    scan.Facts           `json:"facts"`
+}
+
+func printScanJSON(env *console.Env, run *ScanRun) error {
+	out := scanDocument{Version: 1, Skills: []scanRow{}, Summary: scanSummary{len(run.Skills), run.Count(scan.Enforce), run.Count(scan.Review), run.Known}}
+	for _, s := range run.Skills {
+		out.Skills = append(out.Skills, scanRow{scan.MaskSecrets(s.Folder), scan.MaskSecrets(s.Name), s.Set, s.Enforce, s.Review, doctor.ScanFindings(s.Findings), s.Facts})
+	}
+	return console.PrintJSON(env.Stdout, out)
+}
+
+func printScanSARIF(env *console.Env, run *ScanRun) error {
+	var rules []sarifRule
+	for _, r := range scan.Rules {
+		rules = append(rules, sarifRule{
+			ID: r.ID, Short: sarifText{r.Title}, Config: sarifConfig{sarifLevels[laneSeverities[r.Lane]]},
+			Details: map[string]string{"lane": string(r.Lane), "source": r.Source},
+		})
+	}
+	var results []sarifResult
+	run.each(func(_ *Scanned, d Diagnostic, _ scan.Finding) {
+		results = append(results, sarifResultOf(d))
+	})
+	return writeSARIF(env, run.Version, rules, results)
+}
+
+func printScanAnnotations(env *console.Env, run *ScanRun) error {
+	var b strings.Builder
+	run.each(func(_ *Scanned, d Diagnostic, _ scan.Finding) {
+		annotate(&b, d)
+	})
+	_, err := io.WriteString(env.Stdout, b.String())
+	return err
+}

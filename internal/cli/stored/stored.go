@@ -1,0 +1,40 @@
+// Package stored says what the store of a server has of a source, for the commands that show what
+// the server does. It asks no source.
+package stored
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/distribution/store"
+)
+
+// Of returns what a store has of a source, as [store.Head] names it, and the release that is
+// served. Without one, the state has an error in words.
+func Of(shelf *store.Store, source string) (doctor.Followed, store.Release) {
+	state := doctor.Followed{From: source}
+	h, err := shelf.Head(source)
+	var r store.Release
+	if err == nil {
+		r, err = shelf.Release(h.Release)
+		r = h.Of(r)
+	}
+	switch {
+	case err == nil:
+		since := h.Since.UTC()
+		state.Release, state.Version, state.Signature, state.Signer, state.Since = r.Digest, r.Version, r.Signature, r.Signer, &since
+		for _, m := range r.Skills {
+			if m.Fault == "" {
+				state.Skills++
+			}
+		}
+	case errors.Is(err, fs.ErrNotExist):
+		state.Error, state.Fix = "nothing of it is in the store", "start the server, which fetches it; or see whether store.dir is that of the server"
+	case errors.Is(err, fs.ErrPermission):
+		state.Error, state.Fix = "the store cannot be read", "run the command as root, or as the user of the server"
+	default:
+		state.Error, state.Fix = err.Error(), "see whether store.dir is a folder of the server's store"
+	}
+	return state, r
+}

@@ -1,0 +1,286 @@
+// Package client describes the clients' configuration files: where each client keeps its
+// file, how an MCP server's entry looks there, and how to add one without touching anything
+// else.
+//
+// The caller provides the folders and the entry. A merge is a function from bytes to bytes.
+// Every result is parsed again and compared with the original, so that a file is changed as
+// intended or not at all.
+package clientconfig
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Name is the key of the entry in every file.
+const Name = "knack"
+
+// Client is one program that starts MCP servers from a configuration file.
+type Client struct {
+	ID, Name string
+	// Reads lists the labels of the roots whose skills the client reads itself, and would
+	// show twice.
+	Reads []string
+	// Program is the name of the client's executable, "" if it has none of its own.
+	Program string
+	// Command returns the client's own command that adds the entry to the user's
+	// configuration; nil if there is no such command.
+	Command func(Server) string
+	// NeedsApproval is set if a project's entry counts only after the user has approved it,
+	// and the user's own of the same name until then.
+	NeedsApproval bool
+	// Source lists the documentation of the file and of the skill folders.
+	Source string
+	// Tested is the version of the client with which the entries were tried, and how;
+	// "" if they were written from its documentation alone.
+	Tested string
+
+	format    format
+	dialect   dialect    // of JSON
+	list      bool       // of YAML: the servers are a list
+	keys      []string   // the path to the servers
+	nested    string     // the key below which an entry says how the server is reached, "" for none
+	locations []location // in the client's order of precedence
+	// nextSteps is what [Client.NextSteps] returns, with NAME and SETTINGS.
+	nextSteps map[Scope][]string
+	lists     []nameList // outside of the entry
+	// createHint tells the user how to make the file, if knack createHint not make it. Continue reads
+	// an older config.json only as long as there is no config.yaml.
+	createHint string
+	folder     func(Env) string
+	local      func(Server) []field
+	remote     func(Server) []field // nil if the file has no form for it
+	newFields  func(Server) []field // further fields of a new entry, which the user may change; nil for none
+	untyped    bool                 // an entry that starts a command may lack its "type"
+	trust      []field              // the field that makes the client call the tools without asking
+	bearer     []field              // the form of the token for a server behind a URL
+	// tokenEnv is set if the client reads the token from the environment.
+	tokenEnv bool
+}
+
+func commandAndArgs(s Server) []field {
+	return []field{{"command", s.Command}, {"args", s.Args}}
+}
+
+func stdio(s Server) []field { return append([]field{{"type", "stdio"}}, commandAndArgs(s)...) }
+
+func typedHTTP(s Server) []field { return []field{{"type", "http"}, {"url", s.URL}} }
+
+// oneCommand is an entry whose command and arguments are one list.
+func oneCommand(s Server) []field {
+	return []field{{"type", "local"}, {"command", append([]string{s.Command}, s.Args...)}}
+}
+
+func typedRemote(s Server) []field { return []field{{"type", "remote"}, {"url", s.URL}} }
+
+func urlAs(key string) func(Server) []field {
+	return func(s Server) []field { return []field{{key, s.URL}} }
+}
+
+// An entry never has the token itself, but one of these: the variable that holds it, or a
+// placeholder.
+const (
+	TokenVariable    = "KNACK_TOKEN"
+	TokenPlaceholder = "YOUR-TOKEN"
+)
+
+// bearer is the header in the words of most clients.
+func bearer(token string) []field {
+	return []field{{"headers", object{{"Authorization", "Bearer " + token}}}}
+}
+
+// TokenFromEnvironment reports whether the client reads a token from [TokenVariable];
+// else the token takes the place of [TokenPlaceholder] in the file.
+func (c Client) TokenFromEnvironment() bool { return c.tokenEnv }
+
+// CanTrust reports whether an entry can make the client call the tools without asking.
+func (c Client) CanTrust() bool { return len(c.trust) > 0 }
+
+// DuplicateHint says that skills show twice if a server behind a URL reads the folders that the
+// client reads itself, and what prevents it; server is that server, as in "that server".
+// It is an unfinished sentence, to which more remedies can be added, and "" if the client
+// reads no such folder.
+func (c Client) DuplicateHint(server string) string {
+	if len(c.Reads) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s reads some folders of skills itself. If %s reads them too, their skills show twice: start it with --exclude %s", c.Name, server, strings.Join(c.Reads, " --exclude "))
+}
+
+// Scopes are the scopes in which the client has entries of its own.
+func (c Client) Scopes() (out []Scope) {
+	for _, at := range c.locations {
+		if !slices.Contains(out, at.scope) {
+			out = append(out, at.scope)
+		}
+	}
+	return out
+}
+
+// Find returns the client with this id, name or program, in any case.
+func Find(name string) (Client, bool) {
+	for _, c := range Clients {
+		if strings.EqualFold(c.ID, name) || strings.EqualFold(c.Name, name) || c.Program != "" && strings.EqualFold(c.Program, name) {
+			return c, true
+		}
+	}
+	return Client{}, false
+}
+
+// NextSteps says, in whole sentences, what the client still asks of the user after an entry of
+// this scope and name was written.
+func (c Client) NextSteps(p Env, scope Scope, name string) (out []string) {
+	settings := ""
+	if c.folder != nil {
+		settings = filepath.Join(filepath.FromSlash(c.folder(p)), "settings.json")
+		if rest, ok := strings.CutPrefix(settings, filepath.Clean(p.Home)+string(filepath.Separator)); ok {
+			settings = "~/" + filepath.ToSlash(rest)
+		}
+	}
+	tools := strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' || r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return r
+		}
+		return '_'
+	}, name)
+	fill := strings.NewReplacer("SETTINGS", settings, "mcp__NAME", "mcp__"+tools, `"NAME"`, strconv.Quote(name), "NAME", quoted(name))
+	for _, sentence := range c.nextSteps[scope] {
+		out = append(out, fill.Replace(sentence))
+	}
+	return out
+}
+
+// File returns the path of the user's configuration file of the client, or "" if its folder
+// is unknown.
+func (c Client) File(p Env) string {
+	for _, at := range c.locations {
+		if at.scope == User {
+			return at.file(p)
+		}
+	}
+	return ""
+}
+
+// ErrNoRemote is returned if a client's file cannot name a server that runs elsewhere.
+var ErrNoRemote = errors.New("its file has no form for a server behind a URL")
+
+// ServerIn returns what an entry says in this file. If several clients read the file, that is
+// nothing of one client's own: the entry leaves out only roots that all of them read.
+func (c Client) ServerIn(p Env, file string, s Server) Server {
+	var readers []Client
+	for _, other := range Clients {
+		if slices.ContainsFunc(other.locations, func(at location) bool {
+			return at.scope == Project && at.file(p) != "" && sameFile(filepath.FromSlash(at.file(p)), file)
+		}) {
+			readers = append(readers, other)
+		}
+	}
+	if len(readers) < 2 {
+		return s
+	}
+	s.shared, s.Trust = true, false
+	var args []string
+	for i := 0; i < len(s.Args); i++ {
+		if s.Args[i] == "--exclude" && i+1 < len(s.Args) {
+			i++
+			if slices.ContainsFunc(readers, func(r Client) bool { return !slices.Contains(r.Reads, s.Args[i]) }) {
+				continue
+			}
+			args = append(args, "--exclude")
+		}
+		args = append(args, s.Args[i])
+	}
+	s.Args = args
+	return s
+}
+
+// newEntry returns the fields of a new entry.
+func (c Client) newEntry(s Server) []field {
+	s.Args = s.arguments(nil)
+	out := c.local
+	if s.URL != "" {
+		out = c.remote
+	}
+	fields := out(s)
+	if s.shared && s.URL == "" {
+		fields = stdio(s) // which all of them read
+	}
+	if c.newFields != nil && !s.shared {
+		fields = append(fields, c.newFields(s)...)
+	}
+	if s.URL != "" && s.Token {
+		fields = append(fields, c.bearer...)
+	}
+	if s.Trust {
+		fields = append(fields, c.trust...)
+	}
+	return fields
+}
+
+// Entry returns a file with the entry alone, to be shown to the user.
+func (c Client) Entry(s Server) (string, error) {
+	out, err := c.Merge(nil, s)
+	return string(out), err
+}
+
+// Merge adds the entry to the bytes of the client's file, or brings an older one up to
+// date. Comments, formatting and everything else stay. An entry that is as it should be
+// leaves the bytes as they are. It fails if the file cannot be parsed.
+func (c Client) Merge(data []byte, s Server) ([]byte, error) {
+	if s.URL != "" && c.remote == nil {
+		return nil, ErrNoRemote
+	}
+	all, err := c.servers(data, c.keys)
+	if err != nil {
+		return nil, err
+	}
+	return c.mergeAt(data, append(slices.Clone(c.keys), Name), all[Name], c.decide(all[Name].fields, s))
+}
+
+// mergeAt updates the entry at a path. Its current fields are have.
+func (c Client) mergeAt(data []byte, path []string, have entry, ch change) ([]byte, error) {
+	if ch.state == Connected || ch.state == Foreign {
+		return data, nil
+	}
+	if c.nested != "" && (have.fields == nil || have.nested) {
+		path = append(slices.Clone(path), c.nested)
+	}
+	return c.merge(data, path, ch.set, ch.drop)
+}
+
+// quoted quotes a word for a POSIX shell, on Windows for cmd.exe, PowerShell and Git Bash.
+func quoted(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=@%+", r))
+	}) {
+		return s
+	}
+	if runtime.GOOS == "windows" && !strings.ContainsAny(s, "\"$`%!") {
+		return `"` + s + `"`
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func claudeCommand(s Server) string {
+	if s.URL != "" {
+		add := fmt.Sprintf("claude mcp add -s user --transport http %s %s", Name, quoted(s.URL))
+		if s.Token {
+			// Single quotes, because the client would write the expanded text into its
+			// file. After the URL, because the flag takes every word after it.
+			add += ` --header 'Authorization: Bearer ${` + TokenVariable + `}'`
+		}
+		return add
+	}
+	words := []string{"claude mcp add -s user", Name, "--", quoted(s.Command)}
+	for _, a := range s.arguments(nil) {
+		words = append(words, quoted(a))
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,195 @@
+// Package connection says in words how a client is connected to knack, and what keeps an entry
+// from counting. Package client reads and writes the files.
+package connection
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/diff"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/clientconfig"
+)
+
+// Refused is the state of an entry that knack cannot read or write.
+const Refused clientconfig.State = "refused"
+
+// Connection describes the entry of one client. It is the JSON form of connect.
+type Connection struct {
+	Client  string             `json:"client"`
+	Name    string             `json:"name"`
+	Here    bool               `json:"here"`
+	File    string             `json:"file,omitempty"`
+	Scope   clientconfig.Scope `json:"scope,omitempty"`
+	Key     string             `json:"key,omitempty"` // where the entry is in the file
+	State   clientconfig.State `json:"state"`         // or refused
+	Why     string             `json:"why,omitempty"`
+	Command []string           `json:"command,omitempty"` // what the existing entry starts
+	URL     string             `json:"url,omitempty"`     // the URL that it names
+	Missing bool               `json:"missing,omitempty"` // it names a program that is in no folder of PATH
+	Suspect string             `json:"suspect,omitempty"` // why what it starts is not known to be knack
+	Off     bool               `json:"off,omitempty"`     // it is turned off
+	// First is the entry that the client uses instead of this one.
+	First   *Connection `json:"first,omitempty"`
+	Changes []Field     `json:"changes,omitempty"` // what --write changes in it, or has changed
+	Diff    string      `json:"diff,omitempty"`    // the same as a difference of the entry
+	Entry   string      `json:"entry,omitempty"`
+	Written bool        `json:"written,omitempty"`
+	Backup  string      `json:"backup,omitempty"`
+
+	client clientconfig.Client
+	change clientconfig.Change
+	shown  func(string) string // the form of a path for the user
+}
+
+// Field is one field of an entry that changes.
+type Field struct {
+	Key string `json:"key"`
+	Old string `json:"old,omitempty"`
+	New string `json:"new,omitempty"`
+}
+
+// Of describes a client's entry. It shows paths as shown returns them.
+func Of(c clientconfig.Client, p clientconfig.Env, ch clientconfig.Change, shown func(path string) string) Connection {
+	out := of(c, ch, shown)
+	out.Here = c.Installed(p)
+	if ch.OverriddenBy != nil {
+		first := of(c, *ch.OverriddenBy, shown)
+		first.Here = out.Here
+		first.Missing = len(first.Command) > 0 && filepath.Base(first.Command[0]) == first.Command[0] && !p.CanStart(first.Command[0])
+		out.First = &first
+	}
+	return out
+}
+
+func of(c clientconfig.Client, ch clientconfig.Change, shown func(string) string) Connection {
+	words := display.RedactWords(ch.Command)
+	copy(words, ch.Command[:min(1, len(words))]) // a path is no secret
+	out := Connection{
+		Client: c.ID, Name: c.Name, client: c, change: ch, shown: shown,
+		File: ch.File, Scope: ch.Scope, Key: ch.Key, State: ch.State,
+		Command: words, URL: redacted(ch.URL), Suspect: ch.Suspicion, Off: ch.Off != "" || ch.ListFile != "",
+	}
+	for _, d := range ch.Differences {
+		out.Changes = append(out.Changes, Field(d))
+	}
+	if len(out.Changes) > 0 {
+		key := display.OneLine(ch.Key)
+		out.Diff = cmp.Or(diff.Part(shown(ch.File), key, ch.EntryBefore, ch.EntryAfter),
+			fmt.Sprintf("%s, %s: only values that are not shown change, because they may be secret\n", shown(ch.File), key))
+	}
+	return out
+}
+
+// redacted is a URL without what may be secret.
+func redacted(url string) string {
+	if url == "" {
+		return ""
+	}
+	return display.RedactURI(url)
+}
+
+// Status says how a client is connected, and in which file.
+func (c Connection) Status() string {
+	if c.First != nil && c.State != Refused {
+		return c.First.Status()
+	}
+	file := c.shown(c.File)
+	switch c.State {
+	case clientconfig.Connected, clientconfig.Outdated:
+		if c.Missing {
+			return fmt.Sprintf("not connected: it %s, which no folder of PATH has (%s)", c.Target(), file)
+		}
+		is := "connected"
+		if c.Off {
+			is = "turned off"
+		}
+		if c.State == clientconfig.Outdated {
+			how := "--write"
+			if c.Scope == clientconfig.Project {
+				how = "--scope project --write"
+			}
+			is += ", and " + how + " would update it"
+		}
+		return fmt.Sprintf("%s: %s (%s)", is, c.Target(), file)
+	case clientconfig.Foreign:
+		return fmt.Sprintf("not connected: its server called knack %s (%s)", c.Target(), file)
+	case Refused:
+		if file == "" {
+			return "cannot be connected: " + c.Why
+		}
+		return fmt.Sprintf("cannot be connected: %s: %s", file, c.Why)
+	}
+	return fmt.Sprintf("not connected (%s)", file)
+}
+
+// Target says what the entry starts or leads to, for whom, and its name if that is not knack.
+func (c Connection) Target() string {
+	out := "leads to " + c.URL
+	if len(c.Command) > 0 {
+		out = "starts " + c.Command[0]
+	}
+	if dirs := values(c.Command, "--dir"); len(dirs) > 0 && c.State != clientconfig.Foreign {
+		out += ", which serves " + strings.Join(dirs, " and ") + " alone"
+	}
+	if name := c.change.Name; name != "" && name != clientconfig.Name {
+		out += ", is called " + name
+	}
+	if c.Suspect != "" {
+		out += " (" + c.Suspect + ")"
+	}
+	switch c.Scope {
+	case clientconfig.Project:
+		out += ", in this project"
+	case clientconfig.Local:
+		out += ", in this project, for you alone"
+	}
+	return out
+}
+
+// Precedence says which entry the client uses instead of this one.
+func (c Connection) Precedence() string {
+	what, file := "its entry", c.shown(c.First.File)
+	if c.First.State == clientconfig.Foreign {
+		what = "its server called knack"
+	}
+	if c.client.NeedsApproval && c.First.Scope == clientconfig.Project {
+		return fmt.Sprintf("In this project %s has one of this name too: %s %s. %s calls different ones conflicting scopes, and uses %s until you approve the project's, then that one.",
+			file, what, c.First.Target(), c.Name, c.shown(c.File))
+	}
+	return fmt.Sprintf("In this project %s comes first: %s %s", file, what, c.First.Target())
+}
+
+// precedes says when the entry that precedes this one comes first.
+func (c Connection) precedes() string {
+	if c.client.NeedsApproval && c.First.Scope == clientconfig.Project {
+		return "comes first once it is approved"
+	}
+	return "comes first"
+}
+
+// Extras returns what is unusual about an entry that has been written.
+func (c Connection) Extras() string {
+	out := ""
+	if name := c.change.Name; name != "" && name != clientconfig.Name {
+		out = ", called " + name
+	}
+	if dirs := values(c.change.CommandAfter, "--dir"); len(dirs) > 0 {
+		out += ", which serves " + strings.Join(dirs, " and ") + " alone"
+	}
+	return out
+}
+
+// values returns the values of a flag on a command line.
+func values(words []string, flag string) (out []string) {
+	for i, w := range words {
+		if value, ok := strings.CutPrefix(w, flag+"="); ok {
+			out = append(out, value)
+		} else if w == flag && i+1 < len(words) {
+			out = append(out, words[i+1])
+		}
+	}
+	return out
+}

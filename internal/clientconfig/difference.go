@@ -1,0 +1,194 @@
+package clientconfig
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/display"
+)
+
+// Difference is one field of an entry that changes. Old or New is empty for a field
+// that comes or goes.
+type Difference struct {
+	Key, Old, New string
+}
+
+// plainKeys lists the fields of an entry that are shown. The values of others, such as
+// variables and headers, may be secret.
+var plainKeys = []string{"type", "name", "description", "cwd", "tools", "enabled", "disabled", "trust", "timeout"}
+
+// hidden stands for a value that may be secret.
+const hidden = "…"
+
+// differences lists the fields of an entry that a change touches.
+func (c Client) differences(have map[string]any, ch change) (out []Difference) {
+	for _, f := range ch.set {
+		now := plainValue(f.value)
+		if old, there := have[f.key]; !there {
+			out = append(out, Difference{Key: f.key, New: c.shown(f.key, now)})
+		} else if !reflect.DeepEqual(old, now) {
+			out = append(out, Difference{f.key, c.shown(f.key, old), c.shown(f.key, now)})
+		}
+	}
+	for _, key := range ch.drop {
+		out = append(out, Difference{Key: key, Old: c.shown(key, have[key])})
+	}
+	return out
+}
+
+// shown formats a value for people.
+func (c Client) shown(key string, v any) string {
+	out, err := json.Marshal(c.masked(key, v))
+	if err != nil {
+		return hidden
+	}
+	return string(out)
+}
+
+// masked returns the value of a field without what may be secret.
+func (c Client) masked(key string, v any) any {
+	switch text, isText := v.(string); {
+	case slices.Contains(plainKeys, key):
+		return v
+	case slices.Contains(commandKeys, key):
+		return maskedWords(v)
+	case slices.Contains(urlKeys, key) && isText:
+		return display.RedactURI(text)
+	}
+	return c.maskedValue(v)
+}
+
+// maskedWords masks the arguments that may be secret.
+func maskedWords(v any) any {
+	all, ok := v.([]any)
+	if !ok {
+		return v
+	}
+	words := make([]string, len(all))
+	for i, w := range all {
+		words[i], _ = w.(string)
+	}
+	return plainValue(display.RedactWords(words))
+}
+
+// maskedValue masks every text that is not knack's own. Names and switches stay.
+func (c Client) maskedValue(v any) any {
+	switch v := v.(type) {
+	case bool, nil:
+		return v
+	case string:
+		if slices.Contains(texts(plainValue(object(c.bearer))), v) {
+			return v
+		}
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = c.maskedValue(v[i])
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, value := range v {
+			out[key] = c.maskedValue(value)
+		}
+		return out
+	}
+	return hidden
+}
+
+// texts lists the strings in a value.
+func texts(v any) (out []string) {
+	switch v := v.(type) {
+	case string:
+		out = append(out, v)
+	case map[string]any:
+		for _, value := range v {
+			out = append(out, texts(value)...)
+		}
+	}
+	return out
+}
+
+// shownEntry writes values in place of the entry at a path, as the file's format writes it and
+// without what may be secret. How the server is reached comes first, as in a new entry.
+func (c Client) shownEntry(path []string, at entry, values map[string]any) []byte {
+	if at.nested {
+		path = append(slices.Clone(path), c.nested)
+	}
+	order := slices.Concat([]string{"type"}, commandKeys, urlKeys)
+	order = append(order, slices.Sorted(maps.Keys(values))...)
+	var fields []field
+	for i, key := range order {
+		if v, ok := values[key]; ok && slices.Index(order, key) == i && !(c.list && key == "name") { // a list has the names anyway
+			fields = append(fields, field{key, inOrder(c.masked(key, v))})
+		}
+	}
+	path = path[max(0, len(path)-2):]
+	var out string
+	switch c.format {
+	case formatTOML:
+		out = "[" + shownKey(path[0]) + "." + shownKey(path[1]) + "]\n"
+		for _, f := range fields {
+			out += shownKey(f.key) + " = " + tomlInline(f.value) + "\n"
+		}
+	case formatYAML:
+		out = shownKey(path[0]) + ":\n  " + shownKey(path[1]) + ":\n"
+		if c.list {
+			out = shownKey(path[0]) + ":\n  - name: " + shownKey(path[1]) + "\n"
+		}
+		for _, f := range fields {
+			out += "    " + shownKey(f.key) + ": " + flow(f.value) + "\n"
+		}
+	default:
+		data, _ := mergeJSON(nil, path, fields, nil, c.dialect) // an empty file takes every entry
+		return data
+	}
+	return []byte(out)
+}
+
+// shownKey quotes a key of TOML or YAML if it is not a plain word.
+func shownKey(key string) string {
+	if reBareKey().FindString(key) == key && key != "" {
+		return key
+	}
+	return string(appendString(key))
+}
+
+// inOrder returns a parsed value in the form of a [field], the names of a mapping sorted.
+func inOrder(v any) any {
+	switch v := v.(type) {
+	case []any:
+		words := make([]string, len(v))
+		for i, w := range v {
+			text, ok := w.(string)
+			if !ok {
+				return v
+			}
+			words[i] = text
+		}
+		return words
+	case map[string]any:
+		out := object{}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			out = append(out, field{key, inOrder(v[key])})
+		}
+		return out
+	}
+	return v
+}
+
+// tomlInline writes a value in one line, a mapping as an inline table.
+func tomlInline(v any) string {
+	o, ok := v.(object)
+	if !ok {
+		return tomlValue(v)
+	}
+	var parts []string
+	for _, f := range o {
+		parts = append(parts, shownKey(f.key)+" = "+tomlInline(f.value))
+	}
+	return "{ " + strings.Join(parts, ", ") + " }"
+}

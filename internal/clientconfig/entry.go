@@ -1,0 +1,291 @@
+package clientconfig
+
+import (
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/realpath"
+)
+
+// Server is the server that an entry starts or connects to.
+type Server struct {
+	Command    string   // absolute path of the executable
+	Args       []string // of the command
+	URL        string   // if it is not empty, a server that runs elsewhere
+	Token      bool     // the server behind the URL requires a token: the entry names its variable or has a placeholder
+	Trust      bool     // the client is to call the tools without asking, see [Client.CanTrust]
+	ReplaceURL bool     // an entry with a URL is changed to start Command
+	// Chosen are the arguments of serve that the user chose. They replace those of an existing
+	// entry, which stay if Chosen is nil.
+	Chosen []string
+
+	shared bool // several clients read the file, see [Client.ServerIn]
+}
+
+// State describes the entry for knack in a client's file.
+type State string
+
+// The states of an entry.
+const (
+	Absent    State = "absent"    // no entry
+	Connected State = "connected" // an entry as connect would write it, or one with a URL
+	Outdated  State = "outdated"  // an entry that starts a knack in another way
+	Foreign   State = "other"     // an entry called knack that starts something else
+)
+
+// commandKeys and urlKeys list the fields that say how a server is reached, for all clients.
+var (
+	commandKeys = []string{"command", "cmd", "args"} // in the order of the words
+	urlKeys     = []string{"url", "httpUrl", "serverUrl", "uri"}
+)
+
+// launch returns the command line that an entry starts, and its URL.
+func launch(fields map[string]any) (words []string, url string) {
+	for _, key := range commandKeys {
+		switch v := fields[key].(type) {
+		case string:
+			words = append(words, v)
+		case []any:
+			for _, w := range v {
+				text, _ := w.(string)
+				words = append(words, text)
+			}
+		}
+	}
+	for _, key := range urlKeys {
+		if v, ok := fields[key].(string); ok {
+			url = v
+		}
+	}
+	return words, url
+}
+
+// startsKnack reports whether a command line starts knack: a program of that name, or the
+// one that the new entry starts.
+func startsKnack(words []string, now string) bool {
+	if len(words) == 0 {
+		return false
+	}
+	name := func(at string) string {
+		base := strings.ToLower(path.Base(strings.ReplaceAll(at, `\`, "/")))
+		return strings.TrimSuffix(base, ".exe")
+	}
+	return name(words[0]) == Name || now != "" && name(words[0]) == name(now)
+}
+
+// suspicion says why an entry of a project's file may start something that came with the
+// project, "" for no reason. A name on PATH is safe, and so is an absolute path outside of
+// the project, or the very path that the new entry has.
+func suspicion(p Env, have map[string]any, s Server) string {
+	if helper, ok := have["headersHelper"].(string); ok { // Claude Code runs it in a shell
+		return "it runs " + helper
+	}
+	for _, key := range []string{"env", "environment", "envs"} {
+		vars, _ := have[key].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(vars)) {
+			if loads := strings.ToUpper(name); loads == "PATH" || strings.HasPrefix(loads, "LD_") || strings.HasPrefix(loads, "DYLD_") {
+				return "it sets " + name
+			}
+		}
+	}
+	words, _ := launch(have)
+	if len(words) == 0 {
+		return ""
+	}
+	at := words[0]
+	switch {
+	case strings.ContainsAny(at, "$%"):
+		return "its path has a variable"
+	case isBareName(words) || at == s.Command && filepath.IsAbs(at):
+		return ""
+	case !filepath.IsAbs(at):
+		return "its path is relative"
+	case p.Project != p.Home && inside(filepath.FromSlash(p.Project), at):
+		return "the program is in the project"
+	}
+	return ""
+}
+
+// inside reports whether a path is in a folder, by its name or with links resolved.
+func inside(folder, at string) bool {
+	real := func(path string) string {
+		if out, err := realpath.Eval(path); err == nil {
+			return out
+		}
+		return filepath.Clean(path)
+	}
+	for _, names := range [][2]string{{filepath.Clean(folder), filepath.Clean(at)}, {real(folder), real(at)}} {
+		if rel, err := filepath.Rel(names[0], names[1]); err == nil && filepath.IsLocal(rel) {
+			return true
+		}
+	}
+	return false
+}
+
+// arguments returns the arguments of an entry that has these now.
+func (s Server) arguments(have []string) []string {
+	if s.Chosen != nil {
+		have = append([]string{"serve"}, s.Chosen...)
+	}
+	return mergeArgs(have, s.Args)
+}
+
+// mergeArgs returns the arguments of an entry, in their order, followed by missing ones that
+// the client needs. With --dir there is no root to exclude. The entry's name is the wanted
+// one, or none.
+func mergeArgs(have, want []string) []string {
+	if !slices.Contains(have, "serve") {
+		return want
+	}
+	dirs := slices.ContainsFunc(have, func(a string) bool { return a == "--dir" || strings.HasPrefix(a, "--dir=") })
+	have = withEntryName(have, values(want, "--entry"))
+	out := slices.Clone(have)
+	for i := 1; i+1 < len(want); i += 2 { // "serve", and then flags with their values
+		flag, value := want[i], want[i+1]
+		if dirs && flag == "--exclude" || slices.Contains(have, flag+"="+value) || slices.ContainsFunc(pairs(have), func(p [2]string) bool { return p == [2]string{flag, value} }) {
+			continue
+		}
+		out = append(out, flag, value)
+	}
+	return out
+}
+
+// withEntryName returns arguments without --entry, or with the name instead of another.
+func withEntryName(have, name []string) (out []string) {
+	for i := 0; i < len(have); i++ {
+		old, ok := strings.CutPrefix(have[i], "--entry=")
+		two := !ok && have[i] == "--entry" && i+1 < len(have)
+		switch {
+		case !ok && !two:
+			out = append(out, have[i])
+			continue
+		case two:
+			i++
+			old = have[i]
+		}
+		switch {
+		case len(name) == 0:
+		case ok && old == name[0]:
+			out = append(out, have[i])
+		default:
+			out = append(out, "--entry", name[0])
+		}
+	}
+	return out
+}
+
+// values are the values of a flag.
+func values(words []string, flag string) (out []string) {
+	for _, p := range pairs(words) {
+		if p[0] == flag {
+			out = append(out, p[1])
+		}
+	}
+	return out
+}
+
+func pairs(words []string) (out [][2]string) {
+	for i := 0; i+1 < len(words); i++ {
+		out = append(out, [2]string{words[i], words[i+1]})
+	}
+	return out
+}
+
+// change describes the change of an entry.
+type change struct {
+	state State
+	set   []field
+	drop  []string
+}
+
+// result returns the fields of an entry after the change.
+func (ch change) result(have map[string]any) map[string]any {
+	now := map[string]any{}
+	maps.Copy(now, have)
+	for _, f := range ch.set {
+		now[f.key] = plainValue(f.value)
+	}
+	for _, key := range ch.drop {
+		delete(now, key)
+	}
+	return now
+}
+
+// decide compares the entry of a file, nil for none, with the one that s describes. The
+// user's arguments stay unless they chose others, and so does every field that does not say how
+// the server is reached.
+func (c Client) decide(have map[string]any, s Server) change {
+	if have == nil {
+		return change{Absent, c.newEntry(s), nil}
+	}
+	words, url := launch(have)
+	switch {
+	case len(words) > 0 && !startsKnack(words, s.Command):
+		return change{state: Foreign}
+	case s.URL == "" && url != "" && len(words) == 0 && !s.ReplaceURL && s.Chosen == nil:
+		return change{state: Connected}
+	}
+	out := change{state: Connected}
+	if s.URL == "" {
+		s.Args = s.arguments(words[min(1, len(words)):])
+		out.set = c.local(s)
+		out.drop = append(slices.Clone(urlKeys), keys(c.bearer)...) // Codex refuses a file that has a token beside a command
+	} else {
+		out.set, out.drop = c.remote(s), slices.Clone(commandKeys)
+	}
+	switch sameWay := (s.URL == "") == (len(words) > 0); {
+	case !sameWay:
+		out.drop = append(out.drop, "type")
+	case s.URL == "" && (have["type"] != nil || c.untyped):
+		// Another word for the kind is accepted, such as "stdio" for "local".
+		out.set = slices.DeleteFunc(out.set, func(f field) bool { return f.key == "type" })
+	}
+	if s.URL != "" && s.Token {
+		out.set = append(out.set, c.missingBearer(have)...)
+	}
+	if s.Trust {
+		out.set = append(out.set, c.trust...)
+	}
+	out.drop = slices.DeleteFunc(out.drop, func(key string) bool { return have[key] == nil || slices.Contains(keys(out.set), key) })
+	if len(c.differences(have, out)) > 0 {
+		out.state = Outdated
+	}
+	return out
+}
+
+func keys(fields []field) (out []string) {
+	for _, f := range fields {
+		out = append(out, f.key)
+	}
+	return out
+}
+
+// missingBearer returns the fields that our entry lacks to send the token. An existing
+// token, its variable and other headers stay.
+func (c Client) missingBearer(have map[string]any) (out []field) {
+	for _, f := range c.bearer {
+		old, there := have[f.key]
+		if !there {
+			out = append(out, f)
+			continue
+		}
+		header, _ := f.value.(object)
+		headers, _ := old.(map[string]any)
+		if len(header) == 0 || len(headers) == 0 {
+			continue
+		}
+		all, mine := object{}, true
+		for _, k := range slices.Sorted(maps.Keys(headers)) {
+			_, text := headers[k].(string)
+			mine = mine && text && !strings.EqualFold(k, header[0].key)
+			all = append(all, field{k, headers[k]})
+		}
+		if mine {
+			out = append(out, field{f.key, append(all, header...)})
+		}
+	}
+	return out
+}

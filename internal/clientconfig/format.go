@@ -1,0 +1,174 @@
+package clientconfig
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/base/sorting"
+)
+
+// field is one member of an entry: a string, a list of strings, a bool, a number or
+// an [object].
+type field struct {
+	key   string
+	value any
+}
+
+// object is a nested entry.
+type object []field
+
+type format int
+
+const (
+	formatJSON format = iota
+	formatTOML
+	formatYAML
+)
+
+// entry is the entry of one server in a file, with the values that encoding/json would
+// decode, but numbers as text.
+type entry struct {
+	fields map[string]any // nil if it is not a mapping
+	nested bool           // they are below [Client.nested]
+}
+
+// servers returns the entries in a file by their names, under a path of keys.
+func (c Client) servers(data []byte, path []string) (map[string]entry, error) {
+	var all map[string]any
+	var err error
+	switch c.format {
+	case formatTOML:
+		all, err = readTOML(data, path)
+	case formatYAML:
+		all, err = readYAML(data, path)
+	default:
+		all, err = readJSON(data, path, c.dialect)
+	}
+	out := map[string]entry{}
+	for name, v := range all {
+		fields, _ := v.(map[string]any)
+		below, nested := fields[c.nested].(map[string]any)
+		if nested && c.nested != "" {
+			fields = below
+		}
+		out[name] = entry{fields, nested && c.nested != ""}
+	}
+	return out, err
+}
+
+// merge sets fields of the entry at a path of keys and removes others. It returns the
+// bytes of the new file, and changes nothing else in it: comments and formatting stay.
+func (c Client) merge(data []byte, path []string, set []field, drop []string) ([]byte, error) {
+	switch c.format {
+	case formatTOML:
+		return mergeTOML(data, path, set, drop)
+	case formatYAML:
+		return mergeYAML(data, path, set, drop, c.list)
+	}
+	return mergeJSON(data, path, set, drop, c.dialect)
+}
+
+// appendString writes a JSON string, nothing HTML-escaped. The result is a valid string in
+// YAML and, since control characters are escaped, in TOML.
+func appendString(s string) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always encodes
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// flow writes a value in one line, as JSON, which YAML reads too.
+func flow(v any) string {
+	var parts []string
+	switch v := v.(type) {
+	case object:
+		for _, f := range v {
+			parts = append(parts, string(appendString(f.key))+": "+flow(f.value))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case []string:
+		for _, s := range v {
+			parts = append(parts, string(appendString(s)))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case string:
+		return string(appendString(v))
+	case bool:
+		return strconv.FormatBool(v)
+	case int:
+		return strconv.Itoa(v)
+	}
+	out, _ := json.Marshal(v) // what a parser of ours returned
+	return string(out)
+}
+
+// plainValue returns a field's value in the form that the parsers return.
+func plainValue(v any) any {
+	switch v := v.(type) {
+	case []string:
+		l := make([]any, len(v))
+		for i, s := range v {
+			l[i] = s
+		}
+		return l
+	case object:
+		m := make(map[string]any, len(v))
+		for _, f := range v {
+			m[f.key] = plainValue(f.value)
+		}
+		return m
+	case int:
+		return json.Number(strconv.Itoa(v))
+	}
+	return v
+}
+
+// newlineOf returns the line ending of a file.
+func newlineOf(data []byte) string {
+	if i := bytes.IndexByte(data, '\n'); i > 0 && data[i-1] == '\r' {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+// splice replaces the bytes from start to end.
+type splice struct {
+	start, end int
+	text       string
+}
+
+// apply applies changes that do not overlap. Two at one offset keep their order.
+func apply(data []byte, splices []splice) []byte {
+	sorting.Stable(splices, func(a, b splice) int { return cmp.Or(a.start-b.start, a.end-b.end) })
+	var out []byte
+	at := 0
+	for _, s := range splices {
+		out = append(out, data[at:s.start]...)
+		out = append(out, s.text...)
+		at = s.end
+	}
+	return append(out, data[at:]...)
+}
+
+// firstRune returns the first character and its length in bytes, at least 1.
+func firstRune(b []byte) (rune, int) {
+	r, size := utf8.DecodeRune(b)
+	return r, max(size, 1)
+}
+
+// excerpt quotes the beginning of the rest of a line.
+func excerpt(b []byte) string {
+	line, _, more := strings.Cut(string(b), "\n")
+	if line = strings.TrimRight(line, "\r"); line == "" {
+		return map[bool]string{true: "the end of the line", false: "the end of the file"}[more]
+	}
+	if len(line) > 20 {
+		line = strings.ToValidUTF8(line[:20], "") + "…"
+	}
+	return "'" + line + "'"
+}

@@ -1,0 +1,357 @@
+package clientconfig
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/base/realpath"
+)
+
+// maxFile bounds the files that are read, in bytes. It is a multiple of the largest known
+// settings file.
+const maxFile = 16 << 20
+
+// Choice narrows the files that [Client.Plan] considers. The zero value selects the file
+// with an entry, or else the user's own file.
+type Choice struct {
+	Scope Scope  // only here
+	File  string // only this file, wherever it is
+}
+
+// Change describes a client's file, and the change that [Change.Write] would make.
+type Change struct {
+	File    string // the file itself, if the client's path is a link to it
+	Scope   Scope
+	Name    string // of the entry
+	Key     string // where the entry is in the file, or would be, with dots
+	State   State
+	Command []string // the command and arguments of the existing entry
+	URL     string   // the URL of the existing entry
+	// CommandAfter are the command and arguments after [Change.Write].
+	CommandAfter []string
+	// Suspicion says why an entry of the project that looks like knack's is [Foreign]: what it
+	// starts can come with the project, which may be a clone. It is "" for any other entry.
+	Suspicion string
+	// Off is the field that turns the entry off, "" if it is on.
+	Off string
+	// ListFile is a file that turns the entry off by its list ListKey, "" for none. The list
+	// has the entry's name, or lacks it if ListOnly is set.
+	ListFile, ListKey string
+	ListOnly          bool
+	// Trusted is set if the client calls the tools without asking, after [Change.Write].
+	Trusted bool
+	// Shared is set for an entry of the project under another name than [Name], if the
+	// choice did not ask for the project. Write then changes nothing.
+	Shared bool
+	// OverriddenBy is the entry of the same name that the client uses instead of this one, in a
+	// file that it prefers; nil if this one counts. It may need an approval, without which
+	// some clients use this one.
+	OverriddenBy *Change
+	// Differences are the fields of the entry that change, none for a new entry.
+	Differences []Difference
+	// EntryBefore and EntryAfter are the entry as the file's format writes it, without values
+	// that may be secret; nil for a new entry.
+	EntryBefore, EntryAfter []byte
+	// Unreadable lists further files of the client that cannot be read.
+	Unreadable []*fs.PathError
+	Before     []byte // nil if there is no file yet
+	After      []byte
+	Backup     string // the path of the backup, after [Change.Write]
+
+	existed bool
+	mode    fs.FileMode
+}
+
+// Changed reports whether there is anything to write.
+func (c Change) Changed() bool {
+	return !c.Shared && c.State != Foreign && (!c.existed || !bytes.Equal(c.Before, c.After))
+}
+
+// candidate is a file in which the client looks.
+type candidate struct {
+	location
+	at, real string // as the client names it, and with links resolved; real is "" for a missing file
+	data     []byte
+	mode     fs.FileMode
+	all      map[string]entry
+	err      error
+}
+
+// Plan reads the client's files in its order of precedence, and merges the entry into the
+// one that has it already. If no file has it, Plan uses the user's own file, or the one
+// that choice names.
+func (c Client) Plan(p Env, s Server, choice Choice) (Change, error) {
+	if s.URL != "" && c.remote == nil {
+		return Change{}, ErrNoRemote
+	}
+	all := c.readFiles(p, choice)
+	i, name := choose(p, all, s, choice)
+	if i < 0 {
+		return Change{}, errNoFolder
+	}
+	at := all[i]
+	ch, err := c.change(p, at, name, s)
+	ch.Shared = at.scope == Project && choice == Choice{} && at.all[name].fields != nil
+	for j, other := range all {
+		same := func(e *fs.PathError) bool { return e.Path == other.at }
+		if j != i && other.err != nil && other.at != at.at && !slices.ContainsFunc(ch.Unreadable, same) {
+			ch.Unreadable = append(ch.Unreadable, &fs.PathError{Op: "read", Path: other.at, Err: other.err})
+		}
+	}
+	if choice.File != "" && err == nil {
+		if _, missing := os.Stat(filepath.Dir(ch.File)); missing != nil {
+			err = &MissingError{"its folder is not there", "make the folder " + filepath.Dir(ch.File) + ", or correct --file"}
+		}
+		return ch, err
+	}
+	for _, f := range c.readFiles(p, Choice{}) {
+		if f.at == at.at && f.scope == at.scope {
+			break
+		}
+		if f.all[name].fields != nil && f.err == nil {
+			s.ReplaceURL, s.Chosen = false, nil // that one is not to change
+			first, _ := c.change(p, f, name, s)
+			ch.OverriddenBy = &first
+			break
+		}
+	}
+	return ch, err
+}
+
+// MissingError is returned if knack does not make a client's file or its folder, or does
+// not know that folder, for example without HOME. Fix tells the user what to do.
+type MissingError struct{ What, Fix string }
+
+var errNoFolder = &MissingError{"the folder of its file is not known", "set HOME, or name the file with --file"}
+
+// Error says what is missing.
+func (e *MissingError) Error() string { return e.What }
+
+// change is the change of the entry of this name in one file.
+func (c Client) change(p Env, at candidate, name string, s Server) (Change, error) {
+	path := append(c.keysAt(p, at.location), name)
+	ch := Change{
+		File: cmp.Or(at.real, at.at), Scope: at.scope, Name: name, Key: strings.Join(path, "."), State: Absent,
+		Before: at.data, existed: at.real != "", mode: at.mode,
+	}
+	if at.err != nil {
+		return ch, at.err
+	}
+	if !ch.existed && c.createHint != "" {
+		return ch, &MissingError{"it is not there yet", c.createHint + ", and then run this again"}
+	}
+	s = c.ServerIn(p, at.at, s)
+	if name != Name && s.URL == "" {
+		s.Args = append(slices.Clone(s.Args), "--entry", name)
+	}
+	have := at.all[name]
+	words, url := launch(have.fields)
+	if at.scope == Project && !s.ReplaceURL && startsKnack(words, "") && (isBareName(words) || p.isProgram(words[0])) {
+		s.Command = words[0] // it is for everyone, so this machine's own path is no better
+	}
+	todo := c.decide(have.fields, s)
+	if at.scope == Project && have.fields != nil {
+		if ch.Suspicion = suspicion(p, have.fields, s); ch.Suspicion != "" {
+			todo = change{state: Foreign}
+		}
+	}
+	ch.State, ch.Command, ch.URL, ch.Differences = todo.state, words, url, c.differences(have.fields, todo)
+	switch {
+	case have.fields["enabled"] == false:
+		ch.Off = "enabled"
+	case have.fields["disabled"] == true:
+		ch.Off = "disabled"
+	}
+	ch.Trusted = c.CanTrust() && (s.Trust || have.fields[c.trust[0].key] == c.trust[0].value)
+	now := todo.result(have.fields)
+	ch.CommandAfter, _ = launch(now)
+	if have.fields == nil {
+		ch.Differences = nil
+	} else {
+		ch.EntryBefore, ch.EntryAfter = c.shownEntry(path, have, have.fields), c.shownEntry(path, have, now)
+	}
+	for _, l := range c.lists {
+		if c.disables(p, l, name) {
+			ch.ListFile, ch.ListKey, ch.ListOnly = filepath.FromSlash(l.file(p)), strings.Join(append(l.keys(p), l.key), "."), l.only
+		}
+	}
+	var err error
+	ch.After, err = c.mergeAt(at.data, path, have, todo)
+	return ch, err
+}
+
+// disables reports whether a list turns a server off.
+func (c Client) disables(p Env, l nameList, name string) bool {
+	f := candidate{location: l.location, at: filepath.FromSlash(l.file(p))}
+	if f.at == "" {
+		return false
+	}
+	c.read(p, &f)
+	if f.err != nil || f.real == "" {
+		return false
+	}
+	at, err := readJSON(f.data, l.keys(p), c.dialect)
+	names, ok := at[l.key].([]any)
+	return err == nil && ok && slices.Contains(names, any(name)) != l.only
+}
+
+// isBareName reports whether a command line names a program on PATH.
+func isBareName(words []string) bool { return len(words) > 0 && !strings.ContainsAny(words[0], `/\`) }
+
+// keysAt returns the path of keys to the servers in a file.
+func (c Client) keysAt(p Env, at location) []string {
+	if at.keys != nil {
+		return at.keys(p)
+	}
+	return slices.Clone(c.keys)
+}
+
+// readFiles reads the files of a choice.
+func (c Client) readFiles(p Env, choice Choice) (all []candidate) {
+	if choice.File != "" {
+		f := candidate{location: location{scope: cmp.Or(choice.Scope, User)}, at: choice.File, mode: 0o600}
+		c.read(p, &f)
+		return []candidate{f}
+	}
+	for _, at := range c.locations {
+		if choice.Scope != "" && at.scope != choice.Scope || at.file(p) == "" {
+			continue
+		}
+		f := candidate{location: at, at: filepath.FromSlash(at.file(p)), mode: 0o600}
+		if at.scope == Project && choice.Scope == "" && c.isUsers(p, f.at) {
+			continue // the project is the home folder
+		}
+		if at.scope == Project {
+			f.mode = 0o644 // colleagues read it too
+		}
+		c.read(p, &f)
+		all = append(all, f)
+	}
+	return all
+}
+
+// isUsers reports whether a file belongs to the user, not to a project.
+func (c Client) isUsers(p Env, file string) bool {
+	return slices.ContainsFunc(c.locations, func(at location) bool {
+		return at.scope == User && sameFile(filepath.FromSlash(at.file(p)), file)
+	})
+}
+
+// sameFile reports whether two paths are one, or their folders are.
+func sameFile(a, b string) bool {
+	if a == b || filepath.Base(a) != filepath.Base(b) {
+		return a == b
+	}
+	x, err := os.Stat(filepath.Dir(a))
+	y, other := os.Stat(filepath.Dir(b))
+	return err == nil && other == nil && os.SameFile(x, y)
+}
+
+// choose returns the file to change and the name of the entry in it: the first file with an
+// entry, else the first existing file of the requested scope. It is -1 for none. An entry
+// knack of the project's file, which its team shares, is not the user's: then the user's
+// own file gets one.
+func choose(p Env, all []candidate, s Server, choice Choice) (at int, name string) {
+	for i, f := range all {
+		if _, ok := f.all[Name]; ok && !f.borrowed && (f.scope != Project || choice != Choice{}) {
+			return i, Name
+		}
+	}
+	if s.URL == "" { // an entry under another name that starts a knack would be a second one
+		for i, f := range all {
+			if f.borrowed && choice != (Choice{}) {
+				continue
+			}
+			for _, name := range slices.Sorted(maps.Keys(f.all)) {
+				if words, _ := launch(f.all[name].fields); name != Name && startsKnack(words, "") && slices.Contains(words, "serve") && (f.scope != Project || suspicion(p, f.all[name].fields, s) == "") {
+					return i, name
+				}
+			}
+		}
+	}
+	scope := cmp.Or(choice.Scope, User)
+	best := -1
+	for i, f := range all {
+		switch {
+		case f.scope != scope || f.borrowed:
+		case f.real != "" || f.err != nil: // it is there
+			return i, Name
+		case best < 0 || f.preferred:
+			best = i
+		}
+	}
+	return best, Name
+}
+
+// read fills in the content of the file. A project may be a clone, so its links are not
+// followed out of it. Links in the home folder are.
+func (c Client) read(p Env, f *candidate) {
+	if root := filepath.FromSlash(p.Project); root != "" && root != filepath.FromSlash(p.Home) {
+		if f.err = edit.Inside(root, f.at); f.err != nil {
+			return
+		}
+	}
+	info, err := os.Lstat(f.at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		f.real, err = realpath.Eval(f.at) // settings are often links into a folder under version control
+	}
+	if err == nil {
+		info, err = os.Stat(f.real)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f.err = errors.New("it is a link that leads nowhere")
+	case err != nil && isLinkLoop(f.at):
+		f.err = errors.New("it is a link that leads back to itself")
+	case err != nil:
+		f.err = err
+	case !info.Mode().IsRegular():
+		f.err = edit.ErrIrregular
+	case info.Size() > maxFile:
+		f.err = fmt.Errorf("it has %d bytes, and knack changes files up to %d", info.Size(), maxFile)
+	default:
+		f.mode = info.Mode().Perm()
+		if f.data, f.err = os.ReadFile(f.real); f.err == nil {
+			f.all, f.err = c.servers(f.data, c.keysAt(p, f.location))
+		}
+	}
+}
+
+// isLinkLoop reports whether the links of a path never end.
+func isLinkLoop(at string) bool {
+	_, err := os.Stat(at)
+	return errors.Is(err, syscall.ELOOP)
+}
+
+// Write replaces the file in one step and keeps a backup beside it. A file that has changed
+// since it was read is left alone.
+func (c *Change) Write() error {
+	switch {
+	case !c.Changed():
+		return nil
+	case !c.existed:
+		return edit.Create(c.File, c.After, c.mode)
+	}
+	kept, err := edit.Backup(c.File, c.Before)
+	if err != nil {
+		return err
+	}
+	if err := edit.Replace(c.File, c.Before, c.After); err != nil {
+		return errors.Join(err, os.Remove(kept)) // no change, so no backup
+	}
+	c.Backup = kept
+	return nil
+}

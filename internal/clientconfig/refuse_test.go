@@ -1,0 +1,121 @@
+package clientconfig
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/knack-dev/knack/internal/base/edit"
+)
+
+// A file that cannot be read or written is reported and left alone.
+func TestPlanRefuses(t *testing.T) {
+	claude, _ := Find("claude-code")
+	cursor, _ := Find("cursor")
+	more, _ := Find("continue")
+	for name, c := range map[string]struct {
+		client Client
+		files  map[string]string
+		want   string
+	}{
+		"malformed":        {claude, map[string]string{"~/.claude.json": "{\n  \"a\": 1,\n}"}, "line 3, column 1: the client reads no comma before a closing bracket"},
+		"a comment":        {claude, map[string]string{"~/.claude.json": "{\n  \"a\": 1 // b\n}"}, "line 2, column 10: the client reads no comments here"},
+		"cut off":          {cursor, map[string]string{"~/.cursor/mcp.json": "{\"mcpServers\": {"}, "line 1, column 17: the file ends in the middle of a value or a comment"},
+		"two keys":         {cursor, map[string]string{"~/.cursor/mcp.json": "{\"a\": 1, \"a\": 2}"}, `line 1, column 10: the key "a" appears twice`},
+		"no object":        {cursor, map[string]string{"~/.cursor/mcp.json": "{\"mcpServers\": []}"}, "line 1, column 16: mcpServers is not an object in braces"},
+		"a folder":         {cursor, map[string]string{"~/.cursor/mcp.json/x": ""}, "it is not a regular file"},
+		"a link nowhere":   {cursor, map[string]string{"~/.cursor/mcp.json": "->~/gone"}, "it is a link that leads nowhere"},
+		"a link to itself": {cursor, map[string]string{"~/.cursor/mcp.json": "->~/.cursor/mcp.json"}, "it is a link that leads back to itself"},
+		"not yet there":    {more, nil, "it is not there yet"},
+		"a list of others": {more, map[string]string{"~/.continue/config.yaml": "mcpServers:\n  a: {}\n"}, "line 2: mcpServers is not a list with a dash and a name for each server, below it"},
+	} {
+		p := tree(t, c.files)
+		if _, err := c.client.Plan(p, here, Choice{}); err == nil || err.Error() != c.want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// An unreadable file that the client would read first is reported with the plan.
+	ch, err := claude.Plan(tree(t, map[string]string{"./.mcp.json": "{"}), here, Choice{})
+	if err != nil || ch.Scope != User || len(ch.Unreadable) != 1 || !strings.HasSuffix(ch.Unreadable[0].Path, ".mcp.json") || !strings.HasPrefix(ch.Unreadable[0].Err.Error(), "line 1") {
+		t.Errorf("%v: %+v", err, ch)
+	}
+	// One file that is two places is reported once.
+	opencode, _ := Find("opencode")
+	ch, err = claude.Plan(tree(t, map[string]string{"~/.claude.json": "{", "./.mcp.json": "{"}), here, Choice{Scope: Project})
+	if err == nil || len(ch.Unreadable) != 0 {
+		t.Errorf("%v: %+v", err, ch.Unreadable)
+	}
+	if ch, _ = claude.Plan(tree(t, map[string]string{"~/.claude.json": "{"}), here, Choice{}); len(ch.Unreadable) != 0 {
+		t.Errorf("%+v", ch.Unreadable)
+	}
+	// Without a home folder the project's file is no substitute.
+	for _, c := range []Client{claude, opencode} {
+		p := tree(t, nil)
+		p.Home = ""
+		if _, err := c.Plan(p, here, Choice{}); !errors.Is(err, errNoFolder) {
+			t.Errorf("%s: %v", c.ID, err)
+		}
+	}
+	// The folder of a file that is named has to be there.
+	p := tree(t, nil)
+	missing := new(MissingError)
+	if _, err := cursor.Plan(p, here, Choice{File: p.at("./typo/x.json")}); !errors.As(err, &missing) {
+		t.Errorf("%v", err)
+	}
+	// The mode decides, because tests may run as a user who could write anyway.
+	p = tree(t, map[string]string{"~/.cursor/mcp.json": "{}"})
+	if err := os.Chmod(p.at("~/.cursor/mcp.json"), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	ch, err = cursor.Plan(p, here, Choice{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.Write(); !errors.Is(err, edit.ErrReadOnly) {
+		t.Errorf("a file that is read-only: %v", err)
+	}
+	if left, _ := filepath.Glob(p.at("~/.cursor/*")); len(left) != 1 {
+		t.Errorf("something is left beside it: %q", left)
+	}
+}
+
+// What a client asks names the entry, and the settings that the client reads.
+func TestNextSteps(t *testing.T) {
+	claude, _ := Find("claude")
+	qwen, _ := Find("qwen")
+	p := Env{OS: "linux", Home: "/h"}
+	moved := Env{OS: "linux", Home: "/h", Getenv: func(name string) string { return map[string]string{"CLAUDE_CONFIG_DIR": "/c"}[name] }}
+	for _, row := range []struct {
+		client Client
+		at     Env
+		scope  Scope
+		name   string
+		want   []string
+	}{
+		{claude, p, User, "knack", []string{`["mcp__knack"]`, " ~/.claude/settings.json."}},
+		{claude, moved, User, "my team", []string{`["mcp__my_team"]`, " /c/settings.json."}},
+		{claude, p, Project, "my team", []string{"start claude here once.", `"mcp__my_team"`}},
+		{qwen, p, Project, "my team", []string{"qwen mcp approve 'my team'."}},
+	} {
+		text := strings.Join(row.client.NextSteps(row.at, row.scope, row.name), "\n")
+		for _, want := range row.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s %s: %s", row.client.ID, row.name, text)
+			}
+		}
+	}
+}
+
+// A client is found by the name of its program too.
+func TestFindByProgram(t *testing.T) {
+	for program, id := range map[string]string{"gemini": "gemini-cli", "Claude": "claude-code", "qwen": "qwen-code", "copilot": "copilot-cli", "cn": "continue", "code": "vscode"} {
+		if c, ok := Find(program); !ok || c.ID != id {
+			t.Errorf("%s is %s", program, c.ID)
+		}
+	}
+	if c, ok := Find(""); ok {
+		t.Errorf("nothing is %s", c.ID)
+	}
+}

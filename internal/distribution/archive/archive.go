@@ -1,0 +1,171 @@
+// Package archive reads zip and tar archives that others wrote, and writes tar archives that are
+// the same bytes each time.
+//
+// An archive is refused if two programs could read it differently, or if a name in it leads out
+// of the folder. All else that no skill may hold, as links and devices, is an entry of that type:
+// [origin.Find] refuses the skill that has it. Nothing here touches a disk.
+package archive
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+)
+
+// Limits of an archive. They count what arrives, whatever headers say.
+const (
+	MaxEntries  = 200_000
+	MaxUnpacked = 4 << 30 // in bytes
+	// maxNames bounds the bytes of all paths together, which a reader has to keep.
+	maxNames = 16 << 20
+	// maxPath bounds one path, in bytes: PATH_MAX of the systems in use.
+	maxPath = 4096
+	// maxRatio bounds how many bytes one packed byte becomes, beyond the first freeRatio. Deflate
+	// reaches 1,032, real skills 20.
+	maxRatio  = 100
+	freeRatio = origin.MaxSize
+)
+
+// ErrRefused is the category of the errors about an archive that is damaged or not allowed.
+var ErrRefused = errors.New("the archive is refused")
+
+type refusal struct{ message string }
+
+func (r *refusal) Error() string        { return r.message }
+func (r *refusal) Is(target error) bool { return target == ErrRefused }
+
+func refuse(format string, args ...any) error {
+	return &refusal{fmt.Sprintf(format, args...)}
+}
+
+// Walk reads an archive of size bytes and calls visit for each entry but folders, in the order of
+// the archive. Its first bytes tell its format. content yields the entry's bytes until visit
+// returns; it fails if they are not those that the archive promises. An error of visit ends the
+// walk and is returned. An error about the archive is [ErrRefused].
+func Walk(ctx context.Context, r io.ReaderAt, size int64, visit func(e origin.Entry, content io.Reader) error) error {
+	in := io.NewSectionReader(contextReader{ctx, r}, 0, size)
+	head := make([]byte, 262)
+	n, err := io.ReadFull(in, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	head = head[:n]
+	if _, err := in.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	switch {
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")), bytes.HasPrefix(head, []byte("PK\x05\x06")):
+		return walkZip(in, size, visit)
+	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+		return walkGzip(in, visit)
+	case len(head) > 257 && bytes.HasPrefix(head[257:], []byte("ustar")):
+		return walkTar(in, nil, visit)
+	}
+	return refuse("it is neither a zip nor a tar.gz%s", guess(head))
+}
+
+// guess says what an unknown file may be.
+func guess(head []byte) string {
+	text := string(bytes.TrimLeft(head, "\ufeff \t\r\n"))
+	for _, known := range []struct{ magic, is string }{
+		{"\xfd7zxz", ": it is packed with xz; pack it with gzip"},
+		{"\x28\xb5\x2f\xfd", ": it is packed with zstd; pack it with gzip"},
+		{"bzh", ": it is packed with bzip2; pack it with gzip"},
+		{"7z\xbc\xaf", ": it is a 7z archive; make it a zip or a tar.gz"},
+		{"rar!", ": it is a RAR archive; make it a zip or a tar.gz"},
+		{"mz", ": it is a program"},
+		{"<!doctype", ": it is a web page; give the address of the archive itself"},
+		{"<html", ": it is a web page; give the address of the archive itself"},
+		{"version https://git-lfs", ": it is a pointer of Git LFS; give the address of the archive itself"},
+	} {
+		if n := len(known.magic); len(text) >= n && strings.EqualFold(text[:n], known.magic) {
+			return known.is
+		}
+	}
+	if len(head) == 0 {
+		return ": it is empty"
+	}
+	return ""
+}
+
+// contextReader fails once its context has ended.
+type contextReader struct {
+	ctx context.Context
+	r   io.ReaderAt
+}
+
+func (c contextReader) ReadAt(p []byte, at int64) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.ReadAt(p, at)
+}
+
+// census counts the entries of an archive and judges their paths.
+type census struct {
+	entries, names int
+}
+
+// path returns the path of an entry without a leading "./" and the slash of a folder. It is "" for
+// the archive's top.
+func (c *census) path(name string) (path string, folder bool, err error) {
+	c.entries++
+	c.names += len(name)
+	switch {
+	case c.entries > MaxEntries:
+		return "", false, tooMany()
+	case c.names > maxNames:
+		return "", false, refuse("the names in it have more than %d MiB", maxNames>>20)
+	case len(name) > maxPath:
+		return "", false, refuse("it has a path of more than %s bytes", display.Thousands(maxPath))
+	case strings.HasPrefix(name, "/"):
+		return "", false, refuse("it has an absolute path, %s", display.Quote(name))
+	case strings.ContainsRune(name, 0):
+		return "", false, refuse("it has a name with a zero byte, %s", display.Quote(name))
+	case name == "":
+		return "", false, refuse("it has an entry without a name")
+	}
+	path, folder = strings.CutSuffix(name, "/")
+	for strings.HasPrefix(path, "./") {
+		path = path[2:]
+	}
+	if path == "." || path == "" {
+		return "", true, nil
+	}
+	for part := range strings.SplitSeq(strings.ReplaceAll(path, `\`, "/"), "/") {
+		if part == ".." {
+			return "", false, refuse("it has a path that leads out of the folder, %s", display.Quote(name))
+		}
+	}
+	for part := range strings.SplitSeq(path, "/") {
+		if part == "" || part == "." {
+			return "", false, refuse("it has a path that is not plain, %s", display.Quote(name))
+		}
+	}
+	return path, folder, nil
+}
+
+func tooMany() error { return refuse("it has more than %s entries", display.Thousands(MaxEntries)) }
+
+// budget counts unpacked bytes, against a limit and against the packed ones.
+type budget struct {
+	unpacked int64
+	packed   func() int64 // nil if nothing is packed
+}
+
+func (b *budget) add(n int64) error {
+	b.unpacked += n
+	switch {
+	case n < 0 || b.unpacked < 0 || b.unpacked > MaxUnpacked:
+		return refuse("it unpacks to more than %d GiB", MaxUnpacked>>30)
+	case b.packed != nil && b.unpacked > freeRatio && b.unpacked > maxRatio*b.packed():
+		return refuse("it unpacks to more than %d times its size", maxRatio)
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package archive
+
+import (
+	"archive/tar"
+	"bufio"
+	"compress/flate"
+	"compress/gzip"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+)
+
+// counter counts the bytes that were read.
+type counter struct {
+	r *bufio.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// ReadByte implements [io.ByteReader], which keeps the decompressor from a buffer of its own.
+func (c *counter) ReadByte() (byte, error) {
+	b, err := c.r.ReadByte()
+	if err == nil {
+		c.n++
+	}
+	return b, err
+}
+
+func walkGzip(in io.Reader, visit func(origin.Entry, io.Reader) error) error {
+	packed := &counter{r: bufio.NewReaderSize(in, 64<<10)}
+	unpacked, err := gzip.NewReader(packed)
+	if err != nil {
+		return damaged(err)
+	}
+	return walkTar(unpacked, func() int64 { return packed.n }, visit)
+}
+
+// stream is an unpacked tar. It counts bytes, and how many zeros came last.
+type stream struct {
+	r      io.Reader
+	budget budget
+	zeros  int64
+}
+
+func (s *stream) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	last := n
+	for last > 0 && p[last-1] == 0 {
+		last--
+	}
+	if last > 0 {
+		s.zeros = 0
+	}
+	s.zeros += int64(n - last)
+	if over := s.budget.add(int64(n)); over != nil {
+		return 0, over
+	}
+	return n, err
+}
+
+func walkTar(in io.Reader, packed func() int64, visit func(origin.Entry, io.Reader) error) error {
+	s := &stream{r: in, budget: budget{packed: packed}}
+	r := tar.NewReader(s)
+	var c census
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return s.end()
+		}
+		if err != nil {
+			return damaged(err)
+		}
+		if h.Typeflag == tar.TypeXGlobalHeader {
+			c.entries++ // of git archive; it names no file
+			continue
+		}
+		path, folder, err := c.path(h.Name)
+		if err != nil {
+			return err
+		}
+		if h.Typeflag == tar.TypeDir || folder {
+			if h.Size != 0 || h.Typeflag != tar.TypeDir {
+				return refuse("it has a folder with content, %s", display.Quote(h.Name))
+			}
+			continue
+		}
+		if path == "" {
+			return refuse("it has a file without a name")
+		}
+		if h.Size != 0 && headerOnly(h.Typeflag) {
+			return refuse("it has a link or device with content, %s, which some programs read as more files", display.Quote(h.Name))
+		}
+		failed := &failure{r: r}
+		if err := visit(origin.Entry{Path: path, Size: h.Size, Type: typeOf(h)}, failed); err != nil {
+			return err
+		}
+		if failed.err != nil {
+			return failed.err
+		}
+	}
+}
+
+// failure remembers how reading a file failed, so that no visitor can pass over it.
+type failure struct {
+	r   io.Reader
+	err error
+}
+
+func (f *failure) Read(p []byte) (int, error) {
+	if f.err != nil {
+		return 0, f.err
+	}
+	n, err := f.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = damaged(err)
+		f.err = err
+	}
+	return n, err
+}
+
+// headerOnly reports a type of entry without content. [tar.Reader] passes over no bytes behind it,
+// whatever size the header has, and other programs do.
+func headerOnly(flag byte) bool {
+	switch flag {
+	case tar.TypeLink, tar.TypeSymlink, tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
+		return true
+	}
+	return false
+}
+
+func typeOf(h *tar.Header) origin.EntryType {
+	switch h.Typeflag {
+	case tar.TypeReg:
+	case tar.TypeLink, tar.TypeSymlink:
+		return origin.Link
+	default:
+		return origin.Other
+	}
+	for key := range h.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return origin.Other // its holes take no space, and as many bytes as it likes
+		}
+	}
+	if h.Mode&0o111 != 0 {
+		return origin.Exec
+	}
+	return origin.Regular
+}
+
+// end reads what follows the last entry, which may be zeros alone. It finds out whether the
+// archive was cut off, and makes the decompressor compare its checksum. A tar in a gzip that is
+// whole needs no end: umoci writes none into the layers of an image.
+func (s *stream) end() error {
+	zeros := s.zeros
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := s.Read(buf)
+		if zeros += int64(n); s.zeros < int64(n) {
+			return refuse("it has something behind its end, which other programs read as more files")
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return damaged(err)
+		}
+	}
+	if s.budget.packed == nil && zeros < 512 {
+		return refuse("it has no end: it was cut off")
+	}
+	return nil
+}
+
+// damaged turns errors of the libraries into refusals. Others are those of a disk, a limit or a
+// context, and stay.
+func damaged(err error) error {
+	var corrupt flate.CorruptInputError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return refuse("it was cut off")
+	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), errors.Is(err, tar.ErrHeader), errors.Is(err, tar.ErrFieldTooLong), errors.As(err, &corrupt):
+		return refuse("it is damaged (%v)", err)
+	}
+	return err
+}

@@ -1,0 +1,331 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/pull"
+	"github.com/knack-dev/knack/internal/distribution/release"
+	"github.com/knack-dev/knack/internal/distribution/store"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Puller asks sources and brings their releases into the store: [pull.Puller].
+type Puller interface {
+	Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, error)
+	Pull(ctx context.Context, ref origin.Ref, at origin.Revision) (store.Release, pull.Report, error)
+	Look(ctx context.Context, ref origin.Ref, at origin.Revision) (store.Release, pull.Report, error)
+}
+
+// Store has the releases, and remembers which one was served: [store.Store].
+type Store interface {
+	Release(digest string) (store.Release, error)
+	Head(source string) (store.Head, error)
+	SetHead(source string, h store.Head) error
+	Remove(d skill.Digest) error
+	Collect() error // what is served no more, after a while
+}
+
+// Source is a source to follow.
+type Source struct {
+	Name        string
+	Ref         origin.Ref
+	ForwardOnly bool   // to no lower version than was served
+	MinVersion  string // or ""
+}
+
+// Options are what a [Follower] needs.
+type Options struct {
+	Puller Puller
+	Store  Store
+	Every  time.Duration // between two polls
+	Host   string        // of this machine, by which replicas ask at different moments of a second
+	// Serve serves a release from now on, and counts what differs.
+	Serve func(r store.Release) release.Change
+	// Admit says why a release of the store must not be served: its signature was judged by another
+	// configuration. nil admits all.
+	Admit func(r store.Release) error
+	// Trusts reports whether a signer may sign releases of the source. nil trusts all.
+	Trusts func(signer string) bool
+	Event  func(Event)      // may be nil
+	Now    func() time.Time // the clock on the wall, which may jump
+	// Random returns a number from 0 to 1, for pauses after failures.
+	Random func() float64
+	Log    *slog.Logger
+}
+
+// Follower follows one source.
+type Follower struct {
+	source  Source
+	o       Options
+	asked   chan struct{}
+	changed chan struct{} // a skill is damaged
+
+	// Of the goroutine of Run.
+	served    store.Release // its Skills are nil
+	pending   *store.Release
+	highest   map[string]string
+	started   bool   // what was served last is known
+	judged    bool   // what is served was judged since the start
+	harmed    bool   // the store lacks a skill of what is served
+	refused   string // the revision that was refused for good
+	reason    error  // for which it was
+	failures  int    // polls in a row
+	logged    time.Time
+	wait      time.Duration // that the source asked for, after its last answer
+	byRequest bool          // a person asked for this poll
+	head      store.Head    // that the store is to remember; its Release is empty while nothing is served
+	unsaved   bool          // the store could not be told
+
+	mu      sync.Mutex
+	status  Status
+	damaged map[skill.Digest]string // to be removed
+}
+
+// New returns a follower that has not begun.
+func New(s Source, o Options) *Follower {
+	return &Follower{
+		source: s, o: o, asked: make(chan struct{}, 1), changed: make(chan struct{}, 1), damaged: map[skill.Digest]string{},
+		status: Status{Name: s.Name, From: s.Ref.String(), Polls: map[Outcome]uint64{}, RefusedEach: map[Refusal]uint64{}},
+	}
+}
+
+// Status returns the present state.
+func (f *Follower) Status() Status {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.status
+	s.Polls, s.RefusedEach = maps.Clone(s.Polls), maps.Clone(s.RefusedEach)
+	return s
+}
+
+func (f *Follower) update(change func(s *Status)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change(&f.status)
+}
+
+// Ask makes the follower ask its source at once.
+func (f *Follower) Ask() { poke(f.asked) }
+
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Damaged tells the follower that the store no longer has a skill as it was. The skill is removed
+// there, and fetched again with the next poll.
+func (f *Follower) Damaged(d skill.Digest, path string) {
+	f.mu.Lock()
+	f.damaged[d] = path
+	f.mu.Unlock()
+	poke(f.changed)
+}
+
+// Run serves what the store has, and follows the source until the context ends.
+func (f *Follower) Run(ctx context.Context) {
+	f.poll(ctx)
+	for ctx.Err() == nil {
+		next := f.next()
+		f.update(func(s *Status) { s.Next = next })
+		timer := time.NewTimer(next.Sub(f.o.Now()))
+		swap := time.NewTimer(time.Hour)
+		if swap.Stop(); f.pending != nil {
+			swap.Reset(f.untilMoment())
+		}
+		f.until(ctx, timer.C, swap.C)
+		timer.Stop()
+		swap.Stop()
+	}
+}
+
+// until waits for the next poll, and does it. It does what comes before that, too.
+func (f *Follower) until(ctx context.Context, next, swap <-chan time.Time) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-next:
+		case <-f.asked:
+			f.byRequest = true
+		case <-swap:
+			f.swap()
+			continue
+		case <-f.changed:
+			f.drop()
+			continue
+		}
+		f.poll(ctx)
+		return
+	}
+}
+
+// untilMoment returns how long the release that waits still does. A clock that was put back does not
+// make it wait for longer than any other.
+func (f *Follower) untilMoment() time.Duration {
+	now, at := f.o.Now(), f.Status().At
+	if at.Sub(now) > f.o.Every+swapAfter {
+		at = moment(now, f.o.Every)
+		f.update(func(s *Status) { s.At = at })
+	}
+	return at.Sub(now)
+}
+
+// start serves the release of the store that was served last. With forward-only, the error says why
+// it is not known what that was.
+func (f *Follower) start() error {
+	h, err := f.o.Store.Head(f.source.Ref.String())
+	switch {
+	case err == nil || errors.Is(err, fs.ErrNotExist):
+	case f.source.ForwardOnly:
+		return fmt.Errorf("forward-only is set, and it is not known which version was served last: %w", err)
+	default:
+		f.o.Log.Error("the store cannot be read", "source", f.source.Name, "reason", err.Error())
+	}
+	f.started = true
+	if err != nil {
+		return nil
+	}
+	was := h.Highest
+	f.highest = was
+	r, err := f.o.Store.Release(h.Release)
+	if err != nil {
+		return nil // it is fetched again
+	}
+	r = h.Of(r)
+	why := f.tooLow(r, true) // a knack pull beside the server sets the head, too
+	if f.o.Admit != nil && why == nil {
+		why = f.o.Admit(r)
+	}
+	if why != nil {
+		f.o.Log.Warn("the release that was served last is not served any more", "source", f.source.Name, "release", r.Digest, "reason", why.Error())
+		return nil
+	}
+	if h.Highest = f.noteHighest(r); !maps.Equal(h.Highest, was) {
+		f.remember(h)
+	}
+	if f.o.Trusts != nil && r.Signer != "" && !f.o.Trusts(r.Signer) {
+		r.Signer, r.Signature = "", "" // the first poll judges it
+	}
+	f.o.Serve(r)
+	f.serving(r, h.Since)
+	f.head = h
+	f.o.Log.Warn("the release that was served last is served", "source", f.source.Name, "release", r.Digest, "version", r.Version)
+	return nil
+}
+
+// serving notes what is served.
+func (f *Follower) serving(r store.Release, since time.Time) {
+	skills := 0
+	for _, m := range r.Skills {
+		if m.Fault == "" {
+			skills++
+		}
+	}
+	f.served, f.pending, f.harmed = r, nil, false
+	f.served.Skills = nil
+	f.update(func(s *Status) {
+		s.Release, s.Version, s.Signer, s.Signature, s.Since, s.Skills = r.Digest, r.Version, r.Signer, r.Signature, since, skills
+		s.Pending, s.At = "", time.Time{}
+	})
+}
+
+// drop removes damaged skills from the store, which the next poll fetches again.
+func (f *Follower) drop() {
+	f.mu.Lock()
+	damaged := f.damaged
+	f.damaged = map[skill.Digest]string{}
+	f.mu.Unlock()
+	for d, path := range damaged {
+		f.harmed = true
+		reason := "the skill " + path + " is not as its digest says"
+		if err := f.o.Store.Remove(d); err != nil {
+			reason += ", and cannot be removed from the store: " + err.Error()
+		}
+		f.update(func(s *Status) { s.Damaged++ })
+		f.o.Log.Warn("a skill of the store is damaged, and will be fetched again", "source", f.source.Name, "skill", path, "digest", d.String())
+		f.event(Event{Action: ActionDamage, Release: f.served.Digest, Version: f.served.Version, Signer: f.served.Signer, Reason: reason})
+	}
+}
+
+// swap serves the release that waits.
+func (f *Follower) swap() {
+	if f.pending == nil {
+		return
+	}
+	f.serve(*f.pending)
+}
+
+// serve serves a release from now on, and remembers it.
+func (f *Follower) serve(r store.Release) {
+	before, now := f.served, f.o.Now()
+	c := f.o.Serve(r)
+	f.serving(r, now)
+	f.judged = true
+	e := Event{Action: ActionSwap, Release: r.Digest, Before: before.Digest, Version: r.Version, Signer: r.Signer, Added: c.Added, Changed: c.Changed, Removed: c.Removed}
+	h := store.Head{Release: r.Digest, Since: now, Judged: r.Judged, Highest: f.noteHighest(r)}
+	if before.Digest != "" {
+		h.Previous = before.Digest
+	}
+	if was, err := f.o.Store.Head(f.source.Ref.String()); isLower(r.Version, before.Version) || before.Digest != "" && err == nil && was.Previous == r.Digest {
+		e.Action = ActionRollBack
+	}
+	f.remember(h)
+	f.update(func(s *Status) { s.Swaps++ })
+	if err := f.o.Store.Collect(); err != nil {
+		f.o.Log.Warn("what is served no more cannot be removed from the store", "source", f.source.Name, "reason", err.Error())
+	}
+	words := "another release is served"
+	switch {
+	case before.Digest == "":
+		words = "the first release is served"
+	case isLower(r.Version, before.Version):
+		words = "a release with a lower version is served"
+	case e.Action == ActionRollBack:
+		words = "the release before is served again"
+	}
+	f.o.Log.Warn(words, "source", f.source.Name, "release", r.Digest, "version", r.Version, "before", before.Digest, "added", c.Added, "changed", c.Changed, "removed", c.Removed)
+	f.event(e)
+}
+
+// remember sets the head of the source.
+func (f *Follower) remember(h store.Head) {
+	f.head = h
+	err := f.o.Store.SetHead(f.source.Ref.String(), h)
+	if f.unsaved = err != nil; f.unsaved {
+		f.o.Log.Error("the store does not remember which release is served; it is told again with each poll", "source", f.source.Name, "release", h.Release, "reason", err.Error())
+	}
+}
+
+// keep sets the head again if that failed, or if it was lost with the store.
+func (f *Follower) keep() {
+	if f.head.Release == "" {
+		return
+	}
+	if _, err := f.o.Store.Head(f.source.Ref.String()); err == nil && !f.unsaved {
+		return
+	}
+	switch err := f.o.Store.SetHead(f.source.Ref.String(), f.head); {
+	case err == nil:
+		f.unsaved = false
+		f.o.Log.Warn("the store remembers which release is served, again", "source", f.source.Name, "release", f.head.Release)
+	case errors.Is(err, fs.ErrNotExist):
+		f.harmed = true // the release itself is lost too, and is fetched again
+	}
+}
+
+func (f *Follower) event(e Event) {
+	if f.o.Event != nil {
+		e.Time, e.Name, e.From = f.o.Now(), f.source.Name, f.source.Ref.String()
+		f.o.Event(e)
+	}
+}

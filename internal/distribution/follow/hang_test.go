@@ -1,0 +1,70 @@
+package follow_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/knack-dev/knack/internal/test/testwait"
+)
+
+// A source that hangs keeps no release from its moment, and a person who asks need not wait for it.
+func TestHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.has("1.0.0", "")
+		w.start()
+		w.has("1.1.0", "")
+		testwait.Advance(31 * time.Second)
+		w.took(&w.served)
+		w.set(func() { w.hang = time.Hour })
+		w.f.Ask()
+		testwait.Advance(29 * time.Second)
+		w.want("served while the source hangs", &w.served, "1.1.0@40s")
+		w.has("1.2.0", "")
+		w.set(func() { w.hang = 0 })
+		w.took(&w.polls)
+		w.f.Ask()
+		synctest.Wait()
+		w.want("polls", &w.polls, "1m0s")
+		if s := w.f.Status(); s.Pending == "" || s.Failure != "" {
+			t.Errorf("nothing was fetched: %+v", s)
+		}
+		w.set(func() { w.hang = time.Hour })
+		testwait.Advance(2 * time.Minute)
+		w.end() // does not wait for the source
+	})
+}
+
+// The store is told again which release is served if it has lost that.
+func TestHeadIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.source.ForwardOnly = true
+		w.has("1.4.0", "")
+		w.start()
+		if err := os.RemoveAll(filepath.Join(w.dir, "heads")); err != nil {
+			t.Fatal(err)
+		}
+		w.pass()
+		h, err := w.store.Head(w.source.Ref.String())
+		if err != nil || h.Highest[""] != "1.4.0" {
+			t.Errorf("%+v, %v", h, err)
+		}
+		// The record of the release is lost, too.
+		if err := os.RemoveAll(filepath.Join(w.dir, "heads")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(filepath.Join(w.dir, "releases")); err != nil {
+			t.Fatal(err)
+		}
+		w.pass()
+		w.pass()
+		if h, err := w.store.Head(w.source.Ref.String()); err != nil || h.Highest[""] != "1.4.0" {
+			t.Errorf("%+v, %v", h, err)
+		}
+		w.end()
+	})
+}

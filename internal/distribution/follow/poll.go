@@ -1,0 +1,349 @@
+package follow
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/pull"
+	"github.com/knack-dev/knack/internal/distribution/store"
+)
+
+// poll asks the source once, and fetches what is new or lacking.
+func (f *Follower) poll(ctx context.Context) {
+	f.drop()
+	f.update(func(s *Status) { s.Asked = f.o.Now() })
+	was := f.Status()
+	defer func() { f.byRequest = false }()
+	outcome, err := f.ask(ctx)
+	for errors.Is(err, errAsked) {
+		f.byRequest = true
+		outcome, err = f.ask(ctx)
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	f.keep()
+	now := f.o.Now()
+	f.wait = 0
+	if later, ok := errors.AsType[interface {
+		error
+		RetryAfter() time.Duration
+	}](err); ok {
+		f.wait = min(later.RetryAfter(), waitMost)
+	}
+	refusal := refusalOf(err)
+	if outcome == Failed || refusal == Disk {
+		f.failures++
+	} else {
+		f.failures = 0
+	}
+	f.update(func(s *Status) {
+		s.Polls[outcome]++
+		if outcome == Failed {
+			if s.Failure == "" {
+				s.FailingSince = now
+			}
+			s.Failure = err.Error()
+			return
+		}
+		s.Answered, s.Failure, s.FailingSince = now, "", time.Time{}
+		if outcome != Refused {
+			s.Refused, s.RefusedRelease, s.RefusedReason = "", "", ""
+		}
+	})
+	f.say(outcome, err, was, now)
+}
+
+// hourly is how often a failure that lasts is logged.
+const hourly = time.Hour
+
+// say logs the result of a poll: what is new, and once an hour what lasts.
+func (f *Follower) say(outcome Outcome, err error, was Status, now time.Time) {
+	is := f.Status()
+	about := []any{"source", f.source.Name}
+	lasts := was.Failure != "" && outcome == Failed || was.Refused != "" && outcome == Refused && was.Refused == is.Refused && was.RefusedRelease == is.RefusedRelease
+	switch {
+	case outcome != Failed && outcome != Refused:
+		if was.Failure != "" {
+			f.o.Log.Warn("the source answers again", "source", f.source.Name)
+		}
+		if f.byRequest {
+			f.o.Log.Warn("the source was asked", append(about, "outcome", string(outcome), "release", cmp.Or(is.Pending, is.Release))...)
+		}
+		return
+	case lasts && now.Sub(f.logged).Abs() < hourly && !f.byRequest:
+		return
+	}
+	f.logged = now
+	words := "the release of the source is not taken; what was served stays"
+	switch {
+	case outcome == Failed && is.Release == "":
+		words = "the source cannot be asked, and nothing of it is in the store, so nothing of it is served yet"
+	case outcome == Failed:
+		words = "the source cannot be asked; what was served stays"
+	case is.Release == "":
+		words = "the release of the source is not taken, and nothing of it is served yet"
+	}
+	f.o.Log.Warn(words, append(about, "reason", err.Error())...)
+}
+
+// ask asks the source. The error is not nil if the outcome is [Failed] or [Refused].
+func (f *Follower) ask(ctx context.Context) (Outcome, error) {
+	if !f.started {
+		if err := f.start(); err != nil {
+			return f.failed(ctx, err, "")
+		}
+	}
+	var lacking error // the tag may name another release, which lacks nothing
+	mended := false
+	if f.harmed && f.served.Revision != "" {
+		lacking = f.repair(ctx)
+		mended = lacking == nil && !f.harmed
+	}
+	var at origin.Revision
+	err := f.away(ctx, func(ctx context.Context) (err error) {
+		at, err = f.o.Puller.Resolve(ctx, f.source.Ref)
+		return err
+	})
+	if err = cmp.Or(asked(lacking), err); err != nil {
+		return f.failed(ctx, err, "")
+	}
+	switch {
+	case at.ID == "": // only its skills tell
+	case f.pending != nil && f.pending.Revision == at.ID:
+		return Unchanged, nil
+	case f.served.Revision == at.ID && lacking != nil:
+		return f.failed(ctx, lacking, "")
+	case f.served.Revision == at.ID && !f.harmed:
+		f.forget()
+		outcome, err := f.judge(ctx, at)
+		if mended && err == nil {
+			outcome = Pulled
+		}
+		return outcome, err
+	case f.refused == at.ID && !f.byRequest: // a person may know that the source lied
+		return f.failed(ctx, f.reason, at.ID)
+	}
+	r, err := f.pull(ctx, at)
+	if err != nil {
+		return f.failed(ctx, err, at.ID)
+	}
+	if r.Digest == f.served.Digest && r.Revision == f.served.Revision {
+		f.forget()
+		if !f.harmed {
+			return Unchanged, nil
+		}
+		f.mend(r)
+		return Pulled, nil
+	}
+	if err := f.tooLow(r, false); err != nil {
+		return f.failed(ctx, err, at.ID)
+	}
+	f.refused, f.reason = "", nil
+	f.event(Event{Action: ActionPull, Release: r.Digest, Before: f.served.Digest, Version: r.Version, Signer: r.Signer})
+	if f.served.Digest == "" { // no client can see two releases
+		f.serve(r)
+		return Pulled, nil
+	}
+	moment := moment(f.o.Now(), f.o.Every)
+	f.pending = &r
+	f.update(func(s *Status) { s.Pending, s.At = r.Digest, moment })
+	f.o.Log.Warn("a release was fetched", "source", f.source.Name, "release", r.Digest, "version", r.Version, "serves", moment.UTC().Format(time.RFC3339))
+	return Pulled, nil
+}
+
+// errAsked ends a poll, since a person asked for one meanwhile: the source may answer by now.
+var errAsked = errors.New("the source is asked again")
+
+// asked returns an error if it is errAsked.
+func asked(err error) error {
+	if errors.Is(err, errAsked) {
+		return err
+	}
+	return nil
+}
+
+// away does what waits for the source. Meanwhile a release that was fetched before is served at its
+// moment. If a person asks for a poll, the error is [errAsked]: what has arrived stays in the store.
+func (f *Follower) away(ctx context.Context, do func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan error, 1)
+	go func() { done <- do(ctx) }()
+	for {
+		swap := time.NewTimer(time.Hour)
+		if swap.Stop(); f.pending != nil {
+			swap.Reset(f.untilMoment())
+		}
+		select {
+		case err := <-done:
+			swap.Stop()
+			if context.Cause(ctx) == errAsked {
+				err = errAsked
+			}
+			return err
+		case <-swap.C:
+			f.swap()
+		case <-f.asked:
+			swap.Stop()
+			cancel(errAsked)
+		}
+	}
+}
+
+// judge judges the signatures of what is served, if that was done before the start: the rules may be
+// others since. Only a registry has signatures.
+func (f *Follower) judge(ctx context.Context, at origin.Revision) (Outcome, error) {
+	if f.judged || digestOf(at.ID) == "" {
+		return Unchanged, nil
+	}
+	var r store.Release
+	err := f.away(ctx, func(ctx context.Context) (err error) {
+		r, _, err = f.o.Puller.Look(ctx, f.source.Ref, at)
+		return err
+	})
+	if err != nil {
+		return f.failed(ctx, err, at.ID)
+	}
+	f.judged = true
+	if r.Judged == f.served.Judged {
+		return Unchanged, nil
+	}
+	f.o.Log.Warn("the signature of what is served is found to be another than before", "source", f.source.Name, "release", r.Digest, "signature", r.Signature, "signer", r.Signer)
+	f.served.Judged = r.Judged
+	f.update(func(s *Status) { s.Version, s.Signer, s.Signature = r.Version, r.Signer, r.Signature })
+	h := f.head // a knack pull may have set another one
+	h.Judged, h.Highest = r.Judged, f.noteHighest(r)
+	f.remember(h)
+	return Unchanged, nil
+}
+
+// forget drops a release that waits: the source no longer has it.
+func (f *Follower) forget() {
+	f.pending = nil
+	f.update(func(s *Status) { s.Pending, s.At = "", time.Time{} })
+}
+
+// repair fetches what is damaged of the release that is served.
+func (f *Follower) repair(ctx context.Context) error {
+	at := origin.Revision{ID: f.served.Revision, Version: f.served.Version}
+	r, err := f.pull(ctx, at)
+	if err == nil && r.Digest == f.served.Digest {
+		f.mend(r)
+	}
+	return err
+}
+
+// mend serves the same release again, whole. Its moment is of no importance.
+func (f *Follower) mend(r store.Release) {
+	f.harmed = false
+	f.o.Serve(r)
+	f.o.Log.Warn("what was damaged in the store was fetched again", "source", f.source.Name, "release", r.Digest)
+}
+
+// pull fetches a release.
+func (f *Follower) pull(ctx context.Context, at origin.Revision) (store.Release, error) {
+	begun := f.o.Now()
+	f.update(func(s *Status) { s.Pulling = true })
+	var r store.Release
+	var report pull.Report
+	err := f.away(ctx, func(ctx context.Context) (err error) {
+		r, report, err = f.o.Puller.Pull(ctx, f.source.Ref, at)
+		return err
+	})
+	took := max(f.o.Now().Sub(begun), 0)
+	f.update(func(s *Status) {
+		s.Pulling = false
+		s.Bytes += uint64(max(report.Bytes, 0))
+		if err == nil {
+			s.Pulls++
+			s.PullTime += took
+			s.LastPull = took
+		}
+	})
+	return r, err
+}
+
+// failed notes why there is no release. id is the revision that was asked for.
+func (f *Follower) failed(ctx context.Context, err error, id string) (Outcome, error) {
+	if ctx.Err() != nil {
+		return Failed, err
+	}
+	refusal := refusalOf(err)
+	if refusal == "" {
+		return Failed, err
+	}
+	release := digestOf(id)
+	was := f.Status()
+	f.update(func(s *Status) { s.Refused, s.RefusedRelease, s.RefusedReason = refusal, release, err.Error() })
+	if refusal == NoSkills || refusal == Version || refusal == Limit {
+		f.refused, f.reason = id, err // a digest names the same bytes for ever
+	}
+	if was.Refused != refusal || was.RefusedRelease != release {
+		f.update(func(s *Status) { s.RefusedEach[refusal]++ })
+		e := Event{Action: ActionRefuse, Release: release, Before: f.served.Digest, Refusal: refusal, Reason: err.Error()}
+		if low := (*lowVersion)(nil); errors.As(err, &low) {
+			e.Version, e.Signer = low.release.Version, low.release.Signer
+		}
+		f.event(e)
+	}
+	return Refused, err
+}
+
+func refusalOf(err error) Refusal {
+	if low := (*lowVersion)(nil); errors.As(err, &low) {
+		return Version
+	}
+	return Refusal(pull.ReasonOf(err))
+}
+
+// digestOf returns the digest in a revision of a registry, or "".
+func digestOf(id string) string {
+	const registry = "oci:"
+	if len(id) > len(registry) && id[:len(registry)] == registry {
+		return id[len(registry):]
+	}
+	return ""
+}
+
+// lowVersion is the error of a release that forward-only or min-version keep back.
+type lowVersion struct {
+	release store.Release
+	message string
+}
+
+func (l *lowVersion) Error() string { return l.message }
+
+// tooLow returns why the version of a release is too low to be served, or nil. With forward-only
+// alone, the release that the store has at the start may have no version, if none that was served had one.
+func (f *Follower) tooLow(r store.Release, stored bool) error {
+	highest, known := f.highestOf(r.Signer)
+	if f.source.MinVersion == "" && (!f.source.ForwardOnly || stored && !known) {
+		return nil
+	}
+	low := func(format string, args ...any) error { return &lowVersion{r, fmt.Sprintf(format, args...)} }
+	is, ok := parse(r.Version)
+	if !ok {
+		key := "min-version"
+		if f.source.ForwardOnly {
+			key = "forward-only"
+		}
+		return low("the release %s has no version such as 1.4.0, which %s needs: publish it with one", shortOf(r.Digest), key)
+	}
+	if least, ok := parse(f.source.MinVersion); ok && is.Compare(least) < 0 {
+		return low("the version %s is lower than min-version, %s: publish the content as a new version, or lower min-version", r.Version, f.source.MinVersion)
+	}
+	if known && f.source.ForwardOnly {
+		if most, ok := parse(highest); ok && is.Compare(most) < 0 {
+			return low("the version %s is lower than %s, which was served before, and forward-only is set: publish the content as a new version", r.Version, highest)
+		}
+	}
+	return nil
+}
+
+// shortOf returns the beginning of a digest, for people.
+func shortOf(digest string) string { return digest[:min(len(digest), 19)] }

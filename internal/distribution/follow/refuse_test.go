@@ -1,0 +1,514 @@
+package follow_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/knack-dev/knack/internal/distribution/follow"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/store"
+	"github.com/knack-dev/knack/internal/distribution/trust"
+	"github.com/knack-dev/knack/internal/test/testwait"
+)
+
+// pass lets two polls go by.
+func (w *world) pass() { testwait.Advance(75 * time.Second) }
+
+// A tag that moves back is refused with forward-only, and followed without, and said either way.
+func TestForwardOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.has("1.4.0", "key:a")
+		w.start()
+		w.pass()
+		w.has("1.3.0", "key:a")
+		w.pass()
+		w.want("events", &w.events, "pull 1.4.0", "swap 1.4.0", "pull 1.3.0", "roll-back 1.3.0")
+		if !strings.Contains(w.log.String(), "a release with a lower version is served") {
+			t.Error(w.log.String())
+		}
+		w.has("1.4.0", "key:a")
+		w.pass()
+		w.end()
+
+		// After a restart, with the same store.
+		w.source.ForwardOnly = true
+		w.took(&w.events)
+		w.took(&w.served)
+		w.log.Reset()
+		w.start()
+		if got := w.took(&w.served); len(got) != 1 || !strings.HasPrefix(got[0], "1.4.0@") {
+			t.Error("served at the start:", got)
+		}
+		w.has("1.3.0", "key:a")
+		w.pass()
+		w.pass()
+		w.want("events", &w.events, "refuse 1.3.0 version")
+		w.want("served", &w.served)
+		s := w.f.Status()
+		if s.Refused != follow.Version || s.RefusedRelease != w.tag.Digest || s.Version != "1.4.0" || s.RefusedEach[follow.Version] != 1 || s.Polls[follow.Refused] < 4 {
+			t.Errorf("%+v", s)
+		}
+		if want := "the version 1.3.0 is lower than 1.4.0, which was served before, and forward-only is set: publish the content as a new version"; s.RefusedReason != want || strings.Count(w.log.String(), want) != 1 {
+			t.Errorf("%s\n%s", s.RefusedReason, &w.log)
+		}
+		pulls := w.pulls
+		w.pass()
+		if w.pulls != pulls {
+			t.Error("what is refused for good was fetched again")
+		}
+
+		// One without a verified signature, and one without a version.
+		w.has("1.2.0", "")
+		w.pass()
+		w.has("", "key:a")
+		w.pass()
+		w.want("events", &w.events, "refuse 1.2.0 version", "refuse  version")
+		// Another signer goes on where the first one was.
+		w.has("1.3.9", "key:b")
+		w.pass()
+		w.has("1.4.1", "key:b")
+		w.pass()
+		w.has("1.3.9", "key:a")
+		w.pass()
+		w.has("1.5.0-rc.1", "key:a")
+		w.pass()
+		w.want("events", &w.events, "refuse 1.3.9 version", "pull 1.4.1", "swap 1.4.1", "refuse 1.3.9 version", "pull 1.5.0-rc.1", "swap 1.5.0-rc.1")
+		if s := w.f.Status(); s.Refused != "" || s.RefusedReason != "" || s.RefusedRelease != "" {
+			t.Errorf("%+v", s)
+		}
+		w.end()
+
+		// A key that is not trusted any more keeps back none of the others, but what is not signed.
+		w.trusts = func(signer string) bool { return signer != "key:a" }
+		w.start()
+		w.took(&w.events)
+		w.has("1.4.0", "key:b")
+		w.pass()
+		w.has("1.4.9", "")
+		w.pass()
+		w.has("1.4.2", "key:b")
+		w.pass()
+		w.want("events", &w.events, "refuse 1.4.0 version", "refuse 1.4.9 version", "pull 1.4.2", "roll-back 1.4.2")
+		w.end()
+	})
+}
+
+// With forward-only, a replica that cannot read what it served last takes nothing until it can, or
+// until the record is removed. Without, it begins anew.
+func TestHeadUnread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.source.ForwardOnly = true
+		w.has("1.4.0", "")
+		w.start()
+		w.pass()
+		w.end()
+		heads, err := filepath.Glob(filepath.Join(w.dir, "heads", "*"))
+		if err != nil || len(heads) != 1 {
+			t.Fatal(heads, err)
+		}
+		right, err := os.ReadFile(heads[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		write := func(data []byte) {
+			if err := os.WriteFile(heads[0], data, 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+		w.took(&w.events)
+		w.took(&w.served)
+		w.has("1.3.0", "")
+		write(right[:len(right)-9])
+		w.start()
+		w.pass()
+		w.want("served", &w.served)
+		w.want("events", &w.events, "refuse  disk")
+		s := w.f.Status()
+		if want := "remove heads/" + filepath.Base(heads[0]); s.Refused != follow.Disk || !strings.Contains(s.RefusedReason, want) || strings.Count(w.log.String(), want) != 1 {
+			t.Errorf("%+v\n%s", s, &w.log)
+		}
+		write(right)
+		w.pass()
+		if got := w.took(&w.served); len(got) != 1 || !strings.HasPrefix(got[0], "1.4.0@") {
+			t.Error("served:", got)
+		}
+		w.want("events", &w.events, "refuse 1.3.0 version")
+		w.end()
+
+		w.source.ForwardOnly = false
+		write(nil)
+		w.start()
+		w.want("events", &w.events, "pull 1.3.0", "swap 1.3.0")
+		w.end()
+	})
+}
+
+// pulled makes what the source has the head, as knack pull does beside a server.
+func (w *world) pulled() {
+	w.t.Helper()
+	h, err := w.store.Head(w.source.Ref.String())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		w.t.Fatal(err)
+	}
+	r := w.tag
+	h = store.Head{Release: r.Digest, Previous: h.Release, Judged: r.Judged, Highest: h.Highest}
+	if err := errors.Join(w.store.Record(r), w.store.SetHead(w.source.Ref.String(), h)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// With forward-only, a server that starts does not serve what knack pull has set back, nor does its
+// source bring it lower than what knack pull brought first.
+func TestPulledBeside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.source.ForwardOnly = true
+		w.has("1.4.0", "key:a")
+		w.pulled()
+		w.start()
+		w.pass()
+		if got := w.took(&w.served); len(got) != 1 || !strings.HasPrefix(got[0], "1.4.0@") {
+			t.Error("served at the start:", got)
+		}
+		w.has("1.3.0", "key:a")
+		w.pass()
+		w.want("events", &w.events, "refuse 1.3.0 version")
+		w.end()
+		for _, version := range []string{"1.3.0", ""} {
+			w.has(version, "key:a")
+			w.pulled()
+			w.start()
+			w.pass()
+			w.want("served", &w.served)
+			w.want("events", &w.events, "refuse "+version+" version")
+			w.end()
+		}
+		w.has("1.4.1", "key:a")
+		w.start()
+		w.want("events", &w.events, "pull 1.4.1", "swap 1.4.1")
+		w.end()
+	})
+	// Without forward-only, what was pulled is served. With it, so is a library without versions.
+	for _, forward := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			versions := []string{"1.4.0", "1.3.0"}
+			if w.source.ForwardOnly = forward; forward {
+				versions = []string{""}
+			}
+			for _, version := range versions {
+				w.has(version, "")
+				w.pulled()
+				w.start()
+				if got := w.took(&w.served); len(got) != 1 || !strings.HasPrefix(got[0], version+"@") {
+					t.Errorf("forward-only %t, %q: served at the start: %q", forward, version, got)
+				}
+				w.end()
+			}
+		})
+	}
+}
+
+// What the first poll finds of a signature is not written beside another release that knack pull
+// has set.
+func TestJudgedBeside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.has("1.4.0", "key:a")
+		w.pulled()
+		w.set(func() { w.err = errors.New("down") })
+		w.start()
+		served := w.tag
+		w.has("1.3.0", "key:a")
+		w.pulled()
+		served.Signer = "key:b"
+		w.set(func() { w.tag, w.err = served, nil })
+		w.pass()
+		if h, err := w.store.Head(w.source.Ref.String()); err != nil || h.Release != served.Digest || h.Version != "1.4.0" || h.Signer != "key:b" {
+			t.Errorf("%+v, %v", h, err)
+		}
+		w.end()
+	})
+}
+
+// A tag that moves back, forward and back again is refused aloud each time, and fetched once.
+func TestRefusedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.source.ForwardOnly = true
+		w.has("1.4.0", "")
+		w.start()
+		w.pass()
+		for range 3 {
+			w.has("1.3.0", "")
+			w.pass()
+			if s := w.f.Status(); s.Refused != follow.Version || s.RefusedRelease != w.tag.Digest || !strings.HasPrefix(s.RefusedReason, "the version 1.3.0 is lower than 1.4.0") {
+				t.Errorf("%+v", s)
+			}
+			w.has("1.4.0", "")
+			w.pass()
+			if s := w.f.Status(); s.Refused != "" || s.RefusedReason != "" {
+				t.Errorf("%+v", s)
+			}
+		}
+		w.want("events", &w.events, "pull 1.4.0", "swap 1.4.0", "refuse 1.3.0 version", "refuse 1.3.0 version", "refuse 1.3.0 version")
+		if n := strings.Count(w.log.String(), "the version 1.3.0 is lower"); n != 3 || w.f.Status().RefusedEach[follow.Version] != 3 || w.pulls != 2 {
+			t.Errorf("%d lines, %d pulls:\n%s", n, w.pulls, &w.log)
+		}
+		w.end()
+	})
+}
+
+// A replica that remembers nothing has min-version; one that remembers too.
+func TestMinVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.source.MinVersion = "1.4.0"
+		w.has("1.3", "")
+		w.start()
+		w.pass()
+		w.want("events", &w.events, "refuse 1.3 version")
+		if name, why := (follow.Group{w.f}).Waits(); name != "acme" || !strings.HasPrefix(why, "the version 1.3 is lower than min-version, 1.4.0") {
+			t.Error(why)
+		}
+		w.has("1.4", "")
+		w.pass()
+		w.want("events", &w.events, "pull 1.4", "swap 1.4")
+		w.end()
+		w.source.MinVersion = "2.0.0"
+		w.took(&w.served)
+		w.start()
+		w.want("served", &w.served)
+		w.end()
+		w.source.MinVersion = ""
+		w.admit = func(store.Release) error { return errors.New("not signed") }
+		w.set(func() { w.err = errors.New("down") })
+		w.start()
+		w.want("served", &w.served)
+		w.end()
+	})
+}
+
+// Each reason for which a release is not taken is told once, and again when it changes.
+func TestRefused(t *testing.T) {
+	for reason, err := range map[follow.Refusal]error{
+		follow.Gone:     origin.Mark(origin.ErrGone, errors.New("it has no tag prod")),
+		follow.NoSkills: origin.Mark(origin.ErrNoSkills, errors.New("it has no skills")),
+		follow.Limit:    origin.Mark(origin.ErrLimit, errors.New("it has 10,001 layers")),
+		follow.Disk:     &store.Fault{Dir: "/var/lib/knack", Err: os.ErrPermission},
+	} {
+		t.Run(string(reason), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.has("1.0.0", "")
+				w.start()
+				w.took(&w.events)
+				w.log.Reset()
+				w.has("1.1.0", "")
+				w.set(func() { w.refuse = fmt.Errorf("pull: %w", err) })
+				testwait.Advance(20 * time.Minute)
+				w.want("events", &w.events, strings.TrimSpace("refuse  "+string(reason)))
+				s := w.f.Status()
+				if s.Refused != reason || s.RefusedReason == "" || s.RefusedRelease != w.tag.Digest || s.Version != "1.0.0" || s.RefusedEach[reason] != 1 || s.Failure != "" {
+					t.Errorf("%+v", s)
+				}
+				if n := strings.Count(w.log.String(), "\n"); n != 1 {
+					t.Errorf("%d lines:\n%s", n, &w.log)
+				}
+				w.has("1.2.0", "")
+				w.set(func() { w.refuse = nil })
+				testwait.Advance(6 * time.Minute)
+				w.want("events", &w.events, "pull 1.2.0", "swap 1.2.0")
+				w.end()
+			})
+		})
+	}
+}
+
+// A release that was refused for good is not fetched again, unless a person asks: what came for its
+// digest may have been the page of a broken proxy.
+func TestRefusedUntilAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.has("1.0.0", "")
+		w.start()
+		w.pass()
+		w.took(&w.events)
+		w.has("1.1.0", "")
+		w.set(func() { w.refuse = origin.Mark(origin.ErrLimit, errors.New("it has more than 4 MiB")) })
+		w.pass()
+		w.want("events", &w.events, "refuse  limit")
+		pulls := w.pulls
+		w.set(func() { w.refuse = nil })
+		w.pass()
+		if w.pulls != pulls {
+			t.Error("it is fetched again and again")
+		}
+		w.f.Ask()
+		w.pass()
+		w.want("events", &w.events, "pull 1.1.0", "swap 1.1.0")
+		w.end()
+	})
+}
+
+// A damaged skill is removed from the store and fetched again with the next poll, also if the tag
+// is another one by then.
+func TestDamage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.has("1.0.0", "")
+		w.start()
+		w.pass()
+		w.took(&w.events)
+		w.took(&w.served)
+		d := w.tag.Skills[0].Skill
+		w.f.Damaged(d, "pdf")
+		synctest.Wait()
+		if w.store.Holds(d) {
+			t.Error("the damaged skill is still there")
+		}
+		w.want("events", &w.events, "damage 1.0.0")
+		w.has("1.0.0", "") // brings it back, as a pull does
+		testwait.Advance(30 * time.Second)
+		if got := w.took(&w.served); len(got) != 1 || !strings.HasPrefix(got[0], "1.0.0@") {
+			t.Error("served:", got)
+		}
+		if s := w.f.Status(); s.Damaged != 1 || s.Swaps != 1 {
+			t.Errorf("%+v", s)
+		}
+		pulls := w.pulls
+		w.pass()
+		if w.pulls != pulls {
+			t.Error("it is fetched again and again")
+		}
+		w.end()
+	})
+}
+
+// What is damaged of the served release is fetched even if the tag names one that is refused.
+func TestDamageBesideRefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.source.ForwardOnly = true
+		w.has("1.4.0", "")
+		w.start()
+		d := w.tag.Skills[0].Skill
+		w.has("1.3.0", "")
+		w.pass()
+		w.took(&w.served)
+		w.f.Damaged(d, "pdf")
+		synctest.Wait()
+		refused := w.tag
+		w.has("1.4.0", "") // brings it back, as a pull does
+		w.set(func() { w.tag, w.old = refused, w.tag })
+		w.pass()
+		if got := w.took(&w.served); len(got) != 1 || !strings.HasPrefix(got[0], "1.4.0@") {
+			t.Error("served:", got)
+		}
+		if s := w.f.Status(); s.Refused != follow.Version || s.Damaged != 1 {
+			t.Errorf("%+v", s)
+		}
+		w.end()
+	})
+}
+
+// A damaged release that the registry no longer has does not keep the next one from being served.
+func TestDamageAndGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.has("1.0.0", "")
+		w.start()
+		w.set(func() { w.lost = w.tag.Revision })
+		w.f.Damaged(w.tag.Skills[0].Skill, "pdf")
+		w.pass()
+		if s := w.f.Status(); s.Refused != follow.Gone || s.Version != "1.0.0" {
+			t.Errorf("with the tag as it was: %+v", s)
+		}
+		w.has("1.1.0", "")
+		w.pass()
+		w.want("events", &w.events, "pull 1.0.0", "swap 1.0.0", "damage 1.0.0", "refuse  gone", "pull 1.1.0", "swap 1.1.0")
+		if s := w.f.Status(); s.Refused != "" || s.Version != "1.1.0" {
+			t.Errorf("%+v", s)
+		}
+		w.end()
+	})
+}
+
+// A tag that moves and moves back before the moment changes nothing.
+func TestMovesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.has("1.0.0", "")
+		w.start()
+		w.has("1.1.0", "")
+		testwait.Advance(32 * time.Second)
+		if w.f.Status().Pending == "" {
+			t.Fatal("nothing waits")
+		}
+		w.has("1.0.0", "")
+		w.f.Ask()
+		w.pass()
+		w.want("events", &w.events, "pull 1.0.0", "swap 1.0.0", "pull 1.1.0")
+		if s := w.f.Status(); s.Pending != "" || s.Version != "1.0.0" {
+			t.Errorf("%+v", s)
+		}
+		w.end()
+	})
+}
+
+// The first poll after a start judges the signature of what is served again, since the section trust
+// may be another one: a key that is no longer trusted is not shown, a new one is.
+func TestJudgedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.has("1.0.0", "key:a")
+		w.start()
+		if w.looks > 0 {
+			t.Error("a first release was judged twice")
+		}
+		w.end()
+		for _, signer := range []string{"", "key:b"} {
+			w.set(func() { w.tag.Signer, w.looks, w.pulls = signer, 0, 0 })
+			w.start()
+			w.pass()
+			if s := w.f.Status(); s.Signer != signer || s.Version != "1.0.0" || w.looks != 1 || w.pulls > 0 {
+				t.Errorf("%q: %d times judged, %d pulls: %+v", signer, w.looks, w.pulls, s)
+			}
+			w.end()
+			if h, err := w.store.Head(w.source.Ref.String()); err != nil || h.Signer != signer {
+				t.Errorf("%+v, %v", h, err)
+			}
+		}
+		w.trusts = func(string) bool { return false }
+		w.set(func() { w.err = errors.New("down") })
+		w.start()
+		if s := w.f.Status(); s.Signer != "" || s.Signature != "" || s.Version != "1.0.0" {
+			t.Errorf("a key that is not trusted: %+v", s)
+		}
+		w.end()
+		w.trusts = nil
+		w.took(&w.events)
+		w.set(func() { w.err, w.refuse = nil, &trust.Refusal{Message: "it has an invalid signature"} })
+		w.start()
+		w.pass()
+		w.want("events", &w.events, "refuse  signature")
+		if s := w.f.Status(); s.Refused != follow.Signature || s.RefusedReason != "it has an invalid signature" || s.Version != "1.0.0" {
+			t.Errorf("%+v", s)
+		}
+		w.set(func() { w.refuse = nil })
+		w.pass()
+		if s := w.f.Status(); s.Refused != "" {
+			t.Errorf("%+v", s)
+		}
+		w.end()
+	})
+}

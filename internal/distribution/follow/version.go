@@ -1,0 +1,103 @@
+package follow
+
+import (
+	"hash/fnv"
+	"maps"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/knack-dev/knack/internal/base/semver"
+	"github.com/knack-dev/knack/internal/distribution/store"
+)
+
+// parse reads the version of a release, which may have two numbers.
+func parse(text string) (semver.Version, bool) {
+	v, ok := semver.Parse(text)
+	if ok {
+		return v, true
+	}
+	end := strings.IndexAny(text, "-+")
+	if end < 0 {
+		end = len(text)
+	}
+	if strings.Count(text[:end], ".") != 1 {
+		return v, false
+	}
+	return semver.Parse(text[:end] + ".0" + text[end:])
+}
+
+// isLower reports whether a version is lower than another one. It is not if one is unknown.
+func isLower(version, than string) bool {
+	a, ok := parse(version)
+	b, known := parse(than)
+	return ok && known && a.Compare(b) < 0
+}
+
+// highestOf returns the highest version that was served and counts for a release by a signer: those
+// of all signers that are trusted. Others, and releases that nobody signed, do not keep back a
+// signed one. A release without a verified signature is compared with all: anybody could have made it.
+func (f *Follower) highestOf(signer string) (version string, ok bool) {
+	for of, v := range f.highest {
+		counts := signer == "" || of == signer || of != "" && (f.o.Trusts == nil || f.o.Trusts(of))
+		if counts && (version == "" || isLower(version, v)) {
+			version, ok = v, true
+		}
+	}
+	return version, ok
+}
+
+// noteHighest returns the highest versions by signer once a release is served.
+func (f *Follower) noteHighest(r store.Release) map[string]string {
+	all := maps.Clone(f.highest)
+	if all == nil {
+		all = map[string]string{}
+	}
+	if _, ok := parse(r.Version); ok && (all[r.Signer] == "" || isLower(all[r.Signer], r.Version)) {
+		all[r.Signer] = r.Version
+	}
+	f.highest = all
+	return all
+}
+
+// Bounds of the moments.
+const (
+	swapAfter  = 10 * time.Second // after a multiple of the interval: by then most have fetched a release
+	spreadMost = time.Second      // in which the replicas ask
+	pauseMost  = 5 * time.Minute  // between two polls of a source that fails
+	waitMost   = time.Hour        // that a source may ask for
+)
+
+// multiple returns the first multiple of the interval after a time.
+func multiple(after time.Time, every time.Duration) time.Time {
+	n := after.UnixNano()
+	return time.Unix(0, n-n%int64(every)+int64(every))
+}
+
+// moment returns the first moment, from a time on, at which replicas swap.
+func moment(from time.Time, every time.Duration) time.Time {
+	offset := min(swapAfter, every/3)
+	return multiple(from.Add(-offset-time.Nanosecond), every).Add(offset)
+}
+
+// next returns when the source is asked next.
+func (f *Follower) next() time.Time {
+	now, every := f.o.Now(), f.o.Every
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(f.o.Host))
+	spread := time.Duration(float64(min(spreadMost, every/10)) * float64(h.Sum32()) / math.MaxUint32)
+	pause := f.wait
+	if f.failures > 0 && f.served.Digest != "" {
+		// Without anything to serve, it asks on: clients wait.
+		longest := max(pauseMost, every)
+		doubled := longest
+		if f.failures < 16 {
+			doubled = min(every<<f.failures, longest)
+		}
+		pause = max(pause, time.Duration(float64(doubled)*(0.9+0.2*f.o.Random())))
+	}
+	if pause > 0 {
+		return now.Add(pause)
+	}
+	return multiple(now, every).Add(spread)
+}

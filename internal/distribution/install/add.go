@@ -1,0 +1,295 @@
+package install
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/realpath"
+	"github.com/knack-dev/knack/internal/base/typo"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Request is what add is asked for.
+type Request struct {
+	Sources []string
+	Skills  []string // names, or folders within the source
+	All     bool
+	Pin     bool
+}
+
+// PlanAdd plans to add skills. The error concerns all of them.
+func (in *Installer) PlanAdd(ctx context.Context, q Request) (*Plan, error) {
+	p := &Plan{}
+	asked := map[string]bool{}
+	sources := map[string]bool{}
+	for _, text := range q.Sources {
+		if ref, err := origin.Parse(text, in.o.Dir, in.o.Home); err == nil {
+			if sources[ref.String()] {
+				continue // it is there twice
+			}
+			sources[ref.String()] = true
+		}
+		if err := in.addFrom(ctx, p, q, text, asked); err != nil {
+			p.Steps = append(p.Steps, failed(cmp.Or(short(text), "''"), "", err))
+		}
+	}
+	for _, s := range p.Steps { // SOURCE SKILL, as other installers take it
+		if s.Problem != nil && s.Problem.Usage && slices.Contains(p.names, s.Name) {
+			s.Problem.Fix = "if you mean the skill of the other source: --skill " + s.Name
+		}
+	}
+	for _, name := range q.Skills {
+		if !asked[name] && p.Choices == nil && !slices.ContainsFunc(p.Steps, func(s *Step) bool { return s.Do == Fail && s.Key == "" }) {
+			p.Steps = append(p.Steps, &Step{Name: name, Do: Fail, Problem: &Problem{Err: fmt.Errorf("there is no skill '%s' in the source", display.Echo(name)), Fix: fixOfName(name, p.names), No: true}})
+		}
+	}
+	refuseTwins(p.Steps)
+	for _, s := range p.Steps {
+		if s.Do == "" {
+			in.decide(ctx, s)
+			in.keepSigner(s)
+		}
+	}
+	return p, nil
+}
+
+// fixOfName is the fix for a name that no skill of the sources has.
+func fixOfName(name string, names []string) string {
+	if near := typo.Nearest(name, names); near != "" {
+		return "did you mean " + display.Echo(near) + "?"
+	}
+	var flags []string
+	for part := range strings.SplitSeq(name, ",") {
+		if part = strings.TrimSpace(part); slices.Contains(names, part) {
+			flags = append(flags, "--skill "+part)
+		}
+	}
+	if len(flags) > 0 && strings.Contains(name, ",") {
+		return "give the flag once for each: " + strings.Join(flags, " ")
+	}
+	return "the same command without --skill lists what there is"
+}
+
+// short bounds the text of a source for a message, and shows no user name or password in it.
+func short(text string) string {
+	if at := strings.LastIndexByte(text, '@'); at >= 0 {
+		before := text[:at]
+		switch scheme, _, is := strings.Cut(before, "://"); {
+		case is:
+			text = scheme + "://…" + text[at:]
+		case strings.Contains(before[:strings.IndexByte(text, '@')], ":"): // USER:PASSWORD@HOST
+			text = "…" + text[at:]
+		}
+	}
+	if i := strings.IndexAny(text, "?#"); i >= 0 {
+		text = text[:i] + "…"
+	}
+	return display.Echo(text)
+}
+
+func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text string, asked map[string]bool) error {
+	ref, err := origin.Parse(text, in.o.Dir, in.o.Home)
+	if err != nil {
+		return refProblem(text, err)
+	}
+	l, err := in.open(ctx, ref, origin.Revision{}, false) // resolves it, and reads an archive once
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	at := l.Revision()
+	skills, err := l.Skills(ctx)
+	if err != nil {
+		return err
+	}
+	all := len(skills)
+	if skills = in.notInstalled(ref, skills); len(skills) == 0 && all > 0 {
+		return &Problem{Err: fmt.Errorf("%s has only skills that are installed in it", ref), Fix: "name the folder of a skill, to record that one", No: true}
+	}
+	if len(skills) == 0 {
+		return &Problem{Err: fmt.Errorf("no skill was found in %s", ref), Fix: "a skill is a folder with a SKILL.md", No: true}
+	}
+	for _, s := range skills {
+		p.names = append(p.names, nameOf(s, ref))
+	}
+	chosen, twice := choose(skills, ref, q, asked)
+	for _, s := range twice {
+		p.Steps = append(p.Steps, &Step{Name: s.Name, Do: Fail, Problem: &Problem{Err: fmt.Errorf("several skills of %s are called %s: this one is in %s", ref.Source, s.Name, s.Path), Fix: "name its folder: --skill " + s.Path, No: true}})
+	}
+	if chosen == nil && len(twice) == 0 {
+		if len(q.Skills) > 0 {
+			return nil // another source may have them
+		}
+		for _, s := range skills {
+			p.Choices = append(p.Choices, Choice{Source: ref.String(), Name: nameOf(s, ref), Description: s.Description, Path: s.Path, Unserved: s.Unserved, Fault: s.Fault})
+		}
+		return nil
+	}
+	fetched, err := in.take(ctx, l, chosen)
+	if err != nil {
+		return err
+	}
+	for _, s := range chosen {
+		if q.All && within(fetched, s.Path) {
+			continue
+		}
+		step := in.stepFor(fetched[s.Path], ref, at, q.Pin)
+		step.With = nested(skills, ref, fetched[s.Path])
+		p.Steps = append(p.Steps, step)
+	}
+	return nil
+}
+
+// notInstalled returns the skills of a source that are not there only because they were
+// installed into it, as into the root of a project. The user names such a folder to mean it.
+func (in *Installer) notInstalled(ref origin.Ref, skills []origin.Skill) []origin.Skill {
+	if ref.Kind != origin.Folder {
+		return skills
+	}
+	source := realpath.Of(ref.Location)
+	installed := map[string]bool{}
+	add := func(folder string) {
+		if rel, err := filepath.Rel(source, realpath.Of(folder)); err == nil && rel != "." && filepath.IsLocal(rel) {
+			installed[filepath.ToSlash(rel)] = true
+		}
+	}
+	add(in.o.To)
+	for key := range in.lock.Skills {
+		add(in.Folder(key))
+	}
+	return slices.DeleteFunc(skills, func(s origin.Skill) bool {
+		for at := s.Path; at != "."; at = path.Dir(at) {
+			if installed[at] {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// ownFolder refuses to take a locked skill from the folder in which it is installed, since its
+// source would be forgotten.
+func (in *Installer) ownFolder(s *Step, ref origin.Ref, path string) {
+	was, locked := in.lock.Skills[s.Key]
+	if !locked || ref.Kind != origin.Folder || was.Source == s.Entry.Source && was.Path == s.Entry.Path {
+		return
+	}
+	if realpath.Of(filepath.Join(ref.Location, filepath.FromSlash(path))) != realpath.Of(in.Folder(s.Key)) {
+		return
+	}
+	s.Was = &was
+	s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("it is installed there from %s, and is no source of itself", was.Source), Fix: in.command("update", in.word(s.Key)) + " asks its source; " + in.command("remove", in.word(s.Key)) + " removes it", No: true}
+}
+
+func (in *Installer) stepFor(g got, ref origin.Ref, at origin.Revision, pin bool) *Step {
+	name := nameOf(g.source, ref)
+	if g.err != nil {
+		return failed(name, "", g.err)
+	}
+	if err := origin.CheckPath(name); err != nil || name[0] == '.' || strings.ContainsAny(name, "/:") {
+		return failed(name, "", problem("ask the author for a name of a-z, 0-9 and hyphens", "'%s' cannot be the name of a folder", display.Echo(name)))
+	}
+	rel, err := filepath.Rel(in.o.Root, filepath.Join(in.o.To, name))
+	if err != nil || strings.HasPrefix(rel, "..") {
+		return failed(name, "", problem("name a folder below "+in.shown(in.o.Root), "%s is not below the folder of %s", in.shown(in.o.To), in.lockShown()))
+	}
+	e := in.entryOf(g, ref, at, pin)
+	s := &Step{Name: e.Name, Key: filepath.ToSlash(rel), Entry: e, Warnings: warnings(g.skill.Files, g.source)}
+	in.sign(s, g.verdict)
+	in.ownFolder(s, ref, g.source.Path)
+	return s
+}
+
+// choose returns the skills that were asked for, and those of which several have the name that
+// was asked for.
+func choose(skills []origin.Skill, ref origin.Ref, q Request, asked map[string]bool) (chosen, twice []origin.Skill) {
+	switch {
+	case len(q.Skills) > 0:
+	case q.All, len(skills) == 1:
+		return skills, nil
+	default:
+		for _, s := range skills { // the folder that was named is a skill itself
+			if s.Path == ref.Sub && ref.Sub != "" {
+				return []origin.Skill{s}, nil
+			}
+		}
+		return nil, nil
+	}
+	for _, name := range q.Skills {
+		var found []origin.Skill
+		for _, by := range []func(origin.Skill) bool{
+			func(s origin.Skill) bool { return s.Path == strings.Trim(name, "/") },
+			func(s origin.Skill) bool { return skill.KeyOf(s.Name) == skill.KeyOf(name) && s.Name != "" },
+			func(s origin.Skill) bool { return path.Base(s.Path) == name },
+		} {
+			if found == nil {
+				for _, s := range skills {
+					if by(s) {
+						found = append(found, s)
+					}
+				}
+			}
+		}
+		if found != nil {
+			asked[name] = true
+		}
+		if len(found) > 1 {
+			twice = append(twice, found...)
+			continue
+		}
+		for _, s := range found {
+			if !slices.ContainsFunc(chosen, func(c origin.Skill) bool { return c.Path == s.Path }) {
+				chosen = append(chosen, s)
+			}
+		}
+	}
+	return chosen, twice
+}
+
+// refuseTwins refuses all skills of one call that would be in one folder.
+func refuseTwins(steps []*Step) {
+	by := map[string][]*Step{}
+	for _, s := range steps {
+		if s.Do == "" {
+			key := string(skill.KeyOf(s.Key))
+			by[key] = append(by[key], s)
+		}
+	}
+	for _, twins := range by {
+		if len(twins) < 2 {
+			continue
+		}
+		var from []string
+		sources := map[string]bool{}
+		for _, s := range twins {
+			from = append(from, s.Entry.Source+" in "+s.Entry.Path)
+			sources[s.Entry.Source] = true
+		}
+		for _, s := range twins {
+			fix := "choose one by its folder: --skill " + s.Entry.Path
+			if len(sources) > 1 {
+				fix = "add it from one of the sources only; a second one of this name goes into another folder, with --to"
+			}
+			s.Do, s.Problem = Fail, &Problem{Err: fmt.Errorf("several skills are called %s: %s; none of them is installed", s.Name, strings.Join(from, ", ")), Fix: fix, No: true}
+		}
+	}
+}
+
+// lastOf returns the last part of a source's name, for a skill that is the whole source.
+func lastOf(r origin.Ref) string {
+	base := path.Base(filepath.ToSlash(strings.TrimRight(r.Location, "/")))
+	if i := strings.LastIndexByte(base, ':'); i >= 0 {
+		base = base[i+1:]
+	}
+	for _, suffix := range []string{".git", ".tar.gz", ".tgz", ".zip", ".skill"} {
+		base = strings.TrimSuffix(base, suffix)
+	}
+	return base
+}

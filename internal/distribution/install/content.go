@@ -1,0 +1,239 @@
+package install
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/realpath"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// Changes are paths of a skill in which two states of it differ.
+type Changes struct {
+	Added, Changed, Removed []string
+}
+
+// Any reports whether there is one.
+func (c Changes) Any() bool { return len(c.Added)+len(c.Changed)+len(c.Removed) > 0 }
+
+// content is what is in a skill's folder.
+type content struct {
+	missing bool
+	odd     string // why it is no folder: "a link"
+	files   []lockfile.File
+	digest  skill.Digest
+	extra   []string // dot-entries, links and others that are in no skill
+}
+
+// maxOwn bounds the entries of a folder that is looked at.
+const maxOwn = 100_000
+
+// look reads what is at a place. Nothing but a folder of few files and no others is read.
+func (in *Installer) look(ctx context.Context, place string) (*content, error) {
+	t, err := dir.OpenTree(place, false)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		// It may be a link that leads nowhere, or a file: the folder above knows.
+		return in.absent(ctx, place)
+	case err != nil:
+		if c, err := in.absent(ctx, place); err == nil && !c.missing {
+			return c, nil
+		}
+		return nil, problem("let the user who runs knack read it", "%s cannot be read: %s", in.shown(place), skill.Reason(err))
+	}
+	defer t.Close()
+	c := &content{}
+	n := 0
+	err = t.Walk(ctx, func(e dir.TreeEntry) error {
+		if n++; n > maxOwn {
+			return errors.New("it has too many files for a skill")
+		}
+		hidden := slices.ContainsFunc(strings.Split(e.Path, "/"), func(part string) bool { return part[0] == '.' })
+		switch {
+		case e.Mode.IsDir() && !hidden:
+			return nil
+		case path.Base(e.Path) == ".DS_Store": // the Finder's, of which nobody has another copy to lose
+			return nil
+		case e.Mode.IsDir():
+			c.extra = append(c.extra, e.Path+"/")
+			return fs.SkipDir
+		case hidden || realpath.IsLink(e.Mode) || !e.Mode.IsRegular():
+			c.extra = append(c.extra, e.Path)
+			return nil
+		}
+		f, err := hashed(t, e)
+		c.files = append(c.files, f)
+		return err
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, problem("let the user who runs knack read it", "%s cannot be read: %w", in.shown(place), cause(err))
+	}
+	if len(c.files)+len(c.extra) == 0 {
+		c.missing = true
+	}
+	lockfile.Sort(c.files)
+	c.digest = lockfile.Digest(c.files)
+	return c, nil
+}
+
+// absent tells nothing from something that is no folder.
+func (in *Installer) absent(ctx context.Context, place string) (*content, error) {
+	t, err := dir.OpenTree(filepath.Dir(place), false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &content{missing: true}, nil
+	}
+	if err != nil {
+		return nil, problem("let the user who runs knack read it", "%s cannot be read: %s", in.shown(filepath.Dir(place)), skill.Reason(err))
+	}
+	defer t.Close()
+	c := &content{missing: true}
+	err = t.Walk(ctx, func(e dir.TreeEntry) error {
+		if e.Path == filepath.Base(place) {
+			c.missing = false
+			switch c.odd = "no folder"; {
+			case realpath.IsLink(e.Mode):
+				c.odd = "a link"
+			case e.Mode.IsRegular():
+				c.odd = "a file"
+			case e.Mode.IsDir():
+				c.odd = ""
+			}
+			return io.EOF
+		}
+		if e.Mode.IsDir() {
+			return fs.SkipDir
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return c, nil
+}
+
+// buffers are for hashing: most files are smaller than a buffer.
+var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+func hashed(t *dir.Tree, e dir.TreeEntry) (lockfile.File, error) {
+	f, err := t.Open(e.Path)
+	if err != nil {
+		return lockfile.File{}, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	buffer := buffers.Get().(*[32 << 10]byte)
+	defer buffers.Put(buffer)
+	n, err := io.CopyBuffer(h, f, buffer[:])
+	return lockfile.File{Path: e.Path, Size: n, Digest: skill.Digest(h.Sum(nil)), Exec: e.Mode.Perm()&0o111 != 0}, err
+}
+
+// is reports whether the folder holds exactly these files.
+func (c *content) is(d skill.Digest) bool {
+	return !c.missing && c.odd == "" && len(c.extra) == 0 && c.digest == d
+}
+
+// drift returns how the folder differs from the files that were locked.
+func (c *content) drift(locked []lockfile.File) Changes {
+	d := compare(locked, c.files)
+	d.Added = append(d.Added, c.extra...)
+	return d
+}
+
+// compare returns what changes from one list of files to another; scripts first.
+func compare(from, to []lockfile.File) (c Changes) {
+	was := make(map[string]lockfile.File, len(from))
+	for _, f := range from {
+		was[f.Path] = f
+	}
+	for _, f := range to {
+		old, had := was[f.Path]
+		delete(was, f.Path)
+		switch {
+		case !had:
+			c.Added = append(c.Added, f.Path)
+		case old.Digest != f.Digest || old.Size != f.Size:
+			c.Changed = append(c.Changed, f.Path)
+		}
+	}
+	for name := range was {
+		c.Removed = append(c.Removed, name)
+	}
+	for _, list := range [][]string{c.Added, c.Changed, c.Removed} {
+		slices.SortFunc(list, scriptsFirst)
+	}
+	return c
+}
+
+// lostExec returns the files that the lock has as executable and the folder has not. Windows has
+// no such files.
+func lostExec(locked []lockfile.File, c *content) (lost []string) {
+	if runtime.GOOS == "windows" || c == nil {
+		return nil
+	}
+	for _, f := range c.files {
+		if !f.Exec && slices.ContainsFunc(locked, func(l lockfile.File) bool { return l.Exec && l.Path == f.Path }) {
+			lost = append(lost, f.Path)
+		}
+	}
+	return lost
+}
+
+// shortList lists at most a few paths.
+func shortList(paths []string) string {
+	const shown = 5
+	text := strings.Join(paths[:min(len(paths), shown)], ", ")
+	if more := len(paths) - shown; more > 0 {
+		text += " and " + display.Thousands(more) + " more"
+	}
+	return text
+}
+
+func scriptsFirst(a, b string) int {
+	x, y := strings.HasPrefix(a, "scripts/"), strings.HasPrefix(b, "scripts/")
+	switch {
+	case x && !y:
+		return -1
+	case y && !x:
+		return 1
+	}
+	return strings.Compare(a, b)
+}
+
+// Over the limits of SEP-2640 a skill is installed and served, and not published.
+const (
+	publishedFiles = 512
+	publishedSize  = 16 << 20
+)
+
+func warnings(files []lockfile.File, s origin.Skill) (out []string) {
+	var size int64
+	for _, f := range files {
+		size += f.Size
+	}
+	if len(files) > publishedFiles || size > publishedSize {
+		out = append(out, "it has more than 512 files or 16 MiB, so the Skills extension of MCP does not offer it; the tools do")
+	}
+	if s.Unserved != "" {
+		out = append(out, "knack does not offer it: "+s.Unserved)
+	}
+	if s.Left > 0 {
+		out = append(out, leftOut(s.Left))
+	}
+	return out
+}

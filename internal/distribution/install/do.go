@@ -1,0 +1,300 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Do does exactly what the plan says, and then records it in the lock. A step that fails gets a
+// problem, and the others are done. The error is that of the lock; if it cannot be written, the
+// plan loses its steps and nothing is done. A dry run only finds the steps that a link is in the
+// way of, or that the lock cannot record.
+func (in *Installer) Do(ctx context.Context, p *Plan) error {
+	if err := in.judge(p.Steps); err != nil || in.o.DryRun {
+		return err
+	}
+	changed := map[string]*lockfile.Entry{}
+	var writes, replaces []*Step
+	beside := map[string]bool{}
+	for _, s := range p.Steps {
+		switch s.Do {
+		case Record:
+			changed[s.Key] = &s.Entry
+		case Drop:
+			changed[s.Key] = nil
+		case Write:
+			writes = append(writes, s)
+		case Replace, Delete:
+			replaces = append(replaces, s)
+		default:
+			continue
+		}
+		if s.place != "" {
+			beside[in.beside(s.place)] = true
+		}
+	}
+	if len(changed)+len(writes)+len(replaces) > 0 {
+		if err := in.canLock(); err != nil {
+			p.Steps = nil
+			return err
+		}
+	}
+	in.writeAll(ctx, writes)
+	for chunk := range slices.Chunk(replaces, 32) { // each holds two descriptors
+		in.replaceAll(ctx, chunk)
+	}
+	for _, s := range append(writes, replaces...) {
+		switch s.Do {
+		case Write, Replace:
+			changed[s.Key] = &s.Entry
+		case Delete:
+			changed[s.Key] = nil
+		}
+	}
+	for at := range beside {
+		_ = edit.Sweep(at, nil) // removes the folder if it is empty
+	}
+	return in.writeLock(changed)
+}
+
+// canLock checks that the lock can be written, so that no folder changes that it would not record.
+func (in *Installer) canLock() error {
+	spool, err := edit.NewSpool(in.real)
+	if err != nil {
+		return problem("let the user who runs knack write there", "nothing was done, since %s cannot be written: %w", in.lockShown(), cause(err))
+	}
+	return spool.Close()
+}
+
+func (in *Installer) fail(s *Step, err error) {
+	var p *Problem
+	switch {
+	case errors.Is(err, context.Canceled):
+		s.Problem = ProblemOf(err)
+	case errors.As(err, &p):
+		s.Problem = p
+	case errors.Is(err, edit.ErrExists):
+		s.Problem = &Problem{Err: errors.New("something was put in its place meanwhile"), Fix: "run the command again", No: true}
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		s.Problem = problem("free some space, then run the command again; what was there is as it was", "the disk of %s is full", in.shown(filepath.Dir(s.place)))
+	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
+		s.Problem = problem("let the user who runs knack write there", "%s cannot be written: %w", in.shown(in.forbidden(s, err)), cause(err))
+	case errors.Is(err, syscall.ENOTDIR):
+		s.Problem = problem("remove the file, or name another folder with --to", "a file is in the place of a folder above %s", in.shown(s.place))
+	case errors.Is(err, syscall.EXDEV):
+		s.Problem = problem("name a folder on the same disk as its parent, with --to", "%s is on another file system than the folder above it", in.shown(filepath.Dir(s.place)))
+	default:
+		s.Problem = ProblemOf(err)
+	}
+	s.Do = Fail
+}
+
+// forbidden returns the folder that may not be written: that of the step's place, or the one above
+// the folder for new trees.
+func (in *Installer) forbidden(s *Step, err error) string {
+	beside := in.beside(s.place)
+	if p := (*fs.PathError)(nil); errors.As(err, &p) && p.Path == beside {
+		return filepath.Dir(beside)
+	}
+	return filepath.Dir(s.place)
+}
+
+// writeAll writes the skills in whose places nothing is: all beside their places, synced at
+// once, and then each moved.
+func (in *Installer) writeAll(ctx context.Context, steps []*Step) {
+	trees := map[string]*edit.Tree{}
+	defer func() {
+		for _, t := range trees {
+			t.Remove()
+		}
+	}()
+	part := make(map[*Step]string)
+	for i, s := range steps {
+		at := in.beside(s.place)
+		if trees[at] == nil {
+			t, err := edit.NewTree(at)
+			if err != nil {
+				in.fail(s, err)
+				continue
+			}
+			trees[at] = t
+		}
+		part[s] = fmt.Sprint(i)
+	}
+	var done atomic.Int64
+	inParallel(len(steps), func(i int) *Step {
+		s := steps[i]
+		if in.o.Progress != nil {
+			in.o.Progress("installing", done.Add(1)-1, int64(len(steps)))
+		}
+		if s.Do == Write {
+			if err := in.fill(ctx, trees[in.beside(s.place)], part[s]+"/", s.Entry); err != nil {
+				in.fail(s, err)
+			}
+		}
+		return s
+	})
+	for at, t := range trees {
+		if err := t.Sync(); err != nil {
+			for _, s := range steps {
+				if s.Do == Write && in.beside(s.place) == at {
+					in.fail(s, err)
+				}
+			}
+		}
+	}
+	for _, s := range steps {
+		if s.Do != Write {
+			continue
+		}
+		err := ctx.Err()
+		if err == nil {
+			err = trees[in.beside(s.place)].MovePart(part[s], s.place)
+		}
+		if errors.Is(err, edit.ErrExists) { // an empty folder, or something new
+			err = in.replaceEmpty(ctx, s)
+		}
+		if err != nil {
+			in.fail(s, err)
+		}
+	}
+}
+
+// replaceEmpty writes a skill in the place of a folder that has no files.
+func (in *Installer) replaceEmpty(ctx context.Context, s *Step) error {
+	now, err := in.look(ctx, s.place)
+	if err != nil {
+		return err
+	}
+	if !now.missing {
+		return edit.ErrExists
+	}
+	s.found = now
+	t, err := edit.NewTree(in.beside(s.place))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if !s.stays {
+			t.Remove()
+		}
+	}()
+	if err := in.fill(ctx, t, "", s.Entry); err != nil {
+		return err
+	}
+	if err := t.Sync(); err != nil {
+		return err
+	}
+	return in.swap(ctx, t, s)
+}
+
+// fill copies a skill from the store, and checks what it copies.
+func (in *Installer) fill(ctx context.Context, t *edit.Tree, below string, e lockfile.Entry) error {
+	for _, f := range e.Files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r, err := in.o.Store.Open(e.Digest, f.Path)
+		if err != nil {
+			return err
+		}
+		n, sum, err := t.File(below+f.Path, f.Exec, r, f.Size)
+		r.Close()
+		if err != nil {
+			return err
+		}
+		if n != f.Size || skill.Digest(sum) != f.Digest {
+			return problem("run the command again, which fetches it anew", "%s of the store does not have the bytes that were verified", display.Quote(f.Path))
+		}
+	}
+	return nil
+}
+
+// replaceAll replaces and removes skills.
+func (in *Installer) replaceAll(ctx context.Context, steps []*Step) {
+	trees := make([]*edit.Tree, len(steps))
+	defer func() {
+		for i, t := range trees {
+			if t != nil && !steps[i].stays {
+				t.Remove()
+			}
+		}
+	}()
+	for i, s := range steps {
+		t, err := edit.NewTree(in.beside(s.place))
+		trees[i] = t
+		if err == nil && s.Do == Replace {
+			err = in.fill(ctx, t, "", s.Entry)
+		}
+		if err != nil {
+			in.fail(s, err)
+		}
+	}
+	for i, s := range steps {
+		if s.Do == Replace {
+			if err := trees[i].Sync(); err != nil {
+				in.fail(s, err)
+			}
+		}
+	}
+	for i, s := range steps {
+		if s.Do == Fail {
+			continue
+		}
+		err := ctx.Err()
+		if err == nil {
+			err = in.swap(ctx, trees[i], s)
+		}
+		if err != nil {
+			in.fail(s, err)
+		}
+	}
+}
+
+// swap puts the tree into the step's place, or takes the folder there away. It compares the old
+// folder with what was planned before that goes: what was saved in between is kept.
+func (in *Installer) swap(ctx context.Context, t *edit.Tree, s *Step) error {
+	var err error
+	if s.Do == Delete {
+		err = t.Take(s.place)
+	} else {
+		err = t.Exchange(s.place)
+	}
+	if err != nil {
+		return err
+	}
+	now, err := in.look(context.WithoutCancel(ctx), t.Path())
+	if err == nil && !s.keep && now.missing == s.found.missing && now.odd == "" && now.digest == s.found.digest && slices.Equal(now.extra, s.found.extra) {
+		return t.Remove()
+	}
+	kept := in.keptPath(filepath.Base(s.place))
+	if err := t.Back(kept); err != nil {
+		undo := func() error {
+			if s.Do == Delete {
+				return t.Place(s.place)
+			}
+			return t.Exchange(s.place)
+		}()
+		if undo != nil {
+			s.stays = true
+			return problem("move it to where you want it", "what was in %s could not be kept (%w) and is in %s", in.shown(s.place), cause(err), in.shown(t.Path()))
+		}
+		if odd := (*fs.PathError)(nil); errors.Is(err, edit.ErrIrregular) && errors.As(err, &odd) {
+			return problem("move that away, then run the command again", "%s is no file, folder or link, so it cannot be kept on the disk of %s", in.shown(filepath.Join(s.place, odd.Path)), in.shown(filepath.Dir(kept)))
+		}
+		return problem("let the user who runs knack write there", "%s, which gets what is taken away, cannot be written: %w", in.shown(filepath.Dir(kept)), cause(err))
+	}
+	s.Kept = kept
+	return nil
+}

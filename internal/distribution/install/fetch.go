@@ -1,0 +1,214 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/typo"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/store"
+	"github.com/knack-dev/knack/internal/distribution/trust"
+	"github.com/knack-dev/knack/skill"
+)
+
+// inParallel makes n steps, in order.
+func inParallel(n int, of func(i int) *Step) []*Step {
+	steps := make([]*Step, n)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				steps[i] = of(i)
+			}
+		})
+	}
+	wg.Wait()
+	return steps
+}
+
+// got is a skill that was fetched.
+type got struct {
+	source  origin.Skill
+	skill   store.Skill
+	verdict trust.Verdict
+	err     error
+}
+
+// fetch gets skills of a locked source into the store, by path.
+func (in *Installer) fetch(ctx context.Context, source, want string, at origin.Revision, paths []string) (map[string]got, error) {
+	ref, err := origin.Locked(source, want, in.o.Root, in.o.Home)
+	if err != nil {
+		return nil, refProblem(source, err)
+	}
+	l, err := in.open(ctx, ref, at, true)
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	skills, err := l.Skills(ctx)
+	if err != nil {
+		return nil, err
+	}
+	chosen := slices.DeleteFunc(skills, func(s origin.Skill) bool { return !slices.Contains(paths, s.Path) })
+	out, err := in.take(ctx, l, chosen)
+	for _, path := range paths {
+		if _, ok := out[path]; !ok && err == nil {
+			out[path] = got{err: errGone}
+		}
+	}
+	return out, err
+}
+
+// errGone is the error of a skill that is not in its source.
+var errGone = errors.New("its source has no skill in this folder any more")
+
+// take gets skills of an open library into the store.
+func (in *Installer) take(ctx context.Context, l *library, skills []origin.Skill) (map[string]got, error) {
+	out := map[string]got{}
+	var sound []origin.Skill
+	for _, s := range skills {
+		if s.Fault != nil {
+			out[s.Path] = got{source: s, err: s.Fault}
+			continue
+		}
+		sound = append(sound, s)
+	}
+	if len(sound) == 0 {
+		return out, nil
+	}
+	b, err := in.o.Store.Batch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	if err := l.Fetch(ctx, sound, b); err != nil {
+		return nil, err
+	}
+	for _, s := range sound {
+		g := got{source: s, verdict: l.verdict}
+		if g.skill, g.err = b.Finish(s.Path); g.err == nil {
+			g.source.Unserved = in.unserved(g.skill)
+		}
+		out[s.Path] = g
+	}
+	return out, nil
+}
+
+// unserved returns why knack does not offer a skill of the store, or "".
+func (in *Installer) unserved(s store.Skill) string {
+	for _, name := range skill.EntryNames {
+		if !slices.ContainsFunc(s.Files, func(f lockfile.File) bool { return f.Path == name }) {
+			continue
+		}
+		f, err := in.o.Store.Open(s.Digest, name)
+		if err != nil {
+			return "" // it fails when it is written
+		}
+		defer f.Close()
+		data, err := readMain(f)
+		if err != nil {
+			return ""
+		}
+		judged := origin.Skill{Path: ".", Main: name}
+		origin.Describe(&judged, data)
+		return judged.Unserved
+	}
+	return ""
+}
+
+func refProblem(text string, err error) error {
+	var r *origin.RefError
+	if errors.As(err, &r) {
+		return &Problem{Err: errors.New(r.Message), Fix: r.Fix, Usage: true}
+	}
+	return err
+}
+
+// named returns the folders of the named skills, or all, and a step for each name that is none.
+func (in *Installer) named(names []string) (keys []string, missing []*Step) {
+	var all []string
+	for key, e := range in.lock.Skills {
+		all = append(all, e.Name)
+		if len(names) == 0 {
+			keys = append(keys, key)
+		}
+	}
+	sort.Strings(keys)
+	for _, name := range names {
+		found := false
+		for key, e := range in.lock.Skills {
+			if e.Name == name || key == name || filepath.Base(key) == name {
+				found = true
+				if !slices.Contains(keys, key) {
+					keys = append(keys, key)
+				}
+			}
+		}
+		if !found {
+			fix := in.namesOf(all)
+			if outer := in.holder(name); outer != "" {
+				fix = "it is within the skill " + in.lock.Skills[outer].Name + ", and is installed with that: name that one"
+			} else if near := typo.Nearest(name, all); near != "" {
+				fix = "did you mean " + near + "?"
+			} else if strings.ContainsAny(name, "/:@") {
+				fix = "give the name of an installed skill, or its folder; a source begins with its scheme, as oci://REGISTRY/REPO"
+			}
+			missing = append(missing, &Step{Name: name, Do: Fail, Problem: &Problem{Err: fmt.Errorf("%s names no skill '%s'", in.lockShown(), display.Echo(name)), Fix: fix, No: true}})
+		}
+	}
+	return keys, missing
+}
+
+// namesOf is the fix for a name that a lock does not have.
+func (in *Installer) namesOf(all []string) string {
+	const most = 10
+	if len(all) == 0 {
+		return in.command("add", "SOURCE") + " installs a skill and records it there"
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	more := ""
+	if n := len(all) - most; n > 0 {
+		all, more = all[:most], fmt.Sprintf(" and %s more", display.Thousands(n))
+	}
+	for i, name := range all {
+		all[i] = display.Echo(name)
+	}
+	return "it names " + strings.Join(all, ", ") + more
+}
+
+// nameOf returns the name of a skill's folder: the frontmatter's name if that is valid, else the
+// folder's in the source.
+func nameOf(s origin.Skill, r origin.Ref) string {
+	if skill.ValidName(s.Name) {
+		return s.Name
+	}
+	if s.Path != "." {
+		return filepath.Base(filepath.FromSlash(s.Path))
+	}
+	return lastOf(r)
+}
+
+// entryOf returns a lock's entry for a fetched skill.
+func (in *Installer) entryOf(g got, r origin.Ref, at origin.Revision, pinned bool) lockfile.Entry {
+	low := r.Below(in.o.Root, in.o.Home)
+	name := g.source.Name
+	if name == "" || display.OneLine(name) != name {
+		name = nameOf(g.source, r)
+	}
+	return lockfile.Entry{
+		Name: name, Source: low.Source, Want: low.Asked(), Path: g.source.Path,
+		Revision: at.ID, Version: at.Version, Pinned: pinned, Signer: g.verdict.Signer, Digest: g.skill.Digest, Files: g.skill.Files,
+	}
+}

@@ -1,0 +1,411 @@
+package install
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/semver"
+	"github.com/knack-dev/knack/internal/distribution/lockfile/foreign"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// takeover is a skill of another installer that is being taken over.
+type takeover struct {
+	foreign.Entry
+	step *Step
+	ref  origin.Ref // as it was asked for
+	// err is why the state that was tried last could not be fetched.
+	err error
+}
+
+// PlanFrom plans to take over what another installer recorded. Each skill is fetched from its
+// source and compared with the disk. If they are equal, it is locked; if nothing is there, it is
+// written; else it is left. base is the folder to which the entries' folders are relative.
+func (in *Installer) PlanFrom(ctx context.Context, format foreign.Format, entries []foreign.Entry, base string) *Plan {
+	p := &Plan{}
+	var open []*takeover
+	for _, e := range entries {
+		t := &takeover{Entry: e, step: &Step{Name: display.Echo(e.Name)}, ref: e.Ref}
+		t.step.Entry.Source, t.step.Entry.Path = e.Ref.Source, e.Path
+		p.Steps = append(p.Steps, t.step)
+		if in.locate(ctx, t, base); t.step.Do == "" {
+			open = append(open, t)
+		}
+	}
+	refuseTwins(p.Steps)
+	// The state that was recorded comes first, then what the source has now, then its versions:
+	// many installers record no state.
+	for _, round := range []func(context.Context, []*takeover, foreign.Format){in.tryRecorded, in.tryNow, in.tryVersions} {
+		open = slices.DeleteFunc(open, func(t *takeover) bool { return t.step.Do != "" })
+		round(ctx, open, format)
+	}
+	for _, t := range open {
+		if t.step.Do == "" {
+			in.notTaken(t)
+		}
+	}
+	return p
+}
+
+// locate finds the folder of a skill. It decides the step if the skill cannot be taken over, or
+// is in the lock already.
+func (in *Installer) locate(ctx context.Context, t *takeover, base string) {
+	s := t.step
+	name := path.Base(t.Folders[0])
+	folders := []string{filepath.Join(in.o.To, name)}
+	for i := len(t.Folders) - 1; i >= 0; i-- {
+		folders = slices.Insert(folders, 0, filepath.Join(base, filepath.FromSlash(t.Folders[i])))
+	}
+	for i, folder := range folders {
+		rel, err := filepath.Rel(in.o.Root, folder)
+		if err != nil || rel == "." || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+			continue
+		}
+		s.Key = filepath.ToSlash(rel)
+		if was, ok := in.lock.Skills[s.Key]; ok {
+			s.Do, s.Entry, s.Was = Nothing, was, &was
+			return
+		}
+		seen := in.see(ctx, s)
+		if seen && (!s.found.missing && s.found.odd == "" || i == len(folders)-1) {
+			break
+		}
+		if i < len(folders)-1 {
+			s.Do, s.Problem = "", nil // such a folder is not the skill's
+		}
+	}
+	switch {
+	case s.Do != "":
+	case s.found.odd != "":
+		s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("%s is in its place", s.found.odd), Fix: "remove it by hand, then run the command again", No: true}
+	case t.Err != nil:
+		fix := ""
+		if r := (*origin.RefError)(nil); errors.As(t.Err, &r) {
+			fix = r.Fix
+		}
+		s.Do, s.Problem = Leave, &Problem{Err: t.Err, Fix: fix, No: true}
+	}
+}
+
+// tryRecorded tries the states that the other installer recorded.
+func (in *Installer) tryRecorded(ctx context.Context, open []*takeover, format foreign.Format) {
+	type state struct{ source, want, revision string }
+	groups, order := map[state][]*takeover{}, []state(nil)
+	for _, t := range open {
+		if k := (state{t.ref.Source, t.ref.Asked(), t.Revision}); t.Revision != "" {
+			if groups[k] == nil {
+				order = append(order, k)
+			}
+			groups[k] = append(groups[k], t)
+		}
+	}
+	for _, k := range order {
+		in.try(ctx, groups[k], format, origin.Revision{ID: k.revision, Version: groups[k][0].Version})
+	}
+}
+
+// bySource groups takeovers by what is asked of which source.
+func bySource(open []*takeover) (groups [][]*takeover) {
+	at := map[[2]string]int{}
+	for _, t := range open {
+		k := [2]string{t.ref.Source, t.ref.Asked()}
+		i, ok := at[k]
+		if !ok {
+			i = len(groups)
+			at[k] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], t)
+	}
+	return groups
+}
+
+// tryNow tries what the sources have now.
+func (in *Installer) tryNow(ctx context.Context, open []*takeover, format foreign.Format) {
+	for _, group := range bySource(open) {
+		in.resolveAndTry(ctx, group, format, group[0].ref)
+	}
+}
+
+func (in *Installer) resolveAndTry(ctx context.Context, group []*takeover, format foreign.Format, ref origin.Ref) {
+	o, err := in.origin(ctx, ref)
+	var at origin.Revision
+	if err == nil {
+		at, err = o.Resolve(ctx, ref)
+	}
+	if err != nil {
+		for _, t := range group {
+			t.err = err
+		}
+		return
+	}
+	in.try(ctx, group, format, at)
+}
+
+// mostVersions bounds the versions that are compared with a skill.
+const mostVersions = 10
+
+// tryVersions tries the highest versions of the sources that have tags.
+func (in *Installer) tryVersions(ctx context.Context, open []*takeover, format foreign.Format) {
+	open = slices.DeleteFunc(slices.Clone(open), func(t *takeover) bool {
+		return t.step.Do != "" || t.ref.Kind != origin.Git || t.err != nil && !errors.Is(t.err, errGone)
+	})
+	for _, group := range bySource(open) {
+		ref := group[0].ref
+		o, err := in.origin(ctx, ref)
+		if err != nil {
+			continue
+		}
+		tags, err := o.Versions(ctx, ref)
+		if err != nil {
+			continue
+		}
+		tags = slices.DeleteFunc(slices.Clone(tags), func(tag string) bool {
+			_, ok := semver.Parse(tag)
+			return !ok || tag == ref.Want
+		})
+		slices.SortFunc(tags, func(a, b string) int {
+			x, _ := semver.Parse(a)
+			y, _ := semver.Parse(b)
+			return y.Compare(x)
+		})
+		for _, tag := range tags[:min(len(tags), mostVersions)] {
+			group = slices.DeleteFunc(group, func(t *takeover) bool { return t.step.Do != "" })
+			if len(group) == 0 {
+				break
+			}
+			was := make([]Step, len(group))
+			errs := make([]error, len(group))
+			for i, t := range group {
+				was[i], errs[i] = *t.step, t.err
+			}
+			ref.Want = tag
+			in.resolveAndTry(ctx, group, format, ref)
+			for i, t := range group {
+				if t.step.Do == "" {
+					*t.step, t.err = was[i], errs[i] // what it differs from is what the source has now
+				}
+			}
+		}
+	}
+}
+
+// try fetches skills of one source at one revision, and decides those that are on the disk as
+// they are there.
+func (in *Installer) try(ctx context.Context, group []*takeover, format foreign.Format, at origin.Revision) {
+	fetched, at, err := in.fetchChosen(ctx, group, at)
+	for i, t := range group {
+		switch {
+		case err != nil:
+			t.err = err
+			continue
+		case fetched[i].err != nil:
+			t.err = fetched[i].err
+			continue
+		}
+		s, g := t.step, fetched[i]
+		t.err = nil
+		s.Entry, s.Signature = in.entryOf(g, t.ref, at, t.Pinned), g.verdict
+		s.Warnings = warnings(g.skill.Files, g.source)
+		s.Changes = compare(nil, s.Entry.Files)
+		switch {
+		case s.found.missing:
+			s.Do = Write
+		case s.found.is(s.Entry.Digest):
+			s.Do = Record
+		case in.sameButInstaller(s, format):
+			s.Do, s.keep = Replace, format == foreign.GitHub
+			s.driftFrom()
+		}
+	}
+}
+
+// fetchChosen gets a skill for each of a group into the store.
+func (in *Installer) fetchChosen(ctx context.Context, group []*takeover, at origin.Revision) ([]got, origin.Revision, error) {
+	ref := group[0].ref
+	l, err := in.open(ctx, ref, at, false)
+	if err != nil {
+		return nil, at, err
+	}
+	defer l.Close()
+	if r := l.Revision(); r.ID != "" && at.ID == "" {
+		at = r
+	}
+	skills, err := l.Skills(ctx)
+	if err != nil {
+		return nil, at, err
+	}
+	var chosen []origin.Skill
+	paths := make([]string, len(group))
+	for i, t := range group {
+		found := named(skills, t.Entry)
+		if len(found) != 1 {
+			continue
+		}
+		paths[i] = found[0].Path
+		if !slices.ContainsFunc(chosen, func(s origin.Skill) bool { return s.Path == paths[i] }) {
+			chosen = append(chosen, found[0])
+		}
+	}
+	all, err := in.take(ctx, l, chosen)
+	out := make([]got, len(group))
+	for i := range out {
+		if g, ok := all[paths[i]]; ok && paths[i] != "" {
+			out[i] = g
+		} else {
+			out[i].err = errGone
+		}
+	}
+	return out, at, err
+}
+
+// named returns the skills of a source that an entry may mean.
+func named(skills []origin.Skill, e foreign.Entry) (found []origin.Skill) {
+	for _, s := range skills {
+		switch {
+		case e.Path != "" && s.Path == e.Path,
+			e.Path == "" && skill.KeyOf(s.Name) == skill.KeyOf(e.Name),
+			e.Path == "" && s.Name == "" && path.Base(s.Path) == e.Name:
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// sameButInstaller reports whether a skill on the disk differs from the author's only by what
+// the other installer has done to it, so that the author's files take nothing away.
+func (in *Installer) sameButInstaller(s *Step, format foreign.Format) bool {
+	c := s.found
+	if c.odd != "" || len(c.extra) > 0 {
+		return false
+	}
+	d := compare(s.Entry.Files, c.files)
+	switch format {
+	case foreign.Project, foreign.Global: // npx skills leaves files out
+		return len(d.Added)+len(d.Changed) == 0 && !slices.ContainsFunc(d.Removed, func(p string) bool { return !foreign.LeftOut(p) })
+	case foreign.GitHub: // gh writes into SKILL.md
+		if len(d.Added)+len(d.Removed) > 0 || len(d.Changed) != 1 || !slices.Contains(skill.EntryNames[:], d.Changed[0]) {
+			return false
+		}
+		t, err := dir.OpenTree(s.place, false)
+		if err != nil {
+			return false
+		}
+		defer t.Close()
+		rewritten, err := t.Open(d.Changed[0])
+		if err != nil {
+			return false
+		}
+		defer rewritten.Close()
+		author, err := in.o.Store.Open(s.Entry.Digest, d.Changed[0])
+		if err != nil {
+			return false
+		}
+		defer author.Close()
+		a, errA := readMain(rewritten)
+		b, errB := readMain(author)
+		return errA == nil && errB == nil && foreign.SameButGitHub(a, b)
+	}
+	return false
+}
+
+func readMain(r io.Reader) ([]byte, error) {
+	var b bytes.Buffer
+	_, err := io.Copy(&b, io.LimitReader(r, skill.MaxSkillMD+1))
+	return b.Bytes(), err
+}
+
+// notTaken leaves a skill that no state of its source fits, or replaces it if that was asked for.
+func (in *Installer) notTaken(t *takeover) {
+	s := t.step
+	switch {
+	case errors.Is(t.err, errGone):
+		where := "called " + display.Quote(t.Name)
+		if t.Path != "" {
+			where = "in " + display.Quote(t.Path)
+		}
+		s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("%s has no skill %s", t.ref.Source, where), Fix: in.command("add", t.ref.Source) + " lists what it has", No: true}
+	case t.err != nil:
+		s.Do, s.Problem = Fail, ProblemOf(t.err)
+	case in.o.Overwrite:
+		s.Do, s.keep = Replace, true
+		s.driftFrom()
+	default:
+		s.driftFrom()
+		s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("it differs from what %s has", t.ref), Fix: "--overwrite replaces it, and keeps what is there now", No: true}
+	}
+}
+
+// ghFolders are the folders into which gh skill installs for a project, relative to it.
+var ghFolders = []string{skillsOfAll, ".claude/skills", ".github/skills", ".cursor/skills", ".gemini/skills", ".codex/skills"}
+
+const skillsOfAll = ".agents/skills"
+
+// FromGitHub returns the skills that gh skill has installed, with their folders relative to
+// the lock's.
+func (in *Installer) FromGitHub(ctx context.Context) ([]foreign.Entry, error) {
+	folders := ghFolders
+	if rel, err := filepath.Rel(in.o.Root, in.o.To); err == nil && !slices.Contains(folders, filepath.ToSlash(rel)) {
+		folders = append([]string{filepath.ToSlash(rel)}, folders...)
+	}
+	var found []foreign.Entry
+	for _, folder := range folders {
+		entries, err := ghEntries(ctx, filepath.Join(in.o.Root, filepath.FromSlash(folder)), folder)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, problem("let the user who runs knack read it", "%s cannot be read: %w", in.shown(folder), cause(err))
+		}
+		found = append(found, entries...)
+	}
+	if len(found) == 0 {
+		return nil, &Problem{Err: fmt.Errorf("no skill below %s was installed by gh: none has its fields in SKILL.md", display.Quote(in.shown(in.o.Root))), Fix: "--project DIR, --global and --to DIR look elsewhere", No: true}
+	}
+	return found, nil
+}
+
+// ghEntries looks at each folder in one folder. A link is no folder.
+func ghEntries(ctx context.Context, at, folder string) (found []foreign.Entry, err error) {
+	t, err := dir.OpenTree(at, false)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	err = t.Walk(ctx, func(e dir.TreeEntry) error {
+		if !e.Mode.IsDir() {
+			return nil
+		}
+		for _, name := range skill.EntryNames {
+			f, err := t.Open(e.Path + "/" + name)
+			if err != nil {
+				continue
+			}
+			data, err := readMain(f)
+			f.Close()
+			if entry, ok := foreign.Installed(folder+"/"+e.Path, data); ok && err == nil {
+				found = append(found, entry)
+			}
+			break
+		}
+		return fs.SkipDir
+	})
+	return found, err
+}
+
+// BadLock returns the fault of another installer's lock as a problem.
+func BadLock(file string, err error) error {
+	var bad *foreign.Error
+	if errors.As(err, &bad) {
+		return &Problem{Err: fmt.Errorf("%s:%d:%d: %s; nothing was changed", file, bad.Line, bad.Column, bad.Message), Fix: bad.Fix}
+	}
+	return err
+}

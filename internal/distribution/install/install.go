@@ -1,0 +1,379 @@
+// Package install puts skills where agents read them, and records them in a lock. It plans
+// first, and then does exactly the plan. What knack did not write is never lost.
+package install
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/base/realpath"
+	"github.com/knack-dev/knack/internal/distribution/archive"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/store"
+	"github.com/knack-dev/knack/internal/distribution/trust"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// Options say where skills go, and with what they are fetched.
+type Options struct {
+	Root string // the folder of the lock, absolute
+	To   string // the folder that gets new skills: Root, or below it
+	Dir  string // the folder at which relative paths of sources start
+	Home string // the user's home folder, or ""
+	// Contained refuses links that lead out of Root, since the links of a clone come from its
+	// author.
+	Contained bool
+	// Kept is the folder that gets what is taken away although knack did not write it.
+	Kept string
+	// Guard is a path outside of Root, locked while a command changes Root; "" for none.
+	Guard string
+	// Origins returns what reads sources of a kind.
+	Origins func(origin.Kind) (origin.Origin, error)
+	Store   *store.Store
+	// Trust has the rules about signatures; nil has none.
+	Trust *trust.Policy
+	// AcceptSigner takes what another than the locked signer signed, or none.
+	AcceptSigner bool
+	// Overwrite takes away what was changed by hand, and keeps it.
+	Overwrite bool
+	Offline   bool
+	DryRun    bool // nothing is written but into the store
+	Now       func() time.Time
+	// Warn is told what the user should know although the command goes on, or is nil.
+	Warn func(text string)
+	// Shown writes a path for people, and Command a command of knack that concerns this lock, as
+	// a shell reads it. Without them, both are plain.
+	Shown   func(path string) string
+	Command func(words ...string) string
+	// Progress is told of each skill that is put into its place, by any goroutine, or is nil.
+	Progress origin.Progress
+}
+
+// Problem is an error with what to do about it.
+type Problem struct {
+	Err error
+	Fix string
+	// No is set if the answer is no, and Usage if the user has to write something else; without
+	// both, the command could not run.
+	No, Usage bool
+}
+
+// Error returns the error's message.
+func (p *Problem) Error() string { return p.Err.Error() }
+
+// Unwrap returns the error.
+func (p *Problem) Unwrap() error { return p.Err }
+
+func problem(fix, format string, args ...any) *Problem {
+	return &Problem{Err: fmt.Errorf(format, args...), Fix: fix}
+}
+
+// ProblemOf returns an error of a source, the store or the network as a problem, with what to do.
+func ProblemOf(err error) *Problem {
+	var p *Problem
+	if errors.Is(err, context.Canceled) {
+		return &Problem{Err: interruption{}, Fix: "run the same command again"}
+	}
+	if errors.As(err, &p) {
+		return p
+	}
+	var fault *store.Fault
+	if errors.As(err, &fault) {
+		return &Problem{Err: errors.New(fault.Error())}
+	}
+	var refused *trust.Refusal
+	if errors.As(err, &refused) {
+		return &Problem{Err: err, Fix: refused.Fix, No: true}
+	}
+	if p := networkProblem(err); p != nil {
+		return p
+	}
+	return &Problem{Err: err, Fix: fixOf(err)}
+}
+
+// fixOf returns what to do about content that is not taken, by the category of the error.
+func fixOf(err error) string {
+	switch {
+	case errors.Is(err, archive.ErrRefused):
+		return "get it again in case it was damaged; else ask its author to pack it anew"
+	case errors.Is(err, origin.ErrName):
+		return "ask the author to rename or remove it"
+	case errors.Is(err, origin.ErrLimit):
+		return "ask the author to make it smaller"
+	}
+	return ""
+}
+
+// interruption is the error of a step that was not done since the command was ended before.
+type interruption struct{}
+
+// Error says so.
+func (interruption) Error() string { return "interrupted" }
+
+// Is reports that an interruption is a cancellation.
+func (interruption) Is(target error) bool { return target == context.Canceled }
+
+// Installer plans and does what one command asks for.
+type Installer struct {
+	o      Options
+	real   string // Root without links
+	lock   *lockfile.Lock
+	old    []byte // the lock's bytes; nil if there is none
+	unlock func()
+
+	mu      sync.Mutex
+	parents map[string]parent // the folders of skills, by their paths
+}
+
+// Open reads the lock. The caller closes the installer. An error is a [*Problem].
+func Open(o Options, changes bool) (_ *Installer, err error) {
+	in := &Installer{o: o, real: realpath.Of(o.Root)}
+	defer func() {
+		if err != nil {
+			in.Close()
+		}
+	}()
+	if changes && !o.DryRun && o.Guard != "" {
+		switch unlock, err := edit.Lock(o.Guard); {
+		case errors.Is(err, edit.ErrLocked):
+			return nil, &Problem{Err: fmt.Errorf("another knack command is changing %s", display.Quote(in.shown(o.Root))), Fix: "run this one again when it is done", No: true}
+		case err == nil:
+			in.unlock = unlock
+		default:
+			in.warn("%s cannot be locked (%s): run no other knack command for %s at the same time", in.shown(in.o.Guard), cause(err), display.Quote(in.shown(o.Root)))
+		}
+	}
+	if in.old, err = in.readLock(); err != nil {
+		return nil, err
+	}
+	if in.lock, err = parseLock(in.lockShown(), in.old); err != nil {
+		return nil, err
+	}
+	if changes && !o.DryRun && in.old != nil {
+		if err := edit.Replace(in.LockFile(), in.old, in.old); err != nil {
+			return nil, problem("let the user who runs knack write it", "%s cannot be written: %w", in.lockShown(), cause(err))
+		}
+	}
+	if changes && !o.DryRun {
+		in.sweep()
+	}
+	return in, nil
+}
+
+// Close ends the command.
+func (in *Installer) Close() {
+	if in.unlock != nil {
+		in.unlock()
+	}
+}
+
+// LockFile returns the path of the lock.
+func (in *Installer) LockFile() string { return filepath.Join(in.o.Root, lockfile.Name) }
+
+// HasLock reports whether there is a lock. It may name no skills.
+func (in *Installer) HasLock() bool { return in.old != nil }
+
+// Locked returns the lock's entries by folder. The caller does not change them.
+func (in *Installer) Locked() map[string]lockfile.Entry { return in.lock.Skills }
+
+// Folder returns the absolute path of an entry's folder.
+func (in *Installer) Folder(key string) string {
+	return filepath.Join(in.o.Root, filepath.FromSlash(key))
+}
+
+func (in *Installer) readLock() ([]byte, error) {
+	t, err := dir.OpenTree(in.o.Root, true)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, problem("let the user who runs knack read the folder", "%s cannot be read: %s", in.shown(in.o.Root), skill.Reason(err))
+	}
+	defer t.Close()
+	f, err := t.Open(lockfile.Name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var data []byte
+	if err == nil {
+		defer f.Close()
+		data, err = io.ReadAll(io.LimitReader(f, lockfile.MaxSize+1))
+	}
+	if errors.Is(err, skill.ErrUnstable) {
+		return nil, problem("make it a file of the project", "%s is a link, which knack does not follow there", in.lockShown())
+	}
+	if err != nil {
+		return nil, problem("make it a regular file that can be read", "%s cannot be read: %s", in.lockShown(), skill.Reason(err))
+	}
+	if data == nil {
+		data = []byte{}
+	}
+	return data, nil
+}
+
+func parseLock(path string, data []byte) (*lockfile.Lock, error) {
+	if data == nil {
+		return &lockfile.Lock{Skills: map[string]lockfile.Entry{}}, nil
+	}
+	l, err := lockfile.Parse(data)
+	var bad *lockfile.Error
+	switch {
+	case errors.As(err, &bad):
+		return nil, &Problem{Err: fmt.Errorf("%s:%d:%d: %s; nothing was changed", path, bad.Line, bad.Column, bad.Message), Fix: bad.Fix}
+	case err != nil:
+		return nil, problem("", "%s: %w; nothing was changed", path, err)
+	}
+	if l.Skills == nil {
+		l.Skills = map[string]lockfile.Entry{}
+	}
+	return l, nil
+}
+
+// with returns the lock with changed entries. One that is nil goes.
+func (in *Installer) with(changed map[string]*lockfile.Entry) *lockfile.Lock {
+	l := &lockfile.Lock{Skills: maps.Clone(in.lock.Skills)}
+	for key, e := range changed {
+		if e == nil {
+			delete(l.Skills, key)
+		} else {
+			l.Skills[key] = *e
+		}
+	}
+	return l
+}
+
+// writeLock records what was done. If another program changed other entries meanwhile, both
+// changes are kept.
+func (in *Installer) writeLock(changed map[string]*lockfile.Entry) error {
+	for range 5 {
+		l := in.with(changed)
+		data := l.Bytes()
+		if bytes.Equal(data, in.old) || in.old == nil && len(l.Skills) == 0 {
+			return nil
+		}
+		if _, err := lockfile.Parse(data); err != nil {
+			return unreadable(err)
+		}
+		var err error
+		if in.old == nil {
+			err = edit.Create(in.LockFile(), data, 0o666)
+		} else {
+			err = edit.Replace(in.LockFile(), in.old, data)
+		}
+		if err == nil {
+			in.lock, in.old = l, data
+			return nil
+		}
+		if !errors.Is(err, edit.ErrChanged) && !errors.Is(err, edit.ErrExists) {
+			return problem("mend that and run the command again: what is in place already is then only recorded", "%s was not written: %w", in.lockShown(), cause(err))
+		}
+		if err := in.reread(changed); err != nil {
+			return err
+		}
+	}
+	return problem("run the command again", "%s keeps changing, so it was not written", in.lockShown())
+}
+
+// reread takes in a lock that another program wrote, unless it changed the same skills.
+func (in *Installer) reread(changed map[string]*lockfile.Entry) error {
+	data, err := in.readLock()
+	if err != nil {
+		return err
+	}
+	now, err := parseLock(in.lockShown(), data)
+	if err != nil {
+		return err
+	}
+	for key := range changed {
+		was, had := in.lock.Skills[key]
+		is, has := now.Skills[key]
+		if had != has || had && !sameEntry(was, is) {
+			return &Problem{Err: fmt.Errorf("another program changed the entry of %s in %s meanwhile", display.Quote(key), in.lockShown()), Fix: "run the command again", No: true}
+		}
+	}
+	in.lock, in.old = now, data
+	return nil
+}
+
+// sameEntry reports whether two entries are written alike.
+func sameEntry(a, b lockfile.Entry) bool {
+	one := func(e lockfile.Entry) []byte {
+		return (&lockfile.Lock{Skills: map[string]lockfile.Entry{"x": e}}).Bytes()
+	}
+	return bytes.Equal(one(a), one(b))
+}
+
+// sweep removes what killed commands left. What they had taken away goes to the kept ones.
+func (in *Installer) sweep() {
+	_ = edit.SweepFiles(in.o.Root) // of a lock that was not replaced
+	seen := map[string]bool{}
+	clean := func(key string) {
+		place, err := in.place(key)
+		if err != nil {
+			return
+		}
+		if at := in.beside(place); !seen[at] {
+			seen[at] = true
+			err := edit.Sweep(at, func(path string) error {
+				kept := in.keptPath("interrupted")
+				if err := edit.Move(path, kept); err != nil {
+					return err
+				}
+				in.warn("a knack command was stopped while it replaced a skill: the folder that it took away, or had not yet put there, is in %s", in.shown(kept))
+				return nil
+			})
+			if err != nil {
+				in.warn("%s has folders of a knack command that was stopped, which cannot be moved to %s: %s", in.shown(at), in.shown(in.o.Kept), cause(err))
+			}
+		}
+	}
+	for key := range in.lock.Skills {
+		clean(key)
+	}
+	if rel, err := filepath.Rel(in.o.Root, filepath.Join(in.o.To, "x")); err == nil {
+		clean(filepath.ToSlash(rel))
+	}
+}
+
+func (in *Installer) warn(format string, args ...any) {
+	if in.o.Warn != nil {
+		in.o.Warn(fmt.Sprintf(format, args...))
+	}
+}
+
+// keptPath returns a new path for what is taken away.
+func (in *Installer) keptPath(name string) string {
+	return filepath.Join(in.o.Kept, in.o.Now().UTC().Format("20060102T150405.000000000Z")+"-"+name)
+}
+
+// cause returns the system's reason.
+func cause(err error) error {
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// origin returns what reads a source. Offline, a source that would have to be asked is refused.
+func (in *Installer) origin(ctx context.Context, r origin.Ref) (origin.Origin, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	local := r.Kind == origin.Folder || r.Kind == origin.Archive && filepath.IsAbs(r.Location) || r.Kind == origin.Git && filepath.IsAbs(r.Location)
+	if in.o.Offline && !local {
+		return nil, problem("run it without --offline", "%s would have to be asked, and knack is offline", r.Source)
+	}
+	return in.o.Origins(r.Kind)
+}

@@ -1,0 +1,77 @@
+package install_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/internal/distribution/install"
+)
+
+// A project as a source has its own skills, and not those that are installed in it. An installed
+// skill is no source of itself, and a skill that is not locked is.
+func TestProjectAsSource(t *testing.T) {
+	w := newWorld(t, "folder")
+	w.publish(old)
+	_, err := w.add(w.options())
+	must(t, err)
+	before := files(t, w.project())
+	text := strings.ReplaceAll(old["SKILL.md"], "name: pdf", "name: own")
+	add := func(source string) *install.Plan {
+		t.Helper()
+		p, err := w.run(w.options(), func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
+			return in.PlanAdd(ctx, install.Request{Sources: []string{source}, All: true})
+		})
+		must(t, err)
+		return p
+	}
+	for _, source := range []string{w.project(), filepath.Join(w.project(), ".agents"), filepath.Join(w.project(), ".agents", "skills"), w.place()} {
+		p := add(source)
+		if p.Outcome() != install.No {
+			t.Errorf("%s: %v", source, p.Outcome())
+		}
+		if diff := cmp.Diff(before, files(t, w.project())); diff != "" {
+			t.Errorf("%s: %s", source, diff)
+		}
+	}
+	put(t, w.project(), map[string]string{"sources/own/SKILL.md": text})
+	if p := add(w.project()); len(p.Steps) != 1 || p.Steps[0].Entry.Path != "sources/own" || p.Steps[0].Do != install.Write {
+		t.Errorf("the project's own skill: %+v", p.Steps[0])
+	}
+	own := filepath.Join(w.project(), ".agents", "skills", "mine")
+	put(t, own, map[string]string{"SKILL.md": strings.ReplaceAll(text, "name: own", "name: mine")})
+	if p := add(own); p.Outcome() != install.Done || p.Steps[0].Do != install.Record {
+		t.Errorf("a skill that is not locked: %+v", p.Steps[0])
+	}
+}
+
+// Sync makes a script executable again, says so, and then has nothing to do. A file that the
+// user made executable stays.
+func TestSyncMakesExecutable(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no executable bits")
+	}
+	w := newWorld(t, "folder")
+	w.publish(old)
+	_, err := w.add(w.options())
+	must(t, err)
+	script := filepath.Join(w.place(), "scripts", "fill.sh")
+	must(t, os.Chmod(script, 0o644))
+	p, err := w.sync(w.options())
+	must(t, err)
+	info, err := os.Stat(script)
+	must(t, err)
+	if s := p.Steps[0]; info.Mode()&0o100 == 0 || s.Do != install.Replace || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "scripts/fill.sh") || s.Kept != "" || p.Outcome() != install.Done {
+		t.Errorf("%v %+v", info.Mode(), s)
+	}
+	must(t, os.Chmod(filepath.Join(w.place(), "SKILL.md"), 0o755))
+	p, err = w.sync(w.options())
+	if err != nil || p.Steps[0].Do != install.Nothing {
+		t.Errorf("%v %+v", err, p.Steps[0])
+	}
+}

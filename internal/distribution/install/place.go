@@ -1,0 +1,80 @@
+package install
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/base/realpath"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+)
+
+// place returns the path, without links, of a skill's folder. It refuses a link that leads out
+// of the project.
+func (in *Installer) place(key string) (string, error) {
+	at := in.Folder(key)
+	parent, err := in.parent(filepath.Dir(at))
+	if err != nil {
+		return "", err
+	}
+	place := filepath.Join(parent, filepath.Base(at))
+	if rel, err := filepath.Rel(in.real, place); err == nil && slices.ContainsFunc(strings.Split(rel, string(filepath.Separator)), lockfile.IsGit) {
+		return "", problem("name another folder with --to, or remove the entry from the lock", "%s is in the repository's own folder, where files can be programs that git starts", key)
+	}
+	return place, nil
+}
+
+// parent returns the path, without links, of a folder of skills. Most skills are in one, so that it
+// is asked for once. Links that come there later are for noLinks to find.
+func (in *Installer) parent(dir string) (string, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	p, known := in.parents[dir]
+	if !known {
+		if p.real, p.err = in.resolve(dir); in.parents == nil {
+			in.parents = map[string]parent{}
+		}
+		in.parents[dir] = p
+	}
+	return p.real, p.err
+}
+
+// parent is a folder of skills without links, or why there can be no skills in it.
+type parent struct {
+	real string
+	err  error
+}
+
+func (in *Installer) resolve(dir string) (string, error) {
+	if in.o.Contained {
+		err := edit.Inside(in.o.Root, dir)
+		var out *edit.OutsideError
+		if errors.As(err, &out) {
+			return "", &Problem{Err: fmt.Errorf("%s is a link to %s, outside of the project", in.shown(out.Link), in.shown(out.Target)), Fix: "make it a folder, or name another folder with --to", No: true}
+		}
+		if err != nil {
+			return "", problem("", "%w", err)
+		}
+	}
+	real := realpath.Of(dir)
+	if links := realpath.Links(real); len(links) > 0 {
+		return "", &Problem{Err: fmt.Errorf("%s is a link that leads nowhere", in.shown(links[0])), Fix: "make it a folder, or name another folder with --to", No: true}
+	}
+	return real, nil
+}
+
+// beside returns the folder in which new trees are written: beside the folder that agents scan,
+// never below it.
+func (in *Installer) beside(place string) string {
+	parent := filepath.Dir(filepath.Dir(place))
+	if parent != in.real && !strings.HasPrefix(parent, in.real+string(filepath.Separator)) {
+		parent = filepath.Dir(place)
+		if filepath.Dir(place) == in.real {
+			parent = in.real
+		}
+	}
+	return filepath.Join(parent, ".knack")
+}

@@ -1,0 +1,352 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/trust"
+)
+
+// Action is what is done with one skill.
+type Action string
+
+// The actions.
+const (
+	Nothing Action = "unchanged" // it is as it should be
+	Write   Action = "added"     // nothing is in its place
+	Replace Action = "replaced"  // another state of it is in its place
+	Record  Action = "locked"    // only the lock changes: the right files are in place
+	Delete  Action = "removed"   // the folder and its entry go
+	Drop    Action = "dropped"   // the entry goes; there is no folder
+	Leave   Action = "left"      // it was changed by hand, or cannot be replaced
+	Fail    Action = "failed"
+	Differs Action = "differs"  // disk and lock differ (verify)
+	Matches Action = "verified" // disk and lock agree (verify)
+	Pinned  Action = "pinned"   // update leaves it
+	Gone    Action = "gone"     // its source has it no longer; it stays
+	Newer   Action = "outdated" // there is an update (update --check)
+)
+
+// Step is what is to be done with one skill, and afterwards what was done.
+type Step struct {
+	Name  string
+	Key   string // its folder, relative to the lock's; "" if it has none
+	Do    Action
+	Entry lockfile.Entry  // as it is recorded afterwards
+	Was   *lockfile.Entry // the lock's entry before
+	// Changes are those of the skill itself, between the lock and what is to be installed.
+	Changes Changes
+	// Signature is what is known of the signatures of its source, if those were asked for.
+	Signature trust.Verdict
+	// Drift are those that were made by hand, against the lock.
+	Drift Changes
+	// Problem says why it is left or failed.
+	Problem *Problem
+	// Kept is the folder into which what was in its place was moved.
+	Kept     string
+	Warnings []string
+	With     []string // the names of the skills within it
+
+	place string
+	found *content // what was at place when it was planned
+	keep  bool     // it was changed, and is kept before it is replaced or removed
+	stays bool     // what was in its place is in a tree, which is not removed
+}
+
+// Interrupted reports whether the command was ended before it came to this step.
+func (s *Step) Interrupted() bool {
+	return s.Do == Fail && s.Problem != nil && errors.Is(s.Problem, context.Canceled)
+}
+
+// Choice is a skill that could be installed.
+type Choice struct {
+	Source                  string // as [origin.Ref.String] spells it
+	Name, Description, Path string
+	Unserved                string // why knack does not offer it, or ""
+	Fault                   error  // why it cannot be installed
+}
+
+// Plan is what a command is going to do.
+type Plan struct {
+	Steps []*Step
+	// Choices are the skills of the sources of which the user has to choose, source by source.
+	Choices []Choice
+
+	names []string // of all skills that the sources have
+}
+
+// Outcome sums up a plan.
+type Outcome uint8
+
+// The outcomes, from the best to the worst.
+const (
+	Done    Outcome = iota
+	No              // something was left, differs, is missing a choice, or has an update
+	Misused         // a source is none
+	Failed          // something could not be done
+)
+
+// Outcome returns the worst of the steps.
+func (p *Plan) Outcome() Outcome {
+	worst := Done
+	if p.Choices != nil {
+		worst = No
+	}
+	for _, s := range p.Steps {
+		switch {
+		case s.Problem != nil && s.Problem.Usage:
+			worst = max(worst, Misused)
+		case s.Problem != nil && !s.Problem.No:
+			worst = Failed
+		case s.Problem != nil, s.Do == Leave, s.Do == Differs, s.Do == Newer:
+			worst = max(worst, No)
+		}
+	}
+	return worst
+}
+
+func failed(name, key string, err error) *Step {
+	return &Step{Name: name, Key: key, Do: Fail, Problem: ProblemOf(err)}
+}
+
+func leftOut(n int) string {
+	if n == 1 {
+		return "1 entry whose name begins with a dot, or submodule, was not installed"
+	}
+	return fmt.Sprintf("%s entries whose names begin with a dot, or submodules, were not installed", display.Thousands(n))
+}
+
+// decide fills in what is to be done so that s.Entry is installed at s.Key. It is the table of
+// doc/decisions/0050.
+func (in *Installer) decide(ctx context.Context, s *Step) {
+	if was, ok := in.lock.Skills[s.Key]; ok {
+		s.Was = &was
+		s.Changes = compare(was.Files, s.Entry.Files)
+	} else {
+		s.Changes = compare(nil, s.Entry.Files)
+	}
+	if !in.see(ctx, s) {
+		return
+	}
+	switch c := s.found; {
+	case c.missing:
+		s.Do = Write
+	case c.odd != "":
+		s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("%s is in its place", c.odd), Fix: "remove it by hand, then run the command again", No: true}
+	case c.is(s.Entry.Digest):
+		s.Do = Record
+		if s.Was != nil && sameEntry(*s.Was, s.Entry) {
+			s.Do = Nothing
+		}
+	case s.Was != nil && c.is(s.Was.Digest):
+		s.Do = Replace
+	case in.o.Overwrite:
+		s.Do, s.keep = Replace, true
+		s.driftFrom()
+	default:
+		s.driftFrom()
+		in.leave(s)
+	}
+}
+
+// see looks at what is in a step's place.
+func (in *Installer) see(ctx context.Context, s *Step) bool {
+	var err error
+	if s.place, err = in.place(s.Key); err == nil {
+		s.found, err = in.look(ctx, s.place)
+	}
+	if err != nil {
+		s.Do, s.Problem = Fail, ProblemOf(err)
+	}
+	return err == nil
+}
+
+func (s *Step) driftFrom() {
+	locked := s.Entry.Files
+	if s.Was != nil {
+		locked = s.Was.Files
+	}
+	s.Drift = s.found.drift(locked)
+}
+
+func (in *Installer) leave(s *Step) {
+	why := "it was changed since it was locked"
+	if s.Was == nil {
+		why = "there is another skill in its place, which knack did not install"
+	}
+	fix := "--overwrite replaces it, and keeps what is there now"
+	if s.Was != nil && s.Entry.Digest == s.Was.Digest && in.fetched(s.found) {
+		why, fix = notRecorded, in.updateRecords(s.Key)+"; "+fix
+	}
+	s.Do, s.Problem = Leave, &Problem{Err: errors.New(why), Fix: fix, No: true}
+}
+
+// What is said of a state that knack itself has fetched and that the lock does not have: a
+// command was killed before it wrote the lock, or the lock was put back.
+const notRecorded = "it is not as locked, but as knack has fetched it: a command was stopped before it wrote the lock, or the lock is an older one"
+
+func (in *Installer) updateRecords(key string) string {
+	return in.command("update", in.word(key)) + " records what is there, if that is what the source has"
+}
+
+// fetched reports whether a folder holds just the files of a skill in the store.
+func (in *Installer) fetched(c *content) bool {
+	if c.missing || c.odd != "" || len(c.extra) > 0 {
+		return false
+	}
+	_, err := in.o.Store.Find(c.digest)
+	return err == nil
+}
+
+// PlanRemove plans to remove the named skills. A name is a skill's, or its folder's.
+func (in *Installer) PlanRemove(ctx context.Context, names []string) *Plan {
+	p := &Plan{}
+	keys, missing := in.named(names)
+	p.Steps = missing
+	for _, key := range keys {
+		was := in.lock.Skills[key]
+		s := &Step{Name: was.Name, Key: key, Was: &was}
+		p.Steps = append(p.Steps, s)
+		if !in.see(ctx, s) {
+			continue
+		}
+		switch c := s.found; {
+		case c.missing:
+			s.Do = Drop
+		case c.odd != "":
+			s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("%s is in its place", c.odd), Fix: "remove it by hand, then run the command again", No: true}
+		case c.is(was.Digest):
+			s.Do = Delete
+		case in.o.Overwrite:
+			s.Do, s.keep = Delete, true
+			s.driftFrom()
+		default:
+			s.driftFrom()
+			in.leave(s)
+			s.Problem.Fix = "--overwrite removes it, and keeps what is there now"
+		}
+	}
+	return p
+}
+
+// PlanVerify compares the named skills, or all, with the disk.
+func (in *Installer) PlanVerify(ctx context.Context, names []string) *Plan {
+	p := &Plan{}
+	keys, missing := in.named(names)
+	p.Steps = append(missing, inParallel(len(keys), func(i int) *Step {
+		was := in.lock.Skills[keys[i]]
+		s := &Step{Name: was.Name, Key: keys[i], Was: &was, Entry: was, Do: Matches}
+		if in.verify(ctx, s) {
+			in.requireSigner(s, Differs)
+		}
+		return s
+	})...)
+	return p
+}
+
+// verify reports whether a skill's folder is as locked. If it is not, the step says how.
+func (in *Installer) verify(ctx context.Context, s *Step) bool {
+	if !in.see(ctx, s) || s.found.is(s.Was.Digest) {
+		return s.Do != Fail
+	}
+	s.Do = Differs
+	switch c := s.found; {
+	case c.missing:
+		s.Problem = &Problem{Err: errors.New("the folder is missing"), Fix: in.command("sync") + " restores it", No: true}
+	case c.odd != "":
+		s.Problem = &Problem{Err: fmt.Errorf("%s is in its place", c.odd), Fix: "remove it by hand, then run " + in.command("sync"), No: true}
+	default:
+		s.driftFrom()
+		why, fix := "it was changed since it was locked", in.command("sync", "--overwrite")+" restores it, and keeps what is there now"
+		if in.fetched(c) {
+			why, fix = notRecorded, in.updateRecords(s.Key)+"; "+fix
+		}
+		s.Problem = &Problem{Err: errors.New(why), Fix: fix, No: true}
+	}
+	return false
+}
+
+// PlanSync plans that every locked skill is in its place as the lock says.
+func (in *Installer) PlanSync(ctx context.Context) *Plan {
+	keys, _ := in.named(nil)
+	p := &Plan{Steps: inParallel(len(keys), func(i int) *Step {
+		was := in.lock.Skills[keys[i]]
+		s := &Step{Name: was.Name, Key: keys[i], Entry: was}
+		if in.requireSigner(s, Leave); s.Do == Leave {
+			return s
+		}
+		in.decide(ctx, s)
+		if lost := lostExec(was.Files, s.found); s.Do == Nothing && len(lost) > 0 {
+			s.Do, s.Warnings = Replace, []string{"not executable any more, as locked: " + shortList(lost)}
+		}
+		return s
+	})}
+	in.fetchLocked(ctx, p.Steps)
+	return p
+}
+
+// fetchLocked gets into the store what the steps are going to write.
+func (in *Installer) fetchLocked(ctx context.Context, steps []*Step) {
+	type from struct{ source, want, revision string }
+	needed := map[from][]*Step{}
+	var order []from
+	for _, s := range steps {
+		if s.Do != Write && s.Do != Replace {
+			continue
+		}
+		if _, err := in.o.Store.Find(s.Entry.Digest); err == nil {
+			continue
+		}
+		f := from{s.Entry.Source, s.Entry.Want, s.Entry.Revision}
+		if needed[f] == nil {
+			order = append(order, f)
+		}
+		needed[f] = append(needed[f], s)
+	}
+	for _, f := range order {
+		fail := func(s *Step, err error) {
+			s.Do, s.Problem = Fail, ProblemOf(err)
+		}
+		got, err := in.fetch(ctx, f.source, f.want, origin.Revision{ID: f.revision}, pathsOf(needed[f]))
+		for _, s := range needed[f] {
+			switch g := got[s.Entry.Path]; {
+			case errors.As(err, new(*origin.Gone)):
+				fail(s, problem(in.takesNow(s.Key), "%w", err))
+			case err != nil:
+				fail(s, err)
+			case errors.Is(g.err, errGone):
+				fail(s, problem(in.command("remove", in.word(s.Key))+" drops it from the lock; "+mayHave, "%w", g.err))
+			case g.err != nil:
+				fail(s, g.err)
+			case g.skill.Digest != s.Entry.Digest:
+				fail(s, problem(in.takesNow(s.Key), "%s no longer has the files that the lock names", s.Entry.Source))
+			}
+		}
+	}
+}
+
+// mayHave is where locked files may be that the source no longer has.
+const mayHave = "another clone of the project, or the author, may still have the locked files"
+
+// takesNow says which command takes what the source of a locked skill has now.
+func (in *Installer) takesNow(key string) string {
+	command := in.command("update", in.word(key))
+	switch e := in.lock.Skills[key]; {
+	case fixed(e):
+		command = in.again(key)
+	case e.Pinned:
+		command = in.command("update", in.word(key), "--unpin")
+	}
+	return command + " takes what the source has now; " + mayHave
+}
+
+func pathsOf(steps []*Step) (paths []string) {
+	for _, s := range steps {
+		paths = append(paths, s.Entry.Path)
+	}
+	return paths
+}

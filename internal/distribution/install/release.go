@@ -1,0 +1,67 @@
+package install
+
+import (
+	"context"
+
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/trust"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Release is what a source has at one revision.
+type Release struct {
+	Source    string // as it was asked for
+	Revision  origin.Revision
+	Signature trust.Verdict // its State is "" if the source has none by its kind
+	Skills    []Verified
+}
+
+// Verified is a skill of a [Release].
+type Verified struct {
+	Name, Path string
+	Digest     skill.Digest
+	Files      int
+	Err        error // why it cannot be installed
+}
+
+// Faults counts the skills that cannot be installed.
+func (r Release) Faults() (n int) {
+	for _, s := range r.Skills {
+		if s.Err != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// VerifySource judges the signatures of what a source has now, and fetches all of it into the
+// store, which checks the digests. If the signatures refuse it, the release has its revision and
+// their verdict, and nothing is fetched. The error is a [*Problem], or one for it.
+func (in *Installer) VerifySource(ctx context.Context, text string) (Release, error) {
+	ref, err := origin.Parse(text, in.o.Dir, in.o.Home)
+	if err != nil {
+		return Release{}, refProblem(text, err)
+	}
+	r := Release{Source: ref.String()}
+	l, err := in.open(ctx, ref, origin.Revision{}, false)
+	if l != nil {
+		r.Revision, r.Signature = l.Revision(), l.verdict
+	}
+	if err != nil {
+		return r, ProblemOf(err)
+	}
+	defer l.Close()
+	skills, err := l.Skills(ctx)
+	if err != nil {
+		return r, ProblemOf(err)
+	}
+	got, err := in.take(ctx, l, skills)
+	if err != nil {
+		return r, ProblemOf(err)
+	}
+	for _, s := range skills {
+		g := got[s.Path]
+		r.Skills = append(r.Skills, Verified{nameOf(s, ref), s.Path, g.skill.Digest, len(g.skill.Files), g.err})
+	}
+	return r, nil
+}

@@ -1,0 +1,136 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/trust"
+)
+
+// library is a library whose signatures are judged.
+type library struct {
+	origin.Library
+	verdict trust.Verdict
+}
+
+// open reads a source at a revision, and judges its signatures before anything else of it is
+// fetched. If it is locked, its digests are known, so that only a rule is a reason to ask. A library
+// that its signatures refuse is closed, and has only its revision.
+func (in *Installer) open(ctx context.Context, ref origin.Ref, at origin.Revision, locked bool) (*library, error) {
+	o, err := in.origin(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	l, err := o.Open(ctx, ref, at)
+	if err != nil {
+		return nil, err
+	}
+	if _, ruled := in.o.Trust.Rule(ref.Source); locked && !ruled {
+		return &library{Library: l}, nil
+	}
+	v, err := origin.Judge(ctx, in.o.Trust, ref, l)
+	if err != nil {
+		l.Close()
+		return &library{l, v}, err
+	}
+	if v.State == trust.Unclear {
+		in.warn("%s", v.Reason)
+	}
+	if _, can := l.(origin.Signed); !can {
+		v = trust.Verdict{} // no word about what cannot be signed
+	}
+	return &library{l, v}, nil
+}
+
+// sign notes what is known of the signatures of a step's source. Of several trusted signers, the
+// locked one stays.
+func (in *Installer) sign(s *Step, v trust.Verdict) {
+	if was, ok := in.lock.Skills[s.Key]; ok {
+		v = v.By(was.Signer)
+	}
+	s.Signature, s.Entry.Signer = v, v.Signer
+}
+
+// keepSigner leaves a skill that was signed and is now signed by another, or not at all, unless
+// the user accepts that. It reports whether the step goes on.
+func (in *Installer) keepSigner(s *Step) bool {
+	if s.Do == Fail || s.Do == Leave || s.Was == nil || s.Was.Signer == "" || s.Was.Signer == s.Entry.Signer || in.o.AcceptSigner {
+		return true
+	}
+	was := trust.ShortID(s.Was.Signer)
+	p := &Problem{Fix: "if its publisher says so, --accept-signer takes it", No: true}
+	_, ruled := in.o.Trust.Rule(s.Entry.Source)
+	switch v := s.Signature; {
+	case v.State == trust.Signed:
+		p.Err = fmt.Errorf("the lock says that %s signed it, and now %s does", was, trust.ShortID(v.Signer))
+	case v.State == trust.UnknownSigner && !ruled:
+		p.Err = fmt.Errorf("the lock says that %s signed it, and no key is under trust in your knack.yaml with which that could be checked", was)
+		p.Fix = "add the publisher's key there (doc/configuration.md); --accept-signer takes it unchecked"
+	default:
+		p.Err = fmt.Errorf("the lock says that %s signed it, and now it is %s", was, v.Short())
+	}
+	s.Do, s.Problem = Leave, p
+	return false
+}
+
+// requireSigner gives a step that an entry of the lock would be taken for this action if a rule
+// requires a signature and the entry has none by one of its keys.
+func (in *Installer) requireSigner(s *Step, do Action) {
+	var r *trust.Refusal
+	if errors.As(in.o.Trust.Locked(s.Entry.Source, s.Entry.Signer), &r) {
+		s.Do, s.Problem = do, ProblemOf(r)
+	}
+}
+
+// lookForSigners asks for the signatures of skills without news if a rule for their source came
+// after they were locked, or if the source was not signed then.
+func (in *Installer) lookForSigners(ctx context.Context, steps []*Step) {
+	type state struct{ source, want, revision string }
+	groups, order := map[state][]*Step{}, []state(nil)
+	for _, s := range steps {
+		if s.Was == nil || s.Do != Nothing && s.Do != Pinned {
+			continue
+		}
+		if rule, ruled := in.o.Trust.Rule(s.Was.Source); !ruled || rule.Trusts(s.Was.Signer) {
+			continue
+		}
+		k := state{s.Was.Source, s.Was.Want, s.Was.Revision}
+		if groups[k] == nil {
+			order = append(order, k)
+		}
+		groups[k] = append(groups[k], s)
+	}
+	for _, k := range order {
+		v, err := in.signerOf(ctx, k.source, k.want, origin.Revision{ID: k.revision})
+		for _, s := range groups[k] {
+			if err != nil {
+				s.Do, s.Problem = Fail, ProblemOf(err)
+				continue
+			}
+			if v.State != trust.Signed {
+				continue // it is as it was when it was locked
+			}
+			in.sign(s, v)
+			if in.keepSigner(s) && s.Do == Pinned && s.Entry.Signer != s.Was.Signer {
+				if in.decide(ctx, s); s.Do != Record {
+					s.Do, s.Problem = Pinned, nil
+				}
+			}
+		}
+	}
+}
+
+// signerOf judges the signatures of a locked source.
+func (in *Installer) signerOf(ctx context.Context, source, want string, at origin.Revision) (trust.Verdict, error) {
+	ref, err := origin.Locked(source, want, in.o.Root, in.o.Home)
+	if err != nil {
+		return trust.Verdict{}, refProblem(source, err)
+	}
+	l, err := in.open(ctx, ref, at, false)
+	if err != nil {
+		return trust.Verdict{}, err
+	}
+	return l.verdict, l.Close()
+}

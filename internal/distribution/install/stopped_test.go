@@ -1,0 +1,100 @@
+package install_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/internal/distribution/install"
+)
+
+// interrupted makes what a command leaves that was killed between exchanging a skill and
+// recording it: old files beside the project's, new ones in place, and the old lock.
+func interrupted(w *world) (swap string) {
+	w.t.Helper()
+	w.publish(old)
+	_, err := w.add(w.options())
+	must(w.t, err)
+	w.publish(newer)
+	dry := w.options()
+	dry.DryRun = true
+	_, err = w.update(dry) // fetches what is new
+	must(w.t, err)
+	swap = filepath.Join(w.project(), ".agents", ".knack", ".knack-"+strings.Repeat("A", 26), "swap")
+	must(w.t, os.MkdirAll(filepath.Dir(swap), 0o700))
+	must(w.t, os.Rename(w.place(), swap))
+	put(w.t, w.place(), newer)
+	return swap
+}
+
+// keptAs returns the files of the one folder that was kept.
+func keptAs(t *testing.T, kept, name string) map[string]string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(kept, "*-"+name))
+	must(t, err)
+	if len(found) != 1 {
+		t.Fatalf("%s has %v", kept, found)
+	}
+	return files(t, found[0])
+}
+
+// After a command was killed before it wrote the lock, the next one says where the old folder
+// is, and update, which records the new one, is what the others advise.
+func TestInterrupted(t *testing.T) {
+	w := newWorld(t, "folder")
+	interrupted(w)
+	var told []string
+	o := w.options()
+	o.Warn = func(text string) { told = append(told, text) }
+	p, err := w.sync(o)
+	must(t, err)
+	if len(told) != 1 || !strings.Contains(told[0], w.kept()) {
+		t.Errorf("told: %q", told)
+	}
+	if diff := cmp.Diff(old, keptAs(t, w.kept(), "interrupted")); diff != "" {
+		t.Error(diff)
+	}
+	verified, err := w.run(w.options(), func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
+		return in.PlanVerify(ctx, nil), nil
+	})
+	must(t, err)
+	for name, p := range map[string]*install.Plan{"sync": p, "verify": verified} {
+		if s := p.Steps[0]; p.Outcome() != install.No || !strings.Contains(s.Problem.Fix, "knack update") {
+			t.Errorf("%s: %v %q", name, s.Problem, s.Problem.Fix)
+		}
+	}
+	p, err = w.update(w.options())
+	if err != nil || p.Outcome() != install.Done || p.Steps[0].Do != install.Record {
+		t.Errorf("update: %v %+v", err, p.Steps[0])
+	}
+	// A change by hand is another matter.
+	put(t, w.place(), map[string]string{"SKILL.md": "mine"})
+	p, err = w.sync(w.options())
+	if err != nil || p.Outcome() != install.No || strings.Contains(p.Steps[0].Problem.Fix, "knack update") {
+		t.Errorf("sync: %v %+v", err, p.Steps[0].Problem)
+	}
+}
+
+// What cannot be kept, and a project that cannot be locked, is told.
+func TestTold(t *testing.T) {
+	w := newWorld(t, "folder")
+	swap := interrupted(w)
+	file := filepath.Join(w.dir, "file")
+	must(t, os.WriteFile(file, nil, 0o644))
+	var told []string
+	o := w.options()
+	o.Kept, o.Guard = filepath.Join(file, "kept"), filepath.Join(file, "guard")
+	o.Warn = func(text string) { told = append(told, text) }
+	_, err := w.update(o)
+	must(t, err)
+	if all := strings.Join(told, "\n"); len(told) != 2 || !strings.Contains(all, o.Guard) || !strings.Contains(all, o.Kept) || !strings.Contains(all, filepath.Dir(filepath.Dir(swap))) {
+		t.Errorf("told: %q", told)
+	}
+	if diff := cmp.Diff(old, files(t, swap)); diff != "" {
+		t.Error(diff)
+	}
+}

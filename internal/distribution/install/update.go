@@ -1,0 +1,247 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/semver"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+)
+
+// UpdateRequest is what update is asked for.
+type UpdateRequest struct {
+	Skills []string // all if it is empty
+	Check  bool     // only say what would be updated
+	Latest bool     // a version may move to another major version
+	Unpin  bool
+}
+
+// news is what a locked source is now.
+type news struct {
+	ref origin.Ref
+	at  origin.Revision
+	err error
+}
+
+// sourcesAtOnce is how many sources are asked at the same time.
+const sourcesAtOnce = 16
+
+// PlanUpdate asks the sources of the locked skills what they are now, and plans to install what
+// changed.
+func (in *Installer) PlanUpdate(ctx context.Context, q UpdateRequest) *Plan {
+	keys, steps := in.named(q.Skills)
+	p := &Plan{Steps: steps}
+	type asked struct{ source, want, version string }
+	groups := map[asked][]*Step{}
+	var order []asked
+	for _, key := range keys {
+		was := in.lock.Skills[key]
+		s := &Step{Name: was.Name, Key: key, Was: &was, Entry: was}
+		p.Steps = append(p.Steps, s)
+		if fixed(was) && q.Unpin {
+			s.Do, s.Problem = Leave, &Problem{Err: errors.New("it was added at a commit or digest, which never changes"), Fix: in.again(key) + " follows what the source has now", No: true}
+			continue
+		}
+		if was.Pinned && !q.Unpin || fixed(was) {
+			s.Do = Pinned
+			continue
+		}
+		s.Entry.Pinned = false
+		g := asked{was.Source, was.Want, was.Version}
+		if groups[g] == nil {
+			order = append(order, g)
+		}
+		groups[g] = append(groups[g], s)
+	}
+	found := make([]news, len(order))
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, sourcesAtOnce)
+	for i, g := range order {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			found[i] = in.ask(ctx, g.source, g.want, g.version, q.Latest)
+		})
+	}
+	wg.Wait()
+	// Groups that are at one revision now are read once.
+	var done []int
+	for i := range order {
+		if slices.Contains(done, i) {
+			continue
+		}
+		var same []*Step
+		for j := i; j < len(order); j++ {
+			if j == i || found[j].err == nil && found[i].err == nil && found[j].ref == found[i].ref && found[j].at == found[i].at {
+				same = append(same, groups[order[j]]...)
+				done = append(done, j)
+			}
+		}
+		in.plan(ctx, same, found[i], q)
+	}
+	in.lookForSigners(ctx, p.Steps)
+	in.unlessChanged(ctx, p.Steps, q)
+	return p
+}
+
+// unlessChanged looks at the disk for the skills without news: their folders may be missing, or
+// changed by hand.
+func (in *Installer) unlessChanged(ctx context.Context, steps []*Step, q UpdateRequest) {
+	var same []*Step
+	for _, s := range steps {
+		if s.Do == Nothing {
+			same = append(same, s)
+		}
+	}
+	inParallel(len(same), func(i int) *Step {
+		switch s := same[i]; {
+		case !q.Check:
+			in.decide(ctx, s)
+		case in.verify(ctx, s):
+			s.Do = Nothing
+		}
+		return same[i]
+	})
+	if !q.Check {
+		in.fetchLocked(ctx, same)
+	}
+}
+
+// fixed reports whether an entry's reference can only ever name what it names now.
+func fixed(e lockfile.Entry) bool {
+	if strings.Contains(e.Want, "sha256:") {
+		return true
+	}
+	hex := len(e.Want) >= 7 && strings.Trim(e.Want, "0123456789abcdef") == ""
+	return hex && strings.HasPrefix(e.Revision, "git:"+e.Want)
+}
+
+// ask resolves a locked source again. A full version moves to the highest of its major version.
+func (in *Installer) ask(ctx context.Context, source, want, version string, latest bool) news {
+	ref, err := origin.Locked(source, want, in.o.Root, in.o.Home)
+	if err != nil {
+		return news{err: refProblem(source, err)}
+	}
+	o, err := in.origin(ctx, ref)
+	if err != nil {
+		return news{err: err}
+	}
+	moved := ""
+	if now, full := semver.Parse(want); full {
+		tags, err := o.Versions(ctx, ref)
+		if err != nil {
+			return news{err: err}
+		}
+		if is, ok := semver.Parse(version); ok { // to which it moved before
+			now.Major, now.Minor, now.Patch, now.Pre = is.Major, is.Minor, is.Patch, is.Pre
+		}
+		if moved = newest(now, tags, latest); moved != "" {
+			ref.Want = moved
+		}
+	}
+	at, err := o.Resolve(ctx, ref)
+	if err == nil && moved != "" && at.Version == "" {
+		at.Version = moved
+	}
+	return news{ref, at, err}
+}
+
+// plan plans for skills of one source.
+func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRequest) {
+	if n.err != nil {
+		for _, s := range steps {
+			s.Do, s.Problem = Fail, ProblemOf(n.err)
+			if n.ref.Kind == origin.Git && errors.Is(n.err, origin.ErrGone) {
+				s.Problem.Fix = in.again(s.Key) + " follows what the source has now"
+			}
+		}
+		return
+	}
+	var open []*Step
+	for _, s := range steps {
+		if n.at.ID != "" && n.at.ID == s.Was.Revision {
+			s.Do = Nothing
+			continue
+		}
+		open = append(open, s)
+	}
+	if len(open) == 0 {
+		return
+	}
+	got, at, err := in.fetchNow(ctx, n, pathsOf(open))
+	for _, s := range open {
+		g := got[s.Was.Path]
+		switch {
+		case err != nil:
+			s.Do, s.Problem = Fail, ProblemOf(err)
+			continue
+		case errors.Is(g.err, errGone):
+			s.Do, s.Warnings = Gone, []string{"its source has no skill in " + s.Was.Path + " any more; it stays as it is, and " + in.command("remove", in.word(s.Key)) + " removes it"}
+			continue
+		case g.err != nil:
+			s.Do, s.Problem = Fail, ProblemOf(g.err)
+			continue
+		}
+		e := in.entryOf(g, n.ref, at, s.Entry.Pinned)
+		e.Source, e.Want = s.Was.Source, s.Was.Want // only add changes them
+		if e.Digest == s.Was.Digest && (s.Was.Signer != "" || e.Signer == "") {
+			s.Do = Nothing
+			if _, full := semver.Parse(s.Entry.Want); full && e.Version != s.Entry.Version && g.verdict.By(s.Was.Signer).Signer == s.Was.Signer {
+				s.Entry.Version, s.Entry.Revision = e.Version, e.Revision
+			}
+			continue
+		}
+		s.Entry, s.Warnings = e, warnings(g.skill.Files, g.source)
+		in.sign(s, g.verdict)
+		if moved(n.ref.Want, at, *s.Was) {
+			s.Warnings = append(s.Warnings, fmt.Sprintf("the tag %s was moved: it names another state of the source than before", display.Echo(n.ref.Want)))
+		}
+		s.Changes = compare(s.Was.Files, e.Files)
+		in.decide(ctx, s)
+		if !in.keepSigner(s) {
+			continue
+		}
+		if q.Check && (s.Do == Write || s.Do == Replace || s.Do == Record || s.Do == Leave && s.Drift.Any()) {
+			s.Do = Newer // one that was changed by hand keeps its problem
+		}
+	}
+}
+
+// moved reports whether the tag of a version names another state than it did.
+func moved(tag string, at origin.Revision, was lockfile.Entry) bool {
+	is, full := semver.Parse(tag)
+	before, had := semver.Parse(was.Version)
+	if !had {
+		before, had = semver.Parse(was.Want)
+	}
+	return full && had && is.Compare(before) == 0 && at.ID != "" && was.Revision != "" && at.ID != was.Revision
+}
+
+func (in *Installer) fetchNow(ctx context.Context, n news, paths []string) (map[string]got, origin.Revision, error) {
+	l, err := in.open(ctx, n.ref, n.at, false)
+	if err != nil {
+		return nil, n.at, err
+	}
+	defer l.Close()
+	at := n.at
+	if r := l.Revision(); r.ID != "" && at.ID == "" {
+		at = r
+	}
+	skills, err := l.Skills(ctx)
+	if err != nil {
+		return nil, at, err
+	}
+	out, err := in.take(ctx, l, slices.DeleteFunc(skills, func(s origin.Skill) bool { return !slices.Contains(paths, s.Path) }))
+	for _, p := range paths {
+		if _, ok := out[p]; !ok && err == nil {
+			out[p] = got{err: errGone}
+		}
+	}
+	return out, at, err
+}

@@ -1,0 +1,42 @@
+package install_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/knack-dev/knack/internal/distribution/install"
+)
+
+// TestVerifyAllocates checks that a comparison of many skills with the disk allocates little for a
+// file, so that it takes hardly longer than to hash the files.
+func TestVerifyAllocates(t *testing.T) {
+	const skills = 200
+	w := newWorld(t, "folder")
+	for i := range skills {
+		name := fmt.Sprint("skill-", i)
+		put(t, filepath.Join(w.source, name), map[string]string{"SKILL.md": "---\nname: " + name + "\ndescription: x\n---\n", "a": "a", "b": "b"})
+	}
+	_, err := w.run(w.options(), func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
+		return in.PlanAdd(ctx, install.Request{Sources: []string{w.source}, All: true})
+	})
+	must(t, err)
+	_, err = w.run(w.options(), func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		p := in.PlanVerify(ctx, nil)
+		runtime.ReadMemStats(&after)
+		if len(p.Steps) != skills || p.Outcome() != install.Done {
+			t.Errorf("%d skills, %v", len(p.Steps), p.Outcome())
+		}
+		if took := (after.TotalAlloc - before.TotalAlloc) / (3 * skills); took > 20<<10 {
+			t.Errorf("%d bytes for a file", took)
+		} else {
+			t.Logf("%d bytes for a file", took)
+		}
+		return &install.Plan{}, nil
+	})
+	must(t, err)
+}

@@ -1,0 +1,23 @@
+package install
+
+import "github.com/knack-dev/knack/internal/base/semver"
+
+// newest returns the tag of the highest version that is not below is, or "". It is one of the
+// same major version, or for 0.x of the same minor version, unless latest is set. A release is
+// not followed by a pre-release.
+func newest(is semver.Version, tags []string, latest bool) (best string) {
+	high := is
+	for _, tag := range tags {
+		v, ok := semver.Parse(tag)
+		if !ok || v.Prefix != is.Prefix || v.Pre != "" && is.Pre == "" {
+			continue
+		}
+		if !latest && (v.Major != is.Major || is.Major == 0 && v.Minor != is.Minor) {
+			continue
+		}
+		if c := v.Compare(high); c > 0 || c == 0 && best == "" {
+			high, best = v, tag
+		}
+	}
+	return best
+}

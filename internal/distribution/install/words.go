@@ -1,0 +1,78 @@
+package install
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/skill"
+)
+
+// shown writes a path for people.
+func (in *Installer) shown(path string) string {
+	if in.o.Shown == nil {
+		return path
+	}
+	return in.o.Shown(path)
+}
+
+// lockShown is the path of the lock, for people.
+func (in *Installer) lockShown() string { return in.shown(in.LockFile()) }
+
+// command returns a command that concerns this lock, to be pasted into a shell.
+func (in *Installer) command(words ...string) string {
+	if in.o.Command == nil {
+		return "knack " + strings.Join(words, " ")
+	}
+	return in.o.Command(words...)
+}
+
+// word returns what names a locked skill alone in a command: its name, or else its folder.
+func (in *Installer) word(key string) string {
+	name, same := in.lock.Skills[key].Name, 0
+	for _, e := range in.lock.Skills {
+		if e.Name == name {
+			same++
+		}
+	}
+	if same != 1 || !skill.ValidName(name) {
+		return key
+	}
+	return name
+}
+
+// again returns the command that adds a locked skill anew, from what its source has now.
+func (in *Installer) again(key string) string {
+	e := in.lock.Skills[key]
+	words := []string{"add", in.source(e)}
+	if e.Path != "." {
+		words = append(words, "--skill", e.Path)
+	}
+	if dir := filepath.Dir(in.Folder(key)); dir != in.o.To {
+		words = append(words, "--to", in.shown(dir))
+	}
+	return in.command(words...)
+}
+
+// source returns the source of an entry, without a commit or digest, as a person writes it.
+func (in *Installer) source(e lockfile.Entry) string {
+	r, err := origin.Locked(e.Source, "", in.o.Root, in.o.Home)
+	switch {
+	case err != nil:
+		return e.Source
+	case filepath.IsAbs(r.Location) && r.Kind != origin.Git:
+		if r.Source = in.shown(r.Location); r.Source != "." && !strings.HasPrefix(r.Source, "~") && !filepath.IsAbs(r.Source) {
+			r.Source = "./" + r.Source
+		}
+		if r.Kind == origin.Folder {
+			r.Source += "/" // also if it is called as an archive is
+		}
+	case r.Kind == origin.OCI:
+		r.Want, _, _ = strings.Cut(e.Want, "@")
+		if strings.Contains(r.Want, ":") {
+			r.Want = "" // a digest alone
+		}
+	}
+	return r.String()
+}

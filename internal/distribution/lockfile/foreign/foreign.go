@@ -1,0 +1,374 @@
+// Package foreign reads what other installers record about the skills they installed, for
+// knack to take over: their lock files, and the fields that GitHub's command line writes into a
+// SKILL.md. It changes none of them.
+package foreign
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/skill/frontmatter"
+)
+
+// Format is a format of a lock.
+type Format string
+
+// The formats.
+const (
+	Project  Format = "skills-lock.json"   // of npx skills, version 1
+	Global   Format = ".skill-lock.json"   // of npx skills --global, version 3
+	OCI      Format = "skills.lock.json"   // of skills-oci, version 1
+	ToolHive Format = "toolhive.lock.yaml" // of thv skill, version 1
+	GitHub   Format = "gh"                 // of gh skill: fields of each SKILL.md
+)
+
+// MaxSize is the most bytes that [Parse] reads.
+const MaxSize = 8 << 20
+
+// Entry is a skill that another installer has installed.
+type Entry struct {
+	Name string
+	Line int // of the lock, or of the SKILL.md
+	// Folders are where the skill can be, most likely first: slash-separated, relative to the
+	// project's folder, and for a [Global] lock to the home folder.
+	Folders []string
+	Ref     origin.Ref // the source, with the reference that was asked for
+	// Path is the skill's folder within the source, "." for the source itself, or "" if the
+	// record does not say it: then Name selects the skill.
+	Path string
+	// Revision is what the skill was installed at, as [origin.Revision] has it, or "".
+	Revision string
+	Tree     string // the hash of the folder as a tree of git, or ""
+	Version  string
+	Pinned   bool // its user asked for exactly this
+	// Err says why the skill cannot be taken over: it has no source that knack can read.
+	Err error
+}
+
+// Error is the first fault of a lock. Line and Column count from 1.
+type Error struct {
+	Line, Column int
+	Message, Fix string
+}
+
+// Error returns all of it in one line.
+func (e *Error) Error() string {
+	return fmt.Sprintf("line %d, column %d: %s: %s", e.Line, e.Column, e.Message, e.Fix)
+}
+
+func fault(at frontmatter.Position, fix, format string, args ...any) *Error {
+	return &Error{max(at.Line, 1), max(at.Column, 1), fmt.Sprintf(format, args...), fix}
+}
+
+const restore = "restore the file from version control, or let its own tool write it again"
+
+// Parse reads a lock. Its format is known by its fields, and not by its file's name. dir is the
+// lock's folder, for relative sources, and home the user's, or "". An error is an [*Error].
+// Unlike the tools themselves, Parse takes no damaged lock for an empty one.
+func Parse(data []byte, dir, home string) (Format, []Entry, error) {
+	if len(data) > MaxSize {
+		return "", nil, &Error{1, 1, fmt.Sprintf("the file is too large; the limit is %d MiB", MaxSize>>20), restore}
+	}
+	// JSON is YAML, and only this reader tells positions.
+	root, problems := frontmatter.ParseYAML(string(data))
+	if len(problems) > 0 {
+		n := 0
+		for line := range strings.Lines(string(data)) {
+			if n++; strings.HasPrefix(line, "<<<<<<< ") {
+				return "", nil, &Error{n, 1, "the file has the conflict markers of a merge", "keep the entries of both sides, and delete the lines with <<<<<<<, ======= and >>>>>>>"}
+			}
+		}
+		p := problems[0]
+		return "", nil, fault(p.Position, restore, "the file is damaged: %s", p.Message)
+	}
+	if root.Kind != frontmatter.Map {
+		return "", nil, fault(root.Position, restore, "the file is no lock: it does not begin with fields")
+	}
+	r := &reader{dir: dir, home: home}
+	format, entries, err := r.lock(root)
+	if err != nil {
+		return "", nil, err
+	}
+	return format, entries, nil
+}
+
+// reader reads one lock. The first fault ends it.
+type reader struct {
+	dir, home string
+	err       *Error
+}
+
+// fail records the first fault.
+func (r *reader) fail(at frontmatter.Position, fix, format string, args ...any) {
+	if r.err == nil {
+		r.err = fault(at, fix, format, args...)
+	}
+}
+
+func (r *reader) lock(root frontmatter.Value) (Format, []Entry, *Error) {
+	skills, ok := field(root, "skills")
+	if !ok {
+		return "", nil, fault(root.Position, "the formats are skills-lock.json, .skill-lock.json, skills.lock.json and toolhive.lock.yaml", "the file is no lock that knack knows: it has no skills")
+	}
+	version, named := field(root, "version")
+	ociVersion, oci := field(root, "lockfileVersion")
+	switch {
+	case oci:
+		return r.list(OCI, skills, ociVersion, 1, r.oci)
+	case named && skills.Kind == frontmatter.Map && version.Text == "3":
+		return r.byName(Global, skills, version, 3)
+	case named && skills.Kind == frontmatter.Map:
+		return r.byName(Project, skills, version, 1)
+	case named && (skills.Kind == frontmatter.List || skills.Kind == frontmatter.Null):
+		return r.list(ToolHive, skills, version, 1, r.toolhive)
+	}
+	return "", nil, fault(root.Position, restore, "the file is no lock that knack knows: it has no version")
+}
+
+func (r *reader) version(format Format, v frontmatter.Value, known int) bool {
+	if v.Kind != frontmatter.Number || v.Text != fmt.Sprint(known) {
+		r.fail(v.Position, "let a release of its tool that writes version "+fmt.Sprint(known)+" write it", "version %s of %s is not known; knack reads version %d", display.Quote(v.Text), format, known)
+	}
+	return r.err == nil
+}
+
+// byName reads skills that are fields of a mapping.
+func (r *reader) byName(format Format, skills, version frontmatter.Value, known int) (Format, []Entry, *Error) {
+	if !r.version(format, version, known) {
+		return "", nil, r.err
+	}
+	var all []Entry
+	for _, f := range skills.Fields {
+		e := Entry{Name: f.Key, Line: f.KeyPosition.Line}
+		r.npx(&e, f.Value, format == Global)
+		if r.err != nil {
+			return "", nil, r.err
+		}
+		all = append(all, e)
+	}
+	return format, all, nil
+}
+
+// list reads skills that are items of a list.
+func (r *reader) list(format Format, skills, version frontmatter.Value, known int, read func(*Entry, frontmatter.Value)) (Format, []Entry, *Error) {
+	if !r.version(format, version, known) {
+		return "", nil, r.err
+	}
+	if skills.Kind != frontmatter.List && skills.Kind != frontmatter.Null {
+		return "", nil, fault(skills.Position, restore, "skills is not a list")
+	}
+	var all []Entry
+	for _, v := range skills.Items {
+		e := Entry{Line: v.Position.Line, Name: r.text(v, "name")}
+		if e.Name == "" {
+			r.fail(v.Position, restore, "a skill has no name")
+		}
+		read(&e, v)
+		if r.err != nil {
+			return "", nil, r.err
+		}
+		all = append(all, e)
+	}
+	return format, all, nil
+}
+
+func field(v frontmatter.Value, name string) (frontmatter.Value, bool) {
+	for _, f := range v.Fields {
+		if f.Key == name {
+			return f.Value, true
+		}
+	}
+	return frontmatter.Value{}, false
+}
+
+// text returns a field that is a text, or "" if it is not there.
+func (r *reader) text(v frontmatter.Value, name string) string {
+	if v.Kind != frontmatter.Map {
+		r.fail(v.Position, restore, "a skill of the lock has no fields")
+	}
+	f, ok := field(v, name)
+	switch {
+	case !ok || f.Kind == frontmatter.Null:
+		return ""
+	case f.Kind == frontmatter.List || f.Kind == frontmatter.Map || len(f.Text) > 4<<10:
+		r.fail(f.Position, restore, "%s is not a short text", name)
+		return ""
+	}
+	return f.Text
+}
+
+// source sets the source of an entry, as a person would write it, and the reference.
+func (r *reader) source(e *Entry, text, want string) {
+	ref, err := origin.Parse(text, r.dir, r.home)
+	if err == nil && want != "" {
+		ref, err = origin.Locked(ref.Source, want, r.dir, r.home)
+	}
+	e.Ref, e.Err = ref, err
+}
+
+// npx reads an entry of npx skills 1.7.4.
+func (r *reader) npx(e *Entry, v frontmatter.Value, global bool) {
+	source, address, kind := r.text(v, "source"), r.text(v, "sourceUrl"), r.text(v, "sourceType")
+	want, main := r.text(v, "ref"), r.text(v, "skillPath")
+	name := sanitized(e.Name)
+	e.Folders = []string{".agents/skills/" + name, ".claude/skills/" + name}
+	switch kind {
+	case "github":
+		r.source(e, source, want)
+	case "git", "gitlab":
+		if address == "" {
+			address = source
+		}
+		r.source(e, asGit(address), want)
+	case "local":
+		if global && address != "" {
+			source = address
+		}
+		r.source(e, folder(source), "")
+		main = ""
+	case "well-known":
+		if base := r.text(v, "sourceBaseUrl"); base != "" {
+			address = base
+		}
+		r.source(e, address, "")
+		main = ""
+	case "":
+		r.fail(v.Position, restore, "the skill %s has no sourceType", display.Quote(e.Name))
+	default:
+		e.Err = fmt.Errorf("it came from %s, which is no source of knack", word(kind))
+	}
+	if main != "" {
+		r.path(e, v, path.Dir(main))
+	}
+	// A hash of 64 digits is the tool's own, which sorts by locale and puts nothing between a path
+	// and the content behind it.
+	if hash := r.text(v, "skillFolderHash"); len(hash) == 40 && isHash(hash) {
+		e.Tree = hash
+	}
+}
+
+// folder spells a path so that it is one to [origin.Parse].
+func folder(p string) string {
+	if p == "" || p[0] == '.' || p[0] == '/' || p[0] == '~' || strings.Contains(p, ":") {
+		return p
+	}
+	return "./" + p
+}
+
+// asGit spells the address of a repository so that it is one to [origin.Parse].
+func asGit(address string) string {
+	for _, scheme := range []string{"https:", "http:", "file:"} {
+		if strings.HasPrefix(address, scheme) {
+			return "git+" + address
+		}
+	}
+	return address
+}
+
+// path sets the folder of an entry within its source.
+func (r *reader) path(e *Entry, v frontmatter.Value, p string) {
+	if p == "." {
+		e.Path = p
+	} else if err := origin.CheckPath(p); err == nil {
+		e.Path = p
+	} else {
+		r.fail(v.Position, restore, "the skill %s has a folder that is not plain: %v", display.Quote(e.Name), err)
+	}
+}
+
+// oci reads an entry of skills-oci.
+func (r *reader) oci(e *Entry, v frontmatter.Value) {
+	source, ok := field(v, "source")
+	if !ok {
+		r.fail(v.Position, restore, "the skill %s has no source", display.Quote(e.Name))
+		return
+	}
+	tag, digest := r.text(source, "tag"), r.text(source, "digest")
+	r.source(e, "oci://"+r.text(source, "registry")+"/"+r.text(source, "repository"), tag)
+	if e.Version = tag; digest != "" {
+		e.Revision = "oci:" + digest
+	}
+	at := r.text(v, "path")
+	if origin.CheckPath(at) == nil && path.Base(at) == e.Name && !slices.Contains(strings.Split(at, "/"), ".git") {
+		e.Folders = []string{at}
+	}
+	if name := sanitized(e.Name); len(e.Folders) == 0 || e.Folders[0] != ".agents/skills/"+name {
+		e.Folders = append(e.Folders, ".agents/skills/"+name)
+	}
+}
+
+// toolhive reads an entry of thv skill.
+func (r *reader) toolhive(e *Entry, v frontmatter.Value) {
+	asked, resolved, digest := r.text(v, "source"), r.text(v, "resolvedReference"), r.text(v, "digest")
+	name := sanitized(e.Name)
+	e.Folders = []string{".claude/skills/" + name, ".agents/skills/" + name}
+	e.Version = r.text(v, "version")
+	// A source may be a name in ToolHive's own registry, which only the resolved one explains.
+	for _, text := range []string{asked, resolved} {
+		if rest, ok := strings.CutPrefix(text, "git://"); ok {
+			rest, sub, _ := strings.Cut(rest, "#")
+			rest, want, _ := strings.Cut(rest, "@")
+			if r.source(e, "git+https://"+rest, want); sub != "" {
+				r.path(e, v, sub)
+			}
+			if isHash(digest) {
+				e.Revision = "git:" + digest
+			}
+			return
+		}
+		host, _, image := strings.Cut(text, "/")
+		if image && strings.ContainsAny(host, ".:") {
+			text, _, _ = strings.Cut(text, "@") // the digest says what the tag was
+			if r.source(e, "oci://"+text, ""); digest != "" {
+				e.Revision = "oci:" + digest
+			}
+			return
+		}
+	}
+	e.Err = fmt.Errorf("its source %s is a name in a registry of ToolHive", word(asked))
+}
+
+// word quotes a word of a lock. Any other text may have a secret in it, and is not repeated.
+func word(s string) string {
+	if s == "" || len(s) > 100 || strings.ContainsAny(s, ":@?#") {
+		return "(not shown)"
+	}
+	return display.Quote(s)
+}
+
+// isHash reports a full hash of git: a SHA-1, or a SHA-256 without a prefix.
+func isHash(s string) bool {
+	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// sanitized returns the folder's name that npx skills gives a skill.
+func sanitized(name string) string {
+	var b strings.Builder
+	for _, c := range strings.ToLower(name) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '.', c == '_':
+			b.WriteRune(c)
+		case b.Len() == 0 || !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	s := strings.Trim(b.String(), ".-")
+	if s == "" {
+		return "unnamed-skill"
+	}
+	return s[:min(len(s), 255)]
+}
+
+// LeftOut reports whether npx skills does not copy this file of a skill.
+func LeftOut(file string) bool {
+	for part := range strings.SplitSeq(path.Dir(file), "/") {
+		if part == "__pycache__" || part == "__pypackages__" {
+			return true
+		}
+	}
+	return path.Base(file) == "metadata.json"
+}

@@ -1,0 +1,118 @@
+package lockfile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Name is the name of the file.
+const Name = "knack.lock"
+
+// MaxSize is the most bytes that [Parse] reads, about 35,000 skills of the usual size. A lock is
+// a text from outside, and its reader takes about twice its size in memory.
+const MaxSize = 32 << 20
+
+// version is the only lockVersion.
+const version = 1
+
+// Lock is the content of a knack.lock.
+type Lock struct {
+	// Skills has the installed skills by folder: relative to the lock's own, slash-separated.
+	Skills map[string]Entry
+}
+
+// Entry is one skill of a [Lock].
+type Entry struct {
+	Name     string // that of the frontmatter, for people
+	Source   string // where it came from, without the reference
+	Want     string // the reference as it was asked for; "" for the source's default
+	Path     string // its folder within the source, "." for the source itself
+	Revision string // "git:", "oci:" or "http:" and what pins it; "" for a source without one
+	Version  string // the tag or annotation that names a version, or ""
+	Pinned   bool   // update leaves it
+	Signer   string // "key:" and the SHA-256 of the key whose signature was verified, or ""
+	Digest   skill.Digest
+	Files    []File // by path
+}
+
+// Error is the first fault of a lock. Line and Column count from 1, Column in characters.
+type Error struct {
+	Line, Column int
+	Message, Fix string
+}
+
+// Error returns all of it in one line.
+func (e *Error) Error() string {
+	return fmt.Sprintf("line %d, column %d: %s: %s", e.Line, e.Column, e.Message, e.Fix)
+}
+
+// Bytes returns the canonical text: equal locks are equal bytes. It does not judge the lock.
+// [Parse] does, so that a program that writes a lock parses it first.
+func (l *Lock) Bytes() []byte {
+	b := append([]byte(nil), "{\n  \"lockVersion\": 1,\n  \"skills\": {"...)
+	for i, key := range slices.Sorted(maps.Keys(l.Skills)) {
+		e := l.Skills[key]
+		b = display.AppendJSONString(member(b, i, "\n    "), key)
+		b = append(b, ": {\n      "...)
+		for _, f := range [...]struct {
+			name, value string
+			always      bool
+		}{
+			{"name", e.Name, true}, {"source", e.Source, true}, {"want", e.Want, false}, {"path", e.Path, true},
+			{"revision", e.Revision, false}, {"version", e.Version, false}, {"pinned", pinned(e.Pinned), false},
+			{"signer", e.Signer, false}, {"digest", e.Digest.String(), true},
+		} {
+			switch {
+			case f.name == "pinned" && f.value != "":
+				b = append(b, "\"pinned\": true,\n      "...)
+			case f.value != "" || f.always:
+				b = append(append(append(b, '"'), f.name...), "\": "...)
+				b = append(display.AppendJSONString(b, f.value), ",\n      "...)
+			}
+		}
+		b = appendFiles(append(b, "\"files\": {"...), e.Files)
+		b = append(b, "\n    }"...)
+	}
+	if len(l.Skills) > 0 {
+		b = append(b, "\n  "...)
+	}
+	return append(b, "}\n}\n"...)
+}
+
+func pinned(is bool) string {
+	if is {
+		return "true"
+	}
+	return ""
+}
+
+func appendFiles(b []byte, files []File) []byte {
+	files = slices.Clone(files)
+	Sort(files)
+	for i, f := range files {
+		b = display.AppendJSONString(member(b, i, "\n        "), f.Path)
+		b = append(append(b, ": {\"digest\": \""...), f.Digest.String()...)
+		b = strconv.AppendInt(append(b, "\", \"size\": "...), f.Size, 10)
+		if f.Exec {
+			b = append(b, ", \"exec\": true"...)
+		}
+		b = append(b, '}')
+	}
+	if len(files) > 0 {
+		b = append(b, "\n      "...)
+	}
+	return append(b, '}')
+}
+
+// member begins the i-th member of an object on a line of its own.
+func member(b []byte, i int, line string) []byte {
+	if i > 0 {
+		b = append(b, ',')
+	}
+	return append(b, line...)
+}

@@ -1,0 +1,230 @@
+package lockfile
+
+import (
+	"errors"
+	"strings"
+	"unicode"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/jsonfile"
+	"github.com/knack-dev/knack/skill"
+)
+
+// The fields, in the order in which they are written.
+var (
+	topFields   = []string{"lockVersion", "skills"}
+	entryFields = []string{"name", "source", "want", "path", "revision", "version", "pinned", "signer", "digest", "files"}
+	fileFields  = []string{"digest", "size", "exec"}
+)
+
+// What to do about a lock that no part of knack has written.
+const (
+	restore = "restore the file from version control"
+	again   = "remove this entry and add the skill again"
+)
+
+// Parse reads a lock strictly. Its error is an [*Error]: for a text that is not JSON, conflict
+// markers, an unknown field or version, a missing field, a value of the wrong type, a field or a
+// path twice, a path that is not plain, and digests that do not agree. A lock that was written
+// on Windows, or in another order of fields, is read.
+func Parse(data []byte) (lock *Lock, err error) {
+	err = jsonfile.Read(data, form, func(r *jsonfile.Reader) { lock = (&reader{r, map[string]int{}}).lock() })
+	if e := (*jsonfile.Error)(nil); errors.As(err, &e) {
+		return nil, (*Error)(e)
+	}
+	return lock, err
+}
+
+// form words the faults of a lock.
+var form = jsonfile.Options{
+	MaxSize: MaxSize, TooLarge: "lock fewer skills in one folder", Restore: restore,
+	Empty:    restore + ", or delete it if no skill is installed",
+	Conflict: "take one side (git checkout --ours " + Name + "), then run knack add for the skills of the other; their folders are there, so they are only recorded",
+}
+
+// reader reads a lock.
+type reader struct {
+	*jsonfile.Reader
+	paths map[string]int // of the files of the entry, folded, with their places
+}
+
+func (r *reader) lock() *Lock {
+	lock := &Lock{Skills: map[string]Entry{}}
+	seen := r.Object("the lock", topFields, func(field string, at int) {
+		switch field {
+		case "lockVersion":
+			if n := r.Number("lockVersion"); n != version {
+				r.Fail(r.Last, "use a newer knack, or restore the file from version control", "lockVersion %d is not known; this knack reads version 1", n)
+			}
+		case "skills":
+			folders := map[string]int{}
+			r.Members("skills", func(key string, at int) {
+				r.folder(key, at, folders)
+				lock.Skills[key] = r.entry(key, at)
+			})
+		}
+	})
+	r.Require(seen, 0, "the lock", topFields, topFields, restore)
+	return lock
+}
+
+// folder checks the key of an entry.
+func (r *reader) folder(key string, at int, folders map[string]int) {
+	r.plain("the folder", key, at)
+	for seg := range strings.SplitSeq(key, "/") {
+		if IsGit(seg) {
+			r.Fail(at, again+" elsewhere", "the folder %s is in the data of a repository", display.Quote(key))
+		}
+	}
+	r.once(folders, "the folder", key, at)
+}
+
+// IsGit reports whether some system takes a name for .git. A program in .git/hooks runs. A clone
+// cannot have files there itself, but it may have a lock or a link that names it.
+func IsGit(name string) bool {
+	name = strings.Map(func(c rune) rune {
+		if display.IsUnseen(c) {
+			return -1
+		}
+		return c
+	}, name)
+	name, _, _ = strings.Cut(name, ":")
+	name = strings.TrimRight(name, ". ")
+	return strings.EqualFold(name, ".git") || strings.EqualFold(name, "git~1")
+}
+
+func (r *reader) entry(key string, at int) (e Entry) {
+	what := "the entry of " + display.Quote(key)
+	digestAt := 0
+	seen := r.Object(what, entryFields, func(field string, _ int) {
+		switch field {
+		case "name":
+			e.Name = r.AnyText("name")
+		case "source":
+			e.Source = r.Text("source")
+			if hasPassword(e.Source) {
+				r.Fail(r.Last, "remove the user name and the password from the address, and change the password", "source has a user name or a password")
+			}
+		case "want":
+			e.Want = r.Text("want")
+		case "path":
+			if e.Path = r.Text("path"); e.Path != "." {
+				r.plain("path", e.Path, r.Last)
+			}
+		case "revision":
+			e.Revision = r.Text("revision")
+			r.kind("revision", e.Revision, "git:", "oci:", "http:")
+		case "version":
+			e.Version = r.Text("version")
+		case "pinned":
+			e.Pinned = r.Boolean("pinned")
+		case "signer":
+			e.Signer = r.Text("signer")
+			r.kind("signer", e.Signer, "key:")
+		case "digest":
+			e.Digest = r.Digest("digest")
+			digestAt = r.Last
+		case "files":
+			e.Files = r.files(at)
+		}
+	})
+	r.Require(seen, at, what, entryFields, []string{"name", "source", "path", "digest", "files"}, again)
+	if got := Digest(e.Files); got != e.Digest {
+		r.Fail(digestAt, restore+", or "+again, "digest is not that of the files, which is %s", got)
+	}
+	return e
+}
+
+// files reads the files of an entry, whose key is at.
+func (r *reader) files(entry int) (files []File) {
+	clear(r.paths)
+	r.Members("files", func(path string, at int) {
+		r.plain("the file", path, at)
+		if skill.Hidden(path) {
+			r.Fail(at, again, "the file %s has a name that begins with a dot; such files are not installed", display.Quote(path))
+		}
+		r.once(r.paths, "the file", path, at)
+		f := File{Path: path}
+		seen := r.Object("the file "+display.Quote(path), fileFields, func(field string, _ int) {
+			switch field {
+			case "digest":
+				f.Digest = r.Digest("digest")
+			case "size":
+				f.Size = r.Number("size")
+			case "exec":
+				f.Exec = r.Boolean("exec")
+			}
+		})
+		r.Require(seen, at, "the file "+display.Quote(path), fileFields, []string{"digest", "size"}, again)
+		files = append(files, f)
+	})
+	main := false
+	for _, f := range files {
+		main = main || strings.EqualFold(f.Path, skill.MainFile)
+		for i, c := range f.Path {
+			if c != '/' {
+				continue
+			}
+			if at, isFile := r.paths[skill.Fold(f.Path[:i])]; isFile {
+				r.Fail(at, again, "%s is a file, and the folder of the file %s", display.Quote(f.Path[:i]), display.Quote(f.Path))
+			}
+		}
+	}
+	if !main {
+		r.Fail(entry, again, "the files have no %s", skill.MainFile)
+	}
+	Sort(files)
+	return files
+}
+
+// once checks that a path is there once, also on a disk that does not tell capitals or
+// compositions apart.
+func (r *reader) once(paths map[string]int, what, path string, at int) {
+	fold := skill.Fold(path)
+	if _, twice := paths[fold]; twice {
+		r.Fail(at, "remove one of the two", "%s %s is there twice, or differs from another only in capitals or accents", what, display.Quote(path))
+	}
+	paths[fold] = at
+}
+
+// kind checks how a value begins.
+func (r *reader) kind(field, value string, prefixes ...string) {
+	for _, p := range prefixes {
+		if rest, ok := strings.CutPrefix(value, p); ok && rest != "" {
+			return
+		}
+	}
+	r.Fail(r.Last, restore, "%s does not begin with %s", field, strings.Join(prefixes, ", "))
+}
+
+// hasPassword reports whether a URL may name a password or a token. A user alone is part of an
+// address: ssh://git@host. In that of a site it is a token.
+func hasPassword(source string) bool {
+	scheme, rest, isURL := strings.Cut(source, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	at := strings.LastIndexByte(host, '@')
+	return isURL && at >= 0 && (strings.HasSuffix(scheme, "http") || strings.HasSuffix(scheme, "https") || strings.Contains(host[:at], ":"))
+}
+
+// plain checks a path: relative, slash-separated, with nothing to be resolved in it.
+func (r *reader) plain(what, path string, at int) {
+	fault := ""
+	switch {
+	case path == "":
+		fault = "is empty"
+	case path[0] == '/':
+		fault = "is absolute"
+	case strings.Contains(path, `\`):
+		fault = `has a \`
+	case strings.ContainsFunc(path, unicode.IsControl):
+		fault = "has a control character"
+	}
+	for seg := range strings.SplitSeq(path, "/") {
+		if fault == "" && (seg == "" || seg == "." || seg == "..") {
+			fault = "has a part that is empty, . or .."
+		}
+	}
+	if fault != "" {
+		r.Fail(at, again, "%s %s is not a plain path: it %s", what, display.Quote(path), fault)
+	}
+}

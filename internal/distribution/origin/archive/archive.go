@@ -1,0 +1,306 @@
+// Package archive reads the skills of a zip or a tar.gz, on a disk or behind https. The archive is
+// copied before it is read, so that all of it is of one state, and its revision is the SHA-256 of
+// these bytes.
+package archive
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/httpfetch"
+	"github.com/knack-dev/knack/internal/base/realpath"
+	packed "github.com/knack-dev/knack/internal/distribution/archive"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// Limits of the bytes of an archive as it is packed.
+const (
+	MaxRemote = 64 << 20
+	MaxLocal  = packed.MaxUnpacked
+)
+
+// ErrOffline says that a server would have to be asked, which the caller forbids.
+var ErrOffline = errors.New("offline: no server is asked")
+
+// Options are what an [Origin] takes from its caller.
+type Options struct {
+	Fetch *httpfetch.Fetcher
+	// Spool returns a file for the bytes of an archive.
+	Spool func() (origin.Spool, error)
+	// Offline forbids to ask a server. Archives on a disk can be read.
+	Offline bool
+	// Progress is called while bytes arrive, or nil.
+	Progress origin.Progress
+	// Shown writes the path of an archive on a disk for people, as it is if it is nil.
+	Shown func(path string) string
+}
+
+// Origin reads archives. The zero value cannot be used.
+type Origin struct{ options Options }
+
+var _ origin.Origin = (*Origin)(nil)
+
+// New returns an Origin. It connects to nothing.
+func New(o Options) *Origin {
+	if o.Progress == nil {
+		o.Progress = func(string, int64, int64) {}
+	}
+	return &Origin{o}
+}
+
+// Resolve reads the archive to learn its digest. Nothing less tells whether it has changed.
+func (o *Origin) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, error) {
+	l, err := o.Open(ctx, ref, origin.Revision{})
+	if err != nil {
+		return origin.Revision{}, err
+	}
+	return l.Revision(), l.Close()
+}
+
+// Versions returns nil: an archive has one state.
+func (o *Origin) Versions(context.Context, origin.Ref) ([]string, error) { return nil, nil }
+
+// Open copies the archive as it is now. Its revision is not the one that was asked for if the
+// archive has changed since. Whether the skills have, only their digests tell: some servers pack
+// the same files in other bytes from time to time.
+func (o *Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (origin.Library, error) {
+	in, size, limit, err := o.reader(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	l := &library{where: ref.Source, progress: o.options.Progress}
+	if l.spool, l.size, l.sum, err = Copy(in, size, limit, o.options.Spool, func(done int64) { o.options.Progress(ref.Source, done, max(size, 0)) }); err != nil {
+		return nil, fmt.Errorf("%s: %w", ref.Source, httpfetch.Plain(err))
+	}
+	return l, nil
+}
+
+// reader opens the archive. Errors name it.
+func (o *Origin) reader(ctx context.Context, ref origin.Ref) (in io.ReadCloser, size, limit int64, err error) {
+	u, err := url.Parse(ref.Location)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
+		in, size, err = o.file(ref.Location)
+		return in, size, MaxLocal, err
+	}
+	if o.options.Offline {
+		return nil, 0, 0, fmt.Errorf("%s: %w", ref.Source, ErrOffline)
+	}
+	c, err := o.options.Fetch.For(ref.Location)
+	if err != nil {
+		return nil, 0, 0, fmt.Errorf("%s: %w", ref.Source, err)
+	}
+	a, err := c.Get(ctx, u, "")
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	return a.Body, a.Size, MaxRemote, nil
+}
+
+// file opens an archive on the disk, which the user named, through links.
+func (o *Origin) file(path string) (io.ReadCloser, int64, error) {
+	shown := path
+	if o.options.Shown != nil {
+		shown = o.options.Shown(path)
+	}
+	real, err := realpath.Eval(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, fmt.Errorf("there is no file %s", display.Quote(shown))
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s cannot be read: %s", display.Quote(shown), skill.Reason(err))
+	}
+	tree, err := dir.OpenTree(filepath.Dir(real), false)
+	if err != nil {
+		return nil, 0, fmt.Errorf("the folder of %s cannot be read: %s", display.Quote(shown), skill.Reason(err))
+	}
+	defer tree.Close()
+	f, err := tree.Open(filepath.Base(real))
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s cannot be read: %s", display.Quote(shown), skill.Reason(err))
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}
+
+// Copy copies at most limit bytes into a spool, and returns their number and SHA-256. size is what
+// was announced, or -1; other bytes than that are an error, since the source was cut off or
+// changed meanwhile.
+func Copy(in io.Reader, size, limit int64, open func() (origin.Spool, error), progress func(done int64)) (_ origin.Spool, n int64, sum [32]byte, err error) {
+	over := fmt.Errorf("it is larger than %s MiB", display.Thousands(int(limit>>20)))
+	if size > limit {
+		return nil, 0, sum, over
+	}
+	spool, err := open()
+	if err != nil {
+		return nil, 0, sum, err
+	}
+	h := sha256.New()
+	n, err = io.Copy(io.MultiWriter(spool, h, &meter{report: progress}), io.LimitReader(in, limit+1))
+	switch {
+	case err == nil && n > limit:
+		err = over
+	case err == nil && size >= 0 && n != size:
+		err = fmt.Errorf("%s bytes have arrived, and %s were announced: try again", display.Thousands(int(n)), display.Thousands(int(size)))
+	}
+	if err != nil {
+		spool.Close()
+		return nil, 0, sum, err
+	}
+	h.Sum(sum[:0])
+	return spool, n, sum, nil
+}
+
+// meter reports how many bytes have passed, once a MiB.
+type meter struct {
+	n, told int64
+	report  func(int64)
+}
+
+func (m *meter) Write(p []byte) (int, error) {
+	if m.n += int64(len(p)); m.report != nil && m.n-m.told >= 1<<20 {
+		m.told = m.n
+		m.report(m.n)
+	}
+	return len(p), nil
+}
+
+// library is an archive that was copied.
+type library struct {
+	where    string
+	progress origin.Progress
+	spool    origin.Spool
+	size     int64
+	sum      [32]byte
+}
+
+func (l *library) Revision() origin.Revision {
+	return origin.Revision{ID: "http:" + hex.EncodeToString(l.sum[:])}
+}
+
+func (l *library) Close() error { return l.spool.Close() }
+
+// Skills finds the skills, with the names and descriptions of their main files.
+func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
+	skills, err := Skills(ctx, l.spool, l.size)
+	if err != nil {
+		return nil, l.failed(err)
+	}
+	if len(skills) == 0 {
+		return nil, fmt.Errorf("%s: there is no skill in the archive, that is no folder with a SKILL.md", l.where)
+	}
+	return skills, nil
+}
+
+func (l *library) failed(err error) error {
+	if errors.Is(err, packed.ErrRefused) {
+		return fmt.Errorf("%s: the archive is refused: %w", l.where, err)
+	}
+	return fmt.Errorf("%s: %w", l.where, err)
+}
+
+// maxTexts bounds the names and descriptions that are kept of an archive, in bytes.
+const maxTexts = 16 << 20
+
+// Skills finds the skills of an archive.
+func Skills(ctx context.Context, r io.ReaderAt, size int64) ([]origin.Skill, error) {
+	var entries []origin.Entry
+	described := map[string]origin.Skill{} // by main file
+	texts := 0
+	err := packed.Walk(ctx, r, size, func(e origin.Entry, content io.Reader) error {
+		entries = append(entries, e)
+		name := e.Path[strings.LastIndexByte(e.Path, '/')+1:]
+		if len(name) != len(skill.MainFile) || !strings.EqualFold(name, skill.MainFile) || e.Type > origin.Exec || texts > maxTexts {
+			return nil
+		}
+		data, err := io.ReadAll(io.LimitReader(content, skill.MaxSkillMD+1))
+		if err != nil {
+			return err
+		}
+		s := origin.Skill{Path: ".", Main: name}
+		origin.Describe(&s, data)
+		texts += len(s.Name) + len(s.Description)
+		described[e.Path] = s
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	skills := origin.Find(entries, "")
+	for i := range skills {
+		s := &skills[i]
+		main := s.Main
+		if s.Path != "." {
+			main = s.Path + "/" + s.Main
+		}
+		s.Name, s.Description = described[main].Name, described[main].Description
+	}
+	return skills, nil
+}
+
+// Fetch sends the files of the skills.
+func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Sink) error {
+	l.progress(l.where, l.size, l.size)
+	if err := Send(ctx, l.spool, l.size, skills, to); err != nil {
+		return l.failed(err)
+	}
+	return nil
+}
+
+// Send sends the files of skills of an archive. It reads the archive once, and once more for each
+// level of skills within skills, whose files belong to all of them.
+func Send(ctx context.Context, r io.ReaderAt, size int64, skills []origin.Skill, to origin.Sink) error {
+	chosen := origin.Selection{}
+	for _, s := range skills {
+		if s.Fault != nil {
+			to.Fail(s.Path, s.Fault)
+			continue
+		}
+		chosen[s.Path] = true
+	}
+	refused := map[string]bool{}
+	for level, more := 0, len(chosen) > 0; more; level++ {
+		more = false
+		err := packed.Walk(ctx, r, size, func(e origin.Entry, content io.Reader) error {
+			at := -1
+			for holder, path := range chosen.Holders(e.Path) {
+				if at++; at > level {
+					more = true
+					break
+				}
+				if at == level && !refused[holder] {
+					refused[holder] = send(to, holder, path, e, content) != nil
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func send(to origin.Sink, holder, path string, e origin.Entry, content io.Reader) error {
+	if e.Type > origin.Exec {
+		err := fmt.Errorf("%s is not a regular file: ask the author to remove it", display.Quote(path))
+		to.Fail(holder, err)
+		return err
+	}
+	return to.File(holder, origin.File{Path: path, Exec: e.Type == origin.Exec, Size: e.Size}, content)
+}

@@ -1,0 +1,243 @@
+// Package folder is the kind of source that is a folder on a disk.
+package folder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/realpath"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// MaxEntries is the most entries of a folder that is a source. Above it, the user names a
+// folder further down.
+const MaxEntries = 1_000_000
+
+// Origin reads folders. It has no state.
+type Origin struct {
+	// Progress is called while files are read, or nil.
+	Progress origin.Progress
+	// Shown writes the path of a folder for people, as it is if it is nil.
+	Shown func(path string) string
+}
+
+func (o Origin) quoted(ref origin.Ref) string {
+	if o.Shown == nil {
+		return display.Quote(ref.Location)
+	}
+	return display.Quote(o.Shown(ref.Location))
+}
+
+// Resolve returns no revision: a folder has none. It fails if there is no folder.
+func (o Origin) Resolve(_ context.Context, ref origin.Ref) (origin.Revision, error) {
+	t, err := o.open(ref)
+	if err != nil {
+		return origin.Revision{}, err
+	}
+	return origin.Revision{}, t.Close()
+}
+
+// Versions returns nil.
+func (o Origin) Versions(context.Context, origin.Ref) ([]string, error) { return nil, nil }
+
+// Open lists the folder. Files that are read later are as they were then, or the skill fails.
+func (o Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (origin.Library, error) {
+	t, err := o.open(ref)
+	if err != nil {
+		return nil, err
+	}
+	l := &library{tree: t, progress: o.Progress}
+	if err := l.list(ctx); err != nil {
+		t.Close()
+		return nil, fmt.Errorf("%s: %w", o.quoted(ref), err)
+	}
+	return l, nil
+}
+
+func (o Origin) open(ref origin.Ref) (*dir.Tree, error) {
+	t, err := dir.OpenTree(ref.Location, true)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("there is no folder %s", o.quoted(ref))
+	case errors.Is(err, skill.ErrNotFolder):
+		return nil, fmt.Errorf("%s is not a folder", o.quoted(ref))
+	case err != nil:
+		return nil, fmt.Errorf("the folder %s cannot be read: %s", o.quoted(ref), skill.Reason(err))
+	}
+	return t, nil
+}
+
+type library struct {
+	tree     *dir.Tree
+	progress origin.Progress
+	entries  []origin.Entry
+	listed   []dir.TreeEntry // at the same places
+}
+
+func (l *library) list(ctx context.Context) error {
+	return l.tree.Walk(ctx, func(e dir.TreeEntry) error {
+		t := origin.Regular
+		switch {
+		case e.Mode.IsDir() && e.Path[strings.LastIndexByte(e.Path, '/')+1:] == ".git":
+			// Of a repository's own folder only its name counts, as a dot-entry.
+			l.add(origin.Entry{Path: e.Path, Type: t}, e)
+			return fs.SkipDir
+		case e.Mode.IsDir():
+			return nil
+		case realpath.IsLink(e.Mode):
+			t = origin.Link
+		case !e.Mode.IsRegular():
+			t = origin.Other
+		case e.Mode.Perm()&0o111 != 0:
+			t = origin.Exec
+		}
+		if len(l.entries) == MaxEntries {
+			return fmt.Errorf("it has more than %s entries: name a folder further down", display.Thousands(MaxEntries))
+		}
+		l.add(origin.Entry{Path: e.Path, Size: e.Stamp.Size, Type: t}, e)
+		return nil
+	})
+}
+
+func (l *library) add(e origin.Entry, listed dir.TreeEntry) {
+	l.entries, l.listed = append(l.entries, e), append(l.listed, listed)
+}
+
+// Revision returns the zero revision.
+func (l *library) Revision() origin.Revision { return origin.Revision{} }
+
+// Close closes the folder.
+func (l *library) Close() error { return l.tree.Close() }
+
+// Skills finds the skills, and reads the name and description of each.
+func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
+	skills := origin.Find(l.entries, "")
+	for i := range skills {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		s := &skills[i]
+		if s.Main == "" {
+			continue
+		}
+		name := s.Main
+		if s.Path != "." {
+			name = s.Path + "/" + s.Main
+		}
+		if data, err := l.read(name); err == nil {
+			origin.Describe(s, data)
+		} else if s.Fault == nil {
+			s.Fault = fmt.Errorf("%s cannot be read: %s", s.Main, skill.Reason(err))
+		}
+	}
+	return skills, nil
+}
+
+func (l *library) read(name string) ([]byte, error) {
+	f, err := l.tree.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, skill.MaxSkillMD+1))
+}
+
+// Fetch sends the files of the skills. A skill of which a file changes until all are sent
+// fails.
+func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Sink) error {
+	chosen := origin.Select(skills)
+	failed := map[string]bool{}
+	fail := func(skill string, err error) {
+		if !failed[skill] {
+			failed[skill] = true
+			to.Fail(skill, err)
+		}
+	}
+	for i, e := range l.entries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if l.progress != nil {
+			l.progress("reading files", int64(i), int64(len(l.entries)))
+		}
+		for holder, file := range chosen.Holders(e.Path) {
+			if failed[holder] {
+				continue
+			}
+			if e.Type != origin.Regular && e.Type != origin.Exec {
+				fail(holder, fmt.Errorf("%s is a link or no regular file", display.Quote(file)))
+				continue
+			}
+			if !l.send(holder, file, i, to, fail) {
+				failed[holder] = true
+			}
+		}
+	}
+	for i, e := range l.entries {
+		for holder, file := range chosen.Holders(e.Path) {
+			if !failed[holder] && !l.tree.Unchanged(l.listed[i]) {
+				fail(holder, errChanged(file))
+			}
+		}
+	}
+	return nil
+}
+
+// meanwhile is what happened to a file that is not as it was listed.
+const meanwhile = "changed while it was read: run the command again"
+
+func errChanged(file string) error { return fmt.Errorf("%s %s", display.Quote(file), meanwhile) }
+
+// send sends one file of one skill, and reports whether the sink took it.
+func (l *library) send(holder, file string, i int, to origin.Sink, fail func(string, error)) bool {
+	e := l.entries[i]
+	f, err := l.tree.Open(e.Path)
+	if err != nil {
+		fail(holder, fmt.Errorf("%s cannot be read: %s", display.Quote(file), skill.Reason(err)))
+		return false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || skill.StampOf(info) != l.listed[i].Stamp {
+		fail(holder, errChanged(file))
+		return false
+	}
+	read := &reader{r: f, left: e.Size}
+	err = to.File(holder, origin.File{Path: file, Exec: e.Type == origin.Exec, Size: e.Size}, read)
+	switch {
+	case errors.Is(read.err, errLength):
+		fail(holder, errChanged(file))
+	case read.err != nil:
+		fail(holder, fmt.Errorf("%s cannot be read: %s", display.Quote(file), skill.Reason(read.err)))
+	}
+	return err == nil // the sink knows its own errors
+}
+
+// errLength is returned for a file that became longer or shorter after it was listed.
+var errLength = errors.New("it " + meanwhile)
+
+// reader remembers an error of the file that it reads.
+type reader struct {
+	r    io.Reader
+	left int64 // bytes that it is expected to have
+	err  error
+}
+
+// Read reads from the file.
+func (r *reader) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	if r.left -= int64(n); r.left < 0 || r.left > 0 && errors.Is(err, io.EOF) {
+		err = errLength
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.err = err
+	}
+	return n, err
+}

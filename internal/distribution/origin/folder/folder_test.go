@@ -1,0 +1,185 @@
+package folder
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/internal/distribution/origin"
+)
+
+// memory keeps what a library sends.
+type memory struct {
+	files  map[string]string
+	failed map[string]string
+	begins func(file string)
+	took   func(file string)
+}
+
+func (m *memory) File(skill string, f origin.File, content io.Reader) error {
+	if m.begins != nil {
+		m.begins(f.Path)
+	}
+	data, err := io.ReadAll(content)
+	if err != nil {
+		return err
+	}
+	if f.Exec {
+		data = append(data, " +x"...)
+	}
+	m.files[skill+": "+f.Path] = string(data)
+	if m.took != nil {
+		m.took(f.Path)
+	}
+	return nil
+}
+
+func (m *memory) Fail(skill string, err error) { m.failed[skill] = err.Error() }
+
+func put(t *testing.T, root string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		mode := os.FileMode(0o644)
+		if strings.HasSuffix(name, ".sh") {
+			mode = 0o755
+		}
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func fetch(t *testing.T, root string, to *memory) []origin.Skill {
+	t.Helper()
+	to.files, to.failed = map[string]string{}, map[string]string{}
+	l, err := Origin{}.Open(t.Context(), origin.Ref{Kind: origin.Folder, Location: root}, origin.Revision{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	skills, err := l.Skills(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Fetch(t.Context(), skills, to); err != nil {
+		t.Fatal(err)
+	}
+	return skills
+}
+
+const pdf = "---\nname: pdf\ndescription: Reads PDF files.\n---\n"
+
+// A folder yields its skills, nested ones too, byte for byte, without dot-entries.
+func TestFetch(t *testing.T) {
+	root := t.TempDir()
+	put(t, root, map[string]string{
+		"a/SKILL.md": "\ufeff" + strings.ReplaceAll(pdf, "\n", "\r\n"), "a/run.sh": "echo", "a/empty": "", "a/x/bin": "\x00\xff",
+		"a/.env": "secret", "a/.git/config": "x", "a/.git/hooks/y.sh": "x", "a/sub/skill.md": pdf,
+		".claude/skills/b/SKILL.md": pdf, "node_modules/c/SKILL.md": pdf, ".git/d/SKILL.md": pdf, "other.txt": "x",
+	})
+	var got memory
+	skills := fetch(t, root, &got)
+	want := map[string]string{
+		"a: SKILL.md": "\ufeff" + strings.ReplaceAll(pdf, "\n", "\r\n"), "a: run.sh": "echo +x", "a: empty": "", "a: x/bin": "\x00\xff", "a: sub/skill.md": pdf,
+		"a/sub: skill.md": pdf, ".claude/skills/b: SKILL.md": pdf,
+	}
+	if runtime.GOOS == "windows" {
+		want["a: run.sh"] = "echo"
+	}
+	if diff := cmp.Diff(want, got.files); diff != "" || len(got.failed) != 0 {
+		t.Error(diff, got.failed)
+	}
+	var paths []string
+	for _, s := range skills {
+		paths = append(paths, s.Path)
+		if s.Name != "pdf" || s.Description != "Reads PDF files." || s.Fault != nil || s.Path == "a" != (s.Left == 2) {
+			t.Errorf("%+v", s)
+		}
+	}
+	if diff := cmp.Diff([]string{".claude/skills/b", "a", "a/sub"}, paths); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A link refuses the skill that holds it, wherever it leads, and no other.
+func TestLinks(t *testing.T) {
+	root := t.TempDir()
+	put(t, root, map[string]string{"s/a/SKILL.md": pdf, "s/b/SKILL.md": pdf, "out": "secret"})
+	if err := os.Symlink("../../out", filepath.Join(root, "s/a/notes")); err != nil {
+		t.Skip(err)
+	}
+	if err := os.Symlink("b", filepath.Join(root, "s/c")); err != nil {
+		t.Fatal(err)
+	}
+	var got memory
+	skills := fetch(t, filepath.Join(root, "s"), &got)
+	if len(skills) != 2 || skills[0].Fault == nil || !strings.Contains(skills[0].Fault.Error(), "is a link") || skills[1].Fault != nil {
+		t.Errorf("%+v", skills)
+	}
+	for name, text := range got.files {
+		if text == "secret" {
+			t.Errorf("%s has a file from outside", name)
+		}
+	}
+	if got.failed["a"] == "" || got.failed["b"] != "" || got.files["b: SKILL.md"] != pdf {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A skill whose files change while they are read fails, whichever file it is.
+func TestChanges(t *testing.T) {
+	for _, name := range []string{"a", "SKILL.md", "z"} {
+		root := t.TempDir()
+		put(t, root, map[string]string{"s/a": "1", "s/SKILL.md": pdf, "s/z": "1", "t/SKILL.md": pdf})
+		var got memory
+		got.took = func(file string) {
+			if file == "SKILL.md" {
+				put(t, root, map[string]string{"s/" + name: "longer than before"})
+				got.took = nil
+			}
+		}
+		fetch(t, root, &got)
+		if !strings.Contains(got.failed["s"], "changed while it was read") || got.failed["t"] != "" {
+			t.Errorf("%s: %+v", name, got.failed)
+		}
+	}
+}
+
+// A file that becomes longer or shorter after it was opened has changed, too. Its reader says so
+// before a sink can count the bytes.
+func TestChangesLength(t *testing.T) {
+	for _, text := range []string{"longer than before", ""} {
+		root := t.TempDir()
+		put(t, root, map[string]string{"s/SKILL.md": pdf, "s/z": "1"})
+		var got memory
+		got.begins = func(file string) {
+			if file == "z" {
+				put(t, root, map[string]string{"s/z": text})
+			}
+		}
+		fetch(t, root, &got)
+		if _, taken := got.files["s: z"]; taken || got.failed["s"] != "'z' changed while it was read: run the command again" {
+			t.Errorf("%q: %v %v", text, got.failed, got.files)
+		}
+	}
+}
+
+func TestMissing(t *testing.T) {
+	root := t.TempDir()
+	put(t, root, map[string]string{"file": ""})
+	for path, want := range map[string]string{"none": "there is no folder", "file": "not a folder"} {
+		_, err := Origin{}.Resolve(t.Context(), origin.Ref{Location: filepath.Join(root, path)})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}

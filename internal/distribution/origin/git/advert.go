@@ -1,0 +1,128 @@
+package git
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/httpfetch"
+)
+
+// maxAdvert bounds the answer of a server about its refs, in bytes. A line has 100.
+const maxAdvert = 128 << 20
+
+// direct reports whether nothing but the address of a place says how its server is reached, so
+// that requests can be made without git.
+func (g *Origin) direct(s *setup, at place) bool {
+	return g.opts.HTTP != nil && s.plain && s.allowed == "" && strings.HasPrefix(at.url, "http")
+}
+
+// infoRefs follows the address of a repository in the first request of git's smart protocol over
+// HTTP (gitprotocol-http).
+const infoRefs = "/info/refs?service=git-upload-pack"
+
+// advertised asks a server for its refs by one request, in the first version of the protocol. A
+// run of git makes two and costs a hundred times as much. It also finds where the server leads
+// to, since git would follow a redirect into a private network. No refs and no error mean that
+// git is to be asked: for a login, and if the server cannot be reached or answers otherwise.
+func (g *Origin) advertised(ctx context.Context, at place) (place, *refs, error) {
+	s, err := g.start()
+	if err != nil || !g.direct(s, at) {
+		return at, nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(at.url, "/")+infoRefs, nil)
+	if err != nil {
+		return at, nil, nil
+	}
+	r.Header.Set("User-Agent", "git/knack") // GitHub takes an address without .git for a repository only if git asks
+	client, err := g.opts.HTTP(at.url)
+	if err != nil {
+		return at, nil, err
+	}
+	resp, err := client.Do(r)
+	switch {
+	case errors.Is(err, httpfetch.ErrRefused):
+		return at, nil, fmt.Errorf("its server leads elsewhere, where knack does not go: %w", httpfetch.Plain(err))
+	case ctx.Err() != nil:
+		return at, nil, context.Cause(ctx)
+	case err != nil:
+		return at, nil, nil
+	}
+	defer resp.Body.Close()
+	if resp.Request.URL.String() != r.URL.String() {
+		to, ok := strings.CutSuffix(resp.Request.URL.String(), infoRefs)
+		if at, err = locate(to); !ok || err != nil {
+			return at, nil, errElsewhere
+		}
+	}
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "application/x-git-upload-pack-advertisement" {
+		return at, nil, nil
+	}
+	found := newRefs()
+	if err := found.parse(io.LimitReader(resp.Body, maxAdvert)); err != nil {
+		return at, nil, nil
+	}
+	return at, found, nil
+}
+
+// parse reads the lines of an advertisement, each with its length in front: the name of the
+// service, the end of that part, and the refs up to the end of theirs. The first ref is followed
+// by what the server can do.
+func (r *refs) parse(from io.Reader) error {
+	in := bufio.NewReaderSize(from, 64<<10)
+	if line, err := packet(in); err != nil || string(line) != "# service=git-upload-pack" {
+		return errRefs
+	}
+	if line, err := packet(in); err != nil || line != nil {
+		return errRefs
+	}
+	for {
+		line, err := packet(in)
+		if err != nil {
+			return err
+		}
+		if line == nil {
+			return nil
+		}
+		line, _, _ = bytes.Cut(line, []byte{0})
+		commit, name, ok := strings.Cut(string(line), " ")
+		switch {
+		case !ok:
+			return errRefs
+		case name == "capabilities^{}": // of an empty repository
+			continue
+		}
+		if err := r.add(commit, name); err != nil {
+			return err
+		}
+	}
+}
+
+// packet reads a line (gitprotocol-common, pkt-line). It is nil at the end of a part, and valid
+// until the next one is read.
+func packet(in *bufio.Reader) ([]byte, error) {
+	head, err := in.Peek(4)
+	if err != nil {
+		return nil, errRefs
+	}
+	size, err := strconv.ParseUint(string(head), 16, 16)
+	if err != nil || size != 0 && size < 4 {
+		return nil, errRefs
+	}
+	if size == 0 {
+		_, err = in.Discard(4)
+		return nil, err
+	}
+	line, err := in.Peek(int(size))
+	if err != nil {
+		return nil, errRefs
+	}
+	_, err = in.Discard(int(size))
+	return bytes.TrimSuffix(line[4:], []byte("\n")), err
+}

@@ -1,0 +1,230 @@
+// Package git reads skills from repositories by the program git, which has the user's
+// credentials, proxies and settings. It fetches one commit without its history, and only the
+// files that are wanted. It never checks anything out, so nothing of a repository can act:
+// hooks, filters, submodules and links are bytes here.
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/knack-dev/knack/internal/distribution/origin"
+)
+
+// Options are what an [Origin] takes from its caller.
+type Options struct {
+	// Program is the path of git. If it is "", git is looked for as the system does.
+	Program string
+	// Env is the environment of the process, as NAME=VALUE. git gets it, but for variables
+	// that lead it to another repository.
+	Env []string
+	// Dir returns the folder of the bare repository for a key. The folder need not exist, but
+	// what is in it stays for the next call. Deleting it is safe.
+	Dir func(key string) (string, error)
+	// Terminal allows git and ssh to ask for a password on the terminal.
+	Terminal bool
+	// Offline forbids to ask a server. What was fetched before can be read.
+	Offline bool
+	// HTTP, if set, returns a client of internal/fetch for the server at an address. It asks for
+	// branches and tags, which takes a hundredth of what a run of git takes, and follows redirects.
+	// git is asked whenever its settings or the answer call for it.
+	HTTP func(address string) (*http.Client, error)
+	// Judge, if set, says whether a server that the user named may lead to an address. Without
+	// it, git follows no redirect.
+	Judge func(ctx context.Context, named, to string) error
+	// Progress, if set, is called while bytes arrive.
+	Progress origin.Progress
+	// Warn, if set, is called with what a user should know of a skill that is installed. It
+	// may be called from several goroutines.
+	Warn func(text string)
+
+	limit time.Duration // for a run of git that reaches a server; zero is an hour
+}
+
+// Origin reads repositories. It asks each for its branches and tags at most once, so it is made
+// for one command.
+type Origin struct {
+	opts     Options
+	start    func() (*setup, error) // what is known of the program, once
+	slots    chan struct{}          // of the repositories that are asked at the same time
+	mu       sync.Mutex
+	asked    map[string]*question   // by location
+	occupied map[string]*sync.Mutex // by folder
+}
+
+var _ origin.Origin = (*Origin)(nil)
+
+// mostAtOnce bounds the repositories that are asked at the same time.
+const mostAtOnce = 16
+
+// New returns an Origin. It starts nothing.
+func New(o Options) *Origin {
+	g := &Origin{
+		opts: o, slots: make(chan struct{}, mostAtOnce),
+		asked: map[string]*question{}, occupied: map[string]*sync.Mutex{},
+	}
+	if g.opts.Warn == nil {
+		g.opts.Warn = func(string) {}
+	}
+	if g.opts.Progress == nil {
+		g.opts.Progress = func(string, int64, int64) {}
+	}
+	g.start = sync.OnceValues(g.look)
+	return g
+}
+
+// ErrOffline says that a server would have to be asked, which the caller forbids.
+var ErrOffline = errors.New("it would have to be asked, and knack is offline: run it without --offline")
+
+// question is what a repository answered.
+type question struct {
+	first  sync.Once
+	at     place // where its server led
+	advert *refs // nil if git has to ask
+	no     error
+	asked  bool // git was asked, with this error
+	said   error
+
+	then sync.Once
+	refs *refs
+	err  error
+}
+
+// question makes the first request to a repository, unless it was made before.
+func (g *Origin) question(ctx context.Context, at place) *question {
+	g.mu.Lock()
+	q := g.asked[at.url]
+	if q == nil {
+		q = &question{at: at}
+		g.asked[at.url] = q
+	}
+	g.mu.Unlock()
+	q.first.Do(func() {
+		q.no = g.inSlot(ctx, func() (err error) {
+			if s, err := g.start(); err != nil || !strings.HasPrefix(at.url, "http") || g.direct(s, at) {
+				q.at, q.advert, err = g.advertised(ctx, at)
+				return err
+			}
+			q.asked = true
+			q.at, q.advert, q.said, err = g.askFollowing(ctx, at)
+			return err
+		})
+	})
+	return q
+}
+
+// inSlot calls do when fewer than mostAtOnce repositories are being asked.
+func (g *Origin) inSlot(ctx context.Context, do func() error) error {
+	select {
+	case g.slots <- struct{}{}:
+		defer func() { <-g.slots }()
+		return do()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// follow returns where the server of a place leads.
+func (g *Origin) follow(ctx context.Context, at place) (place, error) {
+	q := g.question(ctx, at)
+	return q.at, q.no
+}
+
+// Resolve asks which commit a reference names. A whole commit is not asked about.
+func (g *Origin) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, error) {
+	if isCommit(ref.Want) {
+		return revision(strings.ToLower(ref.Want), ""), nil
+	}
+	r, err := g.refs(ctx, ref)
+	if err != nil {
+		return origin.Revision{}, err
+	}
+	return r.pick(ref.Source, ref.Want)
+}
+
+// Versions returns the tags of a repository.
+func (g *Origin) Versions(ctx context.Context, ref origin.Ref) ([]string, error) {
+	r, err := g.refs(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return r.names(), nil
+}
+
+// refs asks a repository, or returns its answer to the question before.
+func (g *Origin) refs(ctx context.Context, ref origin.Ref) (*refs, error) {
+	at, err := locate(ref.Location)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", ref.Source, err)
+	}
+	if g.opts.Offline {
+		return nil, fmt.Errorf("%s: %w", ref.Source, ErrOffline)
+	}
+	q := g.question(ctx, at)
+	if q.no != nil {
+		return nil, fmt.Errorf("%s: %w", ref.Source, q.no)
+	}
+	q.then.Do(func() {
+		if q.refs, q.err = q.advert, q.said; !q.asked && q.refs == nil {
+			q.err = g.inSlot(ctx, func() (err error) {
+				q.refs, err = g.ask(ctx, q.at)
+				return err
+			})
+		}
+	})
+	if q.err != nil {
+		return nil, fmt.Errorf("%s: %w", ref.Source, q.err)
+	}
+	return q.refs, nil
+}
+
+// ask lets git ask a server.
+func (g *Origin) ask(ctx context.Context, at place) (*refs, error) {
+	r := newRefs()
+	err := g.run(ctx, call{
+		place: at, dir: noRepository,
+		args:   []string{"ls-remote", "--quiet", "--", at.url},
+		stdout: r.read,
+	})
+	return r, err
+}
+
+// Open fetches a commit, without its files, unless it is there.
+func (g *Origin) Open(ctx context.Context, ref origin.Ref, at origin.Revision) (origin.Library, error) {
+	where, err := locate(ref.Location)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", ref.Source, err)
+	}
+	if at.ID == "" {
+		if at, err = g.Resolve(ctx, ref); err != nil {
+			return nil, err
+		}
+	}
+	commit, ok := strings.CutPrefix(at.ID, scheme)
+	if !ok || !isCommit(commit) {
+		return nil, fmt.Errorf("%s: %q is no commit of git", ref.Source, at.ID)
+	}
+	l := &library{git: g, ref: ref, place: where, revision: at, commit: commit}
+	if err := l.open(ctx); err != nil {
+		return nil, fmt.Errorf("%s: %w", ref.Source, err)
+	}
+	return l, nil
+}
+
+// occupy waits until no other call of this process fetches into a folder.
+func (g *Origin) occupy(dir string) (leave func()) {
+	g.mu.Lock()
+	mu := g.occupied[dir]
+	if mu == nil {
+		mu = &sync.Mutex{}
+		g.occupied[dir] = mu
+	}
+	g.mu.Unlock()
+	mu.Lock()
+	return mu.Unlock
+}

@@ -1,0 +1,270 @@
+package git
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/internal/distribution/origin"
+)
+
+// library commits a library with all that must arrive byte for byte: line ends, a mark, bytes
+// of no text, an empty file, an executable one.
+func (u *upstream) library() string {
+	return u.commit(map[string]string{
+		"README.md":           "a library\n",
+		"skills/pdf/SKILL.md": pdf, "skills/pdf/crlf.md": "a\r\nb\r\n", "skills/pdf/bom.md": "\ufeffa\n",
+		"skills/pdf/data.bin": "\x00\x01\xff\xfe", "skills/pdf/empty": "", "skills/pdf/scripts/fill.py": "#!/usr/bin/python\n",
+		"skills/pdf/.hidden/x": "x", "skills/doc/SKILL.md": "---\nname: doc\ndescription: Reads documents.\nmetadata:\n  github-ref: x\n---\n",
+	})
+}
+
+var libraryFiles = map[string]string{
+	"skills/pdf:SKILL.md": pdf, "skills/pdf:crlf.md": "a\r\nb\r\n", "skills/pdf:bom.md": "\ufeffa\n", "skills/pdf:data.bin": "\x00\x01\xff\xfe",
+	"skills/pdf:empty": "", "!skills/pdf:scripts/fill.py": "#!/usr/bin/python\n",
+	"skills/doc:SKILL.md": "---\nname: doc\ndescription: Reads documents.\nmetadata:\n  github-ref: x\n---\n",
+}
+
+// Every file of a skill arrives byte for byte, from a repository on the disk and from servers with
+// and without partial fetches, in one fetch of the tree and one for the files.
+func TestFetch(t *testing.T) {
+	u := newUpstream(t)
+	commit := u.library()
+	for name, c := range map[string]struct {
+		filter string
+		old    bool // the server speaks the first version of the protocol
+		http   bool
+	}{
+		"file":                         {filter: "true"},
+		"http":                         {filter: "true", http: true},
+		"http without filter":          {filter: "false", http: true},
+		"http, old protocol":           {filter: "true", http: true, old: true},
+		"http, old without filter":     {filter: "false", http: true, old: true},
+		"file without partial fetches": {filter: "false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u.t = t
+			u.git("config", "uploadpack.allowFilter", c.filter)
+			ref := u.ref("")
+			var server *backend
+			if c.http {
+				server = u.serve(func(_ http.ResponseWriter, r *http.Request) bool {
+					if c.old {
+						r.Header.Del("Git-Protocol")
+					}
+					return false
+				})
+				ref = server.ref("")
+			}
+			g := u.origin(nil)
+			skills, got := take(t, g, ref, origin.Revision{})
+			if diff := cmp.Diff(libraryFiles, got.files); diff != "" || len(got.fails) != 0 {
+				t.Error(diff, got.fails)
+			}
+			want := []origin.Skill{
+				{Path: "skills/doc", Main: "SKILL.md", Name: "doc", Description: "Reads documents."},
+				{Path: "skills/pdf", Main: "SKILL.md", Name: "pdf", Description: "Reads PDF files.", Left: 1},
+			}
+			if diff := cmp.Diff(want, skills); diff != "" {
+				t.Error(diff)
+			}
+			if c.http {
+				t.Log(server.asked())
+			}
+			// Again, from what is there.
+			g.opts.Offline = true
+			_, got = take(t, New(g.opts), ref, origin.Revision{ID: "git:" + commit})
+			if diff := cmp.Diff(libraryFiles, got.files); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Only the files of the wanted skill are fetched, and of the folder that was named.
+func TestFetchOne(t *testing.T) {
+	u := newUpstream(t)
+	u.library()
+	g := u.origin(nil)
+	ref := u.ref("")
+	ref.Sub = "skills/doc"
+	skills, got := take(t, g, ref, origin.Revision{})
+	if len(skills) != 1 || skills[0].Path != "skills/doc" || len(got.files) != 1 {
+		t.Errorf("%+v %v", skills, got.files)
+	}
+	lib, err := g.Open(t.Context(), ref, origin.Revision{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := newSink()
+	if err := lib.Fetch(t.Context(), []origin.Skill{{Path: "skills/gone"}, {Path: "skills/bad", Fault: errors.New("a fault")}}, to); err != nil || len(to.fails) != 2 {
+		t.Error(err, to.fails)
+	}
+	dir, err := g.opts.Dir("file://" + strings.ReplaceAll(u.dir, " ", "%20"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"HEAD:skills/doc/SKILL.md": true, "HEAD:skills/pdf/SKILL.md": false} {
+		b := &bare{git: g, dir: dir}
+		missing, err := b.read(t.Context(), []string{u.git("rev-parse", name)}, func(int, int64, io.Reader) error { return nil })
+		if err != nil || (len(missing) == 0) != want {
+			t.Errorf("%s: missing %v, %v", name, missing, err)
+		}
+	}
+}
+
+// A reference is a tag, a branch or a whole commit, and all of one repository are asked for once.
+func TestResolve(t *testing.T) {
+	u := newUpstream(t)
+	first := u.commit(map[string]string{"a/SKILL.md": pdf})
+	u.git("tag", "v1.2.0")
+	u.git("tag", "-a", "-m", "annotated", "v1.3.0-rc.1")
+	u.git("branch", "deadbee")
+	second := u.commit(map[string]string{"a/SKILL.md": pdf + "more\n"})
+	u.git("tag", "both")
+	u.git("branch", "both", first)
+	u.git("branch", "feature/x")
+	server := u.serve(nil)
+	g := u.origin(nil)
+	for want, rev := range map[string]origin.Revision{
+		"":                 {ID: "git:" + second},
+		"HEAD":             {ID: "git:" + second},
+		"main":             {ID: "git:" + second},
+		"feature/x":        {ID: "git:" + second},
+		"refs/heads/both":  {ID: "git:" + first},
+		"both":             {ID: "git:" + second},
+		"v1.2.0":           {ID: "git:" + first, Version: "1.2.0"},
+		"refs/tags/v1.2.0": {ID: "git:" + first, Version: "1.2.0"},
+		"v1.3.0-rc.1":      {ID: "git:" + first, Version: "1.3.0-rc.1"},
+		"deadbee":          {ID: "git:" + first},
+		first:              {ID: "git:" + first},
+	} {
+		if got, err := g.Resolve(t.Context(), server.ref(want)); err != nil || got != rev {
+			t.Errorf("%q: %+v, %v; want %+v", want, got, err, rev)
+		}
+	}
+	for want, says := range map[string]string{
+		"manin":           " has no branch or tag 'manin'; it has 'main'",
+		first[:10]:        `if it is a commit, write all of its digits`,
+		"refs/heads/v1":   `has no branch or tag`,
+		"--upload-pack=x": "has no branch or tag '--upload-pack=x'; it has 'both', 'deadbee', 'feature/x', 'main', 'both' and 2 more",
+	} {
+		if got, err := g.Resolve(t.Context(), server.ref(want)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v, %v", want, got, err)
+		}
+	}
+	if tags, err := g.Versions(t.Context(), server.ref("")); err != nil || !slices.Equal(tags, []string{"both", "v1.2.0", "v1.3.0-rc.1"}) {
+		t.Error(tags, err)
+	}
+	if got := server.asked(); len(got) > 2 {
+		t.Errorf("%d requests: %q", len(got), got)
+	}
+	// A commit that no branch names any more is fetched by its hash.
+	u.git("reset", "--hard", "--quiet", first)
+	u.git("branch", "-D", "feature/x")
+	u.git("tag", "-d", "both")
+	if _, got := take(t, g, server.ref("main"), origin.Revision{ID: "git:" + second}); got.files["a:SKILL.md"] != pdf+"more\n" {
+		t.Error(got.files)
+	}
+	u.git("reflog", "expire", "--expire=now", "--all")
+	u.git("gc", "--quiet", "--prune=now")
+	_, err := u.origin(nil).Open(t.Context(), server.ref("main"), origin.Revision{ID: "git:" + second})
+	if err == nil || !strings.Contains(err.Error(), "the server does not have this commit any more") {
+		t.Error(err)
+	}
+}
+
+// A repository whose hashes are SHA-256 is read as any other.
+func TestSHA256(t *testing.T) {
+	u := newUpstream(t)
+	if err := os.RemoveAll(u.dir); err != nil {
+		t.Fatal(err)
+	}
+	u.git("init", "--quiet", "--object-format=sha256", "--initial-branch=main", u.dir)
+	u.library()
+	skills, got := take(t, u.origin(nil), u.ref("main"), origin.Revision{})
+	if diff := cmp.Diff(libraryFiles, got.files); diff != "" || len(skills) != 2 {
+		t.Error(diff, skills)
+	}
+}
+
+// Two commands that fetch from one repository at the same time both get everything, and so does
+// one that finds what a killed command left behind.
+func TestConcurrentCommands(t *testing.T) {
+	u := newUpstream(t)
+	u.library()
+	first := u.origin(nil)
+	done := make(chan *sink, 4)
+	const commands = 4
+	for range commands {
+		go func() {
+			got := newSink()
+			defer func() { done <- got }()
+			_, got = take(t, New(first.opts), u.ref(""), origin.Revision{})
+		}()
+	}
+	for range commands {
+		if diff := cmp.Diff(libraryFiles, (<-done).files); diff != "" {
+			t.Error(diff)
+		}
+	}
+	u.commit(map[string]string{"skills/pdf/SKILL.md": pdf + "more\n"})
+	dir, err := first.opts.Dir("file://" + strings.ReplaceAll(u.dir, " ", "%20"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"shallow.lock", "config.lock"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, got := take(t, New(first.opts), u.ref(""), origin.Revision{}); got.files["skills/pdf:SKILL.md"] != pdf+"more\n" {
+		t.Error("with a lock that was left behind:", got.files)
+	}
+}
+
+// Damage in the store is passed by.
+func TestDamage(t *testing.T) {
+	u := newUpstream(t)
+	u.library()
+	for name, spoil := range map[string]func(path string) error{
+		"cut":     func(path string) error { return os.Truncate(path, 20) },
+		"removed": os.Remove,
+		"flipped": func(path string) error {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			data[len(data)-30] ^= 0xff
+			return os.WriteFile(path, data, 0o600)
+		},
+	} {
+		for _, suffix := range []string{"pack", "idx"} {
+			t.Run(name+" "+suffix, func(t *testing.T) {
+				g := u.origin(nil)
+				take(t, g, u.ref(""), origin.Revision{})
+				dir, _ := g.opts.Dir("file://" + strings.ReplaceAll(u.dir, " ", "%20"))
+				packs, err := filepath.Glob(filepath.Join(dir, "objects/pack/*."+suffix))
+				if err != nil || len(packs) == 0 {
+					t.Fatal(packs, err)
+				}
+				for _, pack := range packs {
+					if err := errors.Join(os.Chmod(pack, 0o600), spoil(pack)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				_, got := take(t, New(g.opts), u.ref(""), origin.Revision{})
+				if diff := cmp.Diff(libraryFiles, got.files); diff != "" {
+					t.Error(diff, got.fails)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package git
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/skill"
+)
+
+// tree lists the files of a commit, with the hash of each.
+type tree struct {
+	entries []origin.Entry
+	ids     []string
+}
+
+// The bounds of a tree. A few hundred bytes can name a tree of any size, so what git lists is
+// counted.
+const (
+	maxListed  = 10_000_000
+	keptWhole  = 100_000   // a tree up to this size is kept as it is listed
+	maxKept    = 1_000_000 // entries in the folders of skills
+	maxFolders = 200_000   // of skills
+	maxEntry   = 64 << 10  // of one entry, in bytes
+)
+
+var errTree = errors.New("the list of its files is not in the form of git")
+
+// tree lists the files below a folder. Of a large tree only those are kept that may belong to a
+// skill.
+func (b *bare) tree(ctx context.Context, commit, sub string) (*tree, error) {
+	t, listed := &tree{}, 0
+	c := candidates{}
+	err := b.list(ctx, commit, sub, func(e origin.Entry, id string) error {
+		if listed++; listed > maxListed {
+			return fmt.Errorf("it has more than %s files: name a folder of it", display.Thousands(maxListed))
+		}
+		c.note(e.Path)
+		if listed <= keptWhole {
+			t.add(e, id)
+		}
+		if len(c) > maxFolders {
+			return fmt.Errorf("it has more than %s skills: name a folder of it", display.Thousands(maxFolders))
+		}
+		return nil
+	})
+	if err != nil || listed <= keptWhole {
+		return t, err
+	}
+	t = &tree{}
+	return t, b.list(ctx, commit, sub, func(e origin.Entry, id string) error {
+		if c.keep(e.Path) {
+			t.add(e, id)
+		}
+		if len(t.ids) > maxKept {
+			return fmt.Errorf("its skills have more than %s files: name a folder of it", display.Thousands(maxKept))
+		}
+		return nil
+	})
+}
+
+func (t *tree) add(e origin.Entry, id string) {
+	e.Path = strings.Clone(e.Path)
+	t.entries = append(t.entries, e)
+	t.ids = append(t.ids, strings.Clone(id))
+}
+
+// candidates are the folders that may be skills, since an entry in them is called SKILL.md.
+type candidates map[string]*candidate
+
+type candidate struct {
+	files  int
+	hidden string // the last dot-entry
+}
+
+func (c candidates) note(p string) {
+	for start := 0; start < len(p); {
+		name, _, more := strings.Cut(p[start:], "/")
+		if strings.EqualFold(name, skill.MainFile) {
+			folder := path.Clean(p[:start])
+			if c[folder] == nil {
+				c[strings.Clone(folder)] = &candidate{}
+			}
+		}
+		if !more {
+			return
+		}
+		start += len(name) + 1
+	}
+}
+
+// keep reports whether an entry is of interest. Of a skill with too many files, which cannot be
+// installed, only as many are kept as show that, and of a dot-entry one file.
+func (c candidates) keep(p string) bool {
+	folder := p
+	var of *candidate
+	for of == nil && folder != "." {
+		folder = path.Dir(folder)
+		of = c[folder]
+	}
+	if of == nil {
+		return false
+	}
+	below := p
+	if folder != "." {
+		below = p[len(folder)+1:]
+	}
+	for start := 0; start < len(below); {
+		name, _, _ := strings.Cut(below[start:], "/")
+		if strings.HasPrefix(name, ".") && name != "." && name != ".." {
+			hidden := below[:start+len(name)]
+			if hidden == of.hidden {
+				return false
+			}
+			of.hidden = strings.Clone(hidden)
+			return true
+		}
+		start += len(name) + 1
+	}
+	of.files++
+	return of.files <= origin.MaxFiles+1 || strings.EqualFold(path.Base(p), skill.MainFile)
+}
+
+// list passes on each entry of a commit but folders. What it passes is valid until take returns.
+func (b *bare) list(ctx context.Context, commit, sub string, take func(e origin.Entry, id string) error) error {
+	args := []string{"ls-tree", "-r", "-z", "--full-tree", commit}
+	if sub != "" {
+		args = append(args, "--", sub)
+	}
+	return b.local(ctx, nil, func(out io.Reader) error {
+		in := bufio.NewReaderSize(out, maxEntry)
+		for {
+			line, err := in.ReadSlice(0)
+			switch {
+			case errors.Is(err, io.EOF) && len(line) == 0:
+				return nil
+			case errors.Is(err, bufio.ErrBufferFull):
+				return fmt.Errorf("it has a path of more than %d KiB", maxEntry>>10)
+			case err != nil:
+				return errTree
+			}
+			head, name, ok := bytes.Cut(line[:len(line)-1], []byte("\t"))
+			fields := bytes.Fields(head)
+			if !ok || len(fields) != 3 || !isCommit(string(fields[2])) {
+				return errTree
+			}
+			if err := take(origin.Entry{Path: string(name), Size: -1, Type: typeOf(string(fields[0]))}, string(fields[2])); err != nil {
+				return err
+			}
+		}
+	}, args...)
+}
+
+func typeOf(mode string) origin.EntryType {
+	switch mode {
+	case "100644", "100664":
+		return origin.Regular
+	case "100755":
+		return origin.Exec
+	case "120000":
+		return origin.Link
+	case "160000":
+		return origin.Submodule
+	}
+	return origin.Other
+}

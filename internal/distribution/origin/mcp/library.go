@@ -1,0 +1,253 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skillsext"
+)
+
+// The bounds of what a server may list, as knack check has them.
+const (
+	maxListed   = 100_000   // skills
+	maxManifest = 1_000_000 // files of all skills
+	maxFolders  = 1_000     // of a skill without a list of its files
+)
+
+// atOnce is how many files are asked for at the same time. Each may be 16 MiB.
+const atOnce = 4
+
+// library is a server that is connected to.
+type library struct {
+	ref     origin.Ref
+	opts    Options
+	client  *skillsext.Client
+	folders bool // it lists folders
+
+	entries map[string]entry
+	paths   []string
+	arrived int64
+
+	mu       sync.Mutex // of the rest
+	exceeded error
+	status   int
+	page     bool  // an answer was text for people
+	network  error // why the last request had no answer
+}
+
+func (l *library) over(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.exceeded = err
+}
+
+func (l *library) isPage() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.page = true
+}
+
+func (l *library) refused(status int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.status = status
+}
+
+// Revision returns the empty revision.
+func (l *library) Revision() origin.Revision { return origin.Revision{} }
+
+// Close ends the session.
+func (l *library) Close() error { return l.client.Session.Close() }
+
+// Skills lists the server's skills.
+func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
+	if l.entries == nil {
+		if err := l.list(ctx); err != nil {
+			return nil, err
+		}
+	}
+	skills := make([]origin.Skill, len(l.paths))
+	for i, p := range l.paths {
+		skills[i] = l.entries[p].Skill
+	}
+	return skills, nil
+}
+
+func (l *library) list(ctx context.Context) error {
+	ctx, stop := l.within(ctx)
+	defer stop()
+	entries, listed, files := map[string]entry{}, 0, 0
+	for s, err := range l.client.All(ctx) {
+		if err != nil {
+			return l.reason(ctx, err)
+		}
+		listed++
+		files += len(s.Resources.List())
+		if listed > maxListed || files > maxManifest {
+			return fmt.Errorf("%s: the server lists more than %s skills or %s files", l.ref.Source, display.Thousands(maxListed), display.Thousands(maxManifest))
+		}
+		e, ok := entryOf(s)
+		if !ok {
+			l.opts.Warn(fmt.Sprintf("%s: %s is no address of a skill; it is left out", l.ref.Source, display.Quote(s.URI)))
+			continue
+		}
+		if was, twice := entries[e.Path]; twice {
+			e = was
+			e.Fault = errors.New("the server lists it twice")
+		}
+		entries[e.Path] = e
+	}
+	l.entries = entries
+	for p := range entries {
+		l.paths = append(l.paths, p)
+	}
+	slices.Sort(l.paths)
+	return nil
+}
+
+// Fetch sends the files of skills.
+func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Sink) error {
+	if _, err := l.Skills(ctx); err != nil {
+		return err
+	}
+	for _, s := range skills {
+		e, ok := l.entries[s.Path]
+		switch {
+		case !ok:
+			to.Fail(s.Path, fmt.Errorf("the server has no skill %s", display.Quote(s.Path)))
+			continue
+		case e.Fault != nil:
+			to.Fail(s.Path, e.Fault)
+			continue
+		}
+		err := l.fetch(ctx, e, to)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			to.Fail(s.Path, err)
+		}
+	}
+	return nil
+}
+
+// errRefused says that the sink wants no more of a skill. It knows why.
+var errRefused = errors.New("refused by the sink")
+
+// fetch sends the files of one skill.
+func (l *library) fetch(ctx context.Context, e entry, to origin.Sink) error {
+	if e.listed.Resources.IsDynamic() {
+		if err := l.walk(ctx, &e); err != nil {
+			return err
+		}
+		l.opts.Warn(fmt.Sprintf("%s: the server makes the files of %s anew each time, so an update may find other ones", l.ref.Source, display.Quote(e.Path)))
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var wg sync.WaitGroup
+	var sending sync.Mutex
+	slots := make(chan struct{}, atOnce)
+	for _, f := range e.files {
+		slots <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			data, err := l.client.Read(ctx, e.listed, f.uri)
+			if err != nil {
+				stop(l.unread(ctx, e, f, err))
+				return
+			}
+			sending.Lock()
+			defer sending.Unlock()
+			l.arrived += int64(len(data))
+			l.opts.Progress(l.ref.Source, l.arrived, 0)
+			if ctx.Err() == nil && to.File(e.Path, origin.File{Path: f.path, Size: int64(len(data))}, bytes.NewReader(data)) != nil {
+				stop(errRefused)
+			}
+		})
+	}
+	wg.Wait()
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, errRefused) {
+		return err
+	}
+	return nil
+}
+
+// unread says why a file could not be had. If it is not the one of the list, the server is asked
+// whether the skill has changed meanwhile.
+func (l *library) unread(ctx context.Context, e entry, f file, err error) error {
+	var differs *skillsext.VerificationError
+	if !errors.As(err, &differs) {
+		return fmt.Errorf("%s: %w", f.path, l.reason(ctx, err))
+	}
+	now, getting := l.client.Get(ctx, e.listed.URI)
+	if getting == nil && now.Skill != nil {
+		if again, ok := entryOf(now.Skill); ok && again.Digest != e.Digest {
+			return errors.New("the skill was changed on the server while it was fetched: run the command again")
+		}
+	}
+	return fmt.Errorf("the server sends a file that is not the one of its own list: %s", display.Echo(differs.Error()))
+}
+
+// walk finds the files of a skill without a list of them.
+func (l *library) walk(ctx context.Context, e *entry) error {
+	ctx, stop := l.within(ctx)
+	defer stop()
+	var paths origin.Paths
+	e.files, e.Left = []file{{path: skill.MainFile, uri: e.listed.URI}}, 0
+	if !l.folders {
+		l.opts.Warn(fmt.Sprintf("%s: the server lists no files of %s, so only its %s is installed", l.ref.Source, display.Quote(e.Path), skill.MainFile))
+		return nil
+	}
+	e.files = nil
+	type folder struct{ uri, path string }
+	left := []folder{{e.root, ""}}
+	for n := 0; len(left) > 0; n++ {
+		at := left[0]
+		left = left[1:]
+		if n == maxFolders || strings.Count(at.path, "/") > skill.MaxDepth {
+			return fmt.Errorf("the skill has more than %s folders, or folders that are too deep", display.Thousands(maxFolders))
+		}
+		for r, err := range l.client.Children(ctx, at.uri) {
+			if err != nil {
+				return l.reason(ctx, err)
+			}
+			if r == nil {
+				continue
+			}
+			name, ok := child(at.uri, r.URI)
+			if !ok {
+				return fmt.Errorf("the server lists %s, which is not in the folder %s", display.Quote(r.URI), display.Quote(at.uri))
+			}
+			name = path.Join(at.path, name)
+			switch {
+			case origin.HiddenPart(name) != "":
+				e.Left++
+			case r.MIMEType == skillsext.DirectoryType:
+				left = append(left, folder{r.URI, name})
+			default:
+				if err := paths.Add(name); err != nil {
+					return err
+				}
+				if e.files = append(e.files, file{path: name, uri: r.URI}); len(e.files) > origin.MaxFiles {
+					return origin.TooManyFiles()
+				}
+			}
+		}
+	}
+	if !slices.ContainsFunc(e.files, func(f file) bool { return f.path == skill.MainFile }) {
+		return fmt.Errorf("the server does not list its %s", skill.MainFile)
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+// Package peer reads skills from servers that have the Skills extension of MCP (SEP-2640). Each
+// file is held to the digest in the server's own list.
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/httpfetch"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/skillsext"
+)
+
+// Options are what an [Origin] takes from its caller.
+type Options struct {
+	// HTTP returns the client for a server. Its answers are bounded here.
+	HTTP func(address string) (*http.Client, error)
+	// Offline forbids to ask a server.
+	Offline bool
+	// Progress, if set, is called while bytes arrive.
+	Progress origin.Progress
+	// Warn, if set, is called with what a user should know of a skill that is installed.
+	Warn func(text string)
+
+	listTime time.Duration // for a list of skills or of the folders of one; zero is an hour
+}
+
+// within bounds the time of a list, which may have many pages.
+func (l *library) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := l.opts.listTime
+	if limit == 0 {
+		limit = time.Hour
+	}
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s: the server's list was not complete after %s", l.ref.Source, limit))
+}
+
+// Origin reads servers.
+type Origin struct{ opts Options }
+
+var _ origin.Origin = (*Origin)(nil)
+
+// New returns an Origin. It connects to nothing.
+func New(o Options) *Origin {
+	if o.Progress == nil {
+		o.Progress = func(string, int64, int64) {}
+	}
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+	return &Origin{o}
+}
+
+// ErrOffline says that a server would have to be asked, which the caller forbids.
+var ErrOffline = errors.New("offline: no server is asked")
+
+// Resolve returns the empty revision: a server has none, only its skills have digests.
+func (o *Origin) Resolve(context.Context, origin.Ref) (origin.Revision, error) {
+	return origin.Revision{}, nil
+}
+
+// Versions returns nil: a server has none.
+func (o *Origin) Versions(context.Context, origin.Ref) ([]string, error) { return nil, nil }
+
+// Open connects to a server.
+func (o *Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (origin.Library, error) {
+	if o.opts.Offline {
+		return nil, fmt.Errorf("%s: %w", ref.Source, ErrOffline)
+	}
+	via, err := o.opts.HTTP(ref.Location)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", ref.Source, err)
+	}
+	l := &library{ref: ref, opts: o.opts}
+	client := *via
+	if client.Transport == nil {
+		client.Transport = http.DefaultTransport
+	}
+	client.Transport = &skillsext.Bounded{Next: &watched{next: client.Transport, of: l}, Exceeded: l.over}
+	if l.client, err = skillsext.Dial(ctx, "knack", ref.Location, &client); err != nil {
+		return nil, l.reason(ctx, err)
+	}
+	extension, folders := l.client.Declared()
+	if !extension {
+		_ = l.Close()
+		return nil, fmt.Errorf("%s: the server does not have the Skills extension of MCP (%s); ask its operator, or name another source", ref.Source, skillsext.ExtensionID)
+	}
+	l.folders = folders
+	return l, nil
+}
+
+// watched remembers the last answer that was a refusal or a web page. The SDK's own error says
+// less, and not always the same: it depends on which of its readers ends first.
+type watched struct {
+	next http.RoundTripper
+	of   *library
+}
+
+func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := w.next.RoundTrip(r)
+	w.of.unreached(err)
+	if err == nil && resp.StatusCode >= 400 {
+		w.of.refused(resp.StatusCode)
+	}
+	if err == nil && resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/") && !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		w.of.isPage()
+	}
+	return resp, err
+}
+
+// unreached remembers why the last request had no answer, or that it had one.
+func (l *library) unreached(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.network = err
+}
+
+// reason says in plain words why a server did not answer.
+func (l *library) reason(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case errors.Is(err, httpfetch.ErrRefused): // a redirect
+		return fmt.Errorf("%s: its server leads elsewhere, where knack does not go: %w", l.ref.Source, httpfetch.Plain(err))
+	case l.exceeded != nil:
+		return fmt.Errorf("%s: %w", l.ref.Source, l.exceeded)
+	case l.status == http.StatusUnauthorized, l.status == http.StatusForbidden:
+		return fmt.Errorf("%s: the server wants a login (status %d), which knack does not have: ask its operator for an archive or a repository of the skills", l.ref.Source, l.status)
+	case l.status == http.StatusNotFound, l.status == http.StatusMethodNotAllowed, l.status == http.StatusNotImplemented:
+		return fmt.Errorf("%s: there is no MCP server at this address (status %d): it often ends with /mcp", l.ref.Source, l.status)
+	case l.page, strings.Contains(err.Error(), "unsupported content type"):
+		return fmt.Errorf("%s: there is no MCP server at this address: it often ends with /mcp", l.ref.Source)
+	case l.status != 0:
+		return fmt.Errorf("%s: the server answers with status %d: try again later", l.ref.Source, l.status)
+	case l.network != nil:
+		return fmt.Errorf("%s: %w", l.ref.Source, httpfetch.Plain(l.network))
+	}
+	return fmt.Errorf("%s: %s", l.ref.Source, display.Echo(display.OneLine(err.Error())))
+}

@@ -1,0 +1,141 @@
+package oci
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/distribution/archive"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/registry"
+)
+
+// releaseKey is the annotation of a release, as knack publishes it: an image whose first layer is
+// its index, and whose further layers have each skill whole.
+const releaseKey = "io.github.knack-dev.release"
+
+func isRelease(m *registry.Manifest) bool {
+	return m.Annotations[releaseKey] == "1" && len(m.Layers) > 1
+}
+
+// Packs implements [origin.Packed]. The first layer of a release is for those who choose from it.
+func (l *library) Packs() (packs []origin.Pack) {
+	if l.image == nil || !isRelease(l.image.manifest) {
+		return nil
+	}
+	for _, d := range l.image.manifest.Layers[1:] {
+		packs = append(packs, origin.Pack{Digest: d.Digest, Size: d.Size})
+	}
+	return packs
+}
+
+// Unpack implements [origin.Packed].
+func (l *library) Unpack(ctx context.Context, p origin.Pack, moved func(n int64), to origin.Sink) ([]origin.Skill, error) {
+	packed, err := l.origin.options.Spool()
+	if err != nil {
+		return nil, err
+	}
+	defer packed.Close()
+	what := "the layer " + p.Digest
+	if err := l.image.repo.Fetch(ctx, registry.Descriptor{Digest: p.Digest, Size: p.Size}, what, packed, moved); err != nil {
+		return nil, err
+	}
+	bytes := io.NewSectionReader(packed, 0, p.Size)
+	if packingOf(bytes) != tarball {
+		return nil, notRelease("%s of %s is no tar", what, l.image.label)
+	}
+	files, err := l.origin.options.Spool()
+	if err != nil {
+		return nil, err
+	}
+	defer files.Close()
+	u := unpacked{files: files, out: bufio.NewWriterSize(struct{ io.Writer }{files}, 64<<10)}
+	err = archive.Walk(ctx, bytes, p.Size, u.add)
+	if err == nil {
+		err = u.out.Flush()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s of %s: %w", what, l.image.label, err)
+	}
+	skills := origin.Find(u.entries, "")
+	if len(skills) == 0 {
+		return nil, notRelease("%s of %s has no skills", what, l.image.label)
+	}
+	all, sound := origin.Select(skills), origin.Selection{}
+	for _, s := range skills {
+		if s.Fault == nil {
+			sound[s.Path] = true
+		}
+	}
+	for _, e := range u.entries {
+		switch {
+		case strings.HasPrefix(path.Base(e.Path), ".wh."):
+			return nil, notRelease("%s of %s has %s: %w", what, l.image.label, display.Quote(e.Path), errWhiteout)
+		case !holds(all, e.Path):
+			return nil, notRelease("%s of %s has %s, which is in no skill of that layer", what, l.image.label, display.Quote(e.Path))
+		}
+	}
+	return skills, u.send(ctx, sound, to)
+}
+
+// unpacked is a pack whose files lie one after the other in a spool, so that it is decompressed
+// once: which of them are in a skill is known at its end.
+type unpacked struct {
+	files   origin.Spool
+	out     *bufio.Writer // to files, past any ReadFrom: most of them are smaller than its buffer
+	entries []origin.Entry
+	starts  []int64 // where the bytes of each entry are
+	size    int64
+}
+
+func (u *unpacked) add(e origin.Entry, content io.Reader) error {
+	e.Path = strings.Clone(e.Path)
+	u.entries, u.starts = append(u.entries, e), append(u.starts, u.size)
+	if e.Type != origin.Regular && e.Type != origin.Exec {
+		return nil
+	}
+	n, err := u.out.ReadFrom(content)
+	u.size += n
+	return err
+}
+
+// send sends the files of skills to the sink.
+func (u *unpacked) send(ctx context.Context, skills origin.Selection, to origin.Sink) error {
+	for i, e := range u.entries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if e.Type != origin.Regular && e.Type != origin.Exec {
+			continue
+		}
+		end := u.size
+		if i+1 < len(u.starts) {
+			end = u.starts[i+1]
+		}
+		for s, below := range skills.Holders(e.Path) {
+			f := origin.File{Path: below, Exec: e.Type == origin.Exec, Size: end - u.starts[i]}
+			if err := to.File(s, f, io.NewSectionReader(u.files, u.starts[i], f.Size)); err != nil {
+				delete(skills, s)
+			}
+		}
+	}
+	return nil
+}
+
+func notRelease(format string, args ...any) error {
+	return origin.Mark(origin.ErrNoSkills, fmt.Errorf(format+": ask the publisher to publish the release again", args...))
+}
+
+// holds reports whether an entry lies in one of these skills.
+func holds(skills origin.Selection, at string) bool {
+	for folder := at; folder != "."; folder = path.Dir(folder) {
+		if skills[folder] {
+			return true
+		}
+	}
+	return skills["."]
+}

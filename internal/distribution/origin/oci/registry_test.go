@@ -1,0 +1,262 @@
+package oci
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/knack-dev/knack/internal/base/httpfetch"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/registry"
+	"github.com/knack-dev/knack/internal/test/registrytest"
+	"github.com/knack-dev/knack/skill"
+)
+
+func TestMain(m *testing.M) { registrytest.Main(m) }
+
+// publisher pushes artifacts as other tools make them.
+type publisher struct {
+	t    *testing.T
+	host string
+	user string // "name:password", or ""
+}
+
+func (p publisher) send(method, url, contentType string, body []byte) *http.Response {
+	p.t.Helper()
+	req, err := http.NewRequestWithContext(p.t.Context(), method, url, bytes.NewReader(body))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", contentType)
+	if name, password, ok := strings.Cut(p.user, ":"); ok {
+		req.SetBasicAuth(name, password)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	answer, _ := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if resp.StatusCode > 299 {
+		p.t.Fatalf("%s %s: %s\n%s", method, url, resp.Status, answer)
+	}
+	return resp
+}
+
+// blob pushes a blob and returns its descriptor.
+func (p publisher) blob(repo, mediaType string, data []byte) map[string]any {
+	p.t.Helper()
+	digest := skill.DigestOf(data).String()
+	at := p.send("POST", "http://"+p.host+"/v2/"+repo+"/blobs/uploads/", "", nil)
+	location, err := at.Location()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	query := location.Query()
+	query.Set("digest", digest)
+	location.RawQuery = query.Encode()
+	p.send("PUT", location.String(), "application/octet-stream", data)
+	return map[string]any{"mediaType": mediaType, "digest": digest, "size": len(data)}
+}
+
+const (
+	imageType = "application/vnd.oci.image.manifest.v1+json"
+	indexType = "application/vnd.oci.image.index.v1+json"
+	gzipLayer = "application/vnd.oci.image.layer.v1.tar+gzip"
+	emptyType = "application/vnd.oci.empty.v1+json"
+)
+
+// manifest pushes a manifest and returns its descriptor.
+func (p publisher) manifest(repo, tag string, m map[string]any) map[string]any {
+	p.t.Helper()
+	m["schemaVersion"] = 2
+	if m["mediaType"] == nil {
+		m["mediaType"] = imageType
+	}
+	if m["mediaType"] == imageType && m["config"] == nil {
+		m["config"] = p.blob(repo, emptyType, []byte("{}"))
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	digest := skill.DigestOf(data).String()
+	if tag == "" {
+		tag = digest
+	}
+	p.send("PUT", "http://"+p.host+"/v2/"+repo+"/manifests/"+tag, m["mediaType"].(string), data)
+	return map[string]any{"mediaType": m["mediaType"], "digest": digest, "size": len(data)}
+}
+
+// image pushes an image of layers that are tar in gzip.
+func (p publisher) image(repo, tag string, layers ...[]byte) (digest string) {
+	p.t.Helper()
+	var list []any
+	for _, l := range layers {
+		list = append(list, p.blob(repo, gzipLayer, l))
+	}
+	return p.manifest(repo, tag, map[string]any{"layers": list})["digest"].(string)
+}
+
+// with adds an annotation to a descriptor.
+func with(d map[string]any, key, value string) map[string]any {
+	annotations, _ := d["annotations"].(map[string]string)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[key] = value
+	d["annotations"] = annotations
+	return d
+}
+
+func skillMD(name string) string {
+	return "---\nname: " + name + "\ndescription: Does what " + name + " is for.\n---\nDo it.\n"
+}
+
+// tarOf packs files, given as path and content. A path that begins with + is executable, one that
+// ends with / a folder; content that begins with -> is a link.
+func tarOf(t *testing.T, files ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for i := 0; i < len(files); i += 2 {
+		name, content := files[i], files[i+1]
+		h := &tar.Header{Name: strings.TrimPrefix(name, "+"), Mode: 0o644, Size: int64(len(content)), Typeflag: tar.TypeReg}
+		if h.Name != name {
+			h.Mode = 0o755
+		}
+		if target, ok := strings.CutPrefix(content, "->"); ok {
+			h.Typeflag, h.Linkname, h.Size, content = tar.TypeSymlink, target, 0, ""
+		}
+		if strings.HasSuffix(name, "/") {
+			h.Typeflag = tar.TypeDir
+		}
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(w, content)
+	}
+	w.Close()
+	return b.Bytes()
+}
+
+func gz(data []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	w.Write(data)
+	w.Close()
+	return b.Bytes()
+}
+
+// spool is a file of the test.
+type spool struct{ *os.File }
+
+func (s spool) Close() error {
+	defer os.Remove(s.Name())
+	return s.File.Close()
+}
+
+// options returns what knack passes, with a clock that does not wait.
+func options(t *testing.T) (Options, *[]time.Duration) {
+	dir := t.TempDir()
+	t.Cleanup(func() {
+		if left, _ := os.ReadDir(dir); len(left) > 0 {
+			t.Errorf("%d spools are left", len(left))
+		}
+	})
+	var mu sync.Mutex
+	waits := new([]time.Duration)
+	fetcher := httpfetch.New(httpfetch.Options{})
+	t.Cleanup(fetcher.Close)
+	return Options{
+		Options: registry.Options{
+			Fetcher: fetcher,
+			Wait: func(ctx context.Context, d time.Duration) error {
+				mu.Lock()
+				defer mu.Unlock()
+				*waits = append(*waits, d)
+				return ctx.Err()
+			},
+			Read: os.ReadFile,
+		},
+		Spool: func() (origin.Spool, error) {
+			f, err := os.CreateTemp(dir, "")
+			return spool{f}, err
+		},
+	}, waits
+}
+
+// sink keeps what it is sent: content by "SKILL: PATH", with a + if it is executable.
+type sink struct {
+	files  map[string]string
+	failed map[string]error
+}
+
+func newSink() *sink { return &sink{map[string]string{}, map[string]error{}} }
+
+func (s *sink) File(skill string, f origin.File, content io.Reader) error {
+	data, err := io.ReadAll(content)
+	if err != nil {
+		return err
+	}
+	key := skill + ": " + f.Path
+	if f.Exec {
+		key += "+"
+	}
+	if _, twice := s.files[key]; twice {
+		s.failed[skill] = fmt.Errorf("%s came twice", key)
+	}
+	s.files[key] = string(data)
+	return nil
+}
+
+func (s *sink) Fail(skill string, err error) { s.failed[skill] = err }
+
+// open parses a source and opens it.
+func open(t *testing.T, o *Origin, source string) (origin.Library, error) {
+	t.Helper()
+	ref, err := origin.Parse(source, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := o.Open(t.Context(), ref, origin.Revision{})
+	if err == nil {
+		t.Cleanup(func() {
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return l, err
+}
+
+// install fetches every skill of a source that has no fault.
+func install(t *testing.T, o *Origin, source string) (*sink, []origin.Skill, error) {
+	t.Helper()
+	l, err := open(t, o, source)
+	if err != nil {
+		return nil, nil, err
+	}
+	skills, err := l.Skills(t.Context())
+	if err != nil {
+		return nil, nil, err
+	}
+	var good []origin.Skill
+	for _, s := range skills {
+		if s.Fault == nil {
+			good = append(good, s)
+		}
+	}
+	to := newSink()
+	return to, skills, l.Fetch(t.Context(), good, to)
+}

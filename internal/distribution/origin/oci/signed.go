@@ -1,0 +1,131 @@
+package oci
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/distribution/registry"
+	"github.com/knack-dev/knack/internal/distribution/trust"
+)
+
+// Signatures implements [origin.Signed]: bundles among the referrers of the manifest, then what
+// cosign before version 3 put under a tag of its own. It fetches nothing that is no signature by
+// its media type, and no more than counts.
+func (l *library) Signatures(ctx context.Context) ([]trust.Signature, error) {
+	repo := l.origin.target(l.ref).repo
+	digest := strings.TrimPrefix(l.at.ID, "oci:")
+	w := &beside{repo: repo, digest: digest}
+	w.bundles(ctx)
+	w.older(ctx)
+	return w.found, w.err
+}
+
+// maxFailures is how many requests for signatures may fail before no more are sent: each is tried
+// several times.
+const maxFailures = 3
+
+// beside is what is found beside a manifest.
+type beside struct {
+	repo     *registry.Repository
+	digest   string
+	found    []trust.Signature
+	err      error // the first failure
+	failures int
+}
+
+// failed notes that a signature, as which s counts, cannot be had. One that the registry no longer
+// has is left out, and one that nobody can read is invalid.
+func (w *beside) failed(err error, s trust.Signature) {
+	var unreadable *registry.ManifestError
+	switch {
+	case registry.IsAbsent(err):
+	case errors.As(err, &unreadable):
+		w.found = append(w.found, s)
+	default:
+		w.failures++
+		w.err = cmp.Or(w.err, fmt.Errorf("a signature cannot be fetched: %w", err))
+	}
+}
+
+// bundles fetches the bundles among the referrers of the manifest.
+func (w *beside) bundles(ctx context.Context) {
+	referrers, err := w.repo.Referrers(ctx, w.digest)
+	if err != nil {
+		w.failures++
+		w.err = fmt.Errorf("its signatures cannot be listed: %w", err)
+	}
+	likely := func(d registry.Descriptor) bool { // a statement of another kind is no signature
+		kind := d.Annotations[predicateKey]
+		return strings.HasPrefix(d.ArtifactType, trust.BundlePrefix) && (kind == "" || kind == trust.PredicateType)
+	}
+	referrers = slices.DeleteFunc(referrers, func(d registry.Descriptor) bool { return !likely(d) })
+	for _, d := range referrers[:min(len(referrers), trust.MaxFound)] {
+		if w.failures == maxFailures {
+			return
+		}
+		s := trust.Signature{MediaType: trust.Bundle}
+		m, err := w.repo.Manifest(ctx, d.Digest)
+		switch {
+		case err != nil:
+			w.failed(err, s)
+		case len(m.Layers) == 1 && strings.HasPrefix(m.Layers[0].MediaType, trust.BundlePrefix):
+			w.take(ctx, m.Layers[0], s)
+		}
+	}
+}
+
+// predicateKey is the annotation with which cosign says what the statement of a bundle is about.
+const predicateKey = "dev.sigstore.bundle.predicateType"
+
+// older fetches what cosign before version 3 put beside the manifest.
+func (w *beside) older(ctx context.Context) {
+	if w.failures == maxFailures {
+		return
+	}
+	m, err := w.repo.Manifest(ctx, strings.Replace(w.digest, ":", "-", 1)+".sig")
+	if err != nil {
+		w.failed(err, trust.Signature{MediaType: trust.SimpleSigning})
+		return
+	}
+	n := 0
+	for _, d := range m.Layers {
+		if d.MediaType != trust.SimpleSigning {
+			continue
+		}
+		if n++; n > trust.MaxFound || w.failures == maxFailures {
+			return
+		}
+		w.take(ctx, d, trust.Signature{MediaType: d.MediaType, Value: d.Annotations[trust.SimpleValue], Certificate: d.Annotations[trust.SimpleCertificate] != ""})
+	}
+}
+
+// take fetches the bytes of a signature. It leaves out a blob that is too large.
+func (w *beside) take(ctx context.Context, d registry.Descriptor, s trust.Signature) {
+	if d.Size > trust.MaxSize {
+		return
+	}
+	data := make(memory, d.Size)
+	if err := w.repo.Fetch(ctx, d, "a signature", data, func(int64) {}); err != nil {
+		w.failed(err, s)
+		return
+	}
+	s.Data = data
+	w.found = append(w.found, s)
+}
+
+// memory is a blob in memory, of the size that its manifest says.
+type memory []byte
+
+// WriteAt implements [io.WriterAt].
+func (m memory) WriteAt(p []byte, at int64) (int, error) {
+	n := copy(m[min(at, int64(len(m))):], p)
+	if n < len(p) {
+		return n, io.ErrShortWrite
+	}
+	return n, nil
+}

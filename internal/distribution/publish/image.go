@@ -1,0 +1,180 @@
+package publish
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"sync/atomic"
+
+	"github.com/knack-dev/knack/internal/base/semver"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/registry"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Media types of images.
+const (
+	configType = "application/vnd.oci.image.config.v1+json"
+	layerType  = "application/vnd.oci.image.layer.v1.tar+gzip"
+)
+
+// Annotations that are written.
+const (
+	titleKey       = "org.opencontainers.image.title"
+	versionKey     = "org.opencontainers.image.version"
+	descriptionKey = "org.opencontainers.image.description"
+	createdKey     = "org.opencontainers.image.created"
+	skillNameKey   = "io.agentskills.skill.name"
+	releaseKey     = "io.github.knack-dev.release" // of a release: "1"
+	packsKey       = "io.github.knack-dev.packs"   // of a release: among how many packs the skills are spread
+)
+
+// image is a manifest as it is written.
+type image struct {
+	SchemaVersion int                   `json:"schemaVersion"`
+	MediaType     string                `json:"mediaType"`
+	ArtifactType  string                `json:"artifactType,omitempty"`
+	Config        registry.Descriptor   `json:"config"`
+	Layers        []registry.Descriptor `json:"layers"`
+	Subject       *registry.Descriptor  `json:"subject,omitempty"`
+	Annotations   map[string]string     `json:"annotations,omitempty"`
+}
+
+// imageOf returns an image. Equal ones are equal bytes, since maps are written in order.
+func imageOf(m image) (artifact, error) {
+	m.SchemaVersion, m.MediaType = 2, registry.ImageType
+	if m.Subject != nil {
+		m.Subject = &registry.Descriptor{MediaType: m.Subject.MediaType, Digest: m.Subject.Digest, Size: m.Subject.Size}
+	}
+	data, err := json.Marshal(m)
+	return manifestOf(registry.ImageType, data), err
+}
+
+// config is the configuration of an image. Its platform is the one that tools expect if they look
+// at it; files of skills are for all.
+type config struct {
+	Created      string   `json:"created,omitempty"`
+	Architecture string   `json:"architecture"`
+	OS           string   `json:"os"`
+	Config       struct{} `json:"config"`
+	RootFS       rootFS   `json:"rootfs"`
+}
+
+type rootFS struct {
+	Type    string   `json:"type"`
+	DiffIDs []string `json:"diff_ids"` // digests of the layers as tar
+}
+
+// last is the release that a tag leads to now.
+type last struct {
+	packs  int                            // 0 if it is not known
+	layers map[string]registry.Descriptor // by the digest of the tar, as the release says
+}
+
+// maxConfig bounds the configuration of an image.
+const maxConfig = 1 << 20
+
+// lastManifest returns the manifest of the first tag that there is, or else, if the first tag is a
+// version, that of the highest one. It returns nil if there is no such manifest, or one that
+// knack does not read.
+func (p *Publisher) lastManifest(ctx context.Context, to Target) (*registry.Manifest, error) {
+	tags := to.Tags
+	for i := 0; i < len(tags); i++ {
+		m, err := to.Repository.Manifest(ctx, tags[i])
+		var bad *registry.ManifestError
+		switch {
+		case registry.IsAbsent(err) && i+1 == len(to.Tags):
+			if highest := highestVersion(ctx, to); highest != "" {
+				tags = append(tags[:i+1:i+1], highest)
+			}
+			continue
+		case registry.IsAbsent(err):
+			continue
+		case errors.As(err, &bad):
+			return nil, nil
+		}
+		return m, err
+	}
+	return nil, nil
+}
+
+// highestVersion returns the tag with the highest version that is written as the first tag is, or
+// "". A registry that does not list its tags has none.
+func highestVersion(ctx context.Context, to Target) (highest string) {
+	first, ok := semver.Parse(to.Tags[0])
+	if !ok {
+		return ""
+	}
+	tags, _ := to.Repository.Tags(ctx)
+	var most semver.Version
+	for _, tag := range tags {
+		if v, ok := semver.Parse(tag); ok && v.Prefix == first.Prefix && v.Pre == "" && (highest == "" || v.Compare(most) > 0) {
+			highest, most = tag, v
+		}
+	}
+	return highest
+}
+
+// last returns the release of the first tag that there is. Anything else than a release of knack is
+// as good as none. Its digests are not believed: see [pack.takeOver].
+func (p *Publisher) last(ctx context.Context, to Target) (last, error) {
+	m, err := p.lastManifest(ctx, to)
+	if err != nil || m == nil || m.Annotations[releaseKey] != "1" || m.Config == nil || m.Config.Size < 0 || m.Config.Size > maxConfig {
+		return last{}, err
+	}
+	l := last{layers: map[string]registry.Descriptor{}}
+	l.packs, _ = packsSaid(m.Annotations[packsKey])
+	if _, err := skill.ParseDigest(m.Config.Digest); err != nil {
+		return l, nil
+	}
+	data := make(buffer, m.Config.Size)
+	if err := to.Repository.Fetch(ctx, *m.Config, "the configuration of its last release", data, func(int64) {}); err != nil {
+		return last{}, err
+	}
+	var c config
+	if json.Unmarshal(data, &c) != nil || len(c.RootFS.DiffIDs) != len(m.Layers) {
+		return l, nil
+	}
+	for i, id := range c.RootFS.DiffIDs {
+		if m.Layers[i].MediaType == layerType {
+			l.layers[id] = m.Layers[i]
+		}
+	}
+	return l, nil
+}
+
+// packsSaid returns the number of packs that an annotation says: a power of two up to 64.
+func packsSaid(text string) (int, bool) {
+	for n := 1; n <= maxPacks; n *= 2 {
+		if text == itoa(n) {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// buffer is a blob in memory.
+type buffer []byte
+
+// WriteAt implements [io.WriterAt].
+func (b buffer) WriteAt(p []byte, at int64) (int, error) {
+	if at+int64(len(p)) > int64(len(b)) {
+		return 0, io.ErrShortBuffer
+	}
+	return copy(b[at:], p), nil
+}
+
+// progress counts bytes that are moved.
+type progress struct {
+	to    origin.Progress
+	total int64
+	done  atomic.Int64
+}
+
+func (p *progress) add(n int64) {
+	done := p.done.Add(n)
+	if p.to != nil {
+		p.to("sending", done, p.total)
+	}
+}

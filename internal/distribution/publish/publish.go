@@ -1,0 +1,273 @@
+// Package publish sends skills to a registry: a library as a release, one skill as an artifact of
+// the community's format, and what is in a registry already as a copy or under another tag. What
+// is sent depends only on the skills, so that two machines publish the same digest.
+package publish
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/semver"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/registry"
+	"github.com/knack-dev/knack/internal/distribution/trust"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Publisher publishes. All fields but From, Progress, Sign and Created are needed.
+type Publisher struct {
+	// From is what is published, as the person named it.
+	From       string
+	Registries *registry.Client
+	// Spool returns a file for bytes on their way.
+	Spool func() (origin.Spool, error)
+	// Progress is called with the bytes that are read, and then with those that are sent.
+	Progress origin.Progress
+	// Sign returns a bundle that signs the manifest with a digest. It is nil if nothing is signed.
+	Sign func(manifestDigest string) ([]byte, error)
+	// Created is a moment as RFC 3339 has it, which becomes part of what is sent; or "".
+	Created string
+	// DryRun makes requests read only.
+	DryRun bool
+}
+
+// Target is where something is published.
+type Target struct {
+	Repository *registry.Repository // one that is writable
+	Tags       []string             // the first is that of the last release
+}
+
+// Kind is what was published.
+type Kind string
+
+// The kinds.
+const (
+	Release  Kind = "release"
+	Single   Kind = "skill"
+	Mirrored Kind = "copy"
+	Tagged   Kind = "tag" // what was there has another tag now
+)
+
+// Skill is a published skill.
+type Skill struct {
+	Path, Name, Description string
+	Digest                  skill.Digest
+	Layer                   int // the index of its layer in the manifest
+
+	files []lockfile.File
+}
+
+// Result says what was published.
+type Result struct {
+	Kind      Kind
+	To        string // the repository
+	Digest    string // of the manifest
+	Tags      []string
+	Replaced  map[string]string // the digests that tags of full versions had, if they were others
+	Unchanged bool              // all of it was there before, under these tags, and nothing was sent
+	Signed    bool
+	Skills    []Skill // by path; empty for a copy
+	Left      int     // entries of skills that are not published, since their names begin with a dot
+	Manifests int     // that were copied, with those of signatures
+	Layers    int
+	Size      int64 // of the layers
+	Sent      int   // blobs that the registry did not have
+	SentBytes int64
+	// Statements are the manifests of signatures and other statements of a copy that the registry did
+	// not have.
+	Statements int
+
+	added bool // the registry did not have a manifest of a copy
+}
+
+// blob is a blob of an artifact.
+type blob struct {
+	registry.Descriptor
+	what    string
+	content io.ReaderAt
+	done    func() // called after the blob was sent, or not; may be nil
+}
+
+// artifact is what is about to be sent.
+type artifact struct {
+	registry.Descriptor // of the manifest
+	data                []byte
+	blobs               []blob
+}
+
+// manifestOf returns the manifest of an artifact.
+func manifestOf(mediaType string, data []byte) artifact {
+	return artifact{registry.Descriptor{MediaType: mediaType, Digest: skill.DigestOf(data).String(), Size: int64(len(data))}, data, nil}
+}
+
+// small is a blob in memory.
+func small(mediaType, what string, data []byte) blob {
+	return blob{registry.Descriptor{MediaType: mediaType, Digest: skill.DigestOf(data).String(), Size: int64(len(data))}, what, bytes.NewReader(data), nil}
+}
+
+// push sends an artifact: its blobs, its manifest by digest, its signature, and last of all the
+// tags, so that no tag leads to something incomplete. near are repositories of the registry
+// that may have the blobs.
+func (p *Publisher) push(ctx context.Context, to Target, a artifact, near *registry.Repository, r *Result) error {
+	r.To, r.Digest, r.Tags = to.Repository.String(), a.Digest, to.Tags
+	for _, b := range a.blobs {
+		if b.MediaType != configType && b.MediaType != skillConfigType {
+			r.Layers++
+			r.Size += b.Size
+		}
+	}
+	var stale []string
+	for _, tag := range to.Tags {
+		at, err := to.Repository.Resolve(ctx, tag)
+		if err != nil && !registry.IsAbsent(err) {
+			return err
+		}
+		if at != a.Digest {
+			stale = append(stale, tag)
+			if _, version := semver.Parse(tag); version && at != "" {
+				if r.Replaced == nil {
+					r.Replaced = map[string]string{}
+				}
+				r.Replaced[tag] = at
+			}
+		}
+	}
+	if len(stale) == len(to.Tags) {
+		if err := p.blobs(ctx, to.Repository, a.blobs, near, r); err != nil || p.DryRun {
+			return err
+		}
+		if _, err := to.Repository.Put(ctx, a.Digest, a.MediaType, a.data); err != nil {
+			return err
+		}
+	}
+	if p.DryRun {
+		r.Unchanged = len(stale) == 0 && !r.brings()
+		return nil
+	}
+	signed, err := p.sign(ctx, to.Repository, a.Descriptor, r)
+	if err != nil {
+		return err
+	}
+	for _, tag := range stale {
+		if _, err := to.Repository.Put(ctx, tag, a.MediaType, a.data); err != nil {
+			return err
+		}
+	}
+	r.Unchanged = len(stale) == 0 && !signed && !r.brings()
+	return nil
+}
+
+// brings reports whether the registry did not have all that was to be sent.
+func (r *Result) brings() bool { return r.added || r.Statements > 0 || r.Sent > 0 }
+
+// blobs sends the blobs that the repository does not have, several at once.
+func (p *Publisher) blobs(ctx context.Context, to *registry.Repository, all []blob, near *registry.Repository, r *Result) error {
+	missing := make([]bool, len(all))
+	group, within := errgroup.WithContext(ctx)
+	group.SetLimit(registry.AtOnce)
+	for i, b := range all {
+		if slices.ContainsFunc(all[:i], func(o blob) bool { return o.Digest == b.Digest }) {
+			continue
+		}
+		group.Go(func() error {
+			has, err := to.Has(within, b.Digest)
+			missing[i] = !has
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	moving := progress{to: p.Progress}
+	for i, b := range all {
+		if missing[i] {
+			r.Sent++
+			r.SentBytes += b.Size
+		}
+	}
+	if p.DryRun {
+		return nil
+	}
+	moving.total = r.SentBytes
+	var mu sync.Mutex // for the result
+	group, within = errgroup.WithContext(ctx)
+	group.SetLimit(registry.AtOnce)
+	for i, b := range all {
+		if missing[i] {
+			group.Go(func() error {
+				taken, err := to.Upload(within, b.Descriptor, b.what, b.content, near, moving.add)
+				if b.done != nil {
+					b.done()
+				}
+				if taken {
+					mu.Lock()
+					defer mu.Unlock()
+					r.Sent--
+					r.SentBytes -= b.Size
+				}
+				return err
+			})
+		}
+	}
+	return group.Wait()
+}
+
+const emptyType = "application/vnd.oci.empty.v1+json"
+
+// sign signs a manifest, and reports whether its repository did not have that signature.
+func (p *Publisher) sign(ctx context.Context, to *registry.Repository, subject registry.Descriptor, r *Result) (added bool, err error) {
+	if p.Sign == nil {
+		return false, nil
+	}
+	bundle, err := p.Sign(subject.Digest)
+	if err != nil {
+		return false, err
+	}
+	layer, config := small(trust.Bundle, "the signature", bundle), small(emptyType, "the signature", []byte("{}"))
+	annotations := map[string]string{"dev.sigstore.bundle.content": "dsse-envelope", "dev.sigstore.bundle.predicateType": trust.PredicateType}
+	a, err := imageOf(image{ArtifactType: trust.Bundle, Config: config.Descriptor, Layers: []registry.Descriptor{layer.Descriptor}, Subject: &subject, Annotations: annotations})
+	if err != nil {
+		return false, err
+	}
+	found, err := to.Referrers(ctx, subject.Digest)
+	if err != nil {
+		return false, fmt.Errorf("the signatures of %s cannot be listed: %w", subject.Digest, err)
+	}
+	r.Signed = true
+	if slices.ContainsFunc(found, func(d registry.Descriptor) bool { return d.Digest == a.Digest }) {
+		return false, nil
+	}
+	var ignored Result
+	if err := p.blobs(ctx, to, []blob{config, layer}, nil, &ignored); err != nil {
+		return false, err
+	}
+	a.ArtifactType, a.Annotations = trust.Bundle, annotations
+	return true, to.Refer(ctx, subject.Digest, a.Descriptor, a.data)
+}
+
+// Refused says why something cannot be published, and what to do.
+type Refused struct {
+	err error
+	Fix string // may be empty
+}
+
+// Error returns the reason.
+func (r *Refused) Error() string { return r.err.Error() }
+
+// Unwrap returns the error behind it.
+func (r *Refused) Unwrap() error { return r.err }
+
+func refuse(fix, format string, args ...any) error {
+	return &Refused{fmt.Errorf(format, args...), fix}
+}
+
+// quote is a name in a message.
+func quote(name string) string { return display.Quote(name) }

@@ -1,0 +1,311 @@
+package pull
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/store"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// Folder is a folder into which releases are unpacked. Its knack.lock says what knack wrote there.
+type Folder struct {
+	Dir   string // an absolute path
+	Store *store.Store
+}
+
+// ErrForeign is the category of the errors about a folder with something in it that knack did not
+// write, or that was changed since.
+var ErrForeign = errors.New("the folder has something that knack did not write")
+
+// Check fails if a release of this source cannot be unpacked, since the folder has something else.
+// It is an [ErrForeign] then.
+func (f Folder) Check(ctx context.Context, ref origin.Ref) error {
+	_, err := look(ctx, f.Dir, ref.Source)
+	return err
+}
+
+// Unpack makes the folder what the release is: its skills at their paths, and a knack.lock. The
+// folder changes as a whole. If it is as it should be, nothing is written, and Unpack returns
+// false.
+func (f Folder) Unpack(ctx context.Context, ref origin.Ref, r store.Release) (changed bool, err error) {
+	beside := filepath.Join(filepath.Dir(f.Dir), ".knack")
+	if err := edit.Sweep(beside, func(at string) error { // of a command that was killed
+		_, err := look(ctx, at, "")
+		return err
+	}); err != nil {
+		return false, err
+	}
+	was, err := look(ctx, f.Dir, ref.Source)
+	if err != nil {
+		return false, err
+	}
+	tree, err := edit.NewTree(beside)
+	if err != nil {
+		return false, err
+	}
+	stays := false
+	defer func() {
+		if !stays {
+			err = errors.Join(err, tree.Remove())
+		}
+	}()
+	now, err := f.fill(ctx, tree, ref, r)
+	if err != nil || was.is(now) {
+		return false, err
+	}
+	if err := tree.Sync(); err != nil {
+		return false, err
+	}
+	if was == nil {
+		err := tree.Place(f.Dir)
+		if errors.Is(err, edit.ErrExists) {
+			err = fmt.Errorf("%w: another command has just made it, so run this one again", err)
+		}
+		return err == nil, err
+	}
+	if err := tree.Exchange(f.Dir); err != nil {
+		return false, err
+	}
+	// What was saved in the old folder meanwhile comes back.
+	if _, err := look(context.WithoutCancel(ctx), tree.Path(), ref.Source); err != nil {
+		if back := tree.Exchange(f.Dir); back != nil {
+			stays = true
+			return true, fmt.Errorf("what was in %s is in %s: %w", f.Dir, tree.Path(), back)
+		}
+		return false, err
+	}
+	return true, nil
+}
+
+// content is what is in a folder: the digest of each file, by path.
+type content map[string]skill.Digest
+
+// is reports whether a folder is there and has these files.
+func (c content) is(other content) bool {
+	if c == nil || len(c) != len(other) {
+		return false
+	}
+	for at, d := range other {
+		if was, ok := c[at]; !ok || was != d {
+			return false
+		}
+	}
+	return true
+}
+
+// look returns what is in a folder, or nil if there is none. All of it must be what its lock says,
+// and the lock be of this source alone, unless that is ""; files that are missing are no loss.
+func look(ctx context.Context, at, source string) (content, error) {
+	tree, err := dir.OpenTree(at, false)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case errors.Is(err, skill.ErrOutside):
+		return nil, foreign("%s is a link, or lies behind one: name the folder that it leads to", at)
+	case err != nil:
+		return nil, fmt.Errorf("%s cannot be read: %s", at, skill.Reason(err))
+	}
+	defer tree.Close()
+	found := content{}
+	var odd []string
+	var lock *lockfile.Lock
+	err = tree.Walk(ctx, func(e dir.TreeEntry) error {
+		switch {
+		case e.Mode.IsDir():
+			return nil
+		case !e.Mode.IsRegular():
+			odd = append(odd, e.Path)
+			return nil
+		case e.Path == lockfile.Name:
+			data, err := readLock(tree)
+			if err == nil {
+				lock, err = lockfile.Parse(data)
+			}
+			if err != nil {
+				return foreign("%s cannot be read as knack wrote it: %v; move it away, with the skills beside it", filepath.Join(at, lockfile.Name), err)
+			}
+			found[e.Path] = skill.DigestOf(data)
+			return nil
+		}
+		found[e.Path], err = hashed(tree, e.Path)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	wrote := content{}
+	if lock != nil {
+		wrote[lockfile.Name] = found[lockfile.Name]
+		for key, e := range lock.Skills {
+			if source != "" && e.Source != source {
+				return nil, foreign("%s has skills of %s: name another folder", at, display.Quote(e.Source))
+			}
+			for _, file := range e.Files {
+				wrote[path.Join(key, file.Path)] = file.Digest
+			}
+		}
+	}
+	for name, d := range found {
+		if was, ok := wrote[name]; !ok || was != d {
+			odd = append(odd, name)
+		}
+	}
+	if len(odd) > 0 {
+		slices.Sort(odd)
+		return nil, foreign("%s has %s that knack did not write there, or that %s changed since: %s: move %s away, or name another folder",
+			at, display.Count(len(odd), "file"), choose(len(odd), "was", "were"), listed(odd), choose(len(odd), "it", "them"))
+	}
+	return found, nil
+}
+
+func foreign(format string, args ...any) error {
+	return origin.Mark(ErrForeign, fmt.Errorf(format, args...))
+}
+
+func choose(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// listed is the first few paths.
+func listed(paths []string) string {
+	const most = 3
+	more := ""
+	if n := len(paths) - most; n > 0 {
+		paths, more = paths[:most], fmt.Sprintf(" and %s more", display.Thousands(n))
+	}
+	quoted := make([]string, len(paths))
+	for i, p := range paths {
+		quoted[i] = display.Quote(p)
+	}
+	return strings.Join(quoted, ", ") + more
+}
+
+func readLock(tree *dir.Tree) ([]byte, error) {
+	f, err := tree.Open(lockfile.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, lockfile.MaxSize+1))
+}
+
+func hashed(tree *dir.Tree, at string) (d skill.Digest, err error) {
+	f, err := tree.Open(at)
+	if err != nil {
+		return d, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return skill.Digest(h.Sum(nil)), err
+}
+
+// fill writes the skills of a release and their lock into a tree. It compares each skill with its
+// digest while it is copied.
+func (f Folder) fill(ctx context.Context, tree *edit.Tree, ref origin.Ref, r store.Release) (content, error) {
+	lock := lockfile.Lock{Skills: map[string]lockfile.Entry{}}
+	wrote := map[string]lockfile.File{}
+	for _, m := range r.Skills {
+		if m.Fault != "" {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		e, err := f.copy(tree, m, at(m.Path, ref), wrote)
+		if err != nil {
+			return nil, err
+		}
+		e.Source, e.Want, e.Path, e.Revision, e.Version, e.Signer = ref.Source, ref.Asked(), m.Path, r.Revision, r.Version, r.Signer
+		lock.Skills[at(m.Path, ref)] = e
+	}
+	text := lock.Bytes()
+	if _, err := lockfile.Parse(text); err != nil {
+		return nil, fmt.Errorf("%s cannot be unpacked, since its lock could not be read again: %w", ref, err)
+	}
+	if _, _, err := tree.File(lockfile.Name, false, bytes.NewReader(text), lockfile.MaxSize); err != nil {
+		return nil, err
+	}
+	all := content{lockfile.Name: skill.DigestOf(text)}
+	for at, file := range wrote {
+		all[at] = file.Digest
+	}
+	return all, nil
+}
+
+// at returns where a skill is put. One that is the source itself gets a folder of its own.
+func at(skillPath string, ref origin.Ref) string {
+	if skillPath == "." {
+		return path.Base(filepath.ToSlash(ref.Source))
+	}
+	return skillPath
+}
+
+// copy copies a skill. A file that a skill around it has already put there is not written twice.
+func (f Folder) copy(tree *edit.Tree, m store.Member, to string, wrote map[string]lockfile.File) (e lockfile.Entry, err error) {
+	read := origin.Skill{Path: m.Path}
+	err = f.Store.Files(m.Skill, func(name string, exec bool, size int64, content io.Reader) error {
+		file, there := wrote[path.Join(to, name)]
+		if !there {
+			var main bytes.Buffer
+			isMain := slices.Contains(skill.EntryNames[:], name)
+			if isMain {
+				content = io.TeeReader(content, &limited{&main, skill.MaxSkillMD + 1})
+			}
+			n, sum, err := tree.File(path.Join(to, name), exec, content, origin.MaxSize)
+			if err != nil {
+				return err
+			}
+			file = lockfile.File{Size: n, Digest: sum, Exec: exec}
+			wrote[path.Join(to, name)] = file
+			if isMain && read.Main == "" {
+				read.Main = name
+				origin.Describe(&read, main.Bytes())
+			}
+		}
+		file.Path = name
+		e.Files = append(e.Files, file)
+		return nil
+	})
+	if err != nil {
+		return e, err
+	}
+	if e.Digest = lockfile.Digest(e.Files); e.Digest != m.Skill {
+		return e, errors.Join(fmt.Errorf("the skill %s of the store is damaged: pull it again", display.Quote(m.Path)), f.Store.Remove(m.Skill))
+	}
+	if e.Name = read.Name; e.Name == "" || display.OneLine(e.Name) != e.Name {
+		e.Name = path.Base(to)
+	}
+	return e, nil
+}
+
+// limited keeps the first bytes that are written to it.
+type limited struct {
+	to   *bytes.Buffer
+	left int
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	n := min(len(p), l.left)
+	l.left -= n
+	l.to.Write(p[:n])
+	return len(p), nil
+}

@@ -1,0 +1,169 @@
+package pull
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/sorting"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/store"
+)
+
+const (
+	atOnce = 8 // packs under way
+	// unpacked is how many bytes of disk one packed byte is taken to need, when the disk is asked
+	// for room. Real skills need 4, and small files a block each.
+	unpacked = 8
+)
+
+// work is one pull.
+type work struct {
+	*Puller
+	mu     sync.Mutex
+	report Report
+}
+
+func (w *work) now() Report {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.report
+}
+
+// update changes the report, and passes it on.
+func (w *work) update(change func(*Report)) {
+	w.mu.Lock()
+	change(&w.report)
+	r := w.report
+	w.mu.Unlock()
+	if w.Progress != nil {
+		w.Progress(r)
+	}
+}
+
+// missing returns the layers that the store has, and the indexes of those that it does not have.
+func (w *work) missing(packs []origin.Pack) (layers []store.Layer, missing []int, err error) {
+	layers = make([]store.Layer, len(packs))
+	var total int64
+	for i, p := range packs {
+		if slices.ContainsFunc(packs[:i], func(o origin.Pack) bool { return o.Digest == p.Digest }) {
+			return nil, nil, because(NoSkills, fmt.Errorf("%s has the layer %s twice: ask the publisher to publish it again", w.report.Source, p.Digest))
+		}
+		if layers[i], err = w.Store.Layer(p.Digest); err != nil {
+			missing = append(missing, i)
+			total += p.Size
+		}
+	}
+	if room, known := w.Store.Room(); known && room/unpacked < total {
+		return nil, nil, because(Disk, fmt.Errorf("%s may need %s MB of disk, and the store %s has %s MB left: free some space", w.report.Source, mb(total*unpacked), w.Store.Dir(), mb(room)))
+	}
+	w.update(func(r *Report) {
+		r.Layers, r.Done, r.Fetched, r.Total = len(packs), len(packs)-len(missing), len(missing), total
+	})
+	return layers, missing, nil
+}
+
+// packs fetches the packs that the store does not have, several at once, and returns the skills of
+// all.
+func (w *work) packs(ctx context.Context, lib origin.Packed, packs []origin.Pack, batch *store.Batch) ([]store.Member, error) {
+	layers, missing, err := w.missing(packs)
+	if err != nil {
+		return nil, err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for _, i := range missing {
+		group.Go(func() (err error) {
+			layers[i], err = w.pack(ctx, lib, packs[i], batch)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return merge(layers, w.report.Source)
+}
+
+// pack fetches one pack into the store, and records what it held.
+func (w *work) pack(ctx context.Context, lib origin.Packed, p origin.Pack, batch *store.Batch) (store.Layer, error) {
+	part := part{batch, p.Digest + "/"} // a hostile release has one skill in two packs
+	skills, err := lib.Unpack(ctx, p, func(n int64) { w.update(func(r *Report) { r.Bytes += n }) }, part)
+	if err != nil {
+		return store.Layer{}, err
+	}
+	members, err := finish(part, skills)
+	if err != nil {
+		return store.Layer{}, fmt.Errorf("the layer %s of %s: %w", p.Digest, w.report.Source, err)
+	}
+	l := store.Layer{Digest: p.Digest, Skills: members}
+	if err := batch.Layer(l); err != nil {
+		return store.Layer{}, err
+	}
+	w.update(func(r *Report) { r.Done++ })
+	return l, nil
+}
+
+// mb is a number of bytes in megabytes.
+func mb(n int64) string { return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) }
+
+// part takes the skills of one pack into a batch.
+type part struct {
+	batch  *store.Batch
+	prefix string
+}
+
+func (p part) File(path string, f origin.File, content io.Reader) error {
+	return p.batch.File(p.prefix+path, f, content)
+}
+
+func (p part) Fail(path string, err error) { p.batch.Fail(p.prefix+path, err) }
+
+func (p part) Finish(path string) (store.Skill, error) { return p.batch.Finish(p.prefix + path) }
+
+// merge returns the skills of all layers. Two layers never have files of one skill, or what is
+// served would depend on the order in which a tool unpacks them.
+func merge(layers []store.Layer, source string) ([]store.Member, error) {
+	var all []store.Member
+	from := map[string]int{}
+	for i, l := range layers {
+		for _, m := range l.Skills {
+			if _, twice := from[m.Path]; twice {
+				return nil, because(NoSkills, fmt.Errorf("two layers of %s have the skill %s: ask the publisher to publish it again", source, display.Quote(m.Path)))
+			}
+			from[m.Path] = i
+			all = append(all, m)
+		}
+	}
+	for _, m := range all {
+		for path := range above(m.Path) {
+			if i, ok := from[path]; ok && i != from[m.Path] {
+				return nil, because(NoSkills, fmt.Errorf("the skill %s of %s lies within %s, in another layer: ask the publisher to publish it again", display.Quote(m.Path), source, display.Quote(path)))
+			}
+		}
+	}
+	sorting.Func(all, func(a, b store.Member) int { return cmp.Compare(a.Path, b.Path) })
+	return all, nil
+}
+
+// above yields the folders above a path.
+func above(path string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for at := strings.LastIndexByte(path, '/'); at >= 0; at = strings.LastIndexByte(path, '/') {
+			if path = path[:at]; !yield(path) {
+				return
+			}
+		}
+		if path != "." {
+			yield(".")
+		}
+	}
+}

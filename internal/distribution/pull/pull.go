@@ -1,0 +1,218 @@
+// Package pull brings a library of skills into the store, as one release. A release is there whole
+// or not at all. What has arrived of one stays in the store for the next attempt.
+package pull
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/sorting"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/store"
+	"github.com/knack-dev/knack/internal/distribution/trust"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Puller pulls releases. Its methods may be called from several goroutines.
+type Puller struct {
+	// Origins returns what reads a kind of source.
+	Origins func(origin.Kind) (origin.Origin, error)
+	Store   *store.Store
+	// Trust has the rules about signatures, which are judged before anything else of a library is
+	// fetched; nil has none.
+	Trust *trust.Policy
+	// Now is the clock; nil is the system's.
+	Now func() time.Time
+	// Progress is called now and then, from several goroutines. It may be nil.
+	Progress func(Report)
+}
+
+// Report is what a pull has done so far.
+type Report struct {
+	Source string // with its reference
+	// Layers counts the layers with skills, and Done those that the store has now; 0 of 0 if the
+	// source has no such layers. Fetched counts those that were not there before.
+	Layers, Done, Fetched int
+	// Bytes counts packed bytes that have arrived, and Total those to fetch.
+	Bytes, Total int64
+	Skills       int // of the release, at the end
+}
+
+// Resolve returns which revision the source has now. Of a registry it asks with one HEAD.
+func (p *Puller) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, error) {
+	o, err := p.Origins(ref.Kind)
+	if err != nil {
+		return origin.Revision{}, err
+	}
+	return o.Resolve(ctx, ref)
+}
+
+// Is reports whether a release, which was the last one of a source that was served or pulled, is that
+// of a revision, and its signer still one that the rules take. Nothing is asked, and no file is read.
+func (p *Puller) Is(ref origin.Ref, at origin.Revision, r store.Release) bool {
+	return at.ID != "" && r.Revision == at.ID && p.Trust.Locked(ref.Source, r.Signer) == nil
+}
+
+// Pull brings the release that a source has at a revision into the store, and records it. With an
+// empty ID of the revision, it is what the source has now. The caller decides whether it becomes
+// the source's head.
+func (p *Puller) Pull(ctx context.Context, ref origin.Ref, at origin.Revision) (store.Release, Report, error) {
+	w := &work{Puller: p, report: Report{Source: ref.String()}}
+	r, err := w.pull(ctx, ref, at)
+	return r, w.now(), err
+}
+
+// Look returns what [Puller.Pull] would do, without the skills. It fetches no layer and writes
+// nothing.
+func (p *Puller) Look(ctx context.Context, ref origin.Ref, at origin.Revision) (store.Release, Report, error) {
+	w := &work{Puller: p, report: Report{Source: ref.String()}}
+	lib, r, err := w.open(ctx, ref, at)
+	if err != nil {
+		return store.Release{}, Report{}, err
+	}
+	defer lib.Close()
+	_, _, err = w.missing(packsOf(lib))
+	r.Digest, _ = strings.CutPrefix(r.Revision, "oci:")
+	return r, w.now(), err
+}
+
+// packsOf returns the packs of a library, or nil if it has none.
+func packsOf(lib origin.Library) []origin.Pack {
+	if packed, ok := lib.(origin.Packed); ok {
+		return packed.Packs()
+	}
+	return nil
+}
+
+// open opens a library and judges its signatures.
+func (w *work) open(ctx context.Context, ref origin.Ref, at origin.Revision) (lib origin.Library, r store.Release, err error) {
+	o, err := w.Origins(ref.Kind)
+	if err != nil {
+		return nil, r, err
+	}
+	if lib, err = o.Open(ctx, ref, at); err != nil {
+		return nil, r, err
+	}
+	r = store.Release{Revision: lib.Revision().ID, Judged: store.Judged{Version: lib.Revision().Version}}
+	v, err := origin.Judge(ctx, w.Trust, ref, lib)
+	if err != nil {
+		lib.Close()
+		return nil, r, err
+	}
+	if _, can := lib.(origin.Signed); can {
+		r.Signature, r.Signer = string(v.State), v.Signer
+	}
+	return lib, r, nil
+}
+
+func (w *work) pull(ctx context.Context, ref origin.Ref, at origin.Revision) (store.Release, error) {
+	lib, r, err := w.open(ctx, ref, at)
+	if err != nil {
+		return store.Release{}, err
+	}
+	defer lib.Close()
+	batch, err := w.Store.Batch(ctx)
+	if err != nil {
+		return store.Release{}, err
+	}
+	defer batch.Close()
+	if packs := packsOf(lib); packs != nil {
+		r.Skills, err = w.packs(ctx, lib.(origin.Packed), packs, batch)
+		for _, p := range packs {
+			r.Layers = append(r.Layers, p.Digest)
+		}
+	} else {
+		r.Skills, err = w.whole(ctx, lib, batch)
+	}
+	if err != nil {
+		return store.Release{}, cmp.Or(ctx.Err(), err)
+	}
+	sorting.Func(r.Skills, func(a, b store.Member) int { return strings.Compare(a.Path, b.Path) })
+	if err := judge(r.Skills, w.report.Source); err != nil {
+		return store.Release{}, err
+	}
+	r.Digest = digestOf(ref, r)
+	now := time.Now
+	if w.Now != nil {
+		now = w.Now
+	}
+	r.At = now().UTC()
+	w.update(func(to *Report) { to.Skills = len(r.Skills) })
+	return r, w.Store.Record(r)
+}
+
+// whole fetches a library that is not in packs. A skill that its source lists as faulty is a
+// member with that fault; if one fails while it is fetched, the pull does.
+func (w *work) whole(ctx context.Context, lib origin.Library, batch *store.Batch) (members []store.Member, err error) {
+	skills, err := lib.Skills(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var sound []origin.Skill
+	for _, s := range skills {
+		if s.Fault == nil {
+			sound = append(sound, s)
+		}
+	}
+	if err := lib.Fetch(ctx, sound, batch); err != nil {
+		return nil, err
+	}
+	return finish(batch, skills)
+}
+
+type finisher interface {
+	Finish(path string) (store.Skill, error)
+}
+
+// finish moves skills whose files have arrived to their places in the store.
+func finish(batch finisher, skills []origin.Skill) ([]store.Member, error) {
+	members := make([]store.Member, 0, len(skills))
+	for _, s := range skills {
+		m := store.Member{Path: s.Path}
+		if s.Fault != nil {
+			m.Fault = s.Fault.Error()
+		} else {
+			k, err := batch.Finish(s.Path)
+			if err != nil {
+				return nil, fmt.Errorf("the skill %s: %w", display.Quote(s.Path), err)
+			}
+			if s.Digest != "" && s.Digest != k.Digest.String() {
+				return nil, fmt.Errorf("the skill %s is not what its source says: try again later, or tell its author", display.Quote(s.Path))
+			}
+			m = k.Member(s.Path)
+		}
+		members = append(members, m)
+	}
+	return members, nil
+}
+
+// judge refuses a release without skills, and one with a skill in two places.
+func judge(skills []store.Member, source string) error {
+	if !slices.ContainsFunc(skills, func(m store.Member) bool { return m.Fault == "" }) {
+		err := fmt.Errorf("%s has no skills", source)
+		if len(skills) > 0 {
+			err = fmt.Errorf("%s has no skill that can be taken: %s: %s", source, display.Quote(skills[0].Path), skills[0].Fault)
+		}
+		return because(NoSkills, err)
+	}
+	return nil
+}
+
+// digestOf returns the name of a release: the digest of its manifest if it has one, else one of
+// its source, its revision and its skills.
+func digestOf(ref origin.Ref, r store.Release) string {
+	if digest, ok := strings.CutPrefix(r.Revision, "oci:"); ok {
+		return digest
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q %q %q\n", ref.Source, ref.Sub, r.Revision)
+	for _, m := range r.Skills {
+		fmt.Fprintf(&b, "%s %q %q\n", m.Skill, m.Fault, m.Path)
+	}
+	return skill.DigestOf([]byte(b.String())).String()
+}

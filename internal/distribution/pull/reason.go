@@ -1,0 +1,57 @@
+package pull
+
+import (
+	"errors"
+
+	"github.com/knack-dev/knack/internal/distribution/archive"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/store"
+	"github.com/knack-dev/knack/internal/distribution/trust"
+)
+
+// Reason is why a release is not taken, as opposed to a source that cannot be reached.
+type Reason string
+
+// The reasons.
+const (
+	Gone      Reason = "gone"      // the source does not have the tag or the release
+	NoSkills  Reason = "no-skills" // what it has is no library of skills
+	Signature Reason = "signature" // its signature is not one that is trusted
+	Limit     Reason = "limit"     // it is larger than a release may be
+	Disk      Reason = "disk"      // the store has no room for it
+)
+
+// ReasonOf returns why an error of [Puller.Resolve] or [Puller.Pull] means that a release is not
+// taken. It is "" if the source did not answer, or not whole: a later attempt may succeed.
+func ReasonOf(err error) Reason {
+	var r *reasoned
+	var full *store.Fault
+	var refused *trust.Refusal
+	switch {
+	case errors.As(err, &r):
+		return r.reason
+	case errors.As(err, &full):
+		return Disk
+	case errors.As(err, &refused):
+		return Signature
+	case errors.Is(err, origin.ErrGone):
+		return Gone
+	case errors.Is(err, origin.ErrLimit):
+		return Limit
+	case errors.Is(err, origin.ErrNoSkills), errors.Is(err, archive.ErrRefused), errors.Is(err, origin.ErrName):
+		return NoSkills
+	}
+	return ""
+}
+
+// reasoned is an error with its reason.
+type reasoned struct {
+	reason Reason
+	err    error
+}
+
+func (r *reasoned) Error() string { return r.err.Error() }
+func (r *reasoned) Unwrap() error { return r.err }
+
+// because gives an error a reason.
+func because(r Reason, err error) error { return &reasoned{r, err} }

@@ -1,0 +1,134 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/display"
+)
+
+// maxReferrers bounds the manifests that refer to one.
+const maxReferrers = 1000
+
+// IsAbsent reports whether an error says that the registry has no such thing.
+func IsAbsent(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status) && status.Code == http.StatusNotFound
+}
+
+// fallback returns the tag under which a registry without the list of referrers has it as an index.
+func fallback(digest string) string { return strings.Replace(digest, ":", "-", 1) }
+
+// Referrers returns the manifests that say that the manifest with this digest is their subject,
+// as signatures do: from the registry's list, or else from the index that the fallback tag
+// names. Their descriptors are not verified, so the caller judges each by its bytes. If some have
+// no digest that can be asked for, it returns the others with an error.
+func (r *Repository) Referrers(ctx context.Context, digest string) ([]Descriptor, error) {
+	found, err := r.listed(ctx, digest)
+	var status *StatusError
+	if errors.As(err, &status) && status.Code >= 400 && status.Code < 500 && status.Code != http.StatusUnauthorized && status.Code != http.StatusForbidden && status.Code != http.StatusTooManyRequests || errors.Is(err, errNoList) {
+		return r.fallenBack(ctx, digest)
+	}
+	return found, err
+}
+
+// errNoList says that the registry has no list of referrers.
+var errNoList = errors.New("the registry has no list of referrers")
+
+// listed asks for the registry's list.
+func (r *Repository) listed(ctx context.Context, digest string) ([]Descriptor, error) {
+	var all []Descriptor
+	next := "referrers/" + digest
+	for range maxPages {
+		var page struct {
+			SchemaVersion int          `json:"schemaVersion"`
+			Manifests     []Descriptor `json:"manifests"`
+		}
+		path := next
+		err := r.registry.all.try(ctx, func() (bool, error) {
+			const what = "the list of referrers"
+			resp, err := r.request(ctx, http.MethodGet, path, what, http.Header{"Accept": {IndexType}})
+			if err != nil {
+				return false, err
+			}
+			defer resp.Body.Close()
+			data, err := io.ReadAll(io.LimitReader(resp.Body, MaxManifest))
+			if err != nil {
+				return false, r.broke(ctx, what, err)
+			}
+			if err := json.Unmarshal(data, &page); err != nil || page.SchemaVersion != 2 {
+				return false, errNoList
+			}
+			next, err = nextPage(resp)
+			return false, err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, page.Manifests...); len(all) > maxReferrers {
+			break
+		}
+		if next == "" || next == path {
+			return r.checkReferrers(all)
+		}
+	}
+	return nil, r.tooMany(digest)
+}
+
+func (r *Repository) tooMany(digest string) error {
+	return fmt.Errorf("%s has more than %s signatures and other manifests about %s: remove some of them there", r, display.Thousands(maxReferrers), digest)
+}
+
+// fallenBack reads the index that the fallback tag names.
+func (r *Repository) fallenBack(ctx context.Context, digest string) ([]Descriptor, error) {
+	m, err := r.Manifest(ctx, fallback(digest))
+	switch {
+	case IsAbsent(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case len(m.Manifests) > maxReferrers:
+		return nil, r.tooMany(digest)
+	}
+	return r.checkReferrers(m.Manifests)
+}
+
+func (r *Repository) checkReferrers(all []Descriptor) (good []Descriptor, err error) {
+	for _, d := range all {
+		if bad := d.check(); bad != nil {
+			err = fmt.Errorf("an entry of the list of referrers of %s %w", r, bad)
+			continue
+		}
+		good = append(good, d)
+	}
+	return good, err
+}
+
+// Refer sends a manifest about another, its subject. If the registry does not list it there, it
+// is added to the index that the fallback tag names.
+func (r *Repository) Refer(ctx context.Context, subject string, m Descriptor, data []byte) error {
+	linked, err := r.Put(ctx, m.Digest, m.MediaType, data)
+	if err != nil || linked {
+		return err
+	}
+	found, err := r.fallenBack(ctx, subject)
+	if err != nil || slices.ContainsFunc(found, func(d Descriptor) bool { return d.Digest == m.Digest }) {
+		return err
+	}
+	index, err := json.Marshal(struct {
+		SchemaVersion int          `json:"schemaVersion"`
+		MediaType     string       `json:"mediaType"`
+		Manifests     []Descriptor `json:"manifests"`
+	}{2, IndexType, append(found, m)})
+	if err != nil {
+		return err
+	}
+	_, err = r.Put(ctx, fallback(subject), IndexType, index)
+	return err
+}

@@ -1,0 +1,367 @@
+// Package release serves the skills of a release from the store. A [Source] follows a source
+// outside: [Source.Set] gives it another release, which it serves from the next scan on.
+//
+// The store is not trusted. Each file is compared with its digest while it is read, and the read
+// that would complete other bytes fails. The skill is skipped then, and the caller is told, who
+// fetches it again.
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/distribution/store"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// Shelf is the part of a store that has the skills.
+type Shelf interface {
+	// Dir returns the store's folder, and Folder that of a skill, which is below it.
+	Dir() string
+	Folder(d skill.Digest) string
+	// Find hashes the files of a skill. Its error is an [fs.ErrNotExist] if the store does not
+	// have the skill, or no longer as it was.
+	Find(d skill.Digest) (store.Skill, error)
+}
+
+// Options are what a [Source] needs.
+type Options struct {
+	Root  skill.Root // its Dir is empty: the folders of the store are nobody's business
+	Store Shelf
+	// Damaged is called from any goroutine when a skill is found damaged, once until the next Set.
+	// It must not block.
+	Damaged func(d skill.Digest, path string)
+}
+
+// Source serves one release at a time. Its methods may be called from several goroutines.
+type Source struct {
+	o     Options
+	root  *skill.Root
+	first chan struct{} // closed by the first Set
+	poked chan struct{} // capacity 1: the release is another one, or a skill is damaged
+
+	mu      sync.Mutex
+	release string         // the digest of the one that is served
+	members []store.Member // of a release that was not scanned yet, else nil
+	placed  []*placed      // of the last scan, by path
+	scan    skill.Scan     // the last one; its version is 0 if it is outdated
+	damaged map[skill.Digest]bool
+
+	shelf   atomic.Pointer[dir.Shelf]
+	manuals manifests
+}
+
+// versions numbers the scans of all sources, since one may take the place of another.
+var versions atomic.Uint64
+
+// New returns a source without a release.
+func New(o Options) *Source {
+	root := o.Root
+	return &Source{o: o, root: &root, first: make(chan struct{}), poked: make(chan struct{}, 1), damaged: map[skill.Digest]bool{}}
+}
+
+// Root implements [catalog.Source].
+func (s *Source) Root() skill.Root { return s.o.Root }
+
+// Change counts the skills that differ between two releases.
+type Change struct{ Added, Changed, Removed int }
+
+// Set serves another release from the next scan on, for which it asks. Its skills are by path. A
+// skill that the release before had in the same place is not read again, unless it was damaged.
+// Files that are being read stay those of the release before.
+func (s *Source) Set(r store.Release) Change {
+	s.mu.Lock()
+	before, at := s.now(), 0
+	var c Change
+	for _, m := range r.Skills {
+		for ; at < len(before) && before[at].path < m.Path; at++ {
+			c.Removed++
+		}
+		switch {
+		case at == len(before) || before[at].path != m.Path:
+			c.Added++
+			continue
+		case before[at].digest != m.Skill:
+			c.Changed++
+		}
+		at++
+	}
+	c.Removed += len(before) - at
+	was := s.release
+	s.release, s.members, s.scan.Version, s.damaged = r.Digest, r.Skills, 0, map[skill.Digest]bool{}
+	s.mu.Unlock()
+	if was == "" {
+		close(s.first)
+	}
+	s.poke()
+	return c
+}
+
+// Release returns the digest of the release that is served, or "".
+func (s *Source) Release() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.release
+}
+
+type member struct {
+	path   string
+	digest skill.Digest
+}
+
+// now returns the skills of the release, by path. The caller holds mu.
+func (s *Source) now() []member {
+	var all []member
+	if s.members == nil {
+		for _, p := range s.placed {
+			all = append(all, member{p.Path, p.folder.digest})
+		}
+	}
+	for _, m := range s.members {
+		all = append(all, member{m.Path, m.Skill})
+	}
+	return all
+}
+
+func (s *Source) poke() {
+	select {
+	case s.poked <- struct{}{}:
+	default:
+	}
+}
+
+// Watch implements [catalog.Watcher].
+func (s *Source) Watch(ctx context.Context, poke func()) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.poked:
+			poke()
+		}
+	}
+}
+
+// placed is a skill in its place, with its file system, as one object: there are many.
+type placed struct {
+	skill.Bundle
+	folder folder
+}
+
+// Scan implements [catalog.Source]. Before the first Set it waits, so that the root counts as one
+// that is still being read. It looks at the disk only for skills that the last scan did not have.
+func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
+	select {
+	case <-s.first:
+	case <-ctx.Done():
+		return skill.Scan{}, ctx.Err()
+	}
+	s.mu.Lock()
+	if s.scan.Version != 0 {
+		defer s.mu.Unlock()
+		return s.scan, nil
+	}
+	release, members, before, damaged := s.release, s.members, s.placed, s.damaged
+	if members == nil {
+		members = membersOf(before)
+	}
+	broken := make(map[skill.Digest]bool, len(damaged))
+	for d := range damaged {
+		broken[d] = true
+	}
+	s.mu.Unlock()
+	now, skills, err := s.place(ctx, members, before, broken)
+	if err != nil {
+		return skill.Scan{}, err
+	}
+	scan := skill.Scan{Bundles: make([]*skill.Bundle, len(now)), Version: versions.Add(1)}
+	for i, p := range now {
+		scan.Bundles[i] = &p.Bundle
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.release == release && len(s.damaged) == len(broken) {
+		s.members, s.placed, s.scan = nil, now, scan
+	}
+	scan.Skills = skills // not kept: they are the caller's
+	return scan, nil
+}
+
+// membersOf returns the skills of a scan as a release has them.
+func membersOf(before []*placed) []store.Member {
+	members := make([]store.Member, len(before))
+	for i, p := range before {
+		f := &p.folder
+		members[i] = store.Member{Path: p.Path, Skill: f.digest, Main: p.Entry, MainDigest: f.main, Fault: f.fault}
+	}
+	return members
+}
+
+// place returns the skills in their places, and those that it read.
+func (s *Source) place(ctx context.Context, members []store.Member, before []*placed, broken map[skill.Digest]bool) ([]*placed, []*skill.Skill, error) {
+	shelf, err := s.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	now := make([]*placed, len(members))
+	var anew []int
+	var bundles []*skill.Bundle
+	for i, m := range members {
+		for len(before) > 0 && before[0].Path < m.Path {
+			before = before[1:]
+		}
+		isBroken := broken[m.Skill] && m.Fault == ""
+		if len(before) > 0 && before[0].Path == m.Path && before[0].folder.digest == m.Skill && before[0].folder.fault == m.Fault && before[0].sound() != isBroken {
+			now[i] = before[0]
+			continue
+		}
+		if m.Main == "" && m.Fault == "" && !isBroken { // recorded by an older knack
+			k, err := s.o.Store.Find(m.Skill)
+			if errors.Is(err, fs.ErrNotExist) {
+				s.damage(m.Skill, m.Path)
+				isBroken, broken[m.Skill] = true, true
+			}
+			m = k.Member(m.Path)
+			m.Skill = members[i].Skill
+		}
+		now[i] = s.skill(m, isBroken)
+		if now[i].sound() {
+			anew = append(anew, i)
+			bundles = append(bundles, &now[i].Bundle)
+		}
+	}
+	skills := make([]*skill.Skill, len(members))
+	if len(anew) == 0 {
+		return now, skills, nil
+	}
+	read, err := shelf.Load(ctx, bundles, func(i int) string { return s.below(now[anew[i]].folder.digest) }, len(before) > 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, k := range read {
+		p := now[anew[i]]
+		switch {
+		case k == nil:
+			k = skill.Load(&p.Bundle) // which compares it
+			p.Stamp = k.Stamp
+		case k.Digest != p.folder.main:
+			s.damage(p.folder.digest, p.Path)
+		}
+		if s.isDamaged(p.folder.digest) {
+			broken[p.folder.digest] = true
+			now[anew[i]] = s.skill(members[anew[i]], true)
+			continue
+		}
+		skills[anew[i]] = k
+	}
+	return now, skills, nil
+}
+
+// skill returns a skill in its place, not yet read.
+func (s *Source) skill(m store.Member, broken bool) *placed {
+	p := &placed{folder: folder{source: s, path: m.Path, main: m.MainDigest, digest: m.Skill, entry: m.Main, fault: m.Fault}}
+	p.Path, p.In, p.Entry, p.FS = m.Path, s.root, m.Main, &p.folder
+	switch {
+	case m.Fault != "":
+		p.Entry = skill.MainFile
+		p.Extra = &skill.Extra{Fault: &skill.StoreError{Message: "could not be fetched: " + m.Fault, Fix: "tell the author of the skill"}}
+	case broken:
+		p.Extra = &skill.Extra{Fault: errDamaged}
+	}
+	return p
+}
+
+// sound reports whether nothing is known to be wrong with a skill.
+func (p *placed) sound() bool { return p.Extra == nil }
+
+var errDamaged = &skill.StoreError{Damaged: true, Message: "it is damaged in the store, and will be fetched again", Fix: "wait for the next poll of its source; if it stays so, look at the disk of the store"}
+
+// damage notes that a skill is not as its digest says.
+func (s *Source) damage(d skill.Digest, path string) {
+	s.mu.Lock()
+	known := s.damaged[d]
+	if !known {
+		s.damaged[d] = true
+		s.scan.Version = 0
+	}
+	s.mu.Unlock()
+	if known {
+		return
+	}
+	s.manuals.forget(d)
+	if s.o.Damaged != nil {
+		s.o.Damaged(d, path)
+	}
+	s.poke()
+}
+
+func (s *Source) isDamaged(d skill.Digest) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.damaged[d]
+}
+
+// open returns the store's folder, which is there once a release is.
+func (s *Source) open() (*dir.Shelf, error) {
+	if shelf := s.shelf.Load(); shelf != nil {
+		return shelf, nil
+	}
+	shelf, err := dir.OpenShelf(s.o.Store.Dir())
+	if err != nil {
+		return nil, fmt.Errorf("open the store: %w", err)
+	}
+	s.shelf.Store(shelf)
+	return shelf, nil
+}
+
+// below returns the path of a skill below the store's folder, with slashes.
+func (s *Source) below(d skill.Digest) string {
+	rest := strings.TrimPrefix(s.o.Store.Folder(d), s.o.Store.Dir())
+	return strings.TrimPrefix(filepath.ToSlash(rest), "/")
+}
+
+// manifests keeps the files of skills that were read last.
+type manifests struct {
+	mu  sync.Mutex
+	all map[skill.Digest][]lockfile.File
+}
+
+// kept bounds the manifests: a skill of the usual size has 5 files, of 100 bytes each.
+const kept = 512
+
+func (m *manifests) forget(d skill.Digest) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.all, d)
+}
+
+// of returns the files of a skill that is in the store whole.
+func (m *manifests) of(d skill.Digest, in Shelf) ([]lockfile.File, error) {
+	m.mu.Lock()
+	files, ok := m.all[d]
+	m.mu.Unlock()
+	if ok {
+		return files, nil
+	}
+	k, err := in.Find(d)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.all == nil || len(m.all) >= kept {
+		m.all = make(map[skill.Digest][]lockfile.File)
+	}
+	m.all[d] = k.Files
+	return k.Files, nil
+}
+
+var _ fs.StatFS = (*folder)(nil)

@@ -1,0 +1,175 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+	"sync"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Batch takes skills that are being fetched. It is an [origin.Sink], for several goroutines.
+type Batch struct {
+	s    *Store
+	ctx  context.Context
+	tree *edit.Tree
+
+	mu     sync.Mutex
+	skills map[string]*taken
+	parts  int
+	failed error // the store can take no more
+	closed bool
+}
+
+// taken is what a batch has of a skill.
+type taken struct {
+	part  string // its folder in the tree
+	files []lockfile.File
+	paths origin.Paths
+	count int
+	size  int64
+	err   error
+}
+
+// Batch begins to take skills. The caller closes the batch.
+func (s *Store) Batch(ctx context.Context) (*Batch, error) {
+	if err := s.write(); err != nil {
+		return nil, err
+	}
+	tree, err := edit.NewTree(s.at(tmpFolder))
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	tree.ReadOnly = true
+	s.mu.Lock()
+	s.batches++
+	s.mu.Unlock()
+	return &Batch{s: s, ctx: ctx, tree: tree, skills: map[string]*taken{}}, nil
+}
+
+// of returns what the batch has of a skill. b.mu is held.
+func (b *Batch) of(path string) *taken {
+	t := b.skills[path]
+	if t == nil {
+		t = &taken{part: strconv.Itoa(b.parts)}
+		b.parts++
+		b.skills[path] = t
+	}
+	return t
+}
+
+// File takes a file of the skill with this path. See [origin.Sink].
+func (b *Batch) File(path string, f origin.File, content io.Reader) error {
+	t, limit, err := b.admit(path, f)
+	if err != nil {
+		return err
+	}
+	n, sum, err := b.tree.File(t.part+"/"+f.Path, f.Exec, content, limit)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t.size += n
+	switch {
+	case errors.Is(err, edit.ErrTooLarge), err == nil && t.size > origin.MaxSize:
+		err = origin.TooLarge()
+	case isOfStore(err):
+		err = b.s.fault(err)
+		b.failed = cmp.Or(b.failed, err)
+	case err != nil:
+		err = fmt.Errorf("read %s: %w", display.Quote(f.Path), err)
+	case f.Size >= 0 && n != f.Size:
+		err = fmt.Errorf("%s has %s bytes, and the source said %s", display.Quote(f.Path), display.Thousands(int(n)), display.Thousands(int(f.Size)))
+	}
+	t.err = cmp.Or(t.err, err)
+	t.files = append(t.files, lockfile.File{Path: f.Path, Size: n, Digest: skill.Digest(sum), Exec: f.Exec})
+	return err
+}
+
+// isOfStore reports whether an error of [edit.Tree.File] is one of the disk.
+func isOfStore(err error) bool {
+	var p *fs.PathError
+	return errors.As(err, &p)
+}
+
+// admit counts a file that is to be taken, and returns how many bytes it may have.
+func (b *Batch) admit(path string, f origin.File) (t *taken, limit int64, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t = b.of(path)
+	if err := cmp.Or(t.err, b.failed, b.ctx.Err()); err != nil {
+		return nil, 0, err
+	}
+	t.count++
+	switch limit = origin.MaxSize - t.size; {
+	case t.count > origin.MaxFiles:
+		err = origin.TooManyFiles()
+	case f.Size > limit:
+		err = origin.TooLarge()
+	default:
+		err = t.paths.Add(f.Path)
+	}
+	t.err = err
+	return t, limit, err
+}
+
+// Fail says that a skill cannot be had. See [origin.Sink].
+func (b *Batch) Fail(path string, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := b.of(path)
+	t.err = cmp.Or(t.err, err)
+}
+
+// Finish moves a skill whose files were all taken to its place in the store. Its error is the
+// first one of File and Fail about this skill, if there was one. Files of the skill that come
+// later belong to another one.
+func (b *Batch) Finish(path string) (Skill, error) {
+	b.mu.Lock()
+	t := b.of(path)
+	delete(b.skills, path)
+	err := cmp.Or(t.err, b.failed, b.ctx.Err())
+	b.mu.Unlock()
+	if err == nil && len(t.files) == 0 {
+		err = errors.New("the source sent no file of it")
+	}
+	if err != nil {
+		return Skill{}, err
+	}
+	lockfile.Sort(t.files)
+	k := Skill{lockfile.Digest(t.files), t.files}
+	for range 3 { // until no other process removes or makes the same skill
+		if _, err = b.s.Find(k.Digest); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err = b.s.fault(b.tree.MovePart(t.part, b.s.folder(k.Digest))); !errors.Is(err, edit.ErrExists) {
+			break
+		}
+	}
+	if err != nil {
+		return Skill{}, err
+	}
+	return k, nil
+}
+
+// Close removes what the batch has and did not finish. A second call does nothing.
+func (b *Batch) Close() error {
+	b.mu.Lock()
+	closed := b.closed
+	b.closed = true
+	b.mu.Unlock()
+	if closed {
+		return nil
+	}
+	b.s.mu.Lock()
+	b.s.batches--
+	b.s.mu.Unlock()
+	return b.s.fault(b.tree.Remove())
+}

@@ -1,0 +1,208 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/knack-dev/knack/internal/base/edit"
+)
+
+// clean removes what killed processes have left and, once a day and if no other process uses
+// the store, what has not been used for long. It is no fault if something stays. s.mu is held.
+func (s *Store) clean() {
+	_ = edit.Sweep(s.at(tmpFolder), func(string) error { return nil }) // nothing in it is the user's
+	for _, folder := range []string{releasesFolder, headsFolder} {
+		_ = edit.SweepFiles(s.at(folder))
+	}
+	now, stamp := s.o.Now(), s.at(sweptName)
+	info, err := os.Stat(stamp)
+	if err == nil && now.Sub(info.ModTime()).Abs() < 24*time.Hour {
+		return
+	}
+	unlock, err := edit.Lock(s.at(lockName))
+	if err != nil {
+		return
+	}
+	defer unlock()
+	if err := edit.Create(stamp, nil, 0o600); err != nil && !errors.Is(err, edit.ErrExists) {
+		return
+	}
+	_ = os.Chtimes(stamp, now, now)
+	s.collect(now)
+}
+
+// Collect removes what no source serves and what has not been used for as long as the store keeps
+// it: a server calls it after it has served another release. It removes nothing while another
+// process uses the store, or while this one fills it.
+func (s *Store) Collect() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := os.Stat(s.dir); err != nil || s.batches > 0 {
+		return nil
+	}
+	if s.unlock != nil {
+		s.unlock()
+		s.unlock = nil
+	}
+	if unlock, err := edit.Lock(s.at(lockName)); err == nil {
+		s.collect(s.o.Now())
+		unlock()
+	}
+	return s.share()
+}
+
+// collect removes heads, releases, layers, skills and repositories, each if it is kept by none
+// before it and was not used for long. s.mu and the lock of all processes are held.
+func (s *Store) collect(now time.Time) {
+	s.known = nil
+	old := func(path string, keep time.Duration) bool {
+		info, err := os.Stat(path)
+		return err == nil && now.Sub(info.ModTime()) > keep
+	}
+	served := map[string]bool{}
+	for name := range s.records(headsFolder) {
+		var h Head
+		at := s.at(headsFolder, name)
+		switch {
+		case s.heads[name] || !old(at, max(s.o.Keep, unservedHead)):
+			if s.load(at, &h) == nil {
+				served[h.Release], served[h.Previous] = true, true
+			}
+		default:
+			_ = os.Remove(at)
+		}
+	}
+	layers, skills := map[string]bool{}, map[string]bool{}
+	for name := range s.records(releasesFolder) {
+		at := s.at(releasesFolder, name)
+		var r Release
+		if s.load(at, &r) != nil || !served[r.Digest] && old(at, s.o.Keep) {
+			_ = os.Remove(at)
+			continue
+		}
+		for _, l := range r.Layers {
+			layers[strings.TrimPrefix(l, "sha256:")+".json"] = true
+		}
+		for _, m := range r.Skills {
+			skills[s.folder(m.Skill)] = true
+		}
+	}
+	for name := range s.records(layersFolder) {
+		if at := s.at(layersFolder, name); !layers[name] && old(at, s.o.Keep) {
+			_ = os.Remove(at)
+		}
+	}
+	tmp := s.at(tmpFolder)
+	for at := range s.folders() {
+		if !skills[at] && old(at, s.o.Keep) {
+			_ = edit.Discard(at, tmp)
+		}
+	}
+}
+
+// unservedHead is how long the head of a source stays that no process asks for: as long as what a
+// command has fetched.
+const unservedHead = 30 * 24 * time.Hour
+
+// records yields the names of the records in a folder. It passes over names that the store does
+// not give, which may be the user's.
+func (s *Store) records(folder string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		entries, _ := os.ReadDir(s.at(folder))
+		for _, e := range entries {
+			if digits, ok := strings.CutSuffix(e.Name(), ".json"); ok && isHex(digits, 64) && !yield(e.Name()) {
+				return
+			}
+		}
+	}
+}
+
+// folders yields the folders of skills and repositories.
+func (s *Store) folders() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		entries, _ := os.ReadDir(s.at(gitFolder))
+		for _, e := range entries {
+			if isHex(e.Name(), 64) && !yield(s.at(gitFolder, e.Name())) {
+				return
+			}
+		}
+		shards, _ := os.ReadDir(s.at(skillsFolder))
+		for _, shard := range shards {
+			if !isHex(shard.Name(), 2) {
+				continue
+			}
+			entries, _ := os.ReadDir(s.at(skillsFolder, shard.Name()))
+			for _, e := range entries {
+				if isHex(e.Name(), 62) && !yield(s.at(skillsFolder, shard.Name(), e.Name())) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// isHex reports whether a name has this many hexadecimal digits, and nothing else.
+func isHex(name string, digits int) bool {
+	return len(name) == digits && strings.Trim(name, "0123456789abcdef") == ""
+}
+
+// fault is an error of the store's folder in words: what happened, where, and what to do.
+func (s *Store) fault(err error) error {
+	if err == nil || errors.Is(err, edit.ErrExists) {
+		return err
+	}
+	if f := (*Fault)(nil); errors.As(err, &f) {
+		return err
+	}
+	dir := s.dir
+	if s.o.Shown != nil {
+		dir = s.o.Shown(dir)
+	}
+	return &Fault{dir, s.o.Setting, err}
+}
+
+// Fault is an error of the store's folder.
+type Fault struct {
+	Dir     string // the store's folder
+	Setting string // the name of the setting for it, or ""
+	Err     error
+}
+
+// Unwrap returns the error of the system.
+func (f *Fault) Unwrap() error { return f.Err }
+
+// Error says what happened and what to do.
+func (f *Fault) Error() string {
+	elsewhere := ""
+	if f.Setting != "" {
+		elsewhere = fmt.Sprintf(", or set %s to another folder", f.Setting)
+	}
+	reason := f.Err // without a path, which Dir has
+	if p := (*fs.PathError)(nil); errors.As(f.Err, &p) {
+		reason = p.Err
+	}
+	switch {
+	case isFull(f.Err):
+		return fmt.Sprintf("the disk of the store %s is full: free some space (the store itself can be deleted)%s", f.Dir, elsewhere)
+	case errors.Is(f.Err, syscall.EROFS):
+		return fmt.Sprintf("the store %s is on a read-only file system: make it writable%s", f.Dir, elsewhere)
+	case errors.Is(f.Err, fs.ErrPermission):
+		return fmt.Sprintf("knack may not write to the store %s: give yourself the permission%s (%v)", f.Dir, elsewhere, reason)
+	case errors.Is(f.Err, fs.ErrNotExist):
+		return fmt.Sprintf("something in the store %s was removed while it was used: try again (%v)", f.Dir, reason)
+	}
+	return fmt.Sprintf("the store %s: %v", f.Dir, reason)
+}
+
+// isFull reports whether a disk, or the part of it that the user may have, is full.
+func isFull(err error) bool {
+	const errorDiskFull = syscall.Errno(112) // of Windows
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || runtime.GOOS == "windows" && errors.Is(err, errorDiskFull)
+}

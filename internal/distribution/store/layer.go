@@ -1,0 +1,88 @@
+package store
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Layer is what a layer of a release held. Its skills are its own: no other layer of the release
+// has files of them.
+type Layer struct {
+	Digest string   `json:"digest"`
+	Skills []Member `json:"-"` // by path
+}
+
+// Layer returns the record of a layer if the store has all skills of it. Else the error is an
+// [fs.ErrNotExist], and the layer is to be fetched. A skill that no recorded release names is
+// hashed, since a crash can have left it hollow.
+func (s *Store) Layer(digest string) (l Layer, err error) {
+	s.read()
+	at, err := s.layerFile(digest)
+	if err != nil {
+		return Layer{}, err
+	}
+	if err := s.load(at, &l); err != nil {
+		return Layer{}, err
+	}
+	if l.Digest != digest {
+		return Layer{}, &fs.PathError{Op: "read", Path: at, Err: fs.ErrNotExist}
+	}
+	for _, m := range l.Skills {
+		switch {
+		case m.Fault != "":
+		case s.isRecorded(m.Skill):
+			_, err = os.Lstat(s.folder(m.Skill))
+		default:
+			_, err = s.Find(m.Skill)
+		}
+		if err != nil {
+			return Layer{}, s.absent(m.Skill, err)
+		}
+	}
+	return l, nil
+}
+
+func (s *Store) layerFile(digest string) (string, error) {
+	d, err := skill.ParseDigest(digest)
+	if err != nil {
+		return "", fmt.Errorf("a layer has no digest: %w", err)
+	}
+	return s.at(layersFolder, hex.EncodeToString(d[:])+".json"), nil
+}
+
+// Layer records what a layer held, after all of its skills were finished. The record is not
+// synced: [Store.Record] does so once for all layers of a release.
+func (b *Batch) Layer(l Layer) error {
+	at, err := b.s.layerFile(l.Digest)
+	if err != nil {
+		return err
+	}
+	data, err := sealed(&l)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	part := strconv.Itoa(b.parts) + ".json"
+	b.parts++
+	b.mu.Unlock()
+	if _, _, err := b.tree.File(part, false, bytes.NewReader(data), maxRecord); err != nil {
+		return b.s.fault(err)
+	}
+	for range 3 { // until no other process records the same layer
+		if err = os.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err = b.tree.MovePart(part, at); !errors.Is(err, edit.ErrExists) {
+			break
+		}
+	}
+	return b.s.fault(err)
+}

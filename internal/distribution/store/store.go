@@ -1,0 +1,273 @@
+// Package store keeps skills from elsewhere on the disk, each in a folder that is named by its
+// digest. A skill has that name only after all of its bytes were hashed. The store is a cache:
+// it can be deleted at any time.
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Options are the settings of a store.
+type Options struct {
+	// Keep is how long a skill that is not used stays; 0 is 30 days. It is at least an hour.
+	Keep time.Duration
+	// Now is the clock; nil is the system's.
+	Now func() time.Time
+	// Setting is the name of the setting for the folder, for messages: "XDG_CACHE_HOME".
+	Setting string
+	// Shown writes a path for people, as it is if it is nil.
+	Shown func(path string) string
+}
+
+// Store is a folder with skills. Its methods may be called from several goroutines, and several
+// processes may use one folder.
+type Store struct {
+	dir string
+	o   Options
+
+	mu     sync.Mutex
+	unlock func() // nil until the store is used
+	swept  bool
+	known  map[skill.Digest]bool // the skills that recorded releases name; nil until they are read
+	heads  map[string]bool       // the files of the heads that this process has asked for
+	// batches counts those that are open.
+	batches int
+}
+
+// The names in the store's folder.
+const (
+	skillsFolder   = "skills"
+	layersFolder   = "layers"
+	releasesFolder = "releases"
+	headsFolder    = "heads"
+	gitFolder      = "git"
+	tmpFolder      = "tmp"
+	lockName       = "store"   // edit.Lock adds .lock
+	sweptName      = "cleaned" // its modification time is when skills were last removed
+)
+
+// Skill is a skill of the store.
+type Skill struct {
+	Digest skill.Digest
+	Files  []lockfile.File // by path
+}
+
+// Open opens the store in the folder dir, an absolute path. It makes nothing: the folder is
+// made when something is written.
+func Open(dir string, o Options) (*Store, error) {
+	if !filepath.IsAbs(dir) {
+		return nil, fmt.Errorf("the store's folder %s is not an absolute path", dir)
+	}
+	if o.Keep == 0 {
+		o.Keep = 30 * 24 * time.Hour
+	}
+	o.Keep = max(o.Keep, time.Hour)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Store{dir: dir, o: o}, nil
+}
+
+// Close ends the use of the store. A store that is not closed is in use until its process ends.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unlock != nil {
+		s.unlock()
+		s.unlock = nil
+	}
+	return nil
+}
+
+func (s *Store) at(names ...string) string {
+	return filepath.Join(append([]string{s.dir}, names...)...)
+}
+
+// folder returns where a skill is.
+func (s *Store) folder(d skill.Digest) string {
+	h := hex.EncodeToString(d[:])
+	return s.at(skillsFolder, h[:2], h[2:])
+}
+
+// write prepares the store for something new, and removes what nothing needs.
+func (s *Store) write() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return s.fault(err)
+	}
+	if !s.swept {
+		s.clean()
+		s.swept = true
+	}
+	return s.share()
+}
+
+// share keeps other processes from removing what this one uses. s.mu is held.
+func (s *Store) share() (err error) {
+	if s.unlock == nil {
+		s.unlock, err = edit.Share(s.at(lockName))
+		if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.ENOLCK) {
+			s.unlock, err = func() {}, nil // no process can lock it, so none removes what is used
+		}
+	}
+	return s.fault(err)
+}
+
+// read prepares the store for a look at what is there. A store that cannot be locked, since it
+// is read-only, is read without.
+func (s *Store) read() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := os.Stat(s.dir); err == nil {
+		_ = s.share()
+	}
+}
+
+// Find returns a skill that the store has, after it has hashed its files. If the store does not
+// have it, or no longer as it was, the error is an [fs.ErrNotExist]; a damaged skill is removed.
+// Whether a file is executable is that of the first skill with this digest, and unknown on
+// Windows: the digest does not depend on it.
+func (s *Store) Find(d skill.Digest) (Skill, error) {
+	s.read()
+	dir := s.folder(d)
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return Skill{}, s.absent(d, err)
+	}
+	files, err := hashed(dir)
+	if err != nil || lockfile.Digest(files) != d {
+		_ = edit.Discard(dir, s.at(tmpFolder)) // it fails if the store is read-only
+		return Skill{}, s.absent(d, fs.ErrNotExist)
+	}
+	s.touch(dir, info)
+	return Skill{d, files}, nil
+}
+
+// absent is the error of a skill that the store does not have.
+func (s *Store) absent(d skill.Digest, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &fs.PathError{Op: "find in the store", Path: d.String(), Err: fs.ErrNotExist}
+	}
+	return s.fault(err)
+}
+
+// touch records that a folder is used. Its modification time says so, to the day.
+func (s *Store) touch(dir string, info fs.FileInfo) {
+	if now := s.o.Now(); now.Sub(info.ModTime()) > 24*time.Hour {
+		_ = os.Chtimes(dir, now, now)
+	}
+}
+
+// Open opens a file of a skill that [Store.Find] or [Batch.Finish] has returned.
+func (s *Store) Open(d skill.Digest, path string) (io.ReadCloser, error) {
+	f, err := os.OpenInRoot(s.folder(d), filepath.FromSlash(path))
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	return f, nil
+}
+
+// hashed reads a skill's folder. It refuses what no skill of a store has.
+func hashed(dir string) (files []lockfile.File, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	left := int64(origin.MaxSize)
+	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if len(files) == origin.MaxFiles || !d.Type().IsRegular() {
+			return fs.ErrInvalid
+		}
+		f, err := hashedFile(root, path, left)
+		left -= f.Size
+		files = append(files, f)
+		return err
+	})
+	return files, err
+}
+
+func hashedFile(root *os.Root, path string, limit int64) (lockfile.File, error) {
+	f, err := root.Open(filepath.FromSlash(path))
+	if err != nil {
+		return lockfile.File{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return lockfile.File{}, err
+	}
+	h := sha256.New()
+	n, err := io.Copy(h, io.LimitReader(f, limit+1))
+	if err == nil && n > limit {
+		err = fs.ErrInvalid
+	}
+	return lockfile.File{Path: path, Size: n, Digest: skill.Digest(h.Sum(nil)), Exec: info.Mode()&0o100 != 0}, err
+}
+
+// Spool returns an empty file for bytes on their way.
+func (s *Store) Spool() (origin.Spool, error) {
+	if err := s.write(); err != nil {
+		return nil, err
+	}
+	f, err := edit.NewSpool(s.at(tmpFolder))
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	return spool{f, s}, nil
+}
+
+// spool is a file of the store, with the store's errors. It embeds no file, since the method
+// ReadFrom of a file would write past Write.
+type spool struct {
+	file *edit.Spool
+	s    *Store
+}
+
+func (p spool) Read(b []byte) (int, error)               { return p.file.Read(b) }
+func (p spool) ReadAt(b []byte, at int64) (int, error)   { return p.file.ReadAt(b, at) }
+func (p spool) Seek(to int64, whence int) (int64, error) { return p.file.Seek(to, whence) }
+func (p spool) Close() error                             { return p.file.Close() }
+func (p spool) WriteAt(b []byte, at int64) (int, error) {
+	n, err := p.file.WriteAt(b, at)
+	return n, p.s.fault(err)
+}
+func (p spool) Write(b []byte) (int, error) {
+	n, err := p.file.Write(b)
+	return n, p.s.fault(err)
+}
+
+// GitDir returns the folder for a bare repository that key names, and makes it.
+func (s *Store) GitDir(key string) (string, error) {
+	if err := s.write(); err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(key))
+	dir := s.at(gitFolder, hex.EncodeToString(sum[:]))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", s.fault(err)
+	}
+	if info, err := os.Stat(dir); err == nil {
+		s.touch(dir, info)
+	}
+	return dir, nil
+}

@@ -1,0 +1,112 @@
+package chat
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/lazyregexp"
+)
+
+// maxDepth bounds how deep arguments may be nested.
+const maxDepth = 200
+
+// objectOf returns the arguments of a call as they are shown to the user, and sent: one JSON object
+// without blanks. Arguments that two programs could read in different ways are an error, for
+// example those that have a key twice.
+func objectOf(arguments json.RawMessage) (json.RawMessage, error) {
+	dec := json.NewDecoder(bytes.NewReader(arguments))
+	dec.UseNumber()
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		return nil, errors.New("they must be one JSON object")
+	}
+	object, err := members(dec, 1, nil)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("they must be one JSON object")
+	}
+	return object, nil
+}
+
+// members reads the rest of an object, and appends the object.
+func members(dec *json.Decoder, depth int, b []byte) ([]byte, error) {
+	b = append(b, '{')
+	seen := map[string]bool{}
+	for dec.More() {
+		token, err := dec.Token()
+		if err != nil {
+			return nil, notJSON(err)
+		}
+		name, _ := token.(string) // a key is one
+		if seen[name] {
+			return nil, fmt.Errorf("they have the key %s twice", strconv.QuoteToASCII(display.Prefix(name, 100)))
+		}
+		if len(seen) > 0 {
+			b = append(b, ',')
+		}
+		seen[name] = true
+		if b, err = value(dec, depth, append(display.AppendJSONString(b, name), ':')); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, notJSON(err)
+	}
+	return append(b, '}'), nil
+}
+
+// value reads a value, and appends it.
+func value(dec *json.Decoder, depth int, b []byte) ([]byte, error) {
+	if depth > maxDepth {
+		return nil, errors.New("they are nested too deep")
+	}
+	token, err := dec.Token()
+	if err != nil {
+		return nil, notJSON(err)
+	}
+	switch t := token.(type) {
+	case json.Delim:
+		if t == '{' {
+			return members(dec, depth+1, b)
+		}
+		b = append(b, '[')
+		for first := true; dec.More(); first = false {
+			if !first {
+				b = append(b, ',')
+			}
+			if b, err = value(dec, depth+1, b); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := dec.Token(); err != nil {
+			return nil, notJSON(err)
+		}
+		return append(b, ']'), nil
+	case string:
+		return display.AppendJSONString(b, t), nil
+	case json.Number:
+		return append(b, t...), nil
+	case bool:
+		return strconv.AppendBool(b, t), nil
+	}
+	return append(b, "null"...), nil
+}
+
+func notJSON(err error) error { return fmt.Errorf("they are no JSON: %w", err) }
+
+var plainName = lazyregexp.New(`^[A-Za-z0-9_.-]+$`)
+
+// nameShown returns the name of an argument: in quotes, unless it is plain. A name could otherwise
+// look like other arguments.
+func nameShown(name string) string {
+	if plainName().MatchString(name) {
+		return name
+	}
+	return string(display.AppendVisibleJSON(nil, display.AppendJSONString(nil, name)))
+}

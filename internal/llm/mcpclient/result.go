@@ -1,0 +1,102 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/internal/base/display"
+)
+
+// Call calls a tool by the server's own name, with a JSON object of arguments. It returns the
+// text of the result, which has at most 4 MiB. isError is set if the server says that the call has
+// failed, or refuses it. The error is an [*Error]: there is no result.
+func (c *Connection) Call(ctx context.Context, tool string, arguments json.RawMessage) (text string, isError bool, err error) {
+	var refused string
+	var r *mcp.CallToolResult
+	err = c.request(ctx, func(ctx context.Context) (err error) {
+		session, err := c.live(ctx)
+		if err != nil {
+			return err
+		}
+		r, err = session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
+		if ctx.Err() == nil {
+			refused = refusal(err)
+		}
+		return err
+	})
+	switch {
+	case refused != "":
+		return "The server refuses the call: " + shown(c.secrets.hide(refused)), true, nil
+	case err != nil:
+		return "", false, err
+	case r.NeedsInput():
+		return "The server asks for something before it answers, which knack does not give.", true, nil
+	}
+	return c.secrets.hide(textOf(r)), r.IsError, nil
+}
+
+// rejected is the code with which the library marks its own errors about a request that did not
+// reach the server.
+const rejected = -32005
+
+// refusal returns what a server says if it refuses a request, or "".
+func refusal(err error) string {
+	var of *jsonrpc.Error
+	if !errors.As(err, &of) || of.Code == rejected {
+		return ""
+	}
+	return fmt.Sprintf("%s (%d)", of.Message, of.Code)
+}
+
+// textOf joins the texts of a result, and names what is no text.
+func textOf(r *mcp.CallToolResult) string {
+	var parts []string
+	isText := false
+	add := func(text string) {
+		isText = true
+		parts = append(parts, strings.ToValidUTF8(text, "\ufffd"))
+	}
+	for _, content := range r.Content {
+		switch one := content.(type) {
+		case *mcp.TextContent:
+			add(one.Text)
+		case *mcp.ImageContent:
+			parts = append(parts, named("image", len(one.Data)))
+		case *mcp.AudioContent:
+			parts = append(parts, named("audio", len(one.Data)))
+		case *mcp.ResourceLink:
+			parts = append(parts, "[link to "+display.Echo(one.URI)+"]")
+		case *mcp.EmbeddedResource:
+			switch of := one.Resource; {
+			case of == nil:
+			case of.Blob != nil:
+				parts = append(parts, named("resource "+display.Echo(of.URI), len(of.Blob)))
+			default:
+				add(of.Text)
+			}
+		default:
+			parts = append(parts, "[something that is no text]")
+		}
+	}
+	if !isText && r.StructuredContent != nil {
+		if data, err := json.Marshal(r.StructuredContent); err == nil {
+			parts = append(parts, string(data))
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// named names something that is no text, with its size.
+func named(what string, bytes int) string {
+	size := fmt.Sprintf("%d B", bytes)
+	if bytes >= 1000 {
+		size = fmt.Sprintf("%d kB", (bytes+500)/1000)
+	}
+	return "[" + what + ", " + size + "]"
+}

@@ -1,0 +1,187 @@
+package mcpclient
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+const (
+	// maxFlood is how long a line of a program may be before the program is ended, in bytes. A
+	// shorter one that is over maxMessage costs its answer.
+	maxFlood = 64 << 20
+	// maxGarbage bounds the lines that are no messages. Some programs write a few words to the
+	// wrong stream.
+	maxGarbage = 1_000
+	// maxAsked bounds the requests of a program that are not answered yet.
+	maxAsked = 64
+	// stuckTime is how long a program may leave a request unread after nobody waits for it.
+	stuckTime = time.Second
+)
+
+var (
+	errLong  = fmt.Errorf("the answer is larger than %d MiB", maxMessage>>20)
+	errFlood = errors.New("the program sends without end")
+)
+
+// stream is the lines between knack and a program.
+type stream struct {
+	in      *os.File
+	out     *os.File
+	lines   *bufio.Reader
+	of      *program
+	writing sync.Mutex
+	asked   atomic.Int32
+
+	mu      sync.Mutex
+	last    jsonrpc.ID // of the last request that was sent
+	fault   string     // why the stream is not used any more
+	garbage string     // the first line that was no message
+}
+
+func newStream(in, out *os.File, of *program) *stream {
+	return &stream{in: in, out: out, lines: bufio.NewReaderSize(out, 64<<10), of: of}
+}
+
+// SessionID returns "": a program has one session.
+func (s *stream) SessionID() string { return "" }
+
+// Close ends the program, and does not wait for it.
+func (s *stream) Close() error {
+	s.of.cancel()
+	return nil
+}
+
+// odd returns the first line that was no message, or "".
+func (s *stream) odd() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.garbage
+}
+
+// fail ends the program because of what it does.
+func (s *stream) fail(fault string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fault == "" {
+		s.fault = fault
+	}
+	s.of.cancel()
+	return errors.New(fault)
+}
+
+// Read returns the next answer or request of the program. Notifications are dropped, since
+// nothing here needs one.
+func (s *stream) Read(context.Context) (jsonrpc.Message, error) {
+	for odd := 0; ; {
+		line, err := s.line()
+		switch {
+		case errors.Is(err, errFlood):
+			return nil, s.fail("sends a line without end")
+		case errors.Is(err, errLong):
+			s.mu.Lock()
+			last := s.last
+			s.mu.Unlock()
+			return &jsonrpc.Response{ID: last, Error: errLong}, nil
+		case err != nil:
+			if !s.of.hasEnded() {
+				return nil, s.fail("has closed its standard output")
+			}
+			return nil, io.EOF
+		}
+		msg, err := jsonrpc.DecodeMessage(line)
+		if err != nil {
+			if line = bytes.TrimSpace(line); len(line) == 0 {
+				continue
+			}
+			s.mu.Lock()
+			if s.garbage == "" {
+				s.garbage = shown(s.of.hidden.hide(string(line)))
+			}
+			s.mu.Unlock()
+			if odd++; odd > maxGarbage {
+				return nil, s.fail("writes to its standard output what is not MCP: " + s.garbage)
+			}
+			continue
+		}
+		request, ok := msg.(*jsonrpc.Request)
+		switch {
+		case !ok:
+			return msg, nil
+		case !request.IsCall():
+		case s.asked.Add(1) > maxAsked:
+			return nil, s.fail("asks more than it takes answers")
+		default:
+			return msg, nil
+		}
+	}
+}
+
+// line returns the next line, at most maxMessage bytes. The error is errLong if it was longer.
+func (s *stream) line() ([]byte, error) {
+	var whole []byte
+	size := 0
+	for {
+		part, err := s.lines.ReadSlice('\n')
+		if size += len(part); size <= maxMessage {
+			whole = append(whole, part...)
+		} else {
+			whole = nil
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull) && size <= maxFlood:
+		case errors.Is(err, bufio.ErrBufferFull):
+			return nil, errFlood
+		case err != nil && (len(whole) == 0 || !errors.Is(err, io.EOF)):
+			return nil, err
+		case size > maxMessage:
+			return nil, errLong
+		default:
+			return whole, nil
+		}
+	}
+}
+
+// Write sends a message. A program that does not read it is ended, once the context has.
+func (s *stream) Write(ctx context.Context, msg jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(msg)
+	if err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	defer close(done)
+	defer context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(stuckTime)
+		defer timer.Stop()
+		select {
+		case <-done:
+		case <-timer.C:
+			_ = s.fail("does not read what it is sent")
+		}
+	})()
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	switch m := msg.(type) {
+	case *jsonrpc.Response:
+		s.asked.Add(-1)
+	case *jsonrpc.Request:
+		if m.IsCall() {
+			s.mu.Lock()
+			s.last = m.ID
+			s.mu.Unlock()
+		}
+	}
+	if _, err := s.in.Write(append(data, '\n')); err != nil {
+		return fmt.Errorf("%w: %w", io.EOF, err)
+	}
+	return nil
+}

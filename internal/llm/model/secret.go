@@ -1,0 +1,110 @@
+package model
+
+import (
+	"encoding/base64"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/base/display"
+)
+
+const (
+	redacted = "[redacted]"
+	// prefix is how much of a key makes a word of a message one of it: some endpoints repeat the
+	// beginning of a wrong key.
+	prefix = 8
+	// shortest is the length from which a part of an address can be a secret.
+	shortest = 4
+	// quoteLength is how much of a request's text in a message makes it a quote.
+	quoteLength = 30 // letters and digits
+)
+
+// redactor returns what takes the key, and the secrets of an address, out of a text.
+func redactor(key string, at *url.URL) func(string) string {
+	secrets := []string{key}
+	if password, ok := at.User.Password(); ok {
+		basic := base64.StdEncoding.EncodeToString([]byte(at.User.Username() + ":" + password))
+		secrets = append(secrets, password, url.QueryEscape(password), url.PathEscape(password), basic)
+	}
+	if name := at.User.Username(); name != "" {
+		secrets = append(secrets, name)
+	}
+	for part := range strings.SplitSeq(at.Path, "/") {
+		if display.RedactURI(part) != part {
+			secrets = append(secrets, part)
+		}
+	}
+	for _, values := range at.Query() {
+		for _, v := range values {
+			secrets = append(secrets, v, url.QueryEscape(v))
+		}
+	}
+	return func(s string) string {
+		for _, secret := range secrets {
+			if len(secret) >= prefix {
+				s = redactWords(s, secret)
+			} else if len(secret) >= shortest || secret == key && key != "" {
+				s = strings.ReplaceAll(s, secret, redacted)
+			}
+		}
+		return s
+	}
+}
+
+// redactWords takes out the secret, and each word in which its beginning is.
+func redactWords(s, secret string) string {
+	s = strings.ReplaceAll(s, secret, redacted)
+	for from := 0; ; {
+		i := strings.Index(s[from:], secret[:prefix])
+		if i < 0 {
+			return s
+		}
+		i += from
+		end := strings.IndexAny(s[i:], " \t\r\n\"'`,;<>")
+		if end < 0 {
+			end = len(s) - i
+		}
+		s = s[:i] + redacted + s[i+end:]
+		from = i + len(redacted)
+	}
+}
+
+// withoutRequest cuts a message before the first text of the request that it repeats, however
+// that is escaped.
+func withoutRequest(message string, r Request) string {
+	cut := func(text string) {
+		letters, at := lettersOf(message)
+		want, _ := lettersOf(display.CutBytes(text, 16*quoteLength))
+		if len(want) < quoteLength {
+			return
+		}
+		if i := strings.Index(letters, want[:quoteLength]); i >= 0 {
+			message = strings.TrimSpace(message[:at[i]]) + "…"
+		}
+	}
+	cut(r.System)
+	for _, m := range r.Messages {
+		cut(m.Text)
+		for _, result := range m.Results {
+			cut(result.Text)
+		}
+	}
+	return message
+}
+
+// lettersOf returns the letters and digits of a text and their positions, without escapes of
+// JSON.
+func lettersOf(s string) (letters string, at []int) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c == '\\' && i+1 < len(s) && strings.IndexByte("nrt", s[i+1]) >= 0 {
+			i++
+		} else if c >= utf8.RuneSelf || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' {
+			b.WriteByte(c)
+			at = append(at, i)
+		}
+	}
+	return b.String(), at
+}

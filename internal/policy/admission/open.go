@@ -1,0 +1,112 @@
+package admission
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/knack-dev/knack/internal/base/buildinfo"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/workspace/approvals"
+	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Open returns a judge by the section scan of the file in effect, or of the user's if that is nil.
+// cache is the user's folder for what can be made again, or "".
+func Open(env *console.Env, inEffect *settings.File, cache string, log *slog.Logger) (*Judge, error) {
+	policy, file, err := settings.ScanPolicy(env, inEffect)
+	if err != nil {
+		return nil, err
+	}
+	o := Options{Policy: policy, Log: log}
+	if len(policy.Approve) > 0 {
+		o.Approvals = &book{path: file.Approvals(), now: time.Now}
+	}
+	if policy.Mode == config.ScanEnforce {
+		if cache != "" {
+			cache = filepath.Join(cache, "verdicts")
+		}
+		o.Cache = NewCache(cache, Engine(buildinfo.Current(), policy), time.Now)
+	}
+	return New(o), nil
+}
+
+// bookFresh is how long the file of approvals is taken to be as it was read. One scan judges many
+// skills. bookEvery is how often a server looks whether it has changed.
+const (
+	bookFresh = 100 * time.Millisecond
+	bookEvery = 500 * time.Millisecond
+)
+
+// book is the file of approvals as it is now. One that cannot be read approves nothing.
+type book struct {
+	path string
+	now  func() time.Time
+
+	mu    sync.Mutex
+	read  time.Time
+	stamp skill.Stamp
+	book  *approvals.Book
+	texts int // how often its text has changed
+}
+
+// Approved implements [Approvals].
+func (b *book) Approved(uris []string, files []skill.File) (ok bool, why string) {
+	book, _ := b.current()
+	for _, uri := range uris {
+		s := book.Judge(uri, files, b.now())
+		if s.Is == approvals.Approved {
+			return true, s.String()
+		}
+		if why == "" || s.Is != approvals.Never {
+			why = s.String()
+		}
+	}
+	if why == "" {
+		why = "not approved: it has no URI"
+	}
+	return false, why
+}
+
+// current returns the approvals as they are now, and how often they have changed.
+func (b *book) current() (now *approvals.Book, texts int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := b.now()
+	if b.book != nil && at.Sub(b.read) < bookFresh && !at.Before(b.read) {
+		return b.book, b.texts
+	}
+	stamp := settings.StampOf(b.path)
+	if b.book == nil || stamp != b.stamp || stamp.Racy(b.read) {
+		before := b.book
+		b.book, _ = approvals.Load(b.path)
+		if before != nil && (before.Err() != nil || b.book.Err() != nil || !bytes.Equal(before.Marshal(), b.book.Marshal())) {
+			b.texts++
+		}
+	}
+	b.read, b.stamp = at, stamp
+	return b.book, b.texts
+}
+
+// Changed implements [Approvals].
+func (b *book) Changed(ctx context.Context, poke func()) {
+	_, known := b.current()
+	tick := time.NewTicker(bookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		if _, texts := b.current(); texts != known {
+			known = texts
+			poke()
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package admission
+
+import (
+	"path"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/policy/quarantine"
+	"github.com/knack-dev/knack/skill"
+)
+
+type pattern = access.Pattern
+
+// entryOf returns a candidate as an entry without a URI, which patterns can be compared with.
+func entryOf(c *quarantine.Candidate) *catalog.Entry {
+	return &catalog.Entry{Skill: c.Skill, Root: &c.Root, Status: catalog.Skipped}
+}
+
+// uris returns the URIs that a candidate may have: by its name, and by its folder.
+func uris(c *quarantine.Candidate) (all []string) {
+	at := c.Path
+	if at == "." {
+		at = c.Folder()
+	}
+	paths := []string{at}
+	if named := path.Join(path.Dir(at), c.Name); skill.ValidName(c.Name) && named != at {
+		paths = append(paths, named)
+	}
+	for _, p := range paths {
+		if uri, err := skill.MainURI(c.Root.Prefix, p); err == nil {
+			all = append(all, uri.String())
+		}
+	}
+	return all
+}

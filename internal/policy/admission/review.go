@@ -1,0 +1,84 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/policy/quarantine"
+	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/skill"
+)
+
+// reviewEvery is how often the files of the skills are compared with those that were scanned.
+const reviewEvery = catalog.DefaultInterval
+
+// review scans the skills of a catalogue in the background, until the context ends, if the policy is
+// to show findings and to hold nothing back for them. It takes one processor at most.
+func (j *Judge) review(ctx context.Context, c *catalog.Catalog) {
+	if j.o.Policy.Mode != config.ScanReview {
+		return
+	}
+	changed := make(chan struct{}, 1)
+	defer c.Subscribe(func(catalog.Diff) {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})()
+	large := map[place][]skill.File{}
+	for {
+		if v, err := c.View(ctx); err == nil {
+			j.reviewAll(ctx, v, large)
+		}
+		select {
+		case <-changed:
+		case <-time.After(reviewEvery):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// reviewAll scans the skills of a view that are not known. large has the files of those that are too
+// large for a manifest.
+func (j *Judge) reviewAll(ctx context.Context, v catalog.View, large map[place][]skill.File) {
+	seen := map[place]bool{}
+	for _, e := range v.Entries {
+		at := place{e.Root.Label, e.Path}
+		seen[at] = true
+		if e.Status == catalog.Skipped {
+			continue
+		}
+		now, files, err := v.Manifest(ctx, e)
+		if errors.Is(err, skill.ErrTooLarge) {
+			if files, err = e.LargeManifest(ctx, large[at], quarantine.MaxFiles, quarantine.MaxSize); err == nil {
+				large[at] = files
+			}
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		c := &quarantine.Candidate{Skill: now.Skill, Root: *e.Root, Files: files, Set: skill.SetOf(files), Err: err}
+		if err == nil {
+			j.o.Cache.Remember(at.label+"\x00"+at.path, quarantine.Files{Files: files, Set: c.Set})
+		}
+		if err == nil && j.o.Cache.report(c.Set) == nil {
+			_ = j.Judge(ctx, c) // one that changes meanwhile is judged in the next round
+		}
+		j.Known(c)
+	}
+	j.forget(seen)
+}
+
+// forget forgets the skills that are not there any more.
+func (j *Judge) forget(seen map[place]bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for at := range j.last {
+		if !seen[at] {
+			delete(j.last, at)
+		}
+	}
+}

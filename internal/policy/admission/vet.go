@@ -1,0 +1,309 @@
+// Package vet decides by an operator's policy which skills a server serves: what a scan found in
+// them, and whether they are as they were approved.
+package admission
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/policy/quarantine"
+	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Approvals knows which files of which skills are approved.
+type Approvals interface {
+	// Approved reports whether the files of a skill are approved under one of the URIs that it may
+	// have, and else says why not.
+	Approved(uris []string, files []skill.File) (ok bool, why string)
+	// Changed calls poke when approvals have changed, until the context ends.
+	Changed(ctx context.Context, poke func())
+}
+
+// Options of a [Judge].
+type Options struct {
+	Policy    config.Scan
+	Approvals Approvals        // nil approves nothing
+	Log       *slog.Logger     // logs each skill with findings, once; nil discards them
+	Now       func() time.Time // time.Now
+	Cache     *Cache           // nil for one in memory
+}
+
+// Judge judges skills by a policy. It implements [hold.Judge].
+type Judge struct {
+	o    Options
+	mu   sync.Mutex
+	last map[place]Verdict
+}
+
+// place is where a skill is: the label of its root, and its folder below the root.
+type place struct{ label, path string }
+
+// Verdict is what is known of a skill.
+type Verdict struct {
+	Set   skill.Digest // of its files
+	Fault *skill.HeldError
+	kept  *kept // nil if the skill is not scanned
+	// Approved is "approved", or why the skill is not; empty if it need not be.
+	Approved string
+}
+
+// Report returns the report of the scan, or nil if the skill is not scanned.
+func (v Verdict) Report() *scan.Report {
+	if v.kept == nil {
+		return nil
+	}
+	return v.kept.report()
+}
+
+// New returns a judge that has judged nothing.
+func New(o Options) *Judge {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Cache == nil {
+		o.Cache = NewCache("", "", o.Now)
+	}
+	return &Judge{o: o, last: map[place]Verdict{}}
+}
+
+// Holds reports whether the policy can hold a skill back.
+func (j *Judge) Holds() bool {
+	return j != nil && (j.o.Policy.Mode == config.ScanEnforce || len(j.o.Policy.Approve) > 0)
+}
+
+// Scans reports whether skills are scanned.
+func (j *Judge) Scans() bool {
+	return j != nil && (j.o.Policy.Mode == config.ScanEnforce || j.o.Policy.Mode == config.ScanReview)
+}
+
+// Source returns a source of the skills that may be served. whole is for a command that scans once.
+func (j *Judge) Source(s catalog.Source, whole bool) catalog.Source {
+	if !j.Holds() {
+		return s
+	}
+	return quarantine.New(s, quarantine.Options{Judge: j, Memory: j.o.Cache, Whole: whole})
+}
+
+// Start starts what a server does beside judging, until stop is called or the context ends: it scans
+// the skills of the catalogue if nothing is held back, and keeps what was judged.
+func (j *Judge) Start(ctx context.Context, c *catalog.Catalog) (stop func()) {
+	if !j.Holds() && !j.Scans() {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { j.run(ctx) })
+	wg.Go(func() { j.review(ctx, c) })
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
+// saveEvery is how often a server writes what it has judged.
+const saveEvery = 10 * time.Second
+
+// run keeps the cache until the context ends.
+func (j *Judge) run(ctx context.Context) {
+	tick := time.NewTicker(saveEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+		j.Save()
+	}
+}
+
+// Save keeps what was judged for the next run. A failure costs time then, and no more.
+func (j *Judge) Save() {
+	if j == nil {
+		return
+	}
+	if err := j.o.Cache.Save(); err != nil {
+		j.o.Log.Info("what was judged is not kept for the next start", "reason", err.Error())
+	}
+}
+
+// Changed implements [hold.Judge]. Verdicts change with the approvals, and when an acceptance ends.
+func (j *Judge) Changed(ctx context.Context, poke func()) {
+	for _, a := range j.o.Policy.Accept {
+		if now := j.o.Now(); a.Until.After(now) {
+			ends := time.AfterFunc(a.Until.Sub(now), poke)
+			defer ends.Stop()
+		}
+	}
+	if j.o.Approvals != nil && len(j.o.Policy.Approve) > 0 {
+		j.o.Approvals.Changed(ctx, poke)
+	}
+	<-ctx.Done()
+}
+
+// Known implements [hold.Judge].
+func (j *Judge) Known(c *quarantine.Candidate) (*skill.HeldError, bool) {
+	v := Verdict{}
+	if c.Err == nil {
+		v.Set = c.Set
+		if v.kept = j.o.Cache.report(v.Set); v.kept == nil && j.o.Policy.Mode == config.ScanEnforce {
+			return nil, false
+		}
+	}
+	e := entryOf(c)
+	switch {
+	case c.Err != nil:
+		v.Fault = held(c, "its files cannot be judged: "+skill.Reason(c.Err)+" [not-read]", "let knack read all files of the skill, and leave them alone for a moment")
+	case j.o.Policy.Mode == config.ScanEnforce:
+		v.Fault = j.found(c, e, v)
+	}
+	if j.mustBeApproved(e) {
+		why := "not approved: its files cannot be read"
+		ok := false
+		if c.Err == nil && j.o.Approvals != nil {
+			ok, why = j.o.Approvals.Approved(uris(c), c.Files)
+		}
+		if v.Approved = why; !ok && v.Fault == nil {
+			v.Fault = held(c, why, "see what it does with 'knack scan' and what has changed with 'knack scan --against approved', then run 'knack approve'")
+		}
+	}
+	j.record(c, v)
+	return v.Fault, true
+}
+
+// Judge implements [hold.Judge]. It keeps a report only of exactly the candidate's files: of those
+// that it lists, and each read whole.
+func (j *Judge) Judge(ctx context.Context, c *quarantine.Candidate) error {
+	if c.Err != nil || !j.Scans() {
+		return ctx.Err()
+	}
+	r, err := scan.Skill(ctx, served{c.Skill}, c.Files, scan.Options{Lanes: j.o.Policy.Rules})
+	if err != nil {
+		return err
+	}
+	if r.Failed {
+		return skill.ErrUnstable
+	}
+	return j.o.Cache.keep(c.Set, &r)
+}
+
+// served is a skill's file system by the names under which its files are served.
+type served struct{ *skill.Skill }
+
+// Open implements [fs.FS].
+func (s served) Open(name string) (fs.File, error) { return s.FS.Open(s.OnDisk(name)) }
+
+// found returns why the findings hold a skill back, or nil.
+func (j *Judge) found(c *quarantine.Candidate, e *catalog.Entry, v Verdict) *skill.HeldError {
+	if v.kept.enforce == 0 && !v.kept.unread {
+		return nil // nearly always
+	}
+	r := v.Report()
+	if r == nil {
+		return held(c, "its report cannot be read", "delete knack's cache")
+	}
+	var first *scan.Finding
+	open := r.Enforce // findings that are not accepted; those beyond the listed cannot be
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		switch {
+		case f.Lane != scan.Enforce:
+		case j.accepts(f.Rule, e, v.Set):
+			open--
+		case first == nil:
+			first = f
+		}
+	}
+	const fix = "have it mended, or accept the finding in scan.accept of your knack.yaml, with a reason"
+	switch {
+	case open > 0 && first == nil:
+		return held(c, display.Count(open, "finding")+" to enforce", fix)
+	case open > 0:
+		text := words(first)
+		if open > 1 {
+			text += fmt.Sprintf(", and %d more", open-1)
+		}
+		return held(c, text, fix)
+	case r.Unread && !j.accepts(notRead, e, v.Set):
+		text := "not all of it could be judged"
+		for i := range r.Findings {
+			if f := &r.Findings[i]; f.Rule == notRead {
+				text = words(f)
+				break
+			}
+		}
+		return held(c, text, fix)
+	}
+	return nil
+}
+
+// notRead is the rule of what could not be judged.
+const notRead skill.RuleID = "not-read"
+
+// words says where a finding is and what it is: "run.sh:3:1: a program is decoded and run
+// [run-decoded]".
+func words(f *scan.Finding) string {
+	at := display.Echo(f.File)
+	if at == "" {
+		return fmt.Sprintf("%s [%s]", f.Message, f.Rule)
+	}
+	if pos := f.Position.String(); pos != "" {
+		at += ":" + pos
+	}
+	return fmt.Sprintf("%s: %s [%s]", at, f.Message, f.Rule)
+}
+
+func held(c *quarantine.Candidate, message, fix string) *skill.HeldError {
+	return &skill.HeldError{Name: c.Name, Message: "held back: " + message, Fix: fix}
+}
+
+// accepts reports whether the policy accepts a rule's findings in a skill.
+func (j *Judge) accepts(rule skill.RuleID, e *catalog.Entry, set skill.Digest) bool {
+	return slices.ContainsFunc(j.o.Policy.Accept, func(a config.Accept) bool {
+		return a.Rule == rule && (a.Set == skill.Digest{} || a.Set == set) && (a.Until.IsZero() || j.o.Now().Before(a.Until)) && a.Skill.FitsAll(e)
+	})
+}
+
+// mustBeApproved reports whether a skill is served only as it was approved.
+func (j *Judge) mustBeApproved(e *catalog.Entry) bool {
+	return slices.ContainsFunc(j.o.Policy.Approve, func(p pattern) bool { return p.FitsAny(e) })
+}
+
+// record records what is known of a skill, and logs its findings once.
+func (j *Judge) record(c *quarantine.Candidate, v Verdict) {
+	at := place{c.Root.Label, c.Path}
+	j.mu.Lock()
+	before := j.last[at]
+	j.last[at] = v
+	j.mu.Unlock()
+	if before.Set == v.Set && before.kept != nil || v.kept == nil || v.kept.enforce+v.kept.review == 0 {
+		return
+	}
+	level := slog.LevelInfo
+	if v.kept.enforce > 0 {
+		level = slog.LevelWarn
+	}
+	j.o.Log.Log(context.Background(), level, "skill scanned", "at", c.Root.LocalName()+"/"+c.Path, "enforce", v.kept.enforce, "review", v.kept.review, "rules", v.kept.rules)
+}
+
+// Of returns what is known of a skill.
+func (j *Judge) Of(e *catalog.Entry) (Verdict, bool) {
+	if j == nil {
+		return Verdict{}, false
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	v, ok := j.last[place{e.Root.Label, e.Path}]
+	return v, ok
+}

@@ -1,0 +1,150 @@
+package provenance
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/test/testwait"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// TestEnforceBetween reads no file that the lock of now does not have, though the last scan was
+// before that lock, and asks for a refresh.
+func TestEnforceBetween(t *testing.T) {
+	const at = ".claude/skills/pdf"
+	p := newProject(t)
+	p.skill(at)
+	p.skill("free/own")
+	p.lock(at)
+	c, locks := p.catalog(Options{Enforce: true}, p.root(".claude/skills"), p.root("free"))
+	v := p.refresh(c)
+	pdf, own := in(t, v, "pdf"), in(t, v, "own")
+	asked := 0
+	poke := func() { asked++ }
+	for _, e := range v.Entries {
+		locks.gate(e.Root.Dir, e.Path).source.Load().poke.Store(&poke)
+	}
+	check := func(name string, e *catalog.Entry, reason string, asks bool) {
+		t.Helper()
+		asked = 0
+		_, script := v.ReadFile(context.Background(), e, "scripts/run.py", 1)
+		_, _, main := e.ReadServed(skill.MainFile, 1000)
+		_, _, manifest := v.Manifest(context.Background(), e)
+		for _, err := range []error{script, main, manifest} {
+			locked, refused := errors.AsType[*skill.LockError](err)
+			if refused != (reason != "") || refused && !strings.HasPrefix(locked.Message, reason) || !refused && err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if (asked > 0) != asks {
+			t.Errorf("%s: asked for a refresh %d times", name, asked)
+		}
+	}
+	check("as locked", pdf, "", false)
+	p.write(lockfile.Name, "{\n<<<<<<< HEAD\n")
+	check("damaged", pdf, "knack.lock:2:1: ", true)
+	p.lock(at)
+	check("repaired", pdf, "", false)
+	p.lock()
+	check("emptied", pdf, "not locked", true)
+	p.remove(lockfile.Name)
+	check("gone", pdf, "knack.lock is gone", true)
+	p.lock(at)
+	check("back", pdf, "", false)
+	check("without a lock", own, "", false)
+	p.skill("free/other")
+	p.lock(at, "free/other")
+	check("in no lock that there is now", own, "not locked", true)
+	check("with another", pdf, "", false)
+	p.lock(at, "free/own")
+	check("locked now", own, "", true)
+	p.write(at+"/scripts/run.py", "print(2)\n")
+	p.lock(at)
+	check("locked anew", pdf, "", true)
+	p.refresh(c)
+	check("after a refresh", pdf, "", false)
+}
+
+// TestBounded forgets what is gone, and not which root had a lock.
+func TestBounded(t *testing.T) {
+	p := newProject(t)
+	p.skill(".claude/skills/pdf")
+	p.skill(".claude/skills/gone")
+	p.lock(".claude/skills/pdf")
+	locks := New(Options{Enforce: true})
+	s := locks.Source(dir.New(dir.Options{Root: p.root(".claude/skills"), Load: true}))
+	scan := func() int {
+		t.Helper()
+		found, err := s.Scan(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found.Bundles)
+	}
+	if n := scan(); n != 2 || len(locks.gates) != 2 {
+		t.Fatalf("%d skills, %d gates", n, len(locks.gates))
+	}
+	for i := range 3 * mostAreas {
+		locks.area(filepath.Join(p.dir, "vendor", strconv.Itoa(i)), false)
+	}
+	if a, f := len(locks.areas), len(locks.files); a > mostAreas+1 || f > mostAreas+3 {
+		t.Errorf("%d folders, %d locks", a, f)
+	}
+	p.lock()
+	if lock := locks.area(p.root(".claude/skills").Dir, true).lock; lock == nil || len(lock.skills) != 0 {
+		t.Errorf("the emptied lock is %+v", lock)
+	}
+	p.remove(lockfile.Name)
+	if lock := locks.area(p.root(".claude/skills").Dir, true).lock; lock == nil || lock.fault == nil {
+		t.Errorf("the lock that is gone is %+v", lock)
+	}
+	p.remove(".claude/skills/gone")
+	if n := scan(); n != 1 {
+		t.Fatalf("%d skills", n)
+	}
+	testwait.Until(t, func() bool {
+		runtime.GC()
+		locks.mu.Lock()
+		defer locks.mu.Unlock()
+		return len(locks.gates) == 1
+	}, "the end of the gate of a skill that is gone")
+	runtime.KeepAlive(s)
+}
+
+// TestStatesBounded forgets the states of skills that were compared, if they are too many.
+func TestStatesBounded(t *testing.T) {
+	locks := New(Options{})
+	root := &skill.Root{Dir: "/x"}
+	for i := range mostStates + 10 {
+		locks.note(&catalog.Entry{Skill: &skill.Skill{Bundle: &skill.Bundle{Path: strconv.Itoa(i), In: root}}}, catalog.Locked{})
+	}
+	if n := len(locks.states); n != 10 {
+		t.Errorf("%d states", n)
+	}
+}
+
+// TestOneLock names a lock once, though it was read for each root.
+func TestOneLock(t *testing.T) {
+	p := newProject(t)
+	p.write(lockfile.Name, "{")
+	now := time.Now()
+	locks := New(Options{Now: func() time.Time { return now }})
+	s := &catalog.Snapshot{}
+	for _, below := range []string{"one", "two"} {
+		root := p.root(below)
+		locks.area(root.Dir, true) // as a scan does
+		s.Roots = append(s.Roots, catalog.RootStatus{Root: root})
+	}
+	if all := locks.Locks(s); len(all) != 1 || all[0].Reason == "" {
+		t.Errorf("%+v", all)
+	}
+}

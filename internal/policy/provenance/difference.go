@@ -1,0 +1,74 @@
+package provenance
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Limits of a skill that is installed. Beyond those of a published skill, it is installed with a
+// warning.
+const (
+	maxFiles = 4096
+	maxSize  = 64 << 20
+)
+
+// differencesShown bounds the files that a reason names.
+const differencesShown = 3
+
+// differs compares the files of a skill with its entry in the lock. It returns nil if they are as
+// locked.
+func differs(s *skill.Skill, entry lockfile.Entry, files []skill.File) *skill.LockError {
+	now := make([]lockfile.File, len(files))
+	for i, f := range files {
+		now[i] = lockfile.File{Path: s.OnDisk(f.Path), Size: f.Size, Digest: f.Digest}
+	}
+	if lockfile.Digest(now) == entry.Digest {
+		return nil
+	}
+	locked := make(map[string]lockfile.File, len(entry.Files))
+	for _, f := range entry.Files {
+		locked[f.Path] = f
+	}
+	var what []string
+	for _, f := range now {
+		was, has := locked[f.Path]
+		switch {
+		case !has:
+			what = append(what, display.Quote(f.Path)+" was added")
+		case was.Digest != f.Digest || was.Size != f.Size:
+			what = append(what, display.Quote(f.Path)+" differs")
+		}
+		delete(locked, f.Path)
+	}
+	for _, f := range entry.Files {
+		if _, gone := locked[f.Path]; gone {
+			what = append(what, display.Quote(f.Path)+" is missing")
+		}
+	}
+	if n := len(what); n > differencesShown {
+		what = append(what[:differencesShown], fmt.Sprintf("and %d more", n-differencesShown))
+	}
+	return changed(strings.Join(what, ", "))
+}
+
+func changed(what string) *skill.LockError {
+	return &skill.LockError{Changed: true, Message: "changed since it was locked: " + what, Fix: restoreFix("")}
+}
+
+// restoreFix is what to do about a changed skill. flags are those of the lock.
+func restoreFix(flags string) string {
+	return "restore it with 'knack sync" + flags + " --overwrite'; 'knack verify" + flags + "' lists the files"
+}
+
+// isLarge reports whether a skill was locked with more than may be published.
+func isLarge(entry lockfile.Entry) bool {
+	total := int64(0)
+	for _, f := range entry.Files {
+		total += f.Size
+	}
+	return len(entry.Files) > skill.MaxFiles || total > skill.MaxSkillSize
+}

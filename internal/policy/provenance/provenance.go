@@ -1,0 +1,371 @@
+// Package provenance compares the skills on the disk with the locks of their folders, and serves
+// only what is as locked if that is enforced.
+package provenance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"weak"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/realpath"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// Options of a [Locks]. The zero value of each field is its default.
+type Options struct {
+	// Enforce keeps skills that are not as locked from being served; see [Locks.Source].
+	Enforce bool
+	Log     *slog.Logger // logs a skill that was found changed, at Warn, once; nil discards it
+	// Drift is told of a skill that was found changed, once, and whether it is kept back; nil
+	// discards it.
+	Drift func(skill, reason string, refused bool)
+	Shown func(path string) string // how people at this machine write a path; nil if others ask too
+	Now   func() time.Time         // time.Now
+}
+
+// fresh is how long the look for a lock is good, unless a scan asks.
+const fresh = time.Second
+
+// outside is how many folders above a root may have its lock if the root is in no repository:
+// two, as .agents/skills is two folders below it.
+const outside = 2
+
+// mostAreas bounds the folders that are known, beside those whose lock is kept. mostStates bounds
+// the skills that were compared.
+const (
+	mostAreas  = 1 << 10
+	mostStates = 1 << 16
+)
+
+// missingShown bounds the missing skills that are named.
+const missingShown = 20
+
+// Locks knows the locks of roots. It reads a lock when it is first asked about a skill below its
+// folder, and again when its stamp has changed. It implements [catalog.Provenance].
+type Locks struct {
+	o Options
+
+	mu      sync.Mutex                       // never held while a disk is asked
+	areas   map[string]*area                 // by the folder that holds skills
+	files   map[string]*file                 // by the folder of the lock
+	sweepAt int                              // so many areas
+	gates   map[[2]string]weak.Pointer[gate] // by root and path of a skill, while a file system has one
+
+	logMu  sync.Mutex
+	states map[string]catalog.LockState // the last of each skill with a lock, by folder
+}
+
+// New returns a Locks that has read nothing.
+func New(o Options) *Locks {
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Locks{o: o, areas: map[string]*area{}, files: map[string]*file{}, gates: map[[2]string]weak.Pointer[gate]{}, states: map[string]catalog.LockState{}, sweepAt: mostAreas}
+}
+
+// area is a folder that holds skills: a root, or the folder to one of whose skills a link leads.
+type area struct {
+	mu   sync.Mutex // held while its disk is asked
+	now  atomic.Pointer[place]
+	held string // the folder of the last lock in effect, if locks are enforced; guarded by mu
+}
+
+// place is what is known about an area.
+type place struct {
+	real    string // without links
+	lock    *lock  // the lock in effect, nil if there is none
+	checked time.Time
+}
+
+// area returns what is known about a folder that holds skills. A scan asks for it anew. If the
+// disk does not answer another caller, what was known before is good enough.
+func (l *Locks) area(folder string, anew bool) place {
+	l.mu.Lock()
+	a := l.areas[folder]
+	if a == nil {
+		if len(l.areas) >= l.sweepAt {
+			l.sweep()
+		}
+		a = &area{}
+		l.areas[folder] = a
+	}
+	l.mu.Unlock()
+	known := a.now.Load()
+	if known != nil && !anew {
+		if now := l.o.Now(); now.Sub(known.checked) < fresh && !now.Before(known.checked) || !a.mu.TryLock() {
+			return *known
+		}
+	} else {
+		a.mu.Lock()
+	}
+	defer a.mu.Unlock()
+	next := &place{real: realpath.Of(folder), checked: l.o.Now()}
+	for _, above := range candidates(next.real) {
+		if lock := l.lockIn(above, anew); lock != nil && lock.isAbout(next.real) {
+			next.lock = lock
+			break
+		}
+	}
+	switch {
+	case !l.o.Enforce:
+	case next.lock != nil:
+		a.held = next.lock.folder
+	case a.held != "": // it was emptied, or has other folders now: that does not free the skills
+		next.lock = l.lockIn(a.held, anew)
+	}
+	a.now.Store(next)
+	return *next
+}
+
+// sweep forgets the folders and locks that can be asked for again: links lead to ever new places.
+// A folder that had a lock keeps that, if locks are enforced. What waits for its disk stays.
+// The caller holds l.mu.
+func (l *Locks) sweep() {
+	maps.DeleteFunc(l.areas, func(_ string, a *area) bool {
+		if !a.mu.TryLock() {
+			return false
+		}
+		defer a.mu.Unlock()
+		a.now.Store(nil)
+		return a.held == ""
+	})
+	maps.DeleteFunc(l.files, func(_ string, f *file) bool {
+		if !f.mu.TryLock() {
+			return false
+		}
+		defer f.mu.Unlock()
+		f.now, f.read = nil, 0
+		return !f.had || !l.o.Enforce
+	})
+	l.sweepAt = len(l.areas) + mostAreas
+}
+
+// candidates lists the folders that may have the lock of a folder with skills: the folder itself,
+// then its parents up to the root of the repository.
+func candidates(folder string) []string {
+	chain := dir.Repository(folder)
+	if len(chain) > 1 {
+		return chain
+	}
+	for at := folder; len(chain) <= outside && filepath.Dir(at) != at; {
+		at = filepath.Dir(at)
+		chain = append(chain, at)
+	}
+	return chain
+}
+
+// isAbout reports whether a lock is that of a folder with skills: it has a skill below it, the
+// folder is the one in which skills are installed by default, or nobody knows, since the lock
+// cannot be read.
+func (f *lock) isAbout(folder string) bool {
+	below, err := filepath.Rel(f.folder, folder)
+	if err != nil || f.fault != nil {
+		return f.fault != nil
+	}
+	below = filepath.ToSlash(below)
+	if below == ".agents/skills" || below == "skills" && filepath.Base(f.folder) == ".agents" {
+		return true
+	}
+	for key := range f.skills {
+		if below == "." || key == below || strings.HasPrefix(key, below+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// find returns the lock of a skill, or nil, and the skill's key in it. For a link, it is the lock
+// of the place to which the link leads. If that place has none, it is that of the link, and the key
+// is the link's: a root with a lock serves nothing from elsewhere that is not locked.
+func (l *Locks) find(b *skill.Bundle, anew bool) (*lock, string) {
+	if b.In == nil || b.In.Dir == "" {
+		return nil, "" // not on a disk
+	}
+	var a place
+	rest := filepath.Base(b.Link())
+	if b.Link() != "" {
+		a = l.area(filepath.Dir(b.Link()), anew)
+		anew = false
+	}
+	if a.lock == nil {
+		a, rest = l.area(b.In.Dir, anew), filepath.FromSlash(b.Path)
+	}
+	if a.lock == nil {
+		return nil, ""
+	}
+	key, err := filepath.Rel(a.lock.folder, filepath.Join(a.real, rest))
+	if err != nil {
+		return nil, ""
+	}
+	return a.lock, filepath.ToSlash(key)
+}
+
+// Locked implements [catalog.Provenance].
+func (l *Locks) Locked(e *catalog.Entry, files func() ([]skill.File, error)) catalog.Locked {
+	lock, key := l.find(e.Bundle, false)
+	if lock == nil {
+		return catalog.Locked{}
+	}
+	locked := l.compare(e.Skill, lock, key, files)
+	if l.o.Enforce && locked.State != catalog.AsLocked {
+		locked.Refused = &skill.LockError{Changed: locked.State == catalog.Changed, Message: locked.Reason, Fix: locked.Fix}
+	}
+	l.note(e, locked)
+	return locked
+}
+
+func (l *Locks) compare(s *skill.Skill, lock *lock, key string, files func() ([]skill.File, error)) catalog.Locked {
+	entry, has := lock.entry(key)
+	locked := catalog.Locked{
+		State: catalog.AsLocked, Source: display.RedactURI(entry.Source), Want: entry.Want, Version: entry.Version, Revision: entry.Revision,
+		Signer: entry.Signer, Pinned: entry.Pinned, Digest: entry.Digest,
+	}
+	refused := func(err *skill.LockError) catalog.Locked {
+		err = lock.located(err)
+		locked.State, locked.Reason, locked.Fix = catalog.NotLocked, err.Message, err.Fix
+		switch {
+		case err.Changed:
+			locked.State = catalog.Changed
+		case lock.fault != nil:
+			locked.State = catalog.Incomparable
+		}
+		return locked
+	}
+	if err, ok := errors.AsType[*skill.LockError](s.Fault()); ok {
+		return refused(err) // a scan has compared it
+	}
+	if lock.fault != nil || !has {
+		return refused(lock.without(s.Bundle, key))
+	}
+	all, err := files()
+	if errors.Is(err, skill.ErrTooLarge) && isLarge(entry) {
+		all, err = s.LargeManifest(context.Background(), nil, maxFiles, maxSize)
+	}
+	if err != nil {
+		if changed, ok := errors.AsType[*skill.LockError](err); ok {
+			return refused(changed)
+		}
+		if errors.Is(err, skill.ErrTooLarge) {
+			return refused(changed("it has more than the locked files"))
+		}
+		locked.State, locked.Reason = catalog.Incomparable, skill.Reason(err)
+		return locked
+	}
+	if err := differs(s, entry, all); err != nil {
+		return refused(err)
+	}
+	return locked
+}
+
+// note logs that a skill was found changed, once until it is as locked again.
+func (l *Locks) note(e *catalog.Entry, locked catalog.Locked) {
+	at := e.Dir()
+	l.logMu.Lock()
+	before, known := l.states[at]
+	if !known && len(l.states) >= mostStates {
+		clear(l.states) // most are gone: a catalogue has fewer skills
+	}
+	l.states[at] = locked.State
+	l.logMu.Unlock()
+	switch {
+	case before == locked.State:
+	case locked.State == catalog.Changed || locked.State == catalog.NotLocked:
+		reason := cmp.Or(locked.Reason, locked.Words())
+		l.o.Log.Warn("skill not as locked", "at", e.Root.LocalName()+"/"+e.Path, "reason", reason, "fix", locked.Fix)
+		if !l.o.Enforce { // else the scan has told it
+			l.drift(e.Bundle, reason, false)
+		}
+	case before == catalog.Changed && locked.State == catalog.AsLocked:
+		l.o.Log.Info("skill as locked again", "at", e.Root.LocalName()+"/"+e.Path)
+	}
+}
+
+func (l *Locks) drift(b *skill.Bundle, reason string, refused bool) {
+	if l.o.Drift != nil {
+		l.o.Drift(b.In.LocalName()+"/"+b.Path, reason, refused)
+	}
+}
+
+// Drift implements [catalog.Provenance].
+func (l *Locks) Drift(s *catalog.Snapshot) (n int) {
+	l.logMu.Lock()
+	defer l.logMu.Unlock()
+	for _, e := range s.Entries {
+		err, faulty := errors.AsType[*skill.LockError](e.Fault())
+		if faulty && err.Changed || !faulty && l.states[e.Dir()] == catalog.Changed {
+			n++
+		}
+	}
+	return n
+}
+
+// Locks implements [catalog.Provenance].
+func (l *Locks) Locks(s *catalog.Snapshot) (all []catalog.LockStatus) {
+	there := map[string]map[string]bool{} // keys on the disk, by the folder of the lock
+	for _, e := range s.Entries {
+		if lock, key := l.find(e.Bundle, false); lock != nil {
+			if there[lock.folder] == nil {
+				there[lock.folder] = map[string]bool{}
+			}
+			there[lock.folder][key] = true
+		}
+	}
+	locks := map[string]*lock{} // one may have been read twice
+	labels := map[string]string{}
+	below := map[string][]string{} // the roots, relative to the lock
+	for _, r := range s.Roots {
+		if r.Dir == "" || r.Missing && filepath.Base(filepath.Dir(r.Dir)) != ".agents" {
+			continue // only the default folder of installed skills has a lock without being there
+		}
+		a := l.area(r.Dir, false)
+		if a.lock == nil {
+			continue
+		}
+		at := a.lock.folder
+		locks[at], labels[at] = a.lock, cmp.Or(labels[at], r.Label)
+		if rel, err := filepath.Rel(at, a.real); err == nil {
+			below[at] = append(below[at], filepath.ToSlash(rel))
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(locks)) {
+		lock := locks[at]
+		status := catalog.LockStatus{Name: l.name(lock, labels[at]), Skills: len(lock.skills), Restore: "knack sync" + lock.flags()}
+		if lock.fault != nil {
+			status.Reason, status.Fix = lock.fault.Message, lock.fault.Fix
+		}
+		for _, key := range slices.Sorted(maps.Keys(lock.skills)) {
+			if there[at][key] || !slices.ContainsFunc(below[at], func(root string) bool { return root == "." || key == root || strings.HasPrefix(key, root+"/") }) {
+				continue
+			}
+			if status.NMissing++; len(status.Missing) < missingShown {
+				e := lock.skills[key]
+				status.Missing = append(status.Missing, catalog.MissingSkill{Folder: key, Name: e.Name, Source: display.RedactURI(e.Source), Version: e.Version})
+			}
+		}
+		all = append(all, status)
+	}
+	return all
+}
+
+// name returns how answers name a lock.
+func (l *Locks) name(f *lock, label string) string {
+	if l.o.Shown == nil {
+		return lockfile.Name + " of " + label
+	}
+	return path.Join(filepath.ToSlash(l.o.Shown(f.folder)), lockfile.Name)
+}

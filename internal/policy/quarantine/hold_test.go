@@ -1,0 +1,444 @@
+package quarantine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/policy/quarantine"
+	"github.com/knack-dev/knack/internal/test/skilltest"
+	"github.com/knack-dev/knack/internal/test/testwait"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// bad is what the judge of these tests holds a skill back for.
+const bad = "BAD"
+
+// A reader judges as a real judge does: by the files that a candidate lists, each read whole, and it
+// knows a set of files that it has judged.
+type reader struct {
+	mu     sync.Mutex
+	known  map[skill.Digest]bool // sets that were judged, and whether they are bad
+	judged atomic.Int64
+	before func(ctx context.Context) // before a file is read
+	also   string                    // the path of a skill that is held back whatever it has
+}
+
+func newReader() *reader { return &reader{known: map[skill.Digest]bool{}} }
+
+func (r *reader) Known(c *quarantine.Candidate) (*skill.HeldError, bool) {
+	if c.Err != nil {
+		return &skill.HeldError{Name: c.Name, Message: "held back: cannot be listed"}, true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	isBad, ok := r.known[skill.SetOf(c.Files)]
+	if isBad || ok && c.Path == r.also {
+		return &skill.HeldError{Name: c.Name, Message: "held back: it is bad"}, ok
+	}
+	return nil, ok
+}
+
+func (r *reader) Judge(ctx context.Context, c *quarantine.Candidate) error {
+	r.judged.Add(1)
+	if r.before != nil {
+		r.before(ctx)
+	}
+	isBad := false
+	for _, f := range c.Files {
+		data, _, err := c.ReadServed(f.Path, skill.MaxFile)
+		if err != nil {
+			return err
+		}
+		isBad = isBad || strings.Contains(string(data), bad)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.known[skill.SetOf(c.Files)] = isBad
+	return ctx.Err()
+}
+
+func (r *reader) Changed(ctx context.Context, _ func()) { <-ctx.Done() }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func md(name, text string) string {
+	return "---\nname: " + name + "\ndescription: Does " + name + ".\n---\n" + text
+}
+
+// A tree is a folder with skills, and a catalogue of those that pass.
+type tree struct {
+	t     *testing.T
+	root  string
+	judge *reader
+	c     *catalog.Catalog
+}
+
+func (k *tree) write(files map[string]string) {
+	k.t.Helper()
+	for at, text := range files {
+		at = filepath.Join(k.root, filepath.FromSlash(at))
+		must(k.t, os.MkdirAll(filepath.Dir(at), 0o755))
+		must(k.t, os.WriteFile(at, []byte(text), 0o644))
+	}
+}
+
+func newTree(t *testing.T, files map[string]string) *tree {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	k := &tree{t: t, root: root, judge: newReader()}
+	k.write(files)
+	return k
+}
+
+func (k *tree) source(label, at string) catalog.Source {
+	return quarantine.New(dir.New(dir.Options{Root: skill.Root{Label: label, Scope: skill.ScopeProject, Dir: filepath.Join(k.root, at), Shown: label}, Load: true}), quarantine.Options{Judge: k.judge, Whole: true})
+}
+
+func (k *tree) view(sources ...catalog.Source) catalog.View {
+	k.t.Helper()
+	if k.c == nil {
+		if len(sources) == 0 {
+			sources = []catalog.Source{k.source("a", "")}
+		}
+		k.c = catalog.New(sources, catalog.Options{})
+	}
+	must(k.t, k.c.Refresh(k.t.Context()))
+	v, err := k.c.View(k.t.Context())
+	must(k.t, err)
+	return v
+}
+
+// states returns each skill by its place, with how it is.
+func states(v catalog.View) string {
+	var all []string
+	for _, e := range v.Entries {
+		state := string(e.Status)
+		if p, ok := e.SkipReason(); ok {
+			state = p.Message
+		}
+		all = append(all, e.Root.Label+"/"+e.Path+" "+e.Name+": "+state)
+	}
+	slices.Sort(all)
+	return strings.Join(all, "\n")
+}
+
+func (k *tree) want(what string, v catalog.View, want ...string) {
+	k.t.Helper()
+	if got := states(v); got != strings.Join(want, "\n") {
+		k.t.Errorf("%s:\n%s\nwant:\n%s", what, got, strings.Join(want, "\n"))
+	}
+}
+
+// TestSteps takes a skill through good and bad, by its script, its folder, and links.
+func TestSteps(t *testing.T) {
+	k := newTree(t, map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/run.sh": "echo", "other/good.sh": "echo", "other/bad.sh": bad})
+	at := filepath.Join(k.root, "pdf")
+	const good, isBad = "a/pdf pdf: available", "a/pdf pdf: held back: it is bad"
+	for _, step := range []struct {
+		name   string
+		change func()
+		want   string
+	}{
+		{"as it is", func() {}, good},
+		{"a script turns bad", func() { k.write(map[string]string{"pdf/run.sh": bad}) }, isBad},
+		{"mended", func() { k.write(map[string]string{"pdf/run.sh": "echo 2"}) }, good},
+		{"SKILL.md turns bad", func() { k.write(map[string]string{"pdf/SKILL.md": md("pdf", bad)}) }, isBad},
+		{"another name", func() { k.write(map[string]string{"pdf/SKILL.md": md("doc", bad)}) }, "a/pdf doc: held back: it is bad"},
+		{"mended", func() { k.write(map[string]string{"pdf/SKILL.md": md("pdf", "new")}) }, good},
+		{"a file is added", func() { k.write(map[string]string{"pdf/deep/x.txt": bad}) }, isBad},
+		{"and removed", func() { must(t, os.RemoveAll(filepath.Join(at, "deep"))) }, good},
+		{"a link inside leads to one that is bad", func() {
+			k.write(map[string]string{"pdf/x/b.txt": "fine"})
+			must(t, os.Symlink("b.txt", filepath.Join(at, "x/link.txt")))
+			k.write(map[string]string{"pdf/x/b.txt": bad})
+		}, isBad},
+		{"the link's target is mended", func() { k.write(map[string]string{"pdf/x/b.txt": "fine"}) }, good},
+		{"the folder is swapped", func() {
+			must(t, os.Rename(at, filepath.Join(k.root, "was")))
+			must(t, os.Remove(filepath.Join(k.root, "was/SKILL.md")))
+			k.write(map[string]string{"pdf/SKILL.md": md("pdf", "new"), "pdf/run.sh": bad})
+		}, isBad},
+		{"spelled otherwise", func() { must(t, os.Rename(at+"/SKILL.md", at+"/skill.md")) }, isBad},
+		{"mended", func() { k.write(map[string]string{"pdf/run.sh": "echo 3"}) }, good},
+		{"a broken SKILL.md, and nothing bad", func() { k.write(map[string]string{"pdf/skill.md": "none"}) }, "a/pdf : the file has no frontmatter"},
+		{"a broken SKILL.md, and a bad script", func() { k.write(map[string]string{"pdf/run.sh": bad}) }, "a/pdf : held back: it is bad"},
+	} {
+		step.change()
+		v := k.view()
+		if got := states(v); !strings.HasPrefix(got, step.want) {
+			t.Fatalf("%s:\n%s\nwant\n%s", step.name, got, step.want)
+		}
+		e := v.Entries[0]
+		for _, file := range []string{"SKILL.md", "run.sh"} {
+			_, _, err := e.ReadServed(file, 1000)
+			if (err == nil) != !e.HeldBack() {
+				t.Errorf("%s: reading %s: %v", step.name, file, err)
+			}
+		}
+		if _, err := fs.ReadDir(e.FS, "."); (err == nil) != !e.HeldBack() {
+			t.Errorf("%s: listing: %v", step.name, err)
+		}
+	}
+	n := k.judge.judged.Load()
+	if k.view(); k.judge.judged.Load() != n {
+		t.Error("what is known is judged again")
+	}
+}
+
+// TestBetween: what changes between two scans cannot be read, and what is added is not listed.
+func TestBetween(t *testing.T) {
+	k := newTree(t, map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/run.sh": "echo", "pdf/sub/a.txt": "a", "pdf/.env": bad})
+	e := k.view().Entries[0]
+	k.write(map[string]string{"pdf/run.sh": bad + "!", "pdf/new.txt": bad, "pdf/sub/new.txt": bad, "pdf/subs/new.txt": bad})
+	for _, name := range []string{"run.sh", "new.txt", "sub/new.txt", "subs/new.txt", ".env"} {
+		if data, err := fs.ReadFile(e.FS, name); err == nil || strings.Contains(string(data), bad) {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+	}
+	var names []string
+	must(t, fs.WalkDir(e.FS, ".", func(p string, _ fs.DirEntry, err error) error { names = append(names, p); return err }))
+	if got := strings.Join(names, " "); got != ". SKILL.md run.sh sub sub/a.txt" {
+		t.Error("lists ", got)
+	}
+	if f, err := e.FS.Open("sub"); err != nil {
+		t.Error(err)
+	} else if _, ok := f.(fs.ReadDirFile); ok {
+		t.Error("an open folder lists what was not judged")
+	}
+}
+
+// TestNested: the files of a skill are those of the skills around it too.
+func TestNested(t *testing.T) {
+	k := newTree(t, map[string]string{"SKILL.md": md("whole", ""), "out/SKILL.md": md("out", ""), "out/mid/in/SKILL.md": md("in", ""), "out/mid/in/x.sh": "echo", "by/SKILL.md": md("by", "")})
+	k.want("all good", k.view(), "a/. whole: available", "a/by by: available", "a/out out: available", "a/out/mid/in in: available")
+	k.judge.also = "out/mid/in" // what is found in it is accepted in the skills around it
+	v := k.view()
+	k.want("the innermost is held back", v, "a/. whole: held back: it contains 'out/mid/in', which is held back", "a/by by: available", "a/out out: held back: it contains 'out/mid/in', which is held back", "a/out/mid/in in: held back: it is bad")
+	for _, e := range v.Entries {
+		at, _ := filepath.Rel(e.Path, "out/mid/in/x.sh")
+		if _, err := fs.ReadFile(e.FS, filepath.ToSlash(at)); filepath.IsLocal(at) && err == nil {
+			t.Errorf("%s has its files", e.Path)
+		}
+	}
+	k.judge.also = ""
+	k.write(map[string]string{"out/x.sh": bad})
+	k.want("around it is bad", k.view(), "a/. whole: held back: it is bad", "a/by by: available", "a/out out: held back: it is bad", "a/out/mid/in in: available")
+}
+
+// TestSameName: if one of two skills of a name is held back, the other has the name.
+func TestSameName(t *testing.T) {
+	k := newTree(t, map[string]string{"one/pdf/SKILL.md": md("pdf", "one"), "two/pdf/SKILL.md": md("pdf", "two")})
+	must(t, os.Symlink("one", filepath.Join(k.root, "link")))
+	sources := []catalog.Source{k.source("a", "link"), k.source("b", "two")}
+	text := func(v catalog.View) string {
+		e := v.Named("pdf")
+		if e == nil {
+			return "none"
+		}
+		data, _, err := v.Read(t.Context(), e)
+		if err != nil {
+			return err.Error()
+		}
+		return string(data)
+	}
+	for i, step := range []struct{ change, want string }{
+		{"", "one"}, {"one/pdf/x.sh", "two"}, {"two/pdf/x.sh", "none"}, {"-one/pdf/x.sh", "one"},
+	} {
+		if at, mends := strings.CutPrefix(step.change, "-"); mends {
+			must(t, os.Remove(filepath.Join(k.root, at)))
+		} else if at != "" {
+			k.write(map[string]string{at: bad})
+		}
+		if got := text(k.view(sources...)); !strings.HasSuffix(got, step.want) {
+			t.Errorf("step %d: %q, want that of %s", i, got, step.want)
+		}
+	}
+}
+
+// failing is a file system that fails for one file while it is told to.
+type failing struct {
+	fs.FS
+	with atomic.Pointer[error]
+}
+
+func (f *failing) Open(name string) (fs.File, error) {
+	if err := f.with.Load(); err != nil && strings.HasSuffix(name, "/notes.md") {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: *err}
+	}
+	return f.FS.Open(name)
+}
+
+// TestGoneMeanwhile: a file that cannot be read while it is judged, and is back afterwards, was not
+// judged.
+func TestGoneMeanwhile(t *testing.T) {
+	for _, err := range []error{fs.ErrNotExist, fs.ErrPermission} {
+		m := skilltest.Project(map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/notes.md": bad})
+		f := &failing{FS: m.Files}
+		m.FS = f
+		k := &tree{t: t, judge: newReader()}
+		k.judge.before = func(context.Context) { f.with.Store(&err) }
+		v := k.view(quarantine.New(m, quarantine.Options{Judge: k.judge}))
+		k.want(err.Error(), v, "claude-project/pdf pdf: held back: it is not judged yet")
+		f.with.Store(nil)
+		k.judge.before = nil
+		k.want("back", k.view(), "claude-project/pdf pdf: held back: it is bad")
+	}
+}
+
+// TestSwappedMeanwhile: a file that is another while it is judged leaves no verdict about either.
+func TestSwappedMeanwhile(t *testing.T) {
+	k := newTree(t, map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/notes.md": bad, "good/notes.md": "nil"})
+	a, b := filepath.Join(k.root, "pdf/notes.md"), filepath.Join(k.root, "good/notes.md")
+	swap := func() {
+		must(t, os.Rename(a, a+".x"))
+		must(t, os.Rename(b, a))
+		must(t, os.Rename(a+".x", b))
+	}
+	k.judge.before = func(context.Context) { swap(); k.judge.before = nil }
+	k.want("good while it is judged", k.view(), "a/pdf pdf: held back: it is not judged yet")
+	swap()
+	k.want("bad again", k.view(), "a/pdf pdf: held back: it is bad")
+}
+
+// steady is a source that finds the same bundles at each scan, whatever has changed in them.
+type steady struct {
+	catalog.Source
+	scan skill.Scan
+}
+
+func (s *steady) Scan(ctx context.Context) (_ skill.Scan, err error) {
+	if s.scan.Bundles == nil {
+		s.scan, err = s.Source.Scan(ctx)
+		slices.SortFunc(s.scan.Bundles, func(a, b *skill.Bundle) int { return strings.Compare(a.Path, b.Path) })
+	}
+	return s.scan, err
+}
+
+// TestBrokenOff: a scan that is broken off changes nothing, and leaves nothing half decided.
+func TestBrokenOff(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one after the other
+	m := skilltest.Project(map[string]string{"a/SKILL.md": md("a", ""), "b/SKILL.md": md("b", "")})
+	k := &tree{t: t, judge: newReader()}
+	k.view(quarantine.New(&steady{Source: m}, quarantine.Options{Judge: k.judge}))
+	m.Put("a/x.sh", bad)
+	m.Put("b/x.sh", "echo")
+	ctx, cancel := context.WithCancel(t.Context())
+	var n atomic.Int64
+	k.judge.before = func(ctx context.Context) {
+		if n.Add(1) == 2 {
+			cancel()
+			<-ctx.Done()
+		}
+	}
+	if err := k.c.Refresh(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	v, err := k.c.View(t.Context())
+	must(t, err)
+	k.want("as before", v, "claude-project/a a: available", "claude-project/b b: available")
+	k.judge.before = nil
+	k.want("later", k.view(), "claude-project/a a: held back: it is bad", "claude-project/b b: available")
+}
+
+// TestPending: a server does not wait for its judge. What is not judged is held back, and comes as it
+// is judged; a judge that never ends holds back what it judges, and no more.
+func TestPending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files := map[string]string{}
+		for i := range 100 {
+			files[fmt.Sprintf("s-%02d/SKILL.md", i)] = md(fmt.Sprintf("s-%02d", i), "")
+		}
+		m := skilltest.Project(files)
+		judge := newReader()
+		judge.before = func(context.Context) { <-time.After(300 * time.Millisecond) }
+		c := catalog.New([]catalog.Source{quarantine.New(m, quarantine.Options{Judge: judge})}, catalog.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- c.Run(ctx) }()
+		<-c.Ready()
+		v, err := c.View(ctx)
+		must(t, err)
+		if served := 100 - len(v.Skipped); served == 0 || served == 100 {
+			t.Errorf("the first answer has %d skills", served)
+		}
+		for _, e := range v.Skipped {
+			if p, _ := e.SkipReason(); p.Message != "held back: it is not judged yet" {
+				t.Errorf("%s: %s", e.Path, p.Message)
+			}
+			if _, _, err := e.ReadServed("SKILL.md", 1000); err == nil {
+				t.Errorf("%s is read before it is judged", e.Path)
+			}
+		}
+		testwait.Advance(100 * time.Second) // takes no real time
+		v, err = c.View(ctx)
+		must(t, err)
+		if len(v.Skipped) > 0 {
+			t.Errorf("%d are never judged", len(v.Skipped))
+		}
+		cancel()
+		<-done
+	})
+}
+
+// TestSoon: a poke brings a mended skill and takes a bad one within 2 s; so does the read of a file
+// that is not as it was judged.
+func TestSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := skilltest.Project(map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/run.sh": bad})
+		c := catalog.New([]catalog.Source{quarantine.New(m, quarantine.Options{Judge: newReader()})}, catalog.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- c.Run(ctx) }()
+		<-c.Ready()
+		view := func() catalog.View {
+			v, err := c.View(ctx)
+			must(t, err)
+			return v
+		}
+		testwait.Advance(10 * time.Second)
+		read := func() { _, _, _ = view().Entries[0].ReadServed("run.sh", 100) }
+		for i, step := range []struct {
+			text   string
+			notice func()
+			served bool
+		}{{"echo", c.Poke, true}, {bad, read, false}, {"echo 2", c.Poke, true}, {bad + bad, c.Poke, false}, {"echo 3", c.Poke, true}, {"echo 44", read, true}} {
+			m.Put("pdf/run.sh", step.text)
+			step.notice()
+			if data, _, err := view().Entries[0].ReadServed("run.sh", 100); err == nil {
+				t.Errorf("step %d: %q is read before it is judged", i, data)
+			}
+			testwait.Advance(2 * time.Second)
+			v := view()
+			if got := len(v.Listed) == 1; got != step.served {
+				t.Errorf("step %d: served is %v", i, got)
+			}
+			data, _, err := v.Entries[0].ReadServed("run.sh", 100)
+			if step.served && (err != nil || string(data) != step.text) || !step.served && err == nil {
+				t.Errorf("step %d: %q, %v", i, data, err)
+			}
+			testwait.Advance(7*time.Second + 300*time.Millisecond) // no periodic scan comes in a step
+		}
+		cancel()
+		<-done
+	})
+}

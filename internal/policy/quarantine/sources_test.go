@@ -1,0 +1,245 @@
+package quarantine_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/release"
+	"github.com/knack-dev/knack/internal/distribution/store"
+	"github.com/knack-dev/knack/internal/policy/provenance"
+	"github.com/knack-dev/knack/internal/policy/quarantine"
+	"github.com/knack-dev/knack/internal/test/skilltest"
+	"github.com/knack-dev/knack/internal/test/testwait"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// TestRelease: the skills of a source's releases are judged as those of a folder.
+func TestRelease(t *testing.T) {
+	shelf, err := store.Open(filepath.Join(t.TempDir(), "knack"), store.Options{})
+	must(t, err)
+	t.Cleanup(func() { shelf.Close() })
+	source := release.New(release.Options{Root: skill.Root{Label: "acme", Prefix: "acme", Scope: skill.ScopeProject}, Store: shelf})
+	put := func(files map[string]map[string]string) {
+		b, err := shelf.Batch(t.Context())
+		must(t, err)
+		defer b.Close()
+		r := store.Release{Digest: skill.DigestOf(fmt.Append(nil, files)).String()}
+		for _, folder := range []string{"doc", "pdf"} {
+			for at, text := range files[folder] {
+				must(t, b.File(folder, origin.File{Path: at, Size: -1}, strings.NewReader(text)))
+			}
+			s, err := b.Finish(folder)
+			must(t, err)
+			r.Skills = append(r.Skills, s.Member(folder))
+		}
+		must(t, shelf.Record(r))
+		source.Set(r)
+	}
+	k := &tree{t: t, judge: newReader()}
+	set := func(script string) map[string]map[string]string {
+		return map[string]map[string]string{"doc": {"SKILL.md": md("doc", "")}, "pdf": {"SKILL.md": md("pdf", ""), "run.sh": script}}
+	}
+	put(set(bad))
+	v := k.view(quarantine.New(source, quarantine.Options{Judge: k.judge, Whole: true}))
+	k.want("a bad one", v, "acme/doc doc: available", "acme/pdf pdf: held back: it is bad")
+	put(set("echo"))
+	v = k.view()
+	k.want("the next is good", v, "acme/doc doc: available", "acme/pdf pdf: available")
+	e := v.Named("pdf")
+	if _, _, err := e.ReadServed("run.sh", 100); err != nil {
+		t.Error(err)
+	}
+	put(set(bad + bad))
+	k.want("bad again", k.view(), "acme/doc doc: available", "acme/pdf pdf: held back: it is bad")
+	if data, _, err := e.ReadServed("run.sh", 100); err == nil && strings.Contains(string(data), bad) {
+		t.Error("the skill of the release before reads what is bad now")
+	}
+}
+
+// TestLockToo: with lock: enforce, a skill is served if it is as locked and passes, and its operator
+// is told of the lock first.
+func TestLockToo(t *testing.T) {
+	k := newTree(t, map[string]string{".git/HEAD": "ref: refs/heads/main\n", "skills/pdf/SKILL.md": md("pdf", ""), "skills/pdf/run.sh": "echo"})
+	lock := func(script string) {
+		files := []lockfile.File{}
+		for at, text := range map[string]string{"SKILL.md": md("pdf", ""), "run.sh": script} {
+			files = append(files, lockfile.File{Path: at, Size: int64(len(text)), Digest: skill.DigestOf([]byte(text))})
+		}
+		l := &lockfile.Lock{Skills: map[string]lockfile.Entry{"skills/pdf": {Name: "pdf", Source: "github.com/acme/skills", Path: "x", Version: "1.2.0", Revision: "git:9f2b", Digest: lockfile.Digest(files), Files: files}}}
+		k.write(map[string]string{lockfile.Name: string(l.Bytes())})
+	}
+	now := time.Now()
+	locks := provenance.New(provenance.Options{Enforce: true, Now: func() time.Time { now = now.Add(time.Minute); return now }})
+	root := skill.Root{Label: "a", Scope: skill.ScopeProject, Dir: filepath.Join(k.root, "skills"), Shown: "skills"}
+	source := quarantine.New(locks.Source(dir.New(dir.Options{Root: root, Load: true})), quarantine.Options{Judge: k.judge, Whole: true})
+	for _, step := range []struct{ name, script, locked, want string }{
+		{"as locked, and good", "echo", "echo", "available"},
+		{"as locked, and bad", bad, bad, "held back: it is bad"},
+		{"mended, and not as locked", "echo 2", bad, "changed since it was locked: 'run.sh' differs"},
+		{"bad, and not as locked", bad + bad, "echo", "changed since it was locked: 'run.sh' differs"},
+		{"good again", "echo", "echo", "available"},
+	} {
+		lock(step.locked)
+		k.write(map[string]string{"skills/pdf/run.sh": step.script})
+		v := k.view([]catalog.Source{source}...)
+		name := "pdf"
+		if strings.Contains(step.want, "lock") { // whose fault comes before its SKILL.md is read
+			name = ""
+		}
+		k.want(step.name, v, "a/pdf "+name+": "+step.want)
+		if _, _, err := v.Entries[0].ReadServed("run.sh", 100); (err == nil) != (step.want == "available") {
+			t.Errorf("%s: read: %v", step.name, err)
+		}
+	}
+}
+
+// TestRace: while files turn bad and good again, no reader has a byte that is bad, through whichever
+// view it holds.
+func TestRace(t *testing.T) {
+	good := strings.ToLower(bad) // of the same length
+	k := newTree(t, map[string]string{"pdf/SKILL.md": md("pdf", good), "pdf/run.sh": good, "pdf/in/SKILL.md": md("in", good), "two/pdf/SKILL.md": md("pdf", good)})
+	k.view()
+	ctx, cancel := context.WithCancel(t.Context())
+	var served atomic.Int64
+	var all sync.WaitGroup
+	all.Go(func() {
+		for ctx.Err() == nil {
+			_ = k.c.Refresh(ctx)
+		}
+	})
+	for range 2 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				v, err := k.c.View(ctx)
+				if err != nil {
+					return
+				}
+				for _, e := range v.Entries {
+					if text := e.Name + e.Description + string(e.Frontmatter); !e.HeldBack() && strings.Contains(text, bad) {
+						t.Errorf("%s is listed with %q", e.Path, text)
+					}
+					data, _, err := v.Read(ctx, e)
+					more, _, moreErr := e.ReadServed("run.sh", 1000)
+					if strings.Contains(string(data)+string(more), bad) {
+						t.Errorf("%s is read: %q, %q", e.Path, data, more)
+					}
+					if err == nil && moreErr == nil {
+						served.Add(1)
+					}
+				}
+			}
+		})
+	}
+	files := map[string][2]string{"pdf/SKILL.md": {md("pdf", good), strings.ToUpper(md("pdf", bad))}, "pdf/run.sh": {good, bad}, "pdf/in/SKILL.md": {md("in", good), md(bad, bad)}, "two/pdf/SKILL.md": {md("pdf", good), md("pdf", bad)}}
+	for range 100 {
+		for at, text := range files {
+			file := filepath.Join(k.root, filepath.FromSlash(at))
+			info, err := os.Stat(file)
+			must(t, err)
+			k.write(map[string]string{at: text[1]})
+			must(t, os.Chtimes(file, info.ModTime(), info.ModTime()))
+			k.write(map[string]string{at + ".new": text[0]})
+			must(t, os.Rename(file+".new", file))
+		}
+		was := served.Load()
+		testwait.Until(t, func() bool { return served.Load() > was }, "the good files")
+	}
+	cancel()
+	all.Wait()
+}
+
+// between is a source that has loaded its skills before their files change.
+type between struct {
+	*skilltest.Memory
+	change func()
+}
+
+func (b between) Scan(ctx context.Context) (skill.Scan, error) {
+	scan, err := b.Memory.Scan(ctx)
+	for _, found := range scan.Bundles {
+		scan.Skills = append(scan.Skills, skill.Load(found))
+	}
+	b.change()
+	return scan, err
+}
+
+// TestLoadedBefore: a SKILL.md that its source has read before it was judged is listed only if that
+// is what was judged.
+func TestLoadedBefore(t *testing.T) {
+	m := skilltest.Project(map[string]string{"pdf/SKILL.md": md(bad, bad)})
+	k := &tree{t: t, judge: newReader()}
+	v := k.view(quarantine.New(between{m, func() { m.Put("pdf/SKILL.md", md("pdf", "")) }}, quarantine.Options{Judge: k.judge, Whole: true}))
+	k.want("good when it is judged", v, "claude-project/pdf pdf: available")
+	if e := v.Entries[0]; strings.Contains(string(e.Frontmatter)+e.Description, bad) {
+		t.Errorf("listed is what was not judged: %s", e.Frontmatter)
+	}
+}
+
+// memory remembers in memory.
+type memory struct {
+	mu    sync.Mutex
+	files map[string]quarantine.Files
+}
+
+func (m *memory) Recall(place string) (quarantine.Files, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f, ok := m.files[place]
+	return f, ok
+}
+
+func (m *memory) Remember(place string, f quarantine.Files) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.files[place] = f
+}
+
+// TestRemembered: what a source remembers from an earlier run serves nothing that has changed since.
+func TestRemembered(t *testing.T) {
+	m := skilltest.Project(map[string]string{"doc/SKILL.md": md("doc", ""), "main/SKILL.md": md("main", "good"), "pdf/SKILL.md": md("pdf", ""), "pdf/run.sh": "echo", "was/SKILL.md": md("was", bad)})
+	old := m.Files["doc/SKILL.md"].ModTime
+	m.Put("new/SKILL.md", md("new", "")) // too young for its stamp to prove anything
+	was := &memory{files: map[string]quarantine.Files{}}
+	judge := newReader()
+	run := func() *tree {
+		k := &tree{t: t, judge: judge}
+		k.view(quarantine.New(between{m, func() {}}, quarantine.Options{Judge: judge, Memory: was}))
+		return k
+	}
+	if run(); len(was.files) != 4 {
+		t.Fatalf("%d are remembered: the test tests nothing", len(was.files))
+	}
+	for at, text := range map[string]string{"pdf/run.sh": "BAD!", "main/SKILL.md": md("main", bad+"!")} { // of the same size
+		m.Put(at, text)
+		m.Files[at].ModTime = old
+	}
+	judged := judge.judged.Load()
+	k := run()
+	v, err := k.c.View(t.Context())
+	must(t, err)
+	k.want("at once", v, "claude-project/doc doc: available", "claude-project/main main: held back: it is bad", "claude-project/new new: available", "claude-project/pdf pdf: available", "claude-project/was was: held back: it is bad")
+	if n := judge.judged.Load() - judged; n != 1 {
+		t.Errorf("%d are judged at once, want 1", n)
+	}
+	for _, e := range v.Entries {
+		if data, _, err := e.ReadServed("run.sh", 100); err == nil {
+			t.Errorf("%s reads %q", e.Path, data)
+		}
+	}
+	judge.also = "doc" // the policy is stricter now
+	k = run()
+	if v, err := k.c.View(t.Context()); err != nil || !v.Entries[0].HeldBack() {
+		t.Errorf("what is remembered passes a stricter policy: %v", err)
+	}
+}

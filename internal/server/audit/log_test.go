@@ -1,0 +1,307 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/knack-dev/knack/internal/test/testwait"
+)
+
+var at = time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC)
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// troubles collects the errors that a log reports.
+type troubles struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (r *troubles) hear(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, fmt.Sprint(err))
+}
+
+func (r *troubles) said() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.all)
+}
+
+// sums counts the events in a log, and the lines that it reports as lost.
+func sums(t *testing.T, text string) (written, lost uint64) {
+	t.Helper()
+	lines := bufio.NewScanner(strings.NewReader(text))
+	for lines.Scan() {
+		var e Event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			t.Fatalf("%q: %v", lines.Text(), err)
+		}
+		if e.Result == resultLost {
+			lost += e.Times
+		} else {
+			written++
+		}
+	}
+	return written, lost
+}
+
+func TestLine(t *testing.T) {
+	for _, c := range []struct {
+		event Event
+		want  string
+	}{
+		{Event{Time: at, Result: OK}, `{"time":"2026-01-02T03:04:05.678Z","result":"ok"}`},
+		{Event{
+			Time: at, Surface: MCP, Subject: "anna", Client: "cursor", Address: "192.0.2.1", Method: "tools/call", Tool: "skill", Asked: "git", File: "a/b",
+			Loaded: []Load{{"skill://git/SKILL.md", "sha256:00", 12}}, Result: OK, Status: 200, Times: 2,
+		}, `{"time":"2026-01-02T03:04:05.678Z","surface":"mcp","subject":"anna","client":"cursor","address":"192.0.2.1","method":"tools/call","tool":"skill","asked":"git","file":"a/b",` +
+			`"loaded":[{"uri":"skill://git/SKILL.md","digest":"sha256:00","size":12}],"result":"ok","status":200,"times":2}`},
+		{Event{Time: at, Asked: "a\n{\"result\":\"ok\"}\x00\x1b[2J\u0085\u202e\u200b\U000e0041\xff", Result: NotFound},
+			`{"time":"2026-01-02T03:04:05.678Z","asked":"a\n{\"result\":\"ok\"}\u0000\u001b[2J\u0085\u202e\u200b\udb40\udc41\ufffd","result":"not found"}`},
+		{Event{Time: at, Client: strings.Repeat("ä", 10_000), Result: OK}, `{"time":"2026-01-02T03:04:05.678Z","client":"` + strings.Repeat("ä", 256) + `…","result":"ok"}`},
+	} {
+		got := string(c.event.appendTo(nil))
+		if got != c.want+"\n" {
+			t.Errorf("%q\nwant %q", got, c.want)
+		}
+		var back Event
+		if err := json.Unmarshal([]byte(got), &back); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	l, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Record(Event{Time: at, Asked: "one", Result: OK})
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l.Record(Event{Time: at, Asked: "after the end", Result: OK})
+	if err := l.Close(); err != nil {
+		t.Error("closed twice:", err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+	// If the last writer died within a line, the next one begins a new line.
+	torn := read(t, path) + `{"time":"2026-`
+	if err := os.WriteFile(path, []byte(torn), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if l, err = Open(path, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	l.Record(Event{Time: at, Asked: "two", Result: OK})
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := read(t, path), torn+"\n"+string(Event{Time: at, Asked: "two", Result: OK}.appendTo(nil)); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	var none *Log
+	none.Record(Event{})
+	if err := none.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Every line is in one of the kept files, in order, and no file is larger than the bound.
+func TestRotation(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "audit.log")
+	const size, keep = 1000, 3
+	var heard troubles
+	l, err := Open(path, Options{MaxSize: size, Keep: keep, Trouble: heard.hear})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 100
+	for i := range n {
+		l.Record(Event{Time: at, Asked: fmt.Sprintf("%03d", i), Result: OK})
+		decided(t, l, uint64(i+1)) // each is a batch of its own
+		if err := l.Reopen(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var all string
+	for _, name := range []string{".3", ".2", ".1", ""} {
+		text := read(t, path+name)
+		if len(text) > size || len(text) < size/2 && name != "" {
+			t.Errorf("audit.log%s has %d bytes", name, len(text))
+		}
+		if info, err := os.Stat(path + name); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("audit.log%s: %v %v", name, info.Mode(), err)
+		}
+		all += text
+	}
+	line := len(Event{Time: at, Asked: "000", Result: OK}.appendTo(nil))
+	first := n - len(all)/line
+	var want strings.Builder
+	for i := first; i < n; i++ {
+		want.Write(Event{Time: at, Asked: fmt.Sprintf("%03d", i), Result: OK}.appendTo(nil))
+	}
+	if all != want.String() {
+		t.Errorf("the files hold\n%swant\n%s", all, want.String())
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != keep+1 {
+		t.Errorf("%d files, %v", len(entries), err)
+	}
+	if said := heard.said(); len(said) > 0 {
+		t.Error(said)
+	}
+}
+
+// If the next file cannot be created, the current one grows, which is reported once.
+func TestRotationFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	if err := os.MkdirAll(path+".1/in the way", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var heard troubles
+	l, err := Open(path, Options{MaxSize: 200, Keep: 1, Trouble: heard.hear})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		l.Record(Event{Time: at, Result: OK})
+		decided(t, l, uint64(i+1))
+		_ = l.Reopen()
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if written, lost := sums(t, read(t, path)); written != 20 || lost != 0 {
+		t.Errorf("%d lines, %d lost", written, lost)
+	}
+	if said := heard.said(); len(said) != 1 || !strings.Contains(said[0], "another file cannot be begun, so this one grows: ") {
+		t.Errorf("%q", said)
+	}
+}
+
+// Another program moves the file away and has the log reopened.
+func TestReopen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	l, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Record(Event{Time: at, Asked: "one", Result: OK})
+	decided(t, l, 1)
+	if err := os.Rename(path, path+".moved"); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Reopen(); err != nil {
+		t.Fatal(err)
+	}
+	l.Record(Event{Time: at, Asked: "two", Result: OK})
+	decided(t, l, 2)
+	if err := os.Rename(path, path+".2"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Reopen(); err == nil {
+		t.Error("reopened a folder")
+	}
+	l.Record(Event{Time: at, Asked: "three", Result: OK})
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]string{".moved": {"one"}, ".2": {"two", "three"}} {
+		var lines string
+		for _, asked := range want {
+			lines += string(Event{Time: at, Asked: asked, Result: OK}.appendTo(nil))
+		}
+		if got := read(t, path+name); got != lines {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if err := l.Reopen(); err != nil {
+		t.Error("after its end:", err)
+	}
+}
+
+// decided waits until each of n events is written or lost: a reader can see half of a line
+// that is being written.
+func decided(t *testing.T, l *Log, n uint64) {
+	t.Helper()
+	testwait.Until(t, func() bool { written, lost := l.Totals(); return written+lost == n }, n, "events, now:", func() string { return fmt.Sprint(l.Totals()) })
+}
+
+func TestOpenRefuses(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Open(dir, Options{}); !errors.Is(err, ErrIrregular) {
+		t.Errorf("a folder: %v", err)
+	}
+	if _, err := Open(filepath.Join(dir, "none", "audit.log"), Options{}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no folder: %v", err)
+	}
+}
+
+// gate is an output whose reader begins to read on command.
+type gate struct {
+	bytes.Buffer
+	opened chan struct{}
+}
+
+func (g *gate) Write(p []byte) (int, error) {
+	<-g.opened
+	return g.Buffer.Write(p)
+}
+
+// Record never waits for a reader that does not read. Lines that do not fit are lost,
+// counted, and reported with the next line.
+func TestFullQueue(t *testing.T) {
+	w := &gate{opened: make(chan struct{})}
+	var heard troubles
+	l := OnWriter(w, Options{Trouble: heard.hear})
+	const n = 3 * maxWaiting
+	for range n { // a call that waits would wait for ever
+		l.Record(Event{Time: at, Asked: "x", Result: OK})
+	}
+	if l.Lost() == 0 {
+		t.Fatal("nothing is lost, so that nothing is shown")
+	}
+	if said := heard.said(); len(said) != 1 || said[0] != "lines come faster than they can be written" {
+		t.Errorf("%q", said)
+	}
+	close(w.opened)
+	decided(t, l, n)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if written, lost := sums(t, w.String()); written+lost != n || lost == 0 {
+		t.Errorf("%d written and %d said to be lost, of %d", written, lost, n)
+	}
+	if said := heard.said(); len(said) != 2 || said[1] != "<nil>" {
+		t.Errorf("%q", said)
+	}
+}

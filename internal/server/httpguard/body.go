@@ -1,0 +1,89 @@
+package httpguard
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/knack-dev/knack/internal/base/rawjson"
+)
+
+// Bounds of the bodies that are on their way. Small bodies and others have separate bounds, so
+// that large ones keep no small one waiting.
+const (
+	// smallBody is above all but a few requests, and maxSmall of them take at most 16 MiB.
+	smallBody = 16 << 10
+	maxSmall  = 1024
+	// maxLarge is how many larger bodies, or of unknown size, arrive at once if there is
+	// memory for them.
+	maxLarge = 64
+	// bodyCopies is how often a large body is held at most: as bytes, and as the message.
+	bodyCopies = 2
+	// fewValues is above the JSON values of all but a few requests. The values of others
+	// count as memory, each with what the most costly one takes once it is decoded: an
+	// object in an object, 335 bytes.
+	fewValues  = 64
+	valueBytes = 340
+)
+
+// Body reads a request's body of at most the given number of bytes, which must arrive within
+// [Options.BodyTimeout], for a sender that [Guard.Handle] has let in. It reports false if it has
+// refused the request. The caller calls free when it no longer needs what the body was decoded
+// into.
+func (g *Guard) Body(w http.ResponseWriter, r *http.Request, most int64) (body []byte, free func(), ok bool) {
+	size := r.ContentLength
+	if size > most {
+		w.Header().Set("Connection", "close") // the body is not read
+		g.tooLarge(w, most)
+		return nil, func() {}, false
+	}
+	x := recordOf(r)
+	share := shareOf(g.o.Access.Now(), x.who, x.address)
+	memory, arriving := g.o.Memory.Open(share), g.small.Open(share)
+	if size < 0 {
+		size = most // it is not announced
+	}
+	room := true
+	if size > smallBody {
+		arriving, room = g.large.Open(share), memory.Try(bodyCopies*size)
+	}
+	defer arriving.Close()
+	if !room || !arriving.Try(1) {
+		g.noRoom(w)
+		return nil, memory.Close, false
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	if err == nil { // or the connection is to end, and must not be waited for
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	}
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		g.tooLarge(w, most)
+		return nil, memory.Close, false
+	case err != nil:
+		w.Header().Set("Connection", "close")
+		g.o.Refuse(w, http.StatusRequestTimeout, "the request did not arrive whole")
+		return nil, memory.Close, false
+	}
+	// A body of too many values is refused before it is decoded.
+	if rawjson.HasMore(body, fewValues) {
+		if n := rawjson.Values(body); n <= rawjson.MaxValues && !memory.Try(int64(n)*valueBytes) {
+			g.noRoom(w)
+			return nil, memory.Close, false
+		}
+	}
+	return body, memory.Close, true
+}
+
+func (g *Guard) noRoom(w http.ResponseWriter) {
+	w.Header().Set("Connection", "close") // or the rest is waited for
+	w.Header().Set("Retry-After", "1")
+	g.o.Refuse(w, http.StatusTooManyRequests, TooManyCalls)
+}
+
+func (g *Guard) tooLarge(w http.ResponseWriter, most int64) {
+	g.o.Refuse(w, http.StatusRequestEntityTooLarge, "the request is over "+strconv.FormatInt(most, 10)+" bytes")
+}

@@ -1,0 +1,49 @@
+package httpguard
+
+import (
+	"container/list"
+	"net"
+	"net/http"
+	"sync"
+)
+
+// maxArriving is how many connections may be without a first request that has arrived. Each
+// takes up to 50 KiB, and its client need not have a token.
+const maxArriving = 2048
+
+// arriving are the connections without a request yet. If there are too many, the oldest gives
+// way to a new one: a client that sends its request at once is not the oldest.
+type arriving struct {
+	most int
+
+	mu    sync.Mutex
+	queue list.List // of net.Conn, the oldest first
+	of    map[net.Conn]*list.Element
+}
+
+func newArriving(most int) *arriving { return &arriving{most: most, of: map[net.Conn]*list.Element{}} }
+
+// changed is called when the state of a connection has changed.
+func (a *arriving) changed(c net.Conn, now http.ConnState) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if now != http.StateNew {
+		a.remove(a.of[c])
+		return
+	}
+	a.of[c] = a.queue.PushBack(c)
+	if a.queue.Len() > a.most {
+		oldest := a.remove(a.queue.Front())
+		go func() { _ = oldest.Close() }() // over TLS it may take a while
+	}
+}
+
+// remove takes a connection out of the queue. The caller holds mu.
+func (a *arriving) remove(e *list.Element) net.Conn {
+	if e == nil {
+		return nil
+	}
+	c := a.queue.Remove(e).(net.Conn)
+	delete(a.of, c)
+	return c
+}

@@ -1,0 +1,117 @@
+package httpguard
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/base/limit"
+	"github.com/knack-dev/knack/internal/server/audit"
+)
+
+// pageMemory is what a page takes that shows no large file, in bytes.
+const pageMemory = 512 << 10
+
+// maxForms is how many sign-in forms arrive at once, of at most 16 KiB each. At the rate of
+// unknown clients, one network has some 300 of them on their way.
+const maxForms = 1024
+
+// SignIn is a handler of pages at which people can sign in with a token. It is not asked for
+// other handlers: a cookie there would let any page that a browser shows make calls, because
+// the browser sends it by itself.
+type SignIn interface {
+	http.Handler
+	// Opens reports whether a request is one to sign in or out, which needs no token.
+	Opens(r *http.Request) bool
+	// Open answers such a request. It returns the subject that signed in or out, if known.
+	Open(w http.ResponseWriter, r *http.Request) (who access.Subject, known bool)
+	// Known returns the token with which the sender of a request without an Authorization
+	// header signed in.
+	Known(r *http.Request) (token string, ok bool)
+	// Recheck ends the sign-ins of tokens that the verifier no longer knows.
+	Recheck(ctx context.Context)
+	// Refuse answers a refused request in words for its sender. Headers that belong to the
+	// status are set.
+	Refuse(w http.ResponseWriter, r *http.Request, status int, say string)
+}
+
+// pages returns the handler of the pages, behind the same checks as every other handler.
+func (g *Guard) pages() http.HandlerFunc {
+	if g.o.Pages == nil {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			g.o.Refuse(w, http.StatusNotFound, "there is nothing here; MCP is at /mcp")
+		}
+	}
+	signIn, ok := g.o.Pages.(SignIn)
+	if !ok {
+		signIn = noSignIn{}
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		token := tokenOf(r)
+		if len(r.Header["Authorization"]) == 0 {
+			token, _ = signIn.Known(r)
+		}
+		who, known := g.know(r, token)
+		switch {
+		case signIn.Opens(r):
+			if known && g.admit(w, r, who) || !known && g.admitUnknown(w, r) {
+				g.serveSignIn(signIn, w, r, who)
+			}
+		case !known:
+			g.challenge(w, r)
+			g.refuse(w, r, http.StatusUnauthorized, "A token is needed: send it in the header Authorization: Bearer, or sign in with a browser.")
+		case g.admit(w, r, who):
+			g.servePage(w, r, who)
+		}
+	}
+}
+
+// noSignIn is a SignIn of pages without one.
+type noSignIn struct{ SignIn }
+
+func (noSignIn) Opens(*http.Request) bool           { return false }
+func (noSignIn) Known(*http.Request) (string, bool) { return "", false }
+
+func (g *Guard) servePage(w http.ResponseWriter, r *http.Request, who access.Principal) {
+	work, no := g.Begin(shareOf(g.o.Access.Now(), who, addressOf(r)))
+	if no == "" {
+		defer work.Close()
+		if !work.Memory.Wait(r.Context(), pageMemory) {
+			no = TooManyCalls
+		}
+	}
+	if no != "" {
+		w.Header().Set("Retry-After", "1")
+		g.refuse(w, r, http.StatusTooManyRequests, no)
+		return
+	}
+	p := NewPacedWriter(w, g.o.WriteTimeout)
+	g.o.Pages.ServeHTTP(&p, r.WithContext(limit.WithAccount(who.Context(r.Context()), work.Memory)))
+}
+
+// serveSignIn gives a form a place of its sender's share while it arrives and is answered. A
+// page or a file has no body to wait for, and takes none.
+func (g *Guard) serveSignIn(signIn SignIn, w http.ResponseWriter, r *http.Request, who access.Principal) {
+	place := g.signingIn.Open(shareOf(g.o.Access.Now(), who, addressOf(r)))
+	defer place.Close()
+	if !isRead(r) && !place.Try(1) {
+		w.Header().Set("Retry-After", "1")
+		g.refuse(w, r, http.StatusTooManyRequests, TooManyCalls)
+		return
+	}
+	p := NewPacedWriter(w, g.o.WriteTimeout)
+	if subject, known := signIn.Open(&p, r); known {
+		x := recordOf(r)
+		x.who, x.known = access.Principal{Subject: subject}, true
+	}
+}
+
+// refuse answers a refused request in words of the pages, or of the other handlers.
+func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, status int, message string) {
+	pages, ok := g.o.Pages.(SignIn)
+	if !ok || surfaceOf(r) == audit.MCP || isProbe(r) {
+		g.o.Refuse(w, status, message)
+		return
+	}
+	pages.Refuse(w, r, status, message)
+}

@@ -1,0 +1,149 @@
+package httpguard
+
+import (
+	"cmp"
+	"math"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/base/limit"
+	"github.com/knack-dev/knack/internal/base/sorting"
+)
+
+// How often an unknown client may ask: far above what a person does, and below what would
+// keep the server from others.
+var (
+	// refusalRate is how often an address gets a refusal of its token as such.
+	refusalRate = limit.Rate{PerSecond: 5, Burst: 100}
+	// unknownRate is for requests without a token that need none: to sign in, and for the
+	// files of pages, about ten for one person.
+	unknownRate = limit.Rate{PerSecond: 20, Burst: 400}
+	// loggedRate is how many of those, and of refusals, have their own audit line. Beyond
+	// it the second, the fourth, the eighth and so on has one: a flood writes a few lines
+	// in ten seconds, and takes weeks to fill the files.
+	loggedRate = limit.Rate{PerSecond: 0.1, Burst: 100}
+)
+
+// limits are the limits in force.
+type limits struct {
+	rate                      limit.Rate // of clients
+	clients, refused, unknown *limit.Clients
+}
+
+// Limit sets how often each client may ask, from now on. Counts continue if the rate is the
+// one in force; the zero rate ends all limits.
+func (g *Guard) Limit(rate limit.Rate) {
+	if rate.PerSecond <= 0 {
+		g.limits.Store(nil)
+		return
+	}
+	if l := g.limits.Load(); l != nil && l.rate == rate {
+		return
+	}
+	g.limits.Store(&limits{rate, limit.New(rate), limit.New(refusalRate), limit.New(unknownRate)})
+}
+
+// admit counts a request of a known sender. It answers one that comes too often, and reports
+// false.
+func (g *Guard) admit(w http.ResponseWriter, r *http.Request, who access.Principal) bool {
+	x, l := recordOf(r), g.limits.Load()
+	x.who, x.known = who, true
+	if l == nil || unlimited(g.o.Access.Now(), x.address) {
+		return true
+	}
+	wait, denied := l.clients.Take(clientName(who.Subject, x.address))
+	if wait > 0 {
+		x.denied, x.reason = denied, reasonRate
+		g.tooOften(w, r, wait)
+	}
+	return wait == 0
+}
+
+// admitUnknown is [Guard.admit] for a request that comes without a token and needs none.
+func (g *Guard) admitUnknown(w http.ResponseWriter, r *http.Request) bool {
+	x, l := recordOf(r), g.limits.Load()
+	if l == nil {
+		return true
+	}
+	wait, _ := l.unknown.Take(networkOf(x.address))
+	if wait > 0 {
+		x.reason = reasonUnknown
+		g.tooOften(w, r, wait)
+	}
+	return wait == 0
+}
+
+// admitAny is [Guard.admit] for a request whose answer is the same for everyone.
+func (g *Guard) admitAny(w http.ResponseWriter, r *http.Request) bool {
+	if g.o.Access.Now().Verifier == nil {
+		return g.admit(w, r, access.Principal{})
+	}
+	return g.admitUnknown(w, r)
+}
+
+// tooOften says when to come again.
+func (g *Guard) tooOften(w http.ResponseWriter, r *http.Request, wait time.Duration) {
+	seconds := strconv.Itoa(int(math.Ceil(wait.Seconds())))
+	w.Header().Set("Retry-After", seconds)
+	w.Header().Del("WWW-Authenticate")
+	g.refuse(w, r, http.StatusTooManyRequests, "Too many requests: wait "+seconds+" s before the next one.")
+}
+
+// RefusalCount is how often a request was refused with a status for a reason:
+//
+//	401  no-token, token
+//	403  host, origin, other
+//	429  rate, unknown, refused, busy
+type RefusalCount struct {
+	Status int
+	Reason string
+	Count  uint64
+}
+
+// The reasons of refusals.
+const (
+	reasonNoToken = "no-token" // none was sent
+	reasonToken   = "token"    // it is not known
+	reasonHost    = "host"     // it is not served
+	reasonOrigin  = "origin"   // it is not served
+	reasonRate    = "rate"     // a client asks too often
+	reasonUnknown = "unknown"  // an address asks too often without a token
+	reasonRefused = "refused"  // an address was refused too often
+	reasonBusy    = "busy"     // too much at once
+	reasonOther   = "other"
+)
+
+// countRefusal counts an answer if it is a refusal.
+func (g *Guard) countRefusal(r *http.Request, status int, reason string) {
+	switch status {
+	case http.StatusUnauthorized:
+		reason = reasonToken
+		if len(r.Header["Authorization"]) == 0 && len(r.Header["Cookie"]) == 0 {
+			reason = reasonNoToken
+		}
+	case http.StatusForbidden:
+		reason = cmp.Or(reason, reasonOther)
+	case http.StatusTooManyRequests:
+		reason = cmp.Or(reason, reasonBusy)
+	default:
+		return
+	}
+	n, _ := g.refusals.LoadOrStore(RefusalCount{Status: status, Reason: reason}, new(atomic.Uint64))
+	n.(*atomic.Uint64).Add(1)
+}
+
+// Refusals returns the refusals so far, in the order of status and reason.
+func (g *Guard) Refusals() (all []RefusalCount) {
+	for key, n := range g.refusals.Range {
+		c := key.(RefusalCount)
+		c.Count = n.(*atomic.Uint64).Load()
+		all = append(all, c)
+	}
+	sorting.Func(all, func(a, b RefusalCount) int {
+		return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Reason, b.Reason))
+	})
+	return all
+}

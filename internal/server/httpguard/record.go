@@ -1,0 +1,166 @@
+package httpguard
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/reads"
+	"github.com/knack-dev/knack/internal/server/audit"
+	"github.com/knack-dev/knack/internal/server/trail"
+)
+
+// record is what the limits, the audit log and the counts know of one request. It is also the
+// writer of the answer.
+type record struct {
+	http.ResponseWriter
+	g       *Guard
+	r       *http.Request
+	address string
+	who     access.Principal
+	known   bool         // the sender was let in, with a token or because none is required
+	trace   *reads.Trace // of the audit log, not at /mcp
+	status  int
+	call    bool   // of a method of MCP
+	method  string // of a call
+	handled bool   // the method writes the audit log itself
+	denied  uint64 // how often the client came too often in a row
+	mute    bool   // the answer was replaced
+	reason  string // of a refusal
+}
+
+type recordKey struct{}
+
+func recordOf(r *http.Request) *record { return r.Context().Value(recordKey{}).(*record) }
+
+// IsCall notes that a request is a call of a method of MCP, which may be empty.
+func IsCall(r *http.Request, method string) {
+	x := recordOf(r)
+	x.call, x.method = true, method
+}
+
+// IsLogged notes whether the method of a request writes the audit log itself.
+func IsLogged(r *http.Request, itself bool) { recordOf(r).handled = itself }
+
+// record answers a request and records it.
+func (g *Guard) record(w http.ResponseWriter, r *http.Request) {
+	x := &record{ResponseWriter: w, g: g, address: addressOf(r)}
+	ctx := context.WithValue(r.Context(), recordKey{}, x)
+	if g.o.Observe != nil {
+		defer x.log()
+		if surfaceOf(r) != audit.MCP {
+			ctx, x.trace = reads.WithTrace(ctx)
+		}
+	}
+	x.r = r.WithContext(ctx)
+	g.root.ServeHTTP(x, x.r)
+}
+
+// Unwrap lets [http.ResponseController] reach the connection.
+func (x *record) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+// WriteHeader counts refusals. An address whose tokens were refused too often must
+// wait. A refused host or origin counts too, and its answer stays the same.
+func (x *record) WriteHeader(status int) {
+	if x.status != 0 {
+		if !x.mute {
+			x.ResponseWriter.WriteHeader(status)
+		}
+		return
+	}
+	x.status = status
+	if l := x.g.limits.Load(); l != nil && (status == http.StatusUnauthorized || status == http.StatusForbidden) {
+		if wait, _ := l.refused.Take(networkOf(x.address)); wait > 0 && status == http.StatusUnauthorized {
+			x.status, x.mute = http.StatusTooManyRequests, true
+			x.g.countRefusal(x.r, x.status, reasonRefused)
+			x.g.tooOften(x.ResponseWriter, x.r, wait)
+			return
+		}
+	}
+	if status >= http.StatusBadRequest {
+		x.g.countRefusal(x.r, status, x.reason)
+	}
+	x.ResponseWriter.WriteHeader(status)
+}
+
+func (x *record) Write(data []byte) (int, error) {
+	if x.mute {
+		return len(data), nil
+	}
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
+	return x.ResponseWriter.Write(data)
+}
+
+func surfaceOf(r *http.Request) string {
+	switch path := r.URL.Path; {
+	case path == "/mcp":
+		return audit.MCP
+	case strings.HasPrefix(path, "/api/"):
+		return audit.API
+	case strings.HasPrefix(path, "/.well-known/"):
+		return audit.WellKnown
+	}
+	return audit.Web
+}
+
+// log writes a request to the audit log. At /mcp a method does that itself, so that only
+// requests that came to no method are written here. Health checks and public files are left
+// out.
+func (x *record) log() {
+	r := x.r
+	e := audit.Event{
+		Surface: surfaceOf(r), Subject: x.who.Subject.Name, Address: x.address, Method: display.RedactURI(r.Method), Asked: display.RedactURI(r.URL.Path), Status: x.status,
+	}
+	fine := x.status < 400
+	switch {
+	case isProbe(r), fine && r.Method == http.MethodOptions, fine && strings.HasPrefix(x.Header().Get("Cache-Control"), "public"):
+		return
+	case x.handled, e.Surface == audit.MCP && fine && !x.call:
+		return
+	}
+	if !x.known {
+		_, x.denied = x.g.logged.Take(networkOf(x.address))
+	}
+	switch {
+	case x.denied&(x.denied-1) != 0: // a flood is not written down one by one
+		return
+	case x.denied > 1:
+		e.Times = x.denied
+	}
+	if x.trace != nil {
+		if asked := x.trace.Asked(); asked != "" {
+			e.Asked = display.RedactURI(asked)
+		}
+	}
+	if x.method != "" {
+		e.Method = display.RedactURI(x.method)
+	}
+	e.Result, e.Reason = x.result(fine)
+	if e.Result == audit.OK && x.trace != nil {
+		e.Loaded = trail.Loaded(x.trace)
+	}
+	x.g.o.Observe(x.who.Subject, e)
+}
+
+// result is the result of the request, and why if the operator's policy keeps what was asked for.
+func (x *record) result(fine bool) (result audit.Result, why string) {
+	switch {
+	case x.status == 0, x.call && fine: // the client left, a handler gave up, or the call reached no method
+		return audit.Failed, ""
+	case fine:
+		return audit.OK, ""
+	case x.status == http.StatusUnauthorized:
+		return audit.RefusedToken, ""
+	case x.status == http.StatusForbidden:
+		return audit.Refused, ""
+	case x.status == http.StatusTooManyRequests:
+		return audit.Limited, ""
+	case x.status == http.StatusNotFound && x.trace != nil:
+		return trail.Missing(x.g.o.Catalog, x.who, x.trace.Asked(), x.trace.Fault())
+	}
+	return audit.Failed, ""
+}

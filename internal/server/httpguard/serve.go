@@ -1,0 +1,84 @@
+package httpguard
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Bounds of a connection.
+const (
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+	maxHeader     = 16 << 10
+	// maxUnread is what arrives of HTTP/2 bodies, of a connection, before a handler reads it.
+	maxUnread = 64 << 10
+)
+
+// Serve answers on a listener until the context ends, over TLS if there is a
+// configuration for it. At the end it takes no new calls, ends the streams, and
+// lets the calls that are being worked on end, for DrainTimeout. The listener is
+// closed in any case.
+func (g *Guard) Serve(ctx context.Context, ln net.Listener, conf *tls.Config) error {
+	srv := &http.Server{
+		Handler: g, TLSConfig: conf,
+		DisableGeneralOptionsHandler: true, // "OPTIONS *" is checked as everything else is
+		ReadHeaderTimeout:            min(headerTimeout, g.o.BodyTimeout), IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		HTTP2:     &http.HTTP2Config{MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnread, MaxReadFrameSize: 16 << 10},
+		ConnState: g.arriving.changed,
+		ErrorLog:  slog.NewLogLogger(g.o.Log.Handler(), slog.LevelDebug), // scanners and broken handshakes
+	}
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		g.shutdown(srv)
+	})
+	go g.expireTokens(ctx)
+	var err error
+	if conf != nil {
+		err = srv.ServeTLS(ln, "", "")
+	} else {
+		err = srv.Serve(ln)
+	}
+	if stop() {
+		g.shutdown(srv) // it ended by itself
+		return err
+	}
+	<-ended
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// expireTokens looks for expired tokens until the server ends.
+func (g *Guard) expireTokens(ctx context.Context) {
+	minute := time.NewTicker(time.Minute)
+	defer minute.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.ended.Done():
+			return
+		case <-minute.C:
+			if g.expire != nil && g.o.Access.Now().Verifier != nil {
+				g.expire()
+			}
+		}
+	}
+}
+
+func (g *Guard) shutdown(srv *http.Server) {
+	g.end()
+	ctx, cancel := context.WithTimeout(context.Background(), g.o.DrainTimeout)
+	defer cancel()
+	if err := srv.Shutdown(ctx); err != nil {
+		g.o.Log.Warn("calls were cut off: they did not end in time")
+		_ = srv.Close()
+	}
+}

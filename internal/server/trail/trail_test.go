@@ -1,0 +1,82 @@
+package trail
+
+import (
+	"context"
+	"testing"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/reads"
+	"github.com/knack-dev/knack/internal/policy/quarantine"
+	"github.com/knack-dev/knack/internal/server/audit"
+	"github.com/knack-dev/knack/internal/test/skilltest"
+	"github.com/knack-dev/knack/skill"
+)
+
+// holds holds back every skill but the one with the name fine.
+type holds struct{}
+
+func (holds) Known(c *quarantine.Candidate) (*skill.HeldError, bool) {
+	if c.Name == "fine" {
+		return nil, true
+	}
+	return &skill.HeldError{Name: c.Name, Message: "held back: run.sh:3:1: it is run [run-decoded]"}, true
+}
+func (holds) Judge(context.Context, *quarantine.Candidate) error { return nil }
+func (holds) Changed(context.Context, func())                    {}
+
+// TestHeldReason checks that a request for a skill that the operator's policy holds back is denied
+// with its reason, by name, by folder and by URI, and that a subject from which rules hide the skill
+// leaves no reason.
+func TestHeldReason(t *testing.T) {
+	files := map[string]string{}
+	for folder, name := range map[string]string{"fine": "fine", "bad": "bad", "old": "renamed"} {
+		files[folder+"/SKILL.md"] = "---\nname: " + name + "\ndescription: Does it.\n---\n"
+	}
+	c := catalog.New([]catalog.Source{quarantine.New(skilltest.New("s", skill.ScopeProject, files), quarantine.Options{Judge: holds{}, Whole: true})}, catalog.Options{})
+	if err := c.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	deny, err := access.ParsePattern("skill://s/bad")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden := access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{deny}}}).Filter(access.Subject{})
+	const why = "held back: run.sh:3:1: it is run [run-decoded]"
+	for _, tt := range []struct {
+		asked  Asked
+		filter *catalog.Filter
+		want   audit.Result
+		why    string
+	}{
+		{Asked{Name: "bad"}, nil, audit.Denied, why},
+		{Asked{Name: "renamed"}, nil, audit.Denied, why},
+		{Asked{Name: "old"}, nil, audit.Denied, why},
+		{Asked{URI: "skill://s/bad/SKILL.md"}, nil, audit.Denied, why},
+		{Asked{URI: "skill://s/bad/run.sh"}, nil, audit.Denied, why},
+		{Asked{URI: "skill://s/renamed/SKILL.md"}, nil, audit.Denied, why},
+		{Asked{URI: "skill://s/badly/SKILL.md"}, nil, audit.NotFound, ""},
+		{Asked{Name: "none"}, nil, audit.NotFound, ""},
+		{Asked{Name: "fine", File: "none.md"}, nil, audit.NotFound, ""},
+		{Asked{Name: "bad"}, hidden, audit.Denied, ""},
+		{Asked{URI: "skill://s/bad/SKILL.md"}, hidden, audit.Denied, ""},
+	} {
+		v, ready := c.Now(tt.filter)
+		if !ready {
+			t.Fatal("not ready")
+		}
+		call := Call{Asked: tt.asked, Method: "tools/call", Name: "skill", View: v}
+		if tt.asked.URI != "" {
+			call.Method, call.Name = "resources/read", ""
+		}
+		if e := call.Event(t.Context(), c, &reads.Trace{}, true); e.Result != tt.want || e.Reason != tt.why {
+			t.Errorf("%+v: %s, %q", tt.asked, e.Result, e.Reason)
+		}
+		if tt.asked.URI == "" {
+			continue
+		}
+		if result, why := Missing(c, access.Principal{Filter: tt.filter}, tt.asked.URI, nil); result != tt.want || why != tt.why {
+			t.Errorf("over HTTP, %+v: %s, %q", tt.asked, result, why)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package usage
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/knack-dev/knack/internal/test/skilltest"
+)
+
+// BenchmarkCounting measures what counting adds to a call.
+func BenchmarkCounting(b *testing.B) {
+	v, c := view(b), New()
+	arguments := []byte(`{"name":"git"}`)
+	for name, call := range map[string]func(){
+		"call":     func() { c.Called(v, "editor", "skill", arguments) },
+		"list":     func() { c.Listed(v, "editor") },
+		"resource": func() { c.Resource(v, "editor", "skill://claude-project/git/run.sh") },
+		"missed":   func() { c.Missed(v, "deploy", nil) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				call()
+			}
+		})
+	}
+}
+
+// BenchmarkKeeping measures the counts of 10,000 skills that five clients were offered, of
+// which each has used a fifth.
+func BenchmarkKeeping(b *testing.B) {
+	files := map[string]string{}
+	for i := range 10_000 {
+		name := fmt.Sprint("skill-", i)
+		files[name+"/SKILL.md"] = skilltest.Document(name, "A description of some length, as they have. Use it when asked.")
+	}
+	v, c := skilltest.View(b, skilltest.Catalog(b, skilltest.Project(files))), New()
+	for client := range 5 {
+		name := fmt.Sprint("client-", client)
+		c.Listed(v, name)
+		for i, e := range v.Listed {
+			if i%5 == client {
+				c.Resource(v, name, e.URI().String())
+			}
+		}
+	}
+	data := c.Encode()
+	for name, work := range map[string]func(){
+		"copy": func() { c.stored() }, "encode": func() { c.Encode() }, "restore": func() { _ = New().Restore(data) }, "seen": func() { c.Seen(v) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				work()
+			}
+			b.ReportMetric(float64(len(data)), "file-bytes")
+		})
+	}
+}

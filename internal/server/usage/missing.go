@@ -1,0 +1,125 @@
+package usage
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/sorting"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Limits of the names that no skill has.
+const (
+	maxMissing = 500 // names
+	maxURI     = display.EchoLimit
+	// leastAsked is how often a name is asked for before it is shown or kept. What one client
+	// asked for once by mistake, perhaps not a name at all, is forgotten.
+	leastAsked = 2
+)
+
+type missed struct {
+	times uint64
+	last  week
+}
+
+// Missing is a name that clients asked for and did not find.
+type Missing struct {
+	Name  string
+	Times uint64
+	Last  time.Time // the Monday of the week in which it was asked for last
+}
+
+// Missed records a tool call, a resource or a prompt that was not answered with what it asked
+// for. It counts if the view has no such skill. arguments are those of a tool, asked is a name
+// or a URI in their place.
+func (t *Tally) Missed(v catalog.View, asked string, arguments json.RawMessage) {
+	if asked == "" {
+		a := argumentsOf(arguments)
+		asked = cmp.Or(a.URI, a.name())
+	}
+	name := nameable(asked)
+	if name == "" || v.Snapshot == nil || v.Unsure() != nil || find(v, asked) != nil {
+		return
+	}
+	now := weekOf(time.Now())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.miss(name, 1, now)
+}
+
+// nameable returns the form in which a name is counted, or "" if it is not kept: if it could
+// be no skill's name or URI, or if the audit log would not repeat it as it is.
+func nameable(asked string) string {
+	asked = strings.TrimSpace(asked)
+	if len(asked) > maxURI || display.RedactURI(asked) != asked || display.OneLine(asked) != asked {
+		return ""
+	}
+	if strings.Contains(asked, "://") {
+		uri, err := skill.ParseURI(asked)
+		if err != nil {
+			return ""
+		}
+		return uri.String()
+	}
+	if utf8.RuneCountInString(asked) > skill.MaxName {
+		return ""
+	}
+	return string(skill.KeyOf(asked))
+}
+
+// miss counts a name. If there are too many, it forgets those that were asked for least. The
+// caller holds mu.
+func (t *Tally) miss(name string, times uint64, at week) {
+	m := t.missing[name]
+	if m == nil {
+		if len(t.missing) >= maxMissing {
+			least := times
+			for _, m := range t.missing {
+				least = min(least, m.times)
+			}
+			for name, m := range t.missing {
+				if m.times == least {
+					delete(t.missing, name)
+				}
+			}
+		}
+		if len(t.missing) >= maxMissing {
+			return
+		}
+		m = &missed{}
+		t.missing[name] = m
+	}
+	m.times += times
+	m.last = max(m.last, at)
+}
+
+// Missing returns the names that clients asked for and did not find, the most frequent first.
+// ok is false if a root is unread, and such a name may be there; or if a rule could hide a skill
+// from the client of the view. A skill that a rule hides is not found either, so that such a
+// name would tell of it; and its absence would tell that the skill exists.
+func (t *Tally) Missing(v catalog.View) (names []Missing, ok bool) {
+	if !v.Whole() || v.Unsure() != nil {
+		return nil, false
+	}
+	oldest := weekOf(time.Now()) - Weeks
+	t.mu.Lock()
+	for name, m := range t.missing {
+		if m.times >= leastAsked && m.last > oldest {
+			names = append(names, Missing{name, m.times, m.last.start()})
+		}
+	}
+	t.mu.Unlock()
+	// A name that is there now is not missing: it has come since, or a rule hides it from the
+	// clients that asked.
+	names = slices.DeleteFunc(names, func(m Missing) bool { return find(v, m.Name) != nil })
+	sorting.Func(names, func(a, b Missing) int {
+		return cmp.Or(cmp.Compare(b.Times, a.Times), cmp.Compare(a.Name, b.Name))
+	})
+	return names, true
+}

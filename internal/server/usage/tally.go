@@ -1,0 +1,426 @@
+// Package usage counts what agents do with skills: how often each was offered in a list,
+// loaded, or had a file read, by client and by week, and which names no skill had.
+//
+// It keeps numbers, names and URIs, no content, and nothing about persons: neither subjects
+// nor addresses. It opens no files; [Tally.Encode] and [Tally.Restore] let a caller keep the
+// counts.
+package usage
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/sorting"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool"
+)
+
+// Weeks is how many weeks are counted one by one. A skill without a use in that time, and a
+// name that was not asked for, is not kept over a restart.
+const Weeks = 26
+
+// Limits of the counts. Any client can choose names of clients and skills.
+const (
+	maxClients  = 100
+	keptClients = maxClients / 2 // names that a restart keeps, so that others can come
+	maxPairs    = 100_000
+	maxWeekly   = 250_000 // weeks of all pairs
+	maxHours    = 24
+	maxLists    = 8
+	others      = "others"
+)
+
+// Keeping says what becomes of the counts when the process ends.
+type Keeping int32
+
+// The kinds of keeping.
+const (
+	InMemory Keeping = iota // they are lost
+	InFile                  // they are in a file
+	Failing                 // the file cannot be used now, and the log says why
+)
+
+// Tally counts the uses of skills. Its methods may be called by several goroutines.
+type Tally struct {
+	keeping atomic.Int32
+
+	mu      sync.Mutex
+	since   time.Time
+	skills  map[string]*ofSkill // by URI
+	pairs   int                 // of a skill and a client
+	weeks   int                 // of all pairs
+	beyond  uint64              // uses that no room was left for
+	clients []string            // those counted under their own names
+	number  map[string]int      // of a client
+	lists   map[*catalog.Snapshot]*lists
+	hours   [maxHours]hour
+	missing map[string]*missed
+}
+
+// ofSkill counts the uses of one skill.
+type ofSkill struct {
+	uses uint64 // loads and reads
+	by   []pair
+}
+
+// pair counts the uses of one skill by one client.
+type pair struct {
+	client int
+	Counts
+	before Counts // the part that an earlier process counted
+	weeks  []weekly
+	last   week
+}
+
+// weekly counts the uses of one week.
+type weekly struct {
+	at           week
+	loaded, read uint32
+}
+
+// hour has the loads and reads of one hour, by the skill's URI.
+type hour struct {
+	at time.Time
+	by map[string]Counts
+}
+
+// Counts are how often skills were offered, loaded, and read from.
+type Counts struct {
+	Offered uint64 `json:"offered"`
+	Loaded  uint64 `json:"loaded"`
+	Read    uint64 `json:"read"`
+}
+
+// Used returns the number of loads and reads.
+func (c Counts) Used() uint64 { return c.Loaded + c.Read }
+
+func (c *Counts) add(o Counts) {
+	c.Offered += o.Offered
+	c.Loaded += o.Loaded
+	c.Read += o.Read
+}
+
+// New returns a tally that counts from now.
+func New() *Tally {
+	return &Tally{since: time.Now().UTC(), skills: map[string]*ofSkill{}, number: map[string]int{}, lists: map[*catalog.Snapshot]*lists{}, missing: map[string]*missed{}}
+}
+
+// Keep says what becomes of the counts when the process ends.
+func (t *Tally) Keep(k Keeping) { t.keeping.Store(int32(k)) }
+
+// Keeping returns what [Tally.Keep] was told last.
+func (t *Tally) Keeping() Keeping { return Keeping(t.keeping.Load()) }
+
+// Since returns when the counts began.
+func (t *Tally) Since() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.since
+}
+
+// Listed records that a client got a list of the view's skills. Skills whose names are
+// in the list count as offered.
+func (t *Tally) Listed(v catalog.View, client string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l := t.lists[v.Snapshot]
+	if l == nil {
+		if len(t.lists) >= maxLists {
+			t.fold()
+		}
+		l = &lists{v, map[int]uint64{}}
+		t.lists[v.Snapshot] = l
+	}
+	l.by[t.known(client)]++
+}
+
+// lists counts the lists made of one view, by client.
+type lists struct {
+	view catalog.View
+	by   map[int]uint64
+}
+
+// fold adds the recorded lists to the counts of each skill in them. Lists are requested
+// often and change seldom, so they are counted together. The caller holds mu.
+func (t *Tally) fold() {
+	if len(t.lists) == 0 {
+		return
+	}
+	now := weekOf(time.Now())
+	for _, l := range t.lists {
+		fits := tool.Fits(l.view)
+		left := make([]map[*catalog.Entry]bool, len(fits))
+		for i, f := range fits {
+			left[i] = make(map[*catalog.Entry]bool, len(f.Left))
+			for _, e := range f.Left {
+				left[i][e] = true
+			}
+		}
+		shown := map[int]map[*catalog.Entry]bool{} // what each client's list leaves out
+		for client := range l.by {
+			for i, f := range fits {
+				if f.Client == "" || strings.EqualFold(f.Client, t.clients[client]) {
+					shown[client] = left[i]
+				}
+			}
+		}
+		for _, e := range l.view.Listed {
+			uri := e.URI().String()
+			for client, n := range l.by {
+				if shown[client][e] {
+					continue
+				}
+				if p := t.pair(uri, client); p != nil {
+					p.Offered += n
+					p.last = max(p.last, now)
+				}
+			}
+		}
+	}
+	clear(t.lists)
+}
+
+// Called records an answered tool call, which loaded a skill or read one of its files.
+func (t *Tally) Called(v catalog.View, client, toolName string, arguments json.RawMessage) {
+	a := argumentsOf(arguments)
+	if a.URI != "" {
+		t.Resource(v, client, a.URI)
+		return
+	}
+	n := Counts{Loaded: 1}
+	if toolName == "read_file_in_skill" && a.FilePath != skill.MainFile {
+		n = Counts{Read: 1}
+	}
+	t.named(v, client, a.name(), n)
+}
+
+// arguments are those by which a tool's call names a skill or a file of one.
+type arguments struct {
+	Name      string `json:"name"`
+	Command   string `json:"command"`
+	SkillName string `json:"skill_name"`
+	FilePath  string `json:"file_path"`
+	URI       string `json:"uri"`
+}
+
+func (a arguments) name() string { return cmp.Or(a.Name, a.Command, a.SkillName) }
+
+// argumentsOf reads arguments by all the contracts. Malformed ones name nothing.
+func argumentsOf(text json.RawMessage) (a arguments) {
+	if json.Unmarshal(text, &a) != nil {
+		return arguments{}
+	}
+	return a
+}
+
+// Invoked records that a user invoked a skill's prompt.
+func (t *Tally) Invoked(v catalog.View, client, prompt string) {
+	t.named(v, client, prompt, Counts{Loaded: 1})
+}
+
+func (t *Tally) named(v catalog.View, client, called string, n Counts) {
+	if called == "" {
+		return
+	}
+	if e := find(v, called); e != nil {
+		t.count(client, e, n)
+	}
+}
+
+// find returns the skill that a name or a URI refers to, or nil.
+func find(v catalog.View, called string) *catalog.Entry {
+	e := v.Named(called)
+	if uri, err := skill.ParseURI(strings.TrimSpace(called)); err == nil {
+		e, _ = v.At(uri)
+	}
+	if e == nil {
+		e = v.ServedInFolder(called)
+	}
+	return e
+}
+
+// Resource records that a client read a resource.
+func (t *Tally) Resource(v catalog.View, client, uri string) {
+	parsed, err := skill.ParseURI(strings.TrimSpace(uri))
+	if err != nil {
+		return
+	}
+	e, file := v.At(parsed)
+	if e == nil || e.Status == catalog.Skipped {
+		return
+	}
+	n := Counts{Read: 1}
+	if file == skill.MainFile || file == "." {
+		n = Counts{Loaded: 1}
+	}
+	t.count(client, e, n)
+}
+
+// count adds a load or a read to the counts of a skill and a client.
+func (t *Tally) count(client string, e *catalog.Entry, n Counts) {
+	uri, now := e.URI().String(), time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.pair(uri, t.known(client))
+	if p == nil {
+		t.beyond++
+		return
+	}
+	p.add(n)
+	p.last = weekOf(now)
+	t.inWeek(p, p.last, uint32(n.Loaded), uint32(n.Read))
+	t.skills[uri].uses += n.Used()
+	now = now.Truncate(time.Hour)
+	h := &t.hours[now.Unix()/3600%maxHours]
+	if !h.at.Equal(now) {
+		*h = hour{now, map[string]Counts{}}
+	}
+	sum := h.by[uri]
+	sum.add(n)
+	h.by[uri] = sum
+}
+
+// pair returns the counts of a skill and a client, or nil if there is no room for more. The
+// caller holds mu, and uses the result before the next call.
+func (t *Tally) pair(uri string, client int) *pair {
+	of := t.skills[uri]
+	if of != nil {
+		for i := range of.by {
+			if of.by[i].client == client {
+				return &of.by[i]
+			}
+		}
+	}
+	if t.pairs >= maxPairs {
+		return nil
+	}
+	if of == nil {
+		of = &ofSkill{}
+		t.skills[uri] = of
+	}
+	t.pairs++
+	of.by = append(of.by, pair{client: client})
+	return &of.by[len(of.by)-1]
+}
+
+// inWeek adds uses to those of a week. The weeks are in order. If there is no room for another
+// one, the oldest of the pair makes room, and without an older one the week lacks the uses. The
+// caller holds mu.
+func (t *Tally) inWeek(p *pair, at week, loaded, read uint32) {
+	i := len(p.weeks)
+	for i > 0 && p.weeks[i-1].at > at { // the clock was set back, or a file is restored
+		i--
+	}
+	if i == 0 || p.weeks[i-1].at != at {
+		if len(p.weeks) >= Weeks || t.weeks >= maxWeekly && i > 0 {
+			if i == 0 {
+				return // older than all that are kept
+			}
+			p.weeks = slices.Delete(p.weeks, 0, 1)
+			t.weeks--
+			i--
+		}
+		if t.weeks >= maxWeekly {
+			return
+		}
+		p.weeks = slices.Insert(p.weeks, i, weekly{at: at})
+		t.weeks++
+		i++
+	}
+	w := &p.weeks[i-1]
+	w.loaded, w.read = sum32(w.loaded, loaded), sum32(w.read, read)
+}
+
+func sum32(a, b uint32) uint32 { return uint32(min(uint64(a)+uint64(b), math.MaxUint32)) }
+
+// known returns the number of the name under which a client is counted. The caller holds mu.
+func (t *Tally) known(client string) int {
+	n, ok := t.number[client]
+	if ok {
+		return n
+	}
+	name := cmp.Or(display.OneLine(display.Echo(client)), "unnamed")
+	if n, ok = t.number[name]; ok {
+		return n
+	}
+	if len(t.clients) >= maxClients {
+		name = others
+		if n, ok = t.number[name]; ok {
+			return n
+		}
+	}
+	n = len(t.clients)
+	t.clients, t.number[name] = append(t.clients, name), n
+	return n
+}
+
+// Uses returns how often a skill was loaded and read from.
+func (t *Tally) Uses(e *catalog.Entry) uint64 {
+	if e.Status == catalog.Skipped {
+		return 0
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if of := t.skills[e.URI().String()]; of != nil {
+		return of.uses
+	}
+	return 0
+}
+
+// Of returns how often a skill was loaded and read from, by all clients. Offered is 0: it
+// follows from lists that are counted together.
+func (t *Tally) Of(e *catalog.Entry) (sum Counts) {
+	if e.Status == catalog.Skipped {
+		return sum
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if of := t.skills[e.URI().String()]; of != nil {
+		for _, p := range of.by {
+			sum.add(Counts{Loaded: p.Loaded, Read: p.Read})
+		}
+	}
+	return sum
+}
+
+// MostFirst returns the skills with those that are used most first, and the others in
+// their order.
+func (t *Tally) MostFirst(all []*catalog.Entry) []*catalog.Entry {
+	type use struct {
+		e *catalog.Entry
+		n uint64
+	}
+	var used []use
+	out, rest := make([]*catalog.Entry, 0, len(all)), make([]*catalog.Entry, 0, len(all))
+	for _, e := range all {
+		if n := t.Uses(e); n > 0 {
+			used = append(used, use{e, n})
+		} else {
+			rest = append(rest, e)
+		}
+	}
+	sorting.Stable(used, func(a, b use) int { return cmp.Compare(b.n, a.n) })
+	for _, w := range used {
+		out = append(out, w.e)
+	}
+	return append(out, rest...)
+}
+
+// NeverUsed returns those of the skills that are served under their own names, and of which
+// nothing was loaded or read.
+func (t *Tally) NeverUsed(all []*catalog.Entry) (unused []*catalog.Entry) {
+	for _, e := range all {
+		if e.Status == catalog.Available && t.Uses(e) == 0 {
+			unused = append(unused, e)
+		}
+	}
+	return unused
+}

@@ -1,0 +1,230 @@
+package usage
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/test/skilltest"
+	"github.com/knack-dev/knack/internal/test/testwait"
+)
+
+const git, flags = "skill://claude-project/git/SKILL.md", "skill://claude-project/flags/SKILL.md"
+
+func view(t testing.TB) catalog.View {
+	t.Helper()
+	return skilltest.View(t, skilltest.Catalog(t, skilltest.Project(map[string]string{
+		"git/SKILL.md": skilltest.Document("git", "Branches."), "git/run.sh": "x", "flags/SKILL.md": skilltest.Document("flags", "Signals."),
+	})))
+}
+
+// figures returns the counts of a report by skill, client and week.
+func figures(r Report) (out []string) {
+	say := func(what string, c Counts) {
+		out = append(out, fmt.Sprintf("%s %d %d %d", what, c.Offered, c.Loaded, c.Read))
+	}
+	say("total", r.Total)
+	for _, s := range r.Skills {
+		say(s.Entry.Name, s.Counts)
+		for _, c := range s.Clients {
+			say(s.Entry.Name+"/"+c.Name, c.Counts)
+		}
+	}
+	for _, c := range r.Clients {
+		say(c.Name, c.Counts)
+	}
+	for _, w := range r.Weeks {
+		for _, c := range w.Clients {
+			say(w.At.Format(time.DateOnly)+"/"+c.Name, c.Counts)
+		}
+	}
+	return out
+}
+
+// TestWeeks checks that uses are counted in the ISO week in which they happen, over the turn of
+// a year, and that older weeks make room.
+func TestWeeks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, c := view(t), New()
+		use := func() { c.Called(v, "editor", "skill", []byte(`{"name":"git"}`)) }
+		const day = 24 * time.Hour
+		use() // 2000-01-01, a Saturday
+		testwait.Advance(2*day - time.Second)
+		use() // the last second of the week
+		testwait.Advance(time.Second)
+		use() // Monday
+		c.Resource(v, "zed", git)
+		want := []string{"total 0 4 0", "git 0 4 0", "git/editor 0 3 0", "git/zed 0 1 0", "editor 0 3 0", "zed 0 1 0", "1999-12-27/editor 0 2 0", "2000-01-03/editor 0 1 0", "2000-01-03/zed 0 1 0"}
+		if diff := cmp.Diff(want, figures(c.Seen(v))); diff != "" {
+			t.Fatalf("-want +got\n%s", diff)
+		}
+		testwait.Advance(25 * 7 * day)
+		if got := c.Seen(v).Weeks; got[0].Used() != 2 || got[0].At.Weekday() != time.Monday || got[Weeks-1].At != got[0].At.AddDate(0, 0, 7*25) {
+			t.Errorf("after 25 weeks: %v", got)
+		}
+		testwait.Advance(7 * day)
+		use()
+		got := c.Seen(v)
+		if got.Total.Loaded != 5 || got.Weeks[0].Used() != 0 || got.Weeks[Weeks-1].Loaded != 1 {
+			t.Errorf("after 26 weeks: %v", figures(got))
+		}
+		// A year of weekly use keeps half of it by week, and all of it in sum.
+		for range 52 {
+			testwait.Advance(7 * day)
+			use()
+		}
+		if got := c.Seen(v); got.Total.Loaded != 57 || len(c.skills[git].by[0].weeks) != Weeks || got.Weeks[0].Loaded != 1 {
+			t.Errorf("after a year and a half: %v", figures(got))
+		}
+		if c.weeks > 2*Weeks {
+			t.Errorf("%d weeks are counted", c.weeks)
+		}
+		if kept := string(c.Encode()); strings.Contains(kept, "zed") || !strings.Contains(kept, "editor") {
+			t.Errorf("a client that has not come for a year is kept: %s", kept)
+		}
+		if names := c.Process(v); names["zed"].Loaded != 1 {
+			t.Error("a counter of this process has gone down")
+		}
+	})
+}
+
+// TestRestore checks that another process continues the counts, and that its metrics do not.
+func TestRestore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, c := view(t), New()
+		c.Listed(v, "editor")
+		c.Called(v, "editor", "skill", []byte(`{"name":"git"}`))
+		testwait.Advance(8 * 24 * time.Hour)
+		c.Called(v, "editor", "read_file_in_skill", []byte(`{"skill_name":"git","file_path":"run.sh"}`))
+		for range 3 {
+			c.Missed(v, "Deploy", nil)
+		}
+		want, missing := figures(c.Seen(v)), c.missing["deploy"].times
+		kept := c.Encode()
+		testwait.Advance(time.Hour)
+		next := New()
+		next.Called(v, "zed", "skill", []byte(`{"name":"flags"}`))
+		if err := next.Restore(kept); err != nil {
+			t.Fatal(err)
+		}
+		if sum := next.Process(v); len(sum) != 1 || sum["zed"].Loaded != 1 {
+			t.Errorf("the metrics begin with %v", sum)
+		}
+		if !next.Since().Equal(c.Since()) || next.missing["deploy"].times != missing {
+			t.Errorf("since %v, deploy %v", next.Since(), next.missing["deploy"])
+		}
+		again := New()
+		if err := again.Restore(kept); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, figures(again.Seen(v))); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+		if !bytes.Equal(again.Encode(), kept) {
+			t.Errorf("%s\nbecame\n%s", kept, again.Encode())
+		}
+		if again.Uses(v.Named("git")) != 2 || next.Uses(v.Named("flags")) != 1 {
+			t.Error("the order by use forgets")
+		}
+	})
+}
+
+// TestRestoreRefuses checks that counts which cannot be read change nothing, and that the
+// reason says why.
+func TestRestoreRefuses(t *testing.T) {
+	kept := string(New().Encode())
+	for text, want := range map[string]string{
+		"":                         "it is cut short",
+		kept[:len(kept)/2]:         "it is cut short",
+		"# counts\n":               "it is no JSON at byte 1",
+		kept + "x":                 "it is no JSON at byte ",
+		`{}`:                       "it is of another version of knack",
+		`[]`:                       "it is JSON of another kind",
+		`"x"`:                      "it is JSON of another kind",
+		`{"version":2,"skills":1}`: "it is of another version of knack",
+		`{"version":"1"}`:          "it is JSON of another kind",
+		`{"version":1,"more":1}`:   "it is JSON of another kind",
+		`{"version":1,"skills":{"a":{"b":{"loaded":-1}}}}`:                                           "it is JSON of another kind",
+		`{"version":1,"skills":{"a":{"b":{"loaded":18446744073709551615}}}}`:                         "it has a number that is too large",
+		`{"version":1,"missing":{"a":{"times":9223372036854775807}}}`:                                "it has a number that is too large",
+		`{"version":1,"skills":{"a":{"b":{"loaded":1,"last":"soon"}}}}`:                              "it is JSON of another kind",
+		`{"version":1,"skills":{"a":{"b":{"loaded":1,"last":"2026-11-23","weeks":{"2026":[1,2]}}}}}`: "it is JSON of another kind",
+	} {
+		c := New()
+		err := c.Restore([]byte(text))
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%.60s: %v, want %s", text, err, want)
+		}
+		if len(c.skills)+len(c.missing)+len(c.clients) > 0 {
+			t.Errorf("%.60s: something was restored", text)
+		}
+	}
+}
+
+// TestRestoreBounds checks what a file with too much in it, or from a wrong clock, brings.
+func TestRestoreBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, c := view(t), New()
+		s := stored{Version: version, Since: time.Now().AddDate(9, 0, 0), Skills: map[string]map[string]storedPair{git: {}}, Missing: map[string]storedMissed{}}
+		now := weekOf(time.Now())
+		for i := range 300 {
+			s.Skills[git][fmt.Sprint("client-", i)] = storedPair{Counts: Counts{Loaded: uint64(i)}, Last: monday(now + 9), Weeks: map[monday][2]uint32{monday(now): {1, 0}, monday(now + 1): {9, 9}, 0: {7, 7}}}
+		}
+		s.Skills[flags] = map[string]storedPair{"old": {Counts: Counts{Loaded: 1}, Last: monday(now - Weeks)}}
+		for i := range 3 * maxMissing {
+			s.Missing[fmt.Sprint("name-", i)] = storedMissed{uint64(i), monday(now)}
+		}
+		s.Missing["ghp_0123456789012345678901234567890123456"] = storedMissed{1000, monday(now)}
+		data, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Restore(data); err != nil {
+			t.Fatal(err)
+		}
+		got := c.Seen(v)
+		if len(got.Clients) != keptClients+1 || got.Clients[0].Name != others || got.Clients[1].Name != "client-299" || len(got.Skills) != 1 {
+			t.Errorf("%d clients, of %d skills, first %v", len(got.Clients), len(got.Skills), got.Clients[:2])
+		}
+		if got.Weeks[Weeks-1].Loaded != 300 || got.Weeks[0].Used() != 0 || got.Since.After(time.Now()) {
+			t.Errorf("%d in this week, since %v", got.Weeks[Weeks-1].Loaded, got.Since)
+		}
+		names, _ := c.Missing(v)
+		if len(names) > maxMissing || names[0].Name != fmt.Sprint("name-", 3*maxMissing-1) {
+			t.Errorf("%d names, first %v", len(names), names[0])
+		}
+	})
+}
+
+// TestClientsAreBounded checks that a client that changes its name takes no place of another
+// for longer than a process lasts.
+func TestClientsAreBounded(t *testing.T) {
+	v, c := view(t), New()
+	for i := range 3 * maxClients {
+		c.Called(v, fmt.Sprintf("flood-%d\n\x1b[31m", i), "skill", []byte(`{"name":"git"}`))
+	}
+	c.Called(v, "editor", "skill", []byte(`{"name":"git"}`))
+	if got := c.Seen(v); len(got.Clients) != maxClients+1 || got.Clients[0].Name != others || got.Total.Loaded != 3*maxClients+1 {
+		t.Errorf("%d clients, first %v", len(got.Clients), got.Clients[0])
+	}
+	next := New()
+	if err := next.Restore(c.Encode()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		next.Called(v, "editor", "skill", []byte(`{"name":"git"}`))
+	}
+	for _, c := range next.Seen(v).Clients {
+		if c.Name == "editor" && c.Loaded == 2 {
+			return
+		}
+	}
+	t.Error("after a restart there is no room for another client")
+}

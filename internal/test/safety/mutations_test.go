@@ -1,0 +1,270 @@
+//go:build linux
+
+package safety
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A mutation is one fault in knack, and the test that must notice it.
+type mutation struct {
+	name    string
+	promise string // what breaks
+	by      string // a part, as hostile-tree/entries, or a package and the tests of it: ./tool TestX
+	says    string // what the failure contains: a test that fails for another reason has not noticed
+	changes []change
+}
+
+// A change replaces the only from in file by to, at build time.
+type change struct{ file, from, to string }
+
+// mutations lists one fault for each of the gravest promises.
+var mutations = []mutation{
+	{"contract-000", "contract 000: SKILL.MD comes before SKILL.md", "./internal/contracttest ^TestRunner$/^000-", "", []change{
+		{"tool/getskill.go", `[...]string{"SKILL.MD", "SKILL.md"}`, `[...]string{"SKILL.md", "SKILL.MD"}`}}},
+	{"contract-001", "contract 001: a path outside of the skill has an answer of its own", "./internal/contracttest ^TestRunner$/^001-", "", []change{
+		{"tool/readfile.go", "case errors.Is(err, skill.ErrOutside):", "case false:"}}},
+	{"contract-002", "contract 002: an empty line follows the base directory", "./internal/contracttest ^TestUniversal$", "", []change{
+		{"tool/skill.go", `h.BaseLine(ctx, now) + "\n\n"`, `h.BaseLine(ctx, now) + "\n"`}}},
+	{"contract-003", "contract 003: a skill with faults is not invoked", "./internal/contracttest ^TestWave$", "", []change{
+		{"tool/wave/strict.go", "e.Name == name && len(faults(e)) == 0", "e.Name == name"}}},
+	{"contract-004", "contract 004: every answer says whether it is an error", "./internal/contracttest ^TestURI$", "", []change{
+		{"mcpserver/tools.go", "e.Raw(`,\"isError\":false`)", `e.Raw("")`}}},
+
+	{"call-read-strictly", "both doors read a call the same way", "./mcpserver/internal/wire ^TestParse", "", []change{
+		{"mcpserver/internal/wire/call.go", "return first", "return first || true"}}},
+	{"doors-agree", "stdio and HTTP give one answer to one call", "./mcpserver ^TestDoors$", "", []change{
+		{"mcpserver/internal/httpd/post.go", "case jsonrpc.CodeInvalidParams, ", "case "}}},
+	{"stdio-handshake", "a frozen stdio client gets no answer ahead of its handshake", "./mcpserver/internal/stdio ^TestStdioAnswersBehindTheHandshake$", "", []change{
+		{"mcpserver/internal/stdio/read.go", "c.calls.handshakes.Load() == 0", "c.calls.handshakes.Load() >= 0"}}},
+	{"client-sees", "a skill that is hidden from a client is absent", "./mcpserver ^TestHiddenSkillsAreAbsent$", "", []change{
+		{"mcpserver/call.go", "s.observed(r.Context(ctx), r)", "s.observed(ctx, r)"}}},
+	{"session-of-token", "a session serves only the token that began it", "./mcpserver ^TestTokens$", "", []change{
+		{"mcpserver/internal/httpd/session.go", "[]byte(token)) == 0", "[]byte(token)) < 0"}}},
+	{"signin-of-browser", "a sign-in at a provider ends in the browser that began it, with the token that was made for it", "./access/openid ^TestAttacks$", "", []change{
+		{"internal/server/openid/flow.go", "[]byte(begun.State)) != 1", "[]byte(begun.State)) == 2"},
+		{"internal/server/openid/flow.go", "[]byte(begun.Nonce)) != 1", "[]byte(begun.Nonce)) == 2"}}},
+	{"signin-audience", "a token of the provider that is for another application lets no client in", "./access/openid ^TestForgedTokens$", "", []change{
+		{"internal/server/openid/token.go", "return slices.Contains(p.audiences, a)", "return true"}}},
+	{"asked-before-called", "a tool that is not of a skill is called only if the user allows it", "./chat ^TestConsent$", "", []change{
+		{"internal/llm/chat/calls.go", "case !allowed:", "case !allowed && false:"}}},
+	{"key-of-its-vendor", "the key in a vendor's variable goes to that vendor alone", "./internal/talk ^TestNamed$", "", []change{
+		{"internal/cli/chatcmd/choose.go", `if w.URL != "" && hostOf(w.URL) == hostOf(v.url) {`, `if w.URL != "" {`}}},
+	{"damage-is-not-served", "no damaged byte of a store is served", "./source/release ^TestDamaged$", "", []change{
+		{"skill/verified.go", "v.right = Digest(v.hash.Sum(nil)) == v.digest", "v.right = true"},
+		{"internal/distribution/release/release.go", "case k.Digest != p.folder.main:", "case false:"}}},
+	{"forward-only", "a server that goes forward only serves no lower version", "./internal/follow ^TestForwardOnly$", "events", []change{
+		{"internal/distribution/follow/poll.go", "is.Compare(most) < 0", "is.Compare(most) < -1"}}},
+	{"changes-are-kept", "what a user changed in an installed skill is kept before it is replaced", "./install ^TestTable$/^folder$", "is lost", []change{
+		{"internal/distribution/install/do.go", "!s.keep && now.missing", "now.missing"}}},
+	{"nothing-below-git", "no lock or link of a clone leads a skill into .git", "./install ^TestNothingBelowGit$", "is done", []change{
+		{"internal/distribution/install/place.go", "lockfile.IsGit)", "func(name string) bool { return lockfile.IsGit(name) && false })"}}},
+	{"lock-enforced", "with lock: enforce, no bytes of a file are served that its lock does not have", "./internal/provenance ^TestEnforceR", "other content than the locked one", []change{
+		{"skill/verified.go", "if !v.right && (v.read", "if v.read < 0 && (v.read"}}},
+	{"proxy-trusted", "only a trusted proxy says who its client is", "./internal/guard ^TestProxies$", "", []change{
+		{"internal/server/httpguard/proxies.go", "if !ok || !g.isProxy(peer) {", "if !ok {"}}},
+	{"busy-is-not-absent", "a name that a busy machine could not look for is not called unknown", "./tool ^TestBusyIsNotNotFound$", "", []change{
+		{"tool/lookup/refresh.go", "unsure = ErrBusy", "unsure = nil"}}},
+
+	{"held-until-read", "no file is taken as judged that could not be read while it was", "./internal/vet ^TestGoneMeanwhile$", "it is served", []change{
+		{"internal/policy/admission/vet.go", "if r.Failed {", "if false {"}}},
+	{"held-unless-accepted", "a finding is accepted only in skills that the pattern fits by folder and by name", "./internal/vet ^TestAccept$", "served are", []change{
+		{"internal/policy/admission/vet.go", "a.Skill.FitsAll(e)", "a.Skill.FitsAny(e)"}}},
+	{"held-around", "a skill around one that is held back is held back", "./internal/hold ^TestNested$", "has its files", []change{
+		{"internal/policy/quarantine/hold.go", "if !ok || verdicts[i].fault != nil {", "if true || !ok {"}}},
+	{"held-as-judged", "no SKILL.md is listed that was read before the one that was judged", "./internal/hold ^TestLoadedBefore$", "", []change{
+		{"internal/policy/quarantine/hold.go", "now.fault != nil || loaded.Digest != now.main", "now.fault != nil"}}},
+	{"held-whole", "a scan that is broken off leaves no verdict", "./internal/hold ^TestBrokenOff$", "", []change{
+		{"internal/policy/quarantine/hold.go", "		if now := after[i]; now.fault", "		places[i].now.Store(after[i])\n		if now := after[i]; now.fault"}}},
+	{"held-by-typo", "a user's file with an error and the section scan keeps a server from starting", "./internal/cli ^TestScript$/^held$", "", []change{
+		{"internal/workspace/settings/scan.go", "scanKey().Match(data)", "scanKey().Match(nil)"}}},
+	{"held-by-user", "a project's knack.yaml does not say what is held back", "secrets/held", "the project's says off", []change{
+		{"internal/workspace/settings/scan.go", "	f, err := New(env, \"\").Trusted()", "	f, err := New(env, \"\").Trusted()\n	if all, _ := New(env, \"\").Files(\"project\"); len(all) > 0 {\n		f = all[0]\n	}"}}},
+	{"held-everywhere", "a skill that is held back is on no surface", "secrets/held", "leaks|was not asked for", []change{
+		{"internal/policy/quarantine/hold.go", "	if now.fault != nil && b.Fault() == nil {", "	if false {"},
+		{"internal/policy/quarantine/folder.go", "	if v.fault != nil {\n		return nil, &fs.PathError{Op: \"open\"", "	if false {\n		return nil, &fs.PathError{Op: \"open\""}}},
+	{"held-silent", "a model is told no name of a skill that is held back", "secrets/held", "was not asked for", []change{
+		{"tool/skill.go", "if !e.HeldBack() || e.Key == key", "if true || e.Key == key"},
+		{"tool/skill.go", "exists but was %s\", display.Echo(asked)", "exists but was %s\", nameOrFolder(e)"}}},
+	{"held-bytes", "no byte is served that was not judged", "race/held", "leaks a file that is bad", []change{
+		{"internal/policy/quarantine/folder.go", "	return skill.Verified(file, want.Size", "	if true {\n		return file, nil\n	}\n	return skill.Verified(file, want.Size"}}},
+
+	{"links", "no link leads out of a skill", "hostile-tree/entries", "leaks a file outside", []change{
+		{"source/dir/open_linux.go", "unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS", "0"},
+		{"source/dir/open_linux.go", "unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT", "unix.AT_NO_AUTOMOUNT"},
+		{"source/dir/open_linux.go", "name, unix.O_PATH|unix.O_NOFOLLOW, beneath)\n	if err != nil {\n		return nil, err", "name, unix.O_PATH, beneath)\n	if err != nil {\n		return nil, err"}}},
+	{"links-swapped", "no link leads out that replaces a file between the look and the open", "race/swaps", "leaks", []change{
+		{"source/dir/open_linux.go", "		return nil, skill.ErrNotRegular\n	}\n	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, beneath)", "		return nil, skill.ErrNotRegular\n	}\n	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)"},
+		{"source/dir/open_linux.go", "skill.Stamp, error) {\n	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, beneath)", "skill.Stamp, error) {\n	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)"}}},
+	{"digests", "a digest is of the bytes that are there", "race/old", "not of version", []change{
+		{"skill/manifest.go", "ok && k.Stamp == f.Stamp && k.Size == f.Size", "ok"}}},
+	{"inert-texts", "a description cannot close the listing", "yaml-and-text/inert", "closes the list", []change{
+		{"tool/internal/listing/style.go", "func EscapeXML(s string) string { return xmlEscaper.Replace(s) }", "func EscapeXML(s string) string { _ = xmlEscaper; return s }"}}},
+	{"any-host", "a web page that renames its host gets nothing", "http/matrix", "this Host gets", []change{
+		{"internal/server/httpguard/origin.go", "		allowed := g.allowsHost(r.Host)\n", "		allowed := r.Host != \"\"\n"}}},
+	{"rules-stay", "a configuration that lost its rules opens nothing", "faults/reload", "skills/vault/: 200", []change{
+		{"internal/cli/serve_reload.go", "	if key := r.access.Omits(now.Access); key != \"\" {\n", "	if key := r.access.Omits(now.Access); false {\n"}}},
+	{"roots-open-nothing", "a further root shows nothing that a rule hides", "./internal/fit ^TestSecondRootOpensNothing$", "is hidden, and visible", []change{
+		{"access/label.go", "return ok && !pattern.isDeep() && matchAll(pattern.segments, bare)", "return false && ok && !pattern.isDeep() && matchAll(pattern.segments, bare)"}}},
+	{"nothing-vanishes", "the skills of a root that cannot be read stay listed", "faults/eacces", "is not listed", []change{
+		{"catalog/scanrun.go", "r.status.Err, r.kept, scan = err, true, last", "r.status.Err, scan = err, skill.Scan{}"}}},
+	{"whole-files", "a file that knack writes is the old or the new one, on a full disk too", "faults/disk-full", "status 0", []change{
+		{"internal/base/edit/edit.go", "	temp, err := write(path, info, new)\n", "	if true {\n		f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)\n		if err != nil {\n			return err\n		}\n		for _, b := range bytes.SplitAfter(new, []byte(\"\\n\")) {\n			_, _ = f.Write(b)\n		}\n		return f.Close()\n	}\n	temp, err := write(path, info, new)\n"}}},
+	{"rule-hides", "a skill that a rule hides is absent from every answer", "secrets/forbidden", "leaks|is told apart", []change{
+		{"catalog/filter.go", " && !filter.Visible(e); at = parent(at) {\n", " && false; at = parent(at) {\n"}}},
+	{"secrets", "no argument is in a log", "secrets/canaries", "the log leaks", []change{
+		{"mcpserver/tools.go", "	\"context\"\n", "	\"context\"\n	\"os\"\n"},
+		{"mcpserver/tools.go", "	res, err := t.Call(ctx, s.host, r.params.Arguments)\n", "	_, _ = os.Stderr.Write(r.params.Arguments)\n	res, err := t.Call(ctx, s.host, r.params.Arguments)\n"}}},
+	{"budgets", "answers in flight hold a bounded memory", "resources/budget", "MiB", []change{
+		{"internal/base/limit/budget.go", "	case a.closed, all > b.units, ", "	case a.closed, all < 0, "},
+		{"internal/base/limit/budget.go", "own > share && all", "own < 0 && all"}}},
+}
+
+// TestMutations puts each fault into knack and requires that its test fails with the
+// expected words. MUTATE chooses: tests for those that tests of packages notice, parts for
+// those that take the built binary, all for both.
+func TestMutations(t *testing.T) {
+	want := os.Getenv("MUTATE")
+	switch want {
+	case "tests", "parts", "all":
+	case "":
+		t.Skip("set MUTATE=tests, parts or all, or run make mutate")
+	default:
+		t.Fatalf("MUTATE=%s: want tests, parts or all", want)
+	}
+	for _, m := range mutations {
+		pkg, tests, ofPackage := strings.Cut(m.by, " ")
+		if want == "tests" && !ofPackage || want == "parts" && ofPackage {
+			continue
+		}
+		t.Run(m.name, func(t *testing.T) {
+			said := ""
+			if ofPackage {
+				said = m.tested(t, pkg, tests)
+			} else {
+				said = m.tried(t)
+			}
+			t.Logf("%s; noticed by %s: %.300s", m.promise, m.by, said)
+		})
+	}
+}
+
+// tested runs the tests of a package with the fault, and returns the failure.
+func (m mutation) tested(t *testing.T, pkg, tests string) string {
+	t.Helper()
+	overlay, err := overlaid(t.TempDir(), m.changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(more ...string) ([]byte, error) {
+		cmd := exec.Command("go", append([]string{"test", "-count=1", "-run", tests, pkg}, more...)...)
+		cmd.Dir = moduleDir()
+		return cmd.CombinedOutput()
+	}
+	if out, err := run(); err != nil || bytes.Contains(out, []byte("no tests to run")) {
+		t.Fatalf("%s fail without the fault, or are missing: %v\n%s", m.by, err, out)
+	}
+	out, err := run("-overlay", overlay)
+	at := bytes.Index(out, []byte("--- FAIL"))
+	if err == nil || at < 0 || !regexp.MustCompile(m.says).Match(out) {
+		t.Fatalf("%s do not notice that this is broken: %s\n%v\n%.2000s", m.by, m.promise, err, out)
+	}
+	return string(out[at:])
+}
+
+// tried runs a part with a binary that has the fault, and returns the failure.
+func (m mutation) tried(t *testing.T) string {
+	t.Helper()
+	r := &trial{T: t, fast: true, changes: m.changes, says: regexp.MustCompile(m.says)}
+	ended := make(chan struct{})
+	go func() { // a goroutine of its own, which check ends
+		defer close(ended)
+		partOf(t, m.by).run(r)
+	}()
+	<-ended
+	switch {
+	case r.noticed != "":
+	case len(r.untried) > 0 && r.cases == 0:
+		t.Skip("not tried: ", strings.Join(r.untried, "; "))
+	default:
+		t.Fatalf("%d cases, none says %q: %.2000q", r.cases, m.says, r.failures)
+	}
+	return r.noticed
+}
+
+// partOf finds a part by its name.
+func partOf(t *testing.T, name string) part {
+	t.Helper()
+	for _, p := range properties() {
+		for _, part := range p.parts {
+			if p.name+"/"+part.name == name {
+				return part
+			}
+		}
+	}
+	t.Fatalf("no such part: %s", name)
+	return part{}
+}
+
+// TestMutationsApply checks that the changes fit the code, without building anything.
+func TestMutationsApply(t *testing.T) {
+	for _, m := range mutations {
+		if _, err := overlaid(t.TempDir(), m.changes); err != nil {
+			t.Errorf("%s: %v", m.name, err)
+		}
+		if pkg, _, ofPackage := strings.Cut(m.by, " "); !ofPackage {
+			partOf(t, m.by)
+		} else if _, err := os.Stat(filepath.Join(moduleDir(), pkg)); err != nil {
+			t.Errorf("%s: %v", m.name, err)
+		}
+	}
+}
+
+// overlaid writes the changed files and the list of them that the go command takes with
+// -overlay. A change whose text is not exactly once in its file is an error: the code has
+// changed, and the change must follow.
+func overlaid(dir string, changes []change) (string, error) {
+	if len(changes) == 0 {
+		return "", nil
+	}
+	replace, text := map[string]string{}, map[string]string{}
+	for i, c := range changes {
+		path := filepath.Join(moduleDir(), filepath.FromSlash(c.file))
+		if rest, ok := strings.CutPrefix(c.file, "std:"); ok {
+			root, err := exec.Command("go", "env", "GOROOT").Output()
+			if err != nil {
+				return "", err
+			}
+			path = filepath.Join(strings.TrimSpace(string(root)), "src", filepath.FromSlash(rest))
+		}
+		if text[path] == "" {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return "", err
+			}
+			text[path] = string(data)
+		}
+		if n := strings.Count(text[path], c.from); n != 1 {
+			return "", fmt.Errorf("%s holds %d times, not once: %s", c.file, n, c.from)
+		}
+		text[path] = strings.Replace(text[path], c.from, c.to, 1)
+		replace[path] = filepath.Join(dir, fmt.Sprintf("%d.go", i))
+		if err := os.WriteFile(replace[path], []byte(text[path]), 0o644); err != nil {
+			return "", err
+		}
+	}
+	data, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	list := filepath.Join(dir, "overlay.json")
+	return list, os.WriteFile(list, data, 0o644)
+}

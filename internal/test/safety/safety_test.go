@@ -1,0 +1,288 @@
+//go:build linux
+
+// Package safety counts what knack promises about hostile skills, faulty disks and heavy
+// load. Each property has parts, each part makes cases, and each case drives the built
+// binary. TestMutations breaks knack once for each promise and requires that a test notices.
+//
+//	SAFETY=fast go test -run TestSafety ./internal/safety      what CI runs
+//	SAFETY=full go test -run TestSafety ./internal/safety      what make safety runs
+//	MUTATE=all go test -run TestMutations ./internal/safety    what make mutate runs
+//
+// Without these variables only the checks of the tables in doc/reliability.md and
+// SECURITY.md run.
+package safety
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A property is one row of the table.
+type property struct {
+	number int
+	name   string // of the row and of the subtest
+	parts  []part
+}
+
+// A part is one kind of cases of a property.
+type part struct {
+	name    string // of the subtest
+	promise string // what it counts, a row of the second table
+	run     func(*trial)
+	// slow parts run with SAFETY=full alone.
+	slow bool
+}
+
+// trial is one run of a part.
+type trial struct {
+	*testing.T
+	fast bool
+	race bool // the binary has the race detector
+
+	changes []change       // what the binary is built with
+	says    *regexp.Regexp // the failure that a mutation must cause
+	noticed string
+
+	mu       sync.Mutex
+	cases    int
+	failures []string
+	untried  []string
+	notes    []string // numbers worth a place in the table
+	buildOne sync.Once
+	bin      string
+}
+
+// properties lists the rows of the table, in order.
+func properties() []property {
+	return []property{
+		{1, "hostile-tree", treeParts()},
+		{2, "race", slices.Concat(raceParts(), raceOldParts(), []part{heldRacePart()})},
+		{3, "yaml-and-text", yamlParts()},
+		{4, "fuzz", fuzzParts()},
+		{5, "http", httpParts()},
+		{6, "faults", faultParts()},
+		{7, "secrets", slices.Concat(secretParts(), secretSessionParts())},
+		{8, "resources", resourceParts()},
+		{9, "supply-chain", supplyParts()},
+	}
+}
+
+// The modes.
+const (
+	fast = "fast"
+	full = "full"
+)
+
+// mostInCI bounds the time of the fast part if CI is set, without its waiting for a
+// processor.
+const mostInCI = 5 * time.Minute
+
+func mode() string { return os.Getenv("SAFETY") }
+
+func needMode(t *testing.T) {
+	t.Helper()
+	switch mode() {
+	case fast, full:
+	case "":
+		t.Skip("set SAFETY=fast or SAFETY=full, or run make safety")
+	default:
+		t.Fatalf("SAFETY=%s: want fast or full", mode())
+	}
+}
+
+// TestSafety runs every part and prints the table.
+func TestSafety(t *testing.T) {
+	needMode(t)
+	begun, waited := time.Now(), waiting()
+	var rows []row
+	for _, p := range properties() {
+		t.Run(p.name, func(t *testing.T) {
+			for _, part := range p.parts {
+				if part.slow && mode() == fast {
+					rows = append(rows, row{property: p, part: part, untried: []string{"only with SAFETY=full"}})
+					continue
+				}
+				t.Run(part.name, func(t *testing.T) {
+					r := &trial{T: t, fast: mode() == fast}
+					begin := time.Now()
+					defer func() { // also after a Fatal
+						if t.Failed() && len(r.failures) == 0 {
+							r.failures = append(r.failures, "the part broke off")
+						}
+						rows = append(rows, row{p, part, r.cases, len(r.failures), r.untried, r.notes, time.Since(begin)})
+					}()
+					part.run(r)
+					for i, f := range r.failures {
+						if i == 20 {
+							t.Errorf("and %d more", len(r.failures)-i)
+							break
+						}
+						t.Error(f)
+					}
+					if r.cases == 0 && len(r.untried) == 0 {
+						t.Error("no case was tried")
+					}
+				})
+			}
+		})
+	}
+	t.Log("\n" + table(rows))
+	// The time that this process and its live children waited for a processor does not
+	// count.
+	if took := time.Since(begun); mode() == fast {
+		t.Logf("the fast part took %v", took.Round(time.Second))
+		if took -= max(waiting()-waited, 0); os.Getenv("CI") != "" && took > mostInCI {
+			t.Errorf("of which it waited for a processor all but %v, and CI has %v: move cases behind SAFETY=full", took.Round(time.Second), mostInCI)
+		}
+	}
+	if os.Getenv("SAFETY_WRITE") != "" && mode() == full {
+		if err := record(rows); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// check counts one case, which failed if err is not nil.
+func (r *trial) check(name string, err error) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cases++
+	if err == nil {
+		return true
+	}
+	failure := name + ": " + err.Error()
+	r.failures = append(r.failures, failure)
+	if r.says != nil && r.says.MatchString(failure) {
+		r.noticed = failure
+		runtime.Goexit() // a mutation needs to be noticed once
+	}
+	return false
+}
+
+// over reports whether a mutation was noticed: the rest need not be tried.
+func (r *trial) over() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.noticed != ""
+}
+
+// count adds successful cases, which are too many to name.
+func (r *trial) count(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cases += n
+}
+
+// untry records a case that this machine does not permit. The table shows it.
+func (r *trial) untry(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.untried = append(r.untried, fmt.Sprintf(format, args...))
+}
+
+// note puts a number into the table.
+func (r *trial) note(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notes = append(r.notes, fmt.Sprintf(format, args...))
+}
+
+// must ends a part that cannot continue because of a fault of the test.
+func (r *trial) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// pick returns the first number in the fast mode and the second otherwise.
+func (r *trial) pick(inCI, whole int) int {
+	if r.fast {
+		return inCI
+	}
+	return whole
+}
+
+// moduleDir is the module's folder.
+func moduleDir() string {
+	dir, err := filepath.Abs("../../..")
+	if err != nil {
+		panic(err)
+	}
+	return dir
+}
+
+var builds sync.Map // from a request to a path
+
+// scratch outlives the parts: binaries stay until the tests end.
+var scratch string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "safety")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		if err := os.Chmod(dir, 0o755); err != nil { // the user nobody runs the binaries too
+			panic(err)
+		}
+		scratch = dir
+		return m.Run()
+	}())
+}
+
+// knackBinary builds what the trial drives, once.
+func (r *trial) knackBinary() string {
+	r.buildOne.Do(func() {
+		bin, err := build(r.changes, r.race)
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.bin = bin
+	})
+	return r.bin
+}
+
+// build builds the module with the changes as an overlay.
+func build(changes []change, race bool) (string, error) {
+	key := fmt.Sprint(changes, race)
+	if bin, ok := builds.Load(key); ok {
+		return bin.(string), nil
+	}
+	dir, err := os.MkdirTemp(scratch, "build")
+	if err != nil {
+		return "", err
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return "", err
+	}
+	overlay, err := overlaid(dir, changes)
+	if err != nil {
+		return "", err
+	}
+	bin := filepath.Join(dir, "knack")
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-o", bin}
+	env := append(os.Environ(), "CGO_ENABLED=0")
+	if race {
+		args, env = append(args, "-race"), append(os.Environ(), "CGO_ENABLED=1")
+	}
+	if overlay != "" {
+		args = append(args, "-overlay", overlay)
+	}
+	cmd := exec.Command("go", append(args, "./cmd/knack")...)
+	cmd.Dir, cmd.Env = moduleDir(), env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building knack with %v: %w: %s", changes, err, out)
+	}
+	builds.Store(key, bin)
+	return bin, nil
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Limits of what is counted. A limit that is above its goal is a ratchet: lower it
+// to the new figure when a change improves it, and never raise it.
+const (
+	maxRate         = 10  // marks per 1,000 comment sentences
+	maxSleeps       = 15  // calls of time.Sleep in tests
+	maxReadme       = 800 // words of README.md
+	maxPageSentence = 45  // words of a page's sentence, 95th percentile
+	maxPageMarks    = 4   // marks in pages, tables included
+)
+
+// project is what all tests read.
+var project = sync.OnceValues(func() (*report, error) { return read("../../..") })
+
+func TestProse(t *testing.T) {
+	r, err := project()
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%.1f marks per 1,000 comment sentences, %d words in README.md, 95th percentile of page sentences %d words, %d sleeps", r.comments.rate(), words(string(readme)), r.percentile(95), len(r.sleeps))
+	if r.comments.sentences < 1000 || len(r.pages) < 500 {
+		t.Fatalf("only %d comment sentences and %d page sentences were read", r.comments.sentences, len(r.pages))
+	}
+	if rate := r.comments.rate(); rate > maxRate {
+		t.Errorf("comments have %.1f odd phrases per 1,000 sentences, more than %d; 'go run ./internal/prose' lists them", rate, maxRate)
+	}
+	if n := len(r.sleeps); n > maxSleeps {
+		t.Errorf("tests call time.Sleep %d times, more than %d; use testing/synctest or an injected clock. All calls: %q", n, maxSleeps, r.sleeps)
+	}
+	if n := words(string(readme)); n > maxReadme {
+		t.Errorf("README.md has %d words, more than %d; move details to doc/", n, maxReadme)
+	}
+	if n := len(r.inPages); n > maxPageMarks {
+		t.Errorf("pages have %d odd phrases, more than %d; 'go run ./internal/prose' lists them", n, maxPageMarks)
+	}
+	if n := r.percentile(95); n > maxPageSentence {
+		t.Errorf("the 95th percentile of the pages' sentences is %d words, more than %d; 'go run ./internal/prose' lists the long ones", n, maxPageSentence)
+	}
+}
+
+// Decisions are numbered from 1 without gaps, in their file names and headings.
+func TestDecisions(t *testing.T) {
+	files, err := filepath.Glob("../../../doc/decisions/*.md")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no decisions: %v", err)
+	}
+	for i, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name := filepath.Base(file); !strings.HasPrefix(name, fmt.Sprintf("%04d-", i+1)) || !strings.HasPrefix(string(text), fmt.Sprintf("# %d. ", i+1)) {
+			t.Errorf("%s should have number %d in its name and heading", name, i+1)
+		}
+	}
+}
+
+var pageLink = regexp.MustCompile(`\]\(([^)#\s]+)`)
+
+// Every relative link of a page leads to a file.
+func TestLinks(t *testing.T) {
+	r, err := project()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, file := range r.files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range pageLink.FindAllStringSubmatch(string(text), -1) {
+			if strings.Contains(m[1], ":") {
+				continue
+			}
+			checked++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(file), filepath.FromSlash(m[1]))); err != nil {
+				t.Errorf("%s links to %s, which does not exist", file, m[1])
+			}
+		}
+	}
+	if checked < 50 {
+		t.Errorf("only %d links were checked", checked)
+	}
+}
+
+func TestMarks(t *testing.T) {
+	for text, want := range map[string]string{
+		"The caller, and whoever waits for it, gets an error.":     "who",
+		"Who has become another hears of it.":                      "who",
+		"It is reported to those who asked.":                       "who",
+		"What is skipped has a reason.":                            "what",
+		"It returns early, as nobody waits.":                       "somebody",
+		"It is empty where there is no limit.":                     "where",
+		"An answer where none was asked for.":                      "where",
+		"It is a name that is none.":                               "none",
+		"A file that lies in the folder.":                          "lies",
+		"A line stands in the file.":                               "lies",
+		"The file as it was given.":                                "stiff",
+		"Open opens the file and reports what is wrong with it.":   "",
+		"It lists users who pay.":                                  "",
+		"The test runs as user nobody.":                            "",
+		"The folder where skills are kept.":                        "",
+		"What follows, in short.":                                  "",
+		"Stand returns the stand; lie is a lie.":                   "",
+		"If there is no such name, Find returns None or an error.": "",
+	} {
+		got := ""
+		for _, m := range marksIn(sentence{text: text}) {
+			got += m.pattern.name
+		}
+		if got != want {
+			t.Errorf("%q: marks %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestSentences(t *testing.T) {
+	got := sentences("One sentence here. Another that\ngoes on.\n\nHeading\n\nA third one: it has\ntwo lines")
+	want := []sentence{{line: 0, text: "One sentence here."}, {line: 0, text: "Another that goes on."}, {line: 5, text: "A third one: it has two lines"}}
+	compare(t, got, want)
+	got, cells := page("# A long heading here\n\nText of\nthe page.\n\n- An item is here\n- Another item follows it\n\n```sh\nsome shell code here\n```\n| a | a table of rows |\nThe last line. It ends.\n")
+	want = []sentence{{line: 3, text: "Text of the page."}, {line: 6, text: "An item is here"}, {line: 7, text: "Another item follows it"}, {line: 13, text: "The last line."}}
+	compare(t, got, want)
+	compare(t, cells, []sentence{{line: 12, text: "a table of rows"}})
+}
+
+func compare(t *testing.T, got, want []sentence) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("got %+v, want %+v", got, want)
+	}
+	for i, w := range want {
+		if got[i] != w {
+			t.Errorf("sentence %d: got %+v, want %+v", i, got[i], w)
+		}
+	}
+}

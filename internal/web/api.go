@@ -1,0 +1,427 @@
+package web
+
+import (
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/web/internal/checks"
+	"github.com/knack-dev/knack/internal/web/internal/scans"
+	"github.com/knack-dev/knack/internal/web/internal/sources"
+	"github.com/knack-dev/knack/skill"
+)
+
+//go:embed openapi.json
+var openAPI []byte
+
+// Limits of one page of a list, in skills.
+const (
+	apiDefault = 50
+	apiMost    = 200
+)
+
+func (s *Site) apiDocument(r *request) error {
+	return answerTagged(r, "application/json", openAPI)
+}
+
+// apiSkillItem is one skill in a list.
+type apiSkillItem struct {
+	URI            string         `json:"uri,omitempty"`
+	Name           string         `json:"name"`
+	Description    string         `json:"description"`
+	Load           string         `json:"load,omitempty"`
+	Status         catalog.Status `json:"status"`
+	State          doctor.State   `json:"state"`
+	Scope          skill.Scope    `json:"scope"`
+	Root           string         `json:"root"`
+	File           string         `json:"file"`
+	Size           int64          `json:"size"`
+	Digest         string         `json:"digest,omitempty"`
+	Tokens         apiTokens      `json:"tokens"`
+	Published      bool           `json:"published"`
+	ModelInvocable bool           `json:"modelInvocable"`
+	UserInvocable  bool           `json:"userInvocable"`
+	By             string         `json:"by,omitempty"`
+	Problems       int            `json:"problems"`
+	Self           string         `json:"self,omitempty"`
+	Collection     string         `json:"collection,omitempty"`
+	Tags           []string       `json:"tags,omitempty"`
+	Changed        *time.Time     `json:"changed,omitempty"`
+}
+
+type apiTokens struct {
+	Listing int64 `json:"listing"`
+	Loading int64 `json:"loading"`
+}
+
+type apiList struct {
+	Skills []any    `json:"skills"` // apiSkillItem, or what sparse makes of it
+	Fields []string `json:"fields,omitempty"`
+	Total  int      `json:"total"`
+	Next   string   `json:"next,omitempty"`
+	// Incomplete says why skills are missing; see [request.incomplete].
+	Incomplete string `json:"incomplete,omitempty"`
+}
+
+type apiWhole struct {
+	apiSkillItem
+	Frontmatter json.RawMessage `json:"frontmatter"`
+	Files       []apiFileItem   `json:"files"`
+	// FilesFault says why files are missing from the list or have no digest.
+	FilesFault string           `json:"filesFault,omitempty"`
+	Findings   []doctor.Problem `json:"findings"`
+	Lock       *doctor.Lock     `json:"lock,omitempty"`
+	Source     *sources.Item    `json:"source,omitempty"`
+	Scan       *scans.Item      `json:"scan,omitempty"`
+}
+
+type apiFileItem struct {
+	Path   string `json:"path"`
+	URI    string `json:"uri"`
+	Size   int64  `json:"size"`
+	Digest string `json:"digest,omitempty"`
+	Self   string `json:"self"`
+}
+
+func apiItem(v catalog.View, d *doctor.Verdict) apiSkillItem {
+	e, sum := d.Entry, d.Summary()
+	w := rowOf(v, e, &sum)
+	out := apiSkillItem{
+		Name: e.Name, Description: e.Description, Status: e.Status, State: w.State, Scope: e.Root.Scope, Root: e.Root.Label, File: e.Place(),
+		Size: int64(e.Size), Tokens: apiTokens{w.Listing, w.Loading}, Published: sum.Published, ModelInvocable: e.ModelInvocable, UserInvocable: e.UserInvocable,
+		Problems: w.Severe, Collection: w.Collection, Tags: tagsOf(e),
+	}
+	if !w.Changed.IsZero() {
+		at := w.Changed.Truncate(time.Second)
+		out.Changed = &at
+	}
+	if e.Status != catalog.Skipped {
+		out.URI, out.Load, out.Digest = e.URI().String(), v.Called(e), e.Digest.String()
+		out.Self = "/api/v1/skills/" + strings.TrimSuffix(escapedPath(e.URI()), "/"+skill.MainFile)
+	}
+	if e.By != nil {
+		out.By = e.By.URI().String()
+	}
+	return out
+}
+
+// apiList returns the skills that match the query and the filters, one page at a time.
+func (s *Site) apiList(r *request) error {
+	v, err := s.view(r)
+	if err != nil {
+		return err
+	}
+	q := r.URL.Query()
+	if err := only(q, "q", "scope", "root", "state", "collection", "tag", "rule", "published", "used", "sort", "fields", "limit", "cursor"); err != nil {
+		return err
+	}
+	fields, err := fieldsAsked(q, skillFields)
+	if err != nil {
+		return err
+	}
+	f := filterOf(q, queryOf(r))
+	switch {
+	case f.State != "" && !slices.Contains(states, f.State):
+		return problem(http.StatusBadRequest, "state must be one of fine, problems, shadowed, unlisted, skipped and held.")
+	case f.Scope != "" && !slices.Contains(scopes, skill.Scope(f.Scope)):
+		return problem(http.StatusBadRequest, "scope must be one of project, global and builtin.")
+	case f.Published != "" && f.Published != "no":
+		return problem(http.StatusBadRequest, "published must be no.")
+	case f.Used != "" && f.Used != never:
+		return problem(http.StatusBadRequest, "used must be never.")
+	case f.Sort != q.Get("sort"):
+		return problem(http.StatusBadRequest, "sort must be one of name, changed, used and tokens.")
+	}
+	if _, ok := check.RuleOf(f.Rule); f.Rule != "" && !ok {
+		return problem(http.StatusBadRequest, "rule must be the ID of a rule; doc/check.md lists them.")
+	}
+	hits, err := found(r.Context(), v, f.Query)
+	if err != nil {
+		return err
+	}
+	known := &checks.Totals{} // not needed for states that follow from the status alone
+	if f.State == doctor.Fine || f.State == doctor.Problems || f.Rule != "" || f.Published != "" {
+		if known, err = s.allChecked(r, v); err != nil {
+			return err
+		}
+	}
+	var all []*catalog.Entry
+	for _, e := range f.tally(s.accepted(v, f, hits), known, s.shelfOf(v)).kept {
+		if f.State != "" || e.Status != catalog.Skipped {
+			all = append(all, e)
+		}
+	}
+	all = s.ordered(v, all, f.Sort)
+	page, next, err := paged(q, all)
+	if err != nil {
+		return err
+	}
+	out := apiList{Skills: []any{}, Fields: fields, Total: len(all), Next: next, Incomplete: r.incomplete()}
+	verdicts, err := s.checks.Verdicts(r.Context(), v, page)
+	if err != nil {
+		return err
+	}
+	for _, d := range verdicts {
+		var item any = apiItem(v, d)
+		if fields != nil {
+			if item, err = sparse(apiItem(v, d), fields); err != nil {
+				return err
+			}
+		}
+		out.Skills = append(out.Skills, item)
+	}
+	return answerJSON(r, out)
+}
+
+// only rejects a query with an unknown key or a repeated key, which would otherwise be
+// ignored.
+func only(q url.Values, keys ...string) error {
+	for key := range q {
+		if !slices.Contains(keys, key) {
+			last := len(keys) - 1
+			return problem(http.StatusBadRequest, "The parameters are "+strings.Join(keys[:last], ", ")+" and "+keys[last]+", and the query has another one.")
+		}
+	}
+	for _, key := range keys {
+		if len(q[key]) > 1 {
+			return problem(http.StatusBadRequest, key+" must be in the query once.")
+		}
+	}
+	return nil
+}
+
+// allChecked waits until every skill has been checked.
+func (s *Site) allChecked(r *request, v catalog.View) (*checks.Totals, error) {
+	t, ok := s.checks.Whole(r.Context(), v)
+	if !ok {
+		r.w.Header().Set("Retry-After", "5")
+		return nil, problem(http.StatusServiceUnavailable, fmt.Sprintf("The skills are still being checked: %d of %s so far. Try again in a moment.", t.Known, display.Count(t.All, "skill")))
+	}
+	return t, nil
+}
+
+// paged returns one page of a list and the cursor of the next. A cursor names the last
+// skill of the previous page, so that the list may change between requests.
+func paged(q url.Values, all []*catalog.Entry) (page []*catalog.Entry, next string, err error) {
+	limit := apiDefault
+	if text := q.Get("limit"); text != "" {
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > apiMost {
+			return nil, "", problem(http.StatusBadRequest, "limit must be a number from 1 to "+strconv.Itoa(apiMost)+".")
+		}
+	}
+	start := 0
+	if cursor := q.Get("cursor"); cursor != "" {
+		for start = 1; start <= len(all) && cursorOf(all[start-1]) != cursor; {
+			start++
+		}
+		if start > len(all) {
+			return nil, "", problem(http.StatusBadRequest, "cursor is not from an earlier answer, or its skill is gone: begin again without one.")
+		}
+	}
+	end := min(start+limit, len(all))
+	if end < len(all) {
+		next = cursorOf(all[end-1])
+	}
+	return all[start:end], next, nil
+}
+
+// cursorOf identifies a skill by its root and path, which are unique.
+func cursorOf(e *catalog.Entry) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(e.Root.Label + "\x00" + e.Path))
+}
+
+// apiAddressed is [Site.addressed] for requests that name a whole skill.
+func (s *Site) apiAddressed(v *catalog.View, r *request, prefix string) (*catalog.Entry, error) {
+	e, file, err := s.addressed(v, withSlashes(r), prefix)
+	if err != nil && heldAt(*v, withSlashes(r), prefix) != nil {
+		return nil, problem(http.StatusNotFound, "The skill is "+skill.Held+"; /api/v1/problems says why.")
+	}
+	if err == nil && file != "." && file != skill.MainFile {
+		err = problem(http.StatusNotFound, "This address names a file of a skill; files are below /api/v1/files/.")
+	}
+	return e, err
+}
+
+// withSlashes decodes encoded slashes in the path. A client that fills one parameter of
+// a URL template encodes the whole path.
+func withSlashes(r *request) *request {
+	u := *r.URL
+	u.RawPath = strings.NewReplacer("%2F", "/", "%2f", "/").Replace(u.EscapedPath())
+	if path, err := url.PathUnescape(u.RawPath); err == nil {
+		u.Path = path
+	}
+	again := r.WithContext(r.Context())
+	again.URL = &u
+	return &request{Request: again, w: r.w, lacks: r.lacks}
+}
+
+func (s *Site) apiSkill(r *request) error {
+	v, err := s.view(r)
+	if err != nil {
+		return err
+	}
+	e, err := s.apiAddressed(&v, r, "/api/v1/skills/")
+	if err != nil {
+		return err
+	}
+	_, e, err = v.Read(r.Context(), e) // as it is on disk now
+	if err != nil {
+		return readFault(err)
+	}
+	now, files, err := v.Manifest(r.Context(), e)
+	fault := ""
+	switch {
+	case r.Context().Err() != nil:
+		return r.Context().Err()
+	case errors.Is(err, fs.ErrNotExist):
+		return readFault(err)
+	case err != nil:
+		fault = skill.Reason(err)
+	default:
+		e = now // so frontmatter and digests match
+	}
+	if e.Status == catalog.Skipped {
+		return problem(http.StatusNotFound, "The skill is not served since it changed; /api/v1/problems says why.")
+	}
+	d, late := s.checks.Verdict(r.Context(), v, e)
+	if late != nil {
+		return readFault(late)
+	}
+	out := apiWhole{apiSkillItem: apiItem(v, d), Frontmatter: e.Frontmatter, Files: []apiFileItem{}, FilesFault: fault, Findings: apiFindings(d), Lock: doctor.LockOf(v.Compared(e, files, err)), Source: sources.ItemOf(s.sourcesIn(v), e.Root.Label)}
+	if k, ok := s.scanOf(e); ok {
+		out.Scan = scans.ItemOf(k)
+	}
+	if out.Frontmatter == nil {
+		out.Frontmatter = json.RawMessage("{}")
+	}
+	for _, f := range files {
+		uri, err := e.FileURI(f.Path)
+		if err != nil {
+			continue // manifests contain no such path
+		}
+		out.Files = append(out.Files, apiFileItem{f.Path, uri.String(), f.Size, f.Digest.String(), "/api/v1/files/" + escapedPath(uri)})
+	}
+	return answerJSON(r, out)
+}
+
+// apiFindings returns the findings of a verdict in the form that the commands print.
+func apiFindings(d *doctor.Verdict) []doctor.Problem {
+	if all := doctor.SkillOf(d).Problems; all != nil {
+		return all
+	}
+	return []doctor.Problem{}
+}
+
+// apiFile returns the bytes of a file, as /raw/ does.
+func (s *Site) apiFile(r *request) error {
+	v, err := s.view(r)
+	if err != nil {
+		return err
+	}
+	e, file, err := s.addressed(&v, withSlashes(r), "/api/v1/files/")
+	if err != nil {
+		return err
+	}
+	return s.rawFile(r, v, e, file)
+}
+
+type apiProblemList struct {
+	Count  doctor.Count        `json:"count"`
+	Skills []apiProblemItem    `json:"skills"`
+	Roots  []doctor.RootStatus `json:"roots"`
+	Total  int                 `json:"total"`
+	Next   string              `json:"next,omitempty"`
+
+	Incomplete string `json:"incomplete,omitempty"`
+}
+
+// incomplete says what the view lacks, or "" if it is complete.
+func (r *request) incomplete() string {
+	if r.lacks == nil {
+		return ""
+	}
+	return sentence(r.lacks.Error())
+}
+
+type apiProblemItem struct {
+	URI      string           `json:"uri,omitempty"`
+	Name     string           `json:"name"`
+	File     string           `json:"file"`
+	Status   catalog.Status   `json:"status"`
+	State    doctor.State     `json:"state"`
+	Findings []doctor.Problem `json:"findings"`
+}
+
+func apiProblem(d *doctor.Verdict) apiProblemItem {
+	e := d.Entry
+	out := apiProblemItem{Name: e.Name, File: e.Place(), Status: e.Status, State: d.Summary().State(), Findings: apiFindings(d)}
+	if e.Status != catalog.Skipped {
+		out.URI = e.URI().String()
+	}
+	return out
+}
+
+// apiProblems lists the skills with errors or warnings and the roots with an error or
+// notices.
+func (s *Site) apiProblems(r *request) error {
+	v, err := s.view(r)
+	if err != nil {
+		return err
+	}
+	q := r.URL.Query()
+	if err := only(q, "limit", "cursor"); err != nil {
+		return err
+	}
+	totals, err := s.allChecked(r, v)
+	if err != nil {
+		return err
+	}
+	page, next, err := paged(q, totals.Flawed)
+	if err != nil {
+		return err
+	}
+	out := apiProblemList{Incomplete: r.incomplete(), Count: totals.Count, Skills: []apiProblemItem{}, Roots: []doctor.RootStatus{}, Total: len(totals.Flawed), Next: next}
+	verdicts, err := s.checks.Verdicts(r.Context(), v, page)
+	if err != nil {
+		return err
+	}
+	for _, d := range verdicts {
+		out.Skills = append(out.Skills, apiProblem(d))
+	}
+	for _, root := range doctor.Roots(v) {
+		if root.Dir = ""; root.Error != "" || len(root.Notices) > 0 { // folder paths stay private
+			out.Roots = append(out.Roots, root)
+		}
+	}
+	return answerJSON(r, out)
+}
+
+// apiProblemsOf returns all findings of one skill.
+func (s *Site) apiProblemsOf(r *request) error {
+	v, err := s.view(r)
+	if err != nil {
+		return err
+	}
+	e, err := s.apiAddressed(&v, r, "/api/v1/problems/")
+	if err != nil {
+		return err
+	}
+	d, err := s.checks.Verdict(r.Context(), v, e)
+	if err != nil {
+		return readFault(err)
+	}
+	return answerJSON(r, apiProblem(d))
+}

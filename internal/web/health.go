@@ -1,0 +1,358 @@
+package web
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/web/internal/checks"
+	"github.com/knack-dev/knack/internal/web/internal/scans"
+	"github.com/knack-dev/knack/internal/web/internal/sources"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool"
+)
+
+// Numbers of items of each kind that a page shows.
+const (
+	healthRows = 20  // a filtered list has the others
+	noticeRows = 100 // no list has the others
+)
+
+type healthPage struct {
+	frame
+	Served, All  int
+	NUnlisted    int // included in Served
+	Roots        []rootRow
+	Missing      []string
+	Sources      []sources.Row
+	Skipped      []skippedRow
+	NSkipped     int
+	Held         []skippedRow
+	NHeld        int
+	Scan         *scans.Total // nil if the policy scans nothing
+	Count        doctor.Count
+	Rules        []severityRows
+	Checking     *checking
+	Unpublished  []unpublishedRow
+	NUnpublished int
+	Collisions   []collisionRow
+	NCollisions  int
+	Budgets      []budget
+	Heavy        []heavyRow
+	Snapshot     uint64 // 0 if the client sees only some skills
+	Refreshed    time.Time
+	Took         string
+	Ago          string
+	Usage        usageOf
+}
+
+// Severities returns the numbers of findings by severity, with the address of their rules
+// on the page.
+func (p healthPage) Severities() []choice {
+	out := []choice{{Label: plural(p.Count.Errors, "error")}, {Label: plural(p.Count.Warnings, "warning")}, {Label: plural(p.Count.Infos, "info")}}
+	for _, of := range p.Rules {
+		for i, severity := range []skill.Severity{skill.SeverityError, skill.SeverityWarning, skill.SeverityInfo} {
+			if of.Severity == severity {
+				out[i].Href = "#" + string(severity)
+			}
+		}
+	}
+	return out
+}
+
+// severityRows are the rules whose worst finding has this severity.
+type severityRows struct {
+	Severity skill.Severity
+	Rules    []ruleRow
+}
+
+type ruleRow struct {
+	*checks.Rule
+	Href string // the list of its skills
+}
+
+type rootRow struct {
+	Label      string
+	Href       string // the list of its skills
+	URI        string // the prefix of its skills' URIs
+	Scope      skill.Scope
+	Count      int
+	Error, Fix string
+	Late       bool // not an error: the root has not been read yet
+	Notices    []skill.Notice
+	More       int // number of notices not shown
+	Publisher  skill.Publisher
+}
+
+type skippedRow struct {
+	Href, Name, Place string
+	Reason            skill.Problem
+	Findings          []finding
+	Held              bool // by the operator's policy
+}
+
+type unpublishedRow struct {
+	Href, Name, Why string
+	More            int
+}
+
+type collisionRow struct {
+	Href, Name, Place, Load string
+	Copy                    bool
+	By                      relative
+}
+
+// budget describes how the list of skills fits one client.
+type budget struct {
+	Client          string
+	Limit           int
+	Budget, Need    int
+	Form            tool.Form
+	Cut             int
+	All             int // number of skills that the list is made from
+	Shortened, Left int
+	// The first skills that are shortened or left out.
+	ShortNames, LeftNames []relative
+	ShortHref, LeftHref   string // lists of all of them
+	// Widths in a drawing of 1,000 units.
+	NeedWidth, BudgetWidth, LimitX int
+}
+
+// Own returns the characters of the client's limit that the tool's own text takes.
+func (b budget) Own() int { return max(b.Limit-b.Budget, 0) }
+
+// MoreShort returns the number of shortened skills that are not named.
+func (b budget) MoreShort() int { return b.Shortened - len(b.ShortNames) }
+
+// MoreLeft returns the number of omitted skills that are not named.
+func (b budget) MoreLeft() int { return b.Left - len(b.LeftNames) }
+
+// namesOf returns the names of the first 20 skills of a list, with the addresses of
+// their pages.
+func namesOf(all []*catalog.Entry) (out []relative) {
+	for _, e := range all[:min(len(all), 20)] {
+		out = append(out, relative{Href: pageOf(e), Place: nameOf(e)})
+	}
+	return out
+}
+
+// heavyRow is a skill that takes a large part of the list.
+type heavyRow struct {
+	Href, Name string
+	Characters int
+	Width      int // in percent of the widest
+}
+
+func (s *Site) health(r *request) error {
+	v, err := s.view(r)
+	if err != nil {
+		return err
+	}
+	p := *s.reports.Get(v, func() *healthPage { return s.report(v) })
+	p.frame = s.frame(r, "Health", "health")
+	totals, now := s.checks.Soon(r.Context(), v)
+	p.checked(totals, s.checks)
+	p.Checking = s.checking(totals, now, "/health")
+	p.Usage = s.usageOf(v)
+	p.Sources, p.Scan = s.sourceRows(v), s.scanTotal(v)
+	at, took := s.o.Catalog.Refreshed()
+	p.Refreshed, p.Took, p.Ago = at, lastedOf(took), "less than 1 s"
+	if ago := time.Since(at).Truncate(time.Second); ago > 0 {
+		p.Ago = lastedOf(ago)
+	}
+	return s.render(r, http.StatusOK, "health", p)
+}
+
+// report computes the part of the health page that follows from the snapshot alone. It
+// examines every skill, so it runs once for all clients with the same view. Fitting the
+// list to each client is half of the work and runs concurrently.
+func (s *Site) report(v catalog.View) *healthPage {
+	skipped, held := doctor.SplitSkipped(v)
+	p := &healthPage{All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(skipped), NHeld: len(held)}
+	for _, e := range v.Entries {
+		if e.Status == catalog.Unlisted {
+			p.NUnlisted++
+		}
+	}
+	if !v.Narrowed() {
+		p.Snapshot = v.Version // the version would reveal changes of hidden skills
+	}
+	fits := make(chan []tool.Fit, 1)
+	go func() { fits <- s.fitsOf(v) }()
+	for _, root := range v.Roots {
+		if root.Missing && root.Err == nil {
+			p.Missing = append(p.Missing, root.Label)
+			continue
+		}
+		p.Roots = append(p.Roots, rootRowOf(root))
+	}
+	for _, e := range skipped[:min(len(skipped), healthRows)] {
+		p.Skipped = append(p.Skipped, skippedRowOf(e))
+	}
+	for _, e := range held[:min(len(held), healthRows)] {
+		p.Held = append(p.Held, skippedRowOf(e))
+	}
+	for _, e := range v.Entries {
+		p.clashes(v, e)
+	}
+	p.heavy(v)
+	p.budgets(v, <-fits)
+	return p
+}
+
+// fitsOf returns how the list of skills fits each client.
+func (s *Site) fitsOf(v catalog.View) []tool.Fit {
+	return s.fits.Get(v, func() []tool.Fit { return tool.Fits(v) })
+}
+
+func rootRowOf(root catalog.RootStatus) rootRow {
+	w := rootRow{Label: root.Label, Href: filter{Root: root.Label}.href(), URI: skill.Scheme, Scope: root.Scope, Count: root.Count, Notices: root.Notices}
+	if root.Prefix != "" {
+		w.URI += root.Prefix + "/"
+	}
+	if len(w.Notices) > noticeRows {
+		w.More, w.Notices = len(w.Notices)-noticeRows, w.Notices[:noticeRows]
+	}
+	if w.Error, w.Fix = root.Reason(); root.Publisher != nil {
+		w.Publisher = *root.Publisher
+	}
+	w.Late = root.Late()
+	return w
+}
+
+func skippedRowOf(e *catalog.Entry) skippedRow {
+	w := skippedRow{Href: pageOf(e), Name: nameOf(e), Place: e.Place()}
+	w.Reason, _ = e.SkipReason()
+	if why, _ := doctor.HeldReason(e); why != "" {
+		w.Held, w.Reason.Message = true, why
+	}
+	return w
+}
+
+// checked adds the results of the check.
+func (p *healthPage) checked(t *checks.Totals, c *checks.Checks) {
+	p.Count, p.NUnpublished = t.Count, len(t.Unpublished)
+	for _, rule := range t.ByRule() {
+		if n := len(p.Rules); n == 0 || p.Rules[n-1].Severity != rule.Severity {
+			p.Rules = append(p.Rules, severityRows{Severity: rule.Severity})
+		}
+		of := &p.Rules[len(p.Rules)-1]
+		of.Rules = append(of.Rules, ruleRow{rule, filter{Rule: rule.ID}.href()})
+	}
+	for _, e := range t.Unpublished[:min(len(t.Unpublished), healthRows)] {
+		w := unpublishedRow{Href: pageOf(e), Name: nameOf(e)}
+		if d, _ := c.Kept(e); d != nil {
+			why := d.Unpublished()
+			for _, f := range why[:min(len(why), 1)] {
+				w.Why, w.More = f.Message, len(why)-1
+			}
+		}
+		p.Unpublished = append(p.Unpublished, w)
+	}
+}
+
+// clashes adds the skill to the collisions if another one shadows it.
+func (p *healthPage) clashes(v catalog.View, e *catalog.Entry) {
+	if e.By != nil {
+		p.NCollisions++
+		if len(p.Collisions) < healthRows {
+			p.Collisions = append(p.Collisions, collisionRow{
+				pageOf(e), nameOf(e), e.Place(), v.Called(e), e.Status == catalog.Copy, relative{Href: pageOf(e.By), Place: e.By.Place()},
+			})
+		}
+	}
+}
+
+// budgets computes the drawing of how the list fits each client.
+func (p *healthPage) budgets(v catalog.View, fits []tool.Fit) {
+	const width = 1000
+	for _, f := range fits {
+		b := budget{
+			ShortHref: filter{Cut: cmp.Or(f.Client, othersKey)}.href(), LeftHref: filter{Left: cmp.Or(f.Client, othersKey)}.href(),
+			Client: clientName(f.Client), Limit: f.Limit, Budget: f.Budget, Need: f.Need, Form: f.Form, Cut: f.Cut,
+			Shortened: len(f.Shortened), Left: len(f.Left), All: len(v.Listed), ShortNames: namesOf(f.Shortened), LeftNames: namesOf(f.Left),
+		}
+		most := max(f.Budget, f.Need, 1)
+		b.NeedWidth, b.BudgetWidth = f.Need*width/most, f.Budget*width/most
+		b.LimitX = min(b.BudgetWidth, width-3)
+		p.Budgets = append(p.Budgets, b)
+	}
+}
+
+// heavy computes the drawing of the skills that take most of the list.
+func (p *healthPage) heavy(v catalog.View) {
+	for _, e := range heaviest(v.Listed, 10) {
+		w := heavyRow{pageOf(e), nameOf(e), charactersOf(e), 100}
+		if len(p.Heavy) > 0 {
+			w.Width = w.Characters * 100 / max(p.Heavy[0].Characters, 1)
+		}
+		p.Heavy = append(p.Heavy, w)
+	}
+}
+
+// heaviest returns the n skills that take most of a list. Of equal skills the first in
+// the list comes first.
+func heaviest(listed []*catalog.Entry, n int) (most []*catalog.Entry) {
+	sizes := make([]int, 0, n+1)
+	for _, e := range listed {
+		if len(most) == n && len(e.Name)+len(e.Description) <= sizes[n-1] {
+			continue // a text never has more characters than bytes
+		}
+		size := charactersOf(e)
+		if len(most) == n && size <= sizes[n-1] {
+			continue
+		}
+		at := len(most)
+		for at > 0 && sizes[at-1] < size {
+			at--
+		}
+		most, sizes = slices.Insert(most, at, e), slices.Insert(sizes, at, size)
+		most, sizes = most[:min(len(most), n)], sizes[:min(len(sizes), n)]
+	}
+	return most
+}
+
+// charactersOf returns the characters that a skill takes in a list.
+func charactersOf(e *catalog.Entry) int {
+	return utf8.RuneCountInString(e.Name) + utf8.RuneCountInString(e.Description)
+}
+
+type skippedPage struct {
+	frame
+	Skill skippedRow
+	Scan  *scans.View // of a skill that is held back
+}
+
+// skipped shows why one skill is not served.
+func (s *Site) skipped(r *request) error {
+	v, err := s.view(r)
+	if err != nil {
+		return err
+	}
+	anchor := strings.TrimPrefix(r.URL.Path, "/health/")
+	for _, e := range v.Skipped {
+		if anchorOf(e) == anchor {
+			d, err := s.checks.Verdict(r.Context(), v, e)
+			if err != nil {
+				return readFault(err)
+			}
+			w := skippedRowOf(e)
+			w.Findings = findingsOf(d, nil)
+			p := skippedPage{frame: s.frame(r, nameOf(e), "health"), Skill: w}
+			if w.Held {
+				p.Scan = s.scanView(v, e)
+			}
+			return s.render(r, http.StatusOK, "skipped", p)
+		}
+	}
+	var unsure error
+	if lacks := v.Unsure(); lacks != nil {
+		unsure = lacks
+	}
+	return absent(unsure, "No skill is skipped under this address. It may have been fixed, moved or removed.")
+}

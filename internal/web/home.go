@@ -1,0 +1,220 @@
+package web
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/web/internal/checks"
+)
+
+// pageRows is how many skills one page lists.
+const pageRows = 50
+
+// frame is the data of the header and footer of every page.
+type frame struct {
+	Title, Nav, Version string
+	Query               string
+	Token               bool
+	// SignedIn reports whether the client has signed in with a cookie, and so can sign
+	// out. The token's subject is named in Who.
+	SignedIn bool
+	Who      string
+	Lacks    string // what has not been read yet, as a sentence; empty if complete
+	Here     string // the address of this page if Lacks is set
+}
+
+func (s *Site) frame(r *request, title, nav string) frame {
+	f := frame{Title: title, Nav: nav, Version: s.o.Version, Query: queryOf(r), Token: s.sessions != nil}
+	if r.lacks != nil {
+		f.Lacks, f.Here = sentence(r.lacks.State()), r.URL.RequestURI()
+	}
+	if s.byCookie(r) {
+		f.SignedIn, f.Who = true, display.OneLine(display.CutBytes(access.SubjectOf(r.Context()).Name, display.EchoLimit))
+	}
+	return f
+}
+
+type errorPage struct {
+	frame
+	Status int
+	Say    string
+}
+
+func queryOf(r *request) string {
+	return display.OneLine(strings.ToValidUTF8(display.CutBytes(r.URL.Query().Get("q"), maxQuery), "\ufffd")) // the page shows the query
+}
+
+// row is one skill in a list.
+type row struct {
+	Href, Name, Description string
+	Place                   string
+	Root                    string       // the publisher's name, or else the root's label
+	Size, Listing, Loading  int64        // bytes; tokens
+	State                   doctor.State // "" if not checked yet
+	Severe                  int          // errors and warnings
+	Hidden                  bool         // from models
+	Called                  string
+	Collection              string
+	Changed                 time.Time
+	Used                    uint64 // loads and reads, in a list by use
+	// MarkedName and Marked are the name and the description if a query found the skill.
+	MarkedName, Marked []part
+}
+
+func rowOf(v catalog.View, e *catalog.Entry, sum *doctor.Summary) row {
+	w := row{
+		Href: pageOf(e), Name: nameOf(e), Description: display.Cut(inLine(e.Description), maxRow), Place: e.Place(), Root: e.Root.Title(),
+		Size: int64(e.Size), Listing: tokensOf(int64(charactersOf(e))), Loading: tokensOf(int64(e.Size)),
+		State: checks.StateOf(e, sum), Hidden: !e.ModelInvocable && e.Status != catalog.Skipped,
+		Collection: collectionOf(e), Changed: changedOf(e),
+	}
+	if sum != nil {
+		w.Severe = sum.Errors + sum.Warnings
+	}
+	switch e.Status {
+	case catalog.Shadowed, catalog.Copy, catalog.Unlisted:
+		w.Called = v.Called(e)
+	case catalog.Skipped:
+		if p, ok := e.SkipReason(); ok {
+			w.Description = inLine(p.Message)
+		}
+	}
+	return w
+}
+
+// nameOf returns the name of a skill on a page: its name in one line, or else its
+// folder's name or its root's label.
+func nameOf(e *catalog.Entry) string {
+	for _, name := range []string{e.Name, e.Folder(), e.Root.Label} {
+		if name = inLine(display.CutBytes(name, display.EchoLimit)); name != "" {
+			return name
+		}
+	}
+	return "(no name)"
+}
+
+// inLine collapses white space. It keeps invisible characters, which [visiblePage]
+// replaces.
+func inLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// checking is the progress of the check of the skills, shown on pages with its results.
+type checking struct {
+	Known, All int
+	Again      string // the address of this page
+	// Ago is the age of the last complete check, if the skills are being checked again.
+	Ago string
+}
+
+// checking returns nil if the totals are current.
+func (s *Site) checking(t *checks.Totals, now bool, again string) *checking {
+	if now {
+		return nil
+	}
+	c := &checking{Known: t.Known, All: t.All, Again: again}
+	if t.Complete() {
+		c.Ago = lastedOf(time.Since(s.checks.LastAt()).Truncate(time.Second))
+	}
+	return c
+}
+
+type homePage struct {
+	frame
+	Filter          filter
+	Facets          []facet
+	Orders          []choice
+	Rows            []row
+	Total, From, To int
+	All, Served     int
+	NSkipped, NHeld int
+	NUnlisted       int    // included in Served
+	URL             string // of the MCP endpoint
+	Older, Newer    string // addresses of the next and the previous page
+	Narrowed        bool
+	Without         string // the address without filters
+	Rule            string // what the rule requires if the list is of its findings
+	Unranked        bool   // the index was not ready
+	Again           string // the address of this page
+	Checking        *checking
+	Since           time.Time // when counting began, if the list is of skills without a use
+	ListOf          string    // the client whose list the skills are cut in, or missing from
+}
+
+func (s *Site) home(r *request) error {
+	v, err := s.view(r)
+	if err != nil {
+		return err
+	}
+	f := filterOf(r.URL.Query(), queryOf(r))
+	skipped, held := doctor.SplitSkipped(v)
+	p := homePage{
+		frame: s.frame(r, "Skills", "home"), Filter: f, All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(skipped), NHeld: len(held),
+		URL: s.origin(r) + "/mcp", Without: filter{Query: f.Query, Sort: f.Sort}.href(), Narrowed: f.On() > 0, Orders: f.choices(),
+	}
+	if rule, ok := check.RuleOf(f.Rule); ok {
+		p.Rule = rule.Title
+	}
+	if f.Used == never {
+		p.Since = s.o.Usage.Since()
+	}
+	if client := cmp.Or(f.Left, f.Cut); client != "" {
+		if p.ListOf = "other clients"; client != othersKey {
+			p.ListOf = clientName(client)
+		}
+	}
+	totals, now := s.checks.Soon(r.Context(), v)
+	of := s.shelfOf(v)
+	p.NUnlisted = of.unlisted
+	var by tallied
+	if f.Query == "" && f.On() == 0 {
+		if by, err = of.unfiltered(r.Context(), v, totals); err != nil {
+			return err
+		}
+	} else {
+		all, ranked, err := foundSoon(r.Context(), v, f.Query)
+		if err != nil {
+			return err
+		}
+		p.Unranked = !ranked
+		by = f.tally(s.accepted(v, f, all), totals, of)
+	}
+	p.Facets = f.facets(totals, by, of)
+	entries := s.ordered(v, by.kept, f.Sort)
+	p.Total = len(entries)
+	last := max(1, (p.Total+pageRows-1)/pageRows)
+	f.Page = min(f.Page, last)
+	p.Again = f.href()
+	p.From, p.To = min((f.Page-1)*pageRows, p.Total), min(f.Page*pageRows, p.Total)
+	p.Checking = s.checking(totals, now, p.Again)
+	words := wordsOf(f.Query)
+	for _, e := range entries[p.From:p.To] {
+		w := rowOf(v, e, totals.Summaries[e])
+		if f.Sort == sortUsed {
+			w.Used = s.o.Usage.Uses(e)
+		}
+		if len(words) > 0 {
+			w.MarkedName = marked(w.Name, words)
+			if w.Marked = highlight(inLine(e.Description), words); e.Status == catalog.Skipped {
+				w.Marked = nil // the row says why
+			}
+		}
+		p.Rows = append(p.Rows, w)
+	}
+	turn := func(n int) string { g := f; g.Page = n; return g.href() }
+	if f.Page > 1 {
+		p.Newer = turn(f.Page - 1)
+	}
+	if f.Page < last {
+		p.Older = turn(f.Page + 1)
+	}
+	return s.render(r, http.StatusOK, "home", p)
+}
+
+// From1 returns the number of the first row, counted from 1.
+func (p homePage) From1() int { return p.From + 1 }

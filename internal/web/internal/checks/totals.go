@@ -1,0 +1,245 @@
+package checks
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Totals summarize the known verdicts on all skills of a view.
+type Totals struct {
+	Count doctor.Count
+	// Known and All are the number of checked skills, and of all skills.
+	Known, All int
+	Summaries  map[*catalog.Entry]*doctor.Summary // of the checked skills
+	// Flawed are the skills with an error or a warning, and the skipped skills.
+	// Unpublished are listed skills that the Skills extension does not publish. Both
+	// are in the order of the view.
+	Flawed, Unpublished []*catalog.Entry
+	Rules               map[skill.RuleID]*Rule // the rules that have findings
+}
+
+// StateOf returns the state of a skill. It is empty if the state depends on the check and
+// the skill is unchecked.
+func StateOf(e *catalog.Entry, s *doctor.Summary) doctor.State {
+	if s != nil {
+		return s.State()
+	}
+	if state := (doctor.Summary{Status: e.Status, Held: e.HeldBack()}).State(); state != doctor.Fine {
+		return state
+	}
+	return ""
+}
+
+// Complete reports whether every skill has been checked.
+func (t *Totals) Complete() bool { return t.Known == t.All }
+
+// tally caches the totals of a snapshot.
+type tally struct {
+	mu      sync.Mutex
+	version uint64 // version of the checks that the totals were made from
+	made    time.Time
+	totals  *Totals
+}
+
+// countRest is the maximum age of the totals on a page while skills are being checked.
+// Each count examines all skills.
+const countRest = 500 * time.Millisecond
+
+// checkPatience is how long a page waits for the check of the skills. Few skills are
+// checked in this time.
+const checkPatience = 20 * time.Millisecond
+
+// Soon returns the totals for a page, which does not wait until every skill is checked. now
+// reports whether they are complete and current.
+func (c *Checks) Soon(ctx context.Context, v catalog.View) (t *Totals, now bool) {
+	now = waits(ctx, c.begin(true).done, checkPatience)
+	t = c.count(v, now)
+	return t, now && t.Complete()
+}
+
+// apiPatience is how long an API request waits for the check of all skills. The API
+// never returns partial results.
+const apiPatience = DiskTime - 2*time.Second
+
+// Whole returns the totals for the API, which waits until every skill is checked. The
+// stamps of the files were compared within the last [checkAge]. ok is false if the time was
+// too short.
+func (c *Checks) Whole(ctx context.Context, v catalog.View) (t *Totals, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, apiPatience)
+	defer cancel()
+	r := c.begin(true)
+	done := waits(ctx, r.done, checkPatience)
+	// Help the round, from the other end, and check what it does not check, since it may be of
+	// another snapshot.
+	unknown, _ := c.split(v.Entries)
+	slices.Reverse(unknown)
+	c.each(ctx, unknown, runtime.GOMAXPROCS(0), c.first(v))
+	if last := c.LastAt(); !done && !last.IsZero() && time.Since(last) >= checkAge {
+		waits(ctx, r.done, apiPatience)
+	}
+	t = c.count(v, true)
+	return t, t.Complete()
+}
+
+// waits reports whether the channel is closed within the given time.
+func waits(ctx context.Context, done <-chan struct{}, patience time.Duration) bool {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// LastAt returns when the last completed round that compared stamps began.
+func (c *Checks) LastAt() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
+}
+
+// count returns the totals of a view. Unless now is set, they may be a little older than
+// the results.
+func (c *Checks) count(v catalog.View, now bool) *Totals {
+	kept := c.tallies.Get(v, func() *tally { return &tally{} })
+	kept.mu.Lock()
+	defer kept.mu.Unlock()
+	c.mu.Lock()
+	version := c.version
+	c.mu.Unlock()
+	if kept.totals == nil || kept.version != version && (now || time.Since(kept.made) > countRest) {
+		kept.version, kept.totals, kept.made = version, c.total(v), time.Now()
+	}
+	return kept.totals
+}
+
+func (c *Checks) total(v catalog.View) *Totals {
+	t := &Totals{Count: doctor.CountNotices(v), All: len(v.Entries), Summaries: make(map[*catalog.Entry]*doctor.Summary, len(v.Entries)), Rules: map[skill.RuleID]*Rule{}}
+	summaries := make([]doctor.Summary, 0, len(v.Entries)) // one allocation
+	for i, e := range v.Entries {
+		if i%128 == 0 {
+			runtime.Gosched()
+		}
+		d, lacks := c.Kept(e)
+		if d == nil {
+			continue
+		}
+		s, cut := d.Summary(), lacks.severities()
+		s.Errors, s.Warnings, s.Infos = s.Errors+cut.Errors, s.Warnings+cut.Warnings, s.Infos+cut.Infos
+		for _, f := range d.Findings {
+			t.ruled(e, kind{f.Rule, f.Severity}, 1)
+		}
+		for k, n := range lacks {
+			t.ruled(e, k, n)
+		}
+		t.Known++
+		t.Count.Add(s)
+		summaries = append(summaries, s)
+		t.Summaries[e] = &summaries[len(summaries)-1]
+		if s.Errors+s.Warnings > 0 || s.Status == catalog.Skipped {
+			t.Flawed = append(t.Flawed, e)
+		}
+		if !s.Published && s.Status != catalog.Skipped && s.Status != catalog.Unlisted {
+			t.Unpublished = append(t.Unpublished, e)
+		}
+	}
+	return t
+}
+
+// Kept returns the verdict on a skill from its last check, and the number of findings that
+// it lacks. The verdict is nil if the skill was not checked.
+func (c *Checks) Kept(e *catalog.Entry) (d *doctor.Verdict, cut dropped) {
+	c.mu.Lock()
+	r := c.results[e.Skill]
+	var by skill.Position
+	if e.By != nil {
+		if of := c.results[e.By.Skill]; of != nil {
+			by = of.report.NameAt
+		} else {
+			r = nil
+		}
+	}
+	c.mu.Unlock()
+	if r == nil {
+		return nil, nil
+	}
+	return doctor.InPlace(e, r.report, by), r.cut
+}
+
+// Verdict returns the verdict on a skill as it is on disk now. The error is the
+// context's, or says that the disk does not answer.
+func (c *Checks) Verdict(ctx context.Context, v catalog.View, e *catalog.Entry) (*doctor.Verdict, error) {
+	var by skill.Position
+	if e.By != nil {
+		r, err := c.check(ctx, v, e.By, checkAge, false)
+		if err != nil {
+			return nil, err
+		}
+		by = r.NameAt
+	}
+	r, err := c.check(ctx, v, e, 0, true)
+	if err != nil {
+		return nil, err
+	}
+	return doctor.InPlace(e, r, by), nil
+}
+
+// Verdicts returns the verdicts on the given skills, in their order. It uses what
+// [Checks.Whole] would use. The error is the context's.
+func (c *Checks) Verdicts(ctx context.Context, v catalog.View, entries []*catalog.Entry) ([]*doctor.Verdict, error) {
+	out := make([]*doctor.Verdict, len(entries))
+	recent := time.Since(c.LastAt()) < checkAge
+	var missing []*catalog.Entry
+	for i, e := range entries {
+		if d, cut := c.Kept(e); d != nil && recent && len(cut) == 0 {
+			out[i] = d
+			continue
+		}
+		missing = append(missing, e)
+		if e.By != nil {
+			missing = append(missing, e.By)
+		}
+	}
+	var mu sync.Mutex
+	reports := make(map[*skill.Skill]check.Report, len(missing))
+	c.mu.Lock()
+	age := c.rest()
+	c.mu.Unlock()
+	c.each(ctx, missing, runtime.GOMAXPROCS(0), func(ctx context.Context, e *catalog.Entry) error {
+		r, err := c.check(ctx, v, e, age, true)
+		mu.Lock()
+		defer mu.Unlock()
+		reports[e.Skill] = r
+		return err
+	})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	report := func(s *skill.Skill) check.Report {
+		if r, ok := reports[s]; ok {
+			return r
+		}
+		return unanswered(s)
+	}
+	for i, e := range entries {
+		if out[i] == nil {
+			var by skill.Position
+			if e.By != nil {
+				by = report(e.By.Skill).NameAt
+			}
+			out[i] = doctor.InPlace(e, report(e.Skill), by)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,180 @@
+// Package scans shows what scans found in skills: on pages, in the API and as metrics.
+package scans
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/base/sorting"
+	"github.com/knack-dev/knack/internal/web/internal/exposition"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Known is what is known of a skill by the operator's policy.
+type Known struct {
+	Set    skill.Digest // of its files
+	Report *scan.Report // nil if the policy scans nothing
+	// Approval says how the skill is approved, or why it is not; "" if it need not be. It may name
+	// a person.
+	Approval string
+	Approved bool
+}
+
+// Item is what is known of a skill, in the API.
+type Item struct {
+	Set      string `json:"set,omitempty"`
+	Approved *bool  `json:"approved,omitempty"` // absent if the skill need not be approved
+	*Result
+}
+
+// Result is the JSON form of a report.
+type Result struct {
+	Enforce  int                  `json:"enforce"`
+	Review   int                  `json:"review"`
+	Findings []doctor.ScanFinding `json:"findings"`
+	Facts    scan.Facts           `json:"facts"`
+}
+
+// ItemOf returns what is known of a skill, in the API.
+func ItemOf(k Known) *Item {
+	out := &Item{Set: setOf(k)}
+	if k.Approval != "" {
+		out.Approved = &k.Approved
+	}
+	if k.Report != nil {
+		out.Result = &Result{k.Report.Enforce, k.Report.Review, doctor.ScanFindings(k.Report.Findings), k.Report.Facts}
+	}
+	return out
+}
+
+func setOf(k Known) string {
+	if k.Set == (skill.Digest{}) {
+		return ""
+	}
+	return k.Set.String()
+}
+
+// View is what a page shows of a skill.
+type View struct {
+	Scanned         bool
+	Enforce, Review int
+	Rows            []Row // the findings to enforce come first
+	More            int   // findings that the report does not list
+	Facts           []Fact
+	Set             string
+	Approval        string
+}
+
+// Row is a finding.
+type Row struct {
+	doctor.ScanFinding
+	Href string // the line of the file, "" if it cannot be shown
+}
+
+// Fact is one kind of what a skill names.
+type Fact struct {
+	What   string
+	Values []string
+	More   int // values that are not shown
+}
+
+// factRows bounds the values of a fact that a page shows. The API has all.
+const factRows = 100
+
+// ViewOf returns what a page shows of a skill. href returns the address of a line of a file, and
+// frank shows who approved the skill.
+func ViewOf(k Known, href func(file string, line int) string, frank bool) View {
+	v := View{Set: setOf(k), Approval: k.Approval}
+	if k.Approval != "" && !frank {
+		v.Approval = map[bool]string{true: "approved", false: "not approved"}[k.Approved]
+	}
+	if k.Report == nil {
+		return v
+	}
+	v.Scanned, v.Enforce, v.Review = true, k.Report.Enforce, k.Report.Review
+	for i, f := range doctor.ScanFindings(k.Report.Findings) {
+		row := Row{ScanFinding: f}
+		if f.File == k.Report.Findings[i].File { // else a secret is cut out of it
+			row.Href = href(f.File, f.Line)
+		}
+		v.Rows = append(v.Rows, row)
+	}
+	sorting.Stable(v.Rows, func(a, b Row) int { return cmp.Compare(a.Lane, b.Lane) })
+	v.More = v.Enforce + v.Review - len(v.Rows)
+	f := k.Report.Facts
+	for _, fact := range []Fact{
+		{What: "Programs it starts", Values: f.Programs}, {What: "Hosts", Values: f.Hosts}, {What: "Packages it installs", Values: f.Packages},
+		{What: "Variables it reads", Values: f.Variables}, {What: "Paths it reads", Values: f.Reads}, {What: "Paths it writes", Values: f.Writes},
+		{What: "Programs in it", Values: f.Binaries}, {What: "Tools it may use", Values: f.Tools}, {What: "Files with hidden text", Values: f.Hidden},
+		{What: "Files that run unasked", Values: f.Unasked}, {What: "Files not read", Values: f.NotRead},
+	} {
+		if fact.More = max(len(fact.Values)-factRows, 0); len(fact.Values) > 0 {
+			fact.Values = fact.Values[:len(fact.Values)-fact.More]
+			v.Facts = append(v.Facts, fact)
+		}
+	}
+	return v
+}
+
+// Rule counts the findings of a rule in one lane.
+type Rule struct {
+	doctor.Found
+	Title  string
+	Skills int
+}
+
+// Total counts the findings of the skills of a view.
+type Total struct {
+	doctor.ScanCount
+	Rules []Rule // those to enforce first, then those of the most skills
+}
+
+// Count counts the findings of the skills of a view.
+func Count(v catalog.View, of func(*catalog.Entry) (doctor.Scanned, bool)) Total {
+	type key struct {
+		rule skill.RuleID
+		lane scan.Lane
+	}
+	by := map[key]*Rule{}
+	t := Total{ScanCount: doctor.CountScans(v, func(e *catalog.Entry) (doctor.Scanned, bool) {
+		s, ok := of(e)
+		for _, f := range s.Rules {
+			r := by[key{f.Rule, f.Lane}]
+			if r == nil {
+				r = &Rule{Found: doctor.Found{Rule: f.Rule, Lane: f.Lane}, Title: title(f.Rule)}
+				by[key{f.Rule, f.Lane}] = r
+			}
+			r.Skills, r.Findings = r.Skills+1, r.Findings+f.Findings
+		}
+		return s, ok
+	})}
+	for _, r := range by {
+		t.Rules = append(t.Rules, *r)
+	}
+	sorting.Func(t.Rules, func(a, b Rule) int {
+		return cmp.Or(cmp.Compare(a.Lane, b.Lane), b.Skills-a.Skills, cmp.Compare(a.Rule, b.Rule))
+	})
+	return t
+}
+
+func title(id skill.RuleID) string {
+	if i := slices.IndexFunc(scan.Rules, func(r scan.Rule) bool { return r.ID == id }); i >= 0 {
+		return scan.Rules[i].Title
+	}
+	return ""
+}
+
+// Measures returns the metrics of what scans found.
+func Measures(c doctor.ScanCount) []exposition.Measure {
+	sample := func(value int, lane scan.Lane) exposition.Sample {
+		return exposition.Sample{Value: float64(value), Labels: []string{"lane", string(lane)}}
+	}
+	return []exposition.Measure{
+		{Name: "knack_scan_findings", Kind: "gauge", Help: "Findings of the scans of the skills, by lane.", Samples: []exposition.Sample{sample(c.Enforce.Findings, scan.Enforce), sample(c.Review.Findings, scan.Review)}},
+		{Name: "knack_scan_skills", Kind: "gauge", Help: "Skills with a finding, by lane.", Samples: []exposition.Sample{sample(c.Enforce.Skills, scan.Enforce), sample(c.Review.Skills, scan.Review)}},
+		{Name: "knack_scan_pending_skills", Kind: "gauge", Help: "Skills that are not scanned yet.", Samples: []exposition.Sample{{Value: float64(c.Unscanned)}}},
+	}
+}

@@ -1,0 +1,106 @@
+package web
+
+import (
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/web/internal/markdown"
+	"github.com/knack-dev/knack/skill"
+)
+
+// place is the file that contains a text. Relative links start from it.
+type place struct {
+	view catalog.View
+	e    *catalog.Entry
+	file string
+	// linked collects the other skills that the text links to.
+	linked []*catalog.Entry
+}
+
+// inside resolves a link to a skill, or to a file of this skill or, by a path that leaves
+// its folder, of another one. Only skills of the view can be reached.
+func (p *place) inside(u *url.URL) markdown.Inside {
+	var uri skill.URI
+	var err error
+	if u.Scheme == "" {
+		file := path.Join(path.Dir(p.file), u.Path)
+		if file != ".." && !strings.HasPrefix(file, "../") {
+			return to(p.e, file)
+		}
+		uri, err = skill.NewURI(path.Join(p.e.Base(), file))
+	} else {
+		uri, err = skill.ParseURI(strings.TrimSuffix((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String(), "/"))
+	}
+	if err != nil {
+		return markdown.Inside{}
+	}
+	e, file := p.view.At(uri)
+	if e == nil {
+		return markdown.Inside{}
+	}
+	if e != p.e && !slices.Contains(p.linked, e) {
+		p.linked = append(p.linked, e)
+	}
+	return to(e, file)
+}
+
+// to returns the addresses of a file of a skill. No URI has a path that leaves the
+// skill.
+func to(e *catalog.Entry, file string) markdown.Inside {
+	if file == "." || file == skill.MainFile {
+		return markdown.Inside{Href: pageOf(e), File: file}
+	}
+	uri, err := e.FileURI(file)
+	if err != nil {
+		return markdown.Inside{}
+	}
+	return markdown.Inside{Href: "/skills/" + escapedPath(uri), Raw: "/raw/" + escapedPath(uri), File: file}
+}
+
+// minContents is the minimum number of headings for which a page shows a list of them.
+const minContents = 3
+
+// contentsOf returns the headings for the list of contents: those of the two highest
+// levels, without a title that stands alone above the others.
+func contentsOf(all []markdown.Heading) []markdown.Heading {
+	if len(all) > 1 && all[0].Level == 1 && !slices.ContainsFunc(all[1:], func(h markdown.Heading) bool { return h.Level == 1 }) {
+		all = all[1:]
+	}
+	high := 6
+	for _, h := range all {
+		high = min(high, h.Level)
+	}
+	var listed []markdown.Heading
+	for _, h := range all {
+		if h.Level -= high; h.Level < 2 {
+			listed = append(listed, h)
+		}
+	}
+	if len(listed) < minContents {
+		return nil
+	}
+	return listed
+}
+
+// maxMentions is the maximum number of other skills that a page lists as mentioned.
+const maxMentions = 20
+
+// mentionsOf returns the other skills that a text links to, or names in code. A name
+// without a hyphen is more often that of a command.
+func mentionsOf(at *place, code []string) (out []relative) {
+	for _, name := range code {
+		if !strings.Contains(name, "-") {
+			continue
+		}
+		if e := at.view.Named(name); e != nil && e.Name == name && e.Key != at.e.Key && !slices.Contains(at.linked, e) {
+			at.linked = append(at.linked, e)
+		}
+	}
+	for _, e := range at.linked[:min(len(at.linked), maxMentions)] {
+		out = append(out, relative{Href: pageOf(e), Place: nameOf(e)})
+	}
+	return out
+}

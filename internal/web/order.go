@@ -1,0 +1,218 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/web/internal/checks"
+)
+
+// order is one order of a list. The first one is that of the search or of the snapshot.
+type order struct{ key, label string }
+
+const (
+	sortName    = "name"
+	sortChanged = "changed"
+	sortUsed    = "used"
+	sortTokens  = "tokens"
+)
+
+var orders = []order{{"", "as listed"}, {sortName, "name"}, {sortChanged, "last changed"}, {sortUsed, "most used"}, {sortTokens, "most tokens"}}
+
+// choices returns the orders of the list with this filter.
+func (f filter) choices() (out []choice) {
+	for _, o := range orders {
+		g := f
+		g.Sort, g.Page = o.key, 1
+		if o.key == "" && f.Query != "" {
+			o.label = "best match"
+		}
+		out = append(out, choice{Label: o.label, Href: g.href(), On: f.Sort == o.key})
+	}
+	return out
+}
+
+// shelf has what lists need of every skill of a snapshot. It is made once for each.
+type shelf struct {
+	traits                map[*catalog.Entry]traits
+	values                [byOther][]string // of each facet; a skill has the number of its own
+	name, changed, tokens func() []*catalog.Entry
+	unlisted              int               // number of unlisted skills
+	publishers            map[string]string // the name of each root's publisher by the root's label; nil if no root has a publisher
+
+	mu    sync.Mutex
+	whole tallied // the list without a query or a filter
+	since *checks.Totals
+}
+
+// traits are the properties of a skill that filters compare: the numbers of its values, or
+// -1 for none. The state follows from the check, and a skill has any number of tags.
+type traits struct {
+	values [byOther]int
+	tags   []int
+}
+
+// Limits of a skill's tags.
+const (
+	maxTags = 20
+	maxTag  = 64 // bytes of one
+)
+
+func (s *Site) shelfOf(v catalog.View) *shelf {
+	return s.shelves.Get(v, func() *shelf { return newShelf(v) })
+}
+
+func newShelf(v catalog.View) *shelf {
+	entries := v.Entries
+	of := &shelf{traits: make(map[*catalog.Entry]traits, len(entries))}
+	var known [byOther]map[string]int
+	for i := range known {
+		known[i] = map[string]int{}
+	}
+	number := func(facet int, value string) int {
+		if value == "" {
+			return -1
+		}
+		n, ok := known[facet][value]
+		if !ok {
+			n = len(known[facet])
+			known[facet][value] = n
+			of.values[facet] = append(of.values[facet], value)
+		}
+		return n
+	}
+	for _, state := range states {
+		number(byState, string(state))
+	}
+	for _, scope := range scopes {
+		number(byScope, string(scope))
+	}
+	for _, root := range v.Roots {
+		number(byRoot, root.Label)
+	}
+	of.publishers = publishersOf(v.Roots)
+	for _, e := range entries {
+		if e.Status == catalog.Unlisted {
+			of.unlisted++
+		}
+		t := traits{values: [byOther]int{byState: -1, byScope: number(byScope, string(e.Root.Scope)), byRoot: number(byRoot, e.Root.Label), byCollection: number(byCollection, collectionOf(e)), byTag: -1}}
+		for _, tag := range tagsOf(e) {
+			t.tags = append(t.tags, number(byTag, tag))
+		}
+		of.traits[e] = t
+	}
+	sorted := func(compare func(a, b *catalog.Entry) int) func() []*catalog.Entry {
+		return sync.OnceValue(func() []*catalog.Entry {
+			all := slices.Clone(entries)
+			slices.SortStableFunc(all, compare)
+			return all
+		})
+	}
+	of.name = sorted(func(a, b *catalog.Entry) int {
+		return strings.Compare(cmp.Or(string(a.Key), a.Path), cmp.Or(string(b.Key), b.Path))
+	})
+	of.changed = sorted(func(a, b *catalog.Entry) int { return cmp.Compare(b.Stamp.MTime, a.Stamp.MTime) })
+	of.tokens = sorted(func(a, b *catalog.Entry) int { return cmp.Compare(b.Size, a.Size) })
+	return of
+}
+
+// publishersOf returns the name of each root's publisher by the root's label, or nil if no
+// root has a publisher. If several have the same name, the label is added.
+func publishersOf(roots []catalog.RootStatus) map[string]string {
+	names, named, count := map[string]string{}, false, map[string]int{}
+	for _, root := range roots {
+		count[root.Title()]++
+		named = named || root.Publisher != nil
+	}
+	if !named {
+		return nil
+	}
+	for _, root := range roots {
+		if names[root.Label] = root.Title(); count[root.Title()] > 1 {
+			names[root.Label] += " (" + root.Label + ")"
+		}
+	}
+	return names
+}
+
+// unfiltered returns the list without a query or a filter. It is the first page that a
+// reader sees, and is computed again only when skills have been checked.
+func (of *shelf) unfiltered(ctx context.Context, v catalog.View, t *checks.Totals) (tallied, error) {
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	if of.since != t {
+		all, err := found(ctx, v, "")
+		if err != nil {
+			return tallied{}, err
+		}
+		of.whole, of.since = filter{}.tally(all, t, of), t
+	}
+	return of.whole, nil
+}
+
+// tagsOf returns the author's keywords of a skill in lower case.
+func tagsOf(e *catalog.Entry) (tags []string) {
+	for _, tag := range e.Tags() {
+		if tag = strings.ToLower(inLine(display.CutBytes(tag, maxTag))); tag != "" && len(tags) < maxTags && !slices.Contains(tags, tag) {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}
+
+// collectionOf returns the folder below the root that has the skill and usually others of
+// the same publisher. It is empty for a skill directly below its root.
+func collectionOf(e *catalog.Entry) string {
+	folder, _, nested := strings.Cut(e.Path, "/")
+	if !nested {
+		return ""
+	}
+	return inLine(strings.ToValidUTF8(display.CutBytes(folder, display.EchoLimit), "\ufffd"))
+}
+
+// changedOf returns when a skill's SKILL.md last changed, or the zero time if that is
+// unknown.
+func changedOf(e *catalog.Entry) time.Time {
+	if e.Stamp.MTime == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, e.Stamp.MTime).UTC()
+}
+
+// ordered returns skills of a view in the order that a filter asks for.
+func (s *Site) ordered(v catalog.View, all []*catalog.Entry, key string) []*catalog.Entry {
+	of := s.shelfOf(v)
+	var sorted []*catalog.Entry
+	switch key {
+	case sortName:
+		sorted = of.name()
+	case sortChanged:
+		sorted = of.changed()
+	case sortTokens:
+		sorted = of.tokens()
+	case sortUsed:
+		return s.o.Usage.MostFirst(all)
+	default:
+		return all
+	}
+	if len(all) == len(sorted) {
+		return sorted
+	}
+	in := make(map[*catalog.Entry]bool, len(all))
+	for _, e := range all {
+		in[e] = true
+	}
+	out := make([]*catalog.Entry, 0, len(all))
+	for _, e := range sorted {
+		if in[e] {
+			out = append(out, e)
+		}
+	}
+	return out
+}

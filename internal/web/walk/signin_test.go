@@ -1,0 +1,192 @@
+package walk
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/knack-dev/knack/access"
+)
+
+// dex builds the provider of interop/dex and starts it for a redirect URL. It returns the issuer.
+func dex(t *testing.T, redirect string) string {
+	t.Helper()
+	for _, name := range []string{"main.go", "go.mod", "go.sum"} { // read, so that the result of the test is not kept when they change
+		if _, err := os.ReadFile(filepath.Join("..", "..", "..", "interop", "dex", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := filepath.Join(t.TempDir(), "dex")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../../../interop/dex", "-o", program, ".").CombinedOutput(); err != nil {
+		missing(t, "build dex: %v\n%s", err, out)
+	}
+	cmd := exec.Command(program, redirect)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		_ = cmd.Wait()
+	})
+	issuer, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(issuer)
+}
+
+// TestWalkSignIn signs in at Dex with Debian's Chromium: groups decide what is seen, and signing
+// out ends it.
+func TestWalkSignIn(t *testing.T) {
+	chromium := driven(t, "signin.mjs")
+	url, issuer := serveBehindDex(t)
+	var report report
+	run(t, "signin.mjs", map[string]any{
+		"url": url, "issuer": issuer, "chromium": chromium, "shots": os.Getenv("KNACK_SHOTS"), "open": "/skills/harbour/watch-bill/", "closed": "/skills/office/invoice/",
+	}, &report)
+	for _, fault := range report.Faults {
+		t.Error(fault)
+	}
+	if len(report.Done) != 9 {
+		t.Errorf("%d steps were walked: %q", len(report.Done), report.Done)
+	}
+}
+
+// serveBehindDex serves the library to people and agents of Dex. The group billing sees all of it,
+// the others the skills of the harbour.
+func serveBehindDex(t *testing.T) (address, issuer string) {
+	t.Helper()
+	root := t.TempDir()
+	write(t, root, library)
+	// The server is behind a proxy, whose address is known before the server has its own.
+	var behind atomic.Pointer[url.URL]
+	front := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(behind.Load())
+		r.Out.Host = r.In.Host
+	}})
+	t.Cleanup(front.Close)
+	redirect := front.URL + "/signin/callback"
+	issuer = dex(t, redirect)
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("client secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, hash := access.NewToken()
+	settings := fmt.Sprintf(`sign-in:
+  issuer: %s
+  client-id: knack
+  client-secret-file: %s
+  redirect-url: %s
+  audiences: [agent]
+access:
+  default: deny
+  tokens: [{hash: %s, subject: robot}]
+  rules:
+    - allow: ["skill://harbour/**"]
+    - {groups: [billing], allow: ["skill://office/**"]}
+`, issuer, secret, redirect, hash)
+	at, err := url.Parse(serveWith(t, root, settings, "harbour", "office"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind.Store(at)
+	return front.URL, issuer
+}
+
+// TestWalkAgent: an agent that knows the address of MCP alone finds the provider, gets a token
+// there for a person, and uses it. Its code is the SDK's.
+func TestWalkAgent(t *testing.T) {
+	if flag.Lookup("test.run").Value.String() == "" {
+		t.Skip("builds a provider: go test -run TestWalkAgent ./web/walk")
+	}
+	at, issuer := serveBehindDex(t)
+	for person, sees := range map[string]bool{"anna": true, "bert": false} {
+		handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
+			PreregisteredClient: &oauthex.ClientCredentials{ClientID: "agent", ClientSecretAuth: &oauthex.ClientSecretAuth{ClientSecret: "agent secret"}, Issuer: issuer},
+			RedirectURL:         "http://127.0.0.1/agent",
+			AuthorizationCodeFetcher: func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+				return agree(ctx, args.URL, person)
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: at + "/mcp", OAuthHandler: handler, MaxRetries: -1}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "skill", Arguments: map[string]any{"name": "invoice"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := res.Content[0].(*mcp.TextContent).Text; strings.Contains(text, "# Invoice") != sees {
+			t.Errorf("%s: %s", person, text)
+		}
+		if err := session.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// agree signs a person in at the provider as a browser does.
+func agree(ctx context.Context, at, person string) (*auth.AuthorizationResult, error) {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		if r.URL.Path == "/agent" {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
+	ask := func(method, at string, form url.Values) (*http.Response, error) {
+		req, err := http.NewRequestWithContext(ctx, method, at, strings.NewReader(form.Encode()))
+		if err != nil {
+			return nil, err
+		}
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		resp, err := client.Do(req)
+		if err == nil {
+			resp.Body.Close()
+		}
+		return resp, err
+	}
+	page, err := ask(http.MethodGet, at, nil)
+	if err != nil {
+		return nil, err
+	}
+	back, err := ask(http.MethodPost, page.Request.URL.String(), url.Values{"login": {person + "@example.com"}, "password": {"password"}})
+	if err != nil {
+		return nil, err
+	}
+	to, err := back.Location()
+	if err != nil {
+		return nil, fmt.Errorf("the provider answers %s: %w", back.Status, err)
+	}
+	return &auth.AuthorizationResult{Code: to.Query().Get("code"), State: to.Query().Get("state"), Iss: to.Query().Get("iss")}, nil
+}

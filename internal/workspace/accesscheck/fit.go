@@ -1,0 +1,88 @@
+// Package fit judges whether access rules fit the roots of a server. Rules that were written
+// for other roots would hide less than they say.
+package accesscheck
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Check refuses rules of a file that do not fit the roots of a catalogue, with the line of the
+// rule. It waits for the first list of skills. more are labels that the rules may name too.
+func Check(ctx context.Context, c *catalog.Catalog, file string, given config.Access, more ...string) error {
+	if given.Policy == nil {
+		return nil
+	}
+	v, err := c.View(ctx)
+	if err != nil {
+		return err
+	}
+	if all := given.Policy.Misspelt(v.Snapshot); len(all) > 0 {
+		return Misspelt(all, file, given)
+	}
+	var labels, numbered []string
+	movable, named := false, false
+	for _, r := range v.Roots {
+		if r.Prefix != "" {
+			labels = append(labels, r.Prefix)
+		}
+		movable, named = movable || access.IsMovable(&r.Root), named || r.Publisher != nil
+		if r.Publisher == nil && access.IsNumbered(r.Label) {
+			numbered = append(numbered, r.Dir)
+		}
+	}
+	if !movable {
+		return nil
+	}
+	if one, other, ok := settings.Overlap(numbered); ok {
+		return refusal("name folders of which none contains another", "--dir %s and --dir %s are one folder, or one contains the other: a rule for the skills of one would not hide them in the other", display.Echo(one), display.Echo(other))
+	}
+	known := slices.Concat(labels, more)
+	for _, e := range v.Entries {
+		if first, _, _ := strings.Cut(e.Base(), "/"); e.Root.Prefix == "" && first != "" {
+			known = append(known, first)
+		}
+	}
+	for _, a := range given.Policy.Astray(known) {
+		if a.Label == "" || a.Denies && named { // else the policy hides what it would deny without the label
+			message, fix := settings.AstrayWords(a, slices.Concat(labels, more))
+			return refusal(fix, "%s:%s: %s", file, given.Positions[a.Pattern.String()], message)
+		}
+	}
+	for _, pattern := range given.Policy.Twofold(v.Snapshot) {
+		return refusal("write an allow for the folder, with the label before it, or give one of the two another name", "%s:%s: the pattern %s means a root, and a folder in that root has the same name", file, given.Positions[pattern.String()], pattern)
+	}
+	return nil
+}
+
+// Misspelt says how to write the first of the misspelt patterns.
+func Misspelt(all []access.Misspelt, file string, given config.Access) error {
+	one, others := all[0], map[string]bool{}
+	for _, m := range all {
+		others[m.Pattern.String()] = true
+	}
+	at := given.Positions[one.Pattern.String()]
+	if one.Matched {
+		label, _, _ := strings.Cut(strings.TrimPrefix(one.As, skill.Scheme), "/")
+		return refusal("write an allow for "+one.As+" too if it is not meant, or give one of the two another name", "%s:%s: the pattern %s means a root, and a folder in the root %s has the same name", file, at, one.Pattern, label)
+	}
+	why := "each URI begins with the label of its root, except with a single --dir; case and accents count ('knack list --json' has the URIs)"
+	if n := len(others) - 1; n > 0 {
+		why += fmt.Sprintf("; the same applies to %s more", display.Count(n, "pattern"))
+	}
+	return refusal("write "+one.As+": "+why, "%s:%s: no skill of these roots matches the pattern %s, and as %s it would match", file, at, one.Pattern, one.As)
+}
+
+// refusal is an error about settings.
+func refusal(hint, format string, args ...any) error {
+	return &settings.Error{Err: fmt.Errorf(format, args...), Hint: hint, Usage: true}
+}

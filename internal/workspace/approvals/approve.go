@@ -1,0 +1,159 @@
+// Package approve keeps the approvals of an operator: for a skill's URI, the set of files that were
+// approved. A skill whose files are another set is not approved. The file of approvals is the
+// operator's own; it has no signature.
+package approvals
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Name is the name of the file if no other is configured.
+const Name = "approvals.json"
+
+// Approval says that the files of a skill may be served as they were.
+type Approval struct {
+	URI    string       // of the skill's SKILL.md
+	Set    skill.Digest // see [skill.SetOf]
+	Files  []skill.File // by path, without stamps
+	Fields map[string]skill.Digest
+	Facts  map[string][]string // by the names that a scan's JSON has for them
+	By     string
+	At     time.Time // to the second, in UTC
+	// Until is the last day, at 0:00 in UTC. It is zero if the approval does not end.
+	Until  time.Time
+	Reason string
+}
+
+// expired reports whether the last day is over.
+func (a Approval) expired(now time.Time) bool {
+	return !a.Until.IsZero() && !now.Before(a.Until.AddDate(0, 0, 1))
+}
+
+// Book has the approvals, one for each URI. The zero Book has none. Several goroutines may read a
+// Book that none changes.
+type Book struct {
+	approvals map[string]Approval
+	err       error // why it could not be read
+}
+
+// Err returns why the file could not be read, or nil. A Book that could not be read approves nothing.
+func (b *Book) Err() error {
+	if b == nil {
+		return nil
+	}
+	return b.err
+}
+
+// All returns the approvals by URI.
+func (b *Book) All() []Approval {
+	if b == nil {
+		return nil
+	}
+	all := make([]Approval, 0, len(b.approvals))
+	for _, uri := range slices.Sorted(maps.Keys(b.approvals)) {
+		all = append(all, b.approvals[uri])
+	}
+	return all
+}
+
+// Of returns the approval of a skill.
+func (b *Book) Of(uri string) (Approval, bool) {
+	if b == nil {
+		return Approval{}, false
+	}
+	a, ok := b.approvals[uri]
+	return a, ok
+}
+
+// Add adds an approval, in place of an earlier one of the same URI. It computes the set.
+func (b *Book) Add(a Approval) {
+	if b.approvals == nil {
+		b.approvals = map[string]Approval{}
+	}
+	a.Files = slices.Clone(a.Files)
+	for i, f := range a.Files {
+		a.Files[i] = skill.File{Path: f.Path, Size: f.Size, Digest: f.Digest}
+	}
+	sortFiles(a.Files)
+	a.Set = skill.SetOf(a.Files)
+	a.At = a.At.UTC().Truncate(time.Second)
+	b.approvals[a.URI] = a
+}
+
+// Revoke removes the approval of a skill, and reports whether there was one.
+func (b *Book) Revoke(uri string) bool {
+	_, there := b.Of(uri)
+	if there {
+		delete(b.approvals, uri)
+	}
+	return there
+}
+
+// Standing is what an approval is worth for the files of a skill.
+type Standing string
+
+// The standings. Only Approved lets a skill be served.
+const (
+	Approved   Standing = "approved"
+	Never      Standing = "never"      // there is no approval
+	Changed    Standing = "changed"    // other files were approved
+	Expired    Standing = "expired"    // the last day of the approval is over
+	Unreadable Standing = "unreadable" // the approvals cannot be read
+)
+
+// State is how the files of a skill stand to its approval.
+type State struct {
+	Is       Standing
+	Approval Approval     // zero if the skill has no approval
+	Set      skill.Digest // of the files as they are
+	Err      error        // of Unreadable
+}
+
+// Judge compares the files of a skill, as its manifest has them, with its approval.
+func (b *Book) Judge(uri string, files []skill.File, now time.Time) State {
+	s := State{Set: skill.SetOf(files), Err: b.Err()}
+	a, ok := b.Of(uri)
+	switch {
+	case s.Err != nil:
+		s.Is = Unreadable
+		return s
+	case !ok:
+		s.Is = Never
+		return s
+	case a.Set != s.Set:
+		s.Is = Changed
+	case a.expired(now):
+		s.Is = Expired
+	default:
+		s.Is = Approved
+	}
+	s.Approval = a
+	return s
+}
+
+// String words the state. It names no path of the machine.
+func (s State) String() string {
+	a := s.Approval
+	switch s.Is {
+	case Approved:
+		return "approved " + short(a.Set) + " by " + display.OneLine(a.By) + " on " + day(a.At)
+	case Changed:
+		return fmt.Sprintf("approved %s on %s, is %s", short(a.Set), day(a.At), short(s.Set))
+	case Expired:
+		return fmt.Sprintf("approved %s until %s, which is over", short(a.Set), day(a.Until))
+	case Unreadable:
+		return "the approvals cannot be read: " + s.Err.Error()
+	}
+	return "never approved, is " + short(s.Set)
+}
+
+// short writes a digest for people.
+func short(d skill.Digest) string { return display.CutBytes(d.String(), len("sha256:")+12) + "…" }
+
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }

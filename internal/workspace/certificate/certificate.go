@@ -1,0 +1,162 @@
+// Package certificate serves a server's own TLS certificate, and reads it again while it is
+// served.
+package certificate
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/knack-dev/knack/internal/workspace/settings"
+)
+
+// Interval is how often [Certificate.Watch] looks at the files. A certificate that replaces
+// another is served within two intervals.
+const Interval = time.Second
+
+// File is one of the two files of a certificate.
+type File struct {
+	Path  string // absolute
+	Shown string // for messages
+}
+
+// Certificate is a certificate with its key. The zero value is not usable; see [Open].
+type Certificate struct {
+	cert, key File
+	pair      atomic.Pointer[tls.Certificate]
+	seen      [2]os.FileInfo // when the pair was read, nil for a missing file
+	asked     chan struct{}
+}
+
+// Open reads a certificate and its key.
+func Open(cert, key File) (*Certificate, error) {
+	c := &Certificate{cert: cert, key: key, asked: make(chan struct{}, 1)}
+	c.seen = c.look()
+	if _, err := c.read(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Config returns the configuration of a server with this certificate. No version of TLS
+// before 1.2 is spoken.
+func (c *Certificate) Config() *tls.Config {
+	get := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.pair.Load(), nil }
+	return &tls.Config{GetCertificate: get, MinVersion: tls.VersionTLS12}
+}
+
+// Ends returns when the certificate that is served ends. A nil certificate returns the zero time.
+func (c *Certificate) Ends() time.Time {
+	if c == nil {
+		return time.Time{}
+	}
+	return c.pair.Load().Leaf.NotAfter
+}
+
+// Renew makes Watch read the files at once. It does not wait, since a disk may not answer.
+// A nil certificate does nothing.
+func (c *Certificate) Renew() {
+	if c == nil {
+		return
+	}
+	select {
+	case c.asked <- struct{}{}:
+	default: // it is asked already
+	}
+}
+
+// Watch serves the pair of the files whenever they change or [Certificate.Renew] asks for it,
+// until the context ends. Open connections stay as they are. After an error the pair before is
+// served. report is called
+//
+//   - with true when another certificate is served,
+//   - with the error of a pair that cannot be used: for each call of Renew, and once if only
+//     the files changed,
+//   - with false and nil when such an error is over, and for each call of Renew that finds
+//     nothing new.
+//
+// The two files are replaced one after the other. If the first pair after a change cannot be
+// used, report hears of it only if the next interval finds no other.
+func (c *Certificate) Watch(ctx context.Context, report func(renewed bool, err error)) {
+	tick := time.NewTicker(Interval)
+	defer tick.Stop()
+	failure, again := "", 0
+	for {
+		asked := false
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.asked:
+			asked = true
+		case <-tick.C:
+		}
+		if now := c.look(); !same(now, c.seen) {
+			// The second time finds what was written after the first in the same tick of the
+			// file system's clock.
+			c.seen, again = now, 2
+		}
+		if !asked && again == 0 {
+			continue
+		}
+		again = max(again-1, 0)
+		renewed, err := c.read()
+		switch {
+		case err == nil:
+			if renewed || asked || failure != "" {
+				report(renewed, nil)
+			}
+			failure = ""
+		case asked, again == 0 && err.Error() != failure:
+			failure = err.Error()
+			report(false, err)
+		}
+	}
+}
+
+// read loads the pair that is in the files now, and reports whether it is another one.
+func (c *Certificate) read() (renewed bool, err error) {
+	var data [2][]byte
+	for i, f := range []File{c.cert, c.key} {
+		if data[i], err = settings.ReadUserFile(f.Path); err != nil {
+			return false, &settings.Error{Err: fmt.Errorf("%s: %s", f.Shown, settings.ReasonOf(err)), Hint: settings.HintOf(err, "use a file that knack can read")}
+		}
+	}
+	pair, err := tls.X509KeyPair(data[0], data[1])
+	if err != nil {
+		return false, &settings.Error{Err: fmt.Errorf("%s, %s: %w", c.cert.Shown, c.key.Shown, err), Hint: "use a certificate and its own private key, both in PEM"}
+	}
+	before := c.pair.Swap(&pair)
+	return before == nil || !slices.EqualFunc(before.Certificate, pair.Certificate, bytes.Equal), nil
+}
+
+// look returns what the system says of the files. It opens none of them, since an audit of the
+// machine may have a line for each time that a key is opened.
+func (c *Certificate) look() (now [2]os.FileInfo) {
+	for i, f := range []File{c.cert, c.key} {
+		if info, err := os.Stat(f.Path); err == nil { // through links, which may have been swapped
+			now[i] = info
+		}
+	}
+	return now
+}
+
+// same reports whether the files are the same and were not written.
+func same(a, b [2]os.FileInfo) bool {
+	for i := range a {
+		if a[i] == nil || b[i] == nil {
+			if a[i] != b[i] {
+				return false
+			}
+			continue
+		}
+		if !os.SameFile(a[i], b[i]) || a[i].Size() != b[i].Size() || !a[i].ModTime().Equal(b[i].ModTime()) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,164 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/knack-dev/knack/internal/base/semver"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
+)
+
+// Source is one of sources: a place outside whose skills a server offers, and follows.
+type Source struct {
+	Name        Word // the label of its root
+	From        Word // as the file has it; a relative folder starts at the file's folder
+	ForwardOnly bool
+	MinVersion  string
+	Position    skill.Position
+}
+
+// Store is the section store: where a server keeps the skills of its sources.
+type Store struct {
+	Dir  string        // empty for the user's cache
+	Keep time.Duration // 0 for [DefaultKeep]
+}
+
+// Defaults of the keys store.keep and poll.
+const (
+	DefaultKeep = 24 * time.Hour
+	DefaultPoll = 30 * time.Second
+)
+
+// Bounds of the same keys. A client that began before a swap reads on for minutes. A registry
+// counts requests, and after an hour no person waits for a release any more.
+const (
+	minKeep = time.Hour
+	maxKeep = 365 * 24 * time.Hour
+	minPoll = time.Second
+	maxPoll = time.Hour
+)
+
+// maxSources bounds sources: each is asked at the same moments.
+const maxSources = 64
+
+func sourceKeys(at string) []key[Source] {
+	return []key[Source]{
+		{"name", "text", "", "the label of its root: the first part of the URI of each skill, `a-z`, `0-9` and `-`, at most 32", func(d *decoder, v frontmatter.Value, s *Source) {
+			s.Name = Word{v.Text, v.Position}
+			if v.Kind != frontmatter.String || !rootLabel().MatchString(v.Text) {
+				d.add(ruleValue, v.Position, at+".name", aLabel, "%s.name is not a label", at)
+			}
+		}},
+		{"from", "text", "", "the source, as `knack add` takes it", func(d *decoder, v frontmatter.Value, s *Source) {
+			s.From = Word{strings.TrimSpace(v.Text), v.Position}
+			if v.Kind != frontmatter.String {
+				d.add(ruleValue, v.Position, at+".from", "write a source, for example oci://registry.example.com/acme/skills:prod", "%s.from is not text", at)
+				return
+			}
+			_, err := origin.Parse(s.From.Text, "/", "/")
+			if wrong := (*origin.RefError)(nil); errors.As(err, &wrong) {
+				d.add(ruleValue, v.Position, at+".from", wrong.Fix, "%s.from cannot be used: %s", at, wrong.Message)
+			}
+		}},
+		{"forward-only", "boolean", "false", "serve no release with a lower version than the highest that was served", func(d *decoder, v frontmatter.Value, s *Source) {
+			is := d.boolean(at+".forward-only", v)
+			s.ForwardOnly = is != nil && *is
+		}},
+		{"min-version", "text", "", "serve no release with a lower version than this; for a replica that remembers none", func(d *decoder, v frontmatter.Value, s *Source) {
+			if _, full := semver.Parse(v.Text); full && v.Kind == frontmatter.String && strings.Trim(v.Text[:1], "v0123456789") == "" {
+				s.MinVersion = v.Text
+				return
+			}
+			d.add(ruleValue, v.Position, at+".min-version", "write a version with three numbers, such as 1.4.0", "%s.min-version is no version", at)
+		}},
+	}
+}
+
+func decodeSources(d *decoder, v frontmatter.Value) (all []Source) {
+	if v.Kind == frontmatter.List && len(v.Items) == 0 {
+		d.add(ruleValue, v.Position, "sources", "name a source, or leave the key out", "sources is empty")
+	}
+	for i, item := range d.items("sources", v) {
+		if i == maxSources {
+			d.add(ruleValue, item.Position, "sources", "publish the skills of several sources as one release", "sources has more than %d sources", maxSources)
+			break
+		}
+		at := "sources[" + strconv.Itoa(i) + "]"
+		s := Source{Position: item.Position}
+		section(d, at, item, sourceKeys(at), &s)
+		for _, key := range []struct{ name, fix string }{{"name", "write name: and a word for its URIs, for example acme"}, {"from", "write from: and the source, for example oci://registry.example.com/acme/skills:prod"}} {
+			if lacks(item, key.name) {
+				d.add(ruleValue, item.Position, at+"."+key.name, key.fix, "%s has no %s", at, key.name)
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// checkSources reports names that two sources have, or a source and a root, and a source that is
+// followed twice.
+func checkSources(d *decoder, c Config) {
+	names, from := map[string]string{}, map[string]int{}
+	for _, r := range c.Roots {
+		names[r.Label.Text] = fmt.Sprintf("the label of the root on line %d", r.Label.Position.Line)
+	}
+	for i, s := range c.Sources {
+		at := "sources[" + strconv.Itoa(i) + "]"
+		if taken := names[s.Name.Text]; taken != "" && s.Name.Text != "" {
+			d.add(ruleValue, s.Name.Position, at+".name", "give each source and each root a name of its own", "%s is %s", s.Name.Text, taken)
+		} else {
+			names[s.Name.Text] = fmt.Sprintf("the name of the source on line %d", s.Name.Position.Line)
+		}
+		if line := from[s.From.Text]; line > 0 && s.From.Text != "" {
+			d.add(ruleValue, s.From.Position, at+".from", "leave one of them out: the skills would be served twice", "%s.from is the source on line %d too", at, line)
+		} else {
+			from[s.From.Text] = s.From.Position.Line
+		}
+	}
+}
+
+var storeKeys = []key[Store]{
+	{"dir", "text", "the user's cache", "the folder in which `knack serve` and `knack pull` keep the skills of sources; deleting it is always safe", func(d *decoder, v frontmatter.Value, s *Store) {
+		const fix = "write the path of a folder, for example /var/lib/knack"
+		before := len(d.problems)
+		if s.Dir = d.text("store.dir", v, fix); len(d.problems) == before && strings.HasPrefix(s.Dir, "~") {
+			d.add(ruleValue, v.Position, "store.dir", "write the whole path; for a folder of this name ./"+s.Dir, "store.dir begins with ~, which no shell replaces here")
+		}
+	}},
+	{"keep", "duration", "24h", "how long a release stays there after it was served last", func(d *decoder, v frontmatter.Value, s *Store) {
+		s.Keep = d.duration("store.keep", v, minKeep, maxKeep, "write hours, such as 24h")
+	}},
+}
+
+// duration decodes a time between two bounds.
+func (d *decoder) duration(at string, v frontmatter.Value, least, most time.Duration, fix string) time.Duration {
+	t, err := time.ParseDuration(v.Text)
+	if v.Kind != frontmatter.String || err != nil || t < least || t > most {
+		d.add(ruleValue, v.Position, at, fmt.Sprintf("%s, from %s to %s", fix, short(least), short(most)), "%s is not such a time", describe(v))
+		return 0
+	}
+	return t
+}
+
+// short writes whole hours and seconds as people do: 24h, 1s.
+func short(t time.Duration) string {
+	if t%time.Hour == 0 {
+		return fmt.Sprintf("%dh", t/time.Hour)
+	}
+	return t.String()
+}
+
+// sourcesText returns all that sources say, without their positions.
+func sourcesText(sources []Source) string {
+	var b strings.Builder
+	for _, s := range sources {
+		fmt.Fprintf(&b, "%s\x00%s\x00%v\x00%s\n", s.Name.Text, s.From.Text, s.ForwardOnly, s.MinVersion)
+	}
+	return b.String()
+}

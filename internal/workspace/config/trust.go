@@ -1,0 +1,101 @@
+package config
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/distribution/trust"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
+)
+
+// Trust is one of trust: the keys that sign the releases of some sources.
+type Trust struct {
+	From    trust.Pattern
+	Keys    []Word // files, as the configuration has them; a relative one starts at its folder
+	Require bool
+	skill.Position
+}
+
+// Bounds of trust: each key is read at each command.
+const (
+	maxTrust = 256
+	maxKeys  = 16
+)
+
+const aPattern = "write from: and a pattern, such as oci://registry.example.com/acme/**; oci://** is every registry, and ** every source"
+
+func trustKeys(at string) []key[Trust] {
+	return []key[Trust]{
+		{"from", "text", "", "the sources that the rule is for: `oci://REGISTRY/REPOSITORY`, with `*` for one part of the name and `**` for any number; `oci://**` is every registry, and `**` every source; required", func(d *decoder, v frontmatter.Value, t *Trust) {
+			before := len(d.problems)
+			text := d.text(at+".from", v, aPattern)
+			if len(d.problems) > before {
+				return
+			}
+			var err error
+			if t.From, err = trust.ParsePattern(text); err != nil {
+				d.add(ruleValue, v.Position, at+".from", aPattern, "%s.from %s", at, err)
+			}
+		}},
+		{"keys", "list", "", "the files of the public keys (PEM); a signature by one of them is enough; required", func(d *decoder, v frontmatter.Value, t *Trust) {
+			const fix = "write the files of public keys, such as [acme.pub]"
+			if v.Kind == frontmatter.List && len(v.Items) == 0 {
+				d.add(ruleValue, v.Position, at+".keys", fix, "%s.keys is empty", at)
+			}
+			for i, item := range d.items(at+".keys", v) {
+				if i == maxKeys {
+					d.add(ruleValue, item.Position, at+".keys", "remove those that sign no more", "%s.keys has more than %d keys", at, maxKeys)
+					break
+				}
+				file := d.text(at+".keys", item, fix)
+				if strings.HasPrefix(file, "~") {
+					d.add(ruleValue, item.Position, at+".keys", "write the whole path; a relative one starts at this file's folder", "%s.keys has a path that begins with ~, which no shell replaces here", at)
+				}
+				t.Keys = append(t.Keys, Word{file, item.Position})
+			}
+		}},
+		{"require", "boolean", "false", "only what one of the keys signed is taken; without it, what is not signed is taken too, and said to be so", func(d *decoder, v frontmatter.Value, t *Trust) {
+			is := d.boolean(at+".require", v)
+			t.Require = is != nil && *is
+		}},
+	}
+}
+
+func decodeTrust(d *decoder, v frontmatter.Value) (all []Trust) {
+	for i, item := range d.items("trust", v) {
+		if i == maxTrust {
+			d.add(ruleValue, item.Position, "trust", "write patterns that fit more sources", "trust has more than %d rules", maxTrust)
+			break
+		}
+		at := "trust[" + strconv.Itoa(i) + "]"
+		t := Trust{Position: item.Position}
+		section(d, at, item, trustKeys(at), &t)
+		for _, key := range []struct{ name, fix string }{{"from", aPattern}, {"keys", "write keys: and the files of public keys, such as [acme.pub]"}} {
+			if lacks(item, key.name) {
+				d.add(ruleValue, item.Position, at+"."+key.name, key.fix, "%s has no %s", at, key.name)
+			}
+		}
+		for _, earlier := range all {
+			if from := t.From.String(); from != "" && earlier.From.Fits(from) {
+				d.add(ruleValue, item.Position, at+".from", "put it before that rule, or remove one of them", "this rule is never used, since the one on line %d fits all of %s and comes first", earlier.Line, from)
+				break
+			}
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
+// trustText returns all that trust says, without its positions.
+func trustText(rules []Trust) string {
+	var b strings.Builder
+	for _, t := range rules {
+		b.WriteString(t.From.String() + "\x00" + strconv.FormatBool(t.Require))
+		for _, k := range t.Keys {
+			b.WriteString("\x00" + k.Text)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}

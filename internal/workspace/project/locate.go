@@ -1,0 +1,52 @@
+// Package locate knows which folder is the project of a command, and keeps writes in it.
+package project
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// Inside refuses a write to file if a link in the project of folder leads out of
+// that project, because the links of a clone come from its author. It accepts a file that
+// the user named by its own path. With the error it returns the link's target in displayed
+// form, which the user can name instead.
+func Inside(env console.Env, folder, file string) (target string, err error) {
+	chain := dir.Repository(folder)
+	top := chain[len(chain)-1]
+	if top == env.Home { // a repository of the user's own settings
+		top = folder
+	}
+	if top == env.Home {
+		return "", nil
+	}
+	err = edit.Inside(top, file)
+	if out := (*edit.OutsideError)(nil); errors.As(err, &out) {
+		target = env.Shown(out.Target)
+		return target, fmt.Errorf("%s is a link to %s, outside of the project", env.Shown(out.Link), target)
+	}
+	return "", err
+}
+
+// Folder returns the project's folder: --project, or the working directory, or "" if
+// that is unknown.
+func Folder(env console.Env, project string) string {
+	if project != "" {
+		return env.Absolute(project)
+	}
+	return env.Dir
+}
+
+// Root returns the root of the project's repository, or the folder itself outside of
+// a repository.
+func Root(env console.Env, project string) string {
+	at := Folder(env, project)
+	if at == "" {
+		return ""
+	}
+	chain := dir.Repository(at)
+	return chain[len(chain)-1]
+}

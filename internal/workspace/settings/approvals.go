@@ -1,0 +1,68 @@
+package settings
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/workspace/approvals"
+	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/skill"
+)
+
+// approvalsOfProject refuses the key approvals in a project's file.
+func approvalsOfProject(at skill.Position) skill.Problem {
+	return skill.Problem{Rule: "config-value", Position: at, Field: "approvals",
+		Message: "a project's file does not say which skills are approved: a clone could otherwise approve its own",
+		Fix:     "write approvals in your own " + config.Name + ", or in a file for --config"}
+}
+
+// Approvals returns the path of the file of approvals: the one that the file of --config names, or
+// else the user's own file, or else the one beside it. It is "" if the system has no place for it.
+func (s *Finder) Approvals() (string, error) {
+	f, err := s.Trusted()
+	switch user := s.UserFile(); {
+	case err != nil:
+		return "", err
+	case f != nil:
+		return f.Approvals(), nil
+	case user != "":
+		return filepath.Join(filepath.Dir(user), approvals.Name), nil
+	}
+	return "", nil
+}
+
+// Approvals returns the path of the file of approvals that a trusted file names.
+func (f *File) Approvals() string {
+	at := filepath.FromSlash(cmp.Or(f.Config.Approvals.Text, approvals.Name))
+	if filepath.IsAbs(at) {
+		return at
+	}
+	return filepath.Join(filepath.Dir(f.Path), at)
+}
+
+// UnusableApprovals returns a warning about a file of approvals that approves nothing, since it
+// cannot be read.
+func (f *File) UnusableApprovals() []string {
+	_, err := approvals.Load(f.Approvals())
+	if err == nil {
+		return nil
+	}
+	shown := display.Echo(cmp.Or(f.Config.Approvals.Text, approvals.Name))
+	if bad := (*approvals.Error)(nil); errors.As(err, &bad) {
+		return []string{fmt.Sprintf("approvals: %s:%d:%d: %s, so that nothing is approved: %s", shown, bad.Line, bad.Column, bad.Message, bad.Fix)}
+	}
+	return []string{"approvals: " + shown + " cannot be read, so that nothing is approved: " + HintOf(err, "make it a text file that knack can read")}
+}
+
+// StampOf returns the stamp of a file that the user named, zero if it cannot be had.
+func StampOf(file string) skill.Stamp {
+	info, err := os.Stat(file)
+	if err != nil {
+		return skill.Stamp{}
+	}
+	return skill.StampOf(info)
+}

@@ -1,0 +1,157 @@
+package settings
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/typo"
+	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+	"github.com/knack-dev/knack/tool"
+)
+
+// Projects are the files of the projects at hand, for their section project.
+type Projects struct {
+	// Unusable says why files are not used. That costs a warning and no more: an agent
+	// without skills would be worse.
+	Unusable []error
+	files    []*File
+	tops     map[string]string // for the label of each root, the folder that it must be in
+}
+
+// OfProjects reads the files of the projects that the folders are in. The home folder is no
+// project.
+func OfProjects(env *console.Env, folders []string) Projects {
+	p := Projects{tops: map[string]string{}}
+	finder := New(env, "")
+	for _, folder := range folders {
+		f, err := finder.Project(folder)
+		if err == nil && f != nil && len(f.Problems) > 0 {
+			at := f.Problems[0]
+			err = fmt.Errorf("%s:%s: %s (%s); nothing in the file is used", f.Shown, at.Position, at.Message, at.Fix)
+		}
+		switch {
+		case err != nil:
+			p.Unusable = append(p.Unusable, err)
+		case f != nil && filepath.Dir(f.Path) != env.Home && !slices.Contains(p.files, f):
+			p.files = append(p.files, f)
+		}
+	}
+	return p
+}
+
+// Roots returns the roots of the files that are not known already. They come after the
+// well-known roots, so that a clone changes the URI and the name of no other skill.
+func (p Projects) Roots(known []skill.Root) (roots []skill.Root) {
+	n := 0
+	for _, f := range p.files {
+		top := filepath.Dir(f.Path)
+		for _, d := range f.Config.Project.Dirs {
+			n++
+			r := skill.Root{Label: labelOf(n), Scope: skill.ScopeProject, Dir: filepath.Join(top, filepath.FromSlash(d.Text))}
+			if !slices.ContainsFunc(slices.Concat(known, roots), func(k skill.Root) bool { return k.Dir == r.Dir }) {
+				p.tops[r.Label] = top
+				roots = append(roots, r)
+			}
+		}
+	}
+	return roots
+}
+
+// Source makes the source of a root. One of these files' stays within the project, since the
+// next pull can bring a link.
+func (p Projects) Source(o dir.Options) catalog.Source {
+	o.Within, o.NoLinks = p.tops[o.Root.Label]
+	return dir.New(o)
+}
+
+// Missing says which folders of the files do not exist. gone reports this of a root's label.
+func (p Projects) Missing(gone func(label string) bool) (missing []string) {
+	n := 0
+	for _, f := range p.files {
+		for _, d := range f.Config.Project.Dirs {
+			if n++; gone(labelOf(n)) {
+				missing = append(missing, fmt.Sprintf("%s:%s: there is no folder %s; make it, or remove it from project.dirs", f.Shown, d.Position, display.Echo(d.Text)))
+			}
+		}
+	}
+	return missing
+}
+
+// labelOf returns the label of a root, counted from 1.
+func labelOf(n int) string { return fmt.Sprintf("project-%d", n) }
+
+// ExcludedBy returns the key of a file that takes a root out of the lists, or "". It has no
+// folder, since answers over HTTP have none.
+func (p Projects) ExcludedBy(label string) string {
+	for _, f := range p.files {
+		if slices.ContainsFunc(f.Config.Project.Exclude, func(x config.Word) bool { return MatchesLabel([]string{x.Text}, label) }) {
+			return "project.exclude in the project's " + filepath.Base(f.Path)
+		}
+	}
+	return ""
+}
+
+// Tools returns the tool set of the first file that names one, or "".
+func (p Projects) Tools() string {
+	for _, f := range p.files {
+		if set := f.Config.Project.Tools.Text; set != "" {
+			return set
+		}
+	}
+	return ""
+}
+
+// Lines says what the files set, and where.
+func (p Projects) Lines() (lines []string) {
+	add := func(f *File, key string, words ...config.Word) {
+		var texts []string
+		for _, w := range words {
+			if w.Text != "" {
+				texts = append(texts, w.Text)
+			}
+		}
+		if len(texts) > 0 {
+			lines = append(lines, fmt.Sprintf("%s:%d: project.%s: %s", f.Shown, words[0].Position.Line, key, strings.Join(texts, ", ")))
+		}
+	}
+	for _, f := range p.files {
+		add(f, "dirs", f.Config.Project.Dirs...)
+		add(f, "exclude", f.Config.Project.Exclude...)
+		add(f, "tools", f.Config.Project.Tools)
+	}
+	return lines
+}
+
+// problemsOf returns the problems of a section that its table cannot know: labels that no
+// project has, and tool sets that do not exist.
+func problemsOf(p config.Project) (problems []skill.Problem) {
+	known := slices.DeleteFunc(WellKnownLabels(), func(label string) bool { return !strings.HasSuffix(label, "-project") })
+	for _, x := range p.Exclude {
+		if !slices.ContainsFunc(known, func(label string) bool { return MatchesLabel([]string{label}, x.Text) }) {
+			problems = append(problems, skill.Problem{Rule: "config-value", Position: x.Position, Field: "project.exclude",
+				Message: "no root has the label " + x.Text, Fix: nearest(x.Text, known, "labels")})
+		}
+	}
+	if p.Tools.Text != "" {
+		if _, err := tool.ParseSets(p.Tools.Text); err != nil {
+			problems = append(problems, skill.Problem{Rule: "config-value", Position: p.Tools.Position, Field: "project.tools",
+				Message: err.Error(), Fix: nearest(p.Tools.Text, tool.SetNames(), "sets")})
+		}
+	}
+	return problems
+}
+
+// nearest is a fix that names the nearest word or, if none is near, all of them.
+func nearest(typed string, words []string, what string) string {
+	if best := typo.Nearest(typed, words); best != "" {
+		return "did you mean " + best + "?"
+	}
+	return "the " + what + " are: " + strings.Join(words, ", ")
+}

@@ -1,0 +1,328 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/lazyregexp"
+	"github.com/knack-dev/knack/internal/base/realpath"
+	"github.com/knack-dev/knack/internal/base/typo"
+	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/builtin"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// Roots returns the roots that the file names, in its order. The URI of a skill begins with
+// the label of its root, however many roots there are.
+func (f *File) Roots(env *console.Env) (roots []skill.Root) {
+	if f == nil {
+		return nil
+	}
+	for _, r := range f.Config.Roots {
+		at, about := r.Folder(filepath.Dir(f.Path)), r.Publisher
+		roots = append(roots, skill.Root{
+			Label: r.Label.Text, Prefix: r.Label.Text, Scope: skill.ScopeProject, Dir: at,
+			Shown: console.DisplayPath(at, nil, env.Home), Publisher: &about,
+		})
+	}
+	return roots
+}
+
+// UnusableRoot returns the first problem of [File.ProblemsOfRoots] as an error.
+func (f *File) UnusableRoot() error {
+	problems := f.ProblemsOfRoots()
+	if len(problems) == 0 {
+		return nil
+	}
+	p := problems[0]
+	return &Error{fmt.Errorf("%s:%s: %s", f.Shown, p.Position, p.Message), p.Fix, false}
+}
+
+// ProblemsOfRoots returns what is wrong with the folders of the roots on the disk, in the
+// order of the file.
+func (f *File) ProblemsOfRoots() (problems []skill.Problem) {
+	var seen []string
+	for i, r := range f.Config.Roots {
+		at := r.Folder(filepath.Dir(f.Path))
+		add := func(message, fix string) {
+			problems = append(problems, skill.Problem{Rule: "config-value", Position: r.Dir.Position, Field: fmt.Sprintf("roots[%d].dir", i), Message: message, Fix: fix})
+		}
+		if err := dir.Check(at); err != nil {
+			words, fix := skill.FolderReason(err)
+			add("the folder "+display.Echo(r.Dir.Text)+" of the root "+r.Label.Text+" cannot be served: "+words, fix)
+		} else if j, how := overlaps(at, seen); j >= 0 {
+			add(fmt.Sprintf("the folder %s of the root %s %s that of the root %s on line %d", display.Echo(r.Dir.Text), r.Label.Text, how, f.Config.Roots[j].Label.Text, f.Config.Roots[j].Dir.Position.Line),
+				"name folders of which none contains another: a skill in two roots would have two URIs, and a rule for one of them would not hide it")
+		}
+		seen = append(seen, at)
+	}
+	return problems
+}
+
+// EmptyRoots returns a warning for each root whose folder has nothing but hidden files.
+func (f *File) EmptyRoots() (warnings []string) {
+	for i, r := range f.Config.Roots {
+		empty := soon(false, func() bool {
+			entries, err := os.ReadDir(r.Folder(filepath.Dir(f.Path)))
+			return err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.IsDir() || !strings.HasPrefix(e.Name(), ".") })
+		})
+		if empty {
+			warnings = append(warnings, fmt.Sprintf("roots[%d].dir: the folder %s is empty", i, display.Echo(r.Dir.Text)))
+		}
+	}
+	return warnings
+}
+
+// Overlap returns two of the folders if they are the same or one contains the other, by
+// whatever paths and links.
+func Overlap(folders []string) (one, other string, found bool) {
+	for i, at := range folders {
+		if j, _ := overlaps(at, folders[:i]); j >= 0 {
+			return folders[j], at, true
+		}
+	}
+	return "", "", false
+}
+
+// RealOf returns the path of a folder without links, or the path itself if its disk does not
+// answer.
+func RealOf(folder string) string {
+	return soon(folder, func() string { return realpath.Of(folder) })
+}
+
+// overlaps returns the index of the first of the folders that a folder is, contains or is in,
+// or -1, and which of these in words.
+func overlaps(folder string, others []string) (index int, how string) {
+	for i, other := range others {
+		type relation struct{ in, around bool }
+		r := soon(relation{below(folder, other), below(other, folder)}, func() relation { return relation{within(folder, other), within(other, folder)} })
+		in, around := r.in, r.around
+		switch {
+		case in && around:
+			return i, "is"
+		case in:
+			return i, "is inside"
+		case around:
+			return i, "contains"
+		}
+	}
+	return -1, ""
+}
+
+// patience is how long a comparison of folders waits for their disks. Without an answer, they
+// are compared as they are written.
+const patience = 2 * time.Second
+
+// soon returns the result of a question to the disk, or otherwise if that takes too long.
+func soon[T any](otherwise T, ask func() T) T {
+	answer := make(chan T, 1)
+	go func() { answer <- ask() }()
+	select {
+	case given := <-answer:
+		return given
+	case <-time.After(patience):
+		return otherwise
+	}
+}
+
+// below reports whether a clean path is another one or is below it.
+func below(path, other string) bool {
+	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(other, string(filepath.Separator)))
+	return ok && (rest == "" || os.IsPathSeparator(rest[0]))
+}
+
+// within reports whether a folder is another one or is inside of it. Folders are compared as
+// the system knows them, since a mount or an unequal case gives one folder two paths.
+func within(folder, other string) bool {
+	outer, err := os.Stat(other)
+	if err != nil {
+		return false
+	}
+	for at := realpath.Of(folder); ; at = filepath.Dir(at) {
+		if info, err := os.Stat(at); err == nil && os.SameFile(info, outer) {
+			return true
+		}
+		if at == filepath.Dir(at) {
+			return false
+		}
+	}
+}
+
+// ownLabel matches the labels that knack gives roots by number.
+var ownLabel = lazyregexp.New(`^(dir|env|project)-[0-9]+$`)
+
+// isOwn reports whether a label is that of one of knack's own roots, or the first part of the
+// URI of a built-in skill.
+func isOwn(label string) bool {
+	return label == builtin.Label || ownLabel().MatchString(label) || slices.Contains(WellKnownLabels(), WithoutNumber(label)) || slices.Contains(BuiltinNames(), label)
+}
+
+// BuiltinNames lists the first parts of the URIs of the built-in skills, which have no label.
+func BuiltinNames() (names []string) {
+	scan, err := builtin.New().Scan(context.Background())
+	if err != nil {
+		return nil
+	}
+	for _, b := range scan.Bundles {
+		names = append(names, b.Path)
+	}
+	return names
+}
+
+// problemsOfRoots returns the problems of roots that their table cannot know: labels that are
+// knack's own, and rules that fit none of the roots.
+func problemsOfRoots(c config.Config) (problems []skill.Problem) {
+	if len(c.Roots)+len(c.Sources) == 0 {
+		return nil
+	}
+	for i, s := range c.Sources {
+		if isOwn(s.Name.Text) {
+			problems = append(problems, skill.Problem{Rule: "config-value", Position: s.Name.Position, Field: fmt.Sprintf("sources[%d].name", i),
+				Message: s.Name.Text + " is one of knack's own labels", Fix: "give the source another name, for example that of its publisher"})
+		}
+	}
+	for i, r := range c.Roots {
+		if isOwn(r.Label.Text) {
+			problems = append(problems, skill.Problem{Rule: "config-value", Position: r.Label.Position, Field: fmt.Sprintf("roots[%d].label", i),
+				Message: r.Label.Text + " is one of knack's own labels", Fix: "give the root another label, for example that of its publisher"})
+		}
+	}
+	if c.Access.Policy == nil {
+		return problems
+	}
+	for _, a := range c.Access.Policy.Astray(append(LabelsOf(c), BuiltinNames()...)) {
+		if !a.Denies && a.Label != "" {
+			continue // it shows nothing, see [File.UnknownLabels]
+		}
+		message, fix := AstrayWords(a, LabelsOf(c))
+		problems = append(problems, skill.Problem{Rule: "config-value", Position: c.Access.Positions[a.Pattern.String()], Field: "access.rules", Message: message, Fix: fix})
+	}
+	return problems
+}
+
+// rootsOfProject refuses roots in a project's file.
+func rootsOfProject(roots []config.Root) skill.Problem {
+	return skill.Problem{Rule: "config-value", Position: roots[0].Position, Field: "roots",
+		Message: "a project's file names no roots: a clone could otherwise decide which folders of this machine are served",
+		Fix:     "write project.dirs for folders of the project; roots belongs in your own " + config.Name + ", or in a file for --config ('knack config check FILE' checks that)"}
+}
+
+// sourcesOfProject refuses sources in a project's file.
+func sourcesOfProject(sources []config.Source) skill.Problem {
+	return skill.Problem{Rule: "config-value", Position: sources[0].Position, Field: "sources",
+		Message: "a project's file names no sources: a clone could otherwise decide what a server fetches and serves",
+		Fix:     "add the skills to the project with 'knack add'; sources belongs in your own " + config.Name + ", or in a file for --config"}
+}
+
+// UnknownLabels returns a warning for each rule that shows nothing, since no root has its
+// label.
+func (f *File) UnknownLabels() (warnings []string) {
+	c := f.Config
+	if len(c.Roots)+len(c.Sources) == 0 || c.Access.Policy == nil {
+		return nil
+	}
+	for _, a := range c.Access.Policy.Astray(append(LabelsOf(c), BuiltinNames()...)) {
+		if a.Denies || a.Label == "" {
+			continue // a problem already
+		}
+		message, fix := AstrayWords(a, LabelsOf(c))
+		warnings = append(warnings, "line "+fmt.Sprint(c.Access.Positions[a.Pattern.String()].Line)+": "+message+": "+fix)
+	}
+	return warnings
+}
+
+// AstrayWords says what is wrong with a pattern that fits no root, and what to write.
+func AstrayWords(a access.Astray, labels []string) (message, fix string) {
+	if a.Label == "" {
+		return "the pattern " + a.Pattern.String() + " has a * in its first part, which is the label of a root", "begin it with a label (" + strings.Join(labels, ", ") + "), or with ** for every root"
+	}
+	effect := "allows"
+	if a.Denies {
+		effect = "denies"
+	}
+	fix = "begin it with the label of a root: " + strings.Join(labels, ", ")
+	if near := typo.Nearest(a.Label, labels); near != "" {
+		fix = "did you mean " + near + "?"
+	}
+	return "no root has the label " + display.Echo(a.Label) + ", so the pattern " + a.Pattern.String() + " " + effect + " nothing", fix
+}
+
+// LabelsOf returns the labels of the roots and sources that a file names, in their order.
+func LabelsOf(c config.Config) (labels []string) {
+	for _, r := range c.Roots {
+		labels = append(labels, r.Label.Text)
+	}
+	for _, s := range c.Sources {
+		labels = append(labels, s.Name.Text)
+	}
+	return labels
+}
+
+// Moves returns an error if a server must not take over another version of a file while it
+// runs: it goes on to serve the roots of served, or others if that is nil or names none.
+// sameRules reports whether both have the same access rules.
+func Moves(served, now *File, sameRules bool) error {
+	const hint = "; restart the server to take over both"
+	before, next := rootsOf(served), rootsOf(now)
+	if len(before) == 0 && len(next) > 0 && !sameRules {
+		return errors.New("the access rules have changed, and roots were added, which the server does not serve yet" + hint)
+	}
+	var moved []string
+	for _, r := range before {
+		if slices.ContainsFunc(next, func(n placed) bool { return n.label == r.label && n.isAt(r) }) {
+			continue
+		}
+		moved = append(moved, r.label)
+		for _, n := range next {
+			if n.isAt(r) {
+				moved = append(moved, n.label)
+			}
+		}
+	}
+	if len(moved) == 0 {
+		return nil
+	}
+	if now != nil {
+		for _, pattern := range now.Config.Access.Patterns() {
+			if i := slices.IndexFunc(moved, pattern.IsAbout); i >= 0 {
+				return fmt.Errorf("%s:%s: the pattern %s is about the root %s, and the label or the folder of that root has changed"+hint, now.Shown, now.Config.Access.Positions[pattern.String()], pattern, moved[i])
+			}
+		}
+	}
+	if !sameRules {
+		return errors.New("the access rules have changed, and so has the root " + moved[0] + ", which the server serves until it is restarted" + hint)
+	}
+	return nil
+}
+
+// placed is a root by its label and its folder, or for a source by what it is.
+type placed struct{ label, folder string }
+
+// isAt reports whether two roots have the same folder. The disk is asked only if their paths
+// differ.
+func (p placed) isAt(o placed) bool {
+	return p.folder == o.folder || soon(false, func() bool { return realpath.Of(p.folder) == realpath.Of(o.folder) })
+}
+
+func rootsOf(f *File) (all []placed) {
+	if f == nil {
+		return nil
+	}
+	for _, r := range f.Config.Roots {
+		all = append(all, placed{r.Label.Text, r.Folder(filepath.Dir(f.Path))})
+	}
+	for _, s := range f.Config.Sources {
+		all = append(all, placed{s.Name.Text, "source " + s.From.Text})
+	}
+	return all
+}

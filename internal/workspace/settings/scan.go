@@ -1,0 +1,39 @@
+package settings
+
+import (
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/lazyregexp"
+	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/skill"
+)
+
+// ScanPolicy returns the section scan of the file in effect, or of the user's if that is nil, with
+// the file. A server that reads no other settings, since it speaks over standard input and output,
+// obeys it too. A user's file that cannot be used is an error if it may have the section: what it
+// holds back must not be served because of a typing error, or since the file cannot be read.
+func ScanPolicy(env *console.Env, inEffect *File) (config.Scan, *File, error) {
+	if inEffect != nil {
+		return inEffect.Config.Scan, inEffect, nil
+	}
+	f, err := New(env, "").Trusted()
+	switch {
+	case err == nil && f == nil:
+		return config.Scan{}, nil, nil
+	case err == nil:
+		return f.Config.Scan, f, nil
+	}
+	if data, readErr := ReadUserFile(New(env, "").UserFile()); readErr != nil || len(data) > config.MaxSize || scanKey().Match(data) {
+		return config.Scan{}, nil, err
+	}
+	return config.Scan{}, nil, nil
+}
+
+// scanKey finds what may be the key scan, however it is written.
+var scanKey = lazyregexp.New(`scan["']?\s*:`)
+
+// scanOfProject refuses the section scan in a project's file.
+func scanOfProject(at skill.Position) skill.Problem {
+	return skill.Problem{Rule: "config-value", Position: at, Field: "scan",
+		Message: "a project's file does not say which skills a server holds back: a clone could otherwise accept its own findings",
+		Fix:     "write scan in your own " + config.Name + ", or in a file for --config; check.rules changes what 'knack check' says in this project"}
+}

@@ -1,0 +1,251 @@
+// Package settings finds and reads knack.yaml: the user's, and that of a project, which is as
+// trustworthy as the project. It says what a project's file means for the roots.
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// File is a parsed knack.yaml.
+type File struct {
+	Path     string // absolute
+	Shown    string
+	Data     []byte
+	Config   config.Config
+	Problems []skill.Problem
+	IsUsers  bool // and not a project's, which may be a clone
+}
+
+// Finder finds and reads the configuration files of one command, each once.
+type Finder struct {
+	env   *console.Env
+	given string // --config: this file and no other
+	read  map[string]*File
+	// Used are the files that were read.
+	Used []*File
+}
+
+// New makes a finder. given is the file of --config, or "".
+func New(env *console.Env, given string) *Finder {
+	return &Finder{env: env, given: given, read: map[string]*File{}}
+}
+
+// UserFile returns the path of the user's file, or "" if the system has no place for it.
+func (s *Finder) UserFile() string {
+	if at := s.env.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(at) {
+		return filepath.Join(at, "knack", config.Name)
+	}
+	switch appData := s.env.Getenv("APPDATA"); {
+	case runtime.GOOS == "windows" && appData != "":
+		return filepath.Join(appData, "knack", config.Name)
+	case s.env.Home == "":
+		return ""
+	}
+	return filepath.Join(s.env.Home, ".config", "knack", config.Name)
+}
+
+// Files returns the files in effect for a folder, the one with the highest precedence
+// first.
+func (s *Finder) Files(folder string) ([]*File, error) {
+	if s.given != "" {
+		f, err := s.load(s.env.Absolute(s.given), s.given, ReadUserFile, false)
+		return []*File{f}, err
+	}
+	var out []*File
+	if f, err := s.Project(folder); err != nil {
+		return nil, err
+	} else if f != nil {
+		out = append(out, f)
+	}
+	user := s.UserFile()
+	if user == "" {
+		return out, nil
+	}
+	f, err := s.load(user, s.env.Shown(user), ReadUserFile, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return out, nil
+	}
+	return append(out, f), err
+}
+
+// Project returns the file of the project that a folder is in, or nil.
+func (s *Finder) Project(folder string) (*File, error) {
+	for _, at := range dir.Repository(folder) {
+		file := filepath.Join(at, config.Name)
+		if _, err := os.Lstat(file); err == nil && file != s.UserFile() {
+			return s.load(file, s.env.Shown(file), readContained, true)
+		}
+	}
+	return nil, nil
+}
+
+// Trusted returns the file of --config, or the user's, or nil. It never reads a project's,
+// which may be a clone.
+func (s *Finder) Trusted() (*File, error) {
+	file, shown := s.env.Absolute(s.given), s.given
+	if s.given == "" {
+		if file = s.UserFile(); file == "" {
+			return nil, nil
+		}
+		shown = s.env.Shown(file)
+	}
+	f, err := s.load(file, shown, ReadUserFile, false)
+	switch {
+	case s.given == "" && errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case len(f.Problems) > 0:
+		return nil, f.refused()
+	}
+	return f, nil
+}
+
+// Check returns the settings of check for a folder. A file with a problem is wrong usage,
+// since half a configuration is not usable.
+func (s *Finder) Check(folder string) (config.Check, error) {
+	files, err := s.Files(folder)
+	if err != nil {
+		return config.Check{}, err
+	}
+	var c config.Check
+	for _, f := range files {
+		if len(f.Problems) > 0 {
+			return c, f.refused()
+		}
+		c = c.WithDefaults(f.Config.Check)
+	}
+	return c, nil
+}
+
+func (s *Finder) load(file, shown string, read func(string) ([]byte, error), ofProject bool) (*File, error) {
+	if f := s.read[file]; f != nil {
+		return f, nil
+	}
+	data, err := read(file)
+	if err != nil {
+		return nil, &Error{fmt.Errorf("%s cannot be read: %w", shown, readError{err}), HintOf(err, "make it a text file that knack can read"), false}
+	}
+	f := &File{Path: file, Shown: filepath.ToSlash(shown), Data: data, IsUsers: file == s.UserFile()}
+	f.Config, f.Problems = config.Parse(data)
+	f.Problems = append(f.Problems, problemsOf(f.Config.Project)...)
+	if f.Problems = append(f.Problems, problemsOfRoots(f.Config)...); ofProject && len(f.Config.Roots) > 0 {
+		f.Problems = append(f.Problems, rootsOfProject(f.Config.Roots))
+	}
+	if ofProject && len(f.Config.Sources) > 0 {
+		f.Problems = append(f.Problems, sourcesOfProject(f.Config.Sources))
+	}
+	if ofProject && len(f.Config.Trust) > 0 {
+		f.Problems = append(f.Problems, trustOfProject(f.Config.Trust[0].Position))
+	}
+	if at := f.Config.Lock.Position; ofProject && at.Line > 0 {
+		f.Problems = append(f.Problems, lockOfProject(at))
+	}
+	if at := f.Config.Scan.Position; ofProject && at.Line > 0 {
+		f.Problems = append(f.Problems, scanOfProject(at))
+	}
+	if ofProject && len(f.Config.Servers) > 0 {
+		f.Problems = append(f.Problems, serversOfProject(f.Config.Servers[0].Position))
+	}
+	if at := f.Config.Approvals.Position; ofProject && at.Line > 0 {
+		f.Problems = append(f.Problems, approvalsOfProject(at))
+	}
+	if at := f.Config.Chat.Position; ofProject && at.Line > 0 {
+		f.Problems = append(f.Problems, chatOfProject(at))
+	}
+	s.read[file] = f
+	s.Used = append(s.Used, f)
+	return f, nil
+}
+
+// Error says why a file cannot be used, and what to do.
+type Error struct {
+	Err   error
+	Hint  string
+	Usage bool // the file has a problem; otherwise it cannot be read
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// readError words why a file cannot be read, and keeps the error in its chain.
+type readError struct{ err error }
+
+func (e readError) Error() string { return ReasonOf(e.err) }
+func (e readError) Unwrap() error { return e.err }
+
+// readContained reads a project's file like a skill's file, without following links out of
+// the folder, since the project may be a clone.
+func readContained(file string) ([]byte, error) {
+	fsys, err := dir.FS(filepath.Dir(file))
+	if err != nil {
+		return nil, err
+	}
+	data, _, err := skill.ReadFile(fsys, filepath.Base(file), config.MaxSize)
+	return data, err
+}
+
+// ReadUserFile is [ReadNamed] for a file of at most [config.MaxSize].
+func ReadUserFile(file string) ([]byte, error) { return ReadNamed(file, config.MaxSize) }
+
+// ReadNamed reads a file that the user named, through links, and at most one byte more
+// than most. It refuses a pipe or a device, which could block the process for
+// ever. The null device is an empty file.
+func ReadNamed(file string, most int64) ([]byte, error) {
+	info, err := os.Stat(file)
+	if null, nullErr := os.Stat(os.DevNull); err == nil && nullErr == nil && os.SameFile(info, null) {
+		return nil, nil
+	}
+	data, err := edit.Read(file, most)
+	if errors.Is(err, edit.ErrIrregular) {
+		err = &fs.PathError{Op: "open", Path: file, Err: skill.ErrNotRegular}
+	}
+	return data, err
+}
+
+// refused returns the first problem as an error, with its position.
+func (f *File) refused() error { return refusedFor(f, f.Problems) }
+
+func refusedFor(f *File, problems []skill.Problem) error {
+	p := problems[0]
+	hint := p.Fix
+	if n := len(problems) - 1; n > 0 {
+		hint += fmt.Sprintf(" (%s; knack config check shows all)", display.Count(n, "further problem"))
+	}
+	return &Error{fmt.Errorf("%s:%s: %s", f.Shown, p.Position, p.Message), hint, true}
+}
+
+// HintOf says what to do about a file that the user named and that cannot be read. other is
+// the hint if the file exists.
+func HintOf(err error, other string) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "check the path"
+	case errors.Is(err, fs.ErrPermission):
+		return "let the user who runs knack read the file"
+	}
+	return other
+}
+
+// ReasonOf words an error about a file that the user named.
+func ReasonOf(err error) string {
+	if errors.Is(err, fs.ErrNotExist) {
+		return "there is no such file"
+	}
+	return skill.Reason(err)
+}

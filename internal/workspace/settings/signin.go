@@ -1,0 +1,49 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/server/openid"
+	"github.com/knack-dev/knack/internal/workspace/config"
+)
+
+// maxSecret bounds the secret of a client, in bytes. Providers make far shorter ones.
+const maxSecret = 4096
+
+// SignIn returns the provider of the section sign-in, nil without one. The file of the client's
+// secret is read once now, so that a wrong path is found at the start, and again at each sign-in.
+// path resolves a path of the configuration.
+func SignIn(c config.SignIn, path func(string) string, log *slog.Logger) (*openid.Provider, error) {
+	if c.Issuer == "" {
+		return nil, nil
+	}
+	o := openid.Options{
+		Issuer: c.Issuer, ClientID: c.ClientID, RedirectURL: c.RedirectURL, Scopes: c.Scopes, Audiences: c.Audiences,
+		SubjectClaim: c.SubjectClaim, GroupsClaim: c.GroupsClaim, Session: c.Session, Log: log,
+	}
+	if file := c.ClientSecretFile; file != "" {
+		o.Secret = func() (string, error) { return secretIn(path(file)) }
+		if _, err := o.Secret(); err != nil {
+			hint := HintOf(err, "write into it the secret that the provider shows for this client, and nothing else")
+			if !errors.Is(err, errSecret) {
+				err = readError{err}
+			}
+			return nil, &Error{fmt.Errorf("sign-in.client-secret-file %s: %w", file, err), hint, false}
+		}
+	}
+	return openid.New(o)
+}
+
+var errSecret = errors.New("it is empty, longer than 4 KiB, or has several lines")
+
+func secretIn(file string) (string, error) {
+	data, err := ReadUserFile(file)
+	secret := strings.TrimSpace(string(data))
+	if err == nil && (secret == "" || len(secret) > maxSecret || strings.ContainsAny(secret, "\r\n")) {
+		err = errSecret
+	}
+	return secret, err
+}

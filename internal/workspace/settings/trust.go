@@ -1,0 +1,75 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/distribution/trust"
+	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/skill"
+)
+
+// trustOfProject refuses the key trust in a project's file.
+func trustOfProject(at skill.Position) skill.Problem {
+	return skill.Problem{Rule: "config-value", Position: at, Field: "trust",
+		Message: "a project's file does not say which keys are trusted: a clone could otherwise vouch for its own skills",
+		Fix:     "write trust in your own " + config.Name + ", or in a file for --config"}
+}
+
+// Trust returns the rules of the file of --config, or of the user's, with their keys; nil without
+// one. A key that cannot be read is an error, since a rule without it would mean something else.
+func (s *Finder) Trust() (*trust.Policy, error) {
+	f, err := s.Trusted()
+	if f == nil || err != nil {
+		return nil, err
+	}
+	p, problems := f.Trust()
+	if len(problems) > 0 {
+		return nil, refusedFor(f, problems)
+	}
+	return p, nil
+}
+
+// Trust returns the rules of the file with their keys, and what is wrong with these.
+func (f *File) Trust() (*trust.Policy, []skill.Problem) {
+	p := &trust.Policy{}
+	var problems []skill.Problem
+	for i, t := range f.Config.Trust {
+		r := trust.Rule{From: t.From, Require: t.Require, Where: fmt.Sprintf("%s:%d", f.Shown, t.Line)}
+		for _, file := range t.Keys {
+			k, err := f.key(file.Text)
+			if err != nil {
+				problems = append(problems, skill.Problem{Rule: "config-value", Position: file.Position, Field: fmt.Sprintf("trust[%d].keys", i),
+					Message: "the key " + display.Echo(file.Text) + " cannot be used: " + err.Message, Fix: err.Fix})
+				continue
+			}
+			r.Keys = append(r.Keys, k)
+		}
+		p.Rules = append(p.Rules, r)
+	}
+	return p, problems
+}
+
+func (f *File) key(name string) (trust.Key, *trust.KeyError) {
+	path := filepath.FromSlash(name)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(f.Path), path)
+	}
+	data, err := ReadNamed(path, trust.MaxKey)
+	if err != nil {
+		return trust.Key{}, &trust.KeyError{Message: ReasonOf(err), Fix: HintOf(err, "name the file of a public key in PEM")}
+	}
+	k, err := trust.ParsePublic(display.Echo(name), data)
+	if bad := (*trust.KeyError)(nil); errors.As(err, &bad) {
+		return trust.Key{}, bad
+	}
+	return k, nil
+}
+
+// ProblemsOfTrust returns what is wrong with the keys of the file's rules.
+func (f *File) ProblemsOfTrust() []skill.Problem {
+	_, problems := f.Trust()
+	return problems
+}

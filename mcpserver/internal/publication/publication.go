@@ -1,0 +1,93 @@
+// Package publication makes the entries that the Skills extension (SEP-2640) has of skills.
+package publication
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/sorting"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
+	"github.com/knack-dev/knack/skillsext"
+)
+
+// possible reports whether a skill's SKILL.md satisfies the specification and its URI ends
+// with its name. Only its manifest tells whether its files are within the limits.
+func possible(e *catalog.Entry) bool {
+	return e.Publishable && e.Status != catalog.Skipped && e.IsNamedByURI()
+}
+
+// Obstacle is the first reason that keeps a served skill from having an entry.
+func Obstacle(e *catalog.Entry) string {
+	for _, p := range e.Problems {
+		if skill.RuleOf(p.Rule).Unpublishes {
+			return p.Message
+		}
+	}
+	return "its URI does not end with its name"
+}
+
+// Entry is the entry of a skill as it is on disk now, nil if the skill is not published. Its
+// frontmatter and its manifest are of one state.
+func Entry(ctx context.Context, v catalog.View, e *catalog.Entry) (*skillsext.Skill, error) {
+	if !possible(e) {
+		return nil, nil
+	}
+	now, files, err := v.Manifest(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	if !possible(now) || !now.SameURI(e) {
+		return nil, nil
+	}
+	list := make([]skillsext.Resource, len(files))
+	for i, f := range files {
+		uri, err := now.FileText(f.Path)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = skillsext.Resource{URI: uri, Digest: f.Digest.String(), Size: f.Size}
+	}
+	sorting.Func(list, func(a, b skillsext.Resource) int { return cmp.Compare(a.URI, b.URI) })
+	return &skillsext.Skill{
+		URI: now.URI().String(), Frontmatter: skillsext.Frontmatter(now.Frontmatter), Resources: skillsext.StaticResources(list...),
+	}, nil
+}
+
+// Entries makes the entries of several skills at once, nil for a skill that is not published.
+// It calls failed, from several goroutines, for a skill without an entry, and returns how many
+// of them may have one later: neither are they over the limits of publication, nor gone.
+func Entries(ctx context.Context, v catalog.View, of []*catalog.Entry, failed func(*catalog.Entry, error)) (entries []*skillsext.Skill, unread int, err error) {
+	out := make([]*skillsext.Skill, len(of))
+	var next, later atomic.Int64
+	var wg sync.WaitGroup
+	for range min(2*runtime.GOMAXPROCS(0), len(of)) { // some wait for the disk
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(of) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				var err error
+				if out[i], err = Entry(ctx, v, of[i]); err != nil && ctx.Err() == nil {
+					failed(of[i], err)
+					if !errors.Is(err, skill.ErrTooLarge) && !errors.Is(err, skill.ErrIncomplete) && !errors.Is(err, fs.ErrNotExist) {
+						later.Add(1)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return out, int(later.Load()), ctx.Err()
+}
+
+// OfText is the entry of a skill of one file at a URI.
+func OfText(uri string, text []byte) *skillsext.Skill {
+	return &skillsext.Skill{
+		URI: uri, Frontmatter: skillsext.Frontmatter(frontmatter.Parse(text).JSON()),
+		Resources: skillsext.StaticResources(skillsext.Resource{URI: uri, Digest: skill.DigestOf(text).String(), Size: int64(len(text))}),
+	}
+}

@@ -1,0 +1,336 @@
+// Package subscription keeps the files that sessions wait for, and finds out when they change.
+package subscription
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/limit"
+	"github.com/knack-dev/knack/skill"
+)
+
+// The catalogue reports a change of a SKILL.md at once. No watcher covers a skill's other
+// files, so that each file with a subscriber is checked once in a period: its stamp, and if
+// that differs, its bytes. A file that is changed and changed back in
+// between is not noticed, nor is a write that leaves size and times as they were. Being
+// deleted, and coming back, is a change.
+const (
+	// Period is the time between two checks.
+	Period = 2 * time.Second
+	// MaxFiles bounds the subscriptions of all sessions; checking that many files takes a
+	// fraction of the period. A client that has a quarter gets none of the last quarter.
+	MaxFiles = 4096
+	// MaxOwn bounds the subscriptions of one session.
+	MaxOwn = 1024
+)
+
+// Errors of [Table.Add].
+var (
+	ErrNoFile  = errors.New("there is no such file")
+	ErrUnread  = errors.New("the file cannot be read at the moment; try again")
+	ErrTooMany = errors.New("too many subscriptions; end one first")
+)
+
+// Options of a table. Every field must be set.
+type Options struct {
+	Period   time.Duration
+	MaxFiles int
+	MaxOwn   int
+	// View returns what the files are looked up in.
+	View func(context.Context) (catalog.View, error)
+	// Changed is called with the spelling of a changed file's URI, once for each spelling.
+	Changed func(ctx context.Context, uri string)
+}
+
+// Table is the subscriptions of sessions, each of type S.
+type Table[S comparable] struct {
+	o    Options
+	room *limit.Budget // of subscriptions
+	wake chan struct{} // capacity 1: check now
+
+	mu       sync.Mutex
+	files    map[string]*file // by canonical URI, however clients spell it
+	sessions map[S]*session
+	running  bool
+}
+
+// file is a file and its state that subscribers know.
+type file struct {
+	uri       skill.URI
+	spellings map[string]int // of sessions for its URI, and how many of them
+	state     state
+}
+
+// session is what one session is subscribed to.
+type session struct {
+	room      *limit.Account
+	spellings map[string]string // by canonical URI
+}
+
+type state struct {
+	exists bool
+	stamp  skill.Stamp
+	digest skill.Digest
+	at     time.Time
+}
+
+// New makes a table.
+func New[S comparable](o Options) *Table[S] {
+	return &Table[S]{
+		o: o, room: limit.NewBudget(int64(o.MaxFiles), 0), wake: make(chan struct{}, 1),
+		files: map[string]*file{}, sessions: map[S]*session{},
+	}
+}
+
+// Poke starts a check now.
+func (t *Table[S]) Poke() {
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Len is the number of files with a subscriber.
+func (t *Table[S]) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.files)
+}
+
+// Add subscribes a session of a client to a file. It returns the spelling under which the
+// session is notified of the file: the first one that it used.
+func (t *Table[S]) Add(s S, client string, v catalog.View, uri skill.URI, spelling string) (string, error) {
+	key := canonical(v, uri)
+	t.mu.Lock()
+	known := t.files[key] != nil && t.files[key].state.exists
+	t.mu.Unlock()
+	var now state
+	var err error
+	if known && Exists(v, uri) {
+		now.exists = true // a file that has a subscriber need not be read
+	} else if now, err = stateNow(v, uri); err != nil {
+		return "", err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.files[key] == nil && now.digest == (skill.Digest{}) { // its last subscriber has just left
+		t.mu.Unlock()
+		now, err = stateNow(v, uri)
+		t.mu.Lock()
+		if err != nil {
+			return "", err
+		}
+	}
+	if t.files[key] == nil {
+		t.files[key] = &file{uri: uri, spellings: map[string]int{}, state: now}
+	}
+	return t.add(s, client, key, spelling)
+}
+
+// add needs mu.
+func (t *Table[S]) add(s S, client, key, spelling string) (string, error) {
+	mine, f := t.sessions[s], t.files[key]
+	if mine == nil {
+		mine = &session{t.room.Open(client), map[string]string{}}
+		t.sessions[s] = mine
+	}
+	if first, again := mine.spellings[key]; again {
+		return first, nil
+	}
+	if len(mine.spellings) >= t.o.MaxOwn || !mine.room.Try(1) {
+		t.forget(key)
+		return "", ErrTooMany
+	}
+	mine.spellings[key] = spelling
+	f.spellings[spelling]++
+	if !t.running {
+		t.running = true
+		go t.run()
+	}
+	return spelling, nil
+}
+
+// Remove ends a session's subscription to a file. It returns the spelling that the session
+// used, empty if it had no subscription.
+func (t *Table[S]) Remove(s S, v catalog.View, uri skill.URI) string {
+	key := canonical(v, uri)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	mine := t.sessions[s]
+	if mine == nil || mine.spellings[key] == "" {
+		return ""
+	}
+	spelling := mine.spellings[key]
+	t.drop(mine, key)
+	return spelling
+}
+
+// End forgets a session.
+func (t *Table[S]) End(s S) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if mine := t.sessions[s]; mine != nil {
+		for key := range mine.spellings {
+			t.drop(mine, key)
+		}
+		mine.room.Close()
+		delete(t.sessions, s)
+	}
+}
+
+// Has reports whether a session is subscribed to a file by that spelling.
+func (t *Table[S]) Has(s S, spelling string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	mine := t.sessions[s]
+	return mine != nil && slices.Contains(slices.Collect(maps.Values(mine.spellings)), spelling)
+}
+
+// Prune ends the subscriptions that keep declines, by session and canonical URI.
+func (t *Table[S]) Prune(keep func(s S, uri string) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for s, mine := range t.sessions {
+		for key := range mine.spellings {
+			if !keep(s, key) {
+				t.drop(mine, key)
+			}
+		}
+	}
+}
+
+// drop needs mu.
+func (t *Table[S]) drop(mine *session, key string) {
+	f, spelling := t.files[key], mine.spellings[key]
+	delete(mine.spellings, key)
+	mine.room.Settle(context.Background(), int64(len(mine.spellings))) // less, which waits for nothing
+	if f.spellings[spelling]--; f.spellings[spelling] == 0 {
+		delete(f.spellings, spelling)
+	}
+	t.forget(key)
+}
+
+// forget deletes a file without subscribers. The caller holds mu.
+func (t *Table[S]) forget(key string) {
+	if len(t.files[key].spellings) == 0 {
+		delete(t.files, key)
+	}
+}
+
+// run checks the files until no subscription is left.
+func (t *Table[S]) run() {
+	tick := time.NewTicker(t.o.Period)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-t.wake:
+		}
+		t.mu.Lock()
+		if len(t.files) == 0 {
+			t.running = false
+			t.mu.Unlock()
+			return
+		}
+		todo := make(map[string]file, len(t.files))
+		for key, f := range t.files {
+			todo[key] = *f
+		}
+		t.mu.Unlock()
+		t.check(todo)
+	}
+}
+
+// check reports the files that have changed.
+func (t *Table[S]) check(files map[string]file) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	v, err := t.o.View(ctx)
+	if err != nil {
+		return
+	}
+	for key, f := range files {
+		now, _ := stateOf(v, f.uri, f.state)
+		var spellings []string
+		t.mu.Lock()
+		if f := t.files[key]; f != nil {
+			f.state = now
+			spellings = slices.Collect(maps.Keys(f.spellings))
+		}
+		t.mu.Unlock()
+		if now.exists == f.state.exists && now.digest == f.state.digest {
+			continue
+		}
+		for _, spelling := range spellings {
+			t.o.Changed(ctx, spelling)
+		}
+	}
+}
+
+// canonical is one text for all URIs of a file.
+func canonical(v catalog.View, uri skill.URI) string {
+	if v.Snapshot == nil {
+		return uri.String()
+	}
+	if e, path := v.At(uri); e != nil {
+		if one, err := e.FileURI(e.ServedPath(path)); err == nil {
+			return one.String()
+		}
+	}
+	return uri.String()
+}
+
+// Exists reports whether a URI leads to a file that can be served.
+func Exists(v catalog.View, uri skill.URI) bool {
+	e, path := v.At(uri)
+	if e == nil || skill.Hidden(path) {
+		return false
+	}
+	info, err := fs.Stat(e.FS, e.OnDisk(path))
+	return err == nil && info.Mode().IsRegular() && info.Size() <= skill.MaxFile
+}
+
+// stateNow returns the state of a file that exists. The error is [ErrNoFile] or [ErrUnread].
+func stateNow(v catalog.View, uri skill.URI) (state, error) {
+	switch now, err := stateOf(v, uri, state{}); {
+	case err != nil:
+		return state{}, ErrUnread
+	case !now.exists:
+		return state{}, ErrNoFile
+	default:
+		return now, nil
+	}
+}
+
+// stateOf returns the state of a file now. It does not read a file whose stamp is as before. A
+// file that cannot be read at the moment keeps its state, and the error says why.
+func stateOf(v catalog.View, uri skill.URI, before state) (state, error) {
+	e, path := v.At(uri)
+	if e == nil || skill.Hidden(path) || path == "." {
+		return state{}, nil
+	}
+	at := time.Now()
+	info, err := fs.Stat(e.FS, e.OnDisk(path))
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrOutside):
+		return state{}, nil
+	case err != nil:
+		return before, err
+	case !info.Mode().IsRegular() || info.Size() > skill.MaxFile:
+		return state{}, nil
+	}
+	if before.exists && skill.StampOf(info) == before.stamp && !before.stamp.Racy(before.at) {
+		return before, nil
+	}
+	f, err := e.Hash(path)
+	if err != nil {
+		return before, err
+	}
+	return state{exists: true, stamp: f.Stamp, digest: f.Digest, at: at}, nil
+}
