@@ -11,7 +11,7 @@ check:
 	go vet ./...
 	go tool staticcheck ./...
 	go test -run 'TestLayers|TestRulesBite|TestSurface' .
-	go test ./internal/prose
+	go test ./internal/tools/prose
 
 test:
 	go test ./...
@@ -28,14 +28,14 @@ fuzz:
 		done; \
 	done
 
-# The same, and the executions are added up in internal/safety/testdata/fuzz.tsv.
+# The same, and the executions are added up in internal/test/safety/testdata/fuzz.tsv.
 fuzz-record:
-	SAFETY=full SAFETY_WRITE=1 SAFETY_FUZZTIME=$(FUZZTIME) go test -count=1 -timeout 0 -v -run 'TestSafety/fuzz' ./internal/safety
+	SAFETY=full SAFETY_WRITE=1 SAFETY_FUZZTIME=$(FUZZTIME) go test -count=1 -timeout 0 -v -run 'TestSafety/fuzz' ./internal/test/safety
 
 # Everything beside what the machine can do at all; writes doc/performance.md. It
 # wants a quiet machine for a quarter of an hour, and some 4 GB below TMPDIR.
 bench:
-	go run ./bench
+	go run ./internal/tools/bench
 
 # The hot functions alone.
 bench-go:
@@ -44,14 +44,14 @@ bench-go:
 
 # The ranking beside another engine's on real skills, and its speed on generated ones.
 search:
-	go -C search/eval run . "$${KNACK_CORPUS:?names the folder of the corpus of real skills}"
-	go test -run '^$$' -bench . ./search
+	go -C internal/tools/searcheval run . "$${KNACK_CORPUS:?names the folder of the corpus of real skills}"
+	go test -run '^$$' -bench . ./internal/base/search
 
 # Breaks each of the gravest promises once, by an overlay, which its test must notice:
 # MUTATE=tests is those that tests of packages notice, parts those that take the binary.
 MUTATE ?= all
 mutate:
-	MUTATE=$(MUTATE) go test -count=1 -timeout 0 -v -run 'TestMutations$$' ./internal/safety
+	MUTATE=$(MUTATE) go test -count=1 -timeout 0 -v -run 'TestMutations$$' ./internal/test/safety
 
 interop:
 	npm ci --prefix interop --no-audit --no-fund --loglevel=error
@@ -66,7 +66,7 @@ fleet:
 # The tests of replicas and pulls, with CNCF distribution in place of Debian's docker-registry.
 distribution:
 	go build -C interop/registry -o $(CURDIR)/dist/registry .
-	KNACK_REGISTRY=$(CURDIR)/dist/registry go test -count=1 -timeout 20m -run 'TestReplicaAlone|TestPullFaults|TestRefusals|TestFleet|TestSource|TestPull|TestPublish' ./deploy ./internal/cli ./internal/supply ./pull
+	KNACK_REGISTRY=$(CURDIR)/dist/registry go test -count=1 -timeout 20m -run 'TestReplicaAlone|TestPullFaults|TestRefusals|TestFleet|TestSource|TestPull|TestPublish' ./deploy ./internal/cli ./internal/cli/distcmd ./internal/distribution/pull
 
 # Real clients, installed by lock files (2.3 GB), against a model server of ours. One that
 # the registry does not give is named here and skipped by name there. With KNACK=/PATH
@@ -92,18 +92,18 @@ cosign:
 
 # Every page in a browser, in both themes and three widths.
 web-walk:
-	npm ci --prefix web/walk --no-audit --no-fund --loglevel=error
-	KNACK_PAINT=1 go test -count=1 -v -run 'TestWalk|TestFirstPaint' ./web/walk
+	npm ci --prefix internal/web/walk --no-audit --no-fund --loglevel=error
+	KNACK_PAINT=1 go test -count=1 -v -run 'TestWalk|TestFirstPaint' ./internal/web/walk
 
 # A picture of every page, in both themes and three widths, to be looked at: in shots/.
 web-shots:
-	npm ci --prefix web/walk --no-audit --no-fund --loglevel=error
+	npm ci --prefix internal/web/walk --no-audit --no-fund --loglevel=error
 	rm -rf shots
-	KNACK_SHOTS=$(CURDIR)/shots go test -count=1 -run TestWalk ./web/walk
+	KNACK_SHOTS=$(CURDIR)/shots go test -count=1 -run TestWalk ./internal/web/walk
 
 # Odd phrases in comments and pages, with file and line, and the figures of each folder.
 prose:
-	go run ./internal/prose
+	go run ./internal/tools/prose
 
 # As it is released: without the paths of this machine, symbols and debugging data.
 build:
@@ -111,7 +111,7 @@ build:
 
 # What was linked into the binary, as CycloneDX.
 sbom: build
-	go run ./internal/sbom knack >knack.cdx.json
+	go run ./internal/tools/sbom knack >knack.cdx.json
 
 # The container image, as an OCI layout in dist/image. IMAGEFLAGS='-push REFERENCE' sends it
 # to a registry too.
@@ -122,15 +122,15 @@ image:
 # doc/reliability.md says what each of these counts. safety takes about 45 minutes
 # and writes its table there; SAFETY_SOAK=1m shortens the longest part.
 hostile:
-	SAFETY=full go test -count=1 -v -run 'TestSafety/hostile-tree' ./internal/safety
+	SAFETY=full go test -count=1 -v -run 'TestSafety/hostile-tree' ./internal/test/safety
 
 safety:
-	SAFETY=full SAFETY_WRITE=1 go test -count=1 -timeout 0 -v -run 'TestSafety$$' ./internal/safety
+	SAFETY=full SAFETY_WRITE=1 go test -count=1 -timeout 0 -v -run 'TestSafety$$' ./internal/test/safety
 
 # The tests of which go test ./... does a part: hostile skills at full length, and hundreds of
 # commands that are killed. It takes some 20 minutes.
 patient:
-	SAFETY=full KNACK_KILLS=500 go test -count=1 -timeout 0 ./scan ./store ./internal/supply
+	SAFETY=full KNACK_KILLS=500 go test -count=1 -timeout 0 ./internal/analysis/scan ./internal/distribution/store ./internal/cli/distcmd
 
 # A million requests while the access rules are reloaded ten thousand times.
 reload-race:

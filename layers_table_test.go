@@ -226,7 +226,7 @@ var surroundings = use{
 }
 
 // files lists the names that access a disk by path. A source opens skills; edit and client
-// change files that the user named; store reads its own; internal/settings reads configuration, and internal/certificate
+// change files that the user named; store reads its own; internal/workspace/settings reads configuration, and internal/workspace/certificate
 // looks whether such a file has changed. audit reopens its own
 // file; doctor lists folders and opens no file; console opens the pipe of an output once more.
 var files = use{

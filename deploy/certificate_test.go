@@ -21,7 +21,7 @@ import (
 // TestCertificateUnderLoad replaces the certificate while clients call the server over kept and
 // over new connections, of HTTP/1.1 and HTTP/2: no request fails, and each new certificate is
 // served. How long that took is in the log; that it takes two looks at the files at most, a
-// second apart, is a test of internal/certificate.
+// second apart, is a test of internal/workspace/certificate.
 func TestCertificateUnderLoad(t *testing.T) {
 	knack(t)
 	t.Parallel()

@@ -141,7 +141,7 @@ func TestUpstreamHasNoCORS(t *testing.T) {
 		r.Header.Set("Origin", "https://app.example")
 		r.Header.Set("Access-Control-Request-Method", "POST")
 		if h.ServeHTTP(w, r); w.Code != http.StatusMethodNotAllowed {
-			t.Errorf("upstream answers a preflight: preflight in internal/guard/origin.go may go: %d %v", w.Code, w.Header())
+			t.Errorf("upstream answers a preflight: preflight in internal/server/httpguard/origin.go may go: %d %v", w.Code, w.Header())
 		}
 	}
 }
@@ -171,7 +171,7 @@ func TestUpstreamGuardsTheLoopbackAlone(t *testing.T) {
 		}
 		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(local))))
 		if got := w.Code != http.StatusForbidden; got != want {
-			t.Errorf("%s: upstream lets a foreign Host in: %t: see the list in internal/guard/origin.go", address, got)
+			t.Errorf("%s: upstream lets a foreign Host in: %t: see the list in internal/server/httpguard/origin.go", address, got)
 		}
 	}
 }

@@ -161,7 +161,7 @@ func TestUpstreamCrossOriginProtectionLetsReboundIn(t *testing.T) {
 	r := httptest.NewRequest(http.MethodPost, "http://evil.example/mcp", nil) // a name that now resolves to 127.0.0.1
 	r.Header.Set("Origin", "http://evil.example")
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
-		t.Errorf("upstream refuses rebound names: internal/guard/origin.go may use it: %v", err)
+		t.Errorf("upstream refuses rebound names: internal/server/httpguard/origin.go may use it: %v", err)
 	}
 }
 

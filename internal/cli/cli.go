@@ -2,7 +2,7 @@
 // file, and the parts of the large verbs begin with its name: check_fix.go, connect_report.go,
 // serve_http.go. Shared are sources.go (which folders are scanned), scan.go (one scan for one
 // command) and paths.go (which folder is the project's). Terminals, the environment and the
-// forms of paths are internal/console's, knack.yaml is internal/settings'.
+// forms of paths are internal/base/console's, knack.yaml is internal/workspace/settings'.
 package cli
 
 import (

@@ -64,7 +64,7 @@ func (f *connectFlags) argumentsOfServe(env *console.Env, words []string) ([]str
 	return f.entryArguments(*env, cmd.Flags()), after(serve.from.checkExcluded(serve.from.roots(*env, nil)))
 }
 
-// entryArguments returns the flags of serve that were given, as an entry has them. Package client
+// entryArguments returns the flags of serve that were given, as an entry has them. Package clientconfig
 // adds --entry.
 func (f *connectFlags) entryArguments(env console.Env, flags *pflag.FlagSet) []string {
 	out := []string{}

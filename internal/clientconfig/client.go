@@ -1,4 +1,4 @@
-// Package client describes the clients' configuration files: where each client keeps its
+// Package clientconfig describes the clients' configuration files: where each client keeps its
 // file, how an MCP server's entry looks there, and how to add one without touching anything
 // else.
 //

@@ -39,7 +39,7 @@ func TestDoc(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("the tables are old: go test ./client -run TestDoc -update\n%s", cmp.Diff(string(data), want))
+		t.Fatalf("the tables are old: go test ./internal/clientconfig -run TestDoc -update\n%s", cmp.Diff(string(data), want))
 	}
 	if err := os.WriteFile(at, []byte(want), 0o644); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-// Package build says which build of knack this is.
+// Package buildinfo says which build of knack this is.
 package buildinfo
 
 import (

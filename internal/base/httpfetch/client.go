@@ -1,4 +1,4 @@
-// Package fetch asks servers that hold skills, over https.
+// Package httpfetch asks servers that hold skills, over https.
 //
 // A server that a person names may be in a private network. What that server names, in a redirect
 // or an index, may not: else a page of a stranger could make knack ask the machines behind a

@@ -1,4 +1,4 @@
-// Package approval is the commands approve and revoke, and the comparison of scan --against: skills
+// Package approvecmd is the commands approve and revoke, and the comparison of scan --against: skills
 // as they are with the skills as they were.
 package approvecmd
 

@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// The states of an approval beside the standings of package approve.
+// The states of an approval beside the standings of package approvals.
 const (
 	stateGone   = "gone"   // no skill has the URI
 	stateUnread = "unread" // the files of the skill cannot be read

@@ -179,7 +179,7 @@ func (s *servers) fit(patterns []string) error {
 	return nil
 }
 
-// serverOf returns a server as package peer takes it.
+// serverOf returns a server as package mcpclient takes it.
 func serverOf(file *settings.File, s config.Server) mcpclient.Server {
 	to := mcpclient.Server{
 		Name: s.Name.Text, URL: s.URL, TokenEnv: s.TokenEnv.Text, TokenFile: s.TokenFile.Text, Headers: map[string]string{},

@@ -1,4 +1,4 @@
-// Package talk is the command chat: which model is talked to, what the user sees and types, and
+// Package chatcmd is the command chat: which model is talked to, what the user sees and types, and
 // what a signal means. Package chat is the conversation itself.
 package chatcmd
 

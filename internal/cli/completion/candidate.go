@@ -1,4 +1,4 @@
-// Package candidate makes the words that a shell offers while a user types a command.
+// Package completion makes the words that a shell offers while a user types a command.
 //
 // The words come from skills, which a stranger may have written. A shell can put a word into
 // the command line as it is: bash inserts what several words have in common unquoted, and the

@@ -1,4 +1,4 @@
-// Package supply is the commands that bring skills from elsewhere: add, remove, sync, update,
+// Package distcmd is the commands that bring skills from elsewhere: add, remove, sync, update,
 // verify and pull.
 package distcmd
 

@@ -1,4 +1,4 @@
-// Package trial is the command eval: which skills and prompts it takes, and how it prints what came
+// Package evalcmd is the command eval: which skills and prompts it takes, and how it prints what came
 // of them. Package eval measures.
 package evalcmd
 

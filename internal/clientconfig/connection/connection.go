@@ -1,5 +1,5 @@
 // Package connection says in words how a client is connected to knack, and what keeps an entry
-// from counting. Package client reads and writes the files.
+// from counting. Package clientconfig reads and writes the files.
 package connection
 
 import (

@@ -1,5 +1,5 @@
-// Package peer connects to the MCP servers that a user names, behind an address or as a program,
-// and calls their tools. It is a client; package origin/peer installs skills from such servers.
+// Package mcpclient connects to the MCP servers that a user names, behind an address or as a program,
+// and calls their tools. It is a client; package internal/distribution/origin/mcp installs skills from such servers.
 //
 // What a server sends is text of a stranger: it is bounded in size and time, and in no message
 // that it could forge. Secrets of the user go to their server alone.

@@ -1,4 +1,4 @@
-// Package vet decides by an operator's policy which skills a server serves: what a scan found in
+// Package admission decides by an operator's policy which skills a server serves: what a scan found in
 // them, and whether they are as they were approved.
 package admission
 

@@ -1,4 +1,4 @@
-// Package hold keeps skills from being served until a judge has let them pass.
+// Package quarantine keeps skills from being served until a judge has let them pass.
 //
 // A [Source] takes the place of another source, so that every surface sees the same: a skill that
 // is held back has a fault, and none of its files can be opened. Each file of the others is hashed

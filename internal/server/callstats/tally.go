@@ -1,4 +1,4 @@
-// Package tally counts the calls of methods by outcome and by how long they took. Calls that
+// Package callstats counts the calls of methods by outcome and by how long they took. Calls that
 // end at the same time do not wait for one another.
 package callstats
 

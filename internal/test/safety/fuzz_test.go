@@ -22,7 +22,7 @@ type target struct{ pkg, name, property string }
 // that a skill's author or a client sends. The tests of each package try all kept inputs.
 var hostile = map[string]bool{
 	"skill/frontmatter.FuzzParse": true, "tool.FuzzToolArguments": true, "mcpserver/internal/stdio.FuzzStdioLine": true,
-	"mcpserver.FuzzHTTPBody": true, "web/internal/markdown.FuzzSanitize": true, "check.FuzzFix": true,
+	"mcpserver.FuzzHTTPBody": true, "internal/web/internal/markdown.FuzzSanitize": true, "check.FuzzFix": true,
 }
 
 // targets lists every fuzz target of the module. The part of this name fails if one is

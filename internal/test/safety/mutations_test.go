@@ -28,15 +28,15 @@ type change struct{ file, from, to string }
 
 // mutations lists one fault for each of the gravest promises.
 var mutations = []mutation{
-	{"contract-000", "contract 000: SKILL.MD comes before SKILL.md", "./internal/contracttest ^TestRunner$/^000-", "", []change{
+	{"contract-000", "contract 000: SKILL.MD comes before SKILL.md", "./internal/test/contracttest ^TestRunner$/^000-", "", []change{
 		{"tool/getskill.go", `[...]string{"SKILL.MD", "SKILL.md"}`, `[...]string{"SKILL.md", "SKILL.MD"}`}}},
-	{"contract-001", "contract 001: a path outside of the skill has an answer of its own", "./internal/contracttest ^TestRunner$/^001-", "", []change{
+	{"contract-001", "contract 001: a path outside of the skill has an answer of its own", "./internal/test/contracttest ^TestRunner$/^001-", "", []change{
 		{"tool/readfile.go", "case errors.Is(err, skill.ErrOutside):", "case false:"}}},
-	{"contract-002", "contract 002: an empty line follows the base directory", "./internal/contracttest ^TestUniversal$", "", []change{
+	{"contract-002", "contract 002: an empty line follows the base directory", "./internal/test/contracttest ^TestUniversal$", "", []change{
 		{"tool/skill.go", `h.BaseLine(ctx, now) + "\n\n"`, `h.BaseLine(ctx, now) + "\n"`}}},
-	{"contract-003", "contract 003: a skill with faults is not invoked", "./internal/contracttest ^TestWave$", "", []change{
+	{"contract-003", "contract 003: a skill with faults is not invoked", "./internal/test/contracttest ^TestWave$", "", []change{
 		{"tool/wave/strict.go", "e.Name == name && len(faults(e)) == 0", "e.Name == name"}}},
-	{"contract-004", "contract 004: every answer says whether it is an error", "./internal/contracttest ^TestURI$", "", []change{
+	{"contract-004", "contract 004: every answer says whether it is an error", "./internal/test/contracttest ^TestURI$", "", []change{
 		{"mcpserver/tools.go", "e.Raw(`,\"isError\":false`)", `e.Raw("")`}}},
 
 	{"call-read-strictly", "both doors read a call the same way", "./mcpserver/internal/wire ^TestParse", "", []change{
@@ -49,40 +49,40 @@ var mutations = []mutation{
 		{"mcpserver/call.go", "s.observed(r.Context(ctx), r)", "s.observed(ctx, r)"}}},
 	{"session-of-token", "a session serves only the token that began it", "./mcpserver ^TestTokens$", "", []change{
 		{"mcpserver/internal/httpd/session.go", "[]byte(token)) == 0", "[]byte(token)) < 0"}}},
-	{"signin-of-browser", "a sign-in at a provider ends in the browser that began it, with the token that was made for it", "./access/openid ^TestAttacks$", "", []change{
+	{"signin-of-browser", "a sign-in at a provider ends in the browser that began it, with the token that was made for it", "./internal/server/openid ^TestAttacks$", "", []change{
 		{"internal/server/openid/flow.go", "[]byte(begun.State)) != 1", "[]byte(begun.State)) == 2"},
 		{"internal/server/openid/flow.go", "[]byte(begun.Nonce)) != 1", "[]byte(begun.Nonce)) == 2"}}},
-	{"signin-audience", "a token of the provider that is for another application lets no client in", "./access/openid ^TestForgedTokens$", "", []change{
+	{"signin-audience", "a token of the provider that is for another application lets no client in", "./internal/server/openid ^TestForgedTokens$", "", []change{
 		{"internal/server/openid/token.go", "return slices.Contains(p.audiences, a)", "return true"}}},
-	{"asked-before-called", "a tool that is not of a skill is called only if the user allows it", "./chat ^TestConsent$", "", []change{
+	{"asked-before-called", "a tool that is not of a skill is called only if the user allows it", "./internal/llm/chat ^TestConsent$", "", []change{
 		{"internal/llm/chat/calls.go", "case !allowed:", "case !allowed && false:"}}},
-	{"key-of-its-vendor", "the key in a vendor's variable goes to that vendor alone", "./internal/talk ^TestNamed$", "", []change{
+	{"key-of-its-vendor", "the key in a vendor's variable goes to that vendor alone", "./internal/cli/chatcmd ^TestNamed$", "", []change{
 		{"internal/cli/chatcmd/choose.go", `if w.URL != "" && hostOf(w.URL) == hostOf(v.url) {`, `if w.URL != "" {`}}},
-	{"damage-is-not-served", "no damaged byte of a store is served", "./source/release ^TestDamaged$", "", []change{
+	{"damage-is-not-served", "no damaged byte of a store is served", "./internal/distribution/release ^TestDamaged$", "", []change{
 		{"skill/verified.go", "v.right = Digest(v.hash.Sum(nil)) == v.digest", "v.right = true"},
 		{"internal/distribution/release/release.go", "case k.Digest != p.folder.main:", "case false:"}}},
-	{"forward-only", "a server that goes forward only serves no lower version", "./internal/follow ^TestForwardOnly$", "events", []change{
+	{"forward-only", "a server that goes forward only serves no lower version", "./internal/distribution/follow ^TestForwardOnly$", "events", []change{
 		{"internal/distribution/follow/poll.go", "is.Compare(most) < 0", "is.Compare(most) < -1"}}},
-	{"changes-are-kept", "what a user changed in an installed skill is kept before it is replaced", "./install ^TestTable$/^folder$", "is lost", []change{
+	{"changes-are-kept", "what a user changed in an installed skill is kept before it is replaced", "./internal/distribution/install ^TestTable$/^folder$", "is lost", []change{
 		{"internal/distribution/install/do.go", "!s.keep && now.missing", "now.missing"}}},
-	{"nothing-below-git", "no lock or link of a clone leads a skill into .git", "./install ^TestNothingBelowGit$", "is done", []change{
+	{"nothing-below-git", "no lock or link of a clone leads a skill into .git", "./internal/distribution/install ^TestNothingBelowGit$", "is done", []change{
 		{"internal/distribution/install/place.go", "lockfile.IsGit)", "func(name string) bool { return lockfile.IsGit(name) && false })"}}},
-	{"lock-enforced", "with lock: enforce, no bytes of a file are served that its lock does not have", "./internal/provenance ^TestEnforceR", "other content than the locked one", []change{
+	{"lock-enforced", "with lock: enforce, no bytes of a file are served that its lock does not have", "./internal/policy/provenance ^TestEnforceR", "other content than the locked one", []change{
 		{"skill/verified.go", "if !v.right && (v.read", "if v.read < 0 && (v.read"}}},
-	{"proxy-trusted", "only a trusted proxy says who its client is", "./internal/guard ^TestProxies$", "", []change{
+	{"proxy-trusted", "only a trusted proxy says who its client is", "./internal/server/httpguard ^TestProxies$", "", []change{
 		{"internal/server/httpguard/proxies.go", "if !ok || !g.isProxy(peer) {", "if !ok {"}}},
 	{"busy-is-not-absent", "a name that a busy machine could not look for is not called unknown", "./tool ^TestBusyIsNotNotFound$", "", []change{
 		{"tool/lookup/refresh.go", "unsure = ErrBusy", "unsure = nil"}}},
 
-	{"held-until-read", "no file is taken as judged that could not be read while it was", "./internal/vet ^TestGoneMeanwhile$", "it is served", []change{
+	{"held-until-read", "no file is taken as judged that could not be read while it was", "./internal/policy/admission ^TestGoneMeanwhile$", "it is served", []change{
 		{"internal/policy/admission/vet.go", "if r.Failed {", "if false {"}}},
-	{"held-unless-accepted", "a finding is accepted only in skills that the pattern fits by folder and by name", "./internal/vet ^TestAccept$", "served are", []change{
+	{"held-unless-accepted", "a finding is accepted only in skills that the pattern fits by folder and by name", "./internal/policy/admission ^TestAccept$", "served are", []change{
 		{"internal/policy/admission/vet.go", "a.Skill.FitsAll(e)", "a.Skill.FitsAny(e)"}}},
-	{"held-around", "a skill around one that is held back is held back", "./internal/hold ^TestNested$", "has its files", []change{
+	{"held-around", "a skill around one that is held back is held back", "./internal/policy/quarantine ^TestNested$", "has its files", []change{
 		{"internal/policy/quarantine/hold.go", "if !ok || verdicts[i].fault != nil {", "if true || !ok {"}}},
-	{"held-as-judged", "no SKILL.md is listed that was read before the one that was judged", "./internal/hold ^TestLoadedBefore$", "", []change{
+	{"held-as-judged", "no SKILL.md is listed that was read before the one that was judged", "./internal/policy/quarantine ^TestLoadedBefore$", "", []change{
 		{"internal/policy/quarantine/hold.go", "now.fault != nil || loaded.Digest != now.main", "now.fault != nil"}}},
-	{"held-whole", "a scan that is broken off leaves no verdict", "./internal/hold ^TestBrokenOff$", "", []change{
+	{"held-whole", "a scan that is broken off leaves no verdict", "./internal/policy/quarantine ^TestBrokenOff$", "", []change{
 		{"internal/policy/quarantine/hold.go", "		if now := after[i]; now.fault", "		places[i].now.Store(after[i])\n		if now := after[i]; now.fault"}}},
 	{"held-by-typo", "a user's file with an error and the section scan keeps a server from starting", "./internal/cli ^TestScript$/^held$", "", []change{
 		{"internal/workspace/settings/scan.go", "scanKey().Match(data)", "scanKey().Match(nil)"}}},
@@ -112,7 +112,7 @@ var mutations = []mutation{
 		{"internal/server/httpguard/origin.go", "		allowed := g.allowsHost(r.Host)\n", "		allowed := r.Host != \"\"\n"}}},
 	{"rules-stay", "a configuration that lost its rules opens nothing", "faults/reload", "skills/vault/: 200", []change{
 		{"internal/cli/serve_reload.go", "	if key := r.access.Omits(now.Access); key != \"\" {\n", "	if key := r.access.Omits(now.Access); false {\n"}}},
-	{"roots-open-nothing", "a further root shows nothing that a rule hides", "./internal/fit ^TestSecondRootOpensNothing$", "is hidden, and visible", []change{
+	{"roots-open-nothing", "a further root shows nothing that a rule hides", "./internal/workspace/accesscheck ^TestSecondRootOpensNothing$", "is hidden, and visible", []change{
 		{"access/label.go", "return ok && !pattern.isDeep() && matchAll(pattern.segments, bare)", "return false && ok && !pattern.isDeep() && matchAll(pattern.segments, bare)"}}},
 	{"nothing-vanishes", "the skills of a root that cannot be read stay listed", "faults/eacces", "is not listed", []change{
 		{"catalog/scanrun.go", "r.status.Err, r.kept, scan = err, true, last", "r.status.Err, scan = err, skill.Scan{}"}}},

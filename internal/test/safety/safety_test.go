@@ -4,9 +4,9 @@
 // load. Each property has parts, each part makes cases, and each case drives the built
 // binary. TestMutations breaks knack once for each promise and requires that a test notices.
 //
-//	SAFETY=fast go test -run TestSafety ./internal/safety      what CI runs
-//	SAFETY=full go test -run TestSafety ./internal/safety      what make safety runs
-//	MUTATE=all go test -run TestMutations ./internal/safety    what make mutate runs
+//	SAFETY=fast go test -run TestSafety ./internal/test/safety      what CI runs
+//	SAFETY=full go test -run TestSafety ./internal/test/safety      what make safety runs
+//	MUTATE=all go test -run TestMutations ./internal/test/safety    what make mutate runs
 //
 // Without these variables only the checks of the tables in doc/reliability.md and
 // SECURITY.md run.

@@ -25,7 +25,7 @@ const (
 // builtin are the skills that are in the binary.
 var builtin = []string{"engage", "write-a-skill"}
 
-// target is a skill that is asked for, as bench/floor reads it.
+// target is a skill that is asked for, as internal/tools/bench/floor reads it.
 type target struct{ Name, URI, Folder string }
 
 // client makes requests as a client does: each for another skill, and with an id and

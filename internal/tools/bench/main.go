@@ -1,10 +1,10 @@
 // Command bench measures knack against the least that the machine can do for the same
 // work, both interleaved in one run, and writes doc/performance.md.
 //
-//	go run ./bench                    everything; builds knack and the floors first
-//	go run ./bench -run 'calls|http'  the measurements whose name matches
-//	go run ./bench -old BINARY        another knack in turn with it
-//	go run ./bench -quick             small, for trying: not fit for the page, and not written there
+//	go run ./internal/tools/bench                    everything; builds knack and the floors first
+//	go run ./internal/tools/bench -run 'calls|http'  the measurements whose name matches
+//	go run ./internal/tools/bench -old BINARY        another knack in turn with it
+//	go run ./internal/tools/bench -quick             small, for trying: not fit for the page, and not written there
 //
 // It measures the built binary as a process and sends what clients send: each call names
 // another skill, and has an id and metadata of its own. The search and the web pages have

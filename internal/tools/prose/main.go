@@ -1,7 +1,7 @@
 // Command prose lists turns of phrase that Go documentation does not use, in comments
 // and pages, and the longest sentences of the pages:
 //
-//	go run ./internal/prose [FOLDER]
+//	go run ./internal/tools/prose [FOLDER]
 //
 // Its test counts the same and fails above a limit, so that the text stays readable
 // for people who did not write it.

@@ -37,7 +37,7 @@ func TestProse(t *testing.T) {
 		t.Fatalf("only %d comment sentences and %d page sentences were read", r.comments.sentences, len(r.pages))
 	}
 	if rate := r.comments.rate(); rate > maxRate {
-		t.Errorf("comments have %.1f odd phrases per 1,000 sentences, more than %d; 'go run ./internal/prose' lists them", rate, maxRate)
+		t.Errorf("comments have %.1f odd phrases per 1,000 sentences, more than %d; 'go run ./internal/tools/prose' lists them", rate, maxRate)
 	}
 	if n := len(r.sleeps); n > maxSleeps {
 		t.Errorf("tests call time.Sleep %d times, more than %d; use testing/synctest or an injected clock. All calls: %q", n, maxSleeps, r.sleeps)
@@ -46,10 +46,10 @@ func TestProse(t *testing.T) {
 		t.Errorf("README.md has %d words, more than %d; move details to doc/", n, maxReadme)
 	}
 	if n := len(r.inPages); n > maxPageMarks {
-		t.Errorf("pages have %d odd phrases, more than %d; 'go run ./internal/prose' lists them", n, maxPageMarks)
+		t.Errorf("pages have %d odd phrases, more than %d; 'go run ./internal/tools/prose' lists them", n, maxPageMarks)
 	}
 	if n := r.percentile(95); n > maxPageSentence {
-		t.Errorf("the 95th percentile of the pages' sentences is %d words, more than %d; 'go run ./internal/prose' lists the long ones", n, maxPageSentence)
+		t.Errorf("the 95th percentile of the pages' sentences is %d words, more than %d; 'go run ./internal/tools/prose' lists the long ones", n, maxPageSentence)
 	}
 }
 

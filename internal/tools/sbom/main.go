@@ -1,7 +1,7 @@
 // Command sbom prints the bill of materials of a Go binary, as CycloneDX 1.6 JSON: the
 // linked modules and the standard library, from the build information in the binary.
 //
-//	go run ./internal/sbom knack > knack.cdx.json
+//	go run ./internal/tools/sbom knack > knack.cdx.json
 //
 // The same binary gives the same output: it has no time and no random number.
 package main

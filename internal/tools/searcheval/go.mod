@@ -1,8 +1,8 @@
-module github.com/knack-dev/knack/search/eval
+module github.com/knack-dev/knack/internal/tools/searcheval
 
 go 1.26.0
 
-replace github.com/knack-dev/knack => ../..
+replace github.com/knack-dev/knack => ../../..
 
 require (
 	github.com/blevesearch/bleve/v2 v2.6.1

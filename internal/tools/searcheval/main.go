@@ -1,7 +1,7 @@
 // Command eval compares our search with bleve, a search library that shares no code with
 // it, on the same skills, fields and questions:
 //
-//	go -C search/eval run . CORPUS
+//	go -C internal/tools/searcheval run . CORPUS
 //
 // It prints a table of recall@5 and MRR. It fails if bleve with its defaults is better, or if
 // fewer than promised of the tasks that nothing was tuned on find their skill. It is a module

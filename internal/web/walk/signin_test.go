@@ -121,7 +121,7 @@ access:
 // there for a person, and uses it. Its code is the SDK's.
 func TestWalkAgent(t *testing.T) {
 	if flag.Lookup("test.run").Value.String() == "" {
-		t.Skip("builds a provider: go test -run TestWalkAgent ./web/walk")
+		t.Skip("builds a provider: go test -run TestWalkAgent ./internal/web/walk")
 	}
 	at, issuer := serveBehindDex(t)
 	for person, sees := range map[string]bool{"anna": true, "bert": false} {

@@ -295,7 +295,7 @@ func lock(t *testing.T, root string) {
 func driven(t *testing.T, script string) (chromium string) {
 	t.Helper()
 	if flag.Lookup("test.run").Value.String() == "" {
-		t.Skip("a browser takes minutes: make web-walk, or go test -run TestWalk ./web/walk")
+		t.Skip("a browser takes minutes: make web-walk, or go test -run TestWalk ./internal/web/walk")
 	}
 	chromium = browser(t)
 	for _, file := range []string{"package-lock.json", script} { // read, so that the result of the test is not kept when it changes
@@ -304,7 +304,7 @@ func driven(t *testing.T, script string) (chromium string) {
 		}
 	}
 	if _, err := os.Stat("node_modules/playwright-core"); err != nil {
-		missing(t, "no playwright-core; run npm ci --prefix web/walk")
+		missing(t, "no playwright-core; run npm ci --prefix internal/web/walk")
 	}
 	return chromium
 }

@@ -1,4 +1,4 @@
-// Package fit judges whether access rules fit the roots of a server. Rules that were written
+// Package accesscheck judges whether access rules fit the roots of a server. Rules that were written
 // for other roots would hide less than they say.
 package accesscheck
 

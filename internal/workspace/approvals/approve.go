@@ -1,4 +1,4 @@
-// Package approve keeps the approvals of an operator: for a skill's URI, the set of files that were
+// Package approvals keeps the approvals of an operator: for a skill's URI, the set of files that were
 // approved. A skill whose files are another set is not approved. The file of approvals is the
 // operator's own; it has no signature.
 package approvals

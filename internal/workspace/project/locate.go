@@ -1,4 +1,4 @@
-// Package locate knows which folder is the project of a command, and keeps writes in it.
+// Package project knows which folder is the project of a command, and keeps writes in it.
 package project
 
 import (

@@ -1,4 +1,4 @@
-// Package ledger keeps the counts of usage in a file, from one process to the next.
+// Package usagefile keeps the counts of usage in a file, from one process to the next.
 package usagefile
 
 import (

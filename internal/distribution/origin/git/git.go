@@ -30,7 +30,7 @@ type Options struct {
 	Terminal bool
 	// Offline forbids to ask a server. What was fetched before can be read.
 	Offline bool
-	// HTTP, if set, returns a client of internal/fetch for the server at an address. It asks for
+	// HTTP, if set, returns a client of internal/base/httpfetch for the server at an address. It asks for
 	// branches and tags, which takes a hundredth of what a run of git takes, and follows redirects.
 	// git is asked whenever its settings or the answer call for it.
 	HTTP func(address string) (*http.Client, error)

@@ -1,6 +1,6 @@
 // Command write writes generated skills into a folder:
 //
-//	go run ./internal/genskills/write -n 10000 /some/new/folder
+//	go run ./internal/tools/genskills/write -n 10000 /some/new/folder
 //
 // The folder must be empty or missing. Equal flags write equal bytes.
 package main
