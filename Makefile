@@ -10,7 +10,7 @@ check:
 	bash .ci/gofmt
 	go vet ./...
 	go tool staticcheck ./...
-	go test -run 'TestLayers|TestRulesBite|TestSurface' .
+	go test -run 'TestWings|TestRules|TestRulesBite' .
 	go test ./internal/tools/prose
 
 test:

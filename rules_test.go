@@ -1,6 +1,6 @@
-// Package knack_test checks rules that the compiler does not check. They say which package
-// may import which, which packages may use files and the environment, and that every
-// exported name is documented. If a rule is in the way, change it here with a line in
+// Package knack_test checks rules that the compiler does not check. TestWings says which wing
+// may import which, TestRules which packages may use files, the environment and other modules,
+// and that every exported name is documented. If a rule is in the way, change it here with a line in
 // doc/decisions; do not work around it.
 package knack_test
 
@@ -40,9 +40,8 @@ type pkg struct {
 }
 
 type file struct {
-	name  string // below the module
-	lines int
-	ast   *ast.File
+	name string // below the module
+	ast  *ast.File
 }
 
 // rule is one rule, and code that breaks it: a package's path and its only file.
@@ -53,14 +52,6 @@ type rule struct {
 }
 
 var rules = []rule{
-	{"directions", checkDirections, [][2]string{
-		{"skill", `package skill; import _ "github.com/knack-dev/knack/catalog"`},
-		{"source/dir", `package dir; import _ "github.com/knack-dev/knack/source/builtin"`},
-		{"mcpserver", `package mcpserver; import _ "github.com/knack-dev/knack/source/dir"`},
-		{"cmd/knack", `package main; import _ "github.com/knack-dev/knack/skill"`},
-		{"internal/base/display", `package display; import _ "github.com/knack-dev/knack/internal/typo"`},
-		{"somewhere", `package somewhere`},
-	}},
 	{"outside", checkOutside, [][2]string{
 		{"tool", `package tool; import _ "github.com/modelcontextprotocol/go-sdk/mcp"`},
 		{"catalog", `package catalog; import _ "go.yaml.in/yaml/v4"`},
@@ -80,7 +71,7 @@ var rules = []rule{
 		{"mcpserver", `package mcpserver; import "os"; func f() { os.OpenRoot("x") }`},
 	}},
 	{"writes", writes.check, [][2]string{
-		{"client", `package client; import "os"; func f() { os.WriteFile("x", nil, 0) }`},
+		{"internal/clientconfig", `package clientconfig; import "os"; func f() { os.WriteFile("x", nil, 0) }`},
 		{"internal/cli", `package cli; import "os"; var f = os.Rename`},
 	}},
 	{"vague names", checkVague, [][2]string{
@@ -99,17 +90,9 @@ var rules = []rule{
 		{"skill", "// Package skill.\npackage skill\nconst C = 1"},
 		{"skill", "// Package skill.\npackage skill\n// T is.\ntype T[E any] int\nfunc (t *T[E]) M() {}"},
 	}},
-	{"long files", checkLong, [][2]string{
-		{"skill", "package skill" + strings.Repeat("\n", longFile+1)},
-	}},
-	{"large rooms", checkRooms, [][2]string{
-		{"skill", "package skill" + strings.Repeat("\n", mostLines+1)},
-		{"mcpserver", "package mcpserver" + strings.Repeat("\n", rooms["mcpserver"]+1)},
-		{"mcpserver/internal/wire", "package wire" + strings.Repeat("\n", suites["mcpserver/internal/"]+1)},
-	}},
 }
 
-func TestLayers(t *testing.T) {
+func TestRules(t *testing.T) {
 	pkgs := packages(t)
 	for _, r := range rules {
 		t.Run(r.name, func(t *testing.T) {
@@ -135,25 +118,6 @@ func TestRulesBite(t *testing.T) {
 			}
 		}
 	}
-}
-
-func checkDirections(p pkg) (complaints []string) {
-	if len(p.files) == 0 {
-		return nil // tests only
-	}
-	allowed, known := directions[p.path]
-	if !slices.Contains(foundations, p.path) {
-		allowed = slices.Concat(allowed, foundations)
-	}
-	if !known {
-		return []string{fmt.Sprintf("%s: where does this package belong? Give it a row in directions", p.path)}
-	}
-	p.imports(func(f file, imported string) {
-		if below, ours := strings.CutPrefix(imported, module+"/"); ours && !slices.Contains(allowed, below) {
-			complaints = append(complaints, fmt.Sprintf("%s: %s may not import %s, only %q", f.name, p.path, below, allowed))
-		}
-	})
-	return complaints
 }
 
 func checkOutside(p pkg) (complaints []string) {
@@ -295,53 +259,6 @@ func receiver(expr ast.Expr) string {
 	return ""
 }
 
-func checkLong(p pkg) (complaints []string) {
-	check := func(files []file, most int) {
-		for _, f := range files {
-			if f.lines > most {
-				complaints = append(complaints, fmt.Sprintf("%s: %d lines, at most %d; which two files is it?", f.name, f.lines, most))
-			}
-		}
-	}
-	check(p.files, longFile)
-	check(p.tests, longTest)
-	return complaints
-}
-
-func checkRooms(p pkg) (complaints []string) {
-	most, known := rooms[p.path]
-	if !known {
-		most = mostLines
-	}
-	if lines := p.lines(); lines > most {
-		complaints = append(complaints, fmt.Sprintf("%s: %d lines, at most %d; which two packages is it?", p.path, lines, most))
-	}
-	for folder, most := range suites {
-		if !strings.HasPrefix(p.path, folder) {
-			continue
-		}
-		lines := p.lines()
-		pkgs, _ := load() // TestLayers reports its error
-		for _, other := range pkgs {
-			if other.path != p.path && strings.HasPrefix(other.path, folder) {
-				lines += other.lines()
-			}
-		}
-		if lines > most {
-			complaints = append(complaints, fmt.Sprintf("%s: the packages below %s have %d lines, at most %d", p.path, folder, lines, most))
-		}
-	}
-	return complaints
-}
-
-// lines counts the lines of a package without its tests.
-func (p pkg) lines() (n int) {
-	for _, f := range p.files {
-		n += f.lines
-	}
-	return n
-}
-
 // imports calls visit for each import outside tests.
 func (p pkg) imports(visit func(f file, imported string)) {
 	for _, f := range p.files {
@@ -418,5 +335,5 @@ func lookAround() error {
 
 func parse(name string, data []byte) (file, error) {
 	tree, err := parser.ParseFile(token.NewFileSet(), name, data, parser.ParseComments|parser.SkipObjectResolution)
-	return file{name: name, lines: bytes.Count(data, []byte("\n")), ast: tree}, err
+	return file{name: name, ast: tree}, err
 }

@@ -1,0 +1,72 @@
+package knack_test
+
+// The tables of the rules in rules_test.go.
+
+// programs lists the packages that may start other programs: of the product, those that start
+// git, the credential helpers that the user configured for docker, and the servers that the user
+// names.
+var programs = []string{"internal/tools/bench", "internal/distribution/origin/git", "internal/llm/mcpclient", "internal/distribution/registry/internal/login", "internal/test/registrytest"}
+
+// outside lists, for each other module, the packages that may import it. A module without a
+// row needs one, and a decision.
+var outside = map[string][]string{
+	"go.yaml.in/yaml/v4":                     {"skill/frontmatter", "internal/clientconfig"},
+	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "internal/llm/mcpclient", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
+	"github.com/fsnotify/fsnotify":           {"source/dir/internal/watch"},
+	"github.com/tailscale/hujson":            {"internal/clientconfig"},
+	"github.com/spf13/cobra":                 {"internal/cli/approvecmd", "internal/cli", "internal/cli/command", "internal/cli/help", "internal/cli/distcmd", "internal/cli/chatcmd", "internal/cli/evalcmd"},
+	"github.com/spf13/pflag":                 {"internal/cli"}, // of cobra
+	"golang.org/x/sys":                       {"source/dir", "internal/base/console", "internal/base/edit", "internal/tools/bench"},
+	"golang.org/x/term":                      {"internal/base/console"},
+	"golang.org/x/text":                      {"skill", "internal/base/display", "internal/base/naming", "internal/base/search", "catalog"},
+	"github.com/coreos/go-oidc/v3":           {"internal/server/openid"},
+	"golang.org/x/oauth2":                    {"internal/server/openid"},
+	"golang.org/x/sync":                      {"internal/distribution/origin/oci", "internal/distribution/publish", "internal/distribution/pull", "internal/cli"},
+	"github.com/yuin/goldmark":               {"internal/web/internal/markdown", "internal/web/internal/gfm", "internal/analysis/scan/internal/markdown"},
+	"mvdan.cc/sh/v3":                         {"internal/analysis/scan/internal/commands"},
+}
+
+// surroundings lists the names that read arguments, the environment or the home folder.
+// Other packages get these values from their callers.
+var surroundings = use{
+	names: map[string][]string{
+		"os":      {"Args", "Getenv", "LookupEnv", "Environ", "ExpandEnv", "UserHomeDir", "UserConfigDir", "UserCacheDir"},
+		"os/user": {"Current", "Lookup", "LookupId"},
+		"syscall": {"Getenv", "Environ"},
+		"flag":    {"Parse", "Args", "Arg", "NArg", "CommandLine"},
+	},
+	allowed: []string{"internal/base/console", "cmd/knack", "internal/tools/genskills/write", "internal/tools/sbom", "internal/tools/prose", "internal/test/corpus", "internal/test/registrytest", "internal/test/testwait", "internal/tools/bench", "internal/tools/bench/floor"},
+}
+
+// files lists the names that access a disk by path. A source opens skills; edit and client
+// change files that the user named; store reads its own; internal/workspace/settings reads configuration, and internal/workspace/certificate
+// looks whether such a file has changed. audit reopens its own
+// file; doctor lists folders and opens no file; console opens the pipe of an output once more.
+var files = use{
+	names: map[string][]string{
+		"os": {
+			"Open", "OpenFile", "OpenInRoot", "OpenRoot", "ReadFile", "ReadDir", "DirFS", "CopyFS", "Stat", "Lstat", "Readlink",
+			"Remove", "RemoveAll",
+		},
+		"io/ioutil":             {"ReadFile", "ReadDir", "WriteFile", "TempFile", "TempDir"},
+		"path/filepath":         {"Walk", "WalkDir", "Glob", "EvalSymlinks"},
+		"syscall":               {"Open", "Openat", "Stat", "Lstat"},
+		"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Stat", "Lstat", "Fstatat"},
+	},
+	allowed: []string{"source/dir", "source/dir/internal/watch", "internal/base/realpath", "source/builtin", "internal/base/edit", "internal/distribution/store", "internal/clientconfig", "internal/analysis/doctor", "internal/cli", "internal/workspace/settings", "internal/workspace/certificate", "internal/server/audit", "internal/base/console", "internal/tools/genskills/write", "internal/tools/prose", "internal/test/corpus", "internal/test/registrytest", "internal/tools/bench", "internal/tools/bench/floor"},
+}
+
+// writes lists the names that make or replace a file. Package edit writes files whole or
+// not at all, and never over another program's change. Package store makes its own folders.
+// Package audit appends to its log.
+var writes = use{
+	names: map[string][]string{
+		"os":        {"Create", "CreateTemp", "WriteFile", "Mkdir", "MkdirAll", "MkdirTemp", "Rename", "Link", "Symlink", "Chmod", "Truncate"},
+		"io/ioutil": {"WriteFile", "TempFile", "TempDir"},
+		"syscall":   {"Rename", "Link", "Symlink", "Mkdir"},
+	},
+	allowed: []string{"internal/base/edit", "internal/distribution/store", "internal/server/audit", "internal/tools/genskills/write", "internal/tools/bench", "internal/test/registrytest"},
+}
+
+// vague lists package names without a meaning, which attract unrelated code.
+var vague = []string{"utils", "util", "common", "helpers", "helper", "pkg", "shared", "misc"}
