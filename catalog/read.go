@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/base/limit"
-	"github.com/knack-dev/knack/internal/base/reads"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -134,7 +133,7 @@ func (v View) ReadReserved(ctx context.Context, e *Entry, most, copies int64, re
 // RecordRead records in the request's trace that a file of the skill was read, or the error
 // of the read; see package reads. [View.Read] and [View.ReadFile] call it themselves.
 func (e *Entry) RecordRead(ctx context.Context, path string, data []byte, err error) {
-	trace := reads.TraceOf(ctx)
+	trace := TraceOf(ctx)
 	switch {
 	case trace == nil:
 		return

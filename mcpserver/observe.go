@@ -8,7 +8,6 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/base/reads"
 	"github.com/knack-dev/knack/internal/server/audit"
 	"github.com/knack-dev/knack/internal/server/trail"
 	"github.com/knack-dev/knack/skill"
@@ -45,9 +44,9 @@ func (s *Server) observed(ctx context.Context, r *request) (context.Context, fun
 		return ctx, func(bool) {}
 	}
 	u, q := useOf(r)
-	var trace *reads.Trace
+	var trace *catalog.Trace
 	if s.audit {
-		ctx, trace = reads.WithTrace(ctx)
+		ctx, trace = catalog.WithTrace(ctx)
 	}
 	return ctx, func(failed bool) {
 		if u.View, _ = s.catalog.View(ctx); !s.audit && u.View.Snapshot == nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/reads"
 	"github.com/knack-dev/knack/internal/web/internal/markdown"
 	"github.com/knack-dev/knack/skill"
 )
@@ -49,7 +48,7 @@ func anchorOf(e *catalog.Entry) string {
 // the view does not have the skill, addressed looks for it on disk and updates v.
 func (s *Site) addressed(v *catalog.View, r *request, prefix string) (*catalog.Entry, string, error) {
 	rest := strings.TrimSuffix(strings.TrimPrefix(r.URL.EscapedPath(), prefix), "/")
-	reads.TraceOf(r.Context()).Ask(skill.Scheme + rest)
+	catalog.TraceOf(r.Context()).Ask(skill.Scheme + rest)
 	uri, err := skill.ParseURI(skill.Scheme + rest)
 	if err != nil {
 		return nil, "", problem(http.StatusNotFound, "This address names no skill.")

@@ -11,7 +11,6 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/limit"
-	"github.com/knack-dev/knack/internal/base/reads"
 	"github.com/knack-dev/knack/internal/web/internal/parcels"
 	"github.com/knack-dev/knack/skill"
 )
@@ -177,7 +176,7 @@ func (s *Site) wellKnownSkill(r *request) error {
 	name, file, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, wellKnown), "/")
 	digest, packed := strings.CutSuffix(file, archiveSuffix)
 	ok := file == skill.MainFile || packed
-	reads.TraceOf(r.Context()).Ask(name)
+	catalog.TraceOf(r.Context()).Ask(name)
 	v, e, unsure := s.host.Named(r.Context(), v, name)
 	if ok && e == nil && unsure != nil {
 		return absent(unsure, "")

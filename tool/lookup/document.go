@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/base/reads"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -39,11 +38,11 @@ func (f *Finder) Document(ctx context.Context, uri skill.URI) (Document, error) 
 	if err != nil && ctx.Err() == nil {
 		if engage, ok := f.Engaged(uri); ok {
 			d, err = engage, nil
-			reads.TraceOf(ctx).Got(uri.String(), []byte(d.Text))
+			catalog.TraceOf(ctx).Got(uri.String(), []byte(d.Text))
 		}
 	}
 	if d.Fallback {
-		reads.TraceOf(ctx).Got(uri.String(), []byte(d.Text))
+		catalog.TraceOf(ctx).Got(uri.String(), []byte(d.Text))
 	}
 	return d, err
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/base/reads"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -98,7 +97,7 @@ func (f *Finder) Fresh(ctx context.Context, v catalog.View, match func(string) b
 		unsure = ErrBusy
 	}
 	if unsure != nil {
-		reads.TraceOf(ctx).Failed(skill.ErrBusy) // the audit log tells it from "not found"
+		catalog.TraceOf(ctx).Failed(skill.ErrBusy) // the audit log tells it from "not found"
 	}
 	return v, len(folders) > 0, unsure
 }

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/function"
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/reads"
 	"github.com/knack-dev/knack/internal/llm/model"
 	"github.com/knack-dev/knack/tool"
 )
@@ -49,7 +49,7 @@ func (c *Conversation) call(ctx context.Context, watch *stopwatch, call model.Ca
 	if ctx.Err() != nil {
 		return interrupted, nil
 	}
-	traced, trace := reads.WithTrace(ctx)
+	traced, trace := catalog.WithTrace(ctx)
 	answer := func() (tool.Result, error) {
 		return function.Execute(traced, c.o.Host, c.o.Tools, call.Name, string(call.Arguments))
 	}

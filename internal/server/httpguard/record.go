@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/reads"
 	"github.com/knack-dev/knack/internal/server/audit"
 	"github.com/knack-dev/knack/internal/server/trail"
 )
@@ -20,8 +20,8 @@ type record struct {
 	r       *http.Request
 	address string
 	who     access.Principal
-	known   bool         // the sender was let in, with a token or because none is required
-	trace   *reads.Trace // of the audit log, not at /mcp
+	known   bool           // the sender was let in, with a token or because none is required
+	trace   *catalog.Trace // of the audit log, not at /mcp
 	status  int
 	call    bool   // of a method of MCP
 	method  string // of a call
@@ -51,7 +51,7 @@ func (g *Guard) record(w http.ResponseWriter, r *http.Request) {
 	if g.o.Observe != nil {
 		defer x.log()
 		if surfaceOf(r) != audit.MCP {
-			ctx, x.trace = reads.WithTrace(ctx)
+			ctx, x.trace = catalog.WithTrace(ctx)
 		}
 	}
 	x.r = r.WithContext(ctx)

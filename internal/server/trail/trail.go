@@ -14,7 +14,6 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/reads"
 	"github.com/knack-dev/knack/internal/server/audit"
 	"github.com/knack-dev/knack/skill"
 )
@@ -109,7 +108,7 @@ type Call struct {
 }
 
 // Event is a call's event. A failed call loaded nothing, whatever was read for it.
-func (c Call) Event(ctx context.Context, of *catalog.Catalog, trace *reads.Trace, failed bool) audit.Event {
+func (c Call) Event(ctx context.Context, of *catalog.Catalog, trace *catalog.Trace, failed bool) audit.Event {
 	e := audit.Event{
 		Surface: audit.MCP, Subject: c.Subject.Name, Client: display.RedactURI(c.Client), Address: c.Address, Method: c.Method,
 		Asked: display.RedactURI(cmp.Or(c.Asked.URI, c.Asked.Name)), File: display.RedactURI(c.Asked.File), Result: audit.OK,
@@ -127,7 +126,7 @@ func (c Call) Event(ctx context.Context, of *catalog.Catalog, trace *reads.Trace
 
 // result is the result of a call that was not answered with what it asked for, and why if the
 // operator's policy keeps it.
-func (c Call) result(ctx context.Context, of *catalog.Catalog, trace *reads.Trace) (result audit.Result, why string) {
+func (c Call) result(ctx context.Context, of *catalog.Catalog, trace *catalog.Trace) (result audit.Result, why string) {
 	q := c.Asked
 	if q.Name == "" && q.URI == "" || ctx.Err() != nil {
 		return audit.Failed, ""
@@ -187,7 +186,7 @@ func fault(err error, forFile bool) audit.Result {
 }
 
 // Loaded returns what a request was given.
-func Loaded(trace *reads.Trace) (out []audit.Load) {
+func Loaded(trace *catalog.Trace) (out []audit.Load) {
 	for _, l := range trace.Loads() {
 		out = append(out, audit.Load{URI: l.URI, Digest: l.Digest.String(), Size: l.Size})
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/base/reads"
 	"github.com/knack-dev/knack/internal/policy/quarantine"
 	"github.com/knack-dev/knack/internal/server/audit"
 	"github.com/knack-dev/knack/internal/test/skilltest"
@@ -69,7 +68,7 @@ func TestHeldReason(t *testing.T) {
 		if tt.asked.URI != "" {
 			call.Method, call.Name = "resources/read", ""
 		}
-		if e := call.Event(t.Context(), c, &reads.Trace{}, true); e.Result != tt.want || e.Reason != tt.why {
+		if e := call.Event(t.Context(), c, &catalog.Trace{}, true); e.Result != tt.want || e.Reason != tt.why {
 			t.Errorf("%+v: %s, %q", tt.asked, e.Result, e.Reason)
 		}
 		if tt.asked.URI == "" {

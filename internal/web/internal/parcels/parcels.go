@@ -13,7 +13,6 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/limit"
-	"github.com/knack-dev/knack/internal/base/reads"
 	"github.com/knack-dev/knack/internal/distribution/archive"
 	"github.com/knack-dev/knack/skill"
 )
@@ -78,7 +77,7 @@ func (k *Parcels) Digest(ctx context.Context, v catalog.View, p *Parcel) (skill.
 	if ok {
 		return d, nil
 	}
-	ctx, _ = reads.WithTrace(limit.WithAccount(ctx, nil)) // hashing gives the files to no client
+	ctx, _ = catalog.WithTrace(limit.WithAccount(ctx, nil)) // hashing gives the files to no client
 	h := sha256.New()
 	if err := p.write(ctx, v, h); err != nil {
 		return skill.Digest{}, err

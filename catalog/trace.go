@@ -1,6 +1,6 @@
 // Package reads records, in the context of one request, what the request asked for and
 // which files of skills it read.
-package reads
+package catalog
 
 import (
 	"context"

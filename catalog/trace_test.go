@@ -1,4 +1,4 @@
-package reads
+package catalog
 
 import (
 	"context"
