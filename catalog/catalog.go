@@ -15,7 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/knack-dev/knack/catalog/internal/digests"
 	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/skill"
 )
@@ -91,7 +90,7 @@ type Catalog struct {
 	ended    chan struct{} // capacity 1: a scan run that a refresh did not wait for has ended
 
 	reads   limit.InFlight[reader] // that calls wait for
-	digests digests.Cache          // digests of the skills' files
+	digests Cache                  // digests of the skills' files
 	index   atomic.Pointer[index]  // the last index of a whole snapshot; the next one is made from it
 	turn    sync.Mutex             // held while the index of a whole snapshot is made
 	ahead   atomic.Bool            // index the first snapshot before the first search

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/knack-dev/knack/catalog/internal/digests"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -71,7 +70,7 @@ func (v View) digestsOf(ctx context.Context, e *Entry) ([]skill.File, error) {
 	})
 }
 
-func digestsAt(e *Entry) digests.Place { return digests.Place{Label: e.Root.Label, Path: e.Path} }
+func digestsAt(e *Entry) Place { return Place{Label: e.Root.Label, Path: e.Path} }
 
 // mainFile returns SKILL.md as it was read. It returns nil if the entry is outdated, or
 // if the file could have changed without a new stamp.

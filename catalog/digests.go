@@ -3,7 +3,7 @@
 // Each version of a file is hashed once; its stamp tells versions apart. A file so young that
 // a second write could leave the same stamp is hashed each time. So is one that was seen to
 // change without a new stamp. Nothing is hashed before it is requested.
-package digests
+package catalog
 
 import (
 	"context"
