@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/naming"
 	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/skill/frontmatter"
@@ -121,17 +120,17 @@ func (s *Skill) judgeName(d *frontmatter.Document) {
 	f, ok := d.Field("name")
 	if !ok {
 		if !hasRule(d.Problems, ruleid.NameSyntax) {
-			s.missing(d, ruleid.NameMissing, "name", "add a line "+naming.Line(naming.Suggest(s.Folder())))
+			s.missing(d, ruleid.NameMissing, "name", "add a line "+Line(Suggest(s.Folder())))
 		}
 		return
 	}
 	p := f.Value.Position
 	switch {
 	case f.Value.Kind == frontmatter.List || f.Value.Kind == frontmatter.Map:
-		s.problem(ruleid.NameSyntax, p, "name", "name is not a text", "write one line "+naming.Line(naming.Suggest(s.Folder())))
+		s.problem(ruleid.NameSyntax, p, "name", "name is not a text", "write one line "+Line(Suggest(s.Folder())))
 		return
 	case f.Value.Kind == frontmatter.Null || display.IsBlank(f.Value.Text):
-		s.problem(ruleid.NameMissing, p, "name", "name is empty", "write "+naming.Line(naming.Suggest(s.Folder())))
+		s.problem(ruleid.NameMissing, p, "name", "name is empty", "write "+Line(Suggest(s.Folder())))
 		return
 	case !inPattern(f.Value.Text) && strings.IndexFunc(strings.TrimSpace(f.Value.Text), isControl) >= 0:
 		s.problem(ruleid.NameControl, p, "name", "name contains a control character or line break", "delete it")
@@ -145,9 +144,9 @@ func (s *Skill) judgeName(d *frontmatter.Document) {
 	}
 	switch {
 	case s.Name != f.Value.Text:
-		s.problem(ruleid.NamePattern, p, "name", "name has white space around it", "write "+naming.Line(s.proposedName()))
+		s.problem(ruleid.NamePattern, p, "name", "name has white space around it", "write "+Line(s.proposedName()))
 	case !inPattern(s.Name):
-		s.problem(ruleid.NamePattern, p, "name", display.Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example "+naming.Line(s.proposedName()))
+		s.problem(ruleid.NamePattern, p, "name", display.Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example "+Line(s.proposedName()))
 	}
 	if s.Name != s.Folder() {
 		s.problem(ruleid.NameFolder, p, "name", "the folder is called "+quoteName(s.Folder())+", not "+quoteName(s.Name), s.folderFix())
@@ -181,9 +180,9 @@ func (s *Skill) folderFix() string {
 	case ValidName(s.Name):
 		return "rename the folder to " + display.Quote(s.Name)
 	case ValidName(s.Folder()):
-		return "write " + naming.Line(s.Folder())
+		return "write " + Line(s.Folder())
 	}
-	return "write " + naming.Line(s.proposedName()) + " and rename the folder to the same"
+	return "write " + Line(s.proposedName()) + " and rename the folder to the same"
 }
 
 // proposedName returns a replacement for an invalid name: the folder's, if that is valid.
@@ -191,7 +190,7 @@ func (s *Skill) proposedName() string {
 	if ValidName(s.Folder()) {
 		return s.Folder()
 	}
-	return naming.Suggest(s.Name)
+	return Suggest(s.Name)
 }
 
 func hasRule(problems []Problem, id RuleID) bool {

@@ -13,7 +13,6 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
-	"github.com/knack-dev/knack/internal/base/naming"
 	"github.com/knack-dev/knack/internal/cli/command"
 	locate "github.com/knack-dev/knack/internal/workspace/project"
 	"github.com/knack-dev/knack/skill"
@@ -67,11 +66,11 @@ const elsewhere = "let the user who runs knack write there, or choose another fo
 // folder, or "" if it is unknown.
 func makeSkill(env *console.Env, project, below, name, description string, asJSON bool) error {
 	if !skill.ValidName(name) {
-		return command.UsageError("for example: knack new "+naming.Suggest(name),
+		return command.UsageError("for example: knack new "+skill.Suggest(name),
 			"'%s' cannot be the name of a skill: a name has a-z, 0-9 and single hyphens between them, at most %d characters", display.Echo(name), skill.MaxName)
 	}
-	if fault := naming.WindowsFault(name); fault != "" {
-		return command.UsageError("for example: knack new "+naming.Suggest(name),
+	if fault := skill.WindowsFault(name); fault != "" {
+		return command.UsageError("for example: knack new "+skill.Suggest(name),
 			"'%s' cannot be the name of a skill for every system: Windows allows no such folder (%s)", name, fault)
 	}
 	if n := len([]rune(description)); n > skill.MaxDescription {
@@ -146,5 +145,5 @@ of your tools, and what shows that the result is right.
 ## Done when
 
 - What must be true at the end.
-`, naming.Line(name), display.AppendJSONString(nil, description), title)
+`, skill.Line(name), display.AppendJSONString(nil, description), title)
 }

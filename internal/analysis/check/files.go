@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/naming"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -22,13 +21,13 @@ func windowsNames(s *subject) (out []Finding) {
 		at = s.skill.Folder()
 	}
 	for part := range strings.SplitSeq(at, "/") {
-		if fault := naming.WindowsFault(part); fault != "" && part != "." {
+		if fault := skill.WindowsFault(part); fault != "" && part != "." {
 			out = append(out, Finding{Message: "on Windows no folder can be called " + display.Quote(part) + ", for " + fault, Fix: "rename the folder"})
 			break
 		}
 	}
 	if f, ok := s.doc.Field("name"); ok && skill.ValidName(s.skill.Name) && path.Base(at) != s.skill.Name {
-		if fault := naming.WindowsFault(s.skill.Name); fault != "" {
+		if fault := skill.WindowsFault(s.skill.Name); fault != "" {
 			out = append(out, s.field(f, "on Windows no folder can be called "+display.Quote(s.skill.Name)+", for "+fault, "give the skill another name"))
 		}
 	}
@@ -36,7 +35,7 @@ func windowsNames(s *subject) (out []Finding) {
 		return out
 	}
 	bad := func(p string) {
-		if fault := naming.WindowsFault(path.Base(p)); fault != "" {
+		if fault := skill.WindowsFault(path.Base(p)); fault != "" {
 			out = append(out, Finding{File: p, Message: "on Windows no file can be called " + display.Quote(path.Base(p)) + ", for " + fault, Fix: "rename it"})
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
-	"github.com/knack-dev/knack/internal/base/naming"
 	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
@@ -98,7 +97,7 @@ func (j *judged) candidates(folder string) []candidate {
 			has := slices.ContainsFunc(j.doc.Fields, func(f frontmatter.Field) bool { return strings.EqualFold(strings.TrimSpace(f.Key), "name") })
 			if !has && skill.ValidName(folder) && len(j.doc.Fields) > 0 {
 				first := j.doc.Fields[0].KeyPosition.Line - 1
-				try(p.Rule, first, Guess, "added the folder's name", "add the line", j.splice(first, first, naming.Line(folder)+j.end(first)))
+				try(p.Rule, first, Guess, "added the folder's name", "add the line", j.splice(first, first, skill.Line(folder)+j.end(first)))
 			}
 		}
 	}

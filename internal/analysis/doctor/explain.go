@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/base/naming"
 	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -223,7 +222,7 @@ func entriesOf(folder string) []fs.DirEntry {
 // cannot have one or a shell would misread its path.
 func newCommand(folder string) string {
 	name, parent := path.Base(folder), path.Dir(folder)
-	if !skill.ValidName(name) || naming.WindowsFault(name) != "" || strings.ContainsAny(parent, " '\"\\$`;&|<>()*?") {
+	if !skill.ValidName(name) || skill.WindowsFault(name) != "" || strings.ContainsAny(parent, " '\"\\$`;&|<>()*?") {
 		return ""
 	}
 	return "knack new --dir " + parent + " " + name

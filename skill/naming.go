@@ -1,5 +1,5 @@
 // Package naming proposes names for skills, and knows the names that Windows refuses.
-package naming
+package skill
 
 import (
 	"cmp"
