@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // FolderNow is a direct child folder of a root, as it is on disk now.
@@ -184,8 +184,8 @@ func (s *Snapshot) isBlocked(e *Entry) bool {
 	}
 	p, _ := now.SkipReason()
 	switch p.Rule {
-	case ruleid.FilePermission, ruleid.FileUnreadable, ruleid.FileUnstable,
-		ruleid.FileNotRegular, ruleid.FileEncoding, ruleid.FileTooLarge, ruleid.FileLocked, ruleid.StoreDamaged, ruleid.StoreRefused:
+	case frontmatter.FilePermission, frontmatter.FileUnreadable, frontmatter.FileUnstable,
+		frontmatter.FileNotRegular, frontmatter.FileEncoding, frontmatter.FileTooLarge, frontmatter.FileLocked, frontmatter.StoreDamaged, frontmatter.StoreRefused:
 		return now.Status == Skipped
 	}
 	return false

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // ErrLate is the reason why a root is shown as it was before, or empty. Its scan run has
@@ -234,7 +234,7 @@ func gone(s *skill.Skill) bool {
 		return false
 	}
 	for _, p := range s.Problems {
-		if p.Rule == ruleid.FileGone {
+		if p.Rule == frontmatter.FileGone {
 			return true
 		}
 	}

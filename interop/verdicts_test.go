@@ -16,8 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/internal/analysis/check"
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -28,16 +28,16 @@ type opinion []string
 // codes are the Inspector's for what check finds in a SKILL.md. Rules that it does
 // not have are not here.
 var codes = map[skill.RuleID]string{
-	ruleid.NameMissing: "missing-name", ruleid.NameSyntax: "missing-name", ruleid.NameControl: "malformed-name",
-	ruleid.NameType:    "missing-name", // the listing has no string to show
-	ruleid.NamePattern: "malformed-name", ruleid.NameLength: "malformed-name", ruleid.NameFolder: "name-path-mismatch",
-	ruleid.DescriptionMissing: "missing-description", ruleid.DescriptionType: "missing-description",
-	ruleid.DescriptionLength: "malformed-description",
+	frontmatter.NameMissing: "missing-name", frontmatter.NameSyntax: "missing-name", frontmatter.NameControl: "malformed-name",
+	frontmatter.NameType:    "missing-name", // the listing has no string to show
+	frontmatter.NamePattern: "malformed-name", frontmatter.NameLength: "malformed-name", frontmatter.NameFolder: "name-path-mismatch",
+	frontmatter.DescriptionMissing: "missing-description", frontmatter.DescriptionType: "missing-description",
+	frontmatter.DescriptionLength: "malformed-description",
 
-	ruleid.FileEmpty: "frontmatter-absent", ruleid.FenceMissing: "frontmatter-absent", ruleid.FenceOpener: "frontmatter-absent",
-	ruleid.FenceUnclosed: "frontmatter-absent", ruleid.FenceLate: "frontmatter-absent", ruleid.FenceGlued: "frontmatter-absent",
-	ruleid.YAMLSyntax: "frontmatter-unparsable", ruleid.YAMLDuplicate: "frontmatter-unparsable", ruleid.YAMLMapping: "frontmatter-unparsable",
-	ruleid.YAMLControl: "frontmatter-unparsable",
+	frontmatter.FileEmpty: "frontmatter-absent", frontmatter.FenceMissing: "frontmatter-absent", frontmatter.FenceOpener: "frontmatter-absent",
+	frontmatter.FenceUnclosed: "frontmatter-absent", frontmatter.FenceLate: "frontmatter-absent", frontmatter.FenceGlued: "frontmatter-absent",
+	frontmatter.YAMLSyntax: "frontmatter-unparsable", frontmatter.YAMLDuplicate: "frontmatter-unparsable", frontmatter.YAMLMapping: "frontmatter-unparsable",
+	frontmatter.YAMLControl: "frontmatter-unparsable",
 }
 
 // unfiltered lists every skill below a folder, whatever is wrong with it: with its

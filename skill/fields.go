@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -88,9 +87,9 @@ func (s *Skill) judgeInvocation(d *frontmatter.Document) {
 		fix := fmt.Sprintf("write %s: %v", key, applies)
 		switch {
 		case f.Key != key:
-			s.problem(ruleid.Invocation, f.KeyPosition, f.Key, "the key "+quoteKey(f.Key)+" is read as "+key+"; other clients do not know it", fix)
+			s.problem(frontmatter.Invocation, f.KeyPosition, f.Key, "the key "+quoteKey(f.Key)+" is read as "+key+"; other clients do not know it", fix)
 		case f.Value.Kind != frontmatter.Bool:
-			s.problem(ruleid.Invocation, f.Value.Position, f.Key, fmt.Sprintf("%s is %s, which is neither true nor false: knack treats it as %v, and clients differ", key, sourceText(f.Value), applies), fix)
+			s.problem(frontmatter.Invocation, f.Value.Position, f.Key, fmt.Sprintf("%s is %s, which is neither true nor false: knack treats it as %v, and clients differ", key, sourceText(f.Value), applies), fix)
 		}
 	}
 }
@@ -119,37 +118,37 @@ func frontmatterAt(d *frontmatter.Document) Position {
 func (s *Skill) judgeName(d *frontmatter.Document) {
 	f, ok := d.Field("name")
 	if !ok {
-		if !hasRule(d.Problems, ruleid.NameSyntax) {
-			s.missing(d, ruleid.NameMissing, "name", "add a line "+Line(Suggest(s.Folder())))
+		if !hasRule(d.Problems, frontmatter.NameSyntax) {
+			s.missing(d, frontmatter.NameMissing, "name", "add a line "+Line(Suggest(s.Folder())))
 		}
 		return
 	}
 	p := f.Value.Position
 	switch {
 	case f.Value.Kind == frontmatter.List || f.Value.Kind == frontmatter.Map:
-		s.problem(ruleid.NameSyntax, p, "name", "name is not a text", "write one line "+Line(Suggest(s.Folder())))
+		s.problem(frontmatter.NameSyntax, p, "name", "name is not a text", "write one line "+Line(Suggest(s.Folder())))
 		return
 	case f.Value.Kind == frontmatter.Null || display.IsBlank(f.Value.Text):
-		s.problem(ruleid.NameMissing, p, "name", "name is empty", "write "+Line(Suggest(s.Folder())))
+		s.problem(frontmatter.NameMissing, p, "name", "name is empty", "write "+Line(Suggest(s.Folder())))
 		return
 	case !inPattern(f.Value.Text) && strings.IndexFunc(strings.TrimSpace(f.Value.Text), isControl) >= 0:
-		s.problem(ruleid.NameControl, p, "name", "name contains a control character or line break", "delete it")
+		s.problem(frontmatter.NameControl, p, "name", "name contains a control character or line break", "delete it")
 		return
 	case f.Value.Kind != frontmatter.String:
-		s.problem(ruleid.NameType, p, "name", "name is not a string in YAML; its text "+display.Quote(f.Value.Text)+" is used", "quote the name")
+		s.problem(frontmatter.NameType, p, "name", "name is not a string in YAML; its text "+display.Quote(f.Value.Text)+" is used", "quote the name")
 	}
 	s.Name = strings.TrimSpace(f.Value.Text)
 	if n := utf8.RuneCountInString(s.Name); n > MaxName {
-		s.problem(ruleid.NameLength, p, "name", fmt.Sprintf("name has %d characters, over the limit of %d", n, MaxName), "shorten the name")
+		s.problem(frontmatter.NameLength, p, "name", fmt.Sprintf("name has %d characters, over the limit of %d", n, MaxName), "shorten the name")
 	}
 	switch {
 	case s.Name != f.Value.Text:
-		s.problem(ruleid.NamePattern, p, "name", "name has white space around it", "write "+Line(s.proposedName()))
+		s.problem(frontmatter.NamePattern, p, "name", "name has white space around it", "write "+Line(s.proposedName()))
 	case !inPattern(s.Name):
-		s.problem(ruleid.NamePattern, p, "name", display.Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example "+Line(s.proposedName()))
+		s.problem(frontmatter.NamePattern, p, "name", display.Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example "+Line(s.proposedName()))
 	}
 	if s.Name != s.Folder() {
-		s.problem(ruleid.NameFolder, p, "name", "the folder is called "+quoteName(s.Folder())+", not "+quoteName(s.Name), s.folderFix())
+		s.problem(frontmatter.NameFolder, p, "name", "the folder is called "+quoteName(s.Folder())+", not "+quoteName(s.Name), s.folderFix())
 	}
 }
 
@@ -239,24 +238,24 @@ func (s *Skill) judgeDescription(d *frontmatter.Document) {
 	const fix = "say in one or two sentences what the skill does and when to use it"
 	f, ok := d.Field("description")
 	if !ok {
-		s.missing(d, ruleid.DescriptionMissing, "description", "add a line description: that says what the skill does and when to use it")
+		s.missing(d, frontmatter.DescriptionMissing, "description", "add a line description: that says what the skill does and when to use it")
 		return
 	}
 	p := f.Value.Position
 	switch {
 	case f.Value.Kind == frontmatter.Null || f.Value.Kind == frontmatter.String && display.IsBlank(f.Value.Text),
 		(f.Value.Kind == frontmatter.List || f.Value.Kind == frontmatter.Map) && display.IsBlank(plainText(f.Value)):
-		s.problem(ruleid.DescriptionMissing, p, "description", "description is empty", fix)
+		s.problem(frontmatter.DescriptionMissing, p, "description", "description is empty", fix)
 		return
 	case f.Value.Kind != frontmatter.String:
-		s.problem(ruleid.DescriptionType, p, "description", "description is not a string in YAML; its text is used", "quote the description")
+		s.problem(frontmatter.DescriptionType, p, "description", "description is not a string in YAML; its text is used", "quote the description")
 	}
 	s.Description = strings.TrimSpace(plainText(f.Value))
 	if len(f.Value.Text) <= MaxDescription {
 		return // a text has at most as many characters as bytes
 	}
 	if n := utf8.RuneCountInString(f.Value.Text); n > MaxDescription {
-		s.problem(ruleid.DescriptionLength, p, "description", fmt.Sprintf("description has %d characters, over the limit of %d", n, MaxDescription), "move detail into the body")
+		s.problem(frontmatter.DescriptionLength, p, "description", fmt.Sprintf("description has %d characters, over the limit of %d", n, MaxDescription), "move detail into the body")
 	}
 }
 
@@ -287,14 +286,14 @@ func (s *Skill) judgeCompatibility(d *frontmatter.Document) {
 		return
 	}
 	if n := utf8.RuneCountInString(f.Value.Text); f.Value.Kind != frontmatter.String || n < 1 || n > MaxCompatibility {
-		s.problem(ruleid.Compatibility, f.Value.Position, f.Key, "compatibility is not a string of 1 to 500 characters", "write one line of text")
+		s.problem(frontmatter.Compatibility, f.Value.Position, f.Key, "compatibility is not a string of 1 to 500 characters", "write one line of text")
 	}
 }
 
 // readAsText reports whether the field was read as text because it is not valid YAML.
 func readAsText(d *frontmatter.Document, key string) bool {
 	f, ok := d.Field(key)
-	return ok && f.Value.Kind == frontmatter.String && slices.ContainsFunc(d.Problems, func(p Problem) bool { return p.Rule == ruleid.YAMLSyntax && p.Field == key })
+	return ok && f.Value.Kind == frontmatter.String && slices.ContainsFunc(d.Problems, func(p Problem) bool { return p.Rule == frontmatter.YAMLSyntax && p.Field == key })
 }
 
 // maxMetadata bounds the problems with values of one skill's metadata.
@@ -306,7 +305,7 @@ func (s *Skill) judgeMetadata(d *frontmatter.Document) {
 		return // its fault is reported already
 	}
 	if f.Value.Kind != frontmatter.Map {
-		s.problem(ruleid.Metadata, f.Value.Position, f.Key, "metadata is not a mapping", "write metadata as key: 'value' lines, or delete it")
+		s.problem(frontmatter.Metadata, f.Value.Position, f.Key, "metadata is not a mapping", "write metadata as key: 'value' lines, or delete it")
 		return
 	}
 	n := 0
@@ -321,6 +320,6 @@ func (s *Skill) judgeMetadata(d *frontmatter.Document) {
 		if m.Value.Kind != frontmatter.List && m.Value.Kind != frontmatter.Map {
 			fix = "put the value in quotes: " + display.OneLine(m.Key) + ": '" + display.OneLine(m.Value.Text) + "'"
 		}
-		s.problem(ruleid.Metadata, m.Value.Position, f.Key, "the value of metadata."+display.Excerpt(m.Key)+" is not a string", fix)
+		s.problem(frontmatter.Metadata, m.Value.Position, f.Key, "the value of metadata."+display.Excerpt(m.Key)+" is not a string", fix)
 	}
 }

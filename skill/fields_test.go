@@ -3,7 +3,7 @@ package skill
 import (
 	"testing"
 
-	"github.com/knack-dev/knack/internal/base/ruleid"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // A misspelt key of a missing field is named; another word is not.
@@ -57,7 +57,7 @@ func TestOddCharactersAreSaid(t *testing.T) {
 // A key with an invisible character keeps a skill from models like the plain key.
 func TestInvocationHidden(t *testing.T) {
 	for _, key := range []string{"disable-model-invocation\u200b", "\u00a0disable-model-invocation", "dis\u0430ble-model-invocation", "disable\u2011model\u2011invocation"} {
-		if s := loaded("---\nname: a\ndescription: d\n" + key + ": true\n---\n"); s.ModelInvocable || !hasRule(s.Problems, ruleid.Invocation) {
+		if s := loaded("---\nname: a\ndescription: d\n" + key + ": true\n---\n"); s.ModelInvocable || !hasRule(s.Problems, frontmatter.Invocation) {
 			t.Errorf("%q: %t %+v", key, s.ModelInvocable, s.Problems)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -142,7 +141,7 @@ func (s *Skill) own() {
 // explainEmpty tells the author why YAML sees an empty field: its value begins with a #.
 func (s *Skill) explainEmpty(d *frontmatter.Document, data []byte) {
 	for i, p := range s.Problems {
-		if p.Rule != ruleid.NameMissing && p.Rule != ruleid.DescriptionMissing {
+		if p.Rule != frontmatter.NameMissing && p.Rule != frontmatter.DescriptionMissing {
 			continue
 		}
 		f, ok := d.Field(p.Field)
@@ -180,7 +179,7 @@ func (s *Skill) readEntry() ([]byte, bool) {
 		if len(s.Others()) > 1 {
 			fix = "rename the intended one to SKILL.md, and delete the others"
 		}
-		s.problem(ruleid.FileName, Position{}, "", fmt.Sprintf("the file is called %s", display.Excerpt(strings.Join(s.Others(), " and "))), fix)
+		s.problem(frontmatter.FileName, Position{}, "", fmt.Sprintf("the file is called %s", display.Excerpt(strings.Join(s.Others(), " and "))), fix)
 		return nil, false
 	}
 	if s.Fault() != nil {
@@ -198,36 +197,36 @@ func (s *Skill) readEntry() ([]byte, bool) {
 
 // fault records why SKILL.md could not be read.
 func (s *Skill) fault(err error) {
-	rule, fix := RuleID(ruleid.FileUnreadable), "see whether the disk and the file can be read at all"
+	rule, fix := RuleID(frontmatter.FileUnreadable), "see whether the disk and the file can be read at all"
 	switch {
 	case errors.Is(err, ErrOutside):
-		rule, fix = ruleid.FileOutside, "put the file itself here, or link the whole folder into the root"
+		rule, fix = frontmatter.FileOutside, "put the file itself here, or link the whole folder into the root"
 	case errors.Is(err, ErrNotRegular):
-		rule, fix = ruleid.FileNotRegular, "put a regular file there"
+		rule, fix = frontmatter.FileNotRegular, "put a regular file there"
 	case errors.Is(err, ErrTooLarge):
-		rule, fix = ruleid.FileTooLarge, "move text into other files of the skill; the limit is 1 MiB"
+		rule, fix = frontmatter.FileTooLarge, "move text into other files of the skill; the limit is 1 MiB"
 	case errors.Is(err, ErrUnstable):
-		rule, fix = ruleid.FileUnstable, "wait until whatever writes the file has finished"
+		rule, fix = frontmatter.FileUnstable, "wait until whatever writes the file has finished"
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ELOOP):
-		rule, fix = ruleid.FileGone, "make the link point to a file, or delete it"
+		rule, fix = frontmatter.FileGone, "make the link point to a file, or delete it"
 	case errors.Is(err, fs.ErrPermission):
-		rule, fix = ruleid.FilePermission, "let the user who runs knack read the file and its folder"
+		rule, fix = frontmatter.FilePermission, "let the user who runs knack read the file and its folder"
 	}
 	message := "cannot be read"
 	if locked, ok := errors.AsType[*LockError](err); ok {
-		s.problem(ruleid.FileLocked, Position{}, "", locked.Message, locked.Fix)
+		s.problem(frontmatter.FileLocked, Position{}, "", locked.Message, locked.Fix)
 		return
 	}
 	if stored, ok := errors.AsType[*StoreError](err); ok {
-		if rule = ruleid.StoreRefused; stored.Damaged {
-			rule = ruleid.StoreDamaged
+		if rule = frontmatter.StoreRefused; stored.Damaged {
+			rule = frontmatter.StoreDamaged
 		}
 		s.problem(rule, Position{}, "", stored.Message, stored.Fix)
 		return
 	}
 	if held, ok := errors.AsType[*HeldError](err); ok {
 		s.Name = held.Name
-		s.problem(ruleid.HeldBack, Position{}, "", held.Message, held.Fix)
+		s.problem(frontmatter.HeldBack, Position{}, "", held.Message, held.Fix)
 		return
 	}
 	if why := Reason(err); why != message {
@@ -244,13 +243,13 @@ func (s *Skill) problem(rule RuleID, p Position, field, message, fix string) {
 // publishable.
 func (s *Skill) judgeFile() {
 	if s.Entry != "" && s.Entry != MainFile {
-		s.problem(ruleid.FileSpelling, Position{}, "", "the file is spelt "+s.Entry, "rename it to SKILL.md")
+		s.problem(frontmatter.FileSpelling, Position{}, "", "the file is spelt "+s.Entry, "rename it to SKILL.md")
 	}
 	if s.Entry != "" && len(s.Others()) > 0 {
-		s.problem(ruleid.FileVariants, Position{}, "", fmt.Sprintf("the folder also contains %s, which is not read", display.Excerpt(strings.Join(s.Others(), " and "))), "delete or rename it")
+		s.problem(frontmatter.FileVariants, Position{}, "", fmt.Sprintf("the folder also contains %s, which is not read", display.Excerpt(strings.Join(s.Others(), " and "))), "delete or rename it")
 	}
 	if s.Path != "" && !s.InURI() {
-		s.problem(ruleid.FolderName, Position{}, "", "the path of its folder cannot be used in a URI as it is", "rename the folder, without backslashes, percent signs and colons")
+		s.problem(frontmatter.FolderName, Position{}, "", "the path of its folder cannot be used in a URI as it is", "rename the folder, without backslashes, percent signs and colons")
 	}
 	sorting.Stable(s.Problems, func(a, b Problem) int { return a.Position.Compare(b.Position) })
 	s.Available, s.Publishable = true, true
@@ -276,7 +275,7 @@ func (s *Skill) InURI() bool {
 // is told its problems.
 func (s *Skill) HeldBack() bool {
 	p, skipped := s.SkipReason()
-	return skipped && p.Rule == ruleid.HeldBack
+	return skipped && p.Rule == frontmatter.HeldBack
 }
 
 // SkipReason returns the first problem that makes the skill unavailable.

@@ -10,8 +10,8 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/internal/test/alloctest"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // loaded returns a skill in a folder "a" with the given SKILL.md.
@@ -99,7 +99,7 @@ func TestInvocationIsSaid(t *testing.T) {
 		s := loaded("---\nname: a\ndescription: b\n" + field + "\n---\n")
 		said := ""
 		for _, p := range s.Problems {
-			if p.Rule == ruleid.Invocation {
+			if p.Rule == frontmatter.Invocation {
 				said += p.Position.String() + " " + p.Message + " (" + p.Fix + ")"
 			}
 		}
@@ -118,7 +118,7 @@ func TestEmptyByComment(t *testing.T) {
 		problems := (&Skill{Bundle: b}).Parsed(fenced(block), Stamp{}).Problems
 		got := ""
 		for _, p := range problems {
-			if p.Rule == ruleid.NameMissing || p.Rule == ruleid.DescriptionMissing {
+			if p.Rule == frontmatter.NameMissing || p.Rule == frontmatter.DescriptionMissing {
 				got += p.Position.String() + " " + p.Message + " | " + p.Fix
 			}
 		}
@@ -135,17 +135,17 @@ func TestLoadFaults(t *testing.T) {
 		b    *Bundle
 		want RuleID
 	}{
-		{&Bundle{FS: file(""), Extra: &Extra{Others: []string{"sKiLl.md"}}}, ruleid.FileName},
-		{&Bundle{Entry: MainFile, FS: file(""), Extra: &Extra{Fault: fmt.Errorf("link: %w", ErrOutside)}}, ruleid.FileOutside},
-		{&Bundle{Entry: MainFile, FS: file(""), Extra: &Extra{Fault: ErrNotRegular}}, ruleid.FileNotRegular},
-		{&Bundle{Entry: MainFile, FS: fstest.MapFS{"SKILL.md": {Mode: fs.ModeNamedPipe}}}, ruleid.FileNotRegular},
-		{&Bundle{Entry: MainFile, FS: fstest.MapFS{}}, ruleid.FileGone},
-		{&Bundle{Entry: MainFile, FS: file(""), Extra: &Extra{Fault: fs.ErrPermission}}, ruleid.FilePermission},
-		{&Bundle{Entry: MainFile, FS: file(strings.Repeat("x", MaxSkillMD+1))}, ruleid.FileTooLarge},
-		{&Bundle{Entry: MainFile, FS: file(""), Extra: &Extra{Fault: ErrUnstable}}, ruleid.FileUnstable},
-		{&Bundle{Entry: MainFile, FS: file(""), Extra: &Extra{Fault: errors.New("disk on fire")}}, ruleid.FileUnreadable},
-		{&Bundle{Entry: MainFile, FS: file("\xff")}, ruleid.FileEncoding},
-		{&Bundle{Entry: MainFile, FS: file("")}, ruleid.FileEmpty},
+		{&Bundle{FS: file(""), Extra: &Extra{Others: []string{"sKiLl.md"}}}, frontmatter.FileName},
+		{&Bundle{Entry: MainFile, FS: file(""), Extra: &Extra{Fault: fmt.Errorf("link: %w", ErrOutside)}}, frontmatter.FileOutside},
+		{&Bundle{Entry: MainFile, FS: file(""), Extra: &Extra{Fault: ErrNotRegular}}, frontmatter.FileNotRegular},
+		{&Bundle{Entry: MainFile, FS: fstest.MapFS{"SKILL.md": {Mode: fs.ModeNamedPipe}}}, frontmatter.FileNotRegular},
+		{&Bundle{Entry: MainFile, FS: fstest.MapFS{}}, frontmatter.FileGone},
+		{&Bundle{Entry: MainFile, FS: file(""), Extra: &Extra{Fault: fs.ErrPermission}}, frontmatter.FilePermission},
+		{&Bundle{Entry: MainFile, FS: file(strings.Repeat("x", MaxSkillMD+1))}, frontmatter.FileTooLarge},
+		{&Bundle{Entry: MainFile, FS: file(""), Extra: &Extra{Fault: ErrUnstable}}, frontmatter.FileUnstable},
+		{&Bundle{Entry: MainFile, FS: file(""), Extra: &Extra{Fault: errors.New("disk on fire")}}, frontmatter.FileUnreadable},
+		{&Bundle{Entry: MainFile, FS: file("\xff")}, frontmatter.FileEncoding},
+		{&Bundle{Entry: MainFile, FS: file("")}, frontmatter.FileEmpty},
 	} {
 		s := Load(c.b)
 		p, ok := s.SkipReason()

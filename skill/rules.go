@@ -3,7 +3,6 @@ package skill
 import (
 	"slices"
 
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
@@ -49,58 +48,58 @@ type Rule struct {
 func Rules() []Rule { return slices.Clone(rules) }
 
 var rules = []Rule{
-	{ruleid.FileOutside, SeverityError, true, true, "knack", "SKILL.md is in the skill's own folder, links included"},
-	{ruleid.FileNotRegular, SeverityError, true, true, "knack", "SKILL.md is a regular file"},
-	{ruleid.FileGone, SeverityError, true, true, "knack", "SKILL.md exists when it is read; a link to it resolves"},
-	{ruleid.FilePermission, SeverityError, true, true, "knack", "SKILL.md can be read by the user who runs knack"},
-	{ruleid.FileTooLarge, SeverityError, true, true, "contract 000", "SKILL.md has at most 1 MiB"},
-	{ruleid.FileUnstable, SeverityError, true, true, "knack", "SKILL.md does not change while it is read"},
-	{ruleid.FileUnreadable, SeverityError, true, true, "knack", "SKILL.md can be read"},
-	{ruleid.FileLocked, SeverityError, true, true, "knack", "the skill is as its knack.lock says, if that is enforced"},
-	{ruleid.StoreDamaged, SeverityError, true, true, "knack", "the files of a skill from a source are as their digests say"},
-	{ruleid.StoreRefused, SeverityError, true, true, "knack", "a skill of a source could be fetched: no links, not too many files"},
-	{ruleid.HeldBack, SeverityError, true, true, "knack", "the operator's policy lets a server serve the skill"},
-	{ruleid.FileEncoding, SeverityError, true, true, "spec", "SKILL.md is UTF-8"},
-	{ruleid.FileEmpty, SeverityError, true, true, "spec", "SKILL.md is not empty"},
-	{ruleid.FileName, SeverityError, true, true, "spec", "the file is called SKILL.md"},
-	{ruleid.FileSpelling, SeverityWarning, false, false, "spec", "the file is spelt SKILL.md; other spellings are not found by every client"},
-	{ruleid.FileVariants, SeverityWarning, false, false, "knack", "a folder contains one spelling of SKILL.md"},
+	{frontmatter.FileOutside, SeverityError, true, true, "knack", "SKILL.md is in the skill's own folder, links included"},
+	{frontmatter.FileNotRegular, SeverityError, true, true, "knack", "SKILL.md is a regular file"},
+	{frontmatter.FileGone, SeverityError, true, true, "knack", "SKILL.md exists when it is read; a link to it resolves"},
+	{frontmatter.FilePermission, SeverityError, true, true, "knack", "SKILL.md can be read by the user who runs knack"},
+	{frontmatter.FileTooLarge, SeverityError, true, true, "contract 000", "SKILL.md has at most 1 MiB"},
+	{frontmatter.FileUnstable, SeverityError, true, true, "knack", "SKILL.md does not change while it is read"},
+	{frontmatter.FileUnreadable, SeverityError, true, true, "knack", "SKILL.md can be read"},
+	{frontmatter.FileLocked, SeverityError, true, true, "knack", "the skill is as its knack.lock says, if that is enforced"},
+	{frontmatter.StoreDamaged, SeverityError, true, true, "knack", "the files of a skill from a source are as their digests say"},
+	{frontmatter.StoreRefused, SeverityError, true, true, "knack", "a skill of a source could be fetched: no links, not too many files"},
+	{frontmatter.HeldBack, SeverityError, true, true, "knack", "the operator's policy lets a server serve the skill"},
+	{frontmatter.FileEncoding, SeverityError, true, true, "spec", "SKILL.md is UTF-8"},
+	{frontmatter.FileEmpty, SeverityError, true, true, "spec", "SKILL.md is not empty"},
+	{frontmatter.FileName, SeverityError, true, true, "spec", "the file is called SKILL.md"},
+	{frontmatter.FileSpelling, SeverityWarning, false, false, "spec", "the file is spelt SKILL.md; other spellings are not found by every client"},
+	{frontmatter.FileVariants, SeverityWarning, false, false, "knack", "a folder contains one spelling of SKILL.md"},
 
-	{ruleid.FolderName, SeverityWarning, false, false, "knack", "the path of the skill's folder can be used in a URI"},
+	{frontmatter.FolderName, SeverityWarning, false, false, "knack", "the path of the skill's folder can be used in a URI"},
 
-	{ruleid.TextBOM, SeverityWarning, false, false, "spec", "SKILL.md begins with ---, without a byte-order mark"},
-	{ruleid.TextControl, SeverityWarning, false, false, "knack", "the text contains no control characters"},
+	{frontmatter.TextBOM, SeverityWarning, false, false, "spec", "SKILL.md begins with ---, without a byte-order mark"},
+	{frontmatter.TextControl, SeverityWarning, false, false, "knack", "the text contains no control characters"},
 
-	{ruleid.FenceMissing, SeverityError, true, true, "spec", "SKILL.md begins with frontmatter between two lines of ---"},
-	{ruleid.FenceOpener, SeverityError, true, true, "spec", "a line --- begins the frontmatter"},
-	{ruleid.FenceUnclosed, SeverityError, true, true, "spec", "a line --- ends the frontmatter"},
-	{ruleid.FenceTooLong, SeverityError, true, true, "knack", "the frontmatter has at most 64 KiB"},
-	{ruleid.FenceLate, SeverityError, false, true, "spec", "nothing precedes the frontmatter"},
-	{ruleid.FenceBlanks, SeverityWarning, false, true, "spec", "nothing follows the opening ---, not even spaces"},
-	{ruleid.FenceGlued, SeverityError, false, true, "spec", "the closing --- is alone on its line"},
+	{frontmatter.FenceMissing, SeverityError, true, true, "spec", "SKILL.md begins with frontmatter between two lines of ---"},
+	{frontmatter.FenceOpener, SeverityError, true, true, "spec", "a line --- begins the frontmatter"},
+	{frontmatter.FenceUnclosed, SeverityError, true, true, "spec", "a line --- ends the frontmatter"},
+	{frontmatter.FenceTooLong, SeverityError, true, true, "knack", "the frontmatter has at most 64 KiB"},
+	{frontmatter.FenceLate, SeverityError, false, true, "spec", "nothing precedes the frontmatter"},
+	{frontmatter.FenceBlanks, SeverityWarning, false, true, "spec", "nothing follows the opening ---, not even spaces"},
+	{frontmatter.FenceGlued, SeverityError, false, true, "spec", "the closing --- is alone on its line"},
 
-	{ruleid.YAMLSyntax, SeverityError, false, true, "spec", "the frontmatter is valid YAML, without anchors, aliases and tags"},
-	{ruleid.YAMLControl, SeverityError, true, true, "knack", "the frontmatter contains no NUL"},
-	{ruleid.YAMLDuplicate, SeverityError, false, true, "spec", "a key occurs once in its mapping"},
-	{ruleid.YAMLKeyType, SeverityWarning, false, true, "SEP-2640", "keys are strings"},
-	{ruleid.YAMLNotJSON, SeverityWarning, false, true, "SEP-2640", "values can be written as JSON"},
-	{ruleid.YAMLMapping, SeverityError, true, true, "spec", "the frontmatter is a mapping of keys to values"},
+	{frontmatter.YAMLSyntax, SeverityError, false, true, "spec", "the frontmatter is valid YAML, without anchors, aliases and tags"},
+	{frontmatter.YAMLControl, SeverityError, true, true, "knack", "the frontmatter contains no NUL"},
+	{frontmatter.YAMLDuplicate, SeverityError, false, true, "spec", "a key occurs once in its mapping"},
+	{frontmatter.YAMLKeyType, SeverityWarning, false, true, "SEP-2640", "keys are strings"},
+	{frontmatter.YAMLNotJSON, SeverityWarning, false, true, "SEP-2640", "values can be written as JSON"},
+	{frontmatter.YAMLMapping, SeverityError, true, true, "spec", "the frontmatter is a mapping of keys to values"},
 
-	{ruleid.NameMissing, SeverityError, true, true, "spec", "name is given"},
-	{ruleid.NameSyntax, SeverityError, true, true, "knack", "name is valid YAML; it is never guessed"},
-	{ruleid.NameControl, SeverityError, true, true, "knack", "name contains no control characters"},
-	{ruleid.NameType, SeverityWarning, false, true, "spec", "name is a string"},
-	{ruleid.NamePattern, SeverityError, false, true, "spec", "name consists of a-z, 0-9 and single inner hyphens"},
-	{ruleid.NameLength, SeverityError, false, true, "spec", "name has at most 64 characters"},
-	{ruleid.NameFolder, SeverityError, false, false, "spec", "name equals the folder's name"},
+	{frontmatter.NameMissing, SeverityError, true, true, "spec", "name is given"},
+	{frontmatter.NameSyntax, SeverityError, true, true, "knack", "name is valid YAML; it is never guessed"},
+	{frontmatter.NameControl, SeverityError, true, true, "knack", "name contains no control characters"},
+	{frontmatter.NameType, SeverityWarning, false, true, "spec", "name is a string"},
+	{frontmatter.NamePattern, SeverityError, false, true, "spec", "name consists of a-z, 0-9 and single inner hyphens"},
+	{frontmatter.NameLength, SeverityError, false, true, "spec", "name has at most 64 characters"},
+	{frontmatter.NameFolder, SeverityError, false, false, "spec", "name equals the folder's name"},
 
-	{ruleid.DescriptionMissing, SeverityError, true, true, "spec", "description is given"},
-	{ruleid.DescriptionType, SeverityError, false, true, "spec", "description is a string"},
-	{ruleid.DescriptionLength, SeverityError, false, true, "spec", "description has at most 1,024 characters"},
+	{frontmatter.DescriptionMissing, SeverityError, true, true, "spec", "description is given"},
+	{frontmatter.DescriptionType, SeverityError, false, true, "spec", "description is a string"},
+	{frontmatter.DescriptionLength, SeverityError, false, true, "spec", "description has at most 1,024 characters"},
 
-	{ruleid.Compatibility, SeverityError, false, true, "spec", "compatibility is a string of 1 to 500 characters"},
-	{ruleid.Metadata, SeverityError, false, true, "spec", "metadata maps strings to strings"},
-	{ruleid.Invocation, SeverityWarning, false, false, "knack", "disable-model-invocation and user-invocable are spelt so, and true or false"},
+	{frontmatter.Compatibility, SeverityError, false, true, "spec", "compatibility is a string of 1 to 500 characters"},
+	{frontmatter.Metadata, SeverityError, false, true, "spec", "metadata maps strings to strings"},
+	{frontmatter.Invocation, SeverityWarning, false, false, "knack", "disable-model-invocation and user-invocable are spelt so, and true or false"},
 }
 
 var ruleByID = func() map[RuleID]Rule {

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 	"github.com/knack-dev/knack/tool/wave"
 )
 
@@ -63,5 +63,5 @@ func isDocument(e *catalog.Entry) bool {
 	if slices.Contains(e.Others(), docNames[0]) {
 		return true
 	}
-	return e.Digest != (skill.Digest{}) && !slices.ContainsFunc(e.Problems, func(p skill.Problem) bool { return p.Rule == ruleid.FileEncoding })
+	return e.Digest != (skill.Digest{}) && !slices.ContainsFunc(e.Problems, func(p skill.Problem) bool { return p.Rule == frontmatter.FileEncoding })
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/limit"
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 	"github.com/knack-dev/knack/tool/lookup"
 	"github.com/knack-dev/knack/tool/profile"
 )
@@ -220,7 +220,7 @@ func deniedFolder(v catalog.View, name string) *catalog.Denied {
 // isDenied reports whether a skill is skipped for lack of permission alone.
 func isDenied(e *catalog.Entry) bool {
 	p, _ := e.SkipReason()
-	return p.Rule == ruleid.FilePermission
+	return p.Rule == frontmatter.FilePermission
 }
 
 // vanished reports whether the skill's folder no longer exists.

@@ -12,10 +12,10 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/internal/cli/command"
 	locate "github.com/knack-dev/knack/internal/workspace/project"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // misnamedFile returns the file that the fixes of this level rename to SKILL.md, and the rule
@@ -23,9 +23,9 @@ import (
 func (c *checkedSkill) misnamedFile(f *checkFlags, level check.Level) (file string, rule skill.RuleID) {
 	switch {
 	case c.Skill.Entry != "" && c.Skill.Entry != skill.MainFile:
-		file, rule = c.Skill.Entry, ruleid.FileSpelling
+		file, rule = c.Skill.Entry, frontmatter.FileSpelling
 	case c.Skill.Entry == "" && len(c.Skill.Others()) == 1:
-		file, rule = c.Skill.Others()[0], ruleid.FileName
+		file, rule = c.Skill.Others()[0], frontmatter.FileName
 	}
 	if level < check.Guess || slices.Contains(c.ignored(f), rule) {
 		return "", ""

@@ -20,7 +20,6 @@ import (
 	"unsafe"
 
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/internal/base/typo"
 )
@@ -89,7 +88,7 @@ func (d *Document) boundProblems() {
 	rest := d.Problems[maxProblems:]
 	d.Problems = slices.Clone(d.Problems[:maxProblems])
 	for _, p := range rest {
-		if p.Rule == ruleid.NameSyntax { // the only one of them because of which a skill is skipped
+		if p.Rule == NameSyntax { // the only one of them because of which a skill is skipped
 			d.Problems = append(d.Problems, p)
 			n--
 		}
@@ -104,10 +103,10 @@ func (d *Document) parse(s string, keep func(string) string, buf []Field) {
 	wide, control := scanBytes(s)
 	switch {
 	case name != "":
-		d.add(ruleid.FileEncoding, Position{1, 1}, "", "the file is "+name+", not UTF-8", "save it as UTF-8, in an editor or with: iconv -f "+name+" -t UTF-8")
+		d.add(FileEncoding, Position{1, 1}, "", "the file is "+name+", not UTF-8", "save it as UTF-8, in an editor or with: iconv -f "+name+" -t UTF-8")
 		return
 	case !utf8.ValidString(s[wide:]):
-		d.add(ruleid.FileEncoding, positionOf(s, invalidAt(s)), "", "the file is not valid UTF-8", "save the file as UTF-8")
+		d.add(FileEncoding, positionOf(s, invalidAt(s)), "", "the file is not valid UTF-8", "save the file as UTF-8")
 		return
 	}
 	f, ok := d.findFence(s)
@@ -116,7 +115,7 @@ func (d *Document) parse(s string, keep func(string) string, buf []Field) {
 	}
 	d.Body = f.body
 	if i := indexLoneCR(s, f.body); i >= 0 {
-		d.add(ruleid.TextControl, positionOf(s, i), "", "a line ends with a lone carriage return", "save the file with LF line ends")
+		d.add(TextControl, positionOf(s, i), "", "a line ends with a lone carriage return", "save the file with LF line ends")
 	}
 	// The values keep only the block alive, not the file.
 	block := keep(s[f.start:f.end])
@@ -125,7 +124,7 @@ func (d *Document) parse(s string, keep func(string) string, buf []Field) {
 		control = f.body + indexBadControl(s[f.body:])
 	}
 	if control < len(s) {
-		d.add(ruleid.TextControl, positionOf(s, control), "", "the text contains a control character", "delete it")
+		d.add(TextControl, positionOf(s, control), "", "the text contains a control character", "delete it")
 	}
 }
 
@@ -184,7 +183,7 @@ func (d *Document) readBlock(block string, line int, buf []Field, safe bool) {
 	var fault *yamlFault
 	if !safe {
 		if i := strings.IndexByte(block, 0); i >= 0 {
-			d.add(ruleid.YAMLControl, shift(positionOf(block, i)), "", "the frontmatter contains a NUL character", "delete it")
+			d.add(YAMLControl, shift(positionOf(block, i)), "", "the frontmatter contains a NUL character", "delete it")
 			return
 		}
 		fault = unsafeCharacter(block)
@@ -200,7 +199,7 @@ func (d *Document) readBlock(block string, line int, buf []Field, safe bool) {
 		if fault == nil && v.Kind == String && len(cutFields(block)) > 0 {
 			// Without a blank after the colons of the keys, YAML reads it all as one plain
 			// text.
-			fault = &yamlFault{rule: ruleid.YAMLSyntax, position: v.Position, message: "the frontmatter is not a mapping of keys to values"}
+			fault = &yamlFault{rule: YAMLSyntax, position: v.Position, message: "the frontmatter is not a mapping of keys to values"}
 		}
 		if fault == nil {
 			d.setRoot(v, notes, shift)
@@ -213,16 +212,16 @@ func (d *Document) readBlock(block string, line int, buf []Field, safe bool) {
 
 func (d *Document) setRoot(v Value, notes []yamlFault, shift func(Position) Position) {
 	for _, n := range notes {
-		d.Repaired = d.Repaired || n.rule == ruleid.YAMLDuplicate
+		d.Repaired = d.Repaired || n.rule == YAMLDuplicate
 		d.Problems = append(d.Problems, n.problem(shift))
 	}
 	switch v.Kind {
 	case Map:
 		d.Fields = shiftFields(v.Fields, shift)
 	case Null:
-		d.add(ruleid.YAMLMapping, shift(Position{1, 1}), "", "the frontmatter is empty", "write name: and description: between the two --- lines")
+		d.add(YAMLMapping, shift(Position{1, 1}), "", "the frontmatter is empty", "write name: and description: between the two --- lines")
 	default:
-		d.add(ruleid.YAMLMapping, shift(v.Position), "", "the frontmatter is not a mapping of keys to values", "write name: and description: between the two --- lines")
+		d.add(YAMLMapping, shift(v.Position), "", "the frontmatter is not a mapping of keys to values", "write name: and description: between the two --- lines")
 	}
 }
 
@@ -230,15 +229,15 @@ func (d *Document) setRoot(v Value, notes []yamlFault, shift func(Position) Posi
 func (n yamlFault) problem(shift func(Position) Position) Problem {
 	p := Problem{Rule: n.rule, Position: shift(n.position), Message: n.message}
 	switch n.rule {
-	case ruleid.YAMLDuplicate:
+	case YAMLDuplicate:
 		p.Message += fmt.Sprintf("; the first, on line %d, counts", shift(n.first).Line)
 		p.Fix = "delete one of the two"
-	case ruleid.YAMLKeyType:
+	case YAMLKeyType:
 		p.Fix = "quote the key"
 		if strings.HasPrefix(p.Message, "there is no key") {
 			p.Fix = "write the key, or delete the line"
 		}
-	case ruleid.YAMLNotJSON:
+	case YAMLNotJSON:
 		p.Fix = "quote the value, or rename the key"
 	}
 	return p

@@ -6,7 +6,6 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
-	"github.com/knack-dev/knack/internal/base/ruleid"
 )
 
 // A YAML parser reports what it expected next. This file reports the author's text, its
@@ -33,7 +32,7 @@ const (
 
 // fault words the complaint for an author.
 func (c parserError) fault() *yamlFault {
-	f := &yamlFault{rule: ruleid.YAMLSyntax, position: c.at}
+	f := &yamlFault{rule: YAMLSyntax, position: c.at}
 	say := func(fix, format string, args ...any) *yamlFault {
 		f.fix, f.message = fix, fmt.Sprintf(format, args...)
 		return f

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/internal/test/corpus"
 )
 
@@ -83,7 +82,7 @@ func TestPlainWords(t *testing.T) {
 	} {
 		got := "nothing"
 		for _, p := range Parse(fenced(block)).Problems {
-			if p.Rule == ruleid.YAMLSyntax {
+			if p.Rule == YAMLSyntax {
 				got = p.Position.String() + " " + p.Message + " | " + p.Fix
 				break
 			}
@@ -100,7 +99,7 @@ func TestPlainWordsCorpus(t *testing.T) {
 	n := 0
 	look := func(name string, d *Document) {
 		for _, p := range d.Problems {
-			if p.Rule != ruleid.YAMLSyntax && p.Rule != ruleid.NameSyntax {
+			if p.Rule != YAMLSyntax && p.Rule != NameSyntax {
 				continue
 			}
 			n++

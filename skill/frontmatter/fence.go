@@ -6,8 +6,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/knack-dev/knack/internal/base/ruleid"
 )
 
 // fence is the position of the frontmatter: the block [start,end), the line on which it
@@ -25,10 +23,10 @@ func (d *Document) findFence(s string) (fence, bool) {
 	pos, line := 0, 1
 	if strings.HasPrefix(s, "\ufeff") {
 		pos = len("\ufeff")
-		d.add(ruleid.TextBOM, Position{1, 1}, "", "the file begins with a byte-order mark", "save the file as UTF-8 without a byte-order mark")
+		d.add(TextBOM, Position{1, 1}, "", "the file begins with a byte-order mark", "save the file as UTF-8 without a byte-order mark")
 	}
 	if strings.TrimSpace(s[pos:]) == "" {
-		d.add(ruleid.FileEmpty, Position{1, 1}, "", "the file is empty", "write frontmatter with name: and description:")
+		d.add(FileEmpty, Position{1, 1}, "", "the file is empty", "write frontmatter with name: and description:")
 		return fence{}, false
 	}
 	before := ""
@@ -55,18 +53,18 @@ func (d *Document) findFence(s string) (fence, bool) {
 		}
 		pos, line = next, line+1
 	}
-	d.add(ruleid.FenceMissing, Position{1, 1}, "", "the file has no frontmatter", "begin the file with ---, name:, description: and --- on lines of their own")
+	d.add(FenceMissing, Position{1, 1}, "", "the file has no frontmatter", "begin the file with ---, name:, description: and --- on lines of their own")
 	return fence{}, false
 }
 
 func (d *Document) fenceOpened(text string, line int, before string) {
 	if before != "" {
 		d.Repaired = true
-		d.add(ruleid.FenceLate, Position{line, 1}, "", before+" before the frontmatter", "let the file begin with the line ---")
+		d.add(FenceLate, Position{line, 1}, "", before+" before the frontmatter", "let the file begin with the line ---")
 	}
 	if text != "---" {
 		d.Repaired = true
-		d.add(ruleid.FenceBlanks, Position{line, 4}, "", "there are spaces after the opening ---", "delete the spaces")
+		d.add(FenceBlanks, Position{line, 4}, "", "there are spaces after the opening ---", "delete the spaces")
 	}
 }
 
@@ -82,7 +80,7 @@ func (d *Document) findCloser(s string, pos, line int) (fence, bool) {
 			if strings.TrimRight(text, " \t") != "---" {
 				f.body = pos + len("---")
 				d.Repaired = true
-				d.add(ruleid.FenceGlued, Position{line, 4}, "", "there is text directly after the closing ---", "put the text on the next line")
+				d.add(FenceGlued, Position{line, 4}, "", "there is text directly after the closing ---", "put the text on the next line")
 			}
 			return f, d.fenceFits(f)
 		}
@@ -92,7 +90,7 @@ func (d *Document) findCloser(s string, pos, line int) (fence, bool) {
 		}
 		pos, line = next, line+1
 	}
-	d.add(ruleid.FenceUnclosed, Position{f.line - 1, 1}, "", "the frontmatter is not closed", "put the line --- after the last field")
+	d.add(FenceUnclosed, Position{f.line - 1, 1}, "", "the frontmatter is not closed", "put the line --- after the last field")
 	return f, false
 }
 
@@ -100,7 +98,7 @@ func (d *Document) fenceFits(f fence) bool {
 	if f.end-f.start <= MaxSize {
 		return true
 	}
-	d.add(ruleid.FenceTooLong, Position{f.line - 1, 1}, "", "the frontmatter is longer than 64 KiB", "close it with the line --- after the last field, or move text into the body")
+	d.add(FenceTooLong, Position{f.line - 1, 1}, "", "the frontmatter is longer than 64 KiB", "close it with the line --- after the last field, or move text into the body")
 	return false
 }
 
@@ -120,7 +118,7 @@ func (d *Document) noFence(s string, pos, line int) (fence, bool) {
 	at := Position{line, 1}
 	switch {
 	case strings.HasPrefix(trimmed, "name:") || strings.HasPrefix(trimmed, "description:"):
-		d.add(ruleid.FenceOpener, at, "", "the line --- is missing before the frontmatter", "put the line --- before the first field and after the last")
+		d.add(FenceOpener, at, "", "the line --- is missing before the frontmatter", "put the line --- before the first field and after the last")
 	case trimInvisible(text) == "---":
 		odd := strings.IndexFunc(text, func(r rune) bool { return r != '-' && r != ' ' && r != '\t' })
 		r, _ := utf8.DecodeRuneInString(text[odd:])
@@ -133,21 +131,21 @@ func (d *Document) noFence(s string, pos, line int) (fence, bool) {
 		if unicode.IsSpace(r) {
 			what = "the space U+%04X, which YAML does not accept as a space"
 		}
-		d.add(ruleid.FenceOpener, at, "", where+" the opening --- there is "+fmt.Sprintf(what, r), "delete it")
+		d.add(FenceOpener, at, "", where+" the opening --- there is "+fmt.Sprintf(what, r), "delete it")
 	case strings.Trim(text, "-") == "" && len(text) > 3:
-		d.add(ruleid.FenceOpener, at, "", fmt.Sprintf("the frontmatter opens with %d hyphens, not three", len(text)), "write three hyphens: ---")
+		d.add(FenceOpener, at, "", fmt.Sprintf("the frontmatter opens with %d hyphens, not three", len(text)), "write three hyphens: ---")
 	case strings.HasPrefix(text, "version https://git-lfs.github.com/"):
-		d.add(ruleid.FenceMissing, at, "", "the file is a pointer of Git LFS; its text was not fetched", "run git lfs pull")
+		d.add(FenceMissing, at, "", "the file is a pointer of Git LFS; its text was not fetched", "run git lfs pull")
 	case strings.HasPrefix(text, "---"):
-		d.add(ruleid.FenceOpener, at, "", "the opening --- is not alone on its line", "put --- on a line of its own")
+		d.add(FenceOpener, at, "", "the opening --- is not alone on its line", "put --- on a line of its own")
 	case strings.HasPrefix(trimmed, "@") && strings.TrimSpace(s[next:]) == "", isStub(trimmed) && strings.TrimSpace(s[next:]) == "":
-		d.add(ruleid.FenceMissing, at, "", "the file only names another file, which is never followed", "put the skill's text here, or link the skill's folder")
+		d.add(FenceMissing, at, "", "the file only names another file, which is never followed", "put the skill's text here, or link the skill's folder")
 	default:
 		if l, ok := laterFence(s, pos, line); ok {
-			d.add(ruleid.FenceMissing, at, "", "there is text before the frontmatter", "move the frontmatter ("+Position{l, 1}.String()+") to the beginning of the file")
+			d.add(FenceMissing, at, "", "there is text before the frontmatter", "move the frontmatter ("+Position{l, 1}.String()+") to the beginning of the file")
 			break
 		}
-		d.add(ruleid.FenceMissing, at, "", "the file has no frontmatter", "begin the file with ---, name:, description: and --- on lines of their own")
+		d.add(FenceMissing, at, "", "the file has no frontmatter", "begin the file with ---, name:, description: and --- on lines of their own")
 	}
 	return fence{}, false
 }

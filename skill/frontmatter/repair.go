@@ -10,7 +10,6 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
-	"github.com/knack-dev/knack/internal/base/ruleid"
 )
 
 // A block that is not valid YAML is split at its top-level keys, and each field is read
@@ -60,7 +59,7 @@ func (d *Document) repair(block string, fault *yamlFault, shift func(Position) P
 	chunks := cutFields(block)
 	if len(chunks) == 0 {
 		d.add(fault.rule, shift(fault.position), "", fault.message, cmp.Or(fault.fix, "write each field on a line of its own, as name: value"))
-		d.add(ruleid.YAMLMapping, shift(Position{1, 1}), "", "the frontmatter is not a mapping of keys to values", "write name: and description: between the two --- lines")
+		d.add(YAMLMapping, shift(Position{1, 1}), "", "the frontmatter is not a mapping of keys to values", "write name: and description: between the two --- lines")
 		return
 	}
 	found := d.conflict(block, shift)
@@ -94,7 +93,7 @@ func (d *Document) addPart(p part, first map[string]Position, shift func(Positio
 		if p.chunk.key != "name" {
 			d.add(p.fault.rule, shift(p.fault.position), p.chunk.key, p.fault.message, fix)
 		} else {
-			d.add(ruleid.NameSyntax, shift(p.fault.position), "name", "the name cannot be read: "+p.fault.message, fix)
+			d.add(NameSyntax, shift(p.fault.position), "name", "the name cannot be read: "+p.fault.message, fix)
 			first["name"] = shift(Position{p.chunk.line, 1})
 			return true
 		}
@@ -115,7 +114,7 @@ func (d *Document) addPart(p part, first map[string]Position, shift func(Positio
 }
 
 func (d *Document) duplicate(key string, at, first Position) {
-	d.add(ruleid.YAMLDuplicate, at, key, fmt.Sprintf("the key %s occurs twice; the first, on line %d, counts", display.Quote(key), first.Line), "delete one of the two")
+	d.add(YAMLDuplicate, at, key, fmt.Sprintf("the key %s occurs twice; the first, on line %d, counts", display.Quote(key), first.Line), "delete one of the two")
 }
 
 // conflict reports the first conflict marker of a merge.
@@ -124,7 +123,7 @@ func (d *Document) conflict(block string, shift func(Position) Position) bool {
 		text, next := cutLine(block, pos)
 		pos = next
 		if reConflict().MatchString(text) {
-			d.add(ruleid.YAMLSyntax, shift(Position{line, 1}), "", "the frontmatter contains a merge conflict marker", "resolve the conflict and delete its markers")
+			d.add(YAMLSyntax, shift(Position{line, 1}), "", "the frontmatter contains a merge conflict marker", "resolve the conflict and delete its markers")
 			return true
 		}
 	}

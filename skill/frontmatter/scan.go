@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/knack-dev/knack/internal/base/ruleid"
 )
 
 // wideName returns the kind of UTF-16 or UTF-32 of a file that begins with ---, with or
@@ -37,7 +35,7 @@ func unsafeCharacter(block string) *yamlFault {
 	}
 	for i, r := range block {
 		if isBadControl(r) || isSeparator(r) || r == 0xfeff || r == 0xfffe || r == 0xffff {
-			return &yamlFault{rule: ruleid.YAMLSyntax, position: positionOf(block, i),
+			return &yamlFault{rule: YAMLSyntax, position: positionOf(block, i),
 				message: fmt.Sprintf("the character U+%04X is not allowed here", r), fix: "delete the character"}
 		}
 	}

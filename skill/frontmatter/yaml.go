@@ -11,7 +11,6 @@ import (
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/ruleid"
 )
 
 // This file is the only one that knows the YAML library. The library parses to nodes, and
@@ -55,7 +54,7 @@ func parseYAML(block string) (v Value, notes []yamlFault, fault *yamlFault) {
 		if err != nil {
 			p = faultOf(err, block).position
 		}
-		return Value{}, nil, &yamlFault{rule: ruleid.YAMLSyntax, position: p, message: "a second YAML document begins here"}
+		return Value{}, nil, &yamlFault{rule: YAMLSyntax, position: p, message: "a second YAML document begins here"}
 	}
 	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 {
 		return Value{Kind: Null, Position: Position{1, 1}}, nil, nil
@@ -73,9 +72,9 @@ func ParseYAML(text string) (Value, []Problem) {
 	fault := unsafeCharacter(text)
 	switch i := strings.IndexByte(text, 0); {
 	case !utf8.ValidString(text):
-		return Value{}, []Problem{{Rule: ruleid.FileEncoding, Position: positionOf(text, invalidAt(text)), Message: "the file is not valid UTF-8", Fix: "save the file as UTF-8"}}
+		return Value{}, []Problem{{Rule: FileEncoding, Position: positionOf(text, invalidAt(text)), Message: "the file is not valid UTF-8", Fix: "save the file as UTF-8"}}
 	case i >= 0:
-		return Value{}, []Problem{{Rule: ruleid.YAMLControl, Position: positionOf(text, i), Message: "the file contains a NUL character", Fix: "delete it"}}
+		return Value{}, []Problem{{Rule: YAMLControl, Position: positionOf(text, i), Message: "the file contains a NUL character", Fix: "delete it"}}
 	case fault == nil:
 		v, notes, refused := parseYAML(text)
 		if fault = refused; fault == nil {
@@ -118,7 +117,7 @@ func (w *converter) note(rule RuleID, p Position, format string, args ...any) {
 }
 
 func syntaxFault(p Position, format string, args ...any) *yamlFault {
-	return &yamlFault{rule: ruleid.YAMLSyntax, position: p, message: fmt.Sprintf(format, args...)}
+	return &yamlFault{rule: YAMLSyntax, position: p, message: fmt.Sprintf(format, args...)}
 }
 
 const quotedStyles = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
@@ -149,7 +148,7 @@ func (w *converter) value(n *yaml.Node) (Value, *yamlFault) {
 			v.Kind = KindOf(n.Value)
 		}
 		if v.Kind == Number && !v.Finite() {
-			w.note(ruleid.YAMLNotJSON, v.Position, "%s has no JSON form", display.Excerpt(v.Text))
+			w.note(YAMLNotJSON, v.Position, "%s has no JSON form", display.Excerpt(v.Text))
 		}
 		return v, nil
 	case yaml.SequenceNode:
@@ -184,7 +183,7 @@ func (w *converter) fields(n *yaml.Node) ([]Field, *yamlFault) {
 			return fields, fault
 		}
 		if first, dup := seen[key.Text]; dup {
-			w.note(ruleid.YAMLDuplicate, key.Position, "the key %s occurs twice", display.Quote(key.Text))
+			w.note(YAMLDuplicate, key.Position, "the key %s occurs twice", display.Quote(key.Text))
 			w.notes[len(w.notes)-1].first = first
 			continue
 		}
@@ -204,12 +203,12 @@ func (w *converter) key(n *yaml.Node) (Value, *yamlFault) {
 	case key.Kind == String && key.Text == "<<" && n.Style&quotedStyles == 0:
 		fault = syntaxFault(key.Position, "a merge key (<<) is not supported")
 	case key.Kind == Null && key.Text == "":
-		w.note(ruleid.YAMLKeyType, key.Position, "there is no key before the colon")
+		w.note(YAMLKeyType, key.Position, "there is no key before the colon")
 	case key.Kind != String:
-		w.note(ruleid.YAMLKeyType, key.Position, "the key %s is not a string", display.Quote(key.Text))
+		w.note(YAMLKeyType, key.Position, "the key %s is not a string", display.Quote(key.Text))
 	case key.Text == "__proto__":
 		// Readers written in JavaScript refuse it, so a listing would fail there.
-		w.note(ruleid.YAMLNotJSON, key.Position, "the key __proto__ is refused by JavaScript readers")
+		w.note(YAMLNotJSON, key.Position, "the key __proto__ is refused by JavaScript readers")
 	}
 	return key, fault
 }

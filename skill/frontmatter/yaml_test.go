@@ -7,8 +7,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-
-	"github.com/knack-dev/knack/internal/base/ruleid"
 )
 
 func TestYAML(t *testing.T) {
@@ -172,7 +170,7 @@ func TestYAMLDepth(t *testing.T) {
 	for i := 1; i <= maxDepth; i++ {
 		deep += strings.Repeat(" ", i) + "x:\n"
 	}
-	if d := Parse(fenced(deep)); len(d.Problems) != 1 || d.Problems[0].Rule != ruleid.YAMLSyntax || d.Problems[0].Position.Line != 2+maxDepth {
+	if d := Parse(fenced(deep)); len(d.Problems) != 1 || d.Problems[0].Rule != YAMLSyntax || d.Problems[0].Position.Line != 2+maxDepth {
 		t.Errorf("17 levels of mappings: %q", said(d.Problems))
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 	"github.com/knack-dev/knack/tool/internal/listing"
 	"github.com/knack-dev/knack/tool/lookup"
 )
@@ -121,19 +121,19 @@ func detailsOf(e *catalog.Entry, name string) *SkillErrorDetails {
 // strictRules lists the rules that a valid skill keeps, each with the kind of failure if it
 // does not.
 var strictRules = map[skill.RuleID]SkillErrorType{
-	ruleid.FileOutside: SkillInaccessible, ruleid.FilePermission: SkillInaccessible, ruleid.FileNotRegular: SkillInaccessible,
-	ruleid.FileGone: SkillSystemError, ruleid.FileUnstable: SkillSystemError, ruleid.FileUnreadable: SkillSystemError, ruleid.FileLocked: SkillSystemError,
-	ruleid.StoreDamaged: SkillSystemError, ruleid.StoreRefused: SkillInaccessible, ruleid.HeldBack: SkillInaccessible,
-	ruleid.FileTooLarge: SkillInvalid, ruleid.FileEncoding: SkillInvalid, ruleid.FileEmpty: SkillInvalid, ruleid.FileName: SkillInvalid,
+	frontmatter.FileOutside: SkillInaccessible, frontmatter.FilePermission: SkillInaccessible, frontmatter.FileNotRegular: SkillInaccessible,
+	frontmatter.FileGone: SkillSystemError, frontmatter.FileUnstable: SkillSystemError, frontmatter.FileUnreadable: SkillSystemError, frontmatter.FileLocked: SkillSystemError,
+	frontmatter.StoreDamaged: SkillSystemError, frontmatter.StoreRefused: SkillInaccessible, frontmatter.HeldBack: SkillInaccessible,
+	frontmatter.FileTooLarge: SkillInvalid, frontmatter.FileEncoding: SkillInvalid, frontmatter.FileEmpty: SkillInvalid, frontmatter.FileName: SkillInvalid,
 
-	ruleid.FenceMissing: SkillMalformed, ruleid.FenceOpener: SkillMalformed, ruleid.FenceUnclosed: SkillMalformed, ruleid.FenceTooLong: SkillMalformed,
-	ruleid.FenceLate: SkillMalformed, ruleid.FenceBlanks: SkillMalformed, ruleid.FenceGlued: SkillMalformed,
-	ruleid.YAMLSyntax: SkillMalformed, ruleid.YAMLControl: SkillMalformed, ruleid.YAMLDuplicate: SkillMalformed, ruleid.YAMLMapping: SkillMalformed,
-	ruleid.NameSyntax: SkillMalformed,
+	frontmatter.FenceMissing: SkillMalformed, frontmatter.FenceOpener: SkillMalformed, frontmatter.FenceUnclosed: SkillMalformed, frontmatter.FenceTooLong: SkillMalformed,
+	frontmatter.FenceLate: SkillMalformed, frontmatter.FenceBlanks: SkillMalformed, frontmatter.FenceGlued: SkillMalformed,
+	frontmatter.YAMLSyntax: SkillMalformed, frontmatter.YAMLControl: SkillMalformed, frontmatter.YAMLDuplicate: SkillMalformed, frontmatter.YAMLMapping: SkillMalformed,
+	frontmatter.NameSyntax: SkillMalformed,
 
-	ruleid.NameMissing: SkillInvalid, ruleid.NameControl: SkillInvalid, ruleid.NameType: SkillInvalid, ruleid.NamePattern: SkillInvalid,
-	ruleid.NameLength: SkillInvalid, ruleid.NameFolder: SkillInvalid,
-	ruleid.DescriptionMissing: SkillInvalid, ruleid.DescriptionType: SkillInvalid, ruleid.DescriptionLength: SkillInvalid,
+	frontmatter.NameMissing: SkillInvalid, frontmatter.NameControl: SkillInvalid, frontmatter.NameType: SkillInvalid, frontmatter.NamePattern: SkillInvalid,
+	frontmatter.NameLength: SkillInvalid, frontmatter.NameFolder: SkillInvalid,
+	frontmatter.DescriptionMissing: SkillInvalid, frontmatter.DescriptionType: SkillInvalid, frontmatter.DescriptionLength: SkillInvalid,
 }
 
 // faults returns the problems for which a skill is not valid.

@@ -8,7 +8,6 @@ import (
 	"path"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/internal/test/corpus"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -65,7 +64,7 @@ func TestFixBlocks(t *testing.T) {
 
 func syntax(data []byte) bool {
 	for _, p := range frontmatter.Parse(data).Problems {
-		if p.Rule == ruleid.YAMLSyntax {
+		if p.Rule == frontmatter.YAMLSyntax {
 			return true
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/analysis/scan"
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
@@ -213,7 +212,7 @@ func (s *subject) judge(contents []Finding) []Finding {
 	}
 	if s.skill.Entry == "" && len(s.skill.Others()) == 1 {
 		for i := range all {
-			if all[i].Rule == ruleid.FileName {
+			if all[i].Rule == frontmatter.FileName {
 				all[i].Fixable = Guess // with two files, the intended one is unknown
 			}
 		}

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/internal/test/corpus"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 	"github.com/knack-dev/knack/source/dir"
 )
 
@@ -24,34 +24,34 @@ var update = flag.Bool("update", false, "rewrite golden files")
 // strict says invalid, one of them must have a finding; if it says valid, none may. All of
 // them end `check --strict` with 1.
 var speaks = map[string][]skill.RuleID{
-	"bytes/bad-utf8": {ruleid.FileEncoding}, "bytes/bom": {ruleid.TextBOM}, "bytes/crlf": {ruleid.TextControl, ruleid.FenceMissing, ruleid.YAMLSyntax},
-	"bytes/mixed-eol": {ruleid.TextControl, ruleid.YAMLSyntax}, "bytes/nul-control": {ruleid.TextControl, ruleid.YAMLControl},
+	"bytes/bad-utf8": {frontmatter.FileEncoding}, "bytes/bom": {frontmatter.TextBOM}, "bytes/crlf": {frontmatter.TextControl, frontmatter.FenceMissing, frontmatter.YAMLSyntax},
+	"bytes/mixed-eol": {frontmatter.TextControl, frontmatter.YAMLSyntax}, "bytes/nul-control": {frontmatter.TextControl, frontmatter.YAMLControl},
 	"bytes/unicode-tags-bidi": {"text-tags", "text-bidi"},
-	"case/Skill.md":           {ruleid.FileSpelling}, "case/skill.md": {ruleid.FileSpelling}, "case/two-variants": {ruleid.FileVariants},
+	"case/Skill.md":           {frontmatter.FileSpelling}, "case/skill.md": {frontmatter.FileSpelling}, "case/two-variants": {frontmatter.FileVariants},
 	"collision/case-only": {ruleNameDuplicate}, "collision/same-name-differing": {ruleNameDuplicate},
-	"desc/empty-null": {ruleid.DescriptionMissing}, "desc/list": {ruleid.DescriptionType}, "desc/missing": {ruleid.DescriptionMissing},
-	"desc/multiline": {ruleid.DescriptionType, ruleid.YAMLSyntax}, "desc/placeholder": {ruleDescriptionPlaceholder},
-	"desc/too-long": {ruleid.DescriptionLength}, "desc/xml-in-catalog": {ruleid.YAMLSyntax}, "desc/zero-width": {"text-tags", "text-bidi"},
-	"fields/allowed-tools-comma": {ruleAllowedTools}, "fields/allowed-tools-list": {ruleAllowedTools}, "fields/allowed-tools-parens": {ruleid.YAMLSyntax},
-	"fields/compatibility-nonstring": {ruleid.Compatibility}, "fields/dates": {ruleFieldUnknown}, "fields/hooks": {ruleFieldUnknown}, "fields/invocation": {ruleFieldUnknown},
-	"fields/metadata-nested": {ruleid.Metadata}, "fields/metadata-not-map": {ruleid.Metadata},
-	"files/case-collision": {ruleFileCase, ruleid.FileVariants}, "files/executable-binary": {ruleFileWindows}, "files/lfs-pointer": {ruleFileWindows}, "files/odd-names": {ruleFileCase},
-	"fm/dashes-inside": {ruleid.FenceGlued, ruleid.FenceUnclosed}, "fm/delimiter-trailing-space": {ruleid.FenceBlanks}, "fm/empty-file": {ruleid.FileEmpty},
-	"fm/glued-closer": {ruleid.FenceGlued}, "fm/html-comment-first": {ruleid.FenceLate, ruleid.FenceMissing}, "fm/in-code-fence": {ruleid.FenceLate, ruleid.FenceMissing},
-	"fm/include-stub": {ruleid.FenceMissing}, "fm/leading-blank": {ruleid.FenceLate}, "fm/none": {ruleid.FenceMissing}, "fm/opener-variant": {ruleid.FenceMissing, ruleid.FenceOpener},
-	"fm/text-before": {ruleid.FenceMissing}, "fm/unclosed": {ruleid.FenceUnclosed}, "fm/yaml-without-opener": {ruleid.FenceOpener},
-	"link/file-escapes": {"link-outside", ruleid.FileOutside}, "name/colon-slash-dot": {ruleid.NamePattern}, "name/dir-case-only": {ruleid.NameFolder},
-	"name/dir-mismatch": {ruleid.NameFolder}, "name/hyphen-edge": {ruleid.NamePattern}, "name/missing": {ruleid.NameMissing},
-	"name/non-string": {ruleid.NameType, ruleid.NameSyntax}, "name/space-upper": {ruleid.NamePattern}, "name/too-long": {ruleid.NameLength},
-	"name/underscore": {ruleid.NamePattern}, "name/unicode": {ruleid.NamePattern},
-	"refs/broken": {ruleRefMissing}, "refs/case": {ruleRefCase}, "refs/escape": {ruleRefOutside}, "security/fixtures": {ruleid.FenceMissing, ruleid.YAMLSyntax},
-	"size/big-bytes": {ruleid.FilesLarge, ruleSizeFile}, "size/big-skill-md": {ruleSizeBody, ruleid.FileTooLarge}, "size/long-frontmatter": {ruleid.FenceTooLong},
-	"size/long-line": {ruleid.FileTooLarge, ruleid.YAMLSyntax}, "size/many-files": {ruleid.FilesMany}, "tree/nested-skills": {}, "tree/root-skill": {ruleid.FenceMissing},
-	"yaml/duplicate-key": {ruleid.YAMLDuplicate}, "yaml/flow-collections-valid": {ruleid.YAMLSyntax}, "yaml/flow-trailing": {ruleid.YAMLSyntax},
-	"yaml/inner-quotes": {ruleid.YAMLSyntax}, "yaml/list-dash-start": {ruleid.YAMLSyntax}, "yaml/nested-fault": {ruleid.YAMLSyntax},
-	"yaml/non-mapping": {ruleid.YAMLMapping}, "yaml/reserved-start": {ruleid.YAMLSyntax}, "yaml/star-or-amp-start": {ruleid.YAMLSyntax},
-	"yaml/text-after-block-indicator": {ruleid.YAMLSyntax}, "yaml/unindented-continuation": {ruleid.YAMLSyntax}, "yaml/unquoted-colon": {ruleid.YAMLSyntax},
-	"yaml/unrecoverable": {ruleid.YAMLSyntax},
+	"desc/empty-null": {frontmatter.DescriptionMissing}, "desc/list": {frontmatter.DescriptionType}, "desc/missing": {frontmatter.DescriptionMissing},
+	"desc/multiline": {frontmatter.DescriptionType, frontmatter.YAMLSyntax}, "desc/placeholder": {ruleDescriptionPlaceholder},
+	"desc/too-long": {frontmatter.DescriptionLength}, "desc/xml-in-catalog": {frontmatter.YAMLSyntax}, "desc/zero-width": {"text-tags", "text-bidi"},
+	"fields/allowed-tools-comma": {ruleAllowedTools}, "fields/allowed-tools-list": {ruleAllowedTools}, "fields/allowed-tools-parens": {frontmatter.YAMLSyntax},
+	"fields/compatibility-nonstring": {frontmatter.Compatibility}, "fields/dates": {ruleFieldUnknown}, "fields/hooks": {ruleFieldUnknown}, "fields/invocation": {ruleFieldUnknown},
+	"fields/metadata-nested": {frontmatter.Metadata}, "fields/metadata-not-map": {frontmatter.Metadata},
+	"files/case-collision": {ruleFileCase, frontmatter.FileVariants}, "files/executable-binary": {ruleFileWindows}, "files/lfs-pointer": {ruleFileWindows}, "files/odd-names": {ruleFileCase},
+	"fm/dashes-inside": {frontmatter.FenceGlued, frontmatter.FenceUnclosed}, "fm/delimiter-trailing-space": {frontmatter.FenceBlanks}, "fm/empty-file": {frontmatter.FileEmpty},
+	"fm/glued-closer": {frontmatter.FenceGlued}, "fm/html-comment-first": {frontmatter.FenceLate, frontmatter.FenceMissing}, "fm/in-code-fence": {frontmatter.FenceLate, frontmatter.FenceMissing},
+	"fm/include-stub": {frontmatter.FenceMissing}, "fm/leading-blank": {frontmatter.FenceLate}, "fm/none": {frontmatter.FenceMissing}, "fm/opener-variant": {frontmatter.FenceMissing, frontmatter.FenceOpener},
+	"fm/text-before": {frontmatter.FenceMissing}, "fm/unclosed": {frontmatter.FenceUnclosed}, "fm/yaml-without-opener": {frontmatter.FenceOpener},
+	"link/file-escapes": {"link-outside", frontmatter.FileOutside}, "name/colon-slash-dot": {frontmatter.NamePattern}, "name/dir-case-only": {frontmatter.NameFolder},
+	"name/dir-mismatch": {frontmatter.NameFolder}, "name/hyphen-edge": {frontmatter.NamePattern}, "name/missing": {frontmatter.NameMissing},
+	"name/non-string": {frontmatter.NameType, frontmatter.NameSyntax}, "name/space-upper": {frontmatter.NamePattern}, "name/too-long": {frontmatter.NameLength},
+	"name/underscore": {frontmatter.NamePattern}, "name/unicode": {frontmatter.NamePattern},
+	"refs/broken": {ruleRefMissing}, "refs/case": {ruleRefCase}, "refs/escape": {ruleRefOutside}, "security/fixtures": {frontmatter.FenceMissing, frontmatter.YAMLSyntax},
+	"size/big-bytes": {frontmatter.FilesLarge, ruleSizeFile}, "size/big-skill-md": {ruleSizeBody, frontmatter.FileTooLarge}, "size/long-frontmatter": {frontmatter.FenceTooLong},
+	"size/long-line": {frontmatter.FileTooLarge, frontmatter.YAMLSyntax}, "size/many-files": {frontmatter.FilesMany}, "tree/nested-skills": {}, "tree/root-skill": {frontmatter.FenceMissing},
+	"yaml/duplicate-key": {frontmatter.YAMLDuplicate}, "yaml/flow-collections-valid": {frontmatter.YAMLSyntax}, "yaml/flow-trailing": {frontmatter.YAMLSyntax},
+	"yaml/inner-quotes": {frontmatter.YAMLSyntax}, "yaml/list-dash-start": {frontmatter.YAMLSyntax}, "yaml/nested-fault": {frontmatter.YAMLSyntax},
+	"yaml/non-mapping": {frontmatter.YAMLMapping}, "yaml/reserved-start": {frontmatter.YAMLSyntax}, "yaml/star-or-amp-start": {frontmatter.YAMLSyntax},
+	"yaml/text-after-block-indicator": {frontmatter.YAMLSyntax}, "yaml/unindented-continuation": {frontmatter.YAMLSyntax}, "yaml/unquoted-colon": {frontmatter.YAMLSyntax},
+	"yaml/unrecoverable": {frontmatter.YAMLSyntax},
 }
 
 // strictly lists the cases whose strict reading differs from the column, with the reason.

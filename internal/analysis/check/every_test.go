@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/analysis/scan"
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -63,59 +62,59 @@ func named(name string) string { return "---\nname: " + name + "\ndescription: U
 // textRules lists the rules of package skill about the text of SKILL.md, with a text that
 // breaks the rule and a similar one that does not.
 var textRules = map[skill.RuleID]struct{ bad, good string }{
-	ruleid.FileTooLarge: {sound + strings.Repeat("x", skill.MaxSkillMD), sound + strings.Repeat("x", skill.MaxSkillMD-len(sound))},
-	ruleid.FileEncoding: {with("", "caf\xe9"), with("", "caf\u00e9")},
-	ruleid.FileEmpty:    {" \n", sound},
-	ruleid.TextBOM:      {"\ufeff" + sound, sound},
-	ruleid.TextControl:  {with("", "a\x1bb"), with("", "a\tb\r\nc")},
+	frontmatter.FileTooLarge: {sound + strings.Repeat("x", skill.MaxSkillMD), sound + strings.Repeat("x", skill.MaxSkillMD-len(sound))},
+	frontmatter.FileEncoding: {with("", "caf\xe9"), with("", "caf\u00e9")},
+	frontmatter.FileEmpty:    {" \n", sound},
+	frontmatter.TextBOM:      {"\ufeff" + sound, sound},
+	frontmatter.TextControl:  {with("", "a\x1bb"), with("", "a\tb\r\nc")},
 
-	ruleid.FenceMissing:  {"# Git\n", sound},
-	ruleid.FenceOpener:   {"name: git\ndescription: d\n---\n", sound},
-	ruleid.FenceUnclosed: {"---\nname: git\ndescription: d\n", "---\nname: git\ndescription: d\n---"},
-	ruleid.FenceTooLong:  {with("x: "+strings.Repeat("x", frontmatter.MaxSize)+"\n", ""), with("x: "+strings.Repeat("x", frontmatter.MaxSize-100)+"\n", "")},
-	ruleid.FenceLate:     {"\n" + sound, sound + "\n---\n"},
-	ruleid.FenceBlanks:   {"--- \nname: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n--- \n"},
-	ruleid.FenceGlued:    {"---\nname: git\ndescription: d\n---# Git\n", "---\nname: git\ndescription: d\n---\n---# Git\n"},
+	frontmatter.FenceMissing:  {"# Git\n", sound},
+	frontmatter.FenceOpener:   {"name: git\ndescription: d\n---\n", sound},
+	frontmatter.FenceUnclosed: {"---\nname: git\ndescription: d\n", "---\nname: git\ndescription: d\n---"},
+	frontmatter.FenceTooLong:  {with("x: "+strings.Repeat("x", frontmatter.MaxSize)+"\n", ""), with("x: "+strings.Repeat("x", frontmatter.MaxSize-100)+"\n", "")},
+	frontmatter.FenceLate:     {"\n" + sound, sound + "\n---\n"},
+	frontmatter.FenceBlanks:   {"--- \nname: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n--- \n"},
+	frontmatter.FenceGlued:    {"---\nname: git\ndescription: d\n---# Git\n", "---\nname: git\ndescription: d\n---\n---# Git\n"},
 
-	ruleid.YAMLSyntax:    {with("a: b: c\n", ""), with("a: b:c\n", "")},
-	ruleid.YAMLControl:   {with("a: \x00\n", ""), with("", "\x00")},
-	ruleid.YAMLDuplicate: {with("name: git\n", ""), with("metadata:\n  name: git\n", "")},
-	ruleid.YAMLKeyType:   {with("1: a\n", ""), with("'1': a\n", "")},
-	ruleid.YAMLNotJSON:   {with("a: .nan\n", ""), with("a: nan\n", "")},
-	ruleid.YAMLMapping:   {"---\n- name: git\n---\n", sound},
+	frontmatter.YAMLSyntax:    {with("a: b: c\n", ""), with("a: b:c\n", "")},
+	frontmatter.YAMLControl:   {with("a: \x00\n", ""), with("", "\x00")},
+	frontmatter.YAMLDuplicate: {with("name: git\n", ""), with("metadata:\n  name: git\n", "")},
+	frontmatter.YAMLKeyType:   {with("1: a\n", ""), with("'1': a\n", "")},
+	frontmatter.YAMLNotJSON:   {with("a: .nan\n", ""), with("a: nan\n", "")},
+	frontmatter.YAMLMapping:   {"---\n- name: git\n---\n", sound},
 
-	ruleid.NameMissing: {"---\ndescription: d\n---\n", named("git")},
-	ruleid.NameSyntax:  {named("a: b"), named("'a: b'")},
-	ruleid.NameControl: {named("\"a\\tb\""), named("\"a b\"")},
-	ruleid.NameType:    {named("8004"), named("'8004'")},
-	ruleid.NamePattern: {named("my--git"), named("my-git")},
-	ruleid.NameLength:  {named(strings.Repeat("x", 65)), named(strings.Repeat("x", 64))},
-	ruleid.NameFolder:  {named("Git"), named("git")},
+	frontmatter.NameMissing: {"---\ndescription: d\n---\n", named("git")},
+	frontmatter.NameSyntax:  {named("a: b"), named("'a: b'")},
+	frontmatter.NameControl: {named("\"a\\tb\""), named("\"a b\"")},
+	frontmatter.NameType:    {named("8004"), named("'8004'")},
+	frontmatter.NamePattern: {named("my--git"), named("my-git")},
+	frontmatter.NameLength:  {named(strings.Repeat("x", 65)), named(strings.Repeat("x", 64))},
+	frontmatter.NameFolder:  {named("Git"), named("git")},
 
-	ruleid.DescriptionMissing: {"---\nname: git\ndescription: ''\n---\n", described("d")},
-	ruleid.DescriptionType:    {described("42"), described("'42'")},
-	ruleid.DescriptionLength:  {described(strings.Repeat("é", 1025)), described(strings.Repeat("é", 1024))},
-	ruleid.Compatibility:      {with("compatibility: ["+strings.Repeat("x", 500)+"]\n", ""), with("compatibility: "+strings.Repeat("x", 500)+"\n", "")},
-	ruleid.Invocation:         {with("disable-model-invocation: yes\n", ""), with("disable-model-invocation: true\nuser-invocable: false\n", "")},
-	ruleid.Metadata:           {with("metadata:\n  version: 1.0\n", ""), with("metadata:\n  version: '1.0'\n", "")},
+	frontmatter.DescriptionMissing: {"---\nname: git\ndescription: ''\n---\n", described("d")},
+	frontmatter.DescriptionType:    {described("42"), described("'42'")},
+	frontmatter.DescriptionLength:  {described(strings.Repeat("é", 1025)), described(strings.Repeat("é", 1024))},
+	frontmatter.Compatibility:      {with("compatibility: ["+strings.Repeat("x", 500)+"]\n", ""), with("compatibility: "+strings.Repeat("x", 500)+"\n", "")},
+	frontmatter.Invocation:         {with("disable-model-invocation: yes\n", ""), with("disable-model-invocation: true\nuser-invocable: false\n", "")},
+	frontmatter.Metadata:           {with("metadata:\n  version: 1.0\n", ""), with("metadata:\n  version: '1.0'\n", "")},
 }
 
 // bundleRules lists the rules of package skill about the folder.
 var bundleRules = map[skill.RuleID]struct{ bad, good *skill.Bundle }{
-	ruleid.FileOutside:    {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fstest.MapFS{}, Extra: &skill.Extra{Fault: skill.ErrOutside}}, bundleOf(fileOf(sound), "git")},
-	ruleid.FileNotRegular: {bundleOf(fstest.MapFS{"SKILL.md": {Mode: fs.ModeNamedPipe}}, "git"), bundleOf(fileOf(sound), "git")},
-	ruleid.FileGone:       {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrNotExist}}, bundleOf(fileOf(sound), "git")},
-	ruleid.FilePermission: {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrPermission}}, bundleOf(fileOf(sound), "git")},
-	ruleid.FileUnreadable: {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{syscall.EIO}}, &skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrPermission}}},
-	ruleid.FileUnstable:   {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: restless{fileOf(sound), new(int64)}}, bundleOf(fileOf(sound), "git")},
-	ruleid.HeldBack:       {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{&skill.HeldError{Message: "held back: not approved", Fix: "approve it"}}}, bundleOf(fileOf(sound), "git")},
-	ruleid.FileLocked:     {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{&skill.LockError{Message: "not locked", Fix: "lock it"}}}, bundleOf(fileOf(sound), "git")},
-	ruleid.StoreDamaged:   {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{&skill.StoreError{Damaged: true, Message: "damaged", Fix: "wait"}}}, bundleOf(fileOf(sound), "git")},
-	ruleid.StoreRefused:   {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{&skill.StoreError{Message: "a link", Fix: "tell the author"}}}, bundleOf(fileOf(sound), "git")},
-	ruleid.FileName:       {bundleOf(fstest.MapFS{"sKILL.md": {Data: []byte(sound)}}, "git"), bundleOf(fstest.MapFS{"skill.md": {Data: []byte(sound)}}, "git")},
-	ruleid.FileSpelling:   {bundleOf(fstest.MapFS{"skill.md": {Data: []byte(sound)}}, "git"), bundleOf(fileOf(sound), "git")},
-	ruleid.FileVariants:   {bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "skill.md": {}}, "git"), bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "skills.md": {}}, "git")},
-	ruleid.FolderName:     {&skill.Bundle{Path: "a\\b/git", Entry: "SKILL.md", FS: fileOf(sound)}, &skill.Bundle{Path: "a b/g\\t", Entry: "SKILL.md", FS: fileOf(sound)}},
+	frontmatter.FileOutside:    {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fstest.MapFS{}, Extra: &skill.Extra{Fault: skill.ErrOutside}}, bundleOf(fileOf(sound), "git")},
+	frontmatter.FileNotRegular: {bundleOf(fstest.MapFS{"SKILL.md": {Mode: fs.ModeNamedPipe}}, "git"), bundleOf(fileOf(sound), "git")},
+	frontmatter.FileGone:       {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrNotExist}}, bundleOf(fileOf(sound), "git")},
+	frontmatter.FilePermission: {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrPermission}}, bundleOf(fileOf(sound), "git")},
+	frontmatter.FileUnreadable: {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{syscall.EIO}}, &skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrPermission}}},
+	frontmatter.FileUnstable:   {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: restless{fileOf(sound), new(int64)}}, bundleOf(fileOf(sound), "git")},
+	frontmatter.HeldBack:       {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{&skill.HeldError{Message: "held back: not approved", Fix: "approve it"}}}, bundleOf(fileOf(sound), "git")},
+	frontmatter.FileLocked:     {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{&skill.LockError{Message: "not locked", Fix: "lock it"}}}, bundleOf(fileOf(sound), "git")},
+	frontmatter.StoreDamaged:   {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{&skill.StoreError{Damaged: true, Message: "damaged", Fix: "wait"}}}, bundleOf(fileOf(sound), "git")},
+	frontmatter.StoreRefused:   {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{&skill.StoreError{Message: "a link", Fix: "tell the author"}}}, bundleOf(fileOf(sound), "git")},
+	frontmatter.FileName:       {bundleOf(fstest.MapFS{"sKILL.md": {Data: []byte(sound)}}, "git"), bundleOf(fstest.MapFS{"skill.md": {Data: []byte(sound)}}, "git")},
+	frontmatter.FileSpelling:   {bundleOf(fstest.MapFS{"skill.md": {Data: []byte(sound)}}, "git"), bundleOf(fileOf(sound), "git")},
+	frontmatter.FileVariants:   {bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "skill.md": {}}, "git"), bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "skills.md": {}}, "git")},
+	frontmatter.FolderName:     {&skill.Bundle{Path: "a\\b/git", Entry: "SKILL.md", FS: fileOf(sound)}, &skill.Bundle{Path: "a b/g\\t", Entry: "SKILL.md", FS: fileOf(sound)}},
 }
 
 // Each rule of package skill yields its finding, from the text or the folder.
@@ -146,7 +145,7 @@ func TestSkillRules(t *testing.T) {
 func TestEveryRuleIsTested(t *testing.T) {
 	tested := map[skill.RuleID]bool{
 		// TestFileRules, TestFilesIncomplete, TestLimits, TestDuplicate, and TestJudge of package doctor
-		ruleFileWindows: true, ruleFileCase: true, ruleSizeFile: true, ruleid.FilesMany: true, ruleid.FilesLarge: true, ruleFilesIncomplete: true, ruleNameDuplicate: true, ruleURIName: true,
+		ruleFileWindows: true, ruleFileCase: true, ruleSizeFile: true, frontmatter.FilesMany: true, frontmatter.FilesLarge: true, ruleFilesIncomplete: true, ruleNameDuplicate: true, ruleURIName: true,
 	}
 	for _, c := range ruleCases {
 		tested[c.rule] = len(c.bad) > 0 && len(c.good) > 0
@@ -181,7 +180,7 @@ func TestEveryRuleIsTested(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := []skill.RuleID{ruleid.FileSpelling, ruleid.FileName, "near-miss"}
+	named := []skill.RuleID{frontmatter.FileSpelling, frontmatter.FileName, "near-miss"}
 	for _, id := range named {
 		fixed[id] = strings.Contains(string(script), `renamed to SKILL.md \[`+string(id)+`\]`) || strings.Contains(string(near), "renamed to SKILL.md ["+string(id)+"]")
 	}

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -123,7 +122,7 @@ func markFixable(s *subject, findings []Finding) {
 		}
 	}
 	for i := range findings {
-		if findings[i].Rule == ruleid.FileSpelling {
+		if findings[i].Rule == frontmatter.FileSpelling {
 			findings[i].Fixable = Guess
 		}
 	}
@@ -213,9 +212,9 @@ func written(old, now []line) []string {
 
 // fixable lists the rules for which there is a fix.
 var fixable = map[skill.RuleID]bool{
-	ruleid.FenceBlanks: true, ruleid.FenceGlued: true, ruleid.FenceLate: true, ruleid.FenceUnclosed: true,
-	ruleid.FenceOpener: true, ruleid.YAMLSyntax: true, ruleid.YAMLDuplicate: true, ruleid.NameType: true,
-	ruleid.DescriptionType: true, ruleid.NameMissing: true, ruleid.DescriptionMissing: true, ruleid.FileSpelling: true, ruleAllowedTools: true,
+	frontmatter.FenceBlanks: true, frontmatter.FenceGlued: true, frontmatter.FenceLate: true, frontmatter.FenceUnclosed: true,
+	frontmatter.FenceOpener: true, frontmatter.YAMLSyntax: true, frontmatter.YAMLDuplicate: true, frontmatter.NameType: true,
+	frontmatter.DescriptionType: true, frontmatter.NameMissing: true, frontmatter.DescriptionMissing: true, frontmatter.FileSpelling: true, ruleAllowedTools: true,
 }
 
 // judged is a file with the data that fixing needs.
@@ -261,10 +260,10 @@ func (j *judged) better(old *judged, rule skill.RuleID, from, to string) bool {
 	}
 	if from == "" {
 		now, before := differing(j.text, old.text)
-		if rule != ruleid.YAMLDuplicate && !holdsInOrder(words(now), words(before)) {
+		if rule != frontmatter.YAMLDuplicate && !holdsInOrder(words(now), words(before)) {
 			return false // only the duplicate line may go
 		}
-		if rule != ruleid.NameMissing && !holdsInOrder(words(before), words(now)) {
+		if rule != frontmatter.NameMissing && !holdsInOrder(words(before), words(now)) {
 			return false // only a name may be added
 		}
 	}
@@ -298,7 +297,7 @@ func (j *judged) better(old *judged, rule skill.RuleID, from, to string) bool {
 // faulty is set if the field was read as text because it is not valid YAML.
 func (j *judged) faulty(f frontmatter.Field) bool {
 	for _, p := range j.doc.Problems {
-		if p.Field == f.Key && p.Rule == ruleid.YAMLSyntax {
+		if p.Field == f.Key && p.Rule == frontmatter.YAMLSyntax {
 			return true
 		}
 	}

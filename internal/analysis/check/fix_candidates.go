@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -48,20 +47,20 @@ func (j *judged) candidates(folder string) []candidate {
 			continue
 		}
 		switch p.Rule {
-		case ruleid.FenceLate:
+		case frontmatter.FenceLate:
 			try(p.Rule, 0, Certain, "deleted the blank lines before the frontmatter", "delete the blank lines before the frontmatter", j.dropLeading(at))
-		case ruleid.FenceBlanks:
+		case frontmatter.FenceBlanks:
 			try(p.Rule, at, Certain, "deleted the spaces after ---", "delete the spaces after ---", j.splice(at, at+1, strings.TrimRight(j.lines[at].text, " \t")+j.lines[at].end()))
-		case ruleid.FenceGlued:
+		case frontmatter.FenceGlued:
 			l := j.lines[at]
 			try(p.Rule, at, Certain, "put the text after --- on the next line", "put the text after --- on the next line", j.splice(at, at+1, l.text[:3]+j.end(at)+l.text[3:]+l.end()))
-		case ruleid.FenceUnclosed:
+		case frontmatter.FenceUnclosed:
 			if end, ok := j.blockEnd(at + 1); ok {
 				if level := j.closable(at+1, end); level != None {
 					try(p.Rule, end, level, "closed the frontmatter with ---", fmt.Sprintf("write --- on a line of its own below line %d", end), j.close(end))
 				}
 			}
-		case ruleid.FenceOpener:
+		case frontmatter.FenceOpener:
 			if !strings.HasPrefix(j.lines[at].text, "name:") && !strings.HasPrefix(j.lines[at].text, "description:") {
 				continue
 			}
@@ -74,24 +73,24 @@ func (j *judged) candidates(folder string) []candidate {
 					try(p.Rule, at, level, "put --- before and after the frontmatter", "write --- on lines of their own before and after the frontmatter", both.splice(at, at, "---"+j.end(0)))
 				}
 			}
-		case ruleid.YAMLSyntax:
+		case frontmatter.YAMLSyntax:
 			if p.Field == "name" {
 				continue // a name is never guessed
 			}
 			j.syntaxFixes(p, at, func(level Level, what, ask string, data []byte) {
 				try(p.Rule, at, level, what, ask, data)
 			})
-		case ruleid.YAMLDuplicate:
+		case frontmatter.YAMLDuplicate:
 			try(p.Rule, at, Certain, "deleted the second of two equal lines", "delete the second of the two equal lines", j.dropRepeated(at))
-		case ruleid.NameType, ruleid.DescriptionType:
+		case frontmatter.NameType, frontmatter.DescriptionType:
 			try(p.Rule, at, Certain, "quoted the value of "+p.Field, askQuotes, j.quoteLine(at))
-		case ruleid.NameMissing, ruleid.DescriptionMissing:
+		case frontmatter.NameMissing, frontmatter.DescriptionMissing:
 			if level, data := j.renameKey(p.Field); data != nil {
 				try(p.Rule, at, level, "wrote the key "+p.Field, "write the key so", data)
 				out[len(out)-1].from, out[len(out)-1].to = j.meant(p.Field), p.Field
 				continue
 			}
-			if p.Rule != ruleid.NameMissing {
+			if p.Rule != frontmatter.NameMissing {
 				continue
 			}
 			has := slices.ContainsFunc(j.doc.Fields, func(f frontmatter.Field) bool { return strings.EqualFold(strings.TrimSpace(f.Key), "name") })

@@ -3,7 +3,6 @@ package check
 import (
 	"strings"
 
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
@@ -92,7 +91,7 @@ func (j *judged) closable(from, to int) Level {
 	}
 	doc := frontmatter.Parse([]byte("---\n" + block.String() + "---\n"))
 	for _, p := range doc.Problems {
-		if p.Rule != ruleid.YAMLSyntax {
+		if p.Rule != frontmatter.YAMLSyntax {
 			continue
 		}
 		f, ok := doc.Field(p.Field)

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/internal/test/corpus"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
@@ -24,46 +23,46 @@ var fixes = []struct {
 	level         Level
 	broken, fixed string
 }{
-	{"colon", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: Git: it's all\n---\nbody\n", "---\nname: git\ndescription: 'Git: it''s all'\n---\nbody\n"},
-	{"star", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: d\nallowed-tools: *\n---\n", "---\nname: git\ndescription: d\nallowed-tools: '*'\n---\n"},
-	{"at", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: @all of it\n---\n", "---\nname: git\ndescription: '@all of it'\n---\n"},
-	{"inner quotes", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: \"a\" and b\n---\n", "---\nname: git\ndescription: '\"a\" and b'\n---\n"},
-	{"flow with text", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: d\nargument-hint: [a] [b]\n---\n", "---\nname: git\ndescription: d\nargument-hint: '[a] [b]'\n---\n"},
-	{"nested colon", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: d\nmetadata:\n  a: x: y\n  b: z\n---\n", "---\nname: git\ndescription: d\nmetadata:\n  a: 'x: y'\n  b: z\n---\n"},
-	{"text behind >", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: > Use when needed.\nlicense: MIT\n---\n", "---\nname: git\ndescription: >\n  Use when needed.\nlicense: MIT\n---\n"},
-	{"text behind |", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: | Use when\n    needed.\n---\n", "---\nname: git\ndescription: |\n    Use when\n    needed.\n---\n"},
-	{"colon over lines", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: a: b\n  and more\n---\n", "---\nname: git\ndescription: 'a: b and more'\n---\n"},
-	{"glued field below", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: Reads: files\n  and more\nlicense:MIT\n---\n", "---\nname: git\ndescription: 'Reads: files and more'\nlicense: MIT\n---\n"},
-	{"quoted field below", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: Reads: files\n  and more\n'argument-hint': [a] [b]\n---\n", "---\nname: git\ndescription: 'Reads: files and more'\n'argument-hint': '[a] [b]'\n---\n"},
-	{"colon in the key", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: Use when.\nnpm:install: do: it\n---\n", "---\nname: git\ndescription: Use when.\nnpm:install: 'do: it'\n---\n"},
-	{"two blanks", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: \"a,\"  and b\n---\n", "---\nname: git\ndescription: '\"a,\" and b'\n---\n"},
-	{"colon and comment", ruleid.YAMLSyntax, Guess, "---\nname: git\ndescription: Do it: now # or later\n---\n", "---\nname: git\ndescription: 'Do it: now # or later'\n---\n"},
-	{"no-break space", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription:\u00a0Use it\n---\n", "---\nname: git\ndescription: Use it\n---\n"},
-	{"continuation", ruleid.YAMLSyntax, Guess, "---\nname: git\ndescription: one\ntwo three\n---\n", "---\nname: git\ndescription: 'one two three'\n---\n"},
-	{"glued key", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription:Use it\n---\n", "---\nname: git\ndescription: Use it\n---\n"},
-	{"twin", ruleid.YAMLDuplicate, Certain, "---\nname: git\nname: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
-	{"blanks", ruleid.FenceBlanks, Certain, "---  \r\nname: git\r\ndescription: d\r\n---\r\nbody\r\n", "---\r\nname: git\r\ndescription: d\r\n---\r\nbody\r\n"},
-	{"glued fence", ruleid.FenceGlued, Certain, "---\nname: git\ndescription: d\n---# Title\n", "---\nname: git\ndescription: d\n---\n# Title\n"},
-	{"late fence", ruleid.FenceLate, Certain, "\ufeff\n \n---\nname: git\ndescription: d\n---\n", "\ufeff---\nname: git\ndescription: d\n---\n"},
-	{"unclosed", ruleid.FenceUnclosed, Certain, "---\r\nname: git\r\ndescription: d\r\n\r\n# Title\r\n", "---\r\nname: git\r\ndescription: d\r\n---\r\n\r\n# Title\r\n"},
-	{"unclosed, value over lines", ruleid.FenceUnclosed, Guess, "---\nname: git\ndescription: d\n  more\n\n# Title\n", "---\nname: git\ndescription: d\n  more\n---\n\n# Title\n"},
-	{"unclosed, block", ruleid.FenceUnclosed, Certain, "---\nname: git\ndescription: >\n  d\n# Title\n", "---\nname: git\ndescription: >\n  d\n---\n# Title\n"},
-	{"unclosed, other field", ruleid.FenceUnclosed, Guess, "---\nname: git\ndescription: d\nNote: read this\n\n# Title\n", "---\nname: git\ndescription: d\nNote: read this\n---\n\n# Title\n"},
-	{"unclosed, colon", ruleid.FenceUnclosed, Guess, "---\nname: git\ndescription: a: b\n\n# Title\n", "---\nname: git\ndescription: 'a: b'\n---\n\n# Title\n"},
-	{"unclosed to the end", ruleid.FenceUnclosed, Certain, "---\nname: git\ndescription: d", "---\nname: git\ndescription: d\n---"},
-	{"no opener", ruleid.FenceOpener, Certain, "name: git\ndescription: d\n---\nbody\n", "---\nname: git\ndescription: d\n---\nbody\n"},
-	{"neither", ruleid.FenceOpener, Certain, "name: git\ndescription: d\n\n# Title\n", "---\nname: git\ndescription: d\n---\n\n# Title\n"},
-	{"neither, rule below", ruleid.FenceOpener, Certain, "name: git\ndescription: d\n\nText\n\n---\nMore\n", "---\nname: git\ndescription: d\n---\n\nText\n\n---\nMore\n"},
-	{"number", ruleid.DescriptionType, Certain, "---\nname: git\ndescription: 42\n---\n", "---\nname: git\ndescription: '42'\n---\n"},
-	{"name is a number", ruleid.NameType, Certain, "---\nname: 8004\ndescription: d\n---\n", "---\nname: '8004'\ndescription: d\n---\n"},
+	{"colon", frontmatter.YAMLSyntax, Certain, "---\nname: git\ndescription: Git: it's all\n---\nbody\n", "---\nname: git\ndescription: 'Git: it''s all'\n---\nbody\n"},
+	{"star", frontmatter.YAMLSyntax, Certain, "---\nname: git\ndescription: d\nallowed-tools: *\n---\n", "---\nname: git\ndescription: d\nallowed-tools: '*'\n---\n"},
+	{"at", frontmatter.YAMLSyntax, Certain, "---\nname: git\ndescription: @all of it\n---\n", "---\nname: git\ndescription: '@all of it'\n---\n"},
+	{"inner quotes", frontmatter.YAMLSyntax, Certain, "---\nname: git\ndescription: \"a\" and b\n---\n", "---\nname: git\ndescription: '\"a\" and b'\n---\n"},
+	{"flow with text", frontmatter.YAMLSyntax, Certain, "---\nname: git\ndescription: d\nargument-hint: [a] [b]\n---\n", "---\nname: git\ndescription: d\nargument-hint: '[a] [b]'\n---\n"},
+	{"nested colon", frontmatter.YAMLSyntax, Certain, "---\nname: git\ndescription: d\nmetadata:\n  a: x: y\n  b: z\n---\n", "---\nname: git\ndescription: d\nmetadata:\n  a: 'x: y'\n  b: z\n---\n"},
+	{"text behind >", frontmatter.YAMLSyntax, Certain, "---\nname: git\ndescription: > Use when needed.\nlicense: MIT\n---\n", "---\nname: git\ndescription: >\n  Use when needed.\nlicense: MIT\n---\n"},
+	{"text behind |", frontmatter.YAMLSyntax, Certain, "---\nname: git\ndescription: | Use when\n    needed.\n---\n", "---\nname: git\ndescription: |\n    Use when\n    needed.\n---\n"},
+	{"colon over lines", frontmatter.YAMLSyntax, Certain, "---\nname: git\ndescription: a: b\n  and more\n---\n", "---\nname: git\ndescription: 'a: b and more'\n---\n"},
+	{"glued field below", frontmatter.YAMLSyntax, Certain, "---\nname: git\ndescription: Reads: files\n  and more\nlicense:MIT\n---\n", "---\nname: git\ndescription: 'Reads: files and more'\nlicense: MIT\n---\n"},
+	{"quoted field below", frontmatter.YAMLSyntax, Certain, "---\nname: git\ndescription: Reads: files\n  and more\n'argument-hint': [a] [b]\n---\n", "---\nname: git\ndescription: 'Reads: files and more'\n'argument-hint': '[a] [b]'\n---\n"},
+	{"colon in the key", frontmatter.YAMLSyntax, Certain, "---\nname: git\ndescription: Use when.\nnpm:install: do: it\n---\n", "---\nname: git\ndescription: Use when.\nnpm:install: 'do: it'\n---\n"},
+	{"two blanks", frontmatter.YAMLSyntax, Certain, "---\nname: git\ndescription: \"a,\"  and b\n---\n", "---\nname: git\ndescription: '\"a,\" and b'\n---\n"},
+	{"colon and comment", frontmatter.YAMLSyntax, Guess, "---\nname: git\ndescription: Do it: now # or later\n---\n", "---\nname: git\ndescription: 'Do it: now # or later'\n---\n"},
+	{"no-break space", frontmatter.YAMLSyntax, Certain, "---\nname: git\ndescription:\u00a0Use it\n---\n", "---\nname: git\ndescription: Use it\n---\n"},
+	{"continuation", frontmatter.YAMLSyntax, Guess, "---\nname: git\ndescription: one\ntwo three\n---\n", "---\nname: git\ndescription: 'one two three'\n---\n"},
+	{"glued key", frontmatter.YAMLSyntax, Certain, "---\nname: git\ndescription:Use it\n---\n", "---\nname: git\ndescription: Use it\n---\n"},
+	{"twin", frontmatter.YAMLDuplicate, Certain, "---\nname: git\nname: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
+	{"blanks", frontmatter.FenceBlanks, Certain, "---  \r\nname: git\r\ndescription: d\r\n---\r\nbody\r\n", "---\r\nname: git\r\ndescription: d\r\n---\r\nbody\r\n"},
+	{"glued fence", frontmatter.FenceGlued, Certain, "---\nname: git\ndescription: d\n---# Title\n", "---\nname: git\ndescription: d\n---\n# Title\n"},
+	{"late fence", frontmatter.FenceLate, Certain, "\ufeff\n \n---\nname: git\ndescription: d\n---\n", "\ufeff---\nname: git\ndescription: d\n---\n"},
+	{"unclosed", frontmatter.FenceUnclosed, Certain, "---\r\nname: git\r\ndescription: d\r\n\r\n# Title\r\n", "---\r\nname: git\r\ndescription: d\r\n---\r\n\r\n# Title\r\n"},
+	{"unclosed, value over lines", frontmatter.FenceUnclosed, Guess, "---\nname: git\ndescription: d\n  more\n\n# Title\n", "---\nname: git\ndescription: d\n  more\n---\n\n# Title\n"},
+	{"unclosed, block", frontmatter.FenceUnclosed, Certain, "---\nname: git\ndescription: >\n  d\n# Title\n", "---\nname: git\ndescription: >\n  d\n---\n# Title\n"},
+	{"unclosed, other field", frontmatter.FenceUnclosed, Guess, "---\nname: git\ndescription: d\nNote: read this\n\n# Title\n", "---\nname: git\ndescription: d\nNote: read this\n---\n\n# Title\n"},
+	{"unclosed, colon", frontmatter.FenceUnclosed, Guess, "---\nname: git\ndescription: a: b\n\n# Title\n", "---\nname: git\ndescription: 'a: b'\n---\n\n# Title\n"},
+	{"unclosed to the end", frontmatter.FenceUnclosed, Certain, "---\nname: git\ndescription: d", "---\nname: git\ndescription: d\n---"},
+	{"no opener", frontmatter.FenceOpener, Certain, "name: git\ndescription: d\n---\nbody\n", "---\nname: git\ndescription: d\n---\nbody\n"},
+	{"neither", frontmatter.FenceOpener, Certain, "name: git\ndescription: d\n\n# Title\n", "---\nname: git\ndescription: d\n---\n\n# Title\n"},
+	{"neither, rule below", frontmatter.FenceOpener, Certain, "name: git\ndescription: d\n\nText\n\n---\nMore\n", "---\nname: git\ndescription: d\n---\n\nText\n\n---\nMore\n"},
+	{"number", frontmatter.DescriptionType, Certain, "---\nname: git\ndescription: 42\n---\n", "---\nname: git\ndescription: '42'\n---\n"},
+	{"name is a number", frontmatter.NameType, Certain, "---\nname: 8004\ndescription: d\n---\n", "---\nname: '8004'\ndescription: d\n---\n"},
 	{"tools with commas", ruleAllowedTools, Certain, "---\nname: git\nallowed-tools: Read, Bash(git:*)\ndescription: d\n---\n", "---\nname: git\nallowed-tools: Read Bash(git:*)\ndescription: d\n---\n"},
 	{"list of tools", ruleAllowedTools, Certain, "---\nname: git\ndescription: d\nallowed-tools:\n  - Read\n  - Write\n---\n", "---\nname: git\ndescription: d\nallowed-tools: Read Write\n---\n"},
-	{"a slip in a key", ruleid.NameMissing, Guess, "---\nnmae: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
-	{"a slip in another", ruleid.DescriptionMissing, Guess, "---\nname: git\ndescripton: |\n  d\n---\n", "---\nname: git\ndescription: |\n  d\n---\n"},
-	{"a space that is none", ruleid.NameMissing, Certain, "---\n\u00a0name: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
-	{"what cannot be seen", ruleid.DescriptionMissing, Certain, "---\nname: git\ndes\u200bcription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
-	{"a letter of another script", ruleid.NameMissing, Certain, "---\nn\u0430me: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
-	{"no name", ruleid.NameMissing, Guess, "---\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
+	{"a slip in a key", frontmatter.NameMissing, Guess, "---\nnmae: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
+	{"a slip in another", frontmatter.DescriptionMissing, Guess, "---\nname: git\ndescripton: |\n  d\n---\n", "---\nname: git\ndescription: |\n  d\n---\n"},
+	{"a space that is none", frontmatter.NameMissing, Certain, "---\n\u00a0name: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
+	{"what cannot be seen", frontmatter.DescriptionMissing, Certain, "---\nname: git\ndes\u200bcription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
+	{"a letter of another script", frontmatter.NameMissing, Certain, "---\nn\u0430me: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
+	{"no name", frontmatter.NameMissing, Guess, "---\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
 }
 
 func TestFix(t *testing.T) {
@@ -262,7 +261,7 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 		}
 		return strings.Join(all, " ")
 	}
-	twins := slices.ContainsFunc(was.Problems, func(p skill.Problem) bool { return p.Rule == ruleid.YAMLDuplicate })
+	twins := slices.ContainsFunc(was.Problems, func(p skill.Problem) bool { return p.Rule == frontmatter.YAMLDuplicate })
 	// If the fence was missing, duplicates appear only with it: one of two equal lines is
 	// removed.
 	once := func(s []byte) []byte {
@@ -274,13 +273,13 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 		}
 		return bytes.Join(kept, []byte("\n"))
 	}
-	unclosed := slices.ContainsFunc(was.Problems, func(p skill.Problem) bool { return p.Rule == ruleid.FenceUnclosed })
+	unclosed := slices.ContainsFunc(was.Problems, func(p skill.Problem) bool { return p.Rule == frontmatter.FenceUnclosed })
 	if a, b := words(data), words(got); !twins && level == Certain && a != b && !(unclosed && words(once(data)) == words(once(got))) {
 		t.Errorf("%s: the words were\n%s\nand are\n%s", name, a, b)
 	}
 	broken := map[string]bool{"allowed-tools": true}
 	for _, p := range was.Problems {
-		if p.Rule == ruleid.YAMLSyntax || p.Rule == ruleid.NameSyntax {
+		if p.Rule == frontmatter.YAMLSyntax || p.Rule == frontmatter.NameSyntax {
 			broken[p.Field] = true
 		}
 	}
@@ -332,7 +331,7 @@ func TestBetter(t *testing.T) {
 		"a word is copied":    {"---\nname: git\ndescription: Use when: x\nname:a: b\n---\n", "---\nname: git\ndescription: 'Use when: x name:a: b'\nname:a: b\n---\n", false},
 		"a word is lost":      {"---\nname: git\ndescription: d\nx: a\n y: b\n---\n", "---\nname: git\ndescription: d\nx: a\n---\n", false},
 	} {
-		if got := judgeBytes([]byte(c.new), "git").better(judgeBytes([]byte(c.old), "git"), ruleid.YAMLSyntax, "", ""); got != c.want {
+		if got := judgeBytes([]byte(c.new), "git").better(judgeBytes([]byte(c.old), "git"), frontmatter.YAMLSyntax, "", ""); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/analysis/scan"
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // Group is the subject of a rule.
@@ -91,8 +91,8 @@ var rows = []row{
 	{Rule{ruleSizeLines, skill.SeverityWarning, groupSize, "spec", "SKILL.md has less than 500 lines"}, lineCount},
 	{Rule{ruleSizeFile, skill.SeverityWarning, groupSize, "contract 001", "each file has at most 16 MiB"}, fileSizes},
 
-	{Rule{ruleid.FilesMany, skill.SeverityWarning, groupPublication, "SEP-2640", "the skill has at most 512 files"}, manyFiles},
-	{Rule{ruleid.FilesLarge, skill.SeverityWarning, groupPublication, "SEP-2640", "the skill's files have at most 16 MiB together"}, largeFiles},
+	{Rule{frontmatter.FilesMany, skill.SeverityWarning, groupPublication, "SEP-2640", "the skill has at most 512 files"}, manyFiles},
+	{Rule{frontmatter.FilesLarge, skill.SeverityWarning, groupPublication, "SEP-2640", "the skill's files have at most 16 MiB together"}, largeFiles},
 	{Rule{ruleFilesIncomplete, skill.SeverityWarning, groupPublication, "SEP-2640", "every file and folder of the skill can be listed"}, incomplete},
 
 	{Rule{ruleTextZeroWidth, skill.SeverityInfo, groupText, "UAX #31", "the text contains no invisible characters outside of the scripts and emoji that need them"}, zeroWidth},
@@ -150,7 +150,7 @@ var scanTitles = map[skill.RuleID]string{
 // extension's lists.
 func Unpublishes(id skill.RuleID) bool {
 	switch id {
-	case ruleid.FilesMany, ruleid.FilesLarge, ruleFilesIncomplete, ruleURIName:
+	case frontmatter.FilesMany, frontmatter.FilesLarge, ruleFilesIncomplete, ruleURIName:
 		return true
 	}
 	return skill.RuleOf(id).Unpublishes

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/internal/test/corpus"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // with returns a valid skill with the given fields and body.
@@ -183,10 +183,10 @@ func TestLimits(t *testing.T) {
 	for i := range many {
 		many[i] = fmt.Sprint(i)
 	}
-	if got := found(checked(t, sound, many...), ruleid.FilesMany); len(got) != 1 {
+	if got := found(checked(t, sound, many...), frontmatter.FilesMany); len(got) != 1 {
 		t.Errorf("513 files: %+v", got)
 	}
-	if got := found(checked(t, sound, many[1:]...), ruleid.FilesMany); len(got) != 0 {
+	if got := found(checked(t, sound, many[1:]...), frontmatter.FilesMany); len(got) != 0 {
 		t.Errorf("512 files: %+v", got)
 	}
 	wide := fstest.MapFS{"SKILL.md": {Data: []byte(sound)}}
@@ -194,12 +194,12 @@ func TestLimits(t *testing.T) {
 		wide[fmt.Sprint("wide/", i)] = &fstest.MapFile{}
 	}
 	r := load(t.Context(), bundleOf(wide, "git"))
-	if got := found(r, ruleid.FilesMany); len(got) != 1 || !strings.HasPrefix(got[0].Message, "the skill has more than 512 files") || r.Publishable() {
+	if got := found(r, frontmatter.FilesMany); len(got) != 1 || !strings.HasPrefix(got[0].Message, "the skill has more than 512 files") || r.Publishable() {
 		t.Errorf("a folder that is not listed: %+v, publishable %v", got, r.Publishable())
 	}
 	for size, want := range map[int]int{skill.MaxFile + 1: 1, skill.MaxFile - len(sound): 0} {
 		r := load(t.Context(), bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "big": {Data: make([]byte, size)}}, "git"))
-		if a, b := found(r, ruleSizeFile), found(r, ruleid.FilesLarge); len(a) != want || len(b) != want {
+		if a, b := found(r, ruleSizeFile), found(r, frontmatter.FilesLarge); len(a) != want || len(b) != want {
 			t.Errorf("%d bytes: %+v %+v", size, a, b)
 		}
 	}

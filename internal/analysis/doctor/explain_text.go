@@ -12,10 +12,10 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -326,7 +326,7 @@ func printProblems(p *console.Printer, d *Verdict) {
 			what = "skipped because"
 		}
 		message := f.Message
-		if f.Rule == ruleid.HeldBack {
+		if f.Rule == frontmatter.HeldBack {
 			what, message, f.File = "held back because", strings.TrimPrefix(message, heldBecause), ""
 		}
 		if f.File != "" && !strings.Contains(f.Message, f.File) && (f.File != d.Skill.Entry || f.Position.Line == 0) {

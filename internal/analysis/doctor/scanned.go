@@ -9,9 +9,9 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // Scanned counts what a scan found in a skill.
@@ -165,7 +165,7 @@ const heldBecause = "held back: "
 // it does, and what to do. Both are "" if it does not.
 func HeldReason(e *catalog.Entry) (why, fix string) {
 	p, _ := e.SkipReason()
-	if p.Rule != ruleid.HeldBack {
+	if p.Rule != frontmatter.HeldBack {
 		return "", ""
 	}
 	return strings.TrimPrefix(p.Message, heldBecause), p.Fix

@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
 )
@@ -318,9 +318,9 @@ func (r *Report) limits() []string {
 		}
 		for _, f := range r.verdicts[e].Findings {
 			switch f.Rule {
-			case ruleid.FilesMany, ruleid.FilesLarge:
+			case frontmatter.FilesMany, frontmatter.FilesLarge:
 				out = append(out, path.Dir(e.Place())+": "+oneLine(f))
-			case ruleid.FileTooLarge, ruleid.FenceTooLong, ruleid.NameLength, ruleid.DescriptionLength:
+			case frontmatter.FileTooLarge, frontmatter.FenceTooLong, frontmatter.NameLength, frontmatter.DescriptionLength:
 				out = append(out, e.Place()+": "+oneLine(f))
 			}
 		}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/console"
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/internal/cli/listing"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // TestUnserved checks that the banner names skills that are held back apart from those that are
@@ -23,9 +23,9 @@ func TestUnserved(t *testing.T) {
 		e := &catalog.Entry{Root: &skill.Root{Label: "r"}, Status: catalog.Skipped, Skill: &skill.Skill{Bundle: &skill.Bundle{Path: name, Entry: skill.MainFile}, Problems: []skill.Problem{p}}}
 		snapshot.Entries, snapshot.Skipped = append(snapshot.Entries, e), append(snapshot.Skipped, e)
 	}
-	add("none", skill.Problem{Rule: ruleid.DescriptionMissing, Message: "description is missing"})
+	add("none", skill.Problem{Rule: frontmatter.DescriptionMissing, Message: "description is missing"})
 	for i := range 11 {
-		add(fmt.Sprintf("bad-%d", i), skill.Problem{Rule: ruleid.HeldBack, Message: "held back: a.sh:2:1: it is run", Fix: "mend it"})
+		add(fmt.Sprintf("bad-%d", i), skill.Problem{Rule: frontmatter.HeldBack, Message: "held back: a.sh:2:1: it is run", Fix: "mend it"})
 	}
 	v := catalog.View{Snapshot: snapshot}
 	if diff := cmp.Diff([]string{"1 skill skipped", "11 skills held back"}, listing.Unserved(v)); diff != "" {

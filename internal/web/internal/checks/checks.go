@@ -11,9 +11,9 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
-	"github.com/knack-dev/knack/internal/base/ruleid"
 	"github.com/knack-dev/knack/internal/web/internal/latest"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // Checks keeps the result of package check for each skill of a catalogue. Each version of
@@ -289,7 +289,7 @@ func (r *result) shortened() *result {
 // unanswered returns the report on a skill whose disk does not answer.
 func unanswered(s *skill.Skill) check.Report {
 	return check.Report{Skill: s, Findings: []check.Finding{{
-		Rule: ruleid.FileUnreadable, Severity: skill.SeverityError, File: s.Entry,
+		Rule: frontmatter.FileUnreadable, Severity: skill.SeverityError, File: s.Entry,
 		Message: "the skill could not be checked: its disk does not answer", Fix: "find out why the disk does not answer, and check again",
 	}}}
 }

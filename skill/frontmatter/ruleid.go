@@ -2,7 +2,7 @@
 //
 // The ids are stable: users silence rules by them and programs read them. The constants are
 // here, and not in package skill, because a program outside takes the ids from skill.Rules.
-package ruleid
+package frontmatter
 
 // The ids, by subject.
 const (
