@@ -9,7 +9,6 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/server/audit"
-	"github.com/knack-dev/knack/internal/server/trail"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -56,7 +55,7 @@ func (s *Server) observed(ctx context.Context, r *request) (context.Context, fun
 			if failed && r.memory != nil && r.memory.Refused() {
 				trace.Failed(skill.ErrBusy)
 			}
-			call := trail.Call{Asked: q, Method: u.Method, Name: u.Name, Client: u.Client, Address: r.Address, Subject: u.Subject, View: u.View}
+			call := audit.Call{Asked: q, Method: u.Method, Name: u.Name, Client: u.Client, Address: r.Address, Subject: u.Subject, View: u.View}
 			u.Event = call.Event(ctx, s.catalog, trace, failed)
 		}
 		u.Failed = failed
@@ -76,13 +75,13 @@ func (s *Server) observeRequest() func(who access.Subject, e audit.Event) {
 // isUse are the methods that are uses of skills.
 var isUse = map[string]bool{"tools/list": true, "tools/call": true, "resources/read": true, "prompts/get": true}
 
-func useOf(r *request) (Use, trail.Asked) {
+func useOf(r *request) (Use, audit.Asked) {
 	p := r.params
 	u := Use{Method: r.method, Client: r.client.Name, Name: p.Name, Arguments: p.Arguments, URI: p.URI, Subject: r.Subject}
-	var q trail.Asked
+	var q audit.Asked
 	switch r.method {
 	case "tools/call":
-		q = trail.Arguments(p.Arguments)
+		q = audit.Arguments(p.Arguments)
 	case "prompts/get":
 		q.Name = p.Name
 	}

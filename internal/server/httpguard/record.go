@@ -9,7 +9,6 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/server/audit"
-	"github.com/knack-dev/knack/internal/server/trail"
 )
 
 // record is what the limits, the audit log and the counts know of one request. It is also the
@@ -141,7 +140,7 @@ func (x *record) log() {
 	}
 	e.Result, e.Reason = x.result(fine)
 	if e.Result == audit.OK && x.trace != nil {
-		e.Loaded = trail.Loaded(x.trace)
+		e.Loaded = audit.Loaded(x.trace)
 	}
 	x.g.o.Observe(x.who.Subject, e)
 }
@@ -160,7 +159,7 @@ func (x *record) result(fine bool) (result audit.Result, why string) {
 	case x.status == http.StatusTooManyRequests:
 		return audit.Limited, ""
 	case x.status == http.StatusNotFound && x.trace != nil:
-		return trail.Missing(x.g.o.Catalog, x.who, x.trace.Asked(), x.trace.Fault())
+		return audit.Missing(x.g.o.Catalog, x.who, x.trace.Asked(), x.trace.Fault())
 	}
 	return audit.Failed, ""
 }

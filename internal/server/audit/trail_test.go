@@ -1,4 +1,4 @@
-package trail
+package audit
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/policy/quarantine"
-	"github.com/knack-dev/knack/internal/server/audit"
 	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/skill"
 )
@@ -45,20 +44,20 @@ func TestHeldReason(t *testing.T) {
 	for _, tt := range []struct {
 		asked  Asked
 		filter *catalog.Filter
-		want   audit.Result
+		want   Result
 		why    string
 	}{
-		{Asked{Name: "bad"}, nil, audit.Denied, why},
-		{Asked{Name: "renamed"}, nil, audit.Denied, why},
-		{Asked{Name: "old"}, nil, audit.Denied, why},
-		{Asked{URI: "skill://s/bad/SKILL.md"}, nil, audit.Denied, why},
-		{Asked{URI: "skill://s/bad/run.sh"}, nil, audit.Denied, why},
-		{Asked{URI: "skill://s/renamed/SKILL.md"}, nil, audit.Denied, why},
-		{Asked{URI: "skill://s/badly/SKILL.md"}, nil, audit.NotFound, ""},
-		{Asked{Name: "none"}, nil, audit.NotFound, ""},
-		{Asked{Name: "fine", File: "none.md"}, nil, audit.NotFound, ""},
-		{Asked{Name: "bad"}, hidden, audit.Denied, ""},
-		{Asked{URI: "skill://s/bad/SKILL.md"}, hidden, audit.Denied, ""},
+		{Asked{Name: "bad"}, nil, Denied, why},
+		{Asked{Name: "renamed"}, nil, Denied, why},
+		{Asked{Name: "old"}, nil, Denied, why},
+		{Asked{URI: "skill://s/bad/SKILL.md"}, nil, Denied, why},
+		{Asked{URI: "skill://s/bad/run.sh"}, nil, Denied, why},
+		{Asked{URI: "skill://s/renamed/SKILL.md"}, nil, Denied, why},
+		{Asked{URI: "skill://s/badly/SKILL.md"}, nil, NotFound, ""},
+		{Asked{Name: "none"}, nil, NotFound, ""},
+		{Asked{Name: "fine", File: "none.md"}, nil, NotFound, ""},
+		{Asked{Name: "bad"}, hidden, Denied, ""},
+		{Asked{URI: "skill://s/bad/SKILL.md"}, hidden, Denied, ""},
 	} {
 		v, ready := c.Now(tt.filter)
 		if !ready {

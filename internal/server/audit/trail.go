@@ -1,7 +1,7 @@
 // Package trail words requests for the audit log: what was asked for, what was loaded, and why
 // a request failed. A client gets the same answer for a skill that it may not see and for one
 // that does not exist; the audit log distinguishes them.
-package trail
+package audit
 
 import (
 	"cmp"
@@ -14,7 +14,6 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/server/audit"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -77,26 +76,26 @@ func (q Asked) heldIn(v catalog.View) *catalog.Entry {
 
 // held is the result of a request for a skill that the operator's policy holds back, and why; ok is
 // false if it is for none.
-func (q Asked) held(v catalog.View) (result audit.Result, why string, ok bool) {
+func (q Asked) held(v catalog.View) (result Result, why string, ok bool) {
 	e := q.heldIn(v)
 	if e == nil {
 		return "", "", false
 	}
 	p, _ := e.SkipReason()
-	return audit.Denied, p.Message, true
+	return Denied, p.Message, true
 }
 
 // absent is the result of a request for something that its principal does not see. err is why
 // the disk could not be asked for it, nil if it was asked.
-func (q Asked) absent(c *catalog.Catalog, err error) audit.Result {
+func (q Asked) absent(c *catalog.Catalog, err error) Result {
 	all, ready := c.Now(nil)
 	switch {
 	case ready && (q.find(all) != nil || q.heldIn(all) != nil):
-		return audit.Denied
+		return Denied
 	case !ready, errors.Is(err, skill.ErrBusy), all.Unsure() != nil: // it may exist
-		return audit.Busy
+		return Busy
 	}
-	return audit.NotFound
+	return NotFound
 }
 
 // Call is a call of a method of MCP.
@@ -108,10 +107,10 @@ type Call struct {
 }
 
 // Event is a call's event. A failed call loaded nothing, whatever was read for it.
-func (c Call) Event(ctx context.Context, of *catalog.Catalog, trace *catalog.Trace, failed bool) audit.Event {
-	e := audit.Event{
-		Surface: audit.MCP, Subject: c.Subject.Name, Client: display.RedactURI(c.Client), Address: c.Address, Method: c.Method,
-		Asked: display.RedactURI(cmp.Or(c.Asked.URI, c.Asked.Name)), File: display.RedactURI(c.Asked.File), Result: audit.OK,
+func (c Call) Event(ctx context.Context, of *catalog.Catalog, trace *catalog.Trace, failed bool) Event {
+	e := Event{
+		Surface: MCP, Subject: c.Subject.Name, Client: display.RedactURI(c.Client), Address: c.Address, Method: c.Method,
+		Asked: display.RedactURI(cmp.Or(c.Asked.URI, c.Asked.Name)), File: display.RedactURI(c.Asked.File), Result: OK,
 	}
 	if c.Method == "tools/call" {
 		e.Tool = display.RedactURI(c.Name)
@@ -126,10 +125,10 @@ func (c Call) Event(ctx context.Context, of *catalog.Catalog, trace *catalog.Tra
 
 // result is the result of a call that was not answered with what it asked for, and why if the
 // operator's policy keeps it.
-func (c Call) result(ctx context.Context, of *catalog.Catalog, trace *catalog.Trace) (result audit.Result, why string) {
+func (c Call) result(ctx context.Context, of *catalog.Catalog, trace *catalog.Trace) (result Result, why string) {
 	q := c.Asked
 	if q.Name == "" && q.URI == "" || ctx.Err() != nil {
-		return audit.Failed, ""
+		return Failed, ""
 	}
 	e := q.find(c.View)
 	if e == nil || e.HeldBack() {
@@ -143,9 +142,9 @@ func (c Call) result(ctx context.Context, of *catalog.Catalog, trace *catalog.Tr
 	_, err := skill.FilePath(q.File)
 	switch {
 	case c.Method == "tools/call" && !e.ModelInvocable, c.Method == "prompts/get" && !e.UserInvocable:
-		return audit.Denied, ""
+		return Denied, ""
 	case q.File != "" && errors.Is(err, skill.ErrOutside):
-		return audit.Denied, ""
+		return Denied, ""
 	}
 	return fault(trace.Fault(), q.File != "" || c.Method != "tools/call"), ""
 }
@@ -153,9 +152,9 @@ func (c Call) result(ctx context.Context, of *catalog.Catalog, trace *catalog.Tr
 // Missing is the result of a request that was answered with "not found". err is what kept
 // the file from being read, nil if none was opened. why is set if the operator's policy keeps what
 // was asked for.
-func Missing(c *catalog.Catalog, who access.Principal, asked string, err error) (result audit.Result, why string) {
+func Missing(c *catalog.Catalog, who access.Principal, asked string, err error) (result Result, why string) {
 	if asked == "" {
-		return audit.NotFound, ""
+		return NotFound, ""
 	}
 	q := named(asked)
 	view, ready := c.Now(who.Filter)
@@ -173,22 +172,22 @@ func Missing(c *catalog.Catalog, who access.Principal, asked string, err error) 
 
 // fault is the result of a failed request for something that its principal sees. If no file
 // was opened, the request asked for a file that does not exist, or for none.
-func fault(err error, forFile bool) audit.Result {
+func fault(err error, forFile bool) Result {
 	switch {
 	case errors.Is(err, skill.ErrOutside):
-		return audit.Denied
+		return Denied
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrNotRegular), err == nil && forFile:
-		return audit.NotFound
+		return NotFound
 	case errors.Is(err, skill.ErrBusy):
-		return audit.Busy
+		return Busy
 	}
-	return audit.Failed
+	return Failed
 }
 
 // Loaded returns what a request was given.
-func Loaded(trace *catalog.Trace) (out []audit.Load) {
+func Loaded(trace *catalog.Trace) (out []Load) {
 	for _, l := range trace.Loads() {
-		out = append(out, audit.Load{URI: l.URI, Digest: l.Digest.String(), Size: l.Size})
+		out = append(out, Load{URI: l.URI, Digest: l.Digest.String(), Size: l.Size})
 	}
 	return out
 }
