@@ -8,7 +8,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/internal/server/httpguard"
-	"github.com/knack-dev/knack/mcpserver/internal/subscription"
+	"github.com/knack-dev/knack/mcpserver/internal/notify"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
@@ -55,14 +55,14 @@ func (s *Server) SetRoom(b *limit.Budget) { s.memory = b }
 func (s *Server) CheckEvery(d time.Duration) {
 	o := s.subscriptionOptions()
 	o.Period = d
-	s.notifier.Files = subscription.New[*mcp.ServerSession](o)
+	s.notifier.Files = notify.New[*mcp.ServerSession](o)
 }
 
 // DivideSubscriptions makes the bounds of subscriptions n times smaller.
 func (s *Server) DivideSubscriptions(n int) (all, own int) {
 	o := s.subscriptionOptions()
 	o.MaxFiles, o.MaxOwn = o.MaxFiles/n, o.MaxOwn/n
-	s.notifier.Files = subscription.New[*mcp.ServerSession](o)
+	s.notifier.Files = notify.New[*mcp.ServerSession](o)
 	return o.MaxFiles, o.MaxOwn
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/knack-dev/knack/internal/server/callstats"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/notify"
-	"github.com/knack-dev/knack/mcpserver/internal/subscription"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
@@ -155,7 +154,7 @@ func New(o Options) *Server {
 	); err != nil {
 		panic(err) // a method's name is a standard one: the SDK has its own package by now
 	}
-	s.notifier = &notify.Notifier{Catalog: o.Catalog, Access: o.Access, SDK: s.mcp, Files: subscription.New[*mcp.ServerSession](s.subscriptionOptions())}
+	s.notifier = &notify.Notifier{Catalog: o.Catalog, Access: o.Access, SDK: s.mcp, Files: notify.New[*mcp.ServerSession](s.subscriptionOptions())}
 	s.mcp.AddReceivingMiddleware(s.middleware)
 	s.mcp.AddSendingMiddleware(s.notifier.Filter)
 	o.Catalog.Subscribe(s.announce)

@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/mcpserver/internal/subscription"
+	"github.com/knack-dev/knack/mcpserver/internal/notify"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 )
@@ -23,9 +23,9 @@ func (s *Server) announce(d catalog.Diff) {
 }
 
 // subscriptionOptions are those of the server's file subscriptions.
-func (s *Server) subscriptionOptions() subscription.Options {
-	return subscription.Options{
-		Period: subscription.Period, MaxFiles: subscription.MaxFiles, MaxOwn: subscription.MaxOwn, View: s.view,
+func (s *Server) subscriptionOptions() notify.Options {
+	return notify.Options{
+		Period: notify.Period, MaxFiles: notify.MaxFiles, MaxOwn: notify.MaxOwn, View: s.view,
 		Changed: func(ctx context.Context, uri string) {
 			_ = s.mcp.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
 		},
@@ -43,7 +43,7 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 	}
 	spelling, err := s.notifier.Files.Add(req.Session, s.notifier.Share(req.Session), at.view, at.uri, asked)
 	switch {
-	case errors.Is(err, subscription.ErrNoFile):
+	case errors.Is(err, notify.ErrNoFile):
 		return notFound(asked, err.Error())
 	case err != nil:
 		return &jsonrpc.Error{Code: wire.CodeBusy, Message: err.Error()}
@@ -76,6 +76,6 @@ func (s *Server) keepKnown(ctx context.Context, p *mcp.SubscriptionsListenParams
 	}
 	p.Notifications.ResourceSubscriptions = slices.DeleteFunc(p.Notifications.ResourceSubscriptions, func(text string) bool {
 		uri, err := skill.ParseURI(text)
-		return err != nil || !subscription.Exists(v, uri)
+		return err != nil || !notify.Exists(v, uri)
 	})
 }

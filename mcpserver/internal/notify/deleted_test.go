@@ -12,7 +12,6 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/internal/test/testwait"
-	"github.com/knack-dev/knack/mcpserver/internal/subscription"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -59,7 +58,7 @@ func testDeleted(t *testing.T, policy *access.Policy, hide func(*testing.T, *Not
 		c := skilltest.Catalog(t, root)
 		sdk := mcp.NewServer(&mcp.Implementation{Name: "test"}, nil)
 		open := access.State{Verifier: subjects{}, Policy: policy}
-		n := &Notifier{Catalog: c, Access: access.NewGate(open), SDK: sdk, Files: subscription.New[*mcp.ServerSession](subscription.Options{
+		n := &Notifier{Catalog: c, Access: access.NewGate(open), SDK: sdk, Files: New[*mcp.ServerSession](Options{
 			Period: time.Hour, MaxFiles: 8, MaxOwn: 8, View: c.View, Changed: func(context.Context, string) {},
 		})}
 		c.Subscribe(func(catalog.Diff) { n.CheckFiles() })

@@ -13,7 +13,6 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/mcpserver/internal/subscription"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -30,7 +29,7 @@ type Notifier struct {
 	Catalog *catalog.Catalog
 	Access  *access.Gate
 	SDK     *mcp.Server
-	Files   *subscription.Table[*mcp.ServerSession]
+	Files   *Table[*mcp.ServerSession]
 
 	mu          sync.Mutex
 	subscribers map[*mcp.ServerSession]*subscriber

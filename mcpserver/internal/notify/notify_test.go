@@ -14,7 +14,6 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/mcpserver/internal/subscription"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -69,7 +68,7 @@ func TestAccessRenewedBeforeSubscription(t *testing.T) {
 				sdk := mcp.NewServer(&mcp.Implementation{Name: "test"}, nil)
 				sdk.AddTool(&mcp.Tool{Name: "skill", InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
 				gate := access.NewGate(row.was)
-				n := &Notifier{Catalog: c, Access: gate, SDK: sdk, Files: subscription.New[*mcp.ServerSession](subscription.Options{})}
+				n := &Notifier{Catalog: c, Access: gate, SDK: sdk, Files: New[*mcp.ServerSession](Options{})}
 				sdk.AddSendingMiddleware(n.Filter)
 				here, there := mcp.NewInMemoryTransports()
 				session, err := sdk.Connect(t.Context(), there, nil)

@@ -1,4 +1,4 @@
-package subscription
+package notify
 
 import (
 	"context"

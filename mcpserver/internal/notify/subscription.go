@@ -1,5 +1,5 @@
 // Package subscription keeps the files that sessions wait for, and finds out when they change.
-package subscription
+package notify
 
 import (
 	"context"
