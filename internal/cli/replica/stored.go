@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/knack-dev/knack/internal/analysis/doctor"
-	"github.com/knack-dev/knack/internal/cli/stored"
 	"github.com/knack-dev/knack/internal/distribution/release"
 )
 
@@ -14,7 +13,7 @@ import (
 func (r *Replica) Stored() (all []doctor.Followed) {
 	var has []*release.Source
 	for i, of := range r.Status() {
-		state, rel := stored.Of(r.store, of.From)
+		state, rel := Of(r.store, of.From)
 		if state.Name = of.Name; state.Error == "" {
 			r.sources[i].Set(rel)
 			has = append(has, r.sources[i])

@@ -1,6 +1,6 @@
 // Package stored says what the store of a server has of a source, for the commands that show what
 // the server does. It asks no source.
-package stored
+package replica
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package stored_test
+package replica_test
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/base/console"
-	"github.com/knack-dev/knack/internal/cli/stored"
+	"github.com/knack-dev/knack/internal/cli/replica"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/origin/folder"
 	"github.com/knack-dev/knack/internal/distribution/pull"
@@ -66,7 +66,7 @@ func TestOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		state, of := stored.Of(shelf, ref.String())
+		state, of := replica.Of(shelf, ref.String())
 		if of.Digest != state.Release {
 			t.Errorf("%s: the release %s", from, of.Digest)
 		}
