@@ -22,7 +22,6 @@ import (
 	"github.com/knack-dev/knack/internal/cli/observe"
 	"github.com/knack-dev/knack/internal/server/usage"
 	"github.com/knack-dev/knack/internal/web"
-	"github.com/knack-dev/knack/internal/workspace/accesscheck"
 	"github.com/knack-dev/knack/internal/workspace/certificate"
 	"github.com/knack-dev/knack/internal/workspace/config"
 	"github.com/knack-dev/knack/internal/workspace/settings"
@@ -158,7 +157,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 	if op.file != nil {
 		file = op.file.Shown
 	}
-	if err := accesscheck.Check(ctx, c, file, op.given().Access); err != nil && ctx.Err() == nil {
+	if err := settings.Check(ctx, c, file, op.given().Access); err != nil && ctx.Err() == nil {
 		ln.Close()
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/cli/observe"
 	"github.com/knack-dev/knack/internal/cli/replica"
-	"github.com/knack-dev/knack/internal/workspace/accesscheck"
 	"github.com/knack-dev/knack/internal/workspace/certificate"
 	"github.com/knack-dev/knack/internal/workspace/config"
 	"github.com/knack-dev/knack/internal/workspace/settings"
@@ -97,7 +96,7 @@ func (r *reloader) reload(ctx context.Context) error {
 		added = settings.LabelsOf(now)
 	}
 	if !sameRules { // else a skill that anyone adds could keep a token from being revoked
-		if err := accesscheck.Check(ctx, r.catalog, what, now.Access, added...); err != nil {
+		if err := settings.Check(ctx, r.catalog, what, now.Access, added...); err != nil {
 			return err
 		}
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/workspace/accesscheck"
 	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
 // rules judges access rules again whenever skills change. Rules that turn out to be misspelt
@@ -68,6 +68,6 @@ func (r *rules) judge() {
 		}
 	}
 	if len(found) > 0 {
-		r.log.Error("an access rule is misspelt; what it would deny is hidden until the rules are corrected and reloaded", "reason", accesscheck.Misspelt(found, r.file, r.given).Error())
+		r.log.Error("an access rule is misspelt; what it would deny is hidden until the rules are corrected and reloaded", "reason", settings.Misspelt(found, r.file, r.given).Error())
 	}
 }

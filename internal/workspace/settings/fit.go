@@ -1,6 +1,6 @@
 // Package accesscheck judges whether access rules fit the roots of a server. Rules that were written
 // for other roots would hide less than they say.
-package accesscheck
+package settings
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/workspace/config"
-	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -43,7 +42,7 @@ func Check(ctx context.Context, c *catalog.Catalog, file string, given config.Ac
 	if !movable {
 		return nil
 	}
-	if one, other, ok := settings.Overlap(numbered); ok {
+	if one, other, ok := Overlap(numbered); ok {
 		return refusal("name folders of which none contains another", "--dir %s and --dir %s are one folder, or one contains the other: a rule for the skills of one would not hide them in the other", display.Echo(one), display.Echo(other))
 	}
 	known := slices.Concat(labels, more)
@@ -54,7 +53,7 @@ func Check(ctx context.Context, c *catalog.Catalog, file string, given config.Ac
 	}
 	for _, a := range given.Policy.Astray(known) {
 		if a.Label == "" || a.Denies && named { // else the policy hides what it would deny without the label
-			message, fix := settings.AstrayWords(a, slices.Concat(labels, more))
+			message, fix := AstrayWords(a, slices.Concat(labels, more))
 			return refusal(fix, "%s:%s: %s", file, given.Positions[a.Pattern.String()], message)
 		}
 	}
@@ -84,5 +83,5 @@ func Misspelt(all []access.Misspelt, file string, given config.Access) error {
 
 // refusal is an error about settings.
 func refusal(hint, format string, args ...any) error {
-	return &settings.Error{Err: fmt.Errorf(format, args...), Hint: hint, Usage: true}
+	return &Error{Err: fmt.Errorf(format, args...), Hint: hint, Usage: true}
 }

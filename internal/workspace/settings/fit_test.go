@@ -1,4 +1,4 @@
-package accesscheck
+package settings
 
 import (
 	"fmt"
@@ -11,7 +11,6 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/internal/workspace/config"
-	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -191,7 +190,7 @@ func TestRefusals(t *testing.T) {
 		if got := fmt.Sprint(err); err != nil && got != c.say || err == nil && c.say != "" {
 			t.Errorf("%s: %s\nwant %s", text, got, c.say)
 		}
-		if e, ok := err.(*settings.Error); err != nil && (!ok || e.Hint == "" || !e.Usage) {
+		if e, ok := err.(*Error); err != nil && (!ok || e.Hint == "" || !e.Usage) {
 			t.Errorf("%s: %+v", text, err)
 		}
 	}
