@@ -17,7 +17,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli/help"
 	"github.com/knack-dev/knack/internal/clientconfig"
 	"github.com/knack-dev/knack/internal/clientconfig/connection"
-	locate "github.com/knack-dev/knack/internal/workspace/project"
+	locate "github.com/knack-dev/knack/internal/workspace/settings"
 )
 
 type connectFlags struct {

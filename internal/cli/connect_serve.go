@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/clientconfig"
-	"github.com/knack-dev/knack/internal/workspace/project"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
 // splitDash returns the arguments before and after --. The second are nil without it.
@@ -119,7 +119,7 @@ func (f *connectFlags) pathInEntry(env console.Env, flag, value string) string {
 	}
 	path := absolute(env, value)
 	if f.scope == clientconfig.Project {
-		if rel, err := filepath.Rel(project.Root(env, f.project), path); err == nil {
+		if rel, err := filepath.Rel(settings.Root(env, f.project), path); err == nil {
 			return filepath.ToSlash(rel)
 		}
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/knack-dev/knack/internal/clientconfig"
 	vet "github.com/knack-dev/knack/internal/policy/admission"
 	"github.com/knack-dev/knack/internal/policy/provenance"
-	locate "github.com/knack-dev/knack/internal/workspace/project"
 	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/builtin"
@@ -219,7 +218,7 @@ func (f *sourceFlags) toolSet(env console.Env, flag string, limit int) string {
 	if f.given("tools") {
 		return flag
 	}
-	f.projects = settings.OfProjects(&env, []string{locate.Folder(env, f.project)})
+	f.projects = settings.OfProjects(&env, []string{settings.Folder(env, f.project)})
 	set := cmp.Or(f.projects.Tools(), flag)
 	if tools, err := tool.ParseSets(set); err == nil && set != flag {
 		if _, err = tool.Limit(tools, max(limit, 0)); err != nil {

@@ -1,5 +1,5 @@
 // Package project knows which folder is the project of a command, and keeps writes in it.
-package project
+package settings
 
 import (
 	"errors"
