@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/knack-dev/knack/internal/analysis/baseline"
+	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
@@ -17,7 +17,7 @@ import (
 type knownFile struct {
 	path, shown string
 	data        []byte // as it was read, nil if there is no file
-	known       *baseline.Baseline
+	known       *scan.Baseline
 }
 
 // readBaseline reads the file of --baseline, or returns nil without the flag. A file that is no
@@ -29,9 +29,9 @@ func (f *scanFlags) readBaseline(env *console.Env) (*knownFile, error) {
 	case f.baseline == "":
 		return nil, nil
 	}
-	k := &knownFile{path: absolute(*env, f.baseline), shown: display.Echo(f.baseline), known: &baseline.Baseline{}}
+	k := &knownFile{path: absolute(*env, f.baseline), shown: display.Echo(f.baseline), known: &scan.Baseline{}}
 	var err error
-	k.data, err = settings.ReadNamed(k.path, baseline.MaxSize)
+	k.data, err = settings.ReadNamed(k.path, scan.MaxSize)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && f.write:
 		return k, nil
@@ -40,8 +40,8 @@ func (f *scanFlags) readBaseline(env *console.Env) (*knownFile, error) {
 	case err != nil:
 		return nil, command.RunError("", "--baseline %s cannot be read: %w", k.shown, command.Cause(err))
 	}
-	if k.known, err = baseline.Parse(k.data); err != nil {
-		var bad *baseline.Error
+	if k.known, err = scan.Parse(k.data); err != nil {
+		var bad *scan.Error
 		if errors.As(err, &bad) {
 			return nil, command.RunError(bad.Fix, "%s:%d:%d: %s", k.shown, bad.Line, bad.Column, bad.Message)
 		}
@@ -52,7 +52,7 @@ func (f *scanFlags) readBaseline(env *console.Env) (*knownFile, error) {
 
 // rewrite makes the findings of a run the known ones, and writes the file.
 func (k *knownFile) rewrite(env *console.Env, run *report.ScanRun) error {
-	now, n := &baseline.Baseline{}, 0
+	now, n := &scan.Baseline{}, 0
 	for _, s := range run.Skills {
 		now.Add(s.Place, &s.Report)
 		n += s.Enforce + s.Review

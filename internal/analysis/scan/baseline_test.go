@@ -1,4 +1,4 @@
-package baseline
+package scan
 
 import (
 	"errors"
@@ -6,30 +6,29 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/skill"
 )
 
 // reportOf returns a report with findings, each "rule file text" on a line of its own, those of
 // the rule bad in the enforce lane.
-func reportOf(more int, findings ...string) *scan.Report {
-	r := &scan.Report{Review: more}
+func reportOf(more int, findings ...string) *Report {
+	r := &Report{Review: more}
 	for i, f := range findings {
 		word := strings.Fields(f)
-		lane := scan.Review
+		lane := Review
 		if word[0] == "bad" {
-			lane = scan.Enforce
+			lane = Enforce
 			r.Enforce++
 		} else {
 			r.Review++
 		}
-		r.Findings = append(r.Findings, scan.Finding{Rule: skill.RuleID(word[0]), Lane: lane, File: word[1], Position: skill.Position{Line: i + 1}, Text: skill.DigestOf([]byte(word[2])), Message: "said"})
+		r.Findings = append(r.Findings, Finding{Rule: skill.RuleID(word[0]), Lane: lane, File: word[1], Position: skill.Position{Line: i + 1}, Text: skill.DigestOf([]byte(word[2])), Message: "said"})
 	}
 	return r
 }
 
 // known returns a baseline of one skill as it comes from its file.
-func known(t *testing.T, folder string, r *scan.Report) *Baseline {
+func known(t *testing.T, folder string, r *Report) *Baseline {
 	t.Helper()
 	var b Baseline
 	b.Add(folder, r)
@@ -43,7 +42,7 @@ func known(t *testing.T, folder string, r *scan.Report) *Baseline {
 func TestSilence(t *testing.T) {
 	was := reportOf(0, "bad run.sh x", "odd SKILL.md y", "odd SKILL.md y")
 	for name, c := range map[string]struct {
-		now             *scan.Report
+		now             *Report
 		folder, want    string
 		silenced        int
 		enforce, review int

@@ -1,7 +1,7 @@
 // Package baseline reads and writes the file of the findings of a scan that are known. A finding is
 // known by its rule, its file, and the digest of its text and message, so it stays known when its
 // line moves. The message has what is far from the line: the URL of a file that is run.
-package baseline
+package scan
 
 import (
 	"cmp"
@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/skill"
@@ -30,20 +29,20 @@ type key struct {
 // skill's folder.
 const more skill.RuleID = "more"
 
-func keyOf(folder string, f scan.Finding) key {
+func keyOf(folder string, f Finding) key {
 	text := skill.DigestOf(append(f.Text[:], f.Message...))
-	return key{scan.MaskSecrets(path.Join(folder, f.File)), f.Rule, text}
+	return key{MaskSecrets(path.Join(folder, f.File)), f.Rule, text}
 }
 
 func moreOf(folder string) key {
-	return key{scan.MaskSecrets(path.Clean(folder)), more, skill.Digest{}}
+	return key{MaskSecrets(path.Clean(folder)), more, skill.Digest{}}
 }
 
 // unlisted returns how many findings a report counts and does not list.
-func unlisted(r *scan.Report) int { return r.Enforce + r.Review - len(r.Findings) }
+func unlisted(r *Report) int { return r.Enforce + r.Review - len(r.Findings) }
 
 // Add notes the findings of a skill as known. folder is its place below the folder that was scanned.
-func (b *Baseline) Add(folder string, r *scan.Report) {
+func (b *Baseline) Add(folder string, r *Report) {
 	if b.known == nil {
 		b.known = map[key]int{}
 	}
@@ -58,7 +57,7 @@ func (b *Baseline) Add(folder string, r *scan.Report) {
 // Silence takes the known findings of a skill out of its report and returns how many there were. Of
 // equal findings it takes the first, as many as are known. Each known finding is taken once in all
 // calls.
-func (b *Baseline) Silence(folder string, r *scan.Report) (silenced int) {
+func (b *Baseline) Silence(folder string, r *Report) (silenced int) {
 	rest := unlisted(r)
 	known := min(rest, b.known[moreOf(folder)])
 	silenced = known
@@ -70,14 +69,14 @@ func (b *Baseline) Silence(folder string, r *scan.Report) (silenced int) {
 		r.Review -= review
 		r.Enforce -= known - review
 	}
-	r.Findings = slices.DeleteFunc(slices.Clone(r.Findings), func(f scan.Finding) bool {
+	r.Findings = slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool {
 		k := keyOf(folder, f)
 		if b.known[k] == 0 {
 			return false
 		}
 		b.known[k]--
 		silenced++
-		if f.Lane == scan.Enforce {
+		if f.Lane == Enforce {
 			r.Enforce--
 		} else {
 			r.Review--
