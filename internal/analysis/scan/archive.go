@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/archive"
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
 )
 
@@ -15,8 +15,8 @@ func (s *scanner) archive(name string, data []byte, depth int) {
 		s.Unjudged(name, "it has the name of a text, and is an archive")
 	}
 	if compiledPackages.Has(ext) {
-		s.Fact(found.FactBinary, name)
-		s.findFile(found.Program, name, "the file is a package of compiled code")
+		s.Fact(passage.FactBinary, name)
+		s.findFile(passage.Program, name, "the file is a package of compiled code")
 	}
 	if err := s.budget.Walk(name, data, depth, entries{s}); err != nil {
 		s.fault(name, err)
@@ -33,7 +33,7 @@ func (o entries) Entry(path string) {
 }
 
 func (o entries) Locked(archive, entry string) {
-	o.findFile(found.DownloadLocked, archive, "an archive in the skill is encrypted: "+secrets.Quote(entry))
+	o.findFile(passage.DownloadLocked, archive, "an archive in the skill is encrypted: "+secrets.Quote(entry))
 }
 
 func (o entries) File(path string, data []byte, depth int) { o.judge(path, data, depth) }
@@ -44,7 +44,7 @@ func (o entries) Fault(path string, err error) { o.fault(path, err) }
 func (s *scanner) fault(name string, err error) {
 	var h archive.Hostile
 	if errors.As(err, &h) {
-		s.findFile(found.ArchiveHostile, name, h.Error())
+		s.findFile(passage.ArchiveHostile, name, h.Error())
 		return
 	}
 	s.Unjudged(name, err.Error())

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -129,60 +129,60 @@ func TestArchive(t *testing.T) {
 		{"of Windows", "a.zip", zipOf(`docs\a.md`, "text"), "", "", 0},
 		{"with a comment", "a.zip", patched(zipOf("a.txt", "text"), sigEnd, 20, "\x05\x00") + "hello", "", "", 0},
 		{"three deep", "a.zip", nested(3), "", "", 0},
-		{"four deep", "a.zip", nested(4), found.ArchiveHostile, "a.zip!in.zip!in.zip!in.zip", 1},
-		{"climbs", "a.zip", zipOf("a/../../b", "x"), found.ArchiveHostile, "", 1},
-		{"climbs on Windows", "a.zip", zipOf(`a\..\..\b`, "x"), found.ArchiveHostile, "", 1},
-		{"absolute", "a.zip", zipOf("/etc/b", "x"), found.ArchiveHostile, "", 1},
-		{"with a drive", "a.zip", zipOf("c:/b", "x"), found.ArchiveHostile, "", 1},
-		{"zero byte", "a.zip", zipOf("a.txt\x00.sh", "x"), found.ArchiveHostile, "", 1},
-		{"long name", "a.zip", zipOf(strings.Repeat("a", 5000), "x"), found.ArchiveHostile, "", 1},
-		{"link", "a.zip", zipLinkOf(), found.ArchiveHostile, "", 1},
-		{"tar climbs", "a.tar", tarOf(regular("../b", "x")), found.ArchiveHostile, "", 1},
-		{"tar with a link out", "a.tar", tarOf(&tar.Header{Typeflag: tar.TypeSymlink, Name: "a/b", Linkname: "../../c"}), found.ArchiveHostile, "", 1},
-		{"tar with an absolute link", "a.tar", tarOf(&tar.Header{Typeflag: tar.TypeSymlink, Name: "a", Linkname: "/etc/passwd"}), found.ArchiveHostile, "", 1},
-		{"tar with a hard link out", "a.tar", tarOf(&tar.Header{Typeflag: tar.TypeLink, Name: "a/b", Linkname: "../c"}), found.ArchiveHostile, "", 1},
+		{"four deep", "a.zip", nested(4), passage.ArchiveHostile, "a.zip!in.zip!in.zip!in.zip", 1},
+		{"climbs", "a.zip", zipOf("a/../../b", "x"), passage.ArchiveHostile, "", 1},
+		{"climbs on Windows", "a.zip", zipOf(`a\..\..\b`, "x"), passage.ArchiveHostile, "", 1},
+		{"absolute", "a.zip", zipOf("/etc/b", "x"), passage.ArchiveHostile, "", 1},
+		{"with a drive", "a.zip", zipOf("c:/b", "x"), passage.ArchiveHostile, "", 1},
+		{"zero byte", "a.zip", zipOf("a.txt\x00.sh", "x"), passage.ArchiveHostile, "", 1},
+		{"long name", "a.zip", zipOf(strings.Repeat("a", 5000), "x"), passage.ArchiveHostile, "", 1},
+		{"link", "a.zip", zipLinkOf(), passage.ArchiveHostile, "", 1},
+		{"tar climbs", "a.tar", tarOf(regular("../b", "x")), passage.ArchiveHostile, "", 1},
+		{"tar with a link out", "a.tar", tarOf(&tar.Header{Typeflag: tar.TypeSymlink, Name: "a/b", Linkname: "../../c"}), passage.ArchiveHostile, "", 1},
+		{"tar with an absolute link", "a.tar", tarOf(&tar.Header{Typeflag: tar.TypeSymlink, Name: "a", Linkname: "/etc/passwd"}), passage.ArchiveHostile, "", 1},
+		{"tar with a hard link out", "a.tar", tarOf(&tar.Header{Typeflag: tar.TypeLink, Name: "a/b", Linkname: "../c"}), passage.ArchiveHostile, "", 1},
 		{"tar with links within", "a.tar", tarOf(&tar.Header{Typeflag: tar.TypeSymlink, Name: "a/b", Linkname: "../c"}, &tar.Header{Typeflag: tar.TypeLink, Name: "d/e", Linkname: "c"}), "", "", 0},
-		{"tar with a device", "a.tar", tarOf(&tar.Header{Typeflag: tar.TypeChar, Name: "a"}), found.ArchiveHostile, "", 1},
-		{"two directories", "a.zip", two, found.ArchiveHostile, "", 1},
-		{"second directory in a comment", "a.zip", patched(zipOf("a.txt", "one"), sigEnd, 20, string([]byte{byte(len(two) / 2), 0})) + zipOf("b.txt", "two"), found.ArchiveHostile, "", 1},
-		{"two names", "a.zip", strings.Replace(zipOf("a.txt", "one"), "a.txt", "b.txt", 1), found.ArchiveHostile, "", 1},
-		{"more than it says", "a.zip", patched(zipOf("a.txt", "one"), sigEnd, 10, "\x02"), found.ArchiveHostile, "", 1},
-		{"file behind the end", "a.zip", plainZip + zipOf("b.txt", "two")[:60], found.ArchiveHostile, "", 1},
-		{"other size", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 24, "\x02"), found.NotRead, "a.zip!a.txt", 0},
-		{"entry that goes on", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 20, "\xff\xff"), found.NotRead, "", 0},
-		{"name that goes on", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 28, "\xff\xff"), found.NotRead, "", 0},
-		{"header that is elsewhere", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 42, "\xff\xff"), found.NotRead, "", 0},
-		{"directory that is elsewhere", "a.zip", patched(zipOf("a.txt", "text"), sigEnd, 16, "\x01"), found.NotRead, "", 0},
-		{"shared bytes", "a.zip", shared(), found.ArchiveHostile, "", 1},
-		{"bomb", "a.zip", zipOf("a.txt", strings.Repeat("\x00", 10<<20)), found.ArchiveHostile, "", 1},
-		{"bomb that claims more", "a.zip", claiming(), found.ArchiveHostile, "", 1},
-		{"bomb that claims less", "a.zip", patched(zipOf("a.txt", strings.Repeat("\x00", 10<<20)), sigCentral, 24, "\x10\x00\x00\x00"), found.ArchiveHostile, "", 1},
-		{"bomb of many", "a.zip", zipOf(many...), found.ArchiveHostile, "", 1},
-		{"bomb of gzip", "a.gz", gzipOf(strings.Repeat("a", 10<<20)), found.ArchiveHostile, "", 1},
-		{"encrypted", "a.zip", patched(patched(zipOf("a.txt", "text"), sigCentral, 8, "\x01"), sigLocal, 6, "\x01"), found.DownloadLocked, "", 1},
-		{"cut off", "a.zip", zipOf("a.txt", "text")[:60], found.NotRead, "", 0},
-		{"cut off gzip", "a.txt.gz", gzipOf("text and more")[:20], found.NotRead, "", 0},
-		{"cut off tar", "a.tar", tarOf(regular("a.txt", strings.Repeat("text", 500)))[:1024], found.NotRead, "", 0},
-		{"no tar", "a.tar", "\x00\x01\x02", found.NotRead, "", 0},
-		{"more behind a tar", "a.tar", tarOf(regular("a.txt", "x")) + tarOf(regular("b.txt", "x")), found.NotRead, "", 0},
-		{"unknown compression", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 10, "\x0c"), found.NotRead, "a.zip!a.txt", 0},
-		{"damaged entry", "a.zip", patched(zipOf("a.txt", strings.Repeat("text ", 50)), sigLocal, 40, "\xff\xff\xff"), found.NotRead, "a.zip!a.txt", 0},
-		{"bzip2", "a.bz2", "BZh91AY&SY\x00\xff", found.NotRead, "", 0},
-		{"xz", "a.xz", "\xfd7zXZ\x00\x00\x04", found.NotRead, "", 0},
-		{"zstd", "a.zst", "\x28\xb5\x2f\xfd\x04\x00", found.NotRead, "", 0},
-		{"RAR", "a.rar", "Rar!\x1a\x07\x01\x00", found.NotRead, "", 0},
-		{"RAR in a zip", "a.zip", zipOf("b.rar", "Rar!\x1a\x07\x01\x00"), found.NotRead, "a.zip!b.rar", 0},
-		{"another format", "a.7z", "7z\xbc\xaf\x27\x1c\x00\x04", found.NotRead, "", 0},
-		{"name of a text", "a.md", zipOf("a.txt", "text"), found.NotRead, "", 0},
-		{"program", "a.zip", zipOf("run", elf), found.ProgramDisguise, "a.zip!run", 1},
-		{"program in a tar.gz", "a.tgz", gzipOf(tarOf(regular("run", elf))), found.ProgramDisguise, "a.tgz!run", 1},
-		{"program in a zip in a zip", "a.zip", zipOf("in.zip", zipOf("logo.png", elf)), found.ProgramDisguise, "a.zip!in.zip!logo.png", 1},
-		{"program in a document", "a.docx", zipOf("word/document.xml", "<a/>", "word/run.bin", elf), found.ProgramDisguise, "a.docx!word/run.bin", 1},
-		{"program in its package", "a.whl", zipOf("lib.so", elf), found.Program, "a.whl!lib.so", 0},
-		{"name that looks like a package", "a.zip", zipOf("b.whl!lib.so", elf), found.ProgramDisguise, "a.zip!b.whl%21lib.so", 1},
-		{"macros", "a.docm", zipOf("word/vbaProject.bin", "\xd0\xcf\x11\xe0\x00"), found.Program, "a.docm!word/vbaProject.bin", 0},
-		{"jar", "a.jar", zipOf("A.class", "\xca\xfe\xba\xbe\x00\x00\x00\x41"), found.Program, "", 0},
-		{"unasked", "a.zip", zipOf("x/.envrc", "make\n"), found.RunsUnasked, "a.zip!x/.envrc", 0},
+		{"tar with a device", "a.tar", tarOf(&tar.Header{Typeflag: tar.TypeChar, Name: "a"}), passage.ArchiveHostile, "", 1},
+		{"two directories", "a.zip", two, passage.ArchiveHostile, "", 1},
+		{"second directory in a comment", "a.zip", patched(zipOf("a.txt", "one"), sigEnd, 20, string([]byte{byte(len(two) / 2), 0})) + zipOf("b.txt", "two"), passage.ArchiveHostile, "", 1},
+		{"two names", "a.zip", strings.Replace(zipOf("a.txt", "one"), "a.txt", "b.txt", 1), passage.ArchiveHostile, "", 1},
+		{"more than it says", "a.zip", patched(zipOf("a.txt", "one"), sigEnd, 10, "\x02"), passage.ArchiveHostile, "", 1},
+		{"file behind the end", "a.zip", plainZip + zipOf("b.txt", "two")[:60], passage.ArchiveHostile, "", 1},
+		{"other size", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 24, "\x02"), passage.NotRead, "a.zip!a.txt", 0},
+		{"entry that goes on", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 20, "\xff\xff"), passage.NotRead, "", 0},
+		{"name that goes on", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 28, "\xff\xff"), passage.NotRead, "", 0},
+		{"header that is elsewhere", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 42, "\xff\xff"), passage.NotRead, "", 0},
+		{"directory that is elsewhere", "a.zip", patched(zipOf("a.txt", "text"), sigEnd, 16, "\x01"), passage.NotRead, "", 0},
+		{"shared bytes", "a.zip", shared(), passage.ArchiveHostile, "", 1},
+		{"bomb", "a.zip", zipOf("a.txt", strings.Repeat("\x00", 10<<20)), passage.ArchiveHostile, "", 1},
+		{"bomb that claims more", "a.zip", claiming(), passage.ArchiveHostile, "", 1},
+		{"bomb that claims less", "a.zip", patched(zipOf("a.txt", strings.Repeat("\x00", 10<<20)), sigCentral, 24, "\x10\x00\x00\x00"), passage.ArchiveHostile, "", 1},
+		{"bomb of many", "a.zip", zipOf(many...), passage.ArchiveHostile, "", 1},
+		{"bomb of gzip", "a.gz", gzipOf(strings.Repeat("a", 10<<20)), passage.ArchiveHostile, "", 1},
+		{"encrypted", "a.zip", patched(patched(zipOf("a.txt", "text"), sigCentral, 8, "\x01"), sigLocal, 6, "\x01"), passage.DownloadLocked, "", 1},
+		{"cut off", "a.zip", zipOf("a.txt", "text")[:60], passage.NotRead, "", 0},
+		{"cut off gzip", "a.txt.gz", gzipOf("text and more")[:20], passage.NotRead, "", 0},
+		{"cut off tar", "a.tar", tarOf(regular("a.txt", strings.Repeat("text", 500)))[:1024], passage.NotRead, "", 0},
+		{"no tar", "a.tar", "\x00\x01\x02", passage.NotRead, "", 0},
+		{"more behind a tar", "a.tar", tarOf(regular("a.txt", "x")) + tarOf(regular("b.txt", "x")), passage.NotRead, "", 0},
+		{"unknown compression", "a.zip", patched(zipOf("a.txt", "text"), sigCentral, 10, "\x0c"), passage.NotRead, "a.zip!a.txt", 0},
+		{"damaged entry", "a.zip", patched(zipOf("a.txt", strings.Repeat("text ", 50)), sigLocal, 40, "\xff\xff\xff"), passage.NotRead, "a.zip!a.txt", 0},
+		{"bzip2", "a.bz2", "BZh91AY&SY\x00\xff", passage.NotRead, "", 0},
+		{"xz", "a.xz", "\xfd7zXZ\x00\x00\x04", passage.NotRead, "", 0},
+		{"zstd", "a.zst", "\x28\xb5\x2f\xfd\x04\x00", passage.NotRead, "", 0},
+		{"RAR", "a.rar", "Rar!\x1a\x07\x01\x00", passage.NotRead, "", 0},
+		{"RAR in a zip", "a.zip", zipOf("b.rar", "Rar!\x1a\x07\x01\x00"), passage.NotRead, "a.zip!b.rar", 0},
+		{"another format", "a.7z", "7z\xbc\xaf\x27\x1c\x00\x04", passage.NotRead, "", 0},
+		{"name of a text", "a.md", zipOf("a.txt", "text"), passage.NotRead, "", 0},
+		{"program", "a.zip", zipOf("run", elf), passage.ProgramDisguise, "a.zip!run", 1},
+		{"program in a tar.gz", "a.tgz", gzipOf(tarOf(regular("run", elf))), passage.ProgramDisguise, "a.tgz!run", 1},
+		{"program in a zip in a zip", "a.zip", zipOf("in.zip", zipOf("logo.png", elf)), passage.ProgramDisguise, "a.zip!in.zip!logo.png", 1},
+		{"program in a document", "a.docx", zipOf("word/document.xml", "<a/>", "word/run.bin", elf), passage.ProgramDisguise, "a.docx!word/run.bin", 1},
+		{"program in its package", "a.whl", zipOf("lib.so", elf), passage.Program, "a.whl!lib.so", 0},
+		{"name that looks like a package", "a.zip", zipOf("b.whl!lib.so", elf), passage.ProgramDisguise, "a.zip!b.whl%21lib.so", 1},
+		{"macros", "a.docm", zipOf("word/vbaProject.bin", "\xd0\xcf\x11\xe0\x00"), passage.Program, "a.docm!word/vbaProject.bin", 0},
+		{"jar", "a.jar", zipOf("A.class", "\xca\xfe\xba\xbe\x00\x00\x00\x41"), passage.Program, "", 0},
+		{"unasked", "a.zip", zipOf("x/.envrc", "make\n"), passage.RunsUnasked, "a.zip!x/.envrc", 0},
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			r := scanOf(t, map[string]string{test.path: test.content})
@@ -225,7 +225,7 @@ func TestArchiveScript(t *testing.T) {
 	s := newScanner(Options{})
 	s.judge("a.docx", []byte(zipOf("scripts/run.sh", "\x00\x01")), 0)
 	r := s.report()
-	if in(t, r, found.NotRead, "a.docx!scripts/run.sh"); !r.Unread {
+	if in(t, r, passage.NotRead, "a.docx!scripts/run.sh"); !r.Unread {
 		t.Error("an unread script does not count")
 	}
 	if !slices.Equal(r.Facts.NotRead, []string{"a.docx!scripts/run.sh"}) {
@@ -245,7 +245,7 @@ func TestArchiveBudget(t *testing.T) {
 		contents[fmt.Sprintf("%d.zip", i)] = packed
 	}
 	r := scanOf(t, contents)
-	if f := r.Findings[len(r.Findings)-1]; f.Rule != found.NotRead || f.Message != "the archives of the skill have more than 32 MiB in them" || r.Enforce > 0 {
+	if f := r.Findings[len(r.Findings)-1]; f.Rule != passage.NotRead || f.Message != "the archives of the skill have more than 32 MiB in them" || r.Enforce > 0 {
 		t.Errorf("%+v", r.Findings)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/phrase"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/picture"
@@ -32,14 +31,14 @@ func (s *scanner) image(name string, data []byte) {
 func (s *scanner) imageText(name, where, text string) {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
 	if phrase.Overrides(text) {
-		s.Fact(found.FactHidden, name)
-		s.findFile(found.HiddenOverride, name, "the image has a text in "+where+" that says "+secrets.Quote(text))
+		s.Fact(passage.FactHidden, name)
+		s.findFile(passage.HiddenOverride, name, "the image has a text in "+where+" that says "+secrets.Quote(text))
 		return
 	}
 	if utf8.RuneCountInString(text) <= picture.MinText || picture.IsUsual(text) {
 		return
 	}
-	s.findFile(found.ImageText, name, "the image has a text in "+where+": "+secrets.Quote(text))
+	s.findFile(passage.ImageText, name, "the image has a text in "+where+": "+secrets.Quote(text))
 	s.secrets((&passage.File{Path: name, Text: text}).Whole())
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 )
 
 const (
@@ -135,11 +135,11 @@ func TestImage(t *testing.T) {
 					t.Errorf("%+v", r.Findings)
 				}
 			case "unread":
-				in(t, r, found.NotRead, "a.png")
+				in(t, r, passage.NotRead, "a.png")
 			case "override":
-				in(t, r, found.HiddenOverride, "a.png")
+				in(t, r, passage.HiddenOverride, "a.png")
 			default:
-				if f := in(t, r, found.ImageText, "a.png"); !strings.Contains(f.Message, "print it twice") {
+				if f := in(t, r, passage.ImageText, "a.png"); !strings.Contains(f.Message, "print it twice") {
 					t.Errorf("%+v", f)
 				}
 			}

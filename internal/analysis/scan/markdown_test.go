@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -37,8 +37,8 @@ func enforced(r Report) (out []string) {
 
 // The rules whose reader is here fire at their example, and not at its neighbour.
 func TestTextExamples(t *testing.T) {
-	mine := []skill.RuleID{found.Tags, found.Selectors, found.ZeroWidthRun, found.DownloadLocked, found.RunFromPaste, found.HiddenOverride, found.ToolsAny, found.OverridePhrase, found.ConcealPhrase,
-		found.HiddenText, found.URLTransient, found.URLAddress, found.DownloadProgram, found.Hooks, found.RunsOnLoad, found.Homoglyph, found.ZeroWidthWord, found.Bidi, found.Far}
+	mine := []skill.RuleID{passage.Tags, passage.Selectors, passage.ZeroWidthRun, passage.DownloadLocked, passage.RunFromPaste, passage.HiddenOverride, passage.ToolsAny, passage.OverridePhrase, passage.ConcealPhrase,
+		passage.HiddenText, passage.URLTransient, passage.URLAddress, passage.DownloadProgram, passage.Hooks, passage.RunsOnLoad, passage.Homoglyph, passage.ZeroWidthWord, passage.Bidi, passage.Far}
 	for _, id := range mine {
 		r := byID()[id]
 		fires, quiet := scanText("SKILL.md", r.Fires, kindMarkdown), scanText("SKILL.md", r.Quiet, kindMarkdown)
@@ -102,7 +102,7 @@ func TestNotShown(t *testing.T) {
 		"Windows lines":         "# A\r\n\r\n<!--\r\n" + override + "\r\n-->\r\n",
 	} {
 		r := scanText("SKILL.md", text, kindMarkdown)
-		if got := enforced(r); !slices.Equal(got, []string{string(found.HiddenOverride)}) {
+		if got := enforced(r); !slices.Equal(got, []string{string(passage.HiddenOverride)}) {
 			t.Errorf("%s: enforces %v: %+v", name, got, r.Findings)
 		}
 		if !slices.Equal(r.Facts.Hidden, []string{"SKILL.md"}) {
@@ -135,7 +135,7 @@ func TestShown(t *testing.T) {
 		"YAML text":      "---\nname: a\ndescription: |\n  # " + override + "\n---\n\n" + override + "\n",
 	} {
 		r := scanText("SKILL.md", text, kindMarkdown)
-		if got := rulesOf(r); !slices.Equal(got, []string{string(found.OverridePhrase)}) {
+		if got := rulesOf(r); !slices.Equal(got, []string{string(passage.OverridePhrase)}) {
 			t.Errorf("%s: %v: %+v", name, got, r.Findings)
 		}
 		if r.Enforce > 0 {
@@ -182,7 +182,7 @@ func TestHiddenText(t *testing.T) {
 		r := scanText("a.md", text, kindMarkdown)
 		var got string
 		for _, f := range r.Findings {
-			if f.Rule == found.HiddenText {
+			if f.Rule == passage.HiddenText {
 				got = strings.NewReplacer("a comment has ", "", "'<!-- ", "'", " -->'", "'").Replace(f.Message)
 			}
 		}
@@ -227,7 +227,7 @@ func TestRunsOnLoad(t *testing.T) {
 		"Write ``!`git status` `` there.\n": false,
 		"```\n!`git status`\n```\n":         false,
 	} {
-		if got := slices.Contains(rulesOf(scanText("SKILL.md", text, kindMarkdown)), string(found.RunsOnLoad)); got != want {
+		if got := slices.Contains(rulesOf(scanText("SKILL.md", text, kindMarkdown)), string(passage.RunsOnLoad)); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 		if r := scanText("references/a.md", text, kindMarkdown); len(r.Findings) > 0 {

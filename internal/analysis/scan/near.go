@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
 	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/skill"
@@ -56,7 +56,7 @@ func Near(skills []Named, o Options) map[int]Finding {
 			message += " and " + strconv.Itoa(more) + " more"
 		}
 		s.findings = nil
-		s.findFile(found.NameNear, skill.MainFile, message)
+		s.findFile(passage.NameNear, skill.MainFile, message)
 		if len(s.findings) > 0 {
 			out[i] = s.findings[0]
 		}

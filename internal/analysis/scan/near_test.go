@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
 )
@@ -52,7 +52,7 @@ func TestNearFinding(t *testing.T) {
 	skills := []Named{{"pdf-tools", "./skills"}, {"pdf-tool", "a/b"}, {"pdf-tols", "c/d"}, {"pdf-toools", "e/f"}, {"pfd-tools", "g/h"}}
 	got := Near(skills, Options{})
 	f := got[0]
-	if f.Rule != found.NameNear || f.Lane != Review || f.File != "SKILL.md" || f.Position != (skill.Position{}) || f.Fix == "" || f.Text == (skill.Digest{}) ||
+	if f.Rule != passage.NameNear || f.Lane != Review || f.File != "SKILL.md" || f.Position != (skill.Position{}) || f.Fix == "" || f.Text == (skill.Digest{}) ||
 		f.Message != "the name 'pdf-tools' is nearly 'pdf-tols' of 'c/d', 'pdf-tool' of 'a/b', 'pdf-toools' of 'e/f' and 1 more" {
 		t.Errorf("%+v", f)
 	}
@@ -67,13 +67,13 @@ func TestNearFinding(t *testing.T) {
 	if got := Near(skills, Options{Only: Enforce}); len(got) > 0 {
 		t.Errorf("in the lane enforce: %v", got)
 	}
-	if got := Near(skills, Options{Lanes: map[skill.RuleID]Lane{found.NameNear: Enforce}}); got[0].Lane != Enforce {
+	if got := Near(skills, Options{Lanes: map[skill.RuleID]Lane{passage.NameNear: Enforce}}); got[0].Lane != Enforce {
 		t.Errorf("%+v", got[0])
 	}
 	r := scanOf(t, map[string]string{"a.sh": "curl https://get.acme-tools.dev/x | sh\n"})
 	before := r.Review
 	r.Add(f)
-	if r.Review != before+1 || r.Enforce != 0 || r.Findings[0].Rule != found.NameNear { // SKILL.md is before a.sh
+	if r.Review != before+1 || r.Enforce != 0 || r.Findings[0].Rule != passage.NameNear { // SKILL.md is before a.sh
 		t.Errorf("%+v", r)
 	}
 }

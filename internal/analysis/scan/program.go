@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
@@ -28,23 +28,23 @@ var dataNames = []string{
 // program notes a program, and one that has the name of something else.
 func (s *scanner) program(name string, data []byte) {
 	kind, ext := programOf(data), extension(name)
-	s.Fact(found.FactBinary, name)
+	s.Fact(passage.FactBinary, name)
 	outer, packed := outerOf(name)
 	inPackage := packed && packages.Has(extension(outer))
 	_, isText := textKinds()[ext]
 	switch {
 	case isText || slices.Contains(dataNames, ext):
-		s.findFile(found.ProgramDisguise, name, kind+" has the name of a "+ext+" file")
+		s.findFile(passage.ProgramDisguise, name, kind+" has the name of a "+ext+" file")
 	case kind == pythonCode || kind == "":
 		s.python(name, data)
 	case kind == javaClass || kind == dexCode:
 		if !inPackage && !s.files[sourceOfClass(name)] {
-			s.findFile(found.Bytecode, name, kind+" has no source beside it")
+			s.findFile(passage.Bytecode, name, kind+" has no source beside it")
 		}
 	case packed && !inPackage && kind != wasmProgram:
-		s.findFile(found.ProgramDisguise, name, kind+" is in an archive that is no package of a program")
+		s.findFile(passage.ProgramDisguise, name, kind+" is in an archive that is no package of a program")
 	default:
-		s.findFile(found.Program, name, "the file is "+kind)
+		s.findFile(passage.Program, name, "the file is "+kind)
 	}
 }
 
@@ -52,12 +52,12 @@ func (s *scanner) program(name string, data []byte) {
 func (s *scanner) python(name string, data []byte) {
 	switch {
 	case programOf(data) == "":
-		s.findFile(found.Bytecode, name, "the file has the name of compiled Python, and another content")
+		s.findFile(passage.Bytecode, name, "the file has the name of compiled Python, and another content")
 	case !s.files[sourceOfPyc(name)]:
-		s.findFile(found.Bytecode, name, pythonCode+" has no source beside it")
+		s.findFile(passage.Bytecode, name, pythonCode+" has no source beside it")
 	case binary.LittleEndian.Uint16(data) != 62211 && binary.LittleEndian.Uint32(data[4:])&3 == 1:
 		// PEP 552: by a hash of the source that is not compared.
-		s.findFile(found.Bytecode, name, pythonCode+" runs whatever its source is")
+		s.findFile(passage.Bytecode, name, pythonCode+" runs whatever its source is")
 	}
 }
 
@@ -98,8 +98,8 @@ func (s *scanner) binary(name string, data []byte) {
 	ext := extension(name)
 	_, packed := outerOf(name)
 	if packed && strings.EqualFold(baseOf(name), macros) {
-		s.Fact(found.FactBinary, name)
-		s.findFile(found.Program, name, "the file has the macros of an office file")
+		s.Fact(passage.FactBinary, name)
+		s.findFile(passage.Program, name, "the file has the macros of an office file")
 		return
 	}
 	for _, u := range usual {

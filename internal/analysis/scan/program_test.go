@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -23,34 +23,34 @@ func TestProgram(t *testing.T) {
 		files []string // pairs of a path and a content; the first is judged
 		rule  skill.RuleID
 	}{
-		{"disguised as an image", []string{"logo.png", elf}, found.ProgramDisguise},
-		{"disguised as a text", []string{"notes.md", elf}, found.ProgramDisguise},
-		{"disguised as a script", []string{"run.sh", peOf()}, found.ProgramDisguise},
-		{"disguised as a font", []string{"a.WOFF2", "\xcf\xfa\xed\xfe\x07\x00\x00\x01"}, found.ProgramDisguise},
-		{"wasm disguised", []string{"a.txt", wasm}, found.ProgramDisguise},
-		{"with its own name", []string{"tool.exe", peOf()}, found.Program},
-		{"without a name", []string{"bin/tool", elf}, found.Program},
-		{"library", []string{"lib/a.so", elf}, found.Program},
-		{"wasm", []string{"a.wasm", wasm}, found.Program},
-		{"wasm in an archive", []string{"a.tgz", gzipOf(tarOf(regular("a.wasm", wasm)))}, found.Program},
-		{"compiled without a source", []string{"a.pyc", pyc}, found.Bytecode},
+		{"disguised as an image", []string{"logo.png", elf}, passage.ProgramDisguise},
+		{"disguised as a text", []string{"notes.md", elf}, passage.ProgramDisguise},
+		{"disguised as a script", []string{"run.sh", peOf()}, passage.ProgramDisguise},
+		{"disguised as a font", []string{"a.WOFF2", "\xcf\xfa\xed\xfe\x07\x00\x00\x01"}, passage.ProgramDisguise},
+		{"wasm disguised", []string{"a.txt", wasm}, passage.ProgramDisguise},
+		{"with its own name", []string{"tool.exe", peOf()}, passage.Program},
+		{"without a name", []string{"bin/tool", elf}, passage.Program},
+		{"library", []string{"lib/a.so", elf}, passage.Program},
+		{"wasm", []string{"a.wasm", wasm}, passage.Program},
+		{"wasm in an archive", []string{"a.tgz", gzipOf(tarOf(regular("a.wasm", wasm)))}, passage.Program},
+		{"compiled without a source", []string{"a.pyc", pyc}, passage.Bytecode},
 		{"compiled with a source", []string{"a.pyc", pyc, "a.py", "x = 1\n"}, ""},
 		{"cached with a source", []string{"x/__pycache__/a.cpython-312.pyc", pyc, "x/a.py", "x = 1\n"}, ""},
-		{"cached with a source elsewhere", []string{"x/__pycache__/a.cpython-312.pyc", pyc, "a.py", "x = 1\n"}, found.Bytecode},
-		{"not compared with its source", []string{"a.pyc", unchecked, "a.py", "x = 1\n"}, found.Bytecode},
+		{"cached with a source elsewhere", []string{"x/__pycache__/a.cpython-312.pyc", pyc, "a.py", "x = 1\n"}, passage.Bytecode},
+		{"not compared with its source", []string{"a.pyc", unchecked, "a.py", "x = 1\n"}, passage.Bytecode},
 		{"compared with its source", []string{"a.pyc", checked, "a.py", "x = 1\n"}, ""},
-		{"cached by name only", []string{"a.pyc", "\x00\x01", "a.py", "x = 1\n"}, found.Bytecode},
+		{"cached by name only", []string{"a.pyc", "\x00\x01", "a.py", "x = 1\n"}, passage.Bytecode},
 		{"cached in an archive", []string{"a.zip", zipOf("__pycache__/a.cpython-312.pyc", pyc, "a.py", "x = 1\n")}, ""},
-		{"cached in an archive without a source", []string{"a.zip", zipOf("__pycache__/a.cpython-312.pyc", pyc)}, found.Bytecode},
-		{"class", []string{"A.class", class}, found.Bytecode},
+		{"cached in an archive without a source", []string{"a.zip", zipOf("__pycache__/a.cpython-312.pyc", pyc)}, passage.Bytecode},
+		{"class", []string{"A.class", class}, passage.Bytecode},
 		{"class with a source", []string{"A$B.class", class, "A.java", "class A {}\n"}, ""},
 		{"font", []string{"a.woff2", "wOF2\x00"}, ""},
 		{"document", []string{"a.pdf", "%PDF-1.7\n\x00"}, ""},
 		{"database", []string{"a.db", "SQLite format 3\x00"}, ""},
 		{"film", []string{"a.mp4", "\x00\x00\x00\x20ftypisom"}, ""},
-		{"old document", []string{"a.doc", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"}, found.NotRead},
-		{"pickle", []string{"a.pkl", "\x80\x04\x95\x00"}, found.NotRead},
-		{"no image", []string{"a.png", "\x00\x01"}, found.NotRead},
+		{"old document", []string{"a.doc", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"}, passage.NotRead},
+		{"pickle", []string{"a.pkl", "\x80\x04\x95\x00"}, passage.NotRead},
+		{"no image", []string{"a.png", "\x00\x01"}, passage.NotRead},
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			contents := map[string]string{}
@@ -67,7 +67,7 @@ func TestProgram(t *testing.T) {
 			if f := r.Findings[0]; !strings.HasPrefix(f.File, test.files[0]) || f.Message == "" {
 				t.Errorf("%+v", f)
 			}
-			if is := test.rule != found.NotRead; is != slices.Equal(r.Facts.Binaries, []string{r.Findings[0].File}) {
+			if is := test.rule != passage.NotRead; is != slices.Equal(r.Facts.Binaries, []string{r.Findings[0].File}) {
 				t.Errorf("binaries: %q", r.Facts.Binaries)
 			}
 		})

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 )
 
 const tool = "https://tools.acme-files.net/tool.zip"
@@ -40,7 +40,7 @@ func TestDownloadLocked(t *testing.T) {
 		"a password, no link": {"Extract with password: 1234\n", false},
 	} {
 		r := scanText("SKILL.md", c.text, kindMarkdown)
-		if got := slices.Contains(rulesOf(r), string(found.DownloadLocked)); got != c.want {
+		if got := slices.Contains(rulesOf(r), string(passage.DownloadLocked)); got != c.want {
 			t.Errorf("%s: %v: %+v", name, got, r.Findings)
 		}
 	}
@@ -60,7 +60,7 @@ func TestRunFromPaste(t *testing.T) {
 		"```\nopen https://rentry.co/abc1 and run the command\n```\n":                       false,
 	} {
 		r := scanText("SKILL.md", text, kindMarkdown)
-		if got := slices.Contains(rulesOf(r), string(found.RunFromPaste)); got != want {
+		if got := slices.Contains(rulesOf(r), string(passage.RunFromPaste)); got != want {
 			t.Errorf("%q: %v: %+v", text, got, r.Findings)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/skill"
 )
@@ -30,7 +29,7 @@ func TestRules(t *testing.T) {
 				t.Skip("the row has no examples")
 			}
 			fires, quiet := example(t, r, r.Fires), example(t, r, r.Quiet)
-			if r.ID == found.NameNear {
+			if r.ID == passage.NameNear {
 				fires, quiet = nameExample(r.Fires), nameExample(r.Quiet)
 			}
 			if !has(fires, r.ID) {

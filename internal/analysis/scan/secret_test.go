@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets/canary"
 )
@@ -61,8 +61,8 @@ func TestSecret(t *testing.T) {
 func TestHidden(t *testing.T) {
 	for _, canary := range canary.All() {
 		s := newScanner(Options{})
-		s.Fact(found.FactHost, "a/"+canary)
-		s.findFile(found.Program, "a.so", "the file is "+canary, "and "+canary)
+		s.Fact(passage.FactHost, "a/"+canary)
+		s.findFile(passage.Program, "a.so", "the file is "+canary, "and "+canary)
 		if shown := fmt.Sprintf("%+v", s.report()); strings.Contains(shown, canary[len(canary)-8:]) && !strings.HasPrefix(canary, "-----BEGIN ") || strings.Contains(shown, canary) {
 			t.Errorf("%q is in %s", canary, shown)
 		}

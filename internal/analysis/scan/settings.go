@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/commands"
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
@@ -33,15 +32,15 @@ func (s *scanner) settings(p passage.Part) {
 		switch {
 		case isPackage && len(v.keys) == 2 && v.keys[0] == "scripts":
 			if slices.Contains(lifecycle, v.keys[1]) {
-				s.Find(found.InstallScript, p, v.from, v.to, "the script "+secrets.Quote(v.keys[1])+" runs when the package is installed: "+secrets.Quote(v.value))
+				s.Find(passage.InstallScript, p, v.from, v.to, "the script "+secrets.Quote(v.keys[1])+" runs when the package is installed: "+secrets.Quote(v.value))
 			}
 			s.commands.Shell(v.text(p), commands.String)
 		case v.keys[0] == "hooks" && slices.Contains(v.keys[1:], "command"):
-			s.Find(found.Hooks, p, v.from, v.to, "a hook runs "+secrets.Quote(v.value))
+			s.Find(passage.Hooks, p, v.from, v.to, "a hook runs "+secrets.Quote(v.value))
 			s.commands.Shell(v.text(p), commands.String)
 		case v.value == "folderOpen" && v.keys[len(v.keys)-1] == "runOn":
-			s.Find(found.RunsUnasked, p, v.from, v.to, "a task runs when an editor opens the folder")
-			s.Fact(found.FactUnasked, p.File.Path)
+			s.Find(passage.RunsUnasked, p, v.from, v.to, "a task runs when an editor opens the folder")
+			s.Fact(passage.FactUnasked, p.File.Path)
 		}
 	}
 	var err error
@@ -244,6 +243,6 @@ func (s *scanner) unasked(f *passage.File) {
 	if why == "" {
 		return
 	}
-	s.Find(found.RunsUnasked, f.Whole(), from, to, why)
-	s.Fact(found.FactUnasked, f.Path)
+	s.Find(passage.RunsUnasked, f.Whole(), from, to, why)
+	s.Fact(passage.FactUnasked, f.Path)
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -15,28 +15,28 @@ func TestSettings(t *testing.T) {
 		rule                skill.RuleID
 		at                  string // where the finding begins
 	}{
-		{"install script", "package.json", `{"name": "a", "scripts": {"test": "x", "postinstall": "node a.js"}}`, found.InstallScript, `"node a.js"`},
-		{"of a package below", "web/package.json", `{"scripts": {"preinstall": "a"}}`, found.InstallScript, `"a"`},
-		{"with escapes and a mark", "package.json", "\ufeff{\"scripts\": {\"prepare\": \"a \\u0026 b\"}}", found.InstallScript, `"a \u0026`},
-		{"spelt with escapes", "package.json", `{"\u0073cripts": {"install": "a"}}`, found.InstallScript, `"a"`},
-		{"twice", "package.json", `{"scripts": {}, "scripts": {"install": "a"}}`, found.InstallScript, `"a"`},
+		{"install script", "package.json", `{"name": "a", "scripts": {"test": "x", "postinstall": "node a.js"}}`, passage.InstallScript, `"node a.js"`},
+		{"of a package below", "web/package.json", `{"scripts": {"preinstall": "a"}}`, passage.InstallScript, `"a"`},
+		{"with escapes and a mark", "package.json", "\ufeff{\"scripts\": {\"prepare\": \"a \\u0026 b\"}}", passage.InstallScript, `"a \u0026`},
+		{"spelt with escapes", "package.json", `{"\u0073cripts": {"install": "a"}}`, passage.InstallScript, `"a"`},
+		{"twice", "package.json", `{"scripts": {}, "scripts": {"install": "a"}}`, passage.InstallScript, `"a"`},
 		{"deeper", "package.json", `{"config": {"scripts": {"install": "a"}}}`, "", ""},
 		{"no script", "package.json", `{"scripts": {"install": {"a": "b"}}}`, "", ""},
 		{"in another file", "data.json", `{"scripts": {"install": "a"}}`, "", ""},
-		{"not valid", "package.json", `{"scripts": {"install": "a"`, found.NotRead, ""},
-		{"too deep", "package.json", `{"scripts": ` + strings.Repeat("[", 1<<20), found.NotRead, ""},
-		{"hooks", "hooks/hooks.json", `{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}`, found.Hooks, `"say done"`},
-		{"hooks in YAML", "a.yaml", "hooks:\n  Stop:\n    - command: say done\n", found.Hooks, "say done"},
-		{"hooks in quotes", "a.yaml", "\"hooks\":\n  Stop:\n    - command: say done\n", found.Hooks, "say done"},
+		{"not valid", "package.json", `{"scripts": {"install": "a"`, passage.NotRead, ""},
+		{"too deep", "package.json", `{"scripts": ` + strings.Repeat("[", 1<<20), passage.NotRead, ""},
+		{"hooks", "hooks/hooks.json", `{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}`, passage.Hooks, `"say done"`},
+		{"hooks in YAML", "a.yaml", "hooks:\n  Stop:\n    - command: say done\n", passage.Hooks, "say done"},
+		{"hooks in quotes", "a.yaml", "\"hooks\":\n  Stop:\n    - command: say done\n", passage.Hooks, "say done"},
 		{"webhooks in YAML that is not read", "a.yaml", "webhooks: &a !tag\n  - <<: *a\n", "", ""},
-		{"hooks in YAML that is not read", "a.yaml", "hooks: &a !tag\n  - command: *a\n", found.NotRead, ""},
+		{"hooks in YAML that is not read", "a.yaml", "hooks: &a !tag\n  - command: *a\n", passage.NotRead, ""},
 		{"hooks without a command", "a.yaml", "hooks:\n  - id: black\n", "", ""},
 		{"hooks as a text", "a.json", `{"about": "hooks and a command"}`, "", ""},
-		{"task", "tasks.json", "{\n  // a comment, with \"quotes\n  \"tasks\": [{\"runOptions\": {\"runOn\": \"folderOpen\",},},], /* and */\n}", found.RunsUnasked, `"folderOpen"`},
+		{"task", "tasks.json", "{\n  // a comment, with \"quotes\n  \"tasks\": [{\"runOptions\": {\"runOn\": \"folderOpen\",},},], /* and */\n}", passage.RunsUnasked, `"folderOpen"`},
 		{"a word", "tasks.json", `{"tasks": [{"label": "folderOpen"}]}`, "", ""},
-		{"conftest", "tests/conftest.py", "x = 1\n", found.RunsUnasked, "x = 1"},
-		{"sitecustomize", "sitecustomize.py", "x = 1\n", found.RunsUnasked, "x = 1"},
-		{"pth with code", "a.pth", "../lib\nimport os; os.getcwd()\n", found.RunsUnasked, "import os"},
+		{"conftest", "tests/conftest.py", "x = 1\n", passage.RunsUnasked, "x = 1"},
+		{"sitecustomize", "sitecustomize.py", "x = 1\n", passage.RunsUnasked, "x = 1"},
+		{"pth with code", "a.pth", "../lib\nimport os; os.getcwd()\n", passage.RunsUnasked, "import os"},
 		{"pth", "a.pth", "../lib\n# import os\n", "", ""},
 	} {
 		t.Run(test.what, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestSettings(t *testing.T) {
 			if want, _ := file.Position(strings.Index(test.content, test.at), len(test.content)); f.Position != want {
 				t.Errorf("at %v, want %v", f.Position, want)
 			}
-			if is := test.rule == found.RunsUnasked; is != slices.Contains(r.Facts.Unasked, test.path) {
+			if is := test.rule == passage.RunsUnasked; is != slices.Contains(r.Facts.Unasked, test.path) {
 				t.Errorf("unasked: %q", r.Facts.Unasked)
 			}
 		})

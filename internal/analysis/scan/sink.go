@@ -13,7 +13,6 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/archive"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/characters"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/commands"
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/markdown"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
@@ -28,7 +27,7 @@ type scanner struct {
 	findings []Finding
 	enforce  int
 	review   int
-	facts    [found.Facts]map[string]bool
+	facts    [passage.Facts]map[string]bool
 	unread   bool
 	failed   bool
 	files    map[string]bool // the paths of the skill's files, and of the entries of its archives
@@ -44,8 +43,8 @@ func newScanner(o Options) *scanner {
 }
 
 // Fact notes a fact. Facts that are too long or too many are left out.
-func (s *scanner) Fact(kind found.Fact, value string) {
-	if value == "" || len(value) > found.MaxFact || kind == found.FactProgram && len(value) > found.MaxProgram || len(s.facts[kind]) >= found.MaxFacts {
+func (s *scanner) Fact(kind passage.Fact, value string) {
+	if value == "" || len(value) > passage.MaxFact || kind == passage.FactProgram && len(value) > passage.MaxProgram || len(s.facts[kind]) >= passage.MaxFacts {
 		return
 	}
 	if s.facts[kind] == nil {
@@ -134,8 +133,8 @@ func (s *scanner) keep(f Finding) {
 
 // NotRead notes that a file could not be judged, and why.
 func (s *scanner) NotRead(path, why string) {
-	s.Fact(found.FactNotRead, path)
-	s.findFile(found.NotRead, path, why)
+	s.Fact(passage.FactNotRead, path)
+	s.findFile(passage.NotRead, path, why)
 }
 
 // sorted returns the findings in their order.

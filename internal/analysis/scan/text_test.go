@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/characters"
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 )
 
 // tagsOf spells a text in tag characters.
@@ -56,7 +56,7 @@ func TestCharacters(t *testing.T) {
 	} {
 		var got []string
 		for _, f := range scanText("a.txt", c.text, kindText).Findings {
-			if f.Rule == found.Bidi && len(got) > 0 { // an override and its end are two
+			if f.Rule == passage.Bidi && len(got) > 0 { // an override and its end are two
 				continue
 			}
 			got = append(got, string(f.Rule)+" "+f.Position.String()+"-"+strconv.Itoa(f.Length)+" "+f.Message)

@@ -7,17 +7,16 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
 // reader judges the characters of texts.
-type reader struct{ found.Report }
+type reader struct{ passage.Report }
 
 // Judge judges characters that people do not see, or see as others.
-func Judge(r found.Report, p passage.Part) {
+func Judge(r passage.Report, p passage.Part) {
 	s := reader{r}
 	s.far(p)
 	if display.IsASCII(p.Text) {
@@ -97,17 +96,17 @@ func (s reader) unseen(p passage.Part, from int) int {
 	}
 	run := p.Text[from:to]
 	switch {
-	case tags > 0 && s.Full(found.Tags, p.File), bidi > 0 && s.Full(found.Bidi, p.File):
+	case tags > 0 && s.Full(passage.Tags, p.File), bidi > 0 && s.Full(passage.Bidi, p.File):
 	case tags > 0:
-		s.Find(found.Tags, p, from, to, display.Count(tags, "tag character")+saying(run, tagged))
+		s.Find(passage.Tags, p, from, to, display.Count(tags, "tag character")+saying(run, tagged))
 	case selectors >= minSelectors:
-		s.Find(found.Selectors, p, from, to, display.Count(selectors, "variation selector")+" in a row"+saying(run, selected))
+		s.Find(passage.Selectors, p, from, to, display.Count(selectors, "variation selector")+" in a row"+saying(run, selected))
 	case all >= minUnseen:
-		s.Find(found.ZeroWidthRun, p, from, to, fmt.Sprintf("%d invisible characters in a row, the first U+%04X", all, first))
+		s.Find(passage.ZeroWidthRun, p, from, to, fmt.Sprintf("%d invisible characters in a row, the first U+%04X", all, first))
 	case bidi > 0:
-		s.Find(found.Bidi, p, from, to, fmt.Sprintf("%s that can reorder the text on the screen, in a run that begins with U+%04X", display.Count(bidi, "character"), first))
+		s.Find(passage.Bidi, p, from, to, fmt.Sprintf("%s that can reorder the text on the screen, in a run that begins with U+%04X", display.Count(bidi, "character"), first))
 	case isWordLetter(runeBefore(p.Text, from)) && isWordLetter(runeAfter(p.Text, to)):
-		s.Find(found.ZeroWidthWord, p, from, to, fmt.Sprintf("U+%04X in a word", first))
+		s.Find(passage.ZeroWidthWord, p, from, to, fmt.Sprintf("U+%04X in a word", first))
 	}
 	return to - from
 }
@@ -194,9 +193,9 @@ func (s reader) words(p passage.Part) {
 			}
 			i += size
 		}
-		if alike > 0 && other == 0 && latin > alike && latin+alike >= 4 && !s.Full(found.Homoglyph, p.File) {
+		if alike > 0 && other == 0 && latin > alike && latin+alike >= 4 && !s.Full(passage.Homoglyph, p.File) {
 			word := p.Text[from:i]
-			s.Find(found.Homoglyph, p, from, i, "the word "+secrets.Quote(word)+" has letters that only look Latin: "+strings.Join(foreign(word), " "))
+			s.Find(passage.Homoglyph, p, from, i, "the word "+secrets.Quote(word)+" has letters that only look Latin: "+strings.Join(foreign(word), " "))
 		}
 	}
 }
@@ -233,7 +232,7 @@ func (s reader) far(p passage.Part) {
 		if blank >= farLines {
 			from := len(text) - len(strings.TrimLeft(text, " \t"))
 			to := min(len(text), from+maxFar)
-			s.Find(found.Far, p, at+from, at+to, fmt.Sprintf("text after %d blank lines: %s", blank, secrets.Quote(text[from:to])))
+			s.Find(passage.Far, p, at+from, at+to, fmt.Sprintf("text after %d blank lines: %s", blank, secrets.Quote(text[from:to])))
 		}
 		blank = 0
 		s.farRight(p, at, text)
@@ -253,7 +252,7 @@ func (s reader) farRight(p passage.Part, at int, text string) {
 		}
 		if n >= farBlanks && text[i+n] != '|' {
 			to := min(len(text), i+n+maxFar)
-			s.Find(found.Far, p, at+i+n, at+to, fmt.Sprintf("text after %d blanks: %s", n, secrets.Quote(text[i+n:to])))
+			s.Find(passage.Far, p, at+i+n, at+to, fmt.Sprintf("text after %d blanks: %s", n, secrets.Quote(text[i+n:to])))
 			return
 		}
 		i += n

@@ -3,7 +3,6 @@ package commands
 import (
 	"strings"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/lexer"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
@@ -50,11 +49,11 @@ func (s *Judge) Code(p passage.Part, python bool, from Origin) {
 		c.token(i)
 	}
 	if c.socket && c.joins != nil {
-		s.networkFind(found.ReverseShell, p, int(c.joins.From), int(c.joins.To), c.address, "a shell is connected with "+connected(c.address))
+		s.networkFind(passage.ReverseShell, p, int(c.joins.From), int(c.joins.To), c.address, "a shell is connected with "+connected(c.address))
 	}
 	c.passingHosts()
 	if from == Script && c.secret != nil && c.network && !c.inMarkdown() {
-		s.Find(found.SecretNetwork, p, c.secret.from, c.secret.to, "the script names "+secrets.Quote(c.secret.name)+" and uses the network")
+		s.Find(passage.SecretNetwork, p, c.secret.from, c.secret.to, "the script names "+secrets.Quote(c.secret.name)+" and uses the network")
 	}
 }
 

@@ -3,20 +3,19 @@
 package commands
 
 import (
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"mvdan.cc/sh/v3/syntax"
 )
 
 // Judge judges the commands and the code in the files of a skill.
 type Judge struct {
-	found.Report
+	passage.Report
 	parser   *syntax.Parser // of shells, for one text after another
 	commands *commands
 }
 
 // New returns a judge that reports what it finds.
-func New(r found.Report) *Judge { return &Judge{Report: r} }
+func New(r passage.Report) *Judge { return &Judge{Report: r} }
 
 // Origin says where commands stand.
 type Origin int

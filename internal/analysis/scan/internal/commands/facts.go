@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/paths"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
@@ -22,7 +22,7 @@ func (r *shellReader) program(word value, name string) {
 	if ext := strings.ToLower(path.Ext(shown)); documents.Has(ext) {
 		return // a list of files in Markdown
 	}
-	r.s.Fact(found.FactProgram, shown)
+	r.s.Fact(passage.FactProgram, shown)
 }
 
 // documents has the extensions of files that no one starts.
@@ -32,7 +32,7 @@ var documents = words.Set{Rows: ".md .mdx .txt .png .jpg .svg .gif .json .yaml .
 // capitals, and those of a script are not.
 func (r *shellReader) variable(name string) {
 	if len(name) > 1 && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" && name[0] > '9' {
-		r.s.Fact(found.FactVariable, name)
+		r.s.Fact(passage.FactVariable, name)
 	}
 }
 
@@ -51,7 +51,7 @@ func (r *shellReader) facts(name string, args []value) {
 			r.reads(v)
 		case name == "mkdir" || name == "touch" || name == "rm" || name == "rmdir":
 			if file := paths.Homely(v.text); paths.Outside(file) {
-				r.s.Fact(found.FactWrite, file)
+				r.s.Fact(passage.FactWrite, file)
 			}
 			if name == "touch" {
 				r.writes(v)
@@ -113,7 +113,7 @@ func (r *shellReader) install(in installer, args []value) {
 			if !args[i].known || text == "" || strings.HasPrefix(text, ".") || strings.HasPrefix(text, "/") || strings.ContainsAny(text, " {}<>$") {
 				continue
 			}
-			r.s.Fact(found.FactPackage, in.kind+":"+text)
+			r.s.Fact(passage.FactPackage, in.kind+":"+text)
 			if in.commands == "" || text == "dlx" {
 				return // the rest are the program's arguments
 			}

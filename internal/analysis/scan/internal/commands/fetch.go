@@ -4,7 +4,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/hosts"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
@@ -158,12 +157,12 @@ func (r *shellReader) runsFetched(urls []string, place value, by string) {
 			worst, lane = u, rank
 		}
 	}
-	id := found.RunFetched
+	id := passage.RunFetched
 	switch lane {
 	case 0:
 		return
 	case 2:
-		id = found.RunUnknown
+		id = passage.RunUnknown
 	}
 	r.s.Find(id, r.p, place.from, place.to, "what "+secrets.Quote(worst)+" delivers is run by "+secrets.Quote(by))
 }
@@ -220,7 +219,7 @@ func (r *shellReader) host(u string) string {
 		r.of.others++
 	}
 	if host != "" && kind != hosts.Nobody && (strings.Contains(host, ".") || kind != hosts.Named) {
-		r.s.Fact(found.FactHost, host)
+		r.s.Fact(passage.FactHost, host)
 	}
 	return host
 }
@@ -239,9 +238,9 @@ func (r *shellReader) passingHosts() {
 func (s *Judge) urlHost(p passage.Part, from, to int, u string) {
 	switch host, kind := hosts.Of(u); kind {
 	case hosts.Transient:
-		s.Find(found.URLTransient, p, from, to, "a URL leads to "+secrets.Quote(host))
+		s.Find(passage.URLTransient, p, from, to, "a URL leads to "+secrets.Quote(host))
 	case hosts.Address:
-		s.Find(found.URLAddress, p, from, to, "a URL leads to the address "+secrets.Quote(host))
+		s.Find(passage.URLAddress, p, from, to, "a URL leads to the address "+secrets.Quote(host))
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/decode"
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
@@ -115,6 +115,6 @@ func (r *shellReader) unpacks(name string, args []value) {
 	}
 	if password.known && password.text != "" && len(archive.fetched) > 0 {
 		url := archive.fetched[0]
-		r.s.networkFind(found.DownloadLocked, r.p, password.from, password.to, url, secrets.Quote(url)+" is opened with a password that the command has")
+		r.s.networkFind(passage.DownloadLocked, r.p, password.from, password.to, url, secrets.Quote(url)+" is opened with a password that the command has")
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/paths"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
 )
@@ -16,20 +16,20 @@ func (r *shellReader) writes(v value) {
 		return
 	}
 	if paths.Outside(file) {
-		r.s.Fact(found.FactWrite, file)
+		r.s.Fact(passage.FactWrite, file)
 	}
 	if paths.Starts(file) {
-		r.s.Find(found.Persist, r.p, v.from, v.to, secrets.Quote(file)+" is written, which starts by itself later")
+		r.s.Find(passage.Persist, r.p, v.from, v.to, secrets.Quote(file)+" is written, which starts by itself later")
 	}
 	if paths.IsOfAgents(file) {
-		r.s.Find(found.AgentConfig, r.p, v.from, v.to, secrets.Quote(file)+" is written, which agents read")
+		r.s.Find(passage.AgentConfig, r.p, v.from, v.to, secrets.Quote(file)+" is written, which agents read")
 	}
 }
 
 // reads notes a path that a command reads.
 func (r *shellReader) reads(v value) {
 	if file := paths.Homely(v.text); paths.Outside(file) && !strings.HasPrefix(file, "/dev/") && !strings.HasPrefix(file, "/path/to") {
-		r.s.Fact(found.FactRead, file)
+		r.s.Fact(passage.FactRead, file)
 	}
 }
 
@@ -71,35 +71,35 @@ func (r *shellReader) persists(name string, args []value) {
 	switch name {
 	case "crontab":
 		if len(rest) > 0 && !flag(rest, "lre", "") {
-			r.s.Find(found.Persist, r.p, args[0].from, args[0].to, "the table of cron is written")
+			r.s.Find(passage.Persist, r.p, args[0].from, args[0].to, "the table of cron is written")
 		}
 	case "schtasks":
 		for _, v := range rest {
 			if strings.EqualFold(v.text, "/create") {
-				r.s.Find(found.Persist, r.p, args[0].from, args[0].to, "a task is scheduled")
+				r.s.Find(passage.Persist, r.p, args[0].from, args[0].to, "a task is scheduled")
 			}
 		}
 	case "git":
 		for i, v := range rest {
 			if strings.EqualFold(v.text, "core.hooksPath") && i+1 < len(rest) && !flag(rest, "", "unset get") {
-				r.s.Find(found.Persist, r.p, args[0].from, args[0].to, "the folder of git's hooks is set")
+				r.s.Find(passage.Persist, r.p, args[0].from, args[0].to, "the folder of git's hooks is set")
 			}
 		}
 	case "xattr":
 		for _, v := range rest {
 			if v.text == "com.apple.quarantine" && flag(rest, "dc", "") || strings.HasPrefix(v.text, "-") && strings.Contains(v.text, "c") {
-				r.s.Find(found.Gatekeeper, r.p, args[0].from, args[0].to, "the mark of a downloaded file is removed")
+				r.s.Find(passage.Gatekeeper, r.p, args[0].from, args[0].to, "the mark of a downloaded file is removed")
 				return
 			}
 		}
 	case "spctl":
 		if flag(rest, "", "master-disable global-disable") {
-			r.s.Find(found.Gatekeeper, r.p, args[0].from, args[0].to, "Gatekeeper is turned off")
+			r.s.Find(passage.Gatekeeper, r.p, args[0].from, args[0].to, "Gatekeeper is turned off")
 		}
 	case "set-mppreference", "add-mppreference":
 		for _, v := range rest {
 			if low := strings.ToLower(v.text); strings.HasPrefix(low, "-disable") || strings.HasPrefix(low, "-exclusion") {
-				r.s.Find(found.Gatekeeper, r.p, args[0].from, args[0].to, "Microsoft Defender is told to look away")
+				r.s.Find(passage.Gatekeeper, r.p, args[0].from, args[0].to, "Microsoft Defender is told to look away")
 				return
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/hosts"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
@@ -231,7 +230,7 @@ func (r *shellReader) runsDecoded(v, place value, by string, language lang) {
 			find = r.s.Look // it goes to no one's host alone, as examples do
 		}
 	}
-	find(found.RunDecoded, r.p, place.from, place.to, "what "+decoder+" decodes is run by "+secrets.Quote(by), notes...)
+	find(passage.RunDecoded, r.p, place.from, place.to, "what "+decoder+" decodes is run by "+secrets.Quote(by), notes...)
 }
 
 // isPlainText reports whether bytes are a text that people could have written.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/hosts"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/paths"
@@ -69,7 +68,7 @@ func (r *shellReader) sendsSecret(secret, destination string, place value) {
 	if host, _ := hosts.Of(destination); host != "" {
 		to = secrets.Quote(host)
 	}
-	r.s.networkFind(found.SendSecret, r.p, place.from, place.to, destination, secrets.Quote(secret)+" is sent to "+to)
+	r.s.networkFind(passage.SendSecret, r.p, place.from, place.to, destination, secrets.Quote(secret)+" is sent to "+to)
 }
 
 // send judges a program that sends a file or its input, and returns what the host delivers.
@@ -215,7 +214,7 @@ func (r *shellReader) socat(args []value) {
 // reverse notes that a shell is connected with a socket.
 func (r *shellReader) reverse(host string, place value) {
 	r.network = true
-	r.s.networkFind(found.ReverseShell, r.p, place.from, place.to, host, "a shell is connected with "+connected(host))
+	r.s.networkFind(passage.ReverseShell, r.p, place.from, place.to, host, "a shell is connected with "+connected(host))
 }
 
 func connected(host string) string {
@@ -241,7 +240,7 @@ func (s *Judge) otherCode(p passage.Part) {
 		if host == "" {
 			host = hostIn(assigned().FindAllStringSubmatch(p.Text, 20))
 		}
-		s.networkFind(found.ReverseShell, p, 0, len(p.Text), host, "a shell is connected with "+connected(host))
+		s.networkFind(passage.ReverseShell, p, 0, len(p.Text), host, "a shell is connected with "+connected(host))
 	}
 	s.appleScript(p)
 }

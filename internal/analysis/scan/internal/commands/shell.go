@@ -6,7 +6,6 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
@@ -99,7 +98,7 @@ func (s *Judge) shell(p passage.Part, from Origin, saved map[string]value) (out 
 	}
 	r.passingHosts()
 	if from == Script && r.secret != nil && r.network {
-		s.Find(found.SecretNetwork, p, r.secret.from, r.secret.to, "the script names "+secrets.Quote(r.secret.name)+" and uses the network")
+		s.Find(passage.SecretNetwork, p, r.secret.from, r.secret.to, "the script names "+secrets.Quote(r.secret.name)+" and uses the network")
 	}
 	return out
 }

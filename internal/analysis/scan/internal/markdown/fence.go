@@ -6,7 +6,6 @@ import (
 	"github.com/yuin/goldmark/ast"
 
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/commands"
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
@@ -30,7 +29,7 @@ func (m *page) fence(p passage.Part, info string) {
 	}
 	runs := strings.HasPrefix(language, "!")
 	if runs && m.loads && p.Text != "" {
-		m.Find(found.RunsOnLoad, p, 0, firstLine(p.Text), "the commands of a block run when the skill is loaded: "+secrets.Quote(p.Text[:firstLine(p.Text)]))
+		m.Find(passage.RunsOnLoad, p, 0, firstLine(p.Text), "the commands of a block run when the skill is loaded: "+secrets.Quote(p.Text[:firstLine(p.Text)]))
 	}
 	bare, prompts := withoutPrompts(p)
 	switch {
@@ -102,7 +101,7 @@ func promptLength(line string) int {
 // inlineCode judges code in a sentence: as a command if it begins with a program.
 func (m *page) inlineCode(p passage.Part, n *ast.CodeSpan) {
 	if m.loads && runsHere(n, m.p.Text) {
-		m.Find(found.RunsOnLoad, p, 0, len(p.Text), "a command runs when the skill is loaded: "+secrets.Quote(p.Text))
+		m.Find(passage.RunsOnLoad, p, 0, len(p.Text), "a command runs when the skill is loaded: "+secrets.Quote(p.Text))
 		m.commands.Shell(p, commands.Inline)
 		return
 	}

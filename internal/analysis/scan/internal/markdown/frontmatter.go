@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/commands"
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
 	"github.com/knack-dev/knack/skill"
@@ -31,7 +30,7 @@ func (m *page) frontmatter(p passage.Part, body int) {
 	m.fields(p, doc.Fields)
 	if f, ok := doc.Field("allowed-tools"); ok {
 		for _, tool := range toolsOf(f.Value) {
-			m.Fact(found.FactTool, tool)
+			m.Fact(passage.FactTool, tool)
 			if !grantsAll(tool) {
 				continue
 			}
@@ -39,12 +38,12 @@ func (m *page) frontmatter(p passage.Part, body int) {
 			if n := strings.Index(p.Text[from:body], tool); n >= 0 {
 				from += n
 			}
-			m.Find(found.ToolsAny, p, from, min(from+len(tool), body), "allowed-tools grants every command: "+secrets.Quote(tool))
+			m.Find(passage.ToolsAny, p, from, min(from+len(tool), body), "allowed-tools grants every command: "+secrets.Quote(tool))
 		}
 	}
 	if f, ok := doc.Field("hooks"); ok && (len(f.Value.Fields) > 0 || len(f.Value.Items) > 0) {
 		from := p.File.Offset(f.KeyPosition)
-		m.Find(found.Hooks, p, from, from+len("hooks"), "the frontmatter has hooks: "+secrets.Quote(strings.Join(keys(f.Value.Fields), ", ")))
+		m.Find(passage.Hooks, p, from, from+len("hooks"), "the frontmatter has hooks: "+secrets.Quote(strings.Join(keys(f.Value.Fields), ", ")))
 		m.hookCommands(p, f.Value)
 	}
 }

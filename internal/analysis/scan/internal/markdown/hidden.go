@@ -6,7 +6,6 @@ import (
 
 	"github.com/yuin/goldmark/ast"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/phrase"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
@@ -30,7 +29,7 @@ func (m *page) hidden(p passage.Part, what string, least int) {
 	for _, find := range []func(string) (from, to int, ok bool){phrase.Overriding, phrase.Concealing} {
 		if from, to, ok := find(p.Text); ok {
 			m.noteHidden(p.File)
-			m.Find(found.HiddenOverride, p, from, to, what+" says "+secrets.Quote(p.Around(from, to)))
+			m.Find(passage.HiddenOverride, p, from, to, what+" says "+secrets.Quote(p.Around(from, to)))
 			return
 		}
 	}
@@ -44,7 +43,7 @@ func (m *page) hidden(p passage.Part, what string, least int) {
 	}
 	m.noteHidden(p.File)
 	if asks != "" {
-		m.Find(found.HiddenText, p, from, to, what+" has "+asks+": "+secrets.Quote(p.Around(from, to)))
+		m.Find(passage.HiddenText, p, from, to, what+" has "+asks+": "+secrets.Quote(p.Around(from, to)))
 	}
 }
 
@@ -56,7 +55,7 @@ var reNotice = lazyregexp.New(`(?i)^\s*(?:[^\n]{0,100}\b(?:copyright|licen[sc]ed
 // noteHidden notes that a file has text that is not shown.
 func (m *page) noteHidden(f *passage.File) {
 	m.noted = true
-	m.Fact(found.FactHidden, f.Path)
+	m.Fact(passage.FactHidden, f.Path)
 }
 
 // asking returns what a text that people do not see asks its reader for, and where.

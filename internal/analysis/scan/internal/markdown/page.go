@@ -13,13 +13,12 @@ import (
 	"github.com/yuin/goldmark/util"
 
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/commands"
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // Judge judges a file as people see it when it is rendered, and what they do not see of it.
-func Judge(r found.Report, c *commands.Judge, p passage.Part) {
+func Judge(r passage.Report, c *commands.Judge, p passage.Part) {
 	m := &page{Report: r, commands: c, loads: isEntry(p.File.Path)}
 	if _, body, ok := frontmatter.Cut([]byte(p.Text)); ok {
 		begin := len(p.Text) - len(body)
@@ -38,7 +37,7 @@ func Judge(r found.Report, c *commands.Judge, p passage.Part) {
 
 // page reads one Markdown file.
 type page struct {
-	found.Report
+	passage.Report
 	commands      *commands.Judge
 	p             passage.Part
 	source        []byte       // the bytes of p

@@ -5,7 +5,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/found"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/hosts"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/phrase"
@@ -36,8 +35,8 @@ func (m *page) block(p passage.Part, links []link) {
 			continue
 		}
 		if what := download(linkedType(l.url)); what != "" {
-			if !m.Full(found.DownloadProgram, p.File) {
-				m.findLink(found.DownloadProgram, p, l, secrets.Quote(written(p, l))+" is "+what)
+			if !m.Full(passage.DownloadProgram, p.File) {
+				m.findLink(passage.DownloadProgram, p, l, secrets.Quote(written(p, l))+" is "+what)
 			}
 			if now.download == "" {
 				now.download, from = l.url, l.to
@@ -49,16 +48,16 @@ func (m *page) block(p passage.Part, links []link) {
 	}
 	if url := now.download; url != "" {
 		if at, to, ok := phrase.Password(p.Text, from); ok {
-			m.Find(found.DownloadLocked, p, at, to, "the password of "+secrets.Quote(url)+": "+secrets.Quote(p.Around(at, to)))
+			m.Find(passage.DownloadLocked, p, at, to, "the password of "+secrets.Quote(url)+": "+secrets.Quote(p.Around(at, to)))
 		}
 	} else if url := m.before.download; url != "" {
 		if at, to, ok := phrase.Password(p.Text, -1); ok {
-			m.Find(found.DownloadLocked, p, at, to, "the password of "+secrets.Quote(url)+", which the block before links to: "+secrets.Quote(p.Around(at, to)))
+			m.Find(passage.DownloadLocked, p, at, to, "the password of "+secrets.Quote(url)+", which the block before links to: "+secrets.Quote(p.Around(at, to)))
 		}
 	}
 	if url := or(now.paste, m.before.paste); url != "" {
 		if at, to, ok := phrase.Running(p.Text); ok {
-			m.Find(found.RunFromPaste, p, at, to, "the reader is told to "+secrets.Quote(p.Text[at:to])+", beside "+secrets.Quote(url))
+			m.Find(passage.RunFromPaste, p, at, to, "the reader is told to "+secrets.Quote(p.Text[at:to])+", beside "+secrets.Quote(url))
 		}
 	}
 	m.before = now
@@ -74,10 +73,10 @@ func or(a, b string) string {
 // phrases judges what the sentences of a text say.
 func (m *page) phrases(p passage.Part) {
 	if from, to, ok := phrase.Overriding(p.Text); ok {
-		m.Find(found.OverridePhrase, p, from, to, "the text says "+secrets.Quote(p.Around(from, to)))
+		m.Find(passage.OverridePhrase, p, from, to, "the text says "+secrets.Quote(p.Around(from, to)))
 	}
 	if from, to, ok := phrase.Concealing(p.Text); ok {
-		m.Find(found.ConcealPhrase, p, from, to, "the text says "+secrets.Quote(p.Around(from, to)))
+		m.Find(passage.ConcealPhrase, p, from, to, "the text says "+secrets.Quote(p.Around(from, to)))
 	}
 }
 
@@ -92,10 +91,10 @@ func (m *page) addresses(p passage.Part) {
 // address judges where a text links to.
 func (m *page) address(p passage.Part, l link, host string, kind hosts.Kind) {
 	switch {
-	case kind == hosts.Transient && !m.Full(found.URLTransient, p.File):
-		m.findLink(found.URLTransient, p, l, secrets.Quote(written(p, l))+" leads to "+display.Echo(host))
-	case kind == hosts.Address && !m.Full(found.URLAddress, p.File):
-		m.findLink(found.URLAddress, p, l, secrets.Quote(written(p, l))+" has an address in place of a name")
+	case kind == hosts.Transient && !m.Full(passage.URLTransient, p.File):
+		m.findLink(passage.URLTransient, p, l, secrets.Quote(written(p, l))+" leads to "+display.Echo(host))
+	case kind == hosts.Address && !m.Full(passage.URLAddress, p.File):
+		m.findLink(passage.URLAddress, p, l, secrets.Quote(written(p, l))+" has an address in place of a name")
 	}
 }
 

@@ -1,19 +1,18 @@
 // Package found has what the readers of a scan report: findings of rules, and facts.
-package found
+package passage
 
 import (
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/skill"
 )
 
 // Report takes what readers find.
 type Report interface {
 	// Find notes that a rule fires on the bytes of a part from one offset to another.
-	Find(id skill.RuleID, p passage.Part, from, to int, message string, notes ...string)
+	Find(id skill.RuleID, p Part, from, to int, message string, notes ...string)
 	// Look is Find, but asks for a look only, also by a rule of the lane enforce.
-	Look(id skill.RuleID, p passage.Part, from, to int, message string, notes ...string)
+	Look(id skill.RuleID, p Part, from, to int, message string, notes ...string)
 	// Full reports whether a rule has fired so often in a file that one more is only counted, and counts it.
-	Full(id skill.RuleID, f *passage.File) bool
+	Full(id skill.RuleID, f *File) bool
 	// Fact notes a fact.
 	Fact(kind Fact, value string)
 	// NotRead notes that a file could not be judged, and why.
