@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/decode"
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/hosts"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/lexer"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
@@ -200,7 +199,7 @@ func (c *codeReader) sends(i int, args [][2]int) {
 			destination = v.text
 		}
 	}
-	if host, _ := hosts.Of(destination); !hosts.IsLocal(host) {
+	if host, _ := words.Of(destination); !words.IsLocal(host) {
 		c.network = true
 	}
 	if secret != "" && destination != "" {

@@ -4,9 +4,9 @@ import (
 	"path"
 	"strings"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/hosts"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
 // The options of curl and wget that take a value. Source: curl(1), wget(1).
@@ -113,7 +113,7 @@ func (r *shellReader) fetch(name string, args []value, io redirect) value {
 	q := requestOf(name, args[1:])
 	var urls []string
 	for _, u := range q.urls {
-		if host := r.host(u.text); !hosts.IsLocal(host) {
+		if host := r.host(u.text); !words.IsLocal(host) {
 			r.network = true
 		}
 		if len(urls) < maxFetched && !strings.HasPrefix(u.text, "file:") {
@@ -144,13 +144,13 @@ func (r *shellReader) fetch(name string, args []value, io redirect) value {
 func (r *shellReader) runsFetched(urls []string, place value, by string) {
 	worst, lane := "", 0
 	for _, u := range urls {
-		host, kind := hosts.Of(u)
+		host, kind := words.Of(u)
 		r.of.runs(u)
 		rank := 1
 		switch {
-		case hosts.IsLocal(host):
+		case words.IsLocal(host):
 			continue
-		case kind == hosts.Transient || kind == hosts.Address || kind == hosts.Punycode:
+		case kind == words.Transient || kind == words.Address || kind == words.Punycode:
 			rank = 2
 		}
 		if rank > lane {
@@ -205,20 +205,20 @@ func (r *shellReader) urls(args []value) {
 
 func (r *shellReader) url(u string, v value) {
 	r.host(u)
-	if _, kind := hosts.Of(u); kind == hosts.Transient || kind == hosts.Address {
+	if _, kind := words.Of(u); kind == words.Transient || kind == words.Address {
 		r.passing = append(r.passing, urlUse{u, v.from, v.to})
 	}
 }
 
 // host notes the host of a URL as a fact, and returns it.
 func (r *shellReader) host(u string) string {
-	host, kind := hosts.Of(u)
-	if kind == hosts.Nobody {
+	host, kind := words.Of(u)
+	if kind == words.Nobody {
 		r.of.examples++
 	} else {
 		r.of.others++
 	}
-	if host != "" && kind != hosts.Nobody && (strings.Contains(host, ".") || kind != hosts.Named) {
+	if host != "" && kind != words.Nobody && (strings.Contains(host, ".") || kind != words.Named) {
 		r.s.Fact(passage.FactHost, host)
 	}
 	return host
@@ -236,10 +236,10 @@ func (r *shellReader) passingHosts() {
 
 // urlHost notes a URL that leads to a passing host or an address.
 func (s *Judge) urlHost(p passage.Part, from, to int, u string) {
-	switch host, kind := hosts.Of(u); kind {
-	case hosts.Transient:
+	switch host, kind := words.Of(u); kind {
+	case words.Transient:
 		s.Find(passage.URLTransient, p, from, to, "a URL leads to "+secrets.Quote(host))
-	case hosts.Address:
+	case words.Address:
 		s.Find(passage.URLAddress, p, from, to, "a URL leads to the address "+secrets.Quote(host))
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/hosts"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -249,11 +249,11 @@ func isPlainText(text string) bool {
 // networkFind notes a finding of a rule about a destination: nothing if that is this machine, and one
 // to look at if it is no one's.
 func (s *Judge) networkFind(id skill.RuleID, p passage.Part, from, to int, destination, message string) {
-	host, kind := hosts.Of(destination)
-	if hosts.IsLocal(host) {
+	host, kind := words.Of(destination)
+	if words.IsLocal(host) {
 		return
 	}
-	if kind == hosts.Nobody {
+	if kind == words.Nobody {
 		s.Look(id, p, from, to, message)
 		return
 	}

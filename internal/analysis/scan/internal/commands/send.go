@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/hosts"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/paths"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
@@ -65,7 +65,7 @@ func (r *shellReader) sent(q request, place value, io redirect) {
 
 func (r *shellReader) sendsSecret(secret, destination string, place value) {
 	to := "a host"
-	if host, _ := hosts.Of(destination); host != "" {
+	if host, _ := words.Of(destination); host != "" {
 		to = secrets.Quote(host)
 	}
 	r.s.networkFind(passage.SendSecret, r.p, place.from, place.to, destination, secrets.Quote(secret)+" is sent to "+to)
@@ -218,7 +218,7 @@ func (r *shellReader) reverse(host string, place value) {
 }
 
 func connected(host string) string {
-	if name, _ := hosts.Of(host); name != "" {
+	if name, _ := words.Of(host); name != "" {
 		return secrets.Quote(name)
 	}
 	return "a socket"
@@ -250,8 +250,8 @@ func (s *Judge) otherCode(p passage.Part) {
 func hostIn(matches [][]string) (host string) {
 	for _, m := range matches {
 		text := strings.Join(m[1:], "")
-		switch _, kind := hosts.Of(text); {
-		case kind == hosts.Nobody:
+		switch _, kind := words.Of(text); {
+		case kind == words.Nobody:
 			host = cmp.Or(host, text)
 		case strings.Contains(text, "."):
 			return text

@@ -5,7 +5,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/hosts"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/phrase"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
@@ -29,9 +28,9 @@ func (m *page) block(p passage.Part, links []link) {
 	now := block{}
 	from := 0 // where the first download ends
 	for l := range all(links, p.Text) {
-		host, kind := hosts.Of(l.url)
+		host, kind := words.Of(l.url)
 		m.address(p, l, host, kind)
-		if kind == hosts.Nobody {
+		if kind == words.Nobody {
 			continue
 		}
 		if what := download(linkedType(l.url)); what != "" {
@@ -42,7 +41,7 @@ func (m *page) block(p passage.Part, links []link) {
 				now.download, from = l.url, l.to
 			}
 		}
-		if now.paste == "" && hosts.IsPaste(host, l.url) {
+		if now.paste == "" && words.IsPaste(host, l.url) {
 			now.paste = l.url
 		}
 	}
@@ -83,17 +82,17 @@ func (m *page) phrases(p passage.Part) {
 // addresses judges where the addresses in a text lead.
 func (m *page) addresses(p passage.Part) {
 	for l := range all(nil, p.Text) {
-		host, kind := hosts.Of(l.url)
+		host, kind := words.Of(l.url)
 		m.address(p, l, host, kind)
 	}
 }
 
 // address judges where a text links to.
-func (m *page) address(p passage.Part, l link, host string, kind hosts.Kind) {
+func (m *page) address(p passage.Part, l link, host string, kind words.Kind) {
 	switch {
-	case kind == hosts.Transient && !m.Full(passage.URLTransient, p.File):
+	case kind == words.Transient && !m.Full(passage.URLTransient, p.File):
 		m.findLink(passage.URLTransient, p, l, secrets.Quote(written(p, l))+" leads to "+display.Echo(host))
-	case kind == hosts.Address && !m.Full(passage.URLAddress, p.File):
+	case kind == words.Address && !m.Full(passage.URLAddress, p.File):
 		m.findLink(passage.URLAddress, p, l, secrets.Quote(written(p, l))+" has an address in place of a name")
 	}
 }

@@ -1,5 +1,5 @@
 // Package hosts says what is known of a host by its name or its address alone.
-package hosts
+package words
 
 import (
 	"net/netip"

@@ -1,11 +1,9 @@
-package hosts
+package words
 
 import (
 	"net/netip"
 	"strings"
 	"sync"
-
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
 // pastes has the hosts of texts that anyone can leave without a name. The source of a row is the
@@ -14,11 +12,11 @@ const pastes = "pastebin.com pastebin.pl paste.ee paste.rs paste.debian.net past
 	"hastebin.com hastebin.skyra.pw dpaste.com dpaste.org bpa.st ghostbin.com ghostbin.co privatebin.net cpaste.org controlc.com justpaste.it " +
 	"ix.io sprunge.us termbin.com clbin.com p.ip.fi rentry.co rentry.org textbin.net snippet.host glot.io telegra.ph codepad.org nopaste.net vpaste.net"
 
-var pasteHosts = words.Set{Rows: pastes}
+var pasteHosts = Set{Rows: pastes}
 
 // transient has the hosts at which anyone can put something for a while, without a name. A host
 // below one of them counts too. The source of a row is the service's own page about what it does.
-var transient = words.Set{Rows: pastes + " " +
+var transient = Set{Rows: pastes + " " +
 	// Gists: https://docs.github.com/get-started/writing-on-github/editing-and-sharing-content-with-gists
 	"gist.github.com gist.githubusercontent.com " +
 	// Dropped files.
@@ -36,19 +34,19 @@ var transient = words.Set{Rows: pastes + " " +
 
 // reserved has the names that no one can own, and the names below them: RFC 2606, RFC 6761, RFC
 // 8375 and ICANN's resolution 2024.07.29.06 (internal).
-var reserved = words.Set{Rows: "example test invalid localhost local internal home.arpa example.com example.net example.org"}
+var reserved = Set{Rows: "example test invalid localhost local internal home.arpa example.com example.net example.org"}
 
 // placeholderHosts has words that stand for a host of the reader's choice. They count as a name without
 // a dot, as the part before the last dot, and as a variable. Sources: RFC 2606 (example); OWASP's
 // Web Security Testing Guide and MITRE's CAPEC (attacker, evil, malicious, victim); the options of
 // Metasploit (lhost, rhost); the rest are what manuals of curl, ssh and nginx write.
-var placeholderHosts = words.Set{Rows: "example attacker attackers attacker-server attacker-ip attacker-host attacker-site attacker-controlled evil evil-server evilsite evil-site malicious malicious-site malicious-server " +
+var placeholderHosts = Set{Rows: "example attacker attackers attacker-server attacker-ip attacker-host attacker-site attacker-controlled evil evil-server evilsite evil-site malicious malicious-site malicious-server " +
 	"malware-site badsite hacker victim victim-server target target-host target-ip lhost rhost c2 c2-server c2server callback-host collaborator " +
 	"host hostname host-name server server-name ip ip-address domain domain-name remote-host remote url base-url " +
 	"yourserver yourdomain yourhost yoursite yourcompany yourorg yourapp your-server your-domain mydomain myserver my-server mysite mycompany somedomain some-server somesite"}
 
 // secondLevel has the names below which countries register owners. Source: https://publicsuffix.org
-var secondLevel = words.Set{Rows: "co com org net ac gov edu"}
+var secondLevel = Set{Rows: "co com org net ac gov edu"}
 
 // nat64 is the range of addresses that stand for an IPv4 address (RFC 6052).
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
