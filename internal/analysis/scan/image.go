@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/phrase"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/picture"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
@@ -30,7 +30,7 @@ func (s *scanner) image(name string, data []byte) {
 // imageText notes a text in an image.
 func (s *scanner) imageText(name, where, text string) {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
-	if phrase.Overrides(text) {
+	if words.Overrides(text) {
 		s.Fact(passage.FactHidden, name)
 		s.findFile(passage.HiddenOverride, name, "the image has a text in "+where+" that says "+secrets.Quote(text))
 		return

@@ -7,7 +7,6 @@ import (
 	"github.com/yuin/goldmark/ast"
 
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/phrase"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
@@ -26,7 +25,7 @@ func (m *page) hidden(p passage.Part, what string, least int) {
 	if strings.TrimSpace(p.Text) == "" {
 		return
 	}
-	for _, find := range []func(string) (from, to int, ok bool){phrase.Overriding, phrase.Concealing} {
+	for _, find := range []func(string) (from, to int, ok bool){words.Overriding, words.Concealing} {
 		if from, to, ok := find(p.Text); ok {
 			m.noteHidden(p.File)
 			m.Find(passage.HiddenOverride, p, from, to, what+" says "+secrets.Quote(p.Around(from, to)))
@@ -68,7 +67,7 @@ func asking(text string) (what string, from, to int) {
 	if from, to, ok := commandIn(text, false); ok {
 		return "a command", from, to
 	}
-	if from, to, ok := phrase.Instruction(text); ok {
+	if from, to, ok := words.Instruction(text); ok {
 		return "an instruction", from, to
 	}
 	return "", 0, 0

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/phrase"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 	"github.com/knack-dev/knack/internal/base/display"
@@ -46,16 +45,16 @@ func (m *page) block(p passage.Part, links []link) {
 		}
 	}
 	if url := now.download; url != "" {
-		if at, to, ok := phrase.Password(p.Text, from); ok {
+		if at, to, ok := words.Password(p.Text, from); ok {
 			m.Find(passage.DownloadLocked, p, at, to, "the password of "+secrets.Quote(url)+": "+secrets.Quote(p.Around(at, to)))
 		}
 	} else if url := m.before.download; url != "" {
-		if at, to, ok := phrase.Password(p.Text, -1); ok {
+		if at, to, ok := words.Password(p.Text, -1); ok {
 			m.Find(passage.DownloadLocked, p, at, to, "the password of "+secrets.Quote(url)+", which the block before links to: "+secrets.Quote(p.Around(at, to)))
 		}
 	}
 	if url := or(now.paste, m.before.paste); url != "" {
-		if at, to, ok := phrase.Running(p.Text); ok {
+		if at, to, ok := words.Running(p.Text); ok {
 			m.Find(passage.RunFromPaste, p, at, to, "the reader is told to "+secrets.Quote(p.Text[at:to])+", beside "+secrets.Quote(url))
 		}
 	}
@@ -71,10 +70,10 @@ func or(a, b string) string {
 
 // phrases judges what the sentences of a text say.
 func (m *page) phrases(p passage.Part) {
-	if from, to, ok := phrase.Overriding(p.Text); ok {
+	if from, to, ok := words.Overriding(p.Text); ok {
 		m.Find(passage.OverridePhrase, p, from, to, "the text says "+secrets.Quote(p.Around(from, to)))
 	}
-	if from, to, ok := phrase.Concealing(p.Text); ok {
+	if from, to, ok := words.Concealing(p.Text); ok {
 		m.Find(passage.ConcealPhrase, p, from, to, "the text says "+secrets.Quote(p.Around(from, to)))
 	}
 }

@@ -1,16 +1,15 @@
-package phrase
+package words
 
 import (
 	"strings"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
 // Words with which a text tells its reader to run something.
 var (
-	runVerbs   = words.Set{Rows: "run execute paste launch enter eval invoke install"}
-	runObjects = words.Set{Rows: "command commands script scripts code snippet content contents terminal shell powershell bash console prompt installer installation setup lines it this"}
+	runVerbs   = Set{Rows: "run execute paste launch enter eval invoke install"}
+	runObjects = Set{Rows: "command commands script scripts code snippet content contents terminal shell powershell bash console prompt installer installation setup lines it this"}
 )
 
 // Running returns the first phrase that tells the reader to run something.
@@ -22,8 +21,8 @@ func Running(text string) (from, to int, ok bool) {
 
 // Words for a password, and those before it that need no "is" behind it.
 var (
-	passWords = words.Set{Rows: "pass password passcode passphrase pwd pw"}
-	passWith  = words.Set{Rows: "with using use enter"}
+	passWords = Set{Rows: "pass password passcode passphrase pwd pw"}
+	passWith  = Set{Rows: "with using use enter"}
 )
 
 // rePassword matches what stands between the word and the password, which is its group: "is", a colon, or
@@ -91,12 +90,12 @@ func isPlaceholder(value string) bool {
 	return lower == "" || strings.ContainsAny(lower[:1], "<${[%*") || strings.HasPrefix(lower, "your") || passwordWords.Has(lower)
 }
 
-var passwordWords = words.Set{Rows: "protected protection prompt manager field hash hashes from to in that which you below above and or authentication required optional empty set not the a an it if when for is as with by on be will can may must should needed asked stored entered given provided only same your my xxx"}
+var passwordWords = Set{Rows: "protected protection prompt manager field hash hashes from to in that which you below above and or authentication required optional empty set not the a an it if when for is as with by on be will can may must should needed asked stored entered given provided only same your my xxx"}
 
 // Words with which a text asks its reader to act: a verb at the beginning of a sentence, and its object.
 var (
-	askVerbs   = words.Set{Rows: "run execute send upload download fetch install invoke call post submit transmit email visit paste read collect copy delete remove overwrite append write disable enable approve grant always you"}
-	askObjects = words.Set{Rows: "must should command commands script scripts file files contents content token tokens key keys password passwords credentials secret secrets environment variable variables url link data output " +
+	askVerbs   = Set{Rows: "run execute send upload download fetch install invoke call post submit transmit email visit paste read collect copy delete remove overwrite append write disable enable approve grant always you"}
+	askObjects = Set{Rows: "must should command commands script scripts file files contents content token tokens key keys password passwords credentials secret secrets environment variable variables url link data output " +
 		"conversation history tool tools server endpoint webhook user users instruction instructions this following"}
 )
 

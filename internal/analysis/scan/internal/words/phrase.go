@@ -1,5 +1,5 @@
 // Package phrase finds what sentences say, by words and their order. It knows no grammar.
-package phrase
+package words
 
 import (
 	"slices"
@@ -7,7 +7,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
@@ -65,13 +64,13 @@ func wordAt(text string, at int) (word, bool) {
 // Words of sentences that override instructions: "ignore all previous instructions", "forget everything
 // above", "disregard what you were told". The words are ours: OWASP LLM01 describes what such sentences do.
 var (
-	overrideVerbs = words.Set{Rows: "ignore ignoring disregard disregarding forget discard override overriding bypass supersede supersedes overrides dismiss"}
-	overrideWhose = words.Set{Rows: "previous prior earlier preceding foregoing above system developer original initial"}
-	overrideWhat  = words.Set{Rows: "instruction instructions prompt prompts directive directives guideline guidelines rules command commands guidance messages orders"}
-	overrideFill  = words.Set{Rows: "all any every of the your my these those other and or previously given safety security existing current"}
-	overrideAll   = words.Set{Rows: "everything anything all what whatever instructions rules prompts guidelines directives"}
-	overrideAfter = words.Set{Rows: "above before previously earlier told"}
-	overrideLink  = words.Set{Rows: "you that which were have been was are given the to i we i've were we've"}
+	overrideVerbs = Set{Rows: "ignore ignoring disregard disregarding forget discard override overriding bypass supersede supersedes overrides dismiss"}
+	overrideWhose = Set{Rows: "previous prior earlier preceding foregoing above system developer original initial"}
+	overrideWhat  = Set{Rows: "instruction instructions prompt prompts directive directives guideline guidelines rules command commands guidance messages orders"}
+	overrideFill  = Set{Rows: "all any every of the your my these those other and or previously given safety security existing current"}
+	overrideAll   = Set{Rows: "everything anything all what whatever instructions rules prompts guidelines directives"}
+	overrideAfter = Set{Rows: "above before previously earlier told"}
+	overrideLink  = Set{Rows: "you that which were have been was are given the to i we i've were we've"}
 )
 
 // Overriding returns the first phrase of a text that overrides instructions.
@@ -97,13 +96,13 @@ func Overriding(text string) (from, to int, ok bool) {
 // "without the user knowing". A sentence that only says what to tell instead, as in "do not tell
 // the user to …", hides nothing.
 var (
-	concealStart = words.Set{Rows: "not don't dont never without hide hiding conceal concealing keep"}
-	concealVerbs = words.Set{Rows: "tell telling inform informing notify notifying alert alerting mention mentioning reveal revealing disclose disclosing report reporting admit show showing"}
-	concealFill  = words.Set{Rows: "this it that these them anything any of what you did the to your a about everything"}
-	concealWhom  = words.Set{Rows: "user human operator person users"}
-	concealThen  = words.Set{Rows: "about of this these any anything and or but you what"}
-	concealKnow  = words.Set{Rows: "knowing knowledge noticing awareness realizing realising"}
-	hideFill     = words.Set{Rows: "this it these them all any your the every from actions activity changes fact step steps secret hidden"}
+	concealStart = Set{Rows: "not don't dont never without hide hiding conceal concealing keep"}
+	concealVerbs = Set{Rows: "tell telling inform informing notify notifying alert alerting mention mentioning reveal revealing disclose disclosing report reporting admit show showing"}
+	concealFill  = Set{Rows: "this it that these them anything any of what you did the to your a about everything"}
+	concealWhom  = Set{Rows: "user human operator person users"}
+	concealThen  = Set{Rows: "about of this these any anything and or but you what"}
+	concealKnow  = Set{Rows: "knowing knowledge noticing awareness realizing realising"}
+	hideFill     = Set{Rows: "this it these them all any your the every from actions activity changes fact step steps secret hidden"}
 )
 
 // Concealing returns the first phrase of a text that hides an act from the user.
@@ -188,7 +187,7 @@ func untold(text string, w word) (int, bool) {
 // firstPhrase returns the first phrase that begins with a word of a set, and is no part of a sentence
 // that forbids it: "never ignore previous instructions". The function is given the first word and
 // returns where the phrase ends.
-func firstPhrase(text string, starts *words.Set, match func(word) (to int, ok bool)) (from, to int, ok bool) {
+func firstPhrase(text string, starts *Set, match func(word) (to int, ok bool)) (from, to int, ok bool) {
 	negated, near := false, 0 // in this sentence, and how many words a negation still reaches
 	for at := 0; ; {
 		w, ok := wordAt(text, at)
@@ -213,7 +212,7 @@ func firstPhrase(text string, starts *words.Set, match func(word) (to int, ok bo
 	}
 }
 
-var negations = words.Set{Rows: "not don't dont never cannot can't won't doesn't shouldn't mustn't no"}
+var negations = Set{Rows: "not don't dont never cannot can't won't doesn't shouldn't mustn't no"}
 
 // Overrides reports whether a text overrides instructions, or hides an act from the user.
 func Overrides(text string) bool {
