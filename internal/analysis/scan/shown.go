@@ -3,12 +3,12 @@ package scan
 import (
 	"strings"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/paths"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
 // NamesCredentials reports whether a path is one that holds credentials, such as ~/.ssh/id_ed25519.
-func NamesCredentials(path string) bool { return paths.Credential(path) }
+func NamesCredentials(path string) bool { return words.Credential(path) }
 
 // MaskSecrets replaces each character of a secret by a star, but for the first ones and ends of
 // lines. What stands behind the secret keeps its line and column.

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/decode"
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/paths"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -134,7 +133,7 @@ func (r *shellReader) effect(name string, args []value, io redirect) value {
 	case name == "tar" || name == "zip":
 		v := r.filtered(rest, io.in)
 		for _, folder := range rest {
-			if v.secret == "" && paths.HoldsCredentials(folder.text) {
+			if v.secret == "" && words.HoldsCredentials(folder.text) {
 				v.secret = folder.text
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/paths"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
@@ -50,7 +49,7 @@ func (r *shellReader) facts(name string, args []value) {
 		case fileReaders.Has(name):
 			r.reads(v)
 		case name == "mkdir" || name == "touch" || name == "rm" || name == "rmdir":
-			if file := paths.Homely(v.text); paths.Outside(file) {
+			if file := words.Homely(v.text); words.Outside(file) {
 				r.s.Fact(passage.FactWrite, file)
 			}
 			if name == "touch" {

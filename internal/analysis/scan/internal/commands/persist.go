@@ -5,30 +5,30 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/paths"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
 // writes notes a path that a command writes to.
 func (r *shellReader) writes(v value) {
-	file := paths.Homely(v.text)
+	file := words.Homely(v.text)
 	if file == "" || strings.HasPrefix(file, "/dev/") {
 		return
 	}
-	if paths.Outside(file) {
+	if words.Outside(file) {
 		r.s.Fact(passage.FactWrite, file)
 	}
-	if paths.Starts(file) {
+	if words.Starts(file) {
 		r.s.Find(passage.Persist, r.p, v.from, v.to, secrets.Quote(file)+" is written, which starts by itself later")
 	}
-	if paths.IsOfAgents(file) {
+	if words.IsOfAgents(file) {
 		r.s.Find(passage.AgentConfig, r.p, v.from, v.to, secrets.Quote(file)+" is written, which agents read")
 	}
 }
 
 // reads notes a path that a command reads.
 func (r *shellReader) reads(v value) {
-	if file := paths.Homely(v.text); paths.Outside(file) && !strings.HasPrefix(file, "/dev/") && !strings.HasPrefix(file, "/path/to") {
+	if file := words.Homely(v.text); words.Outside(file) && !strings.HasPrefix(file, "/dev/") && !strings.HasPrefix(file, "/path/to") {
 		r.s.Fact(passage.FactRead, file)
 	}
 }

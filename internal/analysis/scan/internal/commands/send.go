@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/paths"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
@@ -17,7 +16,7 @@ func (r *shellReader) credential(v value) string {
 		return v.secret
 	}
 	c := credentialIn(v.text)
-	if c != "" && r.secret == nil && !paths.IsDotEnv(v.text) {
+	if c != "" && r.secret == nil && !words.IsDotEnv(v.text) {
 		r.secret = &secretUse{c, v.from, v.to}
 	}
 	return c
@@ -25,7 +24,7 @@ func (r *shellReader) credential(v value) string {
 
 // credentialIn returns a text if it is the path of a file with credentials.
 func credentialIn(text string) string {
-	if paths.Credential(text) {
+	if words.Credential(text) {
 		return text
 	}
 	return ""
@@ -87,7 +86,7 @@ func (r *shellReader) send(name string, args []value, io redirect) (out value) {
 		return value{}
 	case "ssh":
 		_, rest := options(args[1:], "BbcDEeFIiJLlmOoPpQRSWw", "")
-		if len(rest) > 0 && io.in.secret != "" && !paths.IsDotEnv(io.in.secret) {
+		if len(rest) > 0 && io.in.secret != "" && !words.IsDotEnv(io.in.secret) {
 			r.sendsSecret(io.in.secret, rest[0].text, args[0])
 		}
 		return value{}
@@ -129,10 +128,10 @@ func (r *shellReader) copied(args []value) {
 	}
 	for _, v := range rest[:len(rest)-1] {
 		c := r.credential(v)
-		if c == "" && paths.HoldsCredentials(v.text) {
+		if c == "" && words.HoldsCredentials(v.text) {
 			c = v.text
 		}
-		if c != "" && !paths.IsDotEnv(v.text) {
+		if c != "" && !words.IsDotEnv(v.text) {
 			r.sendsSecret(c, host, args[0])
 		}
 	}

@@ -6,7 +6,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/paths"
+	paths "github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
 // statements judges statements, which all read the same input, and returns what they write.

@@ -1,4 +1,4 @@
-package paths
+package words
 
 // credentials has the ends of paths that hold credentials, in a person's home folder. A row that
 // ends with / has all below it. Sources: MITRE ATT&CK T1552.001, T1552.004 and T1555.003; the manual

@@ -1,5 +1,5 @@
 // Package paths says what is known of a path by its name alone.
-package paths
+package words
 
 import (
 	"slices"
