@@ -9,7 +9,6 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli/command"
-	"github.com/knack-dev/knack/internal/cli/completion"
 	"github.com/knack-dev/knack/source/builtin"
 )
 
@@ -64,19 +63,19 @@ func (f *sourceFlags) completeSkill(env *console.Env, follows next) cobra.Comple
 		if !isSkill && (follows == nextNothing || len(args) > 1) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		words, _ := completion.InTime(cmd.Context(), func(ctx context.Context) []string {
+		words, _ := InTime(cmd.Context(), func(ctx context.Context) []string {
 			v, err := f.viewSoon(ctx, *env)
 			if err != nil {
 				return nil
 			}
 			if isSkill {
-				return completion.Skills(v, typed)
+				return Skills(v, typed)
 			}
 			e, _, err := findSkill(v, args[0], nil)
 			if err != nil {
 				return nil
 			}
-			return completion.Files(ctx, e, typed)
+			return Files(ctx, e, typed)
 		})
 		if follows == nextFile {
 			return words, cobra.ShellCompDirectiveNoFileComp
@@ -88,7 +87,7 @@ func (f *sourceFlags) completeSkill(env *console.Env, follows next) cobra.Comple
 // completeLabel completes the label of a root.
 func (f *sourceFlags) completeLabel(env *console.Env) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		words, _ := completion.InTime(cmd.Context(), func(context.Context) []string {
+		words, _ := InTime(cmd.Context(), func(context.Context) []string {
 			_ = f.load(*env) // a file that cannot be read names no root
 			return append(labels(f.roots(*env, nil)), builtin.Label)
 		})
@@ -108,7 +107,7 @@ func (f *sourceFlags) viewSoon(ctx context.Context, env console.Env) (catalog.Vi
 		return catalog.View{}, err
 	}
 	o := f.options(env)
-	o.Patience = completion.RootPatience
+	o.Patience = RootPatience
 	c := catalog.New(sources, o)
 	if err := c.Refresh(ctx); err != nil {
 		return catalog.View{}, err
@@ -121,7 +120,7 @@ func completeRest(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		if c.Name() == "check" {
 			_ = c.RegisterFlagCompletionFunc("ignore", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-				return completion.Rules(), cobra.ShellCompDirectiveNoFileComp
+				return Rules(), cobra.ShellCompDirectiveNoFileComp
 			})
 		} else if c.ValidArgs == nil && c.ValidArgsFunction == nil {
 			c.ValidArgsFunction = cobra.NoFileCompletions

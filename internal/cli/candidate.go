@@ -4,7 +4,7 @@
 // the command line as it is: bash inserts what several words have in common unquoted, and the
 // next completion evaluates the line. So a word with a character that may mean something to a
 // shell is not offered. A user can still type it.
-package completion
+package cli
 
 import (
 	"context"
