@@ -5,7 +5,6 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/console"
-	"github.com/knack-dev/knack/internal/cli/overview"
 	"github.com/knack-dev/knack/internal/clientconfig/connection"
 )
 
@@ -22,5 +21,5 @@ func printHome(ctx context.Context, env *console.Env) error {
 		all, _ := f.all(*env)
 		return all
 	})
-	return console.PrintText(env, overview.Text(v, all))
+	return console.PrintText(env, Text(v, all))
 }

@@ -1,5 +1,5 @@
 // Package overview says in five lines what knack finds on a machine, and what to do next.
-package overview
+package cli
 
 import (
 	"fmt"
