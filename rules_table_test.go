@@ -18,7 +18,7 @@ var outside = map[string][]string{
 	"github.com/spf13/pflag":                 {"internal/cli"}, // of cobra
 	"golang.org/x/sys":                       {"source/dir", "internal/base/console", "internal/base/edit", "internal/tools/bench"},
 	"golang.org/x/term":                      {"internal/base/console"},
-	"golang.org/x/text":                      {"skill", "internal/base/display", "internal/base/naming", "internal/base/search", "catalog"},
+	"golang.org/x/text":                      {"skill", "internal/base/display", "internal/base/search", "catalog"},
 	"github.com/coreos/go-oidc/v3":           {"internal/server/openid"},
 	"golang.org/x/oauth2":                    {"internal/server/openid"},
 	"golang.org/x/sync":                      {"internal/distribution/origin/oci", "internal/distribution/publish", "internal/distribution/pull", "internal/cli"},

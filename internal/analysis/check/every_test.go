@@ -219,7 +219,7 @@ func scanTests(t *testing.T) map[skill.RuleID]bool {
 func fixableRules(t *testing.T) (out []skill.RuleID) {
 	t.Helper()
 	ids := map[string]skill.RuleID{}
-	for _, file := range []string{"rules.go", "../../base/ruleid/ruleid.go"} {
+	for _, file := range []string{"rules.go", "../../../skill/frontmatter/ruleid.go"} {
 		ast.Inspect(parsed(t, file), func(n ast.Node) bool {
 			if v, ok := n.(*ast.ValueSpec); ok && len(v.Names) == 1 && len(v.Values) == 1 {
 				if lit, ok := v.Values[0].(*ast.BasicLit); ok {

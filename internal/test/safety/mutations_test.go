@@ -112,7 +112,7 @@ var mutations = []mutation{
 		{"internal/server/httpguard/origin.go", "		allowed := g.allowsHost(r.Host)\n", "		allowed := r.Host != \"\"\n"}}},
 	{"rules-stay", "a configuration that lost its rules opens nothing", "faults/reload", "skills/vault/: 200", []change{
 		{"internal/cli/serve_reload.go", "	if key := r.access.Omits(now.Access); key != \"\" {\n", "	if key := r.access.Omits(now.Access); false {\n"}}},
-	{"roots-open-nothing", "a further root shows nothing that a rule hides", "./internal/workspace/accesscheck ^TestSecondRootOpensNothing$", "is hidden, and visible", []change{
+	{"roots-open-nothing", "a further root shows nothing that a rule hides", "./internal/workspace/settings ^TestSecondRootOpensNothing$", "is hidden, and visible", []change{
 		{"access/label.go", "return ok && !pattern.isDeep() && matchAll(pattern.segments, bare)", "return false && ok && !pattern.isDeep() && matchAll(pattern.segments, bare)"}}},
 	{"nothing-vanishes", "the skills of a root that cannot be read stay listed", "faults/eacces", "is not listed", []change{
 		{"catalog/scanrun.go", "r.status.Err, r.kept, scan = err, true, last", "r.status.Err, scan = err, skill.Scan{}"}}},
