@@ -120,8 +120,7 @@ func leftOut(n int) string {
 	return fmt.Sprintf("%s entries whose names begin with a dot, or submodules, were not installed", display.Thousands(n))
 }
 
-// decide fills in what is to be done so that s.Entry is installed at s.Key. It is the table of
-// doc/decisions/0050.
+// decide sets the action that installs s.Entry at s.Key. The cells of table_test.go are its table.
 func (in *Installer) decide(ctx context.Context, s *Step) {
 	if was, ok := in.lock.Skills[s.Key]; ok {
 		s.Was = &was

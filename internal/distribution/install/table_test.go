@@ -32,7 +32,7 @@ func with(files map[string]string, changes ...string) map[string]string {
 
 var old, newer = skillFiles("one"), skillFiles("two")
 
-// cells are the rows of the table of decision 50: what is in the place, and what becomes of it.
+// cells pair the state of a place with the action that each command takes there.
 var cells = []struct {
 	name     string
 	unlocked bool // the lock does not have it
