@@ -60,7 +60,6 @@ var targets = []target{
 	{"internal/web/internal/markdown", "FuzzRender", "pages: rendered in bounded time, without scripts, whatever the Markdown"},
 	{"internal/distribution/origin/git", "FuzzAdvertised", "refs of a repository: refused, or names with whole commits"},
 	{"internal/distribution/origin/oci", "FuzzManifest", "manifests: refused, or skills with plain paths in repositories with plain names"},
-	{"internal/web/internal/gfm", "FuzzExtensions", "tables, strikethrough, task lists, autolinks: the HTML of goldmark's own extensions"},
 	{"internal/distribution/lockfile/foreign", "FuzzParse", "locks of other installers: refused, or a plain folder and a source for each skill"},
 	{"archive", "FuzzWalk", "zip and tar: refused, or what another reader finds, under names that lead nowhere"},
 	{"trust", "FuzzBundle", "signatures beside a manifest: none counts as one of a key that did not make it"},

@@ -15,13 +15,12 @@ import (
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 	nodes "github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/renderer/html"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
-
-	"github.com/knack-dev/knack/internal/web/internal/gfm"
 )
 
 // maxRendered is the maximum size of Markdown that is rendered, in bytes; longer text
@@ -43,7 +42,10 @@ func New() *Renderer {
 	return &Renderer{
 		slots: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
 		md: goldmark.New(
-			goldmark.WithExtensions(gfm.Extension{}),
+			goldmark.WithExtensions(
+				extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
+				extension.Strikethrough, extension.TaskList, extension.Linkify,
+			),
 			goldmark.WithParserOptions(parser.WithAutoHeadingID()),
 			goldmark.WithRendererOptions(
 				nodes.WithNodeRenderers(util.Prioritized(literal{}, 1)),
