@@ -14,6 +14,7 @@ var outside = map[string][]string{
 	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "internal/llm/mcpclient", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	"github.com/fsnotify/fsnotify":           {"source/dir/internal/watch"},
 	"github.com/tailscale/hujson":            {"internal/clientconfig"},
+	"github.com/pelletier/go-toml/v2":        {"internal/clientconfig"},
 	"github.com/spf13/cobra":                 {"internal/cli/approvecmd", "internal/cli", "internal/cli/command", "internal/cli/help", "internal/cli/distcmd", "internal/cli/chatcmd", "internal/cli/evalcmd"},
 	"github.com/spf13/pflag":                 {"internal/cli"}, // of cobra
 	"golang.org/x/sys":                       {"source/dir", "internal/base/console", "internal/base/edit", "internal/tools/bench"},

@@ -2,11 +2,12 @@ package clientconfig
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
 
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
@@ -33,289 +34,103 @@ type tomlKey struct {
 	line               int
 }
 
-// toml parses TOML 1.0, except that it does not check the form of numbers and dates.
-type toml struct {
-	data  string
-	at    int
-	depth int
-}
+var reBareKey = lazyregexp.New(`^[A-Za-z0-9_-]+`)
 
-var (
-	reBareKey    = lazyregexp.New(`^[A-Za-z0-9_-]+`)
-	reBareScalar = lazyregexp.New(`^(true|false|[+-]?(inf|nan)|[+-]?[0-9][0-9A-Za-z_.:+-]*( [0-9]{2}:[0-9:.Z+-]+)?)`)
-)
-
+// parseTOML returns the tables and keys of a file that go-toml accepts.
 func parseTOML(data []byte) (f tomlFile, err error) {
-	if !utf8.Valid(data) {
-		return f, fmt.Errorf("it is not UTF-8")
+	if err := checkTOML(data); err != nil {
+		return f, err
 	}
-	p := &toml{data: string(data)}
-	p.eat("\ufeff")
-	seen := map[string]bool{}
+	mark := len(data) - len(trimMark(data)) // the parser takes no byte-order mark
+	text := string(data)
+	behind := func(at int) int { // the end of the line that has at
+		if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
+			return at + i + 1
+		}
+		return len(text)
+	}
+	var p unstable.Parser
+	p.Reset(data[mark:])
 	var table []string
-	for {
-		p.blanks(true)
-		if p.at == len(p.data) {
-			return f, nil
+	for p.NextExpression() {
+		e := p.Expression()
+		var path []string
+		last := 0 // behind the key
+		for it := e.Key(); it.Next(); {
+			part := it.Node()
+			path = append(path, string(part.Data))
+			last = mark + int(part.Raw.Offset+part.Raw.Length)
 		}
-		from := p.at
-		if p.peek() == '[' {
-			t, err := p.header()
-			if err != nil {
-				return f, err
+		switch e.Kind {
+		case unstable.Table, unstable.ArrayTable:
+			end := len(strings.TrimRight(text[:behind(last)], "\r\n"))
+			f.tables = append(f.tables, tomlTable{path, e.Kind == unstable.ArrayTable, end})
+			table = path
+		case unstable.KeyValue:
+			from, end := mark+int(e.Raw.Offset), mark+int(e.Raw.Offset+e.Raw.Length)
+			start := end - len(strings.TrimLeft(text[last+strings.IndexByte(text[last:], '=')+1:end], " \t"))
+			f.keys = append(f.keys, tomlKey{
+				table: table, path: path, value: tomlNode(e.Value(), text[start:end]), start: start, end: end,
+				lineStart: 1 + strings.LastIndexByte(text[:from], '\n'), lineEnd: behind(end), line: 1 + strings.Count(text[:from], "\n"),
+			})
+		}
+	}
+	return f, p.Error()
+}
+
+// checkTOML returns the first fault of a file, with its line.
+func checkTOML(data []byte) error {
+	depth := 0 // at most; the parser calls itself for each level
+	for _, c := range data {
+		switch c {
+		case '[', '{':
+			if depth++; depth > maxNesting {
+				return fmt.Errorf("it nests too deep")
 			}
-			id := fmt.Sprintf("%q", t.path)
-			if seen[id] && !t.array {
-				return f, p.fail("the table [%s] appears twice", strings.Join(t.path, "."))
-			}
-			seen[id] = true
-			if t.array {
-				for k := range seen { // each of the list starts again
-					if strings.HasPrefix(k, id[:len(id)-1]+" ") {
-						delete(seen, k)
-					}
+		case ']', '}':
+			depth = max(0, depth-1)
+		}
+	}
+	var values map[string]any
+	err := toml.Unmarshal(trimMark(data), &values)
+	if fault, ok := errors.AsType[*toml.DecodeError](err); ok {
+		line, _ := fault.Position()
+		return fmt.Errorf("line %d: %s", line, strings.TrimPrefix(fault.Error(), "toml: "))
+	}
+	return err
+}
+
+func trimMark(data []byte) []byte {
+	return []byte(strings.TrimPrefix(string(data), "\ufeff"))
+}
+
+// tomlNode returns the value of a node whose text in the file is given.
+func tomlNode(n *unstable.Node, text string) any {
+	switch n.Kind {
+	case unstable.String:
+		return string(n.Data)
+	case unstable.Bool:
+		return string(n.Data) == "true"
+	case unstable.Array:
+		list := []any{}
+		for it := n.Children(); it.Next(); {
+			list = append(list, tomlNode(it.Node(), string(it.Node().Data)))
+		}
+		return list
+	case unstable.InlineTable:
+		if text == "" { // in a list, whose items have no text
+			var parts []string
+			for it := n.Children(); it.Next(); {
+				var path []string
+				for key := it.Node().Key(); key.Next(); {
+					path = append(path, string(key.Node().Data))
 				}
+				value := it.Node().Value()
+				parts = append(parts, fmt.Sprintf("%s = %v", strings.Join(path, "."), tomlNode(value, string(value.Data))))
 			}
-			table = t.path
-			t.end = p.at
-			f.tables = append(f.tables, t)
-			continue
+			text = "{ " + strings.Join(parts, ", ") + " }"
 		}
-		k := tomlKey{table: table, line: p.line(), lineStart: 1 + strings.LastIndexByte(p.data[:from], '\n')}
-		if k.path, err = p.key(); err != nil {
-			return f, err
-		}
-		id := fmt.Sprintf("%q", slices.Concat(table, k.path))
-		if seen[id] {
-			return f, p.fail("the key %s appears twice", strings.Join(k.path, "."))
-		}
-		seen[id] = true
-		p.blanks(false)
-		if !p.eat("=") {
-			return f, p.fail("= was expected behind the key %s", strings.Join(k.path, "."))
-		}
-		p.blanks(false)
-		k.start = p.at
-		if k.value, err = p.value(); err != nil {
-			return f, err
-		}
-		k.end = p.at
-		if err := p.lineEnd(); err != nil {
-			return f, err
-		}
-		if k.lineEnd = p.at; p.at < len(p.data) {
-			k.lineEnd += 1 + strings.IndexByte(p.data[p.at:], '\n')
-		}
-		f.keys = append(f.keys, k)
+		return json.RawMessage(text)
 	}
-}
-
-func (p *toml) line() int { return 1 + strings.Count(p.data[:min(p.at, len(p.data))], "\n") }
-
-func (p *toml) fail(format string, args ...any) error {
-	return fmt.Errorf("line %d: %s", p.line(), fmt.Sprintf(format, args...))
-}
-
-func (p *toml) peek() byte {
-	if p.at < len(p.data) {
-		return p.data[p.at]
-	}
-	return 0
-}
-
-func (p *toml) eat(s string) bool {
-	if strings.HasPrefix(p.data[p.at:], s) {
-		p.at += len(s)
-		return true
-	}
-	return false
-}
-
-// blanks skips white space, and with lines also line ends and comments.
-func (p *toml) blanks(lines bool) {
-	for p.at < len(p.data) {
-		switch c := p.data[p.at]; {
-		case c == ' ' || c == '\t', lines && (c == '\n' || strings.HasPrefix(p.data[p.at:], "\r\n")):
-			p.at++
-		case lines && c == '#':
-			p.comment()
-		default:
-			return
-		}
-	}
-}
-
-// comment skips a comment up to its line end.
-func (p *toml) comment() {
-	line, _, _ := strings.Cut(p.data[p.at:], "\n")
-	p.at += len(strings.TrimSuffix(line, "\r"))
-}
-
-// lineEnd requires that only a comment follows on the line, and stops before the line's
-// end.
-func (p *toml) lineEnd() error {
-	p.blanks(false)
-	if p.peek() == '#' {
-		p.comment()
-	}
-	if p.at == len(p.data) || p.peek() == '\n' || strings.HasPrefix(p.data[p.at:], "\r\n") {
-		return nil
-	}
-	return p.fail("the line should end before %q", excerpt([]byte(p.data[p.at:])))
-}
-
-func (p *toml) header() (t tomlTable, err error) {
-	p.eat("[")
-	t.array = p.eat("[")
-	p.blanks(false)
-	if t.path, err = p.key(); err != nil {
-		return t, err
-	}
-	p.blanks(false)
-	if !p.eat("]") || t.array && !p.eat("]") {
-		return t, p.fail("] was expected behind [%s", strings.Join(t.path, "."))
-	}
-	return t, p.lineEnd()
-}
-
-// key reads a key with dots.
-func (p *toml) key() (path []string, err error) {
-	for {
-		part := ""
-		switch c := p.peek(); {
-		case c == '"' || c == '\'':
-			if part, err = p.string(); err != nil {
-				return nil, err
-			}
-		default:
-			if part = reBareKey().FindString(p.data[p.at:]); part == "" {
-				return nil, p.fail("a key was expected, not %s", excerpt([]byte(p.data[p.at:])))
-			}
-			p.at += len(part)
-		}
-		path = append(path, part)
-		from := p.at
-		p.blanks(false)
-		if !p.eat(".") {
-			p.at = from
-			return path, nil
-		}
-		p.blanks(false)
-	}
-}
-
-func (p *toml) value() (any, error) {
-	if p.depth++; p.depth > maxNesting {
-		return nil, p.fail("it nests too deep")
-	}
-	defer func() { p.depth-- }()
-	from := p.at
-	switch p.peek() {
-	case '"', '\'':
-		if q := p.data[p.at : p.at+1]; strings.HasPrefix(p.data[p.at:], q+q+q) {
-			return p.long(q + q + q)
-		}
-		return p.string()
-	case '[':
-		return p.array()
-	case '{':
-		return p.inline()
-	}
-	s := reBareScalar().FindString(p.data[p.at:])
-	if s == "" {
-		return nil, p.fail("a value was expected, not %s", excerpt([]byte(p.data[from:])))
-	}
-	p.at += len(s)
-	if s == "true" || s == "false" {
-		return s == "true", nil
-	}
-	return json.Number(s), nil
-}
-
-// long skips a string of several lines; its text is not decoded.
-func (p *toml) long(quote string) (any, error) {
-	from := p.at
-	for p.at += 3; p.at < len(p.data); p.at++ {
-		switch {
-		case quote == `"""` && p.data[p.at] == '\\':
-			p.at++
-		case p.eat(quote):
-			for range 2 { // up to two more may belong to the string
-				p.eat(quote[:1])
-			}
-			return json.RawMessage(p.data[from:p.at]), nil
-		}
-	}
-	return nil, p.fail("a string is not closed")
-}
-
-func (p *toml) string() (string, error) {
-	quote := p.data[p.at]
-	for i := p.at + 1; i < len(p.data) && p.data[i] != '\n'; i++ {
-		switch {
-		case quote == '"' && p.data[i] == '\\':
-			i++
-		case p.data[i] == quote:
-			raw := p.data[p.at : i+1]
-			if quote == '\'' {
-				p.at = i + 1
-				return raw[1 : len(raw)-1], nil
-			}
-			s, err := strconv.Unquote(strings.ReplaceAll(raw, "\t", `\t`))
-			if err != nil {
-				return "", p.fail("a string is not valid: %s", excerpt([]byte(raw)))
-			}
-			p.at = i + 1
-			return s, nil
-		}
-	}
-	return "", p.fail("a string is not closed")
-}
-
-func (p *toml) array() (any, error) {
-	list := []any{}
-	for p.eat("["); ; {
-		p.blanks(true)
-		if p.eat("]") {
-			return list, nil
-		}
-		v, err := p.value()
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, v)
-		p.blanks(true)
-		if !p.eat(",") && p.peek() != ']' {
-			return nil, p.fail("a comma or ] was expected, not %s", excerpt([]byte(p.data[p.at:])))
-		}
-	}
-}
-
-func (p *toml) inline() (any, error) {
-	from := p.at
-	p.eat("{")
-	for first := true; ; first = false {
-		p.blanks(false)
-		if first && p.eat("}") {
-			return json.RawMessage("{}"), nil
-		}
-		if _, err := p.key(); err != nil {
-			return nil, err
-		}
-		p.blanks(false)
-		if !p.eat("=") {
-			return nil, p.fail("= was expected")
-		}
-		p.blanks(false)
-		if _, err := p.value(); err != nil {
-			return nil, err
-		}
-		p.blanks(false)
-		if p.eat("}") {
-			return json.RawMessage(p.data[from:p.at]), nil
-		}
-		if !p.eat(",") {
-			return nil, p.fail("a comma or } was expected, not %s", excerpt([]byte(p.data[p.at:])))
-		}
-	}
+	return json.Number(text)
 }
