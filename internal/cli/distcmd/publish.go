@@ -132,7 +132,7 @@ var tagName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
 // target reads where to publish.
 func (p *publishing) target(text string) (origin.Ref, error) {
-	ref, err := origin.Parse(text, p.env.Dir, p.env.Home)
+	ref, err := origin.ParseTyped(text, p.env.Dir, p.env.Home)
 	if bad := (*origin.RefError)(nil); errors.As(err, &bad) {
 		return ref, command.UsageError(bad.Fix, "%s", bad.Message)
 	}
@@ -203,7 +203,7 @@ func (p *publishing) run(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
-	what, err := origin.Parse(from, env.Dir, env.Home)
+	what, err := origin.ParseTyped(from, env.Dir, env.Home)
 	if bad := (*origin.RefError)(nil); errors.As(err, &bad) {
 		return command.UsageError(bad.Fix, "%s", bad.Message)
 	}

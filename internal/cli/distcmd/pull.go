@@ -117,7 +117,7 @@ func (p *pulling) failed(cmd *cobra.Command, err error) error {
 
 func (p *pulling) run(cmd *cobra.Command, text string) error {
 	env := p.env
-	ref, err := origin.Parse(text, env.Dir, env.Home)
+	ref, err := origin.ParseTyped(text, env.Dir, env.Home)
 	if bad := (*origin.RefError)(nil); errors.As(err, &bad) {
 		return command.UsageError(bad.Fix, "%s", bad.Message)
 	}

@@ -107,7 +107,7 @@ func Open(o Options) (*Replica, error) {
 // sources returns what is to be followed.
 func (o Options) sources() (all []follow.Source, err error) {
 	if o.Flag != "" {
-		ref, err := origin.Parse(o.Flag, o.Env.Dir, o.Env.Home)
+		ref, err := origin.ParseTyped(o.Flag, o.Env.Dir, o.Env.Home)
 		if bad := (*origin.RefError)(nil); errors.As(err, &bad) {
 			return nil, command.UsageError(bad.Fix, "--source: %s", bad.Message)
 		}

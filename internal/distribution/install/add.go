@@ -30,7 +30,7 @@ func (in *Installer) PlanAdd(ctx context.Context, q Request) (*Plan, error) {
 	asked := map[string]bool{}
 	sources := map[string]bool{}
 	for _, text := range q.Sources {
-		if ref, err := origin.Parse(text, in.o.Dir, in.o.Home); err == nil {
+		if ref, err := origin.ParseTyped(text, in.o.Dir, in.o.Home); err == nil {
 			if sources[ref.String()] {
 				continue // it is there twice
 			}
@@ -95,7 +95,7 @@ func short(text string) string {
 }
 
 func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text string, asked map[string]bool) error {
-	ref, err := origin.Parse(text, in.o.Dir, in.o.Home)
+	ref, err := origin.ParseTyped(text, in.o.Dir, in.o.Home)
 	if err != nil {
 		return refProblem(text, err)
 	}

@@ -38,7 +38,7 @@ func (r Release) Faults() (n int) {
 // store, which checks the digests. If the signatures refuse it, the release has its revision and
 // their verdict, and nothing is fetched. The error is a [*Problem], or one for it.
 func (in *Installer) VerifySource(ctx context.Context, text string) (Release, error) {
-	ref, err := origin.Parse(text, in.o.Dir, in.o.Home)
+	ref, err := origin.ParseTyped(text, in.o.Dir, in.o.Home)
 	if err != nil {
 		return Release{}, refProblem(text, err)
 	}

@@ -1,0 +1,34 @@
+package origin
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// ParseTyped reads a source from a command line, as [Parse] does. It refuses one that names a
+// repository and, read as a path, a file or folder below dir: the user may mean either.
+func ParseTyped(text, dir, home string) (Ref, error) {
+	r, err := Parse(text, dir, home)
+	if err != nil || r.Kind != Git || dir == "" || strings.Contains(text, ":") {
+		return r, err
+	}
+	local, _, _ := cutGit(text)
+	if !exists(filepath.Join(dir, filepath.FromSlash(local))) {
+		return r, nil
+	}
+	full := r
+	if full.Source = r.Location; !slices.Contains(forges, hostOnly(strings.TrimPrefix(r.Location, "https://"))) {
+		full.Source = "git+" + r.Location
+	}
+	return Ref{}, refuse("write ./"+display.Echo(strings.TrimSuffix(local, "/"))+" for what is here, or "+full.String()+" for the repository",
+		"%s names a repository, and it is here too", display.Quote(text))
+}
+
+// exists reports whether there is anything at a path.
+func exists(path string) bool { return !errors.Is(dir.Check(path), fs.ErrNotExist) }
