@@ -37,6 +37,41 @@ func Parse(tag string) (v Version, ok bool) {
 	return v, true
 }
 
+// ParseShort reads a version that may have two numbers, such as 1.4, which is 1.4.0.
+func ParseShort(text string) (Version, bool) {
+	if v, ok := Parse(text); ok {
+		return v, true
+	}
+	end := strings.IndexAny(text, "-+")
+	if end < 0 {
+		end = len(text)
+	}
+	if strings.Count(text[:end], ".") != 1 {
+		return Version{}, false
+	}
+	return Parse(text[:end] + ".0" + text[end:])
+}
+
+// Lower reports whether a version is lower than another one. It is not if one of them is no version.
+func Lower(version, than string) bool {
+	a, ok := ParseShort(version)
+	b, known := ParseShort(than)
+	return ok && known && a.Compare(b) < 0
+}
+
+// Names reports whether a tag may stand for a version: v1.4.0 and 1.4 do for 1.4.0, as does any tag that
+// is no version.
+func Names(tag, version string) bool {
+	tag = strings.ReplaceAll(tag, "_", "+") // a registry's tag has no +
+	t, ok := ParseShort(tag)
+	if !ok {
+		return true
+	}
+	v, ok := ParseShort(version)
+	_, full := Parse(tag)
+	return ok && (t.Compare(v) == 0 || !full && t.Pre == "" && t.Major == v.Major && t.Minor == v.Minor)
+}
+
 // Compare orders versions as semver.org does.
 func (v Version) Compare(o Version) int {
 	if c := cmp.Or(cmp.Compare(v.Major, o.Major), cmp.Compare(v.Minor, o.Minor), cmp.Compare(v.Patch, o.Patch)); c != 0 {

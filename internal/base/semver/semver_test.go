@@ -22,3 +22,17 @@ func TestCompare(t *testing.T) {
 		}
 	}
 }
+
+func TestNames(t *testing.T) {
+	for _, c := range []struct {
+		tag, version string
+		want         bool
+	}{
+		{"v2.9.9", "1.0.0", false}, {"v1.0.0", "1.0.0", true}, {"1.0.0", "1.0.0", true}, {"v1.0.0", "1.0.0-rc.1", false},
+		{"1.0", "1.0.7", true}, {"1.0", "1.1.0", false}, {"1.2.3_b", "1.2.3+b", true}, {"prod", "1.0.0", true}, {"", "", true}, {"v1.0.0", "", false},
+	} {
+		if got := Names(c.tag, c.version); got != c.want {
+			t.Errorf("Names(%q, %q) = %v", c.tag, c.version, got)
+		}
+	}
+}

@@ -11,8 +11,12 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
-// registerSigner adds the flag of the commands that take other content than the locked one.
+// allowDowngradeUsage describes the flag --allow-downgrade.
+const allowDowngradeUsage = "take a lower version than before, and a release under the tag of another version"
+
+// registerSigner adds the flags of the commands that take other content than the locked one.
 func (f *flags) registerSigner(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.allowDowngrade, "allow-downgrade", false, allowDowngradeUsage)
 	cmd.Flags().BoolVar(&f.acceptSigner, "accept-signer", false, "take what another than the locked signer signed, or what is no longer signed")
 }
 

@@ -48,7 +48,7 @@ type flags struct {
 	env                                      *console.Env
 	project, to, config                      string
 	global, overwrite, dryRun, json, offline bool
-	acceptSigner                             bool
+	acceptSigner, allowDowngrade             bool
 	takesNothing                             bool // from a source, so that no rule matters
 
 	lock    string // the path of the lock, once it is known
@@ -216,7 +216,7 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 			Fetch: servers,
 		}),
 		Warn:  f.warn,
-		Trust: rules, AcceptSigner: f.acceptSigner,
+		Trust: rules, AcceptSigner: f.acceptSigner, AllowDowngrade: f.allowDowngrade,
 		Overwrite: f.overwrite, DryRun: f.dryRun, Now: time.Now, Progress: p.set,
 		Offline: offline,
 		Shown:   env.Shown, Command: f.command,
@@ -371,7 +371,7 @@ func (f *flags) command(words ...string) string {
 // again returns the command as it is written to do what it checked.
 func again(cmd *cobra.Command) string {
 	words := []string{"knack", cmd.Name()}
-	for _, name := range []string{"global", "project", "latest", "unpin", "overwrite", "accept-signer", "config", "offline"} {
+	for _, name := range []string{"global", "project", "latest", "unpin", "overwrite", "accept-signer", "allow-downgrade", "config", "offline"} {
 		switch g := cmd.Flags().Lookup(name); {
 		case g == nil || !g.Changed:
 		case name == "project", name == "config":

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/knack-dev/knack/internal/base/semver"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/pull"
 	"github.com/knack-dev/knack/internal/distribution/release"
@@ -276,7 +277,7 @@ func (f *Follower) serve(r store.Release) {
 	if before.Digest != "" {
 		h.Previous = before.Digest
 	}
-	if was, err := f.o.Store.Head(f.source.Ref.String()); isLower(r.Version, before.Version) || before.Digest != "" && err == nil && was.Previous == r.Digest {
+	if was, err := f.o.Store.Head(f.source.Ref.String()); semver.Lower(r.Version, before.Version) || before.Digest != "" && err == nil && was.Previous == r.Digest {
 		e.Action = ActionRollBack
 	}
 	f.remember(h)
@@ -288,7 +289,7 @@ func (f *Follower) serve(r store.Release) {
 	switch {
 	case before.Digest == "":
 		words = "the first release is served"
-	case isLower(r.Version, before.Version):
+	case semver.Lower(r.Version, before.Version):
 		words = "a release with a lower version is served"
 	case e.Action == ActionRollBack:
 		words = "the release before is served again"

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/knack-dev/knack/internal/base/semver"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/pull"
 	"github.com/knack-dev/knack/internal/distribution/store"
@@ -326,7 +327,7 @@ func (f *Follower) tooLow(r store.Release, stored bool) error {
 		return nil
 	}
 	low := func(format string, args ...any) error { return &lowVersion{r, fmt.Sprintf(format, args...)} }
-	is, ok := parse(r.Version)
+	is, ok := semver.ParseShort(r.Version)
 	if !ok {
 		key := "min-version"
 		if f.source.ForwardOnly {
@@ -334,11 +335,11 @@ func (f *Follower) tooLow(r store.Release, stored bool) error {
 		}
 		return low("the release %s has no version such as 1.4.0, which %s needs: publish it with one", shortOf(r.Digest), key)
 	}
-	if least, ok := parse(f.source.MinVersion); ok && is.Compare(least) < 0 {
+	if least, ok := semver.ParseShort(f.source.MinVersion); ok && is.Compare(least) < 0 {
 		return low("the version %s is lower than min-version, %s: publish the content as a new version, or lower min-version", r.Version, f.source.MinVersion)
 	}
 	if known && f.source.ForwardOnly {
-		if most, ok := parse(highest); ok && is.Compare(most) < 0 {
+		if most, ok := semver.ParseShort(highest); ok && is.Compare(most) < 0 {
 			return low("the version %s is lower than %s, which was served before, and forward-only is set: publish the content as a new version", r.Version, highest)
 		}
 	}

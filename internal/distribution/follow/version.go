@@ -4,35 +4,11 @@ import (
 	"hash/fnv"
 	"maps"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/knack-dev/knack/internal/base/semver"
 	"github.com/knack-dev/knack/internal/distribution/store"
 )
-
-// parse reads the version of a release, which may have two numbers.
-func parse(text string) (semver.Version, bool) {
-	v, ok := semver.Parse(text)
-	if ok {
-		return v, true
-	}
-	end := strings.IndexAny(text, "-+")
-	if end < 0 {
-		end = len(text)
-	}
-	if strings.Count(text[:end], ".") != 1 {
-		return v, false
-	}
-	return semver.Parse(text[:end] + ".0" + text[end:])
-}
-
-// isLower reports whether a version is lower than another one. It is not if one is unknown.
-func isLower(version, than string) bool {
-	a, ok := parse(version)
-	b, known := parse(than)
-	return ok && known && a.Compare(b) < 0
-}
 
 // highestOf returns the highest version that was served and counts for a release by a signer: those
 // of all signers that are trusted. Others, and releases that nobody signed, do not keep back a
@@ -40,7 +16,7 @@ func isLower(version, than string) bool {
 func (f *Follower) highestOf(signer string) (version string, ok bool) {
 	for of, v := range f.highest {
 		counts := signer == "" || of == signer || of != "" && (f.o.Trusts == nil || f.o.Trusts(of))
-		if counts && (version == "" || isLower(version, v)) {
+		if counts && (version == "" || semver.Lower(version, v)) {
 			version, ok = v, true
 		}
 	}
@@ -53,7 +29,7 @@ func (f *Follower) noteHighest(r store.Release) map[string]string {
 	if all == nil {
 		all = map[string]string{}
 	}
-	if _, ok := parse(r.Version); ok && (all[r.Signer] == "" || isLower(all[r.Signer], r.Version)) {
+	if _, ok := semver.ParseShort(r.Version); ok && (all[r.Signer] == "" || semver.Lower(all[r.Signer], r.Version)) {
 		all[r.Signer] = r.Version
 	}
 	f.highest = all

@@ -54,7 +54,9 @@ func (in *Installer) PlanAdd(ctx context.Context, q Request) (*Plan, error) {
 	for _, s := range p.Steps {
 		if s.Do == "" {
 			in.decide(ctx, s)
-			in.keepSigner(s)
+			if in.keepSigner(s) {
+				in.keepVersion(s)
+			}
 		}
 	}
 	return p, nil
@@ -104,6 +106,9 @@ func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text strin
 		return err
 	}
 	defer l.Close()
+	if err := in.checkTag(l); err != nil {
+		return err
+	}
 	at := l.Revision()
 	skills, err := l.Skills(ctx)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/semver"
 	"github.com/knack-dev/knack/internal/distribution/lockfile/foreign"
 	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/trust"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -239,7 +240,10 @@ func (in *Installer) fetchChosen(ctx context.Context, group []*takeover, at orig
 		return nil, at, err
 	}
 	defer l.Close()
-	if r := l.Revision(); r.ID != "" && at.ID == "" {
+	if r := l.Revision(); r.ID != "" {
+		if r.Version == "" && l.verdict.State != trust.Signed {
+			r.Version = at.Version
+		}
 		at = r
 	}
 	skills, err := l.Skills(ctx)

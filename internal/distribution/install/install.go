@@ -46,6 +46,9 @@ type Options struct {
 	Trust *trust.Policy
 	// AcceptSigner takes what another than the locked signer signed, or none.
 	AcceptSigner bool
+	// AllowDowngrade takes a lower version than the locked one, and a release under the tag of another
+	// version.
+	AllowDowngrade bool
 	// Overwrite takes away what was changed by hand, and keeps it.
 	Overwrite bool
 	Offline   bool

@@ -51,6 +51,9 @@ func (in *Installer) VerifySource(ctx context.Context, text string) (Release, er
 		return r, ProblemOf(err)
 	}
 	defer l.Close()
+	if err := in.checkTag(l); err != nil {
+		return r, ProblemOf(err)
+	}
 	skills, err := l.Skills(ctx)
 	if err != nil {
 		return r, ProblemOf(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/knack-dev/knack/internal/base/semver"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/trust"
 )
@@ -12,7 +13,40 @@ import (
 // library is a library whose signatures are judged.
 type library struct {
 	origin.Library
-	verdict trust.Verdict
+	verdict  trust.Verdict
+	at       origin.Revision
+	misnamed error // of a tag that was asked for, or nil
+}
+
+// Revision returns the library's revision, with the version that its signature covers.
+func (l *library) Revision() origin.Revision { return l.at }
+
+// checkTag refuses a library whose tag is another version than its content says, unless the user
+// accepts that.
+func (in *Installer) checkTag(l *library) error {
+	if l.misnamed == nil || in.o.AllowDowngrade {
+		return nil
+	}
+	return &Problem{Err: l.misnamed, Fix: "ask its publisher whether the tag was moved; --allow-downgrade of add and update takes it, as the version that it says", No: true}
+}
+
+// keepVersion leaves a skill whose source now has a lower version, or a signed skill whose source now
+// has none, unless the user accepts that. It reports whether the step goes on.
+func (in *Installer) keepVersion(s *Step) bool {
+	if s.Do == Fail || s.Do == Leave || s.Was == nil || in.o.AllowDowngrade || s.Was.Source != s.Entry.Source || s.Was.Want != s.Entry.Want {
+		return true
+	}
+	p := &Problem{Fix: "ask its publisher whether the tag was moved back; --allow-downgrade takes it", No: true}
+	switch was, is := s.Was.Version, s.Entry.Version; {
+	case semver.Lower(is, was):
+		p.Err = fmt.Errorf("the version %s is lower than %s, which is locked", is, was)
+	case was != "" && is == "" && s.Was.Signer != "":
+		p.Err = fmt.Errorf("the release has no version, and %s is locked", was)
+	default:
+		return true
+	}
+	s.Do, s.Problem = Leave, p
+	return false
 }
 
 // open reads a source at a revision, and judges its signatures before anything else of it is
@@ -28,20 +62,23 @@ func (in *Installer) open(ctx context.Context, ref origin.Ref, at origin.Revisio
 		return nil, err
 	}
 	if _, ruled := in.o.Trust.Rule(ref.Source); locked && !ruled {
-		return &library{Library: l}, nil
+		return &library{Library: l, at: l.Revision()}, nil
 	}
 	v, err := origin.Judge(ctx, in.o.Trust, ref, l)
 	if err != nil {
 		l.Close()
-		return &library{l, v}, err
+		return &library{Library: l, verdict: v, at: l.Revision()}, err
 	}
+	j := &library{Library: l, at: l.Revision()}
+	j.at.Version, j.misnamed = origin.Version(ref, l, v)
 	if v.State == trust.Unclear {
 		in.warn("%s", v.Reason)
 	}
 	if _, can := l.(origin.Signed); !can {
 		v = trust.Verdict{} // no word about what cannot be signed
 	}
-	return &library{l, v}, nil
+	j.verdict = v
+	return j, nil
 }
 
 // sign notes what is known of the signatures of a step's source. Of several trusted signers, the

@@ -180,6 +180,9 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 		switch {
 		case err != nil:
 			s.Do, s.Problem = Fail, ProblemOf(err)
+			if errors.As(err, new(*origin.Misnamed)) {
+				s.Do = Leave
+			}
 			continue
 		case errors.Is(g.err, errGone):
 			s.Do, s.Warnings = Gone, []string{"its source has no skill in " + s.Was.Path + " any more; it stays as it is, and " + in.command("remove", in.word(s.Key)) + " removes it"}
@@ -192,7 +195,7 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 		e.Source, e.Want = s.Was.Source, s.Was.Want // only add changes them
 		if e.Digest == s.Was.Digest && (s.Was.Signer != "" || e.Signer == "") {
 			s.Do = Nothing
-			if _, full := semver.Parse(s.Entry.Want); full && e.Version != s.Entry.Version && g.verdict.By(s.Was.Signer).Signer == s.Was.Signer {
+			if _, full := semver.Parse(s.Entry.Want); full && !semver.Lower(e.Version, s.Entry.Version) && g.verdict.By(s.Was.Signer).Signer == s.Was.Signer {
 				s.Entry.Version, s.Entry.Revision = e.Version, e.Revision
 			}
 			continue
@@ -204,7 +207,7 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 		}
 		s.Changes = compare(s.Was.Files, e.Files)
 		in.decide(ctx, s)
-		if !in.keepSigner(s) {
+		if !in.keepSigner(s) || !in.keepVersion(s) {
 			continue
 		}
 		if q.Check && (s.Do == Write || s.Do == Replace || s.Do == Record || s.Do == Leave && s.Drift.Any()) {
@@ -230,8 +233,11 @@ func (in *Installer) fetchNow(ctx context.Context, n news, paths []string) (map[
 	}
 	defer l.Close()
 	at := n.at
-	if r := l.Revision(); r.ID != "" && at.ID == "" {
+	if r := l.Revision(); r.ID != "" {
 		at = r
+	}
+	if err := in.checkTag(l); err != nil {
+		return nil, at, err
 	}
 	skills, err := l.Skills(ctx)
 	if err != nil {

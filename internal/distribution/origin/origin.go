@@ -45,6 +45,9 @@ type Revision struct {
 	ID string
 	// Version is the tag or annotation that names a version, or "".
 	Version string
+	// Said is the version that the content itself says, which a signature covers, or "". A tag can be
+	// moved by anybody who may push.
+	Said string
 }
 
 // Gone is the error of a revision that a source no longer has.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/semver"
 	"github.com/knack-dev/knack/internal/distribution/trust"
 )
 
@@ -41,6 +43,27 @@ func Judge(ctx context.Context, p *trust.Policy, ref Ref, l Library) (trust.Verd
 		return v, refused
 	}
 	return trust.Verdict{State: trust.Unclear, Reason: failed.Error()}, nil
+}
+
+// Version returns the version of a library whose signatures were judged: of a signed one, the version
+// that is signed. The error is a [*Misnamed] if the tag that was asked for is another version.
+func Version(ref Ref, l Library, v trust.Verdict) (string, error) {
+	at := l.Revision()
+	if v.State == trust.Signed {
+		at.Version = at.Said
+	}
+	if ref.Kind != OCI || ref.Digest != "" || at.Said == "" || semver.Names(ref.Want, at.Version) {
+		return at.Version, nil
+	}
+	return at.Version, &Misnamed{Tag: ref.Want, Version: at.Version}
+}
+
+// Misnamed is the error of a tag that is a version, and names a release of another one.
+type Misnamed struct{ Tag, Version string }
+
+// Error says which version the release has.
+func (m *Misnamed) Error() string {
+	return fmt.Sprintf("the tag %s names a release that says it is version %s", display.Echo(m.Tag), display.Echo(m.Version))
 }
 
 // unclear says why the signatures of a release are not known. Its cause has no category for

@@ -98,9 +98,8 @@ func (o *Origin) Open(ctx context.Context, ref origin.Ref, at origin.Revision) (
 		return nil, gone(err)
 	}
 	l := &library{origin: o, ref: ref, at: origin.Revision{ID: "oci:" + m.Digest, Version: versionOf(ref.Want)}}
-	// What a release says of itself is signed; its tag is not.
-	if said := versionSaid(m); said != "" && (l.at.Version == "" || isRelease(m)) {
-		l.at.Version = said
+	if l.at.Said = versionSaid(m); l.at.Said != "" && (l.at.Version == "" || isRelease(m)) {
+		l.at.Version = l.at.Said
 	}
 	if isCollection(m) {
 		l.children, err = o.children(t.repo, m)
