@@ -1,5 +1,8 @@
-// Package realpath resolves links in absolute paths. It only asks where links lead, and
-// opens nothing.
+// Package realpath answers whether two absolute paths are one place on the disk, and resolves
+// links. It only asks where links lead, and opens nothing.
+//
+// [Same] and [Inside] are the only comparison of folders: a path as it is written says nothing
+// about a place, since links, mounts and unequal case give one folder many paths.
 package realpath
 
 import (
@@ -113,4 +116,47 @@ func top(path string) (root string, parts []string) {
 func Within(dir, target string) bool {
 	rel, err := filepath.Rel(dir, target)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// Same reports whether two absolute paths are one place, by whatever links, mounts and spellings.
+// Paths that do not exist are one place if they would be made in one.
+func Same(a, b string) bool {
+	if a == b || !filepath.IsAbs(a) || !filepath.IsAbs(b) {
+		return a == b
+	}
+	a, b = Of(a), Of(b)
+	return a == b || sameFile(a, b)
+}
+
+// Inside reports whether target is the folder dir or in it, by whatever links, mounts and
+// spellings of both.
+func Inside(dir, target string) bool {
+	if !filepath.IsAbs(dir) || !filepath.IsAbs(target) {
+		return false
+	}
+	dir, target = Of(dir), Of(target)
+	if Within(dir, target) {
+		return true
+	}
+	outer, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	for at := target; ; at = filepath.Dir(at) {
+		if info, err := os.Stat(at); err == nil && os.SameFile(info, outer) {
+			return true
+		}
+		if at == filepath.Dir(at) {
+			return false
+		}
+	}
+}
+
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
 }

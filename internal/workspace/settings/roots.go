@@ -105,7 +105,7 @@ func RealOf(folder string) string {
 func overlaps(folder string, others []string) (index int, how string) {
 	for i, other := range others {
 		type relation struct{ in, around bool }
-		r := soon(relation{below(folder, other), below(other, folder)}, func() relation { return relation{within(folder, other), within(other, folder)} })
+		r := soon(relation{below(folder, other), below(other, folder)}, func() relation { return relation{realpath.Inside(other, folder), realpath.Inside(folder, other)} })
 		in, around := r.in, r.around
 		switch {
 		case in && around:
@@ -139,23 +139,6 @@ func soon[T any](otherwise T, ask func() T) T {
 func below(path, other string) bool {
 	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(other, string(filepath.Separator)))
 	return ok && (rest == "" || os.IsPathSeparator(rest[0]))
-}
-
-// within reports whether a folder is another one or is inside of it. Folders are compared as
-// the system knows them, since a mount or an unequal case gives one folder two paths.
-func within(folder, other string) bool {
-	outer, err := os.Stat(other)
-	if err != nil {
-		return false
-	}
-	for at := realpath.Of(folder); ; at = filepath.Dir(at) {
-		if info, err := os.Stat(at); err == nil && os.SameFile(info, outer) {
-			return true
-		}
-		if at == filepath.Dir(at) {
-			return false
-		}
-	}
 }
 
 // ownLabel matches the labels that knack gives roots by number.
@@ -311,7 +294,7 @@ type placed struct{ label, folder string }
 // isAt reports whether two roots have the same folder. The disk is asked only if their paths
 // differ.
 func (p placed) isAt(o placed) bool {
-	return p.folder == o.folder || soon(false, func() bool { return realpath.Of(p.folder) == realpath.Of(o.folder) })
+	return p.folder == o.folder || soon(false, func() bool { return realpath.Same(p.folder, o.folder) })
 }
 
 func rootsOf(f *File) (all []placed) {

@@ -1,0 +1,37 @@
+package realpath
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Same and Inside compare places, whatever links lead there.
+func TestSamePlace(t *testing.T) {
+	base := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(base, "real", "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for link, target := range map[string]string{"link": "real", "real/up": "..", "gone": "none"} {
+		if err := os.Symlink(target, filepath.Join(base, link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	for _, c := range []struct {
+		dir, target  string
+		same, inside bool
+	}{
+		{"real", "real", true, true}, {"link", "real", true, true}, {"real", "link", true, true},
+		{"link", "real/sub", false, true}, {"real", "link/sub", false, true}, {"real/sub", "link", false, false},
+		{"real/sub", "link/up/link/sub", true, true}, {"link", "real/none/x", false, true}, {"real/none", "link/none", true, true},
+		{"none", "real", false, false}, {"real", "none", false, false}, {"gone", "gone", true, true}, {"real", "reality", false, false},
+	} {
+		a, b := filepath.Join(base, c.dir), filepath.Join(base, c.target)
+		if got := Same(a, b); got != c.same {
+			t.Errorf("Same(%s, %s) = %v", c.dir, c.target, got)
+		}
+		if got := Inside(a, b); got != c.inside {
+			t.Errorf("Inside(%s, %s) = %v", c.dir, c.target, got)
+		}
+	}
+}
