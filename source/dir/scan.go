@@ -180,7 +180,7 @@ func dangling(root string) []skill.Notice {
 			continue
 		}
 		target, err := os.Readlink(at)
-		if !realpath.IsLink(in.Mode()) || err != nil {
+		if _, gone := os.Stat(at); !realpath.IsLink(in.Mode()) || err != nil || gone == nil {
 			return nil
 		}
 		message := "is a link to " + display.Spelt(target) + ", which is not there"

@@ -347,12 +347,12 @@ func TestEntry(t *testing.T) {
 }
 
 func TestScanRoot(t *testing.T) {
-	base := tree(t, map[string]string{"file": "x", "dangling": "->gone"})
+	base := tree(t, map[string]string{"file": "x", "dangling": "->gone", "real/": "", "link": "->real"})
 	ctx := context.Background()
 	for doorName, d := range doors() {
-		for _, name := range []string{"gone", "dangling", "gone/deeper"} {
+		for name, notices := range map[string]int{"gone": 0, "dangling": 1, "gone/deeper": 0, "dangling/deeper": 1, "link/deeper": 0} {
 			dir := filepath.Join(base, name)
-			if scan, err := source(d, dir).Scan(ctx); err != nil || !scan.Missing {
+			if scan, err := source(d, dir).Scan(ctx); err != nil || !scan.Missing || len(scan.Notices) != notices {
 				t.Errorf("%s: %s: %+v, %v", doorName, name, scan, err)
 			}
 			required := func(o *Options) { o.Required = true }
