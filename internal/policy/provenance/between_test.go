@@ -94,18 +94,18 @@ func TestBounded(t *testing.T) {
 		t.Fatalf("%d skills, %d gates", n, len(locks.gates))
 	}
 	for i := range 3 * mostAreas {
-		locks.area(filepath.Join(p.dir, "vendor", strconv.Itoa(i)), false)
+		locks.area(filepath.Join(p.dir, "vendor", strconv.Itoa(i)), 0)
 	}
 	if a, f := len(locks.areas), len(locks.files); a > mostAreas+1 || f > mostAreas+3 {
 		t.Errorf("%d folders, %d locks", a, f)
 	}
 	p.lock()
-	if lock := locks.area(p.root(".claude/skills").Dir, true).lock; lock == nil || len(lock.skills) != 0 {
-		t.Errorf("the emptied lock is %+v", lock)
+	if found := locks.area(p.root(".claude/skills").Dir, locks.turns.Add(1)).locks; len(found) != 1 || len(found[0].skills) != 0 {
+		t.Errorf("the emptied lock is %+v", found)
 	}
 	p.remove(lockfile.Name)
-	if lock := locks.area(p.root(".claude/skills").Dir, true).lock; lock == nil || lock.fault == nil {
-		t.Errorf("the lock that is gone is %+v", lock)
+	if found := locks.area(p.root(".claude/skills").Dir, locks.turns.Add(1)).locks; len(found) != 1 || found[0].fault == nil {
+		t.Errorf("the lock that is gone is %+v", found)
 	}
 	p.remove(".claude/skills/gone")
 	if n := scan(); n != 1 {
@@ -141,7 +141,7 @@ func TestOneLock(t *testing.T) {
 	s := &catalog.Snapshot{}
 	for _, below := range []string{"one", "two"} {
 		root := p.root(below)
-		locks.area(root.Dir, true) // as a scan does
+		locks.area(root.Dir, locks.turns.Add(1)) // as a scan does
 		s.Roots = append(s.Roots, catalog.RootStatus{Root: root})
 	}
 	if all := locks.Locks(s); len(all) != 1 || all[0].Reason == "" {

@@ -91,7 +91,7 @@ func (f *lock) addFix(key string) string {
 		return "add it with knack add" + elsewhere
 	}
 	words := "knack add " + at + f.flags()
-	if to := path.Dir(key); to != skillsFolder && !f.global() {
+	if to := path.Dir(key); to != skillsFolder && !f.isGlobal() {
 		words += " --to " + base + "/" + to
 	}
 	return words + " records it as your own" + elsewhere
@@ -103,13 +103,13 @@ const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/
 // skillsFolder is the folder that gets skills by default.
 const skillsFolder = ".agents/skills"
 
-// global reports whether a lock is that of the skills for all projects.
-func (f *lock) global() bool { return filepath.Base(f.folder) == ".agents" }
+// isGlobal reports whether a lock is that of the skills for all projects.
+func (f *lock) isGlobal() bool { return f.global || filepath.Base(f.folder) == ".agents" }
 
 // flags are what makes a command use this lock.
 func (f *lock) flags() string {
 	switch {
-	case f.global():
+	case f.isGlobal():
 		return " --global"
 	case f.shown != "" && f.shown != ".":
 		return " --project " + f.shown

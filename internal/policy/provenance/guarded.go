@@ -24,7 +24,7 @@ func (g *guardedFS) entry() (*lockfile.Entry, *skill.LockError) {
 	if v == nil {
 		v = &verdict{}
 	}
-	lock, key := g.locks.find(g.bundle, false)
+	lock, key := g.locks.find(g.bundle, 0)
 	if lock == nil {
 		return nil, v.fault
 	}

@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path"
 	"path/filepath"
 	"sync"
 
+	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -18,7 +21,13 @@ type lock struct {
 	skills map[string]lockfile.Entry
 	fault  *skill.LockError // why it cannot be used, or nil
 	shown  string           // the folder as people at this machine write it, "" if others ask too
-	nested sync.Map         // lockfile.Entry by key, of skills within a locked one
+	nested *sync.Map        // lockfile.Entry by key, of skills within a locked one
+	// The folders of the skills without links, when they were looked at last.
+	reals   map[string]string // by key
+	keys    map[string]string // the other way round
+	parents map[string]string // the folders with skills as keys have them, by their real paths
+	others  *sync.Map         // what [lock.parentOf] found by asking the disk
+	global  bool              // it is that of [Options.Global]
 }
 
 // file is a place of a lock.
@@ -27,11 +36,12 @@ type file struct {
 	stamp skill.Stamp
 	read  int64 // when, in Unix nanoseconds
 	now   *lock // nil if there is no lock
-	had   bool  // there was a lock
+	turn  uint64
+	had   bool // there was a lock
 }
 
 // lockIn returns the lock in a folder as it is now, or nil, and logs once why it cannot be used.
-func (l *Locks) lockIn(folder string, anew bool) *lock {
+func (l *Locks) lockIn(folder string, turn uint64) *lock {
 	l.mu.Lock()
 	f := l.files[folder]
 	if f == nil {
@@ -41,8 +51,16 @@ func (l *Locks) lockIn(folder string, anew bool) *lock {
 	l.mu.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if turn != 0 && f.turn >= turn {
+		return f.now
+	}
 	before := f.now
-	now := l.look(f, folder, anew)
+	now := l.look(f, folder, turn != 0)
+	if now != nil && now.fault == nil && (now != before || turn != 0) {
+		now = now.resolved()
+		f.now = now
+	}
+	f.turn = max(f.turn, turn)
 	f.had = f.had || now != nil
 	if now != nil && now.fault != nil && (before == nil || before.fault == nil || *before.fault != *now.fault) {
 		l.o.Log.Warn("lock not used", "at", filepath.Join(folder, lockfile.Name), "reason", now.fault.Message, "fix", now.fault.Fix)
@@ -92,15 +110,107 @@ func (l *Locks) look(f *file, folder string, anew bool) *lock {
 		f.now = unusable(folder, fmt.Sprintf("%s:%d:%d: %s", lockfile.Name, fault.Line, fault.Column, fault.Message), fault.Fix)
 		return f.now
 	}
-	f.now = &lock{folder: folder, skills: content.Skills}
+	f.now = &lock{folder: folder, skills: content.Skills, nested: &sync.Map{}, global: l.o.Global != "" && realpath.Same(l.o.Global, folder)}
 	if l.o.Shown != nil {
 		f.now.shown = filepath.ToSlash(l.o.Shown(folder))
 	}
 	return f.now
 }
 
+// resolved returns the lock with the real folders of its skills as they are now. Most skills are
+// in one folder, whose links are followed once.
+func (f *lock) resolved() *lock {
+	now := *f
+	now.reals, now.keys, now.parents, now.others = make(map[string]string, len(f.skills)), make(map[string]string, len(f.skills)), map[string]string{}, &sync.Map{}
+	known := map[string]string{}
+	parent := func(at string) string {
+		real, ok := known[at]
+		if !ok {
+			real = realpath.Of(filepath.Join(f.folder, filepath.FromSlash(at)))
+			if known[at] = real; now.parents[real] == "" || at < now.parents[real] {
+				now.parents[real] = at
+			}
+		}
+		return real
+	}
+	if f.isGlobal() {
+		parent(path.Base(skillsFolder))
+	} else {
+		parent(skillsFolder)
+	}
+	for key := range f.skills {
+		real := filepath.Join(parent(path.Dir(key)), path.Base(key))
+		if info, err := os.Lstat(real); err == nil && realpath.IsLink(info.Mode()) {
+			real = realpath.Of(real)
+		}
+		if now.reals[key] = real; now.keys[real] == "" || key < now.keys[real] {
+			now.keys[real] = key
+		}
+	}
+	return &now
+}
+
+// isAbout reports whether a lock is that of a folder with skills, by its real path: a skill of the
+// lock is in it or around it, it is the folder in which skills are installed by default, or nobody
+// knows, since the lock cannot be read. The lock for all projects that cannot be read is about its
+// own folders alone.
+func (f *lock) isAbout(folder string, global bool) bool {
+	if f.fault != nil {
+		return !global || realpath.Inside(f.folder, folder) || realpath.Same(filepath.Join(f.folder, path.Base(skillsFolder)), folder)
+	}
+	for real := range f.parents {
+		if realpath.Same(real, folder) {
+			return true
+		}
+	}
+	for _, real := range f.reals {
+		if realpath.Within(folder, real) || realpath.Within(real, folder) {
+			return true
+		}
+	}
+	return false
+}
+
+// keyOf returns the key of the skill with a real folder, and whether the lock has it. A skill in
+// another one has the key of that, and its path in it.
+func (f *lock) keyOf(real string) (key string, has bool) {
+	for at, below := real, ""; filepath.Dir(at) != at; at, below = filepath.Dir(at), path.Join(filepath.Base(at), below) {
+		if key, has := f.keys[at]; has {
+			key = path.Join(key, below)
+			_, has = f.entry(key)
+			return key, has
+		}
+	}
+	parent, known := f.parentOf(filepath.Dir(real))
+	if known {
+		key = path.Join(parent, filepath.Base(real))
+	} else if rel, err := filepath.Rel(f.folder, real); err == nil {
+		key = filepath.ToSlash(rel)
+	}
+	_, has = f.entry(key)
+	return key, has
+}
+
+// parentOf returns a real folder with skills as the keys of the lock have it. The disk knows a
+// folder by another case and by a mount, too.
+func (f *lock) parentOf(folder string) (parent string, ok bool) {
+	if parent, ok = f.parents[folder]; ok {
+		return parent, true
+	}
+	if known, ok := f.others.Load(folder); ok {
+		return known.(string), known != ""
+	}
+	for real, is := range f.parents {
+		if realpath.Same(real, folder) {
+			parent = is
+		}
+	}
+	f.others.Store(folder, parent)
+	return parent, parent != ""
+}
+
 func unusable(folder, message, fix string) *lock {
-	return &lock{folder: folder, fault: &skill.LockError{Message: message, Fix: fix}}
+	return &lock{folder: folder, nested: &sync.Map{}, fault: &skill.LockError{Message: message, Fix: fix}}
 }
 
 func unread(folder string, err error) *lock {

@@ -11,7 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,7 +33,10 @@ type Options struct {
 	// discards it.
 	Drift func(skill, reason string, refused bool)
 	Shown func(path string) string // how people at this machine write a path; nil if others ask too
-	Now   func() time.Time         // time.Now
+	// Global is the folder of the lock for all projects, or "". It is asked about every root, since
+	// links can make any root the folder of its skills.
+	Global string
+	Now    func() time.Time // time.Now
 }
 
 // fresh is how long the look for a lock is good, unless a scan asks.
@@ -64,6 +66,7 @@ type Locks struct {
 	files   map[string]*file                 // by the folder of the lock
 	sweepAt int                              // so many areas
 	gates   map[[2]string]weak.Pointer[gate] // by root and path of a skill, while a file system has one
+	turns   atomic.Uint64                    // of scans, each of which looks at each lock once
 
 	logMu  sync.Mutex
 	states map[string]catalog.LockState // the last of each skill with a lock, by folder
@@ -82,19 +85,21 @@ func New(o Options) *Locks {
 type area struct {
 	mu   sync.Mutex // held while its disk is asked
 	now  atomic.Pointer[place]
-	held string // the folder of the last lock in effect, if locks are enforced; guarded by mu
+	held []string // the folders of the locks that were in effect, if locks are enforced; guarded by mu
 }
 
 // place is what is known about an area.
 type place struct {
-	real    string // without links
-	lock    *lock  // the lock in effect, nil if there is none
+	real    string  // without links
+	locks   []*lock // in effect, the first wins
 	checked time.Time
+	turn    uint64 // of [Locks.turns] when it was checked
 }
 
-// area returns what is known about a folder that holds skills. A scan asks for it anew. If the
-// disk does not answer another caller, what was known before is good enough.
-func (l *Locks) area(folder string, anew bool) place {
+// area returns what is known about a folder that holds skills. A scan asks for what was checked
+// in its turn. If the disk does not answer another caller, for which turn is 0, what was known
+// before is good enough.
+func (l *Locks) area(folder string, turn uint64) place {
 	l.mu.Lock()
 	a := l.areas[folder]
 	if a == nil {
@@ -106,7 +111,7 @@ func (l *Locks) area(folder string, anew bool) place {
 	}
 	l.mu.Unlock()
 	known := a.now.Load()
-	if known != nil && !anew {
+	if known != nil && turn == 0 {
 		if now := l.o.Now(); now.Sub(known.checked) < fresh && !now.Before(known.checked) || !a.mu.TryLock() {
 			return *known
 		}
@@ -114,19 +119,28 @@ func (l *Locks) area(folder string, anew bool) place {
 		a.mu.Lock()
 	}
 	defer a.mu.Unlock()
-	next := &place{real: realpath.Of(folder), checked: l.o.Now()}
-	for _, above := range candidates(next.real) {
-		if lock := l.lockIn(above, anew); lock != nil && lock.isAbout(next.real) {
-			next.lock = lock
-			break
+	if known = a.now.Load(); known != nil && turn != 0 && known.turn >= turn {
+		return *known
+	}
+	next := &place{real: realpath.Of(folder), checked: l.o.Now(), turn: turn}
+	above, global := l.candidates(folder, next.real)
+	for _, at := range above {
+		if lock := l.lockIn(at, turn); lock != nil && lock.isAbout(next.real, at == global) {
+			next.locks = append(next.locks, lock)
 		}
 	}
-	switch {
-	case !l.o.Enforce:
-	case next.lock != nil:
-		a.held = next.lock.folder
-	case a.held != "": // it was emptied, or has other folders now: that does not free the skills
-		next.lock = l.lockIn(a.held, anew)
+	if l.o.Enforce {
+		for _, at := range a.held { // emptied, or with other folders now: that does not free the skills
+			if !slices.ContainsFunc(next.locks, func(k *lock) bool { return k.folder == at }) {
+				if lock := l.lockIn(at, turn); lock != nil {
+					next.locks = append(next.locks, lock)
+				}
+			}
+		}
+		a.held = nil
+		for _, lock := range next.locks {
+			a.held = append(a.held, lock.folder)
+		}
 	}
 	a.now.Store(next)
 	return *next
@@ -142,7 +156,7 @@ func (l *Locks) sweep() {
 		}
 		defer a.mu.Unlock()
 		a.now.Store(nil)
-		return a.held == ""
+		return len(a.held) == 0
 	})
 	maps.DeleteFunc(l.files, func(_ string, f *file) bool {
 		if !f.mu.TryLock() {
@@ -155,9 +169,28 @@ func (l *Locks) sweep() {
 	l.sweepAt = len(l.areas) + mostAreas
 }
 
-// candidates lists the folders that may have the lock of a folder with skills: the folder itself,
-// then its parents up to the root of the repository.
-func candidates(folder string) []string {
+// candidates lists the folders that may have a lock of a folder with skills: its real path and
+// the parents of that, then the parents of each link on the way to it, last the folder of the
+// lock for all projects, which it returns too. Each is without links.
+func (l *Locks) candidates(folder, real string) (all []string, global string) {
+	all = above(real)
+	for _, link := range realpath.Links(folder) {
+		all = append(all, above(filepath.Dir(link))...)
+	}
+	if l.o.Global != "" {
+		global = realpath.Of(l.o.Global)
+		all = append(all, global)
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(all, func(at string) bool {
+		again := seen[at]
+		seen[at] = true
+		return again
+	}), global
+}
+
+// above lists a folder and its parents up to the root of the repository.
+func above(folder string) []string {
 	chain := dir.Repository(folder)
 	if len(chain) > 1 {
 		return chain
@@ -169,55 +202,38 @@ func candidates(folder string) []string {
 	return chain
 }
 
-// isAbout reports whether a lock is that of a folder with skills: it has a skill below it, the
-// folder is the one in which skills are installed by default, or nobody knows, since the lock
-// cannot be read.
-func (f *lock) isAbout(folder string) bool {
-	below, err := filepath.Rel(f.folder, folder)
-	if err != nil || f.fault != nil {
-		return f.fault != nil
-	}
-	below = filepath.ToSlash(below)
-	if below == ".agents/skills" || below == "skills" && filepath.Base(f.folder) == ".agents" {
-		return true
-	}
-	for key := range f.skills {
-		if below == "." || key == below || strings.HasPrefix(key, below+"/") {
-			return true
-		}
-	}
-	return false
-}
-
-// find returns the lock of a skill, or nil, and the skill's key in it. For a link, it is the lock
-// of the place to which the link leads. If that place has none, it is that of the link, and the key
-// is the link's: a root with a lock serves nothing from elsewhere that is not locked.
-func (l *Locks) find(b *skill.Bundle, anew bool) (*lock, string) {
+// find returns the lock of a skill, or nil, and the skill's key in it. Skills and entries are
+// compared by their real folders. Of the locks that are about the skill's place or, for a link,
+// about the place of the link, the first that has the skill wins. If none has it, it is the first
+// of all: a root with a lock serves nothing that is not locked.
+func (l *Locks) find(b *skill.Bundle, turn uint64) (*lock, string) {
 	if b.In == nil || b.In.Dir == "" {
 		return nil, "" // not on a disk
 	}
-	var a place
-	rest := filepath.Base(b.Link())
+	root := l.area(b.In.Dir, turn)
+	real, locks := filepath.Join(root.real, filepath.FromSlash(b.Path)), root.locks
 	if b.Link() != "" {
-		a = l.area(filepath.Dir(b.Link()), anew)
-		anew = false
+		real = b.Link()
+		locks = slices.Concat(l.area(filepath.Dir(real), turn).locks, locks)
 	}
-	if a.lock == nil {
-		a, rest = l.area(b.In.Dir, anew), filepath.FromSlash(b.Path)
+	for _, lock := range locks {
+		if lock.fault != nil {
+			return lock, ""
+		}
+		if key, has := lock.keyOf(real); has {
+			return lock, key
+		}
 	}
-	if a.lock == nil {
+	if len(locks) == 0 {
 		return nil, ""
 	}
-	key, err := filepath.Rel(a.lock.folder, filepath.Join(a.real, rest))
-	if err != nil {
-		return nil, ""
-	}
-	return a.lock, filepath.ToSlash(key)
+	key, _ := locks[0].keyOf(real)
+	return locks[0], key
 }
 
 // Locked implements [catalog.Provenance].
 func (l *Locks) Locked(e *catalog.Entry, files func() ([]skill.File, error)) catalog.Locked {
-	lock, key := l.find(e.Bundle, false)
+	lock, key := l.find(e.Bundle, 0)
 	if lock == nil {
 		return catalog.Locked{}
 	}
@@ -318,28 +334,25 @@ func (l *Locks) Drift(s *catalog.Snapshot) (n int) {
 func (l *Locks) Locks(s *catalog.Snapshot) (all []catalog.LockStatus) {
 	there := map[string]map[string]bool{} // keys on the disk, by the folder of the lock
 	for _, e := range s.Entries {
-		if lock, key := l.find(e.Bundle, false); lock != nil {
+		if lock, key := l.find(e.Bundle, 0); lock != nil {
 			if there[lock.folder] == nil {
 				there[lock.folder] = map[string]bool{}
 			}
-			there[lock.folder][key] = true
+			there[lock.folder][lock.reals[key]] = true
 		}
 	}
 	locks := map[string]*lock{} // one may have been read twice
 	labels := map[string]string{}
-	below := map[string][]string{} // the roots, relative to the lock
+	roots := map[string][]string{} // their real paths
 	for _, r := range s.Roots {
 		if r.Dir == "" || r.Missing && filepath.Base(filepath.Dir(r.Dir)) != ".agents" {
 			continue // only the default folder of installed skills has a lock without being there
 		}
-		a := l.area(r.Dir, false)
-		if a.lock == nil {
-			continue
-		}
-		at := a.lock.folder
-		locks[at], labels[at] = a.lock, cmp.Or(labels[at], r.Label)
-		if rel, err := filepath.Rel(at, a.real); err == nil {
-			below[at] = append(below[at], filepath.ToSlash(rel))
+		a := l.area(r.Dir, 0)
+		for _, lock := range a.locks {
+			at := lock.folder
+			locks[at], labels[at] = lock, cmp.Or(labels[at], r.Label)
+			roots[at] = append(roots[at], a.real)
 		}
 	}
 	for _, at := range slices.Sorted(maps.Keys(locks)) {
@@ -349,7 +362,8 @@ func (l *Locks) Locks(s *catalog.Snapshot) (all []catalog.LockStatus) {
 			status.Reason, status.Fix = lock.fault.Message, lock.fault.Fix
 		}
 		for _, key := range slices.Sorted(maps.Keys(lock.skills)) {
-			if there[at][key] || !slices.ContainsFunc(below[at], func(root string) bool { return root == "." || key == root || strings.HasPrefix(key, root+"/") }) {
+			real := lock.reals[key]
+			if there[at][real] || !slices.ContainsFunc(roots[at], func(root string) bool { return realpath.Within(root, real) }) {
 				continue
 			}
 			if status.NMissing++; len(status.Missing) < missingShown {

@@ -383,7 +383,7 @@ func TestEnforceLinks(t *testing.T) {
 }
 
 // TestEnforceLinkOut skips what a link brings into a root with a lock from a place without one,
-// unless the lock has it under the link's name.
+// unless the lock has it under the link's name. Then it is locked by whatever path it is found.
 func TestEnforceLinkOut(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links")
@@ -418,7 +418,66 @@ func TestEnforceLinkOut(t *testing.T) {
 	p.lock(".agents/skills/pdf", ".agents/skills/evil")
 	check(map[string]bool{".agents/skills/pdf": true, "free/pdf": true, "free/evil": true, ".agents/skills/evil": true})
 	p.write("vendor/evil/scripts/run.py", "print(2)\n")
-	check(map[string]bool{".agents/skills/pdf": true, "free/pdf": true, "free/evil": true})
+	check(map[string]bool{".agents/skills/pdf": true, "free/pdf": true}) // free/evil is the folder that is locked
+}
+
+// TestEnforceLayouts refuses a changed skill by whatever links its folder, its root and its lock are
+// reached, and serves it while it is as locked.
+func TestEnforceLayouts(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links")
+	}
+	for name, layout := range map[string]struct {
+		real, lock, key, root string // below the project; the folder of the lock, "" for the project
+		links                 map[string]string
+	}{
+		"the skills folder is a link":     {"skills/a", "", ".agents/skills/a", ".agents/skills", map[string]string{".agents/skills": "../skills"}},
+		"its parent is a link":            {"agents/skills/a", "", ".agents/skills/a", ".agents/skills", map[string]string{".agents": "agents"}},
+		"the skill is a link":             {"skills/a", "", ".agents/skills/a", ".agents/skills", map[string]string{".agents/skills/a": "../../skills/a"}},
+		"the root is another folder":      {".claude/skills/a", "", ".agents/skills/a", ".claude/skills", map[string]string{".agents/skills": "../.claude/skills"}},
+		"the root is the target":          {"skills/a", "", ".agents/skills/a", "skills", map[string]string{".agents/skills/a": "../../skills/a"}},
+		"the root is in a locked skill":   {"skills/x", "", "skills/x", "skills/x/deep", nil},
+		"of all projects":                 {"dot/skills/a", ".agents", "skills/a", ".claude/skills", map[string]string{".agents/skills": "../dot/skills", ".claude/skills": "../dot/skills"}},
+		"of all projects, in a link":      {"dot/agents/skills/a", "dot/agents", "skills/a", ".agents/skills", map[string]string{".agents": "dot/agents"}},
+		"the lock's root has two folders": {"skills/a", "", "other/a", "skills", map[string]string{"other": "skills"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProject(t)
+			p.skill(layout.real)
+			p.skill(layout.real + "/deep/er")
+			for link, target := range layout.links {
+				at := filepath.Join(p.dir, filepath.FromSlash(link))
+				if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.Symlink(target, at)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			in := project{t, filepath.Join(p.dir, layout.lock)}
+			in.lock(layout.key)
+			c, _ := p.catalog(Options{Enforce: true, Global: filepath.Join(p.dir, ".agents")}, p.root(layout.root))
+			for _, changed := range []bool{false, true} {
+				v := p.refresh(c)
+				for _, e := range v.Entries {
+					_, _, err := skill.ReadFile(e.FS, "scripts/run.py", 100)
+					if locked := v.Locked(t.Context(), e); (e.Status == catalog.Skipped) != changed || (err != nil) != changed || (locked.Refused != nil) != changed {
+						t.Errorf("changed %v: %s: %v, %v, %+v", changed, e.Place(), e.Status, err, locked)
+					}
+				}
+				if len(v.Entries) == 0 {
+					t.Error("no skill")
+				}
+				p.write(layout.real+"/scripts/run.py", "print(2)\n")
+				p.write(layout.real+"/deep/er/scripts/run.py", "print(2)\n")
+			}
+			p.write(layout.real+"/scripts/run.py", "print(1)\n")
+			p.write(layout.real+"/deep/er/scripts/run.py", "print(1)\n")
+			in.lock()
+			for _, e := range p.refresh(c).Entries {
+				if e.Status != catalog.Skipped {
+					t.Errorf("served though the lock does not have it: %s", e.Place())
+				}
+			}
+		})
+	}
 }
 
 // TestEnforceRead refuses to read a file that changed after the scan that found it as locked,

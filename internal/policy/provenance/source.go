@@ -130,18 +130,17 @@ func (s *source) judgeAll(ctx context.Context, scan *skill.Scan) error {
 	for i, p := range places {
 		before[i] = p.now.Load()
 	}
-	anew := sync.OnceFunc(func() { s.locks.area(s.Root().Dir, true) })
+	turn := s.locks.turns.Add(1)
 	next := make(chan int)
 	var wg sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(places)) {
 		wg.Go(func() {
 			for i := range next {
-				anew()
 				var loaded *skill.Skill
 				if len(scan.Skills) > 0 {
 					loaded = scan.Skills[i]
 				}
-				places[i].now.Store(s.locks.judge(ctx, scan.Bundles[i], places[i], loaded))
+				places[i].now.Store(s.locks.judge(ctx, turn, scan.Bundles[i], places[i], loaded))
 			}
 		})
 	}
@@ -211,8 +210,8 @@ func (s *source) guard(p *judged, b *skill.Bundle, now *verdict) *skill.Bundle {
 }
 
 // judge compares a skill with its lock. loaded is the skill as the scan has read it, or nil.
-func (l *Locks) judge(ctx context.Context, b *skill.Bundle, p *judged, loaded *skill.Skill) *verdict {
-	lock, key := l.find(b, b.Link() != "")
+func (l *Locks) judge(ctx context.Context, turn uint64, b *skill.Bundle, p *judged, loaded *skill.Skill) *verdict {
+	lock, key := l.find(b, turn)
 	if lock == nil {
 		p.files = nil
 		return nil
