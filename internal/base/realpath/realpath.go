@@ -30,6 +30,15 @@ func Of(dir string) string {
 	return filepath.Join(Of(parent), filepath.Base(dir))
 }
 
+// Child resolves an entry of a real folder. It asks the disk once if the entry is no link.
+func Child(real, name string) string {
+	at := filepath.Join(real, name)
+	if info, err := os.Lstat(at); err == nil && IsLink(info.Mode()) {
+		return Of(at)
+	}
+	return at
+}
+
 // Links lists the links that an absolute path passes through, as far as the path
 // exists. Each link is named by the real path of its folder.
 func Links(path string) (links []string) {

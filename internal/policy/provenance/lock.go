@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"sync"
@@ -139,10 +138,7 @@ func (f *lock) resolved() *lock {
 		parent(skillsFolder)
 	}
 	for key := range f.skills {
-		real := filepath.Join(parent(path.Dir(key)), path.Base(key))
-		if info, err := os.Lstat(real); err == nil && realpath.IsLink(info.Mode()) {
-			real = realpath.Of(real)
-		}
+		real := realpath.Child(parent(path.Dir(key)), path.Base(key))
 		if now.reals[key] = real; now.keys[real] == "" || key < now.keys[real] {
 			now.keys[real] = key
 		}
