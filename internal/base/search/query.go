@@ -55,7 +55,7 @@ func (x *index) parse(query string) (all []queryTerm, words int) {
 		words++
 	}
 	for _, w := range joined(typed) {
-		if v := x.terms(nil, w, joinedMatch); len(v) > 0 {
+		if v := x.synonyms(x.terms(nil, w, joinedMatch), w); len(v) > 0 {
 			all = append(all, queryTerm{w, false, v})
 		}
 	}
@@ -109,13 +109,19 @@ func joined(typed []string) (all []string) {
 func (x *index) variants(word string) []variant {
 	all := x.terms(nil, word, exactMatch)
 	all = x.stems(all, word, stemMatch)
-	for _, other := range synonyms()[word] {
-		all = x.terms(all, other, synonymMatch)
-		all = x.stems(all, other, synonymMatch)
-	}
+	all = x.synonyms(all, word)
 	letters := utf8.RuneCountInString(word)
 	if letters >= 3 || len(all) == 0 && (letters == 2 || word[0] >= utf8.RuneSelf) {
 		all = x.beginnings(all, word)
+	}
+	return all
+}
+
+// synonyms adds the terms that are synonyms of the word, with any ending.
+func (x *index) synonyms(all []variant, word string) []variant {
+	for _, other := range synonymsOf(word) {
+		all = x.terms(all, other, synonymMatch)
+		all = x.stems(all, other, synonymMatch)
 	}
 	return all
 }

@@ -216,17 +216,83 @@ var stop = sync.OnceValue(func() map[string]bool {
 	return all
 })
 
-// synonyms maps a word to the other ways to write it. The table has the short forms that
-// people type for languages and for a few other things.
+// synonyms maps a word to the other words to look for.
 var synonyms = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{}
-	for _, group := range [][]string{
-		{"js", "javascript"}, {"ts", "typescript"}, {"c#", "csharp", "dotnet"},
-		{"db", "database"}, {"k8s", "kubernetes"}, {"postgres", "postgresql"}, {"repo", "repository"},
-	} {
+	for _, group := range shortForms {
 		for i, word := range group {
 			all[word] = slices.Concat(group[:i], group[i+1:])
 		}
 	}
+	for head, line := range headWords {
+		for word := range strings.FieldsSeq(line) {
+			all[word] = append(all[word], head)
+		}
+	}
+	for _, others := range all {
+		slices.Sort(others) // the order of a map must not decide an order of hits
+	}
 	return all
 })
+
+// synonymsOf returns the synonyms of a word or, if it has none, of its singular.
+func synonymsOf(word string) []string {
+	if others := synonyms()[word]; others != nil {
+		return others
+	}
+	return synonyms()[strings.TrimSuffix(word, "s")]
+}
+
+// shortForms lists words that people type for each other. Each finds the others.
+var shortForms = [][]string{
+	{"js", "javascript"}, {"ts", "typescript"}, {"c#", "csharp", "dotnet"}, {"py", "python"},
+	{"db", "database"}, {"k8s", "kubernetes"}, {"postgres", "postgresql"}, {"repo", "repository"},
+	{"a11y", "accessibility"}, {"i18n", "internationalization"}, {"l10n", "localization"}, {"o11y", "observability"},
+}
+
+// headWords maps the word that skills use to words that people say for it. These find the head
+// word; it does not find them. Two words are written as one.
+var headWords = map[string]string{
+	"pptx":          "powerpoint slide deck presentation keynote slideshow",
+	"xlsx":          "excel spreadsheet workbook",
+	"docx":          "word",
+	"pr":            "mr pullrequest mergerequest",
+	"pull":          "pr mr mergerequest",
+	"tdd":           "testfirst testsfirst testdriven",
+	"test":          "qa",
+	"debug":         "bug troubleshoot",
+	"refactor":      "cleanup",
+	"documentation": "doc docs",
+	"changelog":     "releasenote",
+	"regex":         "regexp regularexpression",
+	"issue":         "ticket",
+	"adr":           "decisionrecord",
+	"prd":           "productrequirement",
+	"cli":           "terminal commandline",
+	"bash":          "shell",
+	"browser":       "chrome",
+	"scrape":        "crawl",
+	"docker":        "container",
+	"terraform":     "tf iac",
+	"ci":            "cicd continuousintegration",
+	"aws":           "amazon",
+	"gcp":           "googlecloud",
+	"github":        "gh",
+	"node":          "nodejs",
+	"react":         "reactjs",
+	"vue":           "vuejs",
+	"next":          "nextjs",
+	"ios":           "iphone ipad",
+	"macos":         "mac osx",
+	"llm":           "languagemodel",
+	"ml":            "machinelearning",
+	"mcp":           "modelcontext",
+	"seo":           "searchengine",
+	"email":         "mail",
+	"image":         "picture photo",
+	"website":       "site webpage homepage",
+	"visualization": "chart plot",
+	"resume":        "cv",
+	"jupyter":       "ipynb notebook",
+	"brainstorm":    "idea ideation",
+}

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -150,17 +151,28 @@ func TestStemTogether(t *testing.T) {
 	}
 }
 
-// A short form finds the long one and the other way round.
+// A short form finds the long one and the other way round. A word finds the head word that skills
+// use for it, which does not find the word.
 func TestSynonyms(t *testing.T) {
+	short := map[string]bool{}
+	for word := range maps.Keys(synonyms()) {
+		for _, group := range shortForms {
+			short[word] = short[word] || slices.Contains(group, word)
+		}
+	}
 	for word, others := range synonyms() {
 		for _, other := range others {
-			if !slices.Contains(synonyms()[other], word) || stop()[word] || string(stem([]byte(word))) == string(stem([]byte(other))) {
+			back := slices.Contains(synonyms()[other], word)
+			if back != short[word] || stop()[word] || stop()[other] || string(stem([]byte(word))) == string(stem([]byte(other))) {
 				t.Errorf("%s and %s", word, other)
 			}
 			diffs(t, word, found(of(Doc{Name: "x", Description: other}, Doc{Name: "y"}), word), []string{"x"})
 		}
 	}
 	diffs(t, "another form of a synonym", found(of(Doc{Name: "x", Description: "databases"}), "db"), []string{"x"})
+	diffs(t, "a plural", found(of(Doc{Name: "pptx"}), "decks"), []string{"pptx"})
+	diffs(t, "the head word", found(of(Doc{Name: "powerpoint"}), "pptx"), []string(nil))
+	diffs(t, "two words", found(of(Doc{Name: "pr-writer"}), "merge requests"), []string{"pr-writer"})
 }
 
 // The filter before the edit distance must not drop a word that is near enough.
