@@ -35,7 +35,7 @@ func TestQuality(t *testing.T) {
 	measure := func(all []knownitem.Question) knownitem.Score {
 		t.Helper()
 		s, err := knownitem.Measure(v, all, func(query string) (names []string, err error) {
-			found, err := v.Search(t.Context(), catalog.Query{Text: query, Limit: 100})
+			found, err := v.Search(t.Context(), catalog.Query{Text: query})
 			for _, h := range found.Hits {
 				names = append(names, h.Name)
 			}

@@ -66,14 +66,45 @@ func halves(table string) (tune, report []Question) {
 	return tune, report
 }
 
+// Named returns the questions of a table: in each line a query, a tab, and the names of the skills
+// that serve, separated by commas.
+func Named(v catalog.View, table string) (all []Question, err error) {
+	paths := map[string]string{}
+	for _, e := range v.Entries {
+		paths[e.Name] = e.Path
+	}
+	number := 0
+	for line := range strings.Lines(table) {
+		number++
+		query, names, ok := strings.Cut(strings.TrimSpace(line), "\t")
+		if !ok {
+			return nil, fmt.Errorf("line %d: no tab between the query and the names", number)
+		}
+		q := Question{Query: query}
+		for name := range strings.SplitSeq(names, ",") {
+			path, ok := paths[strings.TrimSpace(name)]
+			if !ok {
+				return nil, fmt.Errorf("line %d: the corpus has no skill %q", number, name)
+			}
+			q.Also = append(q.Also, path)
+		}
+		q.Skill, q.Also = q.Also[0], q.Also[1:]
+		all = append(all, q)
+	}
+	return all, nil
+}
+
 // Score is the quality of a search.
 type Score struct {
-	Recall float64 // the share of questions whose skill is among the first five
-	Rank   float64 // the mean of 1/rank, over the first 100
+	Recall  float64 // the share of questions whose skill is among the first five
+	Rank    float64 // the mean of 1/rank, over the first 100
+	Results float64 // the mean number of skills in an answer
 }
 
 // String formats the score.
-func (s Score) String() string { return fmt.Sprintf("recall@5 %.3f, MRR %.3f", s.Recall, s.Rank) }
+func (s Score) String() string {
+	return fmt.Sprintf("recall@5 %.3f, MRR %.3f, %.1f results", s.Recall, s.Rank, s.Results)
+}
 
 // Measure asks each question of a search that answers with skills' names, the best first. A
 // skill of the same name counts too: some are in two repositories. Of several right skills
@@ -96,6 +127,7 @@ func Measure(v catalog.View, all []Question, ask func(query string) ([]string, e
 		if err != nil {
 			return Score{}, err
 		}
+		s.Results += float64(len(names))
 		for i, name := range names[:min(100, len(names))] {
 			if !slices.Contains(want, name) {
 				continue
@@ -108,7 +140,7 @@ func Measure(v catalog.View, all []Question, ask func(query string) ([]string, e
 		}
 	}
 	n := float64(len(all))
-	return Score{s.Recall / n, s.Rank / n}, nil
+	return Score{s.Recall / n, s.Rank / n, s.Results / n}, nil
 }
 
 // Mistyped returns the same questions with one wrong letter each, in the longest word of at

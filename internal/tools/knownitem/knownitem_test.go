@@ -80,18 +80,27 @@ func TestMeasure(t *testing.T) {
 		all = append(all, Question{Skill: "in/a", Query: q})
 	}
 	s, err := Measure(v, all, ask)
-	if want := (1 + 1.0/4 + 1.0/6) / 5; err != nil || s.Recall != 0.4 || s.Rank < want-1e-9 || s.Rank > want+1e-9 {
+	if want := (1 + 1.0/4 + 1.0/6) / 5; err != nil || s.Recall != 0.4 || s.Rank < want-1e-9 || s.Rank > want+1e-9 || s.Results != 16.0/5 {
 		t.Errorf("%v, %v", s, err)
 	}
 	if _, err := Measure(v, []Question{{Skill: "in/x", Query: "q"}}, ask); err == nil {
 		t.Error("measures what is not there")
 	}
 	others := []Question{{Skill: "in/d", Query: "fourth", Also: []string{"in/c"}}, {Skill: "in/a", Query: "never", Also: []string{"in/d"}}}
-	if s, err := Measure(v, others, ask); err != nil || s != (Score{Recall: 0.5, Rank: 0.25}) {
+	if s, err := Measure(v, others, ask); err != nil || s != (Score{Recall: 0.5, Rank: 0.25, Results: 3.5}) {
 		t.Errorf("with others that serve as well: %v, %v", s, err)
 	}
 	if _, err := Measure(v, []Question{{Skill: "in/a", Query: "q", Also: []string{"in/x"}}}, ask); err == nil {
 		t.Error("measures what is not there")
+	}
+	named, err := Named(v, "fourth\td, c\nnever\ta\n")
+	if s, fails := Measure(v, named, ask); err != nil || fails != nil || s != (Score{Recall: 0.5, Rank: 0.25, Results: 3.5}) {
+		t.Errorf("named: %v, %v, %v", s, err, fails)
+	}
+	for table, want := range map[string]string{"q\ta\nq a\n": "line 2: no tab", "q\ta,x\n": `line 1: the corpus has no skill "x"`} {
+		if _, err := Named(v, table); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v", table, err)
+		}
 	}
 	wrong := errors.New("no")
 	if _, err := Measure(v, all, func(string) ([]string, error) { return nil, wrong }); !errors.Is(err, wrong) {
