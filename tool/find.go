@@ -37,7 +37,7 @@ const (
 	queryWords = 8
 )
 
-var findSchema = json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"Words for the task or topic. Leave it out to list all skills."},"limit":{"type":"integer","minimum":1,"maximum":100,"description":"How many skills at most"},"cursor":{"type":"string","description":"Where to go on: the cursor that an earlier answer gave"}}}`)
+var findSchema = json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"Two to six English keywords for the task, with the file type or the product, as in \"pptx slides from notes\". Leave it out to list all skills."},"limit":{"type":"integer","minimum":1,"maximum":100,"description":"How many skills at most"},"cursor":{"type":"string","description":"Where to go on: the cursor that an earlier answer gave"}}}`)
 
 const findDescription = `Search all skills by topic, best match first, or list all of them; it also says which skills were skipped and why.
 

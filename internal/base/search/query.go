@@ -136,6 +136,10 @@ func (x *index) terms(all []variant, word string, how matchKind) []variant {
 	return all
 }
 
+// farStem is the difference in length from which a term with the same stem counts half:
+// "excellence" is seldom about Excel.
+const farStem = 4
+
 // stems adds the terms with the stem of the word, except the word itself.
 func (x *index) stems(all []variant, word string, how matchKind) []variant {
 	var own, other [maxWord + 1]byte
@@ -147,7 +151,11 @@ func (x *index) stems(all []variant, word string, how matchKind) []variant {
 		for ; at < len(s.stems) && s.stems[at] == h; at++ {
 			t := int(s.byStem[at])
 			if s.term(t) != word && bytes.Equal(stem(append(other[:0], s.term(t)...)), want) && part.has(t) {
-				all = append(all, variant{p, t, how, kindWeight[how]})
+				weight := kindWeight[how]
+				if n := len(s.term(t)) - len(word); n >= farStem || -n >= farStem {
+					weight /= 2
+				}
+				all = append(all, variant{p, t, how, weight})
 			}
 		}
 	}
@@ -168,6 +176,10 @@ func (x *index) beginnings(all []variant, word string) []variant {
 	}
 	return append(all, x.closest(found, maxPrefixes, func(v variant) int { return len(x.term(v)) })...)
 }
+
+// minTypo is the number of letters that a word and a term have together at least if one may be a
+// misspelling of the other: "exel" of "excel", but not "logo" of "log" or "logs".
+const minTypo = 9
 
 // typos returns the terms that differ from the word in one letter. For a long word without
 // such terms it returns those that differ in two.
@@ -197,7 +209,7 @@ func (x *index) near(word string, d int) (found []variant) {
 			if n := len(term) - len(word); n > d*utf8.UTFMax || -n > d*utf8.UTFMax {
 				continue
 			}
-			if typo.Distance(word, term, d) <= d && part.has(i) {
+			if typo.Distance(word, term, d) <= d && utf8.RuneCountInString(word)+utf8.RuneCountInString(term) >= minTypo && part.has(i) {
 				found = append(found, variant{p, i, typoMatch, kindWeight[typoMatch] / float32(d)})
 			}
 		}

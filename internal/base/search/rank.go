@@ -28,6 +28,9 @@ const (
 	coverage = 0.6
 	// wholeName is the bonus of a document whose name equals the query.
 	wholeName = 1.5
+	// relevant is the share of the best score that a document must have to be found at all. Of
+	// 908 queries none loses its skill from the first five by it.
+	relevant = 0.2
 )
 
 // Options control a search. The zero value asks for every document that matches.
@@ -43,8 +46,9 @@ type Result struct {
 }
 
 // Search returns the documents that contain a word of the query, the best first. If weight
-// is not nil, a document's score is multiplied by its weight; a document with a weight of 0
-// or less is neither returned nor counted. A query without words finds nothing.
+// is not nil, a document's score is multiplied by its weight. A document with a weight of 0 or
+// less, or with a small part of the best score, is neither returned nor counted. A query
+// without words finds nothing.
 func (x *Index[K]) Search(query string, weight func(doc int) float32, o Options) Result {
 	all, words := x.core.parse(query)
 	if len(all) == 0 {
@@ -60,14 +64,19 @@ func (x *Index[K]) Search(query string, weight func(doc int) float32, o Options)
 	if o.Limit > 0 {
 		top.most = min(top.most, o.Limit)
 	}
+	best := float32(0)
 	for _, doc := range s.found {
 		w := float32(1)
 		if weight != nil {
-			w = weight(int(doc))
+			w = max(weight(int(doc)), 0)
 		}
-		if w > 0 {
+		score := w * s.final(doc, words)
+		s.lines[doc].score, best = score, max(best, score)
+	}
+	for _, doc := range s.found {
+		if score := s.lines[doc].score; score > 0 && score >= relevant*best {
 			r.Total++
-			if score := w * s.final(doc, words); !top.full() || score >= top.hits[0].Score {
+			if !top.full() || score >= top.hits[0].Score {
 				top.offer(Hit{Doc: int(doc), Score: score})
 			}
 		}

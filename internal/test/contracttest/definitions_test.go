@@ -48,7 +48,7 @@ The path is relative to the skill's folder. A file comes whole, unless it is lon
 	findDescription = `Search all skills by topic, best match first, or list all of them; it also says which skills were skipped and why.
 
 Use it when no listed skill fits, when a list of skills was shortened, or when a skill that should be there is missing. Without a query it lists all skills, page by page. Load what it finds with the skill tool, by name.`
-	findSchema = `{"type":"object","properties":{"query":{"type":"string","description":"Words for the task or topic. Leave it out to list all skills."},"limit":{"type":"integer","minimum":1,"maximum":100,"description":"How many skills at most"},"cursor":{"type":"string","description":"Where to go on: the cursor that an earlier answer gave"}}}`
+	findSchema = `{"type":"object","properties":{"query":{"type":"string","description":"Two to six English keywords for the task, with the file type or the product, as in \"pptx slides from notes\". Leave it out to list all skills."},"limit":{"type":"integer","minimum":1,"maximum":100,"description":"How many skills at most"},"cursor":{"type":"string","description":"Where to go on: the cursor that an earlier answer gave"}}}`
 )
 
 func (d defined) parameters(t *testing.T) any { return parsed(t, d.schema) }
