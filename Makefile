@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 BENCH    ?= .
 comma    := ,
 
-.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop fleet distribution agents web-walk web-shots prose build sbom image hostile safety patient reload-race first-sign safety-selftest windows cosign
+.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop fleet distribution agents web-walk web-shots prose build sbom image hostile safety patient reload-race first-sign safety-selftest links windows cosign
 
 check:
 	bash .ci/gofmt
@@ -131,6 +131,10 @@ safety:
 # commands that are killed. It takes some 20 minutes.
 patient:
 	SAFETY=full KNACK_KILLS=500 go test -count=1 -timeout 0 ./internal/analysis/scan ./internal/distribution/store ./internal/cli/distcmd
+
+# Ten thousand writing commands while folders are exchanged for links that lead out.
+links:
+	KNACK_LINKS=10000 go test -count=1 -timeout 0 -v -run 'TestExchangedLinks$$' ./internal/cli
 
 # A million requests while the access rules are reloaded ten thousand times.
 reload-race:

@@ -78,15 +78,15 @@ func (c *checkedSkill) write(env console.Env, project string, now []byte, old st
 			return fmt.Errorf("%s is a link; give the folder that it leads to", atHome(env, link))
 		}
 	}
-	if err := behindNoLink(env, c.base, c.Skill.Dir()); err != nil {
+	folder, err := behindNoLink(env, c.base, c.Skill.Dir())
+	if err != nil {
 		return err
 	}
-	var err error
 	if c.Data != nil {
-		err = edit.Replace(filepath.Join(c.Skill.Dir(), c.Skill.Entry), c.Data, now)
+		err = edit.Replace(filepath.Join(folder, c.Skill.Entry), c.Data, now)
 	}
 	if err == nil && old != "" {
-		err = edit.Rename(filepath.Join(c.Skill.Dir(), old), skill.MainFile)
+		err = edit.Rename(filepath.Join(folder, old), skill.MainFile)
 	}
 	if err != nil {
 		return command.Cause(err) // the message names the file already
@@ -94,14 +94,14 @@ func (c *checkedSkill) write(env console.Env, project string, now []byte, old st
 	return nil
 }
 
-// behindNoLink refuses a change in a folder that a link leads out of the project of base.
-func behindNoLink(env console.Env, base, folder string) error {
-	if target, err := locate.Inside(env, base, filepath.Join(folder, skill.MainFile)); target != "" {
-		return fmt.Errorf("%w; give that folder itself", err)
-	} else if err != nil {
-		return err
+// behindNoLink returns the path of a folder without links, and refuses one that a link leads out
+// of the project of base.
+func behindNoLink(env console.Env, base, folder string) (string, error) {
+	real, target, err := locate.Within(env, base, folder)
+	if target != "" {
+		err = fmt.Errorf("%w; give that folder itself", err)
 	}
-	return nil
+	return real, err
 }
 
 // misspeltFiles returns the files that the fixes of this level rename to SKILL.md.
@@ -120,9 +120,9 @@ func (r *checkRun) renameMisspelt(ctx context.Context, env *console.Env, f *chec
 		if ctx.Err() != nil {
 			return failed
 		}
-		err := behindNoLink(*env, n.base, filepath.Dir(n.near))
+		folder, err := behindNoLink(*env, n.base, filepath.Dir(n.near))
 		if err == nil {
-			err = edit.Rename(n.near, skill.MainFile)
+			err = edit.Rename(filepath.Join(folder, filepath.Base(n.near)), skill.MainFile)
 		}
 		if err != nil {
 			failed++

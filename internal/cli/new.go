@@ -87,12 +87,14 @@ func makeSkill(env *console.Env, project, below, name, description string, asJSO
 		}
 	}
 	file := filepath.Join(folder, skill.MainFile)
+	place := edit.Named(file)
 	if project != "" {
-		if target, err := locate.Inside(*env, project, file); err != nil {
+		var target string
+		if place, target, err = locate.Within(*env, project, file); err != nil {
 			return command.RunError("if you mean that folder, name it: knack new --dir "+shellWord(target)+" "+name, "%w; nothing was written", err)
 		}
 	}
-	err = edit.Create(file, []byte(template(name, description)), 0o666)
+	err = edit.Create(place, []byte(template(name, description)), 0o666)
 	if errors.Is(err, edit.ErrExists) {
 		return existsError(*env, file, name)
 	}

@@ -59,9 +59,9 @@ func (k *knownFile) rewrite(env *console.Env, run *report.ScanRun) error {
 	}
 	var err error
 	if data := now.Format(); k.data == nil {
-		err = edit.Create(k.path, data, 0o666)
+		err = edit.Create(edit.Named(k.path), data, 0o666)
 	} else {
-		err = edit.Replace(k.path, k.data, data)
+		err = edit.Replace(edit.Named(k.path), k.data, data)
 	}
 	if err != nil {
 		return command.RunError("make it writable, or name another file", "--baseline %s was not written: %w", k.shown, command.Cause(err))

@@ -68,6 +68,7 @@ type Change struct {
 	After      []byte
 	Backup     string // the path of the backup, after [Change.Write]
 
+	place   string // File without links, which is written
 	existed bool
 	mode    fs.FileMode
 }
@@ -81,6 +82,7 @@ func (c Change) Changed() bool {
 type candidate struct {
 	location
 	at, real string // as the client names it, and with links resolved; real is "" for a missing file
+	place    string // at without links, whether or not it is there
 	data     []byte
 	mode     fs.FileMode
 	all      map[string]entry
@@ -142,7 +144,7 @@ func (c Client) change(p Env, at candidate, name string, s Server) (Change, erro
 	path := append(c.keysAt(p, at.location), name)
 	ch := Change{
 		File: cmp.Or(at.real, at.at), Scope: at.scope, Name: name, Key: strings.Join(path, "."), State: Absent,
-		Before: at.data, existed: at.real != "", mode: at.mode,
+		Before: at.data, existed: at.real != "", mode: at.mode, place: at.place,
 	}
 	if at.err != nil {
 		return ch, at.err
@@ -296,8 +298,9 @@ func choose(p Env, all []candidate, s Server, choice Choice) (at int, name strin
 // read fills in the content of the file. A project may be a clone, so its links are not
 // followed out of it. Links in the home folder are.
 func (c Client) read(p Env, f *candidate) {
+	f.place = realpath.Of(f.at) // settings are often links into a folder under version control
 	if root := filepath.FromSlash(p.Project); root != "" && root != filepath.FromSlash(p.Home) {
-		if f.err = edit.Inside(root, f.at); f.err != nil {
+		if f.place, f.err = edit.Within(root, f.at); f.err != nil {
 			return
 		}
 	}
@@ -306,10 +309,11 @@ func (c Client) read(p Env, f *candidate) {
 		return
 	}
 	if err == nil {
-		f.real, err = realpath.Eval(f.at) // settings are often links into a folder under version control
+		_, err = realpath.Eval(f.at)
 	}
 	if err == nil {
-		info, err = os.Stat(f.real)
+		f.real = f.place
+		info, err = os.Lstat(f.real)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -343,14 +347,14 @@ func (c *Change) Write() error {
 	case !c.Changed():
 		return nil
 	case !c.existed:
-		return edit.Create(c.File, c.After, c.mode)
+		return edit.Create(c.place, c.After, c.mode)
 	}
-	kept, err := edit.Backup(c.File, c.Before)
+	kept, err := edit.Backup(c.place, c.Before)
 	if err != nil {
 		return err
 	}
-	if err := edit.Replace(c.File, c.Before, c.After); err != nil {
-		return errors.Join(err, os.Remove(kept)) // no change, so no backup
+	if err := edit.Replace(c.place, c.Before, c.After); err != nil {
+		return errors.Join(err, edit.Remove(kept)) // no change, so no backup
 	}
 	c.Backup = kept
 	return nil

@@ -144,7 +144,7 @@ func TestPlan(t *testing.T) {
 			bare := func(ch Change) Change {
 				ch.File, ch.Key = p.name(ch.File), strings.ReplaceAll(ch.Key, p.Project, "PROJECT")
 				ch.EntryBefore, ch.EntryAfter, ch.CommandAfter = nil, nil, nil // see TestChosenArguments
-				ch.Before, ch.After, ch.Backup, ch.existed, ch.mode = nil, nil, "", false, 0
+				ch.Before, ch.After, ch.Backup, ch.place, ch.existed, ch.mode = nil, nil, "", "", false, 0
 				return ch
 			}
 			if got = bare(got); got.OverriddenBy != nil {

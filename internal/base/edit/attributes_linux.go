@@ -8,11 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyAttributes gives the file to the extended attributes of the file from, and removes
-// those that from does not have. POSIX ACLs are among them: without its ACL a file may be
+// copyAttributes gives a new file the extended attributes of the file from in its folder, and
+// removes those that from does not have. POSIX ACLs are among them: without its ACL a file may be
 // open to more users, and a new file can inherit an ACL from its folder.
-func copyAttributes(to, from string) error {
-	want, err := attributes(from)
+func copyAttributes(made *temporary, from string) error {
+	f, err := openRegular(made.in, from)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	to := int(made.f.Fd())
+	want, err := attributes(int(f.Fd()))
 	if err != nil {
 		return errAttributes
 	}
@@ -24,7 +30,7 @@ func copyAttributes(to, from string) error {
 		if _, keep := want[name]; keep || strings.HasPrefix(name, "security.") {
 			continue // the kernel's security modules label every new file
 		}
-		if unix.Lremovexattr(to, name) != nil {
+		if unix.Fremovexattr(to, name) != nil {
 			return errAttributes
 		}
 	}
@@ -41,7 +47,7 @@ func copyAttributes(to, from string) error {
 
 // setAttribute is a variable for the tests: which attributes a user may not set depends
 // on the system.
-var setAttribute = unix.Lsetxattr
+var setAttribute = unix.Fsetxattr
 
 // ofContent lists attributes that depend on a file's content: hashes, signatures, and
 // capabilities, which the kernel removes when a file is written (xattr(7),
@@ -50,8 +56,8 @@ var ofContent = map[string]bool{"security.capability": true, "security.ima": tru
 
 // attributes returns the extended attributes of a file by name, without those of its
 // content. A file system without attributes yields none.
-func attributes(path string) (map[string][]byte, error) {
-	names, err := sized(func(buf []byte) (int, error) { return unix.Llistxattr(path, buf) })
+func attributes(fd int) (map[string][]byte, error) {
+	names, err := sized(func(buf []byte) (int, error) { return unix.Flistxattr(fd, buf) })
 	if errors.Is(err, unix.ENOTSUP) {
 		return nil, nil
 	}
@@ -63,7 +69,7 @@ func attributes(path string) (map[string][]byte, error) {
 		if name == "" || ofContent[name] {
 			continue
 		}
-		value, err := sized(func(buf []byte) (int, error) { return unix.Lgetxattr(path, name, buf) })
+		value, err := sized(func(buf []byte) (int, error) { return unix.Fgetxattr(fd, name, buf) })
 		if errors.Is(err, unix.ENODATA) {
 			continue // it was removed after it was listed
 		}

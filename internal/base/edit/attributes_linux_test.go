@@ -47,7 +47,12 @@ func set(t *testing.T, path, name string, value []byte) {
 
 func attributesOf(t *testing.T, path string) map[string][]byte {
 	t.Helper()
-	all, err := attributes(path)
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all, err := attributes(int(f.Fd()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +114,7 @@ func TestReplaceRefusesAttributes(t *testing.T) {
 	set(t, path, "user.note", []byte("mine"))
 	was := setAttribute
 	defer func() { setAttribute = was }()
-	setAttribute = func(string, string, []byte, int) error { return unix.EPERM }
+	setAttribute = func(int, string, []byte, int) error { return unix.EPERM }
 	if err := Replace(path, []byte("old"), []byte("new")); !errors.Is(err, errAttributes) {
 		t.Errorf("%v, want %v", err, errAttributes)
 	}

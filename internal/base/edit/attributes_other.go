@@ -3,4 +3,4 @@
 package edit
 
 // copyAttributes does nothing: see [Replace].
-func copyAttributes(string, string) error { return nil }
+func copyAttributes(*temporary, string) error { return nil }

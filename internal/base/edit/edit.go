@@ -1,6 +1,12 @@
 // Package edit changes and creates files that the user named: whole or not at all, and only
 // if they still hold what was read. Package audit appends to its log; every other file that
 // knack writes is written here. This package knows nothing about their content.
+//
+// No part of a path may be a link. A caller resolves a path once: with [Within] if a clone can
+// have placed links on its way, and with [Named] if the user named it. A function of this package
+// then opens the file's folder, and looks, reads and writes through that handle. So another
+// process that puts a link into the path, at any moment, makes it fail, and never makes it write
+// elsewhere.
 package edit
 
 import (
@@ -8,12 +14,14 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // The reasons to leave a file alone.
@@ -49,31 +57,63 @@ func Settle() { writing.Lock() }
 func Replace(path string, old, new []byte) error {
 	writing.RLock()
 	defer writing.RUnlock()
-	info, err := regular(path)
-	if err != nil {
-		return err
-	}
-	if bytes.Equal(old, new) {
+	return inFolderOf(path, func(in *os.Root, name string) error {
+		info, err := regular(in, name)
+		if err != nil {
+			return err
+		}
+		if bytes.Equal(old, new) {
+			return nil
+		}
+		temp, err := write(in, name, info, new)
+		if err != nil {
+			return pathError("write beside", path, err)
+		}
+		defer temp.end()
+		// This check comes as late as possible, so that a change made in the meantime is not
+		// lost.
+		now, err := readRegular(in, name)
+		if err != nil {
+			return pathError("read", path, err)
+		}
+		if !bytes.Equal(now, old) {
+			return pathError("replace", path, ErrChanged)
+		}
+		if err := in.Rename(temp.name, name); err != nil {
+			return pathError("replace", path, err)
+		}
+		syncFolder(in)
 		return nil
-	}
-	temp, err := write(path, info, new)
+	})
+}
+
+// readRegular reads a regular file of a folder. It follows no link, and waits for no pipe.
+func readRegular(in *os.Root, name string) ([]byte, error) {
+	f, err := openRegular(in, name)
 	if err != nil {
-		return pathError("write beside", path, err)
+		return nil, err
 	}
-	defer temp.end()
-	// This check comes as late as possible, so that a change made in the meantime is not
-	// lost.
-	now, err := os.ReadFile(path)
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+func openRegular(in *os.Root, name string) (*os.File, error) {
+	seen, err := in.Lstat(name)
 	if err != nil {
-		return pathError("read", path, err)
+		return nil, err
 	}
-	if !bytes.Equal(now, old) {
-		return pathError("replace", path, ErrChanged)
+	if !seen.Mode().IsRegular() {
+		return nil, ErrChanged
 	}
-	if err := os.Rename(temp.name, path); err != nil {
-		return pathError("replace", path, err)
+	f, err := in.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
 	}
-	return syncFolder(filepath.Dir(path))
+	if opened, err := f.Stat(); err != nil || !os.SameFile(seen, opened) {
+		f.Close()
+		return nil, ErrChanged
+	}
+	return f, nil
 }
 
 // Create makes the file at path, with the folders above it, whole or not at all. An
@@ -82,35 +122,51 @@ func Replace(path string, old, new []byte) error {
 func Create(path string, data []byte, mode fs.FileMode) error {
 	writing.RLock()
 	defer writing.RUnlock()
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	in, err := makeFolder(filepath.Dir(path), 0o777)
+	if err != nil {
 		return pathError("make the folder of", path, err)
 	}
-	if _, err := os.Lstat(path); err == nil {
+	defer in.Close()
+	name := filepath.Base(path)
+	if _, err := in.Lstat(name); err == nil {
 		return pathError("create", path, ErrExists)
 	}
-	temp, err := writeNew(dir, mode, data)
+	temp, err := writeNew(in, mode, data)
 	if err != nil {
 		return pathError("write beside", path, err)
 	}
 	defer temp.end()
-	return renameNew(temp.name, path)
+	return temp.renameNew(name)
 }
 
-// renameNew renames the new file temp to path in the same folder, if path does not exist.
-func renameNew(temp, path string) error {
+// renameNew gives the file another name in its folder, if that does not exist.
+func (t *temporary) renameNew(name string) error {
+	path := filepath.Join(t.in.Name(), name)
 	// Link fails if another process was faster; rename would replace its file.
-	err := os.Link(temp, path)
-	switch _, there := os.Lstat(path); {
+	err := t.in.Link(t.name, name)
+	switch _, there := t.in.Lstat(name); {
 	case errors.Is(err, fs.ErrExist):
 		return pathError("create", path, ErrExists)
 	case err != nil && there != nil: // the file system has no hard links
-		err = os.Rename(temp, path)
+		err = t.in.Rename(t.name, name)
 	}
 	if err != nil {
 		return pathError("create", path, err)
 	}
-	return syncFolder(filepath.Dir(path))
+	syncFolder(t.in)
+	return nil
+}
+
+// Remove removes a file.
+func Remove(path string) error {
+	writing.RLock()
+	defer writing.RUnlock()
+	return inFolderOf(path, func(in *os.Root, name string) error {
+		if err := in.Remove(name); err != nil {
+			return pathError("remove", path, err)
+		}
+		return nil
+	})
 }
 
 // maxBackups bounds the number of backups beside a file.
@@ -123,24 +179,29 @@ const maxBackups = 1000
 func Backup(path string, data []byte) (kept string, err error) {
 	writing.RLock()
 	defer writing.RUnlock()
-	info, err := regular(path)
-	if err != nil {
-		return "", err
-	}
-	temp, err := write(path, info, data)
-	if err != nil {
-		return "", pathError("write beside", path, err)
-	}
-	defer temp.end()
-	for n := range maxBackups {
-		if kept = path + ".bak"; n > 0 {
-			kept += fmt.Sprint(n)
+	err = inFolderOf(path, func(in *os.Root, name string) error {
+		info, err := regular(in, name)
+		if err != nil {
+			return err
 		}
-		if err = renameNew(temp.name, kept); !errors.Is(err, ErrExists) {
-			return kept, err
+		temp, err := write(in, name, info, data)
+		if err != nil {
+			return pathError("write beside", path, err)
 		}
-	}
-	return "", err
+		defer temp.end()
+		for n := range maxBackups {
+			more := ".bak"
+			if n > 0 {
+				more += fmt.Sprint(n)
+			}
+			if err = temp.renameNew(name + more); !errors.Is(err, ErrExists) {
+				kept = path + more
+				return err
+			}
+		}
+		return err
+	})
+	return kept, err
 }
 
 // Rename gives the file at path another name in its folder. It never replaces another file.
@@ -149,24 +210,27 @@ func Backup(path string, data []byte) (kept string, err error) {
 func Rename(path, name string) error {
 	writing.RLock()
 	defer writing.RUnlock()
-	info, err := regular(path)
-	if err != nil {
-		return err
-	}
-	to := filepath.Join(filepath.Dir(path), name)
-	if other, err := os.Lstat(to); err == nil && !os.SameFile(info, other) {
-		return pathError("rename to", to, ErrExists)
-	}
-	if err := os.Rename(path, to); err != nil {
-		return pathError("rename", path, err)
-	}
-	return syncFolder(filepath.Dir(path))
+	return inFolderOf(path, func(in *os.Root, old string) error {
+		info, err := regular(in, old)
+		if err != nil {
+			return err
+		}
+		if other, err := in.Lstat(name); err == nil && !os.SameFile(info, other) {
+			return pathError("rename to", filepath.Join(in.Name(), name), ErrExists)
+		}
+		if err := in.Rename(old, name); err != nil {
+			return pathError("rename", path, err)
+		}
+		syncFolder(in)
+		return nil
+	})
 }
 
 // regular refuses anything but a writable regular file. It checks the mode, because an
 // administrator could write a file that its owner made read-only.
-func regular(path string) (fs.FileInfo, error) {
-	info, err := os.Lstat(path)
+func regular(in *os.Root, name string) (fs.FileInfo, error) {
+	path := filepath.Join(in.Name(), name)
+	info, err := in.Lstat(name)
 	switch {
 	case err != nil:
 		return nil, pathError("find", path, err)
@@ -180,20 +244,20 @@ func regular(path string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// write writes the data to a new file beside the file at path, with the owner, attributes
+// write writes the data to a new file beside the file name, with the owner, attributes
 // and permissions of that file, which of describes. The data is synced.
-func write(path string, of fs.FileInfo, data []byte) (*temporary, error) {
-	temp, err := writeNew(filepath.Dir(path), 0o600, data)
+func write(in *os.Root, name string, of fs.FileInfo, data []byte) (*temporary, error) {
+	temp, err := writeNew(in, 0o600, data)
 	if err != nil {
 		return nil, err
 	}
 	// Changing the owner removes permissions, so they come last. Until then the mode keeps
 	// an ACL inherited from the folder from granting access.
-	if err = copyOwner(temp.name, of); err == nil {
-		err = copyAttributes(temp.name, path)
+	if err = copyOwner(temp, of); err == nil {
+		err = copyAttributes(temp, name)
 	}
 	if err == nil {
-		err = os.Chmod(temp.name, of.Mode().Perm())
+		err = in.Chmod(temp.name, of.Mode().Perm())
 	}
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		temp.end()
@@ -215,20 +279,21 @@ func IsTemporary(name string) bool {
 // temporary is a file that is written before it is renamed. It stays open and locked until then,
 // so that [SweepFiles] knows it from one that a killed process has left.
 type temporary struct {
+	in   *os.Root // its folder, which the caller closes
 	name string
 	f    *os.File
 }
 
 // end unlocks the file, and removes it if it was not renamed.
 func (t *temporary) end() {
-	os.Remove(t.name) // fails after a success
+	t.in.Remove(t.name) // fails after a success
 	t.f.Close()
 }
 
 // writeNew is write with a mode to which the umask applies.
-func writeNew(dir string, mode fs.FileMode, data []byte) (_ *temporary, err error) {
-	t := &temporary{name: filepath.Join(dir, tempPrefix+rand.Text())}
-	if t.f, err = os.OpenFile(t.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode); err != nil {
+func writeNew(in *os.Root, mode fs.FileMode, data []byte) (_ *temporary, err error) {
+	t := &temporary{in: in, name: tempPrefix + rand.Text()}
+	if t.f, err = in.OpenFile(t.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode); err != nil {
 		return nil, err
 	}
 	_ = lock(t.f) // without a lock, SweepFiles may make the rename fail
@@ -251,14 +316,13 @@ func writeNew(dir string, mode fs.FileMode, data []byte) (_ *temporary, err erro
 var fsync = (*os.File).Sync
 
 // syncFolder makes a rename durable. It ignores file systems that cannot sync folders.
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
+func syncFolder(in *os.Root) {
+	f, err := in.Open(".")
 	if err != nil {
-		return nil
+		return
 	}
 	defer f.Close()
 	_ = fsync(f)
-	return nil
 }
 
 func pathError(op, path string, err error) error {

@@ -219,12 +219,17 @@ func TestWritesAreSynced(t *testing.T) {
 // A file left behind by a killed process is recognised.
 func TestIsTemporary(t *testing.T) {
 	dir := t.TempDir()
-	name, err := writeNew(dir, 0o600, []byte("x"))
+	in, err := openFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	name, err := writeNew(in, 0o600, []byte("x"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer name.end()
-	if !IsTemporary(filepath.Base(name.name)) {
+	if !IsTemporary(name.name) {
 		t.Errorf("%s is not known", name.name)
 	}
 	for _, other := range []string{".knack-", ".knack-notes", "knack.yaml", ".knack-abcdefghijklmnopqrstuvwxyz"} {

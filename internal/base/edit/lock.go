@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // ErrLocked is returned for a file that another process, or another caller of this one, has
@@ -21,14 +22,16 @@ func Lock(path string) (unlock func(), err error) { return lockBeside(path, lock
 func Share(path string) (unlock func(), err error) { return lockBeside(path, share) }
 
 func lockBeside(path string, lock func(*os.File) error) (unlock func(), err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+	in, err := makeFolder(filepath.Dir(path), 0o777)
+	if err != nil {
 		return nil, pathError("make the folder of", path, err)
 	}
+	defer in.Close()
 	beside := path + ".lock"
-	if info, err := os.Lstat(beside); err == nil && !info.Mode().IsRegular() {
+	if info, err := in.Lstat(filepath.Base(beside)); err == nil && !info.Mode().IsRegular() {
 		return nil, pathError("lock", beside, ErrIrregular)
 	}
-	f, err := os.OpenFile(beside, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := in.OpenFile(filepath.Base(beside), os.O_RDWR|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, pathError("lock", beside, err)
 	}

@@ -20,23 +20,37 @@ func (e *OutsideError) Error() string {
 	return fmt.Sprintf("%s is a link to %s, outside of the project", e.Link, e.Target)
 }
 
-// Inside checks that a write to path stays in the folder root. Both are absolute. If path
-// is spelt as a path below root, and a link on the way leads out of root, the error is an
-// [*OutsideError]. A path that is not spelt as one below root was named by the user, and
-// Inside accepts it.
+// Within resolves the links of path, its last part included, for a write that stays in the folder root. Both
+// are absolute. If path is spelt as a path below root, and a link on the way leads out of root,
+// the error is an [*OutsideError]. A path that is not spelt as one below root was named by the
+// user, and Within only resolves it.
 //
-// A cloned repository can hold a link such as .claude -> ~/elsewhere. Call Inside before a
-// write to a path that the user did not name. Parts of path that do not exist yet are fine.
-// Inside does not guard against links that change between the check and the write.
-func Inside(root, path string) error {
+// A cloned repository can hold a link such as .claude -> ~/elsewhere. Call Within before a
+// write to a path that the user did not name, and write to the path that it returns: it was
+// compared with root after it was resolved, and nothing in this package follows a link that
+// comes later. Parts of path that do not exist yet are fine.
+func Within(root, path string) (string, error) {
 	rel, err := filepath.Rel(root, path)
 	if err != nil || rel == "." || leaves(rel) {
-		return nil
+		return realpath.Of(path), nil
 	}
-	real, err := realpath.Eval(root)
+	top, err := realpath.Eval(root)
 	if err != nil {
-		return pathError("resolve", root, err)
+		return "", pathError("resolve", root, err)
 	}
+	if err := leadsOut(top, rel); err != nil {
+		return "", err
+	}
+	real := realpath.Of(filepath.Join(top, rel))
+	if !realpath.Within(top, real) { // a link that has come since
+		return "", &OutsideError{Link: path, Target: real}
+	}
+	return real, nil
+}
+
+// leadsOut returns the first link on the way to rel that leads out of a folder without links, as
+// an [*OutsideError]. The last part of rel counts.
+func leadsOut(real, rel string) error {
 	at := real
 	for part := range strings.SplitSeq(rel, string(filepath.Separator)) {
 		next := filepath.Join(at, part)

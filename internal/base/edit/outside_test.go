@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestInside(t *testing.T) {
+func TestWithin(t *testing.T) {
 	top := t.TempDir()
 	root, other := filepath.Join(top, "repo"), filepath.Join(top, "other")
 	for _, d := range []string{root + "/real/skills", root + "/sub", other + "/skills"} {
@@ -49,7 +49,7 @@ func TestInside(t *testing.T) {
 		"other/skills/x":        "",
 		"linked/.out/x":         "", // the user named another spelling of the root
 	} {
-		err := Inside(root, filepath.Join(top, path))
+		_, err := Within(root, filepath.Join(top, path))
 		var out *OutsideError
 		got := ""
 		if errors.As(err, &out) {
@@ -62,7 +62,7 @@ func TestInside(t *testing.T) {
 		}
 	}
 	var out *OutsideError
-	if err := Inside(filepath.Join(top, "linked"), filepath.Join(top, "linked", ".out", "x")); !errors.As(err, &out) || out.Target != other {
+	if _, err := Within(filepath.Join(top, "linked"), filepath.Join(top, "linked", ".out", "x")); !errors.As(err, &out) || out.Target != other {
 		t.Errorf("a root that is a link: %v", err)
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// copyOwner gives the file at path the owner and group of another file. Without it, a file
+// copyOwner gives a new file the owner and group of another one. Without it, a file
 // written by an administrator would be closed to its owner.
-func copyOwner(path string, of fs.FileInfo) error {
-	made, err := os.Lstat(path)
+func copyOwner(to *temporary, of fs.FileInfo) error {
+	made, err := to.f.Stat()
 	if err != nil {
 		return err
 	}
@@ -20,7 +20,7 @@ func copyOwner(path string, of fs.FileInfo) error {
 	if !ok || !known || want.Uid == have.Uid && want.Gid == have.Gid {
 		return nil
 	}
-	if os.Lchown(path, int(want.Uid), int(want.Gid)) != nil {
+	if to.f.Chown(int(want.Uid), int(want.Gid)) != nil {
 		return errOwner
 	}
 	return nil

@@ -20,15 +20,7 @@ func realFolder(path string) (*os.Root, error) {
 	if !seen.IsDir() {
 		return nil, pathError("open", path, errReal)
 	}
-	root, err := os.OpenRoot(path)
-	if err != nil {
-		return nil, pathError("open", path, err)
-	}
-	if opened, err := root.Stat("."); err != nil || !os.SameFile(seen, opened) {
-		root.Close()
-		return nil, pathError("open", path, fs.ErrNotExist) // what was seen has gone
-	}
-	return root, nil
+	return openFolder(path)
 }
 
 // inFolder calls do with the folder at path. It makes the folder and those above it if they are
@@ -37,7 +29,10 @@ func realFolder(path string) (*os.Root, error) {
 func inFolder(path string, do func(*os.Root) error) (err error) {
 	for range 100 { // others may be as busy as this process
 		var root *os.Root
-		if root, err = makeFolder(path); err == nil {
+		if root, err = realFolder(path); errors.Is(err, fs.ErrNotExist) {
+			root, err = makeFolder(path, 0o755)
+		}
+		if err == nil {
 			err = do(root)
 			root.Close()
 		}
@@ -45,18 +40,5 @@ func inFolder(path string, do func(*os.Root) error) (err error) {
 			return err
 		}
 	}
-	if failed := os.MkdirAll(path, 0o755); failed != nil {
-		return pathError("make the folder", path, failed)
-	}
 	return err
-}
-
-func makeFolder(path string) (*os.Root, error) {
-	failed := os.MkdirAll(path, 0o755)
-	root, err := realFolder(path)
-	// If it is there and then gone, that is a Sweep, and no failure.
-	if err != nil && failed != nil && !errors.Is(err, errReal) && !errors.Is(failed, fs.ErrExist) {
-		return nil, pathError("make the folder", path, failed)
-	}
-	return root, err
 }

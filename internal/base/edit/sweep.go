@@ -44,17 +44,22 @@ func Sweep(parent string, keep func(path string) error) error {
 			failed = errors.Join(failed, err)
 		}
 	}
-	root.Close()          // Windows removes no folder that is open
-	_ = os.Remove(parent) // fails if it is not empty
+	root.Close() // Windows removes no folder that is open
+	if above, err := openFolder(filepath.Dir(parent)); err == nil {
+		if info, err := above.Lstat(filepath.Base(parent)); err == nil && info.IsDir() {
+			_ = above.Remove(filepath.Base(parent)) // fails if it is not empty
+		}
+		above.Close()
+	}
 	return failed
 }
 
 // SweepFiles removes from a folder the files that killed processes have left when they were
-// replacing or creating a file in it. The user named the folder, which may be a link.
+// replacing or creating a file in it.
 func SweepFiles(dir string) error {
-	root, err := os.OpenRoot(dir)
+	root, err := openFolder(dir)
 	if err != nil {
-		return pathError("list", dir, err)
+		return err
 	}
 	defer root.Close()
 	entries, err := fs.ReadDir(root.FS(), ".")
@@ -95,12 +100,12 @@ func sweepFile(in *os.Root, name string) error {
 
 // sweep removes the folder name of parent.
 func sweep(parent *os.Root, name string, keep func(path string) error) error {
-	dir, err := parent.OpenRoot(name)
+	dir, err := openIn(parent, name)
 	if err != nil {
-		return pathError("open", filepath.Join(parent.Name(), name), err)
+		return err
 	}
 	defer dir.Close()
-	held, err := hold(dir, 0)
+	held, err := hold(parent, name, dir, 0)
 	if err != nil {
 		return err
 	}
@@ -153,19 +158,21 @@ func removeAll(in *os.Root, name string) (err error) {
 // Discard moves a folder to a temporary name in the folder parent, which is no link, and
 // removes it there. If the process is killed, [Sweep] removes the rest.
 func Discard(path, parent string) error {
-	was, err := os.Lstat(path)
-	if err != nil {
-		return pathError("remove", path, err)
-	}
-	return inFolder(parent, func(in *os.Root) error {
-		if now, err := os.Lstat(path); err != nil || !os.SameFile(was, now) {
-			return nil // another process was faster, and there may be a new one
-		}
-		gone := tempPrefix + rand.Text()
-		if err := os.Rename(path, filepath.Join(parent, gone)); err != nil {
+	return inFolderOf(path, func(from *os.Root, name string) error {
+		was, err := from.Lstat(name)
+		if err != nil {
 			return pathError("remove", path, err)
 		}
-		return removeAll(in, gone)
+		return inFolder(parent, func(in *os.Root) error {
+			if now, err := from.Lstat(name); err != nil || !os.SameFile(was, now) {
+				return nil // another process was faster, and there may be a new one
+			}
+			gone := tempPrefix + rand.Text()
+			if err := move(from, name, in, gone); err != nil {
+				return pathError("remove", path, err)
+			}
+			return removeAll(in, gone)
+		})
 	})
 }
 
@@ -176,11 +183,12 @@ type Spool struct{ *os.File }
 // NewSpool makes an empty spool in a folder, which it makes if it is missing.
 func NewSpool(parent string) (s *Spool, err error) {
 	err = inFolder(parent, func(in *os.Root) error {
-		f, err := in.OpenFile(tempPrefix+rand.Text(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		name := tempPrefix + rand.Text()
+		f, err := in.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
 			return pathError("make a file in", parent, err)
 		}
-		_ = os.Remove(f.Name()) // Windows removes no open file
+		_ = in.Remove(name) // Windows removes no open file
 		s = &Spool{f}
 		return nil
 	})
@@ -190,6 +198,8 @@ func NewSpool(parent string) (s *Spool, err error) {
 // Close closes and removes the file.
 func (s *Spool) Close() error {
 	err := s.File.Close()
-	_ = os.Remove(s.Name())
+	if runtime.GOOS == "windows" {
+		_ = os.Remove(s.Name())
+	}
 	return err
 }

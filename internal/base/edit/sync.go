@@ -25,8 +25,9 @@ func SyncFolders(on string, folders []string) error {
 		if runtime.GOOS == "linux" {
 			continue
 		}
-		if err := syncFolder(filepath.Dir(at)); err != nil {
-			return err
+		if above, err := os.OpenRoot(filepath.Dir(at)); err == nil {
+			syncFolder(above)
+			above.Close()
 		}
 	}
 	return nil

@@ -12,17 +12,24 @@ import (
 func (t *Tree) Take(from string) error {
 	writing.RLock()
 	defer writing.RUnlock()
-	if info, err := os.Lstat(from); err != nil {
-		return pathError("remove", from, err)
-	} else if !info.IsDir() {
-		return pathError("remove", from, errFolder)
-	}
-	t.closeRoot()
-	if err := os.Rename(from, filepath.Join(t.dir, swapFolder)); err != nil {
-		return errors.Join(pathError("remove", from, err), t.openRoot())
-	}
-	_ = os.Remove(t.Path()) // empty
-	return t.rename(swapFolder)
+	return inFolderOf(from, func(in *os.Root, name string) error {
+		if info, err := in.Lstat(name); err != nil {
+			return pathError("remove", from, err)
+		} else if !info.IsDir() {
+			return pathError("remove", from, errFolder)
+		}
+		t.closeRoot()
+		if err := move(in, name, t.in, swapFolder); err != nil {
+			return errors.Join(pathError("remove", from, err), t.openRoot())
+		}
+		err := t.rename(swapFolder)
+		if err != nil { // a link has come into its place since
+			t.name = newFolder
+			return errors.Join(pathError("remove", from, errFolder), moveChecked(t.in, swapFolder, in, name))
+		}
+		_ = t.in.Remove(newFolder) // empty
+		return nil
+	})
 }
 
 // Back moves the tree to a path, as [Tree.Place] does. It is for a folder that a tree was
@@ -44,20 +51,15 @@ func (t *Tree) Back(to string) error {
 // file system it copies the folder as [Tree.Back] does, and the caller removes the old one.
 func Move(from, to string) error {
 	err := rename(from, to)
-	if err == nil || errors.Is(err, fs.ErrExist) {
+	if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, ErrLink) {
 		return err
 	}
 	if info, failed := os.Lstat(from); failed != nil || !info.IsDir() {
 		return err
 	}
-	parent, err := os.OpenRoot(filepath.Dir(from))
+	root, err := openFolder(from)
 	if err != nil {
-		return pathError("open", filepath.Dir(from), err)
-	}
-	defer parent.Close()
-	root, err := parent.OpenRoot(filepath.Base(from)) // no link that leads out
-	if err != nil {
-		return pathError("open", from, err)
+		return err
 	}
 	defer root.Close()
 	return copyTo(root, to)
@@ -66,13 +68,17 @@ func Move(from, to string) error {
 func rename(from, to string) error {
 	writing.RLock()
 	defer writing.RUnlock()
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-		return pathError("make the folder of", to, err)
-	}
-	if err := moveNew(from, to); err != nil {
-		return pathError("move to", to, err)
-	}
-	return nil
+	return inFolderOf(from, func(in *os.Root, name string) error {
+		above, err := makeFolder(filepath.Dir(to), 0o700)
+		if err != nil {
+			return pathError("make the folder of", to, err)
+		}
+		defer above.Close()
+		if err := moveNew(in, name, above, filepath.Base(to)); err != nil {
+			return pathError("move to", to, err)
+		}
+		return nil
+	})
 }
 
 // copyTo copies a folder to a path that does not exist, whole or not at all.

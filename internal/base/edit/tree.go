@@ -24,10 +24,12 @@ type Tree struct {
 	// ReadOnly makes files that nobody may write.
 	ReadOnly bool
 
-	dir  string   // the folder with the temporary name
-	name string   // the tree's folder in dir
-	root *os.Root // of the tree's folder, until it is placed
-	held *os.File
+	dir   string   // the folder with the temporary name
+	above *os.Root // the folder above dir
+	in    *os.Root // dir
+	name  string   // the tree's folder in dir
+	root  *os.Root // of the tree's folder, until it is placed
+	held  *os.File
 }
 
 // The names in a folder with a temporary name.
@@ -50,37 +52,38 @@ func NewTree(parent string) (t *Tree, err error) {
 }
 
 func newTree(in *os.Root) (_ *Tree, err error) {
-	parent := in.Name()
+	parent := filepath.Clean(in.Name())
 	name := tempPrefix + rand.Text()
 	t := &Tree{dir: filepath.Join(parent, name), name: newFolder}
-	if err := in.Mkdir(name, 0o700); err != nil {
-		return nil, pathError("make a folder in", parent, err)
+	if t.above, err = in.OpenRoot("."); err != nil {
+		return nil, pathError("open", parent, err)
 	}
 	defer func() {
 		if err != nil {
 			t.Remove()
 		}
 	}()
-	dir, err := in.OpenRoot(name)
-	if err != nil {
-		return nil, pathError("open the folder", t.dir, err)
+	if err := in.Mkdir(name, 0o700); err != nil {
+		return nil, pathError("make a folder in", parent, err)
 	}
-	defer dir.Close()
-	if t.held, err = hold(dir, os.O_EXCL); err != nil {
+	if t.in, err = openIn(in, name); err != nil {
 		return nil, err
 	}
-	if err := dir.Mkdir(newFolder, 0o755); err != nil {
+	if t.held, err = hold(in, name, t.in, os.O_EXCL); err != nil {
+		return nil, err
+	}
+	if err := t.in.Mkdir(newFolder, 0o755); err != nil {
 		return nil, pathError("make the folder", t.Path(), err)
 	}
-	if t.root, err = dir.OpenRoot(newFolder); err != nil {
-		return nil, pathError("open the folder", t.Path(), err)
+	if err = t.openRoot(); err != nil {
+		return nil, err
 	}
 	return t, nil
 }
 
-// hold locks a folder with a temporary name. It fails with [ErrLocked] or [fs.ErrNotExist] if
-// another process was faster.
-func hold(dir *os.Root, flag int) (_ *os.File, err error) {
+// hold locks the folder dir, which has a temporary name in another one. It fails with [ErrLocked]
+// or [fs.ErrNotExist] if another process was faster.
+func hold(in *os.Root, name string, dir *os.Root, flag int) (_ *os.File, err error) {
 	path := filepath.Join(dir.Name(), heldFile)
 	if info, err := dir.Lstat(heldFile); err == nil && !info.Mode().IsRegular() {
 		return nil, pathError("lock", path, ErrIrregular)
@@ -107,7 +110,7 @@ func hold(dir *os.Root, flag int) (_ *os.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := os.Lstat(path)
+	now, err := in.Lstat(filepath.Join(name, heldFile))
 	if err != nil {
 		return nil, err
 	}
@@ -239,13 +242,21 @@ func (t *Tree) MovePart(part, at string) error {
 	}
 	writing.RLock()
 	defer writing.RUnlock()
-	if err := os.MkdirAll(filepath.Dir(at), 0o777); err != nil {
+	to, err := makeFolder(filepath.Dir(at), 0o777)
+	if err != nil {
 		return pathError("make the folder of", at, err)
 	}
+	defer to.Close()
+	from, name := t.in, t.name
 	if part == "." {
 		t.closeRoot() // Windows moves no folder that is open
+	} else if from, name = t.root, filepath.Base(filepath.FromSlash(part)); name != part {
+		if from, err = t.root.OpenRoot(filepath.Dir(filepath.FromSlash(part))); err != nil {
+			return pathError("move", part, err)
+		}
+		defer from.Close()
 	}
-	err := moveNew(filepath.Join(t.Path(), filepath.FromSlash(part)), at)
+	err = moveNew(from, name, to, filepath.Base(at))
 	if errors.Is(err, fs.ErrExist) {
 		err = ErrExists
 	}
@@ -255,12 +266,12 @@ func (t *Tree) MovePart(part, at string) error {
 	return nil
 }
 
-// moveChecked renames a folder to a path that was free a moment before.
-func moveChecked(from, to string) error {
-	if _, err := os.Lstat(to); err == nil {
+// moveChecked renames a folder to a name that was free a moment before.
+func moveChecked(from *os.Root, name string, to *os.Root, as string) error {
+	if _, err := to.Lstat(as); err == nil {
 		return ErrExists
 	}
-	return os.Rename(from, to)
+	return move(from, name, to, as)
 }
 
 // Exchange swaps the tree with an existing folder. Afterwards the tree is the old folder: the
@@ -269,27 +280,29 @@ func moveChecked(from, to string) error {
 func (t *Tree) Exchange(with string) error {
 	writing.RLock()
 	defer writing.RUnlock()
-	if info, err := os.Lstat(with); err != nil {
-		return pathError("replace", with, err)
-	} else if !info.IsDir() {
-		return pathError("replace", with, errFolder)
-	}
-	t.closeRoot()
-	// From here on, Sweep must not take the folder for one that was never placed.
-	if t.name != swapFolder { // it is after an exchange that is undone
-		if err := os.Rename(t.Path(), filepath.Join(t.dir, swapFolder)); err != nil {
-			return errors.Join(pathError("replace", with, err), t.openRoot())
+	return inFolderOf(with, func(in *os.Root, name string) error {
+		if info, err := in.Lstat(name); err != nil {
+			return pathError("replace", with, err)
+		} else if !info.IsDir() {
+			return pathError("replace", with, errFolder)
 		}
-		t.name = swapFolder
-	}
-	err := exchange(t.Path(), with)
-	if errors.Is(err, errors.ErrUnsupported) {
-		err = t.exchangeTwice(with)
-	}
-	if err != nil {
-		return errors.Join(pathError("replace", with, err), os.Rename(t.Path(), filepath.Join(t.dir, newFolder)), t.rename(newFolder))
-	}
-	return nil
+		t.closeRoot()
+		// From here on, Sweep must not take the folder for one that was never placed.
+		if t.name != swapFolder { // it is after an exchange that is undone
+			if err := t.in.Rename(t.name, swapFolder); err != nil {
+				return errors.Join(pathError("replace", with, err), t.openRoot())
+			}
+			t.name = swapFolder
+		}
+		err := exchange(t.in, t.name, in, name)
+		if errors.Is(err, errors.ErrUnsupported) {
+			err = t.exchangeTwice(in, name)
+		}
+		if err != nil {
+			return errors.Join(pathError("replace", with, err), t.in.Rename(t.name, newFolder), t.rename(newFolder))
+		}
+		return nil
+	})
 }
 
 // rename records a new name of the tree's folder, and opens it.
@@ -299,13 +312,12 @@ func (t *Tree) rename(name string) error {
 }
 
 // exchangeTwice exchanges by two renames. If the second fails, the first is undone.
-func (t *Tree) exchangeTwice(with string) error {
-	aside := filepath.Join(t.dir, asideWas)
-	if err := os.Rename(with, aside); err != nil {
+func (t *Tree) exchangeTwice(in *os.Root, with string) error {
+	if err := move(in, with, t.in, asideWas); err != nil {
 		return err
 	}
-	if err := os.Rename(t.Path(), with); err != nil {
-		return errors.Join(err, os.Rename(aside, with))
+	if err := move(t.in, t.name, in, with); err != nil {
+		return errors.Join(err, move(t.in, asideWas, in, with))
 	}
 	t.name = asideWas
 	return nil
@@ -317,16 +329,26 @@ var errFolder = errors.New("it is not a folder")
 // Remove removes the tree. After [Tree.Place] it does nothing.
 func (t *Tree) Remove() error {
 	t.closeRoot()
-	err := os.RemoveAll(t.Path())
-	if err != nil {
-		err = pathError("remove", t.Path(), err)
+	var err error
+	if t.in != nil {
+		if err = t.in.RemoveAll(t.name); err != nil {
+			err = pathError("remove", t.Path(), err)
+		}
 	}
 	if t.held != nil {
 		t.held.Close()
 		t.held = nil
 	}
-	_ = os.Remove(filepath.Join(t.dir, heldFile))
-	_ = os.Remove(t.dir)
+	if t.in != nil {
+		_ = t.in.Remove(heldFile)
+		t.in.Close()
+		t.in = nil
+	}
+	if t.above != nil {
+		_ = t.above.Remove(filepath.Base(t.dir))
+		t.above.Close()
+		t.above = nil
+	}
 	return err
 }
 
@@ -339,7 +361,7 @@ func (t *Tree) closeRoot() {
 
 func (t *Tree) openRoot() (err error) {
 	if t.root == nil {
-		t.root, err = os.OpenRoot(t.Path())
+		t.root, err = openIn(t.in, t.name)
 	}
 	return err
 }

@@ -19,15 +19,19 @@ func syncTree(root *os.Root) error {
 
 // exchange swaps two folders atomically. The error is [errors.ErrUnsupported] if the file
 // system cannot.
-func exchange(a, b string) error {
-	return unsupported(unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE))
+func exchange(from *os.Root, name string, with *os.Root, as string) error {
+	return unsupported(inBoth(from, with, func(a, b int) error {
+		return unix.Renameat2(a, name, b, as, unix.RENAME_EXCHANGE)
+	}))
 }
 
-// moveNew renames a folder to a path that does not exist.
-func moveNew(from, to string) error {
-	err := unsupported(unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE))
+// moveNew renames a folder to a name that does not exist.
+func moveNew(from *os.Root, name string, to *os.Root, as string) error {
+	err := unsupported(inBoth(from, to, func(a, b int) error {
+		return unix.Renameat2(a, name, b, as, unix.RENAME_NOREPLACE)
+	}))
 	if errors.Is(err, errors.ErrUnsupported) {
-		return moveChecked(from, to)
+		return moveChecked(from, name, to, as)
 	}
 	return err
 }

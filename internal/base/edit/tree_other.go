@@ -10,6 +10,8 @@ import (
 func syncTree(root *os.Root) error { return syncEach(root) }
 
 // exchange swaps nothing: see [Tree.Exchange].
-func exchange(string, string) error { return errors.ErrUnsupported }
+func exchange(*os.Root, string, *os.Root, string) error { return errors.ErrUnsupported }
 
-func moveNew(from, to string) error { return moveChecked(from, to) }
+func moveNew(from *os.Root, name string, to *os.Root, as string) error {
+	return moveChecked(from, name, to, as)
+}

@@ -118,7 +118,12 @@ func TestTreePlaceTaken(t *testing.T) {
 		if err := tree.Place(at); !errors.Is(err, ErrExists) {
 			t.Errorf("%s: %v", at, err)
 		}
-		if err := moveChecked(tree.Path(), at); !errors.Is(err, ErrExists) {
+		in, err := openFolder(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		if err := moveChecked(tree.in, tree.name, in, filepath.Base(at)); !errors.Is(err, ErrExists) {
 			t.Errorf("without the system's help: %s: %v", at, err)
 		}
 	}
@@ -143,7 +148,8 @@ func TestTreePlaceTaken(t *testing.T) {
 // can look at it.
 func TestTreeExchange(t *testing.T) {
 	old := map[string]string{"mine": "old"}
-	for name, exchange := range map[string]func(*Tree, string) error{"at once": (*Tree).Exchange, "twice": (*Tree).exchangeTwice} {
+	twice := func(t *Tree, with string) error { return inFolderOf(with, t.exchangeTwice) }
+	for name, exchange := range map[string]func(*Tree, string) error{"at once": (*Tree).Exchange, "twice": twice} {
 		dir := t.TempDir()
 		parent, at := filepath.Join(dir, "tmp"), filepath.Join(dir, "x")
 		if err := Create(filepath.Join(at, "mine"), []byte("old"), 0o600); err != nil {
@@ -185,7 +191,7 @@ func TestTreeExchangeRefuses(t *testing.T) {
 	if err := tree.Exchange(dir); err == nil {
 		t.Error("with the folder that it is in")
 	}
-	if err := tree.exchangeTwice(dir); err == nil {
+	if err := inFolderOf(dir, tree.exchangeTwice); err == nil {
 		t.Error("with the folder that it is in, by two renames")
 	}
 	if _, _, err := tree.File("c", false, strings.NewReader("c"), 1); err != nil {
@@ -276,11 +282,16 @@ func TestSpool(t *testing.T) {
 // TestSweepFiles checks that the file of a killed process goes, and that of a living one stays.
 func TestSweepFiles(t *testing.T) {
 	dir := t.TempDir()
-	alive, err := writeNew(dir, 0o600, []byte("alive"))
+	in, err := openFolder(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dead, err := writeNew(dir, 0o444, []byte("dead"))
+	defer in.Close()
+	alive, err := writeNew(in, 0o600, []byte("alive"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead, err := writeNew(in, 0o444, []byte("dead"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +301,7 @@ func TestSweepFiles(t *testing.T) {
 	if err := SweepFiles(dir); err != nil {
 		t.Error(err)
 	}
-	want := []string{filepath.Base(alive.name), tempPrefix + strings.Repeat("A", 26), "mine"}
+	want := []string{alive.name, tempPrefix + strings.Repeat("A", 26), "mine"}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, names(t, dir)); diff != "" && runtime.GOOS != "windows" {
 		t.Error(diff)
@@ -316,7 +327,12 @@ func TestTreeWithoutLocks(t *testing.T) {
 	if diff := cmp.Diff(newFiles, files(t, at)); diff != "" {
 		t.Error(diff)
 	}
-	temp, err := writeNew(dir, 0o600, nil)
+	in, err := openFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	temp, err := writeNew(in, 0o600, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +340,7 @@ func TestTreeWithoutLocks(t *testing.T) {
 	if err := SweepFiles(dir); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Lstat(temp.name); err != nil {
+	if _, err := in.Lstat(temp.name); err != nil {
 		t.Error(err)
 	}
 }

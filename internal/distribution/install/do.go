@@ -51,7 +51,7 @@ func (in *Installer) Do(ctx context.Context, p *Plan) error {
 		}
 	}
 	in.writeAll(ctx, writes)
-	for chunk := range slices.Chunk(replaces, 32) { // each holds two descriptors
+	for chunk := range slices.Chunk(replaces, 32) { // each holds four descriptors
 		in.replaceAll(ctx, chunk)
 	}
 	for _, s := range append(writes, replaces...) {
@@ -84,6 +84,8 @@ func (in *Installer) fail(s *Step, err error) {
 		s.Problem = ProblemOf(err)
 	case errors.As(err, &p):
 		s.Problem = p
+	case errors.Is(err, edit.ErrLink):
+		s.Problem = &Problem{Err: fmt.Errorf("a link came into the way of %s meanwhile, and knack writes nothing through it", in.shown(s.place)), Fix: "remove it, or make it a folder, then run the command again", No: true}
 	case errors.Is(err, edit.ErrExists):
 		s.Problem = &Problem{Err: errors.New("something was put in its place meanwhile"), Fix: "run the command again", No: true}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -279,7 +281,7 @@ func (in *Installer) swap(ctx context.Context, t *edit.Tree, s *Step) error {
 		return t.Remove()
 	}
 	kept := in.keptPath(filepath.Base(s.place))
-	if err := t.Back(kept); err != nil {
+	if err := t.Back(edit.Named(kept)); err != nil {
 		undo := func() error {
 			if s.Do == Delete {
 				return t.Place(s.place)

@@ -149,7 +149,7 @@ func Open(o Options, changes bool) (_ *Installer, err error) {
 		}
 	}()
 	if changes && !o.DryRun && o.Guard != "" {
-		switch unlock, err := edit.Lock(o.Guard); {
+		switch unlock, err := edit.Lock(edit.Named(o.Guard)); {
 		case errors.Is(err, edit.ErrLocked):
 			return nil, &Problem{Err: fmt.Errorf("another knack command is changing %s", display.Quote(in.shown(o.Root))), Fix: "run this one again when it is done", No: true}
 		case err == nil:
@@ -165,7 +165,7 @@ func Open(o Options, changes bool) (_ *Installer, err error) {
 		return nil, err
 	}
 	if changes && !o.DryRun && in.old != nil {
-		if err := edit.Replace(in.LockFile(), in.old, in.old); err != nil {
+		if err := edit.Replace(in.realLock(), in.old, in.old); err != nil {
 			return nil, problem("let the user who runs knack write it", "%s cannot be written: %w", in.lockShown(), cause(err))
 		}
 	}
@@ -185,6 +185,9 @@ func (in *Installer) Close() {
 // LockFile returns the path of the lock.
 func (in *Installer) LockFile() string { return filepath.Join(in.o.Root, lockfile.Name) }
 
+// realLock is LockFile without links, which is written.
+func (in *Installer) realLock() string { return filepath.Join(in.real, lockfile.Name) }
+
 // HasLock reports whether there is a lock. It may name no skills.
 func (in *Installer) HasLock() bool { return in.old != nil }
 
@@ -197,7 +200,7 @@ func (in *Installer) Folder(key string) string {
 }
 
 func (in *Installer) readLock() ([]byte, error) {
-	t, err := dir.OpenTree(in.o.Root, true)
+	t, err := dir.OpenTree(in.real, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -271,9 +274,9 @@ func (in *Installer) writeLock(changed map[string]*lockfile.Entry) error {
 		}
 		var err error
 		if in.old == nil {
-			err = edit.Create(in.LockFile(), data, 0o666)
+			err = edit.Create(in.realLock(), data, 0o666)
 		} else {
-			err = edit.Replace(in.LockFile(), in.old, data)
+			err = edit.Replace(in.realLock(), in.old, data)
 		}
 		if err == nil {
 			in.lock, in.old = l, data
@@ -320,7 +323,7 @@ func sameEntry(a, b lockfile.Entry) bool {
 
 // sweep removes what killed commands left. What they had taken away goes to the kept ones.
 func (in *Installer) sweep() {
-	_ = edit.SweepFiles(in.o.Root) // of a lock that was not replaced
+	_ = edit.SweepFiles(in.real) // of a lock that was not replaced
 	seen := map[string]bool{}
 	clean := func(key string) {
 		place, err := in.place(key)
@@ -331,7 +334,7 @@ func (in *Installer) sweep() {
 			seen[at] = true
 			err := edit.Sweep(at, func(path string) error {
 				kept := in.keptPath("interrupted")
-				if err := edit.Move(path, kept); err != nil {
+				if err := edit.Move(path, edit.Named(kept)); err != nil {
 					return err
 				}
 				in.warn("a knack command was stopped while it replaced a skill: the folder that it took away, or had not yet put there, is in %s", in.shown(kept))

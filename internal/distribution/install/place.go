@@ -49,8 +49,9 @@ type parent struct {
 }
 
 func (in *Installer) resolve(dir string) (string, error) {
+	real := realpath.Of(dir)
 	if in.o.Contained {
-		err := edit.Inside(in.o.Root, dir)
+		within, err := edit.Within(in.o.Root, dir)
 		var out *edit.OutsideError
 		if errors.As(err, &out) {
 			return "", &Problem{Err: fmt.Errorf("%s is a link to %s, outside of the project", in.shown(out.Link), in.shown(out.Target)), Fix: "make it a folder, or name another folder with --to", No: true}
@@ -58,8 +59,8 @@ func (in *Installer) resolve(dir string) (string, error) {
 		if err != nil {
 			return "", problem("", "%w", err)
 		}
+		real = within
 	}
-	real := realpath.Of(dir)
 	if links := realpath.Links(real); len(links) > 0 {
 		return "", &Problem{Err: fmt.Errorf("%s is a link that leads nowhere", in.shown(links[0])), Fix: "make it a folder, or name another folder with --to", No: true}
 	}

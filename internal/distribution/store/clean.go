@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
 // clean removes what killed processes have left and, once a day and if no other process uses
@@ -19,7 +20,7 @@ import (
 func (s *Store) clean() {
 	_ = edit.Sweep(s.at(tmpFolder), func(string) error { return nil }) // nothing in it is the user's
 	for _, folder := range []string{releasesFolder, headsFolder} {
-		_ = edit.SweepFiles(s.at(folder))
+		_ = edit.SweepFiles(realpath.Of(s.at(folder)))
 	}
 	now, stamp := s.o.Now(), s.at(sweptName)
 	info, err := os.Stat(stamp)
@@ -34,7 +35,7 @@ func (s *Store) clean() {
 	if err := edit.Create(stamp, nil, 0o600); err != nil && !errors.Is(err, edit.ErrExists) {
 		return
 	}
-	_ = os.Chtimes(stamp, now, now)
+	_ = edit.Touch(stamp, now)
 	s.collect(now)
 }
 
@@ -76,7 +77,7 @@ func (s *Store) collect(now time.Time) {
 				served[h.Release], served[h.Previous] = true, true
 			}
 		default:
-			_ = os.Remove(at)
+			_ = edit.Remove(edit.Named(at))
 		}
 	}
 	layers, skills := map[string]bool{}, map[string]bool{}
@@ -84,7 +85,7 @@ func (s *Store) collect(now time.Time) {
 		at := s.at(releasesFolder, name)
 		var r Release
 		if s.load(at, &r) != nil || !served[r.Digest] && old(at, s.o.Keep) {
-			_ = os.Remove(at)
+			_ = edit.Remove(edit.Named(at))
 			continue
 		}
 		for _, l := range r.Layers {
@@ -96,13 +97,13 @@ func (s *Store) collect(now time.Time) {
 	}
 	for name := range s.records(layersFolder) {
 		if at := s.at(layersFolder, name); !layers[name] && old(at, s.o.Keep) {
-			_ = os.Remove(at)
+			_ = edit.Remove(edit.Named(at))
 		}
 	}
 	tmp := s.at(tmpFolder)
 	for at := range s.folders() {
 		if !skills[at] && old(at, s.o.Keep) {
-			_ = edit.Discard(at, tmp)
+			_ = edit.Discard(edit.Named(at), tmp)
 		}
 	}
 }
@@ -161,7 +162,7 @@ func (s *Store) fault(err error) error {
 	if f := (*Fault)(nil); errors.As(err, &f) {
 		return err
 	}
-	dir := s.dir
+	dir := s.named
 	if s.o.Shown != nil {
 		dir = s.o.Shown(dir)
 	}

@@ -77,10 +77,10 @@ func (b *Batch) Layer(l Layer) error {
 		return b.s.fault(err)
 	}
 	for range 3 { // until no other process records the same layer
-		if err = os.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err = edit.Remove(edit.Named(at)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
-		if err = b.tree.MovePart(part, at); !errors.Is(err, edit.ErrExists) {
+		if err = b.tree.MovePart(part, edit.Named(at)); !errors.Is(err, edit.ErrExists) {
 			break
 		}
 	}

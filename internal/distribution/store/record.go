@@ -203,11 +203,11 @@ func (s *Store) keep(at string, v record) error {
 		old, failed := os.ReadFile(at)
 		switch {
 		case errors.Is(failed, fs.ErrNotExist):
-			err = edit.Create(at, data, 0o600)
+			err = edit.Create(edit.Named(at), data, 0o600)
 		case failed != nil:
 			err = failed
 		default:
-			err = edit.Replace(at, old, data)
+			err = edit.Replace(edit.Named(at), old, data)
 		}
 		if !errors.Is(err, edit.ErrExists) && !errors.Is(err, edit.ErrChanged) {
 			break

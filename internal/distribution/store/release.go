@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/skill"
@@ -165,7 +166,7 @@ func (s *Store) Record(r Release) error {
 			folders = append(folders, dir)
 		}
 	}
-	if err := os.MkdirAll(s.at(layersFolder), 0o700); err != nil {
+	if err := edit.MakeFolder(realpath.Of(s.at(layersFolder)), 0o700); err != nil {
 		return s.fault(err)
 	}
 	if err := edit.SyncFolders(s.dir, folders); err != nil {
@@ -265,7 +266,7 @@ func (s *Store) SetHead(source string, h Head) error {
 	now := s.o.Now()
 	for _, digest := range []string{h.Release, h.Previous} {
 		if at, err := s.releaseFile(digest); err == nil {
-			_ = os.Chtimes(at, now, now) // it was served until now
+			_ = edit.Touch(edit.Named(at), now) // it was served until now
 		}
 	}
 	return nil
@@ -280,7 +281,7 @@ func (s *Store) Remove(d skill.Digest) error {
 	s.mu.Lock()
 	delete(s.known, d)
 	s.mu.Unlock()
-	err := edit.Discard(s.folder(d), s.at(tmpFolder))
+	err := edit.Discard(edit.Named(s.folder(d)), s.at(tmpFolder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/skill"
@@ -37,8 +38,9 @@ type Options struct {
 // Store is a folder with skills. Its methods may be called from several goroutines, and several
 // processes may use one folder.
 type Store struct {
-	dir string
-	o   Options
+	dir   string // without links
+	named string // as the user named it
+	o     Options
 
 	mu     sync.Mutex
 	unlock func() // nil until the store is used
@@ -80,7 +82,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Store{dir: dir, o: o}, nil
+	return &Store{dir: realpath.Of(dir), named: dir, o: o}, nil
 }
 
 // Close ends the use of the store. A store that is not closed is in use until its process ends.
@@ -108,7 +110,7 @@ func (s *Store) folder(d skill.Digest) string {
 func (s *Store) write() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+	if err := edit.MakeFolder(s.dir, 0o700); err != nil {
 		return s.fault(err)
 	}
 	if !s.swept {
@@ -152,7 +154,7 @@ func (s *Store) Find(d skill.Digest) (Skill, error) {
 	}
 	files, err := hashed(dir)
 	if err != nil || lockfile.Digest(files) != d {
-		_ = edit.Discard(dir, s.at(tmpFolder)) // it fails if the store is read-only
+		_ = edit.Discard(edit.Named(dir), s.at(tmpFolder)) // it fails if the store is read-only
 		return Skill{}, s.absent(d, fs.ErrNotExist)
 	}
 	s.touch(dir, info)
@@ -170,7 +172,7 @@ func (s *Store) absent(d skill.Digest, err error) error {
 // touch records that a folder is used. Its modification time says so, to the day.
 func (s *Store) touch(dir string, info fs.FileInfo) {
 	if now := s.o.Now(); now.Sub(info.ModTime()) > 24*time.Hour {
-		_ = os.Chtimes(dir, now, now)
+		_ = edit.Touch(edit.Named(dir), now)
 	}
 }
 
@@ -263,7 +265,7 @@ func (s *Store) GitDir(key string) (string, error) {
 	}
 	sum := sha256.Sum256([]byte(key))
 	dir := s.at(gitFolder, hex.EncodeToString(sum[:]))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := edit.MakeFolder(realpath.Of(dir), 0o700); err != nil {
 		return "", s.fault(err)
 	}
 	if info, err := os.Stat(dir); err == nil {

@@ -140,12 +140,12 @@ func (c *Cache) Save() error {
 	c.mu.Unlock()
 	old, err := edit.Read(c.path, maxCache)
 	if errors.Is(err, fs.ErrNotExist) {
-		return edit.Create(c.path, data, 0o600)
+		return edit.Create(edit.Named(c.path), data, 0o600)
 	}
 	if err != nil {
 		return err
 	}
-	return edit.Replace(c.path, old, data)
+	return edit.Replace(edit.Named(c.path), old, data)
 }
 
 // sumOf returns the sum that processors compute. It finds damage, and is no proof against a forger, who

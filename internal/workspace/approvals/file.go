@@ -54,7 +54,7 @@ func withoutPath(err error) error {
 // it runs, other callers get [edit.ErrLocked]. If change fails, or the file cannot be read, nothing
 // is written. A new file can be read by its owner alone; an existing one keeps its permissions.
 func Change(path string, change func(*Book) error) error {
-	unlock, err := edit.Lock(path)
+	unlock, err := edit.Lock(edit.Named(path))
 	if err != nil {
 		return err
 	}
@@ -74,9 +74,9 @@ func Change(path string, change func(*Book) error) error {
 	case old == nil && len(b.approvals) == 0:
 		return nil
 	case old == nil:
-		return edit.Create(path, data, 0o600)
+		return edit.Create(edit.Named(path), data, 0o600)
 	}
-	return edit.Replace(path, old, data)
+	return edit.Replace(edit.Named(path), old, data)
 }
 
 // Marshal returns the text of the file: equal approvals are equal bytes.

@@ -7,28 +7,29 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// Inside refuses a write to file if a link in the project of folder leads out of
-// that project, because the links of a clone come from its author. It accepts a file that
-// the user named by its own path. With the error it returns the link's target in displayed
-// form, which the user can name instead.
-func Inside(env console.Env, folder, file string) (target string, err error) {
+// Within returns the path of a file or folder without links, for a write. It refuses one that a
+// link in the project of folder leads out of that project, because the links of a clone come from
+// its author. It accepts a file that the user named by its own path. With the error it returns
+// the link's target in displayed form, which the user can name instead.
+func Within(env console.Env, folder, file string) (real, target string, err error) {
 	chain := dir.Repository(folder)
 	top := chain[len(chain)-1]
 	if top == env.Home { // a repository of the user's own settings
 		top = folder
 	}
 	if top == env.Home {
-		return "", nil
+		return realpath.Of(file), "", nil
 	}
-	err = edit.Inside(top, file)
+	real, err = edit.Within(top, file)
 	if out := (*edit.OutsideError)(nil); errors.As(err, &out) {
 		target = env.Shown(out.Target)
-		return target, fmt.Errorf("%s is a link to %s, outside of the project", env.Shown(out.Link), target)
+		return "", target, fmt.Errorf("%s is a link to %s, outside of the project", env.Shown(out.Link), target)
 	}
-	return "", err
+	return real, "", err
 }
 
 // Folder returns the project's folder: --project, or the working directory, or "" if

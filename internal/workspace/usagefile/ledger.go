@@ -153,7 +153,7 @@ func cause(err error) error {
 // begin locks the file and restores its counts, once.
 func (l *Ledger) begin() error {
 	if l.unlock == nil {
-		unlock, err := edit.Lock(l.path)
+		unlock, err := edit.Lock(edit.Named(l.path))
 		if err != nil {
 			return err
 		}
@@ -207,7 +207,7 @@ func (l *Ledger) setAside() (to string, err error) {
 		if n > 0 {
 			to += fmt.Sprint(n)
 		}
-		if err = edit.Rename(l.path, to); !errors.Is(err, edit.ErrExists) {
+		if err = edit.Rename(edit.Named(l.path), to); !errors.Is(err, edit.ErrExists) {
 			return to, err
 		}
 	}
@@ -222,7 +222,7 @@ func (l *Ledger) write() error {
 	}
 	sum := sha256.Sum256(data)
 	if !l.there {
-		if err := edit.Create(l.path, data, fileMode); err != nil {
+		if err := edit.Create(edit.Named(l.path), data, fileMode); err != nil {
 			return err
 		}
 		l.there, l.written = true, sum
@@ -241,7 +241,7 @@ func (l *Ledger) write() error {
 	if sum == l.written {
 		return nil
 	}
-	if err := edit.Replace(l.path, old, data); err != nil {
+	if err := edit.Replace(edit.Named(l.path), old, data); err != nil {
 		return err
 	}
 	l.written = sum

@@ -1,0 +1,130 @@
+package edit
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/knack-dev/knack/internal/base/realpath"
+)
+
+// ErrLink is returned for a path whose folder is behind a link. The caller resolves links once,
+// with [Within] or [Named]; a link that comes later was put there by another process.
+var ErrLink = errors.New("a link is in its path; run the command again, or name the folder that the link leads to")
+
+// Named resolves the links on the way to a file or folder that the user named. The last part of
+// the path is not resolved, so that a link there is seen.
+func Named(path string) string {
+	return filepath.Join(realpath.Of(filepath.Dir(path)), filepath.Base(path))
+}
+
+// openFolder opens the folder at path, no part of which may be a link. Whatever is done with the
+// root is done in that folder, even if the folder moves or a link takes its place.
+func openFolder(path string) (*os.Root, error) {
+	err := error(nil)
+	for range 10 { // until nobody exchanges it meanwhile
+		var seen fs.FileInfo
+		if seen, err = statPlain(path); err != nil {
+			break
+		}
+		var root *os.Root
+		// A pipe that takes the folder's place does not block: it has no entry ".".
+		if root, err = os.OpenRoot(path + string(filepath.Separator) + "."); err != nil {
+			break
+		}
+		opened, failed := root.Stat(".")
+		if failed == nil && os.SameFile(seen, opened) {
+			return root, nil
+		}
+		root.Close()
+		err = ErrLink
+	}
+	return nil, pathError("open", path, err)
+}
+
+// statParts is statPlain for a system that looks at one part of a path after the other. A link that
+// another process puts there and takes away meanwhile can escape it.
+func statParts(path string) (fs.FileInfo, error) {
+	seen, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(realpath.Links(path)) > 0:
+		return nil, ErrLink
+	case !seen.IsDir():
+		return nil, errReal
+	}
+	now, err := os.Lstat(path)
+	if err == nil && !os.SameFile(seen, now) {
+		err = ErrLink
+	}
+	return now, err
+}
+
+// openIn opens the folder name of another one, and nothing that a link leads to.
+func openIn(in *os.Root, name string) (*os.Root, error) {
+	path := filepath.Join(in.Name(), name)
+	seen, err := in.Lstat(name)
+	if err != nil {
+		return nil, pathError("open", path, err)
+	}
+	if !seen.IsDir() {
+		return nil, pathError("open", path, errReal)
+	}
+	root, err := in.OpenRoot(name)
+	if err != nil {
+		return nil, pathError("open", path, err)
+	}
+	if opened, err := root.Stat("."); err != nil || !os.SameFile(seen, opened) {
+		root.Close()
+		return nil, pathError("open", path, fs.ErrNotExist) // what was seen has gone
+	}
+	return root, nil
+}
+
+// makeFolder opens a folder as openFolder does, and makes it and those above it if they are
+// missing.
+func makeFolder(path string, mode fs.FileMode) (*os.Root, error) {
+	root, err := openFolder(path)
+	if !errors.Is(err, fs.ErrNotExist) || filepath.Dir(path) == path {
+		return root, err
+	}
+	above, err := makeFolder(filepath.Dir(path), mode)
+	if err != nil {
+		return nil, err
+	}
+	defer above.Close()
+	name := filepath.Base(path)
+	if err := above.Mkdir(name, mode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, pathError("make the folder", path, err)
+	}
+	return openIn(above, name)
+}
+
+// MakeFolder makes a folder, and those above it, if they are missing.
+func MakeFolder(path string, mode fs.FileMode) error {
+	writing.RLock()
+	defer writing.RUnlock()
+	root, err := makeFolder(path, mode)
+	if err != nil {
+		return err
+	}
+	return root.Close()
+}
+
+// inFolderOf calls do with the open folder of path and the last part of path.
+func inFolderOf(path string, do func(in *os.Root, name string) error) error {
+	in, err := openFolder(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return do(in, filepath.Base(path))
+}
+
+// Touch sets the times of a file or folder.
+func Touch(path string, at time.Time) error {
+	return inFolderOf(path, func(in *os.Root, name string) error { return in.Chtimes(name, at, at) })
+}

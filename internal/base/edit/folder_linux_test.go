@@ -1,0 +1,17 @@
+package edit
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestWithoutOpenat2 repeats the tests of links on a kernel without openat2.
+func TestWithoutOpenat2(t *testing.T) {
+	was := openat2
+	defer func() { openat2 = was }()
+	openat2 = func(string, *unix.OpenHow) (int, error) { return -1, unix.ENOSYS }
+	t.Run("NoLinkInPath", TestNoLinkInPath)
+	t.Run("LinksOfClones", TestLinksOfClones)
+	t.Run("Tree", TestTree)
+}
