@@ -39,7 +39,7 @@ func TestRank(t *testing.T) {
 		}
 		got = append(got, fmt.Sprintf("%d: %d %v %v", r.Line, r.Rank, r.Passed(), first))
 	}
-	want := []string{"1: 1 true [pdf]", "2: 4 false [docx paper xlsx]", "3: 0 false []", "4: 1 true [pdf]"}
+	want := []string{"1: 1 true [pdf]", "2: 0 false [docx paper]", "3: 0 false []", "4: 1 true [pdf]"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
