@@ -1,11 +1,11 @@
 package registry
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/jsonfile"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/skill"
 )
@@ -59,7 +59,7 @@ func tooLarge(format string, args ...any) error {
 // within the limits.
 func ParseManifest(data []byte, digest string) (*Manifest, error) {
 	m := &Manifest{Digest: digest, Data: data}
-	if err := json.Unmarshal(data, m); err != nil {
+	if err := jsonfile.Unmarshal(data, m); err != nil {
 		return nil, bad("the manifest %s is not JSON as OCI has it: ask its publisher to push it again", digest)
 	}
 	switch {

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/knack-dev/knack/internal/base/jsonfile"
 )
 
 // The formats of a signature, and those of its parts.
@@ -64,7 +66,7 @@ type statement struct {
 func judgeBundle(data []byte, keys []Key, manifestDigest string) finding {
 	other := finding{state: Unsigned, reason: "is not signed"}
 	var b bundle
-	if err := json.Unmarshal(data, &b); err != nil {
+	if err := jsonfile.Unmarshal(data, &b); err != nil {
 		return invalid("is no JSON as bundles have it")
 	}
 	if !slices.Contains([]string{Bundle, BundlePrefix + "+json;version=0.1", BundlePrefix + "+json;version=0.2", BundlePrefix + "+json;version=0.3"}, b.MediaType) {
@@ -79,11 +81,14 @@ func judgeBundle(data []byte, keys []Key, manifestDigest string) finding {
 		return invalid("holds no payload")
 	}
 	var s statement
-	if err := json.Unmarshal(payload, &s); err != nil {
+	if err := jsonfile.Unmarshal(payload, &s); err != nil {
 		return invalid("holds no statement")
 	}
 	if s.PredicateType != PredicateType {
 		return other
+	}
+	if s.Type != statementType {
+		return invalid("holds a statement of a type that is not known")
 	}
 	if !s.isAbout(manifestDigest) {
 		return invalid("is of another release")

@@ -1,6 +1,6 @@
 package trust
 
-import "encoding/json"
+import "github.com/knack-dev/knack/internal/base/jsonfile"
 
 // What cosign before version 3 wrote: an image with the tag "sha256-HEX.sig", which has a layer for
 // each signature.
@@ -29,7 +29,7 @@ type simple struct {
 // none of the keys may be by another, or altered.
 func (s Signature) judgeSimple(keys []Key, manifestDigest string) finding {
 	var payload simple
-	if err := json.Unmarshal(s.Data, &payload); err != nil || payload.Critical.Type != simpleType {
+	if err := jsonfile.Unmarshal(s.Data, &payload); err != nil || payload.Critical.Type != simpleType {
 		return invalid("is not as cosign writes it")
 	}
 	if payload.Critical.Image.Digest != manifestDigest || manifestDigest == "" {

@@ -127,6 +127,15 @@ func cosign2(t testing.TB, key crypto.Signer, about string) Signature {
 	return Signature{MediaType: SimpleSigning, Data: []byte(data), Value: signValue(t, key, []byte(data))}
 }
 
+// twice is a layer of cosign 2 that names two releases.
+func twice(t testing.TB, key crypto.Signer) Signature {
+	t.Helper()
+	s := cosign2(t, key, otherDigest)
+	s.Data = bytes.Replace(s.Data, []byte(`},"type"`), []byte(`,"Docker-Manifest-Digest":"`+digest+`"},"type"`), 1)
+	s.Value = signValue(t, key, s.Data)
+	return s
+}
+
 // altered replaces a text in the payload of a bundle, and leaves its value as it was.
 func altered(t testing.TB, s Signature, old, new string) Signature {
 	t.Helper()
@@ -178,6 +187,11 @@ func TestMatrix(t *testing.T) {
 			{"keyless and ours", []Signature{envelope(t, wrong, cosignPayload(digest), certificate), ours(t, key, digest)}, "unknown signer, signed, signed"},
 			{"keyless by the trusted key's own value", []Signature{envelope(t, key, cosignPayload(digest), certificate)}, "keyless, keyless, keyless!"},
 			{"provenance of a build", []Signature{envelope(t, key, strings.Replace(cosignPayload(digest), "sigstore.dev/cosign/sign/v1", "slsa.dev/provenance/v1", 1), hintOf(t, key))}, "unsigned, unsigned, unsigned!"},
+			{"a statement of another type", []Signature{envelope(t, key, strings.Replace(cosignPayload(digest), "in-toto.io/Statement/v1", "evil.example/Statement/v9", 1), hintOf(t, key))}, "invalid!, invalid!, invalid!"},
+			{"a statement without a type", []Signature{envelope(t, key, strings.Replace(cosignPayload(digest), `"_type":"https://in-toto.io/Statement/v1", `, "", 1), hintOf(t, key))}, "invalid!, invalid!, invalid!"},
+			{"a name in other case", []Signature{envelope(t, key, strings.Replace(cosignPayload(digest), "subject", "SUBJECT", 1), hintOf(t, key))}, "invalid!, invalid!, invalid!"},
+			{"a subject twice", []Signature{envelope(t, key, strings.Replace(cosignPayload(otherDigest), `"predicateType"`, `"Subject":[{"digest":{"sha256":"`+digest[7:]+`"}}], "predicateType"`, 1), hintOf(t, key))}, "invalid!, invalid!, invalid!"},
+			{"a digest twice, cosign 2", []Signature{twice(t, key)}, "invalid!, invalid!, invalid!"},
 			{"no JSON", []Signature{{MediaType: Bundle, Data: []byte("{")}}, "invalid!, invalid!, invalid!"},
 			{"a later format", []Signature{{MediaType: Bundle, Data: []byte(`{"mediaType":"application/vnd.dev.sigstore.bundle.v9+json"}`)}}, "unknown signer, unknown signer, unknown signer!"},
 			{"too large", []Signature{{MediaType: Bundle, Data: append(ours(t, key, digest).Data, bytes.Repeat([]byte(" "), MaxSize)...)}}, "invalid!, invalid!, invalid!"},

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,16 +14,29 @@ import (
 // forged are tokens that must not be accepted, by name. Each is made of the claims of a token
 // that would be.
 var forged = map[string]func(i *issuer, c claims) string{
-	"another issuer":                 func(i *issuer, c claims) string { return i.sign(with(c, "iss", "https://evil.example")) },
-	"the issuer with a slash":        func(i *issuer, c claims) string { return i.sign(with(c, "iss", i.url+"/")) },
-	"no issuer":                      func(i *issuer, c claims) string { return i.sign(with(c, "iss", nil)) },
-	"another audience":               func(i *issuer, c claims) string { return i.sign(with(c, "aud", "another")) },
-	"no audience":                    func(i *issuer, c claims) string { return i.sign(with(c, "aud", nil)) },
-	"an audience that begins alike":  func(i *issuer, c claims) string { return i.sign(with(c, "aud", []string{"knack2", "knac"})) },
-	"expired":                        func(i *issuer, c claims) string { return i.sign(with(c, "exp", i.now().Add(-time.Second).Unix())) },
-	"no expiry":                      func(i *issuer, c claims) string { return i.sign(with(c, "exp", nil)) },
-	"not yet valid":                  func(i *issuer, c claims) string { return i.sign(with(c, "nbf", i.now().Add(2*time.Minute).Unix())) },
-	"issued in the future":           func(i *issuer, c claims) string { return i.sign(with(c, "iat", i.now().Add(time.Hour).Unix())) },
+	"another issuer":                func(i *issuer, c claims) string { return i.sign(with(c, "iss", "https://evil.example")) },
+	"the issuer with a slash":       func(i *issuer, c claims) string { return i.sign(with(c, "iss", i.url+"/")) },
+	"no issuer":                     func(i *issuer, c claims) string { return i.sign(with(c, "iss", nil)) },
+	"another audience":              func(i *issuer, c claims) string { return i.sign(with(c, "aud", "another")) },
+	"no audience":                   func(i *issuer, c claims) string { return i.sign(with(c, "aud", nil)) },
+	"an audience that begins alike": func(i *issuer, c claims) string { return i.sign(with(c, "aud", []string{"knack2", "knac"})) },
+	"expired":                       func(i *issuer, c claims) string { return i.sign(with(c, "exp", i.now().Add(-time.Second).Unix())) },
+	"no expiry":                     func(i *issuer, c claims) string { return i.sign(with(c, "exp", nil)) },
+	"not yet valid":                 func(i *issuer, c claims) string { return i.sign(with(c, "nbf", i.now().Add(2*time.Minute).Unix())) },
+	"issued in the future":          func(i *issuer, c claims) string { return i.sign(with(c, "iat", i.now().Add(time.Hour).Unix())) },
+	"an expiry that is a text": func(i *issuer, c claims) string {
+		return i.sign(with(c, "exp", strconv.FormatInt(i.now().Add(time.Hour).Unix(), 10)))
+	},
+	"an issue time that is a text": func(i *issuer, c claims) string {
+		return i.sign(with(c, "iat", strconv.FormatInt(i.now().Unix(), 10)))
+	},
+	"a time of validity that is a text": func(i *issuer, c claims) string {
+		return i.sign(with(c, "nbf", strconv.FormatInt(i.now().Unix(), 10)))
+	},
+	"an expiry in other case": func(i *issuer, c claims) string { return i.sign(with(c, "EXP", i.now().Add(time.Hour).Unix())) },
+	"only an expiry in other case": func(i *issuer, c claims) string {
+		return i.sign(with(c, "exp", nil, "Exp", i.now().Add(time.Hour).Unix()))
+	},
 	"alg none":                       func(_ *issuer, c claims) string { return object(claims{"alg": "none"}) + "." + object(c) + "." },
 	"alg None with a key":            func(i *issuer, c claims) string { return signed(i.key, claims{"alg": "None", "kid": "one"}, c) },
 	"HS256 with the public key":      (*issuer).withSecret,
@@ -382,5 +396,33 @@ func TestLeadsNowhereElse(t *testing.T) {
 		if r := c.browser(); r.get(r.begin(to).String()).to() != want {
 			t.Errorf("%q leads elsewhere than to %s", to, want)
 		}
+	}
+}
+
+// TestKeysForOthers checks that a key which is published for another purpose than signatures signs no
+// token.
+func TestKeysForOthers(t *testing.T) {
+	for name, c := range map[string]struct {
+		more claims
+		good bool
+	}{
+		"no purpose":             {claims{"use": nil}, true},
+		"signatures":             {claims{"use": "sig"}, true},
+		"verification":           {claims{"key_ops": []string{"verify"}}, true},
+		"encryption":             {claims{"use": "enc"}, false},
+		"wrapping":               {claims{"use": nil, "key_ops": []string{"wrapKey", "encrypt"}}, false},
+		"no operation":           {claims{"key_ops": []string{}}, false},
+		"encryption, other case": {claims{"use": nil, "USE": "enc"}, false},
+		"two purposes":           {claims{"use": "enc", "Use": "sig"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			company := newCompany(t)
+			company.issuer.change(func() { company.issuer.published = c.more })
+			b := company.browser()
+			b.signIn()
+			if got := company.bears(company.issuer.sign(company.issuer.claims())); got != c.good || b.isIn() != c.good {
+				t.Errorf("a client is let in: %v, a browser: %v", got, b.isIn())
+			}
+		})
 	}
 }

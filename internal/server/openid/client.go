@@ -1,11 +1,14 @@
 package openid
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +18,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/jsonfile"
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
@@ -23,6 +27,7 @@ import (
 const maxAnswer = 1 << 20
 
 var (
+	errKeys  = errors.New("its keys are not JSON as a key set has it")
 	errLarge = errors.New("its answer is larger than 1 MiB")
 	errSoon  = errors.New("its keys were fetched a moment ago, and none of them is the token's")
 )
@@ -36,7 +41,7 @@ func transport() http.RoundTripper {
 }
 
 // bounded bounds the size of answers, and how often the keys are fetched, which is all that is
-// fetched besides the description.
+// fetched besides the description. It passes on only the keys for signatures.
 type bounded struct {
 	next http.RoundTripper
 	now  func() time.Time
@@ -47,7 +52,8 @@ type bounded struct {
 
 // RoundTrip implements [http.RoundTripper].
 func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method == http.MethodGet && !strings.HasSuffix(r.URL.Path, "/.well-known/openid-configuration") {
+	keys := r.Method == http.MethodGet && !strings.HasSuffix(r.URL.Path, "/.well-known/openid-configuration")
+	if keys {
 		b.mu.Lock()
 		now, at := b.now(), r.URL.String()
 		last, again := b.last[at]
@@ -65,7 +71,39 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp.Body = &boundedBody{resp.Body, maxAnswer}
+	if keys && resp.StatusCode == http.StatusOK {
+		return resp, onlySigning(resp)
+	}
 	return resp, nil
+}
+
+// onlySigning leaves only keys for signatures in an answer with keys (RFC 7517, sections 4.2 and 4.3).
+func onlySigning(resp *http.Response) error {
+	data, err := io.ReadAll(resp.Body)
+	if err = errors.Join(err, resp.Body.Close()); err != nil {
+		return err
+	}
+	var all struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := jsonfile.Unmarshal(data, &all); err != nil {
+		return errKeys
+	}
+	all.Keys = slices.DeleteFunc(all.Keys, func(key json.RawMessage) bool {
+		var k struct {
+			Use  string   `json:"use"`
+			Ops  []string `json:"key_ops"`
+			Type string   `json:"kty"`
+			ID   string   `json:"kid"`
+			Alg  string   `json:"alg"`
+		}
+		return jsonfile.Unmarshal(key, &k) != nil || k.Use != "" && k.Use != "sig" || k.Ops != nil && !slices.Contains(k.Ops, "verify")
+	})
+	if data, err = json.Marshal(all); err != nil {
+		return err
+	}
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
+	return nil
 }
 
 type boundedBody struct {
@@ -103,6 +141,8 @@ func reasonOf(err error) string {
 		return errLarge.Error()
 	case errors.Is(err, errSoon):
 		return errSoon.Error()
+	case errors.Is(err, errKeys):
+		return errKeys.Error()
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &wait) && wait.Timeout():
 		return "it does not answer in time"
 	case errors.As(err, &name):

@@ -34,15 +34,16 @@ type issuer struct {
 	now    func() time.Time
 	server *httptest.Server
 
-	mu       sync.Mutex
-	codes    map[string]url.Values // the requests for which there are codes
-	person   claims                // of every token
-	token    func(claims) string   // makes the ID token; nil: as it should be
-	describe func(claims)          // changes the description
-	answer   http.HandlerFunc      // replaces the token endpoint
-	down     bool
-	lenient  bool // codes are accepted again, and without a verifier
-	asked    map[string]int
+	mu        sync.Mutex
+	codes     map[string]url.Values // the requests for which there are codes
+	person    claims                // of every token
+	token     func(claims) string   // makes the ID token; nil: as it should be
+	describe  func(claims)          // changes the description
+	published claims                // changes the published key
+	answer    http.HandlerFunc      // replaces the token endpoint
+	down      bool
+	lenient   bool // codes are accepted again, and without a verifier
+	asked     map[string]int
 }
 
 // published and stranger are keys, of which the provider publishes the first. Making one takes long.
@@ -97,9 +98,13 @@ func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		_ = json.NewEncoder(w).Encode(d)
 	case "/keys":
-		_ = json.NewEncoder(w).Encode(claims{"keys": []claims{{
+		key := with(claims{
 			"kty": "RSA", "kid": "one", "alg": "RS256", "use": "sig", "n": b64(i.key.N.Bytes()), "e": b64(big.NewInt(int64(i.key.E)).Bytes()),
-		}}})
+		})
+		for name, value := range i.published {
+			key = with(key, name, value)
+		}
+		_ = json.NewEncoder(w).Encode(claims{"keys": []claims{key}})
 	case "/token":
 		i.exchange(w, r)
 	default:

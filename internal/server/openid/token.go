@@ -2,8 +2,10 @@ package openid
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/jsonfile"
 )
 
 // Bounds of the claims that are kept.
@@ -69,6 +72,19 @@ func (p *Provider) describeNow(ctx context.Context) (*described, error) {
 	return p.describe(ctx)
 }
 
+// registered are the claims that decide whether a token is accepted (RFC 7519, section 4.1).
+type registered struct {
+	Issuer     string          `json:"iss"`
+	Subject    string          `json:"sub"`
+	Audience   json.RawMessage `json:"aud"`
+	Expiry     *float64        `json:"exp"`
+	IssuedAt   *float64        `json:"iat"`
+	NotBefore  *float64        `json:"nbf"`
+	Nonce      string          `json:"nonce"`
+	Party      string          `json:"azp"`
+	AccessHash string          `json:"at_hash"`
+}
+
 // checked verifies a JWT: its signature with a key of the provider, its issuer and its times.
 // The caller checks the audience.
 func (p *Provider) checked(ctx context.Context, d *described, token string) (*oidc.IDToken, error) {
@@ -76,11 +92,16 @@ func (p *Provider) checked(ctx context.Context, d *described, token string) (*oi
 	if err != nil {
 		return nil, err
 	}
-	var times struct {
-		NotBefore *float64 `json:"nbf"`
+	// The library takes a time that is a text, and names in other case.
+	_, text, _ := strings.Cut(token, ".")
+	text, _, _ = strings.Cut(text, ".")
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return nil, errors.New("its claims are not in base64")
 	}
-	if err := t.Claims(&times); err != nil {
-		return nil, errors.New("its time nbf is no number")
+	var times registered
+	if err := jsonfile.Unmarshal(data, &times); err != nil {
+		return nil, fmt.Errorf("its claims are not as a token has them: %w", err)
 	}
 	// The library's leeway is five minutes, and it does not look at iat.
 	latest := p.now().Add(leeway)
