@@ -353,3 +353,19 @@ func TestVerifySource(t *testing.T) {
 		t.Errorf("%d %s", status, stderr)
 	}
 }
+
+// TestRequireSpelled checks that a rule holds for every spelling of a registry.
+func TestRequireSpelled(t *testing.T) {
+	s := newSigning(t)
+	s.release("1")
+	s.rule("a.pub", true)
+	name, port, _ := strings.Cut(s.host, ":")
+	for _, host := range []string{name + ":0" + port, name + ":000" + port} {
+		for _, args := range [][]string{{"add"}, {"pull"}, {"verify"}} {
+			stdout, stderr, status := s.run(append(args, "oci://"+host+"/acme/skills:prod")...)
+			if status != 1 || !strings.Contains(stdout+stderr, "takes only what a.pub signed") {
+				t.Errorf("%s %s: %d\n%s%s", args, host, status, stdout, stderr)
+			}
+		}
+	}
+}

@@ -268,3 +268,28 @@ func BenchmarkBytes(b *testing.B) {
 		b.SetBytes(int64(len(lock.Bytes())))
 	}
 }
+
+// TestSpelled checks that the source of an older lock is read in the form in which sources are compared.
+func TestSpelled(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("testdata", "good.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, err := Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, e := range good.Skills {
+		e.Source = "oci://R.Example:0443/acme/skills"
+		good.Skills[key] = e
+	}
+	again, err := Parse(good.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, e := range again.Skills {
+		if e.Source != "oci://r.example/acme/skills" {
+			t.Errorf("%s: %s", key, e.Source)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/jsonfile"
+	"github.com/knack-dev/knack/internal/distribution/reference"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -101,7 +102,7 @@ func (r *reader) entry(key string, at int) (e Entry) {
 		case "name":
 			e.Name = r.AnyText("name")
 		case "source":
-			e.Source = r.Text("source")
+			e.Source = reference.Normal(r.Text("source"))
 			if hasPassword(e.Source) {
 				r.Fail(r.Last, "remove the user name and the password from the address, and change the password", "source has a user name or a password")
 			}

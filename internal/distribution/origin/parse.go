@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
-	"github.com/knack-dev/knack/internal/distribution/trust"
+	"github.com/knack-dev/knack/internal/distribution/reference"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -70,6 +70,7 @@ func parse(text, dir, home string) (Ref, error) {
 	case isLocal(text):
 		return parseLocal(text, dir, home)
 	}
+	text = reference.Normal(text)
 	scheme, rest, ok := strings.Cut(text, ":")
 	repo, _, _ := cutGit(text)
 	switch scheme = strings.ToLower(scheme); {
@@ -278,7 +279,7 @@ func parseOCI(rest string) (Ref, error) {
 	if has && digest == "" || tagged && tag == "" {
 		return Ref{}, refuse(fix, "the tag or digest of the oci: source is empty")
 	}
-	r := Ref{Kind: OCI, Source: trust.Spelled("oci://" + host + "/" + path)}
+	r := Ref{Kind: OCI, Source: "oci://" + host + "/" + path}
 	r.Location = r.Source
 	return ociRef(r, tag, digest)
 }

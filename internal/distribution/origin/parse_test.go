@@ -48,6 +48,16 @@ var refForms = []struct {
 	{"file:///x.tgz", at(Archive, "/x.tgz", "/x.tgz")},
 	{"./x.skill/", at(Folder, "./x.skill/", "/srv/p/x.skill")},
 
+	{"oci://LOCALHOST:05901/acme/skills", oci("oci://localhost:5901/acme/skills", "", "")},
+	{"oci://r.example.:443/acme/skills:v1", oci("oci://r.example/acme/skills", "v1", "")},
+	{"git.example.:0443/acme/sk%69lls", git("git.example/acme/skills", "https://git.example/acme/skills", "", "")},
+	{"git+http://localhost:080/acme", git("git+http://localhost/acme", "http://localhost/acme", "", "")},
+	{"ssh://git@Git.Example:22/acme/skills", git("ssh://git@git.example/acme/skills", "ssh://git@git.example/acme/skills", "", "")},
+	{"git@Git.Example.:acme/skills", git("git@git.example:acme/skills", "git@git.example:acme/skills", "", "")},
+	{"https://Site.Example.:443/%7eann/a%2db.zip", at(Archive, "https://site.example/~ann/a-b.zip", "https://site.example/~ann/a-b.zip")},
+	{"mcp:https://H.example:0443/mcp", at(MCP, "mcp:https://h.example/mcp", "https://h.example/mcp")},
+	{"https://GitHub.com:443/acme/skills", git("github.com/acme/skills", "https://github.com/acme/skills", "", "")},
+
 	{"acme/skills", git("github.com/acme/skills", "https://github.com/acme/skills", "", "")},
 	{"acme/skills/skills/pdf", git("github.com/acme/skills", "https://github.com/acme/skills", "skills/pdf", "")},
 	{"acme/skills@v1.2.0", git("github.com/acme/skills", "https://github.com/acme/skills", "", "v1.2.0")},

@@ -17,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/distribution/reference"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -217,8 +218,12 @@ func (s *Store) releases() (all []Release) {
 // [fs.ErrNotExist]; if there was one that cannot be read, a [*Fault].
 func (s *Store) Head(source string) (h Head, err error) {
 	s.read()
+	source = reference.Normal(source)
 	at := s.headFile(source)
-	if err = s.load(at, &h); err == nil && h.Source != source {
+	if _, failed := os.Stat(at); errors.Is(failed, fs.ErrNotExist) {
+		at = s.headSpelled(source, at)
+	}
+	if err = s.load(at, &h); err == nil && reference.Normal(h.Source) != source {
 		err = &fs.PathError{Op: "read", Path: at, Err: fs.ErrNotExist}
 	}
 	switch info, failed := os.Stat(at); {
@@ -232,6 +237,21 @@ func (s *Store) Head(source string) (h Head, err error) {
 		return Head{}, err
 	}
 	return h, nil
+}
+
+// headSpelled returns the file of a head that an older knack recorded under another spelling of its
+// source, or else at.
+func (s *Store) headSpelled(source, at string) string {
+	for name := range s.records(headsFolder) {
+		var h Head
+		if old := s.at(headsFolder, name); s.load(old, &h) == nil && reference.Normal(h.Source) == source {
+			s.mu.Lock()
+			s.heads[name] = true
+			s.mu.Unlock()
+			return old
+		}
+	}
+	return at
 }
 
 func (s *Store) headFile(source string) string {
@@ -249,7 +269,7 @@ func (s *Store) headFile(source string) string {
 // SetHead records which release of a source is served. The release was recorded before. The one
 // that was served stays in the store for as long as it keeps what is not used.
 func (s *Store) SetHead(source string, h Head) error {
-	h.Source = source
+	h.Source = reference.Normal(source)
 	at, err := s.releaseFile(h.Release)
 	if err != nil {
 		return err
@@ -260,7 +280,7 @@ func (s *Store) SetHead(source string, h Head) error {
 	if err := s.write(); err != nil {
 		return err
 	}
-	if err := s.keep(s.headFile(source), &h); err != nil {
+	if err := s.keep(s.headFile(h.Source), &h); err != nil {
 		return err
 	}
 	now := s.o.Now()

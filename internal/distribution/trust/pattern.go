@@ -3,6 +3,8 @@ package trust
 import (
 	"errors"
 	"strings"
+
+	"github.com/knack-dev/knack/internal/distribution/reference"
 )
 
 // Pattern is a text that fits sources: one as it is, or one whose parts are * for any one part
@@ -44,27 +46,7 @@ func ParsePattern(text string) (Pattern, error) {
 			return Pattern{}, errors.New("has capitals, which no repository has")
 		}
 	}
-	return Pattern{Spelled(text)}, nil
-}
-
-// Spelled returns a source of a registry in one spelling, and any other as it is. The hosts of Docker
-// Hub are docker.io, and its repositories without an owner are below library. A rule for one of the
-// spellings is then one for all.
-func Spelled(source string) string {
-	rest, ok := strings.CutPrefix(source, scheme)
-	host, path, ok2 := strings.Cut(rest, "/")
-	if !ok || !ok2 {
-		return source
-	}
-	host = strings.ToLower(host)
-	name, port, _ := strings.Cut(host, ":")
-	if name != "docker.io" && name != "index.docker.io" && name != "registry-1.docker.io" || strings.TrimLeft(port, "0") != "443" && port != "" {
-		return scheme + host + "/" + path
-	}
-	if !strings.Contains(path, "/") && path != Any {
-		path = "library/" + path
-	}
-	return scheme + "docker.io/" + path
+	return Pattern{reference.Normal(text)}, nil
 }
 
 // String returns the pattern's text.
@@ -75,7 +57,7 @@ func (p Pattern) Fits(source string) bool {
 	if p.text == Any {
 		return true
 	}
-	return p.text != "" && fits(strings.Split(p.text, "/"), strings.Split(Spelled(source), "/"))
+	return p.text != "" && fits(strings.Split(p.text, "/"), strings.Split(reference.Normal(source), "/"))
 }
 
 // fits goes back to the last ** only, which is enough: what an earlier one takes does not matter.

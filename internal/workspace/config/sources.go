@@ -115,10 +115,14 @@ func checkSources(d *decoder, c Config) {
 		} else {
 			names[s.Name.Text] = fmt.Sprintf("the name of the source on line %d", s.Name.Position.Line)
 		}
-		if line := from[s.From.Text]; line > 0 && s.From.Text != "" {
+		place := s.From.Text
+		if ref, err := origin.Parse(place, "/", "/"); err == nil { // two spellings of one source
+			place = ref.String()
+		}
+		if line := from[place]; line > 0 && place != "" {
 			d.add(ruleValue, s.From.Position, at+".from", "leave one of them out: the skills would be served twice", "%s.from is the source on line %d too", at, line)
 		} else {
-			from[s.From.Text] = s.From.Position.Line
+			from[place] = s.From.Position.Line
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/distribution/reference"
 	"github.com/knack-dev/knack/internal/distribution/registry"
 	"github.com/knack-dev/knack/skill"
 )
@@ -109,7 +110,7 @@ func (o *Origin) within(r *registry.Repository, ref string) (*registry.Repositor
 		host, name = "docker.io", ref
 	}
 	name, _, _ = strings.Cut(name, ":")
-	in := o.registries.Repository(r.Named(), strings.ToLower(host), name)
+	in := o.registries.Repository(r.Named(), reference.Host("oci", host), name)
 	if err := in.Check(); err != nil {
 		return nil, fmt.Errorf("the collection says that the skill is in %s: %w", display.Quote(ref), err)
 	}

@@ -10,9 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
+	"github.com/knack-dev/knack/internal/distribution/reference"
 )
 
 // Credentials are what a registry accepts instead of an anonymous request. No message may
@@ -90,19 +93,19 @@ func (c Config) Find(ctx context.Context, registry string) (Credentials, error) 
 	if e, ok := conf.Auths[key]; ok {
 		return c.read(e, key)
 	}
-	for at, e := range conf.Auths {
+	for _, at := range slices.Sorted(maps.Keys(conf.Auths)) {
 		if hostOf(at) == hostOf(key) {
-			return c.read(e, at)
+			return c.read(conf.Auths[at], at)
 		}
 	}
 	return Credentials{}, nil
 }
 
-// hostOf returns the host of a key, which may be a URL.
+// hostOf returns the normal form of the host of a key, which may be a URL.
 func hostOf(key string) string {
 	key = strings.TrimPrefix(strings.TrimPrefix(key, "https://"), "http://")
 	host, _, _ := strings.Cut(key, "/")
-	return strings.ToLower(host)
+	return reference.Host("oci", host)
 }
 
 // read returns the credentials of an entry of the file.

@@ -27,6 +27,8 @@ func TestFind(t *testing.T) {
 		"a port counts":    {file: `{"auths":{"r.example":{"auth":"` + b64("u:p") + `"}}}`, registry: "r.example:5000"},
 		"auth":             {file: `{"auths":{"r.example":{"auth":"` + b64("u:p:q") + `"}}}`, registry: "r.example", want: Credentials{Username: "u", Password: "p:q"}},
 		"a URL":            {file: `{"auths":{"https://R.example/v1/":{"auth":"` + b64("u:p") + `"}}}`, registry: "r.example", want: Credentials{Username: "u", Password: "p"}},
+		"a default port":   {file: `{"auths":{"https://R.example.:0443/v1/":{"auth":"` + b64("u:p") + `"}}}`, registry: "r.example", want: Credentials{Username: "u", Password: "p"}},
+		"zeros in a port":  {file: `{"auths":{"r.example:05000":{"auth":"` + b64("u:p") + `"}}}`, registry: "r.example:5000", want: Credentials{Username: "u", Password: "p"}},
 		"identity token":   {file: `{"auths":{"r.example":{"identitytoken":"t"}}}`, registry: "r.example", want: Credentials{RefreshToken: "t"}},
 		"registry token":   {file: `{"auths":{"r.example":{"registrytoken":"t"}}}`, registry: "r.example", want: Credentials{AccessToken: "t"}},
 		"Docker Hub":       {file: `{"auths":{"https://index.docker.io/v1/":{"auth":"` + b64("u:p") + `"}}}`, registry: "registry-1.docker.io", want: Credentials{Username: "u", Password: "p"}},
