@@ -46,19 +46,15 @@ func (w *walk) link(out *found, p *node, name string, in *lazyFolder) {
 		out.notices = append(out.notices, skill.Notice{Path: at, Rule: rule, Message: message, Fix: fix})
 	}
 	if p.skill != nil {
-		switch err := w.inSkill(p, name, in); {
-		case errors.Is(err, skill.ErrOutside):
-			say(ruleLinkOutside, "the link leads out of the skill's folder and is not followed",
-				"put a copy of the file into the skill")
-			out.notices[len(out.notices)-1].Target = target(p.real(), name)
-		case errors.Is(err, errLinkLoop):
-			say(ruleLinkLoop, "the link leads back to itself, or through more than 40 others", "remove the link, or make it lead to a file of the skill")
-		case errors.Is(err, skill.ErrNotRegular):
-			say(ruleLinkIgnored, "is a kind of link that is not followed", "put a copy of what it leads to into the skill")
-		case errors.Is(err, errDotEntry):
-			say(ruleLinkDangling, "the link leads to a name that begins with a dot, which is never served", "give what it leads to another name")
-		case errors.Is(err, fs.ErrNotExist):
-			say(ruleLinkDangling, "the link leads nowhere", "remove the link, or restore what it led to")
+		err := w.inSkill(p, name, in)
+		if err == nil {
+			return
+		}
+		if rule, message, fix := unfollowed(err); rule != "" {
+			say(rule, message, fix)
+			if rule == ruleLinkOutside {
+				out.notices[len(out.notices)-1].Target = target(p.real(), name)
+			}
 		}
 		return
 	}
@@ -93,6 +89,24 @@ func (w *walk) link(out *found, p *node, name string, in *lazyFolder) {
 	default:
 		out.folders = append(out.folders, node{path: at, sub: ".", origin: &origin{base: met.target, bound: met.target, linked: true}})
 	}
+}
+
+// unfollowed says why a link in a skill is not followed, by the error of [locate]. The rule is ""
+// for an error of the disk.
+func unfollowed(err error) (rule skill.RuleID, message, fix string) {
+	switch {
+	case errors.Is(err, skill.ErrOutside):
+		return ruleLinkOutside, "the link leads out of the skill's folder and is not followed", "put a copy of the file into the skill"
+	case errors.Is(err, errLinkLoop):
+		return ruleLinkLoop, "the link leads back to itself, or through more than 40 others", "remove the link, or make it lead to a file of the skill"
+	case errors.Is(err, skill.ErrNotRegular):
+		return ruleLinkIgnored, "is a kind of link that is not followed", "put a copy of what it leads to into the skill"
+	case errors.Is(err, errDotEntry):
+		return ruleLinkDangling, "the link leads to a name that begins with a dot, which is never served", "give what it leads to another name"
+	case errors.Is(err, fs.ErrNotExist):
+		return ruleLinkDangling, "the link leads nowhere", "remove the link, or restore what it led to"
+	}
+	return "", "", ""
 }
 
 // target returns where a link in a folder leads, if nothing on the way is a link, or "".

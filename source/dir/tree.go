@@ -115,3 +115,12 @@ func (t *Tree) Unchanged(e TreeEntry) bool {
 	in, err := t.h.lstat(e.Path)
 	return err == nil && in.stamp == e.Stamp
 }
+
+// Readlink returns where a link leads, as it is written.
+func (t *Tree) Readlink(name string) (string, error) {
+	to, err := t.h.readlink(name)
+	if err != nil {
+		return "", &fs.PathError{Op: "readlink", Path: name, Err: bare(err)}
+	}
+	return to, nil
+}

@@ -3,7 +3,7 @@
 //
 // An archive is refused if two programs could read it differently, or if a name in it leads out
 // of the folder. All else that no skill may hold, as links and devices, is an entry of that type:
-// [origin.Find] refuses the skill that has it. Nothing here touches a disk.
+// [origin.Find] decides what becomes of it. Nothing here touches a disk.
 package archive
 
 import (

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/binary"
@@ -508,23 +509,33 @@ func unpack(ctx context.Context, data []byte, to string, note func(entries int))
 		return err
 	}
 	skills := origin.Find(entries, "")
+	var copied error
 	for _, s := range skills {
+		if len(s.Copies) > 0 {
+			copied = errors.New("a link became a copy")
+		}
 		if s.Path == "s" && s.Fault != nil {
 			return s.Fault
+		}
+		if s.Path == "s" && len(s.Dropped) > 0 { // and the rest is installed
+			return errors.New("left out " + s.Dropped[0])
 		}
 	}
 	if len(skills) == 0 {
 		return errors.New("no skill")
 	}
 	chosen := origin.Select(skills)
-	return Walk(ctx, r, r.Size(), func(e origin.Entry, content io.Reader) error {
+	err = Walk(ctx, r, r.Size(), func(e origin.Entry, content io.Reader) error {
+		if e.Type > origin.Exec {
+			return nil
+		}
+		data, err := io.ReadAll(content)
+		if err != nil {
+			return err
+		}
 		for in, file := range chosen.Holders(e.Path) {
 			at := filepath.Join(to, in, file)
 			if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
-				return err
-			}
-			data, err := io.ReadAll(content)
-			if err != nil {
 				return err
 			}
 			if err := os.WriteFile(at, data, 0o600); err != nil {
@@ -533,6 +544,7 @@ func unpack(ctx context.Context, data []byte, to string, note func(entries int))
 		}
 		return nil
 	})
+	return cmp.Or(err, copied)
 }
 
 // TestHostile takes each hostile archive. No byte lands outside of the folder that it is unpacked

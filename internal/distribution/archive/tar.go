@@ -99,13 +99,22 @@ func walkTar(in io.Reader, packed func() int64, visit func(origin.Entry, io.Read
 			return refuse("it has a link or device with content, %s, which some programs read as more files", display.Quote(h.Name))
 		}
 		failed := &failure{r: r}
-		if err := visit(origin.Entry{Path: path, Size: h.Size, Type: typeOf(h)}, failed); err != nil {
+		if err := visit(origin.Entry{Path: path, Size: h.Size, Type: typeOf(h), Target: targetOf(h, path)}, failed); err != nil {
 			return err
 		}
 		if failed.err != nil {
 			return failed.err
 		}
 	}
+}
+
+// targetOf returns where a link leads, from the folder that holds it. A hard link is written from
+// the archive's top.
+func targetOf(h *tar.Header, at string) string {
+	if h.Typeflag != tar.TypeLink || strings.HasPrefix(h.Linkname, "/") {
+		return h.Linkname
+	}
+	return strings.Repeat("../", strings.Count(at, "/")) + h.Linkname
 }
 
 // failure remembers how reading a file failed, so that no visitor can pass over it.

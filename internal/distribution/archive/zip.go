@@ -72,7 +72,12 @@ func walkZip(in *io.SectionReader, size int64, visit func(origin.Entry, io.Reade
 			return refuse("it has a file without a name")
 		}
 		content := &inflated{file: f, in: in, budget: &total}
-		if err := visit(origin.Entry{Path: f.path, Size: f.size, Type: f.kind}, content); err != nil {
+		e, data := origin.Entry{Path: f.path, Size: f.size, Type: f.kind}, io.Reader(content)
+		if f.kind == origin.Link && f.size <= maxPath { // the file has where it leads
+			target, _ := io.ReadAll(content)
+			e.Target, data = string(target), strings.NewReader(string(target))
+		}
+		if err := visit(e, data); err != nil {
 			return err
 		}
 		if content.err != nil && !errors.Is(content.err, io.EOF) {

@@ -196,12 +196,18 @@ func lostExec(locked []lockfile.File, c *content) (lost []string) {
 
 // shortList lists at most a few paths.
 func shortList(paths []string) string {
-	const shown = 5
-	text := strings.Join(paths[:min(len(paths), shown)], ", ")
-	if more := len(paths) - shown; more > 0 {
-		text += " and " + display.Thousands(more) + " more"
+	return strings.Join(paths[:min(len(paths), shownPaths)], ", ") + more(len(paths))
+}
+
+// shownPaths bounds the paths of a list.
+const shownPaths = 5
+
+// more says how many of n are not in a list.
+func more(n int) string {
+	if n <= shownPaths {
+		return ""
 	}
-	return text
+	return " and " + display.Thousands(n-shownPaths) + " more"
 }
 
 func scriptsFirst(a, b string) int {
@@ -231,6 +237,9 @@ func warnings(files []lockfile.File, s origin.Skill) (out []string) {
 	}
 	if s.Unserved != "" {
 		out = append(out, "knack does not offer it: "+s.Unserved)
+	}
+	if len(s.Dropped) > 0 {
+		out = append(out, "not installed: "+strings.Join(s.Dropped[:min(len(s.Dropped), shownPaths)], "; ")+more(len(s.Dropped)))
 	}
 	if s.Left > 0 {
 		out = append(out, leftOut(s.Left))

@@ -2,8 +2,14 @@ package origin
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
+	"maps"
+	"path"
+	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
@@ -11,6 +17,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
 )
 
 // EntryType is what an entry of a source is.
@@ -20,7 +27,7 @@ type EntryType uint8
 const (
 	Regular   EntryType = iota
 	Exec                // a regular file that is executable
-	Link                // a symbolic or a hard link
+	Link                // a symbolic link, or a hard link of an archive
 	Submodule           // a folder of another repository
 	Other               // a device, a pipe, or anything else that no skill has
 )
@@ -30,13 +37,18 @@ type Entry struct {
 	Path string // slash-separated, as the source spells it; it may be hostile
 	Size int64  // in bytes, or -1 if it is not known
 	Type EntryType
+	// Target is where a link leads, from the folder that holds it.
+	Target string
 }
 
 // Find returns the skills among the entries of a source, by path. It looks into every folder
 // below sub, or everywhere if sub is "", at most [skill.MaxDepth] levels down; it leaves out
-// .git and node_modules, as a scan of folders does. A skill that holds something that is not
-// installed has a fault. The order of the entries decides only which fault that is.
-func Find(entries []Entry, sub string) []Skill {
+// .git and node_modules, as a scan of folders does. A link is what it is for a folder on the
+// disk, see [dir.Links]. The order of the entries decides only which fault a skill has.
+func Find(entries []Entry, sub string) []Skill { return FindAt("", entries, sub) }
+
+// FindAt is [Find] for a source at an absolute path, by which links may name what is in it.
+func FindAt(at string, entries []Entry, sub string) []Skill {
 	found := map[string]*finding{}
 	for _, e := range entries {
 		mainFiles(e, sub, func(folder, name string, isFile bool) {
@@ -62,9 +74,24 @@ func Find(entries []Entry, sub string) []Skill {
 			}
 		}
 	}
+	linked := false
+	for _, f := range found {
+		linked = linked || f.linked
+	}
+	for _, e := range entries {
+		if !linked {
+			break
+		}
+		for path := range foldersOf(e.Path) {
+			if f := found[path]; f != nil && f.linked {
+				f.note(e)
+			}
+		}
+	}
 	skills := make([]Skill, 0, len(found))
 	for _, f := range found {
 		f.choose()
+		f.resolve(at)
 		skills = append(skills, f.Skill)
 	}
 	SortSkills(skills)
@@ -85,6 +112,10 @@ type finding struct {
 	size      int64
 	paths     Paths
 	hidden    map[string]bool // the outermost dot-entries
+	linked    bool            // it has links
+	entries   []dir.Entry     // all, if it has links
+	sizes     map[string]int64
+	mains     []string // main files that are regular files
 }
 
 // mainFiles calls yield for each part of an entry's path that spells SKILL.md in a folder that is
@@ -162,20 +193,116 @@ func (f *finding) take(e Entry) {
 		f.Left++
 		return
 	}
-	if f.Fault != nil {
-		return
+	switch {
+	case f.Fault != nil:
+	case e.Type == Link:
+		f.linked = true
+		f.Fault = CheckPath(path)
+	case e.Type == Other:
+		f.drop(path, "it is not a regular file")
+	default:
+		f.files++
+		f.size += max(e.Size, 0)
+		f.Fault = f.judge(path)
+		if strings.EqualFold(path, skill.MainFile) {
+			f.mains = append(f.mains, path)
+		}
 	}
-	f.files++
-	f.size += max(e.Size, 0)
-	f.Fault = f.judge(path, e.Type)
 }
 
-func (f *finding) judge(path string, t EntryType) error {
+// drop leaves an entry out.
+func (f *finding) drop(path, why string) {
+	f.Dropped = append(f.Dropped, display.Quote(path)+": "+why)
+}
+
+// note keeps an entry of a skill with links.
+func (f *finding) note(e Entry) {
+	path := below(f.Path, e.Path)
+	if HiddenPart(path) != "" || e.Type == Submodule || e.Type == Other {
+		return
+	}
+	entry := dir.Entry{Path: strings.Clone(path), Target: e.Target}
+	if e.Type == Link {
+		entry.Mode = fs.ModeSymlink
+	}
+	f.entries = append(f.entries, entry)
+	if f.sizes == nil {
+		f.sizes = map[string]int64{}
+	}
+	f.sizes[entry.Path] = max(e.Size, 0)
+}
+
+// resolve makes copies of what links within the skill lead to, within its limits, and leaves the
+// other links out. at is the path of the source, or "".
+func (f *finding) resolve(at string) {
+	if f.Fault == nil && f.linked {
+		f.Fault = f.resolveLinks(at)
+	}
+	if f.Fault == nil && !f.hasMain() {
+		f.Fault = fmt.Errorf("%s is not a regular file of the skill: ask the author for the file itself", f.Main)
+		if i := slices.IndexFunc(f.Dropped, func(d string) bool { return strings.HasPrefix(d, display.Quote(f.Main)+": ") }); i >= 0 {
+			f.Fault = errors.New(f.Dropped[i] + "; ask the author for the file itself")
+		}
+	}
+	f.entries = nil
+}
+
+func (f *finding) resolveLinks(at string) error {
+	below := dir.SkillPath(f.Path)
+	if at != "" {
+		below = path.Join(filepath.ToSlash(at), f.Path)
+	}
+	seen := map[string]bool{} // whether it is a link
+	for _, e := range f.entries {
+		link := e.Mode != 0
+		if was, twice := seen[e.Path]; twice && (was || link) {
+			return badName(e.Path, "is there twice, once as a link")
+		}
+		seen[e.Path] = link
+	}
+	for _, e := range f.entries {
+		for up := path.Dir(e.Path); up != "."; up = path.Dir(up) {
+			if seen[up] {
+				return badName(up, "is both a link and a folder")
+			}
+		}
+	}
+	l, err := dir.Links(context.Background(), below, f.Main, MaxFiles, f.entries)
+	if err != nil {
+		return fmt.Errorf("its links cannot be judged: %w", err)
+	}
+	for _, n := range l.Left {
+		f.drop(n.Path, n.Message)
+	}
+	for _, copied := range slices.Sorted(maps.Keys(l.Files)) {
+		from := l.Files[copied]
+		size := f.sizes[from]
+		switch {
+		case f.files == MaxFiles, size > MaxSize-f.size:
+			f.drop(copied, "with a copy of what the link leads to, the skill is too large")
+			continue
+		}
+		if err := f.paths.Add(copied); err != nil {
+			f.drop(copied, strings.TrimPrefix(err.Error(), display.Quote(copied)+" "))
+			continue
+		}
+		f.files++
+		f.size += size
+		if f.Copies == nil {
+			f.Copies = Copies{}
+		}
+		f.Copies[from] = append(f.Copies[from], copied)
+	}
+	return nil
+}
+
+// hasMain reports whether the main file is one that is installed.
+func (f *finding) hasMain() bool {
+	return slices.Contains(f.mains, f.Main) || f.At(f.Main) != path.Join(f.Path, f.Main)
+}
+
+func (f *finding) judge(path string) error {
 	switch {
-	case t == Link:
-		return fmt.Errorf("%s is a link, and knack installs no links: ask the author for the file itself", display.Quote(path))
-	case t == Other:
-		return fmt.Errorf("%s is not a regular file: ask the author to remove it", display.Quote(path))
 	case f.files > MaxFiles:
 		return TooManyFiles()
 	case f.size > MaxSize:
@@ -248,26 +375,45 @@ func Describe(s *Skill, data []byte) {
 	}
 }
 
-// Selection is a set of skills whose files are fetched.
-type Selection map[string]bool
+// Selection is a set of skills whose files are fetched, by path, with their copies.
+type Selection map[string]Copies
 
 // Select returns the selection of these skills.
 func Select(skills []Skill) Selection {
 	chosen := make(Selection, len(skills))
 	for _, s := range skills {
-		chosen[s.Path] = true
+		chosen[s.Path] = s.Copies
 	}
 	return chosen
 }
 
+// Has reports whether a skill is selected.
+func (s Selection) Has(skill string) bool {
+	_, has := s[skill]
+	return has
+}
+
 // Holders yields each selected skill that a file belongs to, outermost first, and the file's path
-// below it. A file of a nested skill is a file of the skills around it too. Dot-entries belong to
-// none.
+// below it, and again for each copy. A file of a nested skill is a file of the skills around it
+// too. Dot-entries belong to none.
 func (s Selection) Holders(path string) iter.Seq2[string, string] {
 	return func(yield func(skill, file string) bool) {
 		for folder := range foldersOf(path) {
-			if file := below(folder, path); s[folder] && HiddenPart(file) == "" && !yield(folder, file) {
+			copies, has := s[folder]
+			if !has {
+				continue
+			}
+			file := below(folder, path)
+			if HiddenPart(file) != "" {
+				continue
+			}
+			if !yield(folder, file) {
 				return
+			}
+			for _, copied := range copies[file] {
+				if !yield(folder, copied) {
+					return
+				}
 			}
 		}
 	}

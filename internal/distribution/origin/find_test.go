@@ -1,6 +1,7 @@
 package origin_test
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -35,6 +36,9 @@ func entriesOf(t testing.TB, root string) []origin.Entry {
 			return infoErr
 		case e.Type()&fs.ModeSymlink != 0:
 			entry.Type = origin.Link
+			if entry.Target, err = os.Readlink(p); err != nil {
+				return err
+			}
 		case !e.Type().IsRegular():
 			entry.Type = origin.Other
 		case info.Mode().Perm()&0o111 != 0:
@@ -174,9 +178,13 @@ func TestFindFaults(t *testing.T) {
 		{"whole", "", []origin.Entry{main, {Path: "s/run.sh", Type: origin.Exec}}, 0},
 		{"dot-entries", "", []origin.Entry{main, {Path: "s/.env"}, {Path: "s/.git/a"}, {Path: "s/.git/b", Type: origin.Link}, {Path: "s/x/.y/z"}}, 3},
 		{"submodule", "", []origin.Entry{main, {Path: "s/vendor", Type: origin.Submodule}}, 1},
-		{"link", "'x' is a link", []origin.Entry{main, {Path: "s/x", Type: origin.Link}}, 0},
-		{"main file is a link", "is a link", []origin.Entry{{Path: "s/SKILL.md", Type: origin.Link}}, 0},
-		{"device", "is not a regular file", []origin.Entry{main, {Path: "s/x", Type: origin.Other}}, 0},
+		{"link", "", []origin.Entry{main, {Path: "s/x", Type: origin.Link, Target: "SKILL.md"}, {Path: "s/y", Type: origin.Link, Target: "../y"}}, 0},
+		{"main file is a link", "", []origin.Entry{{Path: "s/SKILL.md", Type: origin.Link, Target: "A.md"}, {Path: "s/A.md"}}, 0},
+		{"main file is a link outwards", "leads out of the skill's folder", []origin.Entry{{Path: "s/SKILL.md", Type: origin.Link, Target: "../A.md"}, {Path: "A.md"}}, 0},
+		{"main file is a device", "is not a regular file", []origin.Entry{{Path: "s/SKILL.md", Type: origin.Other}}, 0},
+		{"device", "", []origin.Entry{main, {Path: "s/x", Type: origin.Other}}, 0},
+		{"link and file", "'x' is there twice", []origin.Entry{main, {Path: "s/x"}, {Path: "s/x", Type: origin.Link, Target: "SKILL.md"}}, 0},
+		{"below a link", "both a link and a folder", []origin.Entry{main, {Path: "s/x", Type: origin.Link, Target: "."}, {Path: "s/x/y"}}, 0},
 		{"files", "more than 4,096 files", many, 0},
 		{"most files", "", many[:origin.MaxFiles], 0},
 		{"size", "more than 64 MiB", []origin.Entry{main, {Path: "s/a", Size: 64 << 20}, {Path: "s/b", Size: 1}}, 0},
@@ -202,7 +210,7 @@ func TestFindFaults(t *testing.T) {
 		}
 	}
 	// A fault of a nested skill is one of the skill around it, and of no other.
-	skills := origin.Find([]origin.Entry{{Path: "SKILL.md"}, {Path: "in/SKILL.md"}, {Path: "in/x", Type: origin.Link}, {Path: "beside/SKILL.md"}}, "")
+	skills := origin.Find([]origin.Entry{{Path: "SKILL.md"}, {Path: "in/SKILL.md"}, {Path: `in/\x`}, {Path: "beside/SKILL.md"}}, "")
 	var faulty []string
 	for _, s := range skills {
 		if s.Fault != nil {
@@ -214,11 +222,101 @@ func TestFindFaults(t *testing.T) {
 	}
 }
 
+// TestFindLinks compares skills with links with what is served of the same folders: each file of
+// either is one of the other, with the same bytes.
+func TestFindLinks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes many folders")
+	}
+	random := rand.New(rand.NewPCG(40, 7))
+	copies, dropped := 0, 0
+	for tree := range 120 {
+		root := t.TempDir()
+		if real, err := filepath.EvalSymlinks(root); err == nil {
+			root = real
+		}
+		put := func(name string) {
+			at := filepath.Join(root, filepath.FromSlash(name))
+			if os.MkdirAll(filepath.Dir(at), 0o700) == nil {
+				_ = os.WriteFile(at, []byte(name), 0o600)
+			}
+		}
+		for _, name := range []string{"s/SKILL.md", "s/A.md", "s/docs/b.md", "s/docs/deep/c.md", "s/in/SKILL.md", "s/in/d.md", "s/.env", "s/.git/x", "other/SKILL.md", "other/e.md", "out.md"} {
+			put(name)
+		}
+		if tree%5 == 0 { // the main file is a link itself
+			_ = os.Remove(filepath.Join(root, "s", "SKILL.md"))
+			_ = os.Symlink([]string{"A.md", "../out.md", "docs/b.md", ".env"}[random.IntN(4)], filepath.Join(root, "s", "SKILL.md"))
+		}
+		targets := []string{"A.md", "a.md", "docs", "docs/", "docs/b.md", "../A.md", "./docs/../A.md", "../s/A.md", "../other", "../other/e.md", "../out.md", ".env", ".git", ".git/x", ".", "..", "../..", "in", "in/d.md", "none", "/etc/passwd", root, root + "/s/A.md", root + "/out.md", "l0", "l1", "l2", "docs/l1", "l1/b.md"}
+		for range 1 + random.IntN(8) {
+			at := []string{"s", "s/docs", "s/in", "s/docs/deep"}[random.IntN(4)] + "/" + []string{"l0", "l1", "l2", "a.md", ".l"}[random.IntN(5)]
+			if err := os.Symlink(targets[random.IntN(len(targets))], filepath.Join(root, filepath.FromSlash(at))); err != nil && !errors.Is(err, fs.ErrExist) {
+				t.Skip(err)
+			}
+		}
+		scan, err := dir.New(dir.Options{Root: skill.Root{Label: "r", Dir: root}, NoLinks: true, Required: true}).Scan(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := map[string]string{}
+		for _, b := range scan.Bundles {
+			s := skill.Load(b)
+			files, _, err := s.List(t.Context(), origin.MaxFiles)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Fault() != nil {
+				continue // it is skipped
+			}
+			for _, f := range files {
+				data, err := fs.ReadFile(b.FS, s.OnDisk(f.Path))
+				if err != nil {
+					t.Fatal(err)
+				}
+				served[b.Path+": "+f.Path] = string(data)
+			}
+		}
+		got := map[string]string{}
+		entries := entriesOf(t, root)
+		skills := origin.FindAt(root, entries, "")
+		chosen := origin.Selection{}
+		for _, s := range skills {
+			if s.Fault == nil {
+				chosen[s.Path] = s.Copies
+			}
+			for _, c := range s.Copies {
+				copies += len(c)
+			}
+			dropped += len(s.Dropped)
+		}
+		for _, e := range entries {
+			for in, file := range chosen.Holders(e.Path) {
+				if e.Type == origin.Regular {
+					got[in+": "+file] = e.Path
+				}
+			}
+		}
+		for name, data := range served { // a file that differs from another only in case is left out
+			if in, _, ok := strings.Cut(name, " a.md"); ok && got[name] == "" && got[in+" A.md"] != "" {
+				got[name] = data
+			}
+		}
+		if diff := cmp.Diff(served, got); diff != "" {
+			t.Fatalf("tree %d (-served +fetched):\n%s", tree, diff)
+		}
+	}
+	if copies < 50 || dropped < 50 {
+		t.Errorf("%d copies, %d left out", copies, dropped)
+	}
+}
+
 func TestHolders(t *testing.T) {
-	chosen := origin.Select([]origin.Skill{{Path: "."}, {Path: "a/b"}, {Path: "a/bc"}})
+	chosen := origin.Select([]origin.Skill{{Path: "."}, {Path: "a/b", Copies: origin.Copies{"c": {"d", "e/f"}}}, {Path: "a/bc"}})
 	for file, want := range map[string]string{
 		"a/b/SKILL.md": ". a/b/SKILL.md|a/b SKILL.md|",
 		"a/b":          ". a/b|",
+		"a/b/c":        ". a/b/c|a/b c|a/b d|a/b e/f|",
 		"a/.x/y":       "",
 		"a/b/.x":       "",
 		"x":            ". x|",

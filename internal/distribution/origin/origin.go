@@ -5,6 +5,8 @@ package origin
 import (
 	"context"
 	"io"
+	"path"
+	"slices"
 )
 
 // Kind is a kind of source.
@@ -71,11 +73,30 @@ type Skill struct {
 	// Left counts its entries that are not installed: those whose names begin with a dot, each
 	// folder as one, and submodules.
 	Left int
+	// Copies has the files that links within the skill give it: by the path of the file that has
+	// the bytes, those of the copies. All are below the skill's folder.
+	Copies Copies
+	// Dropped has the links and the devices that are not installed, each with the reason.
+	Dropped []string
 	// Unserved says why knack does not offer it although it can be installed: no frontmatter, no
 	// description. It is "" if it is offered, or if that is not known yet.
 	Unserved string
-	// Fault says why it cannot be installed: a link in it, too many files, no name.
+	// Fault says why it cannot be installed: no main file, too many files, no name.
 	Fault error
+}
+
+// Copies are paths of copies of files, by the file's path.
+type Copies map[string][]string
+
+// At returns the path within the source of the bytes of a file of the skill.
+func (s *Skill) At(file string) string {
+	for from, copies := range s.Copies {
+		if slices.Contains(copies, file) {
+			file = from
+			break
+		}
+	}
+	return path.Join(s.Path, file)
 }
 
 // File is one file of a skill that is being fetched.

@@ -51,6 +51,9 @@ func (p *Publisher) read(ctx context.Context, lib origin.Library) (_ *contents, 
 		if s.Fault != nil {
 			return nil, refuse("correct it, or move the skill elsewhere", "%s cannot be published: %w", shown(s.Path), s.Fault)
 		}
+		if len(s.Dropped) > 0 {
+			return nil, refuse("correct it, or move the skill elsewhere", "%s cannot be published: %s", shown(s.Path), s.Dropped[0])
+		}
 		fold := strings.ToLower(s.Path)
 		if other, ok := folded[fold]; ok {
 			return nil, refuse("rename one of them", "the folders %s and %s differ only by case, and macOS and Windows have one folder for both", quote(other), quote(s.Path))

@@ -387,7 +387,7 @@ func TestRefused(t *testing.T) {
 	}{
 		"no skills":   {l: library{"README.md": "Nothing."}, want: "the library has no skills"},
 		"case":        {l: library{"pdf/SKILL.md": registrytest.Skill("pdf", ""), "PDF/SKILL.md": registrytest.Skill("pdf", "")}, want: "the folders 'PDF' and 'pdf' differ only by case, and macOS and Windows have one folder for both"},
-		"a link":      {l: library{"pdf/SKILL.md": registrytest.Skill("pdf", "")}, link: true, want: "the skill 'pdf' cannot be published: 'link' is a link, and knack installs no links: ask the author for the file itself"},
+		"a link":      {l: library{"pdf/SKILL.md": registrytest.Skill("pdf", "")}, link: true, want: "the skill 'pdf' cannot be published: 'link': the link leads out of the skill's folder and is not followed"},
 		"a huge file": {l: library{"pdf/SKILL.md": registrytest.Skill("pdf", ""), "pdf/huge": strings.Repeat("x", origin.MaxSize)}, want: "the skill 'pdf' cannot be published: the skill has more than 64 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {

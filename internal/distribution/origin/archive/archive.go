@@ -4,6 +4,7 @@
 package archive
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -242,15 +243,38 @@ func Skills(ctx context.Context, r io.ReaderAt, size int64) ([]origin.Skill, err
 		return nil, err
 	}
 	skills := origin.Find(entries, "")
+	linked := map[string][]*origin.Skill{} // by the file that their main file is a link to
 	for i := range skills {
 		s := &skills[i]
-		main := s.Main
-		if s.Path != "." {
-			main = s.Path + "/" + s.Main
+		text, read := described[s.At(s.Main)]
+		if s.Name, s.Description = text.Name, text.Description; !read && s.Fault == nil {
+			linked[s.At(s.Main)] = append(linked[s.At(s.Main)], s)
 		}
-		s.Name, s.Description = described[main].Name, described[main].Description
 	}
-	return skills, nil
+	return skills, Describe(ctx, linked, func(visit func(origin.Entry, io.Reader) error) error { return packed.Walk(ctx, r, size, visit) })
+}
+
+// Describe reads the names and descriptions of skills by the files that have them, in another walk
+// over what holds them.
+func Describe(ctx context.Context, skills map[string][]*origin.Skill, walk func(func(origin.Entry, io.Reader) error) error) error {
+	if len(skills) == 0 {
+		return ctx.Err()
+	}
+	return walk(func(e origin.Entry, content io.Reader) error {
+		if len(skills[e.Path]) == 0 || e.Type > origin.Exec {
+			return nil
+		}
+		data, err := io.ReadAll(io.LimitReader(content, skill.MaxSkillMD+1))
+		if err != nil {
+			return err
+		}
+		for _, s := range skills[e.Path] {
+			read := origin.Skill{Path: ".", Main: s.Main}
+			origin.Describe(&read, data)
+			s.Name, s.Description = read.Name, read.Description
+		}
+		return nil
+	})
 }
 
 // Fetch sends the files of the skills.
@@ -263,7 +287,7 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 }
 
 // Send sends the files of skills of an archive. It reads the archive once, and once more for each
-// level of skills within skills, whose files belong to all of them.
+// further place of a large file that several skills have, or one several times.
 func Send(ctx context.Context, r io.ReaderAt, size int64, skills []origin.Skill, to origin.Sink) error {
 	chosen := origin.Selection{}
 	for _, s := range skills {
@@ -271,22 +295,38 @@ func Send(ctx context.Context, r io.ReaderAt, size int64, skills []origin.Skill,
 			to.Fail(s.Path, s.Fault)
 			continue
 		}
-		chosen[s.Path] = true
+		chosen[s.Path] = s.Copies
 	}
 	refused := map[string]bool{}
+	give := func(holder, path string, e origin.Entry, content io.Reader) {
+		if !refused[holder] {
+			refused[holder] = to.File(holder, origin.File{Path: path, Exec: e.Type == origin.Exec, Size: e.Size}, content) != nil
+		}
+	}
 	for level, more := 0, len(chosen) > 0; more; level++ {
 		more = false
 		err := packed.Walk(ctx, r, size, func(e origin.Entry, content io.Reader) error {
-			at := -1
-			for holder, path := range chosen.Holders(e.Path) {
-				if at++; at > level {
-					more = true
-					break
-				}
-				if at == level && !refused[holder] {
-					refused[holder] = send(to, holder, path, e, content) != nil
-				}
+			if e.Type > origin.Exec {
+				return nil
 			}
+			var holders [][2]string
+			for holder, path := range chosen.Holders(e.Path) {
+				holders = append(holders, [2]string{holder, path})
+			}
+			switch {
+			case len(holders) > 1 && e.Size <= maxHeld:
+				if level > 0 {
+					return nil
+				}
+				data, err := io.ReadAll(content)
+				for _, h := range holders {
+					give(h[0], h[1], e, bytes.NewReader(data))
+				}
+				return err
+			case level < len(holders):
+				give(holders[level][0], holders[level][1], e, content)
+			}
+			more = more || level+1 < len(holders)
 			return nil
 		})
 		if err != nil {
@@ -296,11 +336,6 @@ func Send(ctx context.Context, r io.ReaderAt, size int64, skills []origin.Skill,
 	return nil
 }
 
-func send(to origin.Sink, holder, path string, e origin.Entry, content io.Reader) error {
-	if e.Type > origin.Exec {
-		err := fmt.Errorf("%s is not a regular file: ask the author to remove it", display.Quote(path))
-		to.Fail(holder, err)
-		return err
-	}
-	return to.File(holder, origin.File{Path: path, Exec: e.Type == origin.Exec, Size: e.Size}, content)
-}
+// maxHeld is the largest file, in bytes, that is held in memory if several skills have it, or one
+// several times. For larger ones the archive is read again.
+const maxHeld = 1 << 20

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/display"
@@ -53,7 +54,7 @@ func (o Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (or
 	if err != nil {
 		return nil, err
 	}
-	l := &library{tree: t, progress: o.Progress}
+	l := &library{tree: t, at: realpath.Of(ref.Location), progress: o.Progress}
 	if err := l.list(ctx); err != nil {
 		t.Close()
 		return nil, fmt.Errorf("%s: %w", o.quoted(ref), err)
@@ -76,6 +77,7 @@ func (o Origin) open(ref origin.Ref) (*dir.Tree, error) {
 
 type library struct {
 	tree     *dir.Tree
+	at       string // its path, without links
 	progress origin.Progress
 	entries  []origin.Entry
 	listed   []dir.TreeEntry // at the same places
@@ -83,7 +85,7 @@ type library struct {
 
 func (l *library) list(ctx context.Context) error {
 	return l.tree.Walk(ctx, func(e dir.TreeEntry) error {
-		t := origin.Regular
+		t, target := origin.Regular, ""
 		switch {
 		case e.Mode.IsDir() && e.Path[strings.LastIndexByte(e.Path, '/')+1:] == ".git":
 			// Of a repository's own folder only its name counts, as a dot-entry.
@@ -92,6 +94,11 @@ func (l *library) list(ctx context.Context) error {
 		case e.Mode.IsDir():
 			return nil
 		case realpath.IsLink(e.Mode):
+			var err error
+			if target, err = l.tree.Readlink(e.Path); err != nil {
+				t = origin.Other // gone, or a kind of link that nothing follows
+				break
+			}
 			t = origin.Link
 		case !e.Mode.IsRegular():
 			t = origin.Other
@@ -101,7 +108,7 @@ func (l *library) list(ctx context.Context) error {
 		if len(l.entries) == MaxEntries {
 			return fmt.Errorf("it has more than %s entries: name a folder further down", display.Thousands(MaxEntries))
 		}
-		l.add(origin.Entry{Path: e.Path, Size: e.Stamp.Size, Type: t}, e)
+		l.add(origin.Entry{Path: e.Path, Size: e.Stamp.Size, Type: t, Target: filepath.ToSlash(target)}, e)
 		return nil
 	})
 }
@@ -118,7 +125,7 @@ func (l *library) Close() error { return l.tree.Close() }
 
 // Skills finds the skills, and reads the name and description of each.
 func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
-	skills := origin.Find(l.entries, "")
+	skills := origin.FindAt(l.at, l.entries, "")
 	for i := range skills {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -127,11 +134,7 @@ func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
 		if s.Main == "" {
 			continue
 		}
-		name := s.Main
-		if s.Path != "." {
-			name = s.Path + "/" + s.Main
-		}
-		if data, err := l.read(name); err == nil {
+		if data, err := l.read(s.At(s.Main)); err == nil {
 			origin.Describe(s, data)
 		} else if s.Fault == nil {
 			s.Fault = fmt.Errorf("%s cannot be read: %s", s.Main, skill.Reason(err))
@@ -167,12 +170,11 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 		if l.progress != nil {
 			l.progress("reading files", int64(i), int64(len(l.entries)))
 		}
+		if e.Type != origin.Regular && e.Type != origin.Exec {
+			continue
+		}
 		for holder, file := range chosen.Holders(e.Path) {
 			if failed[holder] {
-				continue
-			}
-			if e.Type != origin.Regular && e.Type != origin.Exec {
-				fail(holder, fmt.Errorf("%s is a link or no regular file", display.Quote(file)))
 				continue
 			}
 			if !l.send(holder, file, i, to, fail) {

@@ -110,28 +110,26 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// A link refuses the skill that holds it, wherever it leads, and no other.
+// A link within a skill gives it a copy, and any other is left out.
 func TestLinks(t *testing.T) {
 	root := t.TempDir()
-	put(t, root, map[string]string{"s/a/SKILL.md": pdf, "s/b/SKILL.md": pdf, "out": "secret"})
-	if err := os.Symlink("../../out", filepath.Join(root, "s/a/notes")); err != nil {
-		t.Skip(err)
-	}
-	if err := os.Symlink("b", filepath.Join(root, "s/c")); err != nil {
-		t.Fatal(err)
+	put(t, root, map[string]string{"s/a/SKILL.md": pdf, "s/b/SKILL.md": pdf, "out": "secret", "s/d/AGENTS.md": pdf, "s/a/run.sh": "echo"})
+	for at, to := range map[string]string{"s/a/notes": "../../out", "s/c": "b", "s/a/copy": "SKILL.md", "s/a/again.sh": filepath.Join(root, "s/a/run.sh"), "s/d/SKILL.md": "AGENTS.md", "s/e": "none"} {
+		if err := os.Symlink(to, filepath.Join(root, at)); err != nil {
+			t.Skip(err)
+		}
 	}
 	var got memory
 	skills := fetch(t, filepath.Join(root, "s"), &got)
-	if len(skills) != 2 || skills[0].Fault == nil || !strings.Contains(skills[0].Fault.Error(), "is a link") || skills[1].Fault != nil {
-		t.Errorf("%+v", skills)
+	want := map[string]string{"a: SKILL.md": pdf, "a: copy": pdf, "a: run.sh": "echo +x", "a: again.sh": "echo +x", "b: SKILL.md": pdf, "d: SKILL.md": pdf, "d: AGENTS.md": pdf}
+	if diff := cmp.Diff(want, got.files); diff != "" || len(got.failed) != 0 || len(skills) != 3 {
+		t.Error(diff, got.failed, skills)
 	}
-	for name, text := range got.files {
-		if text == "secret" {
-			t.Errorf("%s has a file from outside", name)
-		}
+	if left := skills[0].Dropped; len(left) != 1 || left[0] != "'notes': the link leads out of the skill's folder and is not followed" {
+		t.Error(left)
 	}
-	if got.failed["a"] == "" || got.failed["b"] != "" || got.files["b: SKILL.md"] != pdf {
-		t.Errorf("%+v", got)
+	if skills[2].Name != "pdf" {
+		t.Errorf("%+v", skills[2])
 	}
 }
 

@@ -109,13 +109,13 @@ func TestNothingRuns(t *testing.T) {
 			t.Errorf("a repository of the store has hooks: %q", hooks)
 		}
 		want := map[string]string{
-			"good:SKILL.md": pdf, "good:text.txt": "a\nb\n", "good:ident.txt": "$Id$\n", "module:SKILL.md": pdf,
+			"good:SKILL.md": pdf, "good:text.txt": "a\nb\n", "good:ident.txt": "$Id$\n", "module:SKILL.md": pdf, "linked:SKILL.md": pdf,
 			"good:big.bin": "version https://git-lfs.github.com/spec/v1\noid sha256:" + strings.Repeat("a", 64) + "\nsize 12345\n",
 		}
 		if diff := cmp.Diff(want, got.files); diff != "" {
 			t.Error(diff)
 		}
-		if len(skills) != 3 || len(got.fails) != 1 || !strings.Contains(fmt.Sprint(got.fails["linked"]), "'out' is a link") || skills[2].Left != 1 {
+		if len(skills) != 3 || len(got.fails) != 0 || len(skills[1].Dropped) != 1 || !strings.Contains(skills[1].Dropped[0], "'out': the link leads out") || skills[2].Left != 1 {
 			t.Errorf("%+v %v", skills, got.fails)
 		}
 		if len(warned) != 1 || !strings.Contains(warned[0], "'good/big.bin' is a pointer to a large file of Git LFS") {
@@ -429,7 +429,7 @@ func TestStraced(t *testing.T) {
 		return filepath.Join(store, hex.EncodeToString([]byte(key[:min(len(key), 60)]))), nil
 	}})
 	skills, got := take(t, g, origin.Ref{Location: location}, origin.Revision{})
-	if len(skills) != 3 || len(got.files) != 5 {
+	if len(skills) != 3 || len(got.files) != 6 {
 		t.Error(skills, got)
 	}
 }

@@ -93,10 +93,13 @@ func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
 	if l.found != nil {
 		return slices.Clone(l.found), nil
 	}
-	found := origin.Find(l.tree.entries, l.ref.Sub)
+	found, err := l.find(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", l.ref.Source, err)
+	}
 	of := make(map[string]int, len(found))
 	for i, s := range found {
-		of[path.Join(s.Path, s.Main)] = i
+		of[s.At(s.Main)] = i
 	}
 	var ids []string
 	var skills []int
@@ -105,7 +108,7 @@ func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
 			ids, skills = append(ids, l.tree.ids[i]), append(skills, at)
 		}
 	}
-	err := l.blobs(ctx, ids, func(i int, _ int64, content io.Reader) error {
+	err = l.blobs(ctx, ids, func(i int, _ int64, content io.Reader) error {
 		data, err := io.ReadAll(io.LimitReader(content, skill.MaxSkillMD+1))
 		origin.Describe(&found[skills[i]], data)
 		return err
@@ -116,6 +119,35 @@ func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
 	l.found = found
 	return slices.Clone(found), nil
 }
+
+// find finds the skills. It reads where the links in them lead, which git keeps as files.
+func (l *library) find(ctx context.Context) ([]origin.Skill, error) {
+	found := origin.Find(l.tree.entries, l.ref.Sub)
+	all := origin.Select(found)
+	var ids []string
+	var links []int
+	for i, e := range l.tree.entries {
+		if e.Type != origin.Link {
+			continue
+		}
+		for range all.Holders(e.Path) {
+			ids, links = append(ids, l.tree.ids[i]), append(links, i)
+			break
+		}
+	}
+	if len(links) == 0 {
+		return found, nil
+	}
+	err := l.blobs(ctx, ids, func(i int, _ int64, content io.Reader) error {
+		target, err := io.ReadAll(io.LimitReader(content, maxTarget))
+		l.tree.entries[links[i]].Target = string(target)
+		return err
+	})
+	return origin.Find(l.tree.entries, l.ref.Sub), err
+}
+
+// maxTarget bounds the text of a link, in bytes: PATH_MAX of the systems in use.
+const maxTarget = 4096
 
 // wanted is one file of a skill that is fetched.
 type wanted struct {
@@ -131,13 +163,13 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 			to.Fail(s.Path, s.Fault)
 			continue
 		}
-		chosen[s.Path] = true
+		chosen[s.Path] = s.Copies
 	}
 	var files []wanted
 	var ids []string
 	there := map[string]bool{}
 	for i, e := range l.tree.entries {
-		if e.Type == origin.Submodule {
+		if e.Type != origin.Regular && e.Type != origin.Exec {
 			continue
 		}
 		for in, file := range chosen.Holders(e.Path) {
@@ -147,7 +179,7 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 		}
 	}
 	for _, s := range skills {
-		if chosen[s.Path] && !there[s.Path] {
+		if chosen.Has(s.Path) && !there[s.Path] {
 			to.Fail(s.Path, fmt.Errorf("commit %s has no folder %s", short(l.commit), display.Quote(s.Path)))
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/distribution/archive"
 	"github.com/knack-dev/knack/internal/distribution/origin"
+	archived "github.com/knack-dev/knack/internal/distribution/origin/archive"
 	"github.com/knack-dev/knack/internal/distribution/registry"
 	"github.com/knack-dev/knack/skill"
 )
@@ -173,10 +174,24 @@ func (m *image) read(ctx context.Context) ([]origin.Skill, error) {
 	if whiteout != nil {
 		return nil, whiteout
 	}
+	linked := map[string][]*origin.Skill{}
 	for i := range skills {
 		s := &skills[i]
-		text := m.texts[path.Join(s.Path, s.Main)]
-		s.Name, s.Description = text.Name, text.Description
+		text, read := m.texts[s.At(s.Main)]
+		if s.Name, s.Description = text.Name, text.Description; !read && s.Fault == nil {
+			linked[s.At(s.Main)] = append(linked[s.At(s.Main)], s)
+		}
+	}
+	err = archived.Describe(ctx, linked, func(visit func(origin.Entry, io.Reader) error) error {
+		return m.walk(ctx, func(layer int, f file) error {
+			if at, ok := m.at[f.Path]; !ok || m.from[at] != layer {
+				return nil
+			}
+			return visit(f.Entry, f.content)
+		})
+	})
+	if err != nil {
+		return nil, err
 	}
 	m.skills, m.texts = skills, nil
 	return skills, nil

@@ -58,7 +58,7 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 	group.SetLimit(registry.AtOnce)
 	var mu sync.Mutex // a sink takes one file at a time
 	for _, c := range l.children {
-		if !wanted[c.path] {
+		if !wanted.Has(c.path) {
 			continue
 		}
 		group.Go(func() error {
@@ -66,7 +66,7 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
-				err = m.send(ctx, origin.Selection{only: true}, func(string) string { return c.path }, to)
+				err = m.send(ctx, origin.Select([]origin.Skill{only}), func(string) string { return c.path }, to)
 			}
 			if m != nil {
 				err = errors.Join(err, m.close()) // before the next ones take files too
@@ -83,32 +83,32 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 	return group.Wait()
 }
 
-// child reads a skill of a collection and returns its path in its image, which is nil if it was
-// not reached.
-func (l *library) child(ctx context.Context, c child) (m *image, path string, err error) {
+// child reads a skill of a collection and returns it with its image, which is nil if it was not
+// reached.
+func (l *library) child(ctx context.Context, c child) (m *image, only origin.Skill, err error) {
 	if c.fault != nil {
-		return nil, "", c.fault
+		return nil, only, c.fault
 	}
 	found, err := c.repo.Manifest(ctx, c.digest)
 	if err != nil {
-		return nil, "", fmt.Errorf("the collection's skill cannot be had: %w", err)
+		return nil, only, fmt.Errorf("the collection's skill cannot be had: %w", err)
 	}
 	m, err = l.origin.image(ctx, c.repo, found, c.repo.String())
 	if err != nil {
-		return nil, "", err
+		return nil, only, err
 	}
 	skills, err := m.read(ctx)
 	switch {
 	case err != nil:
-		return m, "", err
+		return m, only, err
 	case len(skills) > 1:
-		return m, "", fmt.Errorf("the artifact that the collection names holds %d skills: add it by itself, as oci://%s@%s", len(skills), c.repo, c.digest)
+		return m, only, fmt.Errorf("the artifact that the collection names holds %d skills: add it by itself, as oci://%s@%s", len(skills), c.repo, c.digest)
 	case skills[0].Fault != nil:
-		return m, "", skills[0].Fault
+		return m, only, skills[0].Fault
 	case skills[0].Name != "" && skills[0].Name != c.path:
-		return m, "", fmt.Errorf("the collection calls the skill %s, and its %s %s: add it by itself, as oci://%s@%s", c.path, skills[0].Main, display.Quote(skills[0].Name), c.repo, c.digest)
+		return m, only, fmt.Errorf("the collection calls the skill %s, and its %s %s: add it by itself, as oci://%s@%s", c.path, skills[0].Main, display.Quote(skills[0].Name), c.repo, c.digest)
 	}
-	return m, skills[0].Path, nil
+	return m, skills[0], nil
 }
 
 // Close removes the layers that were fetched.

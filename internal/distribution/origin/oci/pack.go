@@ -68,7 +68,7 @@ func (l *library) Unpack(ctx context.Context, p origin.Pack, moved func(n int64)
 	all, sound := origin.Select(skills), origin.Selection{}
 	for _, s := range skills {
 		if s.Fault == nil {
-			sound[s.Path] = true
+			sound[s.Path] = s.Copies
 		}
 	}
 	for _, e := range u.entries {
@@ -133,9 +133,9 @@ func notRelease(format string, args ...any) error {
 // holds reports whether an entry lies in one of these skills.
 func holds(skills origin.Selection, at string) bool {
 	for folder := at; folder != "."; folder = path.Dir(folder) {
-		if skills[folder] {
+		if skills.Has(folder) {
 			return true
 		}
 	}
-	return skills["."]
+	return skills.Has(".")
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/httpfetch"
 	packed "github.com/knack-dev/knack/internal/distribution/archive"
 	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/origin/archive"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -297,21 +298,20 @@ func unpack(ctx context.Context, r io.ReaderAt, size int64, name string, to orig
 	case found[0].Fault != nil:
 		return found[0].Fault
 	}
-	chosen := origin.Select(found[:1])
-	stop := errors.New("refused")
-	err = packed.Walk(ctx, r, size, func(e origin.Entry, content io.Reader) error {
-		for range chosen.Holders(e.Path) {
-			if to.File(name, origin.File{Path: e.Path, Exec: e.Type == origin.Exec, Size: e.Size}, content) != nil {
-				return stop // and the sink knows why
-			}
-		}
-		return nil
-	})
-	if errors.Is(err, stop) {
-		return nil
-	}
-	return err
+	return archive.Send(ctx, r, size, found[:1], named{to, name})
 }
+
+// named is a sink that takes the files of one skill under another path.
+type named struct {
+	origin.Sink
+	name string
+}
+
+func (n named) File(_ string, f origin.File, content io.Reader) error {
+	return n.Sink.File(n.name, f, content)
+}
+
+func (n named) Fail(_ string, err error) { n.Sink.Fail(n.name, err) }
 
 // limited reads from a server until a limit, which several files may share.
 type limited struct {
