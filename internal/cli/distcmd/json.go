@@ -34,6 +34,7 @@ type skillJSON struct {
 	Drift     *changesJSON `json:"drift,omitempty"`
 	Kept      string       `json:"kept,omitempty"`
 	With      []string     `json:"with,omitempty"`
+	Same      []string     `json:"same,omitempty"`
 	Warnings  []string     `json:"warnings,omitempty"`
 	Reason    string       `json:"reason,omitempty"`
 	Fix       string       `json:"fix,omitempty"`
@@ -94,7 +95,7 @@ func (r *report) json(warnings []string, failed error) error {
 		out.Choices = append(out.Choices, j)
 	}
 	for _, s := range r.plan.Steps {
-		j := skillJSON{Name: s.Name, Folder: s.Key, Action: string(s.Do), Kept: s.Kept, With: s.With, Warnings: s.Warnings, Drift: changesOf(s.Drift), Signature: string(s.Signature.State)}
+		j := skillJSON{Name: s.Name, Folder: s.Key, Action: string(s.Do), Kept: s.Kept, With: s.With, Same: s.Same, Warnings: s.Warnings, Drift: changesOf(s.Drift), Signature: string(s.Signature.State)}
 		e := s.Entry
 		if e.Source == "" && s.Was != nil {
 			e = *s.Was

@@ -166,6 +166,12 @@ func (r *report) step(s *install.Step) {
 	if n := len(s.With); n > 0 {
 		line += ", with " + display.Count(n, "skill") + " within it: " + strings.Join(s.With[:min(n, shownPaths)], ", ")
 	}
+	if n := len(s.Same); n > 0 {
+		line += ", the same as in " + strings.Join(s.Same[:min(n, shownSame)], ", ")
+		if n > shownSame {
+			line += fmt.Sprintf(" and %s more", display.Thousands(n-shownSame))
+		}
+	}
 	out.Line("%s %s", r.verb(s), line)
 	if s.Was != nil {
 		r.changes(s.Changes, "")
@@ -187,8 +193,11 @@ func (r *report) byHand(s *install.Step) {
 	}
 }
 
-// shownPaths bounds the paths of a list.
-const shownPaths = 20
+// shownPaths bounds the paths of a list, and shownSame the folders of equal copies.
+const (
+	shownPaths = 20
+	shownSame  = 5
+)
 
 // changes lists paths. by says by whom they were changed, or is "".
 func (r *report) changes(c install.Changes, by string) {

@@ -50,7 +50,7 @@ func (in *Installer) PlanAdd(ctx context.Context, q Request) (*Plan, error) {
 			p.Steps = append(p.Steps, &Step{Name: name, Do: Fail, Problem: &Problem{Err: fmt.Errorf("there is no skill '%s' in the source", display.Echo(name)), Fix: fixOfName(name, p.names), No: true}})
 		}
 	}
-	refuseTwins(p.Steps)
+	p.Steps = refuseTwins(p.Steps)
 	for _, s := range p.Steps {
 		if s.Do == "" {
 			in.decide(ctx, s)
@@ -124,11 +124,8 @@ func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text strin
 	for _, s := range skills {
 		p.names = append(p.names, nameOf(s, ref))
 	}
-	chosen, twice := choose(skills, ref, q, asked)
-	for _, s := range twice {
-		p.Steps = append(p.Steps, &Step{Name: s.Name, Do: Fail, Problem: &Problem{Err: fmt.Errorf("several skills of %s are called %s: this one is in %s", ref.Source, s.Name, s.Path), Fix: "name its folder: --skill " + s.Path, No: true}})
-	}
-	if chosen == nil && len(twice) == 0 {
+	chosen := choose(skills, ref, q, asked)
+	if chosen == nil {
 		if len(q.Skills) > 0 {
 			return nil // another source may have them
 		}
@@ -141,15 +138,67 @@ func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text strin
 	if err != nil {
 		return err
 	}
-	for _, s := range chosen {
-		if q.All && within(fetched, s.Path) {
-			continue
-		}
-		step := in.stepFor(fetched[s.Path], ref, at, q.Pin)
-		step.With = nested(skills, ref, fetched[s.Path])
-		p.Steps = append(p.Steps, step)
+	if q.All {
+		chosen = slices.DeleteFunc(chosen, func(s origin.Skill) bool { return within(fetched, s.Path) })
+	}
+	for _, same := range byName(chosen, ref) {
+		p.Steps = append(p.Steps, in.stepOf(same, fetched, ref, at, q.Pin, func(step *Step, g got) { step.With = nested(skills, ref, g) })...)
 	}
 	return nil
+}
+
+// byName groups skills by the folders that they would be installed into. The shallowest is the
+// first of a group, then the first by path.
+func byName(skills []origin.Skill, ref origin.Ref) (groups [][]origin.Skill) {
+	of := map[skill.Key]int{}
+	for _, s := range skills {
+		key := skill.KeyOf(nameOf(s, ref))
+		i, known := of[key]
+		if !known {
+			i, of[key] = len(groups), len(groups)
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], s)
+	}
+	for _, same := range groups {
+		slices.SortStableFunc(same, func(a, b origin.Skill) int {
+			return cmp.Or(cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/")), cmp.Compare(a.Path, b.Path))
+		})
+	}
+	return groups
+}
+
+// stepOf returns the step for the skills of one name. Copies with the same bytes are one skill; of
+// others the user has to choose.
+func (in *Installer) stepOf(same []origin.Skill, fetched map[string]got, ref origin.Ref, at origin.Revision, pin bool, complete func(*Step, got)) (steps []*Step) {
+	var paths []string
+	var first *got
+	differ := false
+	for _, s := range same {
+		g := fetched[s.Path]
+		if g.err != nil {
+			if step := in.stepFor(g, ref, at, pin); !slices.ContainsFunc(steps, func(f *Step) bool { return f.Problem.Error() == step.Problem.Error() }) {
+				steps = append(steps, step)
+			}
+			continue
+		}
+		if first == nil {
+			first = &g
+		}
+		differ = differ || g.skill.Digest != first.skill.Digest
+		paths = append(paths, s.Path)
+	}
+	switch {
+	case differ:
+		return append(steps, failed(nameOf(first.source, ref), "", &Problem{Err: fmt.Errorf("%s skills of %s have this name, and their files differ: %s; none of them is installed", display.Thousands(len(paths)), ref.Source, shortList(paths)),
+			Fix: "choose one by its folder: --skill " + paths[0], No: true}))
+	case first != nil:
+		step := in.stepFor(*first, ref, at, pin)
+		step.Same = paths[1:]
+		complete(step, *first)
+		steps = append(steps, step)
+	}
+	return steps
 }
 
 // notInstalled returns the skills of a source that are not there only because they were
@@ -212,20 +261,19 @@ func (in *Installer) stepFor(g got, ref origin.Ref, at origin.Revision, pin bool
 	return s
 }
 
-// choose returns the skills that were asked for, and those of which several have the name that
-// was asked for.
-func choose(skills []origin.Skill, ref origin.Ref, q Request, asked map[string]bool) (chosen, twice []origin.Skill) {
+// choose returns the skills that were asked for, all of those that have a name that was asked for.
+func choose(skills []origin.Skill, ref origin.Ref, q Request, asked map[string]bool) (chosen []origin.Skill) {
 	switch {
 	case len(q.Skills) > 0:
 	case q.All, len(skills) == 1:
-		return skills, nil
+		return skills
 	default:
 		for _, s := range skills { // the folder that was named is a skill itself
 			if s.Path == ref.Sub && ref.Sub != "" {
-				return []origin.Skill{s}, nil
+				return []origin.Skill{s}
 			}
 		}
-		return nil, nil
+		return nil
 	}
 	for _, name := range q.Skills {
 		var found []origin.Skill
@@ -245,46 +293,47 @@ func choose(skills []origin.Skill, ref origin.Ref, q Request, asked map[string]b
 		if found != nil {
 			asked[name] = true
 		}
-		if len(found) > 1 {
-			twice = append(twice, found...)
-			continue
-		}
 		for _, s := range found {
 			if !slices.ContainsFunc(chosen, func(c origin.Skill) bool { return c.Path == s.Path }) {
 				chosen = append(chosen, s)
 			}
 		}
 	}
-	return chosen, twice
+	return chosen
 }
 
-// refuseTwins refuses all skills of one call that would be in one folder.
-func refuseTwins(steps []*Step) {
-	by := map[string][]*Step{}
+// refuseTwins refuses the skills of several sources that would be in one folder, with one step for
+// each folder.
+func refuseTwins(steps []*Step) (left []*Step) {
+	by := map[skill.Key][]*Step{}
 	for _, s := range steps {
 		if s.Do == "" {
-			key := string(skill.KeyOf(s.Key))
+			key := skill.KeyOf(s.Key)
 			by[key] = append(by[key], s)
 		}
 	}
-	for _, twins := range by {
-		if len(twins) < 2 {
+	for _, s := range steps {
+		twins := by[skill.KeyOf(s.Key)]
+		if s.Do != "" || len(twins) < 2 {
+			left = append(left, s)
+			continue
+		}
+		if s != twins[0] {
 			continue
 		}
 		var from []string
-		sources := map[string]bool{}
-		for _, s := range twins {
-			from = append(from, s.Entry.Source+" in "+s.Entry.Path)
-			sources[s.Entry.Source] = true
-		}
-		for _, s := range twins {
-			fix := "choose one by its folder: --skill " + s.Entry.Path
-			if len(sources) > 1 {
+		fix := "choose one by its folder: --skill " + s.Entry.Path
+		for _, t := range twins {
+			from = append(from, t.Entry.Source+" in "+t.Entry.Path)
+			if t.Entry.Source != s.Entry.Source {
 				fix = "add it from one of the sources only; a second one of this name goes into another folder, with --to"
 			}
-			s.Do, s.Problem = Fail, &Problem{Err: fmt.Errorf("several skills are called %s: %s; none of them is installed", s.Name, strings.Join(from, ", ")), Fix: fix, No: true}
 		}
+		s.Do, s.Problem = Fail, &Problem{Err: fmt.Errorf("several skills are called %s: %s; none of them is installed", s.Name, shortList(from)),
+			Fix: fix, No: true}
+		left = append(left, s)
 	}
+	return left
 }
 
 // lastOf returns the last part of a source's name, for a skill that is the whole source.

@@ -44,7 +44,7 @@ func (in *Installer) PlanFrom(ctx context.Context, format foreign.Format, entrie
 			open = append(open, t)
 		}
 	}
-	refuseTwins(p.Steps)
+	p.Steps = refuseTwins(p.Steps)
 	// The state that was recorded comes first, then what the source has now, then its versions:
 	// many installers record no state.
 	for _, round := range []func(context.Context, []*takeover, foreign.Format){in.tryRecorded, in.tryNow, in.tryVersions} {

@@ -50,6 +50,7 @@ type Step struct {
 	Kept     string
 	Warnings []string
 	With     []string // the names of the skills within it
+	Same     []string // the folders of its source with the same files
 
 	place string
 	found *content // what was at place when it was planned
