@@ -43,9 +43,12 @@ func (o entries) Fault(path string, err error) { o.fault(path, err) }
 // fault notes what is wrong with an archive or an entry.
 func (s *scanner) fault(name string, err error) {
 	var h archive.Hostile
-	if errors.As(err, &h) {
+	switch {
+	case errors.As(err, &h):
 		s.findFile(passage.ArchiveHostile, name, h.Error())
-		return
+	case errors.Is(err, archive.ErrTooLarge):
+		s.TooLarge(name, err.Error())
+	default:
+		s.Unjudged(name, err.Error())
 	}
-	s.Unjudged(name, err.Error())
 }

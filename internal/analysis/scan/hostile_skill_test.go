@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/bound"
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
@@ -80,7 +81,7 @@ func TestHostileSkills(t *testing.T) {
 // Beyond 2 MiB of Markdown, or 32 MiB of text, the rest of a skill is not judged, and that is
 // a finding. A file that agents run then holds the skill back.
 func TestTooMuchText(t *testing.T) {
-	large := strings.Repeat("lorem ipsum ", maxText/48)
+	large := strings.Repeat("lorem ipsum ", bound.Text/48)
 	r := scanOf(t, map[string]string{"SKILL.md": "x\n", "a.txt": large, "b.txt": large, "c.md": large[:1<<20-1<<10], "d.sh": strings.Repeat("ls\n", 1<<10), "e.png": pngMagic + iend})
 	if !slices.Equal(r.Facts.NotRead, []string{"d.sh"}) || !r.Unread {
 		t.Errorf("not read: %q, unread: %v", r.Facts.NotRead, r.Unread)

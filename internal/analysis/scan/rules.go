@@ -65,6 +65,7 @@ var Rules = []Rule{
 	{ID: passage.Gatekeeper, Lane: Review, Title: "a system's guard against foreign programs is turned off", Source: "MITRE ATT&CK T1553.001", Fix: "sign the program", Fires: "```sh\nxattr -d com.apple.quarantine ./kit\n```\n", Quiet: "```sh\nxattr -l ./kit\n```\n"},
 	{ID: passage.NameNear, Lane: Review, Title: "the name is one character from that of a skill of another origin", Source: "MITRE ATT&CK T1036.005", Fix: "choose another name, and see that the right skill is installed", Fires: "code-reveiw", Quiet: "code-reader"},
 	{ID: passage.NotRead, Lane: Review, Title: "a file could not be judged", Source: "knack", Fix: "make it smaller, or use a format that can be read", Fires: "\x00\x01\x02\x03", Quiet: "four numbers\n", In: "data.bin"},
+	{ID: passage.TooLarge, Lane: Review, Title: "a file is too large to judge: a server that enforces holds the skill back", Source: "CWE-770", Fix: "make it smaller, or split it", Fires: strings.Repeat("a|", 1<<17) + "a\n", Quiet: strings.Repeat("a|\n", 1<<10) + "a\n", In: "scripts/run.sh"},
 }
 
 var byID = sync.OnceValue(func() map[skill.RuleID]Rule {

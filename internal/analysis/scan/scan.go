@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/bound"
 	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/skill"
 )
@@ -51,6 +52,8 @@ type Report struct {
 	Facts           Facts
 	// Unread reports that the main file or a script could not be judged.
 	Unread bool
+	// TooLarge reports that a file is too large to judge, so that anything may be in it.
+	TooLarge bool
 	// Failed reports that a file could not be read. The report is not one of its bytes: another scan
 	// may find more.
 	Failed bool
@@ -79,27 +82,19 @@ type Options struct {
 	Only Lane
 }
 
-const (
-	// maxFiles bounds the files of a skill that are judged. The largest real skill has 1,104.
-	maxFiles = 10_000
-	// maxText bounds the text of a skill that is judged, in bytes. Of 776 real skills, the largest has
-	// 0.8 MB.
-	maxText = 32 << 20
-)
-
 // Loaded scans a skill whole. See [Skill].
 func Loaded(ctx context.Context, k *skill.Skill, o Options) (Report, error) {
-	files, more, err := k.List(ctx, maxFiles)
+	files, more, err := k.List(ctx, bound.Files)
 	s := newScanner(o)
 	switch {
 	case ctx.Err() != nil:
 		return Report{}, ctx.Err()
 	case more:
-		s.NotRead("", "it has more than 10,000 files, and the rest is not judged")
+		s.TooLarge("", "it has more than 10,000 files, and the rest is not judged")
 	case err != nil:
 		s.NotRead("", "its files cannot be listed")
 	}
-	s.unread, s.failed = more || err != nil, err != nil
+	s.unread, s.failed = err != nil, err != nil
 	return s.all(ctx, served{k}, files)
 }
 
@@ -132,7 +127,9 @@ func (s *scanner) all(ctx context.Context, fsys fs.FS, files []skill.File) (Repo
 		if err := ctx.Err(); err != nil {
 			return Report{}, err
 		}
-		s.open(fsys, f)
+		if err := s.open(ctx, fsys, f); err != nil {
+			return Report{}, err
+		}
 	}
 	return s.report(), nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/bound"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/commands"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
@@ -53,7 +54,10 @@ func (s *scanner) settings(p passage.Part) {
 	default:
 		err = walkJSON(p.Text, visit)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errSettingsLarge):
+		s.TooLarge(p.File.Path, err.Error())
+	case err != nil:
 		s.Unjudged(p.File.Path, err.Error())
 	}
 }
@@ -72,12 +76,9 @@ func (v setting) text(p passage.Part) passage.Part {
 	return p.Decoded(v.value, v.from)
 }
 
-// maxSettingsDepth bounds how deep a settings file nests.
-const maxSettingsDepth = 100
-
 var (
-	errSettings     = errors.New("it is not valid, so that what it runs is not known")
-	errSettingsDeep = errors.New("it nests too deep")
+	errSettings      = errors.New("it is not valid, so that what it runs is not known")
+	errSettingsLarge = errors.New("it nests too deep or has too many values, so that what it runs is not known")
 )
 
 // walkJSON visits the strings of a JSON text that a key leads to. Comments and commas at the end of
@@ -111,8 +112,8 @@ func walkJSON(text string, visit func(setting)) error {
 		}
 		switch t {
 		case json.Delim('{'), json.Delim('['):
-			if len(levels) == maxSettingsDepth {
-				return errSettingsDeep
+			if len(levels) == bound.Levels {
+				return errSettingsLarge
 			}
 			object := t == json.Delim('{')
 			levels, keys = append(levels, level{object, object}), append(keys, "")
@@ -183,8 +184,8 @@ func plainJSON(text string) string {
 
 // walkYAML visits the strings of a YAML text that a key leads to.
 func walkYAML(f *passage.File, visit func(setting)) error {
-	if len(f.Text) > frontmatter.MaxSize {
-		return errors.New("it is too large, so that what it runs is not known")
+	if !bound.YAML.Fits(f.Text) {
+		return errSettingsLarge
 	}
 	top, problems := frontmatter.ParseYAML(f.Text)
 	if top.Kind == frontmatter.Null && len(problems) > 0 {

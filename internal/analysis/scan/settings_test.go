@@ -48,7 +48,7 @@ func TestSettings(t *testing.T) {
 				return
 			}
 			f := in(t, r, test.rule, test.path)
-			if test.what == "too deep" && f.Message != errSettingsDeep.Error() {
+			if test.what == "too deep" && f.Message != errSettingsLarge.Error() {
 				t.Errorf("%+v", f)
 			}
 			if test.at == "" {

@@ -3,6 +3,7 @@ package scan
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"io/fs"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/archive"
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/bound"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/characters"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/commands"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/markdown"
@@ -29,6 +31,7 @@ type scanner struct {
 	review   int
 	facts    [passage.Facts]map[string]bool
 	unread   bool
+	tooLarge bool
 	failed   bool
 	files    map[string]bool // the paths of the skill's files, and of the entries of its archives
 	budget   archive.Budget
@@ -125,8 +128,9 @@ func (s *scanner) keep(f Finding) {
 		s.findings = append(s.findings, f)
 		return
 	}
-	// A finding to enforce is worth more than one to review.
-	if i := slices.IndexFunc(s.findings, func(o Finding) bool { return o.Lane == Review }); f.Lane == Enforce && i >= 0 {
+	// A finding to enforce, or one that may hold the skill back, is worth more than another to review.
+	weighty := func(f Finding) bool { return f.Lane == Enforce || f.Rule == passage.TooLarge }
+	if i := slices.IndexFunc(s.findings, func(o Finding) bool { return !weighty(o) }); weighty(f) && i >= 0 {
 		s.findings = append(slices.Delete(s.findings, i, i+1), f)
 	}
 }
@@ -135,6 +139,13 @@ func (s *scanner) keep(f Finding) {
 func (s *scanner) NotRead(path, why string) {
 	s.Fact(passage.FactNotRead, path)
 	s.findFile(passage.NotRead, path, why)
+}
+
+// TooLarge notes that a file is over a bound, so that not all of it was judged, and why.
+func (s *scanner) TooLarge(path, why string) {
+	s.tooLarge = true
+	s.Fact(passage.FactNotRead, path)
+	s.findFile(passage.TooLarge, path, why)
 }
 
 // sorted returns the findings in their order.
@@ -147,7 +158,7 @@ func (s *scanner) sorted() []Finding {
 }
 
 func (s *scanner) report() Report {
-	r := Report{Findings: s.sorted(), Enforce: s.enforce, Review: s.review, Unread: s.unread, Failed: s.failed}
+	r := Report{Findings: s.sorted(), Enforce: s.enforce, Review: s.review, Unread: s.unread, TooLarge: s.tooLarge, Failed: s.failed}
 	for kind, to := range []*[]string{&r.Facts.Programs, &r.Facts.Hosts, &r.Facts.Packages, &r.Facts.Variables, &r.Facts.Reads, &r.Facts.Writes, &r.Facts.Binaries, &r.Facts.Tools, &r.Facts.Hidden, &r.Facts.Unasked, &r.Facts.NotRead} {
 		for value := range s.facts[kind] {
 			*to = append(*to, value)
@@ -157,16 +168,29 @@ func (s *scanner) report() Report {
 	return r
 }
 
-// open reads a file of the skill and judges it.
-func (s *scanner) open(fsys fs.FS, f skill.File) {
+// open reads a file of the skill and judges it. The error is that of the context.
+func (s *scanner) open(ctx context.Context, fsys fs.FS, f skill.File) error {
+	leave, err := bound.Enter(ctx, f.Size)
+	if err != nil {
+		return err
+	}
+	defer func() { leave() }()
 	data, _, err := skill.ReadFile(fsys, f.Path, skill.MaxFile)
 	if err != nil {
 		s.unread = s.unread || matters(f.Path)
 		s.failed = s.failed || !errors.Is(err, skill.ErrTooLarge)
 		s.NotRead(f.Path, "it cannot be read")
-		return
+		return nil
+	}
+	if size := int64(len(data)); size > f.Size || kindOf(f.Path, data) == kindArchive {
+		leave()
+		if leave, err = bound.Enter(ctx, max(size, bound.Memory)); err != nil { // an archive unpacks to more
+			leave = func() {}
+			return err
+		}
 	}
 	s.judge(f.Path, data, 0)
+	return nil
 }
 
 // judge judges the content of a file, or of an entry of an archive, so many archives deep. A reader
@@ -197,9 +221,8 @@ func (s *scanner) judge(path string, data []byte, depth int) {
 			s.NotRead(path, "it is not UTF-8 text")
 			return
 		}
-		if s.judged += len(text) * cost(kind); s.judged > maxText {
-			s.unread = s.unread || matters(path)
-			s.NotRead(path, "the skill has too much text: more than 2 MiB of Markdown and shell, 4 MiB of other code, or 32 MiB in all")
+		if s.judged += len(text) * cost(kind); s.judged > bound.Text {
+			s.TooLarge(path, "the skill has too much text: more than 2 MiB of Markdown and shell, 4 MiB of other code, or 32 MiB in all")
 			return
 		}
 		s.text(&passage.File{Path: path, Text: text}, kind)

@@ -6,6 +6,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/bound"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/skill"
@@ -20,8 +22,6 @@ import (
 
 // Limits of what is unpacked. They count bytes that arrive, whatever headers say.
 const (
-	// maxUnpacked bounds the bytes of all archives of a skill together. At 16 MB/s they take 2 s.
-	maxUnpacked = 32 << 20
 	// leastEntry is what an entry counts at least, so that there are not too many.
 	leastEntry = 1 << 10
 	maxNesting = 3
@@ -34,7 +34,7 @@ const (
 )
 
 // MaxEntries is how many entries the archives of a skill can have.
-const MaxEntries = maxUnpacked / leastEntry
+const MaxEntries = bound.Unpacked / leastEntry
 
 // Hostile is an error about an archive that is made to harm its reader. Other errors are about
 // archives that cannot be read.
@@ -63,12 +63,15 @@ type reader struct {
 	Visitor
 }
 
+// ErrTooLarge is the category of errors about archives and entries that are too large to judge.
+var ErrTooLarge = errors.New("too large to judge")
+
 const errSwells = Hostile("it unpacks to more than 100 times its size")
 
 var (
 	errDamaged  = errors.New("it is damaged, or was cut off")
-	errTooLarge = fmt.Errorf("it has more than %d MiB", skill.MaxFile>>20)
-	errTooMuch  = fmt.Errorf("the archives of the skill have more than %d MiB in them", maxUnpacked>>20)
+	errTooLarge = fmt.Errorf("%w: it has more than %d MiB", ErrTooLarge, skill.MaxFile>>20)
+	errTooMuch  = fmt.Errorf("%w: the archives of the skill have more than %d MiB in them", ErrTooLarge, bound.Unpacked>>20)
 )
 
 // Walk visits the entries of an archive that is so many archives deep in the file of a skill.
@@ -136,19 +139,17 @@ func entryPath(archive, entry string) (string, error) {
 // spend counts bytes against what may be unpacked, and reports whether they may.
 func (b *Budget) spend(n int) bool {
 	b.unpacked += int64(max(n, leastEntry))
-	return b.unpacked <= maxUnpacked
+	return b.unpacked <= bound.Unpacked
 }
 
 // unpack reads what so many packed bytes become, up to a limit. An archive in another counts
 // against the outer one's size too. It returns what it read even if
-// that is not all.
-func (b *Budget) unpack(in io.Reader, packed, limit int) ([]byte, error) {
+// that is not all. size is how many bytes the archive promises.
+func (b *Budget) unpack(in io.Reader, packed, size, limit int) ([]byte, error) {
 	swells := max(freeRatio, maxRatio*min(packed, b.top))
-	left := int(max(maxUnpacked-b.unpacked, 0))
+	left := int(max(bound.Unpacked-b.unpacked, 0))
 	most := min(swells, limit, left)
-	var all bytes.Buffer
-	_, err := all.ReadFrom(io.LimitReader(in, int64(most)+1))
-	data := all.Bytes()
+	data, err := readAll(io.LimitReader(in, int64(most)+1), min(size, most))
 	if len(data) <= most {
 		b.spend(len(data))
 		if err != nil {
@@ -166,13 +167,31 @@ func (b *Budget) unpack(in io.Reader, packed, limit int) ([]byte, error) {
 	return data[:most], errTooMuch
 }
 
+// readAll reads a text of about so many bytes. Its memory grows by little, since that is bounded.
+func readAll(in io.Reader, size int) ([]byte, error) {
+	data := make([]byte, 0, max(size, 0)+1)
+	for {
+		n, err := in.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if errors.Is(err, io.EOF) {
+			return data, nil
+		}
+		if err != nil {
+			return data, err
+		}
+		if len(data) == cap(data) {
+			data = append(make([]byte, 0, len(data)+len(data)/4+512), data...)
+		}
+	}
+}
+
 // gunzip visits what gzip packed: a tar, or one file.
 func (r reader) gunzip(name string, data []byte, depth int) error {
 	in, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return errDamaged
 	}
-	unpacked, err := r.unpack(in, len(data), maxUnpacked)
+	unpacked, err := r.unpack(in, len(data), int(binary.LittleEndian.Uint32(data[len(data)-4:])), bound.Unpacked)
 	if len(unpacked) == 0 {
 		return err
 	}
@@ -222,7 +241,7 @@ func (r reader) untar(name string, data []byte, depth int) error {
 		default:
 			return Hostile("it has an entry that is no file, " + secrets.Quote(h.Name))
 		}
-		file, err := r.unpack(content, len(data), skill.MaxFile)
+		file, err := r.unpack(content, len(data), int(min(h.Size, skill.MaxFile)), skill.MaxFile)
 		if len(file) > 0 && err == nil {
 			r.File(entry, file, depth+1)
 		}

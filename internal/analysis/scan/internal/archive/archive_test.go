@@ -7,6 +7,8 @@ import (
 	"compress/gzip"
 	"strings"
 	"testing"
+
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/bound"
 )
 
 // within opens the archives in an archive, and counts the bytes that arrive.
@@ -45,7 +47,7 @@ func FuzzWalk(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		w := &within{}
 		w.budget.Walk("a", data, 0, w)
-		if w.bytes > maxUnpacked || w.budget.unpacked > maxUnpacked+MaxEntries*leastEntry {
+		if w.bytes > bound.Unpacked || w.budget.unpacked > bound.Unpacked+MaxEntries*leastEntry {
 			t.Errorf("%d bytes were unpacked", w.bytes)
 		}
 	})

@@ -96,7 +96,7 @@ func (r reader) zipEntry(entry string, f zipped, data []byte, depth int) error {
 		r.Fault(entry, errors.New("it is packed in a way that is not read"))
 		return nil
 	}
-	content, err := r.unpack(in, len(packed), skill.MaxFile)
+	content, err := r.unpack(in, len(packed), int(min(f.size, skill.MaxFile)), skill.MaxFile)
 	if errors.Is(err, errSwells) || errors.Is(err, errTooMuch) {
 		return err
 	}

@@ -104,8 +104,8 @@ func (c *codeReader) language() lang {
 
 // keeps notes what is written into a file, if it is decoded or fetched.
 func (c *codeReader) keeps(file string, v value) {
-	if file != "" && (len(v.fetched) > 0 || v.decoder != "") && len(c.saved) < maxVariables {
-		c.saved[fileName(file)] = v
+	if file != "" && (len(v.fetched) > 0 || v.decoder != "") {
+		c.save(file, v)
 	}
 }
 

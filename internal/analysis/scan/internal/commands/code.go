@@ -3,6 +3,7 @@ package commands
 import (
 	"strings"
 
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/bound"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/lexer"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
@@ -31,13 +32,13 @@ type codeReader struct {
 
 // Code judges Python, or JavaScript and TypeScript.
 func (s *Judge) Code(p passage.Part, python bool, from Origin) {
-	if p.Depth > maxDepth || p.Nest > maxNest {
-		s.NotRead(p.File.Path, "commands within commands are too deep to be read")
+	if p.Depth > bound.Decoded || p.Nest > bound.Nested {
+		s.TooLarge(p.File.Path, "commands within commands are too deep to be read")
 		return
 	}
 	tokens, whole := lexer.Tokens(p.Text, python)
 	if !whole {
-		s.Unjudged(p.File.Path, "it has too many words of code")
+		s.TooLarge(p.File.Path, "it has too many words of code")
 	}
 	c := &codeReader{
 		shellReader: s.reader(p, from, map[string]value{}),
@@ -88,7 +89,7 @@ func (c *codeReader) token(i int) {
 	case t.Kind == lexer.Name && t.Text == "$" && !c.python && i+1 < len(c.tokens) && c.tokens[i+1].Kind == lexer.String:
 		c.shellText(c.literal(c.tokens[i+1]), i, "$") // of zx and Bun
 	case t.Kind == lexer.Name && c.isMark(i+1, "=") && !c.isMark(i+2, "=") && !c.isMark(i-1, "."):
-		if len(c.vars) < maxVariables && !c.minified {
+		if !c.minified && c.room(len(c.vars)) {
 			c.renames(i)
 			v := c.eval(i+2, c.statementEnd(i+2), 0)
 			if !v.known && len(v.text) > maxUnknown {
@@ -142,12 +143,8 @@ func (c *codeReader) written(i int) string {
 	return name
 }
 
-// The bounds of what is looked at of expressions, which may be within one another: maxExpression
-// tokens of each, and maxLooks in a file.
-const (
-	maxExpression = 400
-	maxLooks      = 1 << 24
-)
+// maxExpression is how many tokens of an expression are looked at.
+const maxExpression = 400
 
 // maxUnknown is the most text that a name keeps of a value with unknown parts: text of names that are
 // assigned from one another grows without end.
@@ -155,10 +152,10 @@ const maxUnknown = 1024
 
 // looks takes room for looking at so many tokens.
 func (c *codeReader) looks(n int) bool {
-	if c.looked += max(n, 0); c.looked <= maxLooks {
+	if c.looked += max(n, 0); c.looked <= bound.Looks {
 		return true
 	}
-	c.s.NotRead(c.p.File.Path, "its expressions are too many within one another")
+	c.s.TooLarge(c.p.File.Path, "its expressions are too many within one another")
 	return false
 }
 

@@ -132,7 +132,7 @@ func (r *shellReader) fetch(name string, args []value, io redirect) value {
 	case q.named:
 		for _, u := range q.urls {
 			plain, _, _ := strings.Cut(u.text, "?")
-			r.saved[fileName(path.Join(q.folder, path.Base(plain)))] = out
+			r.save(path.Join(q.folder, path.Base(plain)), out)
 		}
 	default:
 		return out

@@ -28,7 +28,7 @@ func (c *codeReader) alias(name, of string) {
 	if c.imported == nil {
 		c.imported = map[string]string{}
 	}
-	if name != "" && len(c.imported) < maxVariables {
+	if name != "" && c.room(len(c.imported)) {
 		c.imported[name] = of
 	}
 }

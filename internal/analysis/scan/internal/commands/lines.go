@@ -41,7 +41,7 @@ func (s *Judge) Lines(p passage.Part) {
 		if strings.HasPrefix(start, "#") || strings.HasPrefix(start, "//") || strings.HasPrefix(start, "rem ") || strings.HasPrefix(start, "::") {
 			continue
 		}
-		if m := assignedLine().FindStringSubmatch(line); m != nil && len(r.vars) < maxVariables {
+		if m := assignedLine().FindStringSubmatch(line); m != nil && r.room(len(r.vars)) {
 			r.vars[strings.ToLower(m[1])] = made(line)
 		}
 		if !stem(start) {

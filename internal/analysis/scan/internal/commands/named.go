@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/bound"
 )
 
 // named is a function or an alias.
@@ -33,7 +35,7 @@ func (r *shellReader) callNamed(args []value, io redirect, wrapped int) (out val
 		return r.call(append(words, args[1:]...), io, wrapped+1), true
 	}
 	// A body is read again at each call, and counts as often.
-	if r.of.words += wordsOfReader + int(n.body.End().Offset()-n.body.Pos().Offset())/4; r.of.words > maxWords {
+	if r.of.words += wordsOfReader + int(n.body.End().Offset()-n.body.Pos().Offset())/4; r.of.words > bound.Words {
 		r.tooManyWords()
 		return value{}, true
 	}
@@ -61,7 +63,7 @@ func (r *shellReader) callNamed(args []value, io redirect, wrapped int) (out val
 func (r *shellReader) aliases(args []value) {
 	for _, v := range args {
 		name, words, ok := strings.Cut(v.text, "=")
-		if !ok || name == "" || len(r.named) >= maxVariables {
+		if !ok || name == "" || !r.room(len(r.named)) {
 			continue
 		}
 		r.named[name] = named{alias: words}

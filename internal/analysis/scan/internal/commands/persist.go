@@ -49,11 +49,11 @@ func (r *shellReader) copies(name string, args []value) {
 	for _, v := range rest[:len(rest)-1] {
 		c := r.content(v)
 		if !c.empty() {
-			at := fileName(to.text)
+			at := to.text
 			if strings.HasSuffix(at, "/") {
 				at += path.Base(v.text)
 			}
-			r.saved[at] = c
+			r.save(at, c)
 		}
 		if strings.HasSuffix(to.text, "/") {
 			dir := to

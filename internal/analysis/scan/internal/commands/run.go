@@ -189,7 +189,7 @@ func (r *shellReader) inside(v value) passage.Part {
 
 func (r *shellReader) judgeText(p passage.Part, language lang, from Origin) (out value) {
 	if !r.of.spend(len(p.Text)) {
-		r.s.NotRead(p.File.Path, "its commands hold too much text to be followed")
+		r.s.TooLarge(p.File.Path, "its commands hold too much text to be followed")
 		return value{}
 	}
 	switch language {

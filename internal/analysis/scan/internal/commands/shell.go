@@ -6,22 +6,14 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/bound"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// The bounds of what is parsed at once. The parser and the walk over its tree recurse: at most
-// maxBrackets levels, of which one takes up to 8 KiB of stack.
-const (
-	maxChunk    = 32 << 10 // bytes; a longer script is read in chunks of whole lines
-	maxBrackets = 3000
-	maxDepth    = 3 // how often a text may be decoded
-	maxNest     = 8 // how often a string may hold a command with another string
-)
-
-// maxWords bounds the words of commands in one file: reading them takes about 2 s.
-const maxWords = 1 << 20
+// maxChunk is how much is parsed at once, in bytes. A longer script is read in chunks of whole lines.
+const maxChunk = 32 << 10
 
 // wordsOfReader is what a text of commands costs besides its words, as the time of so many.
 const wordsOfReader = 16
@@ -77,8 +69,8 @@ func (s *Judge) Shell(p passage.Part, from Origin) { s.shell(p, from, map[string
 
 // shell judges commands that know what was written into files, and returns what they write.
 func (s *Judge) shell(p passage.Part, from Origin, saved map[string]value) (out value) {
-	if p.Depth > maxDepth || p.Nest > maxNest {
-		s.NotRead(p.File.Path, "commands within commands are too deep to be read")
+	if p.Depth > bound.Decoded || p.Nest > bound.Nested {
+		s.TooLarge(p.File.Path, "commands within commands are too deep to be read")
 		return value{}
 	}
 	r := s.reader(p, from, saved)
@@ -89,7 +81,7 @@ func (s *Judge) shell(p passage.Part, from Origin, saved map[string]value) (out 
 	}
 	for at := 0; at < len(text); {
 		n := chunkLen(text[at:])
-		if r.of.words += wordsOf(text[at : at+n]); r.of.words > maxWords {
+		if r.of.words += wordsOf(text[at : at+n]); r.of.words > bound.Words {
 			r.tooManyWords()
 			break
 		}
@@ -104,7 +96,7 @@ func (s *Judge) shell(p passage.Part, from Origin, saved map[string]value) (out 
 }
 
 func (r *shellReader) tooManyWords() {
-	r.s.Unjudged(r.p.File.Path, "it has more than "+strconv.Itoa(maxWords)+" words of commands")
+	r.s.TooLarge(r.p.File.Path, "it has more than "+strconv.Itoa(bound.Words)+" words of commands")
 }
 
 func (s *Judge) reader(p passage.Part, from Origin, saved map[string]value) *shellReader {
@@ -197,8 +189,12 @@ func (r *shellReader) line(text string, base int) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
-	if tooDeep(text) {
-		r.s.Unjudged(r.p.File.Path, "a line has too many brackets to be read as a command")
+	switch {
+	case tooDeep(text):
+		r.s.TooLarge(r.p.File.Path, "a line has too many brackets to be read as a command")
+		return
+	case !bound.Shell.Fits(text):
+		r.s.TooLarge(r.p.File.Path, "a line has too many words and marks to be read as a command")
 		return
 	}
 	r.vague = true
@@ -248,7 +244,7 @@ var opening = []string{"if", "while", "until", "for", "case", "select", "time", 
 // counts all that opens something and nothing that closes: a quoted bracket could pretend to.
 func tooDeep(text string) bool {
 	n := 0
-	if len(text) <= maxBrackets {
+	if len(text) <= bound.Brackets {
 		return false
 	}
 	for i := range len(text) {
@@ -260,7 +256,7 @@ func tooDeep(text string) bool {
 	for _, word := range opening {
 		n += strings.Count(text, word)
 	}
-	if n > maxBrackets {
+	if n > bound.Brackets {
 		return true
 	}
 	if len(text) <= maxChunk || !strings.ContainsAny(text, "([{") && !strings.Contains(text, "let") {
@@ -272,5 +268,5 @@ func tooDeep(text string) bool {
 			n++
 		}
 	}
-	return n > maxBrackets
+	return n > bound.Brackets
 }

@@ -2,10 +2,12 @@ package commands
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/bound"
 	paths "github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
@@ -179,7 +181,7 @@ func fileName(path string) string { return paths.Homely(strings.TrimPrefix(path,
 func (r *shellReader) write(file string, v value, io redirect) {
 	r.writes(value{text: file, from: io.from, to: io.to})
 	if len(v.fetched) > 0 || v.decoder != "" || v.secret != "" || v.text != "" {
-		r.saved[fileName(file)] = v
+		r.save(file, v)
 	}
 }
 
@@ -213,7 +215,7 @@ func (r *shellReader) command(st *syntax.Stmt, io redirect) value {
 		return r.joined(append(out, value{}))
 	case *syntax.FuncDecl:
 		r.statement(x.Body, value{})
-		if x.Name != nil && len(r.named) < maxVariables {
+		if x.Name != nil && r.room(len(r.named)) {
 			r.named[x.Name.Value] = named{body: x.Body, base: r.base}
 		}
 	case *syntax.TimeClause:
@@ -254,12 +256,26 @@ func (r *shellReader) loop(x *syntax.ForClause) {
 	r.assign(iter.Name.Value, v)
 }
 
-// maxVariables bounds the variables of a script that are followed.
-const maxVariables = 4096
+// room reports whether one more name can be followed beside so many, and else notes that the file is too
+// large: a name behind many others must not be a way around.
+func (r *shellReader) room(n int) bool {
+	if n < bound.Names {
+		return true
+	}
+	r.s.TooLarge(r.p.File.Path, "it has more than "+strconv.Itoa(bound.Names)+" names that would have to be followed")
+	return false
+}
 
 func (r *shellReader) assign(name string, v value) {
-	if len(r.vars) < maxVariables {
+	if r.room(len(r.vars)) {
 		r.vars[name] = v
+	}
+}
+
+// save notes what is written into a file.
+func (r *shellReader) save(file string, v value) {
+	if r.room(len(r.saved)) {
+		r.saved[fileName(file)] = v
 	}
 }
 
@@ -271,7 +287,7 @@ func (r *shellReader) assignment(a *syntax.Assign) {
 			words = append(words, r.word(e.Value))
 			all = all.with(words[len(words)-1])
 		}
-		if a.Name != nil && len(r.arrays) < maxVariables {
+		if a.Name != nil && r.room(len(r.arrays)) {
 			r.assign(a.Name.Value, all)
 			r.arrays[a.Name.Value] = words
 		}

@@ -60,7 +60,7 @@ func (r *shellReader) joined(all []value) value {
 		out.known = out.known && v.known
 		out.stream = out.stream || v.stream
 		if len(v.text) > 64 && !r.of.spend(len(v.text)) { // short ones are bounded by their number
-			r.s.NotRead(r.p.File.Path, "its commands hold too much text to be followed")
+			r.s.TooLarge(r.p.File.Path, "its commands hold too much text to be followed")
 			out.known = false
 			return out
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/bound"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/decode"
 )
 
@@ -30,9 +31,6 @@ const (
 	Line // the end of a line outside of brackets
 )
 
-// maxTokens bounds the tokens of a file, in order to bound the memory that they take.
-const maxTokens = 1 << 20
-
 // lexer splits code into tokens. It knows no grammar.
 type lexer struct {
 	text   string
@@ -40,24 +38,38 @@ type lexer struct {
 	python bool
 	tokens []Token
 	stack  []int32 // the brackets that are open
+	counts bool    // tokens are counted only, and the last one is kept
+	count  int
 }
+
+// large is the length from which a text is read twice, so that the memory of its tokens need not grow.
+const large = 128 << 10
 
 // Tokens returns the tokens of a text. whole is false if there are too many.
 func Tokens(text string, python bool) (tokens []Token, whole bool) {
 	l := &lexer{text: text, python: python}
-	for l.at < len(l.text) {
-		if len(l.tokens) >= maxTokens {
-			break
-		}
-		l.next()
+	if len(text) > large {
+		c := &lexer{text: text, python: python, counts: true}
+		c.read()
+		l.tokens = make([]Token, 0, c.count)
 	}
+	l.read()
 	for _, i := range l.stack {
 		l.tokens[i].Match = int32(len(l.tokens))
 	}
 	return l.tokens, l.at >= len(l.text)
 }
 
+func (l *lexer) read() {
+	for l.at < len(l.text) && l.count < bound.Code.Most() {
+		l.next()
+	}
+}
+
 func (l *lexer) add(kind Kind, from int, text string) {
+	if l.count++; l.counts {
+		l.tokens = l.tokens[:0]
+	}
 	l.tokens = append(l.tokens, Token{Kind: kind, From: int32(from), To: int32(l.at), Text: text})
 }
 
@@ -116,7 +128,9 @@ func (l *lexer) bracket(c byte) {
 		l.stack = append(l.stack, i)
 	case ')', ']', '}':
 		if n := len(l.stack); n > 0 {
-			l.tokens[l.stack[n-1]].Match = i
+			if !l.counts {
+				l.tokens[l.stack[n-1]].Match = i
+			}
 			l.stack = l.stack[:n-1]
 		}
 	}

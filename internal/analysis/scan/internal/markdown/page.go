@@ -12,6 +12,7 @@ import (
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/bound"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/commands"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/skill/frontmatter"
@@ -27,7 +28,7 @@ func Judge(r passage.Report, c *commands.Judge, p passage.Part) {
 	}
 	m.p = squeeze(p)
 	if why := m.tooMuch(); why != "" {
-		m.Unjudged(p.File.Path, why)
+		m.TooLarge(p.File.Path, why)
 		m.plain()
 		return
 	}
@@ -96,18 +97,7 @@ var blockParser = sync.OnceValue(func() parser.Parser {
 	return parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...))
 })
 
-// Limits of the Markdown that is parsed. The parser's time grows with the product of the bytes of a
-// paragraph and its marks, and with the quotes and lists around a line; its memory with lines and marks.
-const (
-	maxParsed  = 300_000
-	maxProduct = 300_000_000
-	maxHTML    = 1 << 20 // bytes of a paragraph that can have HTML in it: expressions of the parser read them
-	maxOpen    = 64
-)
-
 const tooLong = "its paragraphs are too long or have too many marks to be read as Markdown: it is read as plain text"
-
-const marks = "*_[<`!\\&"
 
 // tooMuch returns why a text is not parsed, or "".
 func (m *page) tooMuch() string {
@@ -115,10 +105,10 @@ func (m *page) tooMuch() string {
 	length, inBlock := 0, 0 // since the last blank line
 	var deep nesting
 	for line := range strings.Lines(m.p.Text) {
-		if deep.of(line) > maxOpen {
+		if deep.of(line) > bound.Quotes {
 			return "its quotes or lists are nested too deep to be read as Markdown: it is read as plain text"
 		}
-		if len(line) > maxHTML && strings.Contains(line, "<") {
+		if len(line) > bound.Paragraph && strings.Contains(line, "<") {
 			return tooLong
 		}
 		lines++
@@ -127,16 +117,16 @@ func (m *page) tooMuch() string {
 			length, inBlock = 0, 0
 			continue
 		}
-		n := countMarks(line)
+		n := bound.Markdown.Marks(line)
 		all += n
 		inBlock += n
 		length += len(line)
-		html = html || length > maxHTML && inBlock > 0
+		html = html || length > bound.Paragraph && inBlock > 0
 	}
-	if lines+all > maxParsed {
+	if lines+all > bound.Markdown.Most() {
 		return "it has too many lines or marks to be read as Markdown: it is read as plain text"
 	}
-	if product+length*inBlock <= maxProduct && !html {
+	if product+length*inBlock <= bound.Product && !html {
 		return ""
 	}
 	// Marks in code take no time.
@@ -152,28 +142,18 @@ func (m *page) tooMuch() string {
 		for i := range n.Lines().Len() {
 			line := n.Lines().At(i)
 			length += line.Len()
-			inBlock += countMarks(m.p.Text[line.Start:line.Stop])
+			inBlock += bound.Markdown.Marks(m.p.Text[line.Start:line.Stop])
 		}
 		if n.Kind() != ast.KindHTMLBlock {
 			product += length * inBlock
 		}
-		html = html || length > maxHTML && inBlock > 0
+		html = html || length > bound.Paragraph && inBlock > 0
 		return ast.WalkSkipChildren, nil
 	})
-	if product > maxProduct || html {
+	if product > bound.Product || html {
 		return tooLong
 	}
 	return ""
-}
-
-// countMarks counts what can begin or end something in a line of Markdown.
-func countMarks(line string) (n int) {
-	for i := range len(line) {
-		if strings.IndexByte(marks, line[i]) >= 0 && (i == 0 || line[i-1] != line[i] || line[i] == '[') {
-			n++
-		}
-	}
-	return n
 }
 
 // nesting follows how deep the lists of a text are: it has the indentations of the open ones.

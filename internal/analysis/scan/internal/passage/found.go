@@ -19,6 +19,8 @@ type Report interface {
 	NotRead(path, why string)
 	// Unjudged is NotRead for content that must be judged if it is a script's or the main file's.
 	Unjudged(path, why string)
+	// TooLarge notes that a file is over a bound, so that not all of it was judged, and why.
+	TooLarge(path, why string)
 	// During calls a function, and returns the rules that fire meanwhile and whether one of them is in
 	// the lane enforce.
 	During(judge func()) (ids []string, enforced bool)
@@ -67,6 +69,7 @@ const (
 	Gatekeeper      skill.RuleID = "gatekeeper-off"
 	NameNear        skill.RuleID = "name-near"
 	NotRead         skill.RuleID = "not-read"
+	TooLarge        skill.RuleID = "too-large"
 )
 
 // Fact is a kind of fact.

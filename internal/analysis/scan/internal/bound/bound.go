@@ -1,0 +1,100 @@
+// Package bound says how much judging a skill may take. What is over it is not judged, and is a finding
+// of the rule too-large.
+package bound
+
+import (
+	"context"
+	"strings"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// Memory is what one parser may take at its peak, in bytes, and what all files that are judged at the
+// same moment may take together. A server of 384 MiB stays up with it.
+const Memory = 32 << 20
+
+// The bounds of a skill.
+const (
+	Files    = 10_000   // the largest real skill has 1,104
+	Text     = 32 << 20 // bytes, each as often as [Cost] says; of 776 real skills, the largest has 0.8 MB
+	Unpacked = Memory   // bytes of all archives together
+)
+
+// The bounds of a file, beside those of its parser.
+const (
+	Words     = 1 << 20 // of its commands: reading them takes about 2 s
+	Names     = 1 << 14 // variables, functions, or written files that are followed
+	Looks     = 1 << 24 // at tokens of expressions, which may be within one another
+	Decoded   = 3       // how often a text may be decoded
+	Nested    = 8       // how often a string may hold a command with another string
+	Brackets  = 3000    // levels of a command, of which one takes up to 8 KiB of stack
+	Quotes    = 64      // quotes and lists around a line of Markdown
+	Levels    = 100     // of a settings file
+	Paragraph = 1 << 20 // bytes of a paragraph that can have HTML in it: expressions of the parser read them
+	// Product bounds the bytes of the paragraphs of Markdown times their marks: the parser's time grows with it.
+	Product = 300_000_000
+)
+
+// Parser is one that makes a tree, or a list, of the nodes of a text.
+type Parser struct {
+	node  int    // bytes that a node takes at the peak, as measured
+	marks string // what can begin or end a node
+	words bool   // all but letters and digits can
+}
+
+// The parsers.
+var (
+	Shell    = Parser{node: 700, words: true}
+	Markdown = Parser{node: 112, marks: "*_[<`!\\&"} // and lines
+	Code     = Parser{node: 40}                      // its nodes are tokens
+	YAML     = Parser{node: 400, marks: "\n[]{},:-&*!"}
+)
+
+// Most is how many nodes a text may have.
+func (p Parser) Most() int { return Memory / p.node }
+
+// Fits reports whether a text has no more nodes than the parser may make. It reads the text once.
+func (p Parser) Fits(text string) bool {
+	n, most := 0, p.Most()
+	if len(text) <= most {
+		return true
+	}
+	for i := range len(text) {
+		if p.begins(text[i]) {
+			n++
+		}
+	}
+	return n <= most
+}
+
+func (p Parser) begins(c byte) bool {
+	if p.words {
+		return c < 0x80 && !('a' <= c|0x20 && c|0x20 <= 'z') && !('0' <= c && c <= '9')
+	}
+	return strings.IndexByte(p.marks, c) >= 0
+}
+
+// Marks counts what can begin or end a node in a line. A mark that is repeated counts once, but for "[".
+func (p Parser) Marks(line string) (n int) {
+	for i := range len(line) {
+		if p.begins(line[i]) && (i == 0 || line[i-1] != line[i] || line[i] == '[') {
+			n++
+		}
+	}
+	return n
+}
+
+// share is how many bytes a parser takes at most for a byte of a file.
+const share = 256
+
+var room = semaphore.NewWeighted(Memory)
+
+// Enter waits until there is room to judge a file of so many bytes beside those that are judged now, in
+// all scans of the process. The caller calls leave afterwards, and enters only once at a time.
+func Enter(ctx context.Context, size int64) (leave func(), err error) {
+	weight := max(1, min(size, Memory/share)*share)
+	if err := room.Acquire(ctx, weight); err != nil {
+		return nil, err
+	}
+	return func() { room.Release(weight) }, nil
+}
