@@ -22,7 +22,7 @@ var outside = map[string][]string{
 	"golang.org/x/text":                      {"skill", "internal/base/display", "internal/base/search", "catalog"},
 	"github.com/coreos/go-oidc/v3":           {"internal/server/openid"},
 	"golang.org/x/oauth2":                    {"internal/server/openid"},
-	"golang.org/x/sync":                      {"internal/distribution/origin/oci", "internal/distribution/publish", "internal/distribution/pull", "internal/cli"},
+	"golang.org/x/sync":                      {"internal/analysis/scan/internal/bound", "internal/distribution/origin/oci", "internal/distribution/publish", "internal/distribution/pull", "internal/cli"},
 	"github.com/yuin/goldmark":               {"internal/web/internal/markdown", "internal/analysis/scan/internal/markdown"},
 	"mvdan.cc/sh/v3":                         {"internal/analysis/scan/internal/commands"},
 }

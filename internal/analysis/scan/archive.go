@@ -43,10 +43,11 @@ func (o entries) Fault(path string, err error) { o.fault(path, err) }
 // fault notes what is wrong with an archive or an entry.
 func (s *scanner) fault(name string, err error) {
 	var h archive.Hostile
+	var large archive.TooLarge
 	switch {
 	case errors.As(err, &h):
 		s.findFile(passage.ArchiveHostile, name, h.Error())
-	case errors.Is(err, archive.ErrTooLarge):
+	case errors.As(err, &large):
 		s.TooLarge(name, err.Error())
 	default:
 		s.Unjudged(name, err.Error())

@@ -245,7 +245,7 @@ func TestArchiveBudget(t *testing.T) {
 		contents[fmt.Sprintf("%d.zip", i)] = packed
 	}
 	r := scanOf(t, contents)
-	if f := r.Findings[len(r.Findings)-1]; f.Rule != passage.NotRead || f.Message != "the archives of the skill have more than 32 MiB in them" || r.Enforce > 0 {
+	if f := r.Findings[len(r.Findings)-1]; f.Rule != passage.TooLarge || f.Message != "the archives of the skill have more than 32 MiB in them" || r.Enforce > 0 {
 		t.Errorf("%+v", r.Findings)
 	}
 }

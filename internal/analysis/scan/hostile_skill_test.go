@@ -83,10 +83,10 @@ func TestHostileSkills(t *testing.T) {
 func TestTooMuchText(t *testing.T) {
 	large := strings.Repeat("lorem ipsum ", bound.Text/48)
 	r := scanOf(t, map[string]string{"SKILL.md": "x\n", "a.txt": large, "b.txt": large, "c.md": large[:1<<20-1<<10], "d.sh": strings.Repeat("ls\n", 1<<10), "e.png": pngMagic + iend})
-	if !slices.Equal(r.Facts.NotRead, []string{"d.sh"}) || !r.Unread {
+	if !slices.Equal(r.Facts.NotRead, []string{"d.sh"}) || !r.TooLarge {
 		t.Errorf("not read: %q, unread: %v", r.Facts.NotRead, r.Unread)
 	}
-	if r = scanOf(t, map[string]string{"SKILL.md": "x\n", "a.txt": large, "c.md": large[:1<<20-1<<10], "d.sh": "ls\n"}); r.Facts.NotRead != nil || r.Unread {
+	if r = scanOf(t, map[string]string{"SKILL.md": "x\n", "a.txt": large, "c.md": large[:1<<20-1<<10], "d.sh": "ls\n"}); r.Facts.NotRead != nil || r.TooLarge {
 		t.Errorf("not read: %q, unread: %v", r.Facts.NotRead, r.Unread)
 	}
 }

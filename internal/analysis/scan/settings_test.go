@@ -24,7 +24,7 @@ func TestSettings(t *testing.T) {
 		{"no script", "package.json", `{"scripts": {"install": {"a": "b"}}}`, "", ""},
 		{"in another file", "data.json", `{"scripts": {"install": "a"}}`, "", ""},
 		{"not valid", "package.json", `{"scripts": {"install": "a"`, passage.NotRead, ""},
-		{"too deep", "package.json", `{"scripts": ` + strings.Repeat("[", 1<<20), passage.NotRead, ""},
+		{"too deep", "package.json", `{"scripts": ` + strings.Repeat("[", 1<<20), passage.TooLarge, ""},
 		{"hooks", "hooks/hooks.json", `{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}`, passage.Hooks, `"say done"`},
 		{"hooks in YAML", "a.yaml", "hooks:\n  Stop:\n    - command: say done\n", passage.Hooks, "say done"},
 		{"hooks in quotes", "a.yaml", "\"hooks\":\n  Stop:\n    - command: say done\n", passage.Hooks, "say done"},

@@ -65,12 +65,12 @@ func TestTooMuch(t *testing.T) {
 		"nested":   run + strings.Repeat("if ", 3001) + "\n",
 		"words":    run + strings.Repeat("\n", 1<<20+32<<10),
 	} {
-		if got, _ := shellFound("a.sh", text, commands.Script); strings.Join(got, " ") != "not-read run-fetched-unknown" {
+		if got, _ := shellFound("a.sh", text, commands.Script); strings.Join(got, " ") != "run-fetched-unknown too-large" {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 	got, _ := codeFound("a.py", strings.Repeat("x = [", 60000), kindPython)
-	if strings.Join(got, " ") != "not-read" {
+	if strings.Join(got, " ") != "too-large" {
 		t.Errorf("expressions: %v", got)
 	}
 }

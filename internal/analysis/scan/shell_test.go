@@ -219,7 +219,7 @@ func TestDecodedDepth(t *testing.T) {
 		if found := slices.Contains(got, "run-fetched-unknown"); found != (i <= 3) {
 			t.Errorf("%d deep: %v", i, got)
 		}
-		if i > 3 && !slices.Contains(got, "not-read") {
+		if i > 3 && !slices.Contains(got, "too-large") {
 			t.Errorf("%d deep: not said", i)
 		}
 	}

@@ -101,7 +101,7 @@ func (c *Cache) keep(set skill.Digest, r *scan.Report) error {
 	if err != nil {
 		return err
 	}
-	k := &kept{enforce: r.Enforce, review: r.Review, unread: r.Unread, data: string(data)}
+	k := &kept{enforce: r.Enforce, review: r.Review, unread: r.Unread || r.TooLarge, data: string(data)}
 	var ids []string
 	for _, f := range r.Findings {
 		if !slices.Contains(ids, string(f.Rule)) {

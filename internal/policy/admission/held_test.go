@@ -118,6 +118,11 @@ func TestVerdicts(t *testing.T) {
 		{"a script in an archive that is no text", enforce, map[string]string{"a.zip": packed("a.py", "\x00\xff\x01")}, "a.zip!a.py: "},
 		{"data that is not judged", enforce, map[string]string{"a.bin": "\x00\xff\x01"}, ""},
 		{"data that is not judged, to enforce", lanes(map[skill.RuleID]scan.Lane{"not-read": scan.Enforce}), map[string]string{"a.7z": "7z\xbc\xaf\x27\x1c\x00\x04"}, "a.7z: "},
+		{"a script that is too large", enforce, map[string]string{"a.sh": strings.Repeat("a|", 1<<17) + "a\n"}, "a.sh: a line has too many words and marks to be read as a command [too-large]"},
+		{"a page that is too large", enforce, map[string]string{"a.md": strings.Repeat("- a\n", 1<<17)}, "a.md: it has too many lines or marks to be read as Markdown: it is read as plain text [too-large]"},
+		{"a page that is too large, and the rule off", lanes(map[skill.RuleID]scan.Lane{"too-large": ""}), map[string]string{"a.md": strings.Repeat("- a\n", 1<<17)}, "not all of it could be judged"},
+		{"a page that is too large, in review", config.Scan{Mode: config.ScanReview}, map[string]string{"a.md": strings.Repeat("- a\n", 1<<17)}, ""},
+		{"many findings before one that is too large", enforce, map[string]string{"a.sh": strings.Repeat(persists, 150) + strings.Repeat("a|", 1<<17) + "a\n"}, "a.sh: a line has too"},
 		{"reviewed", config.Scan{Mode: config.ScanReview}, map[string]string{"a.sh": decodes}, ""},
 		{"off", config.Scan{Mode: config.ScanOff}, map[string]string{"a.sh": decodes}, ""},
 	} {
@@ -181,6 +186,16 @@ func TestAccept(t *testing.T) {
 	many := map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/a.sh": strings.Repeat(decodes, 150)}
 	if got := judged(t, admission.Options{Policy: accept(config.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Until: later}), Now: func() time.Time { return now }}, many); got["pdf"] != "50 findings to enforce" {
 		t.Errorf("findings that are not listed are accepted: %q", got)
+	}
+	large := map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/a.sh": strings.Repeat("a|", 1<<17) + "a\n"}
+	setOf := skill.SetOf([]skill.File{
+		{Path: "SKILL.md", Size: int64(len(large["pdf/SKILL.md"])), Digest: skill.DigestOf([]byte(large["pdf/SKILL.md"]))},
+		{Path: "a.sh", Size: int64(len(large["pdf/a.sh"])), Digest: skill.DigestOf([]byte(large["pdf/a.sh"]))},
+	})
+	for set, want := range map[skill.Digest]string{setOf: "", skill.DigestOf(nil): "a.sh: a line has too"} {
+		if got := judged(t, admission.Options{Policy: accept(config.Accept{Rule: "too-large", Skill: pattern(t, "skill://**"), Set: set})}, large); !strings.HasPrefix(got["pdf"], want) || (got["pdf"] == "") != (want == "") {
+			t.Errorf("too-large is accepted for %s: %q, want %q", set, got, want)
+		}
 	}
 	unread := map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/a.py": "\x00\xff\x01"}
 	if got := judged(t, admission.Options{Policy: accept(config.Accept{Rule: "not-read", Skill: pattern(t, "skill://**"), Until: later}), Now: func() time.Time { return now }}, unread); got["pdf"] != "" {
@@ -344,7 +359,7 @@ func TestLarge(t *testing.T) {
 	write("line-bad/a.sh", long+"\n"+decodes)
 	write("large/a.md", long+strings.Repeat("x", 300))
 	write("shut/a.md", "x")
-	want := map[string]string{"many": "", "many-bad": "z.sh:1:45: ", "too-many": "its files cannot be judged: ", "line": "", "line-bad": "a.sh", "large": "its files cannot be judged: "}
+	want := map[string]string{"many": "", "many-bad": "z.sh:1:45: ", "too-many": "its files cannot be judged: ", "line": "a.md: the skill has too much text", "line-bad": "a.sh", "large": "its files cannot be judged: "}
 	if os.Getuid() != 0 {
 		must(t, os.Chmod(filepath.Join(root, "shut/a.md"), 0))
 		want["shut"] = "its files cannot be judged: "
@@ -358,7 +373,7 @@ func TestLarge(t *testing.T) {
 		}
 	}
 	var m runtime.MemStats
-	if runtime.ReadMemStats(&m); m.Sys > 700<<20 {
+	if runtime.ReadMemStats(&m); m.Sys > 350<<20 {
 		t.Errorf("judging took %d MiB", m.Sys>>20)
 	}
 	t.Logf("%d MiB", m.Sys>>20)

@@ -235,21 +235,26 @@ func (j *Judge) found(c *quarantine.Candidate, e *catalog.Entry, v Verdict) *ski
 			text += fmt.Sprintf(", and %d more", open-1)
 		}
 		return held(c, text, fix)
+	case r.TooLarge && !j.accepts(scan.RuleTooLarge, e, v.Set):
+		return held(c, firstOf(r, scan.RuleTooLarge), "have it made smaller, or look at all of it and accept its digest: too-large with 'set' in scan.accept of your knack.yaml")
 	case r.Unread && !j.accepts(notRead, e, v.Set):
-		text := "not all of it could be judged"
-		for i := range r.Findings {
-			if f := &r.Findings[i]; f.Rule == notRead {
-				text = words(f)
-				break
-			}
-		}
-		return held(c, text, fix)
+		return held(c, firstOf(r, notRead), fix)
 	}
 	return nil
 }
 
 // notRead is the rule of what could not be judged.
 const notRead skill.RuleID = "not-read"
+
+// firstOf returns the words of the first finding of a rule, which can be off.
+func firstOf(r *scan.Report, rule skill.RuleID) string {
+	for i := range r.Findings {
+		if f := &r.Findings[i]; f.Rule == rule {
+			return words(f)
+		}
+	}
+	return "not all of it could be judged"
+}
 
 // words says where a finding is and what it is: "run.sh:3:1: a program is decoded and run
 // [run-decoded]".

@@ -38,6 +38,7 @@ func Files(n int) []File {
 	count("shell: assignments", "scripts/run.sh", "a%d=b\n")
 	count("shell: written files", "scripts/run.sh", "echo a>f%d\n")
 	count("shell: functions", "scripts/run.sh", "f%d(){ a;}\n")
+	count("shell: long functions", "scripts/run.sh", "f%d(){\n"+strings.Repeat("a;a|", 1000)+"a\n}\n")
 	add("shell: base64", "scripts/run.sh", "echo "+base64.StdEncoding.EncodeToString([]byte(strings.Repeat("a|", n*3/8)))+"|base64 -d|sh\n")
 	nested := strings.Repeat("a;", n*27/128/2)
 	for range 3 {

@@ -37,19 +37,20 @@ func TestScan(t *testing.T) {
 	}
 	accept := func(text string) string { return "scan:\n  accept:\n    - {" + text + "}\n" }
 	for text, want := range map[string]string{
-		"scan: {mode: strict}\n":                                                   "config-value@1:14 scan.mode: 'strict' is not one of off, review, enforce | write one of off, review, enforce",
-		"scan: {rules: {run-decodet: off}}\n":                                      "config-key@1:16 scan.rules.run-decodet: there is no rule 'run-decodet' in scan.rules | did you mean run-decoded?",
-		"scan: {rules: {run-decoded: warning}}\n":                                  "config-value@1:29 scan.rules.run-decoded: 'warning' is not a lane | write one of enforce, review, off",
-		"scan: {approve: [acme]}\n":                                                "config-value@1:18 scan.approve[0]: scan.approve[0] is not a pattern: it does not begin with skill:// | write the URI of a skill, or one with * and **, such as \"skill://acme/**\"",
-		accept("rule: secret, skill: 'skill://**', until: 2027-01-31"):             "config-value@3:7 scan.accept[0].reason: scan.accept[0] has no reason | write reason: and why the finding is accepted",
-		accept("rule: secret, skill: 'skill://**', until: 2026-11-23, reason: x"):  "config-value@3:50 scan.accept[0].until: scan.accept[0].until has passed | look at the finding again: remove the entry, or write a later day",
-		accept("rule: secret, skill: 'skill://**', until: tomorrow, reason: x"):    "config-value@3:50 scan.accept[0].until: scan.accept[0].until is not a day | write year, month and day, such as 2027-01-31",
-		accept("rule: secret, skill: 'skill://**', reason: x"):                     "config-value@3:7 scan.accept[0]: scan.accept[0] has neither set nor until, and would hold for whatever the skill becomes | write set: with the digest of the skill's files, or until: with a day",
-		accept("rule: secrets, skill: 'skill://**', reason: x, set: " + set):       "config-value@3:14 scan.accept[0].rule: there is no rule 'secrets' | did you mean secret?",
-		accept("rule: secret, skill: 'skill://**', reason: x, set: sha256:9"):      "config-value@3:59 scan.accept[0].set: scan.accept[0].set is not a digest | write sha256: and 64 lower-case hexadecimal digits, as 'knack scan --json' prints them",
-		accept("rule: secret, skill: 'skill://**', reason: '', until: 2027-01-31"): "config-value@3:51 scan.accept[0].reason: scan.accept[0].reason is not text | write why the finding is accepted",
-		accept("rule: secret, reason: x, until: 2027-01-31"):                       "config-value@3:7 scan.accept[0].skill: scan.accept[0] has no skill | write skill: and a pattern, such as \"skill://acme/fixtures/*\"",
-		accept("skill: 'skill://**', reason: x, until: 2027-01-31"):                "config-value@3:7 scan.accept[0].rule: scan.accept[0] has no rule | write rule: and the id of a rule, such as run-decoded",
+		"scan: {mode: strict}\n":                                                     "config-value@1:14 scan.mode: 'strict' is not one of off, review, enforce | write one of off, review, enforce",
+		"scan: {rules: {run-decodet: off}}\n":                                        "config-key@1:16 scan.rules.run-decodet: there is no rule 'run-decodet' in scan.rules | did you mean run-decoded?",
+		"scan: {rules: {run-decoded: warning}}\n":                                    "config-value@1:29 scan.rules.run-decoded: 'warning' is not a lane | write one of enforce, review, off",
+		"scan: {approve: [acme]}\n":                                                  "config-value@1:18 scan.approve[0]: scan.approve[0] is not a pattern: it does not begin with skill:// | write the URI of a skill, or one with * and **, such as \"skill://acme/**\"",
+		accept("rule: secret, skill: 'skill://**', until: 2027-01-31"):               "config-value@3:7 scan.accept[0].reason: scan.accept[0] has no reason | write reason: and why the finding is accepted",
+		accept("rule: secret, skill: 'skill://**', until: 2026-11-23, reason: x"):    "config-value@3:50 scan.accept[0].until: scan.accept[0].until has passed | look at the finding again: remove the entry, or write a later day",
+		accept("rule: secret, skill: 'skill://**', until: tomorrow, reason: x"):      "config-value@3:50 scan.accept[0].until: scan.accept[0].until is not a day | write year, month and day, such as 2027-01-31",
+		accept("rule: secret, skill: 'skill://**', reason: x"):                       "config-value@3:7 scan.accept[0]: scan.accept[0] has neither set nor until, and would hold for whatever the skill becomes | write set: with the digest of the skill's files, or until: with a day",
+		accept("rule: too-large, skill: 'skill://**', reason: x, until: 2027-01-31"): "config-value@3:7 scan.accept[0]: scan.accept[0] accepts too-large without set: anything can be in what is not judged | write set: with the digest of the skill's files, as 'knack scan --json' prints it",
+		accept("rule: secrets, skill: 'skill://**', reason: x, set: " + set):         "config-value@3:14 scan.accept[0].rule: there is no rule 'secrets' | did you mean secret?",
+		accept("rule: secret, skill: 'skill://**', reason: x, set: sha256:9"):        "config-value@3:59 scan.accept[0].set: scan.accept[0].set is not a digest | write sha256: and 64 lower-case hexadecimal digits, as 'knack scan --json' prints them",
+		accept("rule: secret, skill: 'skill://**', reason: '', until: 2027-01-31"):   "config-value@3:51 scan.accept[0].reason: scan.accept[0].reason is not text | write why the finding is accepted",
+		accept("rule: secret, reason: x, until: 2027-01-31"):                         "config-value@3:7 scan.accept[0].skill: scan.accept[0] has no skill | write skill: and a pattern, such as \"skill://acme/fixtures/*\"",
+		accept("skill: 'skill://**', reason: x, until: 2027-01-31"):                  "config-value@3:7 scan.accept[0].rule: scan.accept[0] has no rule | write rule: and the id of a rule, such as run-decoded",
 	} {
 		c, problems := Parse([]byte(text))
 		if got := listed(problems); got != want {

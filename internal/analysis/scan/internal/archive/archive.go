@@ -63,15 +63,18 @@ type reader struct {
 	Visitor
 }
 
-// ErrTooLarge is the category of errors about archives and entries that are too large to judge.
-var ErrTooLarge = errors.New("too large to judge")
+// TooLarge is an error about an archive or an entry that is too large to judge.
+type TooLarge string
+
+// Error returns what is too large.
+func (t TooLarge) Error() string { return string(t) }
 
 const errSwells = Hostile("it unpacks to more than 100 times its size")
 
 var (
 	errDamaged  = errors.New("it is damaged, or was cut off")
-	errTooLarge = fmt.Errorf("%w: it has more than %d MiB", ErrTooLarge, skill.MaxFile>>20)
-	errTooMuch  = fmt.Errorf("%w: the archives of the skill have more than %d MiB in them", ErrTooLarge, bound.Unpacked>>20)
+	errTooLarge = TooLarge(fmt.Sprintf("it has more than %d MiB", skill.MaxFile>>20))
+	errTooMuch  = TooLarge(fmt.Sprintf("the archives of the skill have more than %d MiB in them", bound.Unpacked>>20))
 )
 
 // Walk visits the entries of an archive that is so many archives deep in the file of a skill.
@@ -149,7 +152,7 @@ func (b *Budget) unpack(in io.Reader, packed, size, limit int) ([]byte, error) {
 	swells := max(freeRatio, maxRatio*min(packed, b.top))
 	left := int(max(bound.Unpacked-b.unpacked, 0))
 	most := min(swells, limit, left)
-	data, err := readAll(io.LimitReader(in, int64(most)+1), min(size, most))
+	data, err := readAll(io.LimitReader(in, int64(most)+1), min(max(size, 0), most))
 	if len(data) <= most {
 		b.spend(len(data))
 		if err != nil {
@@ -169,7 +172,7 @@ func (b *Budget) unpack(in io.Reader, packed, size, limit int) ([]byte, error) {
 
 // readAll reads a text of about so many bytes. Its memory grows by little, since that is bounded.
 func readAll(in io.Reader, size int) ([]byte, error) {
-	data := make([]byte, 0, max(size, 0)+1)
+	data := make([]byte, 0, size+bytes.MinRead)
 	for {
 		n, err := in.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]
@@ -180,7 +183,7 @@ func readAll(in io.Reader, size int) ([]byte, error) {
 			return data, err
 		}
 		if len(data) == cap(data) {
-			data = append(make([]byte, 0, len(data)+len(data)/4+512), data...)
+			data = append(make([]byte, 0, len(data)+len(data)/4+bytes.MinRead), data...)
 		}
 	}
 }

@@ -11,13 +11,13 @@ import (
 
 // Memory is what one parser may take at its peak, in bytes, and what all files that are judged at the
 // same moment may take together. A server of 384 MiB stays up with it.
-const Memory = 32 << 20
+const Memory = 24 << 20
 
 // The bounds of a skill.
 const (
 	Files    = 10_000   // the largest real skill has 1,104
-	Text     = 32 << 20 // bytes, each as often as [Cost] says; of 776 real skills, the largest has 0.8 MB
-	Unpacked = Memory   // bytes of all archives together
+	Text     = 32 << 20 // bytes, each as often as its kind costs time; of 776 real skills, the largest has 0.8 MB
+	Unpacked = 32 << 20 // bytes of all archives together
 )
 
 // The bounds of a file, beside those of its parser.
@@ -45,7 +45,7 @@ type Parser struct {
 // The parsers.
 var (
 	Shell    = Parser{node: 700, words: true}
-	Markdown = Parser{node: 112, marks: "*_[<`!\\&"} // and lines
+	Markdown = Parser{node: 100, marks: "*_[<`!\\&"} // see [MarkdownNodes]
 	Code     = Parser{node: 40}                      // its nodes are tokens
 	YAML     = Parser{node: 400, marks: "\n[]{},:-&*!"}
 )
@@ -53,18 +53,17 @@ var (
 // Most is how many nodes a text may have.
 func (p Parser) Most() int { return Memory / p.node }
 
-// Fits reports whether a text has no more nodes than the parser may make. It reads the text once.
-func (p Parser) Fits(text string) bool {
-	n, most := 0, p.Most()
-	if len(text) <= most {
-		return true
-	}
+// Fits reports whether a text has no more nodes than the parser may make.
+func (p Parser) Fits(text string) bool { return len(text) <= p.Most() || p.Nodes(text) <= p.Most() }
+
+// Nodes returns how many nodes a text has at most. It looks at each byte, and parses nothing.
+func (p Parser) Nodes(text string) (n int) {
 	for i := range len(text) {
 		if p.begins(text[i]) {
 			n++
 		}
 	}
-	return n <= most
+	return n
 }
 
 func (p Parser) begins(c byte) bool {
@@ -82,6 +81,15 @@ func (p Parser) Marks(line string) (n int) {
 		}
 	}
 	return n
+}
+
+// MarkdownNodes returns how many nodes a line of Markdown makes at most, with so many marks in it, and
+// so deep in quotes and lists, if it begins one: a paragraph with its text, what is around it, a link.
+func MarkdownNodes(line string, marks, depth int) int {
+	if strings.TrimSpace(line) == "" {
+		return 1
+	}
+	return 2 + marks + 2*depth + strings.Count(line, "[")
 }
 
 // share is how many bytes a parser takes at most for a byte of a file.

@@ -46,6 +46,7 @@ type shellReader struct {
 	remote map[string]value // descriptors that are open on a socket, and its address
 	opened map[string]value // descriptors that are open on a file, and what it holds
 	named  map[string]named // functions and aliases
+	kept   int              // nodes of their trees
 	calls  int              // how many of them are within one another
 	params []value          // of the function whose body is read
 	arrays map[string][]value

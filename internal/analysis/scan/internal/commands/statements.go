@@ -215,7 +215,7 @@ func (r *shellReader) command(st *syntax.Stmt, io redirect) value {
 		return r.joined(append(out, value{}))
 	case *syntax.FuncDecl:
 		r.statement(x.Body, value{})
-		if x.Name != nil && r.room(len(r.named)) {
+		if x.Name != nil && r.room(len(r.named)) && r.keeps(x.Body) {
 			r.named[x.Name.Value] = named{body: x.Body, base: r.base}
 		}
 	case *syntax.TimeClause:
@@ -263,6 +263,17 @@ func (r *shellReader) room(n int) bool {
 		return true
 	}
 	r.s.TooLarge(r.p.File.Path, "it has more than "+strconv.Itoa(bound.Names)+" names that would have to be followed")
+	return false
+}
+
+// keeps reports whether the tree of one more function can be kept until the script ends.
+func (r *shellReader) keeps(body *syntax.Stmt) bool {
+	from, to := r.place(body)
+	const ofName = 10
+	if r.kept += ofName + bound.Shell.Nodes(r.p.Text[from:to]); r.kept <= bound.Shell.Most() {
+		return true
+	}
+	r.s.TooLarge(r.p.File.Path, "its functions are too large to be followed")
 	return false
 }
 

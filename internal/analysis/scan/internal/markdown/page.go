@@ -101,29 +101,29 @@ const tooLong = "its paragraphs are too long or have too many marks to be read a
 
 // tooMuch returns why a text is not parsed, or "".
 func (m *page) tooMuch() string {
-	lines, all, product, html := 0, 0, 0, false
+	nodes, product, html := 0, 0, false
 	length, inBlock := 0, 0 // since the last blank line
 	var deep nesting
 	for line := range strings.Lines(m.p.Text) {
-		if deep.of(line) > bound.Quotes {
+		depth := deep.of(line)
+		if depth > bound.Quotes {
 			return "its quotes or lists are nested too deep to be read as Markdown: it is read as plain text"
 		}
 		if len(line) > bound.Paragraph && strings.Contains(line, "<") {
 			return tooLong
 		}
-		lines++
+		n := bound.Markdown.Marks(line)
+		nodes += bound.MarkdownNodes(line, n, depth)
 		if strings.TrimSpace(line) == "" {
 			product += length * inBlock
 			length, inBlock = 0, 0
 			continue
 		}
-		n := bound.Markdown.Marks(line)
-		all += n
 		inBlock += n
 		length += len(line)
 		html = html || length > bound.Paragraph && inBlock > 0
 	}
-	if lines+all > bound.Markdown.Most() {
+	if nodes > bound.Markdown.Most() {
 		return "it has too many lines or marks to be read as Markdown: it is read as plain text"
 	}
 	if product+length*inBlock <= bound.Product && !html {
