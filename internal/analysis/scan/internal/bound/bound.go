@@ -1,5 +1,5 @@
-// Package bound says how much judging a skill may take. What is over it is not judged, and is a finding
-// of the rule too-large.
+// Package bound has the limits of a scan. A text beyond them is not judged, and has a finding of the rule
+// too-large.
 package bound
 
 import (
