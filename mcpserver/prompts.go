@@ -85,7 +85,7 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	name := r.params.Name
+	name := lookup.Bounded(r.params.Name)
 	unknown := invalid(fmt.Sprintf("Unknown prompt: %s (prompts/list names all)", display.Echo(name)))
 	v, e, notSure := s.host.Named(ctx, v, name)
 	if e == nil {
@@ -138,7 +138,7 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 
 // completePrompt proposes names of skills for the argument of a prompt.
 func (s *Server) completePrompt(ctx context.Context, v catalog.View, p *wire.Params) ([]string, error) {
-	v, e, notSure := s.host.Named(ctx, v, p.Ref.Name)
+	v, e, notSure := s.host.Named(ctx, v, lookup.Bounded(p.Ref.Name))
 	if e == nil && notSure != nil {
 		return nil, unsure(notSure)
 	}

@@ -191,6 +191,7 @@ type target struct {
 
 // lookup returns what a URI leads to. end is how a URI of its kind ends.
 func (s *Server) lookup(ctx context.Context, asked, end string) (t target, err error) {
+	asked = lookup.Bounded(asked)
 	if t.view, err = s.view(ctx); err != nil {
 		return t, err
 	}

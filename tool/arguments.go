@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/tool/lookup"
 )
 
 // arguments maps the keys of a call's arguments to their values.
@@ -80,6 +81,16 @@ func (a arguments) text(key string) (s string, given bool, err error) {
 		return "", true, fmt.Errorf("'%s' must be a string", key)
 	}
 	return s, true, nil
+}
+
+// name returns a string argument that is looked up: a name, a path or a URI. It is bounded before
+// it is decoded; see [lookup.Bounded].
+func (a arguments) name(key string) (s string, given bool, err error) {
+	if raw := lookup.BoundedJSON(a[key]); len(raw) < len(a[key]) {
+		a = arguments{key: raw}
+	}
+	s, given, err = a.text(key)
+	return lookup.Bounded(s), given, err
 }
 
 // number returns an integer argument between low and high, or the default if it is missing

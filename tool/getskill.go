@@ -131,7 +131,7 @@ func getSkill() *Tool {
 		Contract: "000", Name: "get_skill", Title: "Get Skill", Schema: getSkillSchema,
 		describe: func(catalog.View, profile.Client) string { return getSkillDescription },
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
-			name, _, err := args.text("skill_name")
+			name, _, err := args.name("skill_name")
 			if err != nil {
 				return malformedGet(err), nil
 			}

@@ -60,8 +60,8 @@ func runnerReadFile() *Tool {
 		Contract: "001", Name: "read_file_in_skill", Title: "Read File in Skill", Schema: readFileSchema,
 		describe: func(catalog.View, profile.Client) string { return readFileDescription },
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
-			name, _, err := args.text("skill_name")
-			path, _, pathErr := args.text("file_path")
+			name, _, err := args.name("skill_name")
+			path, _, pathErr := args.name("file_path")
 			if err = cmp.Or(err, pathErr); err != nil {
 				return malformedFile(name, path, err), nil
 			}

@@ -93,7 +93,7 @@ func defaultReadFile() *Tool {
 func fileArguments(args arguments) (name, path string, s span, err error) {
 	first := func(keys ...string) (value string) {
 		for _, key := range keys {
-			text, given, bad := args.text(key)
+			text, given, bad := args.name(key)
 			err = cmp.Or(err, bad)
 			if given && value == "" {
 				value = text

@@ -100,11 +100,11 @@ func newSkill(head, search string, isDefault bool) *Tool {
 
 // skillArgument takes name, or command, as later clients call it.
 func skillArgument(args arguments) (string, error) {
-	name, hasName, err := args.text("name")
+	name, hasName, err := args.name("name")
 	if err != nil {
 		return "", err
 	}
-	command, hasCommand, err := args.text("command")
+	command, hasCommand, err := args.name("command")
 	switch {
 	case err != nil:
 		return "", err

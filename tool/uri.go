@@ -72,7 +72,7 @@ func getByURI() *Tool {
 			return failure("Invalid arguments for tool get_skill: %s", err), nil
 		},
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
-			asked, _, err := args.text("uri")
+			asked, _, err := args.name("uri")
 			asked = strings.TrimSpace(asked)
 			if err != nil || len(asked) < len(skill.Scheme) || !strings.EqualFold(asked[:len(skill.Scheme)], skill.Scheme) || len(asked) == len(skill.Scheme) {
 				return failure(errNoURI), nil

@@ -51,7 +51,7 @@ func waveSkill() *Tool {
 			return a
 		},
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
-			name, _, err := args.text("skill_name")
+			name, _, err := args.name("skill_name")
 			if err == nil {
 				err = args.onlyKeys([]string{"skill_name"})
 			}

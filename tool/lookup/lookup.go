@@ -4,9 +4,11 @@
 package lookup
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unsafe"
@@ -40,6 +42,48 @@ type Finder struct {
 
 	served  served
 	refresh refresh
+}
+
+// maxName bounds the names, paths and URIs that are looked up. A folder's name has at most 255
+// bytes, and a search for skills goes down at most 12 folders.
+const maxName = 4 << 10
+
+// Bounded returns what is looked up of a name, path or URI that a client gave: all of it, or its
+// beginning, which no skill has, if it is longer than 4 KiB. An answer echoes 256 bytes of either.
+func Bounded(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	cut := display.CutBytes(name, maxName+1)
+	if strings.Contains(name[len(cut):], "@") { // so that an echo leaves out what is before it
+		cut += "@"
+	}
+	return cut
+}
+
+// BoundedJSON is [Bounded] for a JSON string that has not been decoded: it returns one that decodes
+// to more than a name may have, without a look at the rest.
+func BoundedJSON(text []byte) []byte {
+	const most = maxName + 1
+	if len(text) <= 6*most || text[0] != '"' { // a character is written with at most six
+		return text
+	}
+	at := 1
+	for n := 0; n < most && at < len(text)-1; n++ {
+		switch {
+		case text[at] != '\\':
+			at++
+		case text[at+1] == 'u':
+			at += 6
+		default:
+			at += 2
+		}
+	}
+	cut := append(slices.Clone(text[:at]), '"')
+	if bytes.Contains(text[at:], []byte("@")) || bytes.Contains(text[at:], []byte(`\u0040`)) {
+		cut = append(cut[:at], `@"`...)
+	}
+	return cut
 }
 
 // Named finds the skill of a name, see [catalog.Snapshot.Named]. If the view does not know
