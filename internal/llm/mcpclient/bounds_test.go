@@ -1,10 +1,15 @@
 package mcpclient
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/internal/base/display"
 )
 
 // TestSecretsHidden checks that each secret is hidden, however many there are, and also if one
@@ -27,6 +32,60 @@ func TestSecretsHidden(t *testing.T) {
 				t.Errorf("of %d secrets and a token, %s is shown as %s", n, value, got)
 			}
 		}
+	}
+}
+
+// TestSecretsHiddenDecoded checks that a secret is hidden in every string that a server sends,
+// before that is cut or encoded, whatever characters the secret has or the server puts into it.
+func TestSecretsHiddenDecoded(t *testing.T) {
+	for _, secret := range []string{`pa"ss\wo<rd>&more`, "first line\nsecond line", "plain-token-1", "tok\u2028en-\u00e9-5"} {
+		all, err := readSecrets(Server{Name: "s", EnvFrom: []string{"V"}}, Options{Getenv: func(string) string { return secret }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var split strings.Builder
+		for i, r := range secret {
+			split.WriteRune(r)
+			split.WriteRune([]rune{0x200b, 0xad, 0x1b, '\n', 0xe0041}[i%5])
+		}
+		c := &Connection{server: Server{Name: "s"}, secrets: all}
+		for name, sent := range map[string]string{"whole": secret, "split": split.String(), "twice": secret + secret} {
+			asText, err := json.Marshal(map[string]string{"k": sent})
+			if err != nil {
+				t.Fatal(err)
+			}
+			half := len(display.CutBytes(sent, len(sent)/2))
+			content := func(c ...mcp.Content) string { return all.hide(all.textOf(&mcp.CallToolResult{Content: c})) }
+			texts := map[string]string{
+				"text":       content(&mcp.TextContent{Text: "a " + sent + " b"}),
+				"JSON text":  content(&mcp.TextContent{Text: string(asText)}),
+				"link":       content(&mcp.ResourceLink{URI: "file:///" + strings.Repeat("x", 232) + sent}),
+				"resource":   content(&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///" + sent, Blob: []byte("x")}}),
+				"structured": all.textOf(&mcp.CallToolResult{StructuredContent: map[string]any{"a": []any{sent}, sent: 1.0}}),
+				"two parts":  content(&mcp.TextContent{Text: sent[:half]}, &mcp.TextContent{Text: sent[half:]}),
+			}
+			tool := c.tool(&mcp.Tool{Name: sent, Description: "of " + sent, InputSchema: map[string]any{"type": "object", "description": sent, "properties": map[string]any{sent: true}}})
+			texts["description"], texts["schema"], texts["name"] = tool.Description, string(tool.Schema), tool.Name
+			if name == "split" {
+				delete(texts, "JSON text") // the escapes of what splits it are letters there
+			}
+			for where, text := range texts {
+				plain, _ := whole(text)
+				for _, form := range inJSON(secret) {
+					form, _ = whole(form)
+					if strings.Contains(plain, form) || strings.Contains(plain, form[:len(form)/2]) && where != "link" {
+						t.Errorf("%q, %s, %s: %q", secret, name, where, text)
+					}
+				}
+				if where != "name" && !strings.Contains(text, redacted) {
+					t.Errorf("%q, %s, %s: nothing is replaced: %q", secret, name, where, text)
+				}
+			}
+		}
+	}
+	none := secrets{}
+	if text := "a\u200bb\xff"; none.hide(text) != text {
+		t.Error("a text without secrets is changed")
 	}
 }
 

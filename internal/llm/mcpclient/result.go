@@ -38,7 +38,7 @@ func (c *Connection) Call(ctx context.Context, tool string, arguments json.RawMe
 	case r.NeedsInput():
 		return "The server asks for something before it answers, which knack does not give.", true, nil
 	}
-	return c.secrets.hide(textOf(r)), r.IsError, nil
+	return c.secrets.hide(c.secrets.textOf(r)), r.IsError, nil // two parts may have one secret
 }
 
 // rejected is the code with which the library marks its own errors about a request that did not
@@ -54,13 +54,14 @@ func refusal(err error) string {
 	return fmt.Sprintf("%s (%d)", of.Message, of.Code)
 }
 
-// textOf joins the texts of a result, and names what is no text.
-func textOf(r *mcp.CallToolResult) string {
+// textOf joins the texts of a result, and names what is no text. Secrets are hidden before anything
+// is cut or encoded.
+func (s secrets) textOf(r *mcp.CallToolResult) string {
 	var parts []string
 	isText := false
 	add := func(text string) {
 		isText = true
-		parts = append(parts, strings.ToValidUTF8(text, "\ufffd"))
+		parts = append(parts, strings.ToValidUTF8(s.hide(text), "\ufffd"))
 	}
 	for _, content := range r.Content {
 		switch one := content.(type) {
@@ -71,12 +72,12 @@ func textOf(r *mcp.CallToolResult) string {
 		case *mcp.AudioContent:
 			parts = append(parts, named("audio", len(one.Data)))
 		case *mcp.ResourceLink:
-			parts = append(parts, "[link to "+display.Echo(one.URI)+"]")
+			parts = append(parts, "[link to "+display.Echo(s.hide(one.URI))+"]")
 		case *mcp.EmbeddedResource:
 			switch of := one.Resource; {
 			case of == nil:
 			case of.Blob != nil:
-				parts = append(parts, named("resource "+display.Echo(of.URI), len(of.Blob)))
+				parts = append(parts, named("resource "+display.Echo(s.hide(of.URI)), len(of.Blob)))
 			default:
 				add(of.Text)
 			}
@@ -85,7 +86,7 @@ func textOf(r *mcp.CallToolResult) string {
 		}
 	}
 	if !isText && r.StructuredContent != nil {
-		if data, err := json.Marshal(r.StructuredContent); err == nil {
+		if data, err := json.Marshal(s.hideIn(r.StructuredContent)); err == nil {
 			parts = append(parts, string(data))
 		}
 	}

@@ -1,18 +1,23 @@
 package mcpclient
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
 // secrets are the texts of the user that go to one server, and nowhere else.
 type secrets struct {
-	token string
-	env   []string // NAME=value
-	hides *strings.Replacer
+	token  string
+	env    []string // NAME=value
+	values []string // what is hidden, as whole returns it, the longest first
 }
 
 // Bounds of a secret, in bytes: providers make far shorter tokens. A text that is shorter than
@@ -56,23 +61,113 @@ func readSecrets(s Server, o Options) (secrets, error) {
 		return all, &Error{Server: s.Name, What: "its token is empty, too long, or has characters that no token has", Fix: "write the token alone, in one line, into the variable or the file"}
 	}
 	values = append(values, all.token)
-	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) }) // one may begin with another
-	var hides []string
 	for _, value := range values {
-		if len(value) >= minHidden {
-			hides = append(hides, value, redacted)
+		for _, form := range append(inJSON(value), strings.FieldsFunc(value, isBreak)...) {
+			if form, _ = whole(form); len(form) >= minHidden {
+				all.values = append(all.values, form)
+			}
 		}
 	}
-	all.hides = strings.NewReplacer(hides...)
+	slices.SortFunc(all.values, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) }) // one may begin with another
+	all.values = slices.Compact(all.values)
 	return all, nil
 }
 
-// hide returns a text without the secrets.
+// inJSON returns a text, and the ways in which encoders write it into a JSON string: a server can
+// send JSON as text.
+func inJSON(value string) []string {
+	forms := []string{value}
+	for _, html := range []bool{true, false} {
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(html)
+		if e.Encode(value) == nil {
+			forms = append(forms, strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(b.String()), `"`), `"`))
+		}
+	}
+	return forms
+}
+
+func isBreak(r rune) bool { return r == '\n' || r == '\r' }
+
+// isSkipped reports whether a reader may not see a character, so that it can split a secret.
+func isSkipped(r rune) bool { return false }
+
+// whole returns a text without the characters that can split a secret, and where each byte of it
+// was, or nil if nothing was left out.
+func whole(text string) (string, []int) {
+	if strings.IndexFunc(text, isSkipped) < 0 {
+		return text, nil
+	}
+	out, at := make([]byte, 0, len(text)), make([]int, 0, len(text))
+	for i, r := range text {
+		if isSkipped(r) {
+			continue
+		}
+		for n := range max(1, utf8.RuneLen(r)) {
+			if i+n < len(text) {
+				out, at = append(out, text[i+n]), append(at, i+n)
+			}
+			if r == utf8.RuneError && text[i] < 0xe0 { // a byte that is no character
+				break
+			}
+		}
+	}
+	return string(out), at
+}
+
+// hide returns a text without the secrets, whichever invisible characters and line breaks are in
+// them.
 func (s secrets) hide(text string) string {
-	if s.hides == nil {
+	plain, at := whole(text)
+	var b strings.Builder
+	done := 0 // of text
+	for from := 0; from < len(plain); {
+		first, size := -1, 0
+		for _, value := range s.values {
+			if i := strings.Index(plain[from:], value); i >= 0 && (first < 0 || i < first) {
+				first, size = i, len(value)
+			}
+		}
+		if first < 0 {
+			break
+		}
+		begin, end := from+first, from+first+size
+		from = end
+		if at != nil {
+			begin, end = at[begin], at[end-1]+1
+		}
+		b.WriteString(text[done:begin])
+		b.WriteString(redacted)
+		done = end
+	}
+	if done == 0 {
 		return text
 	}
-	return s.hides.Replace(text)
+	b.WriteString(text[done:])
+	return b.String()
+}
+
+// hideIn is hide for each string of a decoded JSON value, the keys of objects included. In an
+// encoded one a secret has other letters.
+func (s secrets) hideIn(value any) any {
+	switch v := value.(type) {
+	case string:
+		return s.hide(v)
+	case []any:
+		out := make([]any, len(v))
+		for i, one := range v {
+			out[i] = s.hideIn(one)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, one := range v {
+			out[s.hide(key)] = s.hideIn(one)
+		}
+		return out
+	}
+	return value
 }
 
 // maxShown bounds a message, in characters.

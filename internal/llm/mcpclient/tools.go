@@ -74,14 +74,14 @@ func (c *Connection) Tools(ctx context.Context) ([]Tool, error) {
 }
 
 func (c *Connection) tool(t *mcp.Tool) Tool {
-	one := Tool{Name: nameFor(c.server.Name, t.Name), Server: c.server.Name, Own: t.Name}
+	one := Tool{Name: nameFor(c.server.Name, c.secrets.hide(t.Name)), Server: c.server.Name, Own: t.Name}
 	text := strings.ToValidUTF8(c.secrets.hide(t.Description), "\ufffd")
 	one.Description = display.Visible(display.Cut(text, maxDescription), display.Escaped)
-	schema, err := json.Marshal(t.InputSchema)
+	schema, err := json.Marshal(c.secrets.hideIn(t.InputSchema))
 	if _, object := t.InputSchema.(map[string]any); !object || err != nil {
 		schema = []byte(`{"type":"object"}`)
 	}
-	one.Schema = json.RawMessage(c.secrets.hide(string(schema)))
+	one.Schema = schema
 	return one
 }
 
