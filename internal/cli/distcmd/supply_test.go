@@ -144,6 +144,10 @@ func TestJSON(t *testing.T) {
 	run(1, "add", src)
 	s.put("src/xlsx/charts/SKILL.md", "---\nname: charts\ndescription: Draws.\n---\n")
 	run(0, "add", src, "--all", "--dry-run")
+	for _, copied := range []string{"one", "two"} {
+		s.put("src2/"+copied+"/SKILL.md", "---\nname: same\ndescription: Is there twice.\n---\n")
+	}
+	run(0, "add", filepath.Join(s.dir, "src2"), "--all", "--dry-run")
 	run(0, "add", src, "--skill", "pdf", "--pin")
 	run(0, "add", src, "--all")
 	run(1, "add", src, "--skill", "none")

@@ -139,7 +139,7 @@ func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text strin
 		return err
 	}
 	if q.All {
-		chosen = slices.DeleteFunc(chosen, func(s origin.Skill) bool { return within(fetched, s.Path) })
+		chosen = slices.DeleteFunc(slices.Clone(chosen), func(s origin.Skill) bool { return within(fetched, s.Path) })
 	}
 	for _, same := range byName(chosen, ref) {
 		p.Steps = append(p.Steps, in.stepOf(same, fetched, ref, at, q.Pin, func(step *Step, g got) { step.With = nested(skills, ref, g) })...)
