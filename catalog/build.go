@@ -82,6 +82,7 @@ func (s *Snapshot) add(e *Entry) {
 
 // shadow resolves equal names and orders the listing.
 func (s *Snapshot) shadow() {
+	s.unlistCopies()
 	s.named = make([]*Entry, 0, len(s.Entries))
 	for i, e := range s.Entries {
 		pause(i)
@@ -140,27 +141,106 @@ func (s *Snapshot) shadowSameKeys() {
 		all, same := slices.Clone(s.named[from:to]), map[skill.Digest]*Entry{first.Digest: first}
 		s.clashes[first.Key] = all
 		for _, e := range all[1:] {
-			if one := same[e.Digest]; one != nil {
-				e.By, e.Status = one, statusIn(e.Root, Copy)
-			} else {
-				e.By, e.Status, same[e.Digest] = first, statusIn(e.Root, Shadowed), e
+			status := Copy
+			if e.By = same[e.Digest]; e.By == nil {
+				e.By, status, same[e.Digest] = first, Shadowed, e
+			}
+			if e.Status != Unlisted {
+				e.Status = status
 			}
 		}
 	}
 }
 
-// byKey compares two served skills by their keys, then by their places among the entries.
+// unlistCopies takes a skill out of the lists if an unlisted root has it too, by whatever path: under
+// the same name with the same SKILL.md. What shows the skills of that root shows this one.
+func (s *Snapshot) unlistCopies() {
+	type content struct {
+		key    skill.Key
+		digest skill.Digest
+	}
+	var elsewhere map[content]bool
+	for _, e := range s.Entries {
+		if e.Root.Unlisted && e.Status != Skipped {
+			if elsewhere == nil {
+				elsewhere = map[content]bool{}
+			}
+			elsewhere[content{e.Key, e.Digest}] = true
+		}
+	}
+	if elsewhere == nil {
+		return
+	}
+	for _, e := range s.Entries {
+		if e.Status == Available && elsewhere[content{e.Key, e.Digest}] {
+			e.Status = Unlisted
+		}
+	}
+}
+
+// byKey compares two served skills by their keys, then by which of them gets the name: a listed one
+// before an unlisted one, and that before a copy of it; then by the order of [Snapshot.Precedence].
 func (s *Snapshot) byKey(a, b *Entry) int {
 	if order := strings.Compare(string(a.Key), string(b.Key)); order != 0 {
 		return order
 	}
+	rank := func(e *Entry) int {
+		switch {
+		case e.Status != Unlisted:
+			return 0
+		case e.Root.Unlisted:
+			return 1
+		}
+		return 2
+	}
+	if order := rank(a) - rank(b); order != 0 {
+		return order
+	}
 	if a.Root == b.Root {
-		return strings.Compare(a.Path, b.Path)
+		return byDepth(a, b)
 	}
 	in := func(e *Entry) int {
 		return slices.IndexFunc(s.spans, func(sp span) bool { return sp.label == e.Root.Label })
 	}
 	return in(a) - in(b)
+}
+
+// Precedence returns all entries in the order in which they get a name that several have: in the
+// order of the roots, and in a root the shallowest folder first, then in path order.
+func (s *Snapshot) Precedence() []*Entry {
+	all := slices.Clone(s.Entries)
+	for _, sp := range s.spans {
+		slices.SortStableFunc(all[sp.from:sp.to], byDepth)
+	}
+	return all
+}
+
+// First returns the first of the matching entries in the order of [Snapshot.Precedence], or nil.
+func (s *Snapshot) First(match func(*Entry) bool) *Entry { return firstOf(s.Entries, match) }
+
+// firstOf is First among entries in root order.
+func firstOf(all []*Entry, match func(*Entry) bool) (first *Entry) {
+	for _, e := range all {
+		switch {
+		case first != nil && e.Root != first.Root:
+			return first
+		case (first == nil || byDepth(e, first) < 0) && match(e):
+			first = e
+		}
+	}
+	return first
+}
+
+// byDepth compares two entries of a root: the shallower first, then in path order.
+func byDepth(a, b *Entry) int {
+	return cmp.Or(depth(a)-depth(b), strings.Compare(a.Path, b.Path))
+}
+
+func depth(e *Entry) int {
+	if e.Path == "." {
+		return -1
+	}
+	return strings.Count(e.Path, "/")
 }
 
 // statusIn returns the status of a served skill in its root: s, or Unlisted.

@@ -29,6 +29,30 @@ func TestPrecedence(t *testing.T) {
 	diffs(t, "counts", []int{v.Roots[0].Count, v.Roots[1].Count}, []int{4, 5})
 }
 
+// TestShallowest checks that in one root the shallowest folder gets a name, then the first in path
+// order, for every way to ask for it.
+func TestShallowest(t *testing.T) {
+	v := view(t, catalogOf(t,
+		source("a", ".claude/worktrees/feat/skills/deploy/SKILL.md", text("deploy", "inner"), "skills/deploy/SKILL.md", text("deploy", "outer"),
+			"best/create/SKILL.md", text("create", "inner"), "create/SKILL.md", text("create", "outer"), "b/y/SKILL.md", text("level", "second"), "a/z/SKILL.md", text("level", "first")),
+		source("b", "deploy/SKILL.md", text("deploy", "later root"))))
+	for name, want := range map[string]string{"deploy": "outer", "create": "outer", "level": "first"} {
+		e := v.Named(name)
+		if e == nil || e.Description != want || e.Status != Available {
+			t.Errorf("%s is %+v", name, e)
+			continue
+		}
+		if first := v.First(func(e *Entry) bool { return e.Name == name }); first != e {
+			t.Errorf("the first %s is %s", name, first.Place())
+		}
+		if in := v.InFolder(e.Folder()); name == "create" && in != e {
+			t.Errorf("in the folder %s is %s", e.Folder(), in.Place())
+		}
+	}
+	diffs(t, "precedence", said(v.Precedence())[:2], []string{"available create skill://a/create/SKILL.md", "available level skill://a/a/level/SKILL.md"})
+	diffs(t, "listed", said(v.Listed)[:2], []string{"available create skill://a/create/SKILL.md", "available deploy skill://a/skills/deploy/SKILL.md"})
+}
+
 func TestNamed(t *testing.T) {
 	v := view(t, catalogOf(t,
 		source("a", "colon/SKILL.md", text("\"b:git\"", "exact"), "s/SKILL.md", text("Straße", "s"), "i/SKILL.md", text("İstanbul", "i"), "e/SKILL.md", text("e\u0301clair", "decomposed"), "ci/SKILL.md", text("CI/CD Pipeline", "p"), "dots/SKILL.md", text("..", "d")),

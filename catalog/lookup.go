@@ -100,8 +100,8 @@ func (s *Snapshot) placed(label, name string) *Entry {
 }
 
 // InFolder finds a skill by its folder's exact name, first in root order: a
-// direct child of a root before one at any depth. Skipped skills are found too;
-// contract 000 reads them without judging.
+// direct child of a root before one at any depth, and in a root the shallowest. Skipped skills are
+// found too; contract 000 reads them without judging.
 func (s *Snapshot) InFolder(name string) *Entry {
 	return shallowest(s.inFolder(name))
 }
@@ -117,10 +117,7 @@ func shallowest(all []*Entry) *Entry {
 			return e
 		}
 	}
-	if len(all) > 0 {
-		return all[0]
-	}
-	return nil
+	return firstOf(all, func(*Entry) bool { return true })
 }
 
 // Innermost returns the skill whose folder holds a file of e: e, or the innermost skill

@@ -48,6 +48,10 @@ type Entry struct {
 // name through the tools.
 func (e *Entry) ModelVisible() bool { return e.Status == Available && e.ModelInvocable }
 
+// Unlisted reports whether the skill is in no list and no search, since its root or a root that
+// has it too is not.
+func (e *Entry) Unlisted() bool { return e.Root.Unlisted || e.Status == Unlisted }
+
 // Called returns the name that loads the skill. That is its own name, or
 // "<root label>:<name>" if another skill answers to its own. If that pair means another
 // skill too, as between two of one root, it is a name of its place.

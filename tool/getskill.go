@@ -111,7 +111,7 @@ func documentedFolders(v catalog.View) []string {
 	seen := make(map[string]bool, len(v.Entries))
 	names := []string{}
 	for _, e := range v.Entries {
-		if seen[e.Folder()] || !validFolderName(e.Folder()) || e.Root.Unlisted {
+		if seen[e.Folder()] || !validFolderName(e.Folder()) || e.Unlisted() {
 			continue
 		}
 		seen[e.Folder()] = true
@@ -159,12 +159,7 @@ func byFolder(v catalog.View, name string) *catalog.Entry {
 	if e := v.InFolder(name); e != nil {
 		return e
 	}
-	for _, e := range v.Entries {
-		if e.Name == name {
-			return e
-		}
-	}
-	return nil
+	return v.First(func(e *catalog.Entry) bool { return e.Name == name })
 }
 
 // documentation reads the current documentation of a skill. The error is [skill.ErrNoRoom].

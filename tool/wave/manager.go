@@ -88,8 +88,8 @@ func (m *SkillManager) Discover(ctx context.Context) (SkillDiscoveryResult, erro
 	if lacks := v.Incomplete(); lacks != nil {
 		r.Errors = append(r.Errors, SkillError{Message: lacks.Error()})
 	}
-	for _, e := range v.Entries {
-		if e.Root.Unlisted {
+	for _, e := range v.Precedence() {
+		if e.Unlisted() {
 			continue
 		}
 		if len(faults(e)) > 0 {

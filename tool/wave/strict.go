@@ -64,21 +64,13 @@ func load(ctx context.Context, f *lookup.Finder, name string) (*catalog.Entry, [
 // named returns the first valid skill with this name. Without one it returns the skill that is
 // probably meant, if any, and why that is not valid.
 func named(v catalog.View, name string) (*catalog.Entry, *SkillErrorDetails) {
-	var meant *catalog.Entry
-	for _, e := range v.Entries {
-		if name == "" || e.Name != name && e.Folder() != name {
-			continue
+	if e := v.First(func(e *catalog.Entry) bool { return name != "" && e.Name == name && len(faults(e)) == 0 }); e != nil {
+		if !e.ModelInvocable {
+			return nil, &SkillErrorDetails{Type: SkillInaccessible, SkillName: name, Message: lookup.NotForModels(name)}
 		}
-		if e.Name == name && len(faults(e)) == 0 {
-			if !e.ModelInvocable {
-				return nil, &SkillErrorDetails{Type: SkillInaccessible, SkillName: name, Message: lookup.NotForModels(name)}
-			}
-			return e, nil
-		}
-		if meant == nil {
-			meant = e
-		}
+		return e, nil
 	}
+	meant := v.First(func(e *catalog.Entry) bool { return name != "" && (e.Name == name || e.Folder() == name) })
 	if meant == nil {
 		if d := v.Denied(func(folder string) bool { return folder == name }); d != nil {
 			return nil, &SkillErrorDetails{Type: SkillInaccessible, SkillName: name, Message: d.Message, Suggestions: []string{d.Fix}}
@@ -153,11 +145,11 @@ func Skills(v catalog.View) []*catalog.Entry {
 	var out []*catalog.Entry
 	order := make(map[string]int, len(v.Roots))
 	seen := make(map[string]bool, len(v.Entries))
-	for _, e := range v.Entries {
+	for _, e := range v.Precedence() {
 		if _, ok := order[e.Root.Label]; !ok {
 			order[e.Root.Label] = len(order)
 		}
-		if seen[e.Name] || len(faults(e)) > 0 || e.Root.Unlisted {
+		if seen[e.Name] || len(faults(e)) > 0 || e.Unlisted() {
 			continue
 		}
 		seen[e.Name] = true
