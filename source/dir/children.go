@@ -23,6 +23,7 @@ type reader struct {
 	stamp   skill.Stamp // of the folder
 	kept    []child     // of the folder that is being visited
 	texts   bool        // also keep files that may be links stored as text
+	git     bool        // the folder has a regular file ".git"
 	file    []byte
 }
 
@@ -33,7 +34,7 @@ var readers = sync.Pool{New: func() any { return new(reader) }}
 // does not use. They are valid until the next call. A handle that is not nil must be
 // closed, even after an error.
 func (r *reader) children(top handle, sub string) (handle, []child, error) {
-	r.kept, r.stamp = r.kept[:0], skill.Stamp{}
+	r.kept, r.stamp, r.git = r.kept[:0], skill.Stamp{}, false
 	if q, ok := top.(fastHandle); ok {
 		return q.children(sub, r)
 	}
@@ -55,6 +56,7 @@ type fastHandle interface {
 
 // add keeps an entry that a scan uses.
 func (r *reader) add(c child) {
+	r.git = r.git || c.regular && c.name == gitLink
 	if !c.unused() || r.texts && c.mayBeLink() {
 		r.kept = append(r.kept, c)
 	}
@@ -67,7 +69,7 @@ func childOf(e fs.DirEntry) child {
 
 // unused reports whether a scan does not use an entry.
 func (c child) unused() bool {
-	return c.name == ".git" || c.name == "node_modules" || c.regular && !isEntry(c.name) && !typo.IsMainFile(c.name)
+	return c.name == gitLink || c.name == "node_modules" || c.regular && !isEntry(c.name) && !typo.IsMainFile(c.name)
 }
 
 func spellings(children []child) []string {

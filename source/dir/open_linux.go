@@ -163,6 +163,10 @@ func (h fdHandle) children(name string, r *reader) (handle, []child, error) {
 			kind, name := raw[18], raw[direntName:size]
 			raw = raw[size:]
 			name = name[:bytes.IndexByte(name, 0)]
+			if kind == unix.DT_REG && string(name) == gitLink {
+				r.git = true
+				continue
+			}
 			if kind == unix.DT_REG && len(name) != len(skill.MainFile) && !typo.MayBeMainFile(name) && !(r.texts && bytes.IndexByte(name, '.') < 0) || string(name) == "." || string(name) == ".." {
 				continue
 			}

@@ -329,6 +329,9 @@ func (w *walk) visit(p *node, r *reader) (out found) {
 		out = unreadable(p, err)
 	}
 	p.sum, p.proven = sumOf(r.stamp), w.dev != 0 && r.stamp.Dev == w.dev && !r.stamp.Racy(w.begun)
+	if r.git && p.path != "." && linkedWorktree(h, p.real(), w.real) {
+		return found{}
+	}
 	sorting.Func(children, func(a, b child) int { return cmp.Compare(a.name, b.name) })
 	if spellings := spellings(children); len(spellings) > 0 {
 		w.skill(&out, p, h, r, spellings)

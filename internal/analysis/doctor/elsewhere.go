@@ -98,6 +98,9 @@ func (l *elsewhere) root(ctx context.Context, root string) {
 			if name == "node_modules" || name == ".git" {
 				l.skippedFolder(ctx, at, name)
 				return fs.SkipDir
+			} else if dir.LinkedWorktree(root, at) {
+				l.skippedFolder(ctx, at, l.shown(at)+", a linked worktree of the repository")
+				return fs.SkipDir
 			} else if skill.KeyOf(name) == l.key {
 				l.folder(at)
 			}

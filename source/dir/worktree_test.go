@@ -1,0 +1,45 @@
+package dir
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A linked worktree below a root is another state of the same skills, and is not searched.
+func TestLinkedWorktrees(t *testing.T) {
+	base := tree(t, map[string]string{
+		"repo/.git/HEAD": "x", "repo/.git/index": "x", "repo/skills/deploy/SKILL.md": "",
+		"repo/.claude/worktrees/feat/.git": "gitdir: ../../../.git/worktrees/feat\n", "repo/.claude/worktrees/feat/skills/deploy/SKILL.md": "",
+		"repo/.git/worktrees/feat/index": "x",
+		"repo/sub/.git":                  "gitdir: ../.git/modules/sub\n", "repo/sub/s/SKILL.md": "", "repo/.git/modules/sub/index": "x",
+		"repo/odd/.git": "gitdir: \x00", "repo/odd/o/SKILL.md": "",
+		"bare/.git/HEAD": "x", "bare/feat/.git": "gitdir: ../.git/worktrees/feat\n", "bare/feat/b/SKILL.md": "",
+		"other/.git/HEAD": "x", "other/.git/index": "x", "other/wt/.git": "gitdir: ../../repo/.git/worktrees/wt\n", "other/wt/w/SKILL.md": "",
+	})
+	for root, want := range map[string][]string{
+		"repo":                        {"odd/o", "skills/deploy", "sub/s"},
+		"repo/.claude":                nil,
+		"repo/.claude/worktrees/feat": {"skills/deploy"},
+		"repo/sub":                    {"s"},
+		"bare":                        {"feat/b"},
+		"other":                       {"wt/w"},
+		".":                           {"bare/feat/b", "repo/odd/o", "repo/skills/deploy", "repo/sub/s"}, // the repository of other/wt is searched too
+	} {
+		for name, d := range doors() {
+			scan, err := source(d, filepath.Join(base, root)).Scan(t.Context())
+			must(t, err)
+			var got []string
+			for _, b := range scan.Bundles {
+				got = append(got, b.Path)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: %s: %s", name, root, diff)
+			}
+		}
+	}
+	if at := filepath.Join(base, "repo"); !LinkedWorktree(at, filepath.Join(at, ".claude/worktrees/feat")) || LinkedWorktree(at, filepath.Join(at, "sub")) || LinkedWorktree(at, filepath.Join(at, "gone")) {
+		t.Error("the worktree is not told from the submodule")
+	}
+}
