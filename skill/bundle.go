@@ -22,6 +22,9 @@ const (
 // Root names one place in which skills were looked for.
 type Root struct {
 	Label string // unique in one catalogue: "claude-user", "dir-1", "builtin"
+	// Also has the labels of later roots that are the same folder, separated by commas. They are
+	// no roots of their own.
+	Also  string
 	Scope Scope
 	Dir   string // absolute folder, for people; empty when not on a disk
 	// Shown is how people at this machine write the folder: "~/.claude/skills". It is
@@ -63,6 +66,14 @@ func (r *Root) Title() string {
 // IsShownBy reports whether a client of this name shows the root's skills itself.
 func (r Root) IsShownBy(client string) bool {
 	return client != "" && slices.Contains(strings.Split(r.ShownBy, ","), client)
+}
+
+// Labels returns the label of the root, then those of [Root.Also].
+func (r Root) Labels() []string {
+	if r.Also == "" {
+		return []string{r.Label}
+	}
+	return append([]string{r.Label}, strings.Split(r.Also, ",")...)
 }
 
 // Name returns the root's folder as answers name it. That is as people at this machine

@@ -49,7 +49,7 @@ func targets(env *console.Env, from *sourceFlags, words []string, hidden func(wo
 			if from.required() {
 				base = r.Dir
 			}
-			if r.Scope == skill.ScopeProject && from.excludedBy(r.Label) == "" {
+			if r.Scope == skill.ScopeProject && from.excludedBy(r) == "" {
 				out = append(out, target{root: r, base: base})
 			}
 		}

@@ -242,26 +242,26 @@ func (f *sourceFlags) sources(env console.Env, projects []string) ([]catalog.Sou
 	if err != nil {
 		return nil, err
 	}
-	add := func(label string, s catalog.Source) {
-		if f.excludedBy(label) != "" {
+	add := func(r skill.Root, s catalog.Source) {
+		if f.excludedBy(r) != "" {
 			unlisted = append(unlisted, s)
 		} else {
 			listed = append(listed, s)
 		}
 	}
 	for _, r := range roots {
-		r.UnlistedBy, r.ShownBy = f.excludedBy(r.Label), clientsShowing(r.Label)
+		r.UnlistedBy, r.ShownBy = f.excludedBy(r), clientsShowing(r.Labels())
 		r.Unlisted = r.UnlistedBy != ""
-		add(r.Label, vetted(locks.Source(f.projects.Source(dir.Options{Root: r, Required: f.required(), Watches: f.watches, Load: true}))))
+		add(r, vetted(locks.Source(f.projects.Source(dir.Options{Root: r, Required: f.required(), Watches: f.watches, Load: true}))))
 	}
 	for _, s := range f.follows.Sources() {
-		add(s.Root().Label, vetted(s))
+		add(s.Root(), vetted(s))
 	}
 	if !f.noBuiltin {
-		if s := f.builtin(); f.excludedBy(builtin.Label) != "" {
-			add(builtin.Label, unlistedBuiltin{s})
+		if s := f.builtin(); f.excludedBy(s.Root()) != "" {
+			add(s.Root(), unlistedBuiltin{s})
 		} else {
-			add(builtin.Label, s)
+			add(s.Root(), s)
 		}
 	}
 	return append(listed, unlisted...), nil
@@ -339,19 +339,27 @@ func folderError(flag, shown string, err error) error {
 
 const excludeFlag = "--exclude"
 
-// excludedBy returns what leaves a root out of all lists, or "".
-func (f *sourceFlags) excludedBy(label string) string {
-	if settings.MatchesLabel(f.exclude, label) {
-		return excludeFlag
+// excludedBy returns what leaves a root out of all lists, or "". A label means a folder, so it is
+// enough if one of the root's is excluded; a project's file leaves out roots of the project alone.
+func (f *sourceFlags) excludedBy(r skill.Root) string {
+	for _, label := range r.Labels() {
+		if settings.MatchesLabel(f.exclude, label) {
+			return excludeFlag
+		}
+		if label == r.Label || r.Scope == skill.ScopeProject {
+			if by := f.projects.ExcludedBy(label); by != "" {
+				return by
+			}
+		}
 	}
-	return f.projects.ExcludedBy(label)
+	return ""
 }
 
 // clientsShowing names the clients that show a root's skills themselves, see [skill.Root].
-func clientsShowing(label string) string {
+func clientsShowing(labels []string) string {
 	var out []string
 	for _, c := range clientconfig.Clients {
-		if settings.MatchesLabel(c.Reads, label) {
+		if slices.ContainsFunc(labels, func(label string) bool { return settings.MatchesLabel(c.Reads, label) }) {
 			out = append(out, c.Name)
 		}
 	}

@@ -58,21 +58,24 @@ var wellKnownRoots = []wellKnown{
 // first of those folders and "-project-2", "-project-3" for the next. A label says how
 // far up a folder is, not what else exists. The home folder is never a project, so that
 // its roots count once, as global. Of roots that are one real folder, only the first is
-// listed.
+// listed, with the labels of the others in [skill.Root.Also].
 func WellKnown(projects []string, home string) []skill.Root {
 	folders := projectFolders(projects, home)
 	var out []skill.Root
-	seen := map[string]bool{}
+	seen := map[string]int{} // 1 + the index of the root
 	reals := map[string]string{}
 	add := func(label string, scope skill.Scope, folder, suffix string) {
 		if folder == "" || suffix == "" {
 			return
 		}
 		dir := filepath.Join(folder, filepath.FromSlash(suffix))
-		if real := realBelow(folder, suffix, reals); !seen[real] {
-			seen[real] = true
-			out = append(out, skill.Root{Label: label, Scope: scope, Dir: dir})
+		real := realBelow(folder, suffix, reals)
+		if i := seen[real] - 1; i >= 0 {
+			out[i].Also = strings.TrimPrefix(out[i].Also+","+label, ",")
+			return
 		}
+		out = append(out, skill.Root{Label: label, Scope: scope, Dir: dir})
+		seen[real] = len(out)
 	}
 	for _, row := range wellKnownRoots {
 		for i, dir := range folders {

@@ -103,6 +103,20 @@ func TestWellKnown(t *testing.T) {
 	}
 }
 
+// A root that is the folder of an earlier one is that root, which has its label too.
+func TestWellKnownAlso(t *testing.T) {
+	base := tree(t, map[string]string{"p/.git/HEAD": "x", "p/skills/": "", "p/.claude/skills": "->../skills", "p/.agents/skills": "->../.claude/skills", "p/.codex": "->.agents", "h/": ""})
+	got := map[string][]string{}
+	for _, r := range WellKnown([]string{filepath.Join(base, "p")}, filepath.Join(base, "h")) {
+		if r.Also != "" {
+			got[r.Label] = r.Labels()
+		}
+	}
+	if diff := cmp.Diff(map[string][]string{"claude-project": {"claude-project", "agents-project", "codex-project"}}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // A folder has the same real path whether it exists or not.
 func TestRealBelow(t *testing.T) {
 	base := tree(t, map[string]string{

@@ -198,7 +198,7 @@ func (s *Explanation) printEntry(p *console.Printer, d *Verdict) {
 		p.Line("%s is a copy of %s, which comes first", console.Bold.Of(e.Place()), e.By.Place())
 		p.Item(11, "  loads as   %s", s.report.view.Called(e))
 	case catalog.Unlisted:
-		p.Line("%s is unlisted: its root is excluded", console.Bold.Of(e.Place()))
+		p.Line("%s is unlisted: %s", console.Bold.Of(e.Place()), excluded(e))
 		p.Item(11, "  loads as   %s", s.report.view.Called(e))
 	case catalog.Skipped:
 		what := "skipped"
@@ -233,9 +233,17 @@ func (s *Explanation) printEntry(p *console.Printer, d *Verdict) {
 	printProblems(p, d)
 }
 
+// excluded says why a skill is unlisted.
+func excluded(e *catalog.Entry) string {
+	if e.Root.Unlisted || e.By == nil {
+		return "its root is excluded"
+	}
+	return "it is a copy of " + e.By.Place() + ", whose root is excluded"
+}
+
 func printPublished(p *console.Printer, d *Verdict) {
 	if d.Entry.Status == catalog.Unlisted {
-		p.Item(11, "  published  no: its root is excluded")
+		p.Item(11, "  published  no: %s", excluded(d.Entry))
 		return
 	}
 	why := d.Unpublished()

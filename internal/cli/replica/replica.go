@@ -41,8 +41,8 @@ type Options struct {
 	File   *settings.File // in effect, or nil
 	Flag   string         // --source, or "": the sources are those of the file
 	Prefix bool           // there are other roots than the one of Flag
-	// Excluded returns what takes the root with a label out of all lists, or "".
-	Excluded func(label string) string
+	// Excluded returns what takes a root out of all lists, or "".
+	Excluded func(r skill.Root) string
 	Log      *slog.Logger
 	Event    func(follow.Event) // what happens to a source
 }
@@ -129,7 +129,8 @@ func (o Options) sources() (all []follow.Source, err error) {
 // root returns the root of a source. One that a file names has its label in its URIs, as a root of
 // a file has.
 func (o Options) root(name string) skill.Root {
-	r := skill.Root{Label: name, Prefix: name, Scope: skill.ScopeProject, UnlistedBy: o.Excluded(name)}
+	r := skill.Root{Label: name, Prefix: name, Scope: skill.ScopeProject}
+	r.UnlistedBy = o.Excluded(r)
 	r.Unlisted = r.UnlistedBy != ""
 	if o.Flag == "" {
 		r.Publisher = &skill.Publisher{}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/skill"
 )
 
 // TestStore checks which store a server has: that of --config, or of the user's own file, also if a
@@ -27,7 +28,7 @@ func TestStore(t *testing.T) {
 		t.Helper()
 		r, err := Open(Options{
 			Env:    console.Env{Dir: dir, Home: filepath.Join(dir, "home"), Getenv: func(string) string { return "" }},
-			Config: config, Flag: "oci://registry.example.com/acme/skills", Excluded: func(string) string { return "" }, Log: slog.New(slog.DiscardHandler),
+			Config: config, Flag: "oci://registry.example.com/acme/skills", Excluded: func(skill.Root) string { return "" }, Log: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			t.Fatal(err)
