@@ -91,7 +91,7 @@ func inJSON(value string) []string {
 func isBreak(r rune) bool { return r == '\n' || r == '\r' }
 
 // isSkipped reports whether a reader may not see a character, so that it can split a secret.
-func isSkipped(r rune) bool { return false }
+func isSkipped(r rune) bool { return display.IsUnseen(r) || unicode.IsControl(r) }
 
 // whole returns a text without the characters that can split a secret, and where each byte of it
 // was, or nil if nothing was left out.
