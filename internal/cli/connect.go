@@ -127,7 +127,7 @@ func (f *connectFlags) check(env console.Env, c clientconfig.Client) error {
 	case f.scope != "" && !slices.Contains(scopes, f.scope):
 		return command.UsageError("leave --scope out", "%s has no project file", c.Name)
 	case f.scope == clientconfig.Project && f.file == "" && f.clientEnv(env).Project == "":
-		return command.UsageError("give it with --project", "the project's folder is not known")
+		return command.UsageError("give it with --project; without --scope the entry is for all projects", "the project's folder is not known, and the home folder is no project")
 	case f.trust && !c.CanTrust():
 		return command.UsageError("leave --trust out, and allow the tools in the application", "the file of %s has no setting for --trust", c.Name)
 	}

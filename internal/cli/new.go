@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,7 +39,7 @@ repository, below the working directory. --dir names another folder.`,
   knack new release-notes --dir ~/.claude/skills   # for you, in all projects`,
 		Args: command.ArgCount(1, 1, "the name of the new skill"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			at := locate.Root(*env, project)
+			at := cmp.Or(locate.Root(*env, project), locate.Folder(*env, project)) // in the home folder, for all projects
 			switch {
 			case below != "":
 				at = absolute(*env, below)

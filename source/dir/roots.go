@@ -54,7 +54,7 @@ var wellKnownRoots = []wellKnown{
 // may be empty.
 //
 // Each project contributes itself and its parents up to the repository's root, see
-// [Repository]. A root's label is the row's with "-user", or with "-project" for the
+// [Project]. A root's label is the row's with "-user", or with "-project" for the
 // first of those folders and "-project-2", "-project-3" for the next. A label says how
 // far up a folder is, not what else exists. The home folder is never a project, so that
 // its roots count once, as global. Of roots that are one real folder, only the first is
@@ -102,7 +102,7 @@ func projectFolders(projects []string, home string) []string {
 		if project == "" {
 			continue
 		}
-		for _, dir := range Repository(project) {
+		for _, dir := range Project(project, home) {
 			if real := realpath.Of(dir); !seen[real] {
 				seen[real] = true
 				out = append(out, dir)
@@ -127,11 +127,26 @@ func Repository(dir string) (chain []string) {
 	}
 }
 
-// InRepository reports whether dir is in a repository.
-func InRepository(dir string) bool {
-	chain := Repository(dir)
-	_, err := os.Lstat(filepath.Join(chain[len(chain)-1], ".git"))
-	return err == nil
+// Project lists the folder of a project and its parents up to the root of its repository, as
+// [Repository] does. The home folder is never a project, by whatever path: the list is empty for it,
+// and a repository that holds it is the user's own, so that a folder in that is a project alone.
+func Project(folder, home string) (chain []string) {
+	chain = Repository(folder)
+	if home == "" {
+		return chain
+	}
+	for i, at := range chain {
+		if realpath.Same(at, home) {
+			return chain[:min(i, 1)]
+		}
+	}
+	return chain
+}
+
+// InRepository reports whether a folder is in a repository other than that of the home folder.
+func InRepository(folder, home string) bool {
+	chain := Project(folder, home)
+	return len(chain) > 0 && exists(filepath.Join(chain[len(chain)-1], ".git"))
 }
 
 // realBelow is [realpath.Of] of a path below a folder. Few of the well-known folders

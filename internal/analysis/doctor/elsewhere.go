@@ -139,7 +139,10 @@ func (l *elsewhere) skippedFolder(ctx context.Context, at, name string) {
 
 // repository looks for the skill in folders that are not roots.
 func (l *elsewhere) repository(ctx context.Context, project string) {
-	chain := dir.Repository(project)
+	chain := dir.Project(project, l.r.o.Home)
+	if len(chain) == 0 {
+		return
+	}
 	top := chain[len(chain)-1]
 	l.noRoot(ctx, top)
 	for _, at := range chain {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/distribution/install"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/trust"
@@ -271,7 +272,7 @@ func (r *report) readers() string {
 		}
 		folder := filepath.Dir(r.in.Folder(s.Key))
 		for _, root := range dir.WellKnown([]string{r.env.Dir, filepath.Dir(r.in.LockFile())}, r.env.Home) {
-			if root.Dir == folder {
+			if realpath.Same(root.Dir, folder) {
 				return "knack serve offers it to every client that is connected; clients that read " + r.env.Shown(folder) + " themselves see it too"
 			}
 		}

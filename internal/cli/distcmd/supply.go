@@ -99,6 +99,7 @@ func (f *flags) register(cmd *cobra.Command, changes bool) {
 type place struct {
 	root, to  string
 	contained bool
+	legacy    string // see [install.Options.Legacy]
 }
 
 func (f *flags) place(adding bool) (place, error) {
@@ -109,8 +110,7 @@ func (f *flags) place(adding bool) (place, error) {
 	case f.global && env.Home == "":
 		return place{}, command.RunError("set HOME", "the home folder is not known")
 	case f.global:
-		root := filepath.Join(env.Home, ".agents")
-		return place{root: root, to: filepath.Join(root, "skills")}, nil
+		return f.ofHome(), nil
 	}
 	if err := f.projectIsFolder(); err != nil {
 		return place{}, err
@@ -123,11 +123,21 @@ func (f *flags) place(adding bool) (place, error) {
 		return place{}, command.RunError("give a folder with --project", "the working directory is not known")
 	}
 	root := locate.Root(env, f.project)
-	if adding && f.project == "" && !dir.InRepository(at) && !f.hasLock(at) {
+	if root == "" { // the home folder is no project: its skills are those for all projects
+		return f.ofHome(), nil
+	}
+	if adding && f.project == "" && !dir.InRepository(at, env.Home) && !f.hasLock(at) {
 		return place{}, command.Fail(command.No, fmt.Errorf("%s is in no repository, so it is not known for which project this is", f.shown(at)),
 			"--global installs for all projects, --to DIR into a folder, and --project DIR says which project is meant")
 	}
 	return place{root: root, to: filepath.Join(root, filepath.FromSlash(skillsFolder)), contained: true}, nil
+}
+
+// ofHome returns the place of the skills for all projects.
+func (f *flags) ofHome() place {
+	f.global, f.project = true, ""
+	root := filepath.Join(f.env.Home, ".agents")
+	return place{root: root, to: filepath.Join(root, "skills"), legacy: f.env.Home}
 }
 
 // projectIsFolder fails if --project names no folder that can be read.
@@ -156,16 +166,22 @@ func (f *flags) placeOfTo(env console.Env) (place, error) {
 	switch {
 	case f.project != "" && !below:
 		return place{}, command.UsageError("name a folder below it", "--to %s is not below --project", env.Shown(to))
-	case f.project == "" && dir.InRepository(to):
-		chain := dir.Repository(to)
+	case f.project == "" && dir.InRepository(to, env.Home):
+		chain := dir.Project(to, env.Home)
 		root = chain[len(chain)-1]
 	case below:
 		root = project
+	case env.Home != "" && realpath.Same(to, filepath.Join(env.Home, filepath.FromSlash(skillsFolder))):
+		return f.ofHome(), nil
 	}
 	if root != project {
 		f.other = root
 	}
-	return place{root: root, to: to, contained: true}, nil
+	at := place{root: root, to: to, contained: true}
+	if _, below := console.Below(root, env.Home); below && root != project {
+		at.legacy = env.Home
+	}
+	return at, nil
 }
 
 func (f *flags) hasLock(at string) bool {
@@ -208,7 +224,7 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 	servers := httpfetch.New(httpfetch.Options{Proxy: env.Proxy, Agent: "knack"})
 	stop := console.ShowProgress(env, console.Step{What: "getting skills", Count: p.count, Unit: "steps"})
 	o := install.Options{
-		Root: at.root, To: at.to, Dir: env.Dir, Home: env.Home, Contained: at.contained,
+		Root: at.root, To: at.to, Dir: env.Dir, Home: env.Home, Contained: at.contained, Legacy: at.legacy,
 		Kept:  filepath.Join(state, "kept"),
 		Guard: filepath.Join(state, "locks", fmt.Sprintf("%x", sha256.Sum256([]byte(realpath.Of(at.root))))[:32]),
 		Store: shelf, Origins: origins(Settings{

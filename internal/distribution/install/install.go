@@ -32,6 +32,10 @@ type Options struct {
 	To   string // the folder that gets new skills: Root, or below it
 	Dir  string // the folder at which relative paths of sources start
 	Home string // the user's home folder, or ""
+	// Legacy is a folder around Root whose lock may have entries for folders in Root, or "": that of
+	// the home folder, which is no project. They count as entries of Root's lock, and the next
+	// write moves them there.
+	Legacy string
 	// Contained refuses links that lead out of Root, since the links of a clone come from its
 	// author.
 	Contained bool
@@ -133,7 +137,8 @@ type Installer struct {
 	o      Options
 	real   string // Root without links
 	lock   *lockfile.Lock
-	old    []byte // the lock's bytes; nil if there is none
+	old    []byte  // the lock's bytes; nil if there is none
+	legacy *legacy // nil if there is nothing to move
 	unlock func()
 
 	mu      sync.Mutex
@@ -164,6 +169,9 @@ func Open(o Options, changes bool) (_ *Installer, err error) {
 	if in.lock, err = parseLock(in.lockShown(), in.old); err != nil {
 		return nil, err
 	}
+	if err := in.readLegacy(); err != nil {
+		return nil, err
+	}
 	if changes && !o.DryRun && in.old != nil {
 		if err := edit.Replace(in.realLock(), in.old, in.old); err != nil {
 			return nil, problem("let the user who runs knack write it", "%s cannot be written: %w", in.lockShown(), cause(err))
@@ -189,7 +197,7 @@ func (in *Installer) LockFile() string { return filepath.Join(in.o.Root, lockfil
 func (in *Installer) realLock() string { return filepath.Join(in.real, lockfile.Name) }
 
 // HasLock reports whether there is a lock. It may name no skills.
-func (in *Installer) HasLock() bool { return in.old != nil }
+func (in *Installer) HasLock() bool { return in.old != nil || in.legacy != nil }
 
 // Locked returns the lock's entries by folder. The caller does not change them.
 func (in *Installer) Locked() map[string]lockfile.Entry { return in.lock.Skills }
@@ -199,13 +207,17 @@ func (in *Installer) Folder(key string) string {
 	return filepath.Join(in.o.Root, filepath.FromSlash(key))
 }
 
-func (in *Installer) readLock() ([]byte, error) {
-	t, err := dir.OpenTree(in.real, false)
+func (in *Installer) readLock() ([]byte, error) { return in.readLockOf(in.real, in.o.Root) }
+
+// readLockOf reads the lock of a folder, which people know as named. It returns nil if there is none.
+func (in *Installer) readLockOf(real, named string) ([]byte, error) {
+	file := in.shown(filepath.Join(named, lockfile.Name))
+	t, err := dir.OpenTree(real, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, problem("let the user who runs knack read the folder", "%s cannot be read: %s", in.shown(in.o.Root), skill.Reason(err))
+		return nil, problem("let the user who runs knack read the folder", "%s cannot be read: %s", in.shown(named), skill.Reason(err))
 	}
 	defer t.Close()
 	f, err := t.Open(lockfile.Name)
@@ -218,10 +230,10 @@ func (in *Installer) readLock() ([]byte, error) {
 		data, err = io.ReadAll(io.LimitReader(f, lockfile.MaxSize+1))
 	}
 	if errors.Is(err, skill.ErrUnstable) {
-		return nil, problem("make it a file of the project", "%s is a link, which knack does not follow there", in.lockShown())
+		return nil, problem("make it a file of the project", "%s is a link, which knack does not follow there", file)
 	}
 	if err != nil {
-		return nil, problem("make it a regular file that can be read", "%s cannot be read: %s", in.lockShown(), skill.Reason(err))
+		return nil, problem("make it a regular file that can be read", "%s cannot be read: %s", file, skill.Reason(err))
 	}
 	if data == nil {
 		data = []byte{}
@@ -266,7 +278,7 @@ func (in *Installer) writeLock(changed map[string]*lockfile.Entry) error {
 	for range 5 {
 		l := in.with(changed)
 		data := l.Bytes()
-		if bytes.Equal(data, in.old) || in.old == nil && len(l.Skills) == 0 {
+		if bytes.Equal(data, in.old) || in.old == nil && len(l.Skills) == 0 && in.legacy == nil {
 			return nil
 		}
 		if _, err := lockfile.Parse(data); err != nil {
@@ -280,6 +292,7 @@ func (in *Installer) writeLock(changed map[string]*lockfile.Entry) error {
 		}
 		if err == nil {
 			in.lock, in.old = l, data
+			in.dropLegacy()
 			return nil
 		}
 		if !errors.Is(err, edit.ErrChanged) && !errors.Is(err, edit.ErrExists) {
@@ -298,18 +311,21 @@ func (in *Installer) reread(changed map[string]*lockfile.Entry) error {
 	if err != nil {
 		return err
 	}
-	now, err := parseLock(in.lockShown(), data)
-	if err != nil {
+	before := in.lock
+	if in.lock, err = parseLock(in.lockShown(), data); err != nil {
+		return err
+	}
+	in.old = data
+	if err := in.readLegacy(); err != nil {
 		return err
 	}
 	for key := range changed {
-		was, had := in.lock.Skills[key]
-		is, has := now.Skills[key]
+		was, had := before.Skills[key]
+		is, has := in.lock.Skills[key]
 		if had != has || had && !sameEntry(was, is) {
 			return &Problem{Err: fmt.Errorf("another program changed the entry of %s in %s meanwhile", display.Quote(key), in.lockShown()), Fix: "run the command again", No: true}
 		}
 	}
-	in.lock, in.old = now, data
 	return nil
 }
 

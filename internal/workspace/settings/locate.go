@@ -16,15 +16,11 @@ import (
 // its author. It accepts a file that the user named by its own path. With the error it returns
 // the link's target in displayed form, which the user can name instead.
 func Within(env console.Env, folder, file string) (real, target string, err error) {
-	chain := dir.Repository(folder)
-	top := chain[len(chain)-1]
-	if top == env.Home { // a repository of the user's own settings
-		top = folder
-	}
-	if top == env.Home {
+	chain := dir.Project(folder, env.Home)
+	if len(chain) == 0 { // the user's own settings
 		return realpath.Of(file), "", nil
 	}
-	real, err = edit.Within(top, file)
+	real, err = edit.Within(chain[len(chain)-1], file)
 	if out := (*edit.OutsideError)(nil); errors.As(err, &out) {
 		target = env.Shown(out.Target)
 		return "", target, fmt.Errorf("%s is a link to %s, outside of the project", env.Shown(out.Link), target)
@@ -42,12 +38,15 @@ func Folder(env console.Env, project string) string {
 }
 
 // Root returns the root of the project's repository, or the folder itself outside of
-// a repository.
+// a repository. It is "" for the home folder, which is no project.
 func Root(env console.Env, project string) string {
 	at := Folder(env, project)
 	if at == "" {
 		return ""
 	}
-	chain := dir.Repository(at)
+	chain := dir.Project(at, env.Home)
+	if len(chain) == 0 {
+		return ""
+	}
 	return chain[len(chain)-1]
 }

@@ -39,7 +39,7 @@ func OfProjects(env *console.Env, folders []string) Projects {
 		switch {
 		case err != nil:
 			p.Unusable = append(p.Unusable, err)
-		case f != nil && filepath.Dir(f.Path) != env.Home && !slices.Contains(p.files, f):
+		case f != nil && !slices.Contains(p.files, f):
 			p.files = append(p.files, f)
 		}
 	}

@@ -82,7 +82,7 @@ func (s *Finder) Files(folder string) ([]*File, error) {
 
 // Project returns the file of the project that a folder is in, or nil.
 func (s *Finder) Project(folder string) (*File, error) {
-	for _, at := range dir.Repository(folder) {
+	for _, at := range dir.Project(folder, s.env.Home) {
 		file := filepath.Join(at, config.Name)
 		if _, err := os.Lstat(file); err == nil && file != s.UserFile() {
 			return s.load(file, s.env.Shown(file), readContained, true)
