@@ -70,6 +70,9 @@ type Options struct {
 	Log      *slog.Logger // logs skipped skills and the reasons, at Warn; nil discards them
 	// Provenance compares skills with their locks; nil compares none.
 	Provenance Provenance
+	// Uses returns how often a skill was used; nil if nothing counts that. It is called in any
+	// goroutine.
+	Uses func(*Entry) uint64
 }
 
 // Catalog keeps a current snapshot of the skills of its sources.
@@ -79,7 +82,8 @@ type Catalog struct {
 	log      *slog.Logger
 	made     time.Time // before anything was read
 
-	provenance Provenance // or nil
+	provenance Provenance          // or nil
+	uses       func(*Entry) uint64 // or nil
 
 	current  atomic.Pointer[Snapshot]
 	rest     atomic.Int64  // nanoseconds to wait after the last refresh
@@ -134,7 +138,7 @@ func New(sources []Source, o Options) *Catalog {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	c := &Catalog{
-		interval: o.Interval, patience: o.Patience, log: o.Log, made: time.Now(), provenance: o.Provenance, sources: sourceStates(sources),
+		interval: o.Interval, patience: o.Patience, log: o.Log, made: time.Now(), provenance: o.Provenance, uses: o.Uses, sources: sourceStates(sources),
 		ready: make(chan struct{}), poke: make(chan struct{}, 1), ended: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1),
 		gone:       map[placeIn]time.Time{}, doubted: map[placeIn]skill.Stamp{},

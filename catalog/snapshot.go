@@ -282,6 +282,14 @@ type View struct {
 // and its Version counts changes of skills that it does not show.
 func (v View) Narrowed() bool { return v.filter != nil }
 
+// Uses returns how often a skill was used, or 0 if nothing counts that.
+func (v View) Uses(e *Entry) uint64 {
+	if v.catalog == nil || v.catalog.uses == nil {
+		return 0
+	}
+	return v.catalog.uses(e)
+}
+
 // Whole reports whether the view shows every skill, and would show any that is added.
 func (v View) Whole() bool { return v.filter == nil || v.filter.Whole }
 

@@ -212,7 +212,7 @@ func TestAnswersKeepRoom(t *testing.T) {
 		"a completion": {"completion/complete", map[string]any{
 			"ref": map[string]any{"type": "ref/prompt", "name": "large"}, "argument": map[string]any{"name": "arguments", "value": "s"},
 		}, 100 * 6},
-		"a tool's text":       tool("skill", "name", 400_000), // the tool cuts its text
+		"a tool's text":       tool("skill", "name", 15_000), // the tool cuts its text
 		"a tool's whole text": tool("get_skill", "skill_name", 2*large),
 	}
 	for _, era := range eras {

@@ -165,8 +165,8 @@ func findIn(ctx context.Context, v catalog.View, query string, after position, l
 		return findResult{}, 0, err
 	}
 	budget, size := listing.Budget, display.Length
-	if most := profile.FromContext(ctx).Profile().Result - findReserve; most < budget {
-		budget, size = most, func(s string) int { return len(s) }
+	if client := profile.FromContext(ctx).Profile(); client.Result-findReserve < budget {
+		budget, size = client.Result-findReserve, client.ResultUnit.Length
 	}
 	r.incomplete = v.Incomplete()
 	r.problems, r.more = problemsOf(v, query, budget/2, size)
@@ -232,8 +232,7 @@ func shownBy(v catalog.View, client string) bool {
 	return !slices.ContainsFunc(v.Roots, func(r catalog.RootStatus) bool { return r.Unlisted && !r.Missing && !r.IsShownBy(client) })
 }
 
-// findReserve is the number of bytes of an answer that are reserved for text around the
-// skills.
+// findReserve is the length of an answer that is reserved for text around the skills.
 const findReserve = 500
 
 // problemsOf returns the skipped items, with a query only those that it may mean, in at

@@ -2,7 +2,6 @@ package tool
 
 import (
 	"slices"
-	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
@@ -18,30 +17,34 @@ type Form string
 const (
 	FormWhole     Form = "whole"     // names with their whole descriptions
 	FormShortened Form = "shortened" // long descriptions are cut
+	FormMixed     Form = "mixed"     // some have descriptions, mostly cut, others names alone
 	FormNames     Form = "names"     // names alone, some perhaps left out
 )
 
 // Fit is the part of the list of skills that a client is shown.
 type Fit struct {
+	client profile.Client
 	// Client is a name from the table of clients that cut, "" for all the others. Older
 	// versions that cut earlier follow as "name before version".
 	Client string
 	// Limit is the number of characters of a description that the client shows; 0 if no
 	// limit is known.
 	Limit int
-	// Budget is the number of characters for the list, Need the length of the whole list.
+	// Budget is the number of characters for the list, in the description and, if it goes on
+	// there, in the instructions. Need is the length of the whole list.
 	Budget, Need int
 	Form         Form
-	// Cut is the length in characters above which a description is cut, if the form is
+	// Cut is the length in characters to which descriptions are cut, about, if the form is
 	// [FormShortened].
 	Cut int
-	// Shortened lists the skills whose description is cut or left out, Left those whose
-	// name is not in the list. Both are in the order of the list.
-	Shortened, Left []*catalog.Entry
+	// Shortened lists the skills whose description is cut or left out, ByName those of them
+	// that have none, and Left those whose name is not in the list. All are in the order of
+	// the list.
+	Shortened, ByName, Left []*catalog.Entry
 }
 
-// Fits returns how the list in the description of the default set's tool skill fits all
-// clients without a known limit, which come first, and those that cut. Callers share the
+// Fits returns how the list of the default set, in the description of its tool skill and for
+// some clients in the instructions too, fits all clients without a known limit, which come first, and those that cut. Callers share the
 // result, and must not change it.
 func Fits(v catalog.View) []Fit {
 	return catalog.Keep(v.Snapshot, fitsKey{}, func() []Fit { return fits(v) })
@@ -50,33 +53,41 @@ func Fits(v catalog.View) []Fit {
 type fitsKey struct{}
 
 func fits(v catalog.View) []Fit {
-	skills := listing.Of(v.Listed)
-	need := skills.Length(listing.Elements)
+	need := listing.Of(v.Listed).Length(listing.EscapedBullets)
+	other := display.Length(defaultHead) + display.Length(skillTail)
 	var out []Fit
-	for _, f := range cuts(display.Length(defaultHead) + display.Length(skillTail)) {
-		_, a := skills.Arrange(listing.Elements, f.Budget, findName)
-		f.Need, f.Form, f.Cut = need, formOf(a), a.Cut
+	for _, f := range cuts(other) {
+		l := layOut(v, f.client, other)
+		a := l.Arrangement
+		f.Need, f.Cut, f.Budget = need, a.Cut, l.budget
 		for i, e := range v.Listed {
 			switch presence(a, i, e) {
 			case PresenceAbsent:
 				f.Left = append(f.Left, e)
-			case PresenceName, PresenceShortened:
+			case PresenceName:
+				f.ByName = append(f.ByName, e)
+				f.Shortened = append(f.Shortened, e)
+			case PresenceShortened:
 				f.Shortened = append(f.Shortened, e)
 			}
 		}
+		f.Form = f.form(len(v.Listed))
 		out = append(out, f)
 	}
 	return out
 }
 
-func formOf(a listing.Arrangement) Form {
+// form returns the form of a list of so many skills.
+func (f *Fit) form(skills int) Form {
 	switch {
-	case !a.Described:
-		return FormNames
-	case a.Cut > 0:
+	case len(f.Shortened)+len(f.Left) == 0:
+		return FormWhole
+	case len(f.ByName)+len(f.Left) == 0:
 		return FormShortened
+	case len(f.ByName)+len(f.Left) < skills:
+		return FormMixed
 	}
-	return FormWhole
+	return FormNames
 }
 
 // Presence is how much of a skill a list in the description of a tool shows.
@@ -115,9 +126,9 @@ func presence(a listing.Arrangement, i int, e *catalog.Entry) Presence {
 	switch {
 	case a.Omits(i):
 		return PresenceAbsent
-	case !a.Described:
+	case !a.Describes(i):
 		return PresenceName
-	case a.Cut > 0 && utf8.RuneCountInString(display.OneLine(e.Description)) > a.Cut:
+	case a.Cuts(i, e.Description):
 		return PresenceShortened
 	}
 	return PresenceWhole
@@ -133,7 +144,7 @@ func cuts(other int) []Fit {
 		if shown == 0 || c.Name == newer.Name && shown == last {
 			continue
 		}
-		f := Fit{Client: c.Name, Limit: shown, Budget: listing.BudgetFor(c, other)}
+		f := Fit{client: c, Client: c.Name, Limit: shown, Budget: listing.BudgetFor(c, other)}
 		if c.Name == newer.Name {
 			f.Client += " before " + newer.Version
 		}

@@ -49,15 +49,66 @@ func Instructions(v catalog.View, tools []*Tool, c profile.Client, notes ...stri
 	if len(skills) > 0 {
 		top = paragraphs(top, g.usage(skills, tools))
 	}
-	end := paragraphs(append(g.notLoaded(v, tools), notes...)...)
-	used := display.Length(top) + display.Length(end) + 2*len("\n\n")
-	return paragraphs(top, g.list(v, c, skills, named, used), end)
+	end := append(g.notLoaded(v, tools), notes...)
+	if g.load.lay != nil {
+		return g.within(v, c, top, named, end)
+	}
+	used := display.Length(top) + display.Length(paragraphs(end...)) + 2*len("\n\n")
+	return paragraphs(top, g.list(v, c, skills, named, used), paragraphs(end...))
+}
+
+// within puts the instructions of the default set together. Of their end it takes as much as
+// fits.
+func (g guide) within(v catalog.View, c profile.Client, top string, named, end []string) string {
+	most := g.Instructions
+	if g.RepeatsInstructions {
+		most = min(most, repeatedInstructions)
+	}
+	part := ""
+	if !g.HidesInstructions && len(v.Listed) > 0 {
+		part = g.load.lay(v, c).instructions
+	}
+	if part != "" {
+		part = g.moreSkills() + part
+	}
+	isOwn := !g.ShowsList && !g.RepeatsInstructions && len(v.Listed) > 0
+	left := most - g.Unit.Length(paragraphs(top, part))
+	if isOwn {
+		left -= listing.MinBudget + len("\n\n"+otherSkills)
+	}
+	fitting := end[:0]
+	for _, s := range end {
+		if n := g.Unit.Length(s + "\n\n"); n <= left {
+			fitting, left = append(fitting, s), left-n
+		}
+	}
+	if isOwn {
+		part = ownList(v, g.Profile, left+listing.MinBudget, named)
+	}
+	return paragraphs(top, part, paragraphs(fitting...))
 }
 
 // paragraphs joins the texts that are not empty.
 func paragraphs(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n\n")
 }
+
+// moreSkills is the title of the part of the list that is in the instructions.
+func (g guide) moreSkills() string {
+	return "More skills, the others are in the description of " + g.ToolName(g.load.Name) + ":\n"
+}
+
+// around returns the length of the instructions of the default set without the list. Of their
+// end it counts [endReserve] at most.
+func (g guide) around(v catalog.View) int {
+	top, _ := g.head(v, v.Listed)
+	text := paragraphs(top, g.usage(v.Listed, defaultNames), g.moreSkills())
+	end := paragraphs(g.notLoaded(v, defaultNames)...)
+	return g.Unit.Length(text) + min(g.Unit.Length(end), endReserve) + notesReserve
+}
+
+// defaultNames has the names of the default set's tools.
+var defaultNames = []*Tool{{Name: "skill"}, {Name: "read_file_in_skill"}, {Name: findName}}
 
 // guide writes the instructions for one client and one set of tools.
 type guide struct {
@@ -153,7 +204,13 @@ func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, named
 	if search != "" {
 		search = "`" + search + "`" // there is no room for more than the bare name
 	}
-	summary, named := listing.Summary(skills, headLength-display.Length(text)-display.Length(load), search)
+	room, summary := headLength-display.Length(text)-display.Length(load), ""
+	switch {
+	case g.load.lay == nil:
+		summary, named = listing.Summary(skills, room, search)
+	case !g.ShowsList: // else the list is in the description
+		summary, named = listing.Head(skills, listing.Order(v, skills, true), room, search)
+	}
 	return text + cmp.Or(summary, ".") + load, named
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/test/corpus"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/internal/listing"
 	"github.com/knack-dev/knack/tool/profile"
 )
 
@@ -155,7 +156,11 @@ func TestInstructionsFit(t *testing.T) {
 }
 
 func checkInstructions(t *testing.T, text string, skills []*catalog.Entry, p profile.Profile, set string) {
-	if n := display.Length(text); n > p.Instructions {
+	unit := p.Unit
+	if set != "default" { // the others count as JavaScript does
+		unit = profile.UTF16
+	}
+	if n := unit.Length(text); n > p.Instructions {
 		t.Errorf("%d characters where %d are shown:\n%s", n, p.Instructions, text)
 	}
 	if !utf8.ValidString(text) || strings.Contains(text, "\n\n\n") {
@@ -172,8 +177,14 @@ func checkInstructions(t *testing.T, text string, skills []*catalog.Entry, p pro
 	if load = cmp.Or(load, "get_skill"); !strings.Contains(head, p.ToolName(load)) || !p.Exact && !strings.Contains(head, "this server's tool") {
 		t.Errorf("nothing says which tool to call: %s", head)
 	}
+	if set == "default" && (p.ShowsList || p.RepeatsInstructions) {
+		return // the description has the list, and TestOneList compares the two
+	}
 	named := map[string]bool{}
 	for line := range strings.Lines(rest) {
+		if strings.HasPrefix(line, "Topics of the others: ") {
+			continue
+		}
 		item, isItem := strings.CutPrefix(strings.Replace(line, `- \`, "- ", 1), "- ")
 		for name := range strings.SplitSeq(strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(line, "Others by name: "), "By name: ")), ", ") {
 			named[name] = true
@@ -199,7 +210,7 @@ func checkInstructions(t *testing.T, text string, skills []*catalog.Entry, p pro
 	if p.ShowsList && load == "skill" {
 		room = min(room, listedElsewhere)
 	}
-	if display.Length(text) < room-len(", ")-shortest-80 {
+	if display.Length(text) < room-len(", ")-shortest-80 && display.Length(text)*100 < room*85 {
 		t.Errorf("%d of %d characters are used, and %d names are left out, such as %s", display.Length(text), p.Instructions, len(left), left[0])
 	}
 	if !strings.Contains(text, fmt.Sprintf("(and %d more skill", len(left))) {
@@ -219,46 +230,68 @@ func namesInHead(head string) []string {
 	return strings.Split(strings.TrimSuffix(names, "."), ", ")
 }
 
-// What a description leaves out for lack of room comes first in the instructions, so that
-// the model sees each name at least once if both have room for it.
-func TestInstructionsBeginWithWhatIsLeftOut(t *testing.T) {
-	for _, count := range []int{60, 160, 1000} {
-		skills := thousand()[:count]
-		for _, c := range []profile.Client{{Name: "claude-code", Version: "2.1.330"}, {Name: "claude-code", Version: "2.1.197"}, {Name: "opencode"}} {
-			here := wordsOf(Instructions(seen(skills), toolsOf(t, "default"), c))
-			there := wordsOf(toolsOf(t, "default")[0].Define(seen(skills), c).Description)
+// A client that shows the description and the instructions sees each name in one of them, and
+// its own limits are kept. While anything is cut, the places hold 85 % of what the client shows
+// or of the budget of all lists. A client that shows one place sees as many names in that.
+func TestOneList(t *testing.T) {
+	for _, count := range []int{1, 17, 60, 130, 190, 400, 1000, 2000} {
+		skills := append(thousand(), thousand()...)[:count]
+		for i := 1000; i < count; i++ {
+			skills[i] = entriesOf(fmt.Sprint("second-", i), "Does what the name says, with care.")[0]
+		}
+		for _, c := range readers()[:len(profile.Known())] {
+			p, tools := c.Profile(), toolsOf(t, "default")
+			there, here := tools[0].Define(seen(skills), c).Description, Instructions(seen(skills), tools, c)
+			inDescription, inInstructions := wordsOf(there), wordsOf(here)
 			either, both := 0, 0
 			for _, e := range skills {
 				switch {
-				case here[e.Name] && there[e.Name]:
+				case inDescription[e.Name] && inInstructions[e.Name]:
 					both++
 					either++
-				case here[e.Name] || there[e.Name]:
+				case inDescription[e.Name] || inInstructions[e.Name] && isShared(p):
 					either++
 				}
 			}
-			if either < count && both > 0 || either < 160 && either < count {
+			if isShared(p) && both > 0 || either < count && (count <= 60 || count <= 190 && p.Description != 2048) {
 				t.Errorf("%s %s sees %d of %d names, %d of them twice", c.Name, c.Version, either, count, both)
+			}
+			if isCut := strings.Contains(there, " to fit") || either < count; !isCut {
+				continue
+			}
+			room := listing.Budget
+			if p.Description > 0 {
+				room = min(room, p.Description)
+			}
+			if n := p.Unit.Length(there); n*100 < room*85 {
+				t.Errorf("%s %s with %d skills: the description has %d of %d", c.Name, c.Version, count, n, room)
+			}
+			if n := p.Unit.Length(here); p.Description > 0 && isShared(p) && n*100 < p.Instructions*85 {
+				t.Errorf("%s %s with %d skills: the instructions have %d of %d", c.Name, c.Version, count, n, p.Instructions)
 			}
 		}
 	}
 }
 
-// If the tool's description has every name, the instructions say that, and not that names
-// are left out.
-func TestInstructionsPointToAllNames(t *testing.T) {
-	skills := thousand()[:700]
-	for _, name := range []string{"gemini-cli-mcp-client", "opencode"} {
-		c := profile.Client{Name: name}
-		there := wordsOf(toolsOf(t, "default")[0].Define(seen(skills), c).Description)
-		for _, e := range skills {
-			if !there[e.Name] {
-				t.Fatalf("%s does not see %s", name, e.Name)
-			}
-		}
-		here := Instructions(seen(skills), toolsOf(t, "default"), c)
-		if strings.Contains(here, "not shown") || !strings.Contains(here, " more skills, named in the description of `") {
-			t.Errorf("%s: %s", name, here)
+// Codex gets the instructions with each tool: they are short, and their first line names the
+// project's skills.
+func TestInstructionsOfCodex(t *testing.T) {
+	skills := append(thousand()[:300], seventeen(allOf(skill.ScopeProject))...)
+	for _, e := range skills[:300] {
+		e.Root = &skill.Root{Label: "home", Scope: skill.ScopeGlobal}
+	}
+	v := seen(skills)
+	for i := range 40 {
+		v.Skipped = append(v.Skipped, &catalog.Entry{Skill: &skill.Skill{Name: fmt.Sprint("lost-in-the-woods-", i)}, Root: &skill.Root{Label: "r"}, Status: catalog.Skipped})
+	}
+	text := Instructions(v, toolsOf(t, "default"), profile.Client{Name: "codex-mcp-client", Version: "0.171.0"}, strings.Repeat("A note. ", 200))
+	if display.Length(text) > repeatedInstructions || !strings.Contains(text, "40 skills were skipped") {
+		t.Errorf("%d characters: %s", display.Length(text), text)
+	}
+	head, _, _ := strings.Cut(text, "\n")
+	for _, name := range []string{"dye", "hem", "tin", "knit", "rope"} {
+		if !strings.Contains(head, name) {
+			t.Errorf("%s is not in the first line: %s", name, head)
 		}
 	}
 }
@@ -304,7 +337,7 @@ func TestInstructionsAreInert(t *testing.T) {
 	skills := entriesOf("R&D", "Plans R&D for <b>all</b> teams.\n# Heading\r\n- item\u2028# Other", "# Heading", "Sharp.", "> quote", "d", "a\n# b", "d")
 	for _, c := range readers() {
 		text := Instructions(seen(skills), toolsOf(t, "default"), c)
-		if strings.Contains(text, "&amp;") || strings.Contains(text, "&lt;") || !strings.Contains(text, "R&D") {
+		if strings.Contains(text, "&amp;") || strings.Contains(text, "&lt;") || !c.Profile().ShowsList && !strings.Contains(text, "R&D") {
 			t.Errorf("%s: %s", c.Name, text)
 		}
 		for line := range strings.Lines(text) {

@@ -52,5 +52,8 @@ func (t *Tool) limited(n int) *Tool {
 	if t.arranged != nil {
 		limited.arranged = func(v catalog.View, c profile.Client) listing.Arrangement { return t.arranged(v, within(c)) }
 	}
+	if t.lay != nil {
+		limited.lay = func(v catalog.View, c profile.Client) laid { return t.lay(v, within(c)) }
+	}
 	return &limited
 }

@@ -10,16 +10,20 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// minPart is the smallest size of a part in bytes, with names of any length in the note
+// minPart is the smallest size of a part, with names of any length in the note
 // below it.
 const minPart = 1024
 
 // bounds limits the part of a text in one answer.
-type bounds struct{ bytes, lines int } // no lines: any number
+type bounds struct {
+	size  int // in units
+	unit  profile.Unit
+	lines int // 0 for any number
+}
 
 // boundsBelow returns the bounds of a text that a client shows below a head in an answer.
 func boundsBelow(client profile.Profile, head string) bounds {
-	b := bounds{bytes: client.Result - len(head)}
+	b := bounds{size: client.Result - client.ResultUnit.Length(head), unit: client.ResultUnit}
 	if client.Lines > 0 {
 		b.lines = client.Lines - strings.Count(head, "\n") - 1 // the last one may be without an end
 	}
@@ -28,17 +32,20 @@ func boundsBelow(client profile.Profile, head string) bounds {
 
 // above returns the bounds of a part with a note and further lines below it.
 func (b bounds) above(note string, further int) bounds {
-	b.bytes = max(b.bytes-len(note)-1, minPart)
+	b.size = max(b.size-b.unit.Length("\n"+note), minPart)
 	if b.lines > 0 {
 		b.lines -= 1 + further
 	}
 	return b
 }
 
-// contain reports whether a text is within the bounds.
-func (b bounds) contain(bytes, lines int) bool {
-	return bytes <= b.bytes && (b.lines == 0 || lines <= b.lines)
+// contain reports whether a text of so many lines is within the bounds.
+func (b bounds) contain(text string, lines int) bool {
+	return b.holds(text) && (b.lines == 0 || lines <= b.lines)
 }
+
+// holds reports whether a text is no longer than the bounds.
+func (b bounds) holds(text string) bool { return len(b.unit.Prefix(text, b.size)) == len(text) }
 
 // span is the requested part of a text. A field is 0 if it is not given.
 type span struct {
@@ -67,7 +74,7 @@ func partOf(text string, s span, whole, some bounds) (part, error) {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		p.lines++
 	}
-	if text == "" || s == (span{}) && whole.contain(len(text), p.lines) {
+	if text == "" || s == (span{}) && whole.contain(text, p.lines) {
 		p.text, p.whole, p.last = text, true, p.lines
 		return p, nil
 	}
@@ -90,11 +97,11 @@ func partOf(text string, s span, whole, some bounds) (part, error) {
 		count = min(count, some.lines)
 	}
 	p.text = rest[:lineStart(rest, count+1)]
-	if len(p.text) > some.bytes {
-		p.text = p.text[:strings.LastIndexByte(p.text[:some.bytes], '\n')+1]
+	if !some.holds(p.text) {
+		p.text = p.text[:strings.LastIndexByte(some.unit.Prefix(p.text, some.size), '\n')+1]
 	}
 	if p.text == "" && rest != "" { // not one whole line
-		p.text = display.CutBytes(rest, some.bytes)
+		p.text = some.unit.Prefix(rest, some.size)
 		p.last, p.to = p.first, p.from+utf8.RuneCountInString(p.text)-1
 		p.cut, p.next = true, span{p.first, s.limit, p.to + 1}
 		return p, nil

@@ -35,7 +35,7 @@ func TestPartOf(t *testing.T) {
 		"within a character":           {"aéé\n", span{}, 4, 0, part{text: "aé", lines: 1, first: 1, last: 1, from: 1, to: 2, of: 3, next: span{offset: 1, column: 3}, cut: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := partOf(row.text, row.span, bounds{row.room, row.most}, bounds{row.room, row.most})
+			got, err := partOf(row.text, row.span, bounds{row.room, profile.Bytes, row.most}, bounds{row.room, profile.Bytes, row.most})
 			if err != nil || got != row.want {
 				t.Errorf("%+v, %v\nwant %+v", got, err, row.want)
 			}
@@ -46,7 +46,7 @@ func TestPartOf(t *testing.T) {
 		"there is no character 6 in line 4; it has 4 characters": {offset: 4, column: 6},
 		"there is no character 9 in line 1; it has 3 characters": {column: 9},
 	} {
-		if _, err := partOf(lines, s, bounds{99, 0}, bounds{99, 0}); err == nil || err.Error() != want {
+		if _, err := partOf(lines, s, bounds{99, profile.Bytes, 0}, bounds{99, profile.Bytes, 0}); err == nil || err.Error() != want {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
@@ -121,18 +121,18 @@ func TestLongFilesCanBeReadOn(t *testing.T) {
 		tree["big/"+name] = text
 	}
 	h := hostOf(t, project(tree))
-	for _, c := range readers() {
-		limit := c.Profile().Result
+	for _, c := range append(readers(), profile.Client{Name: "codex-mcp-client", Scripted: true}) {
+		limit, length := c.Profile().Result, c.Profile().ResultUnit.Length
 		for name, text := range files {
 			wholeFile = text
 			got, calls := readWhole(t, h, c, callBy(t, h, c, "default", "read_file_in_skill", read("big", name)), "big", name)
 			if got != text {
 				t.Errorf("%.40s: %s has %d bytes, and %d were read, in %d calls", c.Name, name, len(text), len(got), calls)
 			}
-			if most := len(text)/(limit-5000) + strings.Count(text, "\n")/1900 + 4; calls > most {
+			if most := length(text)/(limit-5000) + strings.Count(text, "\n")/1900 + 4; calls > most {
 				t.Errorf("%.40s: %s takes %d calls, and %d would do", c.Name, name, calls, most)
 			}
-			if fits := len(text) <= limit && (c.Profile().Lines == 0 || strings.Count(text, "\n") < c.Profile().Lines); fits != (calls == 1) {
+			if fits := length(text) <= limit && (c.Profile().Lines == 0 || strings.Count(text, "\n") < c.Profile().Lines); fits != (calls == 1) {
 				t.Errorf("%.40s: %s of %d bytes takes %d calls", c.Name, name, len(text), calls)
 			}
 		}
@@ -146,7 +146,7 @@ func TestLongFilesCanBeReadOn(t *testing.T) {
 			if got != wholeFile {
 				t.Errorf("%.40s: the skill %s has %d bytes, and %d were read, in %d calls", c.Name, name, len(wholeFile), len(got), calls)
 			}
-			if len(loaded.Text) > limit || (calls > 1) != strings.Contains(loaded.Text, "[The skill goes on.") {
+			if length(loaded.Text) > limit || (calls > 1) != strings.Contains(loaded.Text, "[The skill goes on.") {
 				t.Errorf("%.40s: %d bytes are loaded, of %d shown: %s", c.Name, len(loaded.Text), limit, loaded.Text[max(0, len(loaded.Text)-400):])
 			}
 		}
@@ -199,7 +199,7 @@ func FuzzParts(f *testing.F) {
 		var got strings.Builder
 		next := span{}
 		for calls := 0; ; calls++ {
-			p, err := partOf(text, next, bounds{2 * room, most}, bounds{room, most})
+			p, err := partOf(text, next, bounds{2 * room, profile.Bytes, most}, bounds{room, profile.Bytes, most})
 			if err != nil || calls > len(text)+1 {
 				t.Fatalf("%+v: %v, after %d calls", next, err, calls)
 			}

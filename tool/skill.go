@@ -94,6 +94,9 @@ func newSkill(head, search string, isDefault bool) *Tool {
 	}
 	if isDefault {
 		t.Meta = map[string]any{alwaysLoadKey: true, resultSizeKey: profile.MaxResult}
+		t.lay = func(v catalog.View, c profile.Client) laid { return layOut(v, c, around) }
+		t.describe = func(v catalog.View, c profile.Client) string { return head + t.lay(v, c).description + skillTail }
+		t.arranged = func(v catalog.View, c profile.Client) listing.Arrangement { return t.lay(v, c).Arrangement }
 	}
 	return t
 }
@@ -177,7 +180,7 @@ const hintsReserve = 3000
 // call that reads on.
 func beginning(ctx context.Context, h *Host, client profile.Profile, e *catalog.Entry, text, head string) string {
 	shown := boundsBelow(client, head)
-	if shown.contain(len(text), strings.Count(text, "\n")+1) {
+	if shown.contain(text, strings.Count(text, "\n")+1) {
 		return text
 	}
 	v, err := h.Catalog.View(ctx) // the current one: reading may have found another skill

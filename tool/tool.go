@@ -53,6 +53,9 @@ type Tool struct {
 	describe func(v catalog.View, c profile.Client) string
 	// arranged is the list of skills in the description; nil without a list.
 	arranged func(v catalog.View, c profile.Client) listing.Arrangement
+	// lay lays the list out over the description and the instructions; nil for a set that words
+	// each by itself, as its contract does.
+	lay func(v catalog.View, c profile.Client) laid
 	// around is the length of the fixed words around that list.
 	around int
 	call   func(ctx context.Context, h *Host, args arguments) (Result, error)

@@ -23,6 +23,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli/observe"
 	"github.com/knack-dev/knack/internal/cli/replica"
 	"github.com/knack-dev/knack/internal/distribution/follow"
+	"github.com/knack-dev/knack/internal/server/usage"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -182,6 +183,10 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	}
 	kept := from.options(*env)
 	kept.Log, kept.Patience = found, slowRootTimeout
+	tally := usage.New()
+	if web.addr != "" { // only then anything is counted
+		kept.Uses = tally.Uses
+	}
 	c := catalog.New(sources, kept)
 	go func() { _ = c.Run(ctx) }() // the scan goes on during the rest of the start
 	defer from.judge.Start(ctx, c)()
@@ -209,7 +214,7 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 			_ = c.Refresh(ctx)
 		}
 	}
-	pages := web.pageOptions(&options)
+	pages := web.pageOptions(&options, tally)
 	options.Observe, options.Audit = observe.Uses(pages.Usage, op.audit), op.audit != nil
 	server := mcpserver.New(options)
 	go memory.Release(ctx)

@@ -219,13 +219,13 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 	return nil
 }
 
-// pageOptions returns what the web catalogue shares with the MCP server, whose clients it
-// counts.
-func (f *httpFlags) pageOptions(o *mcpserver.Options) web.Options {
+// pageOptions returns what the web catalogue shares with the MCP server, whose clients'
+// uses t counts.
+func (f *httpFlags) pageOptions(o *mcpserver.Options, t *usage.Tally) web.Options {
 	if f.addr == "" {
 		return web.Options{}
 	}
-	return web.Options{Catalog: o.Catalog, Tools: o.Tools, Version: o.Version, Engage: o.Engage, Usage: usage.New(), Log: o.Log}
+	return web.Options{Catalog: o.Catalog, Tools: o.Tools, Version: o.Version, Engage: o.Engage, Usage: t, Log: o.Log}
 }
 
 // pages returns the web catalogue.

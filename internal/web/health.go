@@ -109,13 +109,13 @@ type collisionRow struct {
 
 // budget describes how the list of skills fits one client.
 type budget struct {
-	Client          string
-	Limit           int
-	Budget, Need    int
-	Form            tool.Form
-	Cut             int
-	All             int // number of skills that the list is made from
-	Shortened, Left int
+	Client                  string
+	Limit                   int
+	Budget, Need            int
+	Form                    tool.Form
+	Cut                     int
+	All                     int // number of skills that the list is made from
+	Shortened, ByName, Left int
 	// The first skills that are shortened or left out.
 	ShortNames, LeftNames []relative
 	ShortHref, LeftHref   string // lists of all of them
@@ -275,7 +275,7 @@ func (p *healthPage) budgets(v catalog.View, fits []tool.Fit) {
 		b := budget{
 			ShortHref: filter{Cut: cmp.Or(f.Client, othersKey)}.href(), LeftHref: filter{Left: cmp.Or(f.Client, othersKey)}.href(),
 			Client: clientName(f.Client), Limit: f.Limit, Budget: f.Budget, Need: f.Need, Form: f.Form, Cut: f.Cut,
-			Shortened: len(f.Shortened), Left: len(f.Left), All: len(v.Listed), ShortNames: namesOf(f.Shortened), LeftNames: namesOf(f.Left),
+			Shortened: len(f.Shortened), ByName: len(f.ByName), Left: len(f.Left), All: len(v.Listed), ShortNames: namesOf(f.Shortened), LeftNames: namesOf(f.Left),
 		}
 		most := max(f.Budget, f.Need, 1)
 		b.NeedWidth, b.BudgetWidth = f.Need*width/most, f.Budget*width/most

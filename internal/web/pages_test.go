@@ -353,7 +353,7 @@ func TestBudgets(t *testing.T) {
 		name := fmt.Sprintf("skill-%02d", i)
 		description := "short"
 		if i < 6 {
-			description = strings.TrimSpace(strings.Repeat("long words ", 40))
+			description = strings.TrimSpace(strings.Repeat("long words ", 80))
 		}
 		many["one/"+name+"/SKILL.md"] = "---\nname: " + name + "\ndescription: " + description + "\n---\n"
 	}

@@ -79,7 +79,7 @@ func shownTo(fits []tool.Fit, e *catalog.Entry) (out []shown) {
 		switch {
 		case containsEntry(f.Left, e):
 			what = "nothing: the list is too long for the client, and search alone finds the skill"
-		case f.Form == tool.FormNames:
+		case containsEntry(f.ByName, e):
 			what = "the name without a description: the list is too long for the client"
 		case containsEntry(f.Shortened, e):
 			what = "the name and a shortened description"

@@ -1,7 +1,7 @@
 package profile
 
-// known has a row for each client that was tried: on 2026-11-22 with the version in
-// the comment, a scripted model in place of the vendor's and a recorder between client and
+// known has a row for each client that was tried: on 2026-11-22 and 29 with the version
+// in the comment, a scripted model in place of the vendor's and a recorder between client and
 // server (doc/clients.md; interop/agents measures again). A limit is a little less than the
 // longest text that arrived, or what the client documents; the name of a constant beside it
 // comes from the client's own code.
@@ -27,14 +27,16 @@ var known = []Profile{
 	// Older ones may ignore both keys of _meta: 49,800 characters arrived without them.
 	{name: "claude-code", Title: "Claude Code", Instructions: 2048, Description: 2048,
 		Result: 49_800, Prefix: "mcp__knack__", OwnTool: "Skill", Argument: ArgumentNone},
-	// Codex 0.169.0: with the models that it knows the first 247 characters of the first
-	// line of the instructions, for which their first line is made, with others all. It cuts
-	// the middle out of an answer: with most models that it knows, which call tools from
-	// a script, over 10,000 tokens of 4 bytes (39,380 bytes arrived), with models that it
-	// does not know over 12,000 bytes (11,800 arrived). Its name for a tool depends on the
-	// model: mcp__knack__skill or mcp__knack.skill.
-	{name: "codex-mcp-client", Title: "Codex", Instructions: longestTried,
-		Result: 11_800, scripted: 39_300},
+	// Codex 0.169.0 and 0.171.0: with the models that it knows the first 247 characters of the
+	// first line of the instructions, for which their first line is made, with others all. It
+	// cuts the middle out of an answer: with most models that it knows, which call tools from
+	// a script, over 10,000 tokens of 4 bytes. The script prints the result as JSON, so that
+	// a line end counts twice: 39,912 bytes arrived, and the text has a frame. With models that it
+	// does not know it cuts over 12,000 bytes (11,800 arrived). It adds the instructions to
+	// the description of each tool, and the script prints these as JSON too, within the same
+	// bound. Its name for a tool depends on the model: mcp__knack__skill or mcp__knack.skill.
+	{name: "codex-mcp-client", Title: "Codex", Instructions: longestTried, Unit: JSON, RepeatsInstructions: true,
+		Result: 11_800, scripted: 39_700},
 	// Gemini CLI 0.61.0: DEFAULT_TRUNCATE_TOOL_OUTPUT_THRESHOLD is 40,000 characters,
 	// the tags that it puts around included: 39,840 arrived. A prompt gets free text as
 	// its single required argument.
@@ -49,15 +51,26 @@ var known = []Profile{
 		Result: 27_800, Prefix: "mcp__knack__", OwnTool: "skill"},
 	// Copilot CLI 1.0.102: no instructions, but with --allow-all-mcp-server-instructions;
 	// 20,350 bytes of a result arrived.
-	{name: "copilot-cli", Title: "Copilot CLI", Instructions: longestTried, ShowsList: true,
+	{name: "copilot-cli", Title: "Copilot CLI", Instructions: longestTried, ShowsList: true, HidesInstructions: true,
 		Result: 20_300, Prefix: "knack-", OwnTool: "skill"},
 	// Cline 3.0.65 calls itself @cline/core 0.0.0. It shows no instructions, and 8,000
-	// characters of the whole result as JSON, in which quotes and line ends count twice.
-	{name: "@cline/core", Title: "Cline", ShowsList: true,
-		Result: 6_500, Prefix: "knack__", OwnTool: "skills"},
+	// characters of the whole result as JSON, in which quotes and line ends count twice: of a
+	// text 7,901 came.
+	{name: "@cline/core", Title: "Cline", ShowsList: true, HidesInstructions: true,
+		Result: 7_700, ResultUnit: JSON, Prefix: "knack__", OwnTool: "skills"},
 	// Continue CLI 1.5.47: no instructions, tools by their bare names; 400,000 characters
 	// of a result arrived.
-	{name: "continue-cli-client", Title: "Continue", ShowsList: true, Result: 400_000, OwnTool: "Skills"},
+	{name: "continue-cli-client", Title: "Continue", ShowsList: true, HidesInstructions: true, Result: 400_000, OwnTool: "Skills"},
+	// Kilo 7.7.7: MAX_BYTES is 51,200 and MAX_LINES 2,000, as in OpenCode.
+	{name: "kilo", Title: "Kilo Code", Instructions: longestTried, ShowsList: true,
+		Result: 51_200, Lines: 2000, Prefix: "knack_", OwnTool: "skill"},
+	// Kimi Code 2.1.0: no instructions; DEFAULT_TOOL_RESULT_MAX_CHARS is 50,000, a JavaScript
+	// length.
+	{name: "kimi-code", Title: "Kimi Code", ShowsList: true, HidesInstructions: true, Result: 50_000},
+	// Pi 1.6.0: "Text over 20KB keeps its start and end with the middle cut out"
+	// (dist/extensions/mcp/tools.js). With "exposure": "direct" in its entry the model sees the
+	// descriptions of the tools; otherwise a script finds them, which gets results whole.
+	{name: "pi", Title: "Pi", ShowsList: true, HidesInstructions: true, Result: 19_900, Prefix: "mcp__knack__"},
 }
 
 const (
@@ -67,8 +80,11 @@ const (
 	// unknownInstructions is the limit for an unknown client: the smallest known one except
 	// Codex's.
 	unknownInstructions = 2048
+	// unknownResult is the largest answer for an unknown client, in bytes: just under the 20 kB
+	// of Pi. Of the clients that were tried, Cline and Codex alone show less.
+	unknownResult = 19_000
 	// MaxResult is the ceiling of anthropic/maxResultSizeChars, in characters
-	// (code.claude.com/docs/en/mcp), and of an answer for an unknown client: no client is
-	// known to show more.
+	// (code.claude.com/docs/en/mcp), and of an answer to a program: no client is known to show
+	// more.
 	MaxResult = 500_000
 )

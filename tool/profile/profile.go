@@ -21,6 +21,9 @@ type Client struct {
 	// Scripted is set if a script of the model calls the tools (the code mode of Codex), so
 	// that other limits apply.
 	Scripted bool
+	// whole is set if the caller shows its model each answer whole, as a program does that
+	// calls the tools itself.
+	whole bool
 	// Remote is set if the client may be on another machine although the server is not known
 	// to be remote, so that a folder is named by its URI.
 	Remote bool
@@ -37,12 +40,12 @@ func WithClient(ctx context.Context, c *Client) context.Context {
 	return context.WithValue(ctx, clientKey{}, c)
 }
 
-// FromContext returns the client of [WithClient], or a zero one.
+// FromContext returns the client of [WithClient], or one that shows all of each answer.
 func FromContext(ctx context.Context) Client {
 	if c, ok := ctx.Value(clientKey{}).(*Client); ok && c != nil {
 		return *c
 	}
-	return Client{}
+	return Client{whole: true}
 }
 
 // Profile describes how a client treats the texts of a server. A number of 0 means that no
@@ -52,17 +55,25 @@ type Profile struct {
 	since string // the first version with this profile; empty for all before the next row of that name
 
 	Title string // the client's common name
-	// Instructions and Description are the numbers of characters that the model sees of the
-	// instructions and of a tool's description, in UTF-16 units. No client is known to
-	// count less than that: in ASCII they are bytes, code points and UTF-16 units.
+	// Instructions and Description are the lengths of what the model sees of the instructions
+	// and of a tool's description, in units of Unit.
 	Instructions, Description int
+	// Unit is what the client counts of them. No client is known to count less than UTF-16
+	// units: in ASCII they are bytes, code points and UTF-16 units.
+	Unit Unit
 	// ShowsList is set if the model sees the description of the tool skill, with the list of
 	// skills, from the start. Otherwise tools are behind a search.
 	ShowsList bool
-	// Result and Lines are the largest answer, in bytes and lines, that the model sees
-	// whole. A text of so many bytes has at most as many characters by any count.
+	// HidesInstructions is set if the model never sees the instructions.
+	HidesInstructions bool
+	// RepeatsInstructions is set if the client adds the instructions to each tool's description.
+	RepeatsInstructions bool
+	// Result and Lines are the largest answer, in units of ResultUnit and in lines, that the
+	// model sees whole. The unit is Bytes unless the client is known to count otherwise: a text
+	// of so many bytes has at most as many characters.
 	Result, Lines int
-	// scripted is Result for calls from a script of the model, if that differs.
+	ResultUnit    Unit
+	// scripted is Result for calls from a script of the model, in units of [JSON], if that differs.
 	scripted int
 	// Prefix is what the client puts before a tool's name if the server is called
 	// [ServerName] in its settings; empty for no prefix, and if it differs between models.
@@ -120,11 +131,14 @@ func (c Client) Profile() Profile {
 	if p.Prefix != "" && isPlain(c.Entry) {
 		p.Prefix, p.Exact = strings.Replace(p.Prefix, ServerName, c.Entry, 1), true
 	}
-	if c.Scripted {
-		p.Result = cmp.Or(p.scripted, p.Result)
+	if c.Scripted && p.scripted > 0 {
+		p.Result, p.ResultUnit = p.scripted, JSON
 	}
 	p.Instructions = cmp.Or(p.Instructions, unknownInstructions)
-	p.Result = cmp.Or(p.Result, MaxResult)
+	if c.whole {
+		p.Result = MaxResult
+	}
+	p.Result, p.ResultUnit = cmp.Or(p.Result, unknownResult), cmp.Or(p.ResultUnit, Bytes)
 	if c.Limit > 0 && (p.Description == 0 || c.Limit < p.Description) {
 		p.Description = c.Limit
 	}

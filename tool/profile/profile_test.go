@@ -8,7 +8,7 @@ import (
 // A client is found by its name in any case and by its version; an unknown, absurd or
 // missing name gets the bounds for unknown clients.
 func TestClients(t *testing.T) {
-	unknown := Profile{Instructions: unknownInstructions, Result: MaxResult}
+	unknown := Profile{Instructions: unknownInstructions, Result: unknownResult, ResultUnit: Bytes}
 	for _, row := range []struct {
 		name, version string
 		title, tool   string
@@ -32,8 +32,11 @@ func TestClients(t *testing.T) {
 		{"qwen-cli-mcp-client-", "0.0.1", "Qwen Code", "`skill`", 11_200, 27_800},
 		{"qwen-cli-mcp-client-a b\n`c", "0.0.1", "Qwen Code", "`skill`", 11_200, 27_800},
 		{"copilot-cli", "1.0.102", "Copilot CLI", "`skill`", 11_200, 20_300},
-		{"@cline/core", "0.0.0", "Cline", "`skill`", 2048, 6_500},
+		{"@cline/core", "0.0.0", "Cline", "`skill`", 2048, 7_700},
 		{"continue-cli-client", "1.0.0", "Continue", "`skill`", 2048, 400_000},
+		{"kilo", "7.7.7", "Kilo Code", "`skill`", 11_200, 51_200},
+		{"kimi-code", "99.0", "Kimi Code", "`skill`", 2048, 50_000}, // from the future
+		{"pi", "1.6.0", "Pi", "`skill`", 2048, 19_900},
 	} {
 		h := Client{Name: row.name, Version: row.version}.Profile()
 		if h.Title != row.title || h.ToolName("skill") != row.tool || h.Instructions != row.instructions || h.Result != row.result {
@@ -45,7 +48,7 @@ func TestClients(t *testing.T) {
 			t.Errorf("%.40q: %+v", name, h)
 		}
 	}
-	for name, want := range map[string]int{"codex-mcp-client": 39_300, "opencode": 51_200, "": MaxResult} {
+	for name, want := range map[string]int{"codex-mcp-client": 39_700, "opencode": 51_200, "": unknownResult} {
 		if n := (Client{Name: name, Scripted: true}).Profile().Result; n != want {
 			t.Errorf("%d bytes of an answer to a script of %s", n, name)
 		}

@@ -306,10 +306,12 @@ func (r *Report) forModels(e *catalog.Entry) string {
 		switch {
 		case slices.Contains(f.Left, e):
 			text += "; in the list for " + who + " there is no room for its name"
+		case slices.Contains(f.ByName, e):
+			text += "; for " + who + " its name alone, without the description"
 		case slices.Contains(f.Shortened, e) && f.Form == tool.FormShortened:
 			text += fmt.Sprintf("; for %s its description is cut to %d characters", who, f.Cut)
 		case slices.Contains(f.Shortened, e):
-			text += "; for " + who + " its name alone, without the description"
+			text += "; for " + who + " its description is cut"
 		}
 	}
 	return text

@@ -283,6 +283,8 @@ func shownTo(f tool.Fit) string {
 		return who + room + "all of it fits"
 	case f.Form == tool.FormShortened:
 		return who + room + fmt.Sprintf("descriptions over %d characters are cut: %s", f.Cut, firstOf(namesOf(f.Shortened)))
+	case f.Form == tool.FormMixed:
+		return who + room + fmt.Sprintf("descriptions are cut, and %d are left out: %s", len(f.ByName), firstOf(namesOf(f.ByName)))
 	case len(f.Left) == 0:
 		return who + room + "names alone, without descriptions"
 	}

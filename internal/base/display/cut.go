@@ -17,11 +17,24 @@ func Cut(s string, n int) string {
 	return kept
 }
 
+// Fill is [Cut] for a text that must not waste its room: it looks for the end of a sentence or
+// word in the last eighth alone, or in the last ten characters.
+func Fill(s string, n int) string {
+	kept, elided := shorten(s, n, max(n/2, n-max(n/8, 10)))
+	if elided {
+		return kept + Ellipsis
+	}
+	return kept
+}
+
 // Ellipsis marks a text that was cut.
 const Ellipsis = "…"
 
 // Shorten is [Cut] without the ellipsis; elided reports whether to add it.
-func Shorten(s string, n int) (kept string, elided bool) {
+func Shorten(s string, n int) (kept string, elided bool) { return shorten(s, n, n/2) }
+
+// shorten is [Shorten] that keeps more than least characters.
+func shorten(s string, n, least int) (kept string, elided bool) {
 	if n <= 0 {
 		return "", false
 	}
@@ -34,7 +47,7 @@ func Shorten(s string, n int) (kept string, elided bool) {
 	}
 	// Backwards: at is the end of the i-th character, and next is the character after it.
 	next, _ := utf8.DecodeRuneInString(s[len(head):])
-	for i, at := n-1, len(head); i > n/2; i-- {
+	for i, at := n-1, len(head); i > least; i-- {
 		r, size := utf8.DecodeLastRuneInString(s[:at])
 		if isStop(r) && (unicode.IsSpace(next) || r > 0x3000) {
 			return s[:at], false
@@ -44,7 +57,7 @@ func Shorten(s string, n int) (kept string, elided bool) {
 	r, size := utf8.DecodeLastRuneInString(head)
 	end := len(head) - size
 	last := r
-	for i, at := n-1, end; i > n/2; i-- { // at is where the i-th, r, begins
+	for i, at := n-1, end; i > least; i-- { // at is where the i-th, r, begins
 		before, size := utf8.DecodeLastRuneInString(s[:at])
 		if unicode.IsSpace(r) || isWord(before) && isWord(r) {
 			end, last = at, r

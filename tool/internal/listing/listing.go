@@ -34,13 +34,17 @@ const (
 	none = "(none)"
 )
 
-// BudgetFor returns the budget of a list in a description that has other characters besides.
+// BudgetFor returns the budget of a list in a description that has other characters besides:
+// [Budget], unless the client shows less or the operator has set another limit.
 func BudgetFor(c profile.Client, other int) int {
-	shown := c.Profile().Description
-	if shown <= 0 {
-		return Budget
+	shown, most := c.Profile().Description, Budget
+	if c.Limit > 0 {
+		most = c.Limit
 	}
-	return max(min(Budget, shown-other), LeastBudget)
+	if shown <= 0 {
+		return most
+	}
+	return max(min(most, shown-other), LeastBudget)
 }
 
 // Skills are the skills of a list, in order. A very long list makes the rows of its first
@@ -100,10 +104,41 @@ type Arrangement struct {
 	omitted  []int // skills before rest whose names are left out, in order
 	rest     int   // the skill from which on all names are left out
 	complete int   // the number of skills
+
+	shown []shown // of each skill, if that is not the same for all; see [Lay]
+}
+
+// shown is how much a list shows of a skill.
+type shown uint8
+
+const (
+	isAbsent shown = iota
+	isNamed
+	isCut
+	isWhole
+)
+
+// Describes reports whether the list has a description of the i-th skill, perhaps a cut one.
+func (a Arrangement) Describes(i int) bool {
+	if a.shown != nil {
+		return a.shown[i] >= isCut
+	}
+	return a.Described
+}
+
+// Cuts reports whether the list cuts the description of the i-th skill.
+func (a Arrangement) Cuts(i int, description string) bool {
+	if a.shown != nil {
+		return a.shown[i] == isCut
+	}
+	return a.Described && a.Cut > 0 && utf8.RuneCountInString(display.OneLine(description)) > a.Cut
 }
 
 // Omits reports whether the name of the i-th skill is left out.
 func (a Arrangement) Omits(i int) bool {
+	if a.shown != nil {
+		return a.shown[i] == isAbsent
+	}
 	if a.Described {
 		return false
 	}
@@ -113,6 +148,9 @@ func (a Arrangement) Omits(i int) bool {
 
 // OmitsAny reports whether any name is left out.
 func (a Arrangement) OmitsAny() bool {
+	if a.shown != nil {
+		return slices.Contains(a.shown, isAbsent)
+	}
 	return !a.Described && (len(a.omitted) > 0 || a.rest < a.complete)
 }
 

@@ -76,6 +76,56 @@ func Summary(skills []*catalog.Entry, n int, search string) (text string, named 
 	return text, named
 }
 
+// Head says in at most n characters which skills there are, as [Summary] does. order has the
+// skills, as indexes, with the most telling first: if not all names fit, these take half of the
+// room, and the topics of the others the rest.
+func Head(skills []*catalog.Entry, order []int, n int, search string) (text string, named []string) {
+	var some []int
+	for at, taken := 0, 0; at < len(order) && taken <= n; at++ {
+		name := display.OneLine(skills[order[at]].Name)
+		if taken += display.Length(name) + len(", "); taken <= n && !isTooLong(name) {
+			some = append(some, order[at])
+		}
+	}
+	names := func() (names []string) {
+		for _, i := range slices.Sorted(slices.Values(some)) {
+			names = append(names, display.OneLine(skills[i].Name))
+		}
+		return names
+	}
+	if text := sentence(names(), nil, search); len(some) == len(skills) && display.Length(text) <= n {
+		return text, names()
+	}
+	for len(some) > 0 && display.Length(sentence(names(), nil, search)) > n/2 {
+		some = some[:len(some)-1]
+	}
+	named = names()
+	isNamed := make([]bool, len(skills))
+	for _, i := range some {
+		isNamed[i] = true
+	}
+	var others []*catalog.Entry
+	for i, e := range skills {
+		if !isNamed[i] {
+			others = append(others, e)
+		}
+	}
+	topics, needed := summaryOf(others, n, search).topics()
+	for count := min(len(topics), n/len("a, ")); count > 0; count-- {
+		some := topics[:count:count]
+		if count < needed {
+			some = append(some, display.Ellipsis)
+		}
+		if text := sentence(named, some, search); display.Length(text) <= n {
+			return text, named
+		}
+	}
+	if len(named) == 0 {
+		return "", nil
+	}
+	return sentence(append(slices.Clip(named), display.Ellipsis), nil, search), named
+}
+
 // summary is a list of names, some of which are replaced by their topics.
 type summary struct {
 	names    []string

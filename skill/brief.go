@@ -1,0 +1,47 @@
+package skill
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/base/lazyregexp"
+)
+
+// opening matches the words with which a description says that a skill is used, and by whom,
+// before it says for what. They were picked from the openings of 776 real descriptions.
+var opening = lazyregexp.New(`(?i)^(?:(?:always |proactively )?(?:(?:use|invoke|activate|load|apply) (?:this|the)(?: skill)?|(?:this|the) skill (?:should|must|can) be (?:used|invoked|activated|loaded)|use)` +
+	`(?: proactively)?,? (?:when(?:ever)?|any ?time|every time|if|for|to)\b|(?:when(?:ever)?|if) (?:the |a )?(?:users?|you|someone)\b)\W?`)
+
+// wish matches the words for a user's wish, at the beginning of what follows an opening.
+var wish = lazyregexp.New(`(?i)^(?:(?:the |a )?(?:users?|you|someone) )?(?:explicitly )?(?:(?:wants?|needs?|asks?|requests?|mentions?)|(?:is|are) asking|would like)(?: you)?(?: to | for | about | help (?:with |to )?| )`)
+
+// leastGist is the shortest text, in bytes, that may stand for a description.
+const leastGist = 12
+
+// Gist returns a description without an opening such as "Use this skill when the user wants
+// to", which tells nothing of the skill.
+func Gist(description string) string {
+	at := opening().FindStringIndex(description)
+	if at == nil {
+		return description
+	}
+	rest := strings.TrimLeft(description[at[1]:], " :,")
+	if at := wish().FindStringIndex(rest); at != nil {
+		rest = rest[at[1]:]
+	}
+	if len(rest) < leastGist {
+		return description
+	}
+	first, size := utf8.DecodeRuneInString(rest)
+	return string(unicode.ToUpper(first)) + rest[size:]
+}
+
+// Brief shortens a description to a length, as cut counts it. A description that is too long
+// loses its opening first; see [Gist].
+func Brief(description string, n int, cut func(text string, n int) string) string {
+	if short := cut(description, n); short == description {
+		return description
+	}
+	return cut(Gist(description), n)
+}

@@ -1,0 +1,42 @@
+package listing
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+)
+
+// Order returns the indexes of skills with the most telling first: the project's before the
+// user's and the built-in ones, then those that are used most, then the newest by the day.
+// Equal ones keep their order, or, if there is little room, those with short names come first.
+func Order(v catalog.View, skills []*catalog.Entry, littleRoom bool) []int {
+	keys := make([]orderKey, len(skills))
+	for i, e := range skills {
+		keys[i] = orderKey{index: i, rank: rank(e), uses: v.Uses(e)}
+		if littleRoom {
+			keys[i].length = len(e.Name)
+		}
+		if e.Bundle != nil {
+			keys[i].day = e.Stamp.MTime / int64(24*time.Hour)
+		}
+	}
+	slices.SortStableFunc(keys, orderKey.compare)
+	order := make([]int, len(keys))
+	for i, k := range keys {
+		order[i] = k.index
+	}
+	return order
+}
+
+// orderKey is what the order of a skill depends on. A skill that is pinned will come first.
+type orderKey struct {
+	index, rank, length int
+	uses                uint64
+	day                 int64
+}
+
+func (k orderKey) compare(o orderKey) int {
+	return cmp.Or(cmp.Compare(k.rank, o.rank), cmp.Compare(o.uses, k.uses), cmp.Compare(o.day, k.day), cmp.Compare(k.length, o.length))
+}

@@ -1,0 +1,103 @@
+package tool
+
+import (
+	"slices"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/tool/internal/listing"
+	"github.com/knack-dev/knack/tool/profile"
+)
+
+// The list of skills of the default set. The description of the tool skill and the
+// instructions are two places of one list.
+
+const (
+	// endReserve and notesReserve are the lengths of the instructions that are reserved at most
+	// for what is missing, and always for notes.
+	endReserve, notesReserve = 500, 60
+	// repeatedInstructions bounds the instructions for a client that repeats them with each tool.
+	repeatedInstructions = 1000
+)
+
+// laid is the list as it is laid out for a client.
+type laid struct {
+	description, instructions string // the part of each; mostly the second is empty
+	budget                    int    // of both
+	listing.Arrangement
+}
+
+// layKey is the key of the list that a snapshot keeps: all that it depends on.
+type layKey struct {
+	unit                      profile.Unit
+	description, instructions int
+	search                    string
+}
+
+// layOut lays the skills out for a client. The description has other characters besides. If
+// the client shows both places, what has no room in the description comes into the
+// instructions, as far as the budget of all lists allows; otherwise each place has its own list.
+func layOut(v catalog.View, c profile.Client, other int) laid {
+	p := c.Profile()
+	note := listing.IncompleteNote(v, findName)
+	budget := listing.BudgetFor(c, other)
+	if note != "" && (budget < listing.MinBudget || len(v.Listed) == 0) {
+		return laid{description: listing.Render(v, v.Listed, listing.Elements, budget, findName), budget: budget, Arrangement: listing.Arrangement{Described: true}}
+	}
+	key := layKey{unit: p.Unit, description: budget, search: p.ToolName(findName)}
+	if note != "" {
+		note = "\n" + note
+		key.description -= p.Unit.Length(note)
+	}
+	if isShared(p) {
+		g := guide{Profile: p, search: findName, load: &Tool{Name: "skill", Contract: "002", lay: func(catalog.View, profile.Client) laid { return laid{} }}}
+		if room := min(p.Instructions-g.around(v), listing.Budget-budget); room >= listing.MinBudget {
+			key.instructions = room
+		}
+	}
+	l := catalog.Keep(v.Snapshot, key, func() laid { return key.lay(v) })
+	l.description += note
+	return l
+}
+
+func (k layKey) lay(v catalog.View) laid {
+	places := []listing.Place{{Budget: k.description, Whole: listing.Elements, Row: listing.EscapedBullets, Search: findName}}
+	if k.instructions > 0 {
+		places = append(places, listing.Place{Budget: k.instructions, Whole: listing.Markdown, Row: listing.Markdown, Search: k.search})
+	}
+	texts, a := listing.Lay(v.Listed, listing.Order(v, v.Listed, false), k.unit, places...)
+	l := laid{description: texts[0], budget: k.description + k.instructions, Arrangement: a}
+	if len(texts) > 1 {
+		l.instructions = texts[1]
+	}
+	return l
+}
+
+// isShared reports whether a client is known to show the description and the instructions.
+func isShared(p profile.Profile) bool {
+	return p.ShowsList && !p.HidesInstructions && !p.RepeatsInstructions
+}
+
+// ownList returns the list for the instructions of a client that may show these alone, in at
+// most room units. named are the names that the text before it has: they are left out if
+// not all names fit.
+func ownList(v catalog.View, p profile.Profile, room int, named []string) string {
+	list := func(skills []*catalog.Entry) (string, listing.Arrangement) {
+		place := listing.Place{Budget: room, Whole: listing.Markdown, Row: listing.Markdown, Search: p.ToolName(findName)}
+		texts, a := listing.Lay(skills, listing.Order(v, skills, false), p.Unit, place)
+		return texts[0], a
+	}
+	text, a := list(v.Listed)
+	if len(named) == 0 || !a.OmitsAny() {
+		return theSkills + text
+	}
+	others := slices.DeleteFunc(slices.Clone(v.Listed), func(e *catalog.Entry) bool { return slices.Contains(named, display.OneLine(e.Name)) })
+	text, _ = list(others)
+	return otherSkills + text
+}
+
+// The titles of the lists in the instructions.
+const (
+	theSkills   = "The skills:\n"
+	otherSkills = "Other skills:\n"
+)
