@@ -73,7 +73,7 @@ func (c *codeReader) call(i int, name string) {
 	if l := last(name); c.socket && c.python && (l == "send" || l == "sendall") {
 		if args := c.arguments(open); len(args) > 0 {
 			if v := c.eval(args[0][0], args[0][1], 0); v.secret != "" {
-				c.sendsSecret(v.secret, c.address, c.placeOf(i))
+				c.sendsSecret(v, c.address, c.placeOf(i))
 			}
 		}
 	}
@@ -189,12 +189,10 @@ func (c *codeReader) list(a [2]int) []value {
 
 // sends judges a call that sends something to a URL.
 func (c *codeReader) sends(i int, args [][2]int) {
-	destination, secret := "", ""
+	destination, secret := "", value{}
 	for _, a := range args {
 		v := c.eval(a[0], a[1], 0)
-		if v.secret != "" {
-			secret = v.secret
-		}
+		secret = secret.with(v)
 		if destination == "" && (strings.Contains(v.text, "://") || strings.HasPrefix(v.text, "$")) {
 			destination = v.text
 		}
@@ -202,7 +200,7 @@ func (c *codeReader) sends(i int, args [][2]int) {
 	if host, _ := words.Of(destination); !words.IsLocal(host) {
 		c.network = true
 	}
-	if secret != "" && destination != "" {
+	if secret.secret != "" && destination != "" {
 		c.sendsSecret(secret, destination, c.placeOf(i))
 	}
 }
@@ -281,6 +279,8 @@ func (c *codeReader) eval(from, to, depth int) value {
 			} else {
 				all = append(all, value{})
 			}
+		case t.Kind == lexer.Name && t.Text == "argv" && !c.args.empty():
+			all = append(all, c.args)
 		case t.Kind == lexer.Name && !c.isMark(n-1, ".") && !c.isMark(n+1, "=") && !c.isMark(n+1, ":"):
 			if v, ok := c.vars[t.Text]; ok {
 				all = append(all, v)

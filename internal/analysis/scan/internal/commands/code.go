@@ -23,6 +23,7 @@ type codeReader struct {
 	lists        map[string][]value
 	files        map[string]string // names that are open for writing, and the file
 	got          value             // what was fetched last
+	args         value             // what its arguments hold together
 	// A shell on a socket is made in several steps.
 	socket  bool
 	address string
@@ -46,6 +47,10 @@ func (s *Judge) Code(p passage.Part, python bool, from Origin) {
 		minified:  !python && isMinified(p.Text),
 		processes: !python && strings.Contains(p.Text, "child_process"),
 	}
+	for _, v := range s.args {
+		c.args = c.args.with(value{fetched: v.fetched, decoder: v.decoder})
+	}
+	s.args = nil
 	for i := range tokens {
 		c.token(i)
 	}

@@ -180,7 +180,7 @@ func (r *shellReader) effect(name string, args []value, io redirect) value {
 	case name == "cat" && len(rest) == 0:
 		return io.in
 	case filters.Has(name):
-		return r.filtered(rest, io.in)
+		return oneValue(name, rest, r.filtered(rest, io.in))
 	case keychain(name) != "":
 		if words.Has(keychain(name), subcommand(rest)) {
 			return value{secret: "the keychain"}

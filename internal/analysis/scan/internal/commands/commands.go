@@ -12,6 +12,7 @@ type Judge struct {
 	passage.Report
 	parser   *syntax.Parser // of shells, for one text after another
 	commands *commands
+	args     []value // of the text that an interpreter is told to run
 }
 
 // New returns a judge that reports what it finds.

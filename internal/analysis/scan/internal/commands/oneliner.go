@@ -50,12 +50,47 @@ func (r *shellReader) oneLiner(code, place value, by string, language lang) valu
 	v.from, v.to = code.from, code.to
 	switch {
 	case v.empty():
-	case language == langOther && runningWords().MatchString(code.text):
+	case language == langOther && runsValue(code.text, by):
 		r.runs(v, place, by)
+	case language == langOther && runningWords().MatchString(code.text):
+		r.s.looking(func() { r.runs(v, place, by) })
+		if printingWords().MatchString(code.text) {
+			return v
+		}
 	case printingWords().MatchString(code.text):
 		return v
 	}
 	return value{}
+}
+
+// runsValue reports whether a line of code can run what it decodes or fetches. A block of Perl's eval only
+// catches errors, and a text without variables holds nothing that was decoded.
+func runsValue(text, by string) bool {
+	for at := 0; ; {
+		m := runningWords().FindStringIndex(text[at:])
+		if m == nil {
+			return false
+		}
+		word, rest := text[at+m[0]:at+m[1]], text[at+m[1]:]
+		at += m[1]
+		operand := strings.TrimLeft(rest, " \t(")
+		switch {
+		case word == "eval" && by == "perl" && strings.HasPrefix(operand, "{"):
+			continue
+		case word == "`":
+			inner, _, closed := strings.Cut(rest, "`")
+			if closed && !strings.ContainsAny(inner, "$@#") {
+				at += len(inner) + 1
+				continue
+			}
+		case operand != "" && (operand[0] == '"' || operand[0] == '\''):
+			inner, after, closed := strings.Cut(operand[1:], operand[:1])
+			if after = strings.TrimLeft(after, " \t)"); closed && !strings.ContainsAny(inner, "$@#\\") && (after == "" || strings.IndexByte(";}\n|&", after[0]) >= 0) {
+				continue
+			}
+		}
+		return true
+	}
 }
 
 // maxOneLiner bounds the code that is judged by its words.
@@ -76,7 +111,7 @@ func (r *shellReader) awk(args []value, io redirect) value {
 			r.runs(io.in, args[0], args[0].text)
 		}
 	}
-	return r.filtered(args[1:], io.in)
+	return oneValue("awk", args[1:], r.filtered(args[1:], io.in))
 }
 
 // packed returns the archive that tar or zip writes, or nothing.

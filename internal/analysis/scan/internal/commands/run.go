@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -8,6 +9,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
+	"github.com/knack-dev/knack/internal/base/lazyregexp"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -24,13 +26,7 @@ func (r *shellReader) interpret(name string, args []value, io redirect) value {
 	case code != nil && (name == "powershell" || name == "pwsh") && code.decoder != "":
 		r.runs(decodedUTF16(*code), args[0], name)
 	case code != nil:
-		out := r.oneLiner(*code, args[0], name, language)
-		for _, v := range rest { // xargs sh -c '$0'
-			if len(v.fetched) > 0 || v.decoder != "" {
-				r.runs(v, args[0], name)
-			}
-		}
-		return out
+		return r.withArguments(*code, rest, args[0], name, language)
 	case file != nil:
 		r.runsFile(*file, io.in, args[0], name)
 	default:
@@ -40,6 +36,52 @@ func (r *shellReader) interpret(name string, args []value, io redirect) value {
 		return value{session: language == langShell && (!io.in.known || flag(args[1:], "i", ""))}
 	}
 	return value{}
+}
+
+// withArguments judges a text that an interpreter is told to run, with arguments. One that is decoded or
+// fetched is code only if the text runs it, as sh -c '$0' does.
+func (r *shellReader) withArguments(code value, args []value, place value, by string, language lang) value {
+	var given value
+	for _, v := range args {
+		given = given.with(value{fetched: v.fetched, decoder: v.decoder})
+	}
+	if given.empty() {
+		return r.oneLiner(code, place, by, language)
+	}
+	given.from, given.to = place.from, place.to
+	runs := !code.known && (code.text == "" || strings.HasPrefix(code.text, "$") && !strings.ContainsAny(code.text, " (")) // it can be any code
+	runs = runs || language == langOther && argumentWords().MatchString(code.text) && runningWords().MatchString(code.text)
+	if runs {
+		r.runs(given, place, by)
+		return r.oneLiner(code, place, by, language)
+	}
+	before := r.s.args
+	r.s.args = args
+	var out value
+	ids, _ := r.s.During(func() { out = r.oneLiner(code, place, by, language) })
+	if r.s.args = before; !slices.Contains(ids, string(passage.RunDecoded)) && !slices.Contains(ids, string(passage.RunUnknown)) && !slices.Contains(ids, string(passage.RunFetched)) {
+		r.s.looking(func() { r.runs(given, place, by) })
+	}
+	return out
+}
+
+// argumentWords matches the arguments of a program in Perl, Ruby, PHP, Lua and AppleScript.
+var argumentWords = lazyregexp.New(`(?i)\bargv?\b|\bshift\b|\$_\b|@_`)
+
+// looking judges something whose findings are to look at, whatever the lane of their rules.
+func (s *Judge) looking(judge func()) {
+	before := s.Report
+	s.Report = looks{before}
+	judge()
+	s.Report = before
+}
+
+// looks reports each finding as one to look at.
+type looks struct{ passage.Report }
+
+// Find implements [passage.Report].
+func (l looks) Find(id skill.RuleID, p passage.Part, from, to int, message string, notes ...string) {
+	l.Look(id, p, from, to, message, notes...)
 }
 
 // codeOptions has the options of languages whose value is the text to run, and those with

@@ -32,42 +32,42 @@ func credentialIn(text string) string {
 
 // sent judges what a request sends.
 func (r *shellReader) sent(q request, place value, io redirect) {
-	secret := ""
+	var secret value
 	for _, v := range append(q.bodies[:len(q.bodies):len(q.bodies)], q.urls...) {
-		if v.secret != "" {
-			secret = v.secret
-		}
+		secret = secret.with(v)
 		for _, mark := range [...]string{"@", "=@", "=<"} {
 			i := strings.Index(v.text, mark)
 			if i < 0 || i > 0 && mark == "@" {
 				continue
 			}
 			file, _, _ := strings.Cut(v.text[i+len(mark):], ";")
-			if c := r.content(value{text: file, from: v.from, to: v.to}); c.secret != "" {
-				secret = c.secret
-			}
+			secret = secret.with(r.content(value{text: file, from: v.from, to: v.to}))
 		}
 	}
 	for _, v := range q.files {
-		if c := r.content(v); c.secret != "" {
-			secret = c.secret
-		}
+		secret = secret.with(r.content(v))
 	}
-	if q.stdin && io.in.secret != "" {
-		secret = io.in.secret
+	if q.stdin {
+		secret = secret.with(io.in)
 	}
-	if secret == "" || len(q.urls) == 0 {
+	if secret.secret == "" || len(q.urls) == 0 {
 		return
 	}
 	r.sendsSecret(secret, q.urls[0].text, place)
 }
 
-func (r *shellReader) sendsSecret(secret, destination string, place value) {
+// sendsSecret notes that the credentials in a value are sent.
+func (r *shellReader) sendsSecret(v value, destination string, place value) {
+	if v.mild {
+		v.mild = false
+		r.s.looking(func() { r.sendsSecret(v, destination, place) })
+		return
+	}
 	to := "a host"
 	if host, _ := words.Of(destination); host != "" {
 		to = secrets.Quote(host)
 	}
-	r.s.networkFind(passage.SendSecret, r.p, place.from, place.to, destination, secrets.Quote(secret)+" is sent to "+to)
+	r.s.networkFind(passage.SendSecret, r.p, place.from, place.to, destination, secrets.Quote(v.secret)+" is sent to "+to)
 }
 
 // send judges a program that sends a file or its input, and returns what the host delivers.
@@ -80,14 +80,14 @@ func (r *shellReader) send(name string, args []value, io redirect) (out value) {
 	case "dig", "nslookup", "host":
 		for _, v := range args[1:] {
 			if v.secret != "" {
-				r.sendsSecret(v.secret, strings.TrimLeft(v.text, "."), args[0])
+				r.sendsSecret(v, strings.TrimLeft(v.text, "."), args[0])
 			}
 		}
 		return value{}
 	case "ssh":
 		_, rest := options(args[1:], "BbcDEeFIiJLlmOoPpQRSWw", "")
 		if len(rest) > 0 && io.in.secret != "" && !words.IsDotEnv(io.in.secret) {
-			r.sendsSecret(io.in.secret, rest[0].text, args[0])
+			r.sendsSecret(io.in, rest[0].text, args[0])
 		}
 		return value{}
 	case "socat":
@@ -107,7 +107,7 @@ func (r *shellReader) send(name string, args []value, io redirect) (out value) {
 	}
 	r.network = true
 	if host != "" && io.in.secret != "" {
-		r.sendsSecret(io.in.secret, host, args[0])
+		r.sendsSecret(io.in, host, args[0])
 	}
 	if host == "" || flag(args[1:], "lz", "listen") {
 		return value{}
@@ -132,7 +132,7 @@ func (r *shellReader) copied(args []value) {
 			c = v.text
 		}
 		if c != "" && !words.IsDotEnv(v.text) {
-			r.sendsSecret(c, host, args[0])
+			r.sendsSecret(value{secret: c}, host, args[0])
 		}
 	}
 }
@@ -160,7 +160,7 @@ func (r *shellReader) backdoor(name string, args []value, io redirect) {
 		code, file, _ := interpreted(name, args[1:])
 		if code == nil && file == nil || flag(args[1:], "i", "") {
 			host, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(io.socket.text, "/dev/tcp/"), "/dev/udp/"), "/")
-			r.reverse(host, args[0])
+			r.reverse(host, false, args[0])
 		}
 	case name == "nc" || name == "ncat" || name == "netcat":
 		opts, rest := options(args[1:], "pswiqXxGgIMmOPTVWec", "exec sh-exec lua-exec")
@@ -170,17 +170,17 @@ func (r *shellReader) backdoor(name string, args []value, io redirect) {
 		}
 		for _, o := range opts {
 			if (o.name == "e" || o.name == "c" || o.name == "exec" || o.name == "sh-exec") && shellPath().MatchString(o.value.text) {
-				r.reverse(host, args[0])
+				r.reverse(host, flag(args[1:], "l", "listen"), args[0])
 			}
 		}
 		if io.in.session {
-			r.reverse(host, args[0])
+			r.reverse(host, flag(args[1:], "l", "listen"), args[0])
 		}
 	case name == "telnet" && io.in.session && len(args) > 1:
-		r.reverse(args[1].text, args[0])
+		r.reverse(args[1].text, false, args[0])
 	case name == "openssl" && io.in.session && subcommand(args[1:]) == "s_client":
 		opts, _ := connectOption(args[1:])
-		r.reverse(opts, args[0])
+		r.reverse(opts, false, args[0])
 	case name == "socat":
 		r.socat(args)
 	}
@@ -206,14 +206,21 @@ func (r *shellReader) socat(args []value) {
 		shell = shell || (strings.HasPrefix(low, "exec:") || strings.HasPrefix(low, "system:")) && shellPath().MatchString(low)
 	}
 	if network && shell {
-		r.reverse(host, args[0])
+		r.reverse(host, host == "", args[0])
 	}
 }
 
-// reverse notes that a shell is connected with a socket.
-func (r *shellReader) reverse(host string, place value) {
+// reverse notes that a shell is connected with a socket, of a host or one that listens.
+func (r *shellReader) reverse(host string, listens bool, place value) {
 	r.network = true
-	r.s.networkFind(passage.ReverseShell, r.p, place.from, place.to, host, "a shell is connected with "+connected(host))
+	find := func() {
+		r.s.networkFind(passage.ReverseShell, r.p, place.from, place.to, host, "a shell is connected with "+connected(host))
+	}
+	if host == "" && !listens { // as in a text about such commands
+		r.s.looking(find)
+		return
+	}
+	find()
 }
 
 func connected(host string) string {

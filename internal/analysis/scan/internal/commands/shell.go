@@ -75,6 +75,7 @@ func (s *Judge) shell(p passage.Part, from Origin, saved map[string]value) (out 
 		return value{}
 	}
 	r := s.reader(p, from, saved)
+	r.takes()
 	r.of.words += wordsOfReader
 	text := p.Text
 	if r.inMarkdown() {
@@ -94,6 +95,26 @@ func (s *Judge) shell(p passage.Part, from Origin, saved map[string]value) (out 
 		s.Find(passage.SecretNetwork, p, r.secret.from, r.secret.to, "the script names "+secrets.Quote(r.secret.name)+" and uses the network")
 	}
 	return out
+}
+
+// takes notes the arguments of a text that sh -c runs: $0 is the first, and $@ has the others.
+func (r *shellReader) takes() {
+	args := r.s.args
+	if r.s.args = nil; len(args) == 0 {
+		return
+	}
+	var all value
+	for i, v := range args {
+		v.from, v.to = 0, len(r.p.Text) // it is in another text
+		if r.assign(strconv.Itoa(i), v); i > 0 {
+			r.params = append(r.params, v)
+		}
+		if i > 0 {
+			all = all.with(v)
+		}
+	}
+	r.assign("@", all)
+	r.assign("*", all)
 }
 
 func (r *shellReader) tooManyWords() {

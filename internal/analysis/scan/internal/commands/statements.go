@@ -38,7 +38,7 @@ func (r *shellReader) statement(st *syntax.Stmt, in value) value {
 	r.outer = io.socket
 	out := r.command(st, io)
 	if r.outer = outer; io.socket != nil && io.socket != outer && out.secret != "" {
-		r.sendsSecret(out.secret, delivered(*io.socket).fetched[0], *io.socket)
+		r.sendsSecret(out, delivered(*io.socket).fetched[0], *io.socket)
 	}
 	if io.file == "" {
 		return out

@@ -18,6 +18,7 @@ type value struct {
 	decoder  string // the program that decoded it
 	escapes  int    // characters of it that are written as numbers
 	secret   string // the credentials in it
+	mild     bool   // they are one value of a file, whose key names no secret
 	stream   bool   // it is <(…): a file with this content
 	session  bool   // it is the output of a shell that takes commands
 }
@@ -40,8 +41,8 @@ func (v value) with(o value) value {
 	if v.decoder == "" {
 		v.decoder = o.decoder
 	}
-	if v.secret == "" {
-		v.secret = o.secret
+	if v.secret == "" || v.mild && o.secret != "" {
+		v.secret, v.mild = o.secret, o.mild
 	}
 	v.escapes += o.escapes
 	v.session = v.session || o.session

@@ -28,7 +28,11 @@ func (m *page) hidden(p passage.Part, what string, least int) {
 	for _, find := range []func(string) (from, to int, ok bool){words.Overriding, words.Concealing} {
 		if from, to, ok := find(p.Text); ok {
 			m.noteHidden(p.File)
-			m.Find(passage.HiddenOverride, p, from, to, what+" says "+secrets.Quote(p.Around(from, to)))
+			find := m.Find
+			if words.Quoted(p.Text, from, to) && asksNothingBeside(p.Text, from, to) {
+				find = m.Look
+			}
+			find(passage.HiddenOverride, p, from, to, what+" says "+secrets.Quote(p.Around(from, to)))
 			return
 		}
 	}
@@ -71,6 +75,17 @@ func asking(text string) (what string, from, to int) {
 		return "an instruction", from, to
 	}
 	return "", 0, 0
+}
+
+// asksNothingBeside reports whether a text asks its reader for nothing, but for the bytes from one offset to
+// another.
+func asksNothingBeside(text string, from, to int) bool {
+	for _, rest := range [...]string{text[:from], text[to:], text[:from] + "x" + text[to:]} {
+		if asks, _, _ := asking(rest); asks != "" || words.Overrides(rest) {
+			return false
+		}
+	}
+	return true
 }
 
 // attribute judges the title or the alternative text of a link or an image, which begins at an offset.

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Kind is what is known of a host by its name.
@@ -119,6 +120,9 @@ func variable(host string) (string, bool) {
 }
 
 func kindOfName(host string) Kind {
+	if isPlaceholderName(host) {
+		return Nobody
+	}
 	if strings.IndexFunc(host, func(r rune) bool { return r >= 0x80 }) >= 0 || strings.HasPrefix(host, "xn--") || strings.Contains(host, ".xn--") {
 		return Punycode
 	}
@@ -144,6 +148,22 @@ func kindOfName(host string) Kind {
 		return Nobody
 	}
 	return Named
+}
+
+// isPlaceholderName reports whether a name that is not ASCII can be no host: it has quotes, brackets or an
+// ellipsis, or neither a dot nor a number. Programs read full-width digits and dots as plain ones.
+func isPlaceholderName(host string) bool {
+	other, dot := false, false
+	for _, r := range host {
+		switch {
+		case r == '…' || r >= 0x80 && unicode.In(r, unicode.Ps, unicode.Pe, unicode.Pi, unicode.Pf):
+			return true
+		case r == '.' || r == '。' || r == '．' || r == '｡' || unicode.IsNumber(r):
+			dot = true
+		}
+		other = other || r >= 0x80
+	}
+	return other && !dot
 }
 
 // address reads an address in each form that programs take: as IPv6, and as IPv4 in one to four

@@ -44,6 +44,7 @@ func wordAt(text string, at int) (word, bool) {
 	if from == to {
 		return word{}, false
 	}
+	to = from + len(strings.TrimRight(text[from:to], "'’")) // a quotation ends
 	w := word{from: from, to: to}
 	if to-from <= maxWord {
 		w.text = strings.ReplaceAll(strings.ToLower(text[from:to]), "’", "'")
@@ -213,6 +214,36 @@ func firstPhrase(text string, starts *Set, match func(word) (to int, ok bool)) (
 }
 
 var negations = Set{Rows: "not don't dont never cannot can't won't doesn't shouldn't mustn't no"}
+
+// quotes has the marks that begin a quotation, and those that end it.
+var quotes = [][2]string{{"\"", "\""}, {"'", "'"}, {"`", "`"}, {"“", "”"}, {"„", "“"}, {"‘", "’"}, {"«", "»"}}
+
+// testWords are words of a sentence about a text that is looked for, or that a test has.
+var testWords = Set{Rows: "test tests tested testing fixture fixtures sample samples example examples detect detects detected detection detector flag flags flagged match matches pattern patterns phrase phrases string strings payload payloads scanner rule rules"}
+
+// Quoted reports whether a phrase is quoted by itself, with two more words at most, in a sentence about a
+// test.
+func Quoted(text string, from, to int) bool {
+	const room = 20
+	before, after := text[:from], text[to:]
+	for _, q := range quotes {
+		begin, end := strings.LastIndex(before, q[0]), strings.Index(after, q[1])
+		if begin < 0 || end < 0 || from-begin-len(q[0]) > room || end > room || strings.ContainsAny(before[begin:]+after[:end], "\n.;:!?") {
+			continue
+		}
+		for outside := before[:begin] + " " + after[end+len(q[1]):]; ; {
+			w, ok := wordAt(outside, 0)
+			if !ok {
+				break
+			}
+			if testWords.Has(w.text) {
+				return true
+			}
+			outside = outside[w.to:]
+		}
+	}
+	return false
+}
 
 // Overrides reports whether a text overrides instructions, or hides an act from the user.
 func Overrides(text string) bool {

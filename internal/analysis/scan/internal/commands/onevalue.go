@@ -1,0 +1,63 @@
+package commands
+
+import (
+	"strings"
+
+	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
+	"github.com/knack-dev/knack/internal/base/lazyregexp"
+)
+
+// Texts that name one key of a file of variables, which is their group: for grep, sed and awk.
+var (
+	grepKey = lazyregexp.New(`^(?:\^(?:export )?([A-Za-z][A-Za-z0-9_]*)=?|([A-Za-z][A-Za-z0-9_]*)=)(?:\.\*)?\$?$`)
+	sedKey  = lazyregexp.New(`^s([/|,#])\^(?:export )?([A-Za-z][A-Za-z0-9_]*)=(?:\\?\(?\.[*+]\\?\)?)?[/|,#](?:\\1)?[/|,#]p$`)
+	awkKey  = lazyregexp.New(`^(?:/\^([A-Za-z][A-Za-z0-9_]*)=?/|\$1 ?== ?"([A-Za-z][A-Za-z0-9_]*)") ?\{ ?print(?: \$2)? ?\}$`)
+	// plainGrep matches options of grep by which it writes no other lines.
+	plainGrep = lazyregexp.New(`^-(?:[EFGhHinoqswx]+|m ?\d+|-only-matching|-ignore-case|-max-count=\d+)$`)
+)
+
+// secretKeys are parts of the names of keys whose value is a secret, or has one in it.
+var secretKeys = strings.Fields("secret token key pass pwd cred auth priv cert seed mnemonic phrase cookie session salt sign jwt bearer pin otp hash dsn uri conn database db redis mongo postgres mysql amqp webhook hook url login account user")
+
+// oneValue returns what a filter writes of a file of variables: if it picks one value by a key that names no
+// secret, sending that is no more than worth a look.
+func oneValue(program string, args []value, v value) value {
+	if v.secret == "" || !words.IsDotEnv(v.secret) {
+		return v
+	}
+	key := ""
+	for _, a := range args {
+		if text := a.text; strings.HasPrefix(text, "-") {
+			if strings.HasSuffix(program, "grep") && !plainGrep().MatchString(text) || program == "sed" && text != "-n" && text != "-nE" && text != "-En" || program == "awk" && !strings.HasPrefix(text, "-F") {
+				return v
+			}
+			continue
+		}
+		if key != "" || !a.known {
+			continue
+		}
+		switch program {
+		case "grep", "egrep", "fgrep":
+			key = strings.Join(groups(grepKey().FindStringSubmatch(a.text)), "")
+		case "sed":
+			if m := sedKey().FindStringSubmatch(a.text); m != nil {
+				key = m[2]
+			}
+		case "awk":
+			key = strings.Join(groups(awkKey().FindStringSubmatch(a.text)), "")
+		}
+		if key == "" {
+			return v
+		}
+	}
+	low := strings.ToLower(key)
+	for _, part := range secretKeys {
+		if strings.Contains(low, part) {
+			return v
+		}
+	}
+	v.mild = v.mild || key != ""
+	return v
+}
+
+func groups(match []string) []string { return match[min(1, len(match)):] }
