@@ -56,6 +56,8 @@ func TestDowngrade(t *testing.T) {
 	}
 	s.expect(1, misnamed, "", "add", at+":v2.9.9")
 	s.expect(1, misnamed, "", "verify", at+":v2.9.9")
+	s.expect(1, misnamed, "", "pull", at+":v2.9.9")
+	s.expect(0, "1.0.0, 1 skill", "", "pull", at+":v2.9.9", "--allow-downgrade")
 	s.expect(0, "signed by key-a\n", "KEY-a", "add", at+":v2.9.9@"+old)
 	s.locked("1.0.0")
 }

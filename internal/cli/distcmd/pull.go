@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -20,7 +19,10 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/install"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/pull"
+	"github.com/knack-dev/knack/internal/distribution/release"
 	"github.com/knack-dev/knack/internal/distribution/store"
+	"github.com/knack-dev/knack/internal/distribution/trust"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
 func pullCommand(env *console.Env) *cobra.Command {
@@ -32,7 +34,8 @@ func pullCommand(env *console.Env) *cobra.Command {
 		Long: `Bring all skills of a source into the store, as one release: all or none.
 Each file is compared with the digests of the release. knack serve --source
 SOURCE then starts with them at once. Of a release in a registry, only the
-layers that the store does not have are fetched.
+layers that the store does not have are fetched. A lower version than before is
+refused, by the rules for the source in knack.yaml too.
 
 A source is written as for knack add. Nothing is installed into a project. With
 --to, the skills are also unpacked into a folder, with a knack.lock. The folder
@@ -53,6 +56,7 @@ changes as a whole, and only if all that is in it is as knack wrote it.`,
 	s.BoolVar(&p.json, "json", false, "print a JSON object")
 	s.StringVar(&p.config, "config", "", "the trusted keys and the store are those of `FILE`, not of your knack.yaml (doc/configuration.md)")
 	_ = cmd.MarkFlagFilename("config")
+	s.BoolVar(&p.downgrade, "allow-downgrade", false, allowDowngradeUsage)
 	s.BoolVar(&p.offline, "offline", false, "use only what is on this machine (also KNACK_OFFLINE=1)")
 	return cmd
 }
@@ -61,6 +65,7 @@ changes as a whole, and only if all that is in it is as knack wrote it.`,
 type pulling struct {
 	env                *console.Env
 	dry, json, offline bool
+	downgrade          bool
 	to, config         string
 
 	printed bool // the JSON object is printed
@@ -132,6 +137,10 @@ func (p *pulling) run(cmd *cobra.Command, text string) error {
 	if err != nil {
 		return err
 	}
+	allowed, err := p.rules(ref, rules)
+	if err != nil {
+		return err
+	}
 	shelf, err := OpenStore(env, p.config, env.Shown)
 	if err != nil {
 		return err
@@ -143,8 +152,8 @@ func (p *pulling) run(cmd *cobra.Command, text string) error {
 	done := console.ShowProgress(env, console.Step{What: "pulling " + ref.String(), Short: shortSource(ref.String()), Parts: func() []string { return progressOf(now.Load()) }})
 	defer done()
 	puller := &pull.Puller{
-		Store:    shelf,
-		Trust:    rules,
+		Store: shelf,
+		Trust: rules, AllowDowngrade: p.downgrade,
 		Progress: func(r pull.Report) { now.Store(&r) },
 		Origins: origins(Settings{
 			Env: env, Store: shelf, Progress: func(string, int64, int64) {}, Offline: offline || p.offline, Fetch: servers,
@@ -169,7 +178,7 @@ func (p *pulling) run(cmd *cobra.Command, text string) error {
 	if p.offline || offline {
 		r, err = p.here(puller, ref)
 	} else {
-		r, err = p.fetch(ctx, puller, ref)
+		r, err = p.fetch(ctx, puller, release.Request{Ref: ref, Rules: allowed, AllowDowngrade: p.downgrade, DryRun: p.dry})
 	}
 	if err == nil && !p.dry {
 		err = unpack(r)
@@ -219,85 +228,49 @@ func shortSource(source string) string {
 }
 
 // fetch asks the source, and fetches what the store does not have.
-func (p *pulling) fetch(ctx context.Context, puller *pull.Puller, ref origin.Ref) (store.Release, error) {
-	// While the source is asked, the store is looked at: mostly it has all of what the source has.
-	var (
-		before store.Release
-		damage error
-		whole  bool
-		looked = make(chan struct{})
-	)
-	go func() {
-		defer close(looked)
-		_, before, damage = p.before(puller.Store, ref)
-		whole = puller.Store.Whole(before)
-	}()
-	at, err := puller.Resolve(ctx, ref)
-	<-looked
-	if err != nil {
-		return store.Release{}, failure(install.ProblemOf(err))
-	}
-	if damage != nil {
-		return store.Release{}, damage
-	}
-	if whole && puller.Is(ref, at, before) {
-		p.out.Unchanged = true
-		p.is(before, before)
-		return before, nil
-	}
+func (p *pulling) fetch(ctx context.Context, puller *pull.Puller, q release.Request) (store.Release, error) {
+	u, err := release.Update(ctx, puller, q)
+	o := &p.out
+	o.Layers, o.Fetched, o.Bytes = u.Report.Layers, u.Report.Fetched, u.Report.Bytes
 	if p.dry {
-		r, report, err := puller.Look(ctx, ref, at)
-		if err != nil {
-			return store.Release{}, failure(install.ProblemOf(err))
-		}
-		p.is(r, before)
-		p.out.Layers, p.out.Fetched, p.out.Bytes = report.Layers, report.Fetched, report.Total
-		return r, nil
+		o.Bytes = u.Report.Total
 	}
-	r, report, err := puller.Pull(ctx, ref, at)
-	p.out.Layers, p.out.Fetched, p.out.Bytes = report.Layers, report.Fetched, report.Bytes
-	if err != nil {
+	switch {
+	case errors.As(err, new(*origin.Misnamed)):
+		return store.Release{}, command.Fail(command.No, err, "ask its publisher whether the tag was moved; --allow-downgrade takes it, as the version that it says")
+	case errors.As(err, new(*release.TooLow)):
+		return store.Release{}, command.Fail(command.No, err, "")
+	case err != nil:
 		return store.Release{}, failure(install.ProblemOf(err))
 	}
-	p.is(r, before)
-	head, _, err := p.before(puller.Store, ref) // a server may have set it meanwhile
-	if err != nil {
-		return store.Release{}, err
-	}
-	p.out.Unchanged = r.Digest == head.Release
-	if !p.out.Unchanged || r.Judged != head.Judged {
-		if !p.out.Unchanged {
-			head = store.Head{Release: r.Digest, Previous: head.Release, Since: r.At, Highest: head.Highest}
-		}
-		head.Judged = r.Judged
-		if err := puller.Store.SetHead(ref.String(), head); err != nil {
-			return store.Release{}, failure(install.ProblemOf(err))
-		}
-	}
-	return r, nil
+	o.Unchanged = u.Same
+	p.is(u.Release, u.Before)
+	return u.Release, nil
 }
 
-// before returns the head of a source, and its release if the store still has the record. Without a
-// head, both are zero. A damaged head is an error: a server with forward-only would no longer know
-// the versions that it has.
-func (p *pulling) before(s *store.Store, ref origin.Ref) (head store.Head, r store.Release, err error) {
-	head, err = s.Head(ref.String())
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return store.Head{}, store.Release{}, nil
-	case err != nil:
-		return store.Head{}, store.Release{}, failure(install.ProblemOf(err))
+// rules returns the rules that a server with the same file has for a source.
+func (p *pulling) rules(ref origin.Ref, signers *trust.Policy) (release.Rules, error) {
+	rule, _ := signers.Rule(ref.Source)
+	rules := release.Rules{Trusts: rule.Trusts}
+	file, err := settings.New(p.env, p.config).Trusted()
+	if err != nil || file == nil {
+		return rules, fileFailure(err)
 	}
-	r, _ = s.Release(head.Release)
-	return head, head.Of(r), nil
+	for _, s := range file.Config.Sources {
+		from, err := origin.Parse(s.From.Text, filepath.Dir(file.Path), p.env.Home)
+		if err == nil && from.String() == ref.String() {
+			rules.ForwardOnly, rules.MinVersion = s.ForwardOnly, s.MinVersion
+		}
+	}
+	return rules, nil
 }
 
 // here returns what the store has of a source, and asks nobody.
 func (p *pulling) here(puller *pull.Puller, ref origin.Ref) (store.Release, error) {
 	s := puller.Store
-	_, r, err := p.before(s, ref)
+	_, r, err := release.Head(s, ref.String())
 	if err != nil {
-		return store.Release{}, err
+		return store.Release{}, failure(install.ProblemOf(err))
 	}
 	if r.Digest == "" {
 		return store.Release{}, command.Fail(command.No, fmt.Errorf("the store has no release of %s", ref), "run the command once without --offline")

@@ -145,7 +145,20 @@ func TestPullBesideServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	release("1.3.0")
-	pull(0)
+	for _, flag := range []string{"", "--dry-run"} {
+		if said := pull(1, strings.Fields(flag)...); !strings.Contains(said, "the version 1.3.0 is lower than 1.4.0, which was pulled or served before: --allow-downgrade takes it") {
+			t.Errorf("%s: %s", flag, said)
+		}
+	}
+	s.put("home/.config/knack/knack.yaml", "sources:\n  - {name: a, from: \"oci://"+strings.Replace(r.Host, ":", ":0", 1)+"/a/b:prod\", forward-only: true}\n")
+	if said := pull(1, "--allow-downgrade"); !strings.Contains(said, "which was served before, and forward-only is set") {
+		t.Error(said)
+	}
+	if h, err = shelf.Head(source); err != nil || h.Version != "1.4.0" {
+		t.Fatalf("%+v, %v", h, err)
+	}
+	s.put("home/.config/knack/knack.yaml", "")
+	pull(0, "--allow-downgrade")
 	if h, err = shelf.Head(source); err != nil || h.Version != "1.3.0" || h.Highest[""] != "1.4.0" {
 		t.Fatalf("%+v, %v", h, err)
 	}

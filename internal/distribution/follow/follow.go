@@ -25,15 +25,6 @@ type Puller interface {
 	Look(ctx context.Context, ref origin.Ref, at origin.Revision) (store.Release, pull.Report, error)
 }
 
-// Store has the releases, and remembers which one was served: [store.Store].
-type Store interface {
-	Release(digest string) (store.Release, error)
-	Head(source string) (store.Head, error)
-	SetHead(source string, h store.Head) error
-	Remove(d skill.Digest) error
-	Collect() error // what is served no more, after a while
-}
-
 // Source is a source to follow.
 type Source struct {
 	Name        string
@@ -45,7 +36,7 @@ type Source struct {
 // Options are what a [Follower] needs.
 type Options struct {
 	Puller Puller
-	Store  Store
+	Store  *store.Store
 	Every  time.Duration // between two polls
 	Host   string        // of this machine, by which replicas ask at different moments of a second
 	// Serve serves a release from now on, and counts what differs.
@@ -203,15 +194,18 @@ func (f *Follower) start() error {
 		return nil // it is fetched again
 	}
 	r = h.Of(r)
-	why := f.tooLow(r, true) // a knack pull beside the server sets the head, too
-	if f.o.Admit != nil && why == nil {
-		why = f.o.Admit(r)
-	}
-	if why != nil {
+	words := "the release that was served last is served"
+	if why := f.admit(r); why != nil { // a knack pull beside the server sets the head, too
 		f.o.Log.Warn("the release that was served last is not served any more", "source", f.source.Name, "release", r.Digest, "reason", why.Error())
-		return nil
-	}
-	if h.Highest = f.noteHighest(r); !maps.Equal(h.Highest, was) {
+		last, ok := release.Last(f.o.Store, h, f.admit)
+		if !ok {
+			return nil
+		}
+		r, h = last, release.Next(h, last, f.o.Now())
+		h.Highest = f.noteServed(r)
+		f.remember(h)
+		words = "the last release that is allowed is served in its place"
+	} else if h.Highest = f.noteServed(r); !maps.Equal(h.Highest, was) {
 		f.remember(h)
 	}
 	if f.o.Trusts != nil && r.Signer != "" && !f.o.Trusts(r.Signer) {
@@ -220,8 +214,27 @@ func (f *Follower) start() error {
 	f.o.Serve(r)
 	f.serving(r, h.Since)
 	f.head = h
-	f.o.Log.Warn("the release that was served last is served", "source", f.source.Name, "release", r.Digest, "version", r.Version)
+	f.o.Log.Warn(words, "source", f.source.Name, "release", r.Digest, "version", r.Version)
 	return nil
+}
+
+// rules returns the rules of the source.
+func (f *Follower) rules() release.Rules {
+	return release.Rules{ForwardOnly: f.source.ForwardOnly, MinVersion: f.source.MinVersion, Trusts: f.o.Trusts}
+}
+
+// admit returns why a release of the store is not served at the start, or nil.
+func (f *Follower) admit(r store.Release) error {
+	if err := f.rules().Check(r, f.highest, true); err != nil || f.o.Admit == nil {
+		return err
+	}
+	return f.o.Admit(r)
+}
+
+// noteServed returns the highest versions by signer once a release is served.
+func (f *Follower) noteServed(r store.Release) map[string]string {
+	f.highest = release.Served(f.highest, r)
+	return f.highest
 }
 
 // serving notes what is served.
@@ -273,10 +286,8 @@ func (f *Follower) serve(r store.Release) {
 	f.serving(r, now)
 	f.judged = true
 	e := Event{Action: ActionSwap, Release: r.Digest, Before: before.Digest, Version: r.Version, Signer: r.Signer, Added: c.Added, Changed: c.Changed, Removed: c.Removed}
-	h := store.Head{Release: r.Digest, Since: now, Judged: r.Judged, Highest: f.noteHighest(r)}
-	if before.Digest != "" {
-		h.Previous = before.Digest
-	}
+	h := release.Next(f.head, r, now)
+	h.Highest = f.noteServed(r)
 	if was, err := f.o.Store.Head(f.source.Ref.String()); semver.Lower(r.Version, before.Version) || before.Digest != "" && err == nil && was.Previous == r.Digest {
 		e.Action = ActionRollBack
 	}

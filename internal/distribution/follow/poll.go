@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
-	"github.com/knack-dev/knack/internal/base/semver"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/pull"
+	"github.com/knack-dev/knack/internal/distribution/release"
 	"github.com/knack-dev/knack/internal/distribution/store"
 )
 
@@ -141,7 +140,7 @@ func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 		f.mend(r)
 		return Pulled, nil
 	}
-	if err := f.tooLow(r, false); err != nil {
+	if err := f.rules().Check(r, f.highest, false); err != nil {
 		return f.failed(ctx, err, at.ID)
 	}
 	f.refused, f.reason = "", nil
@@ -218,7 +217,7 @@ func (f *Follower) judge(ctx context.Context, at origin.Revision) (Outcome, erro
 	f.served.Judged = r.Judged
 	f.update(func(s *Status) { s.Version, s.Signer, s.Signature = r.Version, r.Signer, r.Signature })
 	h := f.head // a knack pull may have set another one
-	h.Judged, h.Highest = r.Judged, f.noteHighest(r)
+	h.Judged, h.Highest = r.Judged, f.noteServed(r)
 	f.remember(h)
 	return Unchanged, nil
 }
@@ -278,17 +277,17 @@ func (f *Follower) failed(ctx context.Context, err error, id string) (Outcome, e
 	if refusal == "" {
 		return Failed, err
 	}
-	release := digestOf(id)
+	digest := digestOf(id)
 	was := f.Status()
-	f.update(func(s *Status) { s.Refused, s.RefusedRelease, s.RefusedReason = refusal, release, err.Error() })
+	f.update(func(s *Status) { s.Refused, s.RefusedRelease, s.RefusedReason = refusal, digest, err.Error() })
 	if refusal == NoSkills || refusal == Version || refusal == Limit {
 		f.refused, f.reason = id, err // a digest names the same bytes for ever
 	}
-	if was.Refused != refusal || was.RefusedRelease != release {
+	if was.Refused != refusal || was.RefusedRelease != digest {
 		f.update(func(s *Status) { s.RefusedEach[refusal]++ })
-		e := Event{Action: ActionRefuse, Release: release, Before: f.served.Digest, Refusal: refusal, Reason: err.Error()}
-		if low := (*lowVersion)(nil); errors.As(err, &low) {
-			e.Version, e.Signer = low.release.Version, low.release.Signer
+		e := Event{Action: ActionRefuse, Release: digest, Before: f.served.Digest, Refusal: refusal, Reason: err.Error()}
+		if low := (*release.TooLow)(nil); errors.As(err, &low) {
+			e.Version, e.Signer = low.Release.Version, low.Release.Signer
 		}
 		f.event(e)
 	}
@@ -296,7 +295,7 @@ func (f *Follower) failed(ctx context.Context, err error, id string) (Outcome, e
 }
 
 func refusalOf(err error) Refusal {
-	if low := (*lowVersion)(nil); errors.As(err, &low) {
+	if low := (*release.TooLow)(nil); errors.As(err, &low) {
 		return Version
 	}
 	return Refusal(pull.ReasonOf(err))
@@ -310,41 +309,3 @@ func digestOf(id string) string {
 	}
 	return ""
 }
-
-// lowVersion is the error of a release that forward-only or min-version keep back.
-type lowVersion struct {
-	release store.Release
-	message string
-}
-
-func (l *lowVersion) Error() string { return l.message }
-
-// tooLow returns why the version of a release is too low to be served, or nil. With forward-only
-// alone, the release that the store has at the start may have no version, if none that was served had one.
-func (f *Follower) tooLow(r store.Release, stored bool) error {
-	highest, known := f.highestOf(r.Signer)
-	if f.source.MinVersion == "" && (!f.source.ForwardOnly || stored && !known) {
-		return nil
-	}
-	low := func(format string, args ...any) error { return &lowVersion{r, fmt.Sprintf(format, args...)} }
-	is, ok := semver.ParseShort(r.Version)
-	if !ok {
-		key := "min-version"
-		if f.source.ForwardOnly {
-			key = "forward-only"
-		}
-		return low("the release %s has no version such as 1.4.0, which %s needs: publish it with one", shortOf(r.Digest), key)
-	}
-	if least, ok := semver.ParseShort(f.source.MinVersion); ok && is.Compare(least) < 0 {
-		return low("the version %s is lower than min-version, %s: publish the content as a new version, or lower min-version", r.Version, f.source.MinVersion)
-	}
-	if known && f.source.ForwardOnly {
-		if most, ok := semver.ParseShort(highest); ok && is.Compare(most) < 0 {
-			return low("the version %s is lower than %s, which was served before, and forward-only is set: publish the content as a new version", r.Version, highest)
-		}
-	}
-	return nil
-}
-
-// shortOf returns the beginning of a digest, for people.
-func shortOf(digest string) string { return digest[:min(len(digest), 19)] }

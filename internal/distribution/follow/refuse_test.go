@@ -13,6 +13,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/distribution/follow"
 	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/release"
 	"github.com/knack-dev/knack/internal/distribution/store"
 	"github.com/knack-dev/knack/internal/distribution/trust"
 	"github.com/knack-dev/knack/internal/test/testwait"
@@ -160,14 +161,14 @@ func (w *world) pulled() {
 		w.t.Fatal(err)
 	}
 	r := w.tag
-	h = store.Head{Release: r.Digest, Previous: h.Release, Judged: r.Judged, Highest: h.Highest}
+	h = release.Next(h, r, time.Now())
 	if err := errors.Join(w.store.Record(r), w.store.SetHead(w.source.Ref.String(), h)); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// With forward-only, a server that starts does not serve what knack pull has set back, nor does its
-// source bring it lower than what knack pull brought first.
+// With forward-only, a server that starts does not serve what knack pull has set back, but the last
+// release that is allowed, nor does its source bring it lower than what knack pull brought first.
 func TestPulledBeside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -188,12 +189,21 @@ func TestPulledBeside(t *testing.T) {
 			w.pulled()
 			w.start()
 			w.pass()
-			w.want("served", &w.served)
+			if got := w.took(&w.served); len(got) != 1 || !strings.HasPrefix(got[0], "1.4.0@") {
+				t.Error("served at the start:", got)
+			}
 			w.want("events", &w.events, "refuse "+version+" version")
+			if h, err := w.store.Head(w.source.Ref.String()); err != nil || h.Version != "1.4.0" {
+				t.Errorf("the head is %+v, %v", h, err)
+			}
 			w.end()
+		}
+		if text := w.log.String(); !strings.Contains(text, "the last release that is allowed is served in its place") || !strings.Contains(text, "the version 1.3.0 is lower than 1.4.0") {
+			t.Error(text)
 		}
 		w.has("1.4.1", "key:a")
 		w.start()
+		w.pass()
 		w.want("events", &w.events, "pull 1.4.1", "swap 1.4.1")
 		w.end()
 	})

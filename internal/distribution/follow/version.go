@@ -2,39 +2,9 @@ package follow
 
 import (
 	"hash/fnv"
-	"maps"
 	"math"
 	"time"
-
-	"github.com/knack-dev/knack/internal/base/semver"
-	"github.com/knack-dev/knack/internal/distribution/store"
 )
-
-// highestOf returns the highest version that was served and counts for a release by a signer: those
-// of all signers that are trusted. Others, and releases that nobody signed, do not keep back a
-// signed one. A release without a verified signature is compared with all: anybody could have made it.
-func (f *Follower) highestOf(signer string) (version string, ok bool) {
-	for of, v := range f.highest {
-		counts := signer == "" || of == signer || of != "" && (f.o.Trusts == nil || f.o.Trusts(of))
-		if counts && (version == "" || semver.Lower(version, v)) {
-			version, ok = v, true
-		}
-	}
-	return version, ok
-}
-
-// noteHighest returns the highest versions by signer once a release is served.
-func (f *Follower) noteHighest(r store.Release) map[string]string {
-	all := maps.Clone(f.highest)
-	if all == nil {
-		all = map[string]string{}
-	}
-	if _, ok := semver.ParseShort(r.Version); ok && (all[r.Signer] == "" || semver.Lower(all[r.Signer], r.Version)) {
-		all[r.Signer] = r.Version
-	}
-	f.highest = all
-	return all
-}
 
 // Bounds of the moments.
 const (

@@ -5,6 +5,7 @@ package pull
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,6 +27,8 @@ type Puller struct {
 	// Trust has the rules about signatures, which are judged before anything else of a library is
 	// fetched; nil has none.
 	Trust *trust.Policy
+	// AllowDowngrade takes a release under the tag of another version.
+	AllowDowngrade bool
 	// Now is the clock; nil is the system's.
 	Now func() time.Time
 	// Progress is called now and then, from several goroutines. It may be nil.
@@ -98,8 +101,14 @@ func (w *work) open(ctx context.Context, ref origin.Ref, at origin.Revision) (li
 	if lib, err = o.Open(ctx, ref, at); err != nil {
 		return nil, r, err
 	}
-	r = store.Release{Revision: lib.Revision().ID, Judged: store.Judged{Version: lib.Revision().Version}}
+	r = store.Release{Revision: lib.Revision().ID}
 	v, err := origin.Judge(ctx, w.Trust, ref, lib)
+	if err == nil {
+		r.Version, err = origin.Version(ref, lib, v)
+		if w.AllowDowngrade && errors.As(err, new(*origin.Misnamed)) {
+			err = nil
+		}
+	}
 	if err != nil {
 		lib.Close()
 		return nil, r, err

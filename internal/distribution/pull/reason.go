@@ -17,6 +17,7 @@ const (
 	Gone      Reason = "gone"      // the source does not have the tag or the release
 	NoSkills  Reason = "no-skills" // what it has is no library of skills
 	Signature Reason = "signature" // its signature is not one that is trusted
+	Version   Reason = "version"   // its tag is another version than it has
 	Limit     Reason = "limit"     // it is larger than a release may be
 	Disk      Reason = "disk"      // the store has no room for it
 )
@@ -34,6 +35,8 @@ func ReasonOf(err error) Reason {
 		return Disk
 	case errors.As(err, &refused):
 		return Signature
+	case errors.As(err, new(*origin.Misnamed)):
+		return Version
 	case errors.Is(err, origin.ErrGone):
 		return Gone
 	case errors.Is(err, origin.ErrLimit):

@@ -13,6 +13,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/base/realpath"
+	"github.com/knack-dev/knack/internal/base/semver"
 )
 
 // clean removes what killed processes have left and, once a day and if no other process uses
@@ -75,6 +76,12 @@ func (s *Store) collect(now time.Time) {
 		case s.heads[name] || !old(at, max(s.o.Keep, unservedHead)):
 			if s.load(at, &h) == nil {
 				served[h.Release], served[h.Previous] = true, true
+				for _, p := range h.Past {
+					if semver.Lower(h.Version, p.Version) { // the head was moved back
+						served[p.Release] = true
+						break
+					}
+				}
 			}
 		default:
 			_ = edit.Remove(edit.Named(at))

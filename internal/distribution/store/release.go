@@ -80,6 +80,14 @@ type Head struct {
 	// Highest has the highest version that was served, by signer; the key is "" for releases
 	// without a verified signature.
 	Highest map[string]string `json:"highest,omitempty"`
+	// Past has the releases before, newest first: one of them is served if the rules refuse the head.
+	Past []Past `json:"past,omitempty"`
+}
+
+// Past is a release that was the head, with what was judged of it.
+type Past struct {
+	Release string `json:"release"`
+	Judged
 }
 
 // Of returns the release of the head with what was judged of it for the head's source.
