@@ -32,6 +32,7 @@ type scanFlags struct {
 	strict   bool
 	baseline string
 	write    bool
+	done     []func() // once the skills are scanned
 
 	against approvecmd.Comparison
 }
@@ -40,12 +41,13 @@ func scanCommand(env *console.Env) *cobra.Command {
 	var f scanFlags
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:        "scan [PATH | SKILL]…",
+		Use:        "scan [PATH | SKILL | SOURCE]…",
 		SuggestFor: []string{"audit", "inspect"},
 		Short:      "Say what skills would do, and which do what no honest skill does",
 		Long: `Say what skills would do: which programs, hosts and paths they name, what is
 worth a look (review), and what no honest skill does (enforce). Without a PATH,
-all skills that 'knack list' knows.
+all skills that 'knack list' knows. Of a SOURCE, as 'knack add' takes it, all
+skills, or the one behind //; nothing is installed.
 
 A finding to review is a fact and no verdict. A skill without findings is not
 proven harmless: doc/scan.md says what passes. The same files give the same
@@ -104,6 +106,11 @@ func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []str
 		return err
 	}
 	entries, one, unread, err := f.entries(ctx, env, words)
+	defer func() {
+		for _, done := range f.done {
+			done()
+		}
+	}()
 	if err != nil {
 		return err
 	}
@@ -149,6 +156,22 @@ func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []strin
 	if len(words) == 0 {
 		v, err := f.from.view(ctx, *env)
 		return v.Entries, false, nil, err
+	}
+	var rest []string
+	for _, word := range words {
+		if !isOutside(env, word, true) {
+			rest = append(rest, word)
+			continue
+		}
+		of, done, err := outside(ctx, env, "", word)
+		if err != nil {
+			return nil, false, nil, err
+		}
+		f.done = append(f.done, done)
+		all = append(all, of...)
+	}
+	if words = rest; len(words) == 0 {
+		return all, false, nil, nil
 	}
 	named := &namedSkills{env: env, from: &f.from}
 	places, names, missing, err := targets(env, &f.from, words, func(word string) string { return named.hidden(ctx, word) })

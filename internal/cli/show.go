@@ -34,18 +34,23 @@ func showCommand(env *console.Env) *cobra.Command {
 		Long: `Print a skill's SKILL.md, or another of its files, byte for byte.
 
 SKILL is a name, LABEL:NAME for one that another skill shadows, a folder's name,
-or a skill:// URI ('knack help names').
+or a skill:// URI ('knack help names'). SOURCE//SKILL is a skill of a source, as
+'knack add' takes it; nothing is installed.
 
 With --as TOOL: exactly what that tool answers when a model calls it with this
 SKILL and FILE. TOOL is a tool's name, or SET:TOOL where sets differ. The exit
 status is 1 if that answer is an error or reports that there is no such skill.`,
 		Example: `  knack show review
   knack show review references/style.md   # another of its files
+  knack show acme/skills//pdf             # before it is installed
   knack show review --as default:skill    # what a model is answered`,
 		Args: command.ArgCount(1, 2, "the name of a skill and, if you like, one of its files"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("as") {
 				return showAs(cmd, env, &from, as, args, asJSON)
+			}
+			if isOutside(env, args[0], false) {
+				return showOutside(cmd.Context(), env, from.config, args, asJSON)
 			}
 			v, err := from.view(cmd.Context(), *env)
 			if err != nil {

@@ -36,6 +36,10 @@ A source is one of
 If a source has several skills, --skill or --all says which. A skill that was
 changed by hand is left as it is.
 
+What is new is scanned, as knack scan does. A finding to enforce stops the
+command before anything is written, unless --allow names its rule. To look at a
+skill before: knack show SOURCE//SKILL, knack scan SOURCE.
+
 With --from, skills that another installer has installed are recorded: each is
 fetched from its source and compared with the disk. LOCK is its lock
 (skills-lock.json, .skill-lock.json, skills.lock.json or toolhive.lock.yaml), or
@@ -51,6 +55,9 @@ gh for skills that gh skill installed.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Sources = args
+			if err := f.checkAllowed(); err != nil {
+				return err
+			}
 			if from != "" && (q.All || q.Pin || len(q.Skills) > 0) {
 				return command.UsageError("leave them out", "--from is not used with --skill, --all or --pin")
 			}
@@ -70,6 +77,7 @@ gh for skills that gh skill installed.`,
 	}
 	f.register(cmd, true)
 	f.registerSigner(cmd)
+	f.registerScan(cmd)
 	cmd.Flags().Var((*command.Repeated)(&q.Skills), "skill", "install the skill `NAME`, or the one in this folder of the source")
 	cmd.Flags().BoolVar(&q.All, "all", false, "install all skills of the sources")
 	cmd.Flags().StringVar(&f.to, "to", "", "install into the folder `DIR`")
@@ -145,6 +153,9 @@ none is taken from another source.`,
 		Args: command.ArgCount(0, 1000, "the names of installed skills, or none for all"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Skills = args
+			if err := f.checkAllowed(); err != nil {
+				return err
+			}
 			return f.run(cmd, !q.Check, false, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
 				if err := f.noLock(in); err != nil {
 					return nil, err
@@ -155,6 +166,7 @@ none is taken from another source.`,
 	}
 	f.register(cmd, true)
 	f.registerSigner(cmd)
+	f.registerScan(cmd)
 	cmd.Flags().BoolVar(&q.Check, "check", false, "only say what would be updated")
 	cmd.Flags().BoolVar(&q.Latest, "latest", false, "let a version move to the next major version")
 	cmd.Flags().BoolVar(&q.Unpin, "unpin", false, "update pinned skills too, and pin them no more")
@@ -179,7 +191,7 @@ installed. The status is 1 if it would not be taken.`,
   knack verify oci://ghcr.io/acme/skills:v1.2.0   # who signed it`,
 		Args: command.ArgCount(0, 1000, "the names of installed skills, or none for all, or one source"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if slices.ContainsFunc(args, isSource) {
+			if slices.ContainsFunc(args, IsSource) {
 				return f.verifySource(cmd, args)
 			}
 			return f.run(cmd, false, false, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {

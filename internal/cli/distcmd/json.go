@@ -7,10 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/distribution/install"
 	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/skill"
 )
 
 // skillJSON is a step in JSON. doc/install.md describes the fields.
@@ -35,6 +37,7 @@ type skillJSON struct {
 	Kept      string       `json:"kept,omitempty"`
 	With      []string     `json:"with,omitempty"`
 	Same      []string     `json:"same,omitempty"`
+	Findings  []foundJSON  `json:"findings,omitempty"`
 	Warnings  []string     `json:"warnings,omitempty"`
 	Reason    string       `json:"reason,omitempty"`
 	Fix       string       `json:"fix,omitempty"`
@@ -95,7 +98,7 @@ func (r *report) json(warnings []string, failed error) error {
 		out.Choices = append(out.Choices, j)
 	}
 	for _, s := range r.plan.Steps {
-		j := skillJSON{Name: s.Name, Folder: s.Key, Action: string(s.Do), Kept: s.Kept, With: s.With, Same: s.Same, Warnings: s.Warnings, Drift: changesOf(s.Drift), Signature: string(s.Signature.State)}
+		j := skillJSON{Name: s.Name, Folder: s.Key, Action: string(s.Do), Kept: s.Kept, With: s.With, Same: s.Same, Findings: foundOf(s.Findings), Warnings: s.Warnings, Drift: changesOf(s.Drift), Signature: string(s.Signature.State)}
 		e := s.Entry
 		if e.Source == "" && s.Was != nil {
 			e = *s.Was
@@ -150,4 +153,21 @@ func (f *flags) failed(cmd *cobra.Command, err error) error {
 	out := reportJSON{Command: cmd.Name(), Lock: f.lock, DryRun: f.dryRun, Warnings: f.warnings(), Skills: []skillJSON{}}
 	out.fail(err)
 	return cmp.Or(console.PrintJSON(f.env.Stdout, out), err)
+}
+
+// foundJSON is a finding of a scan.
+type foundJSON struct {
+	Rule    skill.RuleID `json:"rule"`
+	Lane    scan.Lane    `json:"lane"`
+	File    string       `json:"file"`
+	Line    int          `json:"line,omitempty"`
+	Column  int          `json:"column,omitempty"`
+	Message string       `json:"message"`
+}
+
+func foundOf(found []install.Finding) (out []foundJSON) {
+	for _, f := range found {
+		out = append(out, foundJSON{f.Rule, laneOf(f), f.File, f.Line, f.Column, f.Message})
+	}
+	return out
 }

@@ -76,6 +76,7 @@ func (r *report) text() {
 		}
 		err.Text(console.Hint, "choose with --skill NAME, or take them with --all")
 	}
+	r.findings()
 	counts := map[install.Action]int{}
 	seen := map[string]bool{}
 	hint := func(fix string) {

@@ -49,6 +49,8 @@ type flags struct {
 	project, to, config                      string
 	global, overwrite, dryRun, json, offline bool
 	acceptSigner, allowDowngrade             bool
+	allow                                    []string
+	scans                                    bool
 	takesNothing                             bool // from a source, so that no rule matters
 
 	lock    string // the path of the lock, once it is known
@@ -232,10 +234,14 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 			Fetch: servers,
 		}),
 		Warn:  f.warn,
+		Allow: f.allow,
 		Trust: rules, AcceptSigner: f.acceptSigner, AllowDowngrade: f.allowDowngrade,
 		Overwrite: f.overwrite, DryRun: f.dryRun, Now: time.Now, Progress: p.set,
 		Offline: offline,
 		Shown:   env.Shown, Command: f.command,
+	}
+	if f.scans {
+		o.Scan = scanSkill
 	}
 	in, err := install.Open(o, changes)
 	if err != nil {

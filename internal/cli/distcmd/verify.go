@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/trust"
 )
 
-// isSource reports whether an argument of verify is a source and no skill's name or folder.
-func isSource(arg string) bool {
+// IsSource reports whether an argument is a source, with its scheme, and no skill's name or folder.
+func IsSource(arg string) bool {
 	return strings.Contains(arg, "://") || strings.HasPrefix(arg, "mcp:") || strings.HasPrefix(arg, "file:") || strings.HasPrefix(arg, "git@")
 }
 

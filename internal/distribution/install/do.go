@@ -21,6 +21,9 @@ import (
 // plan loses its steps and nothing is done. A dry run only finds the steps that a link is in the
 // way of, or that the lock cannot record.
 func (in *Installer) Do(ctx context.Context, p *Plan) error {
+	if err := in.scan(ctx, p); err != nil {
+		return err
+	}
 	if err := in.judge(p.Steps); err != nil || in.o.DryRun {
 		return err
 	}

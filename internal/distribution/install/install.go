@@ -53,6 +53,10 @@ type Options struct {
 	// AllowDowngrade takes a lower version than the locked one, and a release under the tag of another
 	// version.
 	AllowDowngrade bool
+	// Scan says what a skill does, or is nil. Allow has the rules of findings to enforce that do not
+	// stop a command.
+	Scan  func(context.Context, *skill.Bundle) ([]Finding, error)
+	Allow []string
 	// Overwrite takes away what was changed by hand, and keeps it.
 	Overwrite bool
 	Offline   bool

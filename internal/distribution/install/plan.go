@@ -49,8 +49,9 @@ type Step struct {
 	// Kept is the folder into which what was in its place was moved.
 	Kept     string
 	Warnings []string
-	With     []string // the names of the skills within it
-	Same     []string // the folders of its source with the same files
+	Findings []Finding // of what it brings
+	With     []string  // the names of the skills within it
+	Same     []string  // the folders of its source with the same files
 
 	place string
 	found *content // what was at place when it was planned

@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/trust"
 	"github.com/knack-dev/knack/skill"
@@ -21,6 +22,7 @@ type Verified struct {
 	Name, Path string
 	Digest     skill.Digest
 	Files      int
+	files      []lockfile.File
 	Err        error // why it cannot be installed
 }
 
@@ -64,7 +66,7 @@ func (in *Installer) VerifySource(ctx context.Context, text string) (Release, er
 	}
 	for _, s := range skills {
 		g := got[s.Path]
-		r.Skills = append(r.Skills, Verified{nameOf(s, ref), s.Path, g.skill.Digest, len(g.skill.Files), g.err})
+		r.Skills = append(r.Skills, Verified{nameOf(s, ref), s.Path, g.skill.Digest, len(g.skill.Files), g.skill.Files, g.err})
 	}
 	return r, nil
 }

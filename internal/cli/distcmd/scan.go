@@ -1,0 +1,108 @@
+package distcmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/distribution/install"
+	"github.com/knack-dev/knack/skill"
+)
+
+// registerScan adds the flag of the commands that scan what they bring.
+func (f *flags) registerScan(cmd *cobra.Command) {
+	f.scans = true
+	cmd.Flags().Var((*command.Repeated)(&f.allow), "allow", "take skills with findings of this `RULE` of the enforce lane (repeatable)")
+	_ = cmd.RegisterFlagCompletionFunc("allow", cobra.FixedCompletions(enforced(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// enforced returns the rules of the enforce lane.
+func enforced() (rules []string) {
+	for _, r := range scan.Rules {
+		if r.Lane == scan.Enforce {
+			rules = append(rules, string(r.ID))
+		}
+	}
+	return rules
+}
+
+// checkAllowed refuses rules of --allow that do not exist.
+func (f *flags) checkAllowed() error {
+	known := enforced()
+	for _, rule := range f.allow {
+		if !slices.Contains(known, rule) {
+			return command.UsageError("the rules of the enforce lane are in doc/scan.md", "--allow %s: there is no such rule", display.Echo(rule))
+		}
+	}
+	return nil
+}
+
+// scanSkill scans a skill as knack scan does.
+func scanSkill(ctx context.Context, b *skill.Bundle) (found []install.Finding, err error) {
+	r, err := scan.Loaded(ctx, skill.Load(b), scan.Options{})
+	for _, f := range r.Findings {
+		found = append(found, install.Finding{Rule: f.Rule, Enforce: f.Lane == scan.Enforce, File: f.File, Line: f.Position.Line, Column: f.Position.Column, Message: f.Message})
+	}
+	return found, err
+}
+
+// shownFindings bounds the findings that a command prints.
+const shownFindings = 20
+
+// findings prints what the scan found, what to enforce first.
+func (r *report) findings() {
+	type finding struct {
+		step *install.Step
+		install.Finding
+	}
+	var all []finding
+	for _, s := range r.plan.Steps {
+		for _, f := range s.Findings {
+			all = append(all, finding{s, f})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b finding) int { return cmp.Compare(laneOf(a.Finding), laneOf(b.Finding)) })
+	for _, f := range all[:min(len(all), shownFindings)] {
+		at := f.File
+		if f.Line > 0 {
+			at += fmt.Sprintf(":%d:%d", f.Line, f.Column)
+		}
+		r.env.Err().Text(console.Warning, fmt.Sprintf("%s: %s: %s (%s, %s)", f.step.Name, at, f.Message, f.Rule, laneOf(f.Finding)))
+	}
+	if n := len(all) - shownFindings; n > 0 {
+		r.env.Err().Text(console.Warning, fmt.Sprintf("and %s: knack scan SOURCE shows them", display.Count(n, "further finding")))
+	}
+}
+
+func laneOf(f install.Finding) scan.Lane {
+	if f.Enforce {
+		return scan.Enforce
+	}
+	return scan.Review
+}
+
+// Fetch gets all skills of a source into the store, and installs nothing. The caller calls done when
+// it has read them. left says which skills cannot be had.
+func Fetch(ctx context.Context, env *console.Env, config, source string) (bundles []*skill.Bundle, left []error, done func(), err error) {
+	f := flags{env: env, config: config}
+	in, done, err := f.open(false, false)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	bundles, faulty, err := in.Bundles(ctx, source)
+	if err != nil {
+		done()
+		return nil, nil, nil, failure(err)
+	}
+	for _, v := range faulty {
+		left = append(left, fmt.Errorf("%s (%s): %w", v.Name, v.Path, v.Err))
+	}
+	return bundles, left, done, nil
+}
