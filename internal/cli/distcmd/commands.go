@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/install"
 )
 
-func addCommand(env *console.Env) *cobra.Command {
-	f := flags{env: env}
+func addCommand(env *console.Env, shadows Shadows) *cobra.Command {
+	f := flags{env: env, shadows: shadows}
 	var q install.Request
 	var from string
 	cmd := &cobra.Command{

@@ -242,7 +242,9 @@ func (r *report) summary(counts map[install.Action]int) {
 		out.Line("%s unchanged", display.Count(same, "skill"))
 	}
 	if r.command == "add" && !r.dry && counts[install.Write]+counts[install.Replace] > 0 {
-		err.Text(console.Hint, r.readers())
+		if text := r.readers(); text != "" {
+			err.Text(console.Hint, text)
+		}
 	}
 	if r.other != "" && counts[install.Write]+counts[install.Replace]+counts[install.Record] > 0 {
 		err.Text(console.Hint, "the folder is not in this project, so "+r.env.Shown(r.in.LockFile())+" records it: "+r.other+", and update, sync and remove with the same flag, read that lock")
@@ -268,7 +270,7 @@ func (r *report) summary(counts map[install.Action]int) {
 // readers says which agents see the folder of what was added.
 func (r *report) readers() string {
 	for _, s := range r.plan.Steps {
-		if s.Key == "" {
+		if s.Key == "" || s.Shadowed {
 			continue
 		}
 		folder := filepath.Dir(r.in.Folder(s.Key))

@@ -38,9 +38,13 @@ import (
 // that belongs to no client and that most clients read.
 const skillsFolder = ".agents/skills"
 
-// Commands returns the commands.
-func Commands(env *console.Env) []*cobra.Command {
-	return []*cobra.Command{addCommand(env), removeCommand(env), syncCommand(env), updateCommand(env), verifyCommand(env), publishCommand(env), pullCommand(env)}
+// Shadows says of each of these folders of skills, if another skill answers to its name, which
+// does and how to change that.
+type Shadows func(ctx context.Context, env *console.Env, project string, folders []string) map[string]string
+
+// Commands returns the commands. shadows may be nil.
+func Commands(env *console.Env, shadows Shadows) []*cobra.Command {
+	return []*cobra.Command{addCommand(env, shadows), removeCommand(env), syncCommand(env), updateCommand(env), verifyCommand(env), publishCommand(env), pullCommand(env)}
 }
 
 // flags are those of several of the commands.
@@ -50,6 +54,7 @@ type flags struct {
 	global, overwrite, dryRun, json, offline bool
 	acceptSigner, allowDowngrade             bool
 	allow                                    []string
+	shadows                                  Shadows
 	scans                                    bool
 	takesNothing                             bool // from a source, so that no rule matters
 
@@ -342,6 +347,9 @@ func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan func(context.
 	if changes {
 		failed = in.Do(ctx, p)
 	}
+	if failed == nil && !f.dryRun {
+		f.noteShadowed(ctx, in, p)
+	}
 	done()
 	r := report{env: f.env, in: in, plan: p, command: cmd.Name(), again: again(cmd), dry: f.dryRun}
 	if f.other != "" {
@@ -365,6 +373,25 @@ func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan func(context.
 		return command.Fail(code, command.ErrPrinted, "")
 	}
 	return nil
+}
+
+// noteShadowed notes of what was added which other skill answers to its name.
+func (f *flags) noteShadowed(ctx context.Context, in *install.Installer, p *install.Plan) {
+	var folders []string
+	for _, s := range p.Steps {
+		if s.Do == install.Write || s.Do == install.Replace || s.Do == install.Record {
+			folders = append(folders, in.Folder(s.Key))
+		}
+	}
+	if f.shadows == nil || len(folders) == 0 || ctx.Err() != nil {
+		return
+	}
+	why := f.shadows(ctx, f.env, f.project, folders)
+	for _, s := range p.Steps {
+		if text := why[in.Folder(s.Key)]; text != "" && s.Key != "" {
+			s.Warnings, s.Shadowed = append(s.Warnings, text), true
+		}
+	}
 }
 
 // shown writes a folder for people.

@@ -60,7 +60,7 @@ func (s *shell) run(args ...string) (stdout, stderr string, status int) {
 		Width: s.wide, StdoutTerminal: s.wide > 0,
 	}
 	root := &cobra.Command{Use: "knack", SilenceErrors: true, SilenceUsage: true}
-	root.AddCommand(Commands(&env)...)
+	root.AddCommand(Commands(&env, nil)...)
 	root.SetArgs(args)
 	err := root.ExecuteContext(s.ctx)
 	var f *command.Failure

@@ -51,6 +51,7 @@ type Step struct {
 	Warnings []string
 	Findings []Finding // of what it brings
 	With     []string  // the names of the skills within it
+	Shadowed bool      // another skill answers to its name
 	Same     []string  // the folders of its source with the same files
 
 	place string
