@@ -42,6 +42,7 @@ type got struct {
 	source  origin.Skill
 	skill   store.Skill
 	verdict trust.Verdict
+	others  []string // folders of its name, if it is gone
 	err     error
 }
 

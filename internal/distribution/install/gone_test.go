@@ -135,7 +135,7 @@ func TestSkillGone(t *testing.T) {
 	w.publish(old)
 	_, err := w.add(w.options())
 	must(t, err)
-	must(t, os.Rename(filepath.Join(w.dir, "source", "skills", "pdf"), filepath.Join(w.dir, "source", "skills", "renamed")))
+	must(t, os.Rename(filepath.Join(w.dir, "source", "skills", "pdf"), filepath.Join(w.dir, "away")))
 	before := files(t, w.project())
 	for _, check := range []bool{false, true} {
 		p := w.request(install.UpdateRequest{Check: check})

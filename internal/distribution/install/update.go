@@ -174,7 +174,7 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 	if len(open) == 0 {
 		return
 	}
-	got, at, err := in.fetchNow(ctx, n, pathsOf(open))
+	got, at, err := in.fetchNow(ctx, n, open)
 	for _, s := range open {
 		g := got[s.Was.Path]
 		switch {
@@ -186,6 +186,9 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 			continue
 		case errors.Is(g.err, errGone):
 			s.Do, s.Warnings = Gone, []string{"its source has no skill in " + s.Was.Path + " any more; it stays as it is, and " + in.command("remove", in.word(s.Key)) + " removes it"}
+			if len(g.others) > 0 {
+				s.Warnings = append(s.Warnings, "a skill of its name, with other content, is in "+shortList(g.others)+": "+in.addAt(s.Key, g.others[0])+" takes it")
+			}
 			continue
 		case g.err != nil:
 			s.Do, s.Problem = Fail, ProblemOf(g.err)
@@ -193,7 +196,7 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 		}
 		e := in.entryOf(g, n.ref, at, s.Entry.Pinned)
 		e.Source, e.Want = s.Was.Source, s.Was.Want // only add changes them
-		if e.Digest == s.Was.Digest && (s.Was.Signer != "" || e.Signer == "") {
+		if e.Digest == s.Was.Digest && e.Path == s.Was.Path && (s.Was.Signer != "" || e.Signer == "") {
 			s.Do = Nothing
 			if _, full := semver.Parse(s.Entry.Want); full && !semver.Lower(e.Version, s.Entry.Version) && g.verdict.By(s.Was.Signer).Signer == s.Was.Signer {
 				s.Entry.Version, s.Entry.Revision = e.Version, e.Revision
@@ -201,6 +204,9 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 			continue
 		}
 		s.Entry, s.Warnings = e, warnings(g.skill.Files, g.source)
+		if e.Path != s.Was.Path {
+			s.Warnings = append(s.Warnings, "its source moved it from "+s.Was.Path+" to "+e.Path)
+		}
 		in.sign(s, g.verdict)
 		if moved(n.ref.Want, at, *s.Was) {
 			s.Warnings = append(s.Warnings, fmt.Sprintf("the tag %s was moved: it names another state of the source than before", display.Echo(n.ref.Want)))
@@ -226,7 +232,7 @@ func moved(tag string, at origin.Revision, was lockfile.Entry) bool {
 	return full && had && is.Compare(before) == 0 && at.ID != "" && was.Revision != "" && at.ID != was.Revision
 }
 
-func (in *Installer) fetchNow(ctx context.Context, n news, paths []string) (map[string]got, origin.Revision, error) {
+func (in *Installer) fetchNow(ctx context.Context, n news, steps []*Step) (map[string]got, origin.Revision, error) {
 	l, err := in.open(ctx, n.ref, n.at, false)
 	if err != nil {
 		return nil, n.at, err
@@ -243,10 +249,21 @@ func (in *Installer) fetchNow(ctx context.Context, n news, paths []string) (map[
 	if err != nil {
 		return nil, at, err
 	}
-	out, err := in.take(ctx, l, slices.DeleteFunc(skills, func(s origin.Skill) bool { return !slices.Contains(paths, s.Path) }))
-	for _, p := range paths {
-		if _, ok := out[p]; !ok && err == nil {
-			out[p] = got{err: errGone}
+	paths := pathsOf(steps)
+	out, err := in.take(ctx, l, slices.DeleteFunc(slices.Clone(skills), func(s origin.Skill) bool { return !slices.Contains(paths, s.Path) }))
+	for _, s := range steps {
+		path := s.Was.Path
+		if _, ok := out[path]; ok || err != nil {
+			continue
+		}
+		found, others, failed := in.follow(ctx, l, skills, *s.Was)
+		switch {
+		case failed != nil:
+			err = failed
+		case found != nil:
+			out[path] = *found
+		default:
+			out[path] = got{err: errGone, others: others}
 		}
 	}
 	return out, at, err

@@ -43,11 +43,14 @@ func (in *Installer) word(key string) string {
 }
 
 // again returns the command that adds a locked skill anew, from what its source has now.
-func (in *Installer) again(key string) string {
+func (in *Installer) again(key string) string { return in.addAt(key, in.lock.Skills[key].Path) }
+
+// addAt returns the command that adds the skill in a folder of a locked skill's source in its place.
+func (in *Installer) addAt(key, path string) string {
 	e := in.lock.Skills[key]
 	words := []string{"add", in.source(e)}
-	if e.Path != "." {
-		words = append(words, "--skill", e.Path)
+	if path != "." {
+		words = append(words, "--skill", path)
 	}
 	if dir := filepath.Dir(in.Folder(key)); dir != in.o.To {
 		words = append(words, "--to", in.shown(dir))
