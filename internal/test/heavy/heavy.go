@@ -12,8 +12,24 @@ import (
 	"strings"
 )
 
-// File is a file of a skill. The rest of the skill is a plain SKILL.md, unless this is it.
+// File is a file of a skill, and the name of its shape.
 type File struct{ Name, Path, Text string }
+
+// Head is the frontmatter of a SKILL.md, which those of [Files] lack if they do not begin with "---".
+func Head(name string) string {
+	return "---\nname: " + name + "\ndescription: A file that costs much.\n---\n"
+}
+
+// Quick reports whether a shape needs less than a second. Those that do stand for the rest, and took the
+// most memory before there were bounds.
+func (f File) Quick() bool {
+	switch f.Name {
+	case "shell: pipes", "shell: words", "shell: variables", "shell: base64", "Markdown: one fence", "Markdown: nested quotes", "Markdown: table cells", "Markdown: links",
+		"Python: parentheses", "JavaScript: regexes", "YAML: flow", "YAML: anchors", "archive: bomb", "archive: zip in zip", "Markdown: most lists":
+		return true
+	}
+	return false
+}
 
 // Files returns one file of about n bytes for each shape.
 func Files(n int) []File {
@@ -38,7 +54,7 @@ func Files(n int) []File {
 	count("shell: assignments", "scripts/run.sh", "a%d=b\n")
 	count("shell: written files", "scripts/run.sh", "echo a>f%d\n")
 	count("shell: functions", "scripts/run.sh", "f%d(){ a;}\n")
-	count("shell: long functions", "scripts/run.sh", "f%d(){\n"+strings.Repeat("a;a|", 1000)+"a\n}\n")
+	count("shell: long functions", "scripts/run.sh", "f%d(){\n"+strings.Repeat("a;a|", 100)+"a\n}\n")
 	add("shell: base64", "scripts/run.sh", "echo "+base64.StdEncoding.EncodeToString([]byte(strings.Repeat("a|", n*3/8)))+"|base64 -d|sh\n")
 	nested := strings.Repeat("a;", n*27/128/2)
 	for range 3 {
@@ -53,6 +69,16 @@ func Files(n int) []File {
 	}
 	fill("Markdown: one fence", "SKILL.md", "a|")
 	all[len(all)-1].Text = "```sh\n" + all[len(all)-1].Text + "\n```\n"
+	// Markdown that is as much as is parsed, and a little less.
+	for _, s := range []struct {
+		name, unit string
+		times      int
+	}{
+		{"lists", "- a\n", 41_000}, {"numbered lists", "1. a\n", 41_000}, {"headings", "# a\n", 125_000}, {"paragraphs", "a\n\n", 83_000}, {"emphasis", "*a*\n\n", 50_000}, {"links", "[a](b)\n\n", 50_000},
+		{"quotes", "> a\n", 41_000}, {"code", "`a`\n\n", 50_000}, {"deep lists", "- a\n  - a\n    - a\n      - a\n", 6_000}, {"deep quotes", strings.Repeat(">", 30) + " a\n", 2_000}, {"deep lists in a line", strings.Repeat("- ", 30) + "a\n", 2_000},
+	} {
+		add("Markdown: most "+s.name, "SKILL.md", strings.Repeat(s.unit, min(s.times, n/len(s.unit))))
+	}
 	for _, s := range []struct{ name, path, unit string }{
 		{"Python: parentheses", "run.py", "("}, {"Python: closed parentheses", "run.py", "a()"}, {"Python: marks", "run.py", "+"}, {"Python: strings", "run.py", "'a'"}, {"Python: assignments", "run.py", "a=b+a\n"}, {"Python: calls", "run.py", "os.system('a|b')\n"}, {"Python: decoded", "run.py", "exec(b64decode('YXxi'))\n"},
 		{"JavaScript: templates", "run.js", "`${a}`"}, {"JavaScript: regexes", "run.js", "/a/;"}, {"JavaScript: braces", "run.js", "{}"}, {"JavaScript: commands", "run.js", "execSync(`a|${b}`);"},
