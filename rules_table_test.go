@@ -15,6 +15,7 @@ var outside = map[string][]string{
 	"github.com/fsnotify/fsnotify":           {"source/dir/internal/watch"},
 	"github.com/tailscale/hujson":            {"internal/clientconfig"},
 	"github.com/pelletier/go-toml/v2":        {"internal/clientconfig"},
+	"github.com/aymanbagabas/go-udiff":       {"internal/base/diff"},
 	"github.com/spf13/cobra":                 {"internal/cli/approvecmd", "internal/cli", "internal/cli/command", "internal/cli/help", "internal/cli/distcmd", "internal/cli/chatcmd", "internal/cli/evalcmd"},
 	"github.com/spf13/pflag":                 {"internal/cli"}, // of cobra
 	"golang.org/x/sys":                       {"source/dir", "internal/base/console", "internal/base/edit", "internal/tools/bench"},

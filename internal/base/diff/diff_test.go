@@ -1,6 +1,7 @@
 package diff_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,9 +16,32 @@ var cases = []struct{ old, new, want string }{
 	{"a\n", "a\n", ""},
 	{"a\nb\nc\n", "a\nB\nc\n", "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"},
 	{"1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n6\n7\n8\n9\n", "--- a/f\n+++ b/f\n@@ -2,7 +2,6 @@\n 2\n 3\n 4\n-5\n 6\n 7\n 8\n"},
-	{"", "a", "--- a/f\n+++ b/f\n@@ -0,0 +1,1 @@\n+a\n\\ No newline at end of file\n"},
+	{"", "a", "--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+a\n\\ No newline at end of file\n"},
 	{"a\r\nb", "a\nb", "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n-a\r\n+a\n b\n\\ No newline at end of file\n"},
-	{"a\na\n", "a\na\na\n", "--- a/f\n+++ b/f\n@@ -1,2 +1,3 @@\n a\n a\n+a\n"},
+	{"a\na\n", "a\na\na\n", "--- a/f\n+++ b/f\n@@ -1,2 +1,3 @@\n+a\n a\n a\n"},
+}
+
+// TestFarApart checks that what is equal between two changes is not shown as changed.
+func TestFarApart(t *testing.T) {
+	lines := make([]string, 200)
+	for i := range lines {
+		lines[i] = fmt.Sprintf("line %d\n", i+1)
+	}
+	old := strings.Join(lines, "")
+	lines[0], lines[197] = "first\n", "last\n"
+	got := diff.Unified("a", "b", []byte(old), []byte(strings.Join(lines, "")))
+	if n, hunks := strings.Count(got, "\n"), strings.Count(got, "\n@@ "); n != 17 || hunks != 2 {
+		t.Errorf("%d lines and %d hunks:\n%s", n, hunks, got)
+	}
+	rows := 0
+	for _, r := range diff.Rows(strings.Split(old, "\n"), strings.Split(strings.Join(lines, ""), "\n")) {
+		if !r.Same {
+			rows++
+		}
+	}
+	if rows != 2 {
+		t.Errorf("%d rows differ side by side", rows)
+	}
 }
 
 func TestUnified(t *testing.T) {

@@ -1,5 +1,11 @@
 package diff
 
+import (
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+)
+
 // Row is one row of a comparison side by side. Left and Right are indexes of lines, or -1 if that side
 // has no line in this row. In a row with both, the lines are equal if Same is set.
 type Row struct {
@@ -7,111 +13,49 @@ type Row struct {
 	Same        bool
 }
 
-// maxEdits is the maximum number of lines that are removed and added before the
-// comparison ends. Time and memory grow with its square.
-const maxEdits = 800
-
-// Rows returns the rows of a comparison. Texts that differ in more than maxEdits lines
-// are compared at their beginning and end alone.
+// Rows returns the rows of a comparison of lines, which have no ends.
 func Rows(a, b []string) []Row {
-	head, tail := 0, 0
-	for head < min(len(a), len(b)) && a[head] == b[head] {
-		head++
-	}
-	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
 	rows := make([]Row, 0, max(len(a), len(b)))
-	for i := range head {
-		rows = append(rows, Row{i, i, true})
-	}
-	x, y := head, head
-	different := func(toX, toY int) { // pairs what was removed with what was added
-		for x < toX || y < toY {
+	x, y, removed, added := 0, 0, 0, 0
+	flush := func() { // pairs what was removed with what was added
+		for ; removed > 0 || added > 0; removed, added = max(removed-1, 0), max(added-1, 0) {
 			r := Row{Left: -1, Right: -1}
-			if x < toX {
-				r.Left = x
-				x++
+			if removed > 0 {
+				r.Left, x = x, x+1
 			}
-			if y < toY {
-				r.Right = y
-				y++
+			if added > 0 {
+				r.Right, y = y, y+1
 			}
 			rows = append(rows, r)
 		}
 	}
-	for _, same := range matches(a[head:len(a)-tail], b[head:len(b)-tail]) {
-		different(head+same[0], head+same[1])
-		rows = append(rows, Row{x, y, true})
-		x, y = x+1, y+1
+	for _, h := range hunks(ended(a), ended(b), len(a)+len(b)) { // with all lines, one hunk
+		for _, l := range h.Lines {
+			switch l.Kind {
+			case udiff.Delete:
+				removed++
+			case udiff.Insert:
+				added++
+			default:
+				flush()
+				rows = append(rows, Row{x, y, true})
+				x, y = x+1, y+1
+			}
+		}
 	}
-	different(len(a)-tail, len(b)-tail)
-	for x < len(a) {
+	flush()
+	for ; x < len(a); x, y = x+1, y+1 { // without a difference there is no hunk
 		rows = append(rows, Row{x, y, true})
-		x, y = x+1, y+1
 	}
 	return rows
 }
 
-// matches returns the pairs of equal lines of a shortest edit, in order. It is the greedy
-// algorithm of Myers ("An O(ND) Difference Algorithm", 1986).
-func matches(a, b []string) (pairs [][2]int) {
-	reached := [][]int{} // by the number of edits, then by diagonal
-	last := []int{0, 0, 0}
-	for edits := 0; edits <= min(len(a)+len(b), maxEdits); edits++ {
-		next := make([]int, 2*edits+3) // of the diagonals -edits-1 to edits+1
-		for d := -edits; d <= edits; d += 2 {
-			x := 0
-			switch down, right := at(last, d+1), at(last, d-1)+1; {
-			case edits == 0:
-			case d == -edits || d != edits && at(last, d-1) < down:
-				x = down
-			default:
-				x = right
-			}
-			for x < len(a) && x-d < len(b) && a[x] == b[x-d] {
-				x++
-			}
-			next[d+edits+1] = x
-			if x >= len(a) && x-d >= len(b) {
-				return trace(append(reached, next), len(a), len(b))
-			}
-		}
-		reached, last = append(reached, next), next
+// ended returns lines as a text in which each has an end.
+func ended(lines []string) string {
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString(l)
+		b.WriteByte('\n')
 	}
-	return nil
-}
-
-// at returns how far a diagonal was reached, in the form of [matches].
-func at(reached []int, diagonal int) int {
-	i := diagonal + len(reached)/2
-	if i < 0 || i >= len(reached) {
-		return 0
-	}
-	return reached[i]
-}
-
-// trace follows the edits back from the ends of both texts.
-func trace(reached [][]int, x, y int) (pairs [][2]int) {
-	for edits := len(reached) - 1; edits >= 0; edits-- {
-		d, fromX, fromY := x-y, 0, 0
-		if edits > 0 {
-			last := reached[edits-1]
-			from := d - 1
-			if d == -edits || d != edits && at(last, d-1) < at(last, d+1) {
-				from = d + 1
-			}
-			fromX = at(last, from)
-			fromY = fromX - from
-		}
-		for x > fromX && y > fromY {
-			x, y = x-1, y-1
-			pairs = append(pairs, [2]int{x, y})
-		}
-		x, y = fromX, fromY
-	}
-	for i, j := 0, len(pairs)-1; i < j; i, j = i+1, j-1 {
-		pairs[i], pairs[j] = pairs[j], pairs[i]
-	}
-	return pairs
+	return b.String()
 }

@@ -20,7 +20,7 @@ func TestRows(t *testing.T) {
 		{"a b c d", "x b y d e", "a|x b=b c|y d=d |e"},
 		{"a b", "c", "a|c b|"},
 		{"", "a", "|a"},
-		{"a a a", "a a", "a=a a=a a|"},
+		{"a a a", "a a", "a| a=a a=a"},
 	} {
 		a, b := strings.Fields(c.a), strings.Fields(c.b)
 		if diff := cmp.Diff(c.want, written(a, b, Rows(a, b))); diff != "" {
