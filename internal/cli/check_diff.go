@@ -30,7 +30,7 @@ func showDiff(env *console.Env, run *checkRun, f *checkFlags, level check.Level)
 	}
 	for _, c := range run.skills {
 		old, _ := c.misnamedFile(f, level)
-		if c.Data == nil && old == "" {
+		if c.Data == nil && old == "" || !check.Meant(c.Skill, c.Data) {
 			continue
 		}
 		name := relative(c.Shown(cmp.Or(c.Skill.Entry, old)))

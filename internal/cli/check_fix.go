@@ -27,7 +27,7 @@ func (c *checkedSkill) misnamedFile(f *checkFlags, level check.Level) (file stri
 	case c.Skill.Entry == "" && len(c.Skill.Others()) == 1:
 		file, rule = c.Skill.Others()[0], frontmatter.FileName
 	}
-	if level < check.Guess || slices.Contains(c.ignored(f), rule) {
+	if level < check.Guess || file == "" || slices.Contains(c.ignored(f), rule) || !check.Meant(c.Skill, c.Data) {
 		return "", ""
 	}
 	return file, rule
@@ -41,6 +41,9 @@ func applyFixes(ctx context.Context, env *console.Env, run *checkRun, f *checkFl
 			return ctx.Err()
 		}
 		old, rule := c.misnamedFile(f, level)
+		if !check.Meant(c.Skill, c.Data) {
+			continue
+		}
 		if c.Data == nil && old == "" || c.Skill.Dir() == "" {
 			continue
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -55,8 +57,8 @@ func (w *walk) notice(ns ...skill.Notice) {
 }
 
 // reportNearMiss reports a file that was probably meant as the SKILL.md of the folder p, which
-// has none. Such a file has a similar name and begins as a SKILL.md does, or its name
-// [isShouted]. In a skill it must have a name and a description too. Other files are
+// has none. Such a file has a similar name and begins as a SKILL.md does, or its name [isShouted]. It is
+// meant as one if it has a name, or is in a skill's place. In a skill it must have a name and a description too. Other files are
 // the skill's own, and renaming them is its author's choice.
 func (w *walk) reportNearMiss(out *found, p *node, h handle, children []child) {
 	for _, c := range children {
@@ -64,8 +66,9 @@ func (w *walk) reportNearMiss(out *found, p *node, h handle, children []child) {
 		if c.folder || !typo.IsMainFile(c.name) || p.path == "." && strings.HasPrefix(c.name, "skills") {
 			continue
 		}
-		meant, whole := begins(h, c.name)
-		if p.skill == nil && !meant && !isShouted(c.name) || p.skill != nil && !whole {
+		fence, named, whole := begins(h, c.name)
+		meant := fence && (named || InPlace(path.Join(filepath.ToSlash(w.real), p.path)))
+		if p.skill == nil && !fence && !isShouted(c.name) || p.skill != nil && !whole {
 			continue
 		}
 		name := display.Spelt(c.name)
@@ -92,25 +95,31 @@ func isShouted(name string) bool {
 	return strings.Contains(name, "SKIL") || strings.IndexFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0
 }
 
-// begins reports whether a file begins as a SKILL.md does, and whether it also has a
-// name and a description.
-func begins(h handle, name string) (fence, whole bool) {
+// InPlace reports whether a folder is where a skill belongs, whatever is in it: below a folder
+// called skills.
+func InPlace(folder string) bool {
+	return strings.EqualFold(path.Base(path.Dir(filepath.ToSlash(folder))), "skills")
+}
+
+// begins reports whether a file begins as a SKILL.md does, whether it has a name, and whether it
+// also has a description.
+func begins(h handle, name string) (fence, named, whole bool) {
 	if h == nil {
-		return false, false
+		return false, false, false
 	}
 	f, err := h.open(name)
 	if err != nil {
-		return false, false
+		return false, false, false
 	}
 	defer f.Close()
 	head, err := io.ReadAll(io.LimitReader(f, frontmatter.MaxSize))
 	if err != nil || !opens(head) {
-		return false, false
+		return false, false, false
 	}
 	d := frontmatter.Parse(head)
-	_, named := d.Field("name")
+	_, named = d.Field("name")
 	_, described := d.Field("description")
-	return true, named && described
+	return true, named, named && described
 }
 
 // opens reports whether a text begins with a line ---.

@@ -198,8 +198,11 @@ func (s *subject) judge(contents []Finding) []Finding {
 	sorting.Stable(all, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column)
 	})
+	meant := Meant(s.skill, s.data)
 	if s.text != "" {
-		markFixable(s, all)
+		if meant {
+			markFixable(s, all)
+		}
 		var source *Source
 		for i, f := range all {
 			if f.Fixable == None && strings.Contains(f.Fix, someValue) {
@@ -210,7 +213,7 @@ func (s *subject) judge(contents []Finding) []Finding {
 			}
 		}
 	}
-	if s.skill.Entry == "" && len(s.skill.Others()) == 1 {
+	if meant && s.skill.Entry == "" && len(s.skill.Others()) == 1 {
 		for i := range all {
 			if all[i].Rule == frontmatter.FileName {
 				all[i].Fixable = Guess // with two files, the intended one is unknown

@@ -1,0 +1,24 @@
+package check
+
+import (
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// Meant reports whether the main file of a skill, whose content is data, is meant as a SKILL.md: it
+// has that name, or its frontmatter has a name, or its folder is where a skill belongs. Any other
+// may be documentation, which no fix renames or changes.
+func Meant(s *skill.Skill, data []byte) bool {
+	if s.Entry == skill.MainFile || dir.InPlace(s.Dir()) {
+		return true
+	}
+	if file := s.Entry; data == nil && s.FS != nil {
+		if file == "" && len(s.Others()) > 0 {
+			file = s.Others()[0]
+		}
+		data, _, _ = skill.ReadFile(s.FS, file, skill.MaxSkillMD)
+	}
+	_, named := frontmatter.Parse(data).Field("name")
+	return named
+}
