@@ -77,7 +77,7 @@ func (r *report) text() {
 		err.Text(console.Hint, "choose with --skill NAME, or take them with --all")
 	}
 	r.findings()
-	counts := map[install.Action]int{}
+	counts, warned := map[install.Action]int{}, 0
 	seen := map[string]bool{}
 	hint := func(fix string) {
 		if fix != "" && !seen[fix] {
@@ -108,11 +108,16 @@ func (r *report) text() {
 			r.byHand(s)
 		}
 		for _, w := range s.Warnings {
-			err.Text(console.Warning, r.named(s, w))
+			if warned++; warned <= r.most() {
+				err.Text(console.Warning, r.named(s, w))
+			}
 		}
 		if s.Kept != "" {
 			out.Line("  what was there is in %s", r.env.Shown(s.Kept))
 		}
+	}
+	if n := warned - r.most(); n > 0 {
+		err.Text(console.Warning, "and "+display.Count(n, "further warning")+": --json has all of them")
 	}
 	r.summary(counts)
 }

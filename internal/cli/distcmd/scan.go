@@ -53,8 +53,14 @@ func scanSkill(ctx context.Context, b *skill.Bundle) (found []install.Finding, e
 	return found, err
 }
 
-// shownFindings bounds the findings that a command prints.
-const shownFindings = 20
+// most bounds the findings, and the warnings, that a command prints. With many skills there are fewer
+// of each, since every skill has a line.
+func (r *report) most() int {
+	if len(r.plan.Steps) > 50 {
+		return 8
+	}
+	return 20
+}
 
 // findings prints what the scan found, what to enforce first.
 func (r *report) findings() {
@@ -69,14 +75,14 @@ func (r *report) findings() {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b finding) int { return cmp.Compare(laneOf(a.Finding), laneOf(b.Finding)) })
-	for _, f := range all[:min(len(all), shownFindings)] {
+	for _, f := range all[:min(len(all), r.most())] {
 		at := f.File
 		if f.Line > 0 {
 			at += fmt.Sprintf(":%d:%d", f.Line, f.Column)
 		}
 		r.env.Err().Text(console.Warning, fmt.Sprintf("%s: %s: %s (%s, %s)", f.step.Name, at, f.Message, f.Rule, laneOf(f.Finding)))
 	}
-	if n := len(all) - shownFindings; n > 0 {
+	if n := len(all) - r.most(); n > 0 {
 		r.env.Err().Text(console.Warning, fmt.Sprintf("and %s: knack scan SOURCE shows them", display.Count(n, "further finding")))
 	}
 }
