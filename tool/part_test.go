@@ -231,7 +231,7 @@ func TestAnswersFitClients(t *testing.T) {
 		limit := c.Profile().Result
 		for tool, a := range map[string]args{"find_skills": {"limit": 100}, "skill": {"name": "nonexistent"}} {
 			text := callBy(t, h, c, "default", tool, a).Text
-			if len(text) > limit || len(text) > listing.Budget+hintsReserve {
+			if len(text) > limit || len(text) > listing.Budget {
 				t.Errorf("%.40s: %s answers with %d bytes, and %d are shown", c.Name, tool, len(text), limit)
 			}
 			if !strings.Contains(text, "skill-000") {

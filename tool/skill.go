@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
@@ -124,12 +125,7 @@ func skillArgument(args arguments) (string, error) {
 // loadSkill answers with the skill's current file. If the name in the file has changed, it
 // resolves the name again. isDefault is set for the default set.
 func loadSkill(ctx context.Context, h *Host, name, search string, isDefault bool) (Result, error) {
-	client := profile.Profile{}
-	budget := listing.Budget
-	if isDefault {
-		client = profile.FromContext(ctx).Profile()
-		budget = min(listing.Budget, client.Result-hintsReserve)
-	}
+	client := profile.FromContext(ctx).Profile() // of the default set
 	for range 4 {
 		v, err := h.Catalog.View(ctx)
 		if err != nil {
@@ -148,7 +144,11 @@ func loadSkill(ctx context.Context, h *Host, name, search string, isDefault bool
 		case e == nil && unsure != nil:
 			return failure("%s", withLines(fmt.Sprintf("Skill '%s' cannot be read: %s.", display.Echo(name), unsure), hints(v, name))), nil
 		case e == nil:
-			return Result{Text: skillNotFound(v, name, budget, search), Absent: true}, nil
+			if isDefault {
+				text, err := skillNotNamed(ctx, v, name)
+				return Result{Text: text, Absent: err == nil}, err
+			}
+			return Result{Text: skillNotFound(v, name, search), Absent: true}, nil
 		case !e.ModelInvocable:
 			return failure("%s", lookup.NotForModels(name)), nil
 		}
@@ -171,10 +171,6 @@ func loadSkill(ctx context.Context, h *Host, name, search string, isDefault bool
 	}
 	return failure("Skill '%s' cannot be read: %s", display.Echo(name), skill.ErrUnstable), nil
 }
-
-// hintsReserve is the number of bytes of a not-found answer that are reserved for text around
-// the list.
-const hintsReserve = 3000
 
 // beginning returns the part of a SKILL.md that the client shows below the head, with the
 // call that reads on.
@@ -244,10 +240,49 @@ func (h *Host) BaseLine(ctx context.Context, e *catalog.Entry) string {
 	return "Base directory: " + h.Base(ctx, e)
 }
 
-func skillNotFound(v catalog.View, name string, budget int, search string) string {
+func skillNotFound(v catalog.View, name, search string) string {
 	text := fmt.Sprintf("Skill '%s' not found.\n\nAvailable skills:\n%s\n\nUse the exact skill name (case-insensitive) to load a skill.",
-		display.Echo(name), listing.Render(v, v.Listed, listing.Bullets, budget, search))
+		display.Echo(name), listing.Render(v, v.Listed, listing.Bullets, listing.Budget, search))
 	return withLines(text, hints(v, name))
+}
+
+// nearest is the number of names that an answer proposes for one that no skill has.
+const nearest = 10
+
+// skillNotNamed is the not-found answer of the default set: why the skill that is meant is
+// missing, or the name that is meant, and then the nearest names: by their letters, then by a
+// search. If none is near, it has the most telling names.
+func skillNotNamed(ctx context.Context, v catalog.View, name string) (string, error) {
+	found, err := v.Search(ctx, catalog.Query{Text: display.CutBytes(name, display.EchoLimit), Limit: nearest})
+	if err != nil {
+		return "", err
+	}
+	near := v.Near(name, nearest)
+	for _, h := range found.Hits {
+		if len(near) < nearest && !slices.Contains(near, h.Entry) {
+			near = append(near, h.Entry)
+		}
+	}
+	lines := append([]string{fmt.Sprintf("Skill '%s' not found.", display.Echo(name))}, hints(v, name)...)
+	title := "The nearest names: "
+	if len(near) == 0 {
+		title = "Skills that there are: "
+		order := listing.Order(v, v.Listed, false)
+		for _, i := range order[:min(len(order), nearest)] {
+			near = append(near, v.Listed[i])
+		}
+	}
+	if len(near) > 0 {
+		names := make([]string, len(near))
+		for i, e := range near {
+			names[i] = display.OneLine(called(v, e))
+		}
+		lines = append(lines, title+strings.Join(names, ", "))
+	}
+	if note := listing.IncompleteNote(v, findName); note != "" {
+		lines = append(lines, note)
+	}
+	return strings.Join(append(lines, findName+" searches all skills by topic, and lists them without a query."), "\n"), nil
 }
 
 // withLines puts lines below a text.

@@ -69,7 +69,7 @@ With --prompt: the list of skills as text, for the system prompt of an agent.`,
 	from.registerConfig(cmd)
 	with.register(cmd, function.MCP)
 	cmd.Flags().BoolVar(&prompt, "prompt", false, "print the list of skills as text for a system prompt, in place of definitions")
-	cmd.Flags().IntVar(&limit, "description-limit", 0, "shorten the list of skills in a description of more than `N` characters, for endpoints that refuse longer ones; 0 for no limit (default 1024 for openai, else 0)")
+	cmd.Flags().IntVar(&limit, "description-limit", 0, "the most characters of a description with its list of skills: `N`; 0 gives a list 16,000 (default 1024 for openai, which refuses longer ones, else 0)")
 	return cmd
 }
 

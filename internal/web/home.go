@@ -12,6 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/web/internal/checks"
+	"github.com/knack-dev/knack/skill"
 )
 
 // pageRows is how many skills one page lists.
@@ -70,7 +71,7 @@ type row struct {
 
 func rowOf(v catalog.View, e *catalog.Entry, sum *doctor.Summary) row {
 	w := row{
-		Href: pageOf(e), Name: nameOf(e), Description: display.Cut(inLine(e.Description), maxRow), Place: e.Place(), Root: e.Root.Title(),
+		Href: pageOf(e), Name: nameOf(e), Description: skill.Brief(inLine(e.Description), maxRow, display.Cut), Place: e.Place(), Root: e.Root.Title(),
 		Size: int64(e.Size), Listing: tokensOf(int64(charactersOf(e))), Loading: tokensOf(int64(e.Size)),
 		State: checks.StateOf(e, sum), Hidden: !e.ModelInvocable && e.Status != catalog.Skipped,
 		Collection: collectionOf(e), Changed: changedOf(e),

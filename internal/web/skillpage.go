@@ -209,7 +209,7 @@ func (s *Site) aboutSkill(r *request, v catalog.View, e *catalog.Entry, d *docto
 	for _, tag := range tagsOf(e) {
 		p.Tags = append(p.Tags, choice{Label: tag, Href: filter{Tag: tag}.href()})
 	}
-	if p.Lede, p.Whole = display.Cut(inLine(e.Description), maxLede), inLine(e.Description); p.Lede == p.Whole {
+	if p.Lede, p.Whole = skill.Brief(inLine(e.Description), maxLede, display.Cut), inLine(e.Description); p.Lede == p.Whole {
 		p.Whole = ""
 	}
 	switch {

@@ -79,7 +79,7 @@ func Skill(p *console.Printer, e *catalog.Entry, called string, width int) {
 		mark = "(not for models) "
 	}
 	room := cmp.Or(p.Room(display.Columns(name+pad+mark)+4), 100)
-	description := display.CutColumns(console.OneLine(e.Description), room)
+	description := skill.Brief(console.OneLine(e.Description), room, display.CutColumns)
 	p.Item(width+2, "  %s%s  %s%s", console.Bold.Of(name), pad, mark, description)
 }
 
