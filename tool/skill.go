@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
@@ -145,8 +146,7 @@ func loadSkill(ctx context.Context, h *Host, name, search string, isDefault bool
 			return failure("%s", withLines(fmt.Sprintf("Skill '%s' cannot be read: %s.", display.Echo(name), unsure), hints(v, name))), nil
 		case e == nil:
 			if isDefault {
-				text, err := skillNotNamed(ctx, v, name)
-				return Result{Text: text, Absent: err == nil}, err
+				return Result{Text: skillNotNamed(v, name), Absent: true}, nil
 			}
 			return Result{Text: skillNotFound(v, name, search), Absent: true}, nil
 		case !e.ModelInvocable:
@@ -250,17 +250,14 @@ func skillNotFound(v catalog.View, name, search string) string {
 const nearest = 10
 
 // skillNotNamed is the not-found answer of the default set: why the skill that is meant is
-// missing, or the name that is meant, and then the nearest names: by their letters, then by a
-// search. If none is near, it has the most telling names.
-func skillNotNamed(ctx context.Context, v catalog.View, name string) (string, error) {
-	found, err := v.Search(ctx, catalog.Query{Text: display.CutBytes(name, display.EchoLimit), Limit: nearest})
-	if err != nil {
-		return "", err
-	}
+// missing, or the name that is meant, and then the nearest names: by their letters, then those
+// that share a word. If none is near, it has the most telling names.
+func skillNotNamed(v catalog.View, name string) string {
 	near := v.Near(name, nearest)
-	for _, h := range found.Hits {
-		if len(near) < nearest && !slices.Contains(near, h.Entry) {
-			near = append(near, h.Entry)
+	words := wordsIn(string(skill.KeyOf(display.CutBytes(name, display.EchoLimit))))
+	for _, e := range v.Listed {
+		if len(near) < nearest && !slices.Contains(near, e) && slices.ContainsFunc(words, func(w string) bool { return strings.Contains(string(e.Key), w) }) {
+			near = append(near, e)
 		}
 	}
 	lines := append([]string{fmt.Sprintf("Skill '%s' not found.", display.Echo(name))}, hints(v, name)...)
@@ -282,7 +279,13 @@ func skillNotNamed(ctx context.Context, v catalog.View, name string) (string, er
 	if note := listing.IncompleteNote(v, findName); note != "" {
 		lines = append(lines, note)
 	}
-	return strings.Join(append(lines, findName+" searches all skills by topic, and lists them without a query."), "\n"), nil
+	return strings.Join(append(lines, findName+" searches all skills by topic, and lists them without a query."), "\n")
+}
+
+// wordsIn returns the words of a name that are long enough to tell it from others.
+func wordsIn(name string) []string {
+	words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return slices.DeleteFunc(words, func(w string) bool { return len(w) < 3 || w == "skill" })
 }
 
 // withLines puts lines below a text.

@@ -117,8 +117,8 @@ func TestPassedOverIsSaid(t *testing.T) {
 	}
 	h := NewHost(c)
 	inBoth(t, func(t *testing.T, set string) {
-		same(t, call(t, h, set, "skill", args{"name": "Deploy"}), missing("Deploy", "- git: Git",
+		sameIn(t, set, call(t, h, set, "skill", args{"name": "Deploy"}), missing("Deploy", "- git: Git",
 			"'deploy' was skipped: claude-project/team/deploy: the folder is no skill: it has SKILLS.md and no SKILL.md (rename SKILLS.md to SKILL.md)"))
-		same(t, call(t, h, set, "skill", args{"name": "team"}), missing("team", "- git: Git"))
+		sameIn(t, set, call(t, h, set, "skill", args{"name": "team"}), missing("team", "- git: Git"))
 	})
 }
