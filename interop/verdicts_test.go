@@ -56,7 +56,7 @@ func list(t *testing.T, root string) *unfiltered {
 	}
 	u := &unfiltered{files: map[string][]byte{}, ours: map[string]opinion{}}
 	for _, b := range scan.Bundles {
-		r := check.Loaded(t.Context(), skill.Load(b))
+		r := check.Format(t.Context(), skill.Load(b))
 		uri, err := skill.NewURI(b.Path + "/SKILL.md")
 		if err != nil || r.Data == nil {
 			continue // nothing that a server could list

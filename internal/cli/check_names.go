@@ -12,8 +12,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/analysis/check"
-	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/realpath"
@@ -131,7 +130,7 @@ func (n *namedSkills) judge(ctx context.Context, run *checkRun) error {
 		if slices.ContainsFunc(run.skills, func(c *checkedSkill) bool { return c.Skill.Dir() == e.Dir() }) {
 			continue // it was given twice
 		}
-		d := doctor.JudgeBy(ctx, e, check.Scanned)
+		d := judgement.Judge{}.Of(ctx, e)
 		if ctx.Err() != nil {
 			return interrupted(ctx.Err())
 		}

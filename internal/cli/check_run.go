@@ -9,7 +9,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
-	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/buildinfo"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/typo"
@@ -68,7 +68,7 @@ func scanTargets(ctx context.Context, env *console.Env, all []target, named *nam
 		return nil, err
 	}
 	ctx, done := showJudging(ctx, env, v)
-	judged, err := doctor.JudgeAll(ctx, v, check.Scanned)
+	judged, err := judgement.Judge{}.All(ctx, v)
 	done()
 	if err != nil {
 		return nil, interrupted(err)

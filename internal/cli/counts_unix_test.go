@@ -12,24 +12,25 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/test/corpus"
 	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
 )
 
-// Home, health and the API say of skills what list, doctor and check say of them: how many
+// Home, health and the API say of skills what doctor, check and publish say of them: how many
 // there are, how each fares, whether it is published, and every problem of it.
 func TestCountsOverHTTP(t *testing.T) {
 	for name, dir := range map[string]func(*testing.T) string{
-		"corpus": func(t *testing.T) string { return corpus.Dir(t, "skills") }, "edge": func(t *testing.T) string { return corpus.Dir(t, "edge") }, "states": inEveryState,
+		"corpus": func(t *testing.T) string { return corpus.Dir(t, "skills") }, "edge": func(t *testing.T) string { return corpus.Dir(t, "edge") }, "states": inEveryState, "hostile": hostileSkills,
 	} {
 		t.Run(name, func(t *testing.T) { agreeOverHTTP(t, dir(t)) })
 	}
 }
 
 func agreeOverHTTP(t *testing.T, dir string) {
-	var list counted
-	out, stderr, _ := ran(t, dir, "list", "--all", "--dir", ".", "--no-builtin", "--json")
+	var list counted // of doctor
+	out, stderr, _ := ran(t, dir, "doctor", "--dir", ".", "--no-builtin", "--json")
 	if err := json.Unmarshal([]byte(out), &list); err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
@@ -60,12 +61,12 @@ func agreeOverHTTP(t *testing.T, dir string) {
 		return fmt.Sprintf("%+v", p)
 	}
 	type page struct {
-		Count  doctor.Count
+		Count  judgement.Count
 		Total  int
 		Next   string
 		Skills []struct {
 			File, Self string
-			State      doctor.State
+			State      judgement.State
 			Published  bool
 			Problems   int
 			Findings   []doctor.Problem
@@ -76,7 +77,7 @@ func agreeOverHTTP(t *testing.T, dir string) {
 		var p page
 		ask("/api/v1/problems?limit=200&cursor="+cursor, &p)
 		if diff := cmp.Diff(c, p.Count); diff != "" {
-			t.Fatalf("list and /api/v1/problems count otherwise: %s", diff)
+			t.Fatalf("doctor and /api/v1/problems count otherwise: %s", diff)
 		}
 		for _, s := range p.Skills {
 			for _, f := range s.Findings {
@@ -87,8 +88,8 @@ func agreeOverHTTP(t *testing.T, dir string) {
 			break
 		}
 	}
-	states, published, severe := map[doctor.State]int{}, map[string]bool{}, map[string]int{}
-	for _, state := range []doctor.State{doctor.Fine, doctor.Problems, doctor.Shadowed, doctor.Skipped} {
+	states, published, severe := map[judgement.State]int{}, map[string]bool{}, map[string]int{}
+	for _, state := range []judgement.State{judgement.Fine, judgement.Problems, judgement.Shadowed, judgement.Skipped} {
 		for cursor := ""; ; {
 			var p page
 			ask("/api/v1/skills?limit=200&state="+string(state)+"&cursor="+cursor, &p)
@@ -111,9 +112,9 @@ func agreeOverHTTP(t *testing.T, dir string) {
 			}
 		}
 	}
-	want := map[doctor.State]int{doctor.Fine: c.Fine, doctor.Problems: c.Problems, doctor.Shadowed: c.Shadowed + c.Copies, doctor.Skipped: c.Skipped}
+	want := map[judgement.State]int{judgement.Fine: c.Fine, judgement.Problems: c.Problems, judgement.Shadowed: c.Shadowed + c.Copies, judgement.Skipped: c.Skipped}
 	if diff := cmp.Diff(want, states); diff != "" {
-		t.Errorf("list and the API by state: %s", diff)
+		t.Errorf("doctor and the API by state: %s", diff)
 	}
 	publishable := 0
 	for _, s := range list.Skills {
@@ -123,18 +124,18 @@ func agreeOverHTTP(t *testing.T, dir string) {
 				grave++
 			}
 			if got := problems[file]; i >= len(got) || got[i] != word(p) {
-				t.Errorf("%s: list says %s, the API %q", file, word(p), got)
+				t.Errorf("%s: doctor says %s, the API %q", file, word(p), got)
 			}
 		}
 		if len(problems[file]) != len(s.Problems) || severe[file] != grave || published[file] != s.Publishable {
-			t.Errorf("%s: %d findings, %d problems and %t over HTTP; %d, %d and %t in list", file, len(problems[file]), severe[file], published[file], len(s.Problems), grave, s.Publishable)
+			t.Errorf("%s: %d findings, %d problems and %t over HTTP; %d, %d and %t in doctor", file, len(problems[file]), severe[file], published[file], len(s.Problems), grave, s.Publishable)
 		}
 		if published[file] {
 			publishable++
 		}
 	}
 	if publishable != c.Publishable || len(published) != c.Skills {
-		t.Errorf("%d of %d are published over HTTP, %d of %d in list", publishable, len(published), c.Publishable, c.Skills)
+		t.Errorf("%d of %d are published over HTTP, %d of %d in doctor", publishable, len(published), c.Publishable, c.Skills)
 	}
 	// The pages have the same figures, in their filters and in words.
 	thousands := func(n int) string {

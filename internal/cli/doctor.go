@@ -50,7 +50,6 @@ it.`,
 			o.Verbose = verbose
 			if len(args) == 0 {
 				ctx, done := showJudging(cmd.Context(), env, v)
-				o.Scanned = observe.Scanned(ctx, from.judge, v, v.Entries)
 				r, err := doctor.Examine(ctx, v, o)
 				done()
 				switch {
@@ -61,7 +60,6 @@ it.`,
 				}
 				return r.Print(env.Out())
 			}
-			o.Scanned = observe.Scanned(cmd.Context(), from.judge, v, nil)
 			return explainSkill(cmd, env, v, o, args[0], asJSON)
 		},
 		ValidArgsFunction: from.completeSkill(env, nextNothing),
@@ -100,6 +98,7 @@ func (f *sourceFlags) doctorOptions(env console.Env, sources []catalog.Source) d
 		o.Project = absolute(env, f.project)
 	}
 	o.Shown = func(path string) string { return atHome(env, path) }
+	o.Judge = observe.JudgeOf(f.judge)
 	o.Serving = func(folder string) string { return serveCommandLine(env, folder) }
 	return o
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/listing"
@@ -36,7 +36,7 @@ roots', 'knack help names').`,
 			}
 			if asJSON {
 				ctx, done := showJudging(cmd.Context(), env, v)
-				out, err := listJSON(ctx, v, all)
+				out, err := listJSON(ctx, v, from.quickly(), all)
 				out.Settings, out.Sources = from.projects.Lines(), from.stored
 				done()
 				if err != nil {
@@ -62,7 +62,7 @@ roots', 'knack help names').`,
 // shadowed ones, and with --all the skipped ones too. Count covers everything that was
 // found.
 type listed struct {
-	Count  doctor.Count        `json:"count"`
+	Count  judgement.Count     `json:"count"`
 	Skills []doctor.Skill      `json:"skills"`
 	Roots  []doctor.RootStatus `json:"roots"`
 	// Settings are those of the project's knack.yaml, with their places.
@@ -73,12 +73,12 @@ type listed struct {
 	Locks []doctor.LockStatus `json:"locks,omitempty"`
 }
 
-func listJSON(ctx context.Context, v catalog.View, all bool) (listed, error) {
-	judged, err := doctor.JudgeAll(ctx, v, check.Loaded)
+func listJSON(ctx context.Context, v catalog.View, judge judgement.Judge, all bool) (listed, error) {
+	judged, err := judge.All(ctx, v)
 	if err != nil {
 		return listed{}, interrupted(err)
 	}
-	out := listed{Count: doctor.CountOf(v, judged), Skills: []doctor.Skill{}, Roots: []doctor.RootStatus{}, Locks: doctor.Locks(v)}
+	out := listed{Count: judgement.CountOf(v, judged), Skills: []doctor.Skill{}, Roots: []doctor.RootStatus{}, Locks: doctor.Locks(v)}
 	for _, d := range judged {
 		if d.Entry.Status != catalog.Skipped && d.Entry.Status != catalog.Unlisted || all {
 			out.Skills = append(out.Skills, doctor.SkillOf(d))

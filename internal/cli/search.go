@@ -9,6 +9,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/search"
@@ -56,7 +57,7 @@ find them.`,
 				return command.RunError("", "the search was interrupted: %w", err)
 			}
 			if asJSON {
-				if err := console.PrintJSON(env.Stdout, searchJSON(cmd.Context(), v, query, found)); err != nil {
+				if err := console.PrintJSON(env.Stdout, searchJSON(cmd.Context(), v, from.quickly(), query, found)); err != nil {
 					return err
 				}
 			} else {
@@ -108,10 +109,10 @@ type foundMatch struct {
 	How   string `json:"how"`
 }
 
-func searchJSON(ctx context.Context, v catalog.View, query string, found catalog.Found) searching {
+func searchJSON(ctx context.Context, v catalog.View, judge judgement.Judge, query string, found catalog.Found) searching {
 	out := searching{Query: query, Total: found.Total, Skills: []foundSkills{}}
 	for _, h := range found.Hits {
-		f := foundSkills{Called: v.Called(h.Entry), Score: h.Score, Skill: doctor.SkillOf(doctor.Judge(ctx, h.Entry))}
+		f := foundSkills{Called: v.Called(h.Entry), Score: h.Score, Skill: doctor.SkillOf(judge.Of(ctx, h.Entry))}
 		for _, m := range h.Matches {
 			f.Matches = append(f.Matches, foundMatch{m.Word, m.Term, m.Field, m.How})
 		}

@@ -172,7 +172,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 		return append(observe.Measures(measured.Load(), op.audit, results, f.certificate.Ends()), weight.Measures()...)
 	}
 	pages.Sources, o.Waits = serve.from.follows.Status, serve.from.follows.Waits(c)
-	pages.Scans = observe.NewScans(serve.from.judge)
+	pages.Scans, pages.Judge = observe.NewScans(serve.from.judge), observe.JudgeOf(serve.from.judge)
 	o.Pages = f.pages(pages)
 	h, err := mcpserver.NewHTTP(server, o)
 	if err != nil {

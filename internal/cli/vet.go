@@ -2,8 +2,10 @@ package cli
 
 import (
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli/distcmd"
+	"github.com/knack-dev/knack/internal/cli/observe"
 	vet "github.com/knack-dev/knack/internal/policy/admission"
 )
 
@@ -16,6 +18,14 @@ func (f *sourceFlags) vetting(env console.Env) (_ func(catalog.Source) catalog.S
 		}
 	}
 	return func(s catalog.Source) catalog.Source { return f.judge.Source(s, f.vets == vetsOnce) }, nil
+}
+
+// quickly returns the judge of commands that answer at once. It knows what the operator's policy has
+// kept, and judges the format of other skills alone.
+func (f *sourceFlags) quickly() judgement.Judge {
+	j := observe.JudgeOf(f.judge)
+	j.Quick = true
+	return j
 }
 
 // vets says which skills a command has.

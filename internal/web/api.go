@@ -17,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/web/internal/checks"
 	"github.com/knack-dev/knack/internal/web/internal/scans"
@@ -39,27 +40,27 @@ func (s *Site) apiDocument(r *request) error {
 
 // apiSkillItem is one skill in a list.
 type apiSkillItem struct {
-	URI            string         `json:"uri,omitempty"`
-	Name           string         `json:"name"`
-	Description    string         `json:"description"`
-	Load           string         `json:"load,omitempty"`
-	Status         catalog.Status `json:"status"`
-	State          doctor.State   `json:"state"`
-	Scope          skill.Scope    `json:"scope"`
-	Root           string         `json:"root"`
-	File           string         `json:"file"`
-	Size           int64          `json:"size"`
-	Digest         string         `json:"digest,omitempty"`
-	Tokens         apiTokens      `json:"tokens"`
-	Published      bool           `json:"published"`
-	ModelInvocable bool           `json:"modelInvocable"`
-	UserInvocable  bool           `json:"userInvocable"`
-	By             string         `json:"by,omitempty"`
-	Problems       int            `json:"problems"`
-	Self           string         `json:"self,omitempty"`
-	Collection     string         `json:"collection,omitempty"`
-	Tags           []string       `json:"tags,omitempty"`
-	Changed        *time.Time     `json:"changed,omitempty"`
+	URI            string          `json:"uri,omitempty"`
+	Name           string          `json:"name"`
+	Description    string          `json:"description"`
+	Load           string          `json:"load,omitempty"`
+	Status         catalog.Status  `json:"status"`
+	State          judgement.State `json:"state"`
+	Scope          skill.Scope     `json:"scope"`
+	Root           string          `json:"root"`
+	File           string          `json:"file"`
+	Size           int64           `json:"size"`
+	Digest         string          `json:"digest,omitempty"`
+	Tokens         apiTokens       `json:"tokens"`
+	Published      bool            `json:"published"`
+	ModelInvocable bool            `json:"modelInvocable"`
+	UserInvocable  bool            `json:"userInvocable"`
+	By             string          `json:"by,omitempty"`
+	Problems       int             `json:"problems"`
+	Self           string          `json:"self,omitempty"`
+	Collection     string          `json:"collection,omitempty"`
+	Tags           []string        `json:"tags,omitempty"`
+	Changed        *time.Time      `json:"changed,omitempty"`
 }
 
 type apiTokens struct {
@@ -96,7 +97,7 @@ type apiFileItem struct {
 	Self   string `json:"self"`
 }
 
-func apiItem(v catalog.View, d *doctor.Verdict) apiSkillItem {
+func apiItem(v catalog.View, d *judgement.Verdict) apiSkillItem {
 	e, sum := d.Entry, d.Summary()
 	w := rowOf(v, e, &sum)
 	out := apiSkillItem{
@@ -153,7 +154,7 @@ func (s *Site) apiList(r *request) error {
 		return err
 	}
 	known := &checks.Totals{} // not needed for states that follow from the status alone
-	if f.State == doctor.Fine || f.State == doctor.Problems || f.Rule != "" || f.Published != "" {
+	if f.State == judgement.Fine || f.State == judgement.Problems || f.State == judgement.NotJudged || f.Rule != "" || f.Published != "" {
 		if known, err = s.allChecked(r, v); err != nil {
 			return err
 		}
@@ -318,7 +319,7 @@ func (s *Site) apiSkill(r *request) error {
 }
 
 // apiFindings returns the findings of a verdict in the form that the commands print.
-func apiFindings(d *doctor.Verdict) []doctor.Problem {
+func apiFindings(d *judgement.Verdict) []doctor.Problem {
 	if all := doctor.SkillOf(d).Problems; all != nil {
 		return all
 	}
@@ -339,7 +340,7 @@ func (s *Site) apiFile(r *request) error {
 }
 
 type apiProblemList struct {
-	Count  doctor.Count        `json:"count"`
+	Count  judgement.Count     `json:"count"`
 	Skills []apiProblemItem    `json:"skills"`
 	Roots  []doctor.RootStatus `json:"roots"`
 	Total  int                 `json:"total"`
@@ -361,11 +362,11 @@ type apiProblemItem struct {
 	Name     string           `json:"name"`
 	File     string           `json:"file"`
 	Status   catalog.Status   `json:"status"`
-	State    doctor.State     `json:"state"`
+	State    judgement.State  `json:"state"`
 	Findings []doctor.Problem `json:"findings"`
 }
 
-func apiProblem(d *doctor.Verdict) apiProblemItem {
+func apiProblem(d *judgement.Verdict) apiProblemItem {
 	e := d.Entry
 	out := apiProblemItem{Name: e.Name, File: e.Place(), Status: e.Status, State: d.Summary().State(), Findings: apiFindings(d)}
 	if e.Status != catalog.Skipped {

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/web/internal/checks"
 	"github.com/knack-dev/knack/skill"
@@ -17,19 +17,18 @@ import (
 )
 
 var (
-	states = []doctor.State{doctor.Fine, doctor.Problems, doctor.Shadowed, doctor.Unlisted, doctor.Skipped, doctor.Held}
+	states = []judgement.State{judgement.Fine, judgement.Problems, judgement.Shadowed, judgement.Unlisted, judgement.Skipped, judgement.Held, judgement.NotJudged}
 	scopes = []skill.Scope{skill.ScopeProject, skill.ScopeGlobal, skill.ScopeBuiltin}
 )
 
 // filter is the set of filters of a list, and its order.
 type filter struct {
 	Query, Scope, Root string
-	State              doctor.State
+	State              judgement.State
 	Collection, Tag    string
 	Rule               skill.RuleID // of a finding
 	Published          string       // "no" for skills that the Skills extension does not publish
 	Used               string       // "never" for skills that no agent has used
-	Found              skill.RuleID // of a finding of a scan
 	Cut, Left          string       // a client whose list cuts the description of the skill, or leaves the skill out
 	Sort               string
 	All                string // the facet of which every value is shown
@@ -40,8 +39,8 @@ type filter struct {
 func filterOf(q url.Values, query string) filter {
 	get := func(key string) string { return display.CutBytes(q.Get(key), display.EchoLimit) }
 	f := filter{
-		Query: query, Scope: get("scope"), Root: get("root"), State: doctor.State(get("state")), Collection: get("collection"), Tag: get("tag"),
-		Rule: skill.RuleID(get("rule")), Published: get("published"), Used: get("used"), Found: skill.RuleID(get("found")), Cut: get("cut"), Left: get("left"),
+		Query: query, Scope: get("scope"), Root: get("root"), State: judgement.State(get("state")), Collection: get("collection"), Tag: get("tag"),
+		Rule: skill.RuleID(cmp.Or(get("rule"), get("found"))), Published: get("published"), Used: get("used"), Cut: get("cut"), Left: get("left"),
 		Sort: get("sort"), All: get("all"), Page: 1,
 	}
 	if !slices.ContainsFunc(orders, func(o order) bool { return o.key == f.Sort }) {
@@ -57,7 +56,7 @@ func filterOf(q url.Values, query string) filter {
 func (f filter) Hidden() [][2]string {
 	return slices.DeleteFunc([][2]string{
 		{"scope", f.Scope}, {"root", f.Root}, {"state", string(f.State)}, {"collection", f.Collection}, {"tag", f.Tag}, {"rule", string(f.Rule)}, {"published", f.Published},
-		{"used", f.Used}, {"found", string(f.Found)}, {"cut", f.Cut}, {"left", f.Left}, {"sort", f.Sort}, {"all", f.All},
+		{"used", f.Used}, {"cut", f.Cut}, {"left", f.Left}, {"sort", f.Sort}, {"all", f.All},
 	}, func(field [2]string) bool { return field[1] == "" })
 }
 
@@ -136,7 +135,7 @@ func (f filter) tally(all []*catalog.Entry, t *checks.Totals, of *shelf) tallied
 	}
 	ofFaults := f.Rule != "" || f.Published != "" // a list of faults has unlisted skills too
 	faulty := f.faults(t)
-	unlisted := slices.Index(of.values[byState], string(doctor.Unlisted))
+	unlisted := slices.Index(of.values[byState], string(judgement.Unlisted))
 	for _, e := range all {
 		traits := of.traits[e]
 		values := traits.values
@@ -181,7 +180,7 @@ const (
 )
 
 // stateNumber returns the number of a state on every shelf, or -1 if it is not known yet.
-func stateNumber(state doctor.State) int { return slices.Index(states, state) }
+func stateNumber(state judgement.State) int { return slices.Index(states, state) }
 
 // toggle returns the choice of one value of a filter, which set changes. The choice of the
 // value that is on removes it.
@@ -207,11 +206,11 @@ const (
 func (f filter) facets(t *checks.Totals, by tallied, of *shelf) (out []facet) {
 	state := facet{Title: "Health"}
 	for i, w := range states {
-		c := f.toggle(string(w), by.n[byState][i], string(f.State), func(g *filter, value string) { g.State = doctor.State(value) })
-		if (w == doctor.Unlisted || w == doctor.Held) && c.Count == 0 && !c.On {
+		c := f.toggle(string(w), by.n[byState][i], string(f.State), func(g *filter, value string) { g.State = judgement.State(value) })
+		if (w == judgement.Unlisted || w == judgement.Held || w == judgement.NotJudged) && c.Count == 0 && !c.On {
 			continue // few servers have an excluded root, or hold skills back
 		}
-		c.Open = !t.Complete() && (w == doctor.Fine || w == doctor.Problems)
+		c.Open = !t.Complete() && (w == judgement.Fine || w == judgement.Problems)
 		state.Choices = append(state.Choices, c)
 	}
 	out = append(out, state)
@@ -300,7 +299,7 @@ const (
 	othersKey = "others"
 )
 
-// accepted returns the skills that the filters by use, by scans and by the lists of clients accept.
+// accepted returns the skills that the filters by use and by the lists of clients accept.
 func (s *Site) accepted(v catalog.View, f filter, all []*catalog.Entry) []*catalog.Entry {
 	switch f.Used {
 	case "":
@@ -308,9 +307,6 @@ func (s *Site) accepted(v catalog.View, f filter, all []*catalog.Entry) []*catal
 		all = s.o.Usage.NeverUsed(all)
 	default:
 		return nil
-	}
-	if f.Found != "" {
-		all = slices.DeleteFunc(slices.Clone(all), func(e *catalog.Entry) bool { return !s.hasFinding(e, f.Found) })
 	}
 	of := func(client string, list func(tool.Fit) []*catalog.Entry) {
 		if client == "" {

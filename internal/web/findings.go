@@ -6,13 +6,14 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
-	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/skill"
 )
 
 // finding is one finding of the check, as a page shows it.
 type finding struct {
 	Rule         skill.RuleID
+	Kind         check.Kind
 	Severity     skill.Severity
 	File         string
 	Line, Column int
@@ -25,14 +26,14 @@ type finding struct {
 
 // findingsOf returns the findings of a verdict with the lines of SKILL.md that they
 // refer to.
-func findingsOf(d *doctor.Verdict, data []byte) (out []finding) {
+func findingsOf(d *judgement.Verdict, data []byte) (out []finding) {
 	var lines []string
 	if skill.DigestOf(data) == d.Skill.Digest {
 		lines = linesOf(string(data))
 	}
 	for _, f := range d.Findings {
 		w := finding{
-			Rule: f.Rule, Severity: f.Severity, File: f.File, Line: f.Position.Line, Column: f.Position.Column,
+			Rule: f.Rule, Kind: f.Kind(), Severity: f.Severity, File: f.File, Line: f.Position.Line, Column: f.Position.Column,
 			Message: f.Message, Fix: f.Fix, Fixable: f.Fixable != check.None,
 		}
 		if f.File == d.Entry.Entry && w.Line > 0 && d.Entry.Status != catalog.Skipped {

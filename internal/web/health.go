@@ -9,7 +9,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/web/internal/checks"
 	"github.com/knack-dev/knack/internal/web/internal/scans"
 	"github.com/knack-dev/knack/internal/web/internal/sources"
@@ -34,8 +36,8 @@ type healthPage struct {
 	NSkipped     int
 	Held         []skippedRow
 	NHeld        int
-	Scan         *scans.Total // nil if the policy scans nothing
-	Count        doctor.Count
+	Scan         *scans.Total
+	Count        judgement.Count
 	Rules        []severityRows
 	Checking     *checking
 	Unpublished  []unpublishedRow
@@ -159,7 +161,7 @@ func (s *Site) health(r *request) error {
 	p.checked(totals, s.checks)
 	p.Checking = s.checking(totals, now, "/health")
 	p.Usage = s.usageOf(v)
-	p.Sources, p.Scan = s.sourceRows(v), s.scanTotal(v)
+	p.Sources, p.Scan = s.sourceRows(v), scanTotal(totals)
 	at, took := s.o.Catalog.Refreshed()
 	p.Refreshed, p.Took, p.Ago = at, lastedOf(took), "less than 1 s"
 	if ago := time.Since(at).Truncate(time.Second); ago > 0 {
@@ -238,6 +240,9 @@ func skippedRowOf(e *catalog.Entry) skippedRow {
 func (p *healthPage) checked(t *checks.Totals, c *checks.Checks) {
 	p.Count, p.NUnpublished = t.Count, len(t.Unpublished)
 	for _, rule := range t.ByRule() {
+		if rule.Kind == check.KindScan {
+			continue // they have a table of their own
+		}
 		if n := len(p.Rules); n == 0 || p.Rules[n-1].Severity != rule.Severity {
 			p.Rules = append(p.Rules, severityRows{Severity: rule.Severity})
 		}
@@ -346,6 +351,9 @@ func (s *Site) skipped(r *request) error {
 			p := skippedPage{frame: s.frame(r, nameOf(e), "health"), Skill: w}
 			if w.Held {
 				p.Scan = s.scanView(v, e)
+			}
+			if p.Scan != nil { // which has them
+				p.Skill.Findings = slices.DeleteFunc(w.Findings, func(f finding) bool { return f.Kind == check.KindScan })
 			}
 			return s.render(r, http.StatusOK, "skipped", p)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/web/internal/checks"
 	"github.com/knack-dev/knack/skill"
@@ -56,11 +57,11 @@ func queryOf(r *request) string {
 type row struct {
 	Href, Name, Description string
 	Place                   string
-	Root                    string       // the publisher's name, or else the root's label
-	Size, Listing, Loading  int64        // bytes; tokens
-	State                   doctor.State // "" if not checked yet
-	Severe                  int          // errors and warnings
-	Hidden                  bool         // from models
+	Root                    string          // the publisher's name, or else the root's label
+	Size, Listing, Loading  int64           // bytes; tokens
+	State                   judgement.State // "" if not checked yet
+	Severe                  int             // errors and warnings
+	Hidden                  bool            // from models
 	Called                  string
 	Collection              string
 	Changed                 time.Time
@@ -69,7 +70,7 @@ type row struct {
 	MarkedName, Marked []part
 }
 
-func rowOf(v catalog.View, e *catalog.Entry, sum *doctor.Summary) row {
+func rowOf(v catalog.View, e *catalog.Entry, sum *judgement.Summary) row {
 	w := row{
 		Href: pageOf(e), Name: nameOf(e), Description: skill.Brief(inLine(e.Description), maxRow, display.Cut), Place: e.Place(), Root: e.Root.Title(),
 		Size: int64(e.Size), Listing: tokensOf(int64(charactersOf(e))), Loading: tokensOf(int64(e.Size)),

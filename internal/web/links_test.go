@@ -12,7 +12,7 @@ import (
 	"testing/fstest"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/web/internal/checks"
 	"github.com/knack-dev/knack/skill"
 )
@@ -90,11 +90,11 @@ func TestUnfiltered(t *testing.T) {
 	v := here(t, "SKILL.md").view
 	of, e := newShelf(v), v.Named("a")
 	for _, c := range []struct {
-		summary doctor.Summary
+		summary judgement.Summary
 		fine    int
-	}{{doctor.Summary{Status: e.Status, Severities: doctor.Severities{Warnings: 1}}, 0}, {doctor.Summary{Status: e.Status}, 1}} {
-		by, err := of.unfiltered(t.Context(), v, &checks.Totals{Summaries: map[*catalog.Entry]*doctor.Summary{e: &c.summary}})
-		if fine := by.n[byState][stateNumber(doctor.Fine)]; err != nil || fine != c.fine || len(by.kept) != 2 {
+	}{{judgement.Summary{Status: e.Status, Severities: judgement.Severities{Warnings: 1}}, 0}, {judgement.Summary{Status: e.Status}, 0}, {judgement.Summary{Status: e.Status, Judged: true}, 1}} {
+		by, err := of.unfiltered(t.Context(), v, &checks.Totals{Summaries: map[*catalog.Entry]*judgement.Summary{e: &c.summary}})
+		if fine := by.n[byState][stateNumber(judgement.Fine)]; err != nil || fine != c.fine || len(by.kept) != 2 {
 			t.Errorf("%d of %d are fine, %v", fine, len(by.kept), err)
 		}
 	}

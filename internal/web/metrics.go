@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"runtime"
@@ -9,7 +10,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/web/internal/exposition"
 	"github.com/knack-dev/knack/internal/web/internal/scans"
 	"github.com/knack-dev/knack/internal/web/internal/sources"
@@ -37,7 +38,7 @@ func (s *Site) serveMetrics(r *request) error {
 	x.Family("knack_complete", "gauge", "1 once every root has been read, 0 while skills may be missing.")
 	x.Sample("knack_complete", map[bool]float64{true: 1}[err == nil && r.lacks == nil])
 	if err == nil {
-		s.skillMetrics(x, v)
+		s.skillMetrics(r.Context(), x, v)
 	}
 	s.responses.Write(x)
 	if s.o.Measures != nil {
@@ -48,7 +49,7 @@ func (s *Site) serveMetrics(r *request) error {
 	return answer(r, http.StatusOK, x.Bytes())
 }
 
-func (s *Site) skillMetrics(x *exposition.Text, v catalog.View) {
+func (s *Site) skillMetrics(ctx context.Context, x *exposition.Text, v catalog.View) {
 	byStatus := map[catalog.Status]int{}
 	held := 0
 	for _, e := range v.Entries {
@@ -63,11 +64,10 @@ func (s *Site) skillMetrics(x *exposition.Text, v catalog.View) {
 		x.Sample("knack_skills", float64(byStatus[status]), "status", string(status))
 	}
 	if s.o.Scans != nil || held > 0 {
-		x.Sample("knack_skills", float64(held), "status", string(doctor.Held))
+		x.Sample("knack_skills", float64(held), "status", string(judgement.Held))
 	}
-	if t := s.scanTotal(v); t != nil {
-		x.Measures(scans.Measures(t.ScanCount))
-	}
+	totals, _ := s.checks.Soon(ctx, v)
+	x.Measures(scans.Measures(scans.Count(totals).ScanCount))
 	if n, compared := v.Drift(); compared {
 		x.Family("knack_lock_drift_skills", "gauge", "Skills that were found changed since they were locked, when they were last compared.")
 		x.Sample("knack_lock_drift_skills", float64(n))

@@ -207,7 +207,8 @@ func TestHealth(t *testing.T) {
 	for _, s := range all(doc, tag("section")) {
 		sections = append(sections, text(all(s, tag("h2"))[0])+": "+strings.Join(texts(all(s, tag("h3"))), ", "))
 	}
-	want := []string{"Problems 2: ", "Roots: ", "Skipped 1: lost", "What agents are shown: What takes most of it", "Usage: 5 skills never used, 0 names not found, By client, By week", "Same names 2: git, same", "Not published 2: Odd One, Blank % Name"}
+	want := []string{"Problems 2: ", "Roots: ",
+		"Scan: ", "Skipped 1: lost", "What agents are shown: What takes most of it", "Usage: 5 skills never used, 0 names not found, By client, By week", "Same names 2: git, same", "Not published 2: Odd One, Blank % Name"}
 	if diff := cmp.Diff(want, sections); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

@@ -1,12 +1,11 @@
 package web
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/web/internal/checks"
 	"github.com/knack-dev/knack/internal/web/internal/scans"
 	"github.com/knack-dev/knack/skill"
 )
@@ -19,10 +18,6 @@ type Scanned = scans.Known
 type Scans interface {
 	// Of returns all that is known of a skill.
 	Of(e *catalog.Entry) (k Scanned, ok bool)
-	// Count counts the findings of a skill. ok is false too if the policy scans nothing.
-	Count(e *catalog.Entry) (n doctor.Scanned, ok bool)
-	// Scans reports whether the policy scans skills, and does not only ask for approvals.
-	Scans() bool
 }
 
 // scanOf returns what is known of a skill.
@@ -33,22 +28,10 @@ func (s *Site) scanOf(e *catalog.Entry) (k Scanned, ok bool) {
 	return s.o.Scans.Of(e)
 }
 
-// hasFinding reports whether a scan found something of a rule in a skill.
-func (s *Site) hasFinding(e *catalog.Entry, rule skill.RuleID) bool {
-	if s.o.Scans == nil {
-		return false
-	}
-	n, _ := s.o.Scans.Count(e)
-	return slices.ContainsFunc(n.Rules, func(f doctor.Found) bool { return f.Rule == rule })
-}
-
-// scanTotal counts the findings of the skills of a view. It is nil if the policy scans nothing.
-func (s *Site) scanTotal(v catalog.View) *scans.Total {
-	if s.o.Scans == nil || !s.o.Scans.Scans() {
-		return nil
-	}
-	t := scans.Count(v, s.o.Scans.Count)
-	return &t
+// scanTotal counts what scans found in the skills of which totals are.
+func scanTotal(t *checks.Totals) *scans.Total {
+	of := scans.Count(t)
+	return &of
 }
 
 // scanView returns what a page shows of a skill, or nil if nothing is known.
@@ -63,11 +46,15 @@ func (s *Site) scanView(v catalog.View, e *catalog.Entry) *scans.View {
 
 // scanTab returns the tab of what is known of a skill, if there is something.
 func (s *Site) scanTab(e *catalog.Entry, p *skillPage) (tab choice, ok bool) {
-	if _, ok = s.scanOf(e); !ok {
+	k, ok := s.scanOf(e)
+	if !ok {
 		return tab, false
 	}
-	n, _ := s.o.Scans.Count(e)
-	return choice{Label: "Scan", Href: p.Href + "?view=" + viewScan, Count: n.Enforce + n.Review, On: p.View == viewScan}, true
+	n := 0
+	if k.Report != nil {
+		n = k.Report.Enforce + k.Report.Review
+	}
+	return choice{Label: "Scan", Href: p.Href + "?view=" + viewScan, Count: n, On: p.View == viewScan}, true
 }
 
 // lineOf returns the address of a line of a skill's file as text, or of the whole file if line is 0.

@@ -43,7 +43,7 @@ func withPolicy(t *testing.T, policy config.Scan) (*catalog.Catalog, *web.Site) 
 	if err := c.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return c, web.New(web.Options{Catalog: c, Scans: observe.NewScans(judge)})
+	return c, web.New(web.Options{Catalog: c, Scans: observe.NewScans(judge), Judge: observe.JudgeOf(judge)})
 }
 
 // answerOf asks a site with the rights of a context.
@@ -113,7 +113,7 @@ func TestHeldPages(t *testing.T) {
 			t.Errorf("the health page lacks %q:\n%s", want, health)
 		}
 	}
-	if got := skillsOf(parsed(t, get("/?found=run-fetched-unknown"))); len(got) != 2 {
+	if got := skillsOf(parsed(t, get("/?rule=run-fetched-unknown"))); len(got) != 2 {
 		t.Errorf("with the rule: %q", got)
 	}
 	if got := skillsOf(parsed(t, get("/?found=persist"))); len(got) != 1 || !strings.HasPrefix(got[0], "meh ") {
@@ -228,10 +228,10 @@ func TestApproval(t *testing.T) {
 	if got := skillsOf(parsed(t, answerOf(t.Context(), site, "/?state=held"))); len(got) != 1 || !strings.HasPrefix(got[0], "fine held back ") {
 		t.Errorf("%q", got)
 	}
-	if health := text(parsed(t, answerOf(t.Context(), site, "/health"))); strings.Contains(health, "to enforce") || !strings.Contains(health, "1 held back") {
+	if health := text(parsed(t, answerOf(t.Context(), site, "/health"))); !strings.Contains(health, "1 skill is not scanned yet") || !strings.Contains(health, "1 held back") {
 		t.Error(health)
 	}
-	if metrics := answerOf(t.Context(), site, "/metrics").body; strings.Contains(metrics, "knack_scan") || !strings.Contains(metrics, `knack_skills{status="held"} 1`) {
+	if metrics := answerOf(t.Context(), site, "/metrics").body; !strings.Contains(metrics, "knack_scan_pending_skills 1") || !strings.Contains(metrics, `knack_skills{status="held"} 1`) {
 		t.Error(metrics)
 	}
 	whole := answerOf(t.Context(), site, "/api/v1/skills/one/meh").body
@@ -240,13 +240,17 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// TestNoPolicy checks that nothing of a scan shows on a server without a policy.
+// TestNoPolicy checks that a server without a policy judges the contents of skills, and shows nothing of
+// a policy.
 func TestNoPolicy(t *testing.T) {
 	_, site := withPolicy(t, config.Scan{Mode: config.ScanOff})
 	for _, path := range []string{"/", "/health", "/skills/one/bad/", "/metrics", "/api/v1/skills/one/bad", "/api/v1/skills"} {
-		if body := answerOf(t.Context(), site, path).body; strings.Contains(body, "held back") || strings.Contains(body, "knack_scan") || strings.Contains(body, "view=scan") || strings.Contains(body, `"scan"`) || strings.Contains(body, `id="scan"`) || strings.Contains(body, `status="held"`) {
-			t.Errorf("%s shows a scan:\n%s", path, body)
+		if body := answerOf(t.Context(), site, path).body; strings.Contains(body, "held back") || strings.Contains(body, "view=scan") || strings.Contains(body, `"scan":{`) || strings.Contains(body, `status="held"`) {
+			t.Errorf("%s shows a policy:\n%s", path, body)
 		}
+	}
+	if got := skillsOf(parsed(t, answerOf(t.Context(), site, "/?state=problems"))); len(got) != 2 || !strings.HasPrefix(got[0], "bad ") || !strings.HasPrefix(got[1], "other ") {
+		t.Errorf("with problems: %q", got)
 	}
 	if a := answerOf(t.Context(), site, "/skills/one/bad/?view=scan"); a.status != 404 {
 		t.Errorf("%d", a.status)

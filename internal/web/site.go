@@ -13,6 +13,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/distribution/follow"
 	"github.com/knack-dev/knack/internal/server/openid"
 	"github.com/knack-dev/knack/internal/server/usage"
@@ -55,6 +56,8 @@ type Options struct {
 	// Scans, if set, knows what scans found. Each skill's is shown to clients that see the skill. It
 	// is nil without a policy.
 	Scans Scans
+	// Judge judges the skills.
+	Judge judgement.Judge
 	// Measures, if set, returns metrics of other parts of the server, shown at /metrics
 	// after the site's own. They are the same for every client and must not reveal
 	// skills.
@@ -104,7 +107,7 @@ func New(o Options) *Site {
 		o.Usage = usage.New()
 	}
 	s := &Site{
-		o: o, markdown: markdown.New(), begun: time.Now(), checks: checks.New(o.Catalog),
+		o: o, markdown: markdown.New(), begun: time.Now(), checks: checks.New(o.Catalog, o.Judge),
 		host:    &tool.Host{Finder: lookup.Finder{Catalog: o.Catalog, Remote: true, Engage: o.Engage}},
 		indexes: parcels.Indexes[tagged]{Age: catalog.DefaultInterval, Weigh: func(t tagged) int { return cap(t.data) }, Most: maxIndexes},
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/server/usage"
 	"github.com/knack-dev/knack/internal/web/internal/markdown"
@@ -191,8 +191,8 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 }
 
 // aboutSkill returns the data that every view of a skill's page shows.
-func (s *Site) aboutSkill(r *request, v catalog.View, e *catalog.Entry, d *doctor.Verdict) skillPage {
-	var sum *doctor.Summary
+func (s *Site) aboutSkill(r *request, v catalog.View, e *catalog.Entry, d *judgement.Verdict) skillPage {
+	var sum *judgement.Summary
 	if d != nil {
 		s := d.Summary()
 		sum = &s

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 )
 
 // TestUnlisted checks that a skill of an excluded root is in no list, unless the page
@@ -52,7 +52,7 @@ func TestUnlisted(t *testing.T) {
 		Total  int
 		Skills []struct {
 			Name      string
-			State     doctor.State
+			State     judgement.State
 			Published bool
 		}
 	}
@@ -60,7 +60,7 @@ func TestUnlisted(t *testing.T) {
 		if err := json.Unmarshal([]byte(f.get(path).body), &list); err != nil {
 			t.Fatal(err)
 		}
-		if list.Total != 1 || list.Skills[0].Name != want || want == "away" && (list.Skills[0].Published || list.Skills[0].State != doctor.Unlisted) {
+		if list.Total != 1 || list.Skills[0].Name != want || want == "away" && (list.Skills[0].Published || list.Skills[0].State != judgement.Unlisted) {
 			t.Errorf("%s: %+v", path, list)
 		}
 	}

@@ -36,6 +36,31 @@ type Finding struct {
 	Related *Place
 }
 
+// Kind says which of the two judges has a finding.
+type Kind string
+
+// The kinds of findings.
+const (
+	KindFormat Kind = "format" // this package: the skill can fail in a client, or for its reader
+	KindScan   Kind = "scan"   // package scan: what the skill would do
+)
+
+// Kind returns the kind of the finding.
+func (f Finding) Kind() Kind {
+	if scan.IsRule(f.Rule) {
+		return KindScan
+	}
+	return KindFormat
+}
+
+// Lane returns the lane of a finding of the kind scan.
+func (f Finding) Lane() scan.Lane {
+	if f.Severity == skill.SeverityError {
+		return scan.Enforce
+	}
+	return scan.Review
+}
+
 // Cost is what a skill costs its reader. Tokens are estimated, four characters each, as
 // model vendors do for English text.
 type Cost struct {
@@ -55,6 +80,7 @@ type Report struct {
 	NameAt   skill.Position
 	Findings []Finding
 	Cost     Cost
+	Whole    bool // the contents of all files are judged, and not the format alone
 
 	nameLength int // in characters
 }
@@ -70,31 +96,45 @@ const maxListed = 10_000
 
 // subject is what the rules check. All strings are parts of text.
 type subject struct {
-	skill *skill.Skill
-	doc   *frontmatter.Document
-	data  []byte // SKILL.md, nil if it cannot be read
-	text  string // the same for messages, "" if it is not UTF-8
-	lines []line
-	body  string
-	first int // the first line of the body, from 0
-	files []skill.File
-	more  bool
-	lacks string          // what cannot be listed, if anything
-	names map[string]bool // every file and folder that is served
-	cost  Cost
-	links []link
+	skill    *skill.Skill
+	doc      *frontmatter.Document
+	data     []byte // SKILL.md, nil if it cannot be read
+	text     string // the same for messages, "" if it is not UTF-8
+	lines    []line
+	body     string
+	first    int // the first line of the body, from 0
+	files    []skill.File
+	more     bool
+	lacks    string          // what cannot be listed, if anything
+	unlisted error           // why the list of files is not whole
+	names    map[string]bool // every file and folder that is served
+	cost     Cost
+	links    []link
 }
 
-// Loaded judges and measures a skill. It reads SKILL.md again, since a skill does not keep its
-// text; if the file has changed, it judges what it is now. It never fails: anything that
-// cannot be read is a finding.
-func Loaded(ctx context.Context, s *skill.Skill) Report { return loaded(ctx, s, false) }
+// Format judges and measures a skill by its format alone. It reads SKILL.md again, since a skill
+// does not keep its text; if the file has changed, it judges what it is now. It never fails:
+// anything that cannot be read is a finding.
+func Format(ctx context.Context, s *skill.Skill) Report { return report(ctx, s, nil) }
 
-// Scanned judges a skill as [Loaded] does, and adds what package scan finds in all of its files:
-// a finding to enforce is an error, and one to review an info. That takes ten times as long.
-func Scanned(ctx context.Context, s *skill.Skill) Report { return loaded(ctx, s, true) }
+// Skill judges a skill as [Format] does, and adds what package scan finds in all of its files: a
+// finding to enforce is an error, and one to review an info. That takes ten times as long.
+func Skill(ctx context.Context, s *skill.Skill, o scan.Options) Report {
+	return report(ctx, s, func(sub *subject) (scan.Report, error) {
+		return scan.Listed(ctx, served{sub.skill, sub.data}, sub.files, sub.more, sub.unlisted, o)
+	})
+}
 
-func loaded(ctx context.Context, s *skill.Skill, whole bool) Report {
+// Known judges a skill as [Skill] does, given the report of the scan of its bytes.
+func Known(ctx context.Context, s *skill.Skill, r scan.Report) Report {
+	return report(ctx, s, func(*subject) (scan.Report, error) { return r, nil })
+}
+
+// contentScan returns the report of a scan of all files.
+type contentScan func(*subject) (scan.Report, error)
+
+// report judges a skill. Without a scanner, it judges the format alone.
+func report(ctx context.Context, s *skill.Skill, by contentScan) Report {
 	sub := &subject{skill: s, doc: &frontmatter.Document{}}
 	r := Report{Skill: s}
 	if s.Entry != "" && s.Fault() == nil {
@@ -106,7 +146,7 @@ func loaded(ctx context.Context, s *skill.Skill, whole bool) Report {
 			sub.skill, sub.data = s, data
 			if utf8.Valid(data) {
 				text := data
-				if whole {
+				if by != nil {
 					text = sub.masked(stamp)
 				}
 				sub.read(text)
@@ -122,7 +162,8 @@ func loaded(ctx context.Context, s *skill.Skill, whole bool) Report {
 		at := sub.field(f, "", "")
 		r.NameAt, r.nameLength = at.Position, at.Length
 	}
-	r.Findings = sub.judge(sub.contents(ctx, whole))
+	contents, whole := sub.contents(ctx, by)
+	r.Findings, r.Whole = sub.judge(contents), whole
 	return r
 }
 
@@ -150,6 +191,7 @@ func (s *subject) read(data []byte) {
 
 func (s *subject) list(ctx context.Context) {
 	files, more, err := s.skill.List(ctx, maxListed)
+	s.unlisted = err
 	if at := (*fs.PathError)(nil); errors.Is(err, skill.ErrIncomplete) && errors.As(err, &at) {
 		s.lacks = at.Path
 	} else if err != nil {

@@ -55,7 +55,7 @@ func bundleOf(fsys fs.FS, folder string) *skill.Bundle {
 }
 
 // load loads a skill and judges it.
-func load(ctx context.Context, b *skill.Bundle) Report { return Loaded(ctx, skill.Load(b)) }
+func load(ctx context.Context, b *skill.Bundle) Report { return Format(ctx, skill.Load(b)) }
 
 // checked judges a skill in the folder "git" with text as its SKILL.md; more names further
 // files, whose content is their name.

@@ -20,21 +20,20 @@ var laneSeverities = map[scan.Lane]skill.Severity{scan.Enforce: skill.SeverityEr
 // characterRules lists the rules of package scan about characters that people do not see.
 var characterRules = []skill.RuleID{"text-tags", "text-selectors", "text-zero-width-run", "zero-width-in-word", "text-bidi"}
 
-// contents returns what package scan finds in all files of the skill, if whole is set, and
-// otherwise the characters of SKILL.md that people do not see.
-func (s *subject) contents(ctx context.Context, whole bool) (out []Finding) {
-	files := s.files
-	if !whole {
+// contents returns what a scanner finds in all files of the skill, and whether it judged them.
+// Without a scanner, it returns the characters of SKILL.md that people do not see.
+func (s *subject) contents(ctx context.Context, by contentScan) (out []Finding, whole bool) {
+	if whole = by != nil && s.skill.FS != nil; !whole {
 		if !hasUnseen(s.text) {
-			return nil
+			return nil, false
 		}
-		files = []skill.File{{Path: skill.MainFile, Size: int64(len(s.text))}}
-	} else if s.skill.FS == nil {
-		return nil
+		by = func(*subject) (scan.Report, error) {
+			return scan.Skill(ctx, served{s.skill, s.data}, []skill.File{{Path: skill.MainFile, Size: int64(len(s.text))}}, scan.Options{})
+		}
 	}
-	r, err := scan.Skill(ctx, served{s.skill, s.data}, files, scan.Options{})
+	r, err := by(s)
 	if err != nil {
-		return nil
+		return nil, false
 	}
 	for _, f := range r.Findings {
 		if !whole && !slices.Contains(characterRules, f.Rule) {
@@ -45,7 +44,7 @@ func (s *subject) contents(ctx context.Context, whole bool) (out []Finding) {
 			Message: f.Message, Notes: f.Notes, Fix: f.Fix,
 		})
 	}
-	return out
+	return out, whole
 }
 
 // hasUnseen reports whether a text has a character that people do not see and the text does not

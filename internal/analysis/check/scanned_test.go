@@ -13,7 +13,7 @@ import (
 )
 
 // TestScanned checks that a finding to enforce is an error, that one to review is an info, and that
-// Loaded has those of SKILL.md's characters alone.
+// Format has those of SKILL.md's characters alone.
 func TestScanned(t *testing.T) {
 	for _, r := range scan.Rules {
 		if r.ID == "name-near" {
@@ -23,11 +23,11 @@ func TestScanned(t *testing.T) {
 			fsys := fileOf(sound)
 			fsys[cmp.Or(r.In, skill.MainFile)] = &fstest.MapFile{Data: []byte(text)}
 			s := skill.Load(bundleOf(fsys, "git"))
-			return found(Scanned(t.Context(), s), r.ID), found(Loaded(t.Context(), s), r.ID)
+			return found(Skill(t.Context(), s, scan.Options{}), r.ID), found(Format(t.Context(), s), r.ID)
 		}
 		whole, quick := judge(r.Fires)
 		if len(whole) == 0 {
-			t.Errorf("%s: Scanned does not find it", r.ID)
+			t.Errorf("%s: Skill does not find it", r.ID)
 			continue
 		}
 		want := skill.SeverityInfo
@@ -76,7 +76,7 @@ func TestScannedReadsOnce(t *testing.T) {
 	b.FS = fsys
 	s := skill.Load(b)
 	clear(fsys.n)
-	r := Scanned(t.Context(), s)
+	r := Skill(t.Context(), s, scan.Options{})
 	for name := range fsys.MapFS {
 		if fsys.n[name] != 1 {
 			t.Errorf("%s is opened %d times", name, fsys.n[name])

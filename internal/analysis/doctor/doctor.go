@@ -1,20 +1,16 @@
 // Package doctor explains the state of every skill that was found.
 //
-// Every command and page uses [Judge] to judge a skill and [Count] to count skills and
-// problems, so that no two of them disagree. A [Report] holds everything as a value, with
+// It prints the verdicts of package judgement. A [Report] holds everything as a value, with
 // the roots and the lists that clients are shown. An [Explanation] is about one name. Both can be
 // printed as text or JSON.
 package doctor
 
 import (
 	"context"
-	"runtime"
-	"sync"
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/analysis/check"
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -37,29 +33,28 @@ type Options struct {
 	Settings []string
 	// Followed are the sources that a server with the same settings follows.
 	Followed []Followed
-	// Scanned returns what a scan found in a skill; ok is false if it was not scanned. It is nil if
-	// the operator's policy scans nothing.
-	Scanned func(*catalog.Entry) (s Scanned, ok bool)
+	// Judge judges the skills.
+	Judge judgement.Judge
 }
 
 // Report describes the roots and the skills of a view. Its exported fields are its JSON
 // form.
 type Report struct {
-	Count  Count   `json:"count"`
-	Roots  []Root  `json:"roots"`
-	Skills []Skill `json:"skills"`
-	Lists  []List  `json:"lists"`
+	Count  judgement.Count `json:"count"`
+	Roots  []Root          `json:"roots"`
+	Skills []Skill         `json:"skills"`
+	Lists  []List          `json:"lists"`
 	// Settings are those of [Options].
-	Settings []string     `json:"projectSettings,omitempty"`
-	Followed []Followed   `json:"sources,omitempty"`
-	Locks    []LockStatus `json:"locks,omitempty"`
-	Scan     *ScanCount   `json:"scan,omitempty"`
-	Limits   []string     `json:"limits"` // bounds, of knack or of the specification, that were reached
+	Settings []string            `json:"projectSettings,omitempty"`
+	Followed []Followed          `json:"sources,omitempty"`
+	Locks    []LockStatus        `json:"locks,omitempty"`
+	Scan     judgement.ScanCount `json:"scan"`
+	Limits   []string            `json:"limits"` // bounds, of knack or of the specification, that were reached
 
 	o        Options
 	view     catalog.View
 	fits     []tool.Fit
-	verdicts map[*catalog.Entry]*Verdict
+	verdicts map[*catalog.Entry]*judgement.Verdict
 }
 
 // Root is a root and the way in which its changes are noticed.
@@ -85,7 +80,7 @@ type List struct {
 // view should be complete: Examine reports a root that is still being read as such. The
 // only error is the context's.
 func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
-	all, err := JudgeAll(ctx, v, check.Loaded)
+	all, err := o.Judge.All(ctx, v)
 	if err != nil {
 		return nil, err
 	}
@@ -94,9 +89,10 @@ func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
 		return nil, ctx.Err()
 	}
 	r := blank(v, o)
-	r.Count, r.Skills = CountOf(v, all), make([]Skill, len(all))
+	r.Count, r.Skills = judgement.CountOf(v, all), make([]Skill, len(all))
 	for i, d := range all {
 		r.verdicts[d.Entry] = d
+		r.Scan.Add(d, d.Tally())
 		r.Skills[i] = SkillOf(d)
 	}
 	for _, root := range Roots(v) {
@@ -107,16 +103,12 @@ func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
 		r.Lists = append(r.Lists, List{f.Client, f.Limit, f.Budget, f.Need, f.Form, f.Cut, namesOf(f.Shortened), namesOf(f.Left)})
 	}
 	r.Limits, r.Locks = append(r.Limits, r.limits()...), Locks(v)
-	if o.Scanned != nil {
-		c := CountScans(v, o.Scanned)
-		r.Scan = &c
-	}
 	return r, nil
 }
 
 // blank returns a report in which nothing is judged yet.
 func blank(v catalog.View, o Options) *Report {
-	return &Report{Roots: []Root{}, Skills: []Skill{}, Lists: []List{}, Limits: []string{}, Settings: o.Settings, Followed: o.Followed, o: o, view: v, fits: tool.Fits(v), verdicts: map[*catalog.Entry]*Verdict{}}
+	return &Report{Roots: []Root{}, Skills: []Skill{}, Lists: []List{}, Limits: []string{}, Scan: judgement.NewScanCount(), Settings: o.Settings, Followed: o.Followed, o: o, view: v, fits: tool.Fits(v), verdicts: map[*catalog.Entry]*judgement.Verdict{}}
 }
 
 func namesOf(entries []*catalog.Entry) []string {
@@ -125,32 +117,6 @@ func namesOf(entries []*catalog.Entry) []string {
 		out = append(out, e.Name)
 	}
 	return out
-}
-
-// JudgeAll judges every skill of a view by a checker, in the order of its entries, on every
-// processor. It counts them in the context's [skill.Progress]. The only error is the context's.
-func JudgeAll(ctx context.Context, v catalog.View, by Checker) ([]*Verdict, error) {
-	all := make([]*Verdict, len(v.Entries))
-	var wg sync.WaitGroup
-	next, progress := make(chan int), skill.Progress(ctx)
-	for range min(2*runtime.GOMAXPROCS(0), len(all)) {
-		wg.Go(func() {
-			for i := range next {
-				all[i] = JudgeBy(ctx, v.Entries[i], by)
-				all[i].Locked = v.Locked(ctx, v.Entries[i])
-				progress.Add(1)
-			}
-		})
-	}
-	for i := range all {
-		if ctx.Err() != nil {
-			break
-		}
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-	return all, ctx.Err()
 }
 
 // watched describes how changes below a root are noticed.

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -57,7 +57,7 @@ func TestJudge(t *testing.T) {
 		"one/a/SKILL.md": good("a"), "one/b/SKILL.md": good("b") + "[x](none.md)\n", "one/c/SKILL.md": "---\nname: c\n---\n", "one/d/SKILL.md": good("e"), "one/e/SKILL.md": good("e2"),
 		"two/a/SKILL.md": good("a"), "two/b/SKILL.md": good("b"), "two/b/.env": "", "two/b/x": "12345",
 	})
-	all, err := doctor.JudgeAll(t.Context(), v, check.Loaded)
+	all, err := judgement.Judge{}.All(t.Context(), v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,8 +96,8 @@ func TestJudge(t *testing.T) {
 			}
 		}
 	}
-	c := doctor.CountOf(v, all)
-	if want := (doctor.Count{Skills: 7, Available: 4, Shadowed: 1, Copies: 1, Skipped: 1, Publishable: 5, Fine: 1, Problems: 3, Severities: doctor.Severities{Errors: 3, Warnings: 3, Infos: c.Infos}}); c != want {
+	c := judgement.CountOf(v, all)
+	if want := (judgement.Count{Skills: 7, Available: 4, Shadowed: 1, Copies: 1, Skipped: 1, Publishable: 5, Fine: 1, Problems: 3, Severities: judgement.Severities{Errors: 3, Warnings: 3, Infos: c.Infos}}); c != want {
 		t.Errorf("%+v, want %+v", c, want)
 	}
 }

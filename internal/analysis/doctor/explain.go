@@ -67,12 +67,12 @@ func Explain(ctx context.Context, v catalog.View, o Options, name string) (*Expl
 	s.collectNotices(key)
 	s.Folders = slices.DeleteFunc(s.Folders, s.isExplained)
 	for _, e := range s.entries {
-		r.verdicts[e] = Judge(ctx, e)
+		r.verdicts[e] = o.Judge.Of(ctx, e)
 		r.verdicts[e].Locked = v.Locked(ctx, e)
 		s.Skills = append(s.Skills, SkillOf(r.verdicts[e]))
 	}
 	for _, e := range s.near {
-		s.Near = append(s.Near, SkillOf(Judge(ctx, e)))
+		s.Near = append(s.Near, SkillOf(o.Judge.Of(ctx, e)))
 	}
 	for _, l := range Locks(v) {
 		for _, m := range l.Missing {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
@@ -185,7 +186,7 @@ func (s *Explanation) printSearched(p *console.Printer) {
 	p.Line("A skill is a folder with a SKILL.md in one of these; knack doctor --verbose lists every folder that is searched.")
 }
 
-func (s *Explanation) printEntry(p *console.Printer, d *Verdict) {
+func (s *Explanation) printEntry(p *console.Printer, d *judgement.Verdict) {
 	e := d.Entry
 	switch e.Status {
 	case catalog.Available:
@@ -221,7 +222,7 @@ func (s *Explanation) printEntry(p *console.Printer, d *Verdict) {
 		p.Item(11, "  people     %s", map[bool]string{true: "offered as a prompt", false: "not offered as a prompt"}[e.Status == catalog.Available && e.UserInvocable])
 		printPublished(p, d)
 	}
-	if line := s.report.scanLine(e); line != "" {
+	if line := s.report.scanLine(d); line != "" {
 		p.Item(11, "  scan       %s", line)
 	}
 	if !e.HeldBack() { // or they cannot be listed
@@ -241,7 +242,7 @@ func excluded(e *catalog.Entry) string {
 	return "it is a copy of " + e.By.Place() + ", whose root is excluded"
 }
 
-func printPublished(p *console.Printer, d *Verdict) {
+func printPublished(p *console.Printer, d *judgement.Verdict) {
 	if d.Entry.Status == catalog.Unlisted {
 		p.Item(11, "  published  no: %s", excluded(d.Entry))
 		return
@@ -261,7 +262,7 @@ func printPublished(p *console.Printer, d *Verdict) {
 	p.Item(11, "  published  no: %s", strings.Join(reasons, "; "))
 }
 
-func (s *Explanation) printFiles(p *console.Printer, d *Verdict) {
+func (s *Explanation) printFiles(p *console.Printer, d *judgement.Verdict) {
 	text := display.Count(d.Cost.Files, "file")
 	if d.Cost.More {
 		text = "more than " + text
@@ -319,7 +320,7 @@ func (r *Report) forModels(e *catalog.Entry) string {
 
 // printProblems prints each error and warning with its place in the file, beginning with
 // those that skip the skill. Infos are left to check --info.
-func printProblems(p *console.Printer, d *Verdict) {
+func printProblems(p *console.Printer, d *judgement.Verdict) {
 	source := check.NewSource(d.Data)
 	findings := slices.DeleteFunc(slices.Clone(d.Findings), func(f check.Finding) bool {
 		return f.Severity == skill.SeverityInfo || f.Related != nil // the first line says so already
@@ -332,6 +333,9 @@ func printProblems(p *console.Printer, d *Verdict) {
 			continue // one mistake that breaks two rules
 		}
 		what := string(f.Severity)
+		if f.Kind() == check.KindScan {
+			what = "scan " + what
+		}
 		if skill.RuleOf(f.Rule).Skips {
 			what = "skipped because"
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -12,6 +13,7 @@ import (
 type Problem struct {
 	Rule     skill.RuleID   `json:"rule"`
 	Severity skill.Severity `json:"severity"`
+	Kind     check.Kind     `json:"kind"`
 	Group    check.Group    `json:"group"`
 	File     string         `json:"file"` // as shown to people
 	Line     int            `json:"line,omitempty"`
@@ -28,30 +30,30 @@ type Problem struct {
 func ProblemOf(f check.Finding, file string) Problem {
 	rule, _ := check.RuleOf(f.Rule)
 	return Problem{
-		Rule: f.Rule, Severity: f.Severity, Group: rule.Group, File: file, Line: f.Position.Line, Column: f.Position.Column,
+		Rule: f.Rule, Severity: f.Severity, Kind: f.Kind(), Group: rule.Group, File: file, Line: f.Position.Line, Column: f.Position.Column,
 		Length: f.Length, Field: f.Field, Message: f.Message, Fix: f.Fix, Fixable: f.Fixable.String(),
 	}
 }
 
 // Skill is the JSON form of a skill, in lists, searches and reports.
 type Skill struct {
-	Name        string         `json:"name,omitempty"`
-	Description string         `json:"description,omitempty"`
-	Status      catalog.Status `json:"status"`
-	State       State          `json:"state"`
-	Available   bool           `json:"available"`
-	Publishable bool           `json:"publishable"`
-	URI         string         `json:"uri,omitempty"`
-	Root        string         `json:"root"`
-	Scope       skill.Scope    `json:"scope"`
-	Path        string         `json:"path"`
-	File        string         `json:"file"`
-	Dir         string         `json:"dir,omitempty"`
-	Link        string         `json:"link,omitempty"`
-	By          string         `json:"by,omitempty"` // the URI of the skill that shadows it
-	NotForModel bool           `json:"notForModels,omitempty"`
-	Variants    []string       `json:"variants,omitempty"`
-	Problems    []Problem      `json:"problems,omitempty"`
+	Name        string          `json:"name,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Status      catalog.Status  `json:"status"`
+	State       judgement.State `json:"state"`
+	Available   bool            `json:"available"`
+	Publishable bool            `json:"publishable"`
+	URI         string          `json:"uri,omitempty"`
+	Root        string          `json:"root"`
+	Scope       skill.Scope     `json:"scope"`
+	Path        string          `json:"path"`
+	File        string          `json:"file"`
+	Dir         string          `json:"dir,omitempty"`
+	Link        string          `json:"link,omitempty"`
+	By          string          `json:"by,omitempty"` // the URI of the skill that shadows it
+	NotForModel bool            `json:"notForModels,omitempty"`
+	Variants    []string        `json:"variants,omitempty"`
+	Problems    []Problem       `json:"problems,omitempty"`
 	// Unpublished are the problems that keep it out of the Skills extension's lists.
 	Unpublished []Problem `json:"unpublishedBecause,omitempty"`
 	Runner      string    `json:"otherFileForRunner,omitempty"`
@@ -63,7 +65,7 @@ type Skill struct {
 }
 
 // SkillOf returns the JSON form of a judged skill.
-func SkillOf(d *Verdict) Skill {
+func SkillOf(d *judgement.Verdict) Skill {
 	e, sum := d.Entry, d.Summary()
 	s := Skill{
 		Name: e.Name, Description: e.Description, Status: e.Status, State: sum.State(), Available: e.Available,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/policy/quarantine"
 	"github.com/knack-dev/knack/skill"
@@ -53,18 +54,18 @@ func TestHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	states := map[string]doctor.State{}
+	states := map[string]judgement.State{}
 	for _, s := range r.Skills {
 		states[s.Path] = s.State
 	}
-	if diff := cmp.Diff(map[string]doctor.State{"bad": doctor.Held, "fine": doctor.Fine, "none": doctor.Skipped}, states); diff != "" {
+	if diff := cmp.Diff(map[string]judgement.State{"bad": judgement.Held, "fine": judgement.Fine, "none": judgement.Skipped}, states); diff != "" {
 		t.Error(diff)
 	}
 	if c := r.Count; c.Skills != 3 || c.Available != 1 || c.Skipped != 1 || c.Held != 1 || c.Publishable != 1 {
 		t.Errorf("%+v", c)
 	}
-	if r.Scan != nil {
-		t.Errorf("without a policy that scans there is %+v", r.Scan)
+	if r.Scan.Unscanned != 1 {
+		t.Errorf("a skill that is held back, and of which no report is known, counts as scanned: %+v", r.Scan)
 	}
 	const why = "run.sh:3:1: what it fetches is run [run-fetched-unknown]"
 	var b bytes.Buffer
@@ -108,36 +109,37 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestScanned checks the counts of what scans found, and that they name the rules of each lane.
+// TestScanned checks the counts of what scans found, and that they name the rules of each lane. A
+// skill that is not judged whole is not fine.
 func TestScanned(t *testing.T) {
 	v, o := heldView(t, map[string]string{"one/a/SKILL.md": good("a"), "one/b/SKILL.md": good("b"), "one/bad/SKILL.md": good("bad"), "one/new/SKILL.md": good("new"), "one/none/SKILL.md": "---\nname: none\n---\n"})
 	finding := func(rule skill.RuleID, lane scan.Lane) scan.Finding { return scan.Finding{Rule: rule, Lane: lane} }
 	reports := map[string]*scan.Report{
 		"a": {}, "b": {Review: 2, Findings: []scan.Finding{finding("secret", scan.Review), finding("persist", scan.Review)}},
-		"bad": {Enforce: 120, Review: 1, Findings: []scan.Finding{finding("secret", scan.Review), finding("run-decoded", scan.Enforce), finding("run-decoded", scan.Enforce)}},
+		"bad": {Enforce: 2, Review: 1, Findings: []scan.Finding{finding("secret", scan.Review), finding("run-decoded", scan.Enforce), finding("run-decoded", scan.Enforce)}},
 	}
-	o.Scanned = func(e *catalog.Entry) (doctor.Scanned, bool) {
-		r := reports[e.Path]
-		return doctor.ScannedOf(r), r != nil
-	}
+	o.Judge = judgement.Judge{Quick: true, Known: func(e *catalog.Entry) *scan.Report { return reports[e.Path] }}
 	r, err := doctor.Examine(t.Context(), v, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &doctor.ScanCount{
-		Enforce:   doctor.LaneCount{Skills: 1, Findings: 120, Rules: []skill.RuleID{"run-decoded"}},
-		Review:    doctor.LaneCount{Skills: 2, Findings: 3, Rules: []skill.RuleID{"persist", "secret"}},
+	want := judgement.ScanCount{
+		Enforce:   judgement.LaneCount{Skills: 1, Findings: 2, Rules: []skill.RuleID{"run-decoded"}},
+		Review:    judgement.LaneCount{Skills: 2, Findings: 3, Rules: []skill.RuleID{"persist", "secret"}},
 		Unscanned: 1, // a skipped skill has nothing to scan
 	}
 	if diff := cmp.Diff(want, r.Scan); diff != "" {
 		t.Error(diff)
+	}
+	if r.Count.Fine != 2 || r.Count.NotJudged != 1 {
+		t.Errorf("%+v", r.Count)
 	}
 	var b bytes.Buffer
 	if err := r.Print(&b); err != nil {
 		t.Fatal(err)
 	}
 	const lines = `what a scan found; knack scan NAME shows it line by line
-  to enforce: 120 findings in 1 skill: run-decoded
+  to enforce: 2 findings in 1 skill: run-decoded
   to review: 3 findings in 2 skills: persist, secret
   not scanned: 1 skill
 `
@@ -145,14 +147,14 @@ func TestScanned(t *testing.T) {
 		t.Errorf("no %q in\n%s", lines, &b)
 	}
 	for name, want := range map[string]string{
-		"a": "  scan       no finding\n", "new": "", "bad": "  scan       120 findings to enforce, 1 finding to review: run-decoded, secret; knack scan " + o.Dir,
+		"a": "  scan       no finding\n", "new": "  scan       not scanned\n", "bad": "  scan       2 findings to enforce, 1 finding to review: run-decoded, secret; knack scan " + o.Dir,
 	} {
 		s, err := doctor.Explain(t.Context(), v, o, name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		b.Reset()
-		if err := s.Print(&b); err != nil || !strings.Contains(b.String(), want) || want == "" && strings.Contains(b.String(), "  scan ") {
+		if err := s.Print(&b); err != nil || !strings.Contains(b.String(), want) {
 			t.Errorf("%s: no %q in\n%s", name, want, &b)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/skill"
@@ -184,7 +185,7 @@ func (r *Report) printSkills(p *console.Printer) {
 // fixWord is before what to do.
 var fixWord = console.Cyan.Of("fix:")
 
-func (r *Report) printSkill(p *console.Printer, d *Verdict) {
+func (r *Report) printSkill(p *console.Printer, d *judgement.Verdict) {
 	e := d.Entry
 	switch e.Status {
 	case catalog.Skipped:
@@ -215,7 +216,7 @@ func (r *Report) printSkill(p *console.Printer, d *Verdict) {
 	for _, f := range unpublished {
 		p.Line("    %s %s", console.Yellow.Of("not published:"), oneLine(f))
 	}
-	if problems := d.others(unpublished); strings.Contains(problems, "error") {
+	if problems := others(d, unpublished); strings.Contains(problems, "error") {
 		p.Line("    %s", console.Red.Of(problems))
 	} else if problems != "" {
 		p.Line("    %s", console.Yellow.Of(problems))
@@ -229,10 +230,10 @@ func (r *Report) printSkill(p *console.Printer, d *Verdict) {
 }
 
 // others counts the errors and warnings that are not in reported.
-func (d *Verdict) others(reported []check.Finding) string {
+func others(d *judgement.Verdict, reported []check.Finding) string {
 	left := d.Summary()
 	for _, f := range append(slices.Clip(reported), duplicates(d.Findings)...) {
-		*left.of(f.Severity)--
+		*left.Of(f.Severity)--
 	}
 	var parts []string
 	if left.Errors > 0 {

@@ -78,3 +78,9 @@ var byID = sync.OnceValue(func() map[skill.RuleID]Rule {
 	}
 	return all
 })
+
+// IsRule reports whether a rule is one of [Rules].
+func IsRule(id skill.RuleID) bool {
+	_, ok := byID()[id]
+	return ok
+}

@@ -85,6 +85,11 @@ type Options struct {
 // Loaded scans a skill whole. See [Skill].
 func Loaded(ctx context.Context, k *skill.Skill, o Options) (Report, error) {
 	files, more, err := k.List(ctx, bound.Files)
+	return Listed(ctx, served{k}, files, more, err, o)
+}
+
+// Listed scans the files of a skill as [Loaded] does, given the result of listing them.
+func Listed(ctx context.Context, fsys fs.FS, files []skill.File, more bool, err error, o Options) (Report, error) {
 	s := newScanner(o)
 	switch {
 	case ctx.Err() != nil:
@@ -95,7 +100,7 @@ func Loaded(ctx context.Context, k *skill.Skill, o Options) (Report, error) {
 		s.NotRead("", "its files cannot be listed")
 	}
 	s.unread, s.failed = err != nil, err != nil
-	return s.all(ctx, served{k}, files)
+	return s.all(ctx, fsys, files)
 }
 
 // served is a skill's file system by the names under which its files are served.

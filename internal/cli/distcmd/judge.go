@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/cli/command"
 	findings "github.com/knack-dev/knack/internal/cli/report"
@@ -24,6 +26,7 @@ type findingJSON struct {
 	File    string       `json:"file"`
 	Line    int          `json:"line,omitempty"`
 	Column  int          `json:"column,omitempty"`
+	Kind    check.Kind   `json:"kind"`
 	Rule    skill.RuleID `json:"rule"`
 	Message string       `json:"message"`
 	Fix     string       `json:"fix,omitempty"`
@@ -36,32 +39,40 @@ func (p *publishing) check(ctx context.Context, folder string) error {
 		return err
 	}
 	root := skill.Root{Label: "published", Scope: skill.ScopeProject, Dir: folder, Shown: p.env.Shown(folder)}
-	scan, err := dir.New(dir.Options{Root: root, Required: true, NoLinks: true}).Scan(ctx)
+	c := catalog.New([]catalog.Source{dir.New(dir.Options{Root: root, Required: true, NoLinks: true})}, catalog.Options{})
+	if err := c.Refresh(ctx); err != nil {
+		return err
+	}
+	v, err := c.View(ctx)
 	if err != nil {
-		return command.RunError("", "%s: %s", root.Shown, skill.Reason(err))
+		return err
+	}
+	if fault := v.Roots[0].Err; fault != nil {
+		return command.RunError("", "%s: %s", root.Shown, skill.Reason(fault))
+	}
+	all, err := judgement.Judge{}.All(ctx, v)
+	if err != nil {
+		return err
 	}
 	with := 0
-	for _, b := range scan.Bundles {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		r, found := check.Scanned(ctx, skill.Load(b)), false
+	for _, d := range all {
+		found := false
 		var source *check.Source
-		for _, f := range r.Findings {
+		for _, f := range d.Findings {
 			if severity, on := rules.Severity(f.Rule, f.Severity); !on || severity != skill.SeverityError {
 				continue
 			}
-			file := path.Join(root.Shown, b.Path, f.File)
+			file := path.Join(root.Shown, d.Entry.Path, f.File)
 			found = true
 			if p.json {
-				p.out.Findings = append(p.out.Findings, findingJSON{file, f.Position.Line, f.Position.Column, f.Rule, f.Message, f.Fix})
+				p.out.Findings = append(p.out.Findings, findingJSON{file, f.Position.Line, f.Position.Column, f.Kind(), f.Rule, f.Message, f.Fix})
 				continue
 			}
 			if source == nil {
-				source = check.NewSource(r.Data)
+				source = check.NewSource(d.Data)
 			}
 			shown := source
-			if f.File != r.Skill.Entry {
+			if f.File != d.Skill.Entry {
 				shown = nil
 			}
 			findings.Diagnostic{File: file, Severity: skill.SeverityError, Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: f.Fix, Notes: f.Notes}.Print(p.env.Err(), shown)
@@ -71,7 +82,7 @@ func (p *publishing) check(ctx context.Context, folder string) error {
 		}
 	}
 	if with > 0 {
-		return command.Fail(command.No, fmt.Errorf("nothing was published: %s of %d cannot be", display.Count(with, "skill"), len(scan.Bundles)), "knack check "+display.Echo(root.Shown)+" --fix writes the fixes that are certain; rules of knack.yaml can be less strict (doc/configuration.md)")
+		return command.Fail(command.No, fmt.Errorf("nothing was published: %s of %d cannot be", display.Count(with, "skill"), len(all)), "knack check "+display.Echo(root.Shown)+" --fix writes the fixes that are certain; rules of knack.yaml can be less strict (doc/configuration.md)")
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/analysis/check"
-	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/skill"
 )
@@ -26,7 +26,7 @@ type Run struct {
 
 // Judged is a verdict with the skill's folder as it is shown to users.
 type Judged struct {
-	*doctor.Verdict
+	*judgement.Verdict
 	Folder string
 }
 

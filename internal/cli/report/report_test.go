@@ -6,7 +6,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
-	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli/report"
 	"github.com/knack-dev/knack/internal/test/skilltest"
@@ -33,7 +33,7 @@ func runOf(t *testing.T, source catalog.Source) *report.Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	judged, err := doctor.JudgeAll(t.Context(), v, check.Scanned)
+	judged, err := judgement.Judge{}.All(t.Context(), v)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,6 +88,17 @@ func (j *Judge) Scans() bool {
 	return j != nil && (j.o.Policy.Mode == config.ScanEnforce || j.o.Policy.Mode == config.ScanReview)
 }
 
+// Enforces reports whether findings hold skills back.
+func (j *Judge) Enforces() bool { return j != nil && j.o.Policy.Mode == config.ScanEnforce }
+
+// Lanes returns the rules that the policy puts into another lane.
+func (j *Judge) Lanes() map[skill.RuleID]scan.Lane {
+	if j == nil {
+		return nil
+	}
+	return j.o.Policy.Rules
+}
+
 // Source returns a source of the skills that may be served. whole is for a command that scans once.
 func (j *Judge) Source(s catalog.Source, whole bool) catalog.Source {
 	if !j.Holds() {

@@ -11,17 +11,19 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/web/internal/latest"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// Checks keeps the result of package check for each skill of a catalogue. Each version of
+// Checks keeps the judgement of each skill of a catalogue. Each version of
 // a skill is checked once, in the background, as soon as a snapshot has it. Requests use
 // the results. The catalogue does not notice changes of files other than SKILL.md, so a
 // request also starts a round that compares the stamps of all files.
 type Checks struct {
 	catalog *catalog.Catalog
+	judge   judgement.Judge
 	tallies latest.Cache[*tally]
 
 	mu       sync.Mutex
@@ -39,7 +41,7 @@ type result struct {
 	report check.Report
 	// cut counts the findings that the report lacks because too many are kept already. It
 	// is nil if the report has all of them.
-	cut   dropped
+	cut   judgement.Tally
 	files uint64    // identifies the state of the skill's files; 0 if unknown
 	seen  time.Time // when the files were last seen in that state
 }
@@ -73,10 +75,10 @@ const (
 	maxFindings = 50_000
 )
 
-// New returns the checks of a catalogue and starts the first round as soon as there
+// New returns the checks of a catalogue by a judge, and starts the first round as soon as there
 // is a snapshot.
-func New(c *catalog.Catalog) *Checks {
-	k := &Checks{catalog: c, results: map[*skill.Skill]*result{}, most: maxFindings}
+func New(c *catalog.Catalog, j judgement.Judge) *Checks {
+	k := &Checks{catalog: c, judge: j, results: map[*skill.Skill]*result{}, most: maxFindings}
 	c.Subscribe(func(catalog.Diff) { k.begin(false) })
 	go func() {
 		<-c.Ready()
@@ -239,7 +241,7 @@ func (c *Checks) check(ctx context.Context, v catalog.View, e *catalog.Entry, ag
 		if was != nil && files != 0 && files == was.files {
 			return &result{was.report, was.cut, files, at}
 		}
-		r := check.Loaded(patient, e.Skill)
+		r := c.judge.Own(patient, e)
 		r.Data = nil
 		return &result{r, nil, files, at}
 	})
@@ -275,12 +277,12 @@ func (c *Checks) keep(s *skill.Skill, now *result) {
 // shortened returns a copy of the result without most of its findings.
 func (r *result) shortened() *result {
 	short := *r
-	short.cut, short.report.Findings = dropped{}, nil
+	short.cut, short.report.Findings = judgement.Tally{}, nil
 	for _, f := range r.report.Findings {
 		if check.Unpublishes(f.Rule) {
 			short.report.Findings = append(short.report.Findings, f)
 		} else {
-			short.cut[kind{f.Rule, f.Severity}]++
+			short.cut[judgement.Key{Rule: f.Rule, Severity: f.Severity}]++
 		}
 	}
 	return &short

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -55,7 +56,7 @@ func checked(t *testing.T, n, most int) (counted, *catalog.Catalog, *Checks) {
 		s.files[fmt.Sprintf("s%d/SKILL.md", i)] = linked(i, "Words.")
 	}
 	c := catalog.New([]catalog.Source{s}, catalog.Options{})
-	k := New(c)
+	k := New(c, judgement.Judge{})
 	k.most = most
 	if err := c.Refresh(t.Context()); err != nil {
 		t.Fatal(err)

@@ -7,37 +7,36 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
-	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
+	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/skill"
 )
-
-// kind is what findings have in common that a count puts together.
-type kind struct {
-	rule     skill.RuleID
-	severity skill.Severity
-}
 
 // Rule counts the findings of one rule.
 type Rule struct {
 	ID               skill.RuleID
+	Kind             check.Kind
 	Severity         skill.Severity // the highest of its findings
 	Title            string
 	Skills, Findings int
 	Of               map[*catalog.Entry]bool
 }
 
+// Lane returns the lane of the findings of a rule of package scan.
+func (r *Rule) Lane() scan.Lane { return check.Finding{Severity: r.Severity}.Lane() }
+
 // ruled counts findings of a skill.
-func (t *Totals) ruled(e *catalog.Entry, k kind, n int) {
-	r := t.Rules[k.rule]
+func (t *Totals) ruled(e *catalog.Entry, k judgement.Key, n int) {
+	r := t.Rules[k.Rule]
 	if r == nil {
-		r = &Rule{ID: k.rule, Severity: k.severity, Of: map[*catalog.Entry]bool{}}
-		if rule, ok := check.RuleOf(k.rule); ok {
+		r = &Rule{ID: k.Rule, Kind: check.Finding{Rule: k.Rule}.Kind(), Severity: k.Severity, Of: map[*catalog.Entry]bool{}}
+		if rule, ok := check.RuleOf(k.Rule); ok {
 			r.Title = rule.Title
 		}
-		t.Rules[k.rule] = r
+		t.Rules[k.Rule] = r
 	}
-	if rank(k.severity) < rank(r.Severity) {
-		r.Severity = k.severity
+	if rank(k.Severity) < rank(r.Severity) {
+		r.Severity = k.Severity
 	}
 	r.Of[e] = true
 	r.Skills, r.Findings = len(r.Of), r.Findings+n
@@ -59,15 +58,13 @@ func (t *Totals) ByRule() (all []*Rule) {
 	return all
 }
 
-// dropped counts the findings of a skill that are not kept.
-type dropped map[kind]int
-
-// severities returns the counts by severity alone.
-func (d dropped) severities() (sum doctor.Severities) {
-	for k, n := range d {
-		for range n {
-			sum.Add(k.severity)
+// severitiesOf counts findings by their severity.
+func severitiesOf(t judgement.Tally) (all, scanned judgement.Severities) {
+	for k, n := range t {
+		*all.Of(k.Severity) += n
+		if (check.Finding{Rule: k.Rule}).Kind() == check.KindScan {
+			*scanned.Of(k.Severity) += n
 		}
 	}
-	return sum
+	return all, scanned
 }

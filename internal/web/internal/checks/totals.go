@@ -9,30 +9,31 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
-	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/skill"
 )
 
 // Totals summarize the known verdicts on all skills of a view.
 type Totals struct {
-	Count doctor.Count
+	Count judgement.Count
 	// Known and All are the number of checked skills, and of all skills.
 	Known, All int
-	Summaries  map[*catalog.Entry]*doctor.Summary // of the checked skills
+	Summaries  map[*catalog.Entry]*judgement.Summary // of the checked skills
 	// Flawed are the skills with an error or a warning, and the skipped skills.
 	// Unpublished are listed skills that the Skills extension does not publish. Both
 	// are in the order of the view.
 	Flawed, Unpublished []*catalog.Entry
 	Rules               map[skill.RuleID]*Rule // the rules that have findings
+	Scan                judgement.ScanCount    // without the skills that are not judged yet
 }
 
 // StateOf returns the state of a skill. It is empty if the state depends on the check and
 // the skill is unchecked.
-func StateOf(e *catalog.Entry, s *doctor.Summary) doctor.State {
+func StateOf(e *catalog.Entry, s *judgement.Summary) judgement.State {
 	if s != nil {
 		return s.State()
 	}
-	if state := (doctor.Summary{Status: e.Status, Held: e.HeldBack()}).State(); state != doctor.Fine {
+	if state := (judgement.Summary{Status: e.Status, Held: e.HeldBack()}).State(); state != judgement.NotJudged {
 		return state
 	}
 	return ""
@@ -125,8 +126,8 @@ func (c *Checks) count(v catalog.View, now bool) *Totals {
 }
 
 func (c *Checks) total(v catalog.View) *Totals {
-	t := &Totals{Count: doctor.CountNotices(v), All: len(v.Entries), Summaries: make(map[*catalog.Entry]*doctor.Summary, len(v.Entries)), Rules: map[skill.RuleID]*Rule{}}
-	summaries := make([]doctor.Summary, 0, len(v.Entries)) // one allocation
+	t := &Totals{Count: judgement.CountNotices(v), All: len(v.Entries), Summaries: make(map[*catalog.Entry]*judgement.Summary, len(v.Entries)), Rules: map[skill.RuleID]*Rule{}, Scan: judgement.NewScanCount()}
+	summaries := make([]judgement.Summary, 0, len(v.Entries)) // one allocation
 	for i, e := range v.Entries {
 		if i%128 == 0 {
 			runtime.Gosched()
@@ -135,14 +136,15 @@ func (c *Checks) total(v catalog.View) *Totals {
 		if d == nil {
 			continue
 		}
-		s, cut := d.Summary(), lacks.severities()
-		s.Errors, s.Warnings, s.Infos = s.Errors+cut.Errors, s.Warnings+cut.Warnings, s.Infos+cut.Infos
-		for _, f := range d.Findings {
-			t.ruled(e, kind{f.Rule, f.Severity}, 1)
-		}
+		s, found := d.Summary(), d.Tally()
 		for k, n := range lacks {
+			found[k] += n
+		}
+		s.Severities, s.Scan = severitiesOf(found)
+		for k, n := range found {
 			t.ruled(e, k, n)
 		}
+		t.Scan.Add(d, found)
 		t.Known++
 		t.Count.Add(s)
 		summaries = append(summaries, s)
@@ -159,7 +161,7 @@ func (c *Checks) total(v catalog.View) *Totals {
 
 // Kept returns the verdict on a skill from its last check, and the number of findings that
 // it lacks. The verdict is nil if the skill was not checked.
-func (c *Checks) Kept(e *catalog.Entry) (d *doctor.Verdict, cut dropped) {
+func (c *Checks) Kept(e *catalog.Entry) (d *judgement.Verdict, cut judgement.Tally) {
 	c.mu.Lock()
 	r := c.results[e.Skill]
 	var by skill.Position
@@ -174,12 +176,12 @@ func (c *Checks) Kept(e *catalog.Entry) (d *doctor.Verdict, cut dropped) {
 	if r == nil {
 		return nil, nil
 	}
-	return doctor.InPlace(e, r.report, by), r.cut
+	return judgement.InPlace(e, r.report, by), r.cut
 }
 
 // Verdict returns the verdict on a skill as it is on disk now. The error is the
 // context's, or says that the disk does not answer.
-func (c *Checks) Verdict(ctx context.Context, v catalog.View, e *catalog.Entry) (*doctor.Verdict, error) {
+func (c *Checks) Verdict(ctx context.Context, v catalog.View, e *catalog.Entry) (*judgement.Verdict, error) {
 	var by skill.Position
 	if e.By != nil {
 		r, err := c.check(ctx, v, e.By, checkAge, false)
@@ -192,13 +194,13 @@ func (c *Checks) Verdict(ctx context.Context, v catalog.View, e *catalog.Entry) 
 	if err != nil {
 		return nil, err
 	}
-	return doctor.InPlace(e, r, by), nil
+	return judgement.InPlace(e, r, by), nil
 }
 
 // Verdicts returns the verdicts on the given skills, in their order. It uses what
 // [Checks.Whole] would use. The error is the context's.
-func (c *Checks) Verdicts(ctx context.Context, v catalog.View, entries []*catalog.Entry) ([]*doctor.Verdict, error) {
-	out := make([]*doctor.Verdict, len(entries))
+func (c *Checks) Verdicts(ctx context.Context, v catalog.View, entries []*catalog.Entry) ([]*judgement.Verdict, error) {
+	out := make([]*judgement.Verdict, len(entries))
 	recent := time.Since(c.LastAt()) < checkAge
 	var missing []*catalog.Entry
 	for i, e := range entries {
@@ -238,7 +240,7 @@ func (c *Checks) Verdicts(ctx context.Context, v catalog.View, entries []*catalo
 			if e.By != nil {
 				by = report(e.By.Skill).NameAt
 			}
-			out[i] = doctor.InPlace(e, report(e.Skill), by)
+			out[i] = judgement.InPlace(e, report(e.Skill), by)
 		}
 	}
 	return out, nil

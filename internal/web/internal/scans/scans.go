@@ -3,12 +3,13 @@ package scans
 
 import (
 	"cmp"
-	"slices"
 
-	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/sorting"
+	"github.com/knack-dev/knack/internal/web/internal/checks"
 	"github.com/knack-dev/knack/internal/web/internal/exposition"
 	"github.com/knack-dev/knack/skill"
 )
@@ -119,56 +120,27 @@ func ViewOf(k Known, href func(file string, line int) string, frank bool) View {
 	return v
 }
 
-// Rule counts the findings of a rule in one lane.
-type Rule struct {
-	doctor.Found
-	Title  string
-	Skills int
-}
-
-// Total counts the findings of the skills of a view.
+// Total counts what scans found in the skills of a view, by rule: those to enforce first, then those
+// of the most skills.
 type Total struct {
-	doctor.ScanCount
-	Rules []Rule // those to enforce first, then those of the most skills
+	judgement.ScanCount
+	Rules []*checks.Rule
 }
 
-// Count counts the findings of the skills of a view.
-func Count(v catalog.View, of func(*catalog.Entry) (doctor.Scanned, bool)) Total {
-	type key struct {
-		rule skill.RuleID
-		lane scan.Lane
-	}
-	by := map[key]*Rule{}
-	t := Total{ScanCount: doctor.CountScans(v, func(e *catalog.Entry) (doctor.Scanned, bool) {
-		s, ok := of(e)
-		for _, f := range s.Rules {
-			r := by[key{f.Rule, f.Lane}]
-			if r == nil {
-				r = &Rule{Found: doctor.Found{Rule: f.Rule, Lane: f.Lane}, Title: title(f.Rule)}
-				by[key{f.Rule, f.Lane}] = r
-			}
-			r.Skills, r.Findings = r.Skills+1, r.Findings+f.Findings
+// Count counts what scans found in the skills of which totals are.
+func Count(t *checks.Totals) Total {
+	out := Total{ScanCount: t.Scan}
+	out.Unscanned += t.All - t.Known
+	for _, r := range t.ByRule() {
+		if r.Kind == check.KindScan {
+			out.Rules = append(out.Rules, r)
 		}
-		return s, ok
-	})}
-	for _, r := range by {
-		t.Rules = append(t.Rules, *r)
 	}
-	sorting.Func(t.Rules, func(a, b Rule) int {
-		return cmp.Or(cmp.Compare(a.Lane, b.Lane), b.Skills-a.Skills, cmp.Compare(a.Rule, b.Rule))
-	})
-	return t
-}
-
-func title(id skill.RuleID) string {
-	if i := slices.IndexFunc(scan.Rules, func(r scan.Rule) bool { return r.ID == id }); i >= 0 {
-		return scan.Rules[i].Title
-	}
-	return ""
+	return out
 }
 
 // Measures returns the metrics of what scans found.
-func Measures(c doctor.ScanCount) []exposition.Measure {
+func Measures(c judgement.ScanCount) []exposition.Measure {
 	sample := func(value int, lane scan.Lane) exposition.Sample {
 		return exposition.Sample{Value: float64(value), Labels: []string{"lane", string(lane)}}
 	}

@@ -1,13 +1,21 @@
-package doctor
+// Package judgement says what is wrong with a skill.
+//
+// It is the one answer to that question: the format problems of package check, the findings of
+// package scan, and the place of the skill among the others. Commands, pages and the API print
+// verdicts and count them; none of them judges.
+package judgement
 
 import (
 	"cmp"
 	"context"
 	"path"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/skill"
@@ -25,7 +33,7 @@ type Verdict struct {
 	Hidden  []string
 	NHidden int
 	Left    []string
-	// Locked is what the lock of the folder says about it. Only [JudgeAll] and [Explain] ask.
+	// Locked is what the lock of the folder says about it. [Judge.Of] does not ask.
 	Locked catalog.Locked
 }
 
@@ -61,21 +69,41 @@ func InPlace(e *catalog.Entry, own check.Report, by skill.Position) *Verdict {
 	return d
 }
 
-// Judge judges one skill as [check.Loaded] does. It reads the skill's files as they are now. If
-// the context ends, the verdict lacks something.
-func Judge(ctx context.Context, e *catalog.Entry) *Verdict { return JudgeBy(ctx, e, check.Loaded) }
+// Judge judges skills. The zero Judge is that of the rules as they are.
+type Judge struct {
+	// Lanes has the rules of package scan that an operator put into another lane.
+	Lanes map[skill.RuleID]scan.Lane
+	// Known, if not nil, returns the report of a scan of exactly the bytes that are served of a
+	// skill, or nil if it has none. A skill that is held back has no other.
+	Known func(*catalog.Entry) *scan.Report
+	// Quick judges the format alone, unless Known has a report. Such a verdict is not whole.
+	Quick bool
+}
 
-// Checker judges a skill on its own: [check.Loaded], or [check.Scanned].
-type Checker func(ctx context.Context, s *skill.Skill) check.Report
+// Own judges a skill on its own. It reads the skill's files as they are now. It never fails:
+// anything that cannot be read is a finding. If the context ends, the report lacks something.
+func (j Judge) Own(ctx context.Context, e *catalog.Entry) check.Report {
+	var known *scan.Report
+	if j.Known != nil {
+		known = j.Known(e)
+	}
+	switch {
+	case known != nil:
+		return check.Known(ctx, e.Skill, *known)
+	case e.HeldBack() || j.Quick && e.Root.Scope != skill.ScopeBuiltin:
+		return check.Format(ctx, e.Skill)
+	}
+	return check.Skill(ctx, e.Skill, scan.Options{Lanes: j.Lanes})
+}
 
-// JudgeBy judges one skill by a checker. See [Judge].
-func JudgeBy(ctx context.Context, e *catalog.Entry, by Checker) *Verdict {
+// Of judges one skill in its place. See [Judge.Own].
+func (j Judge) Of(ctx context.Context, e *catalog.Entry) *Verdict {
 	var at skill.Position
 	if e.By != nil {
 		data, _, _ := e.By.Read()
 		at = check.NamePosition(data)
 	}
-	d := InPlace(e, by(ctx, e.Skill), at)
+	d := InPlace(e, j.Own(ctx, e), at)
 	if h, ok := e.FS.(hiddenLister); ok {
 		d.Hidden, d.NHidden, _ = h.Hidden(ctx, hiddenCounted)
 		for _, p := range d.Hidden {
@@ -86,6 +114,32 @@ func JudgeBy(ctx context.Context, e *catalog.Entry, by Checker) *Verdict {
 		d.Hidden = d.Hidden[:min(len(d.Hidden), hiddenShown)]
 	}
 	return d
+}
+
+// All judges every skill of a view, in the order of its entries, on every processor. It counts
+// them in the context's [skill.Progress]. The only error is the context's.
+func (j Judge) All(ctx context.Context, v catalog.View) ([]*Verdict, error) {
+	all := make([]*Verdict, len(v.Entries))
+	var wg sync.WaitGroup
+	next, progress := make(chan int), skill.Progress(ctx)
+	for range min(2*runtime.GOMAXPROCS(0), len(all)) {
+		wg.Go(func() {
+			for i := range next {
+				all[i] = j.Of(ctx, v.Entries[i])
+				all[i].Locked = v.Locked(ctx, v.Entries[i])
+				progress.Add(1)
+			}
+		})
+	}
+	for i := range all {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	return all, ctx.Err()
 }
 
 // Unpublished lists the findings that keep an available skill out of the Skills extension's
@@ -110,9 +164,15 @@ type Severities struct {
 }
 
 // Add counts one finding.
-func (s *Severities) Add(severity skill.Severity) { *s.of(severity)++ }
+func (s *Severities) Add(severity skill.Severity) { *s.Of(severity)++ }
 
-func (s *Severities) of(severity skill.Severity) *int {
+// Merge adds other counts.
+func (s *Severities) Merge(o Severities) {
+	s.Errors, s.Warnings, s.Infos = s.Errors+o.Errors, s.Warnings+o.Warnings, s.Infos+o.Infos
+}
+
+// Of returns the counter of a severity.
+func (s *Severities) Of(severity skill.Severity) *int {
 	switch severity {
 	case skill.SeverityError:
 		return &s.Errors
@@ -125,7 +185,11 @@ func (s *Severities) of(severity skill.Severity) *int {
 // Summary is a verdict in numbers.
 type Summary struct {
 	Status catalog.Status
+	// Severities count all findings, and Scan those of package scan among them.
 	Severities
+	Scan Severities
+	// Judged reports whether the contents were judged, and not the format alone.
+	Judged bool
 	// Published reports whether the Skills extension's lists have the skill.
 	Published bool
 	Held      bool // the operator's policy holds it back; its status is skipped
@@ -133,11 +197,19 @@ type Summary struct {
 
 // Summary returns the verdict in numbers.
 func (d *Verdict) Summary() Summary {
-	s := Summary{Status: d.Entry.Status, Published: d.Publishable() && d.Entry.Status != catalog.Unlisted, Held: d.Entry.HeldBack()}
+	s := Summary{Status: d.Entry.Status, Published: d.Publishable() && d.Entry.Status != catalog.Unlisted, Held: d.Entry.HeldBack(), Judged: d.Whole}
 	for _, f := range d.Findings {
-		s.Add(f.Severity)
+		s.Add(f)
 	}
 	return s
+}
+
+// Add counts one finding.
+func (s *Summary) Add(f check.Finding) {
+	s.Severities.Add(f.Severity)
+	if f.Kind() == check.KindScan {
+		s.Scan.Add(f.Severity)
+	}
 }
 
 // State is the state of a skill in one word.
@@ -152,6 +224,8 @@ const (
 	Unlisted State = "unlisted" // served by its name but in no list, since its root is excluded
 	Skipped  State = "skipped"  // not served, because of a fault
 	Held     State = "held"     // not served, because of the operator's policy
+	// NotJudged is that of a served skill whose contents are unknown, and whose format has no fault.
+	NotJudged State = "not judged"
 )
 
 // State returns the state of the skill.
@@ -170,6 +244,9 @@ func (s Summary) State() State {
 	if s.Errors+s.Warnings > 0 {
 		return Problems
 	}
+	if !s.Judged {
+		return NotJudged
+	}
 	return Fine
 }
 
@@ -183,12 +260,15 @@ type Count struct {
 	Skipped     int `json:"skipped"` // without those that are held back
 	Held        int `json:"held"`
 	Publishable int `json:"publishable"`
-	// Fine and Problems are the available skills by [State].
-	Fine     int `json:"fine"`
-	Problems int `json:"problems"`
-	// Severities count the findings about skills and the notices of a scan.
+	// Fine, Problems and NotJudged are the available skills by [State].
+	Fine      int `json:"fine"`
+	Problems  int `json:"problems"`
+	NotJudged int `json:"notJudged,omitempty"`
+	// Severities count the findings about skills and the notices of a root; Scan counts those of
+	// package scan among them.
 	Severities
-	Notices int `json:"notices"` // also included in the severities
+	Scan    Severities `json:"scan"`
+	Notices int        `json:"notices"` // also included in the severities
 }
 
 // CountOf counts the judged skills of a view and the notices of its scan.
@@ -238,8 +318,9 @@ func (c *Count) Add(s Summary) {
 		c.Fine++
 	case Problems:
 		c.Problems++
+	case NotJudged:
+		c.NotJudged++
 	}
-	c.Errors += s.Errors
-	c.Warnings += s.Warnings
-	c.Infos += s.Infos
+	c.Severities.Merge(s.Severities)
+	c.Scan.Merge(s.Scan)
 }

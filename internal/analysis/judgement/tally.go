@@ -1,0 +1,72 @@
+package judgement
+
+import (
+	"slices"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Key is what the findings have in common that a [Tally] counts together.
+type Key struct {
+	Rule     skill.RuleID
+	Severity skill.Severity
+}
+
+// Tally counts the findings of a skill.
+type Tally map[Key]int
+
+// Tally counts the findings of the verdict.
+func (d *Verdict) Tally() Tally {
+	out := make(Tally, len(d.Findings))
+	for _, f := range d.Findings {
+		out[Key{f.Rule, f.Severity}]++
+	}
+	return out
+}
+
+// ScanCount counts what scans found in the skills of a view: at most 100 findings of each.
+type ScanCount struct {
+	Enforce LaneCount `json:"enforce"`
+	Review  LaneCount `json:"review"`
+	// Unscanned is the number of skills that are not scanned yet, or cannot be.
+	Unscanned int `json:"unscanned,omitempty"`
+}
+
+// LaneCount counts the findings of a lane.
+type LaneCount struct {
+	Skills   int            `json:"skills"`
+	Findings int            `json:"findings"`
+	Rules    []skill.RuleID `json:"rules"` // sorted
+}
+
+// NewScanCount returns the count of no skill.
+func NewScanCount() ScanCount {
+	return ScanCount{Enforce: LaneCount{Rules: []skill.RuleID{}}, Review: LaneCount{Rules: []skill.RuleID{}}}
+}
+
+// Add counts a skill. A skipped skill has nothing to scan.
+func (c *ScanCount) Add(d *Verdict, t Tally) {
+	if !d.Whole && (d.Entry.Status != catalog.Skipped || d.Entry.HeldBack()) {
+		c.Unscanned++
+	}
+	var found [2]bool
+	for k, n := range t {
+		if (check.Finding{Rule: k.Rule}).Kind() != check.KindScan {
+			continue
+		}
+		i, lane := 0, &c.Enforce
+		if (check.Finding{Severity: k.Severity}).Lane() != scan.Enforce {
+			i, lane = 1, &c.Review
+		}
+		if !found[i] {
+			found[i], lane.Skills = true, lane.Skills+1
+		}
+		lane.Findings += n
+		if at, ok := slices.BinarySearch(lane.Rules, k.Rule); !ok {
+			lane.Rules = slices.Insert(lane.Rules, at, k.Rule)
+		}
+	}
+}
