@@ -134,7 +134,7 @@ func (c *Catalog) logProblems(next *Snapshot) {
 		if r.Unlisted {
 			continue
 		}
-		if r.Err != nil && !(r.Unread() && r.Dir == "") { // a source outside says itself why it has nothing yet
+		if s := r.State(); r.Err != nil && s != RootUnreachable && !(s == RootReading && r.Dir == "") { // a source outside says itself why it has nothing yet
 			reason, fix := r.Reason()
 			c.logOnce(before, "root not read", r.LocalName(), skill.Problem{Rule: "root-unreadable", Message: reason, Fix: fix})
 		}

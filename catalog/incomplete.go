@@ -73,6 +73,22 @@ func (v View) Incomplete() *Incomplete { return v.lacks(false) }
 // answered the last scan run.
 func (v View) Unsure() *Incomplete { return v.lacks(true) }
 
+// Unreachable says which sources outside have no skills here, and since when; "" if none is so. The
+// first attempt to reach them has failed, so that the view is complete without them.
+func (v View) Unreachable() string {
+	if v.Snapshot == nil {
+		return ""
+	}
+	var all []string
+	for _, r := range v.Roots {
+		if r.State() == RootUnreachable {
+			reason, _ := r.Reason()
+			all = append(all, "skills of "+r.Label+" are missing: "+reason)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
 // noRoots is what a view without a catalogue wants.
 var noRoots []skill.Root
 

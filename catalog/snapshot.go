@@ -151,15 +151,46 @@ type RootStatus struct {
 	Led     string // where links led to the root when it was scanned; see [skill.Scan.Real]
 }
 
+// RootState is the state of a root in a few words.
+type RootState string
+
+// The states. The first attempt to read a root ends in one of the others than RootReading.
+const (
+	RootRead        RootState = "read"
+	RootAbsent      RootState = "not there"
+	RootReading     RootState = "being read"     // for the first time: its skills may follow in a moment
+	RootLate        RootState = "late"           // it was read before, and does not answer now
+	RootUnreachable RootState = "unreachable"    // a source outside, of which nothing is there
+	RootUnreadable  RootState = "cannot be read" // its last good skills stay
+)
+
+// State returns the state of the root. All surfaces tell states apart by it.
+func (r RootStatus) State() RootState {
+	switch {
+	case errors.Is(r.Err, errUnread):
+		return RootReading
+	case errors.Is(r.Err, ErrLate):
+		return RootLate
+	case r.Err != nil:
+		if _, ok := errors.AsType[*skill.UnreachableError](r.Err); ok {
+			return RootUnreachable
+		}
+		return RootUnreadable
+	case r.Missing:
+		return RootAbsent
+	}
+	return RootRead
+}
+
 // IsAbsent reports whether there is nothing at the root, and nothing to say about that.
 func (r RootStatus) IsAbsent() bool { return r.Missing && r.Err == nil && len(r.Notices) == 0 }
 
 // Late reports whether the root is still being read; see [ErrLate].
-func (r RootStatus) Late() bool { return errors.Is(r.Err, ErrLate) }
+func (r RootStatus) Late() bool { return r.State() == RootReading || r.State() == RootLate }
 
 // Unread reports whether no scan run of the root has ended yet, so that nothing is known
 // of it. A root that is absent or cannot be read was scanned.
-func (r RootStatus) Unread() bool { return errors.Is(r.Err, errUnread) }
+func (r RootStatus) Unread() bool { return r.State() == RootReading }
 
 // Reason says in words why the root could not be read, and what to do. Neither text
 // names a path of the machine. Both are empty if the root was read.

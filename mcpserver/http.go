@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/internal/server/callstats"
 	"github.com/knack-dev/knack/internal/server/httpguard"
@@ -62,8 +63,8 @@ type HTTPOptions struct {
 	// [HTTP.Limit].
 	Limit limit.Rate
 
-	// Waits names a source of which nothing is served yet, and says why, if there is one. Such a
-	// server is not ready. It may be nil.
+	// Waits names a source of which nothing is served yet, and says why, if there is one that the
+	// server is about to have. Such a server is not ready. It may be nil.
 	Waits func() (source, why string)
 
 	Log *slog.Logger
@@ -125,7 +126,7 @@ func newHTTP(s *Server, o HTTPOptions, take httpd.Take) (*HTTP, error) {
 			DrainTimeout: positive(o.DrainTimeout, defaultDrainTimeout),
 			MaxCalls:     positive(o.MaxCalls, 256),
 			Memory:       s.memory, Catalog: s.catalog, Limit: o.Limit, Access: s.access,
-			Observe: s.observeRequest(), NotReady: h.notReady, Log: log,
+			Observe: s.observeRequest(), NotReady: h.notReady, Without: h.without, Log: log,
 		},
 		MaxBody:           positive(o.MaxBody, 4<<20),
 		MaxStreams:        positive(o.MaxStreams, 1024),
@@ -182,7 +183,7 @@ func (h *HTTP) notReady() string {
 	}
 	var names []string
 	for _, root := range v.Roots {
-		if root.Unread() {
+		if root.State() == catalog.RootReading {
 			names = append(names, root.Label)
 		}
 	}
@@ -195,6 +196,16 @@ func (h *HTTP) notReady() string {
 		return "the root " + names[0] + " is still being read"
 	}
 	return "the roots " + strings.Join(names, ", ") + " are still being read"
+}
+
+// without says what a server that is ready lacks, empty if it lacks nothing. See [HTTP.notReady].
+func (h *HTTP) without() string {
+	v, _ := h.server.catalog.Now(nil)
+	lacks := v.Unreachable()
+	if state := h.server.access.Now(); lacks != "" && (state.Verifier != nil || state.Policy != nil) {
+		return "skills of a source are missing; the server's log says why"
+	}
+	return lacks
 }
 
 // ServeHTTP answers one request.

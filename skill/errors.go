@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"syscall"
+	"time"
 )
 
 // Reasons why a file could not be read. Sources return them wrapped. Other failures are
@@ -109,9 +110,28 @@ func Reason(err error) string {
 	return "cannot be read"
 }
 
+// UnreachableError is the error of a root whose source outside was asked in vain, and of which nothing
+// is there. Its texts name no place and no address.
+type UnreachableError struct {
+	Since   time.Time
+	Refused bool // the source answers, and its release is not taken
+}
+
+// Error says since when.
+func (e *UnreachableError) Error() string {
+	what := "unreachable since "
+	if e.Refused {
+		what = "its release is refused since "
+	}
+	return what + e.Since.UTC().Format("2006-01-02 15:04:05 UTC")
+}
+
 // FolderReason words why a folder of skills cannot be read, and what to do, without a path
 // of the machine.
 func FolderReason(err error) (reason, fix string) {
+	if gone, ok := errors.AsType[*UnreachableError](err); ok {
+		return gone.Error(), "its skills follow once its source has a release; the server's log says why it has none"
+	}
 	switch {
 	case errors.Is(err, ErrNotFolder):
 		return ErrNotFolder.Error(), "give a folder"

@@ -30,7 +30,7 @@ func Text(v catalog.View, all []connection.Connection) string {
 			if r.Count > 0 && r.Scope != skill.ScopeBuiltin {
 				roots++
 			}
-			if r.Err != nil && !r.Late() && !r.Unread() {
+			if s := r.State(); s == catalog.RootUnreadable || s == catalog.RootUnreachable {
 				broken++
 			}
 		}

@@ -87,6 +87,34 @@ func (s *server) get(path string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
+// post returns the answer to a message of MCP.
+func (s *server) post(message string) string {
+	s.t.Helper()
+	r, err := http.NewRequest(http.MethodPost, "http://"+s.address+"/mcp", strings.NewReader(message))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for key, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2026-07-28"} {
+		r.Header.Set(key, value)
+	}
+	for header, key := range map[string]string{"Mcp-Method": `"method":"`, "Mcp-Name": `"params":{"name":"`} {
+		if _, rest, ok := strings.Cut(message, key); ok {
+			value, _, _ := strings.Cut(rest, `"`)
+			r.Header.Set(header, value)
+		}
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(body)
+}
+
 // shows waits until a page has a text.
 func (s *server) shows(path, text string) {
 	s.t.Helper()
@@ -137,19 +165,39 @@ func TestSourceDown(t *testing.T) {
 	registry.Stop()
 	dir := t.TempDir()
 
-	// Empty: not ready, with the reason, in one line of the log.
-	s := follow(t, dir, settingsOf(registry.Host, ""))
-	s.shows("/readyz", "nothing of the source 'acme' is served yet: "+registry.Host+" cannot be reached")
-	if code, _ := s.get("/readyz"); code != http.StatusServiceUnavailable {
-		t.Error("status", code)
+	// Empty: ready with the other root, and every surface says since when the source is missing. The
+	// log has the reason, in one line.
+	put(t, filepath.Join(dir, "own", "here", "SKILL.md"), "---\nname: here\ndescription: Use here.\n---\n")
+	roots := "roots: [{label: own, dir: own}]\n"
+	s := follow(t, dir, roots+settingsOf(registry.Host, ""))
+	const missing = "kills of acme are missing: unreachable since 2"
+	s.shows("/readyz", "ok; s"+missing)
+	if code, body := s.get("/readyz"); code != http.StatusOK {
+		t.Error("status", code, body)
+	}
+	if code, body := s.get("/.well-known/agent-skills/index.json"); code != http.StatusOK || !strings.Contains(body, `"here"`) {
+		t.Errorf("%d %s", code, body)
+	}
+	for path, text := range map[string]string{
+		"/": "S" + missing, "/health": "unreachable</span> unreachable since 2", "/skills/own/here/": "S" + missing,
+		"/api/v1/skills": `"incomplete":"S` + missing, "/api/v1/problems": `"state":"unreachable"`,
+	} {
+		if code, body := s.get(path); code != http.StatusOK || !strings.Contains(body, text) || strings.Contains(body, "being read") {
+			t.Errorf("%s: %d, and no %q in\n%s", path, code, text, body)
+		}
+	}
+	for params, want := range map[string]string{
+		`"tools/list","params":{`: missing, `"tools/call","params":{"name":"skill","arguments":{"name":"nowhere"},`: "may be missing: unreachable since 2",
+		`"tools/call","params":{"name":"find_skills","arguments":{"query":"nowhere"},`: "may be missing: unreachable since 2",
+	} {
+		body := s.post(`{"jsonrpc":"2.0","id":1,"method":` + params + `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`)
+		if !strings.Contains(body, want) || strings.Contains(body, "being read") || strings.Contains(body, "try again") {
+			t.Errorf("%s: no %q in %s", params, want, body)
+		}
 	}
 	s.shows("/metrics", `knack_source_polls_total{source="acme",outcome="failed"} 3`) // it asks on
 	s.logged("nothing of it is served yet")
-	if code, body := s.get("/api/v1/skills"); code == http.StatusOK && !strings.Contains(body, `"incomplete"`) {
-		t.Errorf("a list does not say that it is incomplete: %s", body)
-	}
 	registry.Start()
-	s.shows("/readyz", "ok")
 	s.shows("/raw/acme/pdf/SKILL.md", "One.")
 	s.shows("/metrics", `knack_source_info{source="acme",version="1.0.0",digest="`+digest+`"`)
 
@@ -214,7 +262,8 @@ func TestSourceForward(t *testing.T) {
 
 	// A replica that remembers nothing has min-version.
 	s = follow(t, t.TempDir(), settingsOf(host, "    min-version: 1.4.0\n"))
-	s.shows("/readyz", "nothing of the source 'acme' is served yet: the version 1.3.0 is lower than min-version, 1.4.0")
+	s.shows("/readyz", "ok; skills of acme are missing: its release is refused since ")
+	s.shows("/health", "the version 1.3.0 is lower than min-version, 1.4.0")
 	_ = s.cmd.Process.Signal(syscall.SIGHUP)
 	testwait.Until(t, func() bool { return s.says("is lower than min-version") > 1 }, "a line after SIGHUP", s.log.String)
 	s.stop()
@@ -239,7 +288,8 @@ func TestSourceSigned(t *testing.T) {
 	writeKey(key.Public())
 	settings := settingsOf(host, "") + "trust: [{from: 'oci://" + host + "/acme/**', keys: [acme.pub], require: true}]\n"
 	s := follow(t, dir, settings)
-	s.shows("/readyz", "nothing of the source 'acme' is served yet: the release "+digest[:19]+" is not signed, and ")
+	s.shows("/readyz", "ok; skills of acme are missing: its release is refused since ")
+	s.shows("/health", "the release "+digest[:19]+" is not signed, and ")
 	bundle, err := trust.Sign(key, digest)
 	if err != nil {
 		t.Fatal(err)
@@ -258,7 +308,7 @@ func TestSourceSigned(t *testing.T) {
 	}
 	writeKey(other)
 	s = follow(t, dir, settings)
-	s.shows("/readyz", "nothing of the source 'acme' is served yet: ")
+	s.shows("/readyz", "ok; skills of acme are missing: its release is refused since ")
 	s.logged("the release that was served last is not served any more")
 	s.stop()
 }

@@ -351,10 +351,13 @@ type apiProblemList struct {
 
 // incomplete says what the view lacks, or "" if it is complete.
 func (r *request) incomplete() string {
-	if r.lacks == nil {
-		return ""
+	switch {
+	case r.lacks != nil:
+		return sentence(r.lacks.Error())
+	case r.missing != "":
+		return sentence(r.missing)
 	}
-	return sentence(r.lacks.Error())
+	return ""
 }
 
 type apiProblemItem struct {

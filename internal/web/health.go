@@ -85,6 +85,7 @@ type rootRow struct {
 	Scope      skill.Scope
 	Count      int
 	Error, Fix string
+	State      catalog.RootState
 	Late       bool // not an error: the root has not been read yet
 	Notices    []skill.Notice
 	More       int // number of notices not shown
@@ -223,7 +224,7 @@ func rootRowOf(root catalog.RootStatus) rootRow {
 	if w.Error, w.Fix = root.Reason(); root.Publisher != nil {
 		w.Publisher = *root.Publisher
 	}
-	w.Late = root.Late()
+	w.State, w.Late = root.State(), root.Late()
 	return w
 }
 

@@ -29,13 +29,18 @@ type frame struct {
 	SignedIn bool
 	Who      string
 	Lacks    string // what has not been read yet, as a sentence; empty if complete
-	Here     string // the address of this page if Lacks is set
+	// Missing says which sources outside cannot be reached, as sentences; empty if there is none.
+	Missing string
+	Here    string // the address of this page if Lacks is set
 }
 
 func (s *Site) frame(r *request, title, nav string) frame {
 	f := frame{Title: title, Nav: nav, Version: s.o.Version, Query: queryOf(r), Token: s.sessions != nil}
 	if r.lacks != nil {
 		f.Lacks, f.Here = sentence(r.lacks.State()), r.URL.RequestURI()
+	}
+	if r.missing != "" {
+		f.Missing = sentence(r.missing)
 	}
 	if s.byCookie(r) {
 		f.SignedIn, f.Who = true, display.OneLine(display.CutBytes(access.SubjectOf(r.Context()).Name, display.EchoLimit))

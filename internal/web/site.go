@@ -197,6 +197,8 @@ type request struct {
 	// lacks is what the view of this request lacks, or nil if the view is complete. If
 	// it is set, the answer must not be cached; see [Site.view].
 	lacks *catalog.Incomplete
+	// missing says what the view will lack for long; see [catalog.View.Unreachable].
+	missing string
 }
 
 // isAPI reports whether a program reads the answer.
@@ -261,6 +263,7 @@ func (s *Site) view(r *request) (catalog.View, error) {
 	if r.lacks = v.Incomplete(); r.lacks != nil {
 		r.w.Header().Set("Cache-Control", "no-store")
 	}
+	r.missing = v.Unreachable()
 	return v, nil
 }
 

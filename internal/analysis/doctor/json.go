@@ -93,14 +93,15 @@ func fileOf(e *catalog.Entry, file string) string {
 
 // RootStatus is the JSON form of a root.
 type RootStatus struct {
-	Label   string      `json:"label"`
-	Scope   skill.Scope `json:"scope"`
-	Dir     string      `json:"dir,omitempty"`
-	Present bool        `json:"present"`
-	Count   int         `json:"count"`
-	Error   string      `json:"error,omitempty"`
-	Fix     string      `json:"fix,omitempty"`
-	Notices []Notice    `json:"notices,omitempty"`
+	Label   string            `json:"label"`
+	Scope   skill.Scope       `json:"scope"`
+	Dir     string            `json:"dir,omitempty"`
+	Present bool              `json:"present"`
+	State   catalog.RootState `json:"state"`
+	Count   int               `json:"count"`
+	Error   string            `json:"error,omitempty"`
+	Fix     string            `json:"fix,omitempty"`
+	Notices []Notice          `json:"notices,omitempty"`
 }
 
 // Notice is the JSON form of a scan's notice.
@@ -115,7 +116,7 @@ type Notice struct {
 func Roots(v catalog.View) []RootStatus {
 	out := []RootStatus{}
 	for _, r := range v.Roots {
-		root := RootStatus{Label: r.Label, Scope: r.Scope, Dir: r.Dir, Present: !r.Missing, Count: r.Count}
+		root := RootStatus{Label: r.Label, Scope: r.Scope, Dir: r.Dir, Present: !r.Missing, State: r.State(), Count: r.Count}
 		if r.Err != nil {
 			root.Error, root.Fix = r.Reason()
 		}

@@ -61,7 +61,7 @@ func Absent(roots int) string {
 // UnreadReason says why a root is not read and what to do, for a line that names it.
 func UnreadReason(r catalog.RootStatus) string {
 	reason, fix := r.Reason()
-	if !r.Late() {
+	if r.State() == catalog.RootUnreadable {
 		reason = "cannot be read: " + reason
 	}
 	return reason + " (" + fix + ")"

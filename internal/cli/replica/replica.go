@@ -97,7 +97,7 @@ func Open(o Options) (*Replica, error) {
 		from := release.New(release.Options{Root: o.root(s.Name), Store: shelf, Damaged: func(d skill.Digest, path string) { f.Damaged(d, path) }})
 		f = follow.New(s, follow.Options{
 			Puller: puller, Store: shelf, Every: cmp.Or(given.Poll, config.DefaultPoll), Host: host,
-			Serve: from.Set, Admit: admit(rules, s.Ref), Trusts: rule.Trusts, Event: o.Event, Now: time.Now, Random: rand.Float64, Log: o.Log,
+			Serve: from.Set, Lack: from.Lack, Admit: admit(rules, s.Ref), Trusts: rule.Trusts, Event: o.Event, Now: time.Now, Random: rand.Float64, Log: o.Log,
 		})
 		r.group, r.sources = append(r.group, f), append(r.sources, from)
 	}
@@ -203,7 +203,7 @@ func (r *Replica) Status() []follow.Status {
 }
 
 // Waits returns a function for [mcpserver.HTTPOptions]. It returns the first source of which
-// nothing is served yet, and why in one line.
+// nothing is served yet and the first attempt has not ended, and why in one line.
 func (r *Replica) Waits(c *catalog.Catalog) func() (name, why string) {
 	if r == nil {
 		return nil

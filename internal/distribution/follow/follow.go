@@ -41,6 +41,8 @@ type Options struct {
 	Host   string        // of this machine, by which replicas ask at different moments of a second
 	// Serve serves a release from now on, and counts what differs.
 	Serve func(r store.Release) release.Change
+	// Lack is told why nothing is served yet, after an attempt that failed. nil is not told.
+	Lack func(*skill.UnreachableError)
 	// Admit says why a release of the store must not be served: its signature was judged by another
 	// configuration. nil admits all.
 	Admit func(r store.Release) error
@@ -71,10 +73,11 @@ type Follower struct {
 	reason    error  // for which it was
 	failures  int    // polls in a row
 	logged    time.Time
-	wait      time.Duration // that the source asked for, after its last answer
-	byRequest bool          // a person asked for this poll
-	head      store.Head    // that the store is to remember; its Release is empty while nothing is served
-	unsaved   bool          // the store could not be told
+	wait      time.Duration          // that the source asked for, after its last answer
+	byRequest bool                   // a person asked for this poll
+	head      store.Head             // that the store is to remember; its Release is empty while nothing is served
+	unsaved   bool                   // the store could not be told
+	lack      skill.UnreachableError // what Lack was told last
 
 	mu      sync.Mutex
 	status  Status

@@ -33,16 +33,12 @@ func (g Group) Status() []Status {
 	return all
 }
 
-// Waits returns the first source of which nothing is served yet, and why, or two empty texts.
+// Waits returns the first source of which nothing is served yet since its first release is being
+// fetched, and that in words, or two empty texts. One that was asked in vain is not waited for.
 func (g Group) Waits() (name, why string) {
 	for _, f := range g {
 		switch s := f.Status(); {
-		case s.Release != "":
-		case s.Failure != "":
-			return s.Name, s.Failure
-		case s.Refused != "":
-			return s.Name, s.RefusedReason
-		default:
+		case s.Release == "" && s.Failure == "" && s.Refused == "":
 			return s.Name, "its first release is being fetched"
 		}
 	}

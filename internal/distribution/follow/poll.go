@@ -10,6 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/pull"
 	"github.com/knack-dev/knack/internal/distribution/release"
 	"github.com/knack-dev/knack/internal/distribution/store"
+	"github.com/knack-dev/knack/skill"
 )
 
 // poll asks the source once, and fetches what is new or lacking.
@@ -55,7 +56,21 @@ func (f *Follower) poll(ctx context.Context) {
 			s.Refused, s.RefusedRelease, s.RefusedReason = "", "", ""
 		}
 	})
+	f.lacks(outcome, now)
 	f.say(outcome, err, was, now)
+}
+
+// lacks tells why nothing is served yet, if that is new.
+func (f *Follower) lacks(outcome Outcome, now time.Time) {
+	if f.served.Digest != "" || outcome != Failed && outcome != Refused || f.o.Lack == nil {
+		return
+	}
+	lack := skill.UnreachableError{Since: now, Refused: outcome == Refused}
+	if !f.lack.Since.IsZero() && f.lack.Refused == lack.Refused {
+		return
+	}
+	f.lack = lack
+	f.o.Lack(&lack)
 }
 
 // hourly is how often a failure that lasts is logged.

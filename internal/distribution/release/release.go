@@ -45,11 +45,13 @@ type Options struct {
 type Source struct {
 	o     Options
 	root  *skill.Root
-	first chan struct{} // closed by the first Set
+	first chan struct{} // closed by the first Set or Lack
+	begun sync.Once     // closes first
 	poked chan struct{} // capacity 1: the release is another one, or a skill is damaged
 
 	mu      sync.Mutex
 	release string         // the digest of the one that is served
+	lack    error          // why there is none, after a first attempt
 	members []store.Member // of a release that was not scanned yet, else nil
 	placed  []*placed      // of the last scan, by path
 	scan    skill.Scan     // the last one; its version is 0 if it is outdated
@@ -95,14 +97,21 @@ func (s *Source) Set(r store.Release) Change {
 		at++
 	}
 	c.Removed += len(before) - at
-	was := s.release
 	s.release, s.members, s.scan.Version, s.damaged = r.Digest, r.Skills, 0, map[skill.Digest]bool{}
 	s.mu.Unlock()
-	if was == "" {
-		close(s.first)
-	}
+	s.begun.Do(func() { close(s.first) })
 	s.poke()
 	return c
+}
+
+// Lack says why there is no release, since an attempt to get the first one has failed. It has no
+// effect once there is one.
+func (s *Source) Lack(why *skill.UnreachableError) {
+	s.mu.Lock()
+	s.lack = why
+	s.mu.Unlock()
+	s.begun.Do(func() { close(s.first) })
+	s.poke()
 }
 
 // Release returns the digest of the release that is served, or "".
@@ -156,8 +165,8 @@ type placed struct {
 	folder folder
 }
 
-// Scan implements [catalog.Source]. Before the first Set it waits, so that the root counts as one
-// that is still being read. It looks at the disk only for skills that the last scan did not have.
+// Scan implements [catalog.Source]. Before the first Set or Lack it waits, so that the root counts as
+// one that is still being read. It looks at the disk only for skills that the last scan did not have.
 func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 	select {
 	case <-s.first:
@@ -165,6 +174,10 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 		return skill.Scan{}, ctx.Err()
 	}
 	s.mu.Lock()
+	if s.release == "" {
+		defer s.mu.Unlock()
+		return skill.Scan{}, s.lack
+	}
 	if s.scan.Version != 0 {
 		defer s.mu.Unlock()
 		return s.scan, nil

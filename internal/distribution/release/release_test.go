@@ -235,7 +235,8 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// Before its first release, the root is one that is still being read.
+// Before its first release, the root is one that is still being read, and one that is unreachable once
+// the source was asked in vain.
 func TestWaits(t *testing.T) {
 	k := newShelf(t)
 	r := k.put(library)
@@ -248,9 +249,15 @@ func TestWaits(t *testing.T) {
 		if err != nil || len(v.Roots) != 1 || !v.Roots[0].Unread() || v.Incomplete() == nil {
 			t.Errorf("%v, %+v", err, v.Roots)
 		}
-		s.Set(r)
+		s.Lack(&skill.UnreachableError{Since: time.Now()})
 		testwait.Advance(time.Second) // until the catalogue has waited for more changes
-		if v, _ := c.View(ctx); len(v.Listed) != 3 || v.Incomplete() != nil {
+		v, _ = c.View(ctx)
+		if v.Roots[0].State() != catalog.RootUnreachable || v.Incomplete() != nil || v.Unreachable() != "skills of acme are missing: unreachable since 2000-01-01 00:00:01 UTC" {
+			t.Errorf("%s, %v, %q", v.Roots[0].State(), v.Incomplete(), v.Unreachable())
+		}
+		s.Set(r)
+		testwait.Advance(time.Second)
+		if v, _ := c.View(ctx); v.Roots[0].State() != catalog.RootRead || v.Unreachable() != "" || len(v.Listed) != 3 || v.Incomplete() != nil {
 			t.Errorf("%v, %v", states(v), v.Incomplete())
 		}
 		cancel()

@@ -42,6 +42,8 @@ type Options struct {
 	Observe func(who access.Subject, e audit.Event)
 	// NotReady says what the server still waits for; empty if it is ready.
 	NotReady func() string
+	// Without says what a server that is ready lacks; empty if nothing. It may be nil.
+	Without func() string
 	// Refuse answers a refused request to anything but a page.
 	Refuse func(w http.ResponseWriter, status int, message string)
 	Log    *slog.Logger
@@ -142,7 +144,7 @@ func (g *Guard) healthz(w http.ResponseWriter, r *http.Request) {
 	say(w, http.StatusOK, "ok")
 }
 
-// readyz reports whether every root has been read once.
+// readyz reports whether every root has been read once, or was found to be out of reach.
 func (g *Guard) readyz(w http.ResponseWriter, r *http.Request) {
 	if waits := g.o.NotReady(); isRead(r) && waits != "" && g.ended.Err() == nil {
 		if !g.allowsHost(r.Host) { // the names of roots are for allowed hosts only
@@ -150,6 +152,12 @@ func (g *Guard) readyz(w http.ResponseWriter, r *http.Request) {
 		}
 		say(w, http.StatusServiceUnavailable, waits)
 		return
+	}
+	if g.o.Without != nil && isRead(r) && g.ended.Err() == nil && g.allowsHost(r.Host) {
+		if lacks := g.o.Without(); lacks != "" {
+			say(w, http.StatusOK, "ok; "+lacks)
+			return
+		}
 	}
 	g.healthz(w, r)
 }

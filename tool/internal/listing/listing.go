@@ -176,6 +176,9 @@ func Render(v catalog.View, entries []*catalog.Entry, st Style, budget int, sear
 // tool that shows them later, if the set has one.
 func IncompleteNote(v catalog.View, search string) string {
 	lacks := v.Incomplete()
+	if missing := v.Unreachable(); lacks == nil && missing != "" {
+		return "(" + missing + ")"
+	}
 	switch {
 	case lacks == nil:
 		return ""
