@@ -119,7 +119,13 @@ func agree(t *testing.T, dir string) judgement.Count {
 	if notices != c.Notices || len(list.Roots) != 1 || len(list.Roots[0].Notices) != notices || len(report.Roots[0].Notices) != notices {
 		t.Errorf("check has %d notices, doctor %d", notices, c.Notices)
 	}
-	// The texts have the same figures.
+	if c.Skills != c.Available+c.Shadowed+c.Copies+c.Skipped || c.Available != c.Fine+c.Problems {
+		t.Errorf("it does not add up: %+v", c)
+	}
+	// The texts have the same figures. They are made of the same values, so that a few skills will do.
+	if c.Skills > 200 {
+		return c
+	}
 	for _, text := range []struct {
 		args []string
 		want string
@@ -133,9 +139,6 @@ func agree(t *testing.T, dir string) judgement.Count {
 			lines := strings.Split(strings.TrimSpace(out), "\n")
 			t.Errorf("%q ends with %q, which is not %s", text.args, lines[len(lines)-1], text.want)
 		}
-	}
-	if c.Skills != c.Available+c.Shadowed+c.Copies+c.Skipped || c.Available != c.Fine+c.Problems {
-		t.Errorf("it does not add up: %+v", c)
 	}
 	return c
 }

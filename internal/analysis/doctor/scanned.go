@@ -27,6 +27,9 @@ func scanned(d *judgement.Verdict, lane scan.Lane) (out []check.Finding) {
 
 // printScans prints the counts, and where each finding is shown.
 func (r *Report) printScans(p *console.Printer) {
+	if r.Scan.Enforce.Findings+r.Scan.Review.Findings+r.Scan.Unscanned == 0 {
+		return
+	}
 	p.Line("what a scan found; knack scan NAME shows it line by line")
 	for _, l := range []struct {
 		what string
