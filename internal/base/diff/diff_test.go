@@ -30,7 +30,7 @@ func TestFarApart(t *testing.T) {
 	old := strings.Join(lines, "")
 	lines[0], lines[197] = "first\n", "last\n"
 	got := diff.Unified("a", "b", []byte(old), []byte(strings.Join(lines, "")))
-	if n, hunks := strings.Count(got, "\n"), strings.Count(got, "\n@@ "); n != 17 || hunks != 2 {
+	if n, hunks := strings.Count(got, "\n"), strings.Count(got, "\n@@ "); n != 16 || hunks != 2 {
 		t.Errorf("%d lines and %d hunks:\n%s", n, hunks, got)
 	}
 	rows := 0
