@@ -54,6 +54,11 @@ func isOutside(env *console.Env, word string, repositories bool) bool {
 
 // cutSkill parts SOURCE//SKILL. The skill is "" if the word is a source alone.
 func cutSkill(env *console.Env, word string) (source, name string) {
+	if at := strings.LastIndex(word, "//"); at > 0 { // a site, at whose top there is no repository
+		if site, err := origin.Parse(word[:at], env.Dir, env.Home); err == nil && site.Kind == origin.WellKnown && strings.Count(site.Location, "/") == 2 {
+			return word[:at], strings.Trim(word[at:], "/")
+		}
+	}
 	if ref, err := origin.Parse(word, env.Dir, env.Home); err == nil && ref.Kind == origin.Git {
 		name, ref.Sub = ref.Sub, ""
 		return ref.String(), name
