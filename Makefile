@@ -68,7 +68,7 @@ distribution:
 	go build -C interop/registry -o $(CURDIR)/dist/registry .
 	KNACK_REGISTRY=$(CURDIR)/dist/registry go test -count=1 -timeout 20m -run 'TestReplicaAlone|TestPullFaults|TestRefusals|TestFleet|TestSource|TestPull|TestPublish' ./deploy ./internal/cli ./internal/cli/distcmd ./internal/distribution/pull
 
-# Real clients, installed by lock files (2.3 GB), against a model server of ours. One that
+# Real clients, installed by lock files (3 GB), against a model server of ours. One that
 # the registry does not give is named here and skipped by name there. With KNACK=/PATH
 # that knack is tried; AGENTS=claude-code,codex runs these alone; AGENTSFLAGS=-update
 # writes doc/clients.md.
@@ -76,7 +76,7 @@ AGENTS ?= all
 agents:
 	npm ci --prefix interop --no-audit --no-fund --loglevel=error
 	bash interop/agents/install $(if $(filter-out all,$(AGENTS)),$(subst $(comma), ,$(AGENTS))) || true
-	KNACK_AGENTS=$(AGENTS) go test -count=1 -timeout 30m -v ./interop/agents $(AGENTSFLAGS)
+	KNACK_AGENTS=$(AGENTS) go test -count=1 -timeout 90m -v ./interop/agents $(AGENTSFLAGS)
 
 # knack.exe under Wine, which is installed from Debian; compares with doc/conformance.md.
 # WINDOWSFLAGS=-update writes its table there.

@@ -18,9 +18,21 @@ import (
 // prompt is what the user says. The model follows its script whatever it reads.
 const prompt = "Follow the skills that fit this task, and then say what you have read."
 
-// tables are the tables of the document, and what sees their rows.
-var tables = map[string]func(t *testing.T, a agent, version string){
-	"limits": testLimits, "listed": testListed, "names": testNames, "files": testFiles, "own": testOwn,
+// scenario sees one row of a table, which begins with the client's name and a suffix.
+type scenario struct {
+	name, table, suffix string
+	run                 func(t *testing.T, a agent, version string)
+}
+
+// scenarios see the rows of the document's tables.
+var scenarios = []scenario{
+	{"files", "files", "", testFiles},
+	{"limits", "limits", "", testLimits},
+	{"listed", "listed", "", testListed},
+	{"names", "names", "", testNames},
+	{"native", "sizes", native, testNative},
+	{"own", "own", "", testOwn},
+	{"sizes", "sizes", "", testSizes},
 }
 
 // TestAgents runs each client and compares what its model is shown with
@@ -44,11 +56,20 @@ func TestAgents(t *testing.T) {
 				t.Skipf("%s=%s does not name %s", which, value, a.folder)
 			}
 			version := a.installed(t)
-			for _, table := range slices.Sorted(maps.Keys(tables)) {
-				t.Run(table, func(t *testing.T) {
-					seen.begin(table, a.name)
-					tables[table](t, a, version)
+			t.Parallel() // clients wait for much of their time
+			for _, s := range scenarios {
+				t.Run(s.name, func(t *testing.T) {
+					seen.begin(s.table, a.name+s.suffix)
+					t.Cleanup(func() {
+						if t.Skipped() {
+							seen.skip(s.table, a.name+s.suffix)
+						}
+					})
+					s.run(t, a, version)
 				})
+			}
+			if a.scripted {
+				t.Run("long", func(t *testing.T) { testLong(t, a) })
 			}
 		})
 	}
@@ -309,7 +330,7 @@ func testNames(t *testing.T, a agent, version string) {
 		t.Errorf("the instructions name neither %s nor this server's tool: %s", a.tool, w.instructions)
 	}
 	if a.want.line {
-		if err := checkLine(w.instructions, of); err != nil {
+		if err := checkLine(w.instructions, append(slices.Clone(of), builtin...)); err != nil {
 			t.Error(err)
 		}
 		if head, _, _ := strings.Cut(w.instructions, "\n"); !strings.Contains(v.all, plain(head)) {
@@ -444,4 +465,33 @@ func testOwn(t *testing.T, a agent, _ string) {
 		return strings.Join(names, ", ")
 	}
 	seen.cell(t, "own", a.name, cell(reads["user"]), cell(reads["project"]), cell(twice))
+}
+
+// testLong: every long text of the corpus arrives whole, or in parts that join without a gap.
+func testLong(t *testing.T, a agent) {
+	p := &play{}
+	r := begin(t, a, "long", "", p)
+	texts, err := copyLong(corpus.Dir(t, "skills"), filepath.Join(r.home, ".agent", "skills", long))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range slices.Sorted(maps.Keys(texts)) {
+		p.steps = append(p.steps, &step{tool: "read_file_in_skill", args: object{"skill_name": long, "file_path": file}, whole: texts[file]})
+	}
+	if len(p.steps) < 50 {
+		t.Fatalf("the corpus has %d long texts", len(p.steps))
+	}
+	r.play(t, p)
+	whole, parts := 0, 0
+	for _, s := range p.steps {
+		switch x := s.arrived(); {
+		case !x.complete:
+			t.Errorf("%s: %s after %d answers; the first has %d of %d bytes and ends %q", s.args["file_path"], x, x.parts, x.first, len(s.whole), s.end())
+		case x.parts == 1:
+			whole++
+		default:
+			parts++
+		}
+	}
+	t.Logf("of %d long texts %d came whole and %d in parts", len(p.steps), whole, parts)
 }

@@ -13,9 +13,10 @@ type agent struct {
 	folder  string // below clients
 	program string // below its node_modules/.bin
 	// id is the client's name in knack connect, and flags are what connect gets beside
-	// --write.
+	// --write. Without an id, entry adds the entry.
 	id    string
 	flags []string
+	entry func(r *session) error
 	// prepare writes the client's settings before the entry is added.
 	prepare func(r *session) error
 	env     func(r *session) []string
@@ -31,8 +32,13 @@ type agent struct {
 	team    []string
 	approve []string
 
+	// own is the folder below the home in which the client looks for its own skills.
+	own string
 	// namesAlone: the client lists its own skills without their descriptions.
 	namesAlone bool
+
+	// scripted: the model calls tools from a script, which prints results as JSON.
+	scripted bool
 
 	want want
 }
@@ -40,6 +46,9 @@ type agent struct {
 // want is what the model must see at least.
 type want struct {
 	names, descriptions int
+	// described is how many of 200 skills are described at least, where the client shows too little
+	// for all of them; 0 is all of them, with 50 characters each, and -1 none.
+	described int
 	// line is set if the model sees one line: the names that fit and the topics of the
 	// others, see [checkLine].
 	line bool
@@ -56,13 +65,13 @@ type object = map[string]any
 
 // agents are the clients of the tables, in their order.
 var agents = []agent{
-	claude("Claude Code", "claude-code", all17),
-	claude("Claude Code, older", "claude-code-2.1.197", all17),
+	claude("Claude Code", "claude-code", want{names: 17, descriptions: 17, described: 70}),
+	claude("Claude Code, older", "claude-code-2.1.197", want{names: 17, descriptions: 17, described: -1}),
 	codex("Codex", "gpt-6.1-sol", "mcp__knack__skill", want{line: true}),
 	codex("Codex, tool search", "gpt-5.5", "mcp__knack.skill", want{line: true}),
 	codex("Codex, other models", "suite", "mcp__knack.skill", all17),
 	{
-		name: "Gemini CLI", title: "Gemini CLI", folder: "gemini-cli", program: "gemini", id: "gemini-cli", flags: []string{"--trust"}, tool: "mcp_knack_skill", want: all17,
+		name: "Gemini CLI", title: "Gemini CLI", folder: "gemini-cli", own: ".gemini/skills", program: "gemini", id: "gemini-cli", flags: []string{"--trust"}, tool: "mcp_knack_skill", want: all17,
 		list: []string{"mcp", "list"}, working: "Connected", add: []string{"mcp", "add", "-s", "user", "knack", "KNACK", "serve"}, team: []string{"mcp", "add", "knack", "KNACK", "serve"},
 		prepare: func(r *session) error {
 			return r.settings(".gemini/settings.json", object{
@@ -77,7 +86,7 @@ var agents = []agent{
 		args: func(_ *session, prompt string) []string { return []string{"-m", "gemini-2.5-pro", "-p", prompt} },
 	},
 	{
-		name: "OpenCode", title: "OpenCode", folder: "opencode", program: "opencode", id: "opencode", tool: "knack_skill", want: all17,
+		name: "OpenCode", title: "OpenCode", folder: "opencode", own: ".config/opencode/skills", program: "opencode", id: "opencode", tool: "knack_skill", want: all17,
 		list: []string{"mcp", "list"}, working: "connected", add: []string{"mcp", "add", "knack", "--", "KNACK", "serve"},
 		prepare: func(r *session) error {
 			return r.settings(".config/opencode/opencode.json", object{
@@ -95,7 +104,7 @@ var agents = []agent{
 		args: func(_ *session, prompt string) []string { return []string{"run", "-m", "suite/suite", prompt} },
 	},
 	{
-		name: "Qwen Code", title: "Qwen Code", folder: "qwen-code", program: "qwen", id: "qwen-code", flags: []string{"--trust"}, tool: "mcp__knack__skill", want: all17,
+		name: "Qwen Code", title: "Qwen Code", folder: "qwen-code", own: ".qwen/skills", program: "qwen", id: "qwen-code", flags: []string{"--trust"}, tool: "mcp__knack__skill", want: want{names: 17, descriptions: 17, described: 150},
 		list: []string{"mcp", "list"}, working: "Connected", add: []string{"mcp", "add", "-s", "user", "knack", "KNACK", "serve"}, team: []string{"mcp", "add", "-s", "project", "knack", "KNACK", "serve"},
 		approve: []string{"mcp", "approve", "knack"},
 		prepare: func(r *session) error {
@@ -111,7 +120,7 @@ var agents = []agent{
 		args: func(_ *session, prompt string) []string { return []string{"-p", prompt} },
 	},
 	{
-		name: "Copilot CLI", title: "Copilot CLI", folder: "copilot-cli", program: "copilot", id: "copilot-cli", tool: "knack-skill", want: all17,
+		name: "Copilot CLI", title: "Copilot CLI", folder: "copilot-cli", own: ".copilot/skills", program: "copilot", id: "copilot-cli", tool: "knack-skill", want: all17,
 		list: []string{"mcp", "list"}, working: "(local)", add: []string{"mcp", "add", "knack", "--", "KNACK", "serve"},
 		env: func(r *session) []string {
 			return []string{"COPILOT_OFFLINE=true", "COPILOT_PROVIDER_BASE_URL=" + r.model.URL() + "/v1", "COPILOT_MODEL=gpt-5.4",
@@ -120,7 +129,7 @@ var agents = []agent{
 		args: func(_ *session, prompt string) []string { return []string{"--allow-all-tools", "-p", prompt} },
 	},
 	{
-		name: "Cline CLI", title: "Cline CLI", folder: "cline", program: "cline", id: "cline", tool: "knack__skill", namesAlone: true, want: all17,
+		name: "Cline CLI", title: "Cline CLI", folder: "cline", own: ".cline/skills", program: "cline", id: "cline", tool: "knack__skill", namesAlone: true, want: all17,
 		list: []string{"config", "mcp"}, working: "[stdio]", add: []string{"mcp", "add", "knack", "--yes", "--", "KNACK", "serve"},
 		prepare: func(r *session) error {
 			err := r.settings(".cline/data/settings/global-settings.json", object{"telemetryOptOut": true, "autoUpdateEnabled": false})
@@ -134,7 +143,7 @@ var agents = []agent{
 		args: func(_ *session, prompt string) []string { return []string{"--auto-approve", "true", prompt} },
 	},
 	{
-		name: "Continue CLI", title: "Continue CLI", folder: "continue", program: "cn", id: "continue", tool: "skill", want: all17,
+		name: "Continue CLI", title: "Continue CLI", folder: "continue", own: ".continue/skills", program: "cn", id: "continue", tool: "skill", want: all17,
 		prepare: func(r *session) error {
 			return r.file(continueFile, fmt.Sprintf(`name: suite
 version: 0.0.1
@@ -154,7 +163,58 @@ models:
 			return []string{"--auto", "--config", filepath.Join(r.home, continueFile), "-p", prompt}
 		},
 	},
+	{
+		name: "Kilo", title: "Kilo Code", folder: "kilo", own: ".kilo/skills", program: "kilo", id: "kilo", tool: "knack_skill", want: all17,
+		list: []string{"mcp", "list"}, working: "connected",
+		prepare: func(r *session) error {
+			return r.settings(".config/kilo/kilo.json", object{
+				"autoupdate": false, "share": "disabled",
+				"provider": object{"suite": object{
+					"npm": "@ai-sdk/openai-compatible", "name": "suite",
+					"options": object{"baseURL": r.model.URL() + "/v1", "apiKey": key},
+					"models":  object{"suite": object{"name": "suite", "limit": object{"context": 200_000, "output": 8_000}}},
+				}},
+			})
+		},
+		env: func(*session) []string {
+			return []string{"KILO_DISABLE_DEFAULT_PLUGINS=1", "KILO_DISABLE_AUTOUPDATE=1", "KILO_DISABLE_MODELS_FETCH=1", "KILO_DISABLE_LSP_DOWNLOAD=1", "KILO_DISABLE_SHARE=1", "KILO_TELEMETRY_LEVEL=off"}
+		},
+		args: func(_ *session, prompt string) []string {
+			return []string{"run", "--auto", "-m", "suite/suite", prompt}
+		},
+	},
+	{
+		name: "Kimi", title: "Kimi Code", folder: "kimi", own: ".kimi-code/skills", program: "kimi", tool: "mcp__knack__skill", want: all17,
+		entry: func(r *session) error {
+			return r.settings(".kimi-code/mcp.json", object{"mcpServers": object{"knack": object{"command": r.recorder, "args": append([]string{"serve"}, exclude...)}}})
+		},
+		env: func(r *session) []string {
+			return []string{"KIMI_MODEL_NAME=suite", "KIMI_MODEL_API_KEY=" + key, "KIMI_MODEL_BASE_URL=" + r.model.URL() + "/v1", "KIMI_MODEL_PROVIDER_TYPE=openai",
+				"KIMI_MODEL_MAX_CONTEXT_SIZE=400000", "KIMI_CODE_NO_AUTO_UPDATE=1"}
+		},
+		args: func(_ *session, prompt string) []string { return []string{"-p", prompt} },
+	},
+	{
+		name: "Pi", title: "Pi", folder: "pi", own: ".pi/agent/skills", program: "pi", tool: "mcp__knack__skill", want: all17,
+		list: []string{"mcp", "list"}, working: "connected",
+		prepare: func(r *session) error {
+			return r.settings(".pi/agent/models.json", object{"providers": object{"suite": object{
+				"baseUrl": r.model.URL() + "/v1", "api": "openai-completions", "apiKey": key,
+				"models": []object{{"id": "suite", "contextWindow": 400_000}},
+			}}})
+		},
+		entry: func(r *session) error {
+			return r.client(append([]string{"mcp", "add", "knack", "--exposure", "direct", "--", r.recorder, "serve"}, exclude...)...)
+		},
+		env: func(*session) []string { return []string{"PI_OFFLINE=1"} },
+		args: func(_ *session, prompt string) []string {
+			return []string{"--approve", "--provider", "suite", "--model", "suite", "-p", prompt}
+		},
+	},
 }
+
+// exclude leaves out the folders that clients without a knack connect read themselves.
+var exclude = []string{"--exclude", "agents-user", "--exclude", "agents-project"}
 
 // continueFile is the file that has Continue's models and servers.
 const continueFile = ".continue/config.yaml"
@@ -162,7 +222,7 @@ const continueFile = ".continue/config.yaml"
 // claude is Claude Code in one version.
 func claude(name, folder string, want want) agent {
 	return agent{
-		name: name, title: "Claude Code", folder: folder, program: "claude", id: "claude-code", tool: "mcp__knack__skill", want: want,
+		name: name, title: "Claude Code", folder: folder, own: ".claude/skills", program: "claude", id: "claude-code", tool: "mcp__knack__skill", want: want,
 		list: []string{"mcp", "list"}, working: "Connected", add: []string{"mcp", "add", "-s", "user", "knack", "--", "KNACK", "serve"}, team: []string{"mcp", "add", "-s", "project", "knack", "--", "KNACK", "serve"},
 		prepare: func(r *session) error {
 			return r.settings(".claude/settings.json", object{
@@ -171,7 +231,9 @@ func claude(name, folder string, want want) agent {
 		},
 		env: func(r *session) []string {
 			return []string{"ANTHROPIC_BASE_URL=" + r.model.URL(), "ANTHROPIC_API_KEY=" + key, "DISABLE_AUTOUPDATER=1",
-				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
+				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+				// Else it asks the model while a server still connects, on a busy machine.
+				"MCP_CONNECTION_NONBLOCKING=0"}
 		},
 		args: func(_ *session, prompt string) []string { return []string{"-p", prompt} },
 	}
@@ -180,7 +242,7 @@ func claude(name, folder string, want want) agent {
 // codex is Codex with one model: its own list of models says how each is shown tools.
 func codex(name, model, tool string, want want) agent {
 	return agent{
-		name: name, title: "Codex", folder: "codex", program: "codex", id: "codex", tool: tool, want: want,
+		name: name, title: "Codex", folder: "codex", own: ".codex/skills", scripted: name == "Codex", program: "codex", id: "codex", tool: tool, want: want,
 		list: []string{"mcp", "list"}, working: "enabled", add: []string{"mcp", "add", "knack", "--", "KNACK", "serve"},
 		prepare: func(r *session) error {
 			return r.file(".codex/config.toml", fmt.Sprintf(`model = %q

@@ -19,6 +19,8 @@ const (
 	given = "KNACK"
 	// installed is the folder that holds the installed clients, by default clients.
 	installed = "KNACK_AGENTS_CLIENTS"
+	// sizesOf names the numbers of skills to measure, comma-separated; without it all are.
+	sizesOf = "KNACK_AGENTS_SIZES"
 	// keep is a folder in which homes, wires and requests stay after the run.
 	keep = "KNACK_AGENTS_KEEP"
 )

@@ -84,8 +84,12 @@ func (r *session) record(ruler string) error {
 }
 
 // connect has knack write the entry. A knack that is older than a flag says so with
-// status 2, and is asked without.
+// status 2, and is asked without. For a client that knack connect does not know, it is written
+// as a person would.
 func (r *session) connect() error {
+	if r.agent.entry != nil {
+		return r.agent.entry(r)
+	}
 	binary, err := knack()
 	if err != nil {
 		return err

@@ -1,13 +1,17 @@
 package agents
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // repository is the one of the corpus that has 17 skills. Their names are like no
@@ -20,6 +24,9 @@ type listed struct {
 	Description string `json:"description"`
 	File        string `json:"file"`
 }
+
+// builtin are the skills that every server has.
+var builtin = []listed{{Name: "engage"}, {Name: "write-a-skill"}}
 
 // list asks knack which skills are in a folder.
 func list(dir string) ([]listed, error) {
@@ -77,6 +84,30 @@ func writeLong(dir string) (map[string]string, error) {
 	return texts, write(filepath.Join(dir, long), texts)
 }
 
+// longText is the size from which a text of the corpus is long, in bytes.
+const longText = 36_000
+
+// copyLong makes a skill with the long texts of a folder as its files, and returns them by name.
+func copyLong(from, to string) (map[string]string, error) {
+	texts := map[string]string{}
+	err := filepath.WalkDir(from, func(at string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(at)
+		if err == nil && len(data) >= longText && utf8.Valid(data) && !bytes.ContainsRune(data, 0) {
+			texts[fmt.Sprintf("%02d%s", len(texts), filepath.Ext(at))] = string(data)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	files := maps.Clone(texts)
+	files["SKILL.md"] = "---\nname: " + long + "\ndescription: Has the long texts of the corpus.\n---\n"
+	return texts, write(to, files)
+}
+
 // write writes files below a folder.
 func write(dir string, files map[string]string) error {
 	for name, text := range files {
@@ -95,6 +126,7 @@ func write(dir string, files map[string]string) error {
 var places = []string{
 	".agent/skills", ".agents/skills", ".claude/skills", ".codex/skills", ".gemini/skills", ".cursor/skills", ".github/skills", ".copilot/skills",
 	".opencode/skills", ".config/opencode/skills", ".qwen/skills", ".cline/skills", ".continue/skills", ".goose/skills", ".windsurf/skills",
+	".kilo/skills", ".kimi-code/skills", ".pi/agent/skills",
 }
 
 // kept is a skill in one of the places.

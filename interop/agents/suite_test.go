@@ -2,6 +2,8 @@ package agents
 
 import (
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,27 +68,79 @@ func TestDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for table := range tables {
+	tables := map[string][]string{}
+	for _, a := range agents {
+		for _, s := range scenarios {
+			tables[s.table] = append(tables[s.table], a.name+s.suffix)
+		}
+	}
+	for table, want := range tables {
 		_, rows, _, err := section(string(text), table)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got, want []string
+		var got []string
 		for _, row := range strings.Split(strings.TrimSpace(rows), "\n")[2:] {
 			name, _, _ := strings.Cut(strings.TrimPrefix(row, "| "), " |")
 			got = append(got, name)
 		}
-		for _, a := range agents {
-			want = append(want, a.name)
+		if table == "sizes" { // a client's own list is below it
+			slices.Sort(got)
+			slices.Sort(want)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("table %s: %s", table, diff)
 		}
 	}
 	for _, a := range agents {
+		if a.id == "" {
+			continue // written by hand
+		}
 		command := "| `" + strings.Join(append([]string{"knack connect", a.id, "--write"}, a.flags...), " ") + "`"
 		if !strings.Contains(string(text), command) {
 			t.Errorf("no row has the command that connects %s: %s", a.title, command)
 		}
+	}
+}
+
+// TestMeasure counts names, and what is shown of descriptions in the forms of several lists.
+func TestMeasure(t *testing.T) {
+	of := []listed{{Name: "pdf", Description: "When the user wants to fill in forms, merge files or read tables."}, {Name: "pdf-forms", Description: "Writes <b> & reads short texts."}}
+	for text, want := range map[string]shownList{
+		"":                                 {},
+		"the pdfs and my-pdf":              {},
+		"2 skills: pdf, pdf-forms.":        {names: 2},
+		"- pdf: When the user wants to fi": {names: 1, described: 1, characters: 25},
+		"- pdf: Fill in forms, merge files… - pdf-forms: Writes":                                       {names: 2, described: 1, characters: 26},
+		"<name>pdf-forms</name> <description>Writes <b> & reads short texts.</description>":            {names: 1, described: 1, characters: 31},
+		"**pdf** (user) when the user wants to fill in forms, merge files or read tables. Then other ": {names: 1, described: 1, characters: 65},
+	} {
+		if got := measure(text, of); got != want {
+			t.Errorf("%q: %+v, want %+v", text, got, want)
+		}
+	}
+}
+
+// TestUpdateKeeps: rows and cells that a run does not measure stay in the document.
+func TestUpdateKeeps(t *testing.T) {
+	was, text := *document, "<!-- sizes: written by make agents -->\n| client | 17 | 50 |\n| --- | --- | --- |\n| Codex | a | b |\n| Codex, own list | c | d |\n| Kilo | e | f |\n<!-- end of sizes -->\n"
+	*document, *update = filepath.Join(t.TempDir(), "clients.md"), true
+	defer func() { *document, *update = was, false }()
+	if err := os.WriteFile(*document, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := &record{rows: map[string]map[string]string{}}
+	for _, name := range []string{"Codex", "Codex, own list", "Kilo"} {
+		r.begin("sizes", name)
+	}
+	r.skip("sizes", "Codex, own list") // as without a corpus
+	r.cell(t, "sizes", "Codex", "", "B")
+	if err := r.close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(*document)
+	want := strings.NewReplacer("| b |", "| B |", "| Kilo | e | f |\n", "").Replace(text) // Kilo was run, and saw nothing
+	if diff := cmp.Diff(want, string(got)); err != nil || diff != "" {
+		t.Errorf("%v, %s", err, diff)
 	}
 }

@@ -83,6 +83,7 @@ type info struct{ Name, Version string }
 type view struct {
 	all, messages string // as [model.Request.Text] has it, in plain words
 	foreign       string // without what comes from knack
+	ours          string // what comes from knack
 	instructions  int    // characters of knack's instructions
 	described     bool   // knack's tool skill is described
 }
@@ -95,10 +96,12 @@ func look(req model.Request, w wire) view {
 		if t, ok := find(req.Tools, name); ok {
 			v.described = v.described || name == "skill"
 			v.foreign = strings.Replace(v.foreign, plain(t.Description), "", 1)
+			v.ours += plain(t.Description) + "\n"
 		}
 	}
 	shown := prefixOf(v.all, plain(w.instructions))
 	v.instructions = len([]rune(shown))
+	v.ours += shown
 	if shown != "" {
 		v.foreign = strings.ReplaceAll(v.foreign, shown, "")
 	}
