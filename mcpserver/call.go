@@ -20,36 +20,36 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// Calls come in two ways: as bytes, which this package reads and answers itself, and through
-// the SDK, which has the handshake, notifications and everything that this package declines.
-// Both ways lead to [Server.answer], and within it to [Server.perform].
+// A call arrives as bytes, which this package decodes and answers itself, or through the SDK, which
+// handles the handshake, notifications and everything that this package declines. Both paths lead
+// to [Server.answer] and from there to [Server.perform].
 
-// request is one call, whichever way it came.
+// request is one call, however it arrived.
 type request struct {
 	server *Server
-	id     string // of a call that came as bytes
+	id     string // set only for a call that arrived as bytes
 	method string
 	params *wire.Params
-	does   *method // nil if the SDK keeps the method
-	modern bool    // of 2026-07-28 or later
+	does   *method // nil if the SDK answers the method
+	modern bool    // protocol version 2026-07-28 or later
 	client profile.Client
-	// session is nil if the call came as bytes over HTTP.
+	// session is nil if the call arrived as bytes over HTTP.
 	session *mcp.ServerSession
 	httpguard.Caller
 	memory *limit.Account // nil for a plain method
-	copies int64          // of what an answer holds that are made until it is written
-	claim  wire.Claim     // see [wire.Work]; nil if there is none
+	copies int64          // how often the answer is in memory before it is written
+	claim  wire.Claim     // see [wire.Work]; may be nil
 	out    result
 }
 
-// method is how the calls of a method are answered.
+// method describes how the calls of one method are answered.
 type method struct {
 	answer func(*Server, context.Context, *request) (reply, error)
-	plain  bool // it reads no file, and its answers hold what is there already
+	plain  bool // reads no file; its answers use data already in memory
 }
 
-// methods have answers that are functions of what the caller sees and of the parameters.
-// The SDK keeps the others.
+// methods are the methods whose answers depend only on the caller's view and the parameters. The
+// SDK answers all others.
 var methods = map[string]*method{
 	"tools/list":                  {(*Server).listTools, true},
 	"tools/call":                  {(*Server).callTool, false},
@@ -64,7 +64,7 @@ var methods = map[string]*method{
 	"completion/complete":         {(*Server).complete, false},
 }
 
-// answer answers a call of one of the methods.
+// answer answers a call of one of [methods].
 func (s *Server) answer(ctx context.Context, r *request) (*result, error) {
 	res := &r.out
 	var err error
@@ -77,7 +77,7 @@ func (s *Server) answer(ctx context.Context, r *request) (*result, error) {
 			err = errNoMemory
 		}
 		if err == nil {
-			err = ctx.Err() // of a call that was taken back, nothing is given out
+			err = ctx.Err() // a cancelled call gets no result
 		}
 		if r.claim != nil && !r.claim.Claim() {
 			err = context.Canceled
@@ -93,21 +93,20 @@ func (s *Server) answer(ctx context.Context, r *request) (*result, error) {
 	return res, nil
 }
 
-// What the answers of all clients may hold until they are written, in bytes, and how long
-// one waits for room. Twice that, for the garbage collector, and what the catalogue takes,
-// are to be the process's memory.
+// Bounds on the memory of unwritten answers of all clients, in bytes, and on the wait for room. The
+// process needs twice maxHeld, because of the garbage collector, plus the catalogue's memory.
 const (
 	maxHeld    = 96 << 20
 	maxWait    = 10 * time.Second
-	listMemory = 2 * skill.FolderMemory // of a list that is made of many files, some at once
+	listMemory = 2 * skill.FolderMemory // for a list built from many files, some of them read at once
 )
 
-// errNoMemory refuses a call whose answer would hold too much.
+// errNoMemory refuses a call whose answer would need too much memory.
 var errNoMemory = &jsonrpc.Error{Code: wire.CodeBusy, Message: "server busy: too much is being answered at once; try again"}
 
-// perform does the work of a request with what its caller may see, and counts and observes it. A
-// panic becomes an internal error, since one bad request must not end the session; its
-// value is logged and never sent.
+// perform runs work with the caller's view, counts it and reports it to the observer. A panic
+// becomes an internal error, since one bad request must not end the session; its value is logged
+// and never sent.
 func (s *Server) perform(ctx context.Context, r *request, work func(context.Context) (reply, error)) (out reply, err error) {
 	out.failed = true
 	begun := time.Now()
@@ -120,7 +119,7 @@ func (s *Server) perform(ctx context.Context, r *request, work func(context.Cont
 	}()
 	s.roots.await(ctx, r)
 	r.client.Remote = s.host.Remote || r.Remote
-	// The calls of Codex 0.169.0 in its code mode, and no others, have such ids.
+	// Only calls of Codex 0.169.0 in its code mode have such ids.
 	r.client.Scripted = strings.HasPrefix(r.params.Meta.CallID, "exec-")
 	ctx, observed := s.observed(r.Context(ctx), r)
 	defer func() { observed(out.failed || out.absent) }()
@@ -129,14 +128,15 @@ func (s *Server) perform(ctx context.Context, r *request, work func(context.Cont
 	return out, err
 }
 
-// Answer answers a call that came as bytes.
+// Answer answers a call that arrived as bytes.
 func (r *request) Answer(ctx context.Context, claim wire.Claim) wire.Answer {
 	r.copies, r.claim = 1, claim
 	if !r.does.plain {
 		r.memory = r.server.memory.Open(r.Share)
 	}
 	// Over stdio a read in this goroutine may hang: the transport still answers the call if it is
-	// cancelled. An observer must hear of it too, so reads then get goroutines of their own.
+	// cancelled. An observer must be told of the call too, so with one, reads get their own
+	// goroutines.
 	if !r.does.plain && r.session != nil && r.server.observe == nil {
 		ctx = catalog.InPlace(ctx)
 	}
@@ -148,10 +148,10 @@ func (r *request) Answer(ctx context.Context, claim wire.Claim) wire.Answer {
 	return wire.Answer{ID: r.id, Result: res}
 }
 
-// Close gives back what the answer holds. It may be called again.
+// Close releases the memory of the answer. It may be called again.
 func (r *request) Close() { r.memory.Close() }
 
-// read makes a request of a call's bytes. It returns nil for what the SDK has to judge.
+// read makes a request from a call's bytes. It returns nil for a call that only the SDK can judge.
 func (s *Server) read(c wire.Call, p *wire.Params) *request {
 	does := methods[c.Method]
 	if does == nil || c.Params == nil && !strings.HasSuffix(c.Method, "/list") { // lists need no params
@@ -173,7 +173,7 @@ func (s *Server) read(c wire.Call, p *wire.Params) *request {
 	return r
 }
 
-// plainCapabilities reports whether a client's capabilities are what the SDK takes.
+// plainCapabilities reports whether the SDK would accept a client's capabilities.
 func plainCapabilities(raw []byte) bool {
 	if string(raw) == "{}" {
 		return true

@@ -15,15 +15,16 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// fileTemplate is the one template: whatever follows the scheme.
+// fileTemplate is the only resource template; its path is everything after the scheme.
 const fileTemplate = "skill://{+path}"
 
-// completions is how many values one answer may have (MCP, completion).
+// completions bounds the values in one answer (MCP, completion).
 const completions = 100
 
-// complete proposes names of skills for the argument of a prompt, and for {+path}
-// of the template the skills whose URI begins with what is there, then those whose
-// name does; within a skill, its files. The protocol completes no tool arguments.
+// complete proposes values for the argument of a prompt or for {+path} of the template. For a
+// prompt these are skill names. For the template they are first the skills whose URI begins with
+// the typed text, then those whose name does; within a skill, its files. The protocol does not
+// complete tool arguments.
 func (s *Server) complete(ctx context.Context, r *request) (reply, error) {
 	p := r.params
 	if p.Ref.Type == "" || p.Argument.Name == "" {
@@ -49,12 +50,12 @@ func (s *Server) complete(ctx context.Context, r *request) (reply, error) {
 	}
 	lacks, total, weight := v.Incomplete(), len(values), 0
 	more := lacks != nil || total > completions
-	values = slices.Clone(values[:min(total, completions)]) // the rest, of all skills, is not held
+	values = slices.Clone(values[:min(total, completions)]) // a copy, so that the values beyond the bound are freed
 	for _, value := range values {
 		weight += len(value)
 	}
 	if lacks != nil {
-		total = 0 // it is not known, and not written
+		total = 0 // unknown, so it is not written
 	}
 	return markIncomplete(v, reply{weight: weight, members: func(e *rawjson.Encoder) {
 		e.Raw(`"completion":`)
@@ -83,7 +84,7 @@ func proposals(ctx context.Context, v catalog.View, begun string) []string {
 	return slices.Compact(append(first, later...))
 }
 
-// filesWithPrefix returns the files of a skill whose URIs begin with a text.
+// filesWithPrefix returns the files of a skill whose URIs begin with the typed text.
 func filesWithPrefix(ctx context.Context, e *catalog.Entry, begun string) (values []string) {
 	files, _, err := e.List(ctx, skill.MaxFiles)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, skill.ErrIncomplete) {

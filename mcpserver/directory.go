@@ -21,10 +21,10 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// readDirectory lists the direct children of a skill's folder, or of one in it, as
-// they are on disk now, in the order of the URIs' text. Every served skill has
-// folders, a published one or not. It leaves out dot-entries, links that leave, names that
-// no URI can carry and folders deeper than manifests go, as every surface does.
+// readDirectory lists the direct children of a skill's folder or subfolder as they are on disk now,
+// in URI order. Every served skill has folders, published or not. Like every surface it leaves out
+// dot-entries, links that leave the skill, names that no URI can carry and folders deeper than
+// manifests go.
 func (s *Server) readDirectory(ctx context.Context, r *request) (reply, error) {
 	asked, after := r.params.URI, ""
 	if asked == "" {
@@ -73,8 +73,8 @@ func (s *Server) readDirectory(ctx context.Context, r *request) (reply, error) {
 	return res, nil
 }
 
-// childrenAfter describes the children of a folder whose URIs come after one: a page of them,
-// and the cursor of the next page, if there is one.
+// childrenAfter describes one page of the children of a folder whose URIs sort after the given one,
+// and returns the cursor of the next page, if any.
 func childrenAfter(ctx context.Context, v catalog.View, e *catalog.Entry, dir, after string) (page []*mcp.Resource, next string, err error) {
 	names, err := children(e, dir)
 	start := sort.Search(len(names), func(i int) bool { return names[i].uri.String() > after })
@@ -92,16 +92,16 @@ func childrenAfter(ctx context.Context, v catalog.View, e *catalog.Entry, dir, a
 	return page, "", err
 }
 
-// named is one entry of a folder and its URI.
+// named is an entry of a folder, with its URI.
 type named struct {
 	path string // on disk, below the skill
 	uri  skill.URI
 }
 
-// entrySize is about what one entry of a folder takes, in bytes.
+// entrySize is the approximate memory of one entry of a folder, in bytes.
 const entrySize = 300
 
-// children are the names in a folder that could be served, in URI order.
+// children returns the names in a folder that could be served, in URI order.
 func children(e *catalog.Entry, dir string) ([]named, error) {
 	if skill.Hidden(dir) || dir != "." && strings.Count(dir, "/") >= skill.MaxDepth {
 		return nil, fs.ErrNotExist
@@ -135,8 +135,8 @@ func children(e *catalog.Entry, dir string) ([]named, error) {
 	return out, nil
 }
 
-// child describes one entry, as resources/list does. It returns nil if the entry is neither
-// a regular file nor a folder, or leads out of the skill.
+// child describes one entry as resources/list does. It returns nil if the entry is neither a
+// regular file nor a folder, or leads out of the skill.
 func child(v catalog.View, e *catalog.Entry, c named) *mcp.Resource {
 	info, err := fs.Stat(e.FS, c.path)
 	if err != nil {
@@ -165,7 +165,7 @@ func mainResource(e *catalog.Entry, size int64) *mcp.Resource {
 	}
 }
 
-// modified returns when a file was last changed, nil if its file system does not know.
+// modified returns the time of a file's last change, or nil if its file system does not know it.
 func modified(stamp skill.Stamp) *mcp.Annotations {
 	if stamp.MTime <= 0 {
 		return nil

@@ -10,14 +10,14 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// The server answers for skill://engage even if no source has that skill: a server answers
-// skills/get for every skill that it serves, listed or not (SEP-2640).
+// The server answers for skill://engage even if no source has that skill: a server must answer
+// skills/get for every skill that it serves, in a list or not (SEP-2640).
 const (
 	engageBase = "engage"
 	engageURI  = skill.Scheme + engageBase + "/" + skill.MainFile
 )
 
-// engageEntry is the entry of skill://engage if a URI is its own, else nil.
+// engageEntry returns the entry of skill://engage if uri is its URI, else nil.
 func (s *Server) engageEntry(uri skill.URI) *skillsext.Skill {
 	if s.host.Engage == nil || uri.Path() != engageBase+"/"+skill.MainFile {
 		return nil
@@ -25,7 +25,7 @@ func (s *Server) engageEntry(uri skill.URI) *skillsext.Skill {
 	return publication.OfText(engageURI, []byte(s.host.Engage()))
 }
 
-// engageFile is the one file of skill://engage if a URI is its folder's, else nil.
+// engageFile returns the only file of skill://engage if folder is its folder, else nil.
 func (s *Server) engageFile(folder skill.URI) *mcp.Resource {
 	if s.host.Engage == nil || folder.Path() != engageBase {
 		return nil

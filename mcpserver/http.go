@@ -20,63 +20,60 @@ import (
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
-// DefaultLimit is how often each client may ask: far above what an agent does, and below
-// what would keep a server from others. A client that takes in a whole library reads some
-// thousand files.
+// DefaultLimit is the default request rate of each client. It is far above an agent's use and low
+// enough to protect other clients: a client that loads a whole library reads some thousand files.
 var DefaultLimit = limit.Rate{PerSecond: 100, Burst: 2000}
 
-// HTTPOptions of a server. The zero value serves loopback names. [Options.Access] decides on
-// callers.
+// HTTPOptions configures the HTTP side of a server. The zero value serves loopback names.
+// [Options.Access] authorizes callers.
 type HTTPOptions struct {
-	// Hosts are the names under which clients reach the server, "name" for every
-	// port or "name:port", besides those of the loopback.
+	// Hosts are the names under which clients reach the server besides the loopback names, as
+	// "name" for every port or "name:port".
 	Hosts []string
-	// Origins are the web pages, "scheme://host[:port]", that may call the server,
-	// besides pages of the server itself.
+	// Origins are the web pages, "scheme://host[:port]", that may call the server besides its own
+	// pages.
 	Origins []string
-	Proxies []netip.Prefix // of proxies whose X-Forwarded-For, -Host and -Proto are believed
-	// Issuers are the OAuth authorization servers, by their issuer URLs, whose tokens the
-	// Verifier of [Options.Access] knows; Resource is the URL of MCP as clients have it (RFC 9728),
-	// and Scopes are what clients should ask an issuer for.
+	Proxies []netip.Prefix // proxies whose X-Forwarded-For, -Host and -Proto are trusted
+	// Issuers are the issuer URLs of the OAuth authorization servers whose tokens the Verifier of
+	// [Options.Access] accepts. Resource is the MCP URL as clients know it (RFC 9728). Scopes are
+	// the scopes that clients should request from an issuer.
 	Issuers, Scopes []string
 	Resource        string
-	// Pages, if set, answers at every path that is not one of this package's, behind the
-	// same checks. In a request's context the catalogue shows what the request's subject
-	// may see, and [access.SubjectOf] returns that subject. If Pages is a [SignIn] too,
-	// people can sign in.
+	// Pages, if set, answers every path that this package does not serve, behind the same checks.
+	// In a request's context the catalogue shows only the skills that the request's subject may
+	// see; [access.SubjectOf] returns that subject. If Pages also implements [SignIn], people can
+	// sign in.
 	Pages http.Handler
 
 	MaxBody        int64         // bytes of a request; default 4 MiB, the SDK's own
 	MaxCalls       int           // calls in flight; default 256, as over stdio
 	MaxStreams     int           // streams that wait for notifications; default 1024
-	MaxSessions    int           // of protocol versions before 2026-07-28, which has none; default 1024
-	SessionTimeout time.Duration // of a session without a request; default 30 minutes
-	// InitializeTimeout is the same for a session whose client has not yet sent
-	// notifications/initialized; default 30 s. If there are too many sessions, these end
-	// first.
+	MaxSessions    int           // for protocol versions before 2026-07-28, the last with sessions; default 1024
+	SessionTimeout time.Duration // for a session without requests; default 30 minutes
+	// InitializeTimeout is SessionTimeout for a client that has not yet sent
+	// notifications/initialized; default 30 s. These sessions are the first to end if there are too
+	// many.
 	InitializeTimeout time.Duration
 	BodyTimeout       time.Duration // for a request to arrive; default 15 s
 	WriteTimeout      time.Duration // for a client to take the next 64 KiB; default 30 s
-	DrainTimeout      time.Duration // for calls to end when the server does; default 10 s
+	DrainTimeout      time.Duration // for running calls to end at shutdown; default 10 s
 
-	// Limit is how often each client may ask; the zero value is no limit. See
-	// [HTTP.Limit].
+	// Limit is the request rate of each client; the zero value sets no limit. See [HTTP.Limit].
 	Limit limit.Rate
 
-	// Waits names a source of which nothing is served yet, and says why, if there is one that the
-	// server is about to have. Such a server is not ready. It may be nil.
+	// Waits, if set, returns the name of a source that the server expects but cannot serve yet, and
+	// the reason. The name is empty if there is no such source. While there is one, the server is
+	// not ready.
 	Waits func() (source, why string)
 
 	Log *slog.Logger
 }
 
-// SignIn is a handler of pages at which people can sign in with a token. It is not asked at
-// /mcp: a cookie there would let any page that a browser shows call tools, because the browser
-// sends it by itself.
+// SignIn is a handler of pages on which people sign in with a token. It is not consulted at /mcp:
+// browsers send cookies by themselves, so a cookie there would let any web page call tools.
 type SignIn = httpguard.SignIn
 
-// Numbers are the counts of an HTTP server since it was made. They name no skill and no
-// client.
+// Numbers are the counts of an HTTP server since it was made. They name no skills and no clients.
 type Numbers struct {
 	Calls    []CallCount // in the order of method and outcome
 	Times    []CallTime  // in the order of method
@@ -85,31 +82,31 @@ type Numbers struct {
 	Streams  int // open now
 }
 
-// CallCount is how often a method was called with one outcome.
+// CallCount counts the calls of a method with one outcome.
 type CallCount = callstats.Count
 
-// CallTime is how long the calls of a method took.
+// CallTime counts the calls of a method by their duration.
 type CallTime = callstats.Time
 
-// RefusalCount is how often a request was refused with a status for a reason.
+// RefusalCount counts the requests refused with one status for one reason.
 type RefusalCount = httpguard.RefusalCount
 
-// HTTP serves MCP over Streamable HTTP: at /mcp, both protocol eras on the one
-// URL; /healthz and /readyz; and [HTTPOptions.Pages] elsewhere.
+// HTTP serves MCP over Streamable HTTP: both protocol eras at /mcp, health checks at /healthz and
+// /readyz, and [HTTPOptions.Pages] elsewhere.
 type HTTP struct {
 	server    *Server
 	handler   *httpd.Handler
 	begun     time.Time
-	firstScan time.Duration // the constant; tests wait for less
+	firstScan time.Duration // the constant; shorter in tests
 	waits     func() (source, why string)
 }
 
-// firstScan bounds how long a server is not ready because a root was never read. After it
-// the other roots are served: a disk that never answers must not stop the server.
+// firstScan bounds how long an unread root keeps a server from being ready. Then the other roots
+// are served: a disk that never answers must not stop the server.
 const firstScan = time.Minute
 
-// NewHTTP makes the HTTP side of a server, of which a server has one. The error says which
-// host or origin cannot be one.
+// NewHTTP makes the HTTP side of a server; a server has only one. The error names the malformed
+// host or origin.
 func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	return newHTTP(s, o, s.take)
 }
@@ -144,7 +141,7 @@ func newHTTP(s *Server, o HTTPOptions, take httpd.Take) (*HTTP, error) {
 	return h, nil
 }
 
-// positive is v, or the default of an option that is not set.
+// positive returns v, or the default if v is not positive.
 func positive[T int | int64 | time.Duration](v, otherwise T) T {
 	if v > 0 {
 		return v
@@ -152,7 +149,7 @@ func positive[T int | int64 | time.Duration](v, otherwise T) T {
 	return otherwise
 }
 
-// take takes a call over HTTP, or leaves it to the SDK.
+// take accepts a call over HTTP, or leaves it to the SDK.
 func (s *Server) take(c wire.Call, p *wire.Params, from httpguard.Caller, init *mcp.InitializeParams) (wire.Work, bool) {
 	r := s.read(c, p)
 	if r == nil || !r.withHandshake(init) {
@@ -162,8 +159,8 @@ func (s *Server) take(c wire.Call, p *wire.Params, from httpguard.Caller, init *
 	return r, true
 }
 
-// notReady names the roots that were never read, empty without one. Anyone may ask, so that it
-// names them only if everyone sees everything.
+// notReady names the roots that were never read, or is empty. Anyone may call /readyz, so it names
+// them only if everyone sees everything.
 func (h *HTTP) notReady() string {
 	v, ready := h.server.catalog.Now(nil)
 	state := h.server.access.Now()
@@ -198,7 +195,7 @@ func (h *HTTP) notReady() string {
 	return "the roots " + strings.Join(names, ", ") + " are still being read"
 }
 
-// without says what a server that is ready lacks, empty if it lacks nothing. See [HTTP.notReady].
+// without describes the skills that a ready server lacks, or is empty. See [HTTP.notReady].
 func (h *HTTP) without() string {
 	v, _ := h.server.catalog.Now(nil)
 	lacks := v.Unreachable()
@@ -211,16 +208,16 @@ func (h *HTTP) without() string {
 // ServeHTTP answers one request.
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.handler.ServeHTTP(w, r) }
 
-// Routes are the patterns of [http.ServeMux] for which there are answers, without those of
+// Routes returns the [http.ServeMux] patterns that are served, without the routes of
 // [HTTPOptions.Pages].
 func (h *HTTP) Routes() []string { return h.handler.Routes() }
 
-// Limit sets how often each client may ask, from now on; the zero rate ends all limits.
+// Limit sets the request rate of each client from now on; the zero rate ends all limits.
 //
-// A client is a subject, or an address if tokens are not required or have no name. Without
-// tokens, this machine's own address is not limited. An address gets 100 refusals of tokens at
-// once, and then five a second. Requests that need no token count for it too: 400 at once, and
-// 20 a second. Counts continue if the rate is the one in force.
+// A client is a subject, or an address if tokens are not required or have no name. Without tokens,
+// this machine's own address is not limited. An address may have 100 tokens refused at once, and
+// then five a second. Requests that need no token are limited by address too: 400 at once, and 20 a
+// second. Counts continue if the rate does not change.
 func (h *HTTP) Limit(rate limit.Rate) { h.handler.Limit(rate) }
 
 // Numbers returns the counts so far.
@@ -231,10 +228,9 @@ func (h *HTTP) Numbers() Numbers {
 	return n
 }
 
-// Serve answers on a listener until the context ends, over TLS if there is a
-// configuration for it. At the end it takes no new calls, ends the streams, and
-// lets the calls that are being worked on end, for DrainTimeout. The listener is
-// closed in any case.
+// Serve answers on a listener until the context ends, over TLS if conf is not nil. Then it takes no
+// new calls, ends the streams and waits up to DrainTimeout for running calls. It always closes the
+// listener.
 func (h *HTTP) Serve(ctx context.Context, ln net.Listener, conf *tls.Config) error {
 	return h.handler.Serve(ctx, ln, conf)
 }

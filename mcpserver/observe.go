@@ -12,31 +12,31 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Use is something that a client did with skills: it asked for the tools (tools/list), called
-// one (tools/call), read a resource (resources/read) or took a prompt (prompts/get). With
-// [Options.Audit] it is any request.
+// Use is one use of skills by a client: it listed the tools (tools/list), called one (tools/call),
+// read a resource (resources/read) or got a prompt (prompts/get). With [Options.Audit] every
+// request is a Use.
 type Use struct {
-	Client string // what it calls itself, or empty
+	Client string // the client's own name, or empty
 	Method string
 	Name   string // of the tool or prompt
-	// Arguments are the call's, as they were given.
+	// Arguments are the call's arguments, as given.
 	Arguments json.RawMessage
 	URI       string // of the resource
-	Failed    bool   // the answer is an error, or that there is no such skill
-	// View is what the call's subject could see when it was answered; empty if it was
-	// refused before.
+	Failed    bool   // the answer is an error, or reports an unknown skill
+	// View is the subject's view when the call was answered, or empty if the call was refused
+	// before that.
 	View    catalog.View
-	Subject access.Subject // whose token the call bore
-	// Event is the same for the audit log; its zero value without [Options.Audit].
+	Subject access.Subject // subject of the call's token
+	// Event is the event for the audit log; zero without [Options.Audit].
 	Event audit.Event
 }
 
-// Answered reports whether the client was given what it asked for.
+// Answered reports whether the client got the requested answer.
 func (u Use) Answered() bool {
 	return !u.Failed && (u.Event.Result == "" || u.Event.Result == audit.OK)
 }
 
-// observed begins to watch a request for [Options.Observe]. The caller calls the returned
+// observed begins to observe a request for [Options.Observe]. The caller calls the returned
 // function after the answer.
 func (s *Server) observed(ctx context.Context, r *request) (context.Context, func(failed bool)) {
 	if s.observe == nil || !s.audit && !isUse[r.method] || r.method == "ping" || strings.HasPrefix(r.method, "notifications/") {
@@ -63,8 +63,8 @@ func (s *Server) observed(ctx context.Context, r *request) (context.Context, fun
 	}
 }
 
-// observeRequest returns the function that observes requests which come to no method, nil
-// without an audit log.
+// observeRequest returns the function that observes requests which reach no method, or nil without
+// an audit log.
 func (s *Server) observeRequest() func(who access.Subject, e audit.Event) {
 	if !s.audit {
 		return nil
@@ -72,7 +72,7 @@ func (s *Server) observeRequest() func(who access.Subject, e audit.Event) {
 	return func(who access.Subject, e audit.Event) { s.observe(Use{Method: e.Method, Subject: who, Event: e}) }
 }
 
-// isUse are the methods that are uses of skills.
+// isUse are the methods that count as uses of skills.
 var isUse = map[string]bool{"tools/list": true, "tools/call": true, "resources/read": true, "prompts/get": true}
 
 func useOf(r *request) (Use, audit.Asked) {

@@ -21,7 +21,7 @@ import (
 
 // Limits of prompts.
 const (
-	// maxPrompts is how many skills are prompts: clients show them as one menu, and users
+	// maxPrompts bounds the skills offered as prompts: clients show them as one menu, and users
 	// with more find the rest by completion and by name.
 	maxPrompts = 100
 	promptPage = 50
@@ -53,7 +53,7 @@ func (s *Server) listPrompts(ctx context.Context, r *request) (reply, error) {
 	}), start == end)
 }
 
-// promptArguments asks for what the person wrote in the way that the client gives it.
+// promptArguments returns the argument for the user's text, in the form that the client supports.
 func promptArguments(c profile.Client) []*mcp.PromptArgument {
 	if c.Profile().Argument == profile.ArgumentNone {
 		return nil
@@ -61,8 +61,8 @@ func promptArguments(c profile.Client) []*mcp.PromptArgument {
 	return []*mcp.PromptArgument{{Name: promptText, Description: "What to do with the skill", Required: c.Profile().Argument == profile.ArgumentRequired}}
 }
 
-// promptStart is where a cursor goes on: after the skill that was listed last, wherever
-// it is now, or at its former place if it is gone.
+// promptStart returns the position at which a cursor continues: after the last skill of the
+// previous page at its present position, or at its former position if it is gone.
 func promptStart(all []*catalog.Entry, cursor string) (int, error) {
 	if cursor == "" {
 		return 0, nil
@@ -77,9 +77,9 @@ func promptStart(all []*catalog.Entry, cursor string) (int, error) {
 	return min(place, len(all)), nil
 }
 
-// getPrompt answers with the skill's text as it is on disk now, in the user's name,
-// below the folder of its other files. The user's request is at the end, as plain
-// text, in which nothing is expanded.
+// getPrompt answers with the skill's text as it is on disk now, in the user's name, after the
+// location of its other files. The user's request follows as plain text, in which nothing is
+// expanded.
 func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 	v, err := s.view(ctx)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 	case err != nil:
 		return reply{}, err
 	}
-	if v, err = s.view(ctx); err != nil { // the author may have changed it
+	if v, err = s.view(ctx); err != nil { // the author may have changed the skill
 		return reply{}, err
 	}
 	if now, _ := v.At(e.URI()); now != nil {
@@ -136,7 +136,7 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 	}}, nil
 }
 
-// completePrompt proposes names of skills for the argument of a prompt.
+// completePrompt proposes skill names for the argument of a prompt.
 func (s *Server) completePrompt(ctx context.Context, v catalog.View, p *wire.Params) ([]string, error) {
 	v, e, notSure := s.host.Named(ctx, v, lookup.Bounded(p.Ref.Name))
 	if e == nil && notSure != nil {
@@ -155,7 +155,7 @@ func (s *Server) completePrompt(ctx context.Context, v catalog.View, p *wire.Par
 	return values, nil
 }
 
-// fallbackMeta says that a text is the one that was served last.
+// fallbackMeta marks a text as the last version served.
 func fallbackMeta(fallback bool) map[string]any {
 	if !fallback {
 		return nil

@@ -26,7 +26,7 @@ import (
 	"github.com/knack-dev/knack/tool/lookup"
 )
 
-// pageSize is how many resources one answer lists.
+// pageSize is the number of resources on one page.
 const pageSize = 500
 
 // markdown is the media type of SKILL.md (SEP-2640).
@@ -51,8 +51,8 @@ func (s *Server) listResources(ctx context.Context, r *request) (reply, error) {
 	}), start == end)
 }
 
-// cursorAfter is the last URI of a page, and for prompts its place. The other lists are in the
-// order of URIs, so that a cursor from an older snapshot goes on behind the same URI.
+// cursorAfter returns a cursor from the last URI of a page and, for prompts, its position. The
+// other lists are in URI order, so a cursor from an older snapshot continues after the same URI.
 func cursorAfter(place int, uri string) string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", place, uri))
 }
@@ -73,7 +73,7 @@ func parseCursor(cursor string) (place int, uri string, err error) {
 	return int(n), uri, nil
 }
 
-// startOf is where a list of skills in the order of their URIs goes on.
+// startOf returns the position at which a list of skills in URI order continues.
 func startOf(served []*catalog.Entry, cursor string) (int, error) {
 	if cursor == "" {
 		return 0, nil
@@ -99,7 +99,7 @@ func (s *Server) readResource(ctx context.Context, r *request) (reply, error) {
 		return reply{}, err
 	}
 	v, e, file := at.view, at.entry, at.path
-	if e == nil || file == skill.MainFile { // the document gives the reason too
+	if e == nil || file == skill.MainFile { // the document also gives the reason
 		return s.readDocument(ctx, v, asked, at.uri, e != nil)
 	}
 	var data []byte
@@ -109,7 +109,7 @@ func (s *Server) readResource(ctx context.Context, r *request) (reply, error) {
 	case skill.Hidden(file):
 		err = fs.ErrNotExist
 	default:
-		data, err = v.ReadFile(ctx, e, file, r.copies) // as it came: text and base64 are made while it is written
+		data, err = v.ReadFile(ctx, e, file, r.copies) // raw bytes: text and Base64 are made while it is written
 	}
 	switch {
 	case errors.Is(err, skill.ErrNotRegular):
@@ -122,8 +122,8 @@ func (s *Server) readResource(ctx context.Context, r *request) (reply, error) {
 	return s.contents(asked, file, data), nil
 }
 
-// readDocument answers with a SKILL.md as contract 004's tool does: the same text, always
-// as text, and the text last served if the file cannot be read for the moment.
+// readDocument answers with a SKILL.md as contract 004's tool does: the same text, always as text,
+// and the last text served if the file cannot be read for the moment.
 func (s *Server) readDocument(ctx context.Context, v catalog.View, asked string, uri skill.URI, known bool) (reply, error) {
 	d, err := s.host.Document(ctx, uri)
 	switch {
@@ -156,8 +156,9 @@ func (s *Server) content(uri, kind string, weight int, members func(*rawjson.Enc
 	}}
 }
 
-// contents is text for text and a blob for everything else: for an empty file, of which
-// the SDK would send neither (go-sdk#1149), and for text that would swell as JSON.
+// contents returns text for text and a blob for everything else. It also returns a blob for an
+// empty file, of which the SDK would send neither (go-sdk#1149), and for text that would grow much
+// as JSON.
 func (s *Server) contents(uri, file string, data []byte) reply {
 	kind := mediaType(file)
 	isText := utf8.Valid(data) && bytes.IndexByte(data, 0) < 0
@@ -180,16 +181,16 @@ func (s *Server) contents(uri, file string, data []byte) reply {
 	})
 }
 
-// target is what a URI leads to.
+// target is the entry and the path that a URI resolves to.
 type target struct {
 	view   catalog.View
 	uri    skill.URI
-	entry  *catalog.Entry // nil if no skill has the URI
+	entry  *catalog.Entry // nil if no skill matches the URI
 	path   string         // in the skill
-	unsure error          // why a skill may have the URI though none was found
+	unsure error          // why a skill may match the URI though none was found
 }
 
-// lookup returns what a URI leads to. end is how a URI of its kind ends.
+// lookup resolves a URI. end is how a URI of its kind ends.
 func (s *Server) lookup(ctx context.Context, asked, end string) (t target, err error) {
 	asked = lookup.Bounded(asked)
 	if t.view, err = s.view(ctx); err != nil {
@@ -202,8 +203,7 @@ func (s *Server) lookup(ctx context.Context, asked, end string) (t target, err e
 	return t, nil
 }
 
-// malformedURI says what keeps a URI from being that of a skill's file or folder. end is how
-// such a URI ends.
+// malformedURI says why a URI cannot name a skill's file or folder. end is how such a URI ends.
 func malformedURI(uri, end string) string {
 	if _, fault := skill.PlainURI(uri); fault != "" {
 		return fault
@@ -211,8 +211,8 @@ func malformedURI(uri, end string) string {
 	return "give a URI of the form skill://<path>" + end
 }
 
-// notFound names the URI in its data too, as the protocol asks (SEP-2164), without
-// what may be a secret, cut and cleaned in both places.
+// notFound returns the error for an unknown resource. It also names the URI in its data, as the
+// protocol requires (SEP-2164), redacted, cut and cleaned in both places.
 func notFound(uri, why string) error {
 	uri = display.RedactURI(uri)
 	data, err := json.Marshal(map[string]string{"uri": uri})
@@ -222,8 +222,8 @@ func notFound(uri, why string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("%s%s (%s)", wire.MissingResource, uri, why), Data: data}
 }
 
-// mediaTypes are those of the files that skills have; the host's own table would
-// answer differently on each machine.
+// mediaTypes maps the extensions of files in skills to media types. The host's own table would
+// give different answers on different machines.
 var mediaTypes = map[string]string{
 	".md": markdown, ".markdown": markdown, ".txt": "text/plain", ".csv": "text/csv", ".html": "text/html", ".htm": "text/html",
 	".css": "text/css", ".js": "text/javascript", ".mjs": "text/javascript", ".cjs": "text/javascript", ".ts": "text/x-typescript",

@@ -10,26 +10,26 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// reply is what a method answers, before it is known in which era.
+// reply is the answer of a method, before the protocol era is known.
 type reply struct {
-	meta    map[string]any           // said beside the members; mostly nil
-	hints   *mcp.Cacheable           // of lists and contents; they came with 2026-07-28
-	members func(e *rawjson.Encoder) // writes the members of the result, one at least
-	encoded []byte                   // the members, if they were written before
-	failed  bool                     // a tool's answer that says so
-	absent  bool                     // a tool's answer that there is no such skill, as contract 002 says without an error
-	weight  int                      // of what the members hold; see [wire.Result]
+	meta    map[string]any           // written beside the members; mostly nil
+	hints   *mcp.Cacheable           // for lists and contents, since 2026-07-28
+	members func(e *rawjson.Encoder) // writes the members of the result, at least one
+	encoded []byte                   // the members, if already encoded
+	failed  bool                     // a tool's answer that reports a failure
+	absent  bool                     // a tool's answer that there is no such skill, which is no error in contract 002
+	weight  int                      // memory of the members; see [wire.Result]
 }
 
-// result is a reply in its era, for both doors.
+// result is a reply in its protocol era, for calls as bytes and through the SDK.
 type result struct {
-	mcp.ResultBase // its Meta is not written: info is what the SDK puts there
+	mcp.ResultBase // its Meta is not written; info replaces the SDK's
 	reply
-	info []byte // the server as JSON, in a request of 2026-07-28; else nil
+	info []byte // the server as JSON, for a request of 2026-07-28; else nil
 }
 
-// Encode writes the result. Versions before 2026-07-28 have no resultType, no ttlMs, no
-// cacheScope and no serverInfo; the SDK would write some of them all the same.
+// Encode encodes the result. Versions before 2026-07-28 have no resultType, ttlMs, cacheScope or
+// serverInfo; the SDK would still write some of them.
 func (r *result) Encode(e *rawjson.Encoder) {
 	e.Raw("{")
 	switch {
@@ -67,16 +67,16 @@ func (r *result) Encode(e *rawjson.Encoder) {
 // Weight implements [wire.Result].
 func (r *result) Weight() int { return r.weight }
 
-// MarshalJSON is [result.Encode] for the SDK's door.
+// MarshalJSON is [result.Encode] for calls through the SDK.
 func (r *result) MarshalJSON() ([]byte, error) { return rawjson.Bytes(r.Encode), nil }
 
-// rawJSON is JSON as it is.
+// rawJSON is encoded JSON.
 type rawJSON []byte
 
 // MarshalJSON returns the JSON.
 func (r rawJSON) MarshalJSON() ([]byte, error) { return r, nil }
 
-// listed is a reply with a page of a list. each writes one item.
+// listed returns a reply with one page of a list. each writes one item.
 func listed[T any](member string, items []T, next string, hints mcp.Cacheable, each func(*rawjson.Encoder, T)) reply {
 	return reply{hints: &hints, members: func(e *rawjson.Encoder) {
 		e.Raw(`"` + member + `":[`)
@@ -94,20 +94,20 @@ func listed[T any](member string, items []T, next string, hints mcp.Cacheable, e
 	}}
 }
 
-// value writes an item as encoding/json has it.
+// value writes an item as encoding/json encodes it.
 func value[T any](e *rawjson.Encoder, v T) { e.Value(v) }
 
-// errCursor refuses a cursor that no answer has given.
+// errCursor refuses a cursor that no answer has returned.
 func errCursor() error {
 	return invalid("invalid cursor: use the nextCursor of an earlier answer, or none")
 }
 
-// errWhole refuses a cursor to a list that has one page.
+// errWhole refuses a cursor for a list that has only one page.
 func errWhole() error {
 	return invalid("invalid cursor: this list is one page, and no answer of it has a nextCursor; ask without a cursor")
 }
 
-// invalid is the error for parameters that cannot be answered.
+// invalid returns the error for parameters that cannot be answered.
 func invalid(message string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
 }

@@ -15,25 +15,24 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A client that offers roots names the folders that its user works in. Graphical
-// clients start servers in "/", so this is how their projects are found. The
-// feature is deprecated since 2026-07-28 (SEP-2577) and goes on to work for the
-// clients that have it; there is no other way to learn the project from them.
+// A client that offers roots names the folders of its user's work. Graphical clients start servers
+// in "/", so roots are the only way to find their projects. The feature is deprecated since
+// 2026-07-28 (SEP-2577) and keeps working for the clients that have it.
 
-// clientRoots takes in the roots of one session; nil takes none.
+// clientRoots uses the roots of one session; a nil clientRoots uses none.
 type clientRoots struct {
 	use func(context.Context, []string)
 	log *slog.Logger
 
-	grace time.Duration // rootsGrace; tests have slow machines
+	grace time.Duration // rootsGrace; longer in tests
 
-	session  atomic.Pointer[mcp.ServerSession] // the first that offers roots
-	named    chan struct{}                     // closed by settle when the roots are taken in, or will not come
+	session  atomic.Pointer[mcp.ServerSession] // the first session that offers roots
+	named    chan struct{}                     // closed by settle when the roots are in use, or will not come
 	settle   func()
-	answered chan struct{} // closed by answer when the client has named them
+	answered chan struct{} // closed by answer when the client has named its roots
 	answer   func()
 	asking   sync.Mutex // held while the client is asked
-	chosen   bool       // the client has named roots; held by asking
+	chosen   bool       // the client has named roots; guarded by asking
 }
 
 func newClientRoots(o Options) *clientRoots {
@@ -45,15 +44,15 @@ func newClientRoots(o Options) *clientRoots {
 	return r
 }
 
-// offered takes in the roots of a session that was initialized, or whose roots have changed.
+// offered asks for the roots of a session that was initialized, or whose roots have changed.
 func (r *clientRoots) offered(ss *mcp.ServerSession) {
 	if r.offeredBy(ss) {
 		go r.take(ss)
 	}
 }
 
-// offeredBy reports whether this is the session whose roots count. Sessions over
-// HTTP have an id.
+// offeredBy reports whether the roots of this session are used. Sessions over HTTP have an id, and
+// their roots are not.
 func (r *clientRoots) offeredBy(ss *mcp.ServerSession) bool {
 	if r == nil || ss == nil || ss.ID() != "" || !offers(ss.InitializeParams()) {
 		return false
@@ -61,7 +60,7 @@ func (r *clientRoots) offeredBy(ss *mcp.ServerSession) bool {
 	return r.session.CompareAndSwap(nil, ss) || r.session.Load() == ss
 }
 
-// offeredWith reports whether an initialize offers roots that count.
+// offeredWith reports whether an initialize request offers roots that are used.
 func (r *clientRoots) offeredWith(req mcp.Request) bool {
 	p, ok := req.GetParams().(*mcp.InitializeParams)
 	ss, _ := req.GetSession().(*mcp.ServerSession)
@@ -72,8 +71,8 @@ func offers(p *mcp.InitializeParams) bool {
 	return p != nil && p.Capabilities != nil && p.Capabilities.RootsV2 != nil
 }
 
-// take asks for the roots outside of the handler's context, which ends with
-// the notification. One after the other: of two answers the later must win.
+// take asks for the roots outside of the handler's context, which ends with the notification. It
+// asks once at a time, because the later of two answers must win.
 func (r *clientRoots) take(ss *mcp.ServerSession) {
 	r.asking.Lock()
 	defer r.asking.Unlock()
@@ -94,11 +93,11 @@ func (r *clientRoots) take(ss *mcp.ServerSession) {
 	}
 	if len(folders) > 0 || r.chosen {
 		r.chosen = true
-		r.use(ctx, folders) // none: the working directory again
+		r.use(ctx, folders) // without folders: the working directory again
 	}
 }
 
-// folderOf is the local folder that a file URI names, or "".
+// folderOf returns the local folder of a file URI, or "".
 func folderOf(uri string) string {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" {
@@ -115,10 +114,10 @@ func folderOf(uri string) string {
 	return filepath.Clean(p)
 }
 
-// await has every call wait a moment for the roots of a session that offers them:
-// also one that names a skill, since it may be one of the project's. Once the client
-// has named them, the wait is for their skills, as long as for the first ones. After
-// that, no call waits again. Since 2026-07-28 a server cannot ask.
+// await makes every call wait a moment for the roots of a session that offers them. A call that
+// names a skill waits too, since the skill may be one of the project's. Once the client has named
+// its roots, calls wait for the roots' skills, as long as for the first ones. After that, no call
+// waits again. Since 2026-07-28 a server cannot ask for roots.
 func (r *clientRoots) await(ctx context.Context, req *request) {
 	switch {
 	case r == nil || req.modern || strings.HasPrefix(req.method, "notifications/"),

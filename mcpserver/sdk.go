@@ -15,18 +15,18 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// This file is the way of calls through the SDK: its middleware, and the methods that it keeps.
+// Calls that the SDK dispatches: its middleware, and the methods that it answers.
 
-// declared makes a method known to the SDK. [Server.middleware] answers it.
+// declared registers a method with the SDK. [Server.middleware] answers it.
 func declared[P mcp.Params](context.Context, *mcp.ServerSession, P) (*result, error) {
 	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
 }
 
-// sdkCopies is how often the SDK holds an answer until it is written, at most: as JSON, within
-// a message, and in buffers that have grown.
+// sdkCopies is the largest number of copies of an answer in the SDK until it is written: as JSON,
+// in a message, and in grown buffers.
 const sdkCopies = 6
 
-// middleware answers the calls that come through the SDK.
+// middleware answers the calls that arrive through the SDK.
 func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		r := &request{method: method, does: methods[method], params: paramsOf(req), Caller: httpguard.Caller{Principal: s.access.Now().PrincipalOf(access.Subject{})}}
@@ -54,7 +54,7 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			res, err := s.answer(ctx, r)
 			if err != nil {
-				return nil, heard(err) // without a result that is a nil pointer
+				return nil, heard(err) // without the result, which is a nil pointer
 			}
 			return res, nil
 		}
@@ -76,9 +76,9 @@ func hasParams(p mcp.Params) bool {
 	return v.IsValid() && (v.Kind() != reflect.Pointer || !v.IsNil())
 }
 
-// The version of 2025-03-26 is not served: servers of it must take batches, which no client
-// in use sends and every other version forbids. A client that proposes it is answered with
-// the version before, which clients of that time speak too; later ones they do not know.
+// Version 2025-03-26 is not served: its servers must accept batches, which no client in use sends
+// and every other version forbids. A client that proposes it gets the version before, which clients
+// of that time speak too; they do not know later ones.
 const (
 	batched   = "2025-03-26"
 	unbatched = "2024-11-05"
@@ -100,8 +100,8 @@ func (s *Server) pass(ctx context.Context, next mcp.MethodHandler, r *request, r
 		s.notifier.Subscribe(r.session, r.Token, r.Share, r.Principal)
 		return res, nil
 	case "server/discover":
-		// The SDK would take the session for one of 2026-07-28 from then on, and refuse the
-		// handshake of a client that chooses another of the versions.
+		// The SDK would from then on treat the session as one of 2026-07-28, and refuse the
+		// handshake of a client that chooses another version.
 		res := &mcp.DiscoverResult{SupportedVersions: httpd.Versions(), Capabilities: s.capabilities}
 		s.instruct(ctx, res, req)
 		return res, nil
@@ -114,8 +114,8 @@ func (s *Server) pass(ctx context.Context, next mcp.MethodHandler, r *request, r
 	return next(ctx, r.method, req)
 }
 
-// clientOf is what the client calls itself: in the request's own metadata since
-// 2026-07-28, in the session's handshake before.
+// clientOf returns the client's name and version: from the request's own metadata since 2026-07-28,
+// from the session's handshake before.
 func clientOf(req mcp.Request) profile.Client {
 	if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p != nil && p.ClientInfo != nil {
 		return clientNamed(p.ClientInfo)
@@ -133,7 +133,7 @@ func clientNamed(info *mcp.Implementation) profile.Client {
 	return profile.Client{Name: info.Name, Version: info.Version}
 }
 
-// paramsOf are a request's params in the form that both doors have.
+// paramsOf returns a request's params in the form shared by both kinds of calls.
 func paramsOf(req mcp.Request) *wire.Params {
 	p := &wire.Params{}
 	from := reflect.ValueOf(req.GetParams())

@@ -25,58 +25,57 @@ import (
 	"github.com/knack-dev/knack/tool/lookup"
 )
 
-// serverName is what the server calls itself.
+// serverName is the server's own name in the protocol.
 const serverName = "knack"
 
-// Timing of the first answers.
+// Times that the first answers wait.
 const (
-	// completeGrace is how long the first answers wait until all skills were read, as long
-	// as the reading goes on: a session is shown its instructions once, and many clients
-	// ask for no list again. Clients wait 10 to 60 s for initialize; 15,648 real skills
-	// took 7 s on a busy machine, and 0.3 s on a quiet one.
+	// completeGrace bounds how long the first answers wait until all skills are read. A session
+	// gets its instructions once, and many clients never ask for a list again. Clients wait 10 to
+	// 60 s for initialize; 15,648 real skills took 7 s on a busy machine, and 0.3 s on an idle one.
 	completeGrace = 5 * time.Second
-	// rootsGrace is how long a session that offers roots waits, once, for them to
-	// be named: its project's skills should be in the first list that it sees.
+	// rootsGrace bounds how long a session that offers roots waits, once, for their names: the
+	// first list should contain the project's skills.
 	rootsGrace = 500 * time.Millisecond
-	// endGrace is what handlers have to end after their session.
+	// endGrace is the time that handlers have to end after their session.
 	endGrace = time.Second
 )
 
-// Options of a server.
+// Options configures a server.
 type Options struct {
 	Catalog *catalog.Catalog
 	Tools   []*tool.Tool
 	Version string
-	// Remote: clients are on other machines, so that folders are named by URI. Over HTTP
-	// they also are for a request that a proxy has passed on, that bears a token, or that
-	// comes while a policy holds: then others than this machine's user may ask.
+	// Remote states that clients are on other machines, so that folders are named by URI. Over HTTP
+	// folders are also named by URI for a request that a proxy forwarded, that bears a token, or
+	// that comes while a policy is in force: then others than this machine's user may ask.
 	Remote bool
-	// Private: some clients that can reach the server may not ask, or the skills are one
-	// person's own (over stdio), so that no shared cache may keep the answers.
+	// Private keeps answers out of shared caches: some clients that can reach the server may not
+	// ask, or the skills are one person's own (over stdio).
 	Private bool
-	// Access decides over HTTP on callers and what each of them sees; nil lets everyone
-	// see everything. [Server.SetAccess] puts another state in force.
+	// Access authorizes HTTP callers and limits their views; nil lets everyone see everything.
+	// [Server.SetAccess] replaces its state.
 	Access *access.Gate
-	// Roots, if set, is called with the folders that a client names as its roots.
-	// It returns when the catalogue has taken them in. The catalogue is one for all
-	// sessions, so that this is for a server of one client, over stdio: only the
-	// first session that offers roots is asked, and never one over HTTP.
+	// Roots, if set, is called with the folders that a client names as its roots. It returns when
+	// the catalogue has added them. All sessions share the catalogue, so this is for a server of
+	// one client, over stdio: only the first session that offers roots is asked, and never one over
+	// HTTP.
 	Roots func(ctx context.Context, folders []string)
-	// Engage, if set, answers skill://engage/SKILL.md if no skill has it; see [tool.Host].
+	// Engage, if set, returns the text of skill://engage/SKILL.md for when no skill has that URI;
+	// see [tool.Host].
 	Engage func() string
-	// Entry is the server's name in the settings of the client that starts it; empty if
-	// it is unknown.
+	// Entry is the server's name in the settings of the client that starts it, or empty if unknown.
 	Entry string
-	// Observe, if set, is called for each use of skills, in the goroutine of the call and
-	// after its answer was made. The answer waits for it.
+	// Observe, if set, is called for each use of skills, in the goroutine of the call and after its
+	// answer was made. The answer waits for it.
 	Observe func(Use)
-	// Audit extends Observe to every method and to requests that were refused or failed.
-	// Each use then has its event for the audit log, with what was loaded.
+	// Audit extends Observe to every method and to refused and failed requests. Each use then has
+	// its event for the audit log, with the skills loaded.
 	Audit bool
 	Log   *slog.Logger
 }
 
-// bounded is a log as the server writes it; a nil log is silent.
+// bounded returns the rate-limited log of the server; a nil log is silent.
 func bounded(log *slog.Logger) *slog.Logger {
 	if log == nil {
 		return slog.New(slog.DiscardHandler)
@@ -91,26 +90,26 @@ type Server struct {
 	host         *tool.Host
 	log          *slog.Logger
 	mcp          *mcp.Server
-	capabilities *mcp.ServerCapabilities // since 2026-07-28, which has no logging
+	capabilities *mcp.ServerCapabilities // since 2026-07-28, without logging
 	info         []byte                  // the server's name and version as JSON
 	access       *access.Gate
 	roots        *clientRoots
 	observe      func(Use)
 	audit        bool
-	grace        time.Duration // completeGrace; tests have less
+	grace        time.Duration // completeGrace; shorter in tests
 
 	entry    string
 	private  bool
-	memory   *limit.Budget // of answers that are not written yet
+	memory   *limit.Budget // for unwritten answers
 	notifier *notify.Notifier
 	calls    callstats.Calls
-	// accessChanged is called after another state of access was put in force.
+	// accessChanged is called after another access state was put in force.
 	accessChanged atomic.Pointer[func()]
-	logged        sync.Map     // the reasons why skills are not published that the log has
-	withoutPrompt atomic.Int64 // how many skills the log last said to have no prompt
+	logged        sync.Map     // reasons already logged for which skills are not published
+	withoutPrompt atomic.Int64 // number of skills without a prompt that was last logged
 }
 
-// New makes a server. Everything is registered before the first session.
+// New makes a server. It registers everything before the first session.
 func New(o Options) *Server {
 	o.Log = bounded(o.Log)
 	if o.Access == nil {
@@ -152,7 +151,7 @@ func New(o Options) *Server {
 		mcp.AddReceivingCustomMethod(s.mcp, skillsext.MethodGet, declared[*skillsext.GetSkillParams]),
 		mcp.AddReceivingCustomMethod(s.mcp, skillsext.MethodReadDirectory, declared[*skillsext.ReadDirectoryParams]),
 	); err != nil {
-		panic(err) // a method's name is a standard one: the SDK has its own package by now
+		panic(err) // a method has a standard name: the SDK now has its own package for it
 	}
 	s.notifier = &notify.Notifier{Catalog: o.Catalog, Access: o.Access, SDK: s.mcp, Files: notify.New[*mcp.ServerSession](s.subscriptionOptions())}
 	s.mcp.AddReceivingMiddleware(s.middleware)
@@ -161,12 +160,11 @@ func New(o Options) *Server {
 	return s
 }
 
-// MCP is the SDK's server, to connect transports to.
+// MCP returns the SDK's server, for connecting transports.
 func (s *Server) MCP() *mcp.Server { return s.mcp }
 
-// SetAccess puts another state of access in force, for requests from now on and for all
-// notifications. It notifies sessions that see something else than before of the lists that
-// have changed.
+// SetAccess puts another access state in force, for requests from now on and for all notifications.
+// It notifies sessions whose view changes of the changed lists.
 func (s *Server) SetAccess(state access.State) {
 	s.notifier.SetAccess(state)
 	if f := s.accessChanged.Load(); f != nil {
@@ -174,7 +172,7 @@ func (s *Server) SetAccess(state access.State) {
 	}
 }
 
-// view waits for the first snapshot.
+// view returns the caller's view, and waits for the first snapshot.
 func (s *Server) view(ctx context.Context) (catalog.View, error) {
 	v, err := s.catalog.View(ctx)
 	if err != nil {
@@ -183,7 +181,7 @@ func (s *Server) view(ctx context.Context) (catalog.View, error) {
 	return v, nil
 }
 
-// completeView is view, and waits until all skills were read, for at most [completeGrace].
+// completeView is view, but waits up to [completeGrace] until all skills are read.
 func (s *Server) completeView(ctx context.Context) (catalog.View, error) {
 	if v, err := s.catalog.CompleteView(ctx, s.grace); err == nil {
 		return v, nil
@@ -191,7 +189,7 @@ func (s *Server) completeView(ctx context.Context) (catalog.View, error) {
 	return s.view(ctx)
 }
 
-// markIncomplete marks a list of a view that may be incomplete.
+// markIncomplete marks a list from a view that may be incomplete.
 func markIncomplete(v catalog.View, of reply, empty bool) (reply, error) {
 	if lacks := v.Incomplete(); lacks != nil {
 		return lacking(of, empty, lacks)
@@ -199,8 +197,8 @@ func markIncomplete(v catalog.View, of reply, empty bool) (reply, error) {
 	return of, nil
 }
 
-// lacking marks a list that is incomplete, which clients must not keep. An empty list is an
-// error then, since a client may not ask again until a notification says that it has changed.
+// lacking marks a list as incomplete, so that clients do not cache it. An empty list becomes an
+// error, since a client may not ask again until a notification reports a change.
 func lacking(of reply, empty bool, why error) (reply, error) {
 	if empty {
 		return reply{}, unsure(why)
@@ -212,11 +210,10 @@ func lacking(of reply, empty bool, why error) (reply, error) {
 	return of, nil
 }
 
-// unsure is the error for something that may exist and cannot be looked up now.
+// unsure returns the error for something that may exist but cannot be looked up now.
 func unsure(err error) error { return &jsonrpc.Error{Code: wire.CodeBusy, Message: err.Error()} }
 
-// instruct writes the instructions into the SDK's result, which is this
-// request's own.
+// instruct writes the instructions into the SDK's result, which belongs to this request.
 func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) {
 	v, err := s.catalog.CompleteView(ctx, s.grace)
 	if err != nil {
@@ -237,7 +234,7 @@ func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) 
 	}
 }
 
-// internal hides what an error says behind a code; the log has it.
+// internal hides an error's text behind a code; the log has the text.
 func (s *Server) internal(what string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, skill.ErrNoRoom) {
 		return err

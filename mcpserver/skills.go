@@ -17,18 +17,17 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// How long an answer may be kept. A list may be kept as long as the catalogue itself may be
-// behind a disk without watches. An entry or a file is read from the disk at each call and
-// may change after it: a host that finds other bytes asks again, and must then not be given
-// its own old copy.
+// How long clients may cache an answer. A list may be cached as long as the catalogue itself may
+// lag behind a disk without watches. An entry or a file is read from disk at each call and may
+// change right after: a host that finds other bytes asks again, and must then not get its own old
+// copy.
 var (
 	skillsTTL = int(catalog.DefaultInterval.Milliseconds())
 	entryTTL  = 0
 )
 
-// cacheable are the hints of an answer that is the same for everyone. It may be shared
-// between users if anyone may ask; if a token is needed, a shared cache would give it to
-// clients without one.
+// cacheable returns the cache hints of an answer that is the same for everyone. Users may share it
+// if anyone may ask; if a token is needed, a shared cache would give it to clients without one.
 func (s *Server) cacheable(ttl int) mcp.Cacheable {
 	scope := "public"
 	if s.private {
@@ -42,11 +41,11 @@ func (s *Server) cacheable(ttl int) mcp.Cacheable {
 const (
 	skillsPage = 100
 	filesPage  = 6000
-	fileWeight = 200 // about what the entry of a file takes, in bytes
+	fileWeight = 200 // approximate bytes of a file's entry
 )
 
-// listSkills lists every published skill in the order of the URIs' text, those
-// that a name shadows included: a skill is identified by its URI.
+// listSkills lists every published skill in URI order, including those whose names are shadowed: a
+// skill is identified by its URI.
 func (s *Server) listSkills(ctx context.Context, r *request) (reply, error) {
 	v, err := s.completeView(ctx)
 	if err != nil {
@@ -91,8 +90,8 @@ func (s *Server) listSkills(ctx context.Context, r *request) (reply, error) {
 	return markIncomplete(v, res, len(page) == 0)
 }
 
-// getSkill answers for every published skill, in whichever way the client
-// percent-encodes its URI. For a skill that is served and not published it says why.
+// getSkill answers for every published skill, however the client percent-encodes its URI. For a
+// served but unpublished skill it gives the reason.
 func (s *Server) getSkill(ctx context.Context, r *request) (reply, error) {
 	asked := r.params.URI
 	if asked == "" {
@@ -145,7 +144,7 @@ func (s *Server) skillReply(got *skillsext.Skill) reply {
 	}}
 }
 
-// unpublished logs a skill whose entry cannot be made, once for each reason.
+// unpublished logs why the entry of a skill cannot be made, once for each reason.
 func (s *Server) unpublished(e *catalog.Entry, err error) {
 	why := skill.Reason(err)
 	if _, logged := s.logged.LoadOrStore(e.Place()+"\x00"+why, true); !logged {

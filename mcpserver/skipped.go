@@ -18,18 +18,18 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// A session that sets a level of "warning" or below gets a log message for every skipped
-// skill, with the reason: at once for the present ones, later for new ones. 2026-07-28 has
-// no logging, and knack does not declare it there.
+// A session that sets a level of "warning" or below gets a log message for every skipped skill,
+// with the reason: at once for the present ones, later for new ones. 2026-07-28 has no logging, and
+// knack does not declare it there.
 
-// levels are those of the protocol; the SDK takes any word.
+// levels are the protocol's logging levels; the SDK accepts any word.
 var levels = map[mcp.LoggingLevel]bool{
 	"debug": true, "info": true, "notice": true, "warning": true, "error": true, "critical": true, "alert": true, "emergency": true,
 }
 
-const skippedGrace = 10 * time.Second // for a client to receive a message, which is then dropped
+const skippedGrace = 10 * time.Second // for a client to receive a message, which is dropped afterwards
 
-// setLevel sets a session's level and sends it what is skipped.
+// setLevel sets a session's level and sends it the skipped skills.
 func (s *Server) setLevel(ctx context.Context, next mcp.MethodHandler, req mcp.Request) (mcp.Result, error) {
 	set, ok := req.(*mcp.ServerRequest[*mcp.SetLoggingLevelParams])
 	if !ok || skillsext.Modern(set.Params) {
@@ -50,7 +50,7 @@ func (s *Server) setLevel(ctx context.Context, next mcp.MethodHandler, req mcp.R
 	return res, nil
 }
 
-// logSkippedTo sends a warning for each entry, if the session's level lets it.
+// logSkippedTo sends a warning for each entry, if the session's level allows it.
 func logSkippedTo(ctx context.Context, session *mcp.ServerSession, entries []*catalog.Entry) {
 	for _, e := range entries {
 		if e.HeldBack() {
@@ -58,12 +58,12 @@ func logSkippedTo(ctx context.Context, session *mcp.ServerSession, entries []*ca
 		}
 		err := session.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Logger: serverName, Data: fmt.Sprintf("skill skipped: %s", tool.Reason(e))})
 		if err != nil {
-			return // the session is over, or does not read
+			return // the session is over, or the client does not read
 		}
 	}
 }
 
-// logSkipped sends what a refresh has skipped to the sessions that set a level.
+// logSkipped sends the newly skipped skills of a refresh to the sessions that set a level.
 func (s *Server) logSkipped(d catalog.Diff) {
 	if len(newlySkipped(d)) == 0 {
 		return
@@ -73,7 +73,7 @@ func (s *Server) logSkipped(d catalog.Diff) {
 		if !known {
 			continue
 		}
-		go func() { // a client that does not read holds up no other
+		go func() { // a client that does not read must not block others
 			ctx, cancel := context.WithTimeout(context.Background(), skippedGrace)
 			defer cancel()
 			logSkippedTo(ctx, session, newlySkipped(d.Through(who.Filter)))
@@ -92,8 +92,8 @@ func newlySkipped(d catalog.Diff) (fresh []*catalog.Entry) {
 	return fresh
 }
 
-// skippedAt says why the skill in a URI's folder was skipped, "" without a skipped skill. As
-// for one that is served, the first part alone may name it.
+// skippedAt returns why the skill at a URI was skipped, or "" if none was. As for a served skill,
+// the first part of the path may name it alone.
 func skippedAt(v catalog.View, uri skill.URI) string {
 	for _, e := range v.Skipped {
 		if strings.HasPrefix(uri.Path()+"/", path.Join(e.Root.Prefix, e.Path)+"/") {
@@ -106,7 +106,7 @@ func skippedAt(v catalog.View, uri skill.URI) string {
 	return ""
 }
 
-// skippedAs says why the skill of that name was skipped, "" without a skipped skill.
+// skippedAs returns why the skill of that name was skipped, or "" if none was.
 func skippedAs(v catalog.View, name string) string {
 	key := skill.KeyOf(name)
 	for _, e := range v.Skipped {

@@ -27,57 +27,52 @@ const (
 	defaultDrainTimeout = stdio.Patience
 )
 
-// ErrUnanswered says that a session ended before its client had every answer: the calls
-// took too long, or the client did not read.
+// ErrUnanswered reports that a session ended before its client had every answer: the calls took too
+// long, or the client did not read.
 var ErrUnanswered = stdio.ErrUnanswered
 
-// StdioTransport speaks MCP over a pair of pipes, one JSON-RPC message a line. With
-// [Server.Run] most calls are answered without the SDK. Unlike a session of
-// [mcp.StdioTransport]:
+// StdioTransport speaks MCP over a pair of pipes, one JSON-RPC message a line. With [Server.Run]
+// most calls are answered without the SDK. It differs from [mcp.StdioTransport]:
 //
-//   - When In ends, the calls it brought are answered before the session ends
-//     (go-sdk#1061).
-//   - A line that is no message is answered with an error, and the session goes on
-//     (go-sdk#1209).
-//   - Calls beyond MaxInFlight are refused at once, so that the lines behind them, such as a
+//   - When In ends, its calls are answered before the session ends (go-sdk#1061).
+//   - An invalid line is answered with an error, and the session continues (go-sdk#1209).
+//   - Calls beyond MaxInFlight are refused at once, so that the lines after them, such as a
 //     cancellation, are still read.
-//   - A client that stops reading cannot hold the session: the answers that are missing when
-//     DrainTimeout is over are given up, and so is a write that hangs.
+//   - A client that stops reading cannot block the session: after DrainTimeout the missing
+//     answers are given up, and so is a hanging write.
 //
-// The zero value serves os.Stdin and os.Stdout. It serves one session, and does
-// not close In and Out. A read that In has begun cannot be interrupted, nor can a
-// write to Out: after the session a goroutine stays in each until it returns, and
-// a process that is to end must exit once [Server.Run] has returned.
+// The zero value serves os.Stdin and os.Stdout. It serves one session, and does not close In and
+// Out. A running read of In or write to Out cannot be interrupted: after the session a goroutine
+// stays in each until it returns, so a process must exit once [Server.Run] has returned.
 type StdioTransport struct {
-	// In is where the client's messages come from; nil is os.Stdin.
+	// In is the source of the client's messages; nil is os.Stdin.
 	In io.Reader
-	// Out is where messages to the client go, each in one Write if it is shorter than
-	// 64 KiB; nil is os.Stdout. If Out has a method WriteNow([][]byte) int, it is called
-	// first, writes what it can of the pieces without waiting, and returns how many bytes.
+	// Out is the destination of messages to the client, each in one Write if shorter than 64 KiB;
+	// nil is os.Stdout. If Out has a method WriteNow([][]byte) int, it is called first, writes as
+	// much of the pieces as it can without waiting, and returns the number of bytes.
 	Out io.Writer
-	// Interrupt, once it is closed, ends the input: what a read that is under way then
-	// still brings is dropped.
+	// Interrupt, once closed, ends the input: bytes that a running read still returns are dropped.
 	Interrupt <-chan struct{}
-	// MaxInFlight bounds the calls that have no answer yet, and apart from
-	// them the open subscriptions; not positive is 256.
+	// MaxInFlight bounds the unanswered calls and, separately, the open subscriptions; zero or
+	// negative means 256.
 	MaxInFlight int
-	// MaxLine bounds a line in bytes, its end not counted; not positive is
-	// the SDK's 16 MiB. A longer line is skipped, not held.
+	// MaxLine bounds a line in bytes, without its end; zero or negative means the SDK's 16 MiB. A
+	// longer line is skipped, not stored.
 	MaxLine int
-	// DrainTimeout bounds the wait for answers after In has ended; zero is
-	// 10 s, negative does not wait. If answers are missing then, the
-	// session ends with ErrUnanswered. A cancelled call is answered at once and holds
-	// no place; if the SDK has it and does not answer, it holds its place so long.
+	// DrainTimeout bounds the wait for answers after In has ended; zero means 10 s, negative does
+	// not wait. If answers are missing then, the session ends with ErrUnanswered. A cancelled call
+	// is answered at once and holds no place. If the SDK has it and does not answer, it holds its
+	// place for this time.
 	DrainTimeout time.Duration
-	// Logger logs refused lines (Debug) and calls that are given up (Warn), without the
-	// text of any line; nil is silent.
+	// Logger logs refused lines (Debug) and abandoned calls (Warn), without the text of any line;
+	// nil is silent.
 	Logger *slog.Logger
 
 	once  sync.Once
 	pipes *stdio.Transport
 }
 
-// Connect starts to read In. A second call is an error.
+// Connect starts reading In. A second call fails.
 func (t *StdioTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	return t.transport(nil, nil).Connect(ctx)
 }
@@ -103,9 +98,8 @@ func (t *StdioTransport) transport(core func(wire.Call) (wire.Work, bool), refus
 	return t.pipes
 }
 
-// Run serves one session over a transport until the client ends it. Over a
-// [StdioTransport] it returns soon after the session's end even if a handler hangs: the
-// SDK would wait for it.
+// Run serves one session over a transport until the client ends it. Over a [StdioTransport] it
+// returns soon after the session's end even if a handler hangs, for which the SDK would wait.
 func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 	pipes, ok := t.(*StdioTransport)
 	if !ok {
@@ -142,17 +136,17 @@ func (s *Server) run(ctx context.Context, over *stdio.Transport, p *pipe) error 
 	}
 }
 
-// pipeKey is the key of the pipe in the contexts of the calls that the SDK has from it.
+// pipeKey is the context key of the pipe for calls that arrive through the SDK.
 type pipeKey struct{}
 
-// pipe is the session over stdio, as the core knows it.
+// pipe is the session over stdio as the core sees it.
 type pipe struct {
 	server  *Server
 	session atomic.Pointer[mcp.ServerSession] // nil until the SDK has it
 }
 
-// refused returns the function that observes calls which come to no method, nil without an
-// audit log.
+// refused returns the function that observes calls which reach no method, or nil without an audit
+// log.
 func (p *pipe) refused() func(method string, why *jsonrpc.Error) {
 	observe := p.server.observeRequest()
 	if observe == nil {
@@ -170,8 +164,7 @@ func (p *pipe) refused() func(method string, why *jsonrpc.Error) {
 	}
 }
 
-// take decodes a call. It declines calls before the handshake is over, which the SDK has to
-// judge.
+// take decodes a call. It declines calls before the end of the handshake, which the SDK must judge.
 func (p *pipe) take(c wire.Call) (wire.Work, bool) {
 	params, ok := wire.ParseParams(c.Method, c.Params)
 	if !ok {
@@ -185,12 +178,12 @@ func (p *pipe) take(c wire.Call) (wire.Work, bool) {
 		return nil, false
 	}
 	r.Principal = p.server.access.Now().PrincipalOf(access.Subject{})
-	r.params.Arguments = bytes.Clone(r.params.Arguments) // they are part of the line
+	r.params.Arguments = bytes.Clone(r.params.Arguments) // they are part of the line, which is reused
 	return r, true
 }
 
-// withHandshake completes a request with what its session's handshake says. It reports false if the
-// request needs a handshake and none was made.
+// withHandshake completes a request with its session's handshake. It reports false if the request
+// needs a handshake and there was none.
 func (r *request) withHandshake(init *mcp.InitializeParams) bool {
 	if init == nil {
 		return r.modern

@@ -22,7 +22,7 @@ func (s *Server) announce(d catalog.Diff) {
 	s.notifier.ListsChanged(d.Completed || d.Listing, d.Completed || d.Invocable >= 0 && d.Invocable < maxPrompts, d.Completed || d.Listing || d.Served())
 }
 
-// subscriptionOptions are those of the server's file subscriptions.
+// subscriptionOptions returns the options of the server's file subscriptions.
 func (s *Server) subscriptionOptions() notify.Options {
 	return notify.Options{
 		Period: notify.Period, MaxFiles: notify.MaxFiles, MaxOwn: notify.MaxOwn, View: s.view,
@@ -55,7 +55,7 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 func (s *Server) unsubscribe(_ context.Context, req *mcp.UnsubscribeRequest) error {
 	uri, err := skill.ParseURI(req.Params.URI)
 	if err != nil {
-		return nil // nothing is subscribed to
+		return nil // there is no such subscription
 	}
 	v, _ := s.catalog.Now(nil)
 	if spelling := s.notifier.Files.Remove(req.Session, v, uri); spelling != "" {
@@ -64,15 +64,15 @@ func (s *Server) unsubscribe(_ context.Context, req *mcp.UnsubscribeRequest) err
 	return nil
 }
 
-// keepKnown takes the URIs that no file has out of what a listen asks for: one of them must
-// not keep it from the others. The acknowledgement lists the rest.
+// keepKnown removes the URIs without a file from a listen request, so that one of them does not
+// fail the others. The acknowledgement lists the rest.
 func (s *Server) keepKnown(ctx context.Context, p *mcp.SubscriptionsListenParams) {
 	if p == nil || p.Notifications == nil || len(p.Notifications.ResourceSubscriptions) == 0 {
 		return
 	}
 	v, err := s.view(ctx)
 	if err != nil {
-		return // the listen fails on it too
+		return // the listen request fails for the same reason
 	}
 	p.Notifications.ResourceSubscriptions = slices.DeleteFunc(p.Notifications.ResourceSubscriptions, func(text string) bool {
 		uri, err := skill.ParseURI(text)

@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// uncached says that a list is for its client alone, which may not keep it: the catalogue may
-// change at any moment, and a notification says when it does.
+// uncached marks a list as private to its client, which must not cache it: the catalogue may change
+// at any moment, and a notification follows.
 var uncached = mcp.Cacheable{TTLMs: 0, CacheScope: "private"}
 
 var (
@@ -24,10 +24,10 @@ var (
 	}
 )
 
-// maxKeptName bounds the names of clients, in bytes, for which the list is kept.
+// maxKeptName bounds the client names, in bytes, for which the list is cached.
 const maxKeptName = 200
 
-// toolsKey is the key of what a snapshot keeps of tools/list for a client.
+// toolsKey is the key under which a snapshot caches a client's tools/list.
 type toolsKey struct {
 	server *Server
 	client profile.Client
@@ -68,7 +68,7 @@ func (s *Server) callTool(ctx context.Context, r *request) (reply, error) {
 	}
 	weight := len(res.Text)
 	if res.Object != nil {
-		weight *= 2 // the same, in another form
+		weight *= 2 // structured content repeats the text
 	}
 	return reply{meta: res.Meta, failed: res.IsError, absent: res.Absent, weight: weight, members: func(e *rawjson.Encoder) {
 		e.Raw(`"content":[{"type":"text","text":`)
@@ -90,7 +90,7 @@ func (s *Server) callTool(ctx context.Context, r *request) (reply, error) {
 	}}, nil
 }
 
-// unknownTool names the tools that there are.
+// unknownTool returns the error for an unknown tool, which names the tools available.
 func (s *Server) unknownTool(name string) error {
 	text := "Unknown tool: " + display.Echo(name)
 	for i, t := range s.tools {

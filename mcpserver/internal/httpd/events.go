@@ -9,25 +9,24 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Bounds of the notifications that are kept for one session. They are list changes of some 100
-// bytes each.
+// Bounds on the notifications kept for one session. They are list changes of some 100 bytes each.
 const (
 	maxEvents     = 64
 	maxEventBytes = 32 << 10
 )
 
 // events keeps the last notifications of each session, so that a client whose stream broke can
-// ask for the rest. Answers to calls are JSON; nothing of them is kept.
+// resume. Answers to calls are JSON and are not kept.
 //
-// The SDK's own store would keep every answer, and an entry for every POST for as long as
-// its session lives (TestUpstreamKeepsEveryStream).
+// The SDK's own store would keep every answer, and an entry for every POST for as long as its
+// session lives (TestUpstreamKeepsEveryStream).
 type events struct {
 	mu sync.Mutex
 	of map[string]*eventLog // by session
 }
 
 type eventLog struct {
-	first int // the index of the first event that is left
+	first int // index of the first event in left
 	left  [][]byte
 	size  int
 }
@@ -80,8 +79,8 @@ func (s *events) after(session, stream string, from int) ([][]byte, error) {
 	defer s.mu.Unlock()
 	n := s.of[session]
 	if n != nil && from == 0 && stream == "" {
-		// The client opens its stream anew: it asks for nothing that is past, and the SDK
-		// counts from 0 again.
+		// The client opens its stream anew: it asks for no past events, and the SDK counts from 0
+		// again.
 		*n = eventLog{}
 	}
 	if n == nil || stream != "" || from < n.first {

@@ -16,24 +16,24 @@ import (
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
-// Options of a handler. Every field must be set.
+// Options configures a handler. Every field must be set.
 type Options struct {
 	Guard             httpguard.Options // its Refuse is set by [New]
 	MaxBody           int64             // bytes of a request
 	MaxStreams        int               // open at once
-	MaxSessions       int               // of protocol versions before 2026-07-28, which has none
-	SessionTimeout    time.Duration     // of a session without a request
+	MaxSessions       int               // for protocol versions before 2026-07-28, the last with sessions
+	SessionTimeout    time.Duration     // for a session without requests
 	InitializeTimeout time.Duration     // the same before notifications/initialized
 
 	SDK  *mcp.Server
 	Take Take
 }
 
-// Take takes a call, or leaves it to the SDK. init is the handshake of the
-// call's session, nil for a call of 2026-07-28.
+// Take accepts a call, or leaves it to the SDK. init is the handshake of the call's session, nil
+// for a call of 2026-07-28.
 type Take func(c wire.Call, p *wire.Params, from httpguard.Caller, init *mcp.InitializeParams) (work wire.Work, ok bool)
 
-// Handler serves MCP at /mcp, and everything that [guard.Guard] serves.
+// Handler serves MCP at /mcp, and everything that [httpguard.Guard] serves.
 type Handler struct {
 	*httpguard.Guard
 	o              Options
@@ -65,9 +65,9 @@ func New(o Options) (*Handler, error) {
 	get := func(*http.Request) *mcp.Server { return o.SDK }
 	h.modern = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
-		Logger: o.Guard.Log, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true, // the guard has its own list
+		Logger: o.Guard.Log, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true, // the guard checks hosts itself
 	})
-	h.legacy = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{ // no timeout: the table of sessions has it
+	h.legacy = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{ // no timeout: the session table ends sessions
 		JSONResponse: true, EventStore: &events{of: map[string]*eventLog{}},
 		Logger: o.Guard.Log, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true,
 	})
@@ -75,19 +75,19 @@ func New(o Options) (*Handler, error) {
 	return h, nil
 }
 
-// Open returns the number of open sessions and of open streams.
+// Open returns the numbers of open sessions and open streams.
 func (h *Handler) Open() (sessions, streams int) {
 	return h.sessions.count(), int(h.streams.Held())
 }
 
-// Serve answers on a listener until the context ends, as [guard.Guard.Serve] does, and ends
-// the sessions.
+// Serve answers on a listener until the context ends, as [httpguard.Guard.Serve] does, and then
+// ends the sessions.
 func (h *Handler) Serve(ctx context.Context, ln net.Listener, conf *tls.Config) error {
 	defer h.sessions.closeAll()
 	return h.Guard.Serve(ctx, ln, conf)
 }
 
-// Recheck ends the sign-ins and the streams of tokens that are no longer known.
+// Recheck ends the sign-ins and streams whose tokens are no longer valid.
 func (h *Handler) Recheck() {
 	h.Guard.Recheck()
 	state := h.o.Guard.Access.Now()
@@ -99,7 +99,7 @@ func (h *Handler) Recheck() {
 	}
 }
 
-// openStream is a request that waits for notifications.
+// openStream is a request waiting for notifications.
 type openStream struct {
 	token string
 	end   context.CancelFunc

@@ -23,7 +23,7 @@ var (
 
 const malformed = "a header of the protocol is malformed or given twice"
 
-// wellFormed refuses headers that the SDK would repeat in its answer.
+// wellFormed reports whether the headers that the SDK would echo in its answer have a valid form.
 func wellFormed(h http.Header) bool {
 	for name, ok := range map[string]func(string) bool{
 		"Mcp-Protocol-Version": wire.IsVersion,
@@ -57,8 +57,7 @@ func accepted(values []string) bool {
 	return json && events
 }
 
-// agrees reports whether a call's headers say what its body says (2026-07-28, Standard
-// Request Headers).
+// agrees reports whether a call's headers match its body (2026-07-28, Standard Request Headers).
 func agrees(h http.Header, method string, p *wire.Params) bool {
 	is := func(header, value string) bool {
 		v := h[header]
@@ -83,15 +82,15 @@ func agrees(h http.Header, method string, p *wire.Params) bool {
 	return no == nil && said == name
 }
 
-// What a client puts around a name that no header can carry as it is, in Base64
+// Delimiters that a client puts around a Base64 name that a header cannot carry unencoded
 // (2026-07-28, Standard Request Headers).
 const (
 	encodedBegins = "=?base64?"
 	encodedEnds   = "?="
 )
 
-// decodedName is what the header Mcp-Name says. The SDK would compare it with the body
-// undecoded.
+// decodedName decodes the value of the Mcp-Name header. The SDK would compare the encoded value
+// with the body.
 func decodedName(value string) (string, *jsonrpc.Error) {
 	encoded, ok := strings.CutPrefix(value, encodedBegins)
 	if !ok {
@@ -105,8 +104,8 @@ func decodedName(value string) (string, *jsonrpc.Error) {
 	return string(text), nil
 }
 
-// objection is what keeps a message from the SDK because of its headers, nil if nothing
-// does. It decodes Mcp-Name.
+// objection returns the error for a message whose headers keep it from the SDK, or nil. It decodes
+// Mcp-Name.
 func objection(header http.Header, s sent, modern bool) *jsonrpc.Error {
 	if !wellFormed(header) {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: malformed}
@@ -126,25 +125,24 @@ func objection(header http.Header, s sent, modern bool) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: "header mismatch: Mcp-Name is given twice"}
 }
 
-// Versions are the protocol versions that are served, newest first: all that the SDK
-// supports but 2025-03-26, whose servers must take batches.
+// Versions returns the protocol versions served, newest first: all that the SDK supports except
+// 2025-03-26, which would require batches.
 func Versions() []string {
 	return slices.DeleteFunc(mcp.SupportedProtocolVersions(), func(v string) bool { return v == "2025-03-26" })
 }
 
-// agreed refuses a request whose header and body name different protocol versions, or one
-// that is not served. The SDK's handler for sessions would answer the first as the second,
-// with a list of versions that lacks the one which is meant (2026-07-28, Streamable HTTP,
-// Protocol Version Header).
+// agreed refuses a request whose header and body name different protocol versions, or whose version
+// is not served. For the first, the SDK's session handler would report an unsupported version, with
+// a list that lacks the intended one (2026-07-28, Streamable HTTP, Protocol Version Header).
 func agreed(header string, s sent) *jsonrpc.Error {
 	versions := Versions()
 	switch {
 	case s.version != "" && s.version != header:
 		return &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: "header mismatch: Mcp-Protocol-Version must say what " + mcp.MetaKeyProtocolVersion + " says in the body"}
-	case header == "": // the header came with 2025-06-18
+	case header == "": // the header was introduced with 2025-06-18
 		return nil
 	case s.version != "" && header < skillsext.Since:
-		// A version that has sessions, in the form of those that have none.
+		// A version with sessions, in the form of the versions without.
 		versions = slices.DeleteFunc(versions, func(v string) bool { return v < skillsext.Since })
 	case slices.Contains(versions, header):
 		return nil

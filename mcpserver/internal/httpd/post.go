@@ -57,8 +57,8 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, modern bool)
 			return
 		}
 	}
-	// A body that comes slowly must not take a place from a call that could be worked
-	// on: it has to be here first.
+	// A slowly arriving body must not occupy the place of a call that could run, so it is read
+	// completely first.
 	body, free, ok := h.Body(w, r, h.o.MaxBody)
 	defer free()
 	if !ok {
@@ -66,7 +66,7 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, modern bool)
 	}
 	caller, ok := h.Caller(r)
 	if !ok {
-		h.Unauthorized(w, r) // the token was taken back while the body arrived
+		h.Unauthorized(w, r) // the token was revoked while the body arrived
 		return
 	}
 	visit := &Visit{Caller: caller, guard: h.Guard}
@@ -81,7 +81,7 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, modern bool)
 	h.serveSDK(w, r, body, visit, modern)
 }
 
-// answered answers a call that the core takes, and reports whether it did.
+// answered answers a call if the core accepts it, and reports whether it did.
 func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, from httpguard.Caller, modern bool) bool {
 	if !accepted(r.Header["Accept"]) || len(r.Header["Last-Event-Id"]) > 0 {
 		return false
@@ -113,7 +113,7 @@ func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, 
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
-		if !in.beginCall(call.Key(), &cancel) { // which the SDK would not know
+		if !in.beginCall(call.Key(), &cancel) { // the SDK would not know of the core's call
 			httpguard.IsCall(r, call.Method)
 			no := wire.Invalid(wire.InFlight)
 			writeError(w, http.StatusBadRequest, []byte(call.ID), &no.Error)
@@ -130,7 +130,7 @@ func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, 
 	httpguard.IsLogged(r, true)
 	defer work.Close()
 	a := work.Answer(ctx, nil)
-	ended() // a client that has the answer may use the id again at once
+	ended() // a client that has the answer may reuse the id at once
 	if a.Busy {
 		refuseBusy(w, http.StatusTooManyRequests, []byte(a.ID), a.Error.Message)
 		return true
@@ -140,7 +140,7 @@ func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, 
 		return true
 	}
 	to := httpguard.NewPacedWriter(w, h.o.Guard.WriteTimeout)
-	_ = a.Write(&to, "", func(size int64) error { // what fails, fails for a client that has left
+	_ = a.Write(&to, "", func(size int64) error { // it fails only if the client has left
 		header := w.Header()
 		header["Cache-Control"], header["Content-Type"] = noCache, asJSON
 		header["Content-Length"] = []string{strconv.FormatInt(size, 10)}
@@ -149,13 +149,14 @@ func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, 
 	return true
 }
 
-// Values of headers, which must not be changed.
+// Header values shared by all answers; they must not be changed.
 var (
 	noCache = []string{"no-cache, no-transform"}
 	asJSON  = []string{"application/json"}
 )
 
-// statusOf is the status of an answer: an error has another one only since 2026-07-28.
+// statusOf returns the HTTP status of an answer. Errors have their own status only since
+// 2026-07-28.
 func statusOf(err *jsonrpc.Error, modern bool) int {
 	if err != nil && modern {
 		switch err.Code {

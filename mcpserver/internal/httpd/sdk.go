@@ -17,13 +17,13 @@ import (
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
-// sent is what must be known of a request before the SDK sees it.
+// sent describes a request before the SDK sees it.
 type sent struct {
 	id        json.RawMessage // of a call, else nil
 	method    string
 	version   string // the protocol version in a call's _meta, "" without one
 	params    json.RawMessage
-	cancelled string // the key of the call that it takes back
+	cancelled string // key of the call that the message cancels
 }
 
 // serveSDK leaves a message to the SDK.
@@ -59,8 +59,8 @@ func (h *Handler) serveSDK(w http.ResponseWriter, r *http.Request, body []byte, 
 	}
 }
 
-// Bounds of what the SDK keeps of a client, for as long as a session or a stream is open: of a
-// session one copy, of a stream up to five. Real handshakes have less than 1 KiB and 60 values.
+// Bounds on the client data that the SDK keeps while a session or a stream is open: one copy for a
+// session, up to five for a stream. Real handshakes have less than 1 KiB and 60 values.
 const (
 	maxInitialize = 16 << 10
 	maxListen     = 8 << 10
@@ -75,7 +75,7 @@ func keepable(s sent) *jsonrpc.Error {
 	case "subscriptions/listen":
 		kept, most = "stream", maxListen
 		rawjson.Members(s.params, func(key, value []byte) bool {
-			if string(key) == `"notifications"` { // what the stream notifies of has bounds of its own
+			if string(key) == `"notifications"` { // the filter is bounded separately
 				filter = value
 			}
 			return true
@@ -94,18 +94,18 @@ func keepable(s sent) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("the params of %s have %s are taken, because the %s would have to keep them", s.method, much, kept)}
 }
 
-// notifications are those that the SDK knows.
+// notifications are the notifications that the SDK knows.
 var notifications = map[string]bool{
 	"notifications/cancelled": true, "notifications/initialized": true, "notifications/progress": true, "notifications/roots/list_changed": true,
 }
 
-// ignore takes a notification of an unknown kind, which the SDK would refuse: a client may
-// know more of them than this server (JSON-RPC, Notification).
+// ignore accepts a notification of an unknown kind, which the SDK would refuse: a client may know
+// more kinds than this server (JSON-RPC, Notification).
 func (h *Handler) ignore(w http.ResponseWriter, r *http.Request, modern bool, from httpguard.Caller) {
 	if !modern {
 		in := h.sessions.enter(r.Header, from.Token)
 		if in == nil {
-			h.serveSession(w, r, sent{}, from) // says what is wrong with the session
+			h.serveSession(w, r, sent{}, from) // reports the fault of the session
 			return
 		}
 		h.sessions.leave(in, false)
@@ -113,9 +113,8 @@ func (h *Handler) ignore(w http.ResponseWriter, r *http.Request, modern bool, fr
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// peek reads what is needed to refuse a message, or answers a body that is no message. The
-// check is that of stdio: the SDK would take a message without a method for nothing to answer,
-// and round an id.
+// peek reads the fields needed to refuse a message, and answers a body that is no message. It
+// checks as stdio does: the SDK would ignore a message without a method, and round an id.
 func peek(w http.ResponseWriter, body []byte) (s sent, ok bool) {
 	if len(bytes.Trim(body, " \t\r\n")) == 0 {
 		refuse(w, http.StatusBadRequest, nil, jsonrpc.CodeParseError, "parse error: the body is empty")
@@ -139,10 +138,9 @@ func peek(w http.ResponseWriter, body []byte) (s sent, ok bool) {
 	return s, true
 }
 
-// metaVersion is the protocol version that a call names in its _meta, as every one
-// does since 2026-07-28.
+// metaVersion returns the protocol version in a call's _meta; every call has one since 2026-07-28.
 func metaVersion(params json.RawMessage) (version string) {
-	// Maps, because the fields of a struct would match in any case. What is not there is "".
+	// Maps, because struct fields match keys in any case. A missing member gives "".
 	var p, meta map[string]json.RawMessage
 	_ = json.Unmarshal(params, &p)
 	_ = json.Unmarshal(p["_meta"], &meta)
@@ -150,7 +148,7 @@ func metaVersion(params json.RawMessage) (version string) {
 	return version
 }
 
-// stream serves a request that waits for notifications until the client or the server ends.
+// stream serves a request that waits for notifications until the client leaves or the server ends.
 func (h *Handler) stream(w http.ResponseWriter, r *http.Request, next http.Handler, s sent, c httpguard.Caller) {
 	place := h.streams.Open(c.Share)
 	defer place.Close()
@@ -165,12 +163,12 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, next http.Handl
 	h.open.Store(open, nil)
 	defer h.open.Delete(open)
 	if _, ok := h.o.Guard.Access.Now().Authenticate(ctx, c.Token); !ok {
-		cancel() // the token was taken back after it was asked for
+		cancel() // the token was revoked after it was checked
 	}
 	h.pass(w, r.WithContext(ctx), next, s)
 }
 
-// pass has the SDK answer a request, and reports whether the SDK took it.
+// pass lets the SDK answer a request, and reports whether the SDK accepted it.
 func (h *Handler) pass(w http.ResponseWriter, r *http.Request, next http.Handler, s sent) bool {
 	a := newAnswer(w, h.o.Guard.WriteTimeout, s)
 	next.ServeHTTP(a, r)

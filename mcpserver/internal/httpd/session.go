@@ -17,15 +17,15 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// sessions are the sessions of versions before 2026-07-28. The SDK begins them, but does not
-// see the calls that the core takes, so that the table ends a session after its time.
+// sessions is the table of the sessions of protocol versions before 2026-07-28. The SDK begins them
+// but does not see the calls that the core answers, so the table times them out.
 //
-// A client that never sends notifications/initialized has left, or means to take places
-// from others: its session ends soon if nothing comes, and gives way if there are too many.
-// One that goes on calling without it keeps its session.
+// A client that never sends notifications/initialized has left, or tries to take places from
+// others: its session ends soon if no request comes, and is the first to be evicted if there are
+// too many. A client that keeps calling without it keeps its session.
 type sessions struct {
-	idle, handshake time.Duration // without a request; the second before notifications/initialized
-	room            *limit.Budget // of sessions, those that are being made included
+	idle, handshake time.Duration // maximum time without a request; handshake applies before notifications/initialized
+	room            *limit.Budget // of sessions, including those being created
 
 	mu sync.Mutex
 	of map[string]*session // by id
@@ -35,19 +35,19 @@ type session struct {
 	in    *sessions
 	ss    *mcp.ServerSession
 	init  *mcp.InitializeParams
-	token string         // that began it; empty if none was needed
-	owner string         // the client whose share it counts for
+	token string         // began the session; empty if none was needed
+	owner string         // client whose share the session counts against
 	place *limit.Account // of the table's room
 
 	// Guarded by the table's mu.
 	initialized bool
-	busy        int // requests that are being answered
+	busy        int // requests being answered
 	last        time.Time
 	timer       *time.Timer
 	calls       map[string]*context.CancelFunc // of the core, by [wire.Key]
 }
 
-// add takes a session in, until it ends.
+// add registers a session until it ends.
 func (t *sessions) add(ss *mcp.ServerSession, from httpguard.Caller, place *limit.Account) {
 	s := &session{
 		in: t, ss: ss, init: ss.InitializeParams(), token: from.Token, owner: from.Share, place: place,
@@ -63,8 +63,8 @@ func (t *sessions) add(ss *mcp.ServerSession, from httpguard.Caller, place *limi
 	}()
 }
 
-// forget removes a session that the SDK has ended. It runs before the client gets the answer,
-// so that the client has its room at once.
+// forget removes a session that the SDK has ended. It runs before the client gets the answer, so
+// that the client can use the freed room at once.
 func (t *sessions) forget(id string, sdk *mcp.Server) {
 	for ss := range sdk.Sessions() {
 		if ss.ID() == id {
@@ -95,7 +95,7 @@ func (s *session) close() {
 	go func() { _ = s.ss.Close() }()
 }
 
-// timeout is how long the session lasts without a request.
+// timeout returns how long the session may go without a request.
 func (s *session) timeout() time.Duration {
 	if s.initialized {
 		return s.in.idle
@@ -103,7 +103,7 @@ func (s *session) timeout() time.Duration {
 	return s.in.handshake
 }
 
-// expire ends the session if its time is over.
+// expire ends the session if its time has run out.
 func (s *session) expire() {
 	s.in.mu.Lock()
 	defer s.in.mu.Unlock()
@@ -111,7 +111,7 @@ func (s *session) expire() {
 	switch {
 	case s.in.of[s.ss.ID()] != s:
 	case s.busy > 0:
-		s.timer.Reset(s.timeout()) // its last request is yet to end
+		s.timer.Reset(s.timeout()) // its last request has not ended yet
 	case left > 0:
 		s.timer.Reset(left)
 	default:
@@ -119,8 +119,8 @@ func (s *session) expire() {
 	}
 }
 
-// enter notes a request to a session, if there is one for its headers and its token;
-// [sessions.leave] must follow.
+// enter records the start of a request to the session of its headers and token. It returns nil
+// without such a session; else [sessions.leave] must follow.
 func (t *sessions) enter(h http.Header, token string) *session {
 	ids := h["Mcp-Session-Id"]
 	if len(ids) != 1 {
@@ -136,7 +136,7 @@ func (t *sessions) enter(h http.Header, token string) *session {
 	return s
 }
 
-// leave notes the end of a request, and whether it was the one that ends the handshake.
+// leave records the end of a request, and whether that request completed the handshake.
 func (t *sessions) leave(s *session, initialized bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,13 +148,13 @@ func (t *sessions) leave(s *session, initialized bool) {
 	}
 }
 
-// speaks reports whether a request of the session may have that version in its header.
+// speaks reports whether a request of the session may name this version in its header.
 func (s *session) speaks(version []string) bool {
 	return len(version) == 0 || len(version) == 1 && version[0] < skillsext.Since && slices.Contains(Versions(), version[0])
 }
 
-// beginCall notes a call that the core answers. It reports false if the session has a call
-// with that id already.
+// beginCall records a call that the core answers. It reports false if the session already has a
+// call with that id.
 func (s *session) beginCall(key string, cancel *context.CancelFunc) bool {
 	s.in.mu.Lock()
 	defer s.in.mu.Unlock()
@@ -165,8 +165,7 @@ func (s *session) beginCall(key string, cancel *context.CancelFunc) bool {
 	return true
 }
 
-// endCall forgets a call that has ended. It may be called again, also if the id is another
-// call's by then.
+// endCall removes a finished call. It may be called again, even if another call has the id by then.
 func (s *session) endCall(key string, cancel *context.CancelFunc) {
 	s.in.mu.Lock()
 	defer s.in.mu.Unlock()
@@ -175,7 +174,7 @@ func (s *session) endCall(key string, cancel *context.CancelFunc) {
 	}
 }
 
-// cancel cancels a call of the core's, if there is one.
+// cancel cancels a call that the core answers, if there is one.
 func (s *session) cancel(key string) {
 	s.in.mu.Lock()
 	defer s.in.mu.Unlock()
@@ -184,15 +183,15 @@ func (s *session) cancel(key string) {
 	}
 }
 
-// count counts the sessions.
+// count returns the number of sessions.
 func (t *sessions) count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.of)
 }
 
-// reserve takes room for one more session of a client. If no room is left, refusal says why.
-// The caller closes the account if no session is made.
+// reserve takes room for one more session of a client. If there is none, refusal says why. The
+// caller closes the account if no session is created.
 func (t *sessions) reserve(owner string) (place *limit.Account, refusal string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -209,8 +208,8 @@ func (t *sessions) reserve(owner string) (place *limit.Account, refusal string) 
 	return place, ""
 }
 
-// evict ends the session without notifications/initialized that has been silent for
-// longest, if there is one: a client's, or with "" any. The caller holds mu.
+// evict ends the longest silent session without notifications/initialized, if any: among the
+// client's, or among all if owner is empty. The caller holds mu.
 func (t *sessions) evict(owner string) bool {
 	var oldest *session
 	for _, s := range t.of {
@@ -234,12 +233,12 @@ func (t *sessions) closeAll() {
 	}
 }
 
-// serveSession leaves a POST of the versions that have sessions to the SDK.
+// serveSession passes a POST of a version with sessions to the SDK.
 func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, s sent, from httpguard.Caller) {
 	switch {
 	case r.Header.Get("Mcp-Session-Id") != "":
 		in := h.sessions.enter(r.Header, from.Token)
-		if in == nil { // the SDK says what is wrong with it
+		if in == nil { // the SDK reports the fault
 			h.pass(w, r, h.legacy, s)
 			return
 		}
@@ -251,13 +250,13 @@ func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, s sent, f
 	case s.method == "initialize" && s.id != nil:
 		h.create(w, r, s, from)
 	default:
-		// The SDK would make a session, refuse, and log it as an error of its own.
+		// The SDK would create a session, refuse, and log it as its own error.
 		refuse(w, http.StatusBadRequest, s.id, jsonrpc.CodeInvalidRequest,
 			"there is no session: send initialize first, then its Mcp-Session-Id with every request")
 	}
 }
 
-// create makes a session, unless there are enough that are in use.
+// create begins a session, unless the table is full of sessions in use.
 func (h *Handler) create(w http.ResponseWriter, r *http.Request, s sent, from httpguard.Caller) {
 	place, no := h.sessions.reserve(from.Share)
 	if no != "" {
@@ -271,7 +270,7 @@ func (h *Handler) create(w http.ResponseWriter, r *http.Request, s sent, from ht
 		}
 	}()
 	a := newAnswer(w, h.o.Guard.WriteTimeout, s)
-	a.beforeWrite = func() { // the SDK has answered, and nothing was written
+	a.beforeWrite = func() { // the SDK has answered, but nothing is written yet
 		id := w.Header().Get("Mcp-Session-Id")
 		for ss := range h.o.SDK.Sessions() {
 			if id != "" && ss.ID() == id && ss.InitializeParams() != nil && !a.isError() {

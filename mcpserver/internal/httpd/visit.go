@@ -14,10 +14,10 @@ import (
 	"github.com/knack-dev/knack/internal/server/httpguard"
 )
 
-// Visit is what the SDK's middleware must know of an HTTP request: its sender and what it
-// holds, until both the request and its handler have ended. A client of a
-// session may leave before its handler ends; were its place free by then, clients that leave
-// at once could have any number of calls worked on.
+// Visit is an HTTP request as the SDK's middleware sees it: its caller, and the place and memory it
+// holds until both the request and its handler have ended. A client of a session may leave before
+// its handler ends; if that freed the place, clients that leave at once could have any number of
+// calls running.
 type Visit struct {
 	httpguard.Caller
 	guard *httpguard.Guard // nil for a request that takes no place
@@ -25,10 +25,10 @@ type Visit struct {
 	mu      sync.Mutex
 	work    *httpguard.Work // nil while nothing is held
 	users   int             // of work: the request and the handler
-	handled bool            // a handler has begun, which logs the call
+	handled bool            // a handler has begun, and logs the call
 }
 
-// begin takes what the visit holds, or says why that cannot be had.
+// begin takes a place for the visit, or returns why it cannot.
 func (v *Visit) begin() (refusal string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -41,8 +41,8 @@ func (v *Visit) begin() (refusal string) {
 	return ""
 }
 
-// Enter begins the handler. It reports false if the request is over and its place was
-// given to another.
+// Enter begins the handler. It reports false if the request is over and another has taken its
+// place.
 func (v *Visit) Enter() bool {
 	refusal := v.begin()
 	v.mu.Lock()
@@ -51,7 +51,7 @@ func (v *Visit) Enter() bool {
 	return refusal == ""
 }
 
-// Memory is what the visit holds of the memory, nil if it waits for notifications.
+// Memory returns the memory account of the visit, or nil if the visit waits for notifications.
 func (v *Visit) Memory() *limit.Account {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -61,7 +61,7 @@ func (v *Visit) Memory() *limit.Account {
 	return v.work.Memory
 }
 
-// Leave ends the request, or the handler.
+// Leave ends the request or the handler; the last of the two releases the place.
 func (v *Visit) Leave() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -70,7 +70,7 @@ func (v *Visit) Leave() {
 	}
 }
 
-// wait gives everything back: a request that waits for notifications does not work.
+// wait releases everything: a request that waits for notifications does no work.
 func (v *Visit) wait() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -78,7 +78,7 @@ func (v *Visit) wait() {
 	v.guard = nil
 }
 
-// release needs mu.
+// release gives the place back. The caller holds mu.
 func (v *Visit) release() {
 	if v.work != nil {
 		v.work.Close()
@@ -95,7 +95,7 @@ func (v *Visit) isHandled() bool {
 // visitKey is the key of the visit in the SDK's TokenInfo.
 const visitKey = "visit"
 
-// VisitOf returns the visit of a request, nil if that did not come over HTTP.
+// VisitOf returns the visit of a request, or nil if the request did not arrive over HTTP.
 func VisitOf(req mcp.Request) *Visit {
 	extra := req.GetExtra()
 	if extra == nil || extra.TokenInfo == nil {
@@ -105,11 +105,10 @@ func VisitOf(req mcp.Request) *Visit {
 	return v
 }
 
-// carry puts a visit into a request for the SDK. A handler in a session gets the headers of
-// its HTTP request and the TokenInfo, which only the SDK's own middleware can set. That needs
-// an Authorization header; the one written here is seen by nothing else. A session belongs to
-// the token that began it: two tokens of one subject have two sessions, since either may be
-// revoked.
+// carry puts a visit into a request for the SDK. A handler in a session gets the headers of its
+// HTTP request and the TokenInfo, which only the SDK's own middleware can set. That needs an
+// Authorization header; only the SDK sees the one written here. A session belongs to the token that
+// began it: two tokens of one subject have two sessions, since either may be revoked.
 func carry(r *http.Request, v *Visit) (carrying *http.Request) {
 	user := ""
 	if v.Token != "" {

@@ -14,16 +14,16 @@ import (
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
-// answer is the writer of an answer of the SDK's. It rewords the SDK's refusals: those in
-// plain text, which clients of the protocol cannot read, become JSON-RPC errors, and none
-// repeats what was sent. The errors in answers are worded as over stdio.
+// answer writes an answer of the SDK. It turns the SDK's plain-text refusals, which MCP clients
+// cannot read, into JSON-RPC errors that do not echo the request. It words errors in answers as
+// stdio does.
 type answer struct {
 	httpguard.PacedWriter
 	sent        sent
-	beforeWrite func()       // if set, everything is held back until finish, which calls it first
-	status      int          // what was held back; 0 if nothing was
-	refused     int          // the status of a refusal, which is held back too, else 0
-	text        bytes.Buffer // and what it said
+	beforeWrite func()       // if set, finish calls it before anything is written
+	status      int          // the status held back, or 0
+	refused     int          // the status of a refusal, which is held back too, or 0
+	text        bytes.Buffer // the body held back
 	begun       bool
 }
 
@@ -31,7 +31,7 @@ func newAnswer(w http.ResponseWriter, timeout time.Duration, s sent) *answer {
 	return &answer{PacedWriter: httpguard.NewPacedWriter(w, timeout), sent: s}
 }
 
-// WriteHeader holds a refusal back.
+// WriteHeader holds back the status of a refusal.
 func (a *answer) WriteHeader(status int) {
 	if a.begun {
 		return
@@ -54,12 +54,12 @@ func (a *answer) head(status int) {
 		header.Set("X-Accel-Buffering", "no") // a proxy passes each event on (Streamable HTTP, Receiving Messages)
 	}
 	if a.beforeWrite == nil {
-		header.Del("Mcp-Session-Id") // of a session that refuses to begin again
+		header.Del("Mcp-Session-Id") // of a session that refuses a second initialize
 	}
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// Write holds a refusal back, and words errors.
+// Write holds back a refusal, and rewords errors.
 func (a *answer) Write(data []byte) (n int, err error) {
 	a.WriteHeader(http.StatusOK)
 	if a.refused != 0 && a.text.Len() >= maxRefusal {
@@ -68,8 +68,8 @@ func (a *answer) Write(data []byte) (n int, err error) {
 	if a.refused != 0 || a.beforeWrite != nil {
 		return a.text.Write(data)
 	}
-	// A copy, if anything is changed: what the SDK writes is also what it keeps for clients
-	// that resume. The length that it expects is that of its own text.
+	// A copy if anything changes, because the SDK keeps the written bytes for clients that resume.
+	// It expects the length of its own text.
 	if said := worded(data); len(said) != len(data) {
 		_, err = a.PacedWriter.Write(said)
 		return len(data), err
@@ -77,7 +77,7 @@ func (a *answer) Write(data []byte) (n int, err error) {
 	return a.PacedWriter.Write(data)
 }
 
-// FlushError sends what is buffered, within the deadline.
+// FlushError sends the buffered bytes, within the deadline.
 func (a *answer) FlushError() error {
 	a.WriteHeader(http.StatusOK)
 	if a.refused != 0 || a.beforeWrite != nil {
@@ -86,13 +86,13 @@ func (a *answer) FlushError() error {
 	return a.PacedWriter.FlushError()
 }
 
-// isError reports whether what was held back is an error.
+// isError reports whether the answer held back is an error.
 func (a *answer) isError() bool {
 	_, _, no := errorIn(a.text.Bytes())
 	return no != nil || a.refused != 0
 }
 
-// finish sends what was held back.
+// finish sends the answer held back.
 func (a *answer) finish() {
 	if a.beforeWrite != nil {
 		a.beforeWrite()
@@ -112,8 +112,8 @@ func (a *answer) finish() {
 	}
 	status, no := wire.RefusalOf(a.refused, a.text.String())
 	if a.sent.id == nil {
-		// A notification that is not taken has an error's status, whatever it is
-		// (Streamable HTTP, Sending Messages).
+		// A notification that is not accepted has an error status, whatever its kind (Streamable
+		// HTTP, Sending Messages).
 		status = max(status, http.StatusBadRequest)
 	}
 	writeError(a.ResponseWriter, status, a.sent.id, no)
@@ -125,7 +125,7 @@ type failure struct {
 	Error *jsonrpc.Error  `json:"error"`
 }
 
-// errorIn finds the error that data is, if it is one, and where in data. The SDK writes an
+// errorIn finds the JSON-RPC error in data, if there is one, and its position. The SDK writes an
 // answer, or the event that carries it, in one piece.
 func errorIn(data []byte) (from, to int, no *failure) {
 	to = len(data)
@@ -143,7 +143,7 @@ func errorIn(data []byte) (from, to int, no *failure) {
 			to--
 		}
 	}
-	// An answer with a result, which may be long, is known by its first members.
+	// An answer with a result, which may be long, is recognized by its first members.
 	in := json.NewDecoder(bytes.NewReader(data[from:to]))
 	if open, err := in.Token(); err != nil || open != json.Delim('{') {
 		return 0, 0, nil
@@ -162,7 +162,7 @@ func errorIn(data []byte) (from, to int, no *failure) {
 	return from, to, &m
 }
 
-// worded is data with the error in it, if it has one, worded by [wire.ForClient].
+// worded returns data with its error, if any, worded by [wire.ForClient].
 func worded(data []byte) []byte {
 	from, to, no := errorIn(data)
 	if no == nil {
@@ -172,15 +172,15 @@ func worded(data []byte) []byte {
 	return slices.Concat(data[:from], line, data[to:])
 }
 
-// maxRefusal bounds what is held back of a refusal; ours echo at most 256 bytes.
+// maxRefusal bounds the body of a refusal held back; knack's refusals echo at most 256 bytes.
 const maxRefusal = 64 << 10
 
-// invalid answers a request that belongs to no call.
+// invalid refuses a request that belongs to no call.
 func invalid(w http.ResponseWriter, status int, message string) {
 	refuse(w, status, nil, jsonrpc.CodeInvalidRequest, message)
 }
 
-// refuseBusy answers that there is too much to do.
+// refuseBusy refuses a request because the server is busy.
 func refuseBusy(w http.ResponseWriter, status int, id json.RawMessage, message string) {
 	w.Header().Set("Retry-After", "1")
 	refuse(w, status, id, wire.CodeBusy, message)

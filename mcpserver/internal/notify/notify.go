@@ -1,7 +1,7 @@
-// Package notify notifies sessions of changes: of lists, and of files.
+// Package notify notifies sessions of changed lists and files.
 //
-// The SDK sends a notification to all its sessions. Each passes [Notifier], which drops those
-// about skills that the session's principal does not see.
+// The SDK sends a notification to all its sessions. Each passes through [Notifier], which drops
+// notifications about skills that the session's principal may not see.
 package notify
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// The notifications that are about skills.
+// Notifications about skills.
 const (
 	toolsChanged     = "notifications/tools/list_changed"
 	promptsChanged   = "notifications/prompts/list_changed"
@@ -38,28 +38,28 @@ type Notifier struct {
 	tools, prompts, templates bool // registered with the SDK, see ListsChanged
 }
 
-// subscriber is a session that gets notifications: it was initialized, or it listens.
+// subscriber is a session that gets notifications: it is initialized, or it listens.
 type subscriber struct {
-	token string // of the request that subscribed; empty if none was required
-	share string // the client that its subscriptions count for
-	// reported is the state that the session was notified of last, or began with, by
-	// notification. It is nil without a policy: then the session gets every notification.
+	token string // of the subscribing request; empty if none was required
+	share string // client that its subscriptions count against
+	// reported is the state of each list that the session was last notified of, or began with, by
+	// notification. It is nil without a policy; the session then gets every notification.
 	reported map[string]catalog.Fingerprints
 }
 
-// Subscribe adds a session until it ends. It begins with what its caller sees now.
+// Subscribe adds a session until it ends. It begins with its caller's present view.
 func (n *Notifier) Subscribe(session *mcp.ServerSession, token, share string, who access.Principal) {
 	s := &subscriber{token: token, share: share}
 	if who.Filter != nil {
 		v, _ := n.Catalog.Now(who.Filter)
-		s.report(v) // without a snapshot, the first list is a change
+		s.report(v) // without a snapshot, the first list counts as a change
 	}
 	if n.add(session, s) {
 		n.catchUp(session, s)
 	}
 }
 
-// add reports false for a session that has subscribed before.
+// add reports false if the session has subscribed before.
 func (n *Notifier) add(session *mcp.ServerSession, s *subscriber) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -80,8 +80,8 @@ func (n *Notifier) add(session *mcp.ServerSession, s *subscriber) bool {
 	return true
 }
 
-// catchUp notifies a session that sees something else than its request did. A new state of
-// access may have come into force in between, which notified other sessions only.
+// catchUp notifies a session whose view has changed since its request. A new access state may have
+// come into force in between, which notified other sessions only.
 func (n *Notifier) catchUp(session *mcp.ServerSession, s *subscriber) {
 	who, known := n.Principal(context.Background(), session)
 	v, ready := n.Catalog.Now(who.Filter)
@@ -110,7 +110,7 @@ func (n *Notifier) find(session *mcp.ServerSession) *subscriber {
 	return n.subscribers[session]
 }
 
-// Share is the client that a session's subscriptions count for.
+// Share returns the client that a session's subscriptions count against.
 func (n *Notifier) Share(session *mcp.ServerSession) string {
 	if s := n.find(session); s != nil {
 		return s.share
@@ -118,8 +118,8 @@ func (n *Notifier) Share(session *mcp.ServerSession) string {
 	return ""
 }
 
-// Principal returns the principal of a session's token, by the state of access in force. It
-// reports false if the session did not subscribe or its token is no longer known.
+// Principal returns the principal of a session's token under the access state in force. It reports
+// false if the session did not subscribe or its token is no longer valid.
 func (n *Notifier) Principal(ctx context.Context, session *mcp.ServerSession) (p access.Principal, ok bool) {
 	state, s := n.Access.Now(), n.find(session)
 	switch {
@@ -131,13 +131,13 @@ func (n *Notifier) Principal(ctx context.Context, session *mcp.ServerSession) (p
 	return state.Authenticate(ctx, s.token)
 }
 
-// SetAccess puts a state of access in force for all notifications. Sessions that see
-// something else than before are notified of the lists that have changed.
+// SetAccess puts an access state in force for all notifications. It notifies sessions whose view
+// changes of the changed lists.
 func (n *Notifier) SetAccess(state access.State) {
 	if whole, ready := n.Catalog.Now(nil); ready && state.Policy != nil {
 		n.mu.Lock()
 		for _, s := range n.subscribers {
-			if s.reported == nil { // until here, the session got every notification
+			if s.reported == nil { // the session got every notification until now
 				s.report(whole)
 			}
 		}
@@ -148,8 +148,8 @@ func (n *Notifier) SetAccess(state access.State) {
 	n.ListsChanged(true, true, true)
 }
 
-// CheckFiles looks for changed files after a change of the catalogue. The change can also hide
-// a file from a session: a skill that contains a denied one is hidden too.
+// CheckFiles looks for changed files after a change of the catalogue. The change can also hide a
+// file from a session: a skill that contains a denied skill is hidden too.
 func (n *Notifier) CheckFiles() {
 	if n.Access.Now().Policy != nil {
 		n.prune(true)
@@ -157,9 +157,9 @@ func (n *Notifier) CheckFiles() {
 	n.Files.Poke()
 }
 
-// prune ends the subscriptions to files that a session no longer sees. It must hear nothing
-// more of them, not even that they were deleted. deleted keeps subscriptions to files that no
-// longer exist: the session hears of that, and of their return.
+// prune ends the subscriptions to files that a session may no longer see. The session must learn
+// nothing more of them, not even their deletion. deleted keeps subscriptions to files that no
+// longer exist: the session is notified of their deletion and of their return.
 func (n *Notifier) prune(deleted bool) {
 	whole, ready := n.Catalog.Now(nil)
 	if !ready {
@@ -178,10 +178,10 @@ func (n *Notifier) prune(deleted bool) {
 	})
 }
 
-// ListsChanged notifies every session of the lists that have changed. The SDK has no public
-// call for it: adding or removing a tool, a template or a prompt makes it notify, once each.
-// What is added appears in no answer, since knack answers the lists itself. (go-sdk#1238
-// brings a call for its own skills package.)
+// ListsChanged notifies every session of the changed lists. The SDK has no public call for it:
+// adding or removing a tool, a template or a prompt makes it notify, once each. The added items
+// appear in no answer, since knack answers the lists itself. (go-sdk#1238 brings a call for its own
+// skills package.)
 func (n *Notifier) ListsChanged(tools, prompts, resources bool) {
 	n.toggling.Lock()
 	defer n.toggling.Unlock()
@@ -205,8 +205,8 @@ func (n *Notifier) ListsChanged(tools, prompts, resources bool) {
 	}, func() { n.SDK.RemoveResourceTemplates(template) })
 }
 
-// Filter is the SDK's middleware for sending. It drops notifications about skills that the
-// session's principal does not see.
+// Filter is the SDK's sending middleware. It drops notifications about skills that the session's
+// principal may not see.
 func (n *Notifier) Filter(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		session, ok := req.GetSession().(*mcp.ServerSession)
@@ -221,7 +221,7 @@ func (n *Notifier) allows(ctx context.Context, session *mcp.ServerSession, metho
 	switch method {
 	case toolsChanged, promptsChanged, resourcesChanged, resourceUpdated:
 	default:
-		return true // a part of an answer, or a log line, which is written for one session
+		return true // part of an answer or a log line, written for this session only
 	}
 	who, known := n.Principal(ctx, session)
 	if !known {
@@ -239,8 +239,8 @@ func (n *Notifier) allows(ctx context.Context, session *mcp.ServerSession, metho
 	return n.isNew(session, method, v, who.Filter != nil)
 }
 
-// isNew reports whether a session was not yet notified of this state of a list, and notes that
-// it is now.
+// isNew reports whether a session has not yet been notified of this state of a list, and records
+// that it now has.
 func (n *Notifier) isNew(session *mcp.ServerSession, method string, v catalog.View, filtered bool) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -250,7 +250,7 @@ func (n *Notifier) isNew(session *mcp.ServerSession, method string, v catalog.Vi
 		return false
 	case s.reported == nil && !filtered:
 		return true
-	case s.reported == nil: // it subscribed just before there was a policy
+	case s.reported == nil: // it subscribed just before a policy came into force
 		s.report(catalog.View{})
 	}
 	was, now := s.reported[method], v.Fingerprints()

@@ -1,4 +1,3 @@
-// Package subscription keeps the files that sessions wait for, and finds out when they change.
 package notify
 
 import (
@@ -15,16 +14,15 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// The catalogue reports a change of a SKILL.md at once. No watcher covers a skill's other
-// files, so that each file with a subscriber is checked once in a period: its stamp, and if
-// that differs, its bytes. A file that is changed and changed back in
-// between is not noticed, nor is a write that leaves size and times as they were. Being
-// deleted, and coming back, is a change.
+// The catalogue reports a change of a SKILL.md at once. No watcher covers a skill's other files, so
+// each file with a subscriber is checked once in a period: first its stamp and, if that differs,
+// its bytes. A file that is changed and changed back in between is not noticed, nor is a write that
+// keeps its size and times. A deletion is a change, and so is the return of a file.
 const (
 	// Period is the time between two checks.
 	Period = 2 * time.Second
-	// MaxFiles bounds the subscriptions of all sessions; checking that many files takes a
-	// fraction of the period. A client that has a quarter gets none of the last quarter.
+	// MaxFiles bounds the subscriptions of all sessions; checking that many files takes a fraction
+	// of the period. A client that has a quarter of them gets none of the last quarter.
 	MaxFiles = 4096
 	// MaxOwn bounds the subscriptions of one session.
 	MaxOwn = 1024
@@ -37,22 +35,22 @@ var (
 	ErrTooMany = errors.New("too many subscriptions; end one first")
 )
 
-// Options of a table. Every field must be set.
+// Options configures a table. Every field must be set.
 type Options struct {
 	Period   time.Duration
 	MaxFiles int
 	MaxOwn   int
-	// View returns what the files are looked up in.
+	// View returns the view in which the files are looked up.
 	View func(context.Context) (catalog.View, error)
 	// Changed is called with the spelling of a changed file's URI, once for each spelling.
 	Changed func(ctx context.Context, uri string)
 }
 
-// Table is the subscriptions of sessions, each of type S.
+// Table holds the subscriptions of sessions, each of type S.
 type Table[S comparable] struct {
 	o    Options
-	room *limit.Budget // of subscriptions
-	wake chan struct{} // capacity 1: check now
+	room *limit.Budget // for subscriptions
+	wake chan struct{} // capacity 1: starts a check now
 
 	mu       sync.Mutex
 	files    map[string]*file // by canonical URI, however clients spell it
@@ -60,14 +58,14 @@ type Table[S comparable] struct {
 	running  bool
 }
 
-// file is a file and its state that subscribers know.
+// file is a file with a subscriber, and its state as last reported.
 type file struct {
 	uri       skill.URI
-	spellings map[string]int // of sessions for its URI, and how many of them
+	spellings map[string]int // spellings of its URI, with the number of sessions that use each
 	state     state
 }
 
-// session is what one session is subscribed to.
+// session holds the subscriptions of one session.
 type session struct {
 	room      *limit.Account
 	spellings map[string]string // by canonical URI
@@ -96,15 +94,15 @@ func (t *Table[S]) Poke() {
 	}
 }
 
-// Len is the number of files with a subscriber.
+// Len returns the number of files with a subscriber.
 func (t *Table[S]) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.files)
 }
 
-// Add subscribes a session of a client to a file. It returns the spelling under which the
-// session is notified of the file: the first one that it used.
+// Add subscribes a session of a client to a file. It returns the spelling used to notify the
+// session of the file: the first one that the session used.
 func (t *Table[S]) Add(s S, client string, v catalog.View, uri skill.URI, spelling string) (string, error) {
 	key := canonical(v, uri)
 	t.mu.Lock()
@@ -133,7 +131,7 @@ func (t *Table[S]) Add(s S, client string, v catalog.View, uri skill.URI, spelli
 	return t.add(s, client, key, spelling)
 }
 
-// add needs mu.
+// add subscribes a session to a file in the table. The caller holds mu.
 func (t *Table[S]) add(s S, client, key, spelling string) (string, error) {
 	mine, f := t.sessions[s], t.files[key]
 	if mine == nil {
@@ -156,8 +154,8 @@ func (t *Table[S]) add(s S, client, key, spelling string) (string, error) {
 	return spelling, nil
 }
 
-// Remove ends a session's subscription to a file. It returns the spelling that the session
-// used, empty if it had no subscription.
+// Remove ends a session's subscription to a file. It returns the spelling that the session used, or
+// "" if it had no subscription.
 func (t *Table[S]) Remove(s S, v catalog.View, uri skill.URI) string {
 	key := canonical(v, uri)
 	t.mu.Lock()
@@ -184,7 +182,7 @@ func (t *Table[S]) End(s S) {
 	}
 }
 
-// Has reports whether a session is subscribed to a file by that spelling.
+// Has reports whether a session is subscribed to a file under that spelling.
 func (t *Table[S]) Has(s S, spelling string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -192,7 +190,7 @@ func (t *Table[S]) Has(s S, spelling string) bool {
 	return mine != nil && slices.Contains(slices.Collect(maps.Values(mine.spellings)), spelling)
 }
 
-// Prune ends the subscriptions that keep declines, by session and canonical URI.
+// Prune ends the subscriptions for which keep returns false, by session and canonical URI.
 func (t *Table[S]) Prune(keep func(s S, uri string) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -205,11 +203,11 @@ func (t *Table[S]) Prune(keep func(s S, uri string) bool) {
 	}
 }
 
-// drop needs mu.
+// drop ends one subscription. The caller holds mu.
 func (t *Table[S]) drop(mine *session, key string) {
 	f, spelling := t.files[key], mine.spellings[key]
 	delete(mine.spellings, key)
-	mine.room.Settle(context.Background(), int64(len(mine.spellings))) // less, which waits for nothing
+	mine.room.Settle(context.Background(), int64(len(mine.spellings))) // a smaller amount, so it does not wait
 	if f.spellings[spelling]--; f.spellings[spelling] == 0 {
 		delete(f.spellings, spelling)
 	}
@@ -247,7 +245,7 @@ func (t *Table[S]) run() {
 	}
 }
 
-// check reports the files that have changed.
+// check reports the changed files.
 func (t *Table[S]) check(files map[string]file) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -273,7 +271,7 @@ func (t *Table[S]) check(files map[string]file) {
 	}
 }
 
-// canonical is one text for all URIs of a file.
+// canonical returns the same text for all URIs of a file.
 func canonical(v catalog.View, uri skill.URI) string {
 	if v.Snapshot == nil {
 		return uri.String()
@@ -308,7 +306,7 @@ func stateNow(v catalog.View, uri skill.URI) (state, error) {
 	}
 }
 
-// stateOf returns the state of a file now. It does not read a file whose stamp is as before. A
+// stateOf returns the present state of a file. It does not read a file whose stamp is unchanged. A
 // file that cannot be read at the moment keeps its state, and the error says why.
 func stateOf(v catalog.View, uri skill.URI, before state) (state, error) {
 	e, path := v.At(uri)

@@ -1,4 +1,4 @@
-// Package publication makes the entries that the Skills extension (SEP-2640) has of skills.
+// Package publication makes the entries of skills in the Skills extension (SEP-2640).
 package publication
 
 import (
@@ -17,13 +17,13 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// possible reports whether a skill's SKILL.md satisfies the specification and its URI ends
-// with its name. Only its manifest tells whether its files are within the limits.
+// possible reports whether a skill's SKILL.md satisfies the specification and its URI ends with its
+// name. Only the manifest shows whether its files are within the limits.
 func possible(e *catalog.Entry) bool {
 	return e.Publishable && e.Status != catalog.Skipped && e.IsNamedByURI()
 }
 
-// Obstacle is the first reason that keeps a served skill from having an entry.
+// Obstacle returns the first reason that a served skill has no entry.
 func Obstacle(e *catalog.Entry) string {
 	for _, p := range e.Problems {
 		if skill.RuleOf(p.Rule).Unpublishes {
@@ -33,8 +33,8 @@ func Obstacle(e *catalog.Entry) string {
 	return "its URI does not end with its name"
 }
 
-// Entry is the entry of a skill as it is on disk now, nil if the skill is not published. Its
-// frontmatter and its manifest are of one state.
+// Entry returns the entry of a skill as it is on disk now, or nil if the skill is not published.
+// Its frontmatter and its manifest belong to the same state.
 func Entry(ctx context.Context, v catalog.View, e *catalog.Entry) (*skillsext.Skill, error) {
 	if !possible(e) {
 		return nil, nil
@@ -60,9 +60,9 @@ func Entry(ctx context.Context, v catalog.View, e *catalog.Entry) (*skillsext.Sk
 	}, nil
 }
 
-// Entries makes the entries of several skills at once, nil for a skill that is not published.
-// It calls failed, from several goroutines, for a skill without an entry, and returns how many
-// of them may have one later: neither are they over the limits of publication, nor gone.
+// Entries makes the entries of several skills concurrently; the entry of an unpublished skill is
+// nil. It calls failed, from several goroutines, for each entry that fails, and counts in unread
+// the skills that may have an entry later, because they exist and are within the limits.
 func Entries(ctx context.Context, v catalog.View, of []*catalog.Entry, failed func(*catalog.Entry, error)) (entries []*skillsext.Skill, unread int, err error) {
 	out := make([]*skillsext.Skill, len(of))
 	var next, later atomic.Int64
@@ -84,7 +84,7 @@ func Entries(ctx context.Context, v catalog.View, of []*catalog.Entry, failed fu
 	return out, int(later.Load()), ctx.Err()
 }
 
-// OfText is the entry of a skill of one file at a URI.
+// OfText returns the entry of a one-file skill at a URI.
 func OfText(uri string, text []byte) *skillsext.Skill {
 	return &skillsext.Skill{
 		URI: uri, Frontmatter: skillsext.Frontmatter(frontmatter.Parse(text).JSON()),

@@ -17,25 +17,24 @@ import (
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
-// Options of a session. Every field but Core, Refused and Interrupt must be set.
+// Options configures a session. Every field but Core, Refused and Interrupt must be set.
 type Options struct {
-	In  io.Reader // where the client's messages come from
-	Out io.Writer // where messages to the client go
-	// Interrupt, once it is closed, ends the input: what a read then still brings is dropped.
+	In  io.Reader // messages from the client
+	Out io.Writer // messages to the client
+	// Interrupt, once closed, ends the input: bytes that a running read still returns are dropped.
 	Interrupt   <-chan struct{}
-	MaxInFlight int           // calls that have no answer yet, and apart from them open subscriptions
-	MaxLine     int           // bytes of a line, its end not counted; a longer one is skipped, not held
-	Drain       time.Duration // for answers after In has ended; negative does not wait
+	MaxInFlight int           // unanswered calls and, counted separately, open subscriptions
+	MaxLine     int           // bytes of a line without its end; a longer one is skipped, not stored
+	Drain       time.Duration // wait for answers after In has ended; negative does not wait
 	Log         *slog.Logger
 	// Refused, if set, is called with each refusal before it is written. The method may be empty.
 	Refused func(method string, why *jsonrpc.Error)
-	// Core takes a call, or declines it. The work may take as long as it likes, since other
-	// calls are then read by another goroutine. Params are valid until Core returns.
+	// Core accepts a call, or declines it. The work may take any time, since another goroutine then
+	// reads further calls. Params are valid until Core returns.
 	Core func(wire.Call) (work wire.Work, ok bool)
 }
 
-// Patience is how long a refusal waits for a client to read if [Options.Drain] does not
-// wait.
+// Patience bounds how long a refusal waits for a client to read if [Options.Drain] does not wait.
 const Patience = 10 * time.Second
 
 // Transport is one session over a pair of pipes.
@@ -45,17 +44,17 @@ type Transport struct {
 	over      chan struct{}
 }
 
-// New makes the transport of a session.
+// New makes the transport of one session.
 func New(o Options) *Transport { return &Transport{o: o, over: make(chan struct{})} }
 
-// Over is closed when the session is to end.
+// Over returns a channel that is closed when the session must end.
 func (t *Transport) Over() <-chan struct{} { return t.over }
 
-// ErrUnanswered says that a session ended before its client had every answer: the calls
-// took too long, or the client did not read.
+// ErrUnanswered reports that a session ended before its client had every answer: the calls took too
+// long, or the client did not read.
 var ErrUnanswered = errors.New("not every call was answered before the session ended")
 
-// Connect starts to read In. A second call is an error: one input holds one session.
+// Connect starts reading In. A second call fails: one input carries one session.
 func (t *Transport) Connect(context.Context) (mcp.Connection, error) {
 	if !t.connected.CompareAndSwap(false, true) {
 		return nil, errors.New("stdio transport: already connected")
@@ -85,32 +84,32 @@ func newConn(o Options, over chan struct{}) *conn {
 	return c
 }
 
-// conn is the session of a Transport, as the SDK has it.
+// conn is the session of a Transport as the SDK sees it.
 type conn struct {
 	o     Options
 	lines *lineReader
 	calls *ledger
 	inbox chan received // for Read
-	free  chan struct{} // takes a token if a goroutine waits for lines to read
+	free  chan struct{} // accepts a token if a goroutine waits to read lines
 	turn  chan struct{} // holds a token while a message is written
 
-	finished   atomic.Bool  // no more is taken from the input
+	finished   atomic.Bool  // no more input is read
 	endSession func()       // closes [Transport.Over]
-	idle       atomic.Int64 // goroutines that wait for their turn to read
+	idle       atomic.Int64 // goroutines waiting for their turn to read
 
 	open       context.Context // ends with the session; the core's calls depend on it
 	close      context.CancelCauseFunc
-	output     context.Context // ends if the output fails or is given up, with the reason
+	output     context.Context // ends if the output fails or is given up; its cause is the reason
 	failOutput context.CancelCauseFunc
 }
 
-// received is what one Read returns.
+// received is the result of one Read.
 type received struct {
 	msg jsonrpc.Message
 	err error
 }
 
-// SessionID is empty: the pipe is the session.
+// SessionID returns "": the pipe is the session.
 func (c *conn) SessionID() string { return "" }
 
 // Close ends Read and refuses further writes. It may be called at any time, and repeatedly.
@@ -119,8 +118,8 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// Read returns the next message for the SDK, io.EOF once the input has ended and its calls
-// are answered, or the error that broke the output.
+// Read returns the next message for the SDK. It returns io.EOF once the input has ended and its
+// calls are answered, or the error that broke the output.
 func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	select {
 	case <-ctx.Done():
@@ -135,7 +134,7 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// Write sends one message of the SDK's to the client.
+// Write sends one message of the SDK to the client.
 func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -146,17 +145,17 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	return c.request(msg.(*jsonrpc.Request))
 }
 
-// answer sends the SDK's answer to a call and strikes the call off.
+// answer sends the SDK's answer to a call and removes the call from the ledger.
 //
-// The call gives up its place and its id before the client can see the answer, because the
-// client may use both again at once. It counts as owed until the bytes are out, because
-// until then they can be lost.
+// The call gives up its place and its id before the client can see the answer, because the client
+// may reuse both at once. It counts as owed until the bytes are written, because until then they
+// can be lost.
 func (c *conn) answer(resp *jsonrpc.Response) error {
 	size := int64(len(resp.Result))
 	c.calls.unwritten.Add(size)
 	defer c.calls.unwritten.Add(-size)
-	// It is encoded only when its turn has come: of the answers that wait for a client to
-	// read there is one copy.
+	// Encoded only when its turn has come, so that answers waiting for the client to read have one
+	// copy each.
 	if err := c.takeTurn(nil); err != nil {
 		return err
 	}
@@ -193,7 +192,7 @@ func (c *conn) encode(resp *jsonrpc.Response) ([]byte, error) {
 	return line, nil
 }
 
-// request sends a request or notification of the server's own.
+// request sends the server's own request or notification.
 func (c *conn) request(req *jsonrpc.Request) error {
 	line, err := jsonrpc.EncodeMessage(req)
 	if err != nil {
@@ -208,14 +207,14 @@ func (c *conn) request(req *jsonrpc.Request) error {
 	return c.send(append(line, '\n'), nil)
 }
 
-// rejected is an error with the code by which the SDK distinguishes a message that cannot be
-// sent from a broken connection.
+// rejected returns an error with the code that the SDK uses for an unsendable message, as opposed
+// to a broken connection.
 func rejected(why string) error {
 	return &jsonrpc.Error{Code: -32005, Message: why}
 }
 
-// respond does the work of one of the core's calls and sends the answer, unless the call was
-// taken back meanwhile: then it was answered already.
+// respond does the work of a call that the core accepted, and sends the answer, unless the call was
+// cancelled meanwhile and so is answered already.
 func (c *conn) respond(call *working) {
 	defer call.work.Close()
 	defer call.cancel()
@@ -223,7 +222,7 @@ func (c *conn) respond(call *working) {
 	defer func() {
 		if p := recover(); p != nil {
 			c.o.Log.Error("panic while answering", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			if begun { // the rest of the line could not be distinguished from another message
+			if begun { // the rest of the line would look like another message
 				_ = c.giveUp(errors.New("an answer could not be written"))
 				return
 			}
@@ -238,9 +237,9 @@ func (c *conn) respond(call *working) {
 	}
 }
 
-// reply sends an answer of the core's and strikes the call off, as [conn.answer] does. A
-// small answer is encoded before its turn has come, a large one is not held as a whole.
-// An error of the write has ended the session.
+// reply sends the core's answer and removes the call from the ledger, as [conn.answer] does. A
+// small answer is encoded before its turn; a large one is never in memory as a whole. A write error
+// has ended the session.
 func (c *conn) reply(key string, a wire.Answer, begun *bool) {
 	var weight int64
 	if a.Result != nil {
@@ -266,7 +265,7 @@ func (c *conn) reply(key string, a wire.Answer, begun *bool) {
 	}
 }
 
-// pieces writes the pieces of a message whose turn has come.
+// pieces writes a message piece by piece, in its turn.
 type pieces struct{ *conn }
 
 func (p pieces) Write(b []byte) (int, error) {

@@ -12,49 +12,48 @@ import (
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
-// listenMethod opens a subscription: a call that is answered when the client takes it
-// back, or never. It may neither hold a place nor delay the end.
+// listenMethod opens a subscription: a call that is answered when the client cancels it, or never.
+// It must neither hold a place nor delay the end.
 const listenMethod = "subscriptions/listen"
 
-// initializeMethod begins a session. What a client sends behind it, without waiting for
-// the answer, is answered behind it, which the SDK sees to.
+// initializeMethod begins a session. Messages that a client sends after it without waiting are
+// answered after it; the SDK sees to that.
 const initializeMethod = "initialize"
 
-// maxUnwritten bounds the bytes of answers that wait until the client reads: the largest
-// answer (a file of 16 MiB, in Base64) and as much again. Calls that come while more wait
-// are refused.
+// maxUnwritten bounds the bytes of answers waiting for the client to read: the largest answer (a
+// file of 16 MiB, in Base64) and as much again. Further calls are refused while more are waiting.
 const maxUnwritten = 48 << 20
 
-// ledger records the calls in flight of one session: the client's, with the answers that it is
-// owed, and the server's.
+// ledger records the calls in flight of one session: the client's calls, with their owed answers,
+// and the server's.
 //
-// The SDK answers every call it was given, cancelled or not, with one exception: a result
-// that cannot be marshalled. Such a call would hold its place for good, so a call that was
-// cancelled and stays unanswered loses it.
+// The SDK answers every call it was given, cancelled or not, with one exception: a result that
+// cannot be marshalled. Such a call would hold its place forever, so a cancelled call that stays
+// unanswered loses it.
 type ledger struct {
 	limit      int
-	patience   time.Duration // what a cancelled call has left to answer
-	settled    chan struct{} // has a token after owed has come down to zero
-	unwritten  atomic.Int64  // bytes of answers that are not out yet
-	handshakes atomic.Int64  // handshakes that are not answered yet
+	patience   time.Duration // time that a cancelled call has to answer
+	settled    chan struct{} // receives a token when owed drops to zero
+	unwritten  atomic.Int64  // bytes of unwritten answers
+	handshakes atomic.Int64  // unanswered handshakes
 
 	mu          sync.Mutex
-	calls       map[string]*inFlight  // asked by the client, not answered, by [wire.Key]
+	calls       map[string]*inFlight  // unanswered calls of the client, by [wire.Key]
 	placesTaken int                   // calls that hold a place
 	listens     int                   // open subscriptions
-	owed        int                   // answers that are not out yet
-	asked       map[string]jsonrpc.ID // asked by the server, not answered
+	owed        int                   // unwritten answers
+	asked       map[string]jsonrpc.ID // unanswered calls of the server
 	ended       bool                  // nothing more will be read
 }
 
-// inFlight is one call of the client's.
+// inFlight is one call of the client.
 type inFlight struct {
-	method    string // does not change
+	method    string // immutable
 	listen    bool
-	handshake bool      // it is the handshake
-	abandoned bool      // it was given up, and holds no place
-	cancelled time.Time // zero: it was not
-	core      *working  // nil: the SDK has the call
+	handshake bool      // the call is the handshake
+	abandoned bool      // given up, so it holds no place
+	cancelled time.Time // zero if not cancelled
+	core      *working  // nil if the SDK has the call
 }
 
 func newLedger(limit int, patience time.Duration) *ledger {
@@ -67,7 +66,7 @@ func newLedger(limit int, patience time.Duration) *ledger {
 	}
 }
 
-// admit enters a call, or says why it is refused. id is what a refusal repeats.
+// admit enters a call, or returns its refusal. The refusal echoes id.
 func (l *ledger) admit(key, method, id string, call *inFlight) *wire.Refusal {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +75,7 @@ func (l *ledger) admit(key, method, id string, call *inFlight) *wire.Refusal {
 	}
 	call.method = method
 	if l.calls[key] != nil {
-		// Without the id: it would pass for the answer to the first call.
+		// Without the id: with it, the refusal would look like the answer to the first call.
 		return wire.Invalid(wire.InFlight)
 	}
 	if method == listenMethod {
@@ -107,8 +106,8 @@ func (l *ledger) admit(key, method, id string, call *inFlight) *wire.Refusal {
 	return nil
 }
 
-// giveUpCancelled takes their places from cancelled calls that had time enough to answer.
-// Their ids stay taken, for as far as the SDK knows they are worked on.
+// giveUpCancelled takes away the places of cancelled calls that had enough time to answer. Their
+// ids stay in use, since the SDK may still be working on them.
 func (l *ledger) giveUpCancelled() {
 	for _, call := range l.calls {
 		late := !call.cancelled.IsZero() && time.Since(call.cancelled) >= l.patience
@@ -120,8 +119,8 @@ func (l *ledger) giveUpCancelled() {
 	}
 }
 
-// cancelled notes that the client has cancelled a call. It reports whether the SDK must get
-// the cancellation: only for a call that the SDK has.
+// cancelled records that the client has cancelled a call. It reports whether the SDK must get the
+// cancellation, which is so only for a call that the SDK has.
 func (l *ledger) cancelled(key string) (forSDK bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,8 +137,8 @@ func (l *ledger) cancelled(key string) (forSDK bool) {
 	return call.core == nil
 }
 
-// answering strikes a call off just before its answer is written, and reports whether
-// answered must follow.
+// answering removes a call just before its answer is written, and reports whether answered must
+// follow.
 func (l *ledger) answering(key string) (owed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -160,14 +159,14 @@ func (l *ledger) answering(key string) (owed bool) {
 	return false
 }
 
-// answered notes that an answer is out, or can never get out.
+// answered records that an answer is written, or never will be.
 func (l *ledger) answered() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.settle()
 }
 
-// settle notes that one answer less is owed. The caller holds mu.
+// settle subtracts one owed answer. The caller holds mu.
 func (l *ledger) settle() {
 	if l.owed--; l.owed > 0 {
 		return
@@ -178,21 +177,21 @@ func (l *ledger) settle() {
 	}
 }
 
-// owing counts the answers that are not out yet.
+// owing returns the number of unwritten answers.
 func (l *ledger) owing() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.owed
 }
 
-// find returns the call in flight that has this id, or nil.
+// find returns the call in flight with this id, or nil.
 func (l *ledger) find(key string) *inFlight {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.calls[key]
 }
 
-// ask enters a call of the server's; false says that no answer can come.
+// ask enters a call of the server. It reports false if no answer can come.
 func (l *ledger) ask(id jsonrpc.ID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -203,15 +202,15 @@ func (l *ledger) ask(id jsonrpc.ID) bool {
 	return true
 }
 
-// replied strikes off a call of the server's that was answered or taken back.
+// replied removes a call of the server that was answered or cancelled.
 func (l *ledger) replied(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.asked, key)
 }
 
-// end notes that nothing more will be read, and returns the server's calls that will
-// therefore never be answered.
+// end records that nothing more will be read, and returns the server's calls that will therefore
+// never be answered.
 func (l *ledger) end() []jsonrpc.ID {
 	l.mu.Lock()
 	defer l.mu.Unlock()

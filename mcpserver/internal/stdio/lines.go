@@ -10,30 +10,29 @@ import (
 // errLineTooLong reports a line that was skipped because of its length.
 var errLineTooLong = errors.New("line too long")
 
-// keptLine is the largest buffer that is kept for the next line: one huge
-// message must not hold its memory for the rest of the session.
+// keptLine is the largest buffer kept for the next line: one huge message must not hold its memory
+// for the rest of the session.
 const keptLine = 1 << 20
 
-// byteOrderMark is what some Windows programs put before their first line.
+// byteOrderMark precedes the first line of some Windows programs.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// lineReader cuts an input into lines of at most limit bytes.
+// lineReader splits an input into lines of at most limit bytes.
 type lineReader struct {
 	in    *bufio.Reader
 	limit int
 	buf   []byte // the line so far, when it spans reads
-	begun bool   // the first line is out
-	err   error  // what ended the input
+	begun bool   // the first line was returned
+	err   error  // the error that ended the input
 }
 
 func newLineReader(in io.Reader, limit int) *lineReader {
 	return &lineReader{in: bufio.NewReaderSize(in, 64<<10), limit: limit}
 }
 
-// next returns a line without its end, valid until the next call; a line over the limit is
-// read to its end and reported as errLineTooLong. What comes before the end of the input
-// without a newline is a line too; what comes before a failure is not, for it may have
-// gone on.
+// next returns a line without its end, valid until the next call. A line over the limit is read to
+// its end and reported as errLineTooLong. Bytes without a newline before the end of the input are a
+// line too; bytes before a read failure are not, because the line may be incomplete.
 func (r *lineReader) next() ([]byte, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -54,8 +53,8 @@ func (r *lineReader) next() ([]byte, error) {
 	return line, nil
 }
 
-// read gathers one line, unchanged. Beyond the limit, with room for the line
-// end and a byte-order mark, it only looks for the newline.
+// read collects one line, unchanged. Beyond the limit, with room for the line end and a byte-order
+// mark, it only looks for the newline.
 func (r *lineReader) read() (line []byte, tooLong bool, err error) {
 	room := r.limit + len("\r\n") + len(byteOrderMark)
 	for {
@@ -65,7 +64,7 @@ func (r *lineReader) read() (line []byte, tooLong bool, err error) {
 		case tooLong:
 			r.buf = nil
 		case err == nil && len(r.buf) == 0:
-			return part, false, nil // the usual case: nothing is copied
+			return part, false, nil // the usual case, without a copy
 		default:
 			r.buf = append(r.buf, part...)
 		}
@@ -75,7 +74,7 @@ func (r *lineReader) read() (line []byte, tooLong bool, err error) {
 	}
 }
 
-// trim takes off the line end, and the byte-order mark of the first line.
+// trim removes the line end, and the byte-order mark of the first line.
 func (r *lineReader) trim(line []byte) []byte {
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	line = bytes.TrimSuffix(line, []byte("\r"))

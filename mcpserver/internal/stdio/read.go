@@ -11,19 +11,19 @@ import (
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
-// reader is one of the goroutines that take turns at reading lines.
+// reader is one of the goroutines that take turns reading lines.
 type reader struct {
 	*conn
-	late *time.Timer // has another one read on during a long call; nil before the first
+	late *time.Timer // makes another goroutine read during a long call; nil before the first
 }
 
-// receive reads lines until the input ends or the session does.
+// receive reads lines until the input or the session ends.
 func (c *conn) receive() {
 	for r := (&reader{conn: c}); r.next(); {
 	}
 }
 
-// next deals with one line. It reports false if the goroutine is to end.
+// next handles one line. It reports false if the goroutine must end.
 func (c *reader) next() bool {
 	line, err := c.lines.next()
 	switch {
@@ -39,7 +39,7 @@ func (c *reader) next() bool {
 	return c.take(line) && c.open.Err() == nil
 }
 
-// take deals with one line. It reports false if the session is over.
+// take handles one line. It reports false if the session is over.
 func (c *reader) take(line []byte) bool {
 	if c.o.Core != nil && c.calls.handshakes.Load() == 0 {
 		if call, ok := wire.ParseCall(line); ok {
@@ -69,25 +69,25 @@ func (c *reader) take(line []byte) bool {
 	if !c.deliver(received{msg: msg}) {
 		return false
 	}
-	// To the runtime a thread that waits in a read is at work: the goroutine that has the
-	// message would wait up to 20 ms for its processor. One time in 61 the scheduler comes
-	// straight back, but not twice.
+	// The runtime counts a thread waiting in a read as running: the goroutine that got the message
+	// would wait up to 20 ms for its processor. In one of 61 cases the scheduler returns to this
+	// goroutine at once, but never twice in a row.
 	runtime.Gosched()
 	runtime.Gosched()
 	return true
 }
 
 const (
-	// quick is how long a call may take before another goroutine reads on: what comes
-	// meanwhile may take the call back. Handing over at once takes longer than many calls.
+	// quick bounds how long a call may take before another goroutine reads on: the next line may
+	// cancel the call. Handing over at once takes longer than many calls.
 	quick = time.Millisecond
-	// maxIdle bounds the goroutines that are kept for further lines.
+	// maxIdle bounds the goroutines kept for further lines.
 	maxIdle = 32
 )
 
-// work does the work of a call that the core has taken, in this goroutine, which has the
-// line in its cache and a stack that has grown. If more lines are here or the call takes
-// long, another goroutine reads on, and this one then waits for its turn to read.
+// work does the work of a call that the core accepted, in this goroutine, whose cache holds the
+// line and whose stack has grown. If more lines are buffered or the call takes long, another
+// goroutine reads on, and this one then waits for its turn to read.
 func (c *reader) work(call wire.Call, work wire.Work) bool {
 	w := &working{conn: c.conn, key: call.Key(), id: call.ID, work: work}
 	w.core = w
@@ -120,7 +120,7 @@ func (c *reader) work(call wire.Call, work wire.Work) bool {
 	}
 }
 
-// readOn has another goroutine read.
+// readOn makes another goroutine read.
 func (c *conn) readOn() {
 	select {
 	case c.free <- struct{}{}:
@@ -129,15 +129,15 @@ func (c *conn) readOn() {
 	}
 }
 
-// refuse answers a line that goes no further. It reports false if the session is over.
+// refuse answers a refused line. It reports false if the session is over.
 func (c *conn) refuse(method string, no *wire.Refusal) bool {
 	c.refused(method, &no.Error)
 	if no.Key != "" && c.calls.find(no.Key) != nil {
-		no.ID = nil // it would pass for the answer to the call that has this id
+		no.ID = nil // the refusal would look like the answer to the call with this id
 	}
 	c.o.Log.Debug("line refused", "code", no.Error.Code)
-	// No line is read meanwhile, so that refusals cannot pile up, and so that the end of the
-	// input would go unseen: hence the bound.
+	// No line is read meanwhile, so refusals cannot pile up. The end of the input would go
+	// unnoticed too, hence the bound.
 	most := c.o.Drain
 	if most <= 0 {
 		most = Patience
@@ -145,12 +145,12 @@ func (c *conn) refuse(method string, no *wire.Refusal) bool {
 	return c.send(append(no.Encode(), '\n'), time.After(most)) == nil
 }
 
-// finish ends the session when the input has ended.
+// finish ends the session after the end of the input.
 func (c *conn) finish(err error) {
 	if c.finished.Swap(true) {
 		return // the input has ended in another way
 	}
-	// A handler may be waiting for the client, which can no longer say anything.
+	// A handler may wait for the client, which can no longer answer.
 	for _, id := range c.calls.end() {
 		if !c.deliver(received{msg: &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{
 			Code: jsonrpc.CodeInternalError, Message: "the client closed its input before it answered",
@@ -163,8 +163,8 @@ func (c *conn) finish(err error) {
 	c.deliver(received{err: err})
 }
 
-// awaitAnswers waits until no answer is owed, for as long as the drain allows. Only
-// then may the SDK learn that the input has ended: it writes nothing from then on.
+// awaitAnswers waits until no answer is owed, at most for the drain time. Only then may the SDK
+// learn of the end of the input, since it writes nothing afterwards.
 func (c *conn) awaitAnswers() {
 	most := max(c.o.Drain, 0)
 	late := time.After(most)
@@ -182,14 +182,14 @@ func (c *conn) awaitAnswers() {
 	}
 }
 
-// refused tells of a refusal.
+// refused reports a refusal to [Options.Refused].
 func (c *conn) refused(method string, why *jsonrpc.Error) {
 	if c.o.Refused != nil {
 		c.o.Refused(method, why)
 	}
 }
 
-// deliver hands r to Read. It reports false if the session is over.
+// deliver passes r to Read. It reports false if the session is over.
 func (c *conn) deliver(r received) bool {
 	select {
 	case c.inbox <- r:

@@ -9,35 +9,35 @@ import (
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
-// working is a call of the core's whose work is being done, and the context of that work. The
-// context ends with the work, with the session, or when the client takes the call back. Most
-// work never waits for that, and costs no channel and no place in the session's context.
+// working is a running call of the core, and the context of its work. The context ends with the
+// work, with the session, or if the client cancels the call. Most work never waits for that, and
+// costs no channel and no place in the session's context.
 type working struct {
 	inFlight
 	conn     *conn
 	key, id  string
 	work     wire.Work
 	answered atomic.Bool // an answer is being written
-	mine     bool        // and the goroutine that works writes it
+	mine     bool        // the working goroutine writes it
 
 	mu    sync.Mutex
-	done  chan struct{} // nil until it is asked for
+	done  chan struct{} // nil until Done is called
 	ended bool
-	stop  func() bool // ends the wait for the end of the session; nil without done
+	stop  func() bool // ends the wait for the session's end; nil without done
 }
 
-// claim reports whether the caller is the one that answers.
+// claim reports whether the caller must write the answer.
 func (w *working) claim() bool { return !w.answered.Swap(true) }
 
-// Claim is claim for the goroutine that works.
+// Claim is claim for the working goroutine.
 func (w *working) Claim() bool {
 	w.mine = w.claim()
 	return w.mine
 }
 
-// takeBack answers a call that its client has taken back. Its work may hang in the system.
+// takeBack answers a call that its client has cancelled. Its work may hang in a system call.
 func (w *working) takeBack() {
-	claimed := w.claim() // first, so that the work ends as cancelled only if it is answered so
+	claimed := w.claim() // first, so that the work ends as cancelled only if the answer says so
 	w.cancel()
 	if claimed {
 		go w.conn.reply(w.key, wire.Answer{ID: w.id, Error: wire.ForClient(context.Canceled)}, new(bool))

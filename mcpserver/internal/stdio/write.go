@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// send waits for its turn and writes one line. When patience yields before the line is
-// out, the client does not read, and the session ends.
+// send waits for its turn and writes one line. If patience fires first, the client does not read,
+// and the session ends.
 func (c *conn) send(line []byte, patience <-chan time.Time) error {
 	if err := c.takeTurn(patience); err != nil {
 		return err
@@ -35,11 +35,11 @@ func (c *conn) takeTurn(patience <-chan time.Time) error {
 	return nil
 }
 
-// giveTurn lets the next writer write.
+// giveTurn passes the turn to write on.
 func (c *conn) giveTurn() { <-c.turn }
 
-// line writes a message, or pieces of one, in its turn. The first failure ends the
-// session: the next line could not be distinguished from a line that is cut short.
+// line writes a message, or pieces of one, in its turn. The first failure ends the session: the
+// next line could not be told from the rest of a truncated one.
 func (c *conn) line(pieces [][]byte, patience <-chan time.Time) error {
 	if out, ok := c.o.Out.(nowWriter); ok {
 		if pieces = behind(pieces, out.WriteNow(pieces)); len(pieces) == 0 {
@@ -50,7 +50,7 @@ func (c *conn) line(pieces [][]byte, patience <-chan time.Time) error {
 	if len(pieces) > 1 {
 		data = bytes.Join(pieces, nil)
 	}
-	// A write cannot be interrupted, and nothing else may hang on it.
+	// A write cannot be interrupted, and nothing else may depend on it.
 	written := make(chan error, 1)
 	go func() { written <- c.write(data) }()
 	select {
@@ -66,11 +66,11 @@ func (c *conn) line(pieces [][]byte, patience <-chan time.Time) error {
 	}
 }
 
-// nowWriter is an output that writes what it can without waiting. Another goroutine for a
+// nowWriter is an output that writes as much as it can without waiting. Starting a goroutine for a
 // write costs more than most writes.
 type nowWriter interface{ WriteNow(pieces [][]byte) int }
 
-// behind returns what comes behind the first n bytes. It does not change the pieces.
+// behind returns the bytes after the first n. It does not change the pieces.
 func behind(pieces [][]byte, n int) [][]byte {
 	for i, p := range pieces {
 		if n < len(p) {
@@ -81,23 +81,22 @@ func behind(pieces [][]byte, n int) [][]byte {
 	return nil
 }
 
-// write writes data, whole.
+// write writes all of data.
 func (c *conn) write(data []byte) error {
 	n, err := c.o.Out.Write(data)
 	if err == nil && n < len(data) {
 		err = io.ErrShortWrite
 	}
 	if errors.Is(err, io.EOF) {
-		err = io.ErrClosedPipe // the SDK takes io.EOF for a session that ended well
+		err = io.ErrClosedPipe // the SDK takes io.EOF for a session that ended normally
 	}
 	return err
 }
 
-// errNotReading says why a session ended that could not refuse a message.
+// errNotReading is why a session ended that could not send a refusal.
 var errNotReading = fmt.Errorf("the client does not read: %w", ErrUnanswered)
 
-// giveUp has every write fail from now on, those that are under way included, and
-// returns why.
+// giveUp fails all further writes, including those in progress, and returns why.
 func (c *conn) giveUp(why error) error {
 	c.failOutput(why)
 	c.endSession()

@@ -11,34 +11,34 @@ import (
 	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
-// Result is the result of a call: one JSON value that writes itself, the same each time.
+// Result is the result of a call: a JSON value that encodes itself, the same each time.
 type Result interface {
 	Encode(*rawjson.Encoder)
-	// Weight is about how many bytes of memory it holds until it is written.
+	// Weight is the approximate memory in bytes that the result holds until it is written.
 	Weight() int
 }
 
-// Work is a call that the core has taken.
+// Work is a call that the core has accepted.
 type Work interface {
-	// Answer does the work. Then, before anything is told of it, it claims the answer, unless
-	// claim is nil.
+	// Answer does the work. It then claims the answer, unless claim is nil, before it reports
+	// anything.
 	Answer(ctx context.Context, claim Claim) Answer
-	Close() // gives back the room of the answer, which was written or never will be
+	Close() // releases the memory of the answer, which was written or never will be
 }
 
-// Claim reports false if the client has taken the call back and is answered so.
+// Claim reports false if the client has cancelled the call and so is answered already.
 type Claim interface{ Claim() bool }
 
-// Answer is what a call is answered with: a result, or an error.
+// Answer is the answer to a call: a result, or an error.
 type Answer struct {
 	ID     string // as the client wrote it
 	Result Result
 	Error  *jsonrpc.Error
-	Busy   bool // the error says that there was no room
+	Busy   bool // the error reports a lack of room
 }
 
-// Write writes the answer and what end says behind it. Before the first byte it calls begin
-// with the number of bytes that follow.
+// Write writes the answer and then end. Before the first byte it calls begin with the number of
+// bytes that follow.
 func (a *Answer) Write(w io.Writer, end string, begin func(size int64) error) error {
 	return rawjson.Write(w, func(e *rawjson.Encoder) {
 		e.Raw(`{"jsonrpc":"2.0","id":`)

@@ -11,16 +11,16 @@ import (
 	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
-// Call is a request that waits for an answer, as its client wrote it.
+// Call is a request that expects an answer, as its client wrote it.
 type Call struct {
-	ID     string // a string or a whole number, as it was written
+	ID     string // a string or a whole number, as written
 	Method string
 	Params []byte // a part of the line: an object, or nil
 }
 
-// ParseCall reads one message. It reports false for everything that is not a call in the
-// usual form: a notification, an answer, a batch, an unusual id, a member twice or unknown,
-// more than 64 levels or too many values, invalid UTF-8.
+// ParseCall reads one message. It reports false for everything but a call in the usual form: it
+// declines notifications, answers, batches, unusual ids, repeated or unknown members, more than 64
+// levels, too many values, and invalid UTF-8.
 func ParseCall(line []byte) (c Call, ok bool) {
 	if !utf8.Valid(line) || rawjson.TooMany(line) {
 		return c, false
@@ -46,7 +46,7 @@ func ParseCall(line []byte) (c Call, ok bool) {
 	return Call{ID: string(id), Method: name, Params: params}, ok
 }
 
-// methodOf decodes the name of a method. It makes no copy of one that many calls have.
+// methodOf decodes the name of a method, without a copy for the most frequent ones.
 func methodOf(raw []byte) (name string, ok bool) {
 	for _, often := range [...]string{`"tools/call"`, `"tools/list"`, `"resources/read"`, `"resources/list"`} {
 		if string(raw) == often {
@@ -56,38 +56,38 @@ func methodOf(raw []byte) (name string, ok bool) {
 	return rawjson.Text(raw)
 }
 
-// once keeps a member's value, unless there was one before.
+// once stores a member's value, and reports whether it is the first.
 func once(at *[]byte, value []byte) bool {
 	first := *at == nil
 	*at = value
 	return first
 }
 
-// Params are the parameters of a call, of whichever method.
+// Params are the parameters of a call of any method.
 type Params struct {
 	Meta      Meta
 	Cursor    string
 	URI       string
 	Name      string            // of a tool or prompt
-	Arguments []byte            // of a tool, as they were written; nil without any
+	Arguments []byte            // of a tool, as written; may be nil
 	Texts     map[string]string // the arguments of a prompt
-	Ref       Ref               // what is to be completed
-	Argument  Argument          // of it
+	Ref       Ref               // the prompt or template to complete
+	Argument  Argument          // the argument to complete
 }
 
 // Ref names a prompt by its name or a resource template by its URI.
 type Ref struct{ Type, Name, URI string }
 
-// Argument is one that is to be completed, with what was typed.
+// Argument is an argument to complete, with the typed text.
 type Argument struct{ Name, Value string }
 
-// Meta is what a request says about itself in _meta.
+// Meta is the metadata of a request, from its _meta.
 type Meta struct {
 	Version    string // the protocol version, empty without one
-	ClientInfo []byte // as it was written, nil without one
-	// Capabilities are the client's, as they were written, nil without any.
+	ClientInfo []byte // as written, nil if missing
+	// Capabilities are the client's, as written, nil if missing.
 	Capabilities []byte
-	CallID       string // a client's own id of the call, empty without one
+	CallID       string // the client's own id of the call, or empty
 }
 
 // The keys of _meta that the server reads (2026-07-28).
@@ -98,9 +98,9 @@ const (
 	keyCallID       = `"callId"` // Codex 0.169.0
 )
 
-// ParseParams reads the parameters of a method. It reports false if a member that the
-// method takes is of another type or given twice, and for members that ask for more than
-// an answer. Members that the method does not take are skipped.
+// ParseParams reads the parameters of a method. It reports false if a member that the method takes
+// has another type or is given twice, and for members that ask for more than an answer. It skips
+// members that the method does not take.
 func ParseParams(method string, raw []byte) (p *Params, ok bool) {
 	p = &Params{}
 	if raw == nil {
@@ -126,7 +126,7 @@ func ParseParams(method string, raw []byte) (p *Params, ok bool) {
 		case `"context"`, `"inputResponses"`, `"requestState"`:
 			return false
 		}
-		return bytes.IndexByte(key, '\\') < 0 // an escape may spell one of those
+		return bytes.IndexByte(key, '\\') < 0 // an escape may spell one of these keys
 	})
 	ok = ok && p.Meta.parse(meta)
 	switch method {
@@ -194,7 +194,7 @@ func (m *Meta) parse(raw []byte) bool {
 	})
 }
 
-// texts decodes the members of an object that to names; they may be missing or null.
+// texts decodes the members of an object that to names; each may be missing or null.
 func texts(raw []byte, to map[string]*string) bool {
 	seen := map[string]bool{}
 	return rawjson.Members(raw, func(key, value []byte) bool {
@@ -208,8 +208,8 @@ func texts(raw []byte, to map[string]*string) bool {
 	})
 }
 
-// ParseClient reads the name and the version of a client's clientInfo. It reports false if
-// a member is of another type than the protocol has.
+// ParseClient reads the name and the version from a client's clientInfo. It reports false if a
+// member has another type than in the protocol.
 func ParseClient(raw []byte) (name, version string, ok bool) {
 	var other string
 	icons := false
@@ -221,7 +221,8 @@ func ParseClient(raw []byte) (name, version string, ok bool) {
 	return name, version, ok
 }
 
-// parseRef has a variable of its own, since what a map points to is allocated.
+// parseRef decodes into a local variable, since variables that the map points to are allocated on
+// the heap.
 func parseRef(raw []byte, to *Ref) bool {
 	var r Ref
 	ok := len(raw) > 0 && texts(raw, map[string]*string{`"type"`: &r.Type, `"name"`: &r.Name, `"uri"`: &r.URI})
@@ -236,8 +237,8 @@ func parseArgument(raw []byte, to *Argument) bool {
 	return ok && a.Name != ""
 }
 
-// plainID reports whether an id is written as every encoder writes it, so that it can be
-// given back as it is: a whole number of at most 15 digits, or ASCII without escapes.
+// plainID reports whether an id is written as every encoder writes it, so that it can be echoed
+// unchanged: a whole number of at most 15 digits, or ASCII without escapes.
 func plainID(raw []byte) bool {
 	if raw[0] == '"' {
 		return !bytes.ContainsFunc(raw[1:len(raw)-1], func(c rune) bool { return c < ' ' || c > '~' || c == '\\' })

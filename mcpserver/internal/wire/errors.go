@@ -14,18 +14,18 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// This file words errors for clients, for both transports. The SDK's own texts repeat whole
-// requests and name Go types; some have the code 0. They are known by how they begin, since
-// the rest may be the client's words.
+// Errors are worded for clients here, for both transports. The SDK's own texts echo whole requests
+// and name Go types; some have the code 0. They are recognized by their beginnings, since the rest
+// may be the client's words.
 
-// maxMessage bounds what an error says, in bytes.
+// maxMessage bounds the message of an error, in bytes.
 const maxMessage = 512
 
-// codeNoSession is what the TypeScript SDK answers too.
+// codeNoSession is the code that the TypeScript SDK uses too.
 const codeNoSession = -32001
 
-// refusals are the SDK's texts (v1.8.0) by how they begin. A status is that of
-// HTTP, 0 for the SDK's own.
+// refusals are the SDK's error texts (v1.8.0) by their beginnings. status is the HTTP status, or 0
+// to keep the SDK's.
 var refusals = []struct {
 	text    string
 	code    int64
@@ -44,7 +44,7 @@ var refusals = []struct {
 	{"context canceled", jsonrpc.CodeInternalError, "the call was cancelled", 0},
 	{"context deadline exceeded", jsonrpc.CodeInternalError, "the call took too long", 0},
 	{"server is closing", CodeBusy, "the server is ending", 0},
-	// Of the HTTP handler, in plain text.
+	// Plain-text refusals of the HTTP handler.
 	{"malformed payload", jsonrpc.CodeParseError, "the body is not one valid JSON-RPC message", 0},
 	{"Accept must contain", jsonrpc.CodeInvalidRequest, "Accept must contain application/json and text/event-stream (for GET, text/event-stream)", 0},
 	{"Bad Request: Unsupported protocol version", jsonrpc.CodeInvalidRequest, "unsupported protocol version", 0},
@@ -57,25 +57,24 @@ var refusals = []struct {
 }
 
 var (
-	// handling is what the SDK writes before what it could not read; the method is
-	// a known one.
+	// handling matches the SDK's prefix for an unreadable message, if the method is known.
 	handling = lazyregexp.New(`^handling '[\w/-]+': `)
-	// wrongType ends what it says of a parameter of the wrong type. What was sent comes
-	// before.
+	// wrongType matches the end of the SDK's text for a parameter of the wrong type. The client's
+	// own value precedes it.
 	wrongType = lazyregexp.New(`into Go (?:struct field [\w.]*?(\w+)|value) of type (\S+(?: \{\})?)$`)
-	// mismatch begins what it says of a header; the values come after its name.
+	// mismatch matches the beginning of the SDK's text for a header; the values follow its name.
 	mismatch = lazyregexp.New(`^(?:header mismatch:|missing required) (Mcp-\w+) header`)
 	version  = lazyregexp.New(`^[0-9A-Za-z.-]{1,32}$`)
 )
 
-// IsVersion reports whether a text can be a protocol version. An unknown one is repeated
-// in the answer (2026-07-28, -32022).
+// IsVersion reports whether a text can be a protocol version. The answer echoes an unknown one
+// (2026-07-28, -32022).
 func IsVersion(s string) bool { return version().MatchString(s) }
 
-// MissingResource begins the message of an unknown resource.
+// MissingResource begins the error message for an unknown resource.
 const MissingResource = "Resource not found: "
 
-// ForClient words an error for a client: with a code of JSON-RPC, and one sentence.
+// ForClient words an error for a client, with a JSON-RPC code and one sentence.
 func ForClient(err error) *jsonrpc.Error {
 	var wire *jsonrpc.Error
 	text, code := err.Error(), int64(0)
@@ -88,23 +87,23 @@ func ForClient(err error) *jsonrpc.Error {
 	case code == mcp.CodeUnsupportedProtocolVersion:
 		out.Data = versions(wire.Data)
 	case strings.HasPrefix(out.Message, MissingResource) && len(wire.Data) <= maxMessage:
-		out.Data = wire.Data // the URI, as 2026-07-28 asks, cut
+		out.Data = wire.Data // the URI, which 2026-07-28 requires, cut
 	}
 	return out
 }
 
-// heard is the error of a call that came to a handler. Others are refusals of the SDK's.
+// heard marks the error of a call that reached a handler. All others are refusals of the SDK.
 type heard struct{ error }
 
 func (h heard) Unwrap() error { return h.error }
 
-// Heard marks the error of a call that came to a handler.
+// Heard marks the error of a call that reached a handler.
 func Heard(err error) error { return heard{err} }
 
 // IsHeard reports whether an error has that mark.
 func IsHeard(err error) bool { return errors.As(err, new(heard)) }
 
-// reword is the code and the text for an error.
+// reword returns the code and the text for an error.
 func reword(code int64, text string) (int64, string) {
 	known := handling().ReplaceAllString(text, "")
 	for _, r := range refusals {
@@ -131,13 +130,13 @@ func reword(code int64, text string) (int64, string) {
 	return code, display.CutBytes(display.OneLine(text), maxMessage)
 }
 
-// named are the parameters that an error may name. Another name can be the client's own words.
+// named are the parameters that an error may name. Other names can be the client's own words.
 var named = []string{
 	"_meta", "argument", "arguments", "capabilities", "clientInfo", "context", "cursor", "level", "name", "notifications", "protocolVersion",
 	"ref", "requestId", "resourceSubscriptions", "type", "uri", "value", "version",
 }
 
-// misread says which parameter is of the wrong type, in JSON's words.
+// misread names the parameter of the wrong type, in JSON terms.
 func misread(text string) string {
 	m := wrongType().FindStringSubmatch(text[max(0, len(text)-200):])
 	if m == nil || m[1] != "" && !slices.Contains(named, m[1]) {
@@ -150,8 +149,8 @@ func misread(text string) string {
 	return strings.TrimSpace(m[1] + " must be " + types[which][1])
 }
 
-// versions returns the data of a refused protocol version. The specification requires the
-// version in it, which is left out if it is malformed.
+// versions returns the data of a refused protocol version. The specification requires the requested
+// version in it; a malformed one is left out.
 func versions(data json.RawMessage) json.RawMessage {
 	var d struct {
 		Supported []string `json:"supported"`
@@ -167,7 +166,7 @@ func versions(data json.RawMessage) json.RawMessage {
 	return out
 }
 
-// RefusalOf words a refusal of the SDK's in plain text. It returns the HTTP status too.
+// RefusalOf words a plain-text refusal of the SDK, and returns its HTTP status.
 func RefusalOf(status int, text string) (int, *jsonrpc.Error) {
 	for _, r := range refusals {
 		if strings.HasPrefix(text, r.text) {
@@ -180,15 +179,15 @@ func RefusalOf(status int, text string) (int, *jsonrpc.Error) {
 	return status, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: strings.ToLower(http.StatusText(status))}
 }
 
-// clientFaults are the beginnings of lines that the SDK (v1.8.0) logs as errors or warnings of
-// its own when a client has broken the protocol, or has left before a notification. Any client
-// can cause them, and the log is for the operator.
+// clientFaults are the beginnings of log lines that the SDK (v1.8.0) writes as errors or warnings
+// if a client breaks the protocol or leaves before a notification. Any client can cause them, and
+// the log is for the operator.
 var clientFaults = []string{
 	"calling notifications/", "method invalid during initialization", "method removed in the new protocol",
 	"initialized before initialize", "duplicate initialized notification", "duplicate initialize request", "rejecting request with protocol version",
 }
 
-// IsClientFault reports whether a line of the SDK's log says that a client made a mistake.
+// IsClientFault reports whether a line of the SDK's log reports a client's mistake.
 func IsClientFault(message string) bool {
 	return slices.ContainsFunc(clientFaults, func(fault string) bool { return strings.HasPrefix(message, fault) })
 }

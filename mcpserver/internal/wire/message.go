@@ -15,13 +15,13 @@ import (
 	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
-// CodeBusy is the JSON-RPC code for a request that is refused to bound work; it is of the
-// range that JSON-RPC leaves to servers.
+// CodeBusy is the JSON-RPC code for a request refused to bound work. It is in the range that
+// JSON-RPC reserves for servers.
 const CodeBusy = -32000
 
-// Refusal is the error that answers a message which goes no further.
+// Refusal is the error that answers a refused message.
 type Refusal struct {
-	ID    json.RawMessage // as the client wrote it, nil if it is unknown
+	ID    json.RawMessage // as the client wrote it, nil if unknown
 	Key   string          // see [Key]; empty if no call can have that id
 	Error jsonrpc.Error
 }
@@ -30,16 +30,16 @@ func parseError(message string) *Refusal {
 	return &Refusal{Error: jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "parse error: " + message}}
 }
 
-// Invalid is a refusal of what is no request.
+// Invalid refuses a message that is no valid request.
 func Invalid(message string) *Refusal {
 	return &Refusal{Error: jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: " + message}}
 }
 
-// InFlight says why a call with the id of another one is refused.
+// InFlight is the reason for refusing a call with the id of another one.
 const InFlight = "the id belongs to a call that is still in flight"
 
-// Encode writes the refusal. The SDK's encoder would leave out a null id, which JSON-RPC
-// demands if the id is unknown.
+// Encode encodes the refusal. The SDK's encoder would leave out a null id, which JSON-RPC requires
+// if the id is unknown.
 func (r *Refusal) Encode() []byte {
 	id := r.ID
 	if id == nil {
@@ -49,12 +49,12 @@ func (r *Refusal) Encode() []byte {
 	return append(appendError(b, &r.Error), '}')
 }
 
-// Parse reads a line as a JSON-RPC message. Both results are nil if there is nothing to
-// do: for a blank line, or for a result or an error without an id, which belongs to no call
-// and must not itself be answered.
+// Parse reads a line as a JSON-RPC message. Both results are nil if the line needs no action: it is
+// blank, or a result or error without an id, which belongs to no call and must not itself be
+// answered.
 //
-// It does not use the SDK's decoder, which ignores what follows a value, makes 1 of the
-// id 1.5 and a notification of a call with a null id. The message holds no part of line.
+// It does not use the SDK's decoder, which ignores bytes after a value, turns the id 1.5 into 1,
+// and turns a call with a null id into a notification. The message holds no part of line.
 func Parse(line []byte) (jsonrpc.Message, *Refusal) {
 	line = bytes.Trim(line, " \t\r\n")
 	if len(line) == 0 {
@@ -66,7 +66,7 @@ func Parse(line []byte) (jsonrpc.Message, *Refusal) {
 	if rawjson.TooMany(line) && json.Valid(line) {
 		return nil, tooManyValues(line)
 	}
-	// A map, because the fields of a struct would match in any case.
+	// A map, because struct fields match keys in any case.
 	var fields map[string]json.RawMessage
 	err := json.Unmarshal(line, &fields)
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
@@ -81,7 +81,7 @@ func Parse(line []byte) (jsonrpc.Message, *Refusal) {
 	return parseFields(fields)
 }
 
-// tooManyValues refuses a line, of which nothing is decoded but the id.
+// tooManyValues refuses a line, and decodes only its id.
 func tooManyValues(line []byte) *Refusal {
 	no := Invalid(fmt.Sprintf("the message has more than %d JSON values", rawjson.MaxValues))
 	rawjson.Members(line, func(key, value []byte) bool {
@@ -95,7 +95,7 @@ func tooManyValues(line []byte) *Refusal {
 	return no
 }
 
-// parseFields makes a message of the object on a line.
+// parseFields makes a message from the members of its object.
 func parseFields(fields map[string]json.RawMessage) (jsonrpc.Message, *Refusal) {
 	rawID, hasID := fields["id"]
 	id, idErr := parseID(rawID)
@@ -136,8 +136,8 @@ func parseFields(fields map[string]json.RawMessage) (jsonrpc.Message, *Refusal) 
 	return &jsonrpc.Response{ID: id, Result: result}, nil
 }
 
-// parseFailure reads the error of an answer. One that cannot be read is an error all the
-// same: a call of the server's waits for it.
+// parseFailure reads the error in an answer. A malformed one still yields an error, because a call
+// of the server waits for it.
 func parseFailure(raw json.RawMessage) error {
 	var failure jsonrpc.Error
 	if json.Unmarshal(raw, &failure) != nil {
@@ -149,13 +149,14 @@ func parseFailure(raw json.RawMessage) error {
 // maxLevels bounds the nesting of params. The SDK (v1.8.0) decodes 1,000 levels of a message.
 const maxLevels = 900
 
-// maxID bounds an id, in bytes as it was written: some copies are held until it is answered.
+// maxID bounds an id in bytes, as written: several copies are kept until it is answered.
 const maxID = 4096
 
-// errID says which ids a call can have. The SDK cannot give fractions back as they came.
+// errID reports an id that a call cannot have. The SDK cannot echo fractions unchanged.
 var errID = errors.New(`"id" must be a string of at most 4,096 bytes or a whole number within ±(2^53-1)`)
 
-// errSurrogate refuses an id for which decoders put U+FFFD, so that another would come back.
+// errSurrogate refuses an id that decoders change to U+FFFD, so that the answer would have another
+// id.
 var errSurrogate = errors.New(`"id" has half of a surrogate pair, for which decoders put another character`)
 
 // parseID reads the id of a call.
@@ -177,7 +178,7 @@ func parseID(raw json.RawMessage) (jsonrpc.ID, error) {
 	return jsonrpc.MakeID(n)
 }
 
-// echoedID is the id to answer with: a string or number as it was written, else none.
+// echoedID returns the id for the answer: a string or number as written, else nil.
 func echoedID(raw json.RawMessage) json.RawMessage {
 	if len(raw) > 0 && len(raw) <= maxID && (raw[0] == '"' || raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9') {
 		return raw
@@ -185,8 +186,8 @@ func echoedID(raw json.RawMessage) json.RawMessage {
 	return nil
 }
 
-// Key is unique for an id: a quote and the text for a string, the digits for a number. It is
-// empty for the zero ID.
+// Key returns a unique key for an id: a quote and the text for a string, the digits for a number.
+// It is empty for the zero ID.
 func Key(id jsonrpc.ID) string {
 	switch v := id.Raw().(type) {
 	case string:
@@ -206,8 +207,7 @@ func EncodeID(id jsonrpc.ID) json.RawMessage {
 	return raw
 }
 
-// Cancelled is the key of the call that a notification takes back, empty if req takes
-// none back.
+// Cancelled returns the key of the call that a notification cancels, or "" if it cancels none.
 func Cancelled(req *jsonrpc.Request) string {
 	if req.Method != "notifications/cancelled" || req.IsCall() {
 		return ""
@@ -216,6 +216,6 @@ func Cancelled(req *jsonrpc.Request) string {
 	if json.Unmarshal(req.Params, &params) != nil {
 		return ""
 	}
-	id, _ := parseID(params["requestId"]) // a faulty one has no key
+	id, _ := parseID(params["requestId"]) // a malformed id has no key
 	return Key(id)
 }
