@@ -12,12 +12,12 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// maxDepth bounds how deep arguments may be nested.
+// maxDepth bounds the nesting of arguments.
 const maxDepth = 200
 
-// objectOf returns the arguments of a call as they are shown to the user, and sent: one JSON object
-// without blanks. Arguments that two programs could read in different ways are an error, for
-// example those that have a key twice.
+// objectOf returns a call's arguments in the form that is shown to the user and sent: one JSON
+// object without blanks. Arguments that two programs could read differently, such as duplicate
+// keys, are an error.
 func objectOf(arguments json.RawMessage) (json.RawMessage, error) {
 	dec := json.NewDecoder(bytes.NewReader(arguments))
 	dec.UseNumber()
@@ -34,7 +34,7 @@ func objectOf(arguments json.RawMessage) (json.RawMessage, error) {
 	return object, nil
 }
 
-// members reads the rest of an object, and appends the object.
+// members reads the rest of an object and appends the object to b.
 func members(dec *json.Decoder, depth int, b []byte) ([]byte, error) {
 	b = append(b, '{')
 	seen := map[string]bool{}
@@ -43,7 +43,7 @@ func members(dec *json.Decoder, depth int, b []byte) ([]byte, error) {
 		if err != nil {
 			return nil, notJSON(err)
 		}
-		name, _ := token.(string) // a key is one
+		name, _ := token.(string) // a key is a string
 		if seen[name] {
 			return nil, fmt.Errorf("they have the key %s twice", strconv.QuoteToASCII(display.Prefix(name, 100)))
 		}
@@ -61,7 +61,7 @@ func members(dec *json.Decoder, depth int, b []byte) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// value reads a value, and appends it.
+// value reads a value and appends it to b.
 func value(dec *json.Decoder, depth int, b []byte) ([]byte, error) {
 	if depth > maxDepth {
 		return nil, errors.New("they are nested too deep")
@@ -102,8 +102,8 @@ func notJSON(err error) error { return fmt.Errorf("they are no JSON: %w", err) }
 
 var plainName = lazyregexp.New(`^[A-Za-z0-9_.-]+$`)
 
-// nameShown returns the name of an argument: in quotes, unless it is plain. A name could otherwise
-// look like other arguments.
+// nameShown returns the name of an argument, quoted unless it is plain: it could otherwise look
+// like other arguments.
 func nameShown(name string) string {
 	if plainName().MatchString(name) {
 		return name

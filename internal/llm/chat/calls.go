@@ -16,13 +16,14 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// NotAllowed is what the model is told of a call that the user does not allow.
+// NotAllowed is the result of a call that the user does not allow.
 const NotAllowed = "The user has not allowed this tool."
 
-// maxForeign is the number of characters of a result that is not of a skill.
+// maxForeign bounds the result of a tool from another server, in characters.
 const maxForeign = 100_000
 
-// calls answers the calls of one message in their order. Each has a result, also if the turn ends.
+// calls answers the calls of one message in their order. Each call gets a result, even if the
+// turn ends.
 func (c *Conversation) calls(ctx context.Context, watch *stopwatch, all []model.Call, repeats *repetition) []model.Result {
 	results := make([]model.Result, len(all))
 	for i, call := range all {
@@ -35,7 +36,7 @@ func (c *Conversation) calls(ctx context.Context, watch *stopwatch, all []model.
 	return results
 }
 
-// argumentsOf returns the arguments of a call as JSON, whatever the model wrote.
+// argumentsOf returns the arguments of a call as JSON: text that is not JSON becomes a string.
 func argumentsOf(call model.Call) json.RawMessage {
 	if json.Valid(call.Arguments) {
 		return call.Arguments
@@ -43,7 +44,6 @@ func argumentsOf(call model.Call) json.RawMessage {
 	return display.AppendJSONString(nil, string(call.Arguments))
 }
 
-// call answers a call.
 func (c *Conversation) call(ctx context.Context, watch *stopwatch, call model.Call) (tool.Result, []Loaded) {
 	interrupted := tool.Result{Text: Interrupted, IsError: true}
 	if ctx.Err() != nil {
@@ -67,7 +67,7 @@ func (c *Conversation) call(ctx context.Context, watch *stopwatch, call model.Ca
 	return r, loads
 }
 
-// other finds the tools of another server that have a name.
+// other returns the tools of the other server that have the given name.
 func (c *Conversation) other(name string) (Tools, tool.Definition) {
 	for _, t := range c.o.Tools {
 		if t.Name == name {
@@ -84,7 +84,7 @@ func (c *Conversation) other(name string) (Tools, tool.Definition) {
 	return nil, tool.Definition{}
 }
 
-// foreign answers a call of a tool that is not of a skill, if the user allows it.
+// foreign answers a call of another server's tool, if the user allows it.
 func (c *Conversation) foreign(ctx context.Context, watch *stopwatch, others Tools, d tool.Definition, call model.Call) (tool.Result, error) {
 	refuse := func(text string) (tool.Result, error) { return tool.Result{Text: text, IsError: true}, nil }
 	parameters := (&tool.Tool{Schema: d.Schema}).Parameters()
@@ -119,7 +119,7 @@ func (c *Conversation) foreign(ctx context.Context, watch *stopwatch, others Too
 	})
 }
 
-// Consent is what a user says about a call.
+// Consent is a user's answer to a [Question].
 type Consent string
 
 // The answers.
@@ -153,7 +153,7 @@ func (c *Conversation) consent(ctx context.Context, watch *stopwatch, call model
 	return said == Yes || said == Always, nil
 }
 
-// allowedBy returns what allows a tool without a question: "always", or a pattern; else "".
+// allowedBy returns the reason why a tool needs no question, "always" or a pattern, or "".
 func (c *Conversation) allowedBy(name string) string {
 	if c.allowed[name] {
 		return string(Always)
@@ -166,8 +166,8 @@ func (c *Conversation) allowedBy(name string) string {
 	return ""
 }
 
-// CheckPattern returns what is wrong with a pattern of [Options.Allow], or "". A pattern is the name
-// of a tool with * for any number of characters.
+// CheckPattern returns the fault of a pattern of [Options.Allow], or "". A pattern is the name of
+// a tool with * for any number of characters.
 func CheckPattern(pattern string) string {
 	for _, r := range pattern {
 		if r != '*' && r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') {
@@ -183,10 +183,10 @@ func CheckPattern(pattern string) string {
 // Question is a call that needs the user's consent.
 type Question struct {
 	Tool      string
-	Arguments json.RawMessage // an object without blanks, in which no key is twice
+	Arguments json.RawMessage // an object without blanks or duplicate keys
 }
 
-// String returns the call with all of its arguments in one line, fit for a terminal. No argument
+// String returns the call with all of its arguments in one line, safe for a terminal. No argument
 // can look like the end of the call:
 //
 //	files__write(path="a.txt", text="…")

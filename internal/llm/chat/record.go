@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Record is one line of a transcript: something that happened in a conversation. Which fields it
-// has depends on Type:
+// Record is one line of a transcript: an event of a conversation. Its Type decides which fields
+// are set:
 //
-//	session    Session; before the first words, and when the model or the skills are others
+//	session    Session; before the first words, and when the model or the skills change
 //	user       Text
 //	assistant  Text, Stop
 //	call       ID, Name, Arguments
-//	consent    ID, Name, Consent; of a tool that is not of a skill
+//	consent    ID, Name, Consent; for a tool of another server
 //	result     ID, Name, Text, IsError, Loaded
 //	usage      Input, Output, Estimated; of one request
-//	error      Text; what ended a turn
-//	end        Text; what ended the program, empty if the user did
+//	error      Text; why a turn ended
+//	end        Text; why the program ended, empty if the user ended it
 type Record struct {
 	Time time.Time `json:"t"`
 	Type string    `json:"type"`
@@ -37,7 +37,7 @@ type Record struct {
 	Estimated bool     `json:"estimated,omitempty"`
 }
 
-// Session says who talks, and with which skills.
+// Session names the model, its endpoint and the skills of a conversation.
 type Session struct {
 	Knack    string `json:"knack"` // the version
 	Model    string `json:"model"`
@@ -53,13 +53,13 @@ type Loaded struct {
 	Digest string `json:"digest"`
 }
 
-// JSON returns the record as one line, with its end.
+// JSON returns the record as one line, with its line break.
 func (r Record) JSON() []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(r); err != nil {
-		return nil // Arguments are the only field that could be invalid, and are not
+		return nil // only Arguments could be invalid, and they are checked before
 	}
 	return b.Bytes()
 }
@@ -69,7 +69,7 @@ func (c *Conversation) record(r Record) {
 	c.o.Record(r)
 }
 
-// begin records the session if it is another one than before.
+// begin records the session if it differs from the last one recorded.
 func (c *Conversation) begin(ctx context.Context) error {
 	v, err := c.o.Host.Catalog.View(ctx)
 	if err != nil {
@@ -84,5 +84,5 @@ func (c *Conversation) begin(ctx context.Context) error {
 	return nil
 }
 
-// End records the end of the program. why is what ended it, empty if the user did.
+// End records the end of the program. why is the cause, empty if the user ended it.
 func (c *Conversation) End(why string) { c.record(Record{Type: "end", Text: why}) }

@@ -1,5 +1,5 @@
-// Package eval measures whether the right skill is taken for a prompt: which place the search gives
-// it, and how often a model loads it among all the others.
+// Package eval measures whether the right skill is found for a prompt: its rank in a search, and
+// how often a model loads it among all the others.
 package eval
 
 import (
@@ -13,11 +13,11 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Case is a prompt, and whether a skill should be taken for it.
+// Case is a prompt, and whether a skill should be loaded for it.
 type Case struct {
 	Query         string
 	ShouldTrigger bool
-	// Skill names the skill, in a file for several skills; "" in the file of one.
+	// Skill names the skill in a file for several skills; it is empty in the file of one skill.
 	Skill string
 	Line  int // of the file, from 1
 }
@@ -28,13 +28,13 @@ type Set struct {
 	Cases []Case
 }
 
-// The files of a skill that have cases. The first is read if both are there.
+// The files of a skill that can have cases. If both exist, only the first is read.
 const (
 	// TriggersFile is the list of skill-creator and of agentskills.io's guide to descriptions:
 	// [{"query": "…", "should_trigger": true}].
 	TriggersFile = "evals/triggers.json"
-	// EvalsFile has prompts for the outcome of a skill: {"evals": [{"prompt": "…"}]}. The skill
-	// should be taken for each of them.
+	// EvalsFile has prompts that test the outcome of a skill: {"evals": [{"prompt": "…"}]}. Each
+	// should load the skill.
 	EvalsFile = "evals/evals.json"
 )
 
@@ -45,7 +45,8 @@ const (
 	maxText  = 64 << 10
 )
 
-// Error is the first fault of a file. Line and Column count from 1; they are 0 if the file cannot be read.
+// Error is the first fault of a file. Line and Column count from 1; they are 0 if the file cannot
+// be read.
 type Error struct {
 	File         string
 	Line, Column int
@@ -60,8 +61,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
 }
 
-// CasesOf reads the cases of a skill from its own files. A skill without such a file has an empty
-// set. The error is an [*Error].
+// CasesOf reads the cases of a skill from its own files. The set is empty if it has no such file.
+// The error is an [*Error].
 func CasesOf(s *skill.Skill) (Set, error) {
 	for _, kind := range []struct {
 		file  string
@@ -94,7 +95,7 @@ func set(file string, data []byte, parse func([]byte) ([]Case, error)) (Set, err
 	return Set{file, cases}, err
 }
 
-// The forms of the files, for fixes.
+// The forms of the files, for the fixes of errors.
 const (
 	triggersForm = `write a list of queries: [{"query": "…", "should_trigger": true}, …]`
 	evalsForm    = `write {"skill_name": "…", "evals": [{"prompt": "…"}, …]}`
@@ -128,7 +129,7 @@ func parseTriggers(data []byte) ([]Case, error) {
 	})
 }
 
-// parseEvals reads the evals of the skill with a name.
+// parseEvals reads the evals file of the named skill.
 func parseEvals(data []byte, name string) ([]Case, error) {
 	return read(data, evalsForm, func(r *jsonfile.Reader, add func(Case)) {
 		seen := r.Fields("the file", evalsFields, func(field string, _ int) {
@@ -151,7 +152,7 @@ func parseEvals(data []byte, name string) ([]Case, error) {
 	})
 }
 
-// read reads the cases of a file, of which there must be some, and not too many.
+// read reads the cases of a file. A file with no case or too many is an error.
 func read(data []byte, restore string, cases func(r *jsonfile.Reader, add func(Case))) (all []Case, err error) {
 	o := jsonfile.Options{
 		MaxSize: MaxFile, MaxText: maxText, TooLarge: "take queries out", Restore: restore, Empty: restore,

@@ -7,24 +7,24 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// First is the number of skills among which the search must place a skill.
+// First is the number of first hits of a search that count as found.
 const First = 3
 
-// Ranked is a case with the place that the search gives the skill.
+// Ranked is a case with the rank of its skill in a search.
 type Ranked struct {
 	Case
-	// Rank is the place, from 1; 0 if the search does not find the skill.
+	// Rank counts from 1; it is 0 if the search does not find the skill.
 	Rank int
-	// Top has the first skills that the search finds, at most [First] of them.
+	// Top has the first skills of the search, at most [First].
 	Top []*catalog.Entry
 }
 
-// Passed reports whether the skill is among the first. A case that should not trigger passes
-// always: a search cannot answer that no skill fits.
+// Passed reports whether the skill is among the first hits. A case that should not trigger always
+// passes: a search cannot answer that no skill fits.
 func (r Ranked) Passed() bool { return !r.ShouldTrigger || r.Rank > 0 && r.Rank <= First }
 
-// Rank asks the search of find_skills for each case. A view gives the same answer each time. The
-// error is that of the context.
+// Rank runs the search of find_skills for each case. It is deterministic for a view. The error is
+// the context's.
 func Rank(ctx context.Context, v catalog.View, e *catalog.Entry, cases []Case) ([]Ranked, error) {
 	all := make([]Ranked, len(cases))
 	for i, c := range cases {

@@ -6,10 +6,10 @@ import (
 	"math"
 )
 
-// Rate is how many of how many.
+// Rate is a number of hits among a number of trials.
 type Rate struct{ Hits, Of int }
 
-// Add counts one more.
+// Add counts one more trial.
 func (r *Rate) Add(hit bool) {
 	r.Of++
 	if hit {
@@ -17,7 +17,7 @@ func (r *Rate) Add(hit bool) {
 	}
 }
 
-// Value returns the share, or 0 of none.
+// Value returns the share of hits, or 0 without trials.
 func (r Rate) Value() float64 {
 	if r.Of == 0 {
 		return 0
@@ -29,7 +29,7 @@ func (r Rate) Value() float64 {
 const z = 1.959964
 
 // Interval returns the Wilson interval of 95 %: E. B. Wilson, "Probable Inference, the Law of
-// Succession, and Statistical Inference", 1927. Of none it is everything.
+// Succession, and Statistical Inference", 1927. Without trials it is [0, 1].
 func (r Rate) Interval() (low, high float64) {
 	if r.Of == 0 {
 		return 0, 1
@@ -48,8 +48,8 @@ func (r Rate) String() string {
 	return fmt.Sprintf("%d of %d, %.0f %% (95 %%: %.0f to %.0f %%)", r.Hits, r.Of, 100*r.Value(), 100*low, 100*high)
 }
 
-// MarshalJSON writes the counts, the share and the interval, with three digits: further ones could
-// differ between processors.
+// MarshalJSON writes the counts, the share and the interval with three digits, since further
+// digits could differ between processors.
 func (r Rate) MarshalJSON() ([]byte, error) {
 	low, high := r.Interval()
 	round := func(x float64) float64 { return math.Round(x*1000) / 1000 }

@@ -14,42 +14,42 @@ import (
 )
 
 const (
-	// Rounds is how often a model is asked in one run, at most.
+	// Rounds bounds the requests to a model in one run.
 	Rounds = 3
-	// longest is how long a run may take. A model that has not taken a skill by then has taken none.
+	// longest bounds a run. A model that has loaded no skill by then has chosen none.
 	longest = 5 * time.Minute
 )
 
-// Model is a model that is measured, with the skills and the tools that it is shown.
+// Model is the model to measure, with its skills and tools.
 type Model struct {
 	Host  *tool.Host
 	Tools []*tool.Tool
 	Model chat.Model
 	Wire  model.Wire
-	// Guide reports whether a skill only leads to the others. A run goes on after it is loaded. It
-	// may be nil.
+	// Guide, if not nil, reports whether a skill only leads to the others. A run continues after
+	// it is loaded.
 	Guide func(*catalog.Entry) bool
 }
 
-// Run is a conversation that ended when a skill was loaded, or without that.
+// Run is a conversation that ended with the first loaded skill, or without one.
 type Run struct {
-	// Taken are the skills that the model loaded, in order: nearly always one, or none.
+	// Taken lists the skills that the model loaded, in order: nearly always one, or none.
 	Taken []*catalog.Entry
-	// Calls is the number of calls of tools.
+	// Calls is the number of tool calls.
 	Calls            int
 	Requests, Tokens int
 	Estimated        bool // the endpoint does not count the tokens
 }
 
-// Took reports whether the model has loaded a skill.
+// Took reports whether the model loaded the skill.
 func (r Run) Took(e *catalog.Entry) bool { return slices.ContainsFunc(r.Taken, e.SameURI) }
 
-// errTaken ends a conversation in which a skill was loaded.
+// errTaken ends a conversation after a skill was loaded.
 var errTaken = errors.New("a skill was taken")
 
-// Ask begins a conversation with a prompt, and ends it as soon as a skill is loaded: by any tool, any
-// file of it. All calls of the message that loads it are answered. The error is that of the model or
-// of the context; the run then has what came before.
+// Ask begins a conversation with a prompt, and ends it as soon as any tool reads any file of a
+// skill. All calls of that message are still answered. The error is the model's or the context's;
+// the run then covers the conversation up to it.
 func (m *Model) Ask(ctx context.Context, prompt string) (run Run, err error) {
 	v, err := m.Host.Catalog.View(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (m *Model) Ask(ctx context.Context, prompt string) (run Run, err error) {
 	return run, err
 }
 
-// asked is a [chat.Model].
+// asked adapts a function to a [chat.Model].
 type asked func(context.Context, model.Request, func(string)) (model.Answer, error)
 
 // Answer implements [chat.Model].
@@ -99,13 +99,13 @@ func (a asked) Answer(ctx context.Context, r model.Request, text func(string)) (
 	return a(ctx, r, text)
 }
 
-// Tried is a case with the runs of a model.
+// Tried is a case with its runs.
 type Tried struct {
 	Case
 	Runs []Run
 }
 
-// Triggered returns in how many of the runs the skill was taken.
+// Triggered returns the share of runs in which the model loaded the skill.
 func (t Tried) Triggered(e *catalog.Entry) (rate Rate) {
 	for _, r := range t.Runs {
 		rate.Add(r.Took(e))
@@ -113,8 +113,8 @@ func (t Tried) Triggered(e *catalog.Entry) (rate Rate) {
 	return rate
 }
 
-// Passed reports whether the skill was taken in at least half of the runs, or, if it should not
-// trigger, in less than half, as agentskills.io's guide to descriptions has it.
+// Passed reports whether at least half of the runs loaded the skill, or fewer than half if it
+// should not trigger, as agentskills.io's guide to descriptions defines it.
 func (t Tried) Passed(e *catalog.Entry) bool {
 	return (t.Triggered(e).Value() >= 0.5) == t.ShouldTrigger
 }

@@ -14,17 +14,17 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// address is a server over HTTP.
+// address is a transport to a server over HTTP.
 type address struct {
 	mcp.StreamableClientTransport
 	name    string
 	at      *url.URL
 	token   bool
-	key     string // of the configuration, that names the token
+	key     string // the configuration key that names the token
 	answers *reach.Watched
 
 	mu       sync.Mutex
-	exceeded error // the bound that an answer was over
+	exceeded error // the bound that an answer exceeded
 	status   int   // of the last answer
 }
 
@@ -60,7 +60,7 @@ func newAddress(s Server, o Options, hidden secrets) (*address, error) {
 	return a, nil
 }
 
-// sender adds the headers for the server, and keeps the status of its last answer.
+// sender adds the server's headers to requests and keeps the status of the last answer.
 type sender struct {
 	headers http.Header
 	next    http.RoundTripper
@@ -89,10 +89,10 @@ func (a *address) over(err error) {
 	a.exceeded = err
 }
 
-// end has nothing to do: no connection outlives its request.
+// end does nothing: no connection outlives its request.
 func (a *address) end(context.Context) {}
 
-// failure says why a request has failed.
+// failure returns why a request failed.
 func (a *address) failure(err error) (what, fix string) {
 	a.mu.Lock()
 	over, status := a.exceeded, a.status

@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// group gives the program a session of its own: it has no terminal to write a question to, and an
-// interrupt from the keyboard does not reach it.
+// group gives the program a session of its own: it has no terminal to ask on, and an interrupt
+// from the keyboard does not reach it.
 func group(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

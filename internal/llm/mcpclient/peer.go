@@ -1,8 +1,8 @@
-// Package mcpclient connects to the MCP servers that a user names, behind an address or as a program,
-// and calls their tools. It is a client; package internal/distribution/origin/mcp installs skills from such servers.
+// Package mcpclient connects to MCP servers that a user configures, at a URL or as a program, and
+// calls their tools. Package internal/distribution/origin/mcp installs skills from such servers.
 //
-// What a server sends is text of a stranger: it is bounded in size and time, and in no message
-// that it could forge. Secrets of the user go to their server alone.
+// A server's output is untrusted: it is bounded in size and time, and never becomes part of a
+// message that it could forge. The user's secrets go only to the server that they are for.
 package mcpclient
 
 import (
@@ -17,78 +17,79 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Server says how a server is reached, and what it is told.
+// Server configures the connection to one server.
 type Server struct {
 	// Name is the user's name for it, of a-z, 0-9 and "-".
 	Name string
-	// URL is its address, if it is behind one.
+	// URL is the address of a server over HTTP.
 	URL string
-	// TokenEnv is the variable with the token for that address, or TokenFile the file.
+	// TokenEnv or TokenFile is the variable or the file that has the token for URL.
 	TokenEnv, TokenFile string
 	Headers             map[string]string
-	// Command is its program with the arguments, if it is one. A relative path with a slash starts
-	// at Dir, in which the program runs.
+	// Command is the program of a server on standard input and output, with its arguments. It
+	// runs in Dir, and a relative path with a slash starts there.
 	Command []string
 	Dir     string
 	Env     map[string]string
 	EnvFrom []string
-	// Timeout is how long a request may take; zero is 30 seconds.
+	// Timeout bounds a request; zero means 30 seconds.
 	Timeout time.Duration
 }
 
-// Options are what a connection takes from its caller.
+// Options provide a connection's access to its surroundings.
 type Options struct {
-	// Getenv reads a variable of the environment.
+	// Getenv reads an environment variable.
 	Getenv func(string) string
-	// ReadFile reads a file with a token. A relative path starts at the folder of the server.
+	// ReadFile reads a token file. A relative path starts at the folder of the server.
 	ReadFile func(path string) ([]byte, error)
-	// HTTP returns the client for an address. Its answers are bounded here.
+	// HTTP returns the client for an address. The connection bounds its answers.
 	HTTP func(address string) (*http.Client, error)
-	// Said gets each line that a program writes to its standard error, cut, and without secrets.
-	// It may be nil.
+	// Said, if not nil, gets each line of a program's standard error, cut and without secrets.
 	Said func(line string)
-	// Version is the version of the program that connects.
+	// Version is the version of knack.
 	Version string
 
-	within   time.Duration // for the connection; zero is connectTime
-	grace    time.Duration // for a program after SIGTERM; zero is graceTime
-	protocol string        // the version that is offered; "" is the newest
+	within   time.Duration // for the connection; zero means connectTime
+	grace    time.Duration // for a program after SIGTERM; zero means graceTime
+	protocol string        // the version to offer; "" means the newest
 }
 
 const (
-	// connectTime is how long a connection may take, with the start of the program.
+	// connectTime bounds a connection, including the start of the program.
 	connectTime = 10 * time.Second
-	// probeTime is how long a server may not answer the first request of 2026-07-28, before it
-	// gets that of 2025-11-25. Servers of the older version should refuse it, and some say nothing.
+	// probeTime is how long a server may leave the first request of 2026-07-28 unanswered before
+	// it gets the first request of 2025-11-25. Servers of the older version should refuse the
+	// newer request, but some stay silent.
 	probeTime = 5 * time.Second
-	// requestTime is how long a request may take, unless the server has another bound.
+	// requestTime bounds a request unless the server has its own bound.
 	requestTime = 30 * time.Second
-	// maxMessage bounds a message of a server in bytes: a page of tools, or the result of a call.
+	// maxMessage bounds a message from a server, in bytes: a page of tools, or the result of a
+	// call.
 	maxMessage = 4 << 20
-	// older is the version for servers that end at the first request of the newest.
+	// older is the version for servers that end at the newest version's first request.
 	older = "2025-11-25"
 )
 
-// Error says why a server cannot be used, or did not answer, and what to do. It has no secret of
-// the user, and is fit to be shown.
+// Error is the reason why a server cannot be used or did not answer, and a fix. It has no secret
+// of the user and is safe to show.
 type Error struct {
 	Server    string
 	What, Fix string // Fix may be empty
-	cause     error  // the context's, or nil
+	cause     error  // the context's error, or nil
 }
 
-// Error returns what is wrong, without the fix.
+// Error returns the message without the fix.
 func (e *Error) Error() string { return e.Server + ": " + e.What }
 
-// Unwrap returns the error of the context, if that ended the request.
+// Unwrap returns the context's error if the context ended the request.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Connection is a session with a server. Its methods may be called from several goroutines.
+// Connection is a session with a server. Its methods are safe for concurrent use.
 type Connection struct {
 	server  Server
 	options Options
 	secrets secrets
-	line    line // how the server is reached
+	line    line // the way to the server
 	closed  sync.Once
 
 	mu      sync.Mutex
@@ -97,17 +98,17 @@ type Connection struct {
 	ended   bool          // by Close
 }
 
-// line is the way to a server: a program or an address.
+// line is the transport to a server: a program or an address.
 type line interface {
 	mcp.Transport
-	// failure says why a request has failed, or "" if err says it best.
+	// failure returns why a request failed, or "" if err explains it best.
 	failure(err error) (what, fix string)
-	// end ends what Connect began, at once if the context has ended, and returns then.
+	// end releases the resources of Connect, at once if the context has ended, and then returns.
 	end(context.Context)
 }
 
-// Connect connects to a server, within 10 seconds, or within a longer Timeout that the user has set:
-// some programs are downloaded when they start. The error is an [*Error].
+// Connect connects to a server within 10 seconds, or within a longer Timeout: some programs are
+// downloaded when they start. The error is an [*Error].
 func Connect(ctx context.Context, s Server, o Options) (*Connection, error) {
 	s.Timeout = cmp.Or(s.Timeout, requestTime)
 	within := cmp.Or(o.within, s.startTime())
@@ -130,9 +131,9 @@ func Connect(ctx context.Context, s Server, o Options) (*Connection, error) {
 	return nil, err
 }
 
-// startTime returns how long a connection may take.
+// startTime returns the bound of a connection.
 func (s Server) startTime() time.Duration {
-	if s.Timeout == requestTime { // nothing was set
+	if s.Timeout == requestTime { // the user has set no timeout
 		return connectTime
 	}
 	return max(connectTime, s.Timeout)
@@ -157,12 +158,12 @@ func (c *Connection) connect(ctx context.Context, o Options) (err error) {
 		if err == nil || ctx.Err() != nil || protocol != "" || !p.hasEnded() || p.fault() != "" {
 			break
 		}
-		p.end(ctx) // some servers of the older version end at a request that they do not know
+		p.end(ctx) // some servers of the older version end at an unknown request
 	}
 	return err
 }
 
-// open begins a session. The client offers nothing that a server could ask for.
+// open begins a session. The client offers no capability, so a server has no request to make.
 func open(ctx context.Context, over mcp.Transport, o Options) (*mcp.ClientSession, error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "knack", Version: cmp.Or(o.Version, "1")}, &mcp.ClientOptions{
 		Capabilities:   &mcp.ClientCapabilities{},
@@ -181,7 +182,7 @@ func open(ctx context.Context, over mcp.Transport, o Options) (*mcp.ClientSessio
 	return client.Connect(ctx, over, &mcp.ClientSessionOptions{ProtocolVersion: o.protocol})
 }
 
-// watch notes when the session ends.
+// watch records the end of the session.
 func (c *Connection) watch() {
 	session, over := c.session, make(chan struct{})
 	c.over = over
@@ -191,8 +192,8 @@ func (c *Connection) watch() {
 	}()
 }
 
-// live returns the session. One with an address begins again if it has ended, for example because
-// an answer was too large, or the server has restarted. A program is not started again.
+// live returns the session. A session over HTTP that has ended begins again, for example after an
+// answer that was too large or a restart of the server. A program is not started again.
 func (c *Connection) live(ctx context.Context) (*mcp.ClientSession, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -212,18 +213,18 @@ func (c *Connection) live(ctx context.Context) (*mcp.ClientSession, error) {
 	return session, err
 }
 
-// current returns the session, whether it has ended or not.
+// current returns the session, even if it has ended.
 func (c *Connection) current() *mcp.ClientSession {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.session
 }
 
-// Protocol returns the version of MCP that the session has.
+// Protocol returns the session's version of MCP.
 func (c *Connection) Protocol() string { return c.current().InitializeResult().ProtocolVersion }
 
-// Close ends the session. A program gets SIGTERM. It is killed, with all that it has started, after
-// 5 seconds, or soon if the context has ended.
+// Close ends the session. A program gets SIGTERM. After 5 seconds, or soon if the context has
+// ended, it is killed with all programs that it started.
 func (c *Connection) Close(ctx context.Context) {
 	c.closed.Do(func() {
 		done := make(chan struct{})
@@ -232,7 +233,7 @@ func (c *Connection) Close(ctx context.Context) {
 			c.ended = true
 			session := c.session
 			c.mu.Unlock()
-			_ = session.Close() // what it would say is of no use any more
+			_ = session.Close() // its error is of no use any more
 			close(done)
 		}()
 		c.line.end(ctx)
@@ -249,7 +250,7 @@ type late struct{ after time.Duration }
 
 func (l late) Error() string { return "no answer within " + l.after.String() }
 
-// request runs a request within the server's time.
+// request runs a request within the server's Timeout.
 func (c *Connection) request(ctx context.Context, do func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, c.server.Timeout)
 	defer cancel()
@@ -263,7 +264,7 @@ func (c *Connection) request(ctx context.Context, do func(context.Context) error
 	return c.failed(ctx, err)
 }
 
-// failed says in plain words why a request has failed.
+// failed returns the error of a failed request in plain words.
 func (c *Connection) failed(ctx context.Context, err error) error {
 	e := &Error{Server: c.server.Name}
 	if ctx.Err() != nil {
@@ -286,7 +287,7 @@ func (c *Connection) failed(ctx context.Context, err error) error {
 		e.What = "the server refuses the request: " + said
 	default:
 		e.What = "the server's answer cannot be understood"
-		if text := err.Error(); !strings.Contains(text, "json: ") { // of the library, about its types
+		if text := err.Error(); !strings.Contains(text, "json: ") { // an error of the library about its own types
 			e.What += ": " + text
 		}
 	}

@@ -24,18 +24,18 @@ import (
 const (
 	// graceTime is how long a program may take to end after SIGTERM.
 	graceTime = 5 * time.Second
-	// lastWords is how long the end of a program's output is waited for. Something that has left
-	// its group of processes may hold the pipes open.
+	// lastWords is how long to wait for the end of a program's output. A process that left the
+	// program's group may keep the pipes open.
 	lastWords = time.Second
-	// hurryTime is that time if nobody waits any more.
+	// hurryTime replaces graceTime once the caller's context has ended.
 	hurryTime = 500 * time.Millisecond
-	// maxSaid bounds the lines of standard error that are told.
+	// maxSaid bounds the lines of standard error that are passed on.
 	maxSaid = 1_000
-	// maxLine bounds a line of standard error, in bytes; the rest of it is dropped.
+	// maxLine bounds a line of standard error, in bytes; the rest of the line is dropped.
 	maxLine = 8 << 10
 )
 
-// program is a server over standard input and output.
+// program is a transport to a server on standard input and output.
 type program struct {
 	words  []string
 	dir    string
@@ -51,15 +51,15 @@ type program struct {
 	stopOnce    sync.Once
 	hurryOnce   sync.Once
 	heard       chan struct{} // closed when its standard error has ended
-	ended       chan struct{} // closed when it has ended, and nothing of its group is left
-	how         string        // how it has ended, once ended is closed
+	ended       chan struct{} // closed when it and all of its process group have ended
+	how         string        // how it ended, valid once ended is closed
 	started     bool
 
 	mu   sync.Mutex
-	said string // a line of its standard error that may say why it ends
+	said string // a line of its standard error that may explain why it ends
 }
 
-// kept lists the variables that a program gets without being told.
+// kept lists the environment variables that every program gets.
 var kept = map[string][]string{
 	"windows": {"PATH", "PATHEXT", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP"},
 	"":        {"PATH", "HOME", "LANG", "TMPDIR"},
@@ -79,7 +79,7 @@ func newProgram(s Server, o Options, hidden secrets) *program {
 			p.env = append(p.env, name+"="+value)
 		}
 	}
-	for name, value := range s.Env { // of two values of a variable, the last one counts
+	for name, value := range s.Env { // if a variable is set twice, the last value counts
 		p.env = append(p.env, name+"="+value)
 	}
 	p.env = append(p.env, hidden.env...)
@@ -113,7 +113,7 @@ func (p *program) Connect(context.Context) (mcp.Connection, error) {
 	in, out, stderr := files[1], files[2], files[4]
 	began := make(chan error)
 	go func() {
-		// The system ends the program with the thread that has started it.
+		// On Linux, Pdeathsig kills the program when the thread that started it ends.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -133,7 +133,7 @@ func (p *program) Connect(context.Context) (mcp.Connection, error) {
 	return p.stream, nil
 }
 
-// command finds the program.
+// command returns the program's command with its path resolved.
 func (p *program) command() (*exec.Cmd, error) {
 	path := filepath.FromSlash(p.words[0])
 	switch {
@@ -153,7 +153,7 @@ func (p *program) command() (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// cannot says why the program cannot be started.
+// cannot returns the error of a program that could not be started.
 func (p *program) cannot(err error) error {
 	e := &Error{Server: p.name, Fix: "check servers." + p.name + ".command"}
 	what := display.Quote(p.words[0])
@@ -177,8 +177,8 @@ func (p *program) cannot(err error) error {
 	return e
 }
 
-// run waits for the end of the program, and ends it if it is told to. Nothing of its group of
-// processes is left then.
+// run waits for the end of the program, or ends it on request. Then it kills the rest of the
+// process group.
 func (p *program) run(cmd *exec.Cmd, in, out, stderr *os.File) {
 	exited := make(chan struct{})
 	stopped := make(chan struct{})
@@ -217,7 +217,7 @@ func (p *program) run(cmd *exec.Cmd, in, out, stderr *os.File) {
 		p.how = err.Error()
 	}
 	for _, f := range []*os.File{out, stderr} {
-		_ = f.SetReadDeadline(time.Now().Add(lastWords)) // not on every system
+		_ = f.SetReadDeadline(time.Now().Add(lastWords)) // not supported on every system
 	}
 	select {
 	case <-p.heard:
@@ -226,8 +226,8 @@ func (p *program) run(cmd *exec.Cmd, in, out, stderr *os.File) {
 	close(p.ended)
 }
 
-// listen tells what the program writes to its standard error, and keeps a line that says why it
-// may end: the last one with an error, or else the last one.
+// listen passes on the lines of the program's standard error, and keeps the line that may explain
+// its end: the last one with an error, or else the last one.
 func (p *program) listen(stderr *os.File) {
 	defer close(p.heard)
 	defer stderr.Close()
@@ -256,10 +256,10 @@ func (p *program) listen(stderr *os.File) {
 	}
 }
 
-// cancel begins to end the program.
+// cancel asks the program to end.
 func (p *program) cancel() { p.stopOnce.Do(func() { close(p.stop) }) }
 
-// end ends the program.
+// end ends the program and waits for it.
 func (p *program) end(ctx context.Context) {
 	if !p.started {
 		return
@@ -270,7 +270,7 @@ func (p *program) end(ctx context.Context) {
 	p.stream.out.Close()
 }
 
-// hasEnded reports whether the program has ended by itself, or is about to.
+// hasEnded reports whether the program ended by itself. It waits a moment for it.
 func (p *program) hasEnded() bool {
 	if !p.started {
 		return false
@@ -283,7 +283,7 @@ func (p *program) hasEnded() bool {
 	}
 }
 
-// fault returns why the program is not used any more, although it has not ended by itself, or "".
+// fault returns why the stream to the program is no longer used, or "".
 func (p *program) fault() string {
 	if !p.started {
 		return ""
@@ -293,7 +293,7 @@ func (p *program) fault() string {
 	return p.stream.fault
 }
 
-// failure says why a request has failed.
+// failure returns why a request failed.
 func (p *program) failure(err error) (what, fix string) {
 	if !p.started {
 		return "", ""

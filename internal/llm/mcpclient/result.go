@@ -14,8 +14,8 @@ import (
 )
 
 // Call calls a tool by the server's own name, with a JSON object of arguments. It returns the
-// text of the result, which has at most 4 MiB. isError is set if the server says that the call has
-// failed, or refuses it. The error is an [*Error]: there is no result.
+// text of the result, at most 4 MiB. isError is set if the call failed or the server refused it.
+// The error is an [*Error]: there is no result.
 func (c *Connection) Call(ctx context.Context, tool string, arguments json.RawMessage) (text string, isError bool, err error) {
 	var refused string
 	var r *mcp.CallToolResult
@@ -38,14 +38,13 @@ func (c *Connection) Call(ctx context.Context, tool string, arguments json.RawMe
 	case r.NeedsInput():
 		return "The server asks for something before it answers, which knack does not give.", true, nil
 	}
-	return c.secrets.hide(c.secrets.textOf(r)), r.IsError, nil // two parts may have one secret
+	return c.secrets.hide(c.secrets.textOf(r)), r.IsError, nil // a secret may span two parts
 }
 
-// rejected is the code with which the library marks its own errors about a request that did not
-// reach the server.
+// rejected is the library's error code for a request that did not reach the server.
 const rejected = -32005
 
-// refusal returns what a server says if it refuses a request, or "".
+// refusal returns the server's error if it refused a request, or "".
 func refusal(err error) string {
 	var of *jsonrpc.Error
 	if !errors.As(err, &of) || of.Code == rejected {
@@ -54,8 +53,8 @@ func refusal(err error) string {
 	return fmt.Sprintf("%s (%d)", of.Message, of.Code)
 }
 
-// textOf joins the texts of a result, and names what is no text. Secrets are hidden before anything
-// is cut or encoded.
+// textOf joins the texts of a result, and puts a short name in place of other contents. Secrets
+// are hidden before texts are cut or encoded.
 func (s secrets) textOf(r *mcp.CallToolResult) string {
 	var parts []string
 	isText := false
@@ -93,7 +92,7 @@ func (s secrets) textOf(r *mcp.CallToolResult) string {
 	return strings.Join(parts, "\n")
 }
 
-// named names something that is no text, with its size.
+// named returns a short name for content that is not text, with its size.
 func named(what string, bytes int) string {
 	size := fmt.Sprintf("%d B", bytes)
 	if bytes >= 1000 {

@@ -13,15 +13,15 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// secrets are the texts of the user that go to one server, and nowhere else.
+// secrets are the user's secrets for one server.
 type secrets struct {
 	token  string
 	env    []string // NAME=value
-	values []string // what is hidden, as whole returns it, the longest first
+	values []string // the texts to hide, normalized by whole, the longest first
 }
 
-// Bounds of a secret, in bytes: providers make far shorter tokens. A text that is shorter than
-// minHidden is part of other words.
+// Bounds of a secret, in bytes: tokens of providers are far shorter. A text shorter than
+// minHidden would be found inside other words.
 const (
 	maxToken  = 16 << 10
 	minHidden = 6
@@ -29,7 +29,7 @@ const (
 
 const redacted = "[redacted]"
 
-// readSecrets reads what the server is told of the environment, and its token.
+// readSecrets reads the server's environment variables and its token.
 func readSecrets(s Server, o Options) (secrets, error) {
 	var all secrets
 	var values []string
@@ -68,13 +68,12 @@ func readSecrets(s Server, o Options) (secrets, error) {
 			}
 		}
 	}
-	slices.SortFunc(all.values, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) }) // one may begin with another
+	slices.SortFunc(all.values, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) }) // one may be a prefix of another
 	all.values = slices.Compact(all.values)
 	return all, nil
 }
 
-// inJSON returns a text, and the ways in which encoders write it into a JSON string: a server can
-// send JSON as text.
+// inJSON returns a text and its encodings in a JSON string: a server can send JSON as text.
 func inJSON(value string) []string {
 	forms := []string{value}
 	for _, html := range []bool{true, false} {
@@ -90,11 +89,11 @@ func inJSON(value string) []string {
 
 func isBreak(r rune) bool { return r == '\n' || r == '\r' }
 
-// isSkipped reports whether a reader may not see a character, so that it can split a secret.
+// isSkipped reports whether a character can be invisible to a reader, and so split a secret.
 func isSkipped(r rune) bool { return display.IsUnseen(r) || unicode.IsControl(r) }
 
-// whole returns a text without the characters that can split a secret, and where each byte of it
-// was, or nil if nothing was left out.
+// whole returns a text without the characters that can split a secret, and the original offset of
+// each byte, or nil if nothing was removed.
 func whole(text string) (string, []int) {
 	if strings.IndexFunc(text, isSkipped) < 0 {
 		return text, nil
@@ -108,7 +107,7 @@ func whole(text string) (string, []int) {
 			if i+n < len(text) {
 				out, at = append(out, text[i+n]), append(at, i+n)
 			}
-			if r == utf8.RuneError && text[i] < 0xe0 { // a byte that is no character
+			if r == utf8.RuneError && text[i] < 0xe0 { // an invalid byte
 				break
 			}
 		}
@@ -116,12 +115,12 @@ func whole(text string) (string, []int) {
 	return string(out), at
 }
 
-// hide returns a text without the secrets, whichever invisible characters and line breaks are in
+// hide returns a text without the secrets, even if invisible characters or line breaks split
 // them.
 func (s secrets) hide(text string) string {
 	plain, at := whole(text)
 	var b strings.Builder
-	done := 0 // of text
+	done := 0 // offset in text
 	for from := 0; from < len(plain); {
 		first, size := -1, 0
 		for _, value := range s.values {
@@ -148,8 +147,8 @@ func (s secrets) hide(text string) string {
 	return b.String()
 }
 
-// hideIn is hide for each string of a decoded JSON value, the keys of objects included. In an
-// encoded one a secret has other letters.
+// hideIn applies hide to each string of a decoded JSON value, including object keys. In encoded
+// JSON a secret could be escaped.
 func (s secrets) hideIn(value any) any {
 	switch v := value.(type) {
 	case string:
@@ -173,7 +172,7 @@ func (s secrets) hideIn(value any) any {
 // maxShown bounds a message, in characters.
 const maxShown = 400
 
-// shown returns a text in one line, fit to be shown and to be part of a message.
+// shown returns a text in one line that is safe to show in a message.
 func shown(text string) string {
 	return display.Visible(display.Cut(display.OneLine(strings.ToValidUTF8(display.CutBytes(text, 8*maxShown), "\ufffd")), maxShown), display.Escaped)
 }

@@ -4,11 +4,11 @@ package mcpclient
 
 import "os/exec"
 
-// group leaves the program in the group of knack: there are no others here.
+// group does nothing: this system has no process groups as Unix has.
 func group(*exec.Cmd) {}
 
-// terminate asks nothing: a program here ends when its standard input does.
+// terminate does nothing: the program ends when its standard input does.
 func terminate(*exec.Cmd) {}
 
-// kill ends the program. What it has started notices that its streams are closed.
+// kill ends the program. Programs that it started see their streams closed.
 func kill(cmd *exec.Cmd) { _ = cmd.Process.Kill() }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// terminate asks the program, and all that it has started, to end.
+// terminate asks the program's process group to end.
 func terminate(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 
-// kill ends what is left of them.
+// kill kills the program's process group.
 func kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

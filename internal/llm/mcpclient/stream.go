@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// maxFlood is how long a line of a program may be before the program is ended, in bytes. A
-	// shorter one that is over maxMessage costs its answer.
+	// maxFlood is the length in bytes of a line that ends the program. A shorter line over
+	// maxMessage only loses its answer.
 	maxFlood = 64 << 20
-	// maxGarbage bounds the lines that are no messages. Some programs write a few words to the
+	// maxGarbage bounds the lines that are not messages. Some programs write a few words to the
 	// wrong stream.
 	maxGarbage = 1_000
-	// maxAsked bounds the requests of a program that are not answered yet.
+	// maxAsked bounds the program's unanswered requests.
 	maxAsked = 64
-	// stuckTime is how long a program may leave a request unread after nobody waits for it.
+	// stuckTime is how long a program may leave a request unread after its caller has given up.
 	stuckTime = time.Second
 )
 
@@ -33,7 +33,7 @@ var (
 	errFlood = errors.New("the program sends without end")
 )
 
-// stream is the lines between knack and a program.
+// stream carries lines between knack and a program.
 type stream struct {
 	in      *os.File
 	out     *os.File
@@ -43,9 +43,9 @@ type stream struct {
 	asked   atomic.Int32
 
 	mu      sync.Mutex
-	last    jsonrpc.ID // of the last request that was sent
-	fault   string     // why the stream is not used any more
-	garbage string     // the first line that was no message
+	last    jsonrpc.ID // of the last request sent
+	fault   string     // why the stream is no longer used
+	garbage string     // the first line that was not a message
 }
 
 func newStream(in, out *os.File, of *program) *stream {
@@ -55,20 +55,20 @@ func newStream(in, out *os.File, of *program) *stream {
 // SessionID returns "": a program has one session.
 func (s *stream) SessionID() string { return "" }
 
-// Close ends the program, and does not wait for it.
+// Close asks the program to end and does not wait.
 func (s *stream) Close() error {
 	s.of.cancel()
 	return nil
 }
 
-// odd returns the first line that was no message, or "".
+// odd returns the first line that was not a message, or "".
 func (s *stream) odd() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.garbage
 }
 
-// fail ends the program because of what it does.
+// fail ends the program because of a fault.
 func (s *stream) fail(fault string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,8 +79,8 @@ func (s *stream) fail(fault string) error {
 	return errors.New(fault)
 }
 
-// Read returns the next answer or request of the program. Notifications are dropped, since
-// nothing here needs one.
+// Read returns the next answer or request of the program. It drops notifications, since the
+// client needs none.
 func (s *stream) Read(context.Context) (jsonrpc.Message, error) {
 	for odd := 0; ; {
 		line, err := s.line()
@@ -126,7 +126,7 @@ func (s *stream) Read(context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// line returns the next line, at most maxMessage bytes. The error is errLong if it was longer.
+// line returns the next line. The error is errLong if it has more than maxMessage bytes.
 func (s *stream) line() ([]byte, error) {
 	var whole []byte
 	size := 0
@@ -151,7 +151,8 @@ func (s *stream) line() ([]byte, error) {
 	}
 }
 
-// Write sends a message. A program that does not read it is ended, once the context has.
+// Write sends a message. If the program has not read it soon after the context ends, the program
+// is ended.
 func (s *stream) Write(ctx context.Context, msg jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {

@@ -11,20 +11,20 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Tool is a tool of a server, as a model gets it.
+// Tool is a server's tool in the form that a model gets.
 type Tool struct {
-	// Name is what the model calls it by: the server's name, two underscores, and the tool's own
-	// name, in which other characters than A-Z, a-z, 0-9, "_" and "-" are underscores.
+	// Name is the tool's name for the model: the server's name, two underscores, and the tool's
+	// own name with characters other than A-Z, a-z, 0-9, "_" and "-" replaced by underscores.
 	Name string
 	// Server is the user's name for the server, and Own the server's name for the tool.
 	Server, Own string
-	// Description is the server's, without characters that hide or steer something.
+	// Description is the server's description without characters that hide or steer text.
 	Description string
 	Schema      json.RawMessage // of its arguments: a JSON object
 }
 
-// The bounds of a server's list. A model can choose among far fewer tools, and reads them all at
-// each request.
+// Bounds of a server's list. A model reads all tools at each request, and can choose among far
+// fewer.
 const (
 	maxPages       = 1_000
 	maxTools       = 1_000
@@ -32,7 +32,7 @@ const (
 	maxDescription = 10_000  // characters
 )
 
-// MaxName is the longest name that every model takes for a tool, in characters.
+// MaxName is the longest tool name that every model accepts, in characters.
 const MaxName = 64
 
 // Tools lists the server's tools, in its order. The error is an [*Error].
@@ -64,7 +64,7 @@ func (c *Connection) Tools(ctx context.Context) ([]Tool, error) {
 			all = append(all, one)
 		}
 		next := page.NextCursor
-		if next == "" || seen[next] { // a cursor that comes again would bring the same pages
+		if next == "" || seen[next] { // a repeated cursor would repeat the pages
 			return all, nil
 		}
 		seen[next] = true
@@ -85,7 +85,7 @@ func (c *Connection) tool(t *mcp.Tool) Tool {
 	return one
 }
 
-// nameFor returns the name for a model.
+// nameFor returns the tool's name for the model.
 func nameFor(server, own string) string {
 	return server + "__" + strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
@@ -95,14 +95,14 @@ func nameFor(server, own string) string {
 	}, own)
 }
 
-// NameError says that the tools of the servers cannot be offered together.
+// NameError is a conflict between the names of the servers' tools.
 type NameError struct{ What, Fix string }
 
-// Error says which tools, without the fix.
+// Error names the tools, without the fix.
 func (e *NameError) Error() string { return e.What }
 
-// CheckNames refuses names that are too long for a model, and tools that would have the same name.
-// The error is a [*NameError].
+// CheckNames refuses names that are too long for a model, and equal names of two tools. The error
+// is a [*NameError].
 func CheckNames(tools []Tool) error {
 	taken := map[string]Tool{}
 	for _, t := range tools {

@@ -15,25 +15,25 @@ var (
 	errManyCalls = errors.New("sent more than 1024 calls of tools in one answer")
 )
 
-// slot is a call that is put together.
+// slot is a call under construction.
 type slot struct {
 	id, name string
-	// arguments is what came so far, a JSON string without its end or else a JSON object.
+	// arguments holds the pieces so far: a JSON string without its end, or a JSON object.
 	arguments value
-	// rest and inner have the other members of the call and of its function, which go back
+	// rest and inner hold the other members of the call and of its function, which are sent back
 	// to the endpoint.
 	rest, inner value
 }
 
-// calls puts calls together from the pieces that Chat Completions streams. Servers differ in
-// what they send of id and index, see find.
+// calls assembles calls from the pieces that Chat Completions streams. Servers differ in the ids
+// and indexes that they send, see find.
 type calls struct {
 	all   []*slot
 	ids   map[string]*slot
 	index map[string]*slot
 }
 
-// add takes the calls of one delta.
+// add adds the calls of one delta.
 func (c *calls) add(deltas []json.RawMessage) error {
 	opened := map[*slot]bool{} // by this delta
 	for _, raw := range deltas {
@@ -65,12 +65,12 @@ type piece struct {
 	arguments       json.RawMessage
 }
 
-// find returns the call that a piece continues, or nil if it opens one: that of its id, of its
-// index, or else the last one. A piece opens a call if it has a new id, or a name where the call
-// already has its name and arguments.
+// find returns the call that a piece continues, or nil if the piece opens one. It looks for the
+// piece's id, then its index, then takes the last call. A piece opens a call if it has a new id,
+// or if it has a name and the call already has its name and arguments.
 //
-// Some servers make up a new id for each piece, so that a new id without a name continues a call
-// whose arguments are not complete (poolsideai/pool#9).
+// Some servers make up a new id for each piece. So a new id without a name continues a call whose
+// arguments are incomplete (poolsideai/pool#9).
 func (c *calls) find(p piece, opened map[*slot]bool) *slot {
 	s, known := c.ids[p.id]
 	if !known {
@@ -89,19 +89,18 @@ func (c *calls) find(p piece, opened map[*slot]bool) *slot {
 		s = c.all[len(c.all)-1]
 	}
 	if s != nil && p.name != "" && s.name != "" && (opened[s] || s.isNext(p.name)) {
-		return nil // one delta has no two pieces of a call
+		return nil // one delta never has two pieces of a call
 	}
 	return s
 }
 
-// isNext reports whether a piece with this name is of another call than s. Some servers repeat
-// the name with each piece, so that one with the same name continues arguments that are not
-// complete.
+// isNext reports whether a piece with this name belongs to another call than s. Some servers
+// repeat the name with each piece, so a piece with the same name continues incomplete arguments.
 func (s *slot) isNext(name string) bool {
 	return s.text() != "" && (name != s.name || s.complete())
 }
 
-// complete reports whether the arguments need no further piece.
+// complete reports whether the arguments are complete JSON.
 func (s *slot) complete() bool { return json.Valid([]byte(s.text())) }
 
 // keep adds a piece to its call, and remembers its id and index.
@@ -124,7 +123,7 @@ func (c *calls) keep(s *slot, p piece) {
 	s.arguments.add("arguments", p.arguments, false)
 }
 
-// take keeps the members of a piece that the client does not read.
+// take keeps those members of a piece that the client does not interpret.
 func (s *slot) take(in *value, d members, read ...string) {
 next:
 	for key, p := range d {
@@ -137,7 +136,7 @@ next:
 	}
 }
 
-// text is the arguments so far.
+// text returns the arguments so far.
 func (s *slot) text() string {
 	raw := s.arguments.json()
 	if len(raw) > 0 && raw[0] == '"' {
@@ -149,14 +148,14 @@ func (s *slot) text() string {
 	return string(raw)
 }
 
-// end returns the calls, and as Chat Completions writes them. used has the ids of the
-// conversation; a call without an id gets one that is not among them.
+// end returns the calls, and their form in Chat Completions. A call without an id gets one that
+// is not in used, the ids of the conversation.
 func (c *calls) end(used map[string]bool) (all []Call, written []members, err error) {
 	for _, s := range c.all {
 		arguments := s.text()
 		switch {
 		case s.name == "" && arguments == "":
-			continue // an index, and then an id that opened another
+			continue // an index, and then an id that opened another call
 		case s.name == "":
 			return nil, nil, errNameless
 		case s.id == "":
@@ -181,7 +180,7 @@ func (c *calls) end(used map[string]bool) (all []Call, written []members, err er
 	return all, written, nil
 }
 
-// madeID returns an id that no call has, neither of the conversation nor of this answer.
+// madeID returns a new id, unused in the conversation and in this answer.
 func madeID[T any](used map[string]bool, came map[string]T) string {
 	for n := 1; ; n++ {
 		id := "call_" + strconv.Itoa(n)
@@ -191,7 +190,7 @@ func madeID[T any](used map[string]bool, came map[string]T) string {
 	}
 }
 
-// argumentsOf returns the arguments of a call: what came, or {} if nothing did.
+// argumentsOf returns the arguments of a call, or {} if it has none.
 func argumentsOf(s string) json.RawMessage {
 	if strings.TrimSpace(s) == "" {
 		return json.RawMessage("{}")

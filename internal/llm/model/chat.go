@@ -72,7 +72,7 @@ func (chat) body(c *Client, r Request) (members, error) {
 		b["tools"] = r.Tools
 	}
 	if r.MaxTokens > 0 {
-		limit := "max_tokens" // every server knows it, but OpenAI's newer models
+		limit := "max_tokens" // every server knows it except OpenAI's newer models
 		if c.dropped.has(limit) {
 			limit = "max_completion_tokens"
 		}
@@ -85,14 +85,14 @@ func (chat) reader(used map[string]bool, show func(string)) reader {
 	return &completion{used: used, speech: speech{show: show}, message: value{members: map[string]*value{}}}
 }
 
-// completion puts the answer of Chat Completions together.
+// completion assembles an answer of Chat Completions.
 type completion struct {
 	used    map[string]bool
 	speech  speech
 	message value // its members without the calls
 	calls   calls
 	stop    string
-	done    bool // the stream says that it is at its end
+	done    bool // the stream has announced its end
 	size    int
 	usage   Usage
 }
@@ -115,7 +115,7 @@ func (m *completion) event(data []byte) (last bool, err error) {
 	for _, raw := range list(o["choices"]) {
 		choice := object(raw)
 		if n, err := strconv.Atoi(string(choice["index"])); err == nil && n != 0 {
-			continue // the first of several is taken
+			continue // only the first of several choices counts
 		}
 		if err := m.choice(choice); err != nil {
 			return false, err
@@ -143,10 +143,10 @@ func (m *completion) count(raw json.RawMessage) {
 	m.usage.Output, _ = strconv.Atoi(string(u["completion_tokens"]))
 }
 
-// whole takes an answer without a stream. Its message is one delta.
+// whole reads an unstreamed answer. Its message counts as one delta.
 func (m *completion) whole(data []byte) error {
 	if all := list(data); len(all) > 0 {
-		data = all[0] // Gemini writes failures so
+		data = all[0] // Gemini writes failures in a list
 	}
 	var o members
 	if err := json.Unmarshal(data, &o); err != nil {
@@ -186,7 +186,7 @@ func (m *completion) add(d members) error {
 	return nil
 }
 
-// content takes a text. Some endpoints send a list of parts, of which only texts are kept.
+// content adds a text. Some endpoints send a list of parts, of which only the texts count.
 func (m *completion) content(p json.RawMessage) {
 	parts := []json.RawMessage{p}
 	if all := list(p); all != nil {

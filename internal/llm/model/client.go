@@ -20,53 +20,53 @@ import (
 	"unicode/utf8"
 )
 
-// wire is what differs between the wires.
+// wire is the part of a client that depends on the protocol.
 type wire interface {
-	// paths are those of a turn and of the list of models.
+	// paths returns the paths of a turn and of the list of models.
 	paths() (turn, models string)
 	// authorize sets the headers of a request.
 	authorize(h http.Header, key string)
 	// body writes the members of a request's body.
 	body(c *Client, r Request) (members, error)
-	// reader returns what puts the answer together. used are the ids of the conversation's
+	// reader returns a reader that assembles the answer. used has the ids of the conversation's
 	// calls, and show gets the text as it arrives.
 	reader(used map[string]bool, show func(string)) reader
 }
 
-// reader puts an answer together.
+// reader assembles an answer.
 type reader interface {
-	// event takes an event of a stream. It reports whether that was the last one.
+	// event reads an event of a stream. It reports whether it was the last one.
 	event(data []byte) (last bool, err error)
-	// whole takes an answer that is not streamed.
+	// whole reads an unstreamed answer.
 	whole(data []byte) error
-	// said is the text so far.
+	// said returns the text so far.
 	said() string
-	// end returns the answer. Its error is errCut if the end has not come, or errNothing if
-	// nothing of an answer has.
+	// end returns the answer. Its error is errCut if the answer is incomplete, or errNothing if
+	// nothing of it has come.
 	end() (Answer, error)
 }
 
-// members are those of a JSON object.
+// members are the members of a JSON object.
 type members = map[string]json.RawMessage
 
-// Client asks one endpoint. Its methods may be called from several goroutines.
+// Client sends requests to one endpoint. Its methods are safe for concurrent use.
 type Client struct {
 	endpoint Endpoint // without its key
 	base     *url.URL
 	wire     wire
 	http     *http.Client
 	jitter   func() float64
-	// authorize sets the headers that have the key, and redact takes secrets out of a text.
-	// The key is in no field, so that no print of a Client shows it.
+	// authorize sets the headers with the key, and redact removes secrets from a text. No field
+	// has the key, so printing a Client never shows it.
 	authorize func(http.Header)
 	redact    func(string) string
 	keyless   bool
 	dropped   dropped
-	bad       error // why the endpoint cannot be asked
+	bad       error // why requests are impossible
 }
 
-// New returns a client. It connects to nothing. If the endpoint cannot be asked, each method
-// that would ask it returns an error that says why.
+// New returns a client without connecting. If the endpoint cannot be used, each method that needs
+// it returns an error with the reason.
 func New(e Endpoint, o Options) *Client {
 	c := &Client{jitter: o.Jitter}
 	if c.jitter == nil {
@@ -86,7 +86,7 @@ func New(e Endpoint, o Options) *Client {
 		c.base = &url.URL{}
 	}
 	if e.Wire == Anthropic {
-		c.base.Path = strings.TrimSuffix(strings.TrimSuffix(c.base.Path, "/"), "/v1") // the wire's paths have it
+		c.base.Path = strings.TrimSuffix(strings.TrimSuffix(c.base.Path, "/"), "/v1") // the wire's paths begin with it
 	}
 	switch {
 	case e.Wire != OpenAI && e.Wire != Anthropic:
@@ -114,7 +114,7 @@ func (c *Client) String() string { return c.endpoint.String() }
 // GoString is [Client.String], for the verb %#v.
 func (c *Client) GoString() string { return c.String() }
 
-// Close closes the connections that are kept for further requests.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // transport returns the transport of a client.
@@ -133,7 +133,8 @@ func (o Options) transport() http.RoundTripper {
 	}
 }
 
-// Body returns the body of a request as JSON, for a dry run. The key is a header and not in it.
+// Body returns the body of a request as JSON, for a dry run. The key is in a header, not in the
+// body.
 func (c *Client) Body(r Request) ([]byte, error) {
 	m, err := c.wire.body(c, r)
 	if err != nil {
@@ -141,7 +142,7 @@ func (c *Client) Body(r Request) ([]byte, error) {
 	}
 	maps.Copy(m, c.endpoint.Extra)
 	if string(m["stream"]) == "false" && c.endpoint.Extra["stream_options"] == nil {
-		delete(m, "stream_options") // it is refused without a stream
+		delete(m, "stream_options") // refused without a stream
 	}
 	body, err := marshal(m)
 	if err != nil {
@@ -150,9 +151,9 @@ func (c *Client) Body(r Request) ([]byte, error) {
 	return body, nil
 }
 
-// Answer asks the model, and calls show with each part of the answer's text as it arrives; show
-// may be nil. The error is an [*Error], or the context's cause if that has ended. If the answer
-// has begun before, it has the text so far, as a message without calls.
+// Answer asks the model, and calls show, if not nil, with each part of the answer's text as it
+// arrives. The error is an [*Error], or the context's cause if it has ended. If the answer had
+// begun, it is returned with the text so far and without calls.
 func (c *Client) Answer(ctx context.Context, r Request, show func(string)) (Answer, error) {
 	switch {
 	case c.bad != nil:
@@ -171,7 +172,8 @@ func (c *Client) Answer(ctx context.Context, r Request, show func(string)) (Answ
 	return a, err
 }
 
-// nameless is the error of an endpoint without the name of a model: it has the names to choose from.
+// nameless returns the error of an endpoint without a model's name. It lists the names to choose
+// from.
 func (c *Client) nameless(ctx context.Context) error {
 	names, err := c.Models(ctx)
 	var e *Error
@@ -183,24 +185,24 @@ func (c *Client) nameless(ctx context.Context) error {
 	return e
 }
 
-// from names the endpoint that a message came from. Its path may have a secret in it.
+// from identifies the endpoint in [Message.From]. The path is hashed, since it may have a secret.
 func (c *Client) from() string {
 	return fmt.Sprintf("%s %s %08x", c.endpoint.Wire, c.base.Host, crc32.ChecksumIEEE([]byte(c.base.Path)))
 }
 
-// owns reports whether a message goes back unchanged, since it came from this endpoint.
+// owns reports whether a message came from this endpoint, and so goes back unchanged.
 func (c *Client) owns(m Message) bool {
 	return len(m.Raw) > 0 && (m.From == "" || m.From == c.from())
 }
 
-// estimate counts a token for 4 characters, if the endpoint reports nothing.
+// estimate counts a token for 4 characters if the endpoint reports no usage.
 func (c *Client) estimate(r Request, a *Answer) {
 	if a.Usage != (Usage{}) {
 		return
 	}
 	body, err := c.Body(r)
 	if err != nil {
-		return // there was one a moment ago
+		return // Answer has already built the same body
 	}
 	out := utf8.RuneCountInString(a.Message.Text)
 	for _, call := range a.Message.Calls {
@@ -209,7 +211,7 @@ func (c *Client) estimate(r Request, a *Answer) {
 	a.Usage = Usage{Input: (utf8.RuneCount(body) + 3) / 4, Output: (out + 3) / 4, Estimated: true}
 }
 
-// Models lists the names of the endpoint's models, in its order.
+// Models returns the names of the endpoint's models, in its order.
 func (c *Client) Models(ctx context.Context) ([]string, error) {
 	if c.bad != nil {
 		return nil, c.bad
@@ -220,7 +222,7 @@ func (c *Client) Models(ctx context.Context) ([]string, error) {
 	at := c.at(path)
 	if c.endpoint.Wire == Anthropic {
 		q := at.Query()
-		q.Set("limit", "1000") // the most that one page has
+		q.Set("limit", "1000") // the maximum of a page
 		at.RawQuery = q.Encode()
 	}
 	data, err := c.get(ctx, at)
@@ -234,8 +236,8 @@ func (c *Client) Models(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// modelsIn reads a list of models: {"data":[{"id":…}]}, or the list alone. A server that has
-// none may write null.
+// modelsIn reads a list of models: {"data":[{"id":…}]}, or the list alone. A server without
+// models may write null.
 func modelsIn(data []byte) (names []string, ok bool) {
 	all := json.RawMessage(data)
 	if o := object(data); o != nil {
@@ -248,7 +250,7 @@ func modelsIn(data []byte) (names []string, ok bool) {
 	if json.Unmarshal(all, &items) != nil {
 		return nil, false
 	}
-	names = []string{} // not nil: there is a list
+	names = []string{} // not nil: the server has a list
 	for _, item := range items {
 		name := text(object(item)["id"])
 		if name == "" {
@@ -259,7 +261,7 @@ func modelsIn(data []byte) (names []string, ok bool) {
 	return names, true
 }
 
-// at returns the address of a path of the wire.
+// at returns the URL of a path of the wire.
 func (c *Client) at(path string) *url.URL { return c.base.JoinPath(path) }
 
 // usedIDs returns the ids of a conversation's calls.
@@ -273,8 +275,8 @@ func usedIDs(all []Message) map[string]bool {
 	return used
 }
 
-// sendable returns arguments as they go back to an endpoint. Endpoints refuse a conversation
-// in which they are no JSON object, so that such a text is put into one, as Anthropic advises
+// sendable returns arguments in the form that endpoints accept. They refuse a conversation with
+// arguments that are not a JSON object, so other text is wrapped in one, as Anthropic advises
 // (docs.claude.com/en/docs/agents-and-tools/tool-use/fine-grained-tool-streaming).
 func sendable(arguments json.RawMessage) json.RawMessage {
 	if object(arguments) != nil {
@@ -284,7 +286,7 @@ func sendable(arguments json.RawMessage) json.RawMessage {
 	return wrapped
 }
 
-// has reports whether there is a JSON value other than null and the empty list.
+// has reports whether raw is a JSON value other than null and the empty list.
 func has(raw json.RawMessage) bool {
 	return !slices.Contains([]string{"", "null", "[]"}, string(bytes.TrimSpace(raw)))
 }

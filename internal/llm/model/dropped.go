@@ -10,10 +10,10 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// dropped has the names of what the endpoint has refused in a request and can do without. It is
-// left out of all further requests: stream_options, which many servers do not know; max_tokens,
-// in whose place newer models want max_completion_tokens; and members of assistants' messages
-// that an endpoint sends and does not take back, as Groq does with reasoning.
+// dropped has the names of optional request members that the endpoint refused. Further requests
+// omit them: stream_options, which many servers do not know; max_tokens, which newer models
+// replace by max_completion_tokens; and members of assistants' messages that an endpoint sends
+// but does not accept, as Groq does with reasoning.
 type dropped struct {
 	mu    sync.Mutex
 	names []string
@@ -37,8 +37,8 @@ func (d *dropped) list() []string {
 	return slices.Clone(d.names)
 }
 
-// drop reports whether an error names something in a request's body that the next attempt can
-// leave out.
+// drop reports whether an error names a member of the request's body that the next attempt can
+// omit.
 func (c *Client) drop(e *Error, body []byte) bool {
 	said := e.body
 	e.body = ""
@@ -71,7 +71,7 @@ func (c *Client) drop(e *Error, body []byte) bool {
 	return false
 }
 
-// add adds a name that a body had. Another request may have added it at the same time.
+// add adds a member's name. It reports true even if a concurrent request has already added it.
 func (d *dropped) add(name string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -86,7 +86,7 @@ func mentions(s, name string) bool {
 	return regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`).MatchString(s)
 }
 
-// without returns a message without the members of these names.
+// without returns a message without the named members.
 func without(raw json.RawMessage, names []string) json.RawMessage {
 	if len(names) == 0 {
 		return raw

@@ -9,62 +9,63 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Category says what kind of failure an [Error] is.
+// Category is the kind of failure of an [Error].
 type Category string
 
 // The categories.
 const (
 	Auth     Category = "auth"      // the key is missing, wrong, or may not do this
-	NotFound Category = "not found" // there is no such model, or no such address
-	TooLong  Category = "too long"  // the conversation has more tokens than the model takes
+	NotFound Category = "not found" // no such model or address
+	TooLong  Category = "too long"  // the conversation has more tokens than the model accepts
 	Rate     Category = "rate"      // too many requests, or a quota is used up
 	Server   Category = "server"    // the endpoint has failed
 	Refused  Category = "refused"   // the endpoint does not accept the request
-	Network  Category = "network"   // the endpoint cannot be reached, broke off, or is silent
-	Shape    Category = "shape"     // what came is no answer of a model
+	Network  Category = "network"   // the endpoint is unreachable, broke off, or is silent
+	Shape    Category = "shape"     // the response is not a model's answer
 )
 
-// Error says why there is no answer. Its texts have no key and nothing of the request in them.
+// Error is the reason why there is no answer. Its texts never have the key or parts of the
+// request.
 type Error struct {
 	Category Category
-	// Status is the status of the response, or 0 if none came.
+	// Status is the status of the response, or 0 without one.
 	Status int
-	// Host is the host that was asked, with its port.
+	// Host is the requested host, with its port.
 	Host string
-	// Model is the model that was asked for, or "".
+	// Model is the requested model, or "".
 	Model string
-	// KeyName is that of the endpoint.
+	// KeyName is the endpoint's [Endpoint.KeyName].
 	KeyName string
-	// Message is what the endpoint says, in one line of at most 500 characters, or "".
+	// Message is the endpoint's message, one line of at most 500 characters, or "".
 	Message string
-	// Tokens is how many tokens were sent, if the endpoint says so in a TooLong; else 0.
+	// Tokens is the number of tokens sent, if a TooLong error states it; else 0.
 	Tokens int
-	// Models are the models that the endpoint has, in a NotFound, if it lists them.
+	// Models lists the endpoint's models in a NotFound error, if it lists them.
 	Models []string
-	// Wait is how long the endpoint asks to wait, or 0.
+	// Wait is the time that the endpoint asks to wait, or 0.
 	Wait time.Duration
-	// Tries is how often the endpoint was asked.
+	// Tries is the number of requests made.
 	Tries int
 
-	what    string // what the host does, if that is not to be told by category and status
+	what    string // replaces the text that follows from category and status
 	keyless bool   // no key was sent
-	again   bool   // another attempt may succeed, and nothing of an answer has come
-	body    string // what came, without secrets
+	again   bool   // another attempt may succeed, and no part of an answer has come
+	body    string // the response body, without secrets
 }
 
 const (
-	// maxMessage is the largest number of characters of a message from an endpoint.
+	// maxMessage bounds a message from an endpoint, in characters.
 	maxMessage = 500
-	// maxListed is how many models an error lists.
+	// maxListed bounds the models that an error lists.
 	maxListed = 20
 )
 
-// fail returns an error about the endpoint. what follows the host's name.
+// fail returns an error about the endpoint. what is the predicate after the host's name.
 func (c *Client) fail(category Category, what string) *Error {
 	return &Error{Category: category, Host: c.base.Host, KeyName: c.endpoint.KeyName, keyless: c.keyless, what: what}
 }
 
-// Error says in one line what happened, where, and what to do.
+// Error returns one line that says what happened, where, and what to do.
 func (e *Error) Error() string {
 	what, advice := e.what, ""
 	switch e.Category {

@@ -9,20 +9,20 @@ import (
 
 // Bounds of an answer, in bytes.
 const (
-	// maxEvent is the largest event. A call in one event may have a whole file in it; 16 MiB is
-	// the largest that a tool takes.
+	// maxEvent bounds an event. A call in one event may hold a whole file; tools accept at most
+	// 16 MiB.
 	maxEvent = 16 << 20
-	// maxStream is the largest stream. An event of some 300 bytes has one token, so that it is
-	// several times what the most talkative models send.
+	// maxStream bounds a stream. An event of some 300 bytes has one token, so this is several
+	// times the output of the most talkative models.
 	maxStream = 256 << 20
-	// maxAnswer is the largest answer, put together, and memberSize what a member costs beside
-	// its text.
+	// maxAnswer bounds an assembled answer, and memberSize is the cost of a member besides its
+	// text.
 	maxAnswer  = 16 << 20
 	memberSize = 64
-	// maxWhole is the largest answer that is not streamed, and maxList the largest list of models.
+	// maxWhole bounds an unstreamed answer, and maxList a list of models.
 	maxWhole = 16 << 20
 	maxList  = 8 << 20
-	// maxFailure is how much is read of the body of a failure.
+	// maxFailure bounds the part of a failure's body that is read.
 	maxFailure = 64 << 10
 )
 
@@ -32,21 +32,21 @@ var (
 	errLarge      = errors.New("sent an answer of more than 16 MiB")
 )
 
-// events reads a stream of server-sent events (html.spec.whatwg.org, 9.2.6), and takes one that
-// breaks off at the end of an event without the blank line.
+// events reads a stream of server-sent events (html.spec.whatwg.org, 9.2.6). It also accepts a
+// stream that ends after an event without the blank line.
 type events struct {
 	from *bufio.Reader
 	left int  // bytes that the stream may still have
-	cr   bool // the last line ended in CR, so that LF is no further end
-	// atEnd says that the stream has ended, maybe in the middle of an event.
+	cr   bool // the last line ended in CR, so a following LF ends no line
+	// atEnd is true once the stream has ended, perhaps within an event.
 	atEnd      bool
 	text, data []byte // of the line, and of the event
 }
 
 func newEvents(from *bufio.Reader) *events { return &events{from: from, left: maxStream} }
 
-// next returns the data of the next event that has any. It is valid until the next call. At the
-// end of the stream the error is io.EOF.
+// next returns the data of the next event with data, valid until the next call. At the end of the
+// stream the error is io.EOF.
 func (e *events) next() ([]byte, error) {
 	e.data = e.data[:0]
 	has := false
@@ -67,7 +67,7 @@ func (e *events) next() ([]byte, error) {
 		}
 		field, value, _ := bytes.Cut(line, []byte(":"))
 		if string(field) != "data" {
-			continue // a comment, a name, an id: the data say everything
+			continue // a comment, a name, an id: only the data matter
 		}
 		if has {
 			e.data = append(e.data, '\n')
@@ -87,7 +87,7 @@ func (e *events) line() ([]byte, error) {
 		if _, err := e.from.Peek(1); err != nil {
 			return e.text, err
 		}
-		b, _ := e.from.Peek(e.from.Buffered()) // it is there
+		b, _ := e.from.Peek(e.from.Buffered()) // it is buffered
 		if e.cr && b[0] == '\n' {
 			e.skip(1)
 			e.cr = false
@@ -117,5 +117,5 @@ func (e *events) line() ([]byte, error) {
 
 func (e *events) skip(n int) {
 	e.left -= n
-	_, _ = e.from.Discard(n) // they are there
+	_, _ = e.from.Discard(n) // they are buffered
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// This file finds out why there is no answer.
+// This file explains requests without an answer.
 
 var (
 	errPage = errors.New("it is a web page")
@@ -31,12 +31,12 @@ var (
 	keyWord = lazyregexp.New(`(?i)api[ _-]?key`)
 )
 
-// failure is a failure that an endpoint reports where an answer should be.
+// failure is a failure that an endpoint reports in place of an answer.
 type failure struct{ raw json.RawMessage }
 
 func (f *failure) Error() string { return "the endpoint reports a failure" }
 
-// oversized is an answer that is larger than its bound.
+// oversized is the error of an answer that exceeds its bound.
 type oversized struct{ error }
 
 func isFailure(err error) bool {
@@ -44,9 +44,9 @@ func isFailure(err error) bool {
 	return errors.As(err, &f)
 }
 
-// status explains a response without an answer.
+// status returns the error of a response without an answer.
 func (c *Client) status(resp *http.Response) *Error {
-	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxFailure)) // what came is enough
+	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxFailure)) // a partial body is enough
 	e := c.fail("", "")
 	e.Status = resp.StatusCode
 	e.Wait = retryAfter(resp.Header)
@@ -60,10 +60,10 @@ func (c *Client) status(resp *http.Response) *Error {
 	return e
 }
 
-// judge finds the category by the status, the endpoint's words for the kind, and its message.
+// judge sets the category from the status, the endpoint's kind of failure, and its message.
 func (c *Client) judge(e *Error, kind, message, body string) {
 	e.body = c.redact(body)
-	e.Message = c.redact(oneLine(c.redact(message))) // one line may join what was apart
+	e.Message = c.redact(oneLine(c.redact(message))) // joining lines may reveal a secret that was split
 	all := kind + " " + message
 	said := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(strings.ToLower(kind), w) })
@@ -85,11 +85,11 @@ func (c *Client) judge(e *Error, kind, message, body string) {
 	}
 }
 
-// reported returns the endpoint's words for the kind of its failure, and its message.
+// reported returns the kind of the endpoint's failure, and its message.
 func reported(data []byte) (kind, message string) {
 	data = bytes.TrimSpace(data)
 	if all := list(data); len(all) > 0 {
-		data = all[0] // Gemini
+		data = all[0] // Gemini writes a list
 	}
 	o := object(data)
 	if o == nil {
@@ -98,7 +98,7 @@ func reported(data []byte) (kind, message string) {
 		case json.Unmarshal(data, &s) == nil:
 			return "", s
 		case !utf8.Valid(data), bytes.HasPrefix(data, []byte("<")), bytes.HasPrefix(data, []byte("{")), bytes.HasPrefix(data, []byte("[")):
-			return "", "" // a web page, or something that is cut
+			return "", "" // a web page, or a cut text
 		}
 		return "", string(data)
 	}
@@ -116,8 +116,8 @@ func reported(data []byte) (kind, message string) {
 	return kind, ""
 }
 
-// messageIn returns a message, or those of a list of complaints. These may also have the
-// request in them, which is left out.
+// messageIn returns a message, or the messages of a list of complaints. Such a list may also
+// repeat the request, which is left out.
 func messageIn(raw json.RawMessage) string {
 	if s := text(raw); s != "" {
 		return s
@@ -139,7 +139,7 @@ func messageIn(raw json.RawMessage) string {
 	return strings.Join(all, "; ")
 }
 
-// oneLine shortens a message to one line of at most 500 characters.
+// oneLine cuts a message to one line of at most 500 characters.
 func oneLine(s string) string {
 	s = display.OneLine(display.CutBytes(s, 16*maxMessage))
 	if r := []rune(s); len(r) > maxMessage {
@@ -148,8 +148,8 @@ func oneLine(s string) string {
 	return s
 }
 
-// tokensIn returns how many tokens a conversation has that is too long: the larger one of two
-// numbers, since the other is how many fit.
+// tokensIn returns the number of tokens of a conversation that is too long: the larger of two
+// numbers, since the other one is the limit.
 func tokensIn(message, body string) int {
 	if n, err := strconv.Atoi(string(object(object(json.RawMessage(body))["error"])["n_prompt_tokens"])); err == nil {
 		return n // llama.cpp
@@ -168,7 +168,7 @@ func tokensIn(message, body string) int {
 	return all[len(all)-1]
 }
 
-// unreachable explains a request that has no response.
+// unreachable returns the error of a request without a response.
 func (c *Client) unreachable(ctx context.Context, err error) *Error {
 	var (
 		refused *refusal
@@ -179,7 +179,7 @@ func (c *Client) unreachable(ctx context.Context, err error) *Error {
 		at      *url.Error
 	)
 	if errors.As(err, &at) {
-		err = at.Err // the rest is the address, which may have a secret in it
+		err = at.Err // the rest is the address, which may have a secret
 	}
 	switch {
 	case errors.Is(context.Cause(ctx), errSilent):
@@ -188,7 +188,7 @@ func (c *Client) unreachable(ctx context.Context, err error) *Error {
 		return c.fail(Network, refused.what)
 	case errors.As(err, &name) && name.IsNotFound:
 		return c.fail(Network, "cannot be reached: there is no such host; look whether the URL is right")
-	case strings.HasPrefix(err.Error(), "failed to parse Location header"): // net/http, which has no type for it
+	case strings.HasPrefix(err.Error(), "failed to parse Location header"): // of net/http, which has no type for it
 		return c.fail(Network, "redirects to no address: look whether the URL is right")
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return c.fail(Network, "speaks no TLS: write http:// in its URL")
@@ -202,7 +202,7 @@ func (c *Client) unreachable(ctx context.Context, err error) *Error {
 		return c.fail(Network, "does not answer: look whether it runs")
 	case strings.Contains(err.Error(), "malformed HTTP"): // net/http has no type for it either
 		return c.fail(Network, "does not speak HTTP: look whether the URL is right")
-	case strings.HasPrefix(err.Error(), "invalid proxy"): // and its address may have a password
+	case strings.HasPrefix(err.Error(), "invalid proxy"): // its address may have a password
 		return c.fail(Network, "cannot be reached, because the proxy has no valid address")
 	}
 	e := c.fail(Network, "closed the connection without an answer: try again later")
@@ -217,7 +217,7 @@ func (c *Client) silent(began bool) *Error {
 	return c.fail(Network, fmt.Sprintf("has sent nothing for %.0f minutes: look whether the model is loaded, and try again", firstPatience.Minutes()))
 }
 
-// broken explains a response that has no answer in it, or only a part of one.
+// broken returns the error of a response with no answer, or only a part of one.
 func (c *Client) broken(ctx context.Context, err error, began bool) *Error {
 	var (
 		reports *failure

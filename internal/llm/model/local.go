@@ -7,24 +7,23 @@ import (
 	"time"
 )
 
-// LocalServer is a model server that runs on this machine.
+// LocalServer is a model server on this machine.
 type LocalServer struct {
-	// Name is the program that usually listens there, "Ollama".
+	// Name is the program that usually listens on the port, such as "Ollama".
 	Name string
-	// URL is that of an [Endpoint] with the wire [OpenAI].
+	// URL is an [Endpoint.URL] for the wire [OpenAI].
 	URL string
-	// Models are the models that it has, without those whose name says that they only make
-	// embeddings. It may have none.
+	// Models lists its models without those that, by their names, only make embeddings. It may be
+	// empty.
 	Models []string
-	// Advice says how to get a model, for a server that has none.
+	// Advice is a command or an action that gets a model, for a server without one.
 	Advice string
 }
 
-// probePatience is how long a server may take. Nothing but a list is asked of it, and it is on
-// this machine.
+// probePatience bounds a request to a server. It only returns a list, and is on this machine.
 const probePatience = 300 * time.Millisecond
 
-// places lists where model servers listen unless they are told otherwise.
+// places lists the default addresses of model servers.
 var places = []LocalServer{
 	{Name: "Ollama", URL: "http://127.0.0.1:11434/v1", Advice: "ollama pull qwen3:8b"},
 	{Name: "LM Studio", URL: "http://127.0.0.1:1234/v1", Advice: "lms get qwen3-8b, or download a model in its window"},
@@ -32,9 +31,9 @@ var places = []LocalServer{
 	{Name: "Docker Model Runner", URL: "http://127.0.0.1:12434/engines/v1", Advice: "docker model pull ai/qwen3"},
 }
 
-// Local asks the ports of this machine on which model servers listen, all at once and for 300
-// milliseconds, and returns those that answer with a list of models, in a fixed order. No key
-// is sent, and no proxy used.
+// Local asks the usual ports of model servers on this machine, all at once and for 300
+// milliseconds. It returns the servers that answer with a list of models, in a fixed order. It
+// sends no key and uses no proxy.
 func Local(ctx context.Context, o Options) []LocalServer {
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()
@@ -54,7 +53,7 @@ func Local(ctx context.Context, o Options) []LocalServer {
 	return found
 }
 
-// probe returns a server with its models, or nil if something else listens there, or nothing.
+// probe returns a server with its models, or nil if no model server listens there.
 func probe(ctx context.Context, s LocalServer, o Options) *LocalServer {
 	c := New(Endpoint{URL: s.URL}, o)
 	defer c.Close()

@@ -10,7 +10,7 @@ import (
 // messages is the wire of Anthropic's Messages (docs.claude.com/en/api/messages).
 type messages struct{}
 
-// version is the only version of the wire that has streams as this client reads them
+// version is the only version of the wire with the streams that this client reads
 // (docs.claude.com/en/api/versioning).
 const version = "2023-06-01"
 
@@ -49,8 +49,8 @@ type turnMessage struct {
 
 func (messages) body(c *Client, r Request) (members, error) {
 	all := []turnMessage{}
-	// The wire wants all results in the one message after their calls, and refuses texts of
-	// nothing but spaces.
+	// The wire requires all results in the one message after their calls, and refuses blank
+	// texts.
 	say := func(role Role, blocks ...any) {
 		if n := len(all); n > 0 && all[n-1].Role == string(role) {
 			all[n-1].Content = append(all[n-1].Content, blocks...)
@@ -106,7 +106,7 @@ func (messages) reader(used map[string]bool, show func(string)) reader {
 	return &blocks{used: used, speech: speech{show: show}, at: map[string]*block{}}
 }
 
-// blocks puts the answer of Messages together.
+// blocks assembles an answer of Messages.
 type blocks struct {
 	used   map[string]bool
 	speech speech
@@ -154,7 +154,7 @@ func (m *blocks) event(data []byte) (last bool, err error) {
 		m.done = true
 		return true, nil
 	default:
-		return false, failureOf(o) // a ping, or something newer
+		return false, failureOf(o) // a ping, or a newer event
 	}
 	return false, nil
 }
@@ -191,8 +191,7 @@ func (m *blocks) delta(b *block, d members) {
 	}
 }
 
-// count takes what is reported of tokens: at the start those of the request, and in the end
-// those of the answer.
+// count adds reported tokens: the request's at the start, the answer's at the end.
 func (m *blocks) count(raw json.RawMessage) {
 	u := object(raw)
 	input := 0
@@ -208,7 +207,7 @@ func (m *blocks) count(raw json.RawMessage) {
 	}
 }
 
-// whole takes an answer without a stream.
+// whole reads an unstreamed answer.
 func (m *blocks) whole(data []byte) error {
 	var o members
 	if err := json.Unmarshal(data, &o); err != nil {
@@ -245,7 +244,7 @@ func (m *blocks) end() (Answer, error) {
 		switch text(o["type"]) {
 		case "text":
 			if strings.TrimSpace(text(o["text"])) == "" {
-				continue // the wire does not take it back
+				continue // the wire does not accept it back
 			}
 		case "tool_use":
 			call, err := b.call(o)
@@ -264,7 +263,7 @@ func (m *blocks) end() (Answer, error) {
 		case "server_tool_use":
 			if len(b.input) > 0 {
 				o["input"] = sendable(b.input)
-				raw, _ = marshal(o) // of members that came as JSON
+				raw, _ = marshal(o) // cannot fail: the members came as JSON
 			}
 		}
 		content = append(content, raw)

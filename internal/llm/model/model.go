@@ -1,4 +1,4 @@
-// Package model has one turn of a conversation with a language model, over the two wires that
+// Package model makes one turn of a conversation with a language model, over the two wires that
 // nearly every endpoint speaks: OpenAI's Chat Completions and Anthropic's Messages.
 //
 // A caller keeps the messages, and appends the answer's message and the results of its calls:
@@ -7,7 +7,7 @@
 //	answer, err := client.Answer(ctx, model.Request{Messages: messages, Tools: tools}, show)
 //	messages = append(messages, answer.Message)
 //
-// No error, and no text of a value of this package, has a key in it.
+// No error and no printed value of this package reveals a key.
 package model
 
 import (
@@ -17,18 +17,18 @@ import (
 	"net/url"
 )
 
-// Wire is how an endpoint is spoken to.
+// Wire is the protocol of an endpoint.
 type Wire string
 
 // The wires.
 const (
-	// OpenAI is Chat Completions: POST {URL}/chat/completions. An Endpoint without a wire has it.
+	// OpenAI is Chat Completions: POST {URL}/chat/completions. It is the default.
 	OpenAI Wire = "openai"
 	// Anthropic is Messages: POST {URL}/v1/messages.
 	Anthropic Wire = "anthropic"
 )
 
-// Addresses of vendors. Gemini's speaks Chat Completions
+// The vendors' addresses. Gemini's address speaks Chat Completions
 // (ai.google.dev/gemini-api/docs/openai).
 const (
 	OpenAIURL    = "https://api.openai.com/v1"
@@ -39,16 +39,15 @@ const (
 // Endpoint is a model and its address.
 type Endpoint struct {
 	Wire Wire
-	// URL is the address below which the wire's paths are; if empty, [OpenAIURL] or
-	// [AnthropicURL].
+	// URL is the base of the wire's paths; empty means [OpenAIURL] or [AnthropicURL].
 	URL   string
 	Model string
-	// Key is sent to the host of URL and to no other. Spaces around it are left out. If it is
-	// empty, none is sent.
+	// Key is sent only to the host of URL, without surrounding spaces. If it is empty, no key is
+	// sent.
 	Key string `json:"-"`
-	// KeyName names what holds the key, "OPENAI_API_KEY" or the name of a file, for errors.
+	// KeyName names the variable or the file of the key in errors, such as "OPENAI_API_KEY".
 	KeyName string
-	// Extra has members of the request's body, which replace those that the client writes.
+	// Extra has members that replace those of the request's body.
 	Extra map[string]json.RawMessage
 }
 
@@ -64,7 +63,7 @@ func (e Endpoint) String() string {
 // GoString is [Endpoint.String], for the verb %#v.
 func (e Endpoint) GoString() string { return e.String() }
 
-// Role says who a message is from.
+// Role is the author of a message.
 type Role string
 
 // The roles. The system message is in [Request.System].
@@ -77,36 +76,37 @@ const (
 // Message is one message of a conversation.
 type Message struct {
 	Role Role
-	// Text is what a user or an assistant says.
+	// Text is the text of a user or an assistant.
 	Text string
-	// Calls are the calls of an assistant, in their order.
+	// Calls lists the calls of an assistant, in order.
 	Calls []Call
-	// Results answer all calls of the assistant's message before.
+	// Results answer all calls of the previous assistant's message.
 	Results []Result
-	// Raw is an assistant's message in the form of the wire, with every member that it had. Some
-	// endpoints refuse a request without them: extra_content, reasoning_content, thinking blocks
-	// with their signatures. It is sent back unchanged. If it is empty, or From is another endpoint, the
-	// message is made of Text and Calls.
+	// Raw is an assistant's message in the wire's form with all of its members. It is sent back
+	// unchanged, because some endpoints refuse a request without extra_content,
+	// reasoning_content, or signed thinking blocks. If it is empty, or From is another endpoint,
+	// the message is made of Text and Calls.
 	Raw json.RawMessage
-	// From is the endpoint that Raw came from, as [Client.Answer] sets it. If it is empty, Raw
-	// counts as one of the endpoint that is asked.
+	// From identifies the endpoint of Raw, as [Client.Answer] sets it. If it is empty, Raw counts
+	// as a message of the requested endpoint.
 	From string
 }
 
-// Call is a call of a tool that a model asks for.
+// Call is a model's call of a tool.
 type Call struct {
-	// ID is unique in the conversation. A call that came without one has a made one: "call_1".
+	// ID is unique in the conversation. A call that came without an id gets one, such as
+	// "call_1".
 	ID   string
 	Name string
-	// Arguments is a JSON object: {} if the call has no arguments. If what came is no JSON
-	// object, it is that text, which need not be JSON.
+	// Arguments is a JSON object, {} if the call has no arguments. If the model sent anything
+	// else, it is that text, which may not be JSON.
 	Arguments json.RawMessage
 }
 
 // Result is the result of a call.
 type Result struct {
 	CallID, Name, Text string
-	// IsError says that the call failed. Only Anthropic's wire tells the model.
+	// IsError is true if the call failed. Only Anthropic's wire tells the model.
 	IsError bool
 }
 
@@ -116,24 +116,24 @@ type Request struct {
 	Messages []Message
 	// Tools are the definitions in the wire's form, as function.Definitions writes them.
 	Tools json.RawMessage
-	// MaxTokens bounds the answer. If it is 0, the endpoint's own limit applies, and with
-	// Anthropic's wire, which requires one, [DefaultMaxTokens].
+	// MaxTokens bounds the answer. 0 means the endpoint's own limit, or [DefaultMaxTokens] on
+	// Anthropic's wire, which requires a limit.
 	MaxTokens int
 }
 
-// DefaultMaxTokens is the max_tokens of a request to Anthropic that sets none. It is the largest
-// that every model from Claude 3.5 on accepts
-// (docs.claude.com/en/docs/about-claude/models/overview, "Max output").
+// DefaultMaxTokens is the default max_tokens of a request to Anthropic: the largest that every
+// model from Claude 3.5 on accepts (docs.claude.com/en/docs/about-claude/models/overview, "Max
+// output").
 const DefaultMaxTokens = 8192
 
 // Usage counts the tokens of one turn.
 type Usage struct {
 	Input, Output int
-	// Estimated says that the endpoint reports nothing, and that a token counts as 4 characters.
+	// Estimated is true if the endpoint reports no usage, so that a token counts as 4 characters.
 	Estimated bool
 }
 
-// Answer is what a model answers.
+// Answer is a model's answer.
 type Answer struct {
 	Message Message
 	Usage   Usage
@@ -141,24 +141,24 @@ type Answer struct {
 	Stop string
 }
 
-// Why an answer ended.
+// The reasons why an answer ended.
 const (
-	StopEnd     = "end"     // all is said
+	StopEnd     = "end"     // the model has said all
 	StopCalls   = "calls"   // the model waits for the results of its calls
 	StopLength  = "length"  // the answer reached the limit of tokens, and its last call may be cut
 	StopRefused = "refused" // the model or the endpoint's filter refuses
 )
 
-// Options say how endpoints are reached. The zero value reaches them directly.
+// Options configure the connections to endpoints. The zero value connects directly.
 type Options struct {
 	// Transport sends the requests. If it is nil, New makes one.
 	Transport http.RoundTripper
-	// Proxy returns the proxy for a request, or nil. A command passes [http.ProxyFromEnvironment].
-	// A Transport has its own.
+	// Proxy returns the proxy for a request, or nil. A command passes
+	// [http.ProxyFromEnvironment]. It is ignored if Transport is set.
 	Proxy func(*http.Request) (*url.URL, error)
-	// Agent is the User-Agent, "knack/1.2.0".
+	// Agent is the User-Agent header, such as "knack/1.2.0".
 	Agent string
-	// Jitter returns a number from 0 to 1 that spreads the waits before further attempts. If
-	// it is nil, the number is random.
+	// Jitter returns a number from 0 to 1 that spreads the waits between attempts. If it is nil,
+	// the number is random.
 	Jitter func() float64
 }

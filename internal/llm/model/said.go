@@ -6,15 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// speech is a text that arrives in JSON strings. A server may cut it anywhere, also within a
-// character, whose first half then waits for the other.
+// speech assembles a text that arrives in JSON strings. A server may cut it anywhere, even within
+// a character; the first half then waits for the other.
 type speech struct {
 	show func(string)
 	text strings.Builder
-	half []byte // as it stood in the JSON string
+	half []byte // as written in the JSON string
 }
 
-// add takes a JSON string, and shows it.
+// add adds a JSON string and shows its text.
 func (s *speech) add(piece json.RawMessage) {
 	if len(piece) < 2 || piece[0] != '"' {
 		return
@@ -24,7 +24,7 @@ func (s *speech) add(piece json.RawMessage) {
 	s.take(n)
 }
 
-// take shows the first n bytes of what has come.
+// take shows the first n pending bytes.
 func (s *speech) take(n int) {
 	if n == 0 {
 		return
@@ -35,14 +35,14 @@ func (s *speech) take(n int) {
 	s.show(t)
 }
 
-// end shows what waits for a half that has not come.
+// end shows the pending half character, if any, and returns the text.
 func (s *speech) end() string {
 	s.take(len(s.half))
 	return s.text.String()
 }
 
-// wholeCharacters returns how many bytes of the inside of a JSON string are whole characters: not
-// the first half of a pair of escapes, nor the first bytes of a character.
+// wholeCharacters returns how many leading bytes of a JSON string's inside are whole characters.
+// It stops before half of a surrogate pair or of a UTF-8 sequence.
 func wholeCharacters(raw []byte) int {
 	n := len(raw)
 	if n >= 6 && isHighSurrogate(raw[n-6:]) {

@@ -11,16 +11,16 @@ import (
 
 const (
 	redacted = "[redacted]"
-	// prefix is how much of a key makes a word of a message one of it: some endpoints repeat the
-	// beginning of a wrong key.
+	// prefix is the number of a key's first characters that mark a word as a part of the key:
+	// some endpoints repeat the beginning of a wrong key.
 	prefix = 8
-	// shortest is the length from which a part of an address can be a secret.
+	// shortest is the minimum length of a secret in an address.
 	shortest = 4
-	// quoteLength is how much of a request's text in a message makes it a quote.
+	// quoteLength is the length of a repeated text that counts as a quote of the request.
 	quoteLength = 30 // letters and digits
 )
 
-// redactor returns what takes the key, and the secrets of an address, out of a text.
+// redactor returns a function that removes the key and the address's secrets from a text.
 func redactor(key string, at *url.URL) func(string) string {
 	secrets := []string{key}
 	if password, ok := at.User.Password(); ok {
@@ -52,7 +52,7 @@ func redactor(key string, at *url.URL) func(string) string {
 	}
 }
 
-// redactWords takes out the secret, and each word in which its beginning is.
+// redactWords removes the secret, and each word that has its beginning.
 func redactWords(s, secret string) string {
 	s = strings.ReplaceAll(s, secret, redacted)
 	for from := 0; ; {
@@ -70,7 +70,7 @@ func redactWords(s, secret string) string {
 	}
 }
 
-// withoutRequest cuts a message before the first text of the request that it repeats, however
+// withoutRequest cuts a message before the first text that it quotes from the request, however
 // that is escaped.
 func withoutRequest(message string, r Request) string {
 	cut := func(text string) {
@@ -93,8 +93,7 @@ func withoutRequest(message string, r Request) string {
 	return message
 }
 
-// lettersOf returns the letters and digits of a text and their positions, without escapes of
-// JSON.
+// lettersOf returns the letters and digits of a text and their positions. It skips JSON escapes.
 func lettersOf(s string) (letters string, at []int) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// silence is how long an endpoint may send nothing in the middle of an answer.
+	// silence bounds the pauses within an answer.
 	silence = time.Minute
-	// firstPatience is how long it may take until the first byte of the answer. A server at home
-	// loads the model and reads the prompt in that time, and Ollama takes up to 5 minutes to load one
+	// firstPatience bounds the time to the first byte of an answer. A local server loads the
+	// model and reads the prompt first; Ollama takes up to 5 minutes to load one
 	// (OLLAMA_LOAD_TIMEOUT).
 	firstPatience = 5 * time.Minute
-	// connectPatience is how long a connection may take, and listPatience a list of models.
+	// connectPatience bounds a connection, and listPatience a list of models.
 	connectPatience = 30 * time.Second
 	listPatience    = 10 * time.Second
-	// failurePatience is how long the body of a failure may take. The status says enough.
+	// failurePatience bounds the body of a failure. The status alone is enough.
 	failurePatience = 5 * time.Second
-	// tries is how often a turn is asked for before the first byte of an answer.
+	// tries is how often a turn is requested until the first byte of an answer comes.
 	tries = 3
-	// maxWait is the longest wait that an endpoint may ask for. Asking sooner than a longer one
-	// would be in vain.
+	// maxWait is the longest wait that is followed. If an endpoint asks for a longer one, asking
+	// sooner would be in vain.
 	maxWait = time.Minute
 )
 
@@ -39,7 +39,7 @@ var (
 	errNoModel = errors.New("it is no answer of a model")
 )
 
-// turn asks for an answer, up to three times if nothing of one comes.
+// turn requests an answer, up to three times if no part of one comes.
 func (c *Client) turn(ctx context.Context, r Request, show func(string)) (Answer, error) {
 	for try := 1; ; try++ {
 		body, err := c.Body(r)
@@ -76,7 +76,7 @@ func (c *Client) turn(ctx context.Context, r Request, show func(string)) (Answer
 	}
 }
 
-// explain adds the models that there are to an error about a model that is not among them.
+// explain adds the available models to an error about an unknown model.
 func (c *Client) explain(ctx context.Context, e *Error) error {
 	if e.Category == NotFound {
 		e.Models, _ = c.Models(ctx)
@@ -84,8 +84,8 @@ func (c *Client) explain(ctx context.Context, e *Error) error {
 	return e
 }
 
-// pause waits before another attempt: as long as the endpoint asks, or else 1, 2, 4 seconds
-// with a quarter more or less, so that clients that failed together do not come back together.
+// pause waits before another attempt: as long as the endpoint asks, or else 1, 2, 4 seconds give
+// or take a quarter, so that clients that failed together do not return together.
 func (c *Client) pause(ctx context.Context, try int, asked time.Duration) error {
 	wait := asked
 	if wait == 0 {
@@ -101,7 +101,7 @@ func (c *Client) pause(ctx context.Context, try int, asked time.Duration) error 
 	}
 }
 
-// attempt asks once.
+// attempt sends the request once.
 func (c *Client) attempt(ctx context.Context, body []byte, in reader) (Answer, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -135,7 +135,7 @@ func (c *Client) attempt(ctx context.Context, body []byte, in reader) (Answer, e
 	return a, nil
 }
 
-// heard is the body of an answer that may not fall silent.
+// heard reads the body of an answer, and restarts the timer of silence with each byte.
 type heard struct {
 	from  io.Reader
 	quiet *time.Timer
@@ -151,7 +151,7 @@ func (h *heard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read takes an answer, which is a stream of events or, from some endpoints, one JSON value.
+// read reads an answer: a stream of events or, from some endpoints, one JSON value.
 func read(from io.Reader, in reader) error {
 	b := bufio.NewReader(from)
 	switch first := opening(b); first {
@@ -174,9 +174,9 @@ func read(from io.Reader, in reader) error {
 		case last:
 			return nil
 		case err != nil && e.atEnd && !isFailure(err):
-			return errCut // in the middle of the event
+			return errCut // in the middle of an event
 		case err != nil:
-			// The connection need not last longer than the answer.
+			// A complete answer counts even if the connection fails after it.
 			if _, unfinished := in.end(); unfinished == nil && !isFailure(err) {
 				return nil
 			}
@@ -185,7 +185,7 @@ func read(from io.Reader, in reader) error {
 	}
 }
 
-// opening returns the first byte that is no space and no byte order mark, or 0.
+// opening returns the first byte that is not a space or a byte order mark, or 0.
 func opening(b *bufio.Reader) byte {
 	for range maxFailure {
 		c, err := b.ReadByte()
@@ -196,13 +196,13 @@ func opening(b *bufio.Reader) byte {
 		case ' ', '\t', '\r', '\n', 0xef, 0xbb, 0xbf:
 			continue
 		}
-		_ = b.UnreadByte() // there is one
+		_ = b.UnreadByte() // it was just read
 		return c
 	}
 	return 0
 }
 
-// bounded reads everything, or fails if that is more than limit bytes.
+// bounded reads everything, or fails if there are more than limit bytes.
 func bounded(from io.Reader, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(from, limit+1))
 	if err == nil && int64(len(data)) > limit {
@@ -212,7 +212,7 @@ func bounded(from io.Reader, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// get asks for a list.
+// get requests a list.
 func (c *Client) get(ctx context.Context, at *url.URL) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
@@ -235,7 +235,7 @@ func (c *Client) get(ctx context.Context, at *url.URL) ([]byte, error) {
 	return data, nil
 }
 
-// redirect follows a redirect within the host that has the key, unless it would lose the body.
+// redirect follows a redirect within the host of the key, unless it would lose the body.
 func (c *Client) redirect(r *http.Request, via []*http.Request) error {
 	first := via[0]
 	switch {
@@ -249,12 +249,12 @@ func (c *Client) redirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// refusal is a redirect that is not followed.
+// refusal is the error of a redirect that is not followed.
 type refusal struct{ what string }
 
 func (r *refusal) Error() string { return r.what }
 
-// retryAfter reads the header: seconds, or a date (RFC 9110, 10.2.3).
+// retryAfter reads the Retry-After header: seconds, or a date (RFC 9110, 10.2.3).
 func retryAfter(h http.Header) time.Duration {
 	value := h.Get("Retry-After")
 	if n, err := strconv.ParseFloat(value, 64); err == nil && n >= 0 && n < 1e6 {
@@ -270,7 +270,7 @@ func retryAfter(h http.Header) time.Duration {
 func failureOf(o members) error {
 	raw := o["error"]
 	if text(o["object"]) == "error" { // vLLM
-		raw, _ = marshal(o) // of members that came as JSON
+		raw, _ = marshal(o) // cannot fail: the members came as JSON
 	}
 	if has(raw) {
 		return &failure{bytes.Clone(raw)}

@@ -5,22 +5,21 @@ import (
 	"encoding/json"
 )
 
-// value is a JSON value that is put together from pieces. A single piece keeps
-// its bytes.
+// value is a JSON value assembled from pieces. A single piece keeps its bytes.
 type value struct {
-	raw     []byte // unless it has members or items
+	raw     []byte // unused if it has members or items
 	members map[string]*value
 	items   []*value
 }
 
-// fixed lists the members whose string is repeated in further pieces, not continued.
+// fixed lists the members whose string is repeated, not continued, in further pieces.
 var fixed = map[string]bool{"role": true, "type": true, "id": true, "name": true, "format": true, "object": true}
 
-// whole is the member in which strings are never continued: Gemini's signatures are in it.
+// whole is the member whose strings are never continued: it has Gemini's signatures.
 const whole = "extra_content"
 
-// add adds a piece of the member with this name: strings are put together, objects and lists
-// merged, anything else replaced.
+// add adds a piece of the named member. It joins strings, merges objects and lists, and replaces
+// other values.
 func (v *value) add(name string, piece json.RawMessage, replace bool) {
 	piece = bytes.TrimSpace(piece)
 	if len(piece) == 0 || string(piece) == "null" && !v.isEmpty() {
@@ -48,7 +47,7 @@ func (v *value) add(name string, piece json.RawMessage, replace bool) {
 	*v = value{raw: bytes.Clone(piece)}
 }
 
-// isEmpty reports whether nothing has come, or null.
+// isEmpty reports whether the value has no piece, or null.
 func (v *value) isEmpty() bool {
 	return v.members == nil && v.items == nil && (len(v.raw) == 0 || string(v.raw) == "null")
 }
@@ -64,7 +63,7 @@ func (v *value) kind() byte {
 	return v.raw[0]
 }
 
-// expand reads an object or a list into its parts.
+// expand decodes an object or a list into its parts.
 func (v *value) expand() {
 	if v.members != nil || v.items != nil {
 		return
@@ -93,7 +92,7 @@ func (v *value) member(key string) *value {
 	return m
 }
 
-// item adds an item of a list. It continues the last one if both have the same index and type.
+// item adds an item to a list. It continues the last item if both have the same index and type.
 func (v *value) item(piece json.RawMessage) {
 	if n := len(v.items); n > 0 && v.items[n-1].kind() == '{' {
 		last, o := v.items[n-1], object(piece)
@@ -108,14 +107,14 @@ func (v *value) item(piece json.RawMessage) {
 	v.items = append(v.items, &value{raw: bytes.Clone(piece)})
 }
 
-// json returns the value. Members are in the order of their names, so that the same pieces
-// give the same bytes, which endpoints need to find a prompt in their caches.
+// json returns the value. Members are sorted by name, so that the same pieces give the same
+// bytes, which prompt caches of endpoints need.
 func (v *value) json() json.RawMessage {
 	switch {
 	case v == nil:
 		return nil
 	case v.members != nil:
-		raw, _ := marshal(v.object()) // of values that came as JSON
+		raw, _ := marshal(v.object()) // cannot fail: the values came as JSON
 		return raw
 	case v.items != nil:
 		all := make([]json.RawMessage, len(v.items))

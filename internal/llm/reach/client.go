@@ -10,9 +10,8 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// Client returns the HTTP client for one server. It waits if the server says
-// so, sends the token to that server alone, and calls exceeded if an answer is over a
-// bound.
+// Client returns an HTTP client for one server. It waits when the server asks it to, sends the
+// token only to that server, and calls exceeded if an answer exceeds a bound.
 func Client(u *url.URL, token string, next http.RoundTripper, exceeded func(error)) *http.Client {
 	return &http.Client{
 		Transport: &retryTransport{&skillsext.Bounded{Next: &tokenBearer{token: token, host: u.Host, next: next}, Exceeded: exceeded}},
@@ -35,16 +34,16 @@ func (t *tokenBearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(r)
 }
 
-// The longest wait after an answer 429, and the largest number of waits. A server with
-// limits asks for seconds; one that asks for more refuses the check.
+// The longest wait after status 429, and the largest number of waits. A server with limits asks
+// for seconds; one that asks for more refuses the check.
 const (
 	maxRetryWait = time.Minute
 	maxRetries   = 5
 )
 
-// retryTransport repeats a request after an answer 429 with Retry-After. It returns the answer if
-// the header is missing or asks for a longer time, after maxRetries, and if the body cannot
-// be sent again.
+// retryTransport repeats a request after status 429 with Retry-After. It returns the answer if
+// the header is missing or asks for more than maxRetryWait, after maxRetries, and if the body
+// cannot be sent again.
 type retryTransport struct{ next http.RoundTripper }
 
 func (p *retryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -73,7 +72,7 @@ func (p *retryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// retryAfter reads the header: seconds, or a date (RFC 9110, 10.2.3).
+// retryAfter reads the Retry-After header: seconds, or a date (RFC 9110, 10.2.3).
 func retryAfter(text string, now time.Time) (time.Duration, bool) {
 	wait := time.Duration(0)
 	if n, err := strconv.Atoi(text); err == nil {

@@ -7,8 +7,8 @@ import (
 
 const redacted = "[redacted]"
 
-// Failed returns a failure to reach a server as text. A URL can have a token in its userinfo,
-// its query or its fragment, and the underlying error may repeat each: none is shown.
+// Failed returns the text of a failure to reach a server, without secrets. A URL can have a token
+// in its userinfo, query or fragment, and the underlying error may repeat each.
 func Failed(u *url.URL, err error) string {
 	text := err.Error()
 	hide := func(secret, suffix string) {
@@ -27,7 +27,7 @@ func Failed(u *url.URL, err error) string {
 		hide(escaped, ":***@") // as net/http writes it
 		hide(escaped, "@")
 		for _, part := range []string{password, u.User.Username(), escaped} {
-			if len(part) >= 4 { // a shorter one is part of other words
+			if len(part) >= 4 { // a shorter one would match inside other words
 				hide(part, "")
 			}
 		}

@@ -1,5 +1,5 @@
-// Package reach says in plain words why a server cannot be reached, or why an address cannot
-// be listened on, and what to do.
+// Package reach explains in plain words why a server is unreachable, or why an address cannot be
+// listened on, and how to fix it.
 package reach
 
 import (
@@ -9,14 +9,13 @@ import (
 	"syscall"
 )
 
-// isErrno reports whether err is the system's error of this kind, on Unix or with a number of
-// Windows.
+// isErrno reports whether err is the given system error, by its Unix or its Windows number.
 func isErrno(err error, unix syscall.Errno, windows uintptr) bool {
 	return errors.Is(err, unix) || errors.Is(err, syscall.Errno(windows))
 }
 
-// Listening says why a server cannot listen on an address. listen is the address as the user
-// gave it to flag: a port, or host:port.
+// Listening explains why a server cannot listen on an address. listen is the user's value of
+// flag: a port, or host:port.
 func Listening(flag, listen string, at *net.TCPAddr, err error) (what, fix string) {
 	switch {
 	case isErrno(err, syscall.EADDRINUSE, 10048):
@@ -35,13 +34,13 @@ func Listening(flag, listen string, at *net.TCPAddr, err error) (what, fix strin
 	return cause(err).Error(), ""
 }
 
-// Resolving says why a name to listen on has no address.
+// Resolving explains why a name to listen on has no address.
 func Resolving(flag, host, port string, err error) (what, fix string) {
 	what, _ = lookup(host, err)
 	return what, "use a name or an address of this machine, or give the port alone: " + flag + " " + port
 }
 
-// lookup says why a name has no address.
+// lookup explains why a name has no address.
 func lookup(host string, err error) (what, fix string) {
 	var dns *net.DNSError
 	if errors.As(err, &dns) && !dns.IsNotFound {
@@ -50,7 +49,7 @@ func lookup(host string, err error) (what, fix string) {
 	return "there is no host " + host, "check the name"
 }
 
-// withPort returns what the user gave, with another port.
+// withPort returns the user's value with another port.
 func withPort(listen string, port int) string {
 	if host, _, err := net.SplitHostPort(listen); err == nil {
 		return net.JoinHostPort(host, strconv.Itoa(port))
@@ -58,7 +57,7 @@ func withPort(listen string, port int) string {
 	return strconv.Itoa(port)
 }
 
-// next returns a port near this one.
+// next returns the port after this one, or 8080 after the last.
 func next(port int) int {
 	if port++; port > 65535 {
 		port = 8080

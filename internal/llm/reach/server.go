@@ -18,8 +18,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Watched passes requests on, and keeps of the last answer what tells people why a client does
-// not understand it.
+// Watched passes requests on, and keeps the properties of the last answer that explain why a
+// client does not understand it.
 type Watched struct {
 	Next http.RoundTripper
 
@@ -27,7 +27,7 @@ type Watched struct {
 	last answer
 }
 
-// answer is what is kept of an answer.
+// answer has the properties of an answer that explain a failure.
 type answer struct {
 	status   int
 	html     bool
@@ -35,13 +35,13 @@ type answer struct {
 	location string // of a redirect
 }
 
-// maxExplanation bounds how much of a refusal is read for its reason.
+// maxExplanation bounds the part of a refusal that is read for its reason.
 const maxExplanation = 512
 
-// RoundTrip sends a request and keeps the kind of its answer.
+// RoundTrip sends a request and keeps the properties of its answer.
 func (w *Watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := w.Next.RoundTrip(r)
-	if err != nil || r.Method != http.MethodPost { // a session that failed is still deleted
+	if err != nil || r.Method != http.MethodPost { // a failed session is still deleted
 		return resp, err
 	}
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
@@ -60,8 +60,8 @@ func (w *Watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// Failure says why the MCP server at u does not answer as one. what is "" if the error itself
-// says it best. token reports whether a token was sent, which variable names.
+// Failure explains why the server at u does not answer as an MCP server. what is "" if the error
+// explains it best. token reports whether the token in the variable was sent.
 func (w *Watched) Failure(u *url.URL, err error, token bool, variable string) (what, fix string) {
 	if what, fix = unreached(u, err); what != "" {
 		return what, fix
@@ -75,15 +75,15 @@ func (w *Watched) Failure(u *url.URL, err error, token bool, variable string) (w
 	return what, fix
 }
 
-// foreign reports whether the SDK's words, which have no type and do not say what to do, mean an
-// answer that is no message of MCP.
+// foreign reports whether the SDK's error, which has no type and no advice, means an answer that
+// is not an MCP message.
 func foreign(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "failed to decode response") || strings.Contains(text, "unsupported content type") ||
-		strings.Contains(text, "client is closing") // because of such an answer, if it comes sooner
+		strings.Contains(text, "client is closing") // such an answer can close the client first
 }
 
-// failure says what an answer means if it is not one of an MCP server.
+// failure explains an answer that is not from an MCP server.
 func (a answer) failure(u *url.URL, token bool, variable string) (what, fix string) {
 	status := func(text string) string { return fmt.Sprintf("%s (%d)", text, a.status) }
 	switch {
@@ -118,12 +118,12 @@ func (a answer) failure(u *url.URL, token bool, variable string) (what, fix stri
 	return "", ""
 }
 
-// other returns the address with another scheme and path, and without what may be secret.
+// other returns the address with another scheme and path, without parts that may be secret.
 func other(u *url.URL, scheme, path string) string {
 	return (&url.URL{Scheme: scheme, Host: u.Host, Path: path}).String()
 }
 
-// unreached says why no answer came from the server at u, or "".
+// unreached explains why no answer came from the server at u, or returns "".
 func unreached(u *url.URL, err error) (what, fix string) {
 	var (
 		dns     *net.DNSError
@@ -149,7 +149,7 @@ func unreached(u *url.URL, err error) (what, fix string) {
 		return "the server's certificate is not signed by an authority that this machine trusts", "install the authority's certificate here (on Linux, SSL_CERT_FILE can name it)"
 	case errors.As(err, &record), strings.Contains(text, "server gave HTTP response to HTTPS client"): // the second has no type
 		return "the server does not speak HTTPS there", "try " + other(u, "http", u.Path)
-	case strings.Contains(text, `malformed HTTP response "\x15\x03`): // an alert of TLS
+	case strings.Contains(text, `malformed HTTP response "\x15\x03`): // a TLS alert
 		return "the server speaks HTTPS there", "try " + other(u, "https", u.Path)
 	case strings.Contains(text, "malformed HTTP response"):
 		return "the server does not speak HTTP there", port
@@ -162,10 +162,10 @@ func unreached(u *url.URL, err error) (what, fix string) {
 	return "", ""
 }
 
-// maxNames bounds how many names of a certificate are shown.
+// maxNames bounds the names of a certificate in a message.
 const maxNames = 3
 
-// certified says for which names a certificate is.
+// certified returns the names that a certificate is for.
 func certified(c *x509.Certificate) string {
 	if c == nil {
 		return ""
@@ -183,7 +183,7 @@ func certified(c *x509.Certificate) string {
 	return ", but for " + display.Echo(strings.Join(names, ", "))
 }
 
-// when says on which side of its time a certificate is.
+// when explains why a certificate is not valid now: it is too early or too late.
 func when(c *x509.Certificate, now time.Time) string {
 	if now.Before(c.NotBefore) {
 		return "not valid before " + c.NotBefore.UTC().Format(time.DateOnly)
