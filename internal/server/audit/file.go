@@ -14,7 +14,7 @@ import (
 // fileMode lets only the operator read the log. An existing file keeps its mode.
 const fileMode fs.FileMode = 0o600
 
-// retryAfter is how long a file grows after a rotation failed.
+// retryAfter is the time until another rotation is tried after one failed.
 const retryAfter = time.Minute
 
 type errLost uint64
@@ -26,7 +26,7 @@ func (n errLost) Error() string {
 // stream is a sink that cannot be reopened.
 type stream struct {
 	w    io.Writer
-	torn bool // the stream ends with a part of a line
+	torn bool // the stream ends within a line
 }
 
 func (s *stream) write(lines []byte) (int, error) {
@@ -51,8 +51,8 @@ func (s *stream) write(lines []byte) (int, error) {
 func (*stream) reopen() error { return nil }
 func (*stream) close() error  { return nil }
 
-// file is a sink with a name and older files beside it: name.1 is the previous one, name.2
-// the one before it.
+// file is a sink on a file with older files beside it: name.1 is the previous one, name.2 the one
+// before it.
 type file struct {
 	path    string
 	maxSize int64
@@ -65,7 +65,7 @@ type file struct {
 	again time.Time // no rotation is tried before this time
 }
 
-// ErrIrregular is returned if the name does not belong to a regular file.
+// ErrIrregular is returned if the log's path is not a regular file.
 var ErrIrregular = errors.New("it is no regular file")
 
 func (l *file) open() error {
@@ -89,14 +89,14 @@ func (l *file) open() error {
 	return nil
 }
 
-// endsTorn reports whether the file ends within a line, because the last writer died.
+// endsTorn reports whether the file ends within a line, because its last writer died.
 func endsTorn(path string, size int64) bool {
 	if size == 0 {
 		return false
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return false // the file may be writable and not readable
+		return false // the file may be writable but not readable
 	}
 	defer f.Close()
 	var last [1]byte
@@ -140,11 +140,11 @@ func (l *file) write(lines []byte) (int, error) {
 	return whole, err
 }
 
-// rotate renames the files, the oldest first, and begins a new one. If it is interrupted,
-// every line is still in one of them.
+// rotate renames the files, the oldest first, and begins a new one. If it is interrupted, the
+// files still have every line.
 func (l *file) rotate() error {
 	name := func(n int) string { return l.path + "." + strconv.Itoa(n) }
-	if err := l.f.Close(); err != nil { // may report that the data was not written
+	if err := l.f.Close(); err != nil { // may report that data was not written
 		l.f = nil
 		return errors.Join(err, l.open())
 	}
@@ -161,7 +161,7 @@ func (l *file) rotate() error {
 	return l.open()
 }
 
-// reopen keeps the old file if a new one cannot be opened.
+// reopen opens the path again. It keeps the old file if that fails.
 func (l *file) reopen() error {
 	old := l.f
 	if err := l.open(); err != nil {

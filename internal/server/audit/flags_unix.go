@@ -4,5 +4,5 @@ package audit
 
 import "syscall"
 
-// openFlags keeps open from blocking if a pipe has taken the file's place.
+// openFlags keeps open from blocking if a pipe has replaced the file.
 const openFlags = syscall.O_NONBLOCK

@@ -10,13 +10,12 @@ import (
 
 // Options configure a log.
 type Options struct {
-	// MaxSize is the size in bytes at which another file is begun, and Keep the number of
-	// older files that are kept. A MaxSize of 0 leaves rotation to another program; call
-	// [Log.Reopen] after it.
+	// MaxSize is the size in bytes at which another file begins, and Keep the number of older
+	// files. A MaxSize of 0 leaves rotation to another program; call [Log.Reopen] after it.
 	MaxSize int64
 	Keep    int
-	// Trouble, if set, is called with the error that keeps lines from being written, with
-	// nil when it ends, and with any other error. It must not block.
+	// Trouble, if set, is called with the error that prevents writing, with nil when writing
+	// works again, and with any other error. It must not block.
 	Trouble func(error)
 }
 
@@ -28,16 +27,15 @@ const (
 	closeGrace = 5 * time.Second
 )
 
-// Log writes events in a goroutine of its own, so callers never wait for a disk. A line is
-// lost if the queue is full or the write fails; the next written line says how many were
-// lost.
+// Log writes events in a goroutine of its own, so callers never wait for a disk. A line is lost
+// if the queue is full or the write fails; the next written line says how many were lost.
 type Log struct {
 	to    sink
 	o     Options
 	queue chan Event
 
 	mu      sync.Mutex // of the fields below
-	lost    uint64     // and not yet accounted for by a line
+	lost    uint64     // not yet reported in a line
 	written uint64     // lines, since the start
 	missing uint64     // lines that were lost, since the start
 	closed  bool
@@ -48,8 +46,8 @@ type Log struct {
 	ended  chan struct{}
 }
 
-// sink accepts whole lines. It returns the number of bytes in the lines that it wrote, and
-// leaves no part of another line.
+// sink accepts whole lines. It returns the number of bytes of the lines that it wrote, and leaves
+// no partial line.
 type sink interface {
 	write(lines []byte) (int, error)
 	reopen() error
@@ -59,7 +57,8 @@ type sink interface {
 // OnWriter returns a log that writes to a stream. The stream is never closed.
 func OnWriter(w io.Writer, o Options) *Log { return start(&stream{w: w}, o) }
 
-// Open returns a log that writes to a file. It creates a missing file for its owner alone.
+// Open returns a log that writes to a file. It creates a missing file that only its owner can
+// read.
 func Open(path string, o Options) (*Log, error) {
 	f := &file{path: path, maxSize: o.MaxSize, keep: o.Keep, trouble: o.Trouble}
 	if err := f.open(); err != nil {
@@ -99,15 +98,15 @@ func (l *Log) Record(e Event) {
 	}
 }
 
-// Lost returns the number of lost lines that no line accounts for yet.
+// Lost returns the number of lost lines that no line has reported yet.
 func (l *Log) Lost() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lost
 }
 
-// Totals returns how many events were written and how many were lost since the log began,
-// whether or not a line accounts for them. A nil log returns zeros.
+// Totals returns how many events were written and lost since the log began, including those that
+// no line has reported. A nil log returns zeros.
 func (l *Log) Totals() (written, lost uint64) {
 	if l == nil {
 		return 0, 0
@@ -125,7 +124,7 @@ func (l *Log) fails(err error) {
 	}
 }
 
-// Reopen continues in the file that has the log's name now.
+// Reopen continues in the file that now has the log's path.
 func (l *Log) Reopen() error {
 	done := make(chan error, 1)
 	select {
@@ -136,7 +135,7 @@ func (l *Log) Reopen() error {
 	}
 }
 
-// Close writes the queued lines, unless the disk hangs.
+// Close writes the queued lines, but gives up if the disk hangs.
 func (l *Log) Close() error {
 	if l == nil {
 		return nil
@@ -174,7 +173,7 @@ func (l *Log) run() {
 					continue
 				default:
 				}
-				l.put(nil, 0) // what was lost
+				l.put(nil, 0) // the number of lost lines
 				if err := l.to.close(); err != nil {
 					l.o.Trouble(err)
 				}
@@ -200,7 +199,7 @@ func (l *Log) batch(e Event) {
 	l.put(lines, n)
 }
 
-// put writes n lines, preceded by a line with the number of lost ones.
+// put writes n lines, after a line with the number of lost ones.
 func (l *Log) put(lines []byte, n int) {
 	l.mu.Lock()
 	lost := l.lost
@@ -233,7 +232,7 @@ func (l *Log) put(lines []byte, n int) {
 	}
 }
 
-// fail counts the lines that were written before the error, and those that were not.
+// fail counts the lines written before the error, and the lost ones.
 func (l *Log) fail(written, n int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

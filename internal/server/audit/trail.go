@@ -1,7 +1,8 @@
-// Package trail words requests for the audit log: what was asked for, what was loaded, and why
-// a request failed. A client gets the same answer for a skill that it may not see and for one
-// that does not exist; the audit log distinguishes them.
 package audit
+
+// This file describes requests for the audit log: the requested skill, the loaded files, and why a
+// request failed. A client gets the same answer for a hidden skill and a missing one; the audit log
+// distinguishes them.
 
 import (
 	"cmp"
@@ -17,11 +18,11 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Asked is what a request asks for: a skill by its name, or anything by its URI, and a file of
+// Asked is the object of a request: a skill by its name, or anything by its URI, and a file of
 // the skill.
 type Asked struct{ Name, URI, File string }
 
-// named is what a text asks for that is a skill's name or a URI.
+// named returns the request for a skill's name or a URI.
 func named(text string) Asked {
 	if strings.HasPrefix(text, skill.Scheme) {
 		return Asked{URI: text}
@@ -29,8 +30,7 @@ func named(text string) Asked {
 	return Asked{Name: text}
 }
 
-// Arguments reads the arguments of a tool that name a skill or a file of one, by all the
-// contracts.
+// Arguments reads the skill and the file that a tool's arguments name, in any contract's form.
 func Arguments(arguments json.RawMessage) Asked {
 	var a struct {
 		Name      string `json:"name"`
@@ -39,7 +39,7 @@ func Arguments(arguments json.RawMessage) Asked {
 		FilePath  string `json:"file_path"`
 		URI       string `json:"uri"`
 	}
-	_ = json.Unmarshal(arguments, &a) // malformed arguments ask for nothing
+	_ = json.Unmarshal(arguments, &a) // malformed arguments name nothing
 	q := Asked{Name: cmp.Or(a.Name, a.Command, a.SkillName), URI: a.URI, File: a.FilePath}
 	if name := strings.TrimSpace(q.Name); q.URI == "" && len(name) > len(skill.Scheme) && strings.EqualFold(name[:len(skill.Scheme)], skill.Scheme) {
 		q.Name, q.URI = "", name
@@ -47,7 +47,7 @@ func Arguments(arguments json.RawMessage) Asked {
 	return q
 }
 
-// find returns the skill that is asked for, nil if the view has none.
+// find returns the requested skill, or nil if the view has none.
 func (q Asked) find(v catalog.View) *catalog.Entry {
 	if v.Snapshot == nil {
 		return nil
@@ -69,13 +69,13 @@ func (q Asked) find(v catalog.View) *catalog.Entry {
 	return v.InFolder(q.Name)
 }
 
-// heldIn returns the skill of a view that is asked for and held back, or nil.
+// heldIn returns the requested skill if the view holds it back, or nil.
 func (q Asked) heldIn(v catalog.View) *catalog.Entry {
 	return v.Held(strings.TrimSpace(cmp.Or(q.URI, q.Name)))
 }
 
-// held is the result of a request for a skill that the operator's policy holds back, and why; ok is
-// false if it is for none.
+// held returns the result of a request for a skill that the operator's policy holds back, and the
+// reason. ok is false for any other request.
 func (q Asked) held(v catalog.View) (result Result, why string, ok bool) {
 	e := q.heldIn(v)
 	if e == nil {
@@ -85,28 +85,28 @@ func (q Asked) held(v catalog.View) (result Result, why string, ok bool) {
 	return Denied, p.Message, true
 }
 
-// absent is the result of a request for something that its principal does not see. err is why
-// the disk could not be asked for it, nil if it was asked.
+// absent returns the result of a request for something that its principal does not see. err is
+// the error of reading the disk, or nil.
 func (q Asked) absent(c *catalog.Catalog, err error) Result {
 	all, ready := c.Now(nil)
 	switch {
 	case ready && (q.find(all) != nil || q.heldIn(all) != nil):
 		return Denied
-	case !ready, errors.Is(err, skill.ErrBusy), all.Unsure() != nil: // it may exist
+	case !ready, errors.Is(err, skill.ErrBusy), all.Unsure() != nil: // the skill may exist
 		return Busy
 	}
 	return NotFound
 }
 
-// Call is a call of a method of MCP.
+// Call is a call of an MCP method.
 type Call struct {
 	Asked                         Asked
-	Method, Name, Client, Address string // Name is that of a tool or prompt
+	Method, Name, Client, Address string // Name is the tool's or the prompt's
 	Subject                       access.Subject
-	View                          catalog.View // what the subject sees
+	View                          catalog.View // the subject's view
 }
 
-// Event is a call's event. A failed call loaded nothing, whatever was read for it.
+// Event returns the event of a call. A failed call has no loads, even if files were read for it.
 func (c Call) Event(ctx context.Context, of *catalog.Catalog, trace *catalog.Trace, failed bool) Event {
 	e := Event{
 		Surface: MCP, Subject: c.Subject.Name, Client: display.RedactURI(c.Client), Address: c.Address, Method: c.Method,
@@ -123,8 +123,8 @@ func (c Call) Event(ctx context.Context, of *catalog.Catalog, trace *catalog.Tra
 	return e
 }
 
-// result is the result of a call that was not answered with what it asked for, and why if the
-// operator's policy keeps it.
+// result returns the result of a call that failed or found nothing, and the reason if the
+// operator's policy held the skill back.
 func (c Call) result(ctx context.Context, of *catalog.Catalog, trace *catalog.Trace) (result Result, why string) {
 	q := c.Asked
 	if q.Name == "" && q.URI == "" || ctx.Err() != nil {
@@ -149,9 +149,9 @@ func (c Call) result(ctx context.Context, of *catalog.Catalog, trace *catalog.Tr
 	return fault(trace.Fault(), q.File != "" || c.Method != "tools/call"), ""
 }
 
-// Missing is the result of a request that was answered with "not found". err is what kept
-// the file from being read, nil if none was opened. why is set if the operator's policy keeps what
-// was asked for.
+// Missing returns the result of a request that was answered with "not found". err is the error of
+// reading the file, nil if none was opened. why is set if the operator's policy holds the
+// requested skill back.
 func Missing(c *catalog.Catalog, who access.Principal, asked string, err error) (result Result, why string) {
 	if asked == "" {
 		return NotFound, ""
@@ -170,8 +170,8 @@ func Missing(c *catalog.Catalog, who access.Principal, asked string, err error) 
 	return q.absent(c, err), ""
 }
 
-// fault is the result of a failed request for something that its principal sees. If no file
-// was opened, the request asked for a file that does not exist, or for none.
+// fault returns the result of a failed request for something that its principal sees. If no file
+// was opened, the request named a missing file, or none.
 func fault(err error, forFile bool) Result {
 	switch {
 	case errors.Is(err, skill.ErrOutside):
@@ -184,7 +184,7 @@ func fault(err error, forFile bool) Result {
 	return Failed
 }
 
-// Loaded returns what a request was given.
+// Loaded returns the files that a request read.
 func Loaded(trace *catalog.Trace) (out []Load) {
 	for _, l := range trace.Loads() {
 		out = append(out, Load{URI: l.URI, Digest: l.Digest.String(), Size: l.Size})

@@ -1,5 +1,5 @@
-// Package callstats counts the calls of methods by outcome and by how long they took. Calls that
-// end at the same time do not wait for one another.
+// Package callstats counts the calls of methods by outcome and duration. Concurrent calls do not
+// wait for one another.
 package callstats
 
 import (
@@ -17,33 +17,34 @@ var Bounds = [...]time.Duration{
 	100 * time.Millisecond, 500 * time.Millisecond, 2500 * time.Millisecond, 10 * time.Second,
 }
 
-// Count is how often a method was called with one outcome: "ok", or "error" for an error of the
-// protocol and for a result that reports one.
+// Count is the number of a method's calls with one outcome: "ok", or "error" for a protocol error
+// and for a result that reports one.
 type Count struct {
 	Method, Outcome string
 	Count           uint64
 }
 
-// Time is how long the calls of a method took, whatever their outcome.
+// Time has the durations of a method's calls, with any outcome.
 type Time struct {
 	Method string
-	// Buckets are the calls that took at most the bound of the same place in [Bounds]; the last
-	// one has all calls.
+	// Buckets[i] is the number of calls that took at most Bounds[i]; the last one counts all
+	// calls.
 	Buckets [len(Bounds) + 1]uint64
 	Sum     time.Duration
 }
 
-// Calls are the calls so far. The zero value has none.
+// Calls has the counts so far. The zero value has none.
 type Calls struct{ of sync.Map } // of *method, by its name
 
-// method has the calls of one method.
+// method has the counts of one method.
 type method struct {
 	ok, failed atomic.Uint64
-	buckets    [len(Bounds) + 1]atomic.Uint64 // each call in one of them
+	buckets    [len(Bounds) + 1]atomic.Uint64 // each call is in one of them
 	sum        atomic.Int64
 }
 
-// Done counts a call. The caller knows the method, so that no client can make the counts many.
+// Done counts a call. The caller passes only known methods, so that clients cannot create
+// counters.
 func (c *Calls) Done(name string, failed bool, took time.Duration) {
 	of, known := c.of.Load(name)
 	if !known {
@@ -63,7 +64,7 @@ func (c *Calls) Done(name string, failed bool, took time.Duration) {
 	m.sum.Add(int64(took))
 }
 
-// Now returns the calls so far, in the order of methods and outcomes.
+// Now returns the counts so far, sorted by method and outcome.
 func (c *Calls) Now() (counts []Count, times []Time) {
 	for key, value := range c.of.Range {
 		name, m := key.(string), value.(*method)

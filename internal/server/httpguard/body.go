@@ -10,28 +10,28 @@ import (
 	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
-// Bounds of the bodies that are on their way. Small bodies and others have separate bounds, so
-// that large ones keep no small one waiting.
+// Bounds of the bodies that are arriving. Small and large bodies have separate bounds, so that
+// large ones never delay small ones.
 const (
-	// smallBody is above all but a few requests, and maxSmall of them take at most 16 MiB.
+	// smallBody is above all but a few requests; maxSmall of them take at most 16 MiB.
 	smallBody = 16 << 10
 	maxSmall  = 1024
-	// maxLarge is how many larger bodies, or of unknown size, arrive at once if there is
+	// maxLarge bounds the bodies of a larger or unknown size that arrive at once, if there is
 	// memory for them.
 	maxLarge = 64
-	// bodyCopies is how often a large body is held at most: as bytes, and as the message.
+	// bodyCopies is how often a large body is in memory at most: as bytes, and as the decoded
+	// message.
 	bodyCopies = 2
-	// fewValues is above the JSON values of all but a few requests. The values of others
-	// count as memory, each with what the most costly one takes once it is decoded: an
-	// object in an object, 335 bytes.
+	// fewValues is above the number of JSON values in all but a few requests. The values of other
+	// requests count as memory, each with the size of the costliest decoded value: an object in
+	// an object, 335 bytes.
 	fewValues  = 64
 	valueBytes = 340
 )
 
-// Body reads a request's body of at most the given number of bytes, which must arrive within
-// [Options.BodyTimeout], for a sender that [Guard.Handle] has let in. It reports false if it has
-// refused the request. The caller calls free when it no longer needs what the body was decoded
-// into.
+// Body reads a request's body of at most the given number of bytes within [Options.BodyTimeout].
+// The sender must have passed [Guard.Handle]. Body reports false if it has refused the request.
+// The caller calls free when it no longer needs the decoded body.
 func (g *Guard) Body(w http.ResponseWriter, r *http.Request, most int64) (body []byte, free func(), ok bool) {
 	size := r.ContentLength
 	if size > most {
@@ -43,7 +43,7 @@ func (g *Guard) Body(w http.ResponseWriter, r *http.Request, most int64) (body [
 	share := shareOf(g.o.Access.Now(), x.who, x.address)
 	memory, arriving := g.o.Memory.Open(share), g.small.Open(share)
 	if size < 0 {
-		size = most // it is not announced
+		size = most // the size is not announced
 	}
 	room := true
 	if size > smallBody {
@@ -55,7 +55,7 @@ func (g *Guard) Body(w http.ResponseWriter, r *http.Request, most int64) (body [
 		return nil, memory.Close, false
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
-	if err == nil { // or the connection is to end, and must not be waited for
+	if err == nil { // on an error the connection ends, and its deadline stays
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	}
 	var large *http.MaxBytesError
@@ -79,7 +79,7 @@ func (g *Guard) Body(w http.ResponseWriter, r *http.Request, most int64) (body [
 }
 
 func (g *Guard) noRoom(w http.ResponseWriter) {
-	w.Header().Set("Connection", "close") // or the rest is waited for
+	w.Header().Set("Connection", "close") // otherwise the server waits for the rest
 	w.Header().Set("Retry-After", "1")
 	g.o.Refuse(w, http.StatusTooManyRequests, TooManyCalls)
 }

@@ -13,16 +13,15 @@ type Caller struct {
 	access.Principal
 	Token   string // empty if no token is required
 	Address string // without the port; empty over stdio
-	// Share names the client that shares of limits are counted for, empty for a client
-	// that may use all.
+	// Share names the client for its shares of limits. It is empty for a client without limits.
 	Share string
-	// Remote: the sender must not learn the folders of this machine. It bears a token, a
-	// policy is in force, or a proxy passed the request on.
+	// Remote is true if the sender must not learn the folders of this machine: it has a token, a
+	// policy is in force, or a proxy forwarded the request.
 	Remote bool
 }
 
-// Caller returns the sender of a request and what the sender may see, by the state of access
-// now in force. It reports false for an unknown token.
+// Caller returns the sender of a request and its permissions in the current state of access. It
+// reports false for an unknown token.
 func (g *Guard) Caller(r *http.Request) (c Caller, ok bool) {
 	state := g.o.Access.Now()
 	c.Address = addressOf(r)
@@ -35,12 +34,12 @@ func (g *Guard) Caller(r *http.Request) (c Caller, ok bool) {
 	return c, ok
 }
 
-// know returns the principal of a token, by the state of access now in force.
+// know returns the principal of a token in the current state of access.
 func (g *Guard) know(r *http.Request, token string) (access.Principal, bool) {
 	return g.o.Access.Now().Authenticate(r.Context(), token)
 }
 
-// Forwarded reports whether a proxy passed a request on.
+// Forwarded reports whether a proxy forwarded a request.
 func Forwarded(h http.Header) bool {
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via"} {
 		if len(h[name]) > 0 {
@@ -50,8 +49,7 @@ func Forwarded(h http.Header) bool {
 	return false
 }
 
-// shareOf returns the name that a client's share of limits is counted under, empty for a
-// client that is not limited.
+// shareOf returns the client's name for its shares of limits, empty for a client without limits.
 func shareOf(state *access.State, who access.Principal, address string) string {
 	if unlimited(state, address) {
 		return ""
@@ -59,13 +57,14 @@ func shareOf(state *access.State, who access.Principal, address string) string {
 	return clientName(who.Subject, networkOf(address))
 }
 
-// unlimited reports whether an address has no limits: this machine's, without tokens.
+// unlimited reports whether an address has no limits: an address of this machine, if no tokens
+// are required.
 func unlimited(state *access.State, address string) bool {
 	a, err := netip.ParseAddr(address)
 	return err == nil && a.Unmap().IsLoopback() && state.Verifier == nil
 }
 
-// clientName distinguishes clients: by subject, or by network if the subject has no name.
+// clientName identifies a client by its subject, or by its network if the subject has no name.
 func clientName(subject access.Subject, address string) string {
 	if subject.Name == "" {
 		return "address " + networkOf(address)
@@ -73,8 +72,8 @@ func clientName(subject access.Subject, address string) string {
 	return "subject " + subject.Name
 }
 
-// addressOf is the address of a request's sender, without the port: of the connection, or of the
-// client of a trusted proxy. Any client can write the headers that name it.
+// addressOf returns the address of a request's sender without the port. The sender is the
+// connection's peer, or a trusted proxy's client: any client can write the headers that name it.
 func addressOf(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -83,8 +82,8 @@ func addressOf(r *http.Request) string {
 	return host
 }
 
-// networkOf distinguishes clients without a name: by address, or for IPv6 by its first 64
-// bits, because one customer has all addresses below them.
+// networkOf identifies a client without a name by its address, or its first 64 bits for IPv6,
+// because one customer has all addresses below them.
 func networkOf(address string) string {
 	a, err := netip.ParseAddr(address)
 	if err != nil || a.Unmap().Is4() {

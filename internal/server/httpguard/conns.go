@@ -7,12 +7,12 @@ import (
 	"sync"
 )
 
-// maxArriving is how many connections may be without a first request that has arrived. Each
-// takes up to 50 KiB, and its client need not have a token.
+// maxArriving bounds the connections whose first request has not arrived. Each takes up to 50
+// KiB, and its client needs no token.
 const maxArriving = 2048
 
-// arriving are the connections without a request yet. If there are too many, the oldest gives
-// way to a new one: a client that sends its request at once is not the oldest.
+// arriving tracks the connections without a request yet. If there are too many, the oldest is
+// closed for a new one: a client that sends its request at once is never the oldest.
 type arriving struct {
 	most int
 
@@ -23,7 +23,7 @@ type arriving struct {
 
 func newArriving(most int) *arriving { return &arriving{most: most, of: map[net.Conn]*list.Element{}} }
 
-// changed is called when the state of a connection has changed.
+// changed handles a change of a connection's state.
 func (a *arriving) changed(c net.Conn, now http.ConnState) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -34,11 +34,11 @@ func (a *arriving) changed(c net.Conn, now http.ConnState) {
 	a.of[c] = a.queue.PushBack(c)
 	if a.queue.Len() > a.most {
 		oldest := a.remove(a.queue.Front())
-		go func() { _ = oldest.Close() }() // over TLS it may take a while
+		go func() { _ = oldest.Close() }() // over TLS, closing may take a while
 	}
 }
 
-// remove takes a connection out of the queue. The caller holds mu.
+// remove removes a connection from the queue. The caller holds mu.
 func (a *arriving) remove(e *list.Element) net.Conn {
 	if e == nil {
 		return nil

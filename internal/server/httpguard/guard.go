@@ -17,39 +17,39 @@ import (
 	"github.com/knack-dev/knack/internal/server/audit"
 )
 
-// Options of a guard. Every field must be set, except lists, Resource, Pages and Observe.
+// Options configure a guard. Every field must be set, except lists, Resource, Pages and Observe.
 type Options struct {
-	Hosts    []string       // names under which clients reach the server, besides the loopback's
-	Origins  []string       // origins of web pages that may call, besides the server's own
-	Proxies  []netip.Prefix // networks of proxies that say truly who their client is
-	Scopes   []string       // that clients ask the issuers for, in their metadata
+	Hosts    []string       // names of the server for clients, besides the loopback's
+	Origins  []string       // origins of web pages that may send requests, besides the server's own
+	Proxies  []netip.Prefix // networks of proxies that are trusted to name their clients
+	Scopes   []string       // scopes for clients to request from the issuers, published in the metadata
 	Issuers  []string       // issuer URLs of the authorization servers of tokens
-	Resource string         // the URL for which tokens are issued
-	Pages    http.Handler   // answers wherever no other handler is mounted
+	Resource string         // the URL that tokens are issued for
+	Pages    http.Handler   // answers the paths without another handler
 
 	BodyTimeout  time.Duration // for a request to arrive
-	WriteTimeout time.Duration // for a client to take the next 64 KiB
-	DrainTimeout time.Duration // for calls to end when the server does
+	WriteTimeout time.Duration // for a client to read the next 64 KiB
+	DrainTimeout time.Duration // for calls to finish when the server ends
 
 	MaxCalls int           // requests in flight
-	Memory   *limit.Budget // of bytes that requests and answers hold
-	Limit    limit.Rate    // of each client; zero is no limit
+	Memory   *limit.Budget // bytes of requests and answers in memory
+	Limit    limit.Rate    // of each client; zero means no limit
 
 	Access  *access.Gate
-	Catalog *catalog.Catalog // of which the pages show a part
-	// Observe is called with the audit event of each request that its handler does not
-	// log itself; nil without an audit log.
+	Catalog *catalog.Catalog // the catalog that the pages show a part of
+	// Observe is called with the audit event of each request that its handler does not log
+	// itself. It is nil without an audit log.
 	Observe func(who access.Subject, e audit.Event)
-	// NotReady says what the server still waits for; empty if it is ready.
+	// NotReady returns the work that the server still waits for, or "" if it is ready.
 	NotReady func() string
-	// Without says what a server that is ready lacks; empty if nothing. It may be nil.
+	// Without returns the parts that a ready server lacks, or "". It may be nil.
 	Without func() string
 	// Refuse answers a refused request to anything but a page.
 	Refuse func(w http.ResponseWriter, status int, message string)
 	Log    *slog.Logger
 }
 
-// Guard is an HTTP handler that checks each request before it passes it on.
+// Guard is an HTTP handler that checks each request before it forwards it.
 type Guard struct {
 	o        Options
 	hosts    []string
@@ -59,21 +59,21 @@ type Guard struct {
 	root     http.Handler
 	metadata string // URL of the protected resource's metadata (RFC 9728), or empty
 
-	small, large *limit.Budget // of bodies of that size on their way
-	calls        *limit.Budget // of requests in flight
-	// signingIn counts the sign-in forms in flight apart: their clients have no token yet,
+	small, large *limit.Budget // for arriving bodies of each size
+	calls        *limit.Budget // for requests in flight
+	// signingIn counts the sign-in forms in flight separately: their clients have no token yet,
 	// and must not take places from calls that have one.
 	signingIn *limit.Budget
 	arriving  *arriving
 	limits    atomic.Pointer[limits]
-	logged    *limit.Clients // audit lines about clients that are not known
-	refusals  sync.Map       // of *atomic.Uint64, by RefusalCount with a Count of 0
-	expire    func()         // ends what expired tokens have opened
+	logged    *limit.Clients // audit lines about unknown clients
+	refusals  sync.Map       // *atomic.Uint64 by RefusalCount with a Count of 0
+	expire    func()         // ends the sign-ins and streams of expired tokens
 	ended     context.Context
 	end       context.CancelFunc
 }
 
-// New makes a guard. The error says which host, origin or issuer is malformed.
+// New returns a guard. The error names a malformed host, origin or issuer.
 func New(o Options) (*Guard, error) {
 	g := &Guard{
 		o: o, logged: limit.New(loggedRate), small: limit.NewBudget(maxSmall, 0), large: limit.NewBudget(maxLarge, 0),
@@ -94,10 +94,10 @@ func New(o Options) (*Guard, error) {
 	return g, nil
 }
 
-// Handle mounts a handler for requests whose sender is known.
+// Handle mounts a handler for requests from known senders.
 func (g *Guard) Handle(pattern string, h http.Handler) {
 	g.mount(pattern, func(w http.ResponseWriter, r *http.Request) {
-		// The token is checked before anything else is read, and again with the body.
+		// The token is checked before the body is read, and again with the body.
 		who, ok := g.know(r, tokenOf(r))
 		if !ok {
 			g.Unauthorized(w, r)
@@ -114,16 +114,16 @@ func (g *Guard) mount(pattern string, h http.HandlerFunc) {
 	g.mux.Handle(pattern, h)
 }
 
-// Routes returns the patterns that are mounted, without the pages' own.
+// Routes returns the mounted patterns, except the pages' own.
 func (g *Guard) Routes() []string { return slices.Clone(g.patterns) }
 
-// Ended is the context that ends when the server begins to end.
+// Ended returns the context that ends when the server begins to end.
 func (g *Guard) Ended() context.Context { return g.ended }
 
 // ServeHTTP answers one request.
 func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
-		// Also for requests that are refused unread: the server reads the rest of a body
+		// This also covers requests that are refused unread: the server reads the rest of a body
 		// before it reuses the connection.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(g.o.BodyTimeout))
 	}
@@ -144,10 +144,10 @@ func (g *Guard) healthz(w http.ResponseWriter, r *http.Request) {
 	say(w, http.StatusOK, "ok")
 }
 
-// readyz reports whether every root has been read once, or was found to be out of reach.
+// readyz answers whether every root has been read once, or is known to be out of reach.
 func (g *Guard) readyz(w http.ResponseWriter, r *http.Request) {
 	if waits := g.o.NotReady(); isRead(r) && waits != "" && g.ended.Err() == nil {
-		if !g.allowsHost(r.Host) { // the names of roots are for allowed hosts only
+		if !g.allowsHost(r.Host) { // only allowed hosts may see the names of roots
 			waits = "the skills are being read"
 		}
 		say(w, http.StatusServiceUnavailable, waits)
@@ -164,8 +164,8 @@ func (g *Guard) readyz(w http.ResponseWriter, r *http.Request) {
 
 func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-// isProbe reports whether a request only asks if the server runs. A load balancer sends the
-// address that it probes as the Host, and no Origin.
+// isProbe reports whether a request is a health check. A load balancer sends the probed address
+// as the Host, and no Origin.
 func isProbe(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Path == "/readyz" }
 
 func say(w http.ResponseWriter, status int, text string) {
@@ -175,7 +175,7 @@ func say(w http.ResponseWriter, status int, text string) {
 	_, _ = io.WriteString(w, text+"\n")
 }
 
-// recovered keeps a panic from printing a request: handlers log what they need.
+// recovered keeps a panic from printing a request: handlers log the necessary parts.
 func (g *Guard) recovered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -190,11 +190,11 @@ func (g *Guard) recovered(next http.Handler) http.Handler {
 	})
 }
 
-// Expire sets what ends the sign-ins and streams of tokens that are no longer valid. [Guard.Serve]
+// Expire sets the function that ends the sign-ins and streams of expired tokens. [Guard.Serve]
 // calls it once a minute.
 func (g *Guard) Expire(f func()) { g.expire = f }
 
-// Recheck ends the sign-ins of tokens that are no longer known.
+// Recheck ends the sign-ins of unknown tokens.
 func (g *Guard) Recheck() {
 	if pages, ok := g.o.Pages.(SignIn); ok {
 		pages.Recheck(g.ended)

@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/hosts"
 )
 
-// vary is the Vary header of every answer. It must not be changed.
+// vary is the Vary header of every answer. It must not be modified.
 var vary = []string{"Origin"}
 
 // allow reads the hosts and origins that are served besides the loopback's.
@@ -32,11 +32,11 @@ func (g *Guard) allow(names, origins []string) error {
 	return nil
 }
 
-// checkOrigin checks the Host and the Origin of every request before anything else. A web
-// page that a user visits can make the browser send requests here, and can point a name of
-// its own at this address (DNS rebinding). Hence each request must name an allowed host, and
-// an allowed origin if it names one, whatever its method. ([http.CrossOriginProtection] lets
-// rebound POSTs and cross-site GETs through.)
+// checkOrigin checks the Host and the Origin of every request before any other check. A web page
+// can make its visitor's browser send requests here, and can point its own name at this address
+// (DNS rebinding). So each request must name an allowed host and, if it names an origin, an
+// allowed one, whatever its method. ([http.CrossOriginProtection] lets rebound POSTs and
+// cross-site GETs through.)
 func (g *Guard) checkOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		allowed := g.allowsHost(r.Host)
@@ -66,13 +66,13 @@ func (g *Guard) checkOrigin(next http.Handler) http.Handler {
 	})
 }
 
-// strictTransport makes browsers call a name over TLS alone, for a year after each answer. Names
-// below it are not this server's to decide on. It must not be changed.
+// strictTransport makes browsers use TLS for a name, for a year after each answer. It leaves out
+// subdomains: they may not be this server's. It must not be modified.
 var strictTransport = []string{"max-age=31536000"}
 
-// isRemembered reports whether a browser may remember that a Host has TLS. It applies that to all
-// ports of a name: on localhost, to every other program of the user. For addresses, browsers
-// ignore the header.
+// isRemembered reports whether a browser may remember that a Host has TLS. Browsers apply it to
+// all ports of a name: on localhost, to the user's other programs. They ignore the header for
+// addresses.
 func isRemembered(host string) bool {
 	name := nameOf(strings.ToLower(host))
 	return name != "localhost" && !strings.HasSuffix(name, ".localhost") && net.ParseIP(name) == nil
@@ -86,8 +86,8 @@ func nameOf(host string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 }
 
-// allowsHost reports whether a Host is a name of the loopback, which no rebinding can point
-// elsewhere, or an allowed one.
+// allowsHost reports whether a Host is allowed or names the loopback, which no rebinding can
+// redirect.
 func (g *Guard) allowsHost(host string) bool {
 	host = strings.ToLower(host)
 	name := nameOf(host)
@@ -100,8 +100,8 @@ func (g *Guard) allowsHost(host string) bool {
 	return slices.ContainsFunc(g.hosts, func(allowed string) bool { return allowed == host || allowed == name || allowed == "["+name+"]" })
 }
 
-// allowsOrigin reports whether an origin is the server's own, whose Host is allowed, or an
-// allowed one.
+// allowsOrigin reports whether an origin is allowed or is the server's own. The caller has
+// checked its Host.
 func (g *Guard) allowsOrigin(origin, host string) bool {
 	origin, host = strings.ToLower(origin), strings.ToLower(host)
 	return origin == "http://"+host || origin == "https://"+host || slices.Contains(g.origins, origin)
@@ -117,7 +117,7 @@ func allowCORS(h http.Header, origin string) {
 	h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, WWW-Authenticate, Retry-After, ETag")
 }
 
-// methods returns the methods that are answered at a path.
+// methods returns the methods that a path supports.
 func (g *Guard) methods(path string) string {
 	if path == "/mcp" {
 		return "GET, POST, DELETE"

@@ -9,29 +9,28 @@ import (
 	"github.com/knack-dev/knack/internal/server/audit"
 )
 
-// pageMemory is what a page takes that shows no large file, in bytes.
+// pageMemory is the memory for a page without a large file, in bytes.
 const pageMemory = 512 << 10
 
-// maxForms is how many sign-in forms arrive at once, of at most 16 KiB each. At the rate of
+// maxForms bounds the sign-in forms that arrive at once, of at most 16 KiB each. At the rate of
 // unknown clients, one network has some 300 of them on their way.
 const maxForms = 1024
 
-// SignIn is a handler of pages at which people can sign in with a token. It is not asked for
-// other handlers: a cookie there would let any page that a browser shows make calls, because
-// the browser sends it by itself.
+// SignIn is a handler of pages with a sign-in by token. It is not used for other handlers:
+// browsers send a cookie unasked, so any web page could make calls with it.
 type SignIn interface {
 	http.Handler
-	// Opens reports whether a request is one to sign in or out, which needs no token.
+	// Opens reports whether a request signs in or out, which needs no token.
 	Opens(r *http.Request) bool
 	// Open answers such a request. It returns the subject that signed in or out, if known.
 	Open(w http.ResponseWriter, r *http.Request) (who access.Subject, known bool)
-	// Known returns the token with which the sender of a request without an Authorization
-	// header signed in.
+	// Known returns the token that the sender of a request without an Authorization header signed
+	// in with.
 	Known(r *http.Request) (token string, ok bool)
 	// Recheck ends the sign-ins of tokens that the verifier no longer knows.
 	Recheck(ctx context.Context)
-	// Refuse answers a refused request in words for its sender. Headers that belong to the
-	// status are set.
+	// Refuse answers a refused request with a text for its sender. The headers that belong to the
+	// status are already set.
 	Refuse(w http.ResponseWriter, r *http.Request, status int, say string)
 }
 
@@ -66,7 +65,7 @@ func (g *Guard) pages() http.HandlerFunc {
 	}
 }
 
-// noSignIn is a SignIn of pages without one.
+// noSignIn is the SignIn of pages without a sign-in.
 type noSignIn struct{ SignIn }
 
 func (noSignIn) Opens(*http.Request) bool           { return false }
@@ -89,8 +88,8 @@ func (g *Guard) servePage(w http.ResponseWriter, r *http.Request, who access.Pri
 	g.o.Pages.ServeHTTP(&p, r.WithContext(limit.WithAccount(who.Context(r.Context()), work.Memory)))
 }
 
-// serveSignIn gives a form a place of its sender's share while it arrives and is answered. A
-// page or a file has no body to wait for, and takes none.
+// serveSignIn gives a form a place in its sender's share while it arrives and is answered. A page
+// or a file has no body to wait for, and needs no place.
 func (g *Guard) serveSignIn(signIn SignIn, w http.ResponseWriter, r *http.Request, who access.Principal) {
 	place := g.signingIn.Open(shareOf(g.o.Access.Now(), who, addressOf(r)))
 	defer place.Close()
@@ -106,7 +105,7 @@ func (g *Guard) serveSignIn(signIn SignIn, w http.ResponseWriter, r *http.Reques
 	}
 }
 
-// refuse answers a refused request in words of the pages, or of the other handlers.
+// refuse answers a refused request in the form of the pages or of the other handlers.
 func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, status int, message string) {
 	pages, ok := g.o.Pages.(SignIn)
 	if !ok || surfaceOf(r) == audit.MCP || isProbe(r) {

@@ -8,12 +8,13 @@ import (
 	"strings"
 )
 
-// behind gives a request that a trusted proxy passed on the address and the Host that its client
-// has. What other senders say about that is not believed.
+// behind sets a request's address and Host to its client's, if a trusted proxy forwarded it.
+// Claims of other senders are ignored.
 //
 // The client is the last address in X-Forwarded-For that is not a trusted proxy's: each proxy
-// adds the one that it saw, and what is before that is the client's own claim. X-Forwarded-Host
-// counts only if Host is allowed too, which tells rebinding from a proxy that replaces Host.
+// appends the address that it saw, and the earlier ones are the client's own claim.
+// X-Forwarded-Host counts only if Host is allowed too, which distinguishes a proxy that replaces
+// Host from rebinding.
 func (g *Guard) behind(r *http.Request) {
 	if len(g.o.Proxies) == 0 {
 		return
@@ -21,7 +22,7 @@ func (g *Guard) behind(r *http.Request) {
 	peer, ok := parseAddress(r.RemoteAddr)
 	if !ok || !g.isProxy(peer) {
 		if r.Header["X-Forwarded-Proto"] != nil {
-			r.Header["X-Forwarded-Proto"] = []string{""} // it still says that the request was passed on
+			r.Header["X-Forwarded-Proto"] = []string{""} // the header still marks the request as forwarded
 		}
 		return
 	}
@@ -29,7 +30,7 @@ func (g *Guard) behind(r *http.Request) {
 	hops := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
 	for i := len(hops) - 1; i >= 0 && g.isProxy(at); i-- {
 		next, ok := parseAddress(hops[i])
-		if !ok || next.IsLoopback() || next.IsUnspecified() { // no client of a proxy has such an address
+		if !ok || next.IsLoopback() || next.IsUnspecified() { // a proxy's client never has such an address
 			break
 		}
 		at = next

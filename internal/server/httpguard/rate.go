@@ -13,17 +13,16 @@ import (
 	"github.com/knack-dev/knack/internal/base/sorting"
 )
 
-// How often an unknown client may ask: far above what a person does, and below what would
-// keep the server from others.
+// Rates of unknown clients: far above a person's, and low enough to leave room for others.
 var (
-	// refusalRate is how often an address gets a refusal of its token as such.
+	// refusalRate is how often an address may send a refused token before it must wait.
 	refusalRate = limit.Rate{PerSecond: 5, Burst: 100}
-	// unknownRate is for requests without a token that need none: to sign in, and for the
-	// files of pages, about ten for one person.
+	// unknownRate is for requests that need no token: sign-ins, and files of pages, about ten for
+	// one person.
 	unknownRate = limit.Rate{PerSecond: 20, Burst: 400}
-	// loggedRate is how many of those, and of refusals, have their own audit line. Beyond
-	// it the second, the fourth, the eighth and so on has one: a flood writes a few lines
-	// in ten seconds, and takes weeks to fill the files.
+	// loggedRate is how many of those requests and refusals have their own audit line. Beyond it
+	// the second, the fourth, the eighth and so on has one: a flood writes a few lines in ten
+	// seconds, and takes weeks to fill the files.
 	loggedRate = limit.Rate{PerSecond: 0.1, Burst: 100}
 )
 
@@ -33,8 +32,8 @@ type limits struct {
 	clients, refused, unknown *limit.Clients
 }
 
-// Limit sets how often each client may ask, from now on. Counts continue if the rate is the
-// one in force; the zero rate ends all limits.
+// Limit sets the rate of each client from now on. Counts continue if the rate is unchanged; the
+// zero rate ends all limits.
 func (g *Guard) Limit(rate limit.Rate) {
 	if rate.PerSecond <= 0 {
 		g.limits.Store(nil)
@@ -46,8 +45,8 @@ func (g *Guard) Limit(rate limit.Rate) {
 	g.limits.Store(&limits{rate, limit.New(rate), limit.New(refusalRate), limit.New(unknownRate)})
 }
 
-// admit counts a request of a known sender. It answers one that comes too often, and reports
-// false.
+// admit counts a request of a known sender. If the sender exceeds its rate, it answers the
+// request and reports false.
 func (g *Guard) admit(w http.ResponseWriter, r *http.Request, who access.Principal) bool {
 	x, l := recordOf(r), g.limits.Load()
 	x.who, x.known = who, true
@@ -62,7 +61,7 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request, who access.Princip
 	return wait == 0
 }
 
-// admitUnknown is [Guard.admit] for a request that comes without a token and needs none.
+// admitUnknown is like [Guard.admit] for a request without a token that needs none.
 func (g *Guard) admitUnknown(w http.ResponseWriter, r *http.Request) bool {
 	x, l := recordOf(r), g.limits.Load()
 	if l == nil {
@@ -76,7 +75,7 @@ func (g *Guard) admitUnknown(w http.ResponseWriter, r *http.Request) bool {
 	return wait == 0
 }
 
-// admitAny is [Guard.admit] for a request whose answer is the same for everyone.
+// admitAny is like [Guard.admit] for a request whose answer is the same for all senders.
 func (g *Guard) admitAny(w http.ResponseWriter, r *http.Request) bool {
 	if g.o.Access.Now().Verifier == nil {
 		return g.admit(w, r, access.Principal{})
@@ -84,7 +83,7 @@ func (g *Guard) admitAny(w http.ResponseWriter, r *http.Request) bool {
 	return g.admitUnknown(w, r)
 }
 
-// tooOften says when to come again.
+// tooOften answers with the time to wait.
 func (g *Guard) tooOften(w http.ResponseWriter, r *http.Request, wait time.Duration) {
 	seconds := strconv.Itoa(int(math.Ceil(wait.Seconds())))
 	w.Header().Set("Retry-After", seconds)
@@ -92,7 +91,7 @@ func (g *Guard) tooOften(w http.ResponseWriter, r *http.Request, wait time.Durat
 	g.refuse(w, r, http.StatusTooManyRequests, "Too many requests: wait "+seconds+" s before the next one.")
 }
 
-// RefusalCount is how often a request was refused with a status for a reason:
+// RefusalCount is the number of requests refused with a status for a reason:
 //
 //	401  no-token, token
 //	403  host, origin, other
@@ -105,14 +104,14 @@ type RefusalCount struct {
 
 // The reasons of refusals.
 const (
-	reasonNoToken = "no-token" // none was sent
-	reasonToken   = "token"    // it is not known
-	reasonHost    = "host"     // it is not served
-	reasonOrigin  = "origin"   // it is not served
-	reasonRate    = "rate"     // a client asks too often
-	reasonUnknown = "unknown"  // an address asks too often without a token
+	reasonNoToken = "no-token" // the request has no token
+	reasonToken   = "token"    // the token is unknown
+	reasonHost    = "host"     // the host is not served
+	reasonOrigin  = "origin"   // the origin is not served
+	reasonRate    = "rate"     // a client exceeds its rate
+	reasonUnknown = "unknown"  // an address exceeds the rate without a token
 	reasonRefused = "refused"  // an address was refused too often
-	reasonBusy    = "busy"     // too much at once
+	reasonBusy    = "busy"     // too many requests at once
 	reasonOther   = "other"
 )
 
@@ -135,7 +134,7 @@ func (g *Guard) countRefusal(r *http.Request, status int, reason string) {
 	n.(*atomic.Uint64).Add(1)
 }
 
-// Refusals returns the refusals so far, in the order of status and reason.
+// Refusals returns the refusals so far, sorted by status and reason.
 func (g *Guard) Refusals() (all []RefusalCount) {
 	for key, n := range g.refusals.Range {
 		c := key.(RefusalCount)

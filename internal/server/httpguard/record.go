@@ -11,21 +11,21 @@ import (
 	"github.com/knack-dev/knack/internal/server/audit"
 )
 
-// record is what the limits, the audit log and the counts know of one request. It is also the
-// writer of the answer.
+// record collects the facts about one request for the limits, the audit log and the counts. It is
+// also the writer of the answer.
 type record struct {
 	http.ResponseWriter
 	g       *Guard
 	r       *http.Request
 	address string
 	who     access.Principal
-	known   bool           // the sender was let in, with a token or because none is required
-	trace   *catalog.Trace // of the audit log, not at /mcp
+	known   bool           // the sender is known, or no token is required
+	trace   *catalog.Trace // for the audit log, not at /mcp
 	status  int
-	call    bool   // of a method of MCP
+	call    bool   // the request calls an MCP method
 	method  string // of a call
 	handled bool   // the method writes the audit log itself
-	denied  uint64 // how often the client came too often in a row
+	denied  uint64 // how often in a row the client exceeded its rate
 	mute    bool   // the answer was replaced
 	reason  string // of a refusal
 }
@@ -34,13 +34,13 @@ type recordKey struct{}
 
 func recordOf(r *http.Request) *record { return r.Context().Value(recordKey{}).(*record) }
 
-// IsCall notes that a request is a call of a method of MCP, which may be empty.
+// IsCall records that a request calls an MCP method, whose name may be empty.
 func IsCall(r *http.Request, method string) {
 	x := recordOf(r)
 	x.call, x.method = true, method
 }
 
-// IsLogged notes whether the method of a request writes the audit log itself.
+// IsLogged records whether a request's method writes the audit log itself.
 func IsLogged(r *http.Request, itself bool) { recordOf(r).handled = itself }
 
 // record answers a request and records it.
@@ -60,8 +60,8 @@ func (g *Guard) record(w http.ResponseWriter, r *http.Request) {
 // Unwrap lets [http.ResponseController] reach the connection.
 func (x *record) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// WriteHeader counts refusals. An address whose tokens were refused too often must
-// wait. A refused host or origin counts too, and its answer stays the same.
+// WriteHeader counts refusals. An address whose tokens were refused too often must wait. A
+// refused host or origin counts too, but its answer stays the same.
 func (x *record) WriteHeader(status int) {
 	if x.status != 0 {
 		if !x.mute {
@@ -106,9 +106,8 @@ func surfaceOf(r *http.Request) string {
 	return audit.Web
 }
 
-// log writes a request to the audit log. At /mcp a method does that itself, so that only
-// requests that came to no method are written here. Health checks and public files are left
-// out.
+// log writes a request to the audit log. Methods at /mcp write their own lines, so there it
+// writes only requests that reached no method. It leaves out health checks and public files.
 func (x *record) log() {
 	r := x.r
 	e := audit.Event{
@@ -125,7 +124,7 @@ func (x *record) log() {
 		_, x.denied = x.g.logged.Take(networkOf(x.address))
 	}
 	switch {
-	case x.denied&(x.denied-1) != 0: // a flood is not written down one by one
+	case x.denied&(x.denied-1) != 0: // a flood is not logged request by request
 		return
 	case x.denied > 1:
 		e.Times = x.denied
@@ -145,7 +144,8 @@ func (x *record) log() {
 	x.g.o.Observe(x.who.Subject, e)
 }
 
-// result is the result of the request, and why if the operator's policy keeps what was asked for.
+// result returns the result of the request, and the reason if the operator's policy holds back
+// the requested skill.
 func (x *record) result(fine bool) (result audit.Result, why string) {
 	switch {
 	case x.status == 0, x.call && fine: // the client left, a handler gave up, or the call reached no method

@@ -15,18 +15,18 @@ const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 16 << 10
-	// maxUnread is what arrives of HTTP/2 bodies, of a connection, before a handler reads it.
+	// maxUnread bounds the bytes of HTTP/2 bodies on a connection that arrive before a handler
+	// reads them.
 	maxUnread = 64 << 10
 )
 
-// Serve answers on a listener until the context ends, over TLS if there is a
-// configuration for it. At the end it takes no new calls, ends the streams, and
-// lets the calls that are being worked on end, for DrainTimeout. The listener is
-// closed in any case.
+// Serve answers on a listener until the context ends, over TLS if conf is set. Then it accepts no
+// new calls, ends the streams, and lets running calls finish within DrainTimeout. It always
+// closes the listener.
 func (g *Guard) Serve(ctx context.Context, ln net.Listener, conf *tls.Config) error {
 	srv := &http.Server{
 		Handler: g, TLSConfig: conf,
-		DisableGeneralOptionsHandler: true, // "OPTIONS *" is checked as everything else is
+		DisableGeneralOptionsHandler: true, // "OPTIONS *" gets the same checks as other requests
 		ReadHeaderTimeout:            min(headerTimeout, g.o.BodyTimeout), IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		HTTP2:     &http.HTTP2Config{MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnread, MaxReadFrameSize: 16 << 10},
 		ConnState: g.arriving.changed,
@@ -45,7 +45,7 @@ func (g *Guard) Serve(ctx context.Context, ln net.Listener, conf *tls.Config) er
 		err = srv.Serve(ln)
 	}
 	if stop() {
-		g.shutdown(srv) // it ended by itself
+		g.shutdown(srv) // the server ended by itself
 		return err
 	}
 	<-ended
@@ -55,7 +55,7 @@ func (g *Guard) Serve(ctx context.Context, ln net.Listener, conf *tls.Config) er
 	return err
 }
 
-// expireTokens looks for expired tokens until the server ends.
+// expireTokens ends expired tokens once a minute until the server ends.
 func (g *Guard) expireTokens(ctx context.Context) {
 	minute := time.NewTicker(time.Minute)
 	defer minute.Stop()

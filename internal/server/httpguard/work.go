@@ -8,13 +8,13 @@ import (
 	"github.com/knack-dev/knack/internal/base/limit"
 )
 
-// Work is what one request in flight holds: its place among the calls, and memory.
+// Work is the resources of one request in flight: its place among the calls, and memory.
 type Work struct {
 	Memory *limit.Account
 	call   *limit.Account
 }
 
-// Begin takes a place among the calls in flight. If none is free, refusal says so.
+// Begin takes a place among the calls in flight. If none is free, refusal is the message.
 func (g *Guard) Begin(share string) (work *Work, refusal string) {
 	call := g.calls.Open(share)
 	if !call.Try(1) {
@@ -23,16 +23,16 @@ func (g *Guard) Begin(share string) (work *Work, refusal string) {
 	return &Work{Memory: g.o.Memory.Open(share), call: call}, ""
 }
 
-// Close gives the place and the memory back.
+// Close releases the place and the memory.
 func (w *Work) Close() {
 	w.call.Close()
 	w.Memory.Close()
 }
 
-// TooManyCalls refuses a request that finds no room.
+// TooManyCalls is the message of a refused request without a free place or memory.
 const TooManyCalls = "too many calls at once; try again"
 
-// Full says why a client gets no more of a budget. what names its units.
+// Full returns the reason why a client gets no more of a budget. what names its units.
 func Full(b *limit.Budget, client, what string) string {
 	if own, over := b.Share(client); over {
 		return fmt.Sprintf("you have %d of the %d open %s, and the remaining places are for other clients; end one, or try again later", own, b.Held(), what)
@@ -40,11 +40,11 @@ func Full(b *limit.Budget, client, what string) string {
 	return "too many " + what + "; end one, or try again later"
 }
 
-// writeChunk is how much is written under one deadline.
+// writeChunk is the number of bytes written under one deadline.
 const writeChunk = 64 << 10
 
-// leastSpeed is how fast a client must read an answer, in bytes a second, beyond the time
-// for its first chunk: an answer holds memory until it is written.
+// leastSpeed is the minimum speed of a client that reads an answer, in bytes a second, after its
+// first chunk: an answer takes memory until it is written.
 const leastSpeed = 32 << 10
 
 // PacedWriter fails if a client reads too slowly or not at all.
@@ -52,7 +52,7 @@ type PacedWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	timeout time.Duration
-	left    time.Duration // that writing may still take; a stream's pauses do not count
+	left    time.Duration // time left for writing; a stream's pauses do not count
 }
 
 // NewPacedWriter returns a writer that gives a client the timeout for each chunk.
@@ -76,7 +76,7 @@ func (p *PacedWriter) Write(data []byte) (n int, err error) {
 	return n, err
 }
 
-// FlushError sends what is buffered, within the timeout.
+// FlushError sends buffered data within the timeout.
 func (p *PacedWriter) FlushError() error {
 	_ = p.control.SetWriteDeadline(time.Now().Add(p.timeout))
 	return p.control.Flush()

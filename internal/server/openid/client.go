@@ -22,8 +22,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// maxAnswer bounds an answer of the provider, in bytes: a token with 10,000 groups has half of
-// that.
+// maxAnswer bounds an answer of the provider, in bytes: a token with 10,000 groups has half that
+// size.
 const maxAnswer = 1 << 20
 
 var (
@@ -32,7 +32,8 @@ var (
 	errSoon  = errors.New("its keys were fetched a moment ago, and none of them is the token's")
 )
 
-// transport is the transport of requests to the provider, with the proxies of the environment.
+// transport returns the transport of requests to the provider. It uses the proxies of the
+// environment.
 func transport() http.RoundTripper {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.TLSHandshakeTimeout, t.ResponseHeaderTimeout = askTime, askTime
@@ -40,8 +41,8 @@ func transport() http.RoundTripper {
 	return t
 }
 
-// bounded bounds the size of answers, and how often the keys are fetched, which is all that is
-// fetched besides the description. It passes on only the keys for signatures.
+// bounded limits the size of answers, and how often the keys are fetched: they are the only GET
+// requests besides the description. It passes on only signature keys.
 type bounded struct {
 	next http.RoundTripper
 	now  func() time.Time
@@ -77,7 +78,8 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// onlySigning leaves only keys for signatures in an answer with keys (RFC 7517, sections 4.2 and 4.3).
+// onlySigning removes all keys but the signature keys from an answer (RFC 7517, sections 4.2 and
+// 4.3).
 func onlySigning(resp *http.Response) error {
 	data, err := io.ReadAll(resp.Body)
 	if err = errors.Join(err, resp.Body.Close()); err != nil {
@@ -120,8 +122,8 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// reasonOf says in words why a request to the provider failed. The errors of the libraries
-// repeat what the provider sent.
+// reasonOf explains why a request to the provider failed. The libraries' errors repeat the
+// provider's answer, so they are not shown.
 func reasonOf(err error) string {
 	var mismatch *oidc.IssuerMismatchError
 	var refusal *oauth2.RetrieveError
@@ -151,7 +153,7 @@ func reasonOf(err error) string {
 		return display.Echo(dial.Err.Error())
 	}
 	say := err.Error()
-	if m := status().FindString(say); m != "" { // of a description; the body follows
+	if m := status().FindString(say); m != "" { // a failed description; its body follows the status
 		return "it answered " + m
 	}
 	return display.Echo(say)
@@ -160,7 +162,7 @@ func reasonOf(err error) string {
 // status matches the status of an answer at the beginning of an error of package oidc.
 var status = lazyregexp.New(`^[1-5][0-9][0-9]\b`)
 
-// isWord reports whether a text is an error code of OAuth, which can be shown.
+// isWord reports whether a text is an OAuth error code, which is safe to show.
 func isWord(text string) bool {
 	for _, c := range []byte(text) {
 		if c != '_' && (c < 'a' || c > 'z') {

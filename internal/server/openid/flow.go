@@ -19,16 +19,16 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// attemptTime is how long a person may take at the provider.
+// attemptTime bounds the time that a person takes at the provider.
 const attemptTime = 10 * time.Minute
 
-// maxTo bounds the address to which a sign-in leads, in bytes: it is in a cookie.
+// maxTo bounds the address that a sign-in leads to, in bytes: it is in a cookie.
 const maxTo = 1024
 
-// Refusal is an error that a person reads who signs in.
+// Refusal is an error that is shown to the person who signs in.
 type Refusal struct {
 	Status int    // of HTTP
-	Say    string // a sentence, or several
+	Say    string // one or more sentences
 }
 
 // Error implements error.
@@ -36,7 +36,7 @@ func (r *Refusal) Error() string { return r.Say }
 
 var errBusy = &Refusal{http.StatusServiceUnavailable, "Too many people sign in at once. Try again in a moment."}
 
-// enter takes a place of those that wait for the provider. It reports whether there was one.
+// enter takes a place for a request to the provider. It reports false if none is free.
 func (p *Provider) enter() bool {
 	select {
 	case p.places <- struct{}{}:
@@ -48,18 +48,18 @@ func (p *Provider) enter() bool {
 
 func (p *Provider) leave() { <-p.places }
 
-// attempt is a sign-in that this browser has begun. It is in a cookie, sealed, so that
-// strangers who begin and never finish take no memory.
+// attempt is a sign-in that this browser has begun. It is sealed in a cookie, so that abandoned
+// attempts take no memory.
 type attempt struct {
 	State, Nonce, Verifier, To string
 	Ends                       int64 // seconds since 1970
 }
 
-// Begin begins a sign-in: it returns the address at the provider to which to redirect the
-// browser. The sign-in leads to the address to, which the caller has checked.
+// Begin begins a sign-in and returns the provider's address to redirect the browser to. The
+// sign-in leads to the address to, which the caller has checked.
 func (p *Provider) Begin(w http.ResponseWriter, r *http.Request, to string) (string, error) {
-	// The provider sends the browser to the one host that it knows, and only there is the
-	// cookie. If a proxy replaces Host, the second try begins here.
+	// The provider redirects the browser to the one host that it knows, and only that host gets
+	// the cookie. If a proxy replaces Host, the second try begins here.
 	if r.Host != p.redirect.Host && r.URL.Query().Get("again") == "" {
 		return p.origin() + r.URL.Path + "?" + url.Values{"to": {to}, "again": {"1"}}.Encode(), nil
 	}
@@ -89,9 +89,9 @@ func (p *Provider) config(d *described) *oauth2.Config {
 	return &oauth2.Config{ClientID: p.o.ClientID, Endpoint: d.endpoint, RedirectURL: p.o.RedirectURL, Scopes: p.o.Scopes}
 }
 
-// Finish ends a sign-in: the request is the one to which the provider redirected the browser.
-// It returns a token that stands for the person until [Provider.Session] is over, and the
-// address to which the sign-in leads. An error is a [Refusal].
+// Finish ends a sign-in with the request that the provider redirected the browser to. It returns
+// a token for the person, valid for [Provider.Session], and the address that the sign-in leads
+// to. An error is a [Refusal].
 func (p *Provider) Finish(w http.ResponseWriter, r *http.Request) (token, to string, err error) {
 	if !p.enter() {
 		return "", "", errBusy
@@ -99,7 +99,7 @@ func (p *Provider) Finish(w http.ResponseWriter, r *http.Request) (token, to str
 	defer p.leave()
 	begun, held := p.begun(r)
 	if held {
-		http.SetCookie(w, p.cookie("", -1)) // it is for one callback, whatever that brings
+		http.SetCookie(w, p.cookie("", -1)) // the cookie is for one callback, even a failed one
 	}
 	q := r.URL.Query()
 	if begun == nil || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(begun.State)) != 1 || len(q["state"]) != 1 {
@@ -140,7 +140,7 @@ func (p *Provider) Finish(w http.ResponseWriter, r *http.Request) (token, to str
 	return p.grant(subject), begun.To, nil
 }
 
-// exchange gives the code for a token, and verifies the token.
+// exchange trades the code for a token, and verifies the token.
 func (p *Provider) exchange(ctx context.Context, d *described, code string, begun *attempt) (*oidc.IDToken, error) {
 	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, p.client), 2*askTime)
 	defer cancel()
@@ -181,8 +181,7 @@ func (p *Provider) exchange(ctx context.Context, d *described, code string, begu
 	return t, nil
 }
 
-// SignOutURL returns the address at which people sign out of the provider too, empty if it has
-// said none.
+// SignOutURL returns the provider's address for signing out, empty if it has none.
 func (p *Provider) SignOutURL() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -199,8 +198,8 @@ func (p *Provider) SignOutURL() string {
 	return u.String()
 }
 
-// cookie returns the cookie of an attempt. With SameSite=Strict, a browser would not send it
-// when the provider leads back.
+// cookie returns the cookie of an attempt. It is not SameSite=Strict, or a browser would not send
+// it when the provider redirects back.
 func (p *Provider) cookie(value string, age int) *http.Cookie {
 	secure := p.redirect.Scheme == "https"
 	name := "knack-signin"
@@ -213,8 +212,8 @@ func (p *Provider) cookie(value string, age int) *http.Cookie {
 	return &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode}
 }
 
-// begun returns the attempt in a request's cookie, nil without a valid one, and whether there
-// is a cookie.
+// begun returns the attempt in a request's cookie, nil without a valid one, and whether a cookie
+// exists.
 func (p *Provider) begun(r *http.Request) (*attempt, bool) {
 	c := r.CookiesNamed(p.cookie("", 0).Name)
 	if len(c) == 0 {

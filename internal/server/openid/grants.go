@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// Bounds of the people who are signed in.
+// Bounds of the signed-in people.
 const (
 	maxGrants      = 4096
 	maxGrantsOfOne = 16
@@ -18,7 +18,7 @@ const (
 	maxUsed        = 4096
 )
 
-// grant is that a person has signed in. The token that stands for it is 256 random bits.
+// grant is a person's sign-in. Its token is 256 random bits.
 type grant struct {
 	key  [sha256.Size]byte // of the token, so that the token itself is never compared
 	who  access.Subject
@@ -26,8 +26,8 @@ type grant struct {
 	size int
 }
 
-// grant makes a token for a subject. If there are too many, the subject's own oldest one ends,
-// or else the oldest of all.
+// grant returns a new token for a subject. If there are too many grants, the subject's own oldest
+// one ends, or else the oldest of all.
 func (p *Provider) grant(who access.Subject) (token string) {
 	var b [32]byte
 	rand.Read(b[:]) // never fails (crypto/rand)
@@ -45,7 +45,7 @@ func (p *Provider) grant(who access.Subject) (token string) {
 		}
 		of, oldest = of+1, i
 		if slices.Equal(other.who.Groups, who.Groups) {
-			g.who.Groups = other.who.Groups // one copy of what may be long
+			g.who.Groups = other.who.Groups // share equal groups, which may be long
 		}
 	}
 	for _, group := range who.Groups {
@@ -81,7 +81,7 @@ func (p *Provider) granted(token string) (access.Subject, bool) {
 // Session returns how long a person stays signed in.
 func (p *Provider) Session() time.Duration { return p.o.Session }
 
-// End ends what a token of [Provider.Finish] stands for. It reports whether there was such a token.
+// End ends the sign-in of a token of [Provider.Finish]. It reports whether the token was valid.
 func (p *Provider) End(token string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,7 +93,7 @@ func (p *Provider) End(token string) bool {
 	return g != nil
 }
 
-// drop removes some of the grants. The caller holds the lock.
+// drop removes the grants from index from up to to. The caller holds the lock.
 func (p *Provider) drop(from, to int) {
 	for _, g := range p.grants[from:to] {
 		delete(p.byKey, g.key)
@@ -101,7 +101,7 @@ func (p *Provider) drop(from, to int) {
 	p.grants = slices.Delete(p.grants, from, to)
 }
 
-// expire removes the grants whose time is over. The caller holds the lock.
+// expire removes expired grants. The caller holds the lock.
 func (p *Provider) expire() {
 	now := p.now()
 	over := 0 // grants end in the order in which they began
@@ -111,7 +111,7 @@ func (p *Provider) expire() {
 	p.drop(0, over)
 }
 
-// usedState is the hash of a state with which a person has signed in.
+// usedState is the hash of a state that a person has signed in with.
 type usedState struct {
 	key  [sha256.Size]byte
 	ends time.Time

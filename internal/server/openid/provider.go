@@ -22,21 +22,21 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Options of a provider. Issuer, ClientID and RedirectURL must be set.
+// Options configure a provider. Issuer, ClientID and RedirectURL must be set.
 type Options struct {
 	// Issuer is the URL of the provider, exactly as its tokens have it.
 	Issuer string
-	// ClientID is the name under which the provider knows this server.
+	// ClientID is the provider's name for this server.
 	ClientID string
-	// Secret returns the client's secret; nil for a client without one. It is asked at each
-	// sign-in, so that a secret can be replaced.
+	// Secret returns the client's secret; it is nil for a client without one. It is called at
+	// each sign-in, so that a secret can be replaced.
 	Secret func() (string, error)
-	// RedirectURL is where the provider sends browsers back to: the public address of this
-	// server, and [CallbackPath].
+	// RedirectURL is the address that the provider redirects browsers to: the public address of
+	// this server with [CallbackPath].
 	RedirectURL string
-	// Scopes that are asked for; default [DefaultScopes].
+	// Scopes to request; default [DefaultScopes].
 	Scopes []string
-	// Audiences that a JWT of a client may be issued for, besides ClientID and the URL of MCP.
+	// Audiences that a client's JWT may be issued for, besides ClientID and the URL of MCP.
 	Audiences []string
 	// SubjectClaim and GroupsClaim are the claims that name a subject and its groups; default
 	// email and groups.
@@ -53,21 +53,21 @@ const CallbackPath = "/signin/callback"
 // DefaultSession is how long a person stays signed in: a working day.
 const DefaultSession = 12 * time.Hour
 
-// DefaultScopes returns the scopes that are asked for by default.
+// DefaultScopes returns the scopes that are requested by default.
 func DefaultScopes() []string { return []string{"openid", "profile", "email", "groups"} }
 
 // Limits of requests to the provider.
 const (
-	// askTime bounds one request, and how long a browser waits for the provider.
+	// askTime bounds one request to the provider, and a browser's wait for it.
 	askTime = 5 * time.Second
-	// maxPlaces is how many browsers wait for the provider at once. They need no token.
+	// maxPlaces bounds the browsers that wait for the provider. They need no token.
 	maxPlaces = 256
-	// retryTime is how long an answer that failed stands: the provider is not asked meanwhile.
+	// retryTime is how long a failed answer is reused before the provider is asked again.
 	retryTime = 5 * time.Second
-	// keyTime is how often the keys are fetched at most. An unknown key's name makes them be
-	// fetched, and anybody can write one.
+	// keyTime is the minimum time between fetches of the keys. An unknown key name causes a
+	// fetch, and any client can send one.
 	keyTime = 10 * time.Second
-	// staleTime is how old the provider's description may be.
+	// staleTime is the maximum age of the provider's description.
 	staleTime = time.Hour
 )
 
@@ -77,32 +77,32 @@ type Provider struct {
 	redirect  *url.URL
 	audiences []string
 	client    *http.Client
-	seal      cipher.AEAD   // of the cookie that a sign-in begun here has
+	seal      cipher.AEAD   // seals the cookie of a sign-in
 	places    chan struct{} // taken by browsers that wait for the provider
 	now       func() time.Time
 
 	mu     sync.Mutex
-	known  *described    // nil before the provider has answered
-	asking chan struct{} // closed when the attempt under way ends; nil without one
+	known  *described    // nil before the provider's first answer
+	asking chan struct{} // closed when the running attempt ends; nil without one
 	failed error         // of the last attempt
-	tried  time.Time     // when it ended
-	grants []*grant      // in the order in which they began
+	tried  time.Time     // when the last attempt ended
+	grants []*grant      // in order of their begin
 	byKey  map[[sha256.Size]byte]*grant
-	used   []usedState // states with which people have signed in, oldest first
-	warned time.Time   // when the log last said that a token was refused
+	used   []usedState // states of finished sign-ins, oldest first
+	warned time.Time   // when the log last reported a refused token
 }
 
-// described is what the provider says about itself, and what follows.
+// described is the provider's description of itself, and values derived from it.
 type described struct {
 	since    time.Time
 	keys     *oidc.IDTokenVerifier
-	keysOf   string // where the keys are, and the algorithms that are used with them
+	keysOf   string // the address of the keys, and their algorithms
 	endpoint oauth2.Endpoint
 	signOut  string // end_session_endpoint; empty without one
 	namesIss bool   // its callbacks have the parameter iss (RFC 9207)
 }
 
-// New returns a provider. It makes no request. The error says which option is wrong.
+// New returns a provider without making a request. The error names the faulty option.
 func New(o Options) (*Provider, error) {
 	if err := CheckIssuer(o.Issuer); err != nil {
 		return nil, err
@@ -149,8 +149,8 @@ func New(o Options) (*Provider, error) {
 	return p, nil
 }
 
-// CheckIssuer returns why a text cannot be an issuer: it is a URL with https, or with http on
-// the loopback, without query and fragment.
+// CheckIssuer returns an error if a text is not an issuer: a URL with https, or with http on the
+// loopback, without query and fragment.
 func CheckIssuer(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -162,7 +162,7 @@ func CheckIssuer(text string) error {
 	return nil
 }
 
-// CheckRedirect returns why a text cannot be where a provider sends browsers back to.
+// CheckRedirect returns an error if a provider cannot redirect browsers to a URL.
 func CheckRedirect(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -174,7 +174,7 @@ func CheckRedirect(text string) error {
 	return nil
 }
 
-// isSafe reports whether what is sent to a URL cannot be read on the way.
+// isSafe reports whether data sent to a URL cannot be read on the way.
 func isSafe(u *url.URL) bool {
 	ip := net.ParseIP(u.Hostname())
 	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
@@ -183,7 +183,7 @@ func isSafe(u *url.URL) bool {
 // Issuer returns the URL of the provider.
 func (p *Provider) Issuer() string { return p.o.Issuer }
 
-// Name returns the provider's host, by which people know it.
+// Name returns the provider's host, which people know it by.
 func (p *Provider) Name() string {
 	_, host, _ := strings.Cut(p.o.Issuer, "://")
 	host, _, _ = strings.Cut(host, "/")
@@ -193,20 +193,20 @@ func (p *Provider) Name() string {
 // Scopes returns the scopes that tokens need.
 func (p *Provider) Scopes() []string { return slices.Clone(p.o.Scopes) }
 
-// Resource returns the URL of MCP, for which clients ask the provider for tokens.
+// Resource returns the URL of MCP, which clients request the provider's tokens for.
 func (p *Provider) Resource() string { return p.origin() + "/mcp" }
 
 func (p *Provider) origin() string { return p.redirect.Scheme + "://" + p.redirect.Host }
 
-// Ask asks the provider to describe itself unless it has, and returns why it does not.
+// Ask fetches the provider's description unless it is known, and returns the error if it fails.
 func (p *Provider) Ask(ctx context.Context) error {
 	_, err := p.describe(ctx)
 	return err
 }
 
-// describe returns the provider's description. It waits for the first one until the context
-// ends, and for no later one: an old description is valid while a new one is fetched. An
-// attempt that failed stands for retryTime.
+// describe returns the provider's description. It waits until the context ends for the first one
+// only: an old description is valid while a new one is fetched. A failed attempt is not repeated
+// within retryTime.
 func (p *Provider) describe(ctx context.Context) (*described, error) {
 	p.mu.Lock()
 	d, now := p.known, p.now()
@@ -254,7 +254,7 @@ func (p *Provider) refresh() {
 	p.asking = nil
 }
 
-// fetch asks for the description. It keeps the keys of the one before if they are at the same place.
+// fetch requests the description. It reuses the previous keys if their address is unchanged.
 func (p *Provider) fetch(before *described) (*described, error) {
 	ctx, cancel := context.WithTimeout(oidc.ClientContext(context.Background(), p.client), askTime)
 	defer cancel()
@@ -282,21 +282,21 @@ func (p *Provider) fetch(before *described) (*described, error) {
 	if isEndpoint(more.SignOut, secure) {
 		d.signOut = more.SignOut
 	}
-	// The default is the header (OpenID Connect Discovery, section 3).
+	// The header is the default (OpenID Connect Discovery, section 3).
 	d.endpoint.AuthStyle = oauth2.AuthStyleInHeader
 	if p.o.Secret == nil || len(more.Methods) > 0 && !slices.Contains(more.Methods, "client_secret_basic") {
 		d.endpoint.AuthStyle = oauth2.AuthStyleInParams
 	}
 	d.keysOf = more.Keys + " " + strings.Join(more.Signs, " ")
 	if before != nil && before.keysOf == d.keysOf {
-		d.keys = before.keys // which holds keys
-	} else { // the audience is checked by callers
+		d.keys = before.keys // keeps the fetched keys
+	} else { // callers check the audience
 		d.keys = found.VerifierContext(ctx, &oidc.Config{SkipClientIDCheck: true, Now: p.now})
 	}
 	return d, nil
 }
 
-// isEndpoint reports whether a text is a URL to which secrets may be sent.
+// isEndpoint reports whether a text is a URL that may receive secrets.
 func isEndpoint(text string, secure bool) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Host != "" && u.User == nil && (u.Scheme == "https" || !secure && isSafe(u))

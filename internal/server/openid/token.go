@@ -18,7 +18,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/jsonfile"
 )
 
-// Bounds of the claims that are kept.
+// Bounds of the stored claims.
 const (
 	maxGroups     = 10_000
 	maxGroupBytes = 512 << 10
@@ -27,9 +27,9 @@ const (
 	leeway = time.Minute
 )
 
-// Verify returns the subject of a token: of one that [Provider.Finish] returned, or of a JWT of
-// the issuer. While the provider has not described itself, no JWT is valid; only its first
-// answer after the start is waited for.
+// Verify returns the subject of a token of [Provider.Finish], or of a JWT of the issuer. No JWT
+// is valid until the provider has described itself; Verify waits only for its first answer after
+// the start.
 func (p *Provider) Verify(ctx context.Context, token string) (access.Subject, bool) {
 	if who, ok := p.granted(token); ok {
 		return who, true
@@ -58,8 +58,8 @@ func (p *Provider) Verify(ctx context.Context, token string) (access.Subject, bo
 	return who, true
 }
 
-// describeNow is describe for a token, which may be anybody's: it does not wait for a provider
-// that is down.
+// describeNow is describe for a token from any client: it does not wait for a provider that is
+// down.
 func (p *Provider) describeNow(ctx context.Context) (*described, error) {
 	p.mu.Lock()
 	down := p.known == nil && p.failed != nil
@@ -72,7 +72,7 @@ func (p *Provider) describeNow(ctx context.Context) (*described, error) {
 	return p.describe(ctx)
 }
 
-// registered are the claims that decide whether a token is accepted (RFC 7519, section 4.1).
+// registered has the claims that decide whether a token is accepted (RFC 7519, section 4.1).
 type registered struct {
 	Issuer     string          `json:"iss"`
 	Subject    string          `json:"sub"`
@@ -85,14 +85,14 @@ type registered struct {
 	AccessHash string          `json:"at_hash"`
 }
 
-// checked verifies a JWT: its signature with a key of the provider, its issuer and its times.
-// The caller checks the audience.
+// checked verifies a JWT's signature with a key of the provider, its issuer and its times. The
+// caller checks the audience.
 func (p *Provider) checked(ctx context.Context, d *described, token string) (*oidc.IDToken, error) {
 	t, err := d.keys.Verify(ctx, token)
 	if err != nil {
 		return nil, err
 	}
-	// The library takes a time that is a text, and names in other case.
+	// The library also accepts times written as text, and claim names in other case.
 	_, text, _ := strings.Cut(token, ".")
 	text, _, _ = strings.Cut(text, ".")
 	data, err := base64.RawURLEncoding.DecodeString(text)
@@ -103,7 +103,7 @@ func (p *Provider) checked(ctx context.Context, d *described, token string) (*oi
 	if err := jsonfile.Unmarshal(data, &times); err != nil {
 		return nil, fmt.Errorf("its claims are not as a token has them: %w", err)
 	}
-	// The library's leeway is five minutes, and it does not look at iat.
+	// The library's leeway is five minutes, and it ignores iat.
 	latest := p.now().Add(leeway)
 	if t.IssuedAt.After(latest) || times.NotBefore != nil && *times.NotBefore > float64(latest.Unix()) {
 		return nil, errors.New("it is not yet valid")
@@ -111,8 +111,8 @@ func (p *Provider) checked(ctx context.Context, d *described, token string) (*oi
 	return t, nil
 }
 
-// subjectOf returns the subject that a token's claims name. The errors are for the person who
-// signs in.
+// subjectOf returns the subject of a token's claims. The errors are shown to the person who signs
+// in.
 func (p *Provider) subjectOf(t *oidc.IDToken) (who access.Subject, err error) {
 	var claims map[string]json.RawMessage
 	if err := t.Claims(&claims); err != nil {
@@ -132,8 +132,8 @@ func (p *Provider) subjectOf(t *oidc.IDToken) (who access.Subject, err error) {
 	return who, err
 }
 
-// groupsOf returns the groups in a token's claims. It refuses a claim that it cannot read whole:
-// a rule may deny skills to a group that would be missing.
+// groupsOf returns the groups of a token's claims. It refuses a claim that it cannot read
+// completely: a rule may deny skills to the missing group.
 func (p *Provider) groupsOf(claims map[string]json.RawMessage) (groups []string, err error) {
 	claim := p.o.GroupsClaim
 	var elsewhere map[string]string
@@ -159,7 +159,8 @@ func (p *Provider) groupsOf(claims map[string]json.RawMessage) (groups []string,
 	return groups, nil
 }
 
-// warn logs why a token was refused, once a minute. Clients without a token of the provider can cause it.
+// warn logs why a token was refused, at most once a minute, since clients without a valid token
+// can cause it.
 func (p *Provider) warn(err error) {
 	reason, now := reasonOf(err), p.now()
 	p.mu.Lock()

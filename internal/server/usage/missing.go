@@ -14,12 +14,12 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Limits of the names that no skill has.
+// Limits of the names without a skill.
 const (
 	maxMissing = 500 // names
 	maxURI     = display.EchoLimit
-	// leastAsked is how often a name is asked for before it is shown or kept. What one client
-	// asked for once by mistake, perhaps not a name at all, is forgotten.
+	// leastAsked is how often a name must be requested before it is shown or stored. A client's
+	// single mistake, perhaps not a name at all, is forgotten.
 	leastAsked = 2
 )
 
@@ -28,16 +28,16 @@ type missed struct {
 	last  week
 }
 
-// Missing is a name that clients asked for and did not find.
+// Missing is a name that clients requested and did not find.
 type Missing struct {
 	Name  string
 	Times uint64
-	Last  time.Time // the Monday of the week in which it was asked for last
+	Last  time.Time // the Monday of the week of the last request
 }
 
-// Missed records a tool call, a resource or a prompt that was not answered with what it asked
-// for. It counts if the view has no such skill. arguments are those of a tool, asked is a name
-// or a URI in their place.
+// Missed records a tool call, a resource or a prompt that failed to find its skill. It counts if
+// the view has no such skill. asked is a name or a URI; if it is empty, the tool's arguments name
+// the skill.
 func (t *Tally) Missed(v catalog.View, asked string, arguments json.RawMessage) {
 	if asked == "" {
 		a := argumentsOf(arguments)
@@ -53,8 +53,8 @@ func (t *Tally) Missed(v catalog.View, asked string, arguments json.RawMessage) 
 	t.miss(name, 1, now)
 }
 
-// nameable returns the form in which a name is counted, or "" if it is not kept: if it could
-// be no skill's name or URI, or if the audit log would not repeat it as it is.
+// nameable returns the form of a name to count, or "" if it cannot be a skill's name or URI, or
+// if the audit log would change it.
 func nameable(asked string) string {
 	asked = strings.TrimSpace(asked)
 	if len(asked) > maxURI || display.RedactURI(asked) != asked || display.OneLine(asked) != asked {
@@ -73,7 +73,7 @@ func nameable(asked string) string {
 	return string(skill.KeyOf(asked))
 }
 
-// miss counts a name. If there are too many, it forgets those that were asked for least. The
+// miss counts a name. If there are too many names, it forgets the least requested ones. The
 // caller holds mu.
 func (t *Tally) miss(name string, times uint64, at week) {
 	m := t.missing[name]
@@ -99,10 +99,10 @@ func (t *Tally) miss(name string, times uint64, at week) {
 	m.last = max(m.last, at)
 }
 
-// Missing returns the names that clients asked for and did not find, the most frequent first.
-// ok is false if a root is unread, and such a name may be there; or if a rule could hide a skill
-// from the client of the view. A skill that a rule hides is not found either, so that such a
-// name would tell of it; and its absence would tell that the skill exists.
+// Missing returns the names that clients requested and did not find, the most frequent first. ok
+// is false if a root is unread, since it may have such a name. It is also false if a rule could
+// hide a skill from the client of the view: a hidden skill is not found either, so the names, or
+// their absence, would reveal it.
 func (t *Tally) Missing(v catalog.View) (names []Missing, ok bool) {
 	if !v.Whole() || v.Unsure() != nil {
 		return nil, false
@@ -115,8 +115,8 @@ func (t *Tally) Missing(v catalog.View) (names []Missing, ok bool) {
 		}
 	}
 	t.mu.Unlock()
-	// A name that is there now is not missing: it has come since, or a rule hides it from the
-	// clients that asked.
+	// A name that now exists is not missing: the skill is new, or a rule hides it from the
+	// clients that requested it.
 	names = slices.DeleteFunc(names, func(m Missing) bool { return find(v, m.Name) != nil })
 	sorting.Func(names, func(a, b Missing) int {
 		return cmp.Or(cmp.Compare(b.Times, a.Times), cmp.Compare(a.Name, b.Name))

@@ -8,15 +8,15 @@ import (
 	"github.com/knack-dev/knack/internal/base/sorting"
 )
 
-// Report is what a tally says of the skills of one view.
+// Report has a tally's counts of the skills in one view.
 type Report struct {
 	Since   time.Time
 	Total   Counts
 	Clients []Client // the most used first
-	Skills  []Skill  // in the order of the view; without those that no client was offered
-	Hours   []Period // the last day, of this process
+	Skills  []Skill  // in the order of the view; without skills that were never offered
+	Hours   []Period // the last day, of this process only
 	Weeks   []Period // the last [Weeks] weeks
-	Beyond  uint64   // uses that are not counted, since there are too many skills and clients
+	Beyond  uint64   // uses not counted because there are too many skills and clients
 }
 
 // Client is a client with its counts.
@@ -25,22 +25,22 @@ type Client struct {
 	Counts
 }
 
-// Skill is a skill with its counts, and the clients that used it.
+// Skill is a skill with its counts and the clients that used it.
 type Skill struct {
 	Entry *catalog.Entry
 	Counts
 	Clients []Client
 }
 
-// Period has the loads and reads of an hour or a week. Clients are those of a week.
+// Period has the loads and reads of an hour or a week. Only a week has Clients.
 type Period struct {
 	At time.Time // its begin
 	Counts
 	Clients []Client
 }
 
-// Seen returns the report on the skills of a view. It leaves out all other skills, since
-// numbers reveal them too.
+// Seen returns the report on the skills of a view. It leaves out all other skills, since numbers
+// reveal them too.
 func (t *Tally) Seen(v catalog.View) Report {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -112,16 +112,15 @@ func (t *Tally) Seen(v catalog.View) Report {
 	return out
 }
 
-// Compare orders counts by use, most used first.
+// Compare orders counts by use, the most used first.
 func (c Counts) Compare(o Counts) int {
 	return cmp.Or(cmp.Compare(o.Loaded, c.Loaded), cmp.Compare(o.Read, c.Read), cmp.Compare(o.Offered, c.Offered))
 }
 
 func byUse(a, b Client) int { return cmp.Or(a.Compare(b.Counts), cmp.Compare(a.Name, b.Name)) }
 
-// Process returns what each client did with the skills of a view in this process, by name.
-// Counts of earlier processes are left out, since a counter of metrics begins at zero with its
-// process.
+// Process returns the counts of the skills of a view in this process, by client. Counts of
+// earlier processes are left out, since a counter in metrics begins at zero with its process.
 func (t *Tally) Process(v catalog.View) map[string]Counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()

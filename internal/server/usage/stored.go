@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// version is that of the stored form.
+// version is the version of the stored form.
 const version = 1
 
-// stored is the form in which counts are kept, as JSON.
+// stored is the JSON form of the counts.
 type stored struct {
 	Version int                              `json:"version"`
 	Since   time.Time                        `json:"since"`
@@ -25,7 +25,7 @@ type stored struct {
 
 type storedPair struct {
 	Counts
-	Last  monday               `json:"last"`            // the week in which it was counted last
+	Last  monday               `json:"last"`            // the week of the last count
 	Weeks map[monday][2]uint32 `json:"weeks,omitempty"` // loads and reads
 }
 
@@ -34,7 +34,7 @@ type storedMissed struct {
 	Last  monday `json:"last"`
 }
 
-// monday is a week as the date of its first day.
+// monday is a week, written as the date of its first day.
 type monday week
 
 // MarshalText implements [encoding.TextMarshaler].
@@ -52,21 +52,21 @@ func (m *monday) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Encode returns the counts in the form that [Tally.Restore] reads. It leaves out skills that
-// were neither offered nor used, and names that were not asked for, in the last [Weeks] weeks,
-// and names that were asked for once.
+// Encode returns the counts in the form that [Tally.Restore] reads. It leaves out skills and
+// names that were not used or requested in the last [Weeks] weeks, and names that were requested
+// only once.
 func (t *Tally) Encode() []byte {
 	s := t.stored()
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(s); err != nil {
-		panic(err) // these types have a form in JSON
+		panic(err) // these types can be encoded
 	}
 	return b.Bytes()
 }
 
-// stored copies the counts, so that no call waits while they are encoded.
+// stored copies the counts, so that no call waits for the encoding.
 func (t *Tally) stored() stored {
 	oldest := weekOf(time.Now()) - Weeks
 	t.mu.Lock()
@@ -109,10 +109,10 @@ var (
 	errNumber  = errors.New("it has a number that is too large")
 )
 
-// maxCount bounds a number of the stored form, so that sums never overflow.
+// maxCount bounds a stored number, so that sums never overflow.
 const maxCount = math.MaxInt64 / maxPairs / 2
 
-// Restore adds counts that an earlier process encoded. If it returns an error, it has added
+// Restore adds the counts that an earlier process encoded. If it returns an error, it has added
 // nothing.
 func (t *Tally) Restore(data []byte) error {
 	var v struct{ Version int }
@@ -146,7 +146,7 @@ func (t *Tally) Restore(data []byte) error {
 	return nil
 }
 
-// readError words an error of the JSON package.
+// readError describes an error of the JSON package.
 func readError(err error) error {
 	var syntax *json.SyntaxError
 	switch {
@@ -158,8 +158,8 @@ func readError(err error) error {
 	return errors.New("it is JSON of another kind")
 }
 
-// named returns the clients that keep their names over a restart: those that used most. The
-// others make room, since any client can call itself anything.
+// named returns the clients that keep their names after a restart: the most active ones. The
+// others make room, since a client can choose any name.
 func named(used map[string]uint64) map[string]bool {
 	names := make([]string, 0, len(used))
 	for name := range used {

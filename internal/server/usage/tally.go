@@ -1,9 +1,8 @@
-// Package usage counts what agents do with skills: how often each was offered in a list,
-// loaded, or had a file read, by client and by week, and which names no skill had.
+// Package usage counts how agents use skills: how often each was offered in a list, loaded, or
+// had a file read, by client and by week, and which requested names no skill has.
 //
-// It keeps numbers, names and URIs, no content, and nothing about persons: neither subjects
-// nor addresses. It opens no files; [Tally.Encode] and [Tally.Restore] let a caller keep the
-// counts.
+// It stores numbers, names and URIs, no content, and nothing about persons: neither subjects nor
+// addresses. It opens no files; callers store the counts with [Tally.Encode] and [Tally.Restore].
 package usage
 
 import (
@@ -23,14 +22,14 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Weeks is how many weeks are counted one by one. A skill without a use in that time, and a
-// name that was not asked for, is not kept over a restart.
+// Weeks is the number of weeks that are counted separately. A skill that was not used in that
+// time, and a name that was not requested, is dropped at a restart.
 const Weeks = 26
 
 // Limits of the counts. Any client can choose names of clients and skills.
 const (
 	maxClients  = 100
-	keptClients = maxClients / 2 // names that a restart keeps, so that others can come
+	keptClients = maxClients / 2 // names that survive a restart, so that others can come
 	maxPairs    = 100_000
 	maxWeekly   = 250_000 // weeks of all pairs
 	maxHours    = 24
@@ -38,28 +37,28 @@ const (
 	others      = "others"
 )
 
-// Keeping says what becomes of the counts when the process ends.
+// Keeping is how the counts are stored when the process ends.
 type Keeping int32
 
 // The kinds of keeping.
 const (
 	InMemory Keeping = iota // they are lost
 	InFile                  // they are in a file
-	Failing                 // the file cannot be used now, and the log says why
+	Failing                 // the file is unusable now, and the log says why
 )
 
-// Tally counts the uses of skills. Its methods may be called by several goroutines.
+// Tally counts the uses of skills. Its methods are safe for concurrent use.
 type Tally struct {
 	keeping atomic.Int32
 
 	mu      sync.Mutex
 	since   time.Time
 	skills  map[string]*ofSkill // by URI
-	pairs   int                 // of a skill and a client
+	pairs   int                 // pairs of a skill and a client
 	weeks   int                 // of all pairs
-	beyond  uint64              // uses that no room was left for
-	clients []string            // those counted under their own names
-	number  map[string]int      // of a client
+	beyond  uint64              // uses without room to count them
+	clients []string            // clients counted under their own names
+	number  map[string]int      // indexes in clients, by name
 	lists   map[*catalog.Snapshot]*lists
 	hours   [maxHours]hour
 	missing map[string]*missed
@@ -75,7 +74,7 @@ type ofSkill struct {
 type pair struct {
 	client int
 	Counts
-	before Counts // the part that an earlier process counted
+	before Counts // counts of earlier processes
 	weeks  []weekly
 	last   week
 }
@@ -113,21 +112,21 @@ func New() *Tally {
 	return &Tally{since: time.Now().UTC(), skills: map[string]*ofSkill{}, number: map[string]int{}, lists: map[*catalog.Snapshot]*lists{}, missing: map[string]*missed{}}
 }
 
-// Keep says what becomes of the counts when the process ends.
+// Keep sets how the counts are stored when the process ends.
 func (t *Tally) Keep(k Keeping) { t.keeping.Store(int32(k)) }
 
-// Keeping returns what [Tally.Keep] was told last.
+// Keeping returns the last value of [Tally.Keep].
 func (t *Tally) Keeping() Keeping { return Keeping(t.keeping.Load()) }
 
-// Since returns when the counts began.
+// Since returns the time when the counts began.
 func (t *Tally) Since() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.since
 }
 
-// Listed records that a client got a list of the view's skills. Skills whose names are
-// in the list count as offered.
+// Listed records that a client got a list of the view's skills. The skills in the list count as
+// offered.
 func (t *Tally) Listed(v catalog.View, client string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -142,14 +141,14 @@ func (t *Tally) Listed(v catalog.View, client string) {
 	l.by[t.known(client)]++
 }
 
-// lists counts the lists made of one view, by client.
+// lists counts the lists of one view, by client.
 type lists struct {
 	view catalog.View
 	by   map[int]uint64
 }
 
-// fold adds the recorded lists to the counts of each skill in them. Lists are requested
-// often and change seldom, so they are counted together. The caller holds mu.
+// fold adds the recorded lists to the counts of each skill in them. Lists are requested often and
+// change seldom, so they are counted together. The caller holds mu.
 func (t *Tally) fold() {
 	if len(t.lists) == 0 {
 		return
@@ -164,7 +163,7 @@ func (t *Tally) fold() {
 				left[i][e] = true
 			}
 		}
-		shown := map[int]map[*catalog.Entry]bool{} // what each client's list leaves out
+		shown := map[int]map[*catalog.Entry]bool{} // the skills left out of each client's list
 		for client := range l.by {
 			for i, f := range fits {
 				if f.Client == "" || strings.EqualFold(f.Client, t.clients[client]) {
@@ -188,7 +187,7 @@ func (t *Tally) fold() {
 	clear(t.lists)
 }
 
-// Called records an answered tool call, which loaded a skill or read one of its files.
+// Called records an answered tool call that loaded a skill or read one of its files.
 func (t *Tally) Called(v catalog.View, client, toolName string, arguments json.RawMessage) {
 	a := argumentsOf(arguments)
 	if a.URI != "" {
@@ -202,7 +201,7 @@ func (t *Tally) Called(v catalog.View, client, toolName string, arguments json.R
 	t.named(v, client, a.name(), n)
 }
 
-// arguments are those by which a tool's call names a skill or a file of one.
+// arguments are the arguments that name a skill or its file.
 type arguments struct {
 	Name      string `json:"name"`
 	Command   string `json:"command"`
@@ -213,7 +212,7 @@ type arguments struct {
 
 func (a arguments) name() string { return cmp.Or(a.Name, a.Command, a.SkillName) }
 
-// argumentsOf reads arguments by all the contracts. Malformed ones name nothing.
+// argumentsOf reads arguments in any contract's form. Malformed arguments name nothing.
 func argumentsOf(text json.RawMessage) (a arguments) {
 	if json.Unmarshal(text, &a) != nil {
 		return arguments{}
@@ -235,7 +234,7 @@ func (t *Tally) named(v catalog.View, client, called string, n Counts) {
 	}
 }
 
-// find returns the skill that a name or a URI refers to, or nil.
+// find returns the skill with a name or a URI, or nil.
 func find(v catalog.View, called string) *catalog.Entry {
 	e := v.Named(called)
 	if uri, err := skill.ParseURI(strings.TrimSpace(called)); err == nil {
@@ -289,7 +288,7 @@ func (t *Tally) count(client string, e *catalog.Entry, n Counts) {
 }
 
 // pair returns the counts of a skill and a client, or nil if there is no room for more. The
-// caller holds mu, and uses the result before the next call.
+// caller holds mu and uses the result before the next call.
 func (t *Tally) pair(uri string, client int) *pair {
 	of := t.skills[uri]
 	if of != nil {
@@ -311,9 +310,9 @@ func (t *Tally) pair(uri string, client int) *pair {
 	return &of.by[len(of.by)-1]
 }
 
-// inWeek adds uses to those of a week. The weeks are in order. If there is no room for another
-// one, the oldest of the pair makes room, and without an older one the week lacks the uses. The
-// caller holds mu.
+// inWeek adds uses to a week's counts. The weeks are sorted. If there is no room for another
+// week, the pair's oldest one is dropped; if none is older, the uses are not counted. The caller
+// holds mu.
 func (t *Tally) inWeek(p *pair, at week, loaded, read uint32) {
 	i := len(p.weeks)
 	for i > 0 && p.weeks[i-1].at > at { // the clock was set back, or a file is restored
@@ -322,7 +321,7 @@ func (t *Tally) inWeek(p *pair, at week, loaded, read uint32) {
 	if i == 0 || p.weeks[i-1].at != at {
 		if len(p.weeks) >= Weeks || t.weeks >= maxWeekly && i > 0 {
 			if i == 0 {
-				return // older than all that are kept
+				return // older than all counted weeks
 			}
 			p.weeks = slices.Delete(p.weeks, 0, 1)
 			t.weeks--
@@ -341,7 +340,7 @@ func (t *Tally) inWeek(p *pair, at week, loaded, read uint32) {
 
 func sum32(a, b uint32) uint32 { return uint32(min(uint64(a)+uint64(b), math.MaxUint32)) }
 
-// known returns the number of the name under which a client is counted. The caller holds mu.
+// known returns the index of the name that a client is counted under. The caller holds mu.
 func (t *Tally) known(client string) int {
 	n, ok := t.number[client]
 	if ok {
@@ -375,8 +374,8 @@ func (t *Tally) Uses(e *catalog.Entry) uint64 {
 	return 0
 }
 
-// Of returns how often a skill was loaded and read from, by all clients. Offered is 0: it
-// follows from lists that are counted together.
+// Of returns how often all clients loaded and read from a skill. Offered is 0: it follows from
+// lists that are counted together.
 func (t *Tally) Of(e *catalog.Entry) (sum Counts) {
 	if e.Status == catalog.Skipped {
 		return sum
@@ -391,8 +390,8 @@ func (t *Tally) Of(e *catalog.Entry) (sum Counts) {
 	return sum
 }
 
-// MostFirst returns the skills with those that are used most first, and the others in
-// their order.
+// MostFirst returns the skills with the used ones first, the most used before the others. The
+// sort is stable.
 func (t *Tally) MostFirst(all []*catalog.Entry) []*catalog.Entry {
 	type use struct {
 		e *catalog.Entry
@@ -414,8 +413,8 @@ func (t *Tally) MostFirst(all []*catalog.Entry) []*catalog.Entry {
 	return append(out, rest...)
 }
 
-// NeverUsed returns those of the skills that are served under their own names, and of which
-// nothing was loaded or read.
+// NeverUsed returns the skills that are available under their own names and were never loaded or
+// read.
 func (t *Tally) NeverUsed(all []*catalog.Entry) (unused []*catalog.Entry) {
 	for _, e := range all {
 		if e.Status == catalog.Available && t.Uses(e) == 0 {

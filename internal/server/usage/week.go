@@ -2,7 +2,7 @@ package usage
 
 import "time"
 
-// week is the number of an ISO week: they begin on Mondays, in UTC. That of 1970-01-01 is 0.
+// week is the number of an ISO week, from Monday in UTC. The week of 1970-01-01 is 0.
 type week int
 
 const secondsOfWeek = 7 * 24 * 60 * 60
@@ -18,5 +18,5 @@ func weekOf(t time.Time) week {
 	return week(s / secondsOfWeek)
 }
 
-// start returns the Monday with which a week begins.
+// start returns the Monday that a week begins on.
 func (w week) start() time.Time { return time.Unix(int64(w)*secondsOfWeek-toMonday, 0).UTC() }
