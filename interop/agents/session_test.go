@@ -150,6 +150,7 @@ func (r *session) start(program string, args ...string) error {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.WaitDelay = patience / 30
+	group(cmd)
 	err = cmd.Run()
 	r.stdout, r.stderr = stdout.String(), stderr.String()
 	if cause := context.Cause(ctx); cause != nil {
