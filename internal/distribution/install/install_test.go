@@ -284,7 +284,8 @@ func TestNothingBelowGit(t *testing.T) {
 	}
 }
 
-// Two skills of one name in one call are both refused, by name, and others are installed.
+// TestTwins checks that skills of one name whose files differ are one refusal, which says how to
+// choose, and that others are installed.
 func TestTwins(t *testing.T) {
 	w := newWorld(t, "folder")
 	w.publish(old)
@@ -296,9 +297,13 @@ func TestTwins(t *testing.T) {
 	must(t, err)
 	var got []string
 	for _, s := range p.Steps {
-		got = append(got, s.Key+" "+string(s.Do))
+		line := fmt.Sprint(s.Key, " ", s.Do)
+		if s.Problem != nil {
+			line = fmt.Sprint(s.Name, ": ", s.Problem.Err, "; ", s.Problem.Fix)
+		}
+		got = append(got, line)
 	}
-	want := []string{".agents/skills/pdf failed", ".agents/skills/c added", ".agents/skills/d added", ".agents/skills/pdf failed"}
+	want := []string{"pdf: 2 skills of " + w.source + " have this name, and their files differ: b/pdf, skills/pdf; none of them is installed; choose one by its folder: --skill b/pdf", ".agents/skills/c added", ".agents/skills/d added"}
 	if diff := cmp.Diff(want, got); diff != "" || p.Outcome() != install.No {
 		t.Error(diff, p.Outcome())
 	}
