@@ -14,15 +14,15 @@ const (
 	readsOfRoot  = 128
 )
 
-// busyPatience is how long a read waits for other reads to end, and a manifest for the disk.
-// It is a variable for the tests.
+// busyPatience bounds how long a read waits for other reads to end, and a manifest for the disk.
+// Tests change it.
 var busyPatience = 5 * time.Second
 
-// Await runs work that reads a skill's files, and waits for it no longer than the
-// context lasts. It drops the result of work that ends later. If too many reads of the
-// skill or its root wait for a disk, the error is [skill.ErrBusy]; else it is the
-// context's. A panic of work reaches the caller. Reads that concern no skill do not use
-// Await; see [View.FoldersNow]. In a context of [InPlace] it waits for work to end.
+// Await runs work, which reads a skill's files, and waits for it until the context ends. It drops
+// the result of work that ends later. If too many reads of the skill or its root wait for a disk,
+// the error is [skill.ErrBusy]; else it is the context's. A panic of work reaches the caller. Reads
+// that concern no skill do not use Await; see [View.FoldersNow]. In a context of [InPlace] it waits
+// for work to end.
 func Await[T any](ctx context.Context, v View, e *Entry, work func() T) (T, error) {
 	var none T
 	leave, err := v.catalog.enter(ctx, place{e.Root.Label, e.Path})
@@ -71,14 +71,14 @@ func InPlace(ctx context.Context) context.Context {
 	return context.WithValue(ctx, inPlace{}, true)
 }
 
-// reader is a skill that is read, or its root. The kind tells the two apart, not the path,
-// so that a read never waits for a second slot of its first reader.
+// reader is a skill being read, or its root. The field root, not the path, tells them apart, so
+// that a read of a root's own skill takes two different slots.
 type reader struct {
 	place
 	root bool
 }
 
-// enter takes a slot of the skill in a place, then one of its root.
+// enter takes a slot of the skill in a place, then a slot of its root.
 func (c *Catalog) enter(ctx context.Context, at place) (leave func(), err error) {
 	leaveSkill, err := c.reads.Enter(ctx, reader{at, false}, readsOfSkill, busyPatience)
 	if err != nil {

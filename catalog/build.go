@@ -23,9 +23,9 @@ func build(found []foundRoot) *Snapshot {
 	return s
 }
 
-// pause yields the processor to calls now and then. If a refresh and its follow-up work
-// occupy every processor, a call waits for a time slice (10 ms) in each of its
-// goroutines. So many skills take some tenths of a millisecond.
+// pause yields the processor to calls now and then. If a refresh and its follow-up work occupy
+// every processor, a call waits for a time slice (10 ms) in each of its goroutines. 128 skills take
+// some tenths of a millisecond.
 func pause(i int) {
 	if i%128 == 0 {
 		runtime.Gosched()
@@ -96,7 +96,7 @@ func (s *Snapshot) shadow() {
 	s.shadowSameKeys()
 	s.named = slices.CompactFunc(s.named, func(a, b *Entry) bool { return a.Key == b.Key })
 	var kept, shadowed, unlisted []*Entry
-	listed, next := 0, make(map[*skill.Root]int, len(s.spans)) // where the next skill of a root is listed
+	listed, next := 0, make(map[*skill.Root]int, len(s.spans)) // index in Listed of a root's next skill
 	for i, e := range s.Entries {
 		pause(i)
 		if _, ok := next[e.Root]; !ok {
@@ -114,7 +114,7 @@ func (s *Snapshot) shadow() {
 		}
 	}
 	s.Listed = make([]*Entry, listed)
-	for i, e := range s.named { // a skill that is listed is the first of its key
+	for i, e := range s.named { // a listed skill is the first of its key
 		pause(i)
 		if e.ModelVisible() {
 			s.Listed[next[e.Root]] = e
@@ -126,8 +126,8 @@ func (s *Snapshot) shadow() {
 	}
 }
 
-// shadowSameKeys sets the status of the skills whose key an earlier skill has. The named
-// ones are sorted.
+// shadowSameKeys sets the status of skills that share the key of an earlier skill. s.named is
+// sorted.
 func (s *Snapshot) shadowSameKeys() {
 	for from, to := 0, 0; from < len(s.named); from = to {
 		pause(from)
@@ -152,8 +152,9 @@ func (s *Snapshot) shadowSameKeys() {
 	}
 }
 
-// unlistCopies takes a skill out of the lists if an unlisted root has it too, by whatever path: under
-// the same name with the same SKILL.md. What shows the skills of that root shows this one.
+// unlistCopies removes a skill from the lists if an unlisted root contains it too, at any path: a
+// skill of the same name with the same SKILL.md. The client that shows that root's skills already
+// shows this one.
 func (s *Snapshot) unlistCopies() {
 	type content struct {
 		key    skill.Key
@@ -178,8 +179,8 @@ func (s *Snapshot) unlistCopies() {
 	}
 }
 
-// byKey compares two served skills by their keys, then by which of them gets the name: a listed one
-// before an unlisted one, and that before a copy of it; then by the order of [Snapshot.Precedence].
+// byKey compares two served skills by key, then by precedence for the name: a listed skill before
+// an unlisted one, and an unlisted one before its copy; then in the order of [Snapshot.Precedence].
 func (s *Snapshot) byKey(a, b *Entry) int {
 	if order := strings.Compare(string(a.Key), string(b.Key)); order != 0 {
 		return order
@@ -205,8 +206,8 @@ func (s *Snapshot) byKey(a, b *Entry) int {
 	return in(a) - in(b)
 }
 
-// Precedence returns all entries in the order in which they get a name that several have: in the
-// order of the roots, and in a root the shallowest folder first, then in path order.
+// Precedence returns all entries by precedence for a shared name: in root order, and within a root
+// the shallowest folder first, then in path order.
 func (s *Snapshot) Precedence() []*Entry {
 	all := slices.Clone(s.Entries)
 	for _, sp := range s.spans {

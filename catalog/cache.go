@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// cachedSkill is a skill as it was read, and the time of the read. All skills of one scan run
-// share that time. It is nil until the result of the run is taken in.
+// cachedSkill is a skill as it was read, with the time of the read. All skills of one scan run
+// share that time, which is nil until the catalogue uses the result of the run.
 type cachedSkill struct {
 	*skill.Skill
 	read *time.Time
@@ -19,8 +19,8 @@ type cachedSkill struct {
 // after reports whether the skill was read after t. It is false for an unknown skill.
 func (k cachedSkill) after(t time.Time) bool { return k.read != nil && k.read.After(t) }
 
-// cachedOf returns the skills of a root as last read, in path order. Another root that had
-// the label before has none. The caller holds mu.
+// cachedOf returns the skills of a root as last read, in path order. It ignores the skills of
+// another root that had the label before. The caller holds mu.
 func (c *Catalog) cachedOf(root skill.Root) []cachedSkill {
 	if f := c.current.Load().of(root); f != nil {
 		return f.skills
@@ -51,8 +51,8 @@ func inOrder(all []cachedSkill) func(path string) cachedSkill {
 	}
 }
 
-// reuse takes over the known skills and returns the indexes of those that must be read. The
-// known skills of a root that cannot be read now stay as they are.
+// reuse copies the known skills and returns the indexes of the skills that must be read. The known
+// skills of a root that cannot be read now stay as they are.
 func (c *Catalog) reuse(r *foundRoot) (read []int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,9 +73,9 @@ func (c *Catalog) reuse(r *foundRoot) (read []int) {
 	return read
 }
 
-// mergeReads records what each scan run has read. If a call found other bytes meanwhile, or
-// that a file is gone, its newer result stays. A file that was read again without a
-// change keeps its value, which views share. The caller holds mu.
+// mergeReads records the skills that each scan run has read. If a call meanwhile found other bytes
+// or a missing file, its newer result stays. A file that was read again without a change keeps its
+// value, which views share. The caller holds mu.
 func (c *Catalog) mergeReads(found []foundRoot) {
 	earliest := time.Now()
 	for r := range found {

@@ -22,26 +22,25 @@ import (
 // Source finds skills in one root. Scan is called repeatedly, by one goroutine at a
 // time. A call whose context has ended may still be running when the next one begins.
 type Source interface {
-	// Root names the place. It is the same at each call.
+	// Root returns the root, the same at each call.
 	Root() skill.Root
-	// Scan finds every skill below the root, and may load some of them. An absent
-	// root yields Scan.Missing. An error alone means that the root cannot be read
-	// now; the skills of the last scan stay. An error with Missing means that the
-	// root was wanted and is gone: its skills are removed, and the error is shown.
+	// Scan finds every skill below the root, and may load some of them. An absent root yields
+	// Scan.Missing. An error alone means that the root cannot be read now; the skills of the last
+	// scan stay. An error with Missing means that the root was requested and is gone: its skills
+	// are removed, and the error is reported.
 	Scan(ctx context.Context) (skill.Scan, error)
 }
 
-// Watcher is a [Source] that reports changes. Watch calls poke, from any
-// goroutine, whenever something below the root may have changed, until the
-// context ends, and for what changed since the last scan. It is called once for a
-// source, after its first scan.
+// Watcher is a [Source] that reports changes. Watch calls poke, from any goroutine, whenever
+// something below the root may have changed since the last scan, until the context ends. It is
+// called once for a source, after its first scan.
 type Watcher interface {
 	Watch(ctx context.Context, poke func())
 }
 
-// Folders is a [Source] that can list its root's direct child folders as they are now,
-// with or without a skill in them. It returns those whose names match, a few at most.
-// It may be called from any goroutine.
+// Folders is a [Source] that can list its root's direct child folders as they are now, with or
+// without a skill in them. It returns the folders whose names match, a few at most. It may be
+// called from any goroutine.
 type Folders interface {
 	Folders(match func(name string) bool) []skill.Folder
 }
@@ -55,12 +54,12 @@ const (
 	// a client is notified within 2 s.
 	settle     = 25 * time.Millisecond
 	settleMost = 500 * time.Millisecond
-	// watchDelay is the rest before new sources are watched, which takes the system
-	// milliseconds. Clients wait for their first answers then.
+	// watchDelay postpones the watching of new sources. Starting it takes milliseconds, at a time
+	// when clients wait for their first answers.
 	watchDelay = 200 * time.Millisecond
 )
 
-// Options of a catalogue. The zero value of each field is its default.
+// Options configures a catalogue. The zero value of each field is its default.
 type Options struct {
 	Interval time.Duration // between periodic scans, at most [DefaultInterval]; longer, up to that, if a refresh is costly
 	// Patience bounds how long a refresh waits for a root whose disk does not
@@ -70,8 +69,8 @@ type Options struct {
 	Log      *slog.Logger // logs skipped skills and the reasons, at Warn; nil discards them
 	// Provenance compares skills with their locks; nil compares none.
 	Provenance Provenance
-	// Uses returns how often a skill was used; nil if nothing counts that. It is called in any
-	// goroutine.
+	// Uses returns how often a skill was used; nil if uses are not counted. It may be called from
+	// any goroutine.
 	Uses func(*Entry) uint64
 }
 
@@ -88,14 +87,14 @@ type Catalog struct {
 	current  atomic.Pointer[Snapshot]
 	rest     atomic.Int64  // nanoseconds to wait after the last refresh
 	ready    chan struct{} // closed with the first snapshot
-	progress atomic.Int64  // folders and files that were read, see [skill.WithProgress]
-	headed   atomic.Int64  // skills of which the headings were read, or found unreadable
+	progress atomic.Int64  // folders and files read so far, see [skill.WithProgress]
+	headed   atomic.Int64  // skills whose headings were read, or found unreadable
 	poke     chan struct{} // capacity 1: a refresh is requested
 	ended    chan struct{} // capacity 1: a scan run that a refresh did not wait for has ended
 
-	reads   limit.InFlight[reader] // that calls wait for
+	reads   limit.InFlight[reader] // reads that calls wait for
 	digests Cache                  // digests of the skills' files
-	index   atomic.Pointer[index]  // the last index of a whole snapshot; the next one is made from it
+	index   atomic.Pointer[index]  // the last index of a whole snapshot; the next is derived from it
 	turn    sync.Mutex             // held while the index of a whole snapshot is made
 	ahead   atomic.Bool            // index the first snapshot before the first search
 
@@ -159,14 +158,14 @@ func rootsOf(sources []Source) *[]skill.Root {
 // Ready returns a channel that is closed when the first snapshot is published.
 func (c *Catalog) Ready() <-chan struct{} { return c.ready }
 
-// Progress returns how many folders and files were read so far.
+// Progress returns the number of folders and files read so far.
 func (c *Catalog) Progress() int64 { return c.progress.Load() }
 
-// Indexed returns of how many skills the headings were read for the search so far.
+// Indexed returns the number of skills whose headings were read for the search so far.
 func (c *Catalog) Indexed() int64 { return c.headed.Load() }
 
-// View returns a view of the current snapshot, and waits for the first one. It shows
-// the whole snapshot, or what the context's [Filter] shows of it.
+// View returns a view of the current snapshot, and waits for the first one. It shows the whole
+// snapshot, or the part that the context's [Filter] allows.
 func (c *Catalog) View(ctx context.Context) (View, error) {
 	filter := filterOf(ctx)
 	if v, ok := c.Now(filter); ok {
@@ -238,10 +237,10 @@ func (c *Catalog) Poke() {
 	}
 }
 
-// Subscribe calls f after every refresh that changed something: in order, one call at
-// a time, with no lock held. The call comes from the goroutine that refreshed, or from
-// that of a call that found a changed file. The returned function ends the
-// subscription; a call of f that is under way may still finish.
+// Subscribe calls f after every refresh that changed something: in order, one call at a time, with
+// no lock held. The call comes from the goroutine that refreshed, or from the goroutine of a
+// request that found a changed file. The returned function ends the subscription; a call of f that
+// is under way may still finish.
 func (c *Catalog) Subscribe(f func(Diff)) (cancel func()) {
 	c.subMu.Lock()
 	defer c.subMu.Unlock()
@@ -294,8 +293,8 @@ func (c *Catalog) publish(next *Snapshot) {
 	c.subMu.Unlock()
 }
 
-// notify delivers the pending differences. If another goroutine, or a caller further up
-// the stack, is already delivering, that one also delivers what this one added.
+// notify delivers the pending differences. If another goroutine, or a caller further up the stack,
+// is already delivering, it also delivers the differences added here.
 func (c *Catalog) notify() {
 	c.subMu.Lock()
 	defer c.subMu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Diff is what a refresh changed.
+// Diff describes the changes of a refresh.
 type Diff struct {
 	Added, Removed, Changed []*Entry // Changed holds the new state
 	Before                  []*Entry // the old state of each of Changed
@@ -134,7 +134,7 @@ func (c *Catalog) logProblems(next *Snapshot) {
 		if r.Unlisted {
 			continue
 		}
-		if s := r.State(); r.Err != nil && s != RootUnreachable && !(s == RootReading && r.Dir == "") { // a source outside says itself why it has nothing yet
+		if s := r.State(); r.Err != nil && s != RootUnreachable && !(s == RootReading && r.Dir == "") { // a remote source reports itself why it has nothing yet
 			reason, fix := r.Reason()
 			c.logOnce(before, "root not read", r.LocalName(), skill.Problem{Rule: "root-unreadable", Message: reason, Fix: fix})
 		}

@@ -1,8 +1,3 @@
-// Package digests caches the digests of skills' files.
-//
-// Each version of a file is hashed once; its stamp tells versions apart. A file so young that
-// a second write could leave the same stamp is hashed each time. So is one that was seen to
-// change without a new stamp. Nothing is hashed before it is requested.
 package catalog
 
 import (
@@ -15,14 +10,18 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
+// The digests of files are cached. Each version of a file is hashed once; its stamp tells versions
+// apart. A file so young that a second write could leave the same stamp is hashed each time, and so
+// is a file that has changed without a new stamp. Nothing is hashed before it is requested.
+
 // maxLate is how many manifests of a root may take long before no more begin. It bounds
 // how long a list of skills on a silent disk takes.
 const maxLate = 4
 
-// Place is where a skill is: the label of its root, and its folder below the root.
+// Place locates a skill by the label of its root and its folder below the root.
 type Place struct{ Label, Path string }
 
-// Cache has the digests of a catalogue's skills. The zero value is ready for use.
+// Cache holds the digests of a catalogue's skills. The zero value is ready for use.
 type Cache struct {
 	late sync.Map // root to *atomic.Int32: its manifests that take long
 
@@ -30,7 +29,7 @@ type Cache struct {
 	kept map[Place]*Skill
 }
 
-// Skill has the known digests of one skill's files.
+// Skill holds the known digests of one skill's files.
 type Skill struct {
 	dir  string        // the folder they belong to; a root's label may move to another
 	late *atomic.Int32 // of its root
@@ -42,7 +41,7 @@ type Skill struct {
 	doubts map[string]skill.Stamp
 }
 
-// manifest is a whole list of files, and when it was begun.
+// manifest is a complete list of files, and the time when its making began.
 type manifest struct {
 	begun time.Time
 	files []skill.File
@@ -85,10 +84,10 @@ func (c *Cache) find(at Place, dir string) *Skill {
 	return nil
 }
 
-// Manifest lists the skill's files with their digests, as they are now. It calls run with the
-// work that reads the disk, which list does, given the known digests. The work keeps the
-// digests even if they come too late for the caller, so that a slow disk gets further at each
-// call. One that takes longer than long is late.
+// Manifest lists the skill's files with their digests, as they are now. It calls run with the work
+// that reads the disk: list, given the known digests. The work keeps the digests even if they come
+// too late for the caller, so that each call on a slow disk makes progress. Work that takes longer
+// than long is late.
 //
 // Callers wait for their turn before run, and share a manifest that was begun after they came.
 func (s *Skill) Manifest(ctx context.Context, long time.Duration, run func(func()) error, list func(known []skill.File) ([]skill.File, error)) ([]skill.File, error) {

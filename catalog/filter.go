@@ -16,21 +16,21 @@ import (
 // A skill's files also belong to the skills around it. So if a skill is hidden, the
 // skills whose folders contain it are hidden too.
 //
-// A Filter is compared by its address. Use one for all clients that see the same, and keep
-// it: each snapshot caches its views through the filters used last.
+// A Filter is compared by its address. Use one Filter for all clients with the same visibility, and
+// keep it: each snapshot caches its views through the filters used last.
 type Filter struct {
 	// Visible reports whether a skill is visible. It must not read the disk, and must give
 	// the same answer for the same place each time. Several goroutines may call it.
 	Visible func(*Entry) bool
 	// VisibleIn, if set, returns Visible for a snapshot.
 	VisibleIn func(*Snapshot) func(*Entry) bool
-	// Whole says that the filter hides no skill, whatever skills there are.
+	// Whole states that the filter never hides a skill, present or future.
 	Whole bool
 }
 
 type filterKey struct{}
 
-// WithFilter returns a context in which every [Catalog.View] shows only what f shows.
+// WithFilter returns a context in which every [Catalog.View] shows only the skills that f allows.
 func WithFilter(ctx context.Context, f *Filter) context.Context {
 	return context.WithValue(ctx, filterKey{}, f)
 }
@@ -56,9 +56,9 @@ type filteredSnapshot struct {
 	snapshot *Snapshot
 }
 
-// through returns the snapshot as a filter shows it. It is made once, and again if
-// maxFiltered other filters were used since. A filter that hides no skill shows all of it, with
-// the roots that have none: the operator's metrics count the roots that cannot be read.
+// through returns the snapshot as a filter shows it. The result is cached until maxFiltered other
+// filters were used. A filter that hides no skill shows the whole snapshot, including roots without
+// skills: the operator's metrics count the roots that cannot be read.
 func (s *Snapshot) through(filter *Filter) *Snapshot {
 	if filter == nil || filter.Whole {
 		return s
@@ -91,7 +91,7 @@ func (s *filterCache) of(filter *Filter) *filteredSnapshot {
 // the same one for every client. Shadowing is decided anew for the names that clash in
 // the whole.
 //
-// The part shares with the whole what no filter can change: the entries that nothing
+// The part shares everything that no filter can change with the whole: the entries that nothing
 // shadows, and the maps that find them. See [Snapshot.keyed] and [Snapshot.based].
 func (s *Snapshot) narrow(filter *Filter) *Snapshot {
 	hidden := map[place]bool{} // with the folders around

@@ -8,8 +8,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Fingerprints tells two states of a view apart. A subscriber compares them to leave out changes
-// that it must not see. If two fingerprints are equal, that list is the same.
+// Fingerprints tells two states of a view apart. Comparing them keeps changes of hidden skills from
+// a subscriber. If two fingerprints of a list are equal, the list is the same.
 type Fingerprints struct {
 	Listing   skill.Digest // of the skills as a model sees them
 	Served    skill.Digest // of the skills that have a URI, and their SKILL.md

@@ -7,9 +7,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Held returns the skill that the operator's policy holds back, and that would answer to a name, or
-// have a URI below its own, if it were served. It is nil if there is none. Its problems are for the
-// operator.
+// Held returns the held-back skill that would answer to a name or URI if the operator's policy let
+// it be served, or nil. Its problems are for the operator.
 func (v View) Held(asked string) *Entry {
 	if v.Snapshot == nil {
 		return nil
@@ -25,8 +24,8 @@ func (v View) Held(asked string) *Entry {
 	return nil
 }
 
-// wouldHave reports whether a path is in the folder that the skill's URI would have, by its folder or
-// by its name.
+// wouldHave reports whether a path is in the folder of the skill's URI if it were served, by its
+// folder or by its name.
 func (e *Entry) wouldHave(asked string) bool {
 	at := e.Path
 	if at == "." {

@@ -17,10 +17,10 @@ type Incomplete struct {
 	// unread reports whether a root is being read for the first time. If false, a root
 	// that was read before does not answer now.
 	unread bool
-	// skills is how many skills the view has so far, in any status.
+	// skills is the number of skills in the view so far, in any status.
 	skills int
-	// read is how many folders and files were read so far. It is 0 in a narrowed view, since
-	// some may be hidden.
+	// read is the number of folders and files read so far. It is 0 in a narrowed view, since some
+	// may be hidden.
 	read int64
 	// silent is how long the scan runs of these roots have lasted, at most. A disk that hangs
 	// never ends one.
@@ -30,10 +30,10 @@ type Incomplete struct {
 	roots []string
 }
 
-// silentTime is how long a root may not answer before a caller is told not to wait for it.
+// silentTime is the time without an answer from a root after which callers are told not to wait.
 const silentTime = time.Minute
 
-// Error says what is missing and what to do, for people and models.
+// Error describes the missing skills and the fix, for people and models.
 func (i *Incomplete) Error() string {
 	if !i.unread && i.silent >= silentTime {
 		return i.State() + "; no other root has what was asked for, so check the spelling, or go on without it"
@@ -41,7 +41,7 @@ func (i *Incomplete) Error() string {
 	return i.State() + "; try again in a moment"
 }
 
-// State says what is missing.
+// State describes the missing skills.
 func (i *Incomplete) State() string {
 	switch {
 	case i.unread && i.skills > 0:
@@ -61,20 +61,20 @@ func (i *Incomplete) State() string {
 	return "skills of " + strings.Join(i.roots, ", ") + " cannot be looked up, since the disk " + answer
 }
 
-// Is makes the error one of [ErrLate].
+// Is reports whether err is [ErrLate].
 func (i *Incomplete) Is(err error) bool { return err == ErrLate }
 
-// Incomplete says what the lists of this view lack. It is nil once every listed root was
-// read. A root that was read once stays in the lists as it was then.
+// Incomplete describes the skills that the lists of this view may lack. It is nil once every listed
+// root was read. A root that was read once stays in the lists as it was then.
 func (v View) Incomplete() *Incomplete { return v.lacks(false) }
 
-// Unsure says why a name that the view does not know may still be a skill's. A root,
-// listed or not, is unread or does not answer now. The result is nil if every root
-// answered the last scan run.
+// Unsure returns the reason that a name unknown to the view may still belong to a skill. A root,
+// listed or not, is unread or does not answer now. The result is nil if every root answered the
+// last scan run.
 func (v View) Unsure() *Incomplete { return v.lacks(true) }
 
-// Unreachable says which sources outside have no skills here, and since when; "" if none is so. The
-// first attempt to reach them has failed, so that the view is complete without them.
+// Unreachable names the remote sources that have no skills here, and since when, or returns "". The
+// first attempt to reach them has failed, so the view is complete without them.
 func (v View) Unreachable() string {
 	if v.Snapshot == nil {
 		return ""
@@ -89,7 +89,7 @@ func (v View) Unreachable() string {
 	return strings.Join(all, "; ")
 }
 
-// noRoots is what a view without a catalogue wants.
+// noRoots are the wanted roots of a view without a catalogue.
 var noRoots []skill.Root
 
 func (v View) lacks(byName bool) *Incomplete {
@@ -140,7 +140,7 @@ func (c *Catalog) silent(roots []string) (most time.Duration) {
 	return most
 }
 
-// entire returns the snapshot of which this one shows a part, or the snapshot itself.
+// entire returns the whole snapshot that this one is a part of, or the snapshot itself.
 func (s *Snapshot) entire() *Snapshot {
 	if s.whole != nil {
 		return s.whole

@@ -6,42 +6,42 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Provenance knows the locks: the records of the skills that were installed. Its methods may be
-// called from any goroutine.
+// Provenance reads the locks, which record the installed skills. Its methods may be called from any
+// goroutine.
 type Provenance interface {
-	// Locked compares a skill with the lock of its folder. It asks for the digests of the skill's
-	// files only if there is a lock.
+	// Locked compares a skill with the lock of its folder. It calls files for the digests of the
+	// skill's files only if there is a lock.
 	Locked(e *Entry, files func() ([]skill.File, error)) Locked
 	// Locks describes the locks of a snapshot's roots.
 	Locks(s *Snapshot) []LockStatus
-	// Drift counts the skills of a snapshot that were found changed when they were last compared.
+	// Drift counts the skills of a snapshot that had changed when they were last compared.
 	Drift(s *Snapshot) int
 }
 
 // LockState is the result of comparing a skill with its lock.
 type LockState string
 
-// The states. The zero LockState is that of a skill for whose folder there is no lock.
+// The states. The zero LockState means that there is no lock for the skill's folder.
 const (
 	AsLocked  LockState = "as locked"
 	Changed   LockState = "changed"
 	NotLocked LockState = "not locked"
-	// Incomparable is the state of a skill that cannot be compared; Locked.Reason says why.
+	// Incomparable means that the skill cannot be compared; Locked.Reason says why.
 	Incomparable LockState = "unknown"
 )
 
-// Locked is what a lock says about a skill. The fields below State are those of the lock, and
-// empty if it does not have the skill.
+// Locked is the lock's record of a skill, and the result of comparing the two. The fields from
+// Source on come from the lock, and are empty if the skill is not in it.
 type Locked struct {
 	State LockState
-	// Reason says in words what differs, or why nothing can be compared; Fix says what to do.
+	// Reason words the difference, or why the skill cannot be compared; Fix is the fix.
 	Reason, Fix string
 
 	Source, Want, Version, Revision, Signer string
 	Pinned                                  bool
 	Digest                                  skill.Digest // of all files, as locked
 
-	// Refused is why no manifest of the skill may be served, or nil.
+	// Refused is the reason that no manifest of the skill may be served, or nil.
 	Refused *skill.LockError
 }
 
@@ -58,17 +58,17 @@ func (l Locked) Words() string {
 
 // LockStatus describes one lock.
 type LockStatus struct {
-	Name        string // how people at this machine write its path; without folder over HTTP
-	Skills      int    // that it has
-	Reason, Fix string // why it cannot be used, with line and column, and what to do; empty if it can
+	Name        string // its path as a user of this machine would write it; without folder over HTTP
+	Skills      int    // number of skills in it
+	Reason, Fix string // why it cannot be used, with line and column, and the fix; empty if it can
 	Restore     string // the command that writes the missing skills
-	// Missing has the first of the skills that should be in one of the roots and are not there;
-	// NMissing counts them all.
+	// Missing lists the first of the skills that are missing from the roots; NMissing counts all of
+	// them.
 	Missing  []MissingSkill
 	NMissing int
 }
 
-// MissingSkill is a skill that a lock has and no root.
+// MissingSkill is a skill in a lock but in no root.
 type MissingSkill struct {
 	Folder                string // relative to the lock's folder
 	Name, Source, Version string
@@ -86,7 +86,7 @@ func (v View) Locked(ctx context.Context, e *Entry) Locked {
 	})
 }
 
-// Compared is [View.Locked] for a manifest that was made, or failed.
+// Compared is [View.Locked] with a manifest already made, or the error of making it.
 func (v View) Compared(e *Entry, files []skill.File, err error) Locked {
 	if v.catalog.provenance == nil {
 		return Locked{}
@@ -103,8 +103,8 @@ func (v View) Locks() []LockStatus {
 	return v.catalog.provenance.Locks(v.Snapshot)
 }
 
-// Drift counts the skills of the view that were found changed when they were last compared. It
-// returns false if skills are not compared with locks.
+// Drift counts the skills of the view that had changed when they were last compared. It returns
+// false if skills are not compared with locks.
 func (v View) Drift() (n int, compared bool) {
 	if v.catalog.provenance == nil {
 		return 0, false

@@ -11,11 +11,11 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Named finds the skill that a name refers to, trimmed and case-folded. A plain name
-// means the first skill in root order, and "<root label>:<name>" the one of that root.
-// After the label, a place in the root is tried last; see [Snapshot.Names].
+// Named finds the skill that a name refers to, trimmed and case-folded. A plain name means the
+// first skill in root order, and "<root label>:<name>" the skill of that root. After the label, a
+// place in the root is tried last; see [Snapshot.Names].
 //
-// Named also finds skills that their authors keep from models: the caller says so. It
+// Named also finds skills that their authors withhold from models; the caller must say so. It
 // returns nil for a name with a control character, since no skill's name has one.
 func (s *Snapshot) Named(name string) *Entry {
 	if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
@@ -65,8 +65,8 @@ func (s *Snapshot) based(path string) *Entry {
 	return nil
 }
 
-// basedIn is based among the moved skills and the first n entries, as far as these are in
-// some roots.
+// basedIn is based, restricted to the moved skills and to those of the first n entries that are in
+// the given roots.
 func (s *Snapshot) basedIn(roots []span, path string, n int) *Entry {
 	if e := s.moved[path]; e != nil {
 		return e
@@ -120,14 +120,14 @@ func shallowest(all []*Entry) *Entry {
 	return firstOf(all, func(*Entry) bool { return true })
 }
 
-// Innermost returns the skill whose folder holds a file of e: e, or the innermost skill
-// nested in it on the path to the file. The path is compared as requested. For skills
-// that are kept from models, case is ignored, since some file systems ignore it.
+// Innermost returns the skill whose folder holds a file of e: e, or the innermost skill nested in
+// it on the path to the file. The path is compared as requested. For skills withheld from models,
+// case is ignored, since some file systems ignore it.
 func (s *Snapshot) Innermost(e *Entry, file string) *Entry {
 	at := join(e.Path, file)
-	// A path is cut to a length that no served skill's path exceeds, so that an endless
-	// one costs no more. In lower case a path may take more bytes, at most twice as many.
-	// A skipped skill has no URI that would count.
+	// The path is cut to a length that no served skill's path exceeds, to bound the cost of an
+	// endless one. In lower case a path may take more bytes, at most twice as many. A skipped skill
+	// has no URI that would count.
 	if most := max(2*s.longest, 8<<10); len(at) > most {
 		at = at[:max(strings.LastIndexByte(at[:most+1], '/'), 0)]
 	}
@@ -142,9 +142,8 @@ func (s *Snapshot) Innermost(e *Entry, file string) *Entry {
 	return e
 }
 
-// At finds what a URI addresses: the skill, and the path of a file or folder in
-// it, "." for the skill's own folder. It does not check that the file exists. It
-// returns nil for a URI that no skill owns.
+// At resolves a URI to the skill and the path of a file or folder in it, "." for the skill's own
+// folder. It does not check that the file exists. It returns nil for a URI that no skill owns.
 func (s *Snapshot) At(uri skill.URI) (e *Entry, path string) {
 	whole := uri.Path()
 	if e := s.based(whole); e != nil {

@@ -9,15 +9,14 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Manifest lists every file of a skill with the digest of its bytes as they are now.
-// The entry returned and the manifest describe one state. If SKILL.md is no longer
-// what the view knows, the catalogue takes in the new one first.
+// Manifest lists every file of a skill with the digest of its bytes as they are now. The entry
+// returned and the manifest describe one state. If SKILL.md has changed since the snapshot, the
+// catalogue updates itself first.
 //
-// The error is [skill.ErrTooLarge] for a skill over the limits of publication,
-// and [skill.ErrIncomplete] for one whose files cannot all be listed. It is
-// [fs.ErrNotExist] for one that is gone or no longer available,
-// [skill.ErrUnstable] for one that keeps changing, and [skill.ErrBusy] if its disk does
-// not answer in time.
+// The error is [skill.ErrTooLarge] for a skill over the limits of publication, and
+// [skill.ErrIncomplete] if not all of its files can be listed. It is [fs.ErrNotExist] for a skill
+// that is gone or no longer available, [skill.ErrUnstable] for a skill that keeps changing, and
+// [skill.ErrBusy] if its disk does not answer in time.
 func (v View) Manifest(ctx context.Context, e *Entry) (*Entry, []skill.File, error) {
 	patient, cancel := context.WithTimeout(context.WithValue(ctx, inPlace{}, nil), busyPatience)
 	defer cancel()

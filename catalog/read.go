@@ -15,16 +15,15 @@ import (
 // reader takes its size first and waits for memory without a slot among the disk's readers.
 const smallRead = 64 << 10
 
-// copiesRead is how many copies of a SKILL.md are in memory while an answer is made: its
-// bytes, its text, and the answer, which may have it twice. A call that asked for room in two
-// steps could wait for others that do the same.
+// copiesRead is the number of copies of a SKILL.md in memory while an answer is made: its bytes,
+// its text, and the answer, which may contain it twice. They are reserved in one step, since calls
+// that reserve in two could wait for each other.
 const copiesRead = 4
 
-// Read reads an entry's SKILL.md as it is on disk now. If that differs from the
-// snapshot, the catalogue takes it in first. The entry returned describes the bytes
-// returned; if they are no longer a skill, it is not Available. An entry that is gone
-// yields [fs.ErrNotExist]. If the disk blocks, Read returns when the context ends; see
-// [Await].
+// Read reads an entry's SKILL.md as it is on disk now. If it differs from the snapshot, the
+// catalogue updates itself first. The entry returned describes the bytes returned; if they are no
+// longer a skill, it is not Available. An entry that is gone yields [fs.ErrNotExist]. If the disk
+// blocks, Read returns when the context ends; see [Await].
 func (v View) Read(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 	data, now, err := v.readMain(ctx, e)
 	now.RecordRead(ctx, skill.MainFile, data, err)
@@ -67,8 +66,8 @@ func (v View) readMain(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 	return nil, e, skill.ErrUnstable
 }
 
-// reading is the result of one read of a skill's file: the bytes and the skill that they
-// make. If the bytes have not changed, that is the entry's own skill.
+// reading is the result of one read of a SKILL.md: the bytes and the skill parsed from them. If the
+// bytes have not changed, fresh is the entry's own skill.
 type reading struct {
 	data  []byte
 	fresh *skill.Skill
@@ -91,9 +90,9 @@ func readNow(e *Entry) reading {
 	return r
 }
 
-// ReadFile reads a file of the skill by its served path, as it is on disk now. It reads
-// at most [skill.MaxFile] bytes, and returns when the context ends. It reserves memory for as
-// many copies of a large file as the caller makes in all. Besides the errors of the file, it returns those of [Await] and
+// ReadFile reads a file of the skill by its served path, as it is on disk now. It reads at most
+// [skill.MaxFile] bytes, and returns when the context ends. It reserves memory for the given number
+// of copies of a large file. Besides the errors of the file, it returns those of [Await] and
 // [limit.Reserve].
 func (v View) ReadFile(ctx context.Context, e *Entry, path string, copies int64) ([]byte, error) {
 	data, stamp, err := v.ReadReserved(ctx, e, skill.MaxFile, copies, func(most int64) ([]byte, skill.Stamp, error) { return e.ReadServed(path, most) })
@@ -104,9 +103,9 @@ func (v View) ReadFile(ctx context.Context, e *Entry, path string, copies int64)
 	return data, err
 }
 
-// ReadReserved reads a file of the skill with read, as [View.ReadFile] does, and reserves
-// memory for copies of a large one. read returns [skill.ErrTooLarge] and the stamp for a file
-// over its limit, which is at most most.
+// ReadReserved reads a file of the skill with read, as [View.ReadFile] does, and reserves memory
+// for copies of a large file. For a file over its limit, which is never above most, read returns
+// [skill.ErrTooLarge] and the stamp.
 func (v View) ReadReserved(ctx context.Context, e *Entry, most, copies int64, read func(most int64) ([]byte, skill.Stamp, error)) ([]byte, skill.Stamp, error) {
 	type file struct {
 		data  []byte

@@ -77,8 +77,7 @@ func (c *Catalog) settle(ctx context.Context) {
 	}
 }
 
-// watch starts the watchers of new sources, then ends those of sources that were
-// replaced.
+// watch starts the watchers of new sources, then ends the watchers of replaced sources.
 func (c *Catalog) watch(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,8 +210,8 @@ func (c *Catalog) Refreshed() (ended time.Time, took time.Duration) {
 	return c.refreshed, c.took
 }
 
-// ScannedSince reports whether the last refresh took in a scan run of every root and none of
-// these began before t. A refresh may join runs that are under way, or go on without them.
+// ScannedSince reports whether the last refresh used a scan run of every root, and none of these
+// began before t. A refresh may join running scan runs, or continue without them.
 func (c *Catalog) ScannedSince(t time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -248,8 +247,8 @@ type foundRoot struct {
 	claimed map[string]bool
 }
 
-// rebuild builds and publishes a snapshot, and forgets the doubts about files that are gone
-// or have another stamp. The caller holds mu.
+// rebuild builds and publishes a snapshot, and drops the doubted stamps of files that are gone or
+// have another stamp. The caller holds mu.
 func (c *Catalog) rebuild(found []foundRoot) {
 	prev := c.current.Load()
 	next := build(found)
@@ -266,9 +265,9 @@ func (c *Catalog) rebuild(found []foundRoot) {
 	})
 }
 
-// update updates the catalogue with what a call found on disk, before the call answers:
-// other bytes, or no file. It returns the snapshot with that change, or the current one
-// if another call was faster.
+// update updates the catalogue with the bytes that a call found on disk, or with the file's
+// absence, before the call answers. It returns the snapshot with that change, or the current one if
+// another call was faster.
 func (c *Catalog) update(e *Entry, fresh *skill.Skill, begun time.Time) *Snapshot {
 	claims := foundRoot{}
 	if f := c.current.Load().of(*e.Root); f != nil {

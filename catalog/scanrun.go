@@ -14,12 +14,12 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// ErrLate is the reason why a root is shown as it was before, or empty. Its scan run has
-// not ended yet, since the root is large or its disk does not answer. The catalogue
-// takes in the result as soon as the run ends.
+// ErrLate is the reason that a root is shown in its previous state, or empty. Its scan run has not
+// ended yet, since the root is large or its disk does not answer. The catalogue uses the result as
+// soon as the run ends.
 var ErrLate = errors.New("it is still being read")
 
-// errUnread is [ErrLate] for a root of which no scan run has ended yet.
+// errUnread is [ErrLate] for a root before its first scan run has ended.
 var errUnread = fmt.Errorf("%w for the first time", ErrLate)
 
 // scanRun is one scan run: the scan of one source, and the reads that follow from it. It
@@ -36,8 +36,8 @@ type scanRun struct {
 // scanAll scans the sources in parallel and waits for all of them, but at most for the
 // patience if there is one. A run that ends later requests a refresh.
 //
-// If joining is set, scanAll takes in runs that ended late, and does not wait again
-// for runs that are still late.
+// If joining is set, scanAll uses runs that ended late, and does not wait again for runs that are
+// still late.
 func (c *Catalog) scanAll(ctx context.Context, sources []*sourceState, joining bool) ([]foundRoot, error) {
 	runs, own := make([]*scanRun, len(sources)), make([]*sourceState, 0, len(sources))
 	for i, s := range sources {
@@ -116,8 +116,8 @@ func (c *Catalog) startScan(ctx context.Context, h *sourceState) (l *scanRun, be
 	return l, true
 }
 
-// resultOf returns the result of a scan run. While the run is under way, it returns what
-// the root had before.
+// resultOf returns the result of a scan run. Until the run ends, it returns the root's previous
+// state.
 func (c *Catalog) resultOf(h *sourceState, l *scanRun) (foundRoot, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,7 +145,7 @@ func (c *Catalog) resultOf(h *sourceState, l *scanRun) (foundRoot, error) {
 	return r, nil
 }
 
-// endScans ends the scan runs of sources, for which no caller waits any more.
+// endScans ends the scan runs of sources for which no caller waits any more.
 func (c *Catalog) endScans(sources []*sourceState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -196,8 +196,8 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 	return r, nil
 }
 
-// loadAll reads the skills with some indexes. It uses every processor the first time,
-// and one at a refresh, so that calls in between are not delayed.
+// loadAll reads the skills with the given indexes. It uses every processor the first time, and one
+// at a refresh, so that calls are not delayed.
 func loadAll(ctx context.Context, r *foundRoot, read []int, first bool) error {
 	workers := 1
 	if first {

@@ -17,7 +17,7 @@ type Query struct {
 	Text string
 	// Limit is the maximum number of hits; 0 means all of them.
 	Limit int
-	// People also finds the skills that are kept from models.
+	// People also finds the skills withheld from models.
 	People bool
 	// Unlisted finds the unlisted skills, and no others.
 	Unlisted bool
@@ -38,14 +38,14 @@ type Found struct {
 	Total int // number of hits without the limit
 }
 
-// Search ranks skills by how well their name, tags, description, headings and the beginning
-// of their text match the query; see package search. It finds the skills that a model may load,
-// or those that people may request.
+// Search ranks skills by how well their name, tags, description, headings and the beginning of
+// their text match the query; see package search. It finds the skills that a model may load, or the
+// skills that people may request.
 //
-// A query that contains no word returns all of them: the listing, those kept from
-// models, then the shadowed ones, which no listing shows. Search leaves out copies,
-// and finds unlisted skills only if the query asks for them. The order is deterministic;
-// among equals the listed skills come first.
+// A query without words returns all of them: the listing, the skills withheld from models, then the
+// shadowed skills, which no listing shows. Search leaves out copies, and finds unlisted skills only
+// if the query asks for them. The order is deterministic; among equals the listed skills come
+// first.
 //
 // The first search of a catalogue makes the index, unless [Catalog.IndexAhead] made it
 // before. Every refresh after that updates the index. Search fails only if the context
@@ -68,14 +68,14 @@ func (v View) Search(ctx context.Context, q Query) (Found, error) {
 	return found, nil
 }
 
-// standing is what the weight of an entry in a search depends on. A search needs it for
-// every skill that has a word of the query. It is kept beside the index, since the
-// entries themselves are scattered in memory.
+// standing determines the weight of an entry in a search. A search needs it for every skill that
+// has a word of the query. It is kept beside the index, since the entries themselves are scattered
+// in memory.
 type standing uint8
 
 const (
 	shadowed  standing = 1 << iota // another skill answers to its name
-	forPeople                      // kept from models
+	forPeople                      // withheld from models
 	unlisted                       // its root is in no list
 	standings
 )
@@ -144,8 +144,7 @@ type indexing struct {
 	begun atomic.Bool
 	done  chan struct{} // closed when index is set
 	index atomic.Pointer[index]
-	// standings are those of the snapshot's searched entries, set before done is
-	// closed.
+	// standings are the standings of the snapshot's searched entries, set before done is closed.
 	standings []standing
 	whole     atomic.Bool // no heading is missing from index
 }
@@ -164,12 +163,12 @@ func (i *indexing) again() *indexing {
 }
 
 const (
-	// headingsMost is how long the disks may be silent while no caller waits. Headings
-	// that are still unread then stay so until the next refresh that changes anything.
+	// headingsMost bounds how long the disks may be silent while no caller waits. Headings that are
+	// still unread then stay so until the next refresh that changes anything.
 	headingsMost = DefaultInterval
 	// mostHeadings bounds the headings of one skill.
 	mostHeadings = 200
-	// mostBeginning bounds the beginning of its text, in bytes. It has more words than are
+	// mostBeginning bounds the beginning of its text, in bytes. It contains more words than are
 	// indexed.
 	mostBeginning = 600
 )
@@ -215,10 +214,10 @@ func (c *Catalog) indexOf(s *Snapshot) *indexing {
 	return s.indexing
 }
 
-// makeIndex indexes a snapshot from an earlier index and the files that must be read. It
-// has its own goroutine, so that a search waits no longer than its context lasts. If
-// there is a patience, a silent disk delays the index by no more than that. Until the
-// disk answers, its skills are found by all but their headings.
+// makeIndex indexes a snapshot from an earlier index and the files that must be read. It has its
+// own goroutine, so that a search waits no longer than its context lasts. If there is a patience, a
+// silent disk delays the index by no more than that. Until the disk answers, its skills are found
+// by everything but their headings.
 //
 // The indexes of whole snapshots are made one at a time, each from the one before. If
 // two ran at the same time, both would read all files.
@@ -304,7 +303,7 @@ func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, e
 	over := false
 	var next atomic.Int64
 	work := func() {
-		buf := make([]byte, 0, 32<<10) // which most SKILL.md fit into
+		buf := make([]byte, 0, 32<<10) // large enough for most SKILL.md files
 		for ctx.Err() == nil {
 			i := int(next.Add(1)) - 1
 			if i >= len(places) {
@@ -342,13 +341,13 @@ func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, e
 	mu.Unlock()
 }
 
-// topics is what a search needs to know of a SKILL.md's text.
+// topics is the part of a SKILL.md's text that a search uses.
 type topics struct {
 	headings  []string
 	beginning string
 }
 
-// topics returns those of a SKILL.md. It reports false if the file cannot be read or differs
+// topics returns the topics of a SKILL.md. It reports false if the file cannot be read or differs
 // from the entry. The buffer buf is reused from one call to the next.
 func (c *Catalog) topics(ctx context.Context, e *Entry, buf *[]byte) (t topics, ok bool) {
 	leave, err := c.enter(ctx, place{e.Root.Label, e.Path})
@@ -358,8 +357,8 @@ func (c *Catalog) topics(ctx context.Context, e *Entry, buf *[]byte) (t topics, 
 	defer leave()
 	data, stamp, err := e.Skill.ReadInto(*buf)
 	*buf = data[:0]
-	// A file that was old before the catalogue read it has its entry's bytes if its stamp is
-	// the same: hashing all of them again takes a twelfth of the time of an index.
+	// A file that was already old when the catalogue read it still has its entry's bytes if its
+	// stamp is the same. Hashing all files again would take a twelfth of the time of an index.
 	same := stamp == e.Stamp && !stamp.Racy(c.made)
 	if err != nil || !same && skill.DigestOf(data) != e.Digest {
 		return t, false

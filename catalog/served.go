@@ -7,9 +7,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/sorting"
 )
 
-// Served returns the skills that lists of resources contain: those with a URI, including
-// shadowed ones, without the unlisted. They are ordered by the text of their URIs, and
-// sorted once for a snapshot.
+// Served returns the skills in lists of resources: all skills with a URI, including shadowed but
+// not unlisted ones. They are in URI order, sorted once for a snapshot.
 func (v View) Served() []*Entry {
 	v.servedOnce.Do(func() {
 		type served struct {
@@ -31,9 +30,8 @@ func (v View) Served() []*Entry {
 	return v.served
 }
 
-// Invocable returns the skills that people may invoke, in the order of the listing:
-// root order, then by name. They include skills that are kept from models. They are
-// sorted once for a snapshot.
+// Invocable returns the skills that people may invoke, in the order of the listing: root order,
+// then by name. They include skills withheld from models. They are sorted once for a snapshot.
 func (s *Snapshot) Invocable() []*Entry {
 	s.invocableOnce.Do(func() {
 		if !slices.ContainsFunc(s.Entries, func(e *Entry) bool { return e.Status == Available && e.UserInvocable != e.ModelInvocable }) &&

@@ -48,13 +48,13 @@ type Entry struct {
 // name through the tools.
 func (e *Entry) ModelVisible() bool { return e.Status == Available && e.ModelInvocable }
 
-// Unlisted reports whether the skill is in no list and no search, since its root or a root that
-// has it too is not.
+// Unlisted reports whether the skill is in no list and no search, because its root, or another root
+// that contains it, is unlisted.
 func (e *Entry) Unlisted() bool { return e.Root.Unlisted || e.Status == Unlisted }
 
-// Called returns the name that loads the skill. That is its own name, or
-// "<root label>:<name>" if another skill answers to its own. If that pair means another
-// skill too, as between two of one root, it is a name of its place.
+// Called returns the name that loads the skill. That is its own name, or "<root label>:<name>" if
+// another skill answers to its own. If that name is ambiguous too, as between two skills of one
+// root, it is a name by place.
 func (s *Snapshot) Called(e *Entry) string {
 	for name := range s.Names(e) {
 		return name
@@ -62,9 +62,9 @@ func (s *Snapshot) Called(e *Entry) string {
 	return e.URI().String()
 }
 
-// Names returns the names by which [Snapshot.Named] finds the skill: its own name,
-// "<root label>:<name>", and those of its place. Names of a place mean no other skill of
-// the root: "<root label>:<folder>:<folder>" and "<root label>:~<digest of its URI>".
+// Names returns the names by which [Snapshot.Named] finds the skill: its own name, "<root
+// label>:<name>", and its names by place. Names by place are unique in the root: "<root
+// label>:<folder>:<folder>" and "<root label>:~<digest of its URI>".
 func (s *Snapshot) Names(e *Entry) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		place := strings.ReplaceAll(e.Path, "/", ":")
@@ -148,23 +148,23 @@ type RootStatus struct {
 	Err     error // why it could not be read; its last good skills stay
 	Notices []skill.Notice
 	Count   int    // skills found, in any status
-	Led     string // where links led to the root when it was scanned; see [skill.Scan.Real]
+	Led     string // path of the root with links resolved when it was scanned; see [skill.Scan.Real]
 }
 
 // RootState is the state of a root in a few words.
 type RootState string
 
-// The states. The first attempt to read a root ends in one of the others than RootReading.
+// The states. After the first attempt to read a root, its state is never RootReading again.
 const (
 	RootRead        RootState = "read"
 	RootAbsent      RootState = "not there"
 	RootReading     RootState = "being read"     // for the first time: its skills may follow in a moment
 	RootLate        RootState = "late"           // it was read before, and does not answer now
-	RootUnreachable RootState = "unreachable"    // a source outside, of which nothing is there
+	RootUnreachable RootState = "unreachable"    // a remote source without any skills here
 	RootUnreadable  RootState = "cannot be read" // its last good skills stay
 )
 
-// State returns the state of the root. All surfaces tell states apart by it.
+// State returns the state of the root. All surfaces use it to distinguish the states.
 func (r RootStatus) State() RootState {
 	switch {
 	case errors.Is(r.Err, errUnread):
@@ -182,23 +182,23 @@ func (r RootStatus) State() RootState {
 	return RootRead
 }
 
-// IsAbsent reports whether there is nothing at the root, and nothing to say about that.
+// IsAbsent reports whether the root does not exist, without an error or notice about it.
 func (r RootStatus) IsAbsent() bool { return r.Missing && r.Err == nil && len(r.Notices) == 0 }
 
 // Late reports whether the root is still being read; see [ErrLate].
 func (r RootStatus) Late() bool { return r.State() == RootReading || r.State() == RootLate }
 
-// Unread reports whether no scan run of the root has ended yet, so that nothing is known
-// of it. A root that is absent or cannot be read was scanned.
+// Unread reports whether no scan run of the root has ended yet, so that its contents are unknown. A
+// root that is absent or cannot be read was scanned.
 func (r RootStatus) Unread() bool { return r.State() == RootReading }
 
-// Reason says in words why the root could not be read, and what to do. Neither text
-// names a path of the machine. Both are empty if the root was read.
+// Reason words why the root could not be read, and the fix. Neither text names a path of the
+// machine. Both are empty if the root was read.
 func (r RootStatus) Reason() (reason, fix string) {
 	switch {
 	case r.Err == nil:
 		return "", ""
-	case r.Late() && r.Dir == "": // a source outside
+	case r.Late() && r.Dir == "": // a remote source
 		return ErrLate.Error(), "ask again in a while; the server's log says whether its source answers"
 	case r.Late():
 		return ErrLate.Error(), "ask again in a while; if it stays so, see whether its disk answers"
@@ -220,17 +220,17 @@ type Snapshot struct {
 	// Skipped holds the skills that are not served.
 	Skipped []*Entry
 
-	searched []*Entry  // Listed, those kept from models, the shadowed that differ, then the unlisted
+	searched []*Entry  // Listed, the skills withheld from models, the shadowed skills except copies, then the unlisted
 	indexing *indexing // of searched; snapshots that share searched share it
-	// whole is the snapshot of which this one shows a part, else nil. The two share
-	// entries and the contents of their indexes.
+	// whole is the snapshot that this one is a part of, else nil. The two share entries and the
+	// contents of their indexes.
 	whole *Snapshot
 
 	spans    []span                 // of Entries
 	named    []*Entry               // served, the first of each key in root order; sorted by key
-	clashes  map[skill.Key][]*Entry // all entries of a key that several have, in root order
+	clashes  map[skill.Key][]*Entry // all entries of each ambiguous key, in root order
 	moved    map[string]*Entry      // served, by [Entry.Base], if that is not the path of the folder; empty in a part
-	reserved map[place]*Entry       // kept from models, by the path in lower case
+	reserved map[place]*Entry       // withheld from models, by the path in lower case
 	longest  int                    // the length of the longest [Entry.Base]
 	blocked  map[string]*Entry      // by the path of their URI; see [Snapshot.Blocked]
 
@@ -239,7 +239,7 @@ type Snapshot struct {
 
 	found atomic.Pointer[[]foundRoot] // the scan that it was built from, or a later one with the same result
 
-	complete atomic.Pointer[[]skill.Root] // the wanted roots of which all that are listed are known to be read
+	complete atomic.Pointer[[]skill.Root] // wanted roots for which all listed ones are known to be read
 	filtered filterCache
 
 	servedOnce sync.Once
@@ -257,8 +257,8 @@ type Snapshot struct {
 // maxKept bounds the values that [Keep] caches for one snapshot, and so the kinds of clients.
 const maxKept = 32
 
-// Keep returns what make returns for a snapshot, cached by key. Beyond a bound the newest value
-// takes the place of the oldest: clients choose the keys, and none may keep the others out.
+// Keep returns the value that make returns for a snapshot, cached by key. Over a bound, the newest
+// value replaces the oldest: clients choose the keys, and no client may crowd out the others.
 func Keep[K comparable, V any](s *Snapshot, key K, make func() V) V {
 	old, before := s.kept.Load(), []derived(nil)
 	if old != nil {
@@ -270,7 +270,7 @@ func Keep[K comparable, V any](s *Snapshot, key K, make func() V) V {
 		}
 	}
 	all := append([]derived{{key, make()}}, before[:min(len(before), maxKept-1)]...)
-	s.kept.CompareAndSwap(old, &all) // else another one was faster, and this value is made again
+	s.kept.CompareAndSwap(old, &all) // otherwise another caller was faster, and this value will be made again
 	return all[0].value.(V)
 }
 
@@ -302,7 +302,7 @@ func (s *Snapshot) restated(found []foundRoot) *Snapshot {
 	return n
 }
 
-// View is what one request reads: a snapshot as the client may see it.
+// View is a snapshot as one request's client may see it.
 type View struct {
 	*Snapshot
 	catalog *Catalog
@@ -313,7 +313,7 @@ type View struct {
 // and its Version counts changes of skills that it does not show.
 func (v View) Narrowed() bool { return v.filter != nil }
 
-// Uses returns how often a skill was used, or 0 if nothing counts that.
+// Uses returns how often a skill was used, or 0 if uses are not counted.
 func (v View) Uses(e *Entry) uint64 {
 	if v.catalog == nil || v.catalog.uses == nil {
 		return 0
@@ -321,7 +321,7 @@ func (v View) Uses(e *Entry) uint64 {
 	return v.catalog.uses(e)
 }
 
-// Whole reports whether the view shows every skill, and would show any that is added.
+// Whole reports whether the view shows every skill, present or future.
 func (v View) Whole() bool { return v.filter == nil || v.filter.Whole }
 
 // span is the range of the entries of one root, in path order.

@@ -1,5 +1,3 @@
-// Package reads records, in the context of one request, what the request asked for and
-// which files of skills it read.
 package catalog
 
 import (
@@ -9,7 +7,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Trace records what one request asked for, and which skill files it got.
+// Trace records the skill or file that one request asked for, and the skill files it got.
 type Trace struct {
 	mu    sync.Mutex
 	asked string
@@ -33,8 +31,8 @@ func WithTrace(ctx context.Context) (context.Context, *Trace) {
 	return context.WithValue(ctx, traceKey{}, t), t
 }
 
-// TraceOf returns the trace of the request that ctx belongs to, or nil if nothing is to be
-// recorded. The methods of a nil Trace that record do nothing.
+// TraceOf returns the trace of the request that ctx belongs to, or nil if nothing must be recorded.
+// The recording methods of a nil Trace do nothing.
 func TraceOf(ctx context.Context) *Trace {
 	t, _ := ctx.Value(traceKey{}).(*Trace)
 	return t
@@ -79,7 +77,7 @@ func (t *Trace) Failed(err error) {
 	t.fault = err
 }
 
-// Asked returns what the request was about, or "" if [Trace.Ask] was not called.
+// Asked returns the name or URI given to [Trace.Ask], or "" if it was not called.
 func (t *Trace) Asked() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

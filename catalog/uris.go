@@ -82,9 +82,9 @@ func foldersOf(skills []cachedSkill) map[string]bool {
 	return folders
 }
 
-// candidate returns the n-th path that an entry may have, and its prefix. The first ends
-// in the skill's name, the second in the folder's. Later ones begin with the root's
-// label, have "~" for what no URI may hold, and grow by a "~" each.
+// candidate returns the n-th path that an entry may have, and its prefix. The first ends in the
+// skill's name, the second in the folder's. Later ones begin with the root's label, have "~" for
+// characters that no URI may contain, and grow by a "~" each.
 func (p paths) candidate(e *Entry, n int) (prefix, at string) {
 	at = folderPath(e.Skill)
 	switch n {
@@ -141,8 +141,8 @@ func renamed(sk *skill.Skill) (string, bool) {
 	return join(parent(at), sk.Name), sk.Name != path.Base(at) && skill.ValidName(sk.Name)
 }
 
-// claim finds the paths by name at which an outer skill has a file or folder, so that one
-// URI would name two things. It reads the disk: the caller must hold no lock.
+// claim finds the paths by name at which an outer skill has a file or folder: such a URI would be
+// ambiguous. It reads the disk: the caller must hold no lock.
 func (f *foundRoot) claim(skills ...cachedSkill) {
 	claimed := map[string]bool{}
 	for i, sk := range skills {

@@ -8,19 +8,19 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// opening matches the words with which a description says that a skill is used, and by whom,
-// before it says for what. They were picked from the openings of 776 real descriptions.
+// opening matches the words in which a description says when a skill is used and by whom, before it
+// names the purpose. They come from the openings of 776 real descriptions.
 var opening = lazyregexp.New(`(?i)^(?:(?:always |proactively )?(?:(?:use|invoke|activate|load|apply) (?:this|the)(?: skill)?|(?:this|the) skill (?:should|must|can) be (?:used|invoked|activated|loaded)|use)` +
 	`(?: proactively)?,? (?:when(?:ever)?|any ?time|every time|if|for|to)\b|(?:when(?:ever)?|if) (?:the |a )?(?:users?|you|someone)\b)\W?`)
 
-// wish matches the words for a user's wish, at the beginning of what follows an opening.
+// wish matches the words for a user's wish at the beginning of the text after an opening.
 var wish = lazyregexp.New(`(?i)^(?:(?:the |a )?(?:users?|you|someone) )?(?:explicitly )?(?:(?:wants?|needs?|asks?|requests?|mentions?)|(?:is|are) asking|would like)(?: you)?(?: to | for | about | help (?:with |to )?| )`)
 
-// leastGist is the shortest text, in bytes, that may stand for a description.
+// leastGist is the shortest text, in bytes, that can replace a description.
 const leastGist = 12
 
-// Gist returns a description without an opening such as "Use this skill when the user wants
-// to", which tells nothing of the skill.
+// Gist returns a description without an opening such as "Use this skill when the user wants to",
+// which says nothing about the skill.
 func Gist(description string) string {
 	at := opening().FindStringIndex(description)
 	if at == nil {

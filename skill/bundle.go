@@ -19,39 +19,39 @@ const (
 	ScopeBuiltin Scope = "builtin"
 )
 
-// Root names one place in which skills were looked for.
+// Root names one folder or other place that was searched for skills.
 type Root struct {
 	Label string // unique in one catalogue: "claude-user", "dir-1", "builtin"
-	// Also has the labels of later roots that are the same folder, separated by commas. They are
-	// no roots of their own.
+	// Also lists the labels of later roots that are the same folder, separated by commas. They are
+	// not separate roots.
 	Also  string
 	Scope Scope
 	Dir   string // absolute folder, for people; empty when not on a disk
-	// Shown is how people at this machine write the folder: "~/.claude/skills". It is
-	// empty if others ask too: places are then named by the label alone, in every answer.
+	// Shown is the folder as a user of this machine would write it: "~/.claude/skills". It is empty
+	// if clients on other machines ask too: answers then name places by the label alone.
 	Shown string
-	// Prefix is the first part of its skills' URIs. It is the label if several roots
+	// Prefix is the first part of the URIs of the root's skills. It is the label if several roots
 	// are served, so that no root can take over another's URI; else empty.
 	Prefix string
-	// Unlisted keeps the root's skills out of lists and searches, since they are shown
-	// elsewhere. The skills still load by name and by URI.
+	// Unlisted keeps the root's skills out of lists and searches, because clients show them by
+	// other means. The skills still load by name and by URI.
 	Unlisted bool
-	// UnlistedBy is the flag or the key that says so: "--exclude".
+	// UnlistedBy is the flag or the configuration key that sets Unlisted: "--exclude".
 	UnlistedBy string
 	// ShownBy names the clients that show its skills themselves, separated by commas.
 	ShownBy string
-	// Real is the path of Dir at the start, without links if they were resolved. It is empty if
-	// no rule asks where links lead; see [Scan.Real].
+	// Real is the path of Dir at the start, with links resolved if possible. It is empty if no rule
+	// needs the targets of links; see [Scan.Real].
 	Real string
-	// Publisher is that of a root whose label the operator of the server chose, else nil.
-	// Such a label is the prefix however many roots there are.
+	// Publisher describes the publisher of a root whose label the server's operator chose, else
+	// nil. Such a label is the prefix even for a single root.
 	Publisher *Publisher
 }
 
-// Publisher says for people who offers the skills of a root. Each field may be empty.
+// Publisher tells people who offers the skills of a root. Each field may be empty.
 type Publisher struct {
 	Title string // a name in one line
-	Owner string // whom to ask, in one line
+	Owner string // the contact, in one line
 	URL   string // an http or https address
 }
 
@@ -68,7 +68,7 @@ func (r Root) IsShownBy(client string) bool {
 	return client != "" && slices.Contains(strings.Split(r.ShownBy, ","), client)
 }
 
-// Labels returns the label of the root, then those of [Root.Also].
+// Labels returns the label of the root and then the labels in [Root.Also].
 func (r Root) Labels() []string {
 	if r.Also == "" {
 		return []string{r.Label}
@@ -76,22 +76,22 @@ func (r Root) Labels() []string {
 	return append([]string{r.Label}, strings.Split(r.Also, ",")...)
 }
 
-// Name returns the root's folder as answers name it. That is as people at this machine
-// write it, or the root's label if others ask too.
+// Name returns the root's folder as answers name it: as a user of this machine would write it, or
+// the root's label if clients on other machines ask too.
 func (r *Root) Name() string { return cmp.Or(r.Shown, r.Label) }
 
 // LocalName returns the name of the root's folder in the log for the server's operator.
 func (r *Root) LocalName() string { return cmp.Or(r.Shown, filepath.ToSlash(r.Dir), r.Label) }
 
-// Bundle is one skill as a source found it: a folder that holds a SKILL.md in some
-// spelling, not yet parsed. Only the source knows where the bytes of a Bundle are. A
-// Bundle must not be changed after the source has returned it. The source, which
-// compares it with the next scan, and the skill that is read from it share it.
+// Bundle is one skill as a source found it: a folder with a SKILL.md in some spelling, not yet
+// parsed. Only the source knows the location of its bytes. A Bundle must not be changed after the
+// source has returned it: the source, which compares it with the next scan, and the skill read from
+// it share it.
 type Bundle struct {
 	// Path is the folder's slash-separated path below its root, "." when the
 	// root itself is the skill.
 	Path string
-	// In is the root that it was found in, or nil.
+	// In is the root in which the source found the bundle, or nil.
 	In *Root
 	// Entry is the file that serves as SKILL.md: the first of [EntryNames] that the folder
 	// contains, in its spelling on disk. It is empty if the folder has only spellings that
@@ -115,9 +115,8 @@ type Extra struct {
 	Others []string
 	// Link is the path that a linked folder was resolved to, else empty.
 	Link string
-	// Fault, when not nil, says why the entry cannot be served although it was
-	// found: a link out of the folder, a pipe, no permission. Stamp may then be
-	// zero.
+	// Fault, if not nil, is the reason that the entry cannot be served although it was found: a
+	// link out of the folder, a pipe, no permission. Stamp may then be zero.
 	Fault error
 }
 
@@ -145,8 +144,8 @@ func (b *Bundle) Fault() error {
 	return b.Extra.Fault
 }
 
-// Folder returns the base name of the folder; for Path "." that of the root, or "." if the
-// root is not on disk.
+// Folder returns the base name of the skill's folder. For Path "." it is the base name of the root,
+// or "." if the root is not on disk.
 func (b *Bundle) Folder() string {
 	if b.Path != "." {
 		return b.Path[strings.LastIndexByte(b.Path, '/')+1:]
@@ -154,8 +153,8 @@ func (b *Bundle) Folder() string {
 	return filepath.Base(b.rootDir())
 }
 
-// Dir returns the folder's absolute path for people and for "Base directory". It is empty
-// if the skill is not on disk.
+// Dir returns the folder's absolute path, for people and for "Base directory". It is empty if the
+// skill is not on disk.
 func (b *Bundle) Dir() string {
 	const separator = string(filepath.Separator)
 	switch rootDir := b.rootDir(); {
@@ -173,7 +172,7 @@ func (b *Bundle) rootDir() string {
 	return b.In.Dir
 }
 
-// Contains reports whether a path, as Path is written, is below the skill's folder.
+// Contains reports whether path, relative to the root like Path, is below the skill's folder.
 func (b *Bundle) Contains(path string) bool {
 	return b.Path == "." && path != "." || strings.HasPrefix(path, b.Path+"/")
 }

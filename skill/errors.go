@@ -24,7 +24,7 @@ var (
 	ErrNotFolder = errors.New("it is a file, not a folder")
 	// ErrLeavesProject: a link on the way to a folder that a project's file names.
 	ErrLeavesProject = errors.New("a link leads out of the project")
-	// ErrBusy: too many reads of one disk have not been answered yet.
+	// ErrBusy: too many reads of one disk are still waiting.
 	ErrBusy = errors.New("the disk does not answer, and too many reads are waiting for it")
 	// ErrNoRoom: too much is being answered at once.
 	ErrNoRoom = errors.New("the server is busy; try again")
@@ -33,37 +33,36 @@ var (
 	ErrIncomplete = errors.New("a folder cannot be read or is more than 12 levels deep, or a file has a name that no URI can carry, so files would be missing")
 )
 
-// LockError says why the lock of a skill's folder keeps the skill, or one of its files, from being
-// served. Its texts name no path of the machine.
+// LockError reports that the lock of a skill's folder forbids serving the skill or one of its
+// files. Its texts contain no path of the machine.
 type LockError struct {
-	Changed      bool // the lock has the skill, with other content
+	Changed      bool // the lock has the skill with other content
 	Message, Fix string
 }
 
 // Error returns the message.
 func (e *LockError) Error() string { return e.Message }
 
-// StoreError says why a skill from a source outside, or one of its files, is not served. Its texts
-// name no path of the machine.
+// StoreError reports that a skill from a remote source, or one of its files, cannot be served. Its
+// texts contain no path of the machine.
 type StoreError struct {
-	Damaged      bool // the store no longer has it as it was fetched; otherwise it could not be fetched
+	Damaged      bool // the stored copy has changed; otherwise it could not be fetched
 	Message, Fix string
 }
 
 // Error returns the message.
 func (e *StoreError) Error() string { return e.Message }
 
-// HeldError says why the operator's policy keeps a skill, or one of its files, from being served. Its
-// texts are for the operator. Models and clients are told [Held] and no more, since a finding quotes
-// the skill.
+// HeldError reports that the operator's policy forbids serving a skill or one of its files. Its
+// texts are for the operator. Models and clients only get [Held], since a finding quotes the skill.
 type HeldError struct {
-	Pending bool // it is not judged yet
-	// Name is the skill's, as it was read. It may be known although the skill is not served.
+	Pending bool // not judged yet
+	// Name is the skill's name as read. It may be known although the skill is not served.
 	Name         string
 	Message, Fix string
 }
 
-// Error returns what clients are told.
+// Error returns the text for clients.
 func (e *HeldError) Error() string {
 	if e.Pending {
 		return heldPending
@@ -71,7 +70,7 @@ func (e *HeldError) Error() string {
 	return Held
 }
 
-// What clients are told of a skill that is held back.
+// Texts for clients about a held-back skill.
 const (
 	Held        = "held back by the operator's policy"
 	heldPending = Held + " until it is judged; ask again in a moment"
@@ -110,14 +109,14 @@ func Reason(err error) string {
 	return "cannot be read"
 }
 
-// UnreachableError is the error of a root whose source outside was asked in vain, and of which nothing
-// is there. Its texts name no place and no address.
+// UnreachableError reports a root whose remote source cannot be reached or has no acceptable
+// release, and which has no skills. Its texts contain no location and no address.
 type UnreachableError struct {
 	Since   time.Time
-	Refused bool // the source answers, and its release is not taken
+	Refused bool // the source answers, but its release is refused
 }
 
-// Error says since when.
+// Error says since when the source is unreachable or refused.
 func (e *UnreachableError) Error() string {
 	what := "unreachable since "
 	if e.Refused {
@@ -126,8 +125,8 @@ func (e *UnreachableError) Error() string {
 	return what + e.Since.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-// FolderReason words why a folder of skills cannot be read, and what to do, without a path
-// of the machine.
+// FolderReason words why a folder of skills cannot be read, and the fix, without a path of the
+// machine.
 func FolderReason(err error) (reason, fix string) {
 	if gone, ok := errors.AsType[*UnreachableError](err); ok {
 		return gone.Error(), "its skills follow once its source has a release; the server's log says why it has none"

@@ -38,16 +38,16 @@ type Skill struct {
 	// Publishable is set if the SKILL.md satisfies the Skills extension. Only the manifest
 	// shows whether the files fit.
 	Publishable bool
-	// ModelInvocable is false if the author keeps the skill from models
+	// ModelInvocable is false if the author withholds the skill from models
 	// (disable-model-invocation: true).
 	ModelInvocable bool
-	// UserInvocable is false if the author keeps the skill from people's menus
+	// UserInvocable is false if the author keeps the skill out of people's menus
 	// (user-invocable: false).
 	UserInvocable bool
 	// Size is the size of SKILL.md. Its position in the struct avoids padding, since there
 	// are many skills.
 	Size int32
-	// Disabled is the line by which the author keeps it from models, usually
+	// Disabled is the line with which the author withholds the skill from models, usually
 	// "disable-model-invocation: true"; "" if models may load it.
 	Disabled string
 	// Frontmatter has every field as written, as one JSON object; nil without frontmatter.
@@ -122,7 +122,7 @@ func (s *scratch) done() {
 }
 
 // own copies the texts that are parts of the file. Name and description become parts of the
-// frontmatter's JSON if that contains them unchanged, which is nearly always.
+// frontmatter's JSON if it contains them unchanged, as it nearly always does.
 func (s *Skill) own() {
 	all := textOf(s.Frontmatter)
 	for _, text := range []*string{&s.Name, &s.Description} {
@@ -271,8 +271,8 @@ func (s *Skill) InURI() bool {
 	return CleanPath(at) == nil || ValidName(s.Name) && CleanPath(path.Join(path.Dir(at), s.Name)) == nil
 }
 
-// HeldBack reports whether the operator's policy keeps the skill from being served. Only the operator
-// is told its problems.
+// HeldBack reports whether the operator's policy forbids serving the skill. Only the operator sees
+// its problems.
 func (s *Skill) HeldBack() bool {
 	p, skipped := s.SkipReason()
 	return skipped && p.Rule == frontmatter.HeldBack

@@ -20,8 +20,8 @@ const (
 	MaxSkillSize = 16 << 20
 	// MaxDepth bounds folders below a root and inside a skill.
 	MaxDepth = 12
-	// MaxFolder bounds the names in one folder of a skill that is listed, and FolderMemory
-	// is about what they take, in bytes.
+	// MaxFolder bounds the names in one folder of a listed skill, and FolderMemory is their
+	// approximate memory in bytes.
 	MaxFolder    = 10_240
 	FolderMemory = 4 << 20
 )
@@ -38,8 +38,7 @@ type File struct {
 // that leave the skill. It stops after limit files, or at a folder of more than [MaxFolder]
 // names, and reports that. If a folder cannot be read or is more than [MaxDepth] levels down,
 // or no URI can carry a file's path, the error is [ErrIncomplete], and the result has the
-// files that were found. If the disk fails for the moment, the error is that of the file
-// system.
+// files found. If the disk fails for the moment, List returns the file system's error.
 func (s *Skill) List(ctx context.Context, limit int) (files []File, more bool, err error) {
 	lacks := ""
 	err = fs.WalkDir(&namesFS{s.FS, 2 * max(limit, MaxFolder)}, ".", func(p string, e fs.DirEntry, err error) error {
@@ -101,7 +100,7 @@ func (s *Skill) List(ctx context.Context, limit int) (files []File, more bool, e
 	return files, more, err
 }
 
-// namesFS bounds the names that a walk reads, since it holds those of all folders above it.
+// namesFS bounds the names that a walk reads, since the walk holds the names of all parent folders.
 type namesFS struct {
 	fs.FS
 	left int
@@ -154,21 +153,21 @@ func (s *Skill) ReadServed(path string, limit int64) ([]byte, Stamp, error) {
 	return ReadFile(s.FS, s.OnDisk(path), limit)
 }
 
-// onePass is a file system that lists and hashes the files of a skill in one pass. It
-// does so if it can tell that they were all of one state. known are files as an earlier
-// call returned them. ok is false if something about the skill requires the long way.
+// onePass is a file system that lists and hashes the files of a skill in one pass, if it
+// can ensure that they all belong to one state. known are files from an earlier call. ok is
+// false if the caller must list and hash the files itself.
 type onePass interface {
 	Whole(ctx context.Context, known []File) (files []File, ok bool)
 }
 
-// Manifest describes every file of the skill with the digest of its bytes, in path order,
-// all of one state that the skill had while Manifest ran. known are the files of an
+// Manifest describes every file of the skill with the digest of its bytes, in path order. All
+// files belong to one state that the skill had while Manifest ran. known are the files of an
 // earlier manifest without those whose stamps were racy then: a file that still has its
 // stamp is not read again. Neither slice may be written to.
 //
 // The error is [ErrTooLarge] over [MaxFiles] files or [MaxSkillSize] bytes,
 // [ErrIncomplete] if a file cannot be listed, and [ErrUnstable] if the skill keeps
-// changing. Any other error is that of the file system.
+// changing. Any other error comes from the file system.
 func (s *Skill) Manifest(ctx context.Context, known []File) ([]File, error) {
 	if by, ok := s.FS.(onePass); ok && s.Entry == MainFile {
 		if files, ok := by.Whole(ctx, known); ok {
@@ -264,7 +263,7 @@ const hashBuffer = 64 << 10
 
 // Hash reads one file of the skill by the path under which it is served, and describes the
 // bytes it read: size, digest and stamp belong together, even if the file changes
-// meanwhile. The errors are those of the file system, [ErrNotRegular]
+// meanwhile. It returns errors of the file system, [ErrNotRegular]
 // and [ErrUnstable].
 func (s *Skill) Hash(path string) (File, error) {
 	f := File{Path: path}

@@ -1,4 +1,3 @@
-// Package naming proposes names for skills, and knows the names that Windows refuses.
 package skill
 
 import (
@@ -18,13 +17,13 @@ const maxName = 64
 
 // Suggest returns a valid name for any text: its words in lower case, without the marks
 // on letters, joined by hyphens. It leaves out words that cannot be written with a-z and
-// 0-9; if none is left, it returns "my-skill". It appends "-skill" to the name of a Windows
+// 0-9; without a word left, it returns "my-skill". It appends "-skill" to the name of a Windows
 // device.
 func Suggest(s string) string {
 	var words []string
 	for _, word := range strings.FieldsFunc(latin(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
-		// A word that cannot be written in a-z is left out whole, since the rest of it
-		// would not be a word.
+		// A word with other letters is left out as a whole, since its rest would not be a
+		// word.
 		if display.IsASCII(word) {
 			words = append(words, word)
 		}
@@ -76,7 +75,7 @@ var reservedNames = map[string]bool{
 	"COM¹": true, "COM²": true, "COM³": true, "LPT¹": true, "LPT²": true, "LPT³": true,
 }
 
-// WindowsFault returns what makes a name impossible on Windows, for example "the name of a
+// WindowsFault returns the reason that Windows refuses a name, for example "the name of a
 // device", or "" for a name that Windows accepts.
 func WindowsFault(name string) string {
 	for _, r := range name {

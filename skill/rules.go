@@ -28,7 +28,7 @@ const (
 	SeverityInfo    Severity = "info"
 )
 
-// Rule says what a rule requires, and what a skill that breaks it loses.
+// Rule describes a requirement, and the consequences for a skill that breaks it.
 type Rule struct {
 	ID       RuleID
 	Severity Severity

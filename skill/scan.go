@@ -18,8 +18,8 @@ type Notice struct {
 	// one.
 	File  string
 	Meant bool
-	// Target is where a link leads that leaves its skill, as an absolute path that was not
-	// resolved; "" for any other notice. Rules judge it, and nothing shows it.
+	// Target is the target of a link that leaves its skill, as an absolute, unresolved path;
+	// "" for any other notice. Rules judge it, and no surface shows it.
 	Target string
 }
 
@@ -34,8 +34,8 @@ type Folder struct {
 // Scan is the result of scanning a source.
 type Scan struct {
 	Bundles []*Bundle // in path order; must not be changed
-	// Skills are what a source read of Bundles during the scan, at the same places; nil
-	// for those that are still to be loaded. It may be empty.
+	// Skills are the skills that a source read during the scan, in the order of Bundles; an
+	// entry is nil if its skill must still be loaded. It may be empty.
 	Skills  []*Skill
 	Notices []Notice
 	// Version, if not zero, identifies the scanned state within a process. Two scans with
@@ -52,8 +52,8 @@ type Scan struct {
 
 type progressKey struct{}
 
-// WithProgress makes work in the context count in n what is finished: a scan its folders and
-// files, a check of many skills these. Counting is optional for a source, but without it a
+// WithProgress makes work in the context count its progress in n: a scan counts folders and
+// files, a check of many skills counts skills. Counting is optional for a source, but without it a
 // waiting caller cannot tell a scan from a disk that does not answer.
 func WithProgress(ctx context.Context, n *atomic.Int64) context.Context {
 	return context.WithValue(ctx, progressKey{}, n)

@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/sorting"
 )
 
-// SetOf returns the digest of a skill's files, which have their digests: that of the lines "path NUL
-// digest NUL size LF", by path. An approval is for a set.
+// SetOf returns the digest of a skill's files: of the lines "path NUL digest NUL size LF", sorted
+// by path. The files must have their digests. An approval is for such a set.
 func SetOf(files []File) Digest {
 	files = slices.Clone(files)
 	sorting.Func(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })

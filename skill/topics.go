@@ -93,8 +93,8 @@ func Beginning(data []byte, n int) string {
 }
 
 // prose calls visit with the lines of a SKILL.md's text that are not code, without blanks
-// around them, until visit returns false. It is no iterator, so that what visit uses can be on
-// the stack.
+// around them, until visit returns false. It is not an iterator, so that the variables of visit can
+// stay on the stack.
 func prose(data []byte, visit func(text string) bool) {
 	s := textOf(data)
 	if _, body, ok := frontmatter.Cut(data); ok {
@@ -121,7 +121,7 @@ func prose(data []byte, visit func(text string) bool) {
 	}
 }
 
-// copyTogether copies texts that are parts of a longer one, all into one.
+// copyTogether copies texts that are parts of a longer text into one allocation.
 func copyTogether(texts []string) []string {
 	if len(texts) == 0 {
 		return nil

@@ -92,8 +92,8 @@ func ParseURI(s string) (URI, error) {
 }
 
 // PlainURI returns a text without the parts that a skill's URI never has: user information,
-// query and fragment. fault says which of them it has and what to do. Both are "" if the
-// rest is not a skill's URI, or if the text has none of these parts.
+// query and fragment. fault names the part that it has, and the fix. Both are "" if the
+// rest is not a skill's URI, or if the text has no such part.
 func PlainURI(s string) (plain, fault string) {
 	if i := strings.IndexAny(s, "?#"); i >= 0 {
 		if _, err := ParseURI(s[:i]); err == nil {

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 )
 
-// Verified returns an open file whose bytes are compared with a digest and a size while they are
-// read. The read that would complete other bytes fails with what differs returns.
+// Verified returns an open file that checks its bytes against a digest and a size while they are
+// read. The read that would complete other bytes fails with the error from differs.
 func Verified(f fs.File, size int64, digest Digest, differs func() error) fs.File {
 	return &verified{File: f, size: size, digest: digest, differs: differs, hash: sha256.New()}
 }
@@ -20,7 +20,7 @@ type verified struct {
 	differs func() error
 	hash    hash.Hash
 	read    int64
-	right   bool // it was read to its end, and is as its digest says
+	right   bool // read to its end, and matches the digest
 }
 
 // Read implements [io.Reader].
@@ -31,7 +31,7 @@ func (v *verified) Read(p []byte) (int, error) {
 	if v.read == v.size && !v.right {
 		v.right = Digest(v.hash.Sum(nil)) == v.digest
 	} else if n > 0 && v.right {
-		v.right = false // it has grown
+		v.right = false // it has more bytes than size
 	}
 	if !v.right && (v.read >= v.size || err == io.EOF) {
 		return 0, v.differs()

@@ -12,16 +12,15 @@ import (
 	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
-// The bounds of one answer of an untrusted server.
+// Bounds on one answer of an untrusted server.
 const (
-	// maxAnswer is its size in bytes after decompression, unless the caller has another bound:
-	// a file of 16 MiB in base64, with some room.
+	// maxAnswer bounds its size in bytes after decompression, unless the caller sets another
+	// bound: a file of 16 MiB in Base64, and some more.
 	maxAnswer = 32 << 20
-	// maxValues is its number of JSON values, which take many times their bytes once they
-	// are decoded. A page of 100 skills with 512 files each has 200,000.
+	// maxValues bounds its JSON values, which need much more memory decoded than encoded. A page of 100 skills with 512 files each has 200,000.
 	maxValues = 1_000_000
-	// answerTime is the time from the request to its last byte. A file of the largest size,
-	// 22 MB in base64, then needs 3 Mbit a second.
+	// answerTime bounds the time from the request to the last byte of its answer. The largest
+	// file, 22 MB in Base64, then needs 3 Mbit a second.
 	answerTime = time.Minute
 )
 
@@ -52,7 +51,7 @@ func (b *Bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// reason returns late if that ended the context, else err.
+// reason returns late if the timeout ended the context, else err.
 func (b *Bounded) reason(ctx context.Context, late, err error) error {
 	if err == nil || errors.Is(err, io.EOF) || !errors.Is(context.Cause(ctx), late) {
 		return err
@@ -67,7 +66,7 @@ func (b *Bounded) exceeded(err error) {
 	}
 }
 
-// answerSize is the error of an answer of more than so many bytes.
+// answerSize is the error for an answer of more than this number of bytes.
 type answerSize int
 
 func (most answerSize) Error() string {
@@ -76,7 +75,7 @@ func (most answerSize) Error() string {
 
 var errAnswerValues = fmt.Errorf("the answer has more than %d JSON values", maxValues)
 
-// boundedBody counts the bytes and values that are read.
+// boundedBody counts the bytes and values read.
 type boundedBody struct {
 	io.ReadCloser
 	of     *Bounded

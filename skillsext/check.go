@@ -16,19 +16,19 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// The bounds of what a check reads from a server. Anything beyond them is a finding, and
-// the check continues without it.
+// Bounds on the data that a check reads from a server. Anything beyond them is a finding,
+// and the check continues without it.
 const (
 	maxPages    = 10_000    // of one listing
 	maxFolders  = 10_000    // of one skill
-	maxListed   = 100_000   // skills: six times those of the largest library that was measured
+	maxListed   = 100_000   // skills: six times the largest library measured
 	maxManifest = 1_000_000 // files in all entries together
 	maxFindings = 10_000
 )
 
-// CheckOptions describe the server to check.
+// CheckOptions configures a check of a server.
 type CheckOptions struct {
-	Endpoint string // the URL of MCP over Streamable HTTP
+	Endpoint string // URL of MCP over Streamable HTTP
 	// HTTP is the client to use; nil means the default one with [Bounded] answers. Any
 	// other client should bound them too.
 	HTTP *http.Client
@@ -59,9 +59,9 @@ type Report struct {
 // Versions lists the known protocol versions, the newest first.
 func Versions() []string { return mcp.SupportedProtocolVersions() }
 
-// CheckServer checks a server's side of the extension: what it declares, the shapes of its
+// CheckServer checks a server's side of the extension: its declaration, the shapes of its
 // answers, each entry, and each file against its entry. Unlike a host it reads every file.
-// The error means that the server could not be asked; its faults are in the report.
+// An error means that the server could not be reached; its faults are in the report.
 func CheckServer(ctx context.Context, o CheckOptions) (*Report, error) {
 	if o.Protocol != "" && !slices.Contains(Versions(), o.Protocol) {
 		return nil, fmt.Errorf("the protocol version %s is not known here", display.Echo(o.Protocol))
@@ -117,7 +117,7 @@ type checker struct {
 	report    *Report
 	modern    bool
 	directory bool
-	folders   int // of the skill that is being checked, read so far
+	folders   int // read so far of the skill being checked
 }
 
 func (c *checker) find(rule, skillURI, uri, format string, args ...any) {
@@ -339,7 +339,7 @@ func (c *checker) walk(ctx context.Context, s *Skill, uri string, there map[stri
 	}
 }
 
-// unknown asks for a skill and a folder that no server has.
+// unknown requests a skill and a folder that no server has, which must fail.
 func (c *checker) unknown(ctx context.Context) {
 	const nowhere = "skill://knack-check-there-is-no-such-skill/SKILL.md"
 	_, _, err := c.get(ctx, nowhere)

@@ -17,7 +17,7 @@ type raw struct {
 	data json.RawMessage
 }
 
-// MarshalJSON returns the bytes that were received.
+// MarshalJSON returns the bytes as received.
 func (r *raw) MarshalJSON() ([]byte, error) { return r.data, nil }
 
 // UnmarshalJSON keeps a copy.
@@ -42,8 +42,8 @@ type Client struct {
 	Session *mcp.ClientSession
 }
 
-// Dial connects a host to the server at an endpoint of MCP over Streamable HTTP. The host says
-// that it has this name. The client should bound answers, as [Bounded] does. Close the session.
+// Dial connects a host of the given name to the server at an endpoint of MCP over Streamable
+// HTTP. The HTTP client should bound answers, as [Bounded] does. The caller closes the session.
 func Dial(ctx context.Context, name, endpoint string, via *http.Client) (*Client, error) {
 	return dial(ctx, name, endpoint, "", via)
 }
@@ -141,8 +141,8 @@ func (c *Client) List(ctx context.Context, cursor string) (*ListSkillsResult, er
 	return res, nil
 }
 
-// All lists every page. It returns an error if the server repeats a cursor, sends one of more
-// than 4 KiB, or has more than 10,000 pages.
+// All lists every page. It yields an error if the server repeats a cursor, sends a cursor of
+// more than 4 KiB, or has more than 10,000 pages.
 func (c *Client) All(ctx context.Context) iter.Seq2[*Skill, error] {
 	return every(func(cursor string) ([]*Skill, string, error) {
 		res, err := c.List(ctx, cursor)
@@ -164,7 +164,7 @@ func (c *Client) Children(ctx context.Context, uri string) iter.Seq2[*mcp.Resour
 	})
 }
 
-// every lists what is on every page.
+// every lists the items of every page.
 func every[T any](page func(cursor string) (list []*T, next string, err error)) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		var read pages

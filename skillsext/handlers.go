@@ -105,7 +105,7 @@ const Complete = "complete"
 
 // Modern reports whether a request has protocol version 2026-07-28 or later. No other code
 // distinguishes the eras. Such a request names its version itself; a session's handshake
-// holds the client's proposal, not what was agreed.
+// holds the client's proposal, not the agreed version.
 func Modern(p mcp.Params) bool {
 	version, _ := p.GetMeta()[mcp.MetaKeyProtocolVersion].(string)
 	return version >= Since
@@ -124,7 +124,7 @@ func setEra(p mcp.Params, meta *mcp.Meta, resultType *string, c *mcp.Cacheable) 
 	}
 }
 
-// checkLimits returns an error for an entry that is over the limits of SEP-2640.
+// checkLimits returns an error for an entry over the limits of SEP-2640.
 func checkLimits(s *Skill) error {
 	if s == nil {
 		return internal("an entry is missing")

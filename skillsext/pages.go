@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// maxCursor is the size of a cursor in bytes. Each is sent back to the server.
+// maxCursor bounds a cursor in bytes. Each is sent back to the server.
 const maxCursor = 4 << 10
 
 // pages counts the pages of one list of an untrusted server.
@@ -15,7 +15,7 @@ type pages struct {
 	seen map[[sha256.Size]byte]bool // the cursors, by their hashes: a server could send gigabytes
 }
 
-// next takes the cursor of a page. The error means that the list cannot be read to its end.
+// next records the cursor of a page. It returns an error if the list cannot be read to its end.
 func (p *pages) next(cursor string) error {
 	if cursor == "" {
 		return nil

@@ -35,8 +35,8 @@ const (
 	maxBytes = skill.MaxSkillSize
 )
 
-// Skill is an entry. It has everything a host needs to know of one skill: to show it, to ask
-// for approval, and to verify every file that it reads later.
+// Skill is an entry: everything that a host needs to show one skill, to ask for approval, and
+// to verify every file that it reads later.
 type Skill struct {
 	URI         string      `json:"uri"` // of SKILL.md
 	Frontmatter Frontmatter `json:"frontmatter"`
@@ -106,9 +106,9 @@ func (r Resources) MarshalJSON() ([]byte, error) {
 	return r.appendTo(nil), nil
 }
 
-// Entries are written here because encoding/json reads what a method has written again for
-// each method around it. A page of skills has a hundred entries with some files each, and
-// that was an eighth of the cost of listing them.
+// Entries are encoded by hand because encoding/json parses the output of a MarshalJSON method
+// again for each enclosing one. A page of skills has a hundred entries with some files each,
+// and that was an eighth of the cost of listing them.
 
 func (r Resources) appendTo(b []byte) []byte {
 	if r.dynamic {
@@ -127,8 +127,8 @@ func (r Resources) appendTo(b []byte) []byte {
 	return append(b, ']')
 }
 
-// AppendJSON appends the entry as JSON. It writes the frontmatter unchanged, so that must
-// be JSON.
+// AppendJSON appends the entry as JSON. It writes the frontmatter unchanged, which must
+// therefore be JSON.
 func (s *Skill) AppendJSON(b []byte) []byte {
 	if s == nil {
 		return append(b, "null"...)
@@ -142,7 +142,7 @@ func (s *Skill) AppendJSON(b []byte) []byte {
 	return append(s.Resources.appendTo(b), '}')
 }
 
-// size estimates how many bytes an entry takes.
+// size estimates the encoded size of an entry in bytes.
 func (s *Skill) size() int {
 	if s == nil {
 		return len("null,")
@@ -217,7 +217,7 @@ type ReadDirectoryResult struct {
 	Resources  []*mcp.Resource
 }
 
-// hints are the members that only the modern era has.
+// hints are the members that exist only in the modern era.
 type hints struct {
 	Meta       mcp.Meta `json:"_meta,omitempty"`
 	ResultType string   `json:"resultType,omitempty"`
@@ -255,7 +255,7 @@ func (r *ListSkillsResult) MarshalJSON() ([]byte, error) {
 	return append(r.appendMembers(b), '}'), nil
 }
 
-// sizeHint estimates how many bytes the members take.
+// sizeHint estimates the encoded size of the members in bytes.
 func (r *ListSkillsResult) sizeHint() int {
 	sizeHint := len(r.NextCursor) + 100
 	for _, s := range r.Skills {

@@ -29,7 +29,7 @@ const (
 // a SKILL.md the skill must not be loaded (SEP-2640, integrity and verification).
 type VerificationError struct {
 	// Reason is "unlisted" for a file that the entry does not list, and "size", "digest" or
-	// "frontmatter" for one that differs from the entry in that.
+	// "frontmatter" for a file that differs from the entry in that respect.
 	Reason      string
 	URI         string
 	Differences []string // of the frontmatter, one a field
@@ -39,9 +39,9 @@ type VerificationError struct {
 // Error returns a message with the file and the reason.
 func (e *VerificationError) Error() string { return e.URI + ": " + e.detail }
 
-// VerifyResource checks the bytes of one file against the entry that the host holds: the
-// file is listed, and size and digest are those of the list. A skill without a manifest has
-// nothing to check against; its files only have to be within it.
+// VerifyResource checks the bytes of one file against the host's entry, which must list the
+// file with the same size and digest. Without a manifest there is nothing to compare with;
+// files then only have to be within the skill.
 func VerifyResource(s *Skill, uri string, data []byte) error {
 	if s.Resources.IsDynamic() {
 		if root, ok := strings.CutSuffix(s.URI, "/"+skill.MainFile); !ok || !strings.HasPrefix(canonical(uri), canonical(root)+"/") {
@@ -98,9 +98,9 @@ func canonical(uri string) string {
 	return uri
 }
 
-// frontmatterDifferences compares an entry's frontmatter with that of a SKILL.md:
-// every field, in both directions, mappings in any order, lists in order, numbers
-// by their value, no types converted.
+// frontmatterDifferences compares the frontmatter of an entry and of a SKILL.md: every field,
+// in both directions, mappings in any order, lists in order, numbers by their value, without
+// type conversion.
 func frontmatterDifferences(entry Frontmatter, data []byte) ([]string, error) {
 	d := frontmatter.Parse(data)
 	if d.Repaired || len(d.Fields) == 0 {
@@ -177,7 +177,7 @@ func isComposite(v any) bool {
 	return false
 }
 
-// sameNumber compares numbers exactly, as far as their magnitude fits a double.
+// sameNumber compares numbers exactly, if their magnitude fits a double.
 func sameNumber(a, b string) bool {
 	if a == b {
 		return true
@@ -200,8 +200,8 @@ func shown(v any) string {
 	return display.Excerpt(string(b))
 }
 
-// checkEntry returns the faults of an entry, one line each: by SEP-2640, by the Agent
-// Skills specification, and by the limits.
+// checkEntry returns the violations of SEP-2640, of the Agent Skills specification and of the
+// limits in an entry, one line each.
 func checkEntry(s *Skill) []string {
 	root, ok := strings.CutSuffix(s.URI, "/"+skill.MainFile)
 	if !ok || !strings.Contains(s.URI, "://") || strings.HasSuffix(root, "/") {

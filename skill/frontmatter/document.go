@@ -64,8 +64,8 @@ func Cut(data []byte) (block, body []byte, ok bool) {
 	return data[f.start:f.end], data[f.body:], true
 }
 
-// parse is Parse with two ways to save memory: keep copies the frontmatter, of which values
-// and messages are substrings, and the fields use buf if they fit.
+// parse is Parse with two ways to save memory: keep copies the frontmatter, which values and
+// messages share, and the fields use buf if they fit.
 func parse(data []byte, keep func(string) string, buf []Field) *Document {
 	d := &Document{Body: len(data)}
 	// A copy of the whole file would be half of all allocations for a thousand skills.
@@ -88,7 +88,7 @@ func (d *Document) boundProblems() {
 	rest := d.Problems[maxProblems:]
 	d.Problems = slices.Clone(d.Problems[:maxProblems])
 	for _, p := range rest {
-		if p.Rule == NameSyntax { // the only one of them because of which a skill is skipped
+		if p.Rule == NameSyntax { // the only one of these rules that skips a skill
 			d.Problems = append(d.Problems, p)
 			n--
 		}
@@ -150,8 +150,8 @@ func (d *Document) field(key string) *Field {
 	return nil
 }
 
-// Meant returns the key that was probably meant as a missing field. It is certain if the
-// two differ only in invisible characters or look-alike letters.
+// Meant returns the field that was probably meant to be the missing one. It is certain if the
+// keys differ only in invisible characters or look-alike letters.
 func (d *Document) Meant(field string) (f Field, certain, ok bool) {
 	for _, f := range d.Fields {
 		if f.Key != field && !display.IsASCII(f.Key) && typo.Fold(f.Key) == field {

@@ -94,7 +94,8 @@ func (c parserError) fault() *yamlFault {
 	return c.other(f)
 }
 
-// other words what has no words of its own. A text that was cut off leaves the parser without any.
+// other words faults that have no text of their own. The parser reports nothing for a text that was
+// cut off.
 func (c parserError) other(f *yamlFault) *yamlFault {
 	last := len(c.lines)
 	for last > 0 && strings.TrimSpace(c.line(last)) == "" {

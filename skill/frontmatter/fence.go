@@ -18,7 +18,7 @@ type fence struct {
 // findFence looks for the frontmatter. The strict form is "---" alone on the first line and
 // on a later one. These are accepted with a problem each: blank lines, HTML comments or a
 // code fence before it, blanks after the opener, and text directly after the closer.
-// Anything else is not frontmatter, for which the problem gives the reason.
+// Anything else is not frontmatter, and the problem gives the reason.
 func (d *Document) findFence(s string) (fence, bool) {
 	pos, line := 0, 1
 	if strings.HasPrefix(s, "\ufeff") {

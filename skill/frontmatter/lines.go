@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// cutLine returns the line that begins at pos without its end, and where the next one
-// begins. LF, CRLF and CR end a line, as in YAML and in editors, so that positions match
+// cutLine returns the line that begins at pos without its end, and the start of the next
+// one. LF, CRLF and CR end a line, as in YAML and in editors, so that positions match
 // the lines that people see.
 func cutLine(s string, pos int) (string, int) {
 	for at := pos; at < len(s); at += lineWindow {

@@ -6,14 +6,14 @@ import (
 )
 
 // Nearly all real frontmatter uses little of YAML: keys at the beginning of the line, with
-// text, lists and mappings that look like what they mean. readPlain reads only that, some
-// ten times faster than the library. It leaves everything else to the library: it never
-// decides that a block is wrong, and the library gives the same result for every block that
-// it reads (TestPlainReader).
+// simple texts, lists and mappings. readPlain reads only these, some ten times faster than
+// the library, and leaves everything else to the library. It never decides that a block is
+// wrong, and the library gives the same result for every block that it reads
+// (TestPlainReader).
 
-// readPlain gives the result of [parseYAML] for a block without fault and note. ok is false
-// if it is not sure of that. The block must not contain a character of unsafeCharacter. The
-// values are parts of the block. The fields are in buf, if they fit.
+// readPlain returns the result of [parseYAML] for a block without faults and notes. ok is false
+// if it cannot be sure of that. The block must not contain a character that unsafeCharacter
+// finds. The values are parts of the block. The fields are in buf, if they fit.
 func readPlain(block string, buf []Field) (v Value, ok bool) {
 	if block == "" || block[len(block)-1] != '\n' || strings.IndexByte(block, '\t') >= 0 || strings.IndexByte(block, '\r') >= 0 {
 		return v, false

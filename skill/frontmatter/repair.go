@@ -45,8 +45,8 @@ type chunk struct {
 	line  int // of lines[0] in the block, from 1
 }
 
-// part is the result of reading a chunk: fields with positions in the block, and the fault
-// because of which the only field was read as text.
+// part is the result of reading a chunk: fields with positions in the block, and the fault,
+// if any, for which its only field was read as text.
 type part struct {
 	chunk  chunk
 	fields []Field
@@ -80,7 +80,7 @@ func (d *Document) repair(block string, fault *yamlFault, shift func(Position) P
 		}
 	}
 	if !found {
-		// Each field is valid alone; the fault is between them.
+		// Each field alone is valid; the fault is between fields.
 		d.add(fault.rule, shift(fault.position), "", fault.message, cmp.Or(fault.fix, "indent lines that belong to the field above, or delete them"))
 	}
 }
@@ -187,7 +187,7 @@ func matchKey(text string) (key string, colon int, ok bool) {
 func keyEnd(m []int) int { return max(m[3], m[5], m[7]) }
 
 // readChunks reads the first chunk alone, as YAML or as text. A value in quotes or brackets
-// may continue in the next ones; used is the number of chunks that it took.
+// may continue in the next chunks; used is the number of chunks read.
 func readChunks(chunks []chunk, tries *int) (parts []part, used int) {
 	c := chunks[0]
 	if c.key != "name" && c.key != "description" {

@@ -1,8 +1,9 @@
-// Package ruleid names the rules by which package skill judges a SKILL.md and its folder.
+package frontmatter
+
+// The constants name the rules by which package skill judges a SKILL.md and its folder.
 //
 // The ids are stable: users silence rules by them and programs read them. The constants are
-// here, and not in package skill, because a program outside takes the ids from skill.Rules.
-package frontmatter
+// here, and not in package skill, because other programs take the ids from skill.Rules.
 
 // The ids, by subject.
 const (

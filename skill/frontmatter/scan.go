@@ -109,8 +109,8 @@ func scanBytes(s string) (wide, control int) {
 // Masks for eight bytes at once: the lowest and the highest bit of each.
 const ones, tops = 0x0101010101010101, 0x8080808080808080
 
-// specialBytes sets the highest bit of at least one byte if one of eight bytes is not ASCII, is
-// DEL, or is below the blank and not a line feed. A carry out of a byte that is not ASCII
+// specialBytes sets the highest bit of at least one byte if any of the eight bytes is not ASCII,
+// is DEL, or is below the blank and not a line feed. A carry out of a byte that is not ASCII
 // does not matter: that byte sets its own bit.
 func specialBytes(w uint64) uint64 {
 	return ^(w+ones*0x60)&((w^ones*'\n')+ones*0x7f) | (w + ones) | w
@@ -127,7 +127,7 @@ func badControlAt(s string, i int) bool {
 	return k == 1 || k == 2 && i+1 < len(s) && s[i+1] <= 0x9f
 }
 
-// isSeparator reports LINE SEPARATOR and PARAGRAPH SEPARATOR.
+// isSeparator reports whether r is LINE SEPARATOR or PARAGRAPH SEPARATOR.
 func isSeparator(r rune) bool { return r == 0x2028 || r == 0x2029 }
 
 func invalidAt(s string) int {

@@ -13,11 +13,11 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// This file is the only one that knows the YAML library. The library parses to nodes, and
-// this file gives them their meaning by the YAML 1.2 core schema.
+// Only this file uses the YAML library. The library parses to nodes, which are converted to
+// values here by the YAML 1.2 core schema.
 
-// maxDepth bounds the nesting of frontmatter. Measured over 145,005 skills
-// the deepest is far below; the bound keeps a hostile document cheap.
+// maxDepth bounds the nesting of frontmatter, which keeps a hostile document cheap. None of
+// 145,005 real skills comes near it.
 const maxDepth = 16
 
 // yamlFault is the reason why a block cannot be read as written.
@@ -33,7 +33,7 @@ var yamlLimits = yaml.WithPlugin(loaderlimits.New(
 	loaderlimits.DepthValue(maxDepth), loaderlimits.AliasNone()))
 
 // parseYAML reads one YAML document. Aliases, anchors, merge keys, tags and several
-// documents are faults: none of 145,005 real skills used them validly, and each can make
+// documents are faults: no skill of 145,005 real ones used them validly, and each can make
 // two readers disagree. Faults that do not stop the reading are returned as notes: a
 // duplicate key, of which the first counts, a key that is not a string, and a number
 // without a JSON form.
