@@ -1,4 +1,4 @@
-// Package buildinfo says which build of knack this is.
+// Package buildinfo identifies the running build of knack.
 package buildinfo
 
 import (
@@ -10,15 +10,15 @@ import (
 // Info is the output of knack version.
 type Info struct {
 	Version string `json:"version"`
-	// Commit is empty if the build had no repository, and Modified is set if its files
-	// differed from that commit.
+	// Commit is empty for a build outside a repository. Modified is true if its files differed
+	// from that commit.
 	Commit   string `json:"commit,omitempty"`
 	Modified bool   `json:"modified,omitempty"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
-// Current returns the version that the Go toolchain wrote into the binary.
+// Current returns the build information that the Go toolchain wrote into the binary.
 func Current() Info {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -43,7 +43,7 @@ func of(info *debug.BuildInfo) Info {
 	return b
 }
 
-// String returns the line that knack version prints.
+// String returns the output line of knack version.
 func (b Info) String() string {
 	return fmt.Sprintf("knack %s (%s, %s)", b.Version, b.Go, b.Platform)
 }

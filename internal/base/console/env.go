@@ -1,5 +1,5 @@
-// Package console is what a command takes from its process and how it writes to it: the
-// environment, output that is safe on a terminal, and what a person sees while they wait.
+// Package console connects a command to its process: the environment, output that is safe on a
+// terminal, and progress for people who wait.
 package console
 
 import (
@@ -11,31 +11,31 @@ import (
 	"golang.org/x/term"
 )
 
-// Env has everything that a command takes from its process.
+// Env is the process environment of a command.
 type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
-	Environ        []string // all of the environment, for a program that is started
+	Environ        []string // the whole environment, for starting programs
 	Dir            string   // the working directory
 	// Proxy is [http.ProxyFromEnvironment], or nil for no proxy.
 	Proxy func(*http.Request) (*url.URL, error)
-	// Local reaches the servers on this machine that no user named; nil for the network.
+	// Local connects to the servers on this machine that no user named; nil for the network.
 	Local http.RoundTripper
 	Home  string // the user's home folder, "" if unknown
-	// User returns the name of the system's user; nil if it is unknown. See [Env.UserName].
+	// User returns the name of the system's user; nil if unknown. See [Env.UserName].
 	User func() string
 	// StdinTerminal and the like report whether the stream is a terminal.
 	StdinTerminal, StdoutTerminal, StderrTerminal bool
-	// Width is the width in columns of the terminal, be it stdout or stderr; 0 if unknown.
+	// Width is the width in columns of the terminal on stdout or stderr; 0 if unknown.
 	Width int
-	// Plain is set if the terminal shows escape sequences as text, as an old console of Windows.
+	// Plain is true if the terminal shows escape sequences as text, as old Windows consoles do.
 	Plain bool
 
 	progress *progress // see [Start]
 }
 
-// getenv is Getenv, which tests may leave out.
+// getenv calls Getenv, which tests may leave nil.
 func (e *Env) getenv(name string) string {
 	if e.Getenv == nil {
 		return ""
@@ -43,9 +43,9 @@ func (e *Env) getenv(name string) string {
 	return e.Getenv(name)
 }
 
-// System is the environment of this process.
+// System returns the environment of this process.
 func System() Env {
-	dir, _ := os.Getwd() // without it, only --dir and the home folder are served
+	dir, _ := os.Getwd() // if it fails, only --dir and the home folder are served
 	home, _ := os.UserHomeDir()
 	e := Env{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Environ: os.Environ(), Proxy: http.ProxyFromEnvironment, Dir: dir, Home: home, User: systemUser,

@@ -4,5 +4,5 @@ package console
 
 import "os"
 
-// forgetKeys drops nothing: what was typed ahead is the next line.
+// forgetKeys does nothing: keys typed ahead become the next line.
 func forgetKeys(*os.File) {}

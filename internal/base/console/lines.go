@@ -13,7 +13,7 @@ import (
 	"golang.org/x/term"
 )
 
-// The reasons why [Lines.Line] has no line.
+// Errors of [Lines.Line].
 var (
 	// ErrCtrlC is returned if the user typed Ctrl-C at an empty line.
 	ErrCtrlC = errors.New("interrupted by Ctrl-C")
@@ -25,19 +25,19 @@ var (
 
 const maxLine = 1 << 20
 
-// Lines reads lines from standard input: at a terminal with a prompt and keys for editing, and
-// elsewhere as they come. A paste of several lines is one line with line ends in it.
+// Lines reads lines from standard input: at a terminal with a prompt and editing keys, elsewhere
+// unchanged. A paste of several lines is one line with line ends in it.
 type Lines struct {
 	plain    *bufio.Reader
-	out      io.Writer // the terminal's, or nil: no prompt
-	terminal *os.File  // what the person types at; nil if unknown
-	in       *os.File  // the terminal, if its lines can be edited
+	out      io.Writer // the terminal's, or nil for no prompt
+	terminal *os.File  // the terminal that the person types at; nil if unknown
+	in       *os.File  // the terminal, if it supports editing
 	keys     *keys
 	editor   *term.Terminal
 	pending  chan typed // of a read whose caller has gone
 
 	mu  sync.Mutex
-	raw *term.State // the terminal's before a line is edited; nil otherwise
+	raw *term.State // the terminal's state before editing; nil otherwise
 }
 
 type typed struct {
@@ -45,7 +45,7 @@ type typed struct {
 	err  error
 }
 
-// Lines returns a reader of standard input. There must be one alone.
+// Lines returns a reader of standard input. There must be only one.
 func (e *Env) Lines() *Lines {
 	l := &Lines{plain: bufio.NewReader(e.Stdin)}
 	switch {
@@ -69,11 +69,12 @@ func (e *Env) Lines() *Lines {
 	return l
 }
 
-// IsTyped reports whether a person types the lines, and sees the prompts.
+// IsTyped reports whether a person types the lines and sees the prompts.
 func (l *Lines) IsTyped() bool { return l.out != nil }
 
-// Line reads one line, without its end, behind a prompt. The error is io.EOF at the end of the
-// input, one of those above, or the cause of the context; what is typed then is the next line.
+// Line shows a prompt and reads one line, without its line end. The error is io.EOF at the end of
+// the input, one of the errors above, or the cause of the context. After the context ended, input
+// goes to the next line.
 func (l *Lines) Line(ctx context.Context, prompt string) (string, error) {
 	if l.pending == nil {
 		l.pending = make(chan typed, 1)
@@ -83,7 +84,7 @@ func (l *Lines) Line(ctx context.Context, prompt string) (string, error) {
 		}(l.pending)
 	} else if l.editor != nil {
 		l.editor.SetPrompt(prompt)
-		_, _ = l.editor.Write([]byte("\n")) // which shows it
+		_, _ = l.editor.Write([]byte("\n")) // shows the prompt
 	} else if l.out != nil {
 		fmt.Fprint(l.out, prompt)
 	}
@@ -96,8 +97,8 @@ func (l *Lines) Line(ctx context.Context, prompt string) (string, error) {
 	}
 }
 
-// Forget drops what a person has typed before the next prompt is shown, so that it is not the answer
-// to a question that was not seen.
+// Forget drops keys that were typed before the next prompt, so that they do not answer an unseen
+// question.
 func (l *Lines) Forget() {
 	if l.out == nil {
 		return
@@ -109,17 +110,17 @@ func (l *Lines) Forget() {
 		select {
 		case <-l.pending:
 			l.pending = nil
-		default: // what is typed so far is shown with the prompt
+		default: // the next prompt shows the keys typed so far
 			return
 		}
 	}
-	_, _ = l.plain.Discard(l.plain.Buffered()) // it is there
+	_, _ = l.plain.Discard(l.plain.Buffered()) // it is buffered
 	if l.keys != nil {
 		l.keys.raw, l.keys.out = nil, nil
 	}
 }
 
-// Close leaves the terminal as it was, also while a line is read.
+// Close restores the terminal, even while a line is read.
 func (l *Lines) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,7 +157,7 @@ func (l *Lines) readPlain() (string, error) {
 	}
 }
 
-// edit reads a line whose keys the program gets one by one.
+// edit reads a line key by key, in raw mode.
 func (l *Lines) edit(prompt string) (string, error) {
 	fd := int(l.in.Fd())
 	raw, err := term.MakeRaw(fd)
@@ -193,8 +194,8 @@ func (l *Lines) edit(prompt string) (string, error) {
 	return pasted.Replace(line), nil
 }
 
-// Line ends and tabs of a paste are shown by these characters until the line is read. Elsewhere
-// Unicode has no use for them.
+// Line ends and tabs of a paste are shown as these characters until the line is read. Unicode has
+// no other use for them.
 const (
 	shownEnd = "\u2424"
 	shownTab = "\u2409"
@@ -202,22 +203,22 @@ const (
 
 var pasted = strings.NewReplacer(shownEnd, "\n", shownTab, "\t")
 
-// What a terminal sends around a paste.
+// The marks that a terminal sends around a paste.
 const (
 	pasteBegin = "\x1b[200~"
 	pasteEnd   = "\x1b[201~"
 )
 
-// keys are what a terminal sends, fit for the editor: Ctrl-C ends a line, and a paste has no line
-// ends. One Read goes to the end of a line at most.
+// keys adapts the terminal's input to the editor: Ctrl-C ends a line, and a paste has no line
+// ends. One Read returns at most one line.
 type keys struct {
 	in    io.Reader
-	raw   []byte // read and not looked at
-	out   []byte // looked at and not read
-	match int    // how much of a mark the last bytes are
+	raw   []byte // read but not processed
+	out   []byte // processed but not read
+	match int    // length of the mark's prefix at the end
 	paste bool
-	last  byte // of the paste
-	ctrlC bool // the last line ended with it
+	last  byte // last byte of the paste
+	ctrlC bool // Ctrl-C ended the last line
 }
 
 // Read implements io.Reader.
@@ -245,7 +246,7 @@ func (k *keys) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// typed takes a byte outside of a paste. It reports whether that ends the line.
+// typed processes a byte outside a paste. It reports whether the byte ends the line.
 func (k *keys) typed(b byte) (end bool) {
 	if b != pasteBegin[k.match] {
 		k.match = 0
@@ -263,7 +264,7 @@ func (k *keys) typed(b byte) (end bool) {
 	return b == '\r' || b == '\n'
 }
 
-// pasted takes a byte of a paste.
+// pasted processes a byte of a paste.
 func (k *keys) pasted(b byte) {
 	if b != pasteEnd[k.match] {
 		for _, held := range []byte(pasteEnd[:k.match]) {

@@ -12,16 +12,16 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Output records that a write failed, so that no command ends as if its data had arrived.
+// Output records failed writes, so that a command cannot succeed without its output.
 type Output struct {
 	io.Writer
-	failed   atomic.Pointer[error] // a write that no caller waits for may outlive its command
+	failed   atomic.Pointer[error] // atomic: a write in a goroutine may outlive its command
 	progress *progress             // ends with the first write
 	now      now
 }
 
-// Start prepares an environment for one command. Its output records failures, and a terminal
-// shows what the command is doing if that takes long, until end is called.
+// Start prepares an environment for one command. Its output records failures. Until end is
+// called, a terminal shows the progress of a command that takes long.
 func Start(env *Env) (out *Output, end func()) {
 	if env.StderrTerminal && env.getenv("TERM") != "dumb" {
 		env.progress = startProgress(env.Stderr, env.Width)
@@ -39,7 +39,7 @@ func Start(env *Env) (out *Output, end func()) {
 func (o *Output) Write(p []byte) (int, error) {
 	o.progress.end()
 	n, err := o.Writer.Write(p)
-	if failed := err; err != nil { // a variable of its own, because it escapes
+	if failed := err; err != nil { // its own variable, because it escapes
 		o.failed.CompareAndSwap(nil, &failed)
 	}
 	return n, err
@@ -53,7 +53,8 @@ func (o *Output) Failed() error {
 	return nil
 }
 
-// WriteNow writes what it can of the pieces without waiting, and returns how many bytes.
+// WriteNow writes as much of the pieces as it can without waiting, and returns the number of
+// bytes.
 func (o *Output) WriteNow(pieces [][]byte) int {
 	f, ok := o.Writer.(*os.File)
 	if !ok {
@@ -63,8 +64,8 @@ func (o *Output) WriteNow(pieces [][]byte) int {
 	return o.now.write(f, pieces)
 }
 
-// Clean makes text fit for a terminal. It removes control and direction characters except
-// line ends and tabs, and escapes other invisible characters.
+// Clean makes text safe for a terminal. It removes control and direction characters except line
+// ends and tabs, and escapes other invisible characters.
 func Clean(s string) string {
 	return display.Visible(strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\r", ""), func(r rune) string {
 		if unicode.IsControl(r) || display.IsBidiControl(r) {
@@ -74,7 +75,7 @@ func Clean(s string) string {
 	})
 }
 
-// PrintJSON writes one indented JSON value, never HTML-escaped, and fit for a terminal.
+// PrintJSON writes one indented JSON value without HTML escapes, safe for a terminal.
 func PrintJSON(w io.Writer, v any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -87,7 +88,7 @@ func PrintJSON(w io.Writer, v any) error {
 	return err
 }
 
-// PrintText writes data to stdout unchanged, and to a terminal without control characters.
+// PrintText writes text to stdout. It removes control characters on a terminal only.
 func PrintText(env *Env, s string) error {
 	if env.StdoutTerminal {
 		s = Clean(strings.ToValidUTF8(s, "\ufffd"))
@@ -96,5 +97,5 @@ func PrintText(env *Env, s string) error {
 	return err
 }
 
-// OneLine makes text fit for one line of a terminal.
+// OneLine makes text safe for one line of a terminal.
 func OneLine(s string) string { return Clean(display.OneLine(s)) }

@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Absolute returns a path that starts at the working directory as an absolute one.
+// Absolute returns an absolute path. A relative path starts at the working directory.
 func (e Env) Absolute(path string) string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(e.Dir, path)
@@ -21,9 +21,9 @@ func (e Env) Absolute(path string) string {
 // Shown returns a path with ~ for the home folder.
 func (e Env) Shown(path string) string { return DisplayPath(path, []string{e.Dir}, e.Home) }
 
-// DisplayPath writes a folder as people do: relative to the project or with ~, whichever is
-// nearer. The root of the file system, in which graphical clients start servers, does not
-// count: everything is below it.
+// DisplayPath returns a path as people write it: relative to the nearest project or home
+// folder, the latter as ~. The root of the file system does not count as a project, although graphical clients
+// start servers there: every path is below it.
 func DisplayPath(d string, projects []string, home string) string {
 	near := ""
 	for _, base := range append(slices.Clone(projects), home) {
@@ -55,7 +55,7 @@ func Below(d, base string) (path string, ok bool) {
 	return filepath.ToSlash(rel), true
 }
 
-// ShellWord writes a path so that a shell reads it as one word, byte for byte.
+// ShellWord quotes a path so that a shell reads it as one word, byte for byte.
 func ShellWord(path string) string {
 	home, rest := "", path
 	if strings.HasPrefix(path, "~/") {
@@ -72,7 +72,7 @@ func ShellWord(path string) string {
 			}
 		}
 		return home + "$'" + b.String() + "'"
-	case path == "", strings.HasPrefix(path, "="), strings.ContainsAny(rest, " \t'\"\\$`;&|<>()*?[]{}#!~^"): // zsh reads =ls as the path of ls
+	case path == "", strings.HasPrefix(path, "="), strings.ContainsAny(rest, " \t'\"\\$`;&|<>()*?[]{}#!~^"): // zsh expands =ls to the path of ls
 		return home + "'" + strings.ReplaceAll(rest, "'", `'\''`) + "'"
 	}
 	return path

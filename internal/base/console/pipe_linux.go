@@ -11,13 +11,13 @@ import (
 // now writes to a file without waiting.
 type now struct {
 	mu   sync.Mutex
-	done bool // open was tried, or close was called
+	done bool // open or close was called
 	send func(pieces [][]byte) (int, error)
-	fd   int // of send; without it no write is tried
+	fd   int // used by send; without it, nothing is written
 }
 
-// write writes as much as f takes without waiting, and returns how many bytes. A failure
-// is left to the next write, and so are files other than pipes and sockets.
+// write writes as much as f accepts without waiting, and returns the number of bytes. It ignores
+// failures, which the next write meets again, and files other than pipes and sockets.
 func (w *now) write(f *os.File, pieces [][]byte) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -31,10 +31,10 @@ func (w *now) write(f *os.File, pieces [][]byte) (n int) {
 	return max(n, 0)
 }
 
-// open finds out how to write. Whether a write to a pipe waits is a property of its open
-// description, which the standard output may share with other processes. Hence the pipe is
-// opened once more. That fails if another user has made the pipe, and without /proc. Go's poller
-// has no part in it, which would make each write longer.
+// open prepares writing without waiting. Whether a write to a pipe waits is a property of its
+// open file description, which standard output may share with other processes, so the pipe is
+// opened again. That fails without /proc, and if the pipe belongs to another user. Go's poller is
+// not used, since it makes each write slower.
 func (w *now) open(f *os.File) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -47,7 +47,7 @@ func (w *now) open(f *os.File) {
 			return
 		}
 		switch is.Mode & unix.S_IFMT {
-		case unix.S_IFSOCK: // as Node's pipes are
+		case unix.S_IFSOCK: // Node's pipes are sockets
 			if w.fd, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0); err == nil {
 				w.send = func(pieces [][]byte) (int, error) {
 					return unix.SendmsgBuffers(w.fd, pieces, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
@@ -66,7 +66,7 @@ func (w *now) open(f *os.File) {
 	})
 }
 
-// close closes what open has opened. Nothing is opened or written from now on.
+// close closes the duplicate file. Later calls open and write nothing.
 func (w *now) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,11 +8,10 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Style is a way to show a part of a line, as a number of ANSI's. The zero value changes
-// nothing.
+// Style is the ANSI number of a text style. The zero value changes nothing.
 type Style string
 
-// The styles. Names are bold, severities have colours, and what matters less is dim.
+// The styles. Names are bold, severities have colours, and less important text is dim.
 const (
 	Bold   Style = "1"
 	Dim    Style = "2"
@@ -33,15 +32,15 @@ type Painted struct {
 // Of returns a part of a line for [Printer.Line].
 func (s Style) Of(text string) Painted { return Painted{text, s} }
 
-// Words before what a command says on stderr, for [Printer.Text].
+// Prefixes of messages on stderr, for [Printer.Text].
 var (
 	Error   = Red.Of("error:")
 	Warning = Yellow.Of("warning:")
 	Hint    = Cyan.Of("hint:")
 )
 
-// colours decides whether a stream gets colours. NO_COLOR (no-color.org) turns them off, and
-// CLICOLOR_FORCE (bixense.com/clicolors) or FORCE_COLOR (force-color.org) on.
+// colours decides whether a stream gets colours. NO_COLOR (no-color.org) disables them;
+// CLICOLOR_FORCE (bixense.com/clicolors) or FORCE_COLOR (force-color.org) enables them.
 func (e *Env) colours(terminal bool) bool {
 	forces := func(name string) bool {
 		value := e.getenv(name)
@@ -56,14 +55,14 @@ func (e *Env) colours(terminal bool) bool {
 	return terminal && !e.Plain && e.getenv("TERM") != "dumb"
 }
 
-// Printer writes lines for people. What it prints is fit for a terminal. On a terminal it
-// paints, and breaks long lines between words; elsewhere every line stays whole, for programs
-// that search lines.
+// Printer writes lines for people, with text made safe for a terminal. On a terminal it adds
+// colours and breaks long lines between words. Elsewhere lines stay whole, for programs that
+// search them.
 type Printer struct {
 	w        io.Writer
 	terminal bool
 	colour   bool
-	width    int // 0 to break no line
+	width    int // 0 disables breaking
 	err      error
 }
 
@@ -81,7 +80,8 @@ func (e *Env) printer(w io.Writer, terminal bool) *Printer {
 	return p
 }
 
-// PrinterOf returns w if it is a printer, or else a printer for a writer that is no terminal.
+// PrinterOf returns w if it is a printer, or else a printer on w as a stream that is not a
+// terminal.
 func PrinterOf(w io.Writer) *Printer {
 	if p, ok := w.(*Printer); ok {
 		return p
@@ -89,7 +89,7 @@ func PrinterOf(w io.Writer) *Printer {
 	return &Printer{w: w}
 }
 
-// Write writes text as it is, apart from [Clean]. Each write must be whole lines.
+// Write writes text after [Clean]. Each write must have whole lines.
 func (p *Printer) Write(text []byte) (int, error) {
 	_, err := io.WriteString(p.w, Clean(string(text)))
 	return len(text), err
@@ -98,11 +98,12 @@ func (p *Printer) Write(text []byte) (int, error) {
 // Failed returns the error of the first write that failed, or nil.
 func (p *Printer) Failed() error { return p.err }
 
-// leastRoom is the room in a line below which breaking a text would make it harder to read.
+// leastRoom is the minimum room for a text: breaking it into shorter lines makes it harder to
+// read.
 const leastRoom = 20
 
-// Room returns the number of columns that a line has beside others, but at least leastRoom. It
-// is 0 if lines are not broken.
+// Room returns the number of columns left in a line beside others, at least leastRoom. It is 0 if
+// lines are not broken.
 func (p *Printer) Room(others int) int {
 	if p.width == 0 {
 		return 0
@@ -110,18 +111,18 @@ func (p *Printer) Room(others int) int {
 	return max(p.width-others, leastRoom)
 }
 
-// Line prints one line, as [fmt.Sprintf] formats it; line ends and tabs in it become blanks.
-// A part may be [Painted]. If the line is broken, the rest is two columns further in.
+// Line prints one line in the format of [fmt.Sprintf]. Line ends and tabs become blanks, and a
+// part may be [Painted]. If the line is broken, the rest is indented by two more columns.
 func (p *Printer) Line(format string, args ...any) {
 	p.hang(strings.Repeat(" ", indentOf(format)+2), format, args)
 }
 
-// Item is [Printer.Line] with the rest further in by some more columns.
+// Item is [Printer.Line] with the rest indented by more columns.
 func (p *Printer) Item(columns int, format string, args ...any) {
 	p.hang(strings.Repeat(" ", indentOf(format)+columns), format, args)
 }
 
-// Row is [Printer.Line] for a line that must not be broken, as one with a mark below a word.
+// Row is [Printer.Line] without breaking, for example for a line with a mark below a word.
 func (p *Printer) Row(format string, args ...any) { p.write(p.format(format, args)) }
 
 func indentOf(format string) int { return len(format) - len(strings.TrimLeft(format, " ")) }
@@ -148,7 +149,7 @@ func (p *Printer) write(line string) {
 
 var blanks = strings.NewReplacer("\r", " ", "\n", " ", "\t", " ")
 
-// format makes one line. It cleans each part by itself, so that no part can paint.
+// format formats one line. It cleans each part separately, so that no part can add colours.
 func (p *Printer) format(format string, args []any) string {
 	for i, a := range args {
 		style := Style("")
@@ -163,8 +164,8 @@ func (p *Printer) format(format string, args []any) string {
 	return strings.TrimRight(fmt.Sprintf(format, args...), " ")
 }
 
-// Patch prints a difference in the unified format. A terminal gets it cleaned and painted, and
-// anything else byte for byte, for programs that apply it.
+// Patch prints a difference in the unified format. A terminal gets it cleaned and coloured, other
+// streams byte for byte, for programs that apply it.
 func (p *Printer) Patch(patch string) error {
 	if p.terminal || p.colour {
 		var b strings.Builder
@@ -195,14 +196,14 @@ func patchStyle(line string, head bool) Style {
 	return ""
 }
 
-// Dimmed prints a text, dim on a terminal, which breaks its lines itself.
+// Dimmed prints a text, dim on a terminal, which wraps the lines itself.
 func (p *Printer) Dimmed(text string) {
 	for line := range strings.Lines(Clean(text)) {
 		p.write(p.paint(Dim, strings.TrimSuffix(line, "\n")))
 	}
 }
 
-// paint gives a text a style, if the printer has colours.
+// paint applies a style to a text, if the printer has colours.
 func (p *Printer) paint(style Style, text string) string {
 	if !p.colour || style == "" || text == "" {
 		return text
@@ -210,7 +211,7 @@ func (p *Printer) paint(style Style, text string) string {
 	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
 }
 
-// Text prints a text behind a word that says what it is. Its lines stay lines.
+// Text prints a text behind a prefix. It keeps its lines.
 func (p *Printer) Text(word Painted, text string) {
 	columns := display.Columns(word.text) + 1
 	first, rest, _ := strings.Cut(text, "\n")

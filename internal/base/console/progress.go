@@ -13,35 +13,35 @@ import (
 )
 
 const (
-	// progressDelay is the time after which a command at a terminal says what it is doing. It
-	// counts from the start of the command, however many steps that has.
+	// progressDelay is the time before a command at a terminal shows its progress. It counts from
+	// the start of the command, across all steps.
 	progressDelay = 200 * time.Millisecond
 	progressTick  = 100 * time.Millisecond
-	// progressTime is the time after which the line shows the seconds, so that it moves even if a
-	// disk does not answer.
+	// progressTime is the time before the line shows the seconds, so that it moves even if a disk
+	// does not answer.
 	progressTime = 2 * time.Second
-	// plainTick is the time after which a command whose stderr is no terminal says how far a long step
-	// is, in a line of its own, and again after as long.
+	// plainTick is the interval between progress lines of a long step if stderr is not a
+	// terminal.
 	plainTick = 10 * time.Second
-	// progressWidth is the width of a terminal that does not tell it.
+	// progressWidth is the width of a terminal that does not report it.
 	progressWidth = 80
 )
 
-// Step is one thing that a command does.
+// Step is one part of a command's work.
 type Step struct {
-	What string // what the command is doing: "reading skills"
-	// Count returns how many are done, and of how many, or 0 if that is not known yet; then
-	// Unit says what is counted. It is called now and then until the step is done.
+	What string // the activity: "reading skills"
+	// Count returns the number of finished units and the total, or a total of 0 if it is unknown;
+	// Unit names the units. It is called repeatedly until the step ends.
 	Count func() (done, total int)
 	Unit  string
-	// Parts returns how far the step is: "12 of 64 layers", "3.1 of 9.2 MB". It makes the step a long
-	// one, of which a stderr that is no terminal tells too. A terminal shows Short before the parts, in
-	// place of What and Count. Without parts yet, What is shown. It may be nil.
+	// Parts, if not nil, returns the progress: "12 of 64 layers", "3.1 of 9.2 MB". It marks a
+	// long step, which is also reported if stderr is not a terminal. A terminal shows Short
+	// before the parts, instead of What and Count, or What while there are no parts.
 	Parts func() []string
 	Short string
 }
 
-// plain returns the line of a step for a file or a pipe.
+// plain returns the progress line for a file or a pipe.
 func (s *Step) plain() string {
 	if parts := s.Parts(); len(parts) > 0 {
 		return s.What + ": " + strings.Join(parts, ", ")
@@ -49,11 +49,11 @@ func (s *Step) plain() string {
 	return s.What
 }
 
-// working is what a command does outside of all steps.
+// working is the step of a command outside all other steps.
 var working = &Step{What: "still working"}
 
-// ShowProgress says at a terminal, in one line, what a command is doing, until done is called.
-// Steps may be nested: the innermost one is shown. Elsewhere, a long step has a line each plainTick.
+// ShowProgress shows a step in one line of a terminal until done is called. Of nested steps it
+// shows the innermost. Without a terminal, a long step prints a line each plainTick.
 func ShowProgress(env *Env, step Step) (done func()) {
 	if env.progress == nil && step.Parts != nil {
 		return showPlain(env.Err(), &step)
@@ -61,12 +61,12 @@ func ShowProgress(env *Env, step Step) (done func()) {
 	return env.progress.show(&step)
 }
 
-// showPlain prints a line for a step at each plainTick. None comes once done has returned.
+// showPlain prints a line for a step each plainTick until done returns.
 func showPlain(to *Printer, s *Step) (done func()) {
 	var mu sync.Mutex
 	over := false
 	var timer *time.Timer
-	mu.Lock() // which the first tick waits for
+	mu.Lock() // held until timer is set
 	defer mu.Unlock()
 	timer = time.AfterFunc(plainTick, func() {
 		mu.Lock()
@@ -85,10 +85,11 @@ func showPlain(to *Printer, s *Step) (done func()) {
 	}
 }
 
-// progress is the last line of a terminal while a command works. Nothing else is written in that
-// line: stdout and stderr remove it before they write. The methods accept nil, which shows nothing.
+// progress is the last line of a terminal while a command works. Other output never shares that
+// line: stdout and stderr erase it before they write. The methods accept nil, which shows
+// nothing.
 type progress struct {
-	over atomic.Bool // it shows nothing any more
+	over atomic.Bool // nothing is shown any more
 
 	mu    sync.Mutex
 	w     io.Writer // standard error
@@ -105,13 +106,13 @@ func startProgress(w io.Writer, width int) *progress {
 		width = progressWidth
 	}
 	p := &progress{w: w, width: width, begun: time.Now(), steps: []*Step{working}}
-	p.mu.Lock() // which tick waits for
+	p.mu.Lock() // held until timer is set
 	defer p.mu.Unlock()
 	p.timer = time.AfterFunc(progressDelay, p.tick)
 	return p
 }
 
-// tick brings the line up to date.
+// tick updates the line.
 func (p *progress) tick() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -122,7 +123,7 @@ func (p *progress) tick() {
 	p.timer.Reset(progressTick)
 }
 
-// line returns what the innermost step is shown as after a time.
+// line returns the line of the innermost step after the given time.
 func (p *progress) line(after time.Duration) string {
 	s := p.steps[len(p.steps)-1]
 	text := s.What
@@ -142,10 +143,11 @@ func (p *progress) line(after time.Duration) string {
 	if after >= progressTime {
 		text += fmt.Sprintf(", %d s; Ctrl-C ends it", int(after.Seconds()))
 	}
-	return display.Prefix(text, p.width-1) // a full line would begin another one
+	return display.Prefix(text, p.width-1) // a full line would wrap
 }
 
-// draw replaces the line. It writes no escape sequence, which not every console understands.
+// draw replaces the line. It uses no escape sequences, since some consoles do not understand
+// them.
 func (p *progress) draw(line string) {
 	if line == p.shown {
 		return
@@ -183,7 +185,7 @@ func (p *progress) show(s *Step) (done func()) {
 	}
 }
 
-// end removes the line for good.
+// end removes the line permanently.
 func (p *progress) end() {
 	if p == nil || p.over.Load() {
 		return
@@ -195,8 +197,8 @@ func (p *progress) end() {
 	p.over.Store(true) // last: from now on other goroutines write without the lock
 }
 
-// Write writes to standard error, above the line. A command that has said something is not
-// called "still working" any more, since it may wait for its user.
+// Write writes to standard error, above the line. After output the line no longer says "still
+// working", since the command may wait for its user.
 func (p *progress) Write(b []byte) (int, error) {
 	if p.over.Load() {
 		return p.w.Write(b)

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// Interrupt is the cause of a context that a signal has ended.
+// Interrupt is the cause of a context that a signal ended.
 type Interrupt struct{ Signal os.Signal }
 
 // Error names the signal.
@@ -18,8 +18,8 @@ func (i Interrupt) Error() string { return "interrupted by a signal: " + i.Signa
 // Is reports that an interrupt is a cancellation.
 func (i Interrupt) Is(target error) bool { return target == context.Canceled }
 
-// Status returns the exit status by which shells know a program that this signal ended: 130 for
-// SIGINT, which is Ctrl-C, and 143 for SIGTERM.
+// Status returns the exit status that shells use for this signal: 130 for SIGINT (Ctrl-C) and 143
+// for SIGTERM.
 func (i Interrupt) Status() int {
 	if s, ok := i.Signal.(syscall.Signal); ok {
 		return 128 + int(s)
@@ -27,8 +27,8 @@ func (i Interrupt) Status() int {
 	return 128 + int(syscall.SIGINT)
 }
 
-// UntilSignal returns a context that SIGINT or SIGTERM ends. A second signal then ends the
-// process at once.
+// UntilSignal returns a context that SIGINT or SIGTERM ends. A second signal ends the process at
+// once.
 func UntilSignal() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	taken := &taker{}
@@ -55,7 +55,7 @@ func UntilSignal() (ctx context.Context, stop func()) {
 	}
 }
 
-// taker gets the signals of a command that decides itself what they mean.
+// taker passes signals to a command that handles them itself.
 type taker struct {
 	mu sync.Mutex
 	to chan os.Signal // nil if the signals end the context
@@ -71,13 +71,13 @@ func (t *taker) take(s os.Signal) bool {
 	}
 	select {
 	case t.to <- s:
-	default: // the command has not looked at the last ones yet
+	default: // the command has not read the last signals yet
 	}
 	return true
 }
 
-// TakeSignals hands the signals of [UntilSignal] to the caller. Until release is called, they do
-// not end the context. With another context no signal comes.
+// TakeSignals passes the signals of [UntilSignal] to the caller. Until release is called, they do
+// not end the context. A context from elsewhere gets no signals.
 func TakeSignals(ctx context.Context) (signals <-chan os.Signal, release func()) {
 	t, ok := ctx.Value(takerKey{}).(*taker)
 	if !ok {
@@ -93,7 +93,7 @@ func TakeSignals(ctx context.Context) (signals <-chan os.Signal, release func())
 	return to, func() { set(nil) }
 }
 
-// InterruptOf returns the interrupt that has ended a context.
+// InterruptOf returns the interrupt that ended a context.
 func InterruptOf(ctx context.Context) (i Interrupt, ok bool) {
 	ok = errors.As(context.Cause(ctx), &i)
 	return i, ok

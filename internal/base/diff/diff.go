@@ -1,4 +1,4 @@
-// Package diff writes the difference of two texts as patch and people read it.
+// Package diff writes the difference of two texts in the form that patch and people read.
 package diff
 
 import (
@@ -25,8 +25,8 @@ func Rename(from, to string) string {
 	return fmt.Sprintf("diff --git %s %s\nrename from %s\nrename to %s\n", quoted("a/"+from), quoted("b/"+to), quoted(from), quoted(to))
 }
 
-// quoted writes the name of a file as Git does. A line end in a name would otherwise begin a line
-// of the patch, which may name any other file: the name may be of a clone.
+// quoted returns the name of a file as Git writes it. A line end in a name, which may come from a
+// clone, would otherwise begin a line of the patch that could name any other file.
 func quoted(name string) string {
 	isOdd := func(r rune) bool { return r < ' ' || r == 0x7f || r == '"' || r == '\\' }
 	if strings.IndexFunc(name, isOdd) < 0 {
@@ -43,15 +43,15 @@ func quoted(name string) string {
 	return `"` + b.String() + `"`
 }
 
-// Part is like [Unified] for a part of a file, which patch cannot apply: it names the part in
-// place of the numbers of lines.
+// Part is like [Unified] for a part of a file. It names the part in place of the line numbers, so
+// patch cannot apply it.
 func Part(file, part string, old, new []byte) string {
 	d := udiff.UnifiedDiff{From: file, To: file, Hunks: hunks(string(old), string(new), contextLines)}
 	return numbers().ReplaceAllLiteralString(d.String(), "@@ "+part+" @@")
 }
 
-// numbers matches the header of a hunk. Each other line begins with another character, except the
-// two that name the file.
+// numbers matches the header of a hunk. All other lines begin with other characters, except the
+// two lines that name the file.
 var numbers = lazyregexp.New(`(?m)^@@ -[0-9,]+ \+[0-9,]+ @@$`)
 
 // hunks returns the changed lines with their context.

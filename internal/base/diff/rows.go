@@ -6,18 +6,18 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// Row is one row of a comparison side by side. Left and Right are indexes of lines, or -1 if that side
-// has no line in this row. In a row with both, the lines are equal if Same is set.
+// Row is one row of a comparison side by side. Left and Right are indexes of lines, or -1 for a
+// side without a line. If a row has both lines, Same reports whether they are equal.
 type Row struct {
 	Left, Right int
 	Same        bool
 }
 
-// Rows returns the rows of a comparison of lines, which have no ends.
+// Rows returns the rows of a comparison of lines without line ends.
 func Rows(a, b []string) []Row {
 	rows := make([]Row, 0, max(len(a), len(b)))
 	x, y, removed, added := 0, 0, 0, 0
-	flush := func() { // pairs what was removed with what was added
+	flush := func() { // pairs removed lines with added ones
 		for ; removed > 0 || added > 0; removed, added = max(removed-1, 0), max(added-1, 0) {
 			r := Row{Left: -1, Right: -1}
 			if removed > 0 {
@@ -29,7 +29,7 @@ func Rows(a, b []string) []Row {
 			rows = append(rows, r)
 		}
 	}
-	for _, h := range hunks(ended(a), ended(b), len(a)+len(b)) { // with all lines, one hunk
+	for _, h := range hunks(ended(a), ended(b), len(a)+len(b)) { // one hunk with all lines
 		for _, l := range h.Lines {
 			switch l.Kind {
 			case udiff.Delete:
@@ -44,13 +44,13 @@ func Rows(a, b []string) []Row {
 		}
 	}
 	flush()
-	for ; x < len(a); x, y = x+1, y+1 { // without a difference there is no hunk
+	for ; x < len(a); x, y = x+1, y+1 { // equal texts have no hunk
 		rows = append(rows, Row{x, y, true})
 	}
 	return rows
 }
 
-// ended returns lines as a text in which each has an end.
+// ended joins lines, each with a line end.
 func ended(lines []string) string {
 	var b strings.Builder
 	for _, l := range lines {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Columns returns the number of columns that a text of one line takes on a terminal. Joined
-// emoji are counted one by one, as most terminals draw them.
+// Columns returns the number of columns of a one-line text on a terminal. It counts joined emoji
+// separately, as most terminals draw them.
 func Columns(s string) (n int) {
 	if IsASCII(s) {
 		return len(s)
@@ -15,7 +15,7 @@ func Columns(s string) (n int) {
 	before := 0
 	for _, r := range s {
 		if r == emojiStyle && before == 1 {
-			n++ // it makes the character before it a picture
+			n++ // it gives the previous character emoji style
 		}
 		before = RuneColumns(r)
 		n += before
@@ -23,14 +23,13 @@ func Columns(s string) (n int) {
 	return n
 }
 
-// RuneColumns returns the number of columns of a character: two for East Asian characters
-// and pictures, none for marks that combine with the character before them and for invisible
-// characters.
+// RuneColumns returns the number of columns of a character: two for East Asian characters and
+// emoji, none for combining marks and invisible characters.
 func RuneColumns(r rune) int {
 	switch {
 	case r < 0x300:
 		return 1
-	case r >= 0x1160 && r <= 0x11ff, IsUnseen(r), unicode.In(r, unicode.Mn, unicode.Me): // vowels and finals of Hangul
+	case r >= 0x1160 && r <= 0x11ff, IsUnseen(r), unicode.In(r, unicode.Mn, unicode.Me): // Hangul vowels and finals
 		return 0
 	}
 	switch width.LookupRune(r).Kind() {
@@ -43,7 +42,7 @@ func RuneColumns(r rune) int {
 // CutColumns is [Cut] for a number of columns.
 func CutColumns(s string, columns int) string {
 	switch {
-	case len(s) <= columns: // no character has more columns than bytes
+	case len(s) <= columns: // a character never has more columns than bytes
 		return s
 	case IsASCII(s):
 		return Cut(s, columns)
@@ -63,9 +62,9 @@ func CutColumns(s string, columns int) string {
 	return cut
 }
 
-// Wrap breaks a text of one line into lines of at most some columns, between words. The first
-// line has room for first columns. A word that is longer than a line has its own. Colours, as
-// escape sequences, take no column.
+// Wrap breaks a one-line text between words into lines of at most the given columns. The first
+// line has room for first columns. A word longer than a line gets its own line. Escape sequences
+// of colours take no columns.
 func Wrap(s string, first, columns int) (lines []string) {
 	for room := first; ; room = columns {
 		at, next := breakOf(s, room)
@@ -77,7 +76,7 @@ func Wrap(s string, first, columns int) (lines []string) {
 	}
 }
 
-// breakOf returns where the first line of a text ends, and where the next one begins.
+// breakOf returns the end of a text's first line, and the begin of the next.
 func breakOf(s string, columns int) (end, next int) {
 	taken, words := 0, false // words reports whether there is anything but blanks so far
 	before, colour := ' ', false

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Cut shortens a text to at most n characters: after a sentence that ends in the second
-// half, else between words, with an ellipsis. If neither is possible, it cuts inside a
-// word, so that at least half of the length is used.
+// Cut shortens a text to at most n characters: after a sentence that ends in the second half,
+// else between words, with an ellipsis. If neither is possible, it cuts inside a word. At least
+// half of the length is used.
 func Cut(s string, n int) string {
 	kept, elided := Shorten(s, n)
 	if elided {
@@ -17,8 +17,8 @@ func Cut(s string, n int) string {
 	return kept
 }
 
-// Fill is [Cut] for a text that must not waste its room: it looks for the end of a sentence or
-// word in the last eighth alone, or in the last ten characters.
+// Fill is like [Cut] but uses more of the room: it looks for the end of a sentence or word only
+// in the last eighth, or the last ten characters.
 func Fill(s string, n int) string {
 	kept, elided := shorten(s, n, max(n/2, n-max(n/8, 10)))
 	if elided {
@@ -33,12 +33,12 @@ const Ellipsis = "…"
 // Shorten is [Cut] without the ellipsis; elided reports whether to add it.
 func Shorten(s string, n int) (kept string, elided bool) { return shorten(s, n, n/2) }
 
-// shorten is [Shorten] that keeps more than least characters.
+// shorten is like [Shorten], but the result has more than least characters.
 func shorten(s string, n, least int) (kept string, elided bool) {
 	if n <= 0 {
 		return "", false
 	}
-	if len(s) <= n { // it has no more characters than bytes
+	if len(s) <= n { // a text has no more characters than bytes
 		return s, false
 	}
 	head := Prefix(s, n)
@@ -72,8 +72,8 @@ func shorten(s string, n, least int) (kept string, elided bool) {
 	return strings.TrimRight(s[:end], " ,;:-"), true
 }
 
-// isWord reports whether a character is a visual word by itself, as in scripts without
-// blanks between words.
+// isWord reports whether a character counts as a word, as in scripts without blanks between
+// words.
 func isWord(r rune) bool {
 	return r >= utf8.RuneSelf && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer)
 }
@@ -97,10 +97,10 @@ func Prefix(s string, n int) string {
 	return s
 }
 
-// Length returns the number of UTF-16 units of a text, which is never less than that of its
-// characters. Clients that cut texts count so.
+// Length returns the number of UTF-16 units of a text, at least its number of characters. Clients
+// that cut texts count these units.
 func Length(s string) int {
-	if n := utf8.RuneCountInString(s); n == len(s) { // in ASCII, as nearly all are
+	if n := utf8.RuneCountInString(s); n == len(s) { // ASCII, as nearly all texts are
 		return n
 	}
 	n := 0

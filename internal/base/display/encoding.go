@@ -9,14 +9,14 @@ import (
 	"unsafe"
 )
 
-// windows1252 is what the bytes 0x80 to 0x9f mean in windows-1252. WHATWG maps the five
-// that Microsoft left undefined to C1.
+// windows1252 has the characters of the bytes 0x80 to 0x9f in windows-1252. WHATWG maps the five
+// bytes that Microsoft left undefined to C1 controls.
 var windows1252 = []rune("€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ")
 
-// Decode turns a file's bytes into text and names its encoding: "utf-8" (a byte-order
-// mark stays), "utf-16le" or "utf-16be" by their byte-order mark (which is removed), else
-// "windows-1252" if no byte indicates binary data. It returns false for a binary file. The
-// text may share the bytes, which must not change any more.
+// Decode decodes a file's bytes and returns the encoding: "utf-8" (a byte-order mark stays),
+// "utf-16le" or "utf-16be" if a byte-order mark says so (it is removed), else "windows-1252" if
+// no byte indicates binary data. It returns false for a binary file. The text may share memory
+// with data, which must not change any more.
 func Decode(data []byte) (text, encoding string, ok bool) {
 	if utf8.Valid(data) {
 		return unsafe.String(unsafe.SliceData(data), len(data)), "utf-8", true
@@ -57,7 +57,7 @@ func decodeUTF16(data []byte, order binary.ByteOrder) string {
 				r, data = pair, data[2:]
 			}
 		}
-		b.WriteRune(r) // half a pair as U+FFFD
+		b.WriteRune(r) // U+FFFD for half a pair
 	}
 	return b.String()
 }

@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// FoldCase returns a text for comparisons that ignore case, by Unicode's full case folding: "Straße"
-// becomes "strasse". The text has to be decomposed, as by [norm.NFD] or [norm.NFKD]: letters with
-// marks are not looked for. Bytes that are not UTF-8 stay. golang.org/x/text/cases does the same
-// with tables of all languages, which make a program 0.25 MB larger.
+// FoldCase returns a text for case-insensitive comparisons, by Unicode's full case folding:
+// "Straße" becomes "strasse". The text must be decomposed, as by [norm.NFD] or [norm.NFKD]:
+// precomposed letters are not folded. Invalid UTF-8 is unchanged. golang.org/x/text/cases does
+// the same with tables of all languages, which add 0.25 MB to a program.
 func FoldCase(decomposed string) string {
 	var b strings.Builder
 	b.Grow(len(decomposed))
@@ -17,7 +17,7 @@ func FoldCase(decomposed string) string {
 		switch more, ok := expanded[r]; {
 		case ok:
 			b.WriteString(more)
-		case r == 'ı': // its capital is that of another letter
+		case r == 'ı': // its capital is another letter's capital too
 			b.WriteRune(r)
 		case r == utf8.RuneError && !strings.HasPrefix(decomposed[i:], "\ufffd"):
 			b.WriteByte(decomposed[i])
@@ -28,8 +28,8 @@ func FoldCase(decomposed string) string {
 	return b.String()
 }
 
-// expanded has the letters that become several, of CaseFolding.txt (status F) those that NFD does
-// not decompose.
+// expanded has the letters that fold to several letters (CaseFolding.txt, status F), except
+// letters that NFD decomposes.
 var expanded = map[rune]string{
 	'ß': "ss", 'ẞ': "ss", 'ŉ': "ʼn", 'ẚ': "aʾ", 'և': "եւ",
 	'ﬀ': "ff", 'ﬁ': "fi", 'ﬂ': "fl", 'ﬃ': "ffi", 'ﬄ': "ffl", 'ﬅ': "st", 'ﬆ': "st",

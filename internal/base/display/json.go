@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// largeText is the size from which Swells looks at a text: that of the largest SKILL.md.
+// largeText is the minimum size for Swells: the size of the largest SKILL.md.
 const largeText = 1 << 20
 
-// Swells reports whether a text is large, and more than twice as long as a JSON string:
-// nearly all of it is control characters.
+// Swells reports whether a large text is more than twice as long as a JSON string: nearly all of
+// it is control characters.
 func Swells[T string | []byte](text T) bool {
 	if len(text) <= largeText {
 		return false
@@ -29,12 +29,12 @@ func Swells[T string | []byte](text T) bool {
 	return more > len(text)
 }
 
-// AppendJSONString appends s as a JSON string: quotes, backslashes and control characters
-// escaped, invalid UTF-8 as U+FFFD, everything else unchanged.
+// AppendJSONString appends s as a JSON string. It escapes quotes, backslashes and control
+// characters, and replaces invalid UTF-8 by U+FFFD.
 func AppendJSONString(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
-	begin := 0 // of the unchanged bytes
+	begin := 0 // start of the unchanged bytes
 	for i := 0; i < len(s); {
 		if i+8 <= len(s) {
 			changed := notInJSON(eight(s[i:]))
@@ -77,28 +77,27 @@ func AppendJSONString(b []byte, s string) []byte {
 	return append(append(b, s[begin:]...), '"')
 }
 
-// notInJSON is 0 for eight bytes of printable ASCII that need no escape in a JSON string;
-// else its lowest bit is of the first other byte. A carry into the next byte can only come
-// from such a byte.
+// notInJSON returns 0 for eight bytes of printable ASCII that need no escape in a JSON string.
+// Otherwise its lowest bit marks the first other byte: a carry can only come from such a byte.
 func notInJSON(w uint64) uint64 {
 	return (^((w + ones*0x60) & ((w ^ ones*'"') + ones*0x7f) & ((w ^ ones*'\\') + ones*0x7f)) | (w + ones) | w) & tops
 }
 
-// Masks for eight bytes at once: the lowest and the highest bit of each.
+// Masks of the lowest and the highest bit of each of eight bytes.
 const ones, tops = 0x0101010101010101, 0x8080808080808080
 
-// eight returns the first eight bytes of a text, the first one lowest.
+// eight returns the first eight bytes of a text in little-endian order.
 func eight(s string) uint64 {
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// AppendVisibleJSON appends a JSON text for people to look at. The value stays the
-// same; invisible characters, and those that drive a terminal, become escapes.
+// AppendVisibleJSON appends a JSON text for people. The value stays the same, but invisible
+// characters and terminal controls become escapes.
 func AppendVisibleJSON(b, text []byte) []byte {
 	from := 0
 	for i := 0; i < len(text); {
-		if text[i] < 0x7f { // below the blank are only the separators of values
+		if text[i] < 0x7f { // below the blank there are only separators
 			i++
 			continue
 		}

@@ -7,14 +7,13 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// This file has the secret boundary of contract 004: the parts of a caller's URI that an
+// This file defines the secret boundary of contract 004: the parts of a caller's URI that an
 // answer may repeat.
 
 const redacted = "[redacted]"
 
-// tokenLike matches text that looks like a secret: common prefixes of access tokens with
-// anything after them, named credentials, and long runs, in which [hasSecret] requires
-// letters and digits.
+// tokenLike matches text that looks like a secret. The expressions cover known prefixes of access
+// tokens, named credentials, and long runs, where [hasSecret] requires letters and digits.
 var (
 	tokenLike = lazyregexp.New(`(?i:gh[pousr]_|github_pat_|glpat-|xox[a-z]-|ya29\.|(?:^|[^a-z0-9])(?:sk-|hf_|npm_)).|(?:AKIA|ASIA|AIza)[A-Za-z0-9]|knack_[A-Za-z0-9_-]{43}|(?:^|[^A-Za-z0-9])eyJ.`)
 	named     = lazyregexp.New(`(?i)(?:api[_-]?key|access[_-]?key|private[_-]?key|secret|token|password|passwd|passphrase|pwd|credentials?|auth|authorization|bearer|basic)["']?[\s+]*[:=][\s+]*[^\s]|(?:^|[^a-z])(?:bearer|basic)[\s+]+[^\s]`)
@@ -23,9 +22,9 @@ var (
 	anyScheme = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]*$`)
 )
 
-// RedactURI returns the form of a URI for answers, errors and logs: in one line, without
-// userinfo, query and fragment, with "[redacted]" for each segment that may contain a
-// token, and cut at [EchoLimit] bytes. Everything up to the last "@" counts as userinfo.
+// RedactURI returns the form of a URI for answers, errors and logs: one line without userinfo,
+// query and fragment, with "[redacted]" for each segment that may have a token, cut at
+// [EchoLimit] bytes. Everything up to the last "@" counts as userinfo.
 func RedactURI(s string) string {
 	head, rest, ok := strings.Cut(s, "://")
 	if head += "://"; !ok || !anyScheme().MatchString(strings.TrimSuffix(strings.TrimSpace(head), "://")) {
@@ -49,14 +48,14 @@ func RedactURI(s string) string {
 	return Echo(strings.Join(segments, "/"))
 }
 
-// RedactWords returns the words of a command line with "[redacted]" for each that looks like a
-// secret, follows a flag for one, such as --token, or has a URI of which [RedactURI] shows only
-// a part.
+// RedactWords returns the words of a command line with "[redacted]" for each secret. A word is a
+// secret if it looks like one, follows a flag such as --token, or has a URI that [RedactURI]
+// shortens.
 func RedactWords(words []string) []string {
 	out := make([]string, len(words))
 	flag := ""
 	for i, w := range words {
-		isPath := strings.ContainsAny(w, `/\`) // which may have a long run
+		isPath := strings.ContainsAny(w, `/\`) // a path may have a long run
 		isURI := strings.Contains(w, "://")
 		switch out[i] = w; {
 		case tokenLike().MatchString(w), named().MatchString(w), flag != "" && named().MatchString(flag+"="+w),

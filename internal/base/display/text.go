@@ -1,8 +1,7 @@
-// Package display makes texts from outside fit to be shown to people and models.
+// Package display makes untrusted texts safe to show to people and models.
 //
-// A text of a skill, a client or a file system can contain control characters, invisible
-// characters, secrets and megabytes. The functions of this package shorten it, put it in one
-// line, escape it or redact it.
+// A text of a skill, a client or a file system can have control characters, invisible characters,
+// secrets and megabytes. The functions of this package shorten, join, escape or redact it.
 package display
 
 import (
@@ -13,19 +12,19 @@ import (
 	"unicode/utf8"
 )
 
-// EchoLimit bounds what an answer repeats of a name or path it was given
-// (contracts.md: 256 bytes).
+// EchoLimit is the maximum length of a name or path that an answer repeats (contracts.md: 256
+// bytes).
 const EchoLimit = 256
 
-// Echo makes a text from outside fit to be repeated in an answer. The result has at
-// most [EchoLimit] bytes, with control characters and invisible characters as escapes.
+// Echo makes an untrusted text safe to repeat in an answer. The result has at most [EchoLimit]
+// bytes, with control characters and invisible characters as escapes.
 func Echo(s string) string {
 	s = CutBytes(strings.ToValidUTF8(CutBytes(s, 4*EchoLimit), "\ufffd"), EchoLimit)
 	return spellHidden(s, "", EchoLimit, Escaped)
 }
 
-// CutBytes returns the longest prefix of s that has at most n bytes and ends between
-// characters. Bytes that are no character are cut anywhere.
+// CutBytes returns the longest prefix of s with at most n bytes that ends between characters.
+// Invalid bytes may be cut anywhere.
 func CutBytes(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -39,7 +38,7 @@ func CutBytes(s string, n int) string {
 	return s[:n]
 }
 
-// Excerpt shortens a text for a message: one line, at most 40 characters.
+// Excerpt shortens a text for a message to one line of at most 40 characters.
 func Excerpt(s string) string {
 	s = OneLine(s)
 	n := 0
@@ -55,9 +54,9 @@ func Excerpt(s string) string {
 // Quote is [Excerpt] in single quotes.
 func Quote(s string) string { return "'" + Excerpt(s) + "'" }
 
-// OneLine folds every run of white space and control characters to one space and trims
-// the ends. It drops invisible characters that the text does not need, see [IsNeeded].
-// In one line of a listing they could only disguise or hide something.
+// OneLine replaces every run of white space and control characters by one space, and trims the
+// ends. It drops invisible characters that the text does not need, see [IsNeeded]: in one line
+// they could only disguise or hide text.
 func OneLine(s string) string {
 	if isOneLine(s) {
 		return s
@@ -104,8 +103,7 @@ func isOneLine(s string) bool {
 	return prev != ' ' || s == ""
 }
 
-// Count returns a number with the word for the counted things, in the singular or
-// plural: "1 skill", "2 skills".
+// Count returns a number and its noun, in the singular or plural: "1 skill", "2 skills".
 func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -122,8 +120,8 @@ func Thousands(n int) string {
 	return s
 }
 
-// Spelt returns the name of a file for people: unchanged, or quoted with escapes if it has
-// invisible characters or look-alike letters.
+// Spelt returns a file name for people: quoted with escapes if it has invisible characters or
+// look-alike letters, else unchanged.
 func Spelt(name string) string {
 	if !IsASCII(name) || OneLine(name) != name {
 		return strconv.QuoteToASCII(name)

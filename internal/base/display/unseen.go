@@ -9,11 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// unseen is the table of invisible characters, for every surface. It has the format
-// characters (Cf) except the signs that are drawn, the separators of lines and
-// paragraphs, and the characters that Unicode calls default-ignorable. It also has the
-// variation selectors, the blank Braille pattern, and everything from the plane of the tags
-// on. A test compares it with the tables of package unicode.
+// unseen is the table of invisible characters, for all surfaces. It has the format characters
+// (Cf) except visible signs, the line and paragraph separators, and the default-ignorable
+// characters of Unicode. It also has the variation selectors, the blank Braille pattern, and
+// everything from plane 14 on. A test compares it with the tables of package unicode.
 var unseen = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x00ad, 0x00ad, 1}, // soft hyphen
@@ -41,30 +40,29 @@ var unseen = &unicode.RangeTable{
 	LatinOffset: 1,
 }
 
-// IsUnseen reports whether r is an invisible character that hides, joins or steers the
-// text around it. Emoji and some scripts need a few of them: see [Visible]. Control
-// characters are not among them.
+// IsUnseen reports whether r is an invisible character that hides, joins or steers text. Emoji
+// and some scripts need a few of them: see [Visible]. Control characters are not included.
 func IsUnseen(r rune) bool { return r >= 0xad && unicode.Is(unseen, r) }
 
-// IsBidiControl reports whether r steers the direction of the text around it
-// (Unicode UAX #9: embeddings, overrides, isolates and marks).
+// IsBidiControl reports whether r controls the direction of text (Unicode UAX #9: embeddings,
+// overrides, isolates and marks).
 func IsBidiControl(r rune) bool {
 	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0x061c
 }
 
-// IsTag reports whether r is of the block Tags, which spells ASCII in characters that
-// models read and people do not see.
+// IsTag reports whether r is in the block Tags: ASCII in characters that models read but people
+// do not see.
 func IsTag(r rune) bool { return r >= 0xe0000 && r <= 0xe007f }
 
-// Visible returns s with each invisible character, and each that a terminal obeys, as
-// spell writes it. These are control characters except the tab and line ends, and those
-// of [IsUnseen] that the text does not need; see [IsNeeded].
+// Visible returns s with spell applied to each invisible or terminal control character: control
+// characters except tab and line ends, and characters of [IsUnseen] that the text does not need;
+// see [IsNeeded].
 func Visible(s string, spell func(rune) string) string {
 	return spellHidden(s, "\t\n\r", math.MaxInt, spell)
 }
 
-// spellHidden is Visible with a choice of the control characters that stay, and with a
-// bound on the bytes of its result. It never cuts a spelling at the bound.
+// spellHidden is Visible with a choice of control characters to keep, and a bound in bytes on the
+// result. It never cuts a spelling at the bound.
 func spellHidden(s, stay string, most int, spell func(rune) string) string {
 	i := indexHidden(s, 0, stay)
 	if i < 0 {
@@ -85,17 +83,17 @@ func spellHidden(s, stay string, most int, spell func(rune) string) string {
 	return b.String() + CutBytes(s[from:], most-b.Len())
 }
 
-// Escaped spells an invisible character as programs do: \u202e, \x1b.
+// Escaped spells an invisible character as programs write it: \u202e, \x1b.
 func Escaped(r rune) string {
 	q := strconv.QuoteRuneToASCII(r)
 	return q[1 : len(q)-1]
 }
 
-// CodePoint spells an invisible character as people look it up: [U+202E].
+// CodePoint spells an invisible character in the form that people look up: [U+202E].
 func CodePoint(r rune) string { return fmt.Sprintf("[U+%04X]", r) }
 
-// indexHidden returns the index in s, from an offset on, of the first character that
-// [spellHidden] spells, or -1.
+// indexHidden returns the index in s of the first character from an offset that [spellHidden]
+// spells, or -1.
 func indexHidden(s string, from int, stay string) int {
 	for i := from; i < len(s); {
 		c := s[i]
@@ -115,13 +113,13 @@ func indexHidden(s string, from int, stay string) int {
 	return -1
 }
 
-// IsHidden reports whether r, at an offset of s, is an invisible character that the text
-// does not need.
+// IsHidden reports whether r, at an offset in s, is an invisible character that the text does not
+// need.
 func IsHidden(s string, at int, r rune) bool { return IsUnseen(r) && !IsNeeded(s, at, r) }
 
-// IsNeeded reports whether the text around the unseen character r at an offset needs it.
-// Text needs a joiner between two letters of a script that joins letters, after a virama, or
-// between two emoji. It needs a variation selector after an emoji, and the tags of a flag.
+// IsNeeded reports whether a text needs the invisible character r at an offset. It needs a joiner
+// between two letters of a script that joins letters, after a virama, or between two emoji. It
+// needs a variation selector after an emoji, and the tags of a flag.
 func IsNeeded(s string, at int, r rune) bool {
 	switch {
 	case r == zwnj || r == zwj:
@@ -142,7 +140,7 @@ const (
 	keycap                = "\ufe0f\u20e3"
 )
 
-// joining are the scripts whose spelling has joiners: the cursive ones, and those of India
+// joining lists the scripts that use joiners in spelling: the cursive ones, and those of India
 // and its neighbours, which join consonants.
 var joining = []*unicode.RangeTable{
 	unicode.Arabic, unicode.Syriac, unicode.Mandaic, unicode.Nko, unicode.Mongolian, unicode.Phags_Pa, unicode.Adlam,
@@ -150,12 +148,12 @@ var joining = []*unicode.RangeTable{
 	unicode.Myanmar, unicode.Khmer, unicode.Balinese, unicode.Javanese,
 }
 
-// virama are the signs of the Indic scripts that take the vowel from a consonant. A joiner
-// behind one shapes the consonant, also at the end of a word.
+// virama are the signs of the Indic scripts that remove the vowel of a consonant. A joiner after
+// one shapes the consonant, even at the end of a word.
 var virama = &unicode.RangeTable{R16: []unicode.Range16{{0x094d, 0x0d4d, 0x80}, {0x0dca, 0x0dca, 1}}}
 
-// joinsLetters reports whether a joiner between a text and a character joins or parts
-// letters of one script.
+// joinsLetters reports whether a joiner between a text and a character joins or separates letters
+// of one script.
 func joinsLetters(text string, after rune) bool {
 	before, size := utf8.DecodeLastRuneInString(text)
 	if unicode.Is(virama, before) {
@@ -176,8 +174,8 @@ func joinsLetters(text string, after rune) bool {
 	return false
 }
 
-// pictograph are the characters that are parts of joined emoji (emoji-zwj-sequences.txt of
-// Unicode 17), with room for new ones in the blocks of emoji.
+// pictograph has the characters that are parts of joined emoji (emoji-zwj-sequences.txt of
+// Unicode 17), and the rest of the emoji blocks for new ones.
 var pictograph = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x2194, 0x2195, 1}, {0x2620, 0x2620, 1}, {0x2640, 0x2640, 1}, {0x2642, 0x2642, 1}, {0x2695, 0x2696, 1}, {0x26a7, 0x26a7, 1},
@@ -186,7 +184,7 @@ var pictograph = &unicode.RangeTable{
 	R32: []unicode.Range32{{0x1f300, 0x1f64f, 1}, {0x1f680, 0x1f6ff, 1}, {0x1f7e0, 0x1f7eb, 1}, {0x1f900, 0x1f9ff, 1}, {0x1fa70, 0x1faff, 1}},
 }
 
-// styled are the blocks of the characters that have a style of text and of emoji
+// styled has the blocks of the characters with both a text and an emoji style
 // (emoji-variation-sequences.txt), except the digits of keycaps.
 var styled = &unicode.RangeTable{
 	R16: []unicode.Range16{
@@ -200,13 +198,12 @@ var styled = &unicode.RangeTable{
 // joinsEmoji reports whether a joiner between a text and a character makes one emoji of two.
 func joinsEmoji(text string, after rune) bool {
 	before, _ := utf8.DecodeLastRuneInString(strings.TrimSuffix(text, "\ufe0f"))
-	const tones, lastTone = 0x1f3fb, 0x1f3ff // of skin; they follow an emoji
+	const tones, lastTone = 0x1f3fb, 0x1f3ff // skin tones, which follow an emoji
 	return unicode.Is(pictograph, before) && unicode.Is(pictograph, after) && (after < tones || after > lastTone)
 }
 
-// flags are the flags that are spelt with tags: a black flag, the code of a region, and a
-// cancel tag. Unicode recommends England, Scotland and Wales (UTS #51), and no system has
-// more of them.
+// flags lists the flags that are spelt with tags: a black flag, the code of a region, and a
+// cancel tag. Unicode recommends England, Scotland and Wales (UTS #51), and no system has more.
 var flags = [...]string{
 	blackFlag + "\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
 	blackFlag + "\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",

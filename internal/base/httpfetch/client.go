@@ -1,8 +1,8 @@
-// Package httpfetch asks servers that hold skills, over https.
+// Package httpfetch requests files from skill servers over https.
 //
-// A server that a person names may be in a private network. What that server names, in a redirect
-// or an index, may not: else a page of a stranger could make knack ask the machines behind a
-// firewall.
+// A server that a person names may be in a private network. A server that this one names, in a
+// redirect or an index, may not: otherwise a stranger's page could make knack send requests to
+// machines behind a firewall.
 package httpfetch
 
 import (
@@ -16,41 +16,41 @@ import (
 )
 
 const (
-	// patience is how long a server may send nothing.
+	// patience is how long a server may send no byte.
 	patience = 30 * time.Second
-	// slowest is how many bytes an answer of a known size brings in a second at least, after five
-	// minutes: 150 kbit/s. maxTransfer is how long any answer may take: 64 MiB at that speed.
+	// slowest is the minimum speed of an answer of a known size after five minutes, in bytes a
+	// second: 150 kbit/s. maxTransfer bounds the time of any answer: 64 MiB at that speed.
 	slowest      = 150_000 / 8
 	maxTransfer  = time.Hour
 	maxRedirects = 5
 	maxHeader    = 256 << 10 // bytes
 )
 
-// Options say how servers are reached. The zero value reaches them directly.
+// Options configure the connections to servers. The zero value connects directly.
 type Options struct {
 	// Proxy returns the proxy for a request, or nil. A command passes [http.ProxyFromEnvironment].
 	Proxy func(*http.Request) (*url.URL, error)
-	// Roots are the certificate authorities, nil for the system's and SSL_CERT_FILE.
+	// Roots are the certificate authorities; nil means the system's and SSL_CERT_FILE.
 	Roots *x509.CertPool
-	// Resolver looks up names, nil for the system's.
+	// Resolver looks up names; nil means the system's.
 	Resolver *net.Resolver
-	// Agent is the User-Agent, "knack/1.2.0".
+	// Agent is the User-Agent header, such as "knack/1.2.0".
 	Agent string
 }
 
-// Fetcher has a client for each server that a person named. Its methods may be called from several
-// goroutines.
+// Fetcher has a client for each server that a person named. Its methods are safe for concurrent
+// use.
 type Fetcher struct {
 	options Options
 	mu      sync.Mutex
 	clients map[string]*Client
 }
 
-// New returns a fetcher. It connects to nothing.
+// New returns a fetcher without connecting.
 func New(o Options) *Fetcher { return &Fetcher{options: o, clients: map[string]*Client{}} }
 
-// For returns the client for a source at this address, which is https, or http to this machine.
-// Clients share no connections, so what one source may reach, another may not.
+// For returns the client for a source at an https address, or at an http address on this machine.
+// Clients share no connections, so permissions of one source do not extend to another.
 func (f *Fetcher) For(address string) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -67,7 +67,7 @@ func (f *Fetcher) For(address string) (*Client, error) {
 	return c, c.judge(u)
 }
 
-// Close closes the connections that are kept for further requests.
+// Close closes idle connections.
 func (f *Fetcher) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +76,7 @@ func (f *Fetcher) Close() {
 	}
 }
 
-// Client asks one server, and those that it refers to.
+// Client sends requests to one server and the servers that it refers to.
 type Client struct {
 	options Options
 	named   string // host and port
@@ -91,7 +91,7 @@ func newClient(o Options, named string) *Client {
 		DialContext:            c.dial,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Roots},
 		ForceAttemptHTTP2:      true,
-		DisableCompression:     true, // digests are of the bytes as they are served
+		DisableCompression:     true, // digests are of the served bytes
 		TLSHandshakeTimeout:    patience,
 		ResponseHeaderTimeout:  patience,
 		IdleConnTimeout:        patience,
@@ -101,7 +101,8 @@ func newClient(o Options, named string) *Client {
 	return c
 }
 
-// proxy asks for the proxy and remembers its address, which may be dialled wherever it is.
+// proxy returns the proxy of a request and remembers its address, which may be in a private
+// network.
 func (c *Client) proxy(r *http.Request) (*url.URL, error) {
 	if c.options.Proxy == nil {
 		return nil, nil
@@ -113,9 +114,9 @@ func (c *Client) proxy(r *http.Request) (*url.URL, error) {
 	return u, err
 }
 
-// HTTP returns the client in the form that libraries take. Each request passes the checks; it
-// waits if the server says so, and its answer ends if no byte comes for 30 seconds. Redirects are
-// followed as this package allows.
+// HTTP returns the client as an [http.Client]. Each request passes the checks and waits when the
+// server asks it to. Its answer fails if no byte comes for 30 seconds. Redirects pass the checks
+// of this package.
 func (c *Client) HTTP() *http.Client {
 	return &http.Client{Transport: c, CheckRedirect: c.redirect}
 }
@@ -135,8 +136,7 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.waiting(r)
 }
 
-// redirect judges a redirect. Credentials go to no other host and port, not even to one below the
-// same name.
+// redirect checks a redirect. Credentials go to no other host and port, not even to a subdomain.
 func (c *Client) redirect(r *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return refuse("it redirects more than %d times", maxRedirects)
@@ -144,7 +144,7 @@ func (c *Client) redirect(r *http.Request, via []*http.Request) error {
 	if err := c.judge(r.URL); err != nil {
 		return err
 	}
-	r.Header.Del("Referer") // it may have a secret in its query
+	r.Header.Del("Referer") // its query may have a secret
 	if r.URL.Scheme != via[0].URL.Scheme || addressOf(r.URL) != addressOf(via[0].URL) {
 		for _, secret := range []string{"Authorization", "Cookie", "Cookie2", "Proxy-Authorization", "Www-Authenticate"} {
 			r.Header.Del(secret)

@@ -17,25 +17,25 @@ import (
 
 // Answer is the answer to a request for a file.
 type Answer struct {
-	// Body has the bytes as they were served. Its caller bounds and closes it.
+	// Body has the served bytes. The caller bounds and closes it.
 	Body io.ReadCloser
-	Size int64 // -1 if the server does not say
-	// URL is where the bytes came from, after redirects.
+	Size int64 // -1 if unknown
+	// URL is the address of the bytes, after redirects.
 	URL *url.URL
-	// Tag is the ETag, for the next request; "" if the server has none. Unchanged is set if the
-	// file is still the one with the tag that was asked for; then Body is empty.
+	// Tag is the ETag for the next request, or "". Unchanged is true if the file still has the
+	// requested tag; then Body is empty.
 	Tag       string
 	Unchanged bool
 }
 
-// StatusError says that a server has answered with a failure.
+// StatusError is a server's answer with a failure.
 type StatusError struct {
 	Status int
-	Wait   time.Duration // how long the server asks to wait, or 0
+	Wait   time.Duration // the wait that the server asks for, or 0
 	where  string
 }
 
-// Error says so in words.
+// Error describes the failure in words.
 func (e *StatusError) Error() string {
 	switch {
 	case e.Wait > 0:
@@ -51,8 +51,8 @@ func (e *StatusError) Error() string {
 // Is makes an error with a wait an [ErrBusy].
 func (e *StatusError) Is(target error) bool { return target == ErrBusy && e.Wait > 0 }
 
-// Get asks for a file. tag is the ETag of a file that the caller has, or "". Errors have neither
-// the query of an address nor a credential in them; a failure of the server is a [*StatusError].
+// Get requests a file. tag is the ETag of the caller's copy, or "". Errors never have credentials
+// or the query of an address; a failure of the server is a [*StatusError].
 func (c *Client) Get(ctx context.Context, at *url.URL, tag string) (*Answer, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
@@ -81,16 +81,16 @@ func (c *Client) Get(ctx context.Context, at *url.URL, tag string) (*Answer, err
 	return nil, failed
 }
 
-// RetryAfter returns how long the server asks to wait before it is asked again, or 0.
+// RetryAfter returns the wait that the server asks for, or 0.
 func (e *StatusError) RetryAfter() time.Duration { return e.Wait }
 
-// Shown returns an address for people: its query, which may be a signature, and its credentials
-// are left out.
+// Shown returns an address for people, without credentials and without its query, which may be a
+// signature.
 func Shown(u *url.URL) string {
 	return display.Excerpt((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String())
 }
 
-// Plain returns the cause of a failed request, without the address that the libraries put into it.
+// Plain returns the cause of a failed request, without the address that the libraries add.
 func Plain(err error) error {
 	var at *url.Error
 	for errors.As(err, &at) {

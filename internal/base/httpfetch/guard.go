@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// ErrRefused is the category of the errors about what this client does not do: a private address,
-// plain http, too many redirects.
+// ErrRefused is the category of errors about requests that this client refuses: private
+// addresses, plain http, too many redirects.
 var ErrRefused = errors.New("the request is refused")
 
 type refusal struct{ message string }
@@ -26,28 +26,28 @@ func refuse(format string, args ...any) error {
 	return &refusal{fmt.Sprintf(format, args...)}
 }
 
-// special lists the ranges that lead to no host of the public network, beside those that
-// [netip.Addr] knows (IANA's registries of special-purpose addresses).
+// special lists the ranges outside the public network that [netip.Addr] does not know (IANA's
+// registries of special-purpose addresses).
 var special = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"),       // this network; Linux dials the machine itself
+	netip.MustParsePrefix("0.0.0.0/8"),       // this network; Linux connects to the machine itself
 	netip.MustParsePrefix("100.64.0.0/10"),   // behind a provider's NAT
-	netip.MustParsePrefix("192.0.0.0/24"),    // of the IETF; metadata of some clouds
+	netip.MustParsePrefix("192.0.0.0/24"),    // of the IETF; metadata services of some clouds
 	netip.MustParsePrefix("192.0.2.0/24"),    // documentation
 	netip.MustParsePrefix("198.18.0.0/15"),   // benchmarks
 	netip.MustParsePrefix("198.51.100.0/24"), // documentation
 	netip.MustParsePrefix("203.0.113.0/24"),  // documentation
 	netip.MustParsePrefix("240.0.0.0/4"),     // reserved, and broadcast
-	netip.MustParsePrefix("64:ff9b:1::/48"),  // NAT64 of a network's own
+	netip.MustParsePrefix("64:ff9b:1::/48"),  // local-use NAT64
 	netip.MustParsePrefix("100::/64"),        // discarded
 	netip.MustParsePrefix("2001::/32"),       // Teredo, which hides an IPv4 address
 	netip.MustParsePrefix("2001:2::/48"),     // benchmarks
 	netip.MustParsePrefix("2001:db8::/32"),   // documentation
 	netip.MustParsePrefix("3fff::/20"),       // documentation
 	netip.MustParsePrefix("5f00::/16"),       // segment routing
-	netip.MustParsePrefix("fec0::/10"),       // site-local, as it was
+	netip.MustParsePrefix("fec0::/10"),       // site-local, deprecated
 }
 
-// carriers lists the ranges whose addresses lead to an IPv4 address, and where in them it is.
+// carriers lists the ranges whose addresses embed an IPv4 address, and its offset.
 var carriers = []struct {
 	prefix netip.Prefix
 	at     int
@@ -57,7 +57,7 @@ var carriers = []struct {
 	{netip.MustParsePrefix("::/96"), 12},        // IPv4-compatible
 }
 
-// isPublic reports whether an address is one of the public network.
+// isPublic reports whether an address is in the public network.
 func isPublic(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	if !a.IsGlobalUnicast() || a.IsPrivate() {
@@ -83,9 +83,9 @@ func isPublic(a netip.Addr) bool {
 	return true
 }
 
-// dial connects to an address that a name was resolved to only if it is public, or if the caller
-// named this host and port. The check sees the address that the system is about to use, so no
-// second answer of a name server can change it.
+// dial connects to a resolved address only if it is public, or if the caller named this host and
+// port. It checks the address that the system is about to use, so a second DNS answer cannot
+// change it.
 func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{Timeout: patience, Resolver: c.options.Resolver, Control: func(_, at string, _ syscall.RawConn) error {
 		if c.isNamed(address) || c.isProxy(address) {
@@ -115,8 +115,8 @@ func (c *Client) isProxy(address string) bool {
 	return ok
 }
 
-// judge refuses a URL before anything is sent. Behind a proxy it is the only check of an address:
-// there the proxy resolves names, so those of a private network are for the proxy to refuse.
+// judge refuses a URL before any byte is sent. Behind a proxy it is the only check of an address:
+// the proxy resolves names, and must refuse private ones itself.
 func (c *Client) judge(u *url.URL) error {
 	address := addressOf(u)
 	switch {
@@ -135,9 +135,9 @@ func (c *Client) judge(u *url.URL) error {
 	return nil
 }
 
-// Judge says whether the server of a source that a person named may lead to an address, for a
-// program that then dials it. Names are resolved as far as this machine can: behind a proxy they
-// are for the proxy to refuse.
+// Judge returns an error if the server that a person named may not lead to an address. It serves
+// a program that then connects to the address. It resolves names on this machine: behind a proxy
+// the proxy must refuse private ones.
 func (f *Fetcher) Judge(ctx context.Context, named, to string) error {
 	c, err := f.For(named)
 	if err != nil {
@@ -156,7 +156,7 @@ func (f *Fetcher) Judge(ctx context.Context, named, to string) error {
 	}
 	found, err := resolver.LookupNetIP(ctx, "ip", u.Hostname())
 	if err != nil {
-		return nil // nor will git find it, unless by a proxy
+		return nil // git will not find it either, except through a proxy
 	}
 	for _, ip := range found {
 		if !isPublic(ip) {

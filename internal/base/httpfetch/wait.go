@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// The longest wait that a server may ask for, and the largest number of waits. Asking again sooner
-// than a longer wait would use up the quota of the next hour too.
+// The longest wait to follow, and the largest number of waits. If a server asks for a longer
+// wait, an earlier request would also use up the quota of the next hour.
 const (
 	maxWait  = time.Minute
 	maxWaits = 5
 )
 
-// ErrBusy is the category of the errors about a server that asks for a longer wait.
+// ErrBusy is the category of errors about a server that asks for a longer wait.
 var ErrBusy = errors.New("the server asks to wait")
 
-// errSilent is the error of a transfer that has stopped.
+// errSilent and errLong are the errors of a stalled and a slow transfer.
 var (
 	errSilent = error(silence{})
 	errLong   = errors.New("the transfer is too slow")
 )
 
-// silence is a [net.Error], as the failure of a connection that times out is.
+// silence is a [net.Error], like the failure of a connection that times out.
 type silence struct{}
 
 func (silence) Error() string {
@@ -36,7 +36,7 @@ func (silence) Error() string {
 func (silence) Timeout() bool   { return true }
 func (silence) Temporary() bool { return true }
 
-// waiting sends a request, and again after an answer 429 or 503 that says how long to wait.
+// waiting sends a request, and repeats it after status 429 or 503 with a wait.
 func (c *Client) waiting(r *http.Request) (*http.Response, error) {
 	for waits := 0; ; waits++ {
 		resp, err := c.send(r)
@@ -65,7 +65,7 @@ func (c *Client) waiting(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// retryAfter reads the header: seconds, or a date (RFC 9110, 10.2.3).
+// retryAfter reads the Retry-After header: seconds, or a date (RFC 9110, 10.2.3).
 func retryAfter(text string, now time.Time) (time.Duration, bool) {
 	if n, err := strconv.ParseUint(text, 10, 31); err == nil {
 		return time.Duration(n) * time.Second, true
@@ -74,7 +74,7 @@ func retryAfter(text string, now time.Time) (time.Duration, bool) {
 	return max(at.Sub(now), 0), err == nil
 }
 
-// send sends a request whose answer ends if the server stops.
+// send sends a request whose answer fails if the server stops sending.
 func (c *Client) send(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	b := &body{cancel: cancel}
@@ -84,7 +84,7 @@ func (c *Client) send(r *http.Request) (*http.Response, error) {
 		b.stop()
 		return nil, err
 	}
-	if resp.ContentLength >= 0 { // a small answer that trickles must not last as long as a large one
+	if resp.ContentLength >= 0 { // a small slow answer must not last as long as a large one
 		b.long.Reset(min(maxTransfer, 5*time.Minute+time.Duration(resp.ContentLength/slowest)*time.Second))
 	}
 	b.in = resp.Body
@@ -92,7 +92,7 @@ func (c *Client) send(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// body is an answer that is read while bytes come.
+// body reads an answer, and fails when no more bytes come.
 type body struct {
 	in     io.ReadCloser
 	cancel context.CancelCauseFunc

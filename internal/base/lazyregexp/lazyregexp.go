@@ -1,5 +1,5 @@
-// Package lazyregexp compiles regular expressions at their first use, since most processes
-// never use most of them.
+// Package lazyregexp compiles regular expressions at their first use, since most processes use
+// only a few of them.
 package lazyregexp
 
 import (

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Budget divides a number of units, such as bytes or calls, among clients. A request that waits
-// gets room when there is enough for it; smaller ones may get theirs before. A client that holds
-// a quarter gets none of the last quarter, so that another one finds room.
+// Budget divides units, such as bytes or calls, among clients. A waiting request gets room once
+// there is enough for it; smaller requests may overtake it. A client that holds a quarter gets
+// none of the last quarter, so that others find room.
 type Budget struct {
 	units    int64
 	patience time.Duration
@@ -31,19 +31,18 @@ func NewBudget(units int64, patience time.Duration) *Budget {
 	return &Budget{units: units, patience: patience, of: map[string]int64{}}
 }
 
-// Open returns an account of a client, which its user must close. The client "" has no
-// share: it may hold all.
+// Open returns an account for a client, which the caller must close. The client "" has no share
+// and may hold all units.
 func (b *Budget) Open(client string) *Account { return &Account{budget: b, client: client} }
 
-// Held is how many units all accounts hold.
+// Held returns the number of units in all accounts.
 func (b *Budget) Held() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.held
 }
 
-// Share is how many units a client holds, and whether it gets no more because the rest is for
-// others.
+// Share returns a client's units, and whether it gets no more because the rest is for others.
 func (b *Budget) Share(client string) (own int64, over bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,9 +56,9 @@ func (b *Budget) over(client string, own, all int64) bool {
 	return client != "" && own > share && all > b.units-share
 }
 
-// Account is what one request holds of a budget. Its methods can be called concurrently. A
-// request that asks for more than a client can have gets all that it can have. Settle,
-// Refused and Close can be called on a nil account, which holds nothing.
+// Account is the share of a budget that one request holds. Its methods are safe for concurrent
+// use. A request for more than a client's maximum gets the maximum. Settle, Refused and Close
+// accept a nil account, which holds nothing.
 type Account struct {
 	budget *Budget
 	client string
@@ -68,15 +67,15 @@ type Account struct {
 	closed, refused bool
 }
 
-// Try takes room for more units, if there is room now.
+// Try takes room for more units if it is free now.
 func (a *Account) Try(units int64) bool {
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
 	return a.take(units)
 }
 
-// Wait takes room for more units. It reports false if no room is free for as long as the
-// budget's patience or the context lasts.
+// Wait takes room for more units. It reports false if no room becomes free within the budget's
+// patience and the context.
 func (a *Account) Wait(ctx context.Context, units int64) bool {
 	b := a.budget
 	b.mu.Lock()
@@ -107,7 +106,7 @@ func (a *Account) Wait(ctx context.Context, units int64) bool {
 	return false
 }
 
-// Settle makes the account hold that many units, and waits for room if it held less.
+// Settle sets the number of units that the account holds, and waits for room if it needs more.
 func (a *Account) Settle(ctx context.Context, units int64) bool {
 	if a == nil {
 		return true
@@ -121,7 +120,7 @@ func (a *Account) Settle(ctx context.Context, units int64) bool {
 	return more <= 0 || a.Wait(ctx, more)
 }
 
-// Refused reports whether there was no room for what the account asked for.
+// Refused reports whether the account has been refused room.
 func (a *Account) Refused() bool {
 	if a == nil {
 		return false
@@ -131,7 +130,7 @@ func (a *Account) Refused() bool {
 	return a.refused
 }
 
-// Close gives everything back. Later requests for room are refused.
+// Close returns all units. Later requests for room are refused.
 func (a *Account) Close() {
 	if a == nil {
 		return
@@ -145,14 +144,14 @@ func (a *Account) Close() {
 // take needs mu.
 func (a *Account) take(units int64) bool {
 	b := a.budget
-	most := b.units // that one account can have
+	most := b.units // the maximum of one account
 	if a.client != "" {
 		most -= b.units / 4
 	}
 	units = min(units, most-a.held)
 	all, own := b.held+units, b.of[a.client]+units
 	switch {
-	case !a.closed && units <= 0: // it has all that it can have
+	case !a.closed && units <= 0: // it already holds its maximum
 		return true
 	case a.closed, all > b.units, b.over(a.client, own, all):
 		return false

@@ -13,7 +13,7 @@ func WithAccount(ctx context.Context, a *Account) context.Context {
 	return context.WithValue(ctx, accountKey{}, a)
 }
 
-// Reserve takes room for bytes that a request is about to hold. The error is
+// Reserve takes room for bytes that a request is about to allocate. The error is
 // [skill.ErrNoRoom], or the context's.
 func Reserve(ctx context.Context, bytes int64) error {
 	a, _ := ctx.Value(accountKey{}).(*Account)

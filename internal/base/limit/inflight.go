@@ -8,8 +8,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// InFlight bounds how many operations are under way for each key. The zero value is ready
-// to use.
+// InFlight bounds the running operations for each key. The zero value is ready to use.
 type InFlight[K comparable] struct {
 	mu sync.Mutex
 	of map[K]*slots
@@ -17,12 +16,12 @@ type InFlight[K comparable] struct {
 
 type slots struct {
 	taken chan struct{} // its capacity is the number of slots
-	users int           // operations that have or wait for a slot; guarded by mu of InFlight
+	users int           // operations that have or await a slot; guarded by mu of InFlight
 }
 
-// Enter takes one of a key's n slots, which the operation gives back by leave. It waits for
-// a slot while other operations have them all, for as long as patience and the context
-// last. The error is [skill.ErrBusy] or the context's. n is the same at each call for a key.
+// Enter takes one of a key's n slots, which leave returns. If all are taken, it waits for one
+// within patience and the context. The error is [skill.ErrBusy] or the context's. n is the same
+// at each call for a key.
 func (l *InFlight[K]) Enter(ctx context.Context, key K, n int, patience time.Duration) (leave func(), err error) {
 	l.mu.Lock()
 	s := l.of[key]
@@ -74,7 +73,7 @@ func (l *InFlight[K]) leave(key K, s *slots, taken bool) {
 	}
 }
 
-// Keys returns the number of keys with operations that are under way or wait.
+// Keys returns the number of keys with running or waiting operations.
 func (l *InFlight[K]) Keys() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package limit bounds how often each of many clients may ask, and how much memory their
-// requests may hold together.
+// Package limit bounds the request rate of each client, and the memory that all requests use
+// together.
 package limit
 
 import (
@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// Rate is how often one client may ask: Burst times at once, and PerSecond times a second
-// in the long run. The zero Rate sets no limit.
+// Rate is a client's permitted rate: Burst requests at once, and PerSecond a second in the long
+// run. The zero Rate sets no limit.
 type Rate struct {
 	PerSecond float64
 	Burst     int
 }
 
-// interval is the cost of one request, as time.
+// interval returns the time that one request costs.
 func (r Rate) interval() time.Duration {
 	return max(time.Duration(float64(time.Second)/r.PerSecond), 1)
 }
 
-// maxClients is the number of clients that are counted separately, in some 1 MiB of memory.
-// All further clients together count as one.
+// maxClients is the number of clients that are counted separately, in some 1 MiB of memory. All
+// other clients together count as one.
 const maxClients = 16384
 
-// others is the name of all clients beyond [maxClients]. No client has a name with NUL.
+// others is the name of all clients beyond [maxClients]. NUL is in no other client's name.
 const others = "\x00"
 
 // Clients counts the requests of each client. The zero value sets no limit.
@@ -33,11 +33,11 @@ type Clients struct {
 	now     func() time.Time
 	mu      sync.Mutex
 	of      map[string]*client
-	cleaned time.Time // when clients with a full burst were last forgotten
+	cleaned time.Time // when clients with a full burst were last removed
 }
 
-// client is the state of one client. Its whole burst is available again at full; after that
-// time it is like a client that never asked.
+// client is the state of one client. At the time full its whole burst is available again, and it
+// is like a new client.
 type client struct {
 	full   time.Time
 	denied uint64 // since its last permitted request
@@ -72,8 +72,8 @@ func (c *Clients) Take(name string) (wait time.Duration, denied uint64) {
 	return 0, 0
 }
 
-// find returns a client's state. The caller holds mu. A client is forgotten only when its
-// burst is full again; otherwise many names would get many bursts.
+// find returns a client's state. The caller holds mu. A client is removed only when its burst is
+// full again; otherwise many names would get many bursts.
 func (c *Clients) find(name string, now time.Time, burst time.Duration) *client {
 	if who := c.of[name]; who != nil {
 		return who

@@ -11,16 +11,16 @@ import (
 
 // Bounds of a log.
 const (
-	// logPause is how long an equal line is left out after one was written.
+	// logPause is the minimum time between equal lines.
 	logPause = time.Minute
-	// logKinds is how many different lines are distinguished; beyond it, lines with the same
-	// message count as equal.
+	// logKinds is the number of different lines that are distinguished; beyond it, lines with the
+	// same message count as equal.
 	logKinds = 256
 )
 
-// Log returns a log that writes a line at most once a minute, and says how often it was left
-// out, unless hundreds of other lines came between. Lines whose message is a client's fault are written at the level Debug. A log of
-// Log's is returned as it is.
+// Log returns a log that writes a line at most once a minute, with the number of times that it
+// was left out, unless hundreds of other lines came in between. Messages that are a client's
+// fault get the level Debug. A log of Log is returned unchanged.
 func Log(log *slog.Logger, isFault func(message string) bool) *slog.Logger {
 	if _, is := log.Handler().(*boundedLog); is {
 		return log
@@ -32,7 +32,7 @@ type boundedLog struct {
 	next    slog.Handler
 	isFault func(message string) bool
 	seen    *seenLines
-	prefix  string // of the attributes and groups that every line has
+	prefix  string // the attributes and groups of every line
 }
 
 func (b *boundedLog) Enabled(ctx context.Context, level slog.Level) bool {
@@ -67,7 +67,7 @@ func (b *boundedLog) Handle(ctx context.Context, r slog.Record) error {
 	return b.next.Handle(ctx, r)
 }
 
-// seenLines are the recent lines.
+// seenLines has the recent lines.
 type seenLines struct {
 	now func() time.Time
 	mu  sync.Mutex
@@ -75,12 +75,12 @@ type seenLines struct {
 }
 
 type seenLine struct {
-	at   time.Time // it was last written
-	left int       // how often it was left out since
+	at   time.Time // of the last write
+	left int       // how often the line was left out since
 }
 
-// note reports whether to write a line, and how often it was left out before. kind
-// replaces it if there are too many lines.
+// note reports whether to write a line, and how often it was left out before. If there are too
+// many lines, kind replaces it.
 func (s *seenLines) note(line, kind string) (left int, write bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *seenLines) note(line, kind string) (left int, write bool) {
 	}
 	switch {
 	case seen == nil && len(s.of) >= 2*logKinds:
-		return 0, false // as many messages as that are no messages
+		return 0, false // so many kinds of message cannot all be worth a line
 	case seen == nil:
 		s.of[line] = &seenLine{at: now}
 		return 0, true

@@ -1,5 +1,5 @@
-// Package rawjson writes and walks JSON as text: an encoder that appends and writes piece by
-// piece, and functions that find the members of an object without decoding them.
+// Package rawjson writes and walks JSON as text. It has an encoder that appends and writes piece
+// by piece, and functions that find the members of an object without decoding them.
 package rawjson
 
 import (
@@ -16,27 +16,26 @@ import (
 )
 
 const (
-	// piece is how much of a long text is encoded at once.
+	// piece is the part of a long text that is encoded at once.
 	piece = 16 << 10
-	// flushAt is how full the buffer of an [Encoder] gets before it is written. An answer
-	// below it is encoded once and written once. Of 4,011 files of real skills 3,979 are
-	// smaller than 60,000 bytes.
+	// flushAt is the size at which the buffer of an [Encoder] is written. A smaller answer is
+	// encoded and written once. Of 4,011 files of real skills 3,979 are smaller than 60,000
+	// bytes.
 	flushAt = 64 << 10
-	// longPart is the length from which a part is not copied.
+	// longPart is the minimum length of a part that is not copied.
 	longPart = 4 << 10
-	// keptBuffer is the largest buffer that is kept for another answer.
+	// keptBuffer is the largest buffer that is reused.
 	keptBuffer = 256 << 10
 )
 
-// Encoder writes JSON by appending to a buffer. A full buffer goes to a writer,
-// piece by piece. Nothing is escaped for HTML. The caller writes
-// commas and colons.
+// Encoder writes JSON by appending to a buffer. It writes full buffers to a writer, piece by
+// piece, without HTML escapes. The caller writes commas and colons.
 type Encoder struct {
-	parts [][]byte // what is not written yet; then comes buf, from the index from
+	parts [][]byte // unwritten parts; buf[from:] follows them
 	buf   []byte
 	from  int
-	out   io.Writer // nil: the encoder counts
-	sent  int64     // bytes that were written, or counted
+	out   io.Writer // nil: the encoder only counts
+	sent  int64     // bytes written or counted
 	err   error     // of out
 }
 
@@ -45,8 +44,8 @@ type manyWriter interface{ WriteMany(pieces [][]byte) error }
 
 var encoders = sync.Pool{New: func() any { return &Encoder{buf: make([]byte, 0, 4<<10)} }}
 
-// flush makes room in a full buffer. Then it gives way to other goroutines, so that small
-// answers need not wait for large ones.
+// flush empties a full buffer. Then it yields to other goroutines, so that small answers need not
+// wait for large ones.
 func (e *Encoder) flush() {
 	if len(e.buf) >= flushAt {
 		e.empty()
@@ -67,13 +66,13 @@ func (e *Encoder) empty() {
 	e.drop()
 }
 
-// drop forgets what is not written.
+// drop discards unwritten bytes.
 func (e *Encoder) drop() {
 	clear(e.parts)
 	e.buf, e.parts, e.from = e.buf[:0], e.parts[:0], 0
 }
 
-// part ends a part. A buffer that grows afterwards leaves its bytes where the part has them.
+// part ends a part. If the buffer grows afterwards, the part keeps the old array.
 func (e *Encoder) part() {
 	if len(e.buf) > e.from {
 		e.parts = append(e.parts, e.buf[e.from:])
@@ -93,13 +92,13 @@ func (e *Encoder) write() (err error) {
 	return err
 }
 
-// Raw writes text as it is.
+// Raw writes text unchanged.
 func (e *Encoder) Raw(s string) {
 	e.buf = append(e.buf, s...)
 	e.flush()
 }
 
-// RawBytes writes JSON as it is, and which does not change: no copy is made of a long one.
+// RawBytes writes JSON unchanged. Long JSON is not copied, so b must not change.
 func (e *Encoder) RawBytes(b []byte) {
 	if len(b) < longPart {
 		e.buf = append(e.buf, b...)
@@ -119,20 +118,20 @@ func (e *Encoder) Append(f func([]byte) []byte) {
 // Int writes a number.
 func (e *Encoder) Int(n int64) { e.buf = strconv.AppendInt(e.buf, n, 10) }
 
-// Text is [Encoder.String] of bytes, of which no copy is made.
+// Text is [Encoder.String] for bytes, without a copy.
 func (e *Encoder) Text(b []byte) { e.String(unsafe.String(unsafe.SliceData(b), len(b))) }
 
-// String writes a string with its quotes.
+// String writes a quoted string.
 func (e *Encoder) String(s string) {
 	for first := true; first || len(s) > 0; first = false {
 		n := len(display.CutBytes(s, piece))
 		if !first {
-			e.buf = e.buf[:len(e.buf)-1] // the quote that ended the piece before
+			e.buf = e.buf[:len(e.buf)-1] // the quote that ended the previous piece
 		}
 		from := len(e.buf)
 		e.buf = display.AppendJSONString(e.buf, s[:n])
 		if !first {
-			copy(e.buf[from:], e.buf[from+1:]) // and the one that begins this piece
+			copy(e.buf[from:], e.buf[from+1:]) // and the quote that begins this piece
 			e.buf = e.buf[:len(e.buf)-1]
 		}
 		if s = s[n:]; len(s) > 0 && len(e.buf) >= flushAt {
@@ -146,7 +145,7 @@ func (e *Encoder) String(s string) {
 	e.flush()
 }
 
-// Base64 writes a string that holds data in Base64.
+// Base64 writes data as a Base64 string.
 func (e *Encoder) Base64(data []byte) {
 	e.buf = append(e.buf, '"')
 	for len(data) > 0 {
@@ -159,7 +158,7 @@ func (e *Encoder) Base64(data []byte) {
 	e.flush()
 }
 
-// Value writes v as encoding/json does, or null if v has no JSON.
+// Value writes v as encoding/json does, or null if v cannot be encoded.
 func (e *Encoder) Value(v any) {
 	if err := e.value(v); err != nil {
 		e.Raw("null")
@@ -178,7 +177,7 @@ func (e *Encoder) value(v any) error {
 	return nil
 }
 
-// Object writes an object with these fields. No copy is made of a long string.
+// Object writes an object with these fields, without copying long strings.
 func (e *Encoder) Object(fields iter.Seq2[string, any]) {
 	comma := ""
 	e.Raw("{")
@@ -203,9 +202,9 @@ func (a *appending) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Write writes what encode writes. Before the first byte it calls begin with the number of
-// bytes that follow. For that, a text that does not fit into one buffer is encoded twice, first
-// to be counted, so that encode must write the same each time.
+// Write writes the output of encode. Before the first byte it calls begin with the number of
+// bytes. A text that exceeds one buffer is encoded twice, first for counting, so encode must be
+// deterministic.
 func Write(w io.Writer, encode func(*Encoder), begin func(size int64) error) error {
 	e := encoders.Get().(*Encoder)
 	defer e.free()
@@ -225,7 +224,7 @@ func Write(w io.Writer, encode func(*Encoder), begin func(size int64) error) err
 	return e.err
 }
 
-// size is how many bytes were written to the encoder.
+// size returns the number of bytes encoded so far.
 func (e *Encoder) size() int64 {
 	n := e.sent + int64(len(e.buf)-e.from)
 	for _, p := range e.parts {
@@ -243,7 +242,7 @@ func (e *Encoder) free() {
 	encoders.Put(e)
 }
 
-// Bytes returns what f writes.
+// Bytes returns the JSON that f writes.
 func Bytes(f func(*Encoder)) []byte {
 	e := encoders.Get().(*Encoder)
 	defer e.free()

@@ -2,12 +2,13 @@ package rawjson
 
 import "encoding/binary"
 
-// maxLevels bounds the nesting of a message: that of an object which it holds, and its own.
+// maxLevels bounds the nesting of a message: the nesting of an object inside it, and the
+// message's own level.
 const maxLevels = maxDepth + 1
 
 // Object reports whether b is one JSON object of at most 65 levels. It calls visit with each
-// member as [Members] does, before it has seen what follows. But for the levels it agrees with
-// [encoding/json.Valid], and takes a quarter of the time.
+// member as [Members] does, before the rest is checked. Apart from the levels it agrees with
+// [encoding/json.Valid], in a quarter of the time.
 func Object(b []byte, visit func(key, value []byte) bool) bool {
 	i := space(b, 0)
 	if i == len(b) || b[i] != '{' {
@@ -17,7 +18,7 @@ func Object(b []byte, visit func(key, value []byte) bool) bool {
 	return end >= 0 && space(b, end) == len(b)
 }
 
-// value returns where the value at i ends, or -1 if there is none.
+// value returns the end of the value at i, or -1 if it is invalid.
 func value(b []byte, i, depth int) int {
 	if i >= len(b) {
 		return -1
@@ -37,13 +38,13 @@ func value(b []byte, i, depth int) int {
 	return number(b, i)
 }
 
-// composite returns where the object or array at i ends, or -1. It calls visit, unless that is
-// nil, with each member of an object.
+// composite returns the end of the object or array at i, or -1. It calls visit, if not nil, with
+// each member of an object.
 func composite(b []byte, i, depth int, visit func(key, value []byte) bool) int {
 	if depth > maxLevels {
 		return -1
 	}
-	object, end := b[i] == '{', b[i]+2 // in ASCII a closing bracket is two behind its opening one
+	object, end := b[i] == '{', b[i]+2 // in ASCII a closing bracket is two above its opening one
 	if i = space(b, i+1); i < len(b) && b[i] == end {
 		return i + 1
 	}
@@ -76,7 +77,7 @@ func composite(b []byte, i, depth int, visit func(key, value []byte) bool) int {
 	}
 }
 
-// quoted returns where the string at i ends, or -1.
+// quoted returns the end of the string at i, or -1.
 func quoted(b []byte, i int) int {
 	if i >= len(b) || b[i] != '"' {
 		return -1
@@ -96,7 +97,7 @@ func quoted(b []byte, i int) int {
 	return -1
 }
 
-// plain skips bytes of a string, eight at a time, before the first eight with a quote, a backslash
+// plain skips bytes of a string, eight at a time, up to the first eight with a quote, a backslash
 // or a control character.
 func plain(b []byte, i int) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
@@ -140,7 +141,7 @@ func literal(b []byte, i int, word string) int {
 	return -1
 }
 
-// number returns where the number at i ends, or -1.
+// number returns the end of the number at i, or -1.
 func number(b []byte, i int) int {
 	if b[i] == '-' {
 		i++
@@ -163,7 +164,7 @@ func number(b []byte, i int) int {
 	return i
 }
 
-// digits returns where the digits at i end, or -1 if there is none.
+// digits returns the end of the digits at i, or -1 without digits.
 func digits(b []byte, i int) int {
 	from := i
 	for i < len(b) && digit(b[i]) {

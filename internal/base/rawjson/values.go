@@ -2,18 +2,18 @@ package rawjson
 
 import "bytes"
 
-// MaxValues is how many JSON values a message may have. Decoded, a value takes up to a hundred
-// times its bytes. The largest real messages, lists of files, have some thousand values.
+// MaxValues bounds the JSON values of a message. A decoded value takes up to a hundred times its
+// bytes. The largest real messages, lists of files, have some thousand values.
 const MaxValues = 10_000
 
-// Counter counts the JSON values of a text that comes in pieces: each but the first follows
-// one of [ { , outside of strings. A line end also ends a string, because another event of a
-// stream can begin after it. The zero value is ready to use.
+// Counter counts the JSON values of a text that comes in pieces: all but the first follow one of
+// [ { , outside strings. A line end also ends a string, because another event of a stream can
+// begin after it. The zero value is ready to use.
 type Counter struct {
 	Values int
 
 	quoted  bool // in a string
-	escaped bool // behind a backslash in one
+	escaped bool // after a backslash in a string
 }
 
 // Add counts the next piece.
@@ -36,22 +36,22 @@ func (c *Counter) Add(p []byte) {
 	c.Values, c.quoted, c.escaped = n, quoted, escaped
 }
 
-// Values counts the JSON values of a whole text, as [Counter] does.
+// Values counts the JSON values of a whole text like [Counter].
 func Values(b []byte) int {
 	var c Counter
 	c.Add(b)
 	return c.Values
 }
 
-// HasMore reports whether a text has more than n values. It is much faster than [Values] for
-// one with fewer.
+// HasMore reports whether a text has more than n values. It is much faster than [Values] if the
+// text has fewer.
 func HasMore(b []byte, n int) bool {
-	most := 0 // with those in strings
+	most := 0 // including those in strings
 	for _, before := range []string{",", "{", "["} {
 		most += bytes.Count(b, []byte(before))
 	}
 	return most > n && Values(b) > n
 }
 
-// TooMany reports whether a message has more than [MaxValues], and must not be decoded.
+// TooMany reports whether a message has more than [MaxValues], so that it must not be decoded.
 func TooMany(b []byte) bool { return len(b) > MaxValues && HasMore(b, MaxValues) }

@@ -9,23 +9,23 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// maxDepth is how deep an object may nest. The deepest request of a real client of MCP has
-// eight levels.
+// maxDepth bounds the nesting of an object. The deepest request of a real MCP client has eight
+// levels.
 const maxDepth = 64
 
-// The functions of this file walk over JSON that [Object] or [json.Valid] has accepted, without decoding
-// it: only where a value ends has to be found.
+// The functions of this file walk over JSON that [Object] or [json.Valid] has accepted, without
+// decoding it: they only look for the ends of values.
 
-// Members calls visit with each key of an object, its quotes included, and the key's value,
-// until visit reports false. It reports false then, and if b is no object or nests deeper than
-// 64 levels.
+// Members calls visit with each key of an object, including its quotes, and its value, until
+// visit reports false. It reports false in that case, and if b is not an object or nests deeper
+// than 64 levels.
 func Members(b []byte, visit func(key, value []byte) bool) bool {
 	if len(b) == 0 || b[0] != '{' {
 		return false
 	}
 	for i := space(b, 1); b[i] != '}'; {
 		keyEnd := i + length(b[i:], maxDepth)
-		from := space(b, space(b, keyEnd)+1) // behind the colon
+		from := space(b, space(b, keyEnd)+1) // after the colon
 		n := length(b[from:], maxDepth)
 		if n == 0 || !visit(b[i:keyEnd], b[from:from+n]) {
 			return false
@@ -47,7 +47,8 @@ func space(b []byte, i int) int {
 // Deeper reports whether a value nests more than n levels.
 func Deeper(b []byte, n int) bool { return len(b) > 0 && length(b, n) == 0 }
 
-// length is how long the value is with which b begins, 0 if it nests more than that many levels.
+// length returns the length of the value at the start of b, or 0 if it nests more than levels
+// deep.
 func length(b []byte, levels int) int {
 	depth := 0
 	for i := 0; i < len(b); i++ {
@@ -83,8 +84,8 @@ func length(b []byte, levels int) int {
 	return len(b)
 }
 
-// Text decodes a JSON string. It declines half of a surrogate pair, for which decoders
-// put U+FFFD.
+// Text decodes a JSON string. It declines half of a surrogate pair, which decoders replace by
+// U+FFFD.
 func Text(raw []byte) (s string, ok bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return "", false
@@ -98,5 +99,5 @@ func Text(raw []byte) (s string, ok bool) {
 	return s, !strings.ContainsRune(s, utf8.RuneError) || paired().Match(raw)
 }
 
-// paired matches a string in which every half of a surrogate pair has its other half.
+// paired matches a string whose surrogates all form pairs.
 var paired = lazyregexp.New(`^(?:[^\\]|\\[^u]|\\u[^dD]...|\\u[dD][0-7]..|\\u[dD][89abAB]..\\u[dD][c-fC-F]..)*$`)

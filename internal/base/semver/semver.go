@@ -1,4 +1,4 @@
-// Package semver reads and compares the versions that tags and releases have.
+// Package semver parses and compares the versions of tags and releases.
 package semver
 
 import (
@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// Version is a full version in the name of a tag, as v1.2.3, 1.2.3-rc.1, pdf/v1.2.3 or
-// pdf@1.2.3 have it.
+// Version is a full version in a tag such as v1.2.3, 1.2.3-rc.1, pdf/v1.2.3 or pdf@1.2.3.
 type Version struct {
-	Prefix              string // up to the numbers: "v", "pdf@"
+	Prefix              string // before the numbers: "v", "pdf@"
 	Major, Minor, Patch uint64
 	Pre                 string // "rc.1"
 }
 
-// Parse reads a tag. ok is false for anything but a full version.
+// Parse parses a tag. ok is false for anything but a full version.
 func Parse(tag string) (v Version, ok bool) {
 	rest := tag[strings.LastIndexAny(tag, "/@")+1:]
 	rest = strings.TrimPrefix(rest, "v")
@@ -37,7 +36,7 @@ func Parse(tag string) (v Version, ok bool) {
 	return v, true
 }
 
-// ParseShort reads a version that may have two numbers, such as 1.4, which is 1.4.0.
+// ParseShort parses a version that may have two numbers: 1.4 means 1.4.0.
 func ParseShort(text string) (Version, bool) {
 	if v, ok := Parse(text); ok {
 		return v, true
@@ -52,17 +51,17 @@ func ParseShort(text string) (Version, bool) {
 	return Parse(text[:end] + ".0" + text[end:])
 }
 
-// Lower reports whether a version is lower than another one. It is not if one of them is no version.
+// Lower reports whether version is lower than than. It is false if either is not a version.
 func Lower(version, than string) bool {
 	a, ok := ParseShort(version)
 	b, known := ParseShort(than)
 	return ok && known && a.Compare(b) < 0
 }
 
-// Names reports whether a tag may stand for a version: v1.4.0 and 1.4 do for 1.4.0, as does any tag that
-// is no version.
+// Names reports whether a tag can name a version: v1.4.0 and 1.4 name 1.4.0, and so does any tag
+// that is not a version.
 func Names(tag, version string) bool {
-	tag = strings.ReplaceAll(tag, "_", "+") // a registry's tag has no +
+	tag = strings.ReplaceAll(tag, "_", "+") // registry tags cannot have +
 	t, ok := ParseShort(tag)
 	if !ok {
 		return true
@@ -72,7 +71,7 @@ func Names(tag, version string) bool {
 	return ok && (t.Compare(v) == 0 || !full && t.Pre == "" && t.Major == v.Major && t.Minor == v.Minor)
 }
 
-// Compare orders versions as semver.org does.
+// Compare orders versions by the rules of semver.org.
 func (v Version) Compare(o Version) int {
 	if c := cmp.Or(cmp.Compare(v.Major, o.Major), cmp.Compare(v.Minor, o.Minor), cmp.Compare(v.Patch, o.Patch)); c != 0 {
 		return c

@@ -1,18 +1,19 @@
-// Package sorting sorts lists of structures as package slices does. slices.SortFunc is compiled anew
-// for each type, into 10 to 20 kB; here types share the code of package sort. Strings, numbers and
-// pointers share code in slices too, and a list that is sorted for each query is sorted faster there.
+// Package sorting sorts lists of structures like package slices, with less code. The compiler
+// repeats slices.SortFunc for each type, in 10 to 20 kB; here all types share the code of package
+// sort. Strings, numbers and pointers share code in slices too, which is faster for lists that
+// are sorted at each query.
 package sorting
 
 import "sort"
 
-// Func sorts a list by cmp, as [slices.SortFunc] does.
+// Func sorts a list by cmp, like [slices.SortFunc].
 func Func[T any](list []T, cmp func(a, b T) int) {
-	if len(list) > 1 { // most lists of a scan are shorter, and the interface is on the heap
+	if len(list) > 1 { // most lists of a scan are shorter, and the interface escapes to the heap
 		sort.Sort(&by[T]{list, cmp})
 	}
 }
 
-// Stable sorts a list by cmp, as [slices.SortStableFunc] does.
+// Stable sorts a list by cmp, like [slices.SortStableFunc].
 func Stable[T any](list []T, cmp func(a, b T) int) {
 	if len(list) > 1 {
 		sort.Stable(&by[T]{list, cmp})

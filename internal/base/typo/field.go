@@ -7,12 +7,11 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// knownFields lists the fields of the specification, and those of clients that knack uses.
+// knownFields lists the fields of the specification, and the fields of clients that knack uses.
 var knownFields = []string{"name", "description", "license", "compatibility", "metadata", "allowed-tools", "disable-model-invocation", "user-invocable"}
 
-// Field returns the field that a misspelt key was probably meant to be, with one wrong,
-// missing or extra letter, or two in a long key. It returns "" for a correct or unknown
-// key.
+// Field returns the field that a misspelt key probably means: one letter, or two in a long key,
+// may be wrong, missing or extra. It returns "" for a correct or unknown key.
 func Field(key string) string {
 	key = strings.ToLower(display.CutBytes(strings.TrimSpace(key), 64))
 	for _, field := range knownFields {
@@ -27,8 +26,8 @@ func Field(key string) string {
 	return ""
 }
 
-// Fold returns a key as people see it, in lower case: without invisible characters, and
-// with Latin letters for look-alikes.
+// Fold returns a key as people see it, in lower case: without invisible characters, and with
+// Latin letters for look-alikes.
 func Fold(key string) string {
 	key = strings.ToLower(strings.TrimSpace(key))
 	if display.IsASCII(key) {
@@ -36,7 +35,7 @@ func Fold(key string) string {
 	}
 	return keyLookalikes.Replace(strings.Map(func(r rune) rune {
 		switch {
-		case r >= 0xff01 && r <= 0xff5e: // the wide forms of ASCII
+		case r >= 0xff01 && r <= 0xff5e: // full-width ASCII
 			return unicode.ToLower(r - 0xfee0)
 		case unicode.IsSpace(r), unicode.Is(unicode.Cf, r), unicode.IsControl(r):
 			return -1
@@ -47,6 +46,6 @@ func Fold(key string) string {
 	}, key))
 }
 
-// keyLookalikes maps Cyrillic and Greek letters to those of the known fields.
+// keyLookalikes maps Cyrillic, Armenian and Greek letters to the letters of the known fields.
 var keyLookalikes = strings.NewReplacer("а", "a", "с", "c", "ԁ", "d", "е", "e", "һ", "h", "і", "i", "ӏ", "l", "м", "m", "п", "n", "о", "o", "р", "p", "ѕ", "s", "т", "t", "ս", "u", "ѵ", "v", "у", "y",
 	"α", "a", "ο", "o", "ι", "i", "ν", "v", "ρ", "p")

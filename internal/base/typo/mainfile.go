@@ -13,7 +13,7 @@ const mainFile = "SKILL.md"
 // maxLength is longer than any name that resembles SKILL.md.
 const maxLength = 40
 
-// draftWords lists the words by which authors mark a file as inactive.
+// draftWords lists the words that mark a file as inactive.
 const draftWords = `draft|wip|local`
 
 var (
@@ -23,19 +23,18 @@ var (
 	reStem = lazyregexp.New(`^(.*)\.(?:md|markdown|mdx|mdc|txt)$`)
 )
 
-// lookalikes maps letters that look like those of SKILL.md.
+// lookalikes maps letters that look like the letters of SKILL.md.
 var lookalikes = strings.NewReplacer("ѕ", "s", "к", "k", "і", "i", "ӏ", "l", "ⅼ", "l", "м", "m", "ԁ", "d", "\u212a", "k")
 
-// IsMainFile reports whether a file's name was probably meant as SKILL.md: SKILLS.md,
-// skill.md.txt, SKILL (1).md, SKIL.md, or a name that only looks like it. It returns false
-// for SKILL.md in any case.
+// IsMainFile reports whether a file name probably means SKILL.md: SKILLS.md, skill.md.txt, SKILL
+// (1).md, SKIL.md, or a name that only looks like it. It returns false for SKILL.md in any case.
 func IsMainFile(name string) bool {
 	if !MayBeMainFile(name) || len(name) == len(mainFile) && strings.EqualFold(name, mainFile) {
 		return false
 	}
 	plain := strings.Map(func(r rune) rune {
 		switch {
-		case r >= 0xff01 && r <= 0xff5e: // the wide forms of ASCII
+		case r >= 0xff01 && r <= 0xff5e: // full-width ASCII
 			r -= 0xfee0
 		case r == ' ':
 		case unicode.IsSpace(r), unicode.Is(unicode.Cf, r):
@@ -59,8 +58,8 @@ func IsMainFile(name string) bool {
 // SKILL-draft.md, SKILL.local.md.
 func IsDraft(name string) bool { return reDraft().MatchString(name) }
 
-// MayBeMainFile is a fast filter for [IsMainFile]: it looks at two letters, and is false for
-// most names for which IsMainFile is false.
+// MayBeMainFile is a fast filter for [IsMainFile]: it looks at two letters, and is false for most
+// other names.
 func MayBeMainFile[T string | []byte](name T) bool {
 	if len(name) < len("skil") || len(name) > maxLength {
 		return false
@@ -71,8 +70,8 @@ func MayBeMainFile[T string | []byte](name T) bool {
 		first == 'c' && second == 'o' && len(name) > 8 && name[4] == ' ' // Copy of SKILL.md
 }
 
-// isSlip reports whether a letter of "skill" is missing, doubled or transposed. A replaced
-// letter may make another word: still, spill.
+// isSlip reports whether a letter of "skill" is missing, doubled or transposed. A replaced letter
+// may make another word: still, spill.
 func isSlip(stem string) bool {
 	const word = "skill"
 	for i := range word {
