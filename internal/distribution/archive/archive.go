@@ -1,9 +1,9 @@
-// Package archive reads zip and tar archives that others wrote, and writes tar archives that are
-// the same bytes each time.
+// Package archive reads untrusted zip and tar archives, and writes tar archives with reproducible
+// bytes.
 //
-// An archive is refused if two programs could read it differently, or if a name in it leads out
-// of the folder. All else that no skill may hold, as links and devices, is an entry of that type:
-// [origin.Find] decides what becomes of it. Nothing here touches a disk.
+// It refuses an archive that two programs could read differently, or that has a name outside its
+// folder. Other entries that no skill may have, such as links and devices, are returned with
+// their type: [origin.Find] decides about them. The package never touches a disk.
 package archive
 
 import (
@@ -18,21 +18,21 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// Limits of an archive. They count what arrives, whatever headers say.
+// Limits of an archive. They count the actual bytes, whatever the headers claim.
 const (
 	MaxEntries  = 200_000
 	MaxUnpacked = 4 << 30 // in bytes
-	// maxNames bounds the bytes of all paths together, which a reader has to keep.
+	// maxNames bounds the bytes of all paths together, which a reader must keep.
 	maxNames = 16 << 20
-	// maxPath bounds one path, in bytes: PATH_MAX of the systems in use.
+	// maxPath bounds one path, in bytes: PATH_MAX of common systems.
 	maxPath = 4096
-	// maxRatio bounds how many bytes one packed byte becomes, beyond the first freeRatio. Deflate
-	// reaches 1,032, real skills 20.
+	// maxRatio bounds the bytes that one packed byte unpacks to, after the first freeRatio.
+	// Deflate reaches 1,032, real skills 20.
 	maxRatio  = 100
 	freeRatio = origin.MaxSize
 )
 
-// ErrRefused is the category of the errors about an archive that is damaged or not allowed.
+// ErrRefused is the category of errors about a damaged or forbidden archive.
 var ErrRefused = errors.New("the archive is refused")
 
 type refusal struct{ message string }
@@ -44,10 +44,10 @@ func refuse(format string, args ...any) error {
 	return &refusal{fmt.Sprintf(format, args...)}
 }
 
-// Walk reads an archive of size bytes and calls visit for each entry but folders, in the order of
-// the archive. Its first bytes tell its format. content yields the entry's bytes until visit
-// returns; it fails if they are not those that the archive promises. An error of visit ends the
-// walk and is returned. An error about the archive is [ErrRefused].
+// Walk reads an archive of size bytes and calls visit for each entry except folders, in the order
+// of the archive. It detects the format from the first bytes. content yields the entry's bytes
+// until visit returns, and fails if they contradict the archive's headers. An error of visit ends
+// the walk and is returned. An error about the archive is [ErrRefused].
 func Walk(ctx context.Context, r io.ReaderAt, size int64, visit func(e origin.Entry, content io.Reader) error) error {
 	in := io.NewSectionReader(contextReader{ctx, r}, 0, size)
 	head := make([]byte, 262)
@@ -70,7 +70,7 @@ func Walk(ctx context.Context, r io.ReaderAt, size int64, visit func(e origin.En
 	return refuse("it is neither a zip nor a tar.gz%s", guess(head))
 }
 
-// guess says what an unknown file may be.
+// guess names the probable type of an unknown file.
 func guess(head []byte) string {
 	text := string(bytes.TrimLeft(head, "\ufeff \t\r\n"))
 	for _, known := range []struct{ magic, is string }{
@@ -94,7 +94,7 @@ func guess(head []byte) string {
 	return ""
 }
 
-// contextReader fails once its context has ended.
+// contextReader fails after its context has ended.
 type contextReader struct {
 	ctx context.Context
 	r   io.ReaderAt
@@ -107,13 +107,13 @@ func (c contextReader) ReadAt(p []byte, at int64) (int, error) {
 	return c.r.ReadAt(p, at)
 }
 
-// census counts the entries of an archive and judges their paths.
+// census counts the entries of an archive and checks their paths.
 type census struct {
 	entries, names int
 }
 
-// path returns the path of an entry without a leading "./" and the slash of a folder. It is "" for
-// the archive's top.
+// path returns the path of an entry without a leading "./" or a folder's trailing slash. It is ""
+// for the archive's root.
 func (c *census) path(name string) (path string, folder bool, err error) {
 	c.entries++
 	c.names += len(name)
@@ -153,10 +153,10 @@ func (c *census) path(name string) (path string, folder bool, err error) {
 
 func tooMany() error { return refuse("it has more than %s entries", display.Thousands(MaxEntries)) }
 
-// budget counts unpacked bytes, against a limit and against the packed ones.
+// budget bounds the unpacked bytes, absolutely and relative to the packed bytes.
 type budget struct {
 	unpacked int64
-	packed   func() int64 // nil if nothing is packed
+	packed   func() int64 // nil if the archive is not packed
 }
 
 func (b *budget) add(n int64) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// counter counts the bytes that were read.
+// counter counts the bytes read.
 type counter struct {
 	r *bufio.Reader
 	n int64
@@ -25,7 +25,7 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadByte implements [io.ByteReader], which keeps the decompressor from a buffer of its own.
+// ReadByte implements [io.ByteReader], so that the decompressor needs no buffer of its own.
 func (c *counter) ReadByte() (byte, error) {
 	b, err := c.r.ReadByte()
 	if err == nil {
@@ -43,7 +43,7 @@ func walkGzip(in io.Reader, visit func(origin.Entry, io.Reader) error) error {
 	return walkTar(unpacked, func() int64 { return packed.n }, visit)
 }
 
-// stream is an unpacked tar. It counts bytes, and how many zeros came last.
+// stream is an unpacked tar. It counts bytes and trailing zeros.
 type stream struct {
 	r      io.Reader
 	budget budget
@@ -79,7 +79,7 @@ func walkTar(in io.Reader, packed func() int64, visit func(origin.Entry, io.Read
 			return damaged(err)
 		}
 		if h.Typeflag == tar.TypeXGlobalHeader {
-			c.entries++ // of git archive; it names no file
+			c.entries++ // git archive writes it; it names no file
 			continue
 		}
 		path, folder, err := c.path(h.Name)
@@ -108,8 +108,8 @@ func walkTar(in io.Reader, packed func() int64, visit func(origin.Entry, io.Read
 	}
 }
 
-// targetOf returns where a link leads, from the folder that holds it. A hard link is written from
-// the archive's top.
+// targetOf returns the target of a link relative to the link's folder. A hard link's target is
+// relative to the archive's root.
 func targetOf(h *tar.Header, at string) string {
 	if h.Typeflag != tar.TypeLink || strings.HasPrefix(h.Linkname, "/") {
 		return h.Linkname
@@ -117,7 +117,7 @@ func targetOf(h *tar.Header, at string) string {
 	return strings.Repeat("../", strings.Count(at, "/")) + h.Linkname
 }
 
-// failure remembers how reading a file failed, so that no visitor can pass over it.
+// failure remembers the error of reading a file, so that visitors cannot ignore it.
 type failure struct {
 	r   io.Reader
 	err error
@@ -135,8 +135,8 @@ func (f *failure) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// headerOnly reports a type of entry without content. [tar.Reader] passes over no bytes behind it,
-// whatever size the header has, and other programs do.
+// headerOnly reports whether entries of a type have no content. For these [tar.Reader] ignores
+// the size in the header, but other programs skip that many bytes.
 func headerOnly(flag byte) bool {
 	switch flag {
 	case tar.TypeLink, tar.TypeSymlink, tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
@@ -155,7 +155,7 @@ func typeOf(h *tar.Header) origin.EntryType {
 	}
 	for key := range h.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse.") {
-			return origin.Other // its holes take no space, and as many bytes as it likes
+			return origin.Other // its holes take no space, so it can claim any size
 		}
 	}
 	if h.Mode&0o111 != 0 {
@@ -164,9 +164,9 @@ func typeOf(h *tar.Header) origin.EntryType {
 	return origin.Regular
 }
 
-// end reads what follows the last entry, which may be zeros alone. It finds out whether the
-// archive was cut off, and makes the decompressor compare its checksum. A tar in a gzip that is
-// whole needs no end: umoci writes none into the layers of an image.
+// end reads the rest after the last entry, which may only be zeros. This detects a truncated
+// archive, and makes the decompressor check its checksum. A tar in a complete gzip needs no end
+// marker: umoci writes none into image layers.
 func (s *stream) end() error {
 	zeros := s.zeros
 	buf := make([]byte, 32<<10)
@@ -188,8 +188,8 @@ func (s *stream) end() error {
 	return nil
 }
 
-// damaged turns errors of the libraries into refusals. Others are those of a disk, a limit or a
-// context, and stay.
+// damaged converts errors of the libraries to refusals. Errors of a disk, a limit or a context
+// are unchanged.
 func damaged(err error) error {
 	var corrupt flate.CorruptInputError
 	switch {

@@ -11,15 +11,14 @@ import (
 	"time"
 )
 
-// Writer writes a tar that is the same bytes for the same files, with every version of Go: its
-// headers have neither a time nor an owner.
+// Writer writes a reproducible tar: the same files give the same bytes with every version of Go.
+// Its headers have neither a time nor an owner.
 type Writer struct {
 	gzip *stored // nil for a plain tar
 	tar  *tar.Writer
 }
 
-// NewWriter returns a writer of a tar in gzip in which nothing is compressed, so that it is the
-// same bytes too.
+// NewWriter returns a writer of a tar in an uncompressed gzip, which is reproducible too.
 func NewWriter(w io.Writer) *Writer {
 	gzip := &stored{w: w, crc: crc32.NewIEEE()}
 	return &Writer{gzip, tar.NewWriter(gzip)}
@@ -33,7 +32,7 @@ func (w *Writer) Add(path string, exec bool, content []byte) error {
 	return w.Copy(path, exec, int64(len(content)), bytes.NewReader(content))
 }
 
-// Copy adds a file with a content of this size.
+// Copy adds a file with content of the given size.
 func (w *Writer) Copy(path string, exec bool, size int64, content io.Reader) error {
 	h := &tar.Header{Typeflag: tar.TypeReg, Name: path, Size: size, Mode: 0o644, ModTime: time.Unix(0, 0)}
 	if exec {
@@ -46,7 +45,7 @@ func (w *Writer) Copy(path string, exec bool, size int64, content io.Reader) err
 	return err
 }
 
-// Close ends the archive. It does not close the writer below.
+// Close ends the archive. It does not close the underlying writer.
 func (w *Writer) Close() error {
 	if err := w.tar.Close(); err != nil || w.gzip == nil {
 		return err
@@ -54,10 +53,10 @@ func (w *Writer) Close() error {
 	return w.gzip.close()
 }
 
-// maxStored is the most bytes of a stored block (RFC 1951, 3.2.4).
+// maxStored is the maximum size of a stored block (RFC 1951, 3.2.4).
 const maxStored = 1<<16 - 1
 
-// stored writes gzip (RFC 1952) in stored blocks, each but the last of maxStored bytes.
+// stored writes gzip (RFC 1952) in stored blocks, all of maxStored bytes except the last.
 type stored struct {
 	w     io.Writer
 	begun bool
@@ -89,7 +88,7 @@ func (s *stored) flush(last bool) error {
 	var head []byte
 	if !s.begun {
 		s.begun = true
-		head = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255} // deflate, no time, no system
+		head = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255} // deflate, no time, unknown system
 	}
 	final := byte(0)
 	if last {

@@ -18,7 +18,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// The structures of a zip (APPNOTE.TXT 6.3, section 4.3): signatures and lengths without their
+// The structures of a zip (APPNOTE.TXT 6.3, section 4.3): signatures, and lengths without
 // variable parts.
 const (
 	sigLocal, lenLocal         = "PK\x03\x04", 30
@@ -27,27 +27,27 @@ const (
 	sigEnd64, lenEnd64         = "PK\x06\x06", 56
 	sigLocator64, lenLocator64 = "PK\x06\x07", 20
 	maxComment                 = 1<<16 - 1
-	// A data descriptor lies behind a file whose size was not known when its header was written.
-	// Its signature is optional, and its sizes have four or eight bytes each.
+	// A data descriptor follows a file whose size was unknown when its header was written. Its
+	// signature is optional, and its sizes have four or eight bytes each.
 	sigDescriptor, maxDescriptor = "PK\x07\x08", 24
 )
 
-// A zip says everything twice, and programs differ in which of the two they believe. Thus this
-// reader takes only archives in which both are equal, and in which nothing lies between the files.
-// That is the reason for not using archive/zip, which cannot tell.
+// A zip states every property twice, and programs differ in the copy that they trust. So this
+// reader accepts only archives with equal copies and without gaps between the files. archive/zip
+// cannot check this.
 
 // zipped is a file in a zip.
 type zipped struct {
 	path         string
-	name         string // as it is spelt in the headers
+	name         string // as spelt in the headers
 	kind         origin.EntryType
 	folder       bool
 	flags        uint16
 	method       uint16
 	crc          uint32
 	packed, size int64
-	at           int64 // of the local header
-	data         int64 // of the first packed byte
+	at           int64 // offset of the local header
+	data         int64 // offset of the first packed byte
 }
 
 const (
@@ -73,7 +73,7 @@ func walkZip(in *io.SectionReader, size int64, visit func(origin.Entry, io.Reade
 		}
 		content := &inflated{file: f, in: in, budget: &total}
 		e, data := origin.Entry{Path: f.path, Size: f.size, Type: f.kind}, io.Reader(content)
-		if f.kind == origin.Link && f.size <= maxPath { // the file has where it leads
+		if f.kind == origin.Link && f.size <= maxPath { // the content is the link's target
 			target, _ := io.ReadAll(content)
 			e.Target, data = string(target), strings.NewReader(string(target))
 		}
@@ -87,7 +87,7 @@ func walkZip(in *io.SectionReader, size int64, visit func(origin.Entry, io.Reade
 	return nil
 }
 
-// directory reads the list of all files, and holds it to their own headers.
+// directory reads the central directory and compares it with the local headers.
 func directory(in *io.SectionReader, size int64) ([]zipped, error) {
 	start, length, count, err := findDirectory(in, size)
 	if err != nil {
@@ -124,7 +124,7 @@ func directory(in *io.SectionReader, size int64) ([]zipped, error) {
 	return files, place(in, files, start)
 }
 
-// findDirectory finds the list of files by the record at the archive's end.
+// findDirectory locates the central directory by the record at the end of the archive.
 func findDirectory(in io.ReaderAt, size int64) (start, length, count int64, err error) {
 	tail := make([]byte, min(size, lenEnd+maxComment+lenLocator64))
 	if err := readAt(in, tail, size-int64(len(tail))); err != nil {
@@ -135,7 +135,7 @@ func findDirectory(in io.ReaderAt, size int64) (start, length, count int64, err 
 		return 0, 0, 0, refuse("its directory is not at its end: it was cut off, or something was put behind it")
 	}
 	end := tail[at:]
-	limit := size - int64(len(tail)-at) // the directory ends here
+	limit := size - int64(len(tail)-at) // the end of the directory
 	if u16(end[4:]) != 0 || u16(end[6:]) != 0 {
 		return 0, 0, 0, refuse("it is one part of several")
 	}
@@ -155,7 +155,7 @@ func findDirectory(in io.ReaderAt, size int64) (start, length, count int64, err 
 	return start, length, count, nil
 }
 
-// find64 reads the end record of a large archive, which has to agree with the short one.
+// find64 reads the end record of a large archive, which must agree with the short one.
 func find64(in io.ReaderAt, locator int64, l []byte, start, length, count int64) (_, _, _, limit int64, err error) {
 	at := int64(u64(l[8:]))
 	if at < 0 || at != locator-lenEnd64 || u32(l[4:]) != 0 || u32(l[16:]) > 1 {
@@ -178,8 +178,8 @@ func find64(in io.ReaderAt, locator int64, l []byte, start, length, count int64)
 	return int64(start64), int64(length64), int64(count64), at, nil
 }
 
-// differs reports whether a short field contradicts a long one. It does not if it is filled with
-// ones, which refers to the long one.
+// differs reports whether a short field contradicts a long one. A field of all ones refers to the
+// long one.
 func differs(short, long, ones uint64) bool { return short != ones && short != long }
 
 // readCentral reads one entry of the directory through a buffer, and returns its length.
@@ -210,18 +210,18 @@ func readCentral(r io.Reader, left int64, buf *[]byte) (f zipped, n int64, err e
 	return f, n, f.extra(rest[names:names+extras], &f.size, &f.packed, &f.at)
 }
 
-// extra reads the extra fields of a header: long sizes, and a name in Unicode.
+// extra reads the extra fields of a header: long sizes, and a Unicode name.
 func (f *zipped) extra(b []byte, fields ...*int64) error {
 	seen := false
 	for len(b) >= 4 {
 		id, n := u16(b), u16(b[2:])
 		if b = b[4:]; n > len(b) {
-			break // padding, as some programs write it
+			break // padding that some programs write
 		}
 		value := b[:n]
 		b = b[n:]
 		switch id {
-		case 1: // Zip64: those fields whose short form is filled with ones, in this order
+		case 1: // Zip64: the fields whose short form is all ones, in this order
 			if seen {
 				return refuse("%s has two sizes", display.Quote(f.name))
 			}
@@ -235,7 +235,7 @@ func (f *zipped) extra(b []byte, fields ...*int64) error {
 				}
 				*field, value = int64(u64(value)), value[8:]
 			}
-		case 0x7075: // Info-ZIP's name in Unicode
+		case 0x7075: // Info-ZIP's Unicode name
 			if n < 5 || string(value[5:]) != f.name {
 				return refuse("%s has two names", display.Quote(f.name))
 			}
@@ -244,15 +244,15 @@ func (f *zipped) extra(b []byte, fields ...*int64) error {
 	return nil
 }
 
-// zipType returns what an entry is by the system that wrote it and its attributes. A link is one
-// whatever system is named, since programs differ about that.
+// zipType returns the type of an entry from the system that wrote it and its attributes. A link
+// counts for any system, since programs differ about that.
 func zipType(system byte, attributes uint32) origin.EntryType {
 	mode := attributes >> 16
 	switch mode & 0o170000 {
 	case 0o120000:
 		return origin.Link
 	case 0, 0o100000:
-	default: // a folder too, if its name does not end as one
+	default: // a folder too, if its name does not end like one
 		if system == 3 || system == 19 {
 			return origin.Other
 		}
@@ -263,7 +263,7 @@ func zipType(system byte, attributes uint32) origin.EntryType {
 	return origin.Regular
 }
 
-// judge refuses what this package does not read.
+// judge refuses entries that this package does not read.
 func (f *zipped) judge() error {
 	name := display.Quote(f.name)
 	switch {
@@ -283,9 +283,8 @@ func (f *zipped) judge() error {
 	return nil
 }
 
-// place reads the local headers. The files have to lie one behind the other from the archive's
-// first byte to its directory: neither one in another, which makes a small archive a large one,
-// nor with anything between.
+// place reads the local headers. The files must lie without gaps from the archive's first byte to
+// its directory. Overlapping files could turn a small archive into a large one.
 func place(in io.ReaderAt, files []zipped, directory int64) error {
 	order := make([]*zipped, len(files))
 	for i := range files {
@@ -322,8 +321,8 @@ func place(in io.ReaderAt, files []zipped, directory int64) error {
 	return nil
 }
 
-// readDescriptor compares the n bytes behind a file's content with the directory. Programs that
-// read from a stream believe them.
+// readDescriptor compares the n bytes after a file's content with the directory. Programs that
+// read from a stream trust them.
 func (f *zipped) readDescriptor(in io.ReaderAt, n int64) error {
 	if n < 0 || n > maxDescriptor {
 		return refuse("files overlap behind %s, or something lies between them", display.Quote(f.name))
@@ -334,7 +333,7 @@ func (f *zipped) readDescriptor(in io.ReaderAt, n int64) error {
 	}
 	values := bytes.TrimPrefix(found, []byte(sigDescriptor))
 	if len(values) < 12 {
-		values = found // the signature is the checksum
+		values = found // the signature is also the checksum
 	}
 	switch {
 	case len(values) == 12 && u32(values) == f.crc && int64(u32(values[4:])) == f.packed && int64(u32(values[8:])) == f.size:
@@ -345,7 +344,7 @@ func (f *zipped) readDescriptor(in io.ReaderAt, n int64) error {
 	return refuse("%s has two sizes or checksums: the record behind it and the directory differ", display.Quote(f.name))
 }
 
-// readLocal compares a file's own header with the directory.
+// readLocal compares a file's local header with the directory.
 func (f *zipped) readLocal(in io.ReaderAt, directory int64) error {
 	var head [lenLocal]byte
 	h := head[:]
@@ -373,7 +372,7 @@ func (f *zipped) readLocal(in io.ReaderAt, directory int64) error {
 	}
 	flags := uint16(u16(h[6:]))
 	if flags&flagDescriptor != 0 && crc == 0 && packed == 0 && size == 0 {
-		crc, packed, size = f.crc, f.packed, f.size // they come behind the file
+		crc, packed, size = f.crc, f.packed, f.size // they follow the file
 	}
 	if (flags^f.flags)&(flagEncrypted|flagDescriptor) != 0 || uint16(u16(h[8:])) != f.method || crc != f.crc || packed != f.packed || size != f.size {
 		return refuse("%s has two sizes or methods: its header and the directory differ", display.Quote(f.name))
@@ -389,7 +388,7 @@ type inflated struct {
 	r      io.Reader
 	n      int64
 	crc    hash.Hash32
-	err    error // as it was returned
+	err    error // the error returned before
 }
 
 func (i *inflated) Read(p []byte) (int, error) {

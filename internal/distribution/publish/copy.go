@@ -16,14 +16,14 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Bounds of what one copy follows: manifests, and how deep they refer to one another.
+// Bounds of one copy: the number of manifests, and the depth of their references.
 const (
 	maxManifests = 2000
 	maxDeep      = 4
 )
 
-// Copy publishes what a tag or a digest of a repository leads to, byte for byte: to another repository
-// with all that refers to it, as signatures do, or in its own under another tag.
+// Copy publishes the content of a tag or a digest byte for byte: to another repository with all
+// referrers, such as signatures, or in the same repository under another tag.
 func (p *Publisher) Copy(ctx context.Context, from *registry.Repository, name string, to Target) (*Result, error) {
 	m, err := from.Manifest(ctx, name)
 	if err != nil {
@@ -51,7 +51,7 @@ func (p *Publisher) Copy(ctx context.Context, from *registry.Repository, name st
 	return r, err
 }
 
-// copying is one copy.
+// copying is the state of one copy.
 type copying struct {
 	*Publisher
 	from, to, near *registry.Repository
@@ -59,7 +59,7 @@ type copying struct {
 	seen           map[string]bool // manifests by digest
 }
 
-// manifest copies a manifest by its digest: what it refers to, itself, and then what refers to it.
+// manifest copies a manifest by its digest: first its content, then itself, then its referrers.
 func (c *copying) manifest(ctx context.Context, m *registry.Manifest, deep int) error {
 	if err := c.content(ctx, m, deep); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (c *copying) manifest(ctx context.Context, m *registry.Manifest, deep int) 
 	return c.referrers(ctx, m.Digest, deep)
 }
 
-// content copies what a manifest refers to.
+// content copies the blobs and manifests that a manifest refers to.
 func (c *copying) content(ctx context.Context, m *registry.Manifest, deep int) error {
 	if len(c.seen) == maxManifests || deep == maxDeep {
 		return fmt.Errorf("%s has more manifests behind %s than are copied: copy them one by one", c.from, m.Digest)
@@ -117,7 +117,7 @@ func (c *copying) content(ctx context.Context, m *registry.Manifest, deep int) e
 	return c.blobs(ctx, c.to, all, c.near, c.result)
 }
 
-// referrers copies the manifests whose subject is the one with this digest.
+// referrers copies the manifests whose subject has this digest.
 func (c *copying) referrers(ctx context.Context, digest string, deep int) error {
 	found, err := c.from.Referrers(ctx, digest)
 	if err != nil {
@@ -154,8 +154,8 @@ func (c *copying) referrers(ctx context.Context, digest string, deep int) error 
 	return nil
 }
 
-// named copies the manifests that older tools find by a tag made of the digest. It replaces none
-// that says something else.
+// named copies the manifests that older tools find by a tag made of the digest. It never replaces
+// a tag with other content.
 func (c *copying) named(ctx context.Context, digest string) error {
 	for _, kind := range []string{".sig", ".att", ".sbom"} {
 		tag := strings.Replace(digest, ":", "-", 1) + kind
@@ -193,7 +193,7 @@ func (c *copying) named(ctx context.Context, digest string) error {
 	return nil
 }
 
-// holds reports whether a manifest has all layers of another, with their annotations.
+// holds reports whether a manifest has all layers of another one, with their annotations.
 func holds(m, other *registry.Manifest) bool {
 	for _, l := range other.Layers {
 		same := func(d registry.Descriptor) bool {
@@ -206,7 +206,7 @@ func holds(m, other *registry.Manifest) bool {
 	return len(other.Layers) > 0
 }
 
-// late is a blob that is fetched when its first byte is read: never, if the registry takes it over
+// late is a blob that is fetched when its first byte is read: never, if the registry mounts it
 // from the other repository.
 type late struct {
 	ctx context.Context
@@ -231,7 +231,7 @@ func (l *late) ReadAt(b []byte, at int64) (int, error) {
 	return io.NewSectionReader(l.spool, 0, l.blob.Size).ReadAt(b, at)
 }
 
-// close removes the bytes. A connection may still read them, and gets an error then.
+// close removes the bytes. A connection that still reads them gets an error.
 func (l *late) close() {
 	l.once.Do(func() { l.err = fs.ErrClosed })
 	if l.spool != nil {

@@ -19,7 +19,7 @@ const (
 	layerType  = "application/vnd.oci.image.layer.v1.tar+gzip"
 )
 
-// Annotations that are written.
+// Annotations of published manifests.
 const (
 	titleKey       = "org.opencontainers.image.title"
 	versionKey     = "org.opencontainers.image.version"
@@ -27,10 +27,10 @@ const (
 	createdKey     = "org.opencontainers.image.created"
 	skillNameKey   = "io.agentskills.skill.name"
 	releaseKey     = "io.github.knack-dev.release" // of a release: "1"
-	packsKey       = "io.github.knack-dev.packs"   // of a release: among how many packs the skills are spread
+	packsKey       = "io.github.knack-dev.packs"   // of a release: the number of packs
 )
 
-// image is a manifest as it is written.
+// image is a manifest in the form that is written.
 type image struct {
 	SchemaVersion int                   `json:"schemaVersion"`
 	MediaType     string                `json:"mediaType"`
@@ -41,7 +41,7 @@ type image struct {
 	Annotations   map[string]string     `json:"annotations,omitempty"`
 }
 
-// imageOf returns an image. Equal ones are equal bytes, since maps are written in order.
+// imageOf returns an image. Equal images have equal bytes, since encoding/json sorts maps.
 func imageOf(m image) (artifact, error) {
 	m.SchemaVersion, m.MediaType = 2, registry.ImageType
 	if m.Subject != nil {
@@ -51,8 +51,8 @@ func imageOf(m image) (artifact, error) {
 	return manifestOf(registry.ImageType, data), err
 }
 
-// config is the configuration of an image. Its platform is the one that tools expect if they look
-// at it; files of skills are for all.
+// config is the configuration of an image. Its platform is the one that tools expect; the files
+// of skills suit all platforms.
 type config struct {
 	Created      string   `json:"created,omitempty"`
 	Architecture string   `json:"architecture"`
@@ -66,18 +66,18 @@ type rootFS struct {
 	DiffIDs []string `json:"diff_ids"` // digests of the layers as tar
 }
 
-// last is the release that a tag leads to now.
+// last is the release of a tag before this push.
 type last struct {
-	packs  int                            // 0 if it is not known
-	layers map[string]registry.Descriptor // by the digest of the tar, as the release says
+	packs  int                            // 0 if unknown
+	layers map[string]registry.Descriptor // by the digest of the tar, as claimed by the release
 }
 
 // maxConfig bounds the configuration of an image.
 const maxConfig = 1 << 20
 
-// lastManifest returns the manifest of the first tag that there is, or else, if the first tag is a
-// version, that of the highest one. It returns nil if there is no such manifest, or one that
-// knack does not read.
+// lastManifest returns the manifest of the first existing tag. If the first tag is a version and
+// no tag exists, it returns the manifest of the highest version. It returns nil if there is no
+// readable manifest.
 func (p *Publisher) lastManifest(ctx context.Context, to Target) (*registry.Manifest, error) {
 	tags := to.Tags
 	for i := 0; i < len(tags); i++ {
@@ -99,8 +99,8 @@ func (p *Publisher) lastManifest(ctx context.Context, to Target) (*registry.Mani
 	return nil, nil
 }
 
-// highestVersion returns the tag with the highest version that is written as the first tag is, or
-// "". A registry that does not list its tags has none.
+// highestVersion returns the tag with the highest version in the same form as the first tag, or
+// "". It also returns "" if the registry does not list its tags.
 func highestVersion(ctx context.Context, to Target) (highest string) {
 	first, ok := semver.Parse(to.Tags[0])
 	if !ok {
@@ -116,8 +116,8 @@ func highestVersion(ctx context.Context, to Target) (highest string) {
 	return highest
 }
 
-// last returns the release of the first tag that there is. Anything else than a release of knack is
-// as good as none. Its digests are not believed: see [pack.takeOver].
+// last returns the release of the first existing tag. Content that is not a release of knack is
+// ignored. The digests are unverified: see [pack.takeOver].
 func (p *Publisher) last(ctx context.Context, to Target) (last, error) {
 	m, err := p.lastManifest(ctx, to)
 	if err != nil || m == nil || m.Annotations[releaseKey] != "1" || m.Config == nil || m.Config.Size < 0 || m.Config.Size > maxConfig {
@@ -144,7 +144,7 @@ func (p *Publisher) last(ctx context.Context, to Target) (last, error) {
 	return l, nil
 }
 
-// packsSaid returns the number of packs that an annotation says: a power of two up to 64.
+// packsSaid parses the number of packs in an annotation: a power of two up to 64.
 func packsSaid(text string) (int, bool) {
 	for n := 1; n <= maxPacks; n *= 2 {
 		if text == itoa(n) {
@@ -165,7 +165,7 @@ func (b buffer) WriteAt(p []byte, at int64) (int, error) {
 	return copy(b[at:], p), nil
 }
 
-// progress counts bytes that are moved.
+// progress counts the transferred bytes.
 type progress struct {
 	to    origin.Progress
 	total int64

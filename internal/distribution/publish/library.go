@@ -20,10 +20,10 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// contents is a library whose files are in a spool.
+// contents is a library with its files in a spool.
 type contents struct {
 	skills []Skill  // by path
-	outer  []string // the paths of those that are in no other one
+	outer  []string // the paths of the outermost skills
 	files  []file   // of the outermost skills, by path in byte order
 	left   int
 	spool  origin.Spool
@@ -36,8 +36,8 @@ type file struct {
 	at   int64  // in the spool
 }
 
-// read reads the files of a library. A skill that cannot be published refuses all, since a release
-// without it would remove it from those that follow the tag.
+// read reads the files of a library. A skill that cannot be published makes it fail, since a
+// release without the skill would remove it from clients that follow the tag.
 func (p *Publisher) read(ctx context.Context, lib origin.Library) (_ *contents, err error) {
 	skills, err := lib.Skills(ctx)
 	if err != nil {
@@ -112,8 +112,8 @@ func (c *contents) below(folder string) (files []lockfile.File) {
 	return files
 }
 
-// within reports whether a folder is below one of these. Skills come by path, so those around it
-// came before.
+// within reports whether a folder is below one of these folders. Skills are sorted by path, so
+// outer skills come first.
 func within(folders map[string]bool, folder string) bool {
 	for folder != "." {
 		if folder = path.Dir(folder); folders[folder] {
@@ -123,7 +123,7 @@ func within(folders map[string]bool, folder string) bool {
 	return false
 }
 
-// under returns the path of a file below a folder, and whether it is below it.
+// under returns the path of a file relative to a folder, and whether it is below it.
 func under(folder, path string) (string, bool) {
 	if folder == "." {
 		return path, true
@@ -131,7 +131,7 @@ func under(folder, path string) (string, bool) {
 	return strings.CutPrefix(path, folder+"/")
 }
 
-// shown is a skill in a message.
+// shown returns a skill's name in a message.
 func shown(path string) string {
 	if path == "." {
 		return "the skill"
@@ -141,7 +141,7 @@ func shown(path string) string {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// sink takes the files of a library into the spool.
+// sink copies the files of a library into the spool.
 type sink struct {
 	*contents
 	files  map[string]int
@@ -187,7 +187,7 @@ func (s *sink) Fail(folder string, err error) {
 	}
 }
 
-// twice warns of names that several skills have, or returns "".
+// twice warns about names that several skills have, or returns "".
 func (c *contents) twice() string {
 	by := map[string]int{}
 	for _, s := range c.skills {

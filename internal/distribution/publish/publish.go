@@ -1,6 +1,6 @@
-// Package publish sends skills to a registry: a library as a release, one skill as an artifact of
-// the community's format, and what is in a registry already as a copy or under another tag. What
-// is sent depends only on the skills, so that two machines publish the same digest.
+// Package publish sends skills to a registry: a library as a release, one skill as an artifact in
+// the community's format, or existing content as a copy or under another tag. The sent bytes
+// depend only on the skills, so two machines publish the same digest.
 package publish
 
 import (
@@ -22,30 +22,31 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Publisher publishes. All fields but From, Progress, Sign and Created are needed.
+// Publisher publishes skills. All fields except From, Progress, Sign and Created are required.
 type Publisher struct {
-	// From is what is published, as the person named it.
+	// From is the published library as the person named it.
 	From       string
 	Registries *registry.Client
-	// Spool returns a file for bytes on their way.
+	// Spool returns a temporary file for a transfer.
 	Spool func() (origin.Spool, error)
-	// Progress is called with the bytes that are read, and then with those that are sent.
+	// Progress is called with the bytes read, and then with the bytes sent.
 	Progress origin.Progress
-	// Sign returns a bundle that signs the manifest with a digest. It is nil if nothing is signed.
+	// Sign returns a bundle that signs the manifest with a digest. It is nil if nothing is
+	// signed.
 	Sign func(manifestDigest string) ([]byte, error)
-	// Created is a moment as RFC 3339 has it, which becomes part of what is sent; or "".
+	// Created is a time in RFC 3339 format that becomes part of the artifact, or "".
 	Created string
-	// DryRun makes requests read only.
+	// DryRun restricts requests to reads.
 	DryRun bool
 }
 
-// Target is where something is published.
+// Target is the destination of a publication.
 type Target struct {
-	Repository *registry.Repository // one that is writable
-	Tags       []string             // the first is that of the last release
+	Repository *registry.Repository // a writable one
+	Tags       []string             // the first is the last release's
 }
 
-// Kind is what was published.
+// Kind is the kind of published content.
 type Kind string
 
 // The kinds.
@@ -53,7 +54,7 @@ const (
 	Release  Kind = "release"
 	Single   Kind = "skill"
 	Mirrored Kind = "copy"
-	Tagged   Kind = "tag" // what was there has another tag now
+	Tagged   Kind = "tag" // existing content gets another tag
 )
 
 // Skill is a published skill.
@@ -65,27 +66,27 @@ type Skill struct {
 	files []lockfile.File
 }
 
-// Result says what was published.
+// Result describes a publication.
 type Result struct {
 	Kind      Kind
 	To        string // the repository
 	Digest    string // of the manifest
 	Tags      []string
-	Replaced  map[string]string // the digests that tags of full versions had, if they were others
-	Unchanged bool              // all of it was there before, under these tags, and nothing was sent
+	Replaced  map[string]string // the previous digests of full version tags, if different
+	Unchanged bool              // all of it existed under these tags, and nothing was sent
 	Signed    bool
 	Skills    []Skill // by path; empty for a copy
-	Left      int     // entries of skills that are not published, since their names begin with a dot
-	Manifests int     // that were copied, with those of signatures
+	Left      int     // number of unpublished entries whose names begin with a dot
+	Manifests int     // number of copied manifests, including signatures
 	Layers    int
 	Size      int64 // of the layers
-	Sent      int   // blobs that the registry did not have
+	Sent      int   // number of blobs that the registry lacked
 	SentBytes int64
-	// Statements are the manifests of signatures and other statements of a copy that the registry did
-	// not have.
+	// Statements is the number of a copy's signatures and other statements that the registry
+	// lacked.
 	Statements int
 
-	added bool // the registry did not have a manifest of a copy
+	added bool // the registry lacked a manifest of the copy
 }
 
 // blob is a blob of an artifact.
@@ -93,17 +94,17 @@ type blob struct {
 	registry.Descriptor
 	what    string
 	content io.ReaderAt
-	done    func() // called after the blob was sent, or not; may be nil
+	done    func() // called after the blob was sent or skipped; may be nil
 }
 
-// artifact is what is about to be sent.
+// artifact is content ready to be sent.
 type artifact struct {
 	registry.Descriptor // of the manifest
 	data                []byte
 	blobs               []blob
 }
 
-// manifestOf returns the manifest of an artifact.
+// manifestOf returns the artifact of a manifest.
 func manifestOf(mediaType string, data []byte) artifact {
 	return artifact{registry.Descriptor{MediaType: mediaType, Digest: skill.DigestOf(data).String(), Size: int64(len(data))}, data, nil}
 }
@@ -113,9 +114,9 @@ func small(mediaType, what string, data []byte) blob {
 	return blob{registry.Descriptor{MediaType: mediaType, Digest: skill.DigestOf(data).String(), Size: int64(len(data))}, what, bytes.NewReader(data), nil}
 }
 
-// push sends an artifact: its blobs, its manifest by digest, its signature, and last of all the
-// tags, so that no tag leads to something incomplete. near are repositories of the registry
-// that may have the blobs.
+// push sends an artifact: its blobs, its manifest by digest, its signature, and finally the tags,
+// so that no tag leads to incomplete content. near is a repository of the registry that may have
+// the blobs.
 func (p *Publisher) push(ctx context.Context, to Target, a artifact, near *registry.Repository, r *Result) error {
 	r.To, r.Digest, r.Tags = to.Repository.String(), a.Digest, to.Tags
 	for _, b := range a.blobs {
@@ -149,7 +150,7 @@ func (p *Publisher) push(ctx context.Context, to Target, a artifact, near *regis
 		}
 	}
 	if p.DryRun {
-		r.Unchanged = len(stale) == 0 && !r.brings()
+		r.Unchanged = len(stale) == 0 && !r.changed()
 		return nil
 	}
 	signed, err := p.sign(ctx, to.Repository, a.Descriptor, r)
@@ -161,14 +162,14 @@ func (p *Publisher) push(ctx context.Context, to Target, a artifact, near *regis
 			return err
 		}
 	}
-	r.Unchanged = len(stale) == 0 && !signed && !r.brings()
+	r.Unchanged = len(stale) == 0 && !signed && !r.changed()
 	return nil
 }
 
-// brings reports whether the registry did not have all that was to be sent.
-func (r *Result) brings() bool { return r.added || r.Statements > 0 || r.Sent > 0 }
+// changed reports whether the push added content to the registry.
+func (r *Result) changed() bool { return r.added || r.Statements > 0 || r.Sent > 0 }
 
-// blobs sends the blobs that the repository does not have, several at once.
+// blobs sends the blobs that the repository lacks, several at once.
 func (p *Publisher) blobs(ctx context.Context, to *registry.Repository, all []blob, near *registry.Repository, r *Result) error {
 	missing := make([]bool, len(all))
 	group, within := errgroup.WithContext(ctx)
@@ -197,7 +198,7 @@ func (p *Publisher) blobs(ctx context.Context, to *registry.Repository, all []bl
 		return nil
 	}
 	moving.total = r.SentBytes
-	var mu sync.Mutex // for the result
+	var mu sync.Mutex // guards the result
 	group, within = errgroup.WithContext(ctx)
 	group.SetLimit(registry.AtOnce)
 	for i, b := range all {
@@ -222,7 +223,7 @@ func (p *Publisher) blobs(ctx context.Context, to *registry.Repository, all []bl
 
 const emptyType = "application/vnd.oci.empty.v1+json"
 
-// sign signs a manifest, and reports whether its repository did not have that signature.
+// sign signs a manifest, and reports whether its repository lacked the signature.
 func (p *Publisher) sign(ctx context.Context, to *registry.Repository, subject registry.Descriptor, r *Result) (added bool, err error) {
 	if p.Sign == nil {
 		return false, nil
@@ -253,7 +254,7 @@ func (p *Publisher) sign(ctx context.Context, to *registry.Repository, subject r
 	return true, to.Refer(ctx, subject.Digest, a.Descriptor, a.data)
 }
 
-// Refused says why something cannot be published, and what to do.
+// Refused is the reason why content cannot be published, and a fix.
 type Refused struct {
 	err error
 	Fix string // may be empty
@@ -262,12 +263,12 @@ type Refused struct {
 // Error returns the reason.
 func (r *Refused) Error() string { return r.err.Error() }
 
-// Unwrap returns the error behind it.
+// Unwrap returns the underlying error.
 func (r *Refused) Unwrap() error { return r.err }
 
 func refuse(fix, format string, args ...any) error {
 	return &Refused{fmt.Errorf(format, args...), fix}
 }
 
-// quote is a name in a message.
+// quote returns a name quoted for a message.
 func quote(name string) string { return display.Quote(name) }

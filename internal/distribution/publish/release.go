@@ -26,16 +26,16 @@ import (
 
 const (
 	// maxPacks bounds the packs of a release, so that it has at most 65 layers: overlay file
-	// systems end at about 125.
+	// systems support about 125.
 	maxPacks = 64
-	// packSize is how many bytes of tar a pack has, about. It is measured before compression, which
-	// is not the same with every version of Go. Real skills shrink to a quarter of it.
+	// packSize is the approximate number of tar bytes in a pack. It is measured before
+	// compression, which differs between versions of Go. Real skills shrink to a quarter.
 	packSize = 1 << 20
 )
 
-// Library publishes a folder of skills as a release, or its only skill as an artifact. lock has
-// the entries that say where its skills come from, by their folders in the library; it may be nil.
-// The warning, if it is not "", is one about names.
+// Library publishes a folder of skills as a release, or its only skill as an artifact. lock,
+// which may be nil, has the origins of its skills by their folders in the library. The warning,
+// if not "", is about names.
 func (p *Publisher) Library(ctx context.Context, lib origin.Library, lock map[string]lockfile.Entry, to Target) (r *Result, warning string, err error) {
 	c, err := p.read(ctx, lib)
 	if err != nil {
@@ -50,8 +50,8 @@ func (p *Publisher) Library(ctx context.Context, lib origin.Library, lock map[st
 	return r, c.twice(), p.release(ctx, c, lock, to, r)
 }
 
-// Each publishes each skill of a library as an artifact in a repository of its own, which at returns
-// for its name. near is the repository that may have the blobs already.
+// Each publishes each skill of a library as an artifact in its own repository, which at returns
+// for the skill's name. near is a repository that may already have the blobs.
 func (p *Publisher) Each(ctx context.Context, lib origin.Library, at func(name string) (Target, error), near *registry.Repository) (all []*Result, err error) {
 	c, err := p.read(ctx, lib)
 	if err != nil {
@@ -80,15 +80,16 @@ func (p *Publisher) Each(ctx context.Context, lib origin.Library, at func(name s
 	return all, nil
 }
 
-// packOf returns the pack of an outermost skill: a share of all by the hash of its path, so that a
-// new skill moves no other one.
+// packOf returns the pack of an outermost skill. It depends on the hash of the skill's path, so
+// that a new skill moves no other skill.
 func packOf(folder string, packs int) int {
 	sum := sha256.Sum256([]byte(folder))
 	return packs * int(binary.BigEndian.Uint16(sum[:2])) >> 16
 }
 
-// packsFor returns how many packs a library has: the least power of two that keeps them small, or
-// that of the last release if it is within a factor of 4, since another one moves every skill.
+// packsFor returns the number of packs of a library: the least power of two that keeps them
+// small. It is the last release's number if that is within a factor of 4, since a change moves
+// every skill.
 func packsFor(size int64, before int) int {
 	n := 1
 	for n < maxPacks && int64(n)*packSize < size {
@@ -150,7 +151,7 @@ func (p *Publisher) release(ctx context.Context, c *contents, lock map[string]lo
 	return p.pushRelease(ctx, layers, packs, to, r)
 }
 
-// outermost returns the skill of these that holds a path.
+// outermost returns the skill that contains a path.
 func outermost(folders map[string]int, at string) string {
 	for folder := at; ; folder = path.Dir(folder) {
 		if _, ok := folders[folder]; ok || folder == "." {
@@ -185,7 +186,7 @@ func (p *Publisher) pushRelease(ctx context.Context, layers []pack, packs int, t
 	return p.push(ctx, to, a, nil, r)
 }
 
-// describe adds what is known of all kinds: the version, if a tag is one, and the time.
+// describe adds the annotations of all kinds: the version, if a tag is one, and the time.
 func (p *Publisher) describe(annotations map[string]string, tags []string) {
 	for _, tag := range tags {
 		if _, ok := semver.Parse(tag); ok {
@@ -198,17 +199,17 @@ func (p *Publisher) describe(annotations map[string]string, tags []string) {
 	}
 }
 
-// pack is a layer that is made.
+// pack is a layer under construction.
 type pack struct {
 	title string
 	files []file
-	data  [][]byte // the contents of the files, if they are not in the library's spool
+	data  [][]byte // the contents of the files, if not in the library's spool
 
-	spool  origin.Spool // of what is sent
+	spool  origin.Spool // the bytes to send
 	digest string
 	size   int64
 	diff   string // the digest of the tar
-	plain  int64  // and its size
+	plain  int64  // the size of the tar
 }
 
 func (l *pack) close() {
@@ -239,7 +240,7 @@ func (p *Publisher) pack(ctx context.Context, c *contents, layers []pack, last l
 	return group.Wait()
 }
 
-// make writes the layer's tar in gzip into a spool.
+// make writes the layer as a gzipped tar into a spool.
 func (l *pack) make(ctx context.Context, p *Publisher, c *contents) (err error) {
 	if l.spool, err = p.Spool(); err != nil {
 		return err
@@ -274,9 +275,9 @@ func (l *pack) make(ctx context.Context, p *Publisher, c *contents) (err error) 
 	return nil
 }
 
-// takeOver replaces a layer by one of the last release that was compressed otherwise, so that
-// clients with that layer need not fetch it again. The digests in the release may be false, so the
-// layer is fetched, and compared with what it should hold.
+// takeOver replaces a layer by the last release's layer with the same content but another
+// compression, so that clients with that layer need not fetch it again. The release may claim
+// false digests, so the layer is fetched and compared.
 func (l *pack) takeOver(ctx context.Context, p *Publisher, from *registry.Repository, was registry.Descriptor) error {
 	spool, err := p.Spool()
 	if err != nil {
@@ -298,7 +299,7 @@ func (l *pack) takeOver(ctx context.Context, p *Publisher, from *registry.Reposi
 	return nil
 }
 
-// counter counts what is written.
+// counter counts the bytes written.
 type counter struct {
 	to io.Writer
 	n  int64
@@ -311,7 +312,8 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// indexOf returns the index of a release: which skill is in which layer, for clients that choose from it.
+// indexOf returns the index of a release: the layer of each skill, for clients that choose
+// skills.
 func indexOf(skills []Skill, packs int) ([]byte, error) {
 	type entry struct {
 		Path        string `json:"path"`
@@ -335,7 +337,7 @@ func indexOf(skills []Skill, packs int) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// lockOf returns the lock of a release, with the entries of the skills that are as locked, or nil.
+// lockOf returns the lock of a release, with the entries of the unmodified locked skills, or nil.
 func lockOf(skills []Skill, lock map[string]lockfile.Entry) []byte {
 	out := lockfile.Lock{Skills: map[string]lockfile.Entry{}}
 	for _, s := range skills {

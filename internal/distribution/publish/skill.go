@@ -17,8 +17,8 @@ const (
 	skillLayerType  = "application/vnd.agentskills.skill.content.v1.tar+gzip"
 )
 
-// nameOf returns the name of a skill: that of its frontmatter if it is valid, else its folder's, or
-// else that of the repository.
+// nameOf returns the name of a skill: the frontmatter's if it is valid, else the folder's, or
+// else the repository's.
 func nameOf(s Skill, repository string) string {
 	switch {
 	case skill.ValidName(s.Name):
@@ -29,8 +29,8 @@ func nameOf(s Skill, repository string) string {
 	return path.Base(s.Path)
 }
 
-// single publishes one skill. Its files are below a folder with its name, as in the artifacts of
-// other tools.
+// single publishes one skill. Its files are below a folder with its name, as in other tools'
+// artifacts.
 func (p *Publisher) single(ctx context.Context, c *contents, s Skill, to Target, near *registry.Repository, r *Result) error {
 	name := nameOf(s, path.Base(to.Repository.Path()))
 	l := pack{}
@@ -79,7 +79,7 @@ func (p *Publisher) single(ctx context.Context, c *contents, s Skill, to Target,
 	return p.push(ctx, to, a, near, r)
 }
 
-// lastLayer returns the files of the skill that the first tag leads to now, or nothing.
+// lastLayer returns the layer of the skill that the first tag names, or nothing.
 func (p *Publisher) lastLayer(ctx context.Context, to Target) (registry.Descriptor, error) {
 	m, err := p.lastManifest(ctx, to)
 	if err != nil || m == nil || m.ArtifactType != skillType || len(m.Layers) != 1 {

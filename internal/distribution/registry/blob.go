@@ -14,25 +14,25 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// further is how many bytes must arrive before a failed attempt does not count: a line that breaks
-// often gets a layer at last, and a registry that sends a byte at a time does not go on for ever.
+// further is the number of new bytes after which a failed attempt does not count. A broken
+// connection then still completes a layer, but a registry that sends a byte at a time is given
+// up.
 const further = 1 << 20
 
-// blob is a blob on its way.
+// blob is a blob in transfer.
 type blob struct {
 	repo  *Repository
 	want  Descriptor
 	what  string // in words
 	to    io.WriterAt
-	have  int64 // bytes that are there
+	have  int64 // number of received bytes
 	hash  hash.Hash
 	moved func(n int64)
 }
 
 // Fetch writes the blob with the digest and size of d to the start of to, and calls moved with
-// each change of the number of bytes that are there. what names the blob in words. Bytes
-// that have arrived before an attempt broke off are not asked for again. If Fetch fails, to
-// has anything.
+// each change of the number of received bytes. what names the blob in words. A further attempt
+// continues after the received bytes. If Fetch fails, the content of to is undefined.
 func (r *Repository) Fetch(ctx context.Context, d Descriptor, what string, to io.WriterAt, moved func(n int64)) error {
 	b := &blob{repo: r, want: d, what: what, to: to, moved: moved}
 	b.hash = sha256.New()
@@ -50,14 +50,14 @@ func (r *Repository) Fetch(ctx context.Context, d Descriptor, what string, to io
 	})
 }
 
-// restart forgets what has arrived.
+// restart discards the received bytes.
 func (b *blob) restart() {
 	b.moved(-b.have)
 	b.have = 0
 	b.hash.Reset()
 }
 
-// anew forgets what has arrived, since it was wrong, and returns an error for another attempt.
+// anew discards wrong bytes, and returns an error for another attempt.
 func (b *blob) anew(format string, args ...any) error {
 	b.restart()
 	return &temporary{fmt.Errorf(format, args...)}
@@ -80,7 +80,7 @@ func (b *blob) attempt(ctx context.Context) error {
 		if resp.StatusCode == http.StatusPartialContent {
 			return b.anew("%s sent another part of %s than was asked for: try again later", b.repo.registry.host, b.what)
 		}
-		b.restart() // the registry does
+		b.restart() // the registry begins again
 	}
 	if err := b.take(ctx, resp.Body); err != nil {
 		return err

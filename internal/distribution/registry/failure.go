@@ -17,34 +17,35 @@ import (
 	"github.com/knack-dev/knack/internal/base/httpfetch"
 )
 
-// Attempts of one request, and the waits between them.
+// Attempts of one request, and the first wait between them.
 const (
 	attempts  = 8
 	firstWait = 100 * time.Millisecond
 	lastWait  = 5 * time.Second
 )
 
-// temporary is a failure that another attempt may not have.
+// temporary is a failure that another attempt may avoid.
 type temporary struct{ err error }
 
 func (e *temporary) Error() string { return e.err.Error() }
 func (e *temporary) Unwrap() error { return e.err }
 
-// StatusError is an answer with another status than was asked for.
+// StatusError is the error of an answer with an unexpected status.
 type StatusError struct {
 	Code    int
 	message string
 	wait    time.Duration
 }
 
-// RetryAfter returns how long the registry asks to wait, or 0.
+// RetryAfter returns the wait that the registry asks for, or 0.
 func (e *StatusError) RetryAfter() time.Duration { return e.wait }
 
-// Error says what was asked for, and what to do.
+// Error names the failed request, and says what to do.
 func (e *StatusError) Error() string { return e.message }
 
-// try calls f until it succeeds, fails for good, or has failed 8 times in a row, 3 times if nothing
-// came. f reports whether it got on before it failed; attempts count from there.
+// try calls f until it succeeds, fails permanently, or has failed 8 times in a row, or 3 times
+// with timeouts. f reports whether it made progress before it failed; attempts count from
+// there.
 func (c *Client) try(ctx context.Context, f func() (further bool, err error)) error {
 	for n := 0; ; n++ {
 		further, err := f()
@@ -53,7 +54,7 @@ func (c *Client) try(ctx context.Context, f func() (further bool, err error)) er
 		}
 		var network net.Error
 		if errors.As(err, &network) && network.Timeout() {
-			n += 2 // it took half a minute already
+			n += 2 // it has already taken half a minute
 		}
 		var again *temporary
 		if err == nil || ctx.Err() != nil {
@@ -68,8 +69,8 @@ func (c *Client) try(ctx context.Context, f func() (further bool, err error)) er
 	}
 }
 
-// explain says why a request has no answer. The error of a client has the address that a redirect
-// led to, and such an address can have a signature in it, so only its host is kept.
+// explain returns the error of a request without an answer. The underlying error has the address
+// of a redirect, which can have a signature, so only the host is shown.
 func (r *Repository) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -94,7 +95,7 @@ func (r *Repository) explain(ctx context.Context, err error) error {
 		}
 		why := at.Err
 		if text, _, quotes := strings.Cut(why.Error(), `"`); quotes && !errors.Is(why, httpfetch.ErrRefused) {
-			why = errors.New(strings.TrimRight(text, " :")) // what it quotes is the registry's, and may be a secret
+			why = errors.New(strings.TrimRight(text, " :")) // the quoted text comes from the registry and may be a secret
 		}
 		failure := fmt.Errorf("%s cannot be reached for %s: %w", host, r, why)
 		if lasts(at.Err) {
@@ -102,14 +103,14 @@ func (r *Repository) explain(ctx context.Context, err error) error {
 		}
 		return &temporary{failure}
 	}
-	// The rest comes from the sign-in, and quotes addresses that the registry chose.
+	// The remaining errors come from the sign-in, and quote addresses that the registry chose.
 	if errors.As(err, &realm) {
 		return fmt.Errorf("%s cannot be asked about %s: it leads to a sign-in that is refused, since its address is not https, or is one of a private network under another name than the registry's", r.registry.host, r.path)
 	}
 	return fmt.Errorf("%s cannot be asked about %s, since its sign-in gave no token: tell the registry's operator", r.registry.host, r.path)
 }
 
-// broke is the failure of an answer that ended early.
+// broke returns the error of an answer that ended early.
 func (r *Repository) broke(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -117,8 +118,8 @@ func (r *Repository) broke(ctx context.Context, what string, err error) error {
 	return &temporary{fmt.Errorf("%s broke off while it sent %s of %s (%w): try again later", r.registry.host, what, r.path, err)}
 }
 
-// lasts reports whether a failure to get an answer would be the same in a second: there is no such
-// host, nothing listens, a certificate is wrong, or the address is one that is not dialled.
+// lasts reports whether a failure would repeat in a second: an unknown host, a refused
+// connection, an invalid certificate, or a refused address.
 func lasts(err error) bool {
 	var (
 		dns    *net.DNSError
@@ -137,8 +138,8 @@ func lasts(err error) bool {
 	return errors.Is(err, httpfetch.ErrRefused) || !errors.As(err, &network) && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// refused says why an answer has another status than was asked for. The words of the
-// registry are not repeated: they may quote a secret that was sent to it.
+// refused returns the error of an answer with an unexpected status. It does not repeat the
+// registry's text, which may quote a secret that was sent.
 func (r *Repository) refused(ctx context.Context, resp *http.Response, what string) error {
 	status := strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
 	host := r.registry.host
@@ -149,13 +150,13 @@ func (r *Repository) refused(ctx context.Context, resp *http.Response, what stri
 	}
 	switch code := resp.StatusCode; {
 	case from != r.registry.address():
-		// Each redirect is another, since they expire.
+		// Each redirect is different, since they expire.
 		return &temporary{failure("%s, to which %s redirects for %s of %s, answers %q: try again later", from, host, what, r.path, status)}
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		return failure("%s", r.denied(ctx, status))
 	case code == http.StatusNotFound:
 		return failure("%s has no %s", r, strings.TrimPrefix(what, "the "))
-	case (code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable) && after > 0: // and has been waited for, if that is a short time
+	case (code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable) && after > 0: // a short wait is already over
 		return failure("%s wants no more requests for %s (%s): log in with docker login for more of them, or try again then", host, after, status)
 	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= 500 && code != http.StatusNotImplemented:
 		return &temporary{failure("%s answers %q when it is asked for %s of %s: try again later", host, status, what, r)}
@@ -163,7 +164,7 @@ func (r *Repository) refused(ctx context.Context, resp *http.Response, what stri
 	return failure("%s answers %q when it is asked for %s of %s: is it a registry?", host, status, what, r)
 }
 
-// denied says which credentials were not enough.
+// denied names the insufficient credentials.
 func (r *Repository) denied(ctx context.Context, status string) string {
 	all := r.registry.all
 	what := "access to " + r.path
@@ -183,7 +184,7 @@ func (r *Repository) denied(ctx context.Context, status string) string {
 	return fmt.Sprintf("%s denies %s (%s), or there is no such repository: it does not take the credentials that %s has for it; log in again with: docker login %s", r.registry.host, what, status, all.login.File, r.registry.host)
 }
 
-// signIn says why the service that gives out tokens gave none.
+// signIn explains why the token service issued no token.
 func (r *Repository) signIn(ctx context.Context, e *signInError) error {
 	status := strconv.Itoa(e.code) + " " + http.StatusText(e.code)
 	switch {
@@ -193,7 +194,8 @@ func (r *Repository) signIn(ctx context.Context, e *signInError) error {
 	return &StatusError{Code: e.code, message: r.denied(ctx, status)}
 }
 
-// retryAfter returns how long the registry asks to wait, or 0. A date counts from the answer's.
+// retryAfter returns the wait that the registry asks for, or 0. A date is relative to the
+// answer's.
 func retryAfter(resp *http.Response) time.Duration {
 	text := resp.Header.Get("Retry-After")
 	if seconds, err := strconv.Atoi(text); err == nil && seconds > 0 {

@@ -28,7 +28,7 @@ type Descriptor struct {
 // Manifest is an image, an artifact, or an index of manifests.
 type Manifest struct {
 	SchemaVersion int               `json:"schemaVersion"`
-	MediaType     string            `json:"mediaType"` // or that with which it was sent
+	MediaType     string            `json:"mediaType"` // or the Content-Type of the answer
 	ArtifactType  string            `json:"artifactType"`
 	Config        *Descriptor       `json:"config"`
 	Layers        []Descriptor      `json:"layers"`
@@ -40,23 +40,23 @@ type Manifest struct {
 	Data   []byte `json:"-"` // its bytes
 }
 
-// ManifestError says why a manifest is not read.
+// ManifestError is the reason why a manifest is not accepted, with advice.
 type ManifestError struct{ err error }
 
-// Error says it, and what to do.
+// Error returns the reason and the advice.
 func (e *ManifestError) Error() string { return e.err.Error() }
 
 func bad(format string, args ...any) error {
 	return origin.Mark(origin.ErrNoSkills, &ManifestError{fmt.Errorf(format, args...)})
 }
 
-// tooLarge is the error of an artifact that is beyond a limit.
+// tooLarge returns the error of an artifact that exceeds a limit.
 func tooLarge(format string, args ...any) error {
 	return origin.Mark(origin.ErrLimit, &ManifestError{fmt.Errorf(format, args...)})
 }
 
-// ParseManifest reads a manifest with this digest. Its digests and the sizes of its layers are
-// within the limits.
+// ParseManifest parses a manifest with this digest. It checks its digests and the sizes of its
+// layers.
 func ParseManifest(data []byte, digest string) (*Manifest, error) {
 	m := &Manifest{Digest: digest, Data: data}
 	if err := jsonfile.Unmarshal(data, m); err != nil {
@@ -90,7 +90,7 @@ func ParseManifest(data []byte, digest string) (*Manifest, error) {
 	return m, nil
 }
 
-// check reports a descriptor whose digest cannot be asked for.
+// check returns an error for a descriptor whose digest cannot be requested.
 func (d Descriptor) check() error {
 	if _, err := skill.ParseDigest(d.Digest); err != nil {
 		return errors.New("has no SHA-256 digest: ask its publisher to push it with one")

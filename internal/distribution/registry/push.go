@@ -20,7 +20,7 @@ import (
 
 var errElsewhere = errors.New("it sends uploads on to another host, which knack does not follow")
 
-// Has reports whether the repository has a blob. If the registry cannot say, it has not.
+// Has reports whether the repository has a blob. It is false if the registry cannot tell.
 func (r *Repository) Has(ctx context.Context, digest string) (bool, error) {
 	has := false
 	err := r.registry.all.try(ctx, func() (bool, error) {
@@ -33,7 +33,7 @@ func (r *Repository) Has(ctx context.Context, digest string) (bool, error) {
 		case code == http.StatusOK:
 			has = true
 		case code == http.StatusNotFound, code == http.StatusMethodNotAllowed, resp.Request.URL.Host != r.registry.address():
-			// A host that a registry redirects to may answer GET alone.
+			// A host that a registry redirects to may support only GET.
 		default:
 			return false, r.refused(ctx, resp, "a blob")
 		}
@@ -42,9 +42,9 @@ func (r *Repository) Has(ctx context.Context, digest string) (bool, error) {
 	return has, err
 }
 
-// Upload sends a blob, and calls moved with each change of the number of bytes that are sent.
-// If the blob is in from, a repository of the same registry, the registry may take it over
-// instead: then taken is true. from may be nil.
+// Upload sends a blob, and calls moved with each change of the number of sent bytes. If from, a
+// repository of the same registry, has the blob, the registry may mount it instead: then taken is
+// true. from may be nil.
 func (r *Repository) Upload(ctx context.Context, d Descriptor, what string, content io.ReaderAt, from *Repository, moved func(n int64)) (taken bool, err error) {
 	select {
 	case r.registry.sending <- struct{}{}:
@@ -64,7 +64,7 @@ func (r *Repository) Upload(ctx context.Context, d Descriptor, what string, cont
 	return taken, err
 }
 
-// upload is a blob that is sent.
+// upload is a blob that is being sent.
 type upload struct {
 	repo    *Repository
 	want    Descriptor
@@ -72,7 +72,7 @@ type upload struct {
 	content io.ReaderAt
 	from    string
 	moved   func(n int64)
-	// The connection may still read a body after its answer is there.
+	// Atomic: the connection may still read a body after its answer came.
 	sent   atomic.Int64
 	unread atomic.Pointer[error] // of the content
 }
@@ -116,7 +116,7 @@ func (u *upload) attempt(ctx context.Context) (taken bool, err error) {
 	case http.StatusCreated, http.StatusNoContent, http.StatusOK:
 		return false, nil
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable:
-		// Other bytes arrived, or the registry has forgotten this upload: another may get through.
+		// Wrong bytes arrived, or the registry lost this upload: another one may succeed.
 		return false, &temporary{u.repo.rejected(ctx, resp, u.what)}
 	}
 	return false, u.repo.rejected(ctx, resp, u.what)
@@ -124,7 +124,7 @@ func (u *upload) attempt(ctx context.Context) (taken bool, err error) {
 
 func (u *upload) nothing() io.ReadCloser { return http.NoBody }
 
-// body returns the content from its start, for each time that it is sent.
+// body returns the content from its start, for each attempt.
 func (u *upload) body() io.ReadCloser {
 	u.moved(-u.sent.Swap(0))
 	return io.NopCloser(&counted{io.NewSectionReader(u.content, 0, u.want.Size), u})
@@ -145,8 +145,8 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// location returns where the registry wants the bytes of an upload. It is always at the registry:
-// they would take credentials to another host.
+// location returns the upload address that the registry asks for. It must be at the registry:
+// another host would get the credentials.
 func (r *Repository) location(resp *http.Response) (*url.URL, error) {
 	to, err := resp.Location()
 	if err != nil {
@@ -163,7 +163,7 @@ func (r *Repository) location(resp *http.Response) (*url.URL, error) {
 }
 
 // Put sends a manifest under a name: its digest, or a tag. linked reports whether the registry
-// lists it among the referrers of its subject.
+// lists it as a referrer of its subject.
 func (r *Repository) Put(ctx context.Context, name, mediaType string, data []byte) (linked bool, err error) {
 	_, notDigest := skill.ParseDigest(name)
 	what := "the tag " + name
@@ -194,8 +194,8 @@ func (r *Repository) Put(ctx context.Context, name, mediaType string, data []byt
 
 var plainCode = lazyregexp.New(`^[A-Z][A-Z_]{1,40}$`)
 
-// rejected says why the registry did not take what was sent. Of its own words only the code is
-// repeated.
+// rejected returns the reason why the registry rejected an upload. It repeats only the code of
+// the registry's message.
 func (r *Repository) rejected(ctx context.Context, resp *http.Response, what string) error {
 	host, status := r.registry.host, strconv.Itoa(resp.StatusCode)+" "+http.StatusText(resp.StatusCode)
 	var body struct {

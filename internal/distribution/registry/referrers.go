@@ -13,22 +13,22 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// maxReferrers bounds the manifests that refer to one.
+// maxReferrers bounds the referrers of a manifest.
 const maxReferrers = 1000
 
-// IsAbsent reports whether an error says that the registry has no such thing.
+// IsAbsent reports whether an error means that the registry lacks the requested content.
 func IsAbsent(err error) bool {
 	var status *StatusError
 	return errors.As(err, &status) && status.Code == http.StatusNotFound
 }
 
-// fallback returns the tag under which a registry without the list of referrers has it as an index.
+// fallback returns the tag of the index that replaces the list of referrers in older registries.
 func fallback(digest string) string { return strings.Replace(digest, ":", "-", 1) }
 
-// Referrers returns the manifests that say that the manifest with this digest is their subject,
-// as signatures do: from the registry's list, or else from the index that the fallback tag
-// names. Their descriptors are not verified, so the caller judges each by its bytes. If some have
-// no digest that can be asked for, it returns the others with an error.
+// Referrers returns the manifests whose subject has this digest, such as signatures: from the
+// registry's list, or else from the index of the fallback tag. The descriptors are unverified, so
+// the caller must check each manifest. If some have no usable digest, it returns the others with
+// an error.
 func (r *Repository) Referrers(ctx context.Context, digest string) ([]Descriptor, error) {
 	found, err := r.listed(ctx, digest)
 	var status *StatusError
@@ -38,10 +38,10 @@ func (r *Repository) Referrers(ctx context.Context, digest string) ([]Descriptor
 	return found, err
 }
 
-// errNoList says that the registry has no list of referrers.
+// errNoList is the error of a registry without a list of referrers.
 var errNoList = errors.New("the registry has no list of referrers")
 
-// listed asks for the registry's list.
+// listed requests the registry's list.
 func (r *Repository) listed(ctx context.Context, digest string) ([]Descriptor, error) {
 	var all []Descriptor
 	next := "referrers/" + digest
@@ -85,7 +85,7 @@ func (r *Repository) tooMany(digest string) error {
 	return fmt.Errorf("%s has more than %s signatures and other manifests about %s: remove some of them there", r, display.Thousands(maxReferrers), digest)
 }
 
-// fallenBack reads the index that the fallback tag names.
+// fallenBack reads the index of the fallback tag.
 func (r *Repository) fallenBack(ctx context.Context, digest string) ([]Descriptor, error) {
 	m, err := r.Manifest(ctx, fallback(digest))
 	switch {
@@ -110,8 +110,8 @@ func (r *Repository) checkReferrers(all []Descriptor) (good []Descriptor, err er
 	return good, err
 }
 
-// Refer sends a manifest about another, its subject. If the registry does not list it there, it
-// is added to the index that the fallback tag names.
+// Refer sends a manifest about its subject. If the registry does not list it, Refer adds it to
+// the index of the fallback tag.
 func (r *Repository) Refer(ctx context.Context, subject string, m Descriptor, data []byte) error {
 	linked, err := r.Put(ctx, m.Digest, m.MediaType, data)
 	if err != nil || linked {

@@ -1,6 +1,6 @@
-// Package registry is a client of OCI registries: it reads and writes manifests, tags and blobs,
-// signs in with the credentials of the docker program, and tries again if a request failed for a
-// moment. Bytes that it reads have the digest that was asked for.
+// Package registry is a client of OCI registries. It reads and writes manifests, tags and blobs,
+// signs in with docker's credentials, and repeats requests after temporary failures. The bytes
+// that it reads match the requested digest.
 package registry
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/registry/internal/login"
 )
 
-// Limits of what is read. Those of a manifest and its layers are far above any real artifact
-// of skills; the total is that of an archive.
+// Limits of artifacts. The limits of a manifest and its layers are far above any real artifact of
+// skills; the total is the limit of an archive.
 const (
 	MaxManifest = 4 << 20
 	MaxLayer    = 256 << 20
@@ -21,25 +21,24 @@ const (
 	maxTotal    = 4 << 30 // of all layers together, packed
 	maxTags     = 100_000
 	maxPages    = 1000 // of tags
-	AtOnce      = 8    // requests under way to a registry
+	AtOnce      = 8    // concurrent requests to a registry
 )
 
-// Options are what a [Client] takes from the command. Fetcher, Wait and Read are needed.
+// Options configure a [Client]. Fetcher, Wait and Read are required.
 type Options struct {
-	// Fetcher reaches the registries. It waits if one of them says so.
+	// Fetcher connects to the registries. It waits when a registry asks it to.
 	Fetcher *httpfetch.Fetcher
 	// Wait waits between two attempts. Its error is the context's.
 	Wait func(ctx context.Context, d time.Duration) error
-	// Config is the path of docker's config.json, "" for none, and Read reads it.
+	// Config is the path of docker's config.json, or "" for none, and Read reads it.
 	Config string
 	Read   func(file string) ([]byte, error)
-	// Path has the folders in which docker's credential helpers are looked for, and Environ is
-	// their environment.
+	// Path lists the folders with docker's credential helpers, and Environ is their environment.
 	Path    string
 	Environ []string
 }
 
-// Client reaches registries.
+// Client connects to registries.
 type Client struct {
 	options Options
 	login   login.Config

@@ -20,7 +20,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// registry is a registry as one source reaches it.
+// registry is a registry as used by one source.
 type registry struct {
 	all   *Client
 	named string // the host of the source, which the person named
@@ -31,38 +31,38 @@ type registry struct {
 	mu        sync.Mutex
 	session   *session // until the registry refuses it
 
-	places  chan struct{} // blobs on their way here
-	sending chan struct{} // and to the registry, which may wait for one on its way here
+	places  chan struct{} // concurrent downloads
+	sending chan struct{} // concurrent uploads, which may wait for a download
 }
 
 // Repository is a repository of a registry.
 type Repository struct {
 	registry *registry
 	path     string
-	writes   bool // requests ask for the right to push
+	writes   bool // requests ask for push access
 }
 
-// Writable returns the repository for requests that write and read. They sign in once, with the
-// right to push.
+// Writable returns the repository with write access. Its reads and writes use one sign-in with
+// push access.
 func (r *Repository) Writable() *Repository { return &Repository{r.registry, r.path, true} }
 
 // String returns the registry and the path, as HOST/PATH.
 func (r *Repository) String() string { return r.registry.host + "/" + r.path }
 
-// Registry returns the host of the registry, as sources spell it.
+// Registry returns the host of the registry as sources spell it.
 func (r *Repository) Registry() string { return r.registry.host }
 
 // Path returns the path of the repository in its registry.
 func (r *Repository) Path() string { return r.path }
 
-// Named returns the host that the person named. Only it may be one of a private network.
+// Named returns the host that the person named. Only this host may be in a private network.
 func (r *Repository) Named() string { return r.registry.named }
 
-// hub is the host that answers for docker.io.
+// hub is the host that serves docker.io.
 const hub = "registry-1.docker.io"
 
-// Repository returns the repository of a registry, in the name of the host that the person
-// named. The two hosts differ if an answer of one registry leads to another.
+// Repository returns a repository of the registry at host, for the source at the host named by
+// the person. The hosts differ if an answer of one registry leads to another.
 func (c *Client) Repository(named, host, path string) *Repository {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,7 +72,7 @@ func (c *Client) Repository(named, host, path string) *Repository {
 		reg = &registry{all: c, named: named, host: host, places: make(chan struct{}, AtOnce), sending: make(chan struct{}, AtOnce)}
 		source := &registry{host: named}
 		reached, err := c.options.Fetcher.For(source.scheme() + "://" + source.address())
-		client := http.DefaultClient // which is not used
+		client := http.DefaultClient // never used
 		if reg.unreached = err; err == nil {
 			client = reached.HTTP()
 			if host == named {
@@ -88,14 +88,14 @@ func (c *Client) Repository(named, host, path string) *Repository {
 }
 
 // signsIn lets a registry sign in at another port of its own host, as GitLab's does. The person
-// named the host, so it may be one of a private network. Only a sign-in leads there.
+// named the host, so it may be in a private network. Only a sign-in may use the other port.
 type signsIn struct {
 	http.RoundTripper
 	fetcher *httpfetch.Fetcher
 	address string // of the source
 }
 
-// signingIn marks the context of a request to a sign-in.
+// signingIn marks the context of a sign-in request.
 type signingIn struct{}
 
 func (t signsIn) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -109,7 +109,7 @@ func (t signsIn) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.RoundTripper.RoundTrip(r)
 }
 
-// staysWithUploads refuses to send to another host what was meant for the registry.
+// staysWithUploads refuses to redirect uploads to another host.
 func staysWithUploads(check func(*http.Request, []*http.Request) error) func(*http.Request, []*http.Request) error {
 	return func(r *http.Request, via []*http.Request) error {
 		if first := via[0]; first.Method != http.MethodGet && first.Method != http.MethodHead && first.URL.Host != r.URL.Host {
@@ -119,7 +119,7 @@ func staysWithUploads(check func(*http.Request, []*http.Request) error) func(*ht
 	}
 }
 
-// address is the host that answers for the registry.
+// address returns the host that serves the registry.
 func (r *registry) address() string {
 	if r.host == "docker.io" || r.host == "index.docker.io" {
 		return hub
@@ -127,7 +127,7 @@ func (r *registry) address() string {
 	return r.host
 }
 
-// scheme is https, but http to this machine.
+// scheme returns "http" for this machine, else "https".
 func (r *registry) scheme() string {
 	name := r.host
 	if host, _, err := net.SplitHostPort(name); err == nil {
@@ -141,8 +141,8 @@ func (r *registry) scheme() string {
 
 var repositoryName = lazyregexp.New(`^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$`)
 
-// Check reports a name that no repository has. Names of people were checked when they were
-// parsed, so this is for names that a registry says.
+// Check returns an error for an invalid repository name. It is for names from a registry: names
+// from people are checked when they are parsed.
 func (r *Repository) Check() error {
 	u, err := url.ParseRequestURI("oci://" + r.registry.host)
 	if err != nil || u.Host != r.registry.host || u.User != nil || len(r.path) > 255 || !repositoryName().MatchString(r.path) {
@@ -151,21 +151,21 @@ func (r *Repository) Check() error {
 	return nil
 }
 
-// accepted are the media types of the manifests that are read.
+// accepted lists the media types of readable manifests.
 const accepted = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.v2+json, application/vnd.docker.distribution.manifest.list.v2+json"
 
 // call is a request to a repository.
 type call struct {
 	method, path string
-	what         string // in words, what is asked for or sent
+	what         string // the requested or sent object, in words
 	header       http.Header
 	body         func() io.ReadCloser // nil if nothing is sent
 	size         int64                // of the body
-	from         string               // another repository of the registry, which is read
+	from         string               // another repository of the registry, to read from
 }
 
-// request sends one request to the repository and returns an answer of the status 200 or 206. what
-// names in words what is asked for.
+// request sends one request to the repository and returns an answer with status 200 or 206. what
+// names the requested object in words.
 func (r *Repository) request(ctx context.Context, method, path, what string, header http.Header) (*http.Response, error) {
 	resp, err := r.send(ctx, call{method: method, path: path, what: what, header: header})
 	if err != nil {
@@ -186,8 +186,8 @@ func (r *Repository) name() string {
 	return r.path
 }
 
-// send sends a request and returns its answer, of any status. If the registry refuses credentials
-// from before, and there are others now, it sends the request once more.
+// send sends a request and returns its answer with any status. If the registry refuses the
+// earlier credentials and other ones exist now, it repeats the request once.
 func (r *Repository) send(ctx context.Context, c call) (*http.Response, error) {
 	if reg := r.registry; reg.unreached != nil {
 		return nil, fmt.Errorf("%s cannot be reached: %w", reg.host, reg.unreached)
@@ -208,11 +208,11 @@ func (r *Repository) send(ctx context.Context, c call) (*http.Response, error) {
 	return resp, nil
 }
 
-// sendIn sends a request in a session. Its error is not explained.
+// sendIn sends a request in a session. It returns the error unexplained.
 func (r *Repository) sendIn(ctx context.Context, s *session, c call) (*http.Response, error) {
 	reg := r.registry
 	host, path := reg.address(), c.path
-	if !strings.HasPrefix(path, "/") { // the next page of a list, or an upload, has a whole path
+	if !strings.HasPrefix(path, "/") { // the next page of a list and an upload have a complete path
 		path = "/v2/" + r.name() + "/" + path
 	}
 	scopes := []string{scopeOf(r.name(), r.writes)}
@@ -257,7 +257,7 @@ func (r *Repository) Resolve(ctx context.Context, tag string) (digest string, er
 	if _, bad := skill.ParseDigest(digest); bad == nil {
 		return digest, nil
 	}
-	// Some registries send no digest with a HEAD. That of the bytes is as good.
+	// Some registries send no digest with HEAD. The digest of the bytes is as good.
 	m, err := r.Manifest(ctx, tag)
 	if err != nil {
 		return "", err
@@ -265,7 +265,7 @@ func (r *Repository) Resolve(ctx context.Context, tag string) (digest string, er
 	return m.Digest, nil
 }
 
-// Manifest returns the manifest with a tag or a digest. If it is a digest, its bytes have it.
+// Manifest returns the manifest with a tag or a digest. It verifies a digest.
 func (r *Repository) Manifest(ctx context.Context, name string) (*Manifest, error) {
 	_, notDigest := skill.ParseDigest(name)
 	what := "the tag " + display.Quote(name)
@@ -305,7 +305,7 @@ func (r *Repository) Manifest(ctx context.Context, name string) (*Manifest, erro
 // Tags returns the tags of the repository.
 func (r *Repository) Tags(ctx context.Context) ([]string, error) {
 	var tags []string
-	all := 0 // with those of signatures
+	all := 0 // including signature tags
 	next := "tags/list?n=1000"
 	for pages := 0; next != ""; pages++ {
 		if all > maxTags || pages == maxPages {
@@ -348,7 +348,7 @@ func (r *Repository) Tags(ctx context.Context) ([]string, error) {
 	return tags, nil
 }
 
-// nextPage returns the path of the page behind this one, or "". The host is never another.
+// nextPage returns the path of the next page, or "". The host never changes.
 func nextPage(resp *http.Response) (string, error) {
 	link, rest, ok := strings.Cut(strings.TrimPrefix(resp.Header.Get("Link"), "<"), ">")
 	if !ok || !strings.Contains(rest, "next") {

@@ -9,8 +9,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/registry/internal/login"
 )
 
-// session is what a registry is told to know the person: credentials, and the tokens that it gave
-// for them.
+// session is the person's identity at a registry: credentials, and the tokens issued for them.
 type session struct {
 	client *http.Client
 	given  authorizations
@@ -21,12 +20,12 @@ type session struct {
 	found login.Credentials
 }
 
-// newSession returns a session that looks for credentials when the registry asks for some.
+// newSession returns a session that looks for credentials when the registry asks for them.
 func (r *registry) newSession() *session {
 	return &session{client: r.client, find: func(ctx context.Context) (login.Credentials, error) { return r.all.login.Find(ctx, r.address()) }}
 }
 
-// credentials returns the credentials of the session, which it looks for once.
+// credentials returns the session's credentials, looking for them once.
 func (s *session) credentials(ctx context.Context) (login.Credentials, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,7 +40,7 @@ func (s *session) credentials(ctx context.Context) (login.Credentials, error) {
 	return found, nil
 }
 
-// signedIn returns the session, and whether it has looked for credentials.
+// signedIn returns the session, and whether it has already looked for credentials.
 func (r *registry) signedIn() (s *session, earlier bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,20 +49,20 @@ func (r *registry) signedIn() (s *session, earlier bool) {
 	return r.session, r.session.asked
 }
 
-// renew looks for credentials again, since the registry answered with this status in a session. It
-// returns the session in which the request may succeed, or nil if there is none. A token that
-// permits too little (403) is asked for again with the same credentials.
+// renew looks for credentials again after the registry answered with this status in a session. It
+// returns the session for another attempt, or nil. After status 403, it requests a token with
+// more rights for the same credentials.
 func (r *registry) renew(ctx context.Context, refused *session, code int) *session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.session != refused { // another request did it
+	if r.session != refused { // another request has renewed it
 		return r.session
 	}
 	next := r.newSession()
 	found, err := next.credentials(ctx)
 	switch {
 	case err != nil:
-		r.session = next // which looks again
+		r.session = next // it looks for credentials again
 		return nil
 	case found == refused.found && code != http.StatusForbidden:
 		return nil
@@ -72,7 +71,7 @@ func (r *registry) renew(ctx context.Context, refused *session, code int) *sessi
 	return next
 }
 
-// refusal returns the status with which the registry or its sign-in refuses the session, or 0.
+// refusal returns the status of the registry or its sign-in that refuses the session, or 0.
 func (r *Repository) refusal(resp *http.Response, err error) int {
 	var sign *signInError
 	code := 0

@@ -19,53 +19,54 @@ import (
 // maxToken bounds the answer of a sign-in, in bytes.
 const maxToken = 128 << 10
 
-// errNoCredentials says that the registry wants a name and a password, and there are none.
+// errNoCredentials is the error if the registry requires a name and a password, and none are
+// configured.
 var errNoCredentials = errors.New("no credentials")
 
-// signInError says with which status a sign-in refuses a token.
+// signInError is the status of a sign-in that refuses a token.
 type signInError struct{ code int }
 
 func (e *signInError) Error() string { return "the sign-in answers " + http.StatusText(e.code) }
 
-// realmError says that the address of a sign-in is refused.
+// realmError is the error of a refused sign-in address.
 type realmError struct{ err error }
 
 func (e *realmError) Error() string { return e.err.Error() }
 func (e *realmError) Unwrap() error { return e.err }
 
-// authorizations holds what requests send to prove their rights, and the sign-ins under way.
+// authorizations has the authorization headers of requests, and the running sign-ins.
 type authorizations struct {
 	mu    sync.Mutex
-	basic string                    // for all rights, once the registry wanted it
-	given map[string]*authorization // by the rights that requests want
-	asked map[string]*asking        // by these and the challenge's
+	basic string                    // for all scopes, once the registry asked for it
+	given map[string]*authorization // by the requested scopes
+	asked map[string]*asking        // by the requested and the challenge's scopes
 }
 
 // authorization is a token.
 type authorization struct {
 	header string
-	scopes []string // that were asked for, as merged returns them
+	scopes []string // the requested scopes, as merged returns them
 }
 
-// asking is a request for a token. Others that need the same one wait for it.
+// asking is a running request for a token. Other requests for the same token wait for it.
 type asking struct {
-	done chan struct{} // closed when the rest is set
+	done chan struct{} // closed when the other fields are set
 	got  *authorization
 	err  error
 	left bool // its caller was cancelled
 }
 
-// challenge is what a registry wants of a request that it refuses.
+// challenge is a registry's demand after it refuses a request.
 type challenge struct {
 	scheme                string // "basic", "bearer" or ""
 	realm, service, scope string
 }
 
-// do sends a request that needs rights. If the registry asks knack to sign in, it does, and sends
-// the request once more.
+// do sends an authorized request. If the registry asks for a sign-in, it signs in and repeats the
+// request once.
 //
-// Credentials go to the registry and to its sign-in alone: [fetch.Client] takes them out of a
-// redirect that leads elsewhere, and refuses addresses that are not https or are private.
+// Credentials go only to the registry and its sign-in: [httpfetch.Client] removes them from a
+// redirect to another host, and refuses addresses that are not https or are private.
 func (s *session) do(req *http.Request, scopes []string) (*http.Response, error) {
 	key := strings.Join(scopes, " ")
 	sent := s.given.header(key)
@@ -77,7 +78,7 @@ func (s *session) do(req *http.Request, scopes []string) (*http.Response, error)
 	if c.scheme == "" {
 		return resp, nil
 	}
-	if n := resp.ContentLength; n >= 0 && n <= 2<<10 { // so that the connection can be used again
+	if n := resp.ContentLength; n >= 0 && n <= 2<<10 { // so that the connection can be reused
 		_, _ = io.Copy(io.Discard, resp.Body)
 	}
 	var next string
@@ -86,7 +87,7 @@ func (s *session) do(req *http.Request, scopes []string) (*http.Response, error)
 	} else {
 		next, err = s.bearer(req.Context(), c, key, sent)
 	}
-	if err == nil && next == sent { // it is refused
+	if err == nil && next == sent { // it was refused
 		return resp, nil
 	}
 	resp.Body.Close()
@@ -110,7 +111,7 @@ func (s *session) send(req *http.Request, authorization string) (*http.Response,
 	return s.client.Do(req)
 }
 
-// header returns the authorization of a request that wants rights, or "".
+// header returns the authorization header for scopes, or "".
 func (a *authorizations) header(key string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -120,7 +121,7 @@ func (a *authorizations) header(key string) string {
 	return a.basic
 }
 
-// basic returns the authorization with a name and a password.
+// basic returns the authorization header with a name and a password.
 func (s *session) basic(ctx context.Context) (string, error) {
 	found, err := s.credentials(ctx)
 	if err != nil {
@@ -138,8 +139,8 @@ func (s *session) basic(ctx context.Context) (string, error) {
 	return s.given.basic, nil
 }
 
-// bearer returns a token for these rights in place of the one that was sent. If the sign-in has no
-// other, it is the same. Of requests that want the same rights at once, one asks for it.
+// bearer returns a new token for the scopes that replaces the sent one. It is the same token if
+// the sign-in has no other. Concurrent requests for the same scopes share one sign-in.
 func (s *session) bearer(ctx context.Context, c challenge, key, sent string) (string, error) {
 	a := &s.given
 	flight := key + "\n" + c.scope
@@ -179,11 +180,11 @@ func (s *session) bearer(ctx context.Context, c challenge, key, sent string) (st
 	}
 }
 
-// ask asks for a token for all requests that wait for it. given is the one before.
+// ask requests a token for all waiting requests. given is the previous token.
 func (s *session) ask(ctx context.Context, own *asking, c challenge, key string, given *authorization) {
 	wanted := strings.Fields(c.scope)
 	scopes := slices.Concat(strings.Fields(key), wanted)
-	// A registry that wants other rights each time must not make all of them grow.
+	// A registry that asks for other scopes each time must not make them grow without bound.
 	if given != nil && len(given.scopes)+len(wanted) < 100 && len(strings.Join(given.scopes, " "))+len(c.scope) < 8<<10 {
 		scopes = append(scopes, given.scopes...)
 	}
@@ -198,8 +199,8 @@ func (s *session) ask(ctx context.Context, own *asking, c challenge, key string,
 	close(own.done)
 }
 
-// token asks the sign-in of a registry for a token, as the specifications of distribution say: with an
-// identity token by the rules of OAuth 2, else with a name and a password, or without.
+// token requests a token from the sign-in, as the distribution specifications define it: with an
+// identity token by OAuth 2, else with a name and a password, or anonymously.
 func (s *session) token(ctx context.Context, c challenge, scopes []string) (*authorization, error) {
 	found, err := s.credentials(ctx)
 	if err != nil {
@@ -270,7 +271,7 @@ func (s *session) token(ctx context.Context, c challenge, scopes []string) (*aut
 	return &authorization{"Bearer " + answer.AccessToken, scopes}, nil
 }
 
-// scopeOf returns the right to pull from a repository, or to push to it too, as a sign-in spells it.
+// scopeOf returns the scope to pull from a repository, or also to push to it.
 func scopeOf(name string, push bool) string {
 	if push {
 		return "repository:" + name + ":pull,push"
@@ -278,7 +279,7 @@ func scopeOf(name string, push bool) string {
 	return "repository:" + name + ":pull"
 }
 
-// merged returns rights in order, each resource once.
+// merged returns sorted scopes with each resource once.
 func merged(scopes []string) (all []string) {
 	actions := map[string]map[string]bool{}
 	for _, scope := range scopes {
@@ -333,7 +334,7 @@ func challengeOf(headers []string) challenge {
 			var value string
 			value, rest = valueOf(strings.TrimLeft(rest[1:], " \t"))
 			switch {
-			case c.scheme == "": // of a scheme that is not known
+			case c.scheme == "": // the scheme is unknown
 			case word == "realm":
 				c.realm = value
 			case word == "service":

@@ -17,7 +17,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Batch takes skills that are being fetched. It is an [origin.Sink], for several goroutines.
+// Batch receives skills during a fetch. It is an [origin.Sink] and safe for concurrent use.
 type Batch struct {
 	s    *Store
 	ctx  context.Context
@@ -26,11 +26,11 @@ type Batch struct {
 	mu     sync.Mutex
 	skills map[string]*taken
 	parts  int
-	failed error // the store can take no more
+	failed error // the store cannot accept more
 	closed bool
 }
 
-// taken is what a batch has of a skill.
+// taken is the received part of a skill.
 type taken struct {
 	part  string // its folder in the tree
 	files []lockfile.File
@@ -40,7 +40,7 @@ type taken struct {
 	err   error
 }
 
-// Batch begins to take skills. The caller closes the batch.
+// Batch begins a batch. The caller closes it.
 func (s *Store) Batch(ctx context.Context) (*Batch, error) {
 	if err := s.write(); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (s *Store) Batch(ctx context.Context) (*Batch, error) {
 	return &Batch{s: s, ctx: ctx, tree: tree, skills: map[string]*taken{}}, nil
 }
 
-// of returns what the batch has of a skill. b.mu is held.
+// of returns the received part of a skill. The caller holds b.mu.
 func (b *Batch) of(path string) *taken {
 	t := b.skills[path]
 	if t == nil {
@@ -67,7 +67,7 @@ func (b *Batch) of(path string) *taken {
 	return t
 }
 
-// File takes a file of the skill with this path. See [origin.Sink].
+// File receives a file of the skill with this path. See [origin.Sink].
 func (b *Batch) File(path string, f origin.File, content io.Reader) error {
 	t, limit, err := b.admit(path, f)
 	if err != nil {
@@ -93,13 +93,13 @@ func (b *Batch) File(path string, f origin.File, content io.Reader) error {
 	return err
 }
 
-// isOfStore reports whether an error of [edit.Tree.File] is one of the disk.
+// isOfStore reports whether an error of [edit.Tree.File] comes from the disk.
 func isOfStore(err error) bool {
 	var p *fs.PathError
 	return errors.As(err, &p)
 }
 
-// admit counts a file that is to be taken, and returns how many bytes it may have.
+// admit counts a new file, and returns its maximum size.
 func (b *Batch) admit(path string, f origin.File) (t *taken, limit int64, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,7 +120,7 @@ func (b *Batch) admit(path string, f origin.File) (t *taken, limit int64, err er
 	return t, limit, err
 }
 
-// Fail says that a skill cannot be had. See [origin.Sink].
+// Fail records that a skill cannot be fetched. See [origin.Sink].
 func (b *Batch) Fail(path string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -128,9 +128,8 @@ func (b *Batch) Fail(path string, err error) {
 	t.err = cmp.Or(t.err, err)
 }
 
-// Finish moves a skill whose files were all taken to its place in the store. Its error is the
-// first one of File and Fail about this skill, if there was one. Files of the skill that come
-// later belong to another one.
+// Finish moves a complete skill to its folder in the store. It returns the first error of File
+// and Fail about this skill, if any. Later files with its path belong to another skill.
 func (b *Batch) Finish(path string) (Skill, error) {
 	b.mu.Lock()
 	t := b.of(path)
@@ -145,7 +144,7 @@ func (b *Batch) Finish(path string) (Skill, error) {
 	}
 	lockfile.Sort(t.files)
 	k := Skill{lockfile.Digest(t.files), t.files}
-	for range 3 { // until no other process removes or makes the same skill
+	for range 3 { // until no other process removes or creates the same skill
 		if _, err = b.s.Find(k.Digest); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -159,7 +158,7 @@ func (b *Batch) Finish(path string) (Skill, error) {
 	return k, nil
 }
 
-// Close removes what the batch has and did not finish. A second call does nothing.
+// Close removes the unfinished parts of the batch. A second call does nothing.
 func (b *Batch) Close() error {
 	b.mu.Lock()
 	closed := b.closed

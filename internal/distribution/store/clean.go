@@ -16,10 +16,10 @@ import (
 	"github.com/knack-dev/knack/internal/base/semver"
 )
 
-// clean removes what killed processes have left and, once a day and if no other process uses
-// the store, what has not been used for long. It is no fault if something stays. s.mu is held.
+// clean removes leftovers of killed processes. Once a day, if no other process uses the store, it
+// also removes data that was not used for long. Failures are ignored. The caller holds s.mu.
 func (s *Store) clean() {
-	_ = edit.Sweep(s.at(tmpFolder), func(string) error { return nil }) // nothing in it is the user's
+	_ = edit.Sweep(s.at(tmpFolder), func(string) error { return nil }) // it has no user data
 	for _, folder := range []string{releasesFolder, headsFolder} {
 		_ = edit.SweepFiles(realpath.Of(s.at(folder)))
 	}
@@ -40,9 +40,9 @@ func (s *Store) clean() {
 	s.collect(now)
 }
 
-// Collect removes what no source serves and what has not been used for as long as the store keeps
-// it: a server calls it after it has served another release. It removes nothing while another
-// process uses the store, or while this one fills it.
+// Collect removes data that no source serves and that was not used for Options.Keep. A server
+// calls it after it has served another release. It removes nothing while another process uses the
+// store, or while this one fills it.
 func (s *Store) Collect() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,8 +60,9 @@ func (s *Store) Collect() error {
 	return s.share()
 }
 
-// collect removes heads, releases, layers, skills and repositories, each if it is kept by none
-// before it and was not used for long. s.mu and the lock of all processes are held.
+// collect removes heads, releases, layers, skills and repositories, in this order. It removes
+// those that the earlier kinds do not need and that were not used for long. The caller holds s.mu
+// and the lock of all processes.
 func (s *Store) collect(now time.Time) {
 	s.known = nil
 	old := func(path string, keep time.Duration) bool {
@@ -77,7 +78,7 @@ func (s *Store) collect(now time.Time) {
 			if s.load(at, &h) == nil {
 				served[h.Release], served[h.Previous] = true, true
 				for _, p := range h.Past {
-					if semver.Lower(h.Version, p.Version) { // the head was moved back
+					if semver.Lower(h.Version, p.Version) { // the head was rolled back
 						served[p.Release] = true
 						break
 					}
@@ -115,12 +116,11 @@ func (s *Store) collect(now time.Time) {
 	}
 }
 
-// unservedHead is how long the head of a source stays that no process asks for: as long as what a
-// command has fetched.
+// unservedHead is the minimum time that a source's head stays although no process requests it.
 const unservedHead = 30 * 24 * time.Hour
 
-// records yields the names of the records in a folder. It passes over names that the store does
-// not give, which may be the user's.
+// records yields the names of the records in a folder. It skips names that the store does not
+// use, which may be the user's files.
 func (s *Store) records(folder string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		entries, _ := os.ReadDir(s.at(folder))
@@ -156,12 +156,12 @@ func (s *Store) folders() iter.Seq[string] {
 	}
 }
 
-// isHex reports whether a name has this many hexadecimal digits, and nothing else.
+// isHex reports whether a name consists of exactly this many hexadecimal digits.
 func isHex(name string, digits int) bool {
 	return len(name) == digits && strings.Trim(name, "0123456789abcdef") == ""
 }
 
-// fault is an error of the store's folder in words: what happened, where, and what to do.
+// fault converts an error of the store's folder to a [*Fault].
 func (s *Store) fault(err error) error {
 	if err == nil || errors.Is(err, edit.ErrExists) {
 		return err
@@ -176,14 +176,14 @@ func (s *Store) fault(err error) error {
 	return &Fault{dir, s.o.Setting, err}
 }
 
-// Fault is an error of the store's folder.
+// Fault is an error of the store's folder, with advice.
 type Fault struct {
 	Dir     string // the store's folder
 	Setting string // the name of the setting for it, or ""
 	Err     error
 }
 
-// Unwrap returns the error of the system.
+// Unwrap returns the system's error.
 func (f *Fault) Unwrap() error { return f.Err }
 
 // Error says what happened and what to do.
@@ -192,7 +192,7 @@ func (f *Fault) Error() string {
 	if f.Setting != "" {
 		elsewhere = fmt.Sprintf(", or set %s to another folder", f.Setting)
 	}
-	reason := f.Err // without a path, which Dir has
+	reason := f.Err // without its path, which Dir has
 	if p := (*fs.PathError)(nil); errors.As(f.Err, &p) {
 		reason = p.Err
 	}
@@ -209,7 +209,7 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("the store %s: %v", f.Dir, reason)
 }
 
-// isFull reports whether a disk, or the part of it that the user may have, is full.
+// isFull reports whether the disk or the user's quota is full.
 func isFull(err error) bool {
 	const errorDiskFull = syscall.Errno(112) // of Windows
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || runtime.GOOS == "windows" && errors.Is(err, errorDiskFull)

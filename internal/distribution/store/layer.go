@@ -13,16 +13,15 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Layer is what a layer of a release held. Its skills are its own: no other layer of the release
-// has files of them.
+// Layer records the contents of a release's layer. Layers of a release share no skill.
 type Layer struct {
 	Digest string   `json:"digest"`
 	Skills []Member `json:"-"` // by path
 }
 
-// Layer returns the record of a layer if the store has all skills of it. Else the error is an
-// [fs.ErrNotExist], and the layer is to be fetched. A skill that no recorded release names is
-// hashed, since a crash can have left it hollow.
+// Layer returns the record of a layer if the store has all of its skills. Otherwise the error is
+// an [fs.ErrNotExist], and the layer must be fetched. A skill that no recorded release names is
+// hashed, since a crash can have left it incomplete.
 func (s *Store) Layer(digest string) (l Layer, err error) {
 	s.read()
 	at, err := s.layerFile(digest)
@@ -58,7 +57,7 @@ func (s *Store) layerFile(digest string) (string, error) {
 	return s.at(layersFolder, hex.EncodeToString(d[:])+".json"), nil
 }
 
-// Layer records what a layer held, after all of its skills were finished. The record is not
+// Layer records the contents of a layer after all of its skills are finished. The record is not
 // synced: [Store.Record] does so once for all layers of a release.
 func (b *Batch) Layer(l Layer) error {
 	at, err := b.s.layerFile(l.Digest)

@@ -20,25 +20,25 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// A record is a text: a line with the digest of the rest, a line of JSON, and for a release or a layer
-// the number of its skills and a line for each. These lines are no JSON, because a server reads
-// them at each start, and a pull that finds nothing new spends most of its time on them: as JSON they
-// took six times as long. A line has the skill's digest and that of its main file, as hexadecimal
-// digits, the main file, the path and the fault, with tabs between. What is absent is empty; the fault
-// is quoted as in Go.
+// A record is a text: a line with the digest of the rest, a line of JSON, and for a release or a
+// layer the number of its skills and a line for each. A skill's line has tab-separated fields:
+// the skill's digest and its main file's digest in hexadecimal, the main file, the path, and the
+// fault, quoted as in Go. Absent fields are empty. The lines are not JSON because a server reads
+// them at each start, and a pull without news spends most of its time on them: JSON took six
+// times as long.
 
-// maxRecord bounds a record of the store, in bytes: some 800,000 skills.
+// maxRecord bounds a record, in bytes: some 800,000 skills.
 const maxRecord = 128 << 20
 
-// record is what is kept as one: a [Release], a [Layer] or a [Head]. It has its skills, or nil if a
-// record of its kind has none.
+// record is a [Release], a [Layer] or a [Head]. members returns its list of skills, or nil if its
+// kind has none.
 type record interface{ members() *[]Member }
 
 func (r *Release) members() *[]Member { return &r.Skills }
 func (l *Layer) members() *[]Member   { return &l.Skills }
 func (h *Head) members() *[]Member    { return nil }
 
-// sealed returns a record as the store has it.
+// sealed encodes a record with its digest.
 func sealed(v record) ([]byte, error) {
 	text, err := json.Marshal(v)
 	text = append(text, '\n')
@@ -66,7 +66,7 @@ func (m *Member) append(text []byte) []byte {
 	return append(text, '\n')
 }
 
-// parse reads a line. It refuses a path that no skill has, and a member that has neither a digest nor a
+// parse parses a line. It refuses an invalid path, and a member with neither a digest nor a
 // fault.
 func (m *Member) parse(line []byte) (err error) {
 	var fields [5][]byte
@@ -92,7 +92,7 @@ func (m *Member) parse(line []byte) (err error) {
 			return err
 		}
 	}
-	for _, name := range skill.EntryNames { // one text for all skills
+	for _, name := range skill.EntryNames { // one shared string for all skills
 		if string(fields[2]) == name {
 			m.Main = name
 			return digits(&m.MainDigest, fields[1])
@@ -110,9 +110,9 @@ func digits(d *skill.Digest, text []byte) error {
 	return err
 }
 
-// load reads a record. One that cannot be read, or is not as it was written, is an [fs.ErrNotExist],
-// as is one that is not there: a crash may have left a part of it, and it can be fetched again. What v
-// holds then is of no use.
+// load reads a record. A missing, unreadable or corrupt record is an [fs.ErrNotExist]: a crash
+// may have truncated it, and it can be fetched again. In that case the contents of v are
+// undefined.
 func (s *Store) load(at string, v record) error {
 	f, err := os.OpenInRoot(filepath.Dir(at), filepath.Base(at))
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Store) load(at string, v record) error {
 	return nil
 }
 
-// unseal decodes a record while it reads it, since that of 100,000 skills is large.
+// unseal decodes a record while reading it, since a record of 100,000 skills is large.
 func unseal(f io.Reader, v record) error {
 	f = io.LimitReader(f, maxRecord)
 	hash := sha256.New()
@@ -165,7 +165,7 @@ func unseal(f io.Reader, v record) error {
 	return lines.Err()
 }
 
-// parseAll reads the skills of a record.
+// parseAll parses the skills of a record.
 func parseAll(line func() ([]byte, error)) (all []Member, err error) {
 	text, err := line()
 	if err != nil {
@@ -175,7 +175,7 @@ func parseAll(line func() ([]byte, error)) (all []Member, err error) {
 	if err != nil || n < 0 {
 		return nil, errors.New("no number of skills")
 	}
-	all = slices.Grow(all, min(n, 1<<17)) // the number may be anything
+	all = slices.Grow(all, min(n, 1<<17)) // the number is not verified yet
 	for range n {
 		text, err := line()
 		if err != nil {
@@ -190,7 +190,7 @@ func parseAll(line func() ([]byte, error)) (all []Member, err error) {
 	return all, nil
 }
 
-// keep writes a record, whole or not at all, in place of an older one. It survives a crash.
+// keep writes a record atomically and durably, replacing an older one.
 func (s *Store) keep(at string, v record) error {
 	data, err := sealed(v)
 	if err != nil {

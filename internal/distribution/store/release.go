@@ -21,27 +21,28 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Release is a library of skills as a source had it. The store has all of its skills. Its record has
-// what the digest covers, which is the same for every source that has the release.
+// Release is a source's library of skills at one time. The store has all of its skills. Its
+// record has the parts that the digest covers, which are the same for every source of the
+// release.
 type Release struct {
-	// Digest names the release: "sha256:" and 64 digits. For a registry it is that of the
-	// manifest.
+	// Digest identifies the release: "sha256:" and 64 digits. For a registry it is the manifest's
+	// digest.
 	Digest string `json:"digest"`
-	// Revision is what the source calls it: see [origin.Revision].
+	// Revision is the source's name of the release: see [origin.Revision].
 	Revision string    `json:"revision,omitempty"`
-	Layers   []string  `json:"layers,omitempty"` // the digests of its layers, if these are kept apart
+	Layers   []string  `json:"layers,omitempty"` // the digests of its layers, if they are recorded separately
 	Skills   []Member  `json:"-"`                // by path
-	At       time.Time `json:"at"`               // when it was pulled last
+	At       time.Time `json:"at"`               // the time of the last pull
 	// Judged is recorded with the head of a source: see [Head.Of].
 	Judged `json:"-"`
 }
 
-// Judged is what one source says of a release, and what was found of its signature there. The
-// digest of the release does not cover it.
+// Judged has one source's statements about a release, and the result of checking its signature.
+// The digest of the release does not cover it.
 type Judged struct {
 	Version string `json:"version,omitempty"`
-	// Signer is "key:" and the digest of the key that signed it, and Signature the state that its
-	// signature was found in, when it was judged.
+	// Signer is "key:" and the digest of the signing key. Signature is the state of the signature
+	// when it was checked.
 	Signer    string `json:"signer,omitempty"`
 	Signature string `json:"signature,omitempty"`
 }
@@ -50,11 +51,12 @@ type Judged struct {
 type Member struct {
 	Path  string // within the release, "." for the release itself
 	Skill skill.Digest
-	// Main is the skill's main file as it is spelt there, and MainDigest its digest, so that a server
-	// that starts reads this file alone. Both are zero if the skill has none that is served.
+	// Main is the skill's main file as spelt there, and MainDigest its digest, so that a starting
+	// server reads only this file. Both are zero if no main file is served.
 	Main       string
 	MainDigest skill.Digest
-	// Fault says why the store does not have it: a link in it, too many files. Skill is zero then.
+	// Fault is the reason why the store lacks the skill, such as a link or too many files. Skill
+	// is zero then.
 	Fault string
 }
 
@@ -70,43 +72,44 @@ func (k Skill) Member(path string) Member {
 	return m
 }
 
-// Head is the release of a source that is served.
+// Head is the served release of a source.
 type Head struct {
 	Source   string    `json:"source"`
 	Release  string    `json:"release"`
-	Previous string    `json:"previous,omitempty"` // the release that was served before
+	Previous string    `json:"previous,omitempty"` // the release served before
 	Since    time.Time `json:"since"`
-	Judged             // of the release
-	// Highest has the highest version that was served, by signer; the key is "" for releases
-	// without a verified signature.
+	Judged             // about the release
+	// Highest has the highest served version by signer; the key is "" for releases without a
+	// verified signature.
 	Highest map[string]string `json:"highest,omitempty"`
-	// Past has the releases before, newest first: one of them is served if the rules refuse the head.
+	// Past has the earlier releases, newest first. One of them is served if the rules refuse the
+	// head.
 	Past []Past `json:"past,omitempty"`
 }
 
-// Past is a release that was the head, with what was judged of it.
+// Past is a release that was the head, with its judgement.
 type Past struct {
 	Release string `json:"release"`
 	Judged
 }
 
-// Of returns the release of the head with what was judged of it for the head's source.
+// Of returns the release with its judgement for the head's source.
 func (h Head) Of(r Release) Release {
 	r.Judged = h.Judged
 	return r
 }
 
-// Folder returns where a skill of a release is. Its files are never written again. The folder is
-// missing if the skill was removed since it was recorded.
+// Folder returns the folder of a skill. Its files are never rewritten. The folder is missing if
+// the skill was removed after it was recorded.
 func (s *Store) Folder(d skill.Digest) string { return s.folder(d) }
 
-// Holds reports whether the folder of a skill is there. Its files are not read.
+// Holds reports whether the folder of a skill exists. It reads no file.
 func (s *Store) Holds(d skill.Digest) bool {
 	info, err := os.Lstat(s.folder(d))
 	return err == nil && info.IsDir()
 }
 
-// Whole reports whether the folders of all skills of a release are there. Their files are not read.
+// Whole reports whether the folders of all skills of a release exist. It reads no file.
 func (s *Store) Whole(r Release) bool {
 	gone := func(m Member) bool { return m.Fault == "" && !s.Holds(m.Skill) }
 	first, second := r.Skills[:len(r.Skills)/2], r.Skills[len(r.Skills)/2:]
@@ -118,13 +121,12 @@ func (s *Store) Whole(r Release) bool {
 // Dir returns the store's folder.
 func (s *Store) Dir() string { return s.dir }
 
-// Room returns how many bytes the user may still write to the store's file system, if the system
-// tells it.
+// Room returns how many bytes the user may still write to the store's file system, if known.
 func (s *Store) Room() (bytes int64, known bool) { return edit.Room(s.dir) }
 
-// Release returns the record of a release. If there is none, or none that can be read, the error is
-// an [fs.ErrNotExist]. The folders of its skills are not looked at. What a source has judged of it is
-// with the source's head: see [Head.Of].
+// Release returns the record of a release. If it is missing or unreadable, the error is an
+// [fs.ErrNotExist]. The folders of its skills are not checked. A source's judgement is with its
+// head: see [Head.Of].
 func (s *Store) Release(digest string) (r Release, err error) {
 	s.read()
 	at, err := s.releaseFile(digest)
@@ -148,8 +150,8 @@ func (s *Store) releaseFile(digest string) (string, error) {
 	return s.at(releasesFolder, hex.EncodeToString(d[:])+".json"), nil
 }
 
-// Record makes the skills of a release survive a crash, and then records it. A skill that the store
-// does not have is an [fs.ErrNotExist].
+// Record syncs the skills of a release, and then records it. A missing skill is an
+// [fs.ErrNotExist].
 func (s *Store) Record(r Release) error {
 	at, err := s.releaseFile(r.Digest)
 	if err != nil {
@@ -211,7 +213,7 @@ func (s *Store) isRecorded(d skill.Digest) bool {
 	return s.known[d]
 }
 
-// releases returns the recorded releases that can be read.
+// releases returns the readable releases.
 func (s *Store) releases() (all []Release) {
 	for name := range s.records(releasesFolder) {
 		var r Release
@@ -222,8 +224,8 @@ func (s *Store) releases() (all []Release) {
 	return all
 }
 
-// Head returns the release of a source that is served. If there is none, the error is an
-// [fs.ErrNotExist]; if there was one that cannot be read, a [*Fault].
+// Head returns the head of a source. Without a head, the error is an [fs.ErrNotExist]; an
+// unreadable head is a [*Fault].
 func (s *Store) Head(source string) (h Head, err error) {
 	s.read()
 	source = reference.Normal(source)
@@ -247,8 +249,8 @@ func (s *Store) Head(source string) (h Head, err error) {
 	return h, nil
 }
 
-// headSpelled returns the file of a head that an older knack recorded under another spelling of its
-// source, or else at.
+// headSpelled returns the file of a head that an older knack recorded under another spelling of
+// its source, or else at.
 func (s *Store) headSpelled(source, at string) string {
 	for name := range s.records(headsFolder) {
 		var h Head
@@ -274,8 +276,8 @@ func (s *Store) headFile(source string) string {
 	return s.at(headsFolder, name)
 }
 
-// SetHead records which release of a source is served. The release was recorded before. The one
-// that was served stays in the store for as long as it keeps what is not used.
+// SetHead records the served release of a source, which must be recorded. The previous release
+// stays in the store for [Options.Keep].
 func (s *Store) SetHead(source string, h Head) error {
 	h.Source = reference.Normal(source)
 	at, err := s.releaseFile(h.Release)
@@ -300,8 +302,8 @@ func (s *Store) SetHead(source string, h Head) error {
 	return nil
 }
 
-// Remove removes a skill whose files are no longer what its digest says. The next pull of a
-// release with it fetches it again.
+// Remove removes a skill whose files no longer match its digest. The next pull of a release with
+// it fetches it again.
 func (s *Store) Remove(d skill.Digest) error {
 	if err := s.write(); err != nil {
 		return err

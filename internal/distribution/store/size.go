@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// Size returns how many bytes the files of the store have. It looks at each of them. A file that
-// goes meanwhile is left out.
+// Size returns the number of bytes of all files in the store. It skips files that are removed
+// meanwhile.
 func (s *Store) Size(ctx context.Context) (bytes int64, err error) {
 	err = filepath.WalkDir(s.dir, func(_ string, e fs.DirEntry, err error) error {
 		if ctx.Err() != nil {

@@ -1,6 +1,6 @@
-// Package store keeps skills from elsewhere on the disk, each in a folder that is named by its
-// digest. A skill has that name only after all of its bytes were hashed. The store is a cache:
-// it can be deleted at any time.
+// Package store keeps remote skills on the disk, each in a folder named by its digest. A skill
+// gets that name only after all of its bytes were hashed. The store is a cache: it can be deleted
+// at any time.
 package store
 
 import (
@@ -23,20 +23,20 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Options are the settings of a store.
+// Options configure a store.
 type Options struct {
-	// Keep is how long a skill that is not used stays; 0 is 30 days. It is at least an hour.
+	// Keep is how long an unused skill stays, at least an hour; 0 means 30 days.
 	Keep time.Duration
-	// Now is the clock; nil is the system's.
+	// Now is the clock; nil means the system's.
 	Now func() time.Time
-	// Setting is the name of the setting for the folder, for messages: "XDG_CACHE_HOME".
+	// Setting names the setting of the folder in messages: "XDG_CACHE_HOME".
 	Setting string
-	// Shown writes a path for people, as it is if it is nil.
+	// Shown, if not nil, formats a path for people.
 	Shown func(path string) string
 }
 
-// Store is a folder with skills. Its methods may be called from several goroutines, and several
-// processes may use one folder.
+// Store is a folder of skills. Its methods are safe for concurrent use, and several processes may
+// share the folder.
 type Store struct {
 	dir   string // without links
 	named string // as the user named it
@@ -45,9 +45,9 @@ type Store struct {
 	mu     sync.Mutex
 	unlock func() // nil until the store is used
 	swept  bool
-	known  map[skill.Digest]bool // the skills that recorded releases name; nil until they are read
-	heads  map[string]bool       // the files of the heads that this process has asked for
-	// batches counts those that are open.
+	known  map[skill.Digest]bool // the skills of recorded releases; nil until they are read
+	heads  map[string]bool       // the files of the heads that this process requested
+	// batches counts the open batches.
 	batches int
 }
 
@@ -60,7 +60,7 @@ const (
 	gitFolder      = "git"
 	tmpFolder      = "tmp"
 	lockName       = "store"   // edit.Lock adds .lock
-	sweptName      = "cleaned" // its modification time is when skills were last removed
+	sweptName      = "cleaned" // its modification time is the time of the last removal
 )
 
 // Skill is a skill of the store.
@@ -69,8 +69,8 @@ type Skill struct {
 	Files  []lockfile.File // by path
 }
 
-// Open opens the store in the folder dir, an absolute path. It makes nothing: the folder is
-// made when something is written.
+// Open opens the store in the folder dir, an absolute path. It creates nothing: the first write
+// creates the folder.
 func Open(dir string, o Options) (*Store, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fmt.Errorf("the store's folder %s is not an absolute path", dir)
@@ -85,7 +85,7 @@ func Open(dir string, o Options) (*Store, error) {
 	return &Store{dir: realpath.Of(dir), named: dir, o: o}, nil
 }
 
-// Close ends the use of the store. A store that is not closed is in use until its process ends.
+// Close ends the use of the store. Without it, the store is in use until the process ends.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,13 +100,13 @@ func (s *Store) at(names ...string) string {
 	return filepath.Join(append([]string{s.dir}, names...)...)
 }
 
-// folder returns where a skill is.
+// folder returns the folder of a skill.
 func (s *Store) folder(d skill.Digest) string {
 	h := hex.EncodeToString(d[:])
 	return s.at(skillsFolder, h[:2], h[2:])
 }
 
-// write prepares the store for something new, and removes what nothing needs.
+// write prepares the store for a write, and removes unneeded data.
 func (s *Store) write() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,19 +120,18 @@ func (s *Store) write() error {
 	return s.share()
 }
 
-// share keeps other processes from removing what this one uses. s.mu is held.
+// share keeps other processes from removing data that this one uses. The caller holds s.mu.
 func (s *Store) share() (err error) {
 	if s.unlock == nil {
 		s.unlock, err = edit.Share(s.at(lockName))
 		if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.ENOLCK) {
-			s.unlock, err = func() {}, nil // no process can lock it, so none removes what is used
+			s.unlock, err = func() {}, nil // no process can lock the store, so none removes its data
 		}
 	}
 	return s.fault(err)
 }
 
-// read prepares the store for a look at what is there. A store that cannot be locked, since it
-// is read-only, is read without.
+// read prepares the store for a read. A read-only store is read without a lock.
 func (s *Store) read() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,10 +140,9 @@ func (s *Store) read() {
 	}
 }
 
-// Find returns a skill that the store has, after it has hashed its files. If the store does not
-// have it, or no longer as it was, the error is an [fs.ErrNotExist]; a damaged skill is removed.
-// Whether a file is executable is that of the first skill with this digest, and unknown on
-// Windows: the digest does not depend on it.
+// Find returns a skill of the store after hashing its files. If the skill is missing or damaged,
+// the error is an [fs.ErrNotExist]; a damaged skill is removed. Executable bits are not covered
+// by the digest: they come from the first skill with this digest, and are unknown on Windows.
 func (s *Store) Find(d skill.Digest) (Skill, error) {
 	s.read()
 	dir := s.folder(d)
@@ -161,7 +159,7 @@ func (s *Store) Find(d skill.Digest) (Skill, error) {
 	return Skill{d, files}, nil
 }
 
-// absent is the error of a skill that the store does not have.
+// absent returns the error of a skill that is missing from the store.
 func (s *Store) absent(d skill.Digest, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return &fs.PathError{Op: "find in the store", Path: d.String(), Err: fs.ErrNotExist}
@@ -169,14 +167,14 @@ func (s *Store) absent(d skill.Digest, err error) error {
 	return s.fault(err)
 }
 
-// touch records that a folder is used. Its modification time says so, to the day.
+// touch records the use of a folder in its modification time, to the day.
 func (s *Store) touch(dir string, info fs.FileInfo) {
 	if now := s.o.Now(); now.Sub(info.ModTime()) > 24*time.Hour {
 		_ = edit.Touch(edit.Named(dir), now)
 	}
 }
 
-// Open opens a file of a skill that [Store.Find] or [Batch.Finish] has returned.
+// Open opens a file of a skill that [Store.Find] or [Batch.Finish] returned.
 func (s *Store) Open(d skill.Digest, path string) (io.ReadCloser, error) {
 	f, err := os.OpenInRoot(s.folder(d), filepath.FromSlash(path))
 	if err != nil {
@@ -185,7 +183,7 @@ func (s *Store) Open(d skill.Digest, path string) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// hashed reads a skill's folder. It refuses what no skill of a store has.
+// hashed reads and hashes a skill's folder. It refuses files that a stored skill cannot have.
 func hashed(dir string) (files []lockfile.File, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -226,7 +224,7 @@ func hashedFile(root *os.Root, path string, limit int64) (lockfile.File, error) 
 	return lockfile.File{Path: path, Size: n, Digest: skill.Digest(h.Sum(nil)), Exec: info.Mode()&0o100 != 0}, err
 }
 
-// Spool returns an empty file for bytes on their way.
+// Spool returns an empty temporary file for a transfer.
 func (s *Store) Spool() (origin.Spool, error) {
 	if err := s.write(); err != nil {
 		return nil, err
@@ -238,8 +236,8 @@ func (s *Store) Spool() (origin.Spool, error) {
 	return spool{f, s}, nil
 }
 
-// spool is a file of the store, with the store's errors. It embeds no file, since the method
-// ReadFrom of a file would write past Write.
+// spool is a temporary file with the store's errors. The file is not embedded: its ReadFrom would
+// bypass Write.
 type spool struct {
 	file *edit.Spool
 	s    *Store
@@ -258,7 +256,7 @@ func (p spool) Write(b []byte) (int, error) {
 	return n, p.s.fault(err)
 }
 
-// GitDir returns the folder for a bare repository that key names, and makes it.
+// GitDir returns the folder of a key's bare repository, and creates it.
 func (s *Store) GitDir(key string) (string, error) {
 	if err := s.write(); err != nil {
 		return "", err

@@ -16,20 +16,20 @@ import (
 	"github.com/knack-dev/knack/internal/base/jsonfile"
 )
 
-// The formats of a signature, and those of its parts.
+// The formats of a signature and its parts.
 const (
-	// Bundle is the media type of a bundle, and the artifact type of the manifest that holds it.
+	// Bundle is the media type of a bundle, and the artifact type of its manifest.
 	Bundle = "application/vnd.dev.sigstore.bundle.v0.3+json"
-	// BundlePrefix begins the media types of bundles of all versions.
+	// BundlePrefix is the prefix of the media types of all bundle versions.
 	BundlePrefix = "application/vnd.dev.sigstore.bundle"
-	// PredicateType is what a statement is about that signs a manifest.
+	// PredicateType is the predicate type of a statement that signs a manifest.
 	PredicateType = "https://sigstore.dev/cosign/sign/v1"
 
 	statementType = "https://in-toto.io/Statement/v1"
 	payloadType   = "application/vnd.in-toto+json"
 )
 
-// bundle is the part of a sigstore bundle that is read and written.
+// bundle is the part of a sigstore bundle that knack reads and writes.
 type bundle struct {
 	MediaType            string   `json:"mediaType"`
 	VerificationMaterial material `json:"verificationMaterial"`
@@ -52,7 +52,7 @@ type value struct {
 	Sig string `json:"sig"`
 }
 
-// statement is what is signed: that a manifest is what its signer says.
+// statement is the signed text about a manifest.
 type statement struct {
 	Type    string `json:"_type"`
 	Subject []struct {
@@ -61,8 +61,8 @@ type statement struct {
 	PredicateType string `json:"predicateType"`
 }
 
-// judgeBundle says what a bundle means for a manifest. A bundle of another statement, as of the
-// provenance of a build, is no signature of the manifest.
+// judgeBundle evaluates a bundle for a manifest. A bundle of another statement, such as the
+// provenance of a build, is not a signature of the manifest.
 func judgeBundle(data []byte, keys []Key, manifestDigest string) finding {
 	other := finding{state: Unsigned, reason: "is not signed"}
 	var b bundle
@@ -135,7 +135,7 @@ func (s statement) isAbout(manifestDigest string) bool {
 	return false
 }
 
-// pae returns what the signature of an envelope is made of, as DSSE v1 has it.
+// pae returns the pre-authentication encoding of an envelope, as defined by DSSE v1.
 func pae(payloadType string, payload []byte) []byte {
 	b := append([]byte("DSSEv1 "), strconv.Itoa(len(payloadType))...)
 	b = append(append(b, ' '), payloadType...)
@@ -143,8 +143,8 @@ func pae(payloadType string, payload []byte) []byte {
 	return append(append(b, ' '), payload...)
 }
 
-// verifies reports whether the key made a signature of these bytes. An Ed25519 key may have signed
-// them or their SHA-512, as cosign does.
+// verifies reports whether sig is the key's signature of these bytes. An Ed25519 key may have
+// signed their SHA-512 instead, as cosign does.
 func (k Key) verifies(signed, sig []byte) bool {
 	switch public := k.public.(type) {
 	case *ecdsa.PublicKey:
@@ -157,7 +157,7 @@ func (k Key) verifies(signed, sig []byte) bool {
 	return false
 }
 
-// unbase64 reads base64 in either alphabet, as JSON of protocol buffers has it.
+// unbase64 decodes base64 in either alphabet, as the JSON mapping of Protocol Buffers allows.
 func unbase64(text string) ([]byte, error) {
 	text = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(text, "="))
 	data, err := base64.RawStdEncoding.DecodeString(text)
@@ -167,8 +167,8 @@ func unbase64(text string) ([]byte, error) {
 	return data, err
 }
 
-// Sign returns a bundle with which a key signs a manifest. Equal calls make equal bundles. The key
-// is one of [ParsePrivate].
+// Sign returns a bundle that signs a manifest with a key from [ParsePrivate]. It is
+// deterministic.
 func Sign(key crypto.Signer, manifestDigest string) ([]byte, error) {
 	k, err := newKey("", key.Public())
 	if err != nil {
@@ -192,7 +192,7 @@ func Sign(key crypto.Signer, manifestDigest string) ([]byte, error) {
 		sum := sha256.Sum256(message)
 		message, hash = sum[:], crypto.SHA256
 	}
-	sig, err := key.Sign(nil, message, hash) // without random numbers, as RFC 6979 has it
+	sig, err := key.Sign(nil, message, hash) // without random numbers, as RFC 6979 defines
 	if err != nil {
 		return nil, fmt.Errorf("the key cannot sign: %w", err)
 	}

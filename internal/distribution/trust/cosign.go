@@ -2,12 +2,12 @@ package trust
 
 import "github.com/knack-dev/knack/internal/base/jsonfile"
 
-// What cosign before version 3 wrote: an image with the tag "sha256-HEX.sig", which has a layer for
+// The format of cosign before version 3: an image with the tag "sha256-HEX.sig" and a layer for
 // each signature.
 const (
 	// SimpleSigning is the media type of such a layer.
 	SimpleSigning = "application/vnd.dev.cosign.simplesigning.v1+json"
-	// SimpleValue is the annotation of a layer with the signature's value in base64.
+	// SimpleValue is the annotation of a layer with the signature in base64.
 	SimpleValue = "dev.cosignproject.cosign/signature"
 	// SimpleCertificate is the annotation of a layer that was signed without a key.
 	SimpleCertificate = "dev.sigstore.cosign/certificate"
@@ -25,8 +25,8 @@ type simple struct {
 	} `json:"critical"`
 }
 
-// judgeSimple says what an older signature means for a manifest. It names no key, so one that fits
-// none of the keys may be by another, or altered.
+// judgeSimple evaluates an older signature for a manifest. The signature names no key, so if no
+// key verifies it, it may be another signer's, or altered.
 func (s Signature) judgeSimple(keys []Key, manifestDigest string) finding {
 	var payload simple
 	if err := jsonfile.Unmarshal(s.Data, &payload); err != nil || payload.Critical.Type != simpleType {

@@ -16,28 +16,28 @@ import (
 	"strings"
 )
 
-// MaxKey is the most bytes of a key's file.
+// MaxKey bounds a key file, in bytes.
 const MaxKey = 64 << 10
 
-// keyPrefix begins the ID of a key.
+// keyPrefix is the prefix of a key's ID.
 const keyPrefix = "key:"
 
-// Key is a public key: of the curve P-256, or Ed25519.
+// Key is a public key: ECDSA P-256 or Ed25519.
 type Key struct {
-	Name string // for messages: the file as the configuration has it
-	// ID is "key:" and the SHA-256 of the key in its PKIX form, in hexadecimal.
+	Name string // for messages: the file as the configuration spells it
+	// ID is "key:" and the hexadecimal SHA-256 of the key in PKIX form.
 	ID     string
 	public crypto.PublicKey
-	hint   string // what tools write into a bundle for it
+	hint   string // the key's hint in bundles of other tools
 }
 
-// KeyError says why a file is no key that is read, and what to do.
+// KeyError is the reason why a file is not a usable key, and a fix.
 type KeyError struct{ Message, Fix string }
 
 // Error returns the message.
 func (e *KeyError) Error() string { return e.Message }
 
-// ParsePublic reads a public key in PEM, as openssl and cosign write it. The error is a
+// ParsePublic parses a public key in PEM, as openssl and cosign write it. The error is a
 // [*KeyError], which does not name the file.
 func ParsePublic(name string, data []byte) (Key, error) {
 	block, err := onlyBlock(data, "a public key")
@@ -75,7 +75,7 @@ func newKey(name string, public crypto.PublicKey) (Key, error) {
 
 const otherKind = "make a key with: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out FILE"
 
-// unreadKind returns the name of a kind of key that is not read, or "".
+// unreadKind returns the name of an unsupported kind of key, or "".
 func unreadKind(public crypto.PublicKey) string {
 	switch k := public.(type) {
 	case ed25519.PublicKey:
@@ -91,8 +91,8 @@ func unreadKind(public crypto.PublicKey) string {
 	return strings.TrimPrefix(fmt.Sprintf("%T", public), "*")
 }
 
-// ParsePrivate reads the private key of a publisher: PKCS #8 in PEM, without a password. The error
-// is a [*KeyError], which does not name the file and has nothing of its content.
+// ParsePrivate parses a publisher's private key: PKCS #8 in PEM, without a password. The error is
+// a [*KeyError], which has neither the file's name nor its content.
 func ParsePrivate(data []byte) (crypto.Signer, error) {
 	block, err := onlyBlock(data, "a private key")
 	if err != nil {
@@ -116,7 +116,7 @@ func ParsePrivate(data []byte) (crypto.Signer, error) {
 		return nil, &KeyError{"its private key is damaged", "copy the whole file again, from BEGIN to END"}
 	}
 	signer, ok := key.(crypto.Signer)
-	if !ok { // a key that only agrees on secrets
+	if !ok { // a key for key agreement only
 		return nil, &KeyError{"its key cannot sign", otherKind}
 	}
 	if _, err := newKey("", signer.Public()); err != nil {
@@ -125,13 +125,13 @@ func ParsePrivate(data []byte) (crypto.Signer, error) {
 	return signer, nil
 }
 
-// Signer returns the ID of the key of a publisher.
+// Signer returns the ID of a publisher's key.
 func Signer(key crypto.Signer) (string, error) {
 	k, err := newKey("", key.Public())
 	return k.ID, err
 }
 
-// onlyBlock returns the one block of a file in PEM.
+// onlyBlock returns the only PEM block of a file.
 func onlyBlock(data []byte, what string) (*pem.Block, error) {
 	if len(data) > MaxKey {
 		return nil, &KeyError{fmt.Sprintf("it has more than %d KiB, which is no key", MaxKey>>10), "use the file of " + what + " in PEM"}
@@ -150,5 +150,5 @@ func onlyBlock(data []byte, what string) (*pem.Block, error) {
 	return block, nil
 }
 
-// shown bounds a text of a file for a message.
+// shown cuts a text of a file for a message.
 func shown(text string) string { return text[:min(len(text), 40)] }

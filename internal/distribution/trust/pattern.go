@@ -7,18 +7,18 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/reference"
 )
 
-// Pattern is a text that fits sources: one as it is, or one whose parts are * for any one part
-// and ** for any number of them, even none.
+// Pattern matches sources: a literal text, or parts with * for any one part and ** for any number
+// of parts, even none.
 type Pattern struct{ text string }
 
-// Any fits the sources of every kind.
+// Any matches sources of every kind.
 const Any = "**"
 
-// scheme begins the sources that have signatures.
+// scheme is the prefix of the sources with signatures.
 const scheme = "oci://"
 
-// ParsePattern reads a pattern: [Any], oci:// and Any for all registries, or oci://, a registry and
-// parts of a repository's name.
+// ParsePattern parses a pattern: [Any], oci:// and Any for all registries, or oci://, a registry
+// and parts of a repository's name.
 func ParsePattern(text string) (Pattern, error) {
 	if text == Any || text == scheme+Any {
 		return Pattern{text}, nil
@@ -52,7 +52,7 @@ func ParsePattern(text string) (Pattern, error) {
 // String returns the pattern's text.
 func (p Pattern) String() string { return p.text }
 
-// Fits reports whether the pattern fits a source, or all sources that another pattern fits.
+// Fits reports whether the pattern matches a source, or all sources that another pattern matches.
 func (p Pattern) Fits(source string) bool {
 	if p.text == Any {
 		return true
@@ -60,7 +60,7 @@ func (p Pattern) Fits(source string) bool {
 	return p.text != "" && fits(strings.Split(p.text, "/"), strings.Split(reference.Normal(source), "/"))
 }
 
-// fits goes back to the last ** only, which is enough: what an earlier one takes does not matter.
+// fits backtracks only to the last **: the length of an earlier match does not matter.
 func fits(pattern, parts []string) bool {
 	last, back := -1, 0
 	p := 0

@@ -1,6 +1,5 @@
-// Package trust decides whether a release from a registry is taken, by the signatures beside it:
-// sigstore bundles and the older signatures of cosign, made with keys. It opens no file and sends
-// no request.
+// Package trust decides whether to accept a release from a registry, by its signatures: sigstore
+// bundles and cosign's older signatures, made with keys. It opens no file and sends no request.
 package trust
 
 import (
@@ -10,53 +9,53 @@ import (
 	"strings"
 )
 
-// Signature is what was found beside a manifest.
+// Signature is a signature of a manifest, as found in a registry.
 type Signature struct {
-	// MediaType is that of the layer: one of sigstore's bundles, or [SimpleSigning].
+	// MediaType is the layer's media type: a sigstore bundle, or [SimpleSigning].
 	MediaType string
 	// Data are the layer's bytes: a bundle, or the payload of an older signature.
 	Data []byte
-	// Value is the annotation dev.cosignproject.cosign/signature of an older signature, in base64.
+	// Value is the annotation dev.cosignproject.cosign/signature of an older signature, in
+	// base64.
 	Value string
-	// Certificate reports that an older signature has a certificate, so that no key made it.
+	// Certificate is true if an older signature has a certificate, so that no key made it.
 	Certificate bool
 }
 
-// Limits of what is judged.
+// Limits of signatures.
 const (
-	// MaxSize is the most bytes of a signature. Real ones have about 1 KiB, or 12 KiB with the
-	// entry of a log.
+	// MaxSize bounds a signature, in bytes. Real ones have about 1 KiB, or 12 KiB with a log
+	// entry.
 	MaxSize = 1 << 20
-	// MaxFound is the most signatures of a manifest that are judged.
+	// MaxFound bounds the signatures of a manifest that are checked.
 	MaxFound = 32
 )
 
-// State is what the signatures of a release say about it.
+// State is the result of checking a release's signatures.
 type State string
 
-// The states. If several signatures say different things, the first of these holds.
+// The states. If several signatures have different states, the first of these applies.
 const (
 	Signed        State = "signed"         // by a key that is trusted for the source
-	Invalid       State = "invalid"        // altered, of another release, or no signature at all
+	Invalid       State = "invalid"        // altered, of another release, or not a signature at all
 	UnknownSigner State = "unknown signer" // by another key
 	Keyless       State = "keyless"        // by a certificate, which is not checked
 	Unsigned      State = "unsigned"
-	Unclear       State = "unclear" // the registry did not say; only without a rule
+	Unclear       State = "unclear" // the registry gave no answer; only without a rule
 )
 
-// order has the states from the one that decides to the one that gives way.
+// order has the states in descending priority.
 var order = []State{Signed, Invalid, UnknownSigner, Keyless, Unsigned}
 
-// Verdict is what is known about the signatures of one release.
+// Verdict is the result of checking the signatures of one release.
 type Verdict struct {
 	State State
-	// Signer is the [Key.ID] of the trusted key, if the state is [Signed]. If several trusted keys
-	// signed, it is the one that comes first in the rule.
+	// Signer is the [Key.ID] of the trusted key, if the state is [Signed]. If several trusted
+	// keys signed, it is the first one in the rule.
 	Signer string
 	// Signers are the IDs of all trusted keys that signed.
 	Signers []string
-	// Reason says what the state means, as the end of a sentence about the release: "is not
-	// signed".
+	// Reason explains the state, as the end of a sentence about the release: "is not signed".
 	Reason string
 }
 
@@ -77,8 +76,7 @@ func (v Verdict) Short() string {
 	return "not signed"
 }
 
-// By returns the verdict with this signer as the [Verdict.Signer], if that is one of the
-// [Verdict.Signers].
+// By returns the verdict with this signer as its [Verdict.Signer], if it is in [Verdict.Signers].
 func (v Verdict) By(signer string) Verdict {
 	if slices.Contains(v.Signers, signer) {
 		v.Signer = signer
@@ -86,19 +84,19 @@ func (v Verdict) By(signer string) Verdict {
 	return v
 }
 
-// Rule says which keys sign the sources of a pattern.
+// Rule names the trusted keys for the sources of a pattern.
 type Rule struct {
 	From    Pattern
 	Keys    []Key
-	Require bool   // only what one of the keys signed is taken
-	Where   string // the rule's place for messages: a file and a line
+	Require bool   // accept only releases signed by one of the keys
+	Where   string // the rule's position for messages: a file and a line
 }
 
-// Policy is a list of rules. The first whose pattern fits a source holds for it. The zero value,
-// and nil, have no rules.
+// Policy is a list of rules. The first rule with a matching pattern applies to a source. A nil or
+// zero Policy has no rules.
 type Policy struct{ Rules []Rule }
 
-// Rule returns the rule of a source.
+// Rule returns the rule for a source.
 func (p *Policy) Rule(source string) (Rule, bool) {
 	if p != nil {
 		for _, r := range p.Rules {
@@ -110,7 +108,7 @@ func (p *Policy) Rule(source string) (Rule, bool) {
 	return Rule{}, false
 }
 
-// Refusal is the error of a release that is not taken.
+// Refusal is the error of a release that is not accepted.
 type Refusal struct {
 	Verdict Verdict
 	Message string // a whole sentence without a full stop
@@ -120,9 +118,9 @@ type Refusal struct {
 // Error returns the message.
 func (r *Refusal) Error() string { return r.Message }
 
-// Judge says what the signatures of a manifest mean for a source, as [origin.Ref.Source] spells
-// it. The error is a [*Refusal] if no signature is by a trusted key and one is invalid, or if the
-// source's rule requires one by a trusted key and finds no such. The verdict holds then too.
+// Judge returns the verdict on the signatures of a manifest from a source, spelt as in
+// [origin.Ref.Source]. The error is a [*Refusal] if no signature is by a trusted key and one is
+// invalid, or if the source's rule requires a trusted key. The verdict is valid in both cases.
 func (p *Policy) Judge(source, manifestDigest string, found []Signature) (Verdict, error) {
 	rule, _ := p.Rule(source)
 	v := judge(rule.Keys, manifestDigest, found)
@@ -140,7 +138,7 @@ func (p *Policy) Judge(source, manifestDigest string, found []Signature) (Verdic
 	return v, nil
 }
 
-// fix says what makes a release acceptable to a rule that requires a signature.
+// fix returns advice for making a release acceptable to a rule that requires a signature.
 func (r Rule) fix(s State) string {
 	const key = "ask its publisher to sign it with that key (knack publish --sign-key, or cosign sign --key)"
 	if s == UnknownSigner {
@@ -163,8 +161,8 @@ func oneOf(keys []Key) string {
 	return strings.Join(names, " or ")
 }
 
-// Locked says whether what a lock or a store recorded may be taken as it is: its error is a [*Refusal] if the
-// source's rule requires a signature and the signer is not one of its keys.
+// Locked checks a signer recorded in a lock or a store. The error is a [*Refusal] if the source's
+// rule requires a signature and the signer is not one of its keys.
 func (p *Policy) Locked(source, signer string) error {
 	rule, _ := p.Rule(source)
 	if !rule.Require || rule.Trusts(signer) {
@@ -185,14 +183,14 @@ func (r Rule) Trusts(signer string) bool {
 	return signer != "" && slices.ContainsFunc(r.Keys, func(k Key) bool { return k.ID == signer })
 }
 
-// finding is what one signature says.
+// finding is the result of checking one signature.
 type finding struct {
 	state  State
 	signer string
 	reason string
 }
 
-// judge returns the verdict on signatures by these keys.
+// judge returns the verdict on signatures with these keys.
 func judge(keys []Key, manifestDigest string, found []Signature) Verdict {
 	best := finding{state: Unsigned, reason: "is not signed"}
 	signed := map[string]bool{}
@@ -228,7 +226,7 @@ func (s Signature) judge(keys []Key, manifestDigest string) finding {
 	return judgeBundle(s.Data, keys, manifestDigest)
 }
 
-// Findings of signatures that cannot be verified with the keys.
+// unknownSigner returns the finding of a signature by none of the keys.
 func unknownSigner(keys []Key) finding {
 	if len(keys) == 0 {
 		return finding{state: UnknownSigner, reason: "is signed, and no key for it is under trust in your " + configName}

@@ -14,23 +14,23 @@ import (
 	"github.com/knack-dev/knack/internal/base/httpfetch"
 )
 
-// maxAdvert bounds the answer of a server about its refs, in bytes. A line has 100.
+// maxAdvert bounds a server's answer about its refs, in bytes. A line has 100.
 const maxAdvert = 128 << 20
 
-// direct reports whether nothing but the address of a place says how its server is reached, so
-// that requests can be made without git.
+// direct reports whether a place's address alone determines the connection to its server, so that
+// knack can send requests without git.
 func (g *Origin) direct(s *setup, at place) bool {
 	return g.opts.HTTP != nil && s.plain && s.allowed == "" && strings.HasPrefix(at.url, "http")
 }
 
-// infoRefs follows the address of a repository in the first request of git's smart protocol over
-// HTTP (gitprotocol-http).
+// infoRefs is appended to a repository's address in the first request of git's smart HTTP
+// protocol (gitprotocol-http).
 const infoRefs = "/info/refs?service=git-upload-pack"
 
-// advertised asks a server for its refs by one request, in the first version of the protocol. A
-// run of git makes two and costs a hundred times as much. It also finds where the server leads
-// to, since git would follow a redirect into a private network. No refs and no error mean that
-// git is to be asked: for a login, and if the server cannot be reached or answers otherwise.
+// advertised requests a server's refs by HTTP, in the first version of the protocol. A run of git
+// makes two requests and costs a hundred times as much. It also resolves redirects, since git
+// would follow one into a private network. Without refs and an error, the caller must run git: a
+// login is needed, the server is unreachable, or its answer is unexpected.
 func (g *Origin) advertised(ctx context.Context, at place) (place, *refs, error) {
 	s, err := g.start()
 	if err != nil || !g.direct(s, at) {
@@ -40,7 +40,7 @@ func (g *Origin) advertised(ctx context.Context, at place) (place, *refs, error)
 	if err != nil {
 		return at, nil, nil
 	}
-	r.Header.Set("User-Agent", "git/knack") // GitHub takes an address without .git for a repository only if git asks
+	r.Header.Set("User-Agent", "git/knack") // GitHub accepts a repository's address without .git only from git
 	client, err := g.opts.HTTP(at.url)
 	if err != nil {
 		return at, nil, err
@@ -71,9 +71,8 @@ func (g *Origin) advertised(ctx context.Context, at place) (place, *refs, error)
 	return at, found, nil
 }
 
-// parse reads the lines of an advertisement, each with its length in front: the name of the
-// service, the end of that part, and the refs up to the end of theirs. The first ref is followed
-// by what the server can do.
+// parse parses an advertisement of lines with a length prefix: the name of the service, a flush
+// line, and the refs up to the next flush line. The server's capabilities follow the first ref.
 func (r *refs) parse(from io.Reader) error {
 	in := bufio.NewReaderSize(from, 64<<10)
 	if line, err := packet(in); err != nil || string(line) != "# service=git-upload-pack" {
@@ -95,7 +94,7 @@ func (r *refs) parse(from io.Reader) error {
 		switch {
 		case !ok:
 			return errRefs
-		case name == "capabilities^{}": // of an empty repository
+		case name == "capabilities^{}": // an empty repository sends it
 			continue
 		}
 		if err := r.add(commit, name); err != nil {
@@ -104,8 +103,8 @@ func (r *refs) parse(from io.Reader) error {
 	}
 }
 
-// packet reads a line (gitprotocol-common, pkt-line). It is nil at the end of a part, and valid
-// until the next one is read.
+// packet reads a line (gitprotocol-common, pkt-line). It returns nil at the end of a part. The
+// line is valid until the next call.
 func packet(in *bufio.Reader) ([]byte, error) {
 	head, err := in.Peek(4)
 	if err != nil {

@@ -12,23 +12,22 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// bare is a repository on the disk without a working tree. It holds packs of what was fetched,
-// and no branch. It has no remote either, so git never fetches by itself what is missing.
+// bare is a repository without a working tree. It has packs of fetched objects and no branch. It
+// has no remote, so git never fetches missing objects by itself.
 type bare struct {
 	git   *Origin
 	place place
 	dir   string
 }
 
-// The name that a server has while it is fetched from. Its address is given with each run and
-// not kept.
+// remote is the server's name during a fetch. Its address is passed to each run and not stored.
 const remote = "knack-source"
 
-// maxReceived bounds what one fetch may bring, as archives are bounded.
+// maxReceived bounds the bytes of one fetch, like the bound of an archive.
 const maxReceived = 4 << 30
 
-// bare returns the repository for fetched objects of a place. If one is damaged or another
-// process writes into it, the next one is used, so that nothing has to wait or be repaired.
+// bare returns a place's repository for fetched objects. Callers increment n if the repository is
+// damaged or another process writes to it, so that no run waits or repairs.
 func (g *Origin) bare(ctx context.Context, at place, key string, n int, sha256 bool) (*bare, error) {
 	if n > 0 {
 		key += " " + strconv.Itoa(n)
@@ -45,17 +44,17 @@ func (g *Origin) bare(ctx context.Context, at place, key string, n int, sha256 b
 	return &bare{g, at, dir}, g.run(ctx, call{dir: noRepository, args: append(args, "--", dir)})
 }
 
-// local runs git in the repository. It reaches no server.
+// local runs git in the repository without contacting a server.
 func (b *bare) local(ctx context.Context, stdin io.Reader, stdout func(io.Reader) error, args ...string) error {
 	return b.git.run(ctx, call{dir: b.dir, args: args, stdin: stdin, stdout: stdout})
 }
 
-// has reports whether a commit is there.
+// has reports whether the repository has a commit.
 func (b *bare) has(ctx context.Context, commit string) bool {
 	return b.local(ctx, nil, nil, "rev-parse", "--quiet", "--verify", commit+"^{commit}") == nil
 }
 
-// fetchCommit fetches a commit and its tree, and the files too if whole is set.
+// fetchCommit fetches a commit and its tree, and its files too if whole is set.
 func (b *bare) fetchCommit(ctx context.Context, source, commit string, whole bool) error {
 	if whole {
 		return b.fetch(ctx, source, nil, nil, "--depth=1", "--", remote, commit)
@@ -69,11 +68,11 @@ func (b *bare) fetchBlobs(ctx context.Context, source string, ids []string) erro
 	return b.fetch(ctx, source, append([]string{"fetch.negotiationAlgorithm=noop"}, promisor...), stdin, filter, "--stdin", "--", remote)
 }
 
-// filter leaves out the contents of files, except for those that are asked for by their hash.
+// filter excludes the contents of files, except files that are requested by hash.
 const filter = "--filter=blob:none"
 
-// promisor says for one run that the server has what is missing, so that git accepts that files
-// are missing.
+// promisor declares for one run that the server has the missing objects, so that git accepts a
+// partial repository.
 var promisor = []string{"remote." + remote + ".promisor=true", "remote." + remote + ".partialclonefilter=blob:none"}
 
 // fetch runs git fetch.
@@ -100,15 +99,15 @@ func (b *bare) fetch(ctx context.Context, source string, config []string, stdin 
 	})
 }
 
-// errDamaged says that the repository in the store cannot be read.
+// errDamaged is the error of an unreadable repository in the store.
 var errDamaged = errors.New("what was fetched cannot be read again")
 
-// maxHeld is the size up to which a file is read before it is passed on, so that a damaged one
-// is not passed on.
+// maxHeld is the size up to which a file is read completely before it is passed on, so that a
+// damaged file is not.
 const maxHeld = 1 << 20
 
-// read passes on each of these files that is there. It returns those that are not, by their
-// place in ids.
+// read calls take for each file in the repository. It returns the indexes in ids of the missing
+// files.
 func (b *bare) read(ctx context.Context, ids []string, take func(i int, size int64, content io.Reader) error) (missing []int, err error) {
 	next, refused := 0, error(nil)
 	err = b.local(ctx, strings.NewReader(strings.Join(ids, "\n")+"\n"), func(out io.Reader) error {
@@ -144,7 +143,7 @@ func (b *bare) read(ctx context.Context, ids []string, take func(i int, size int
 			if _, err := io.Copy(io.Discard, content); err != nil {
 				return err
 			}
-			if _, err := in.Discard(1); err != nil { // the end of the line
+			if _, err := in.Discard(1); err != nil { // the line end
 				return fmt.Errorf("%w: %w", errDamaged, err)
 			}
 		}

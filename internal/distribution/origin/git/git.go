@@ -1,7 +1,7 @@
-// Package git reads skills from repositories by the program git, which has the user's
+// Package git reads skills from repositories with the program git, which has the user's
 // credentials, proxies and settings. It fetches one commit without its history, and only the
-// files that are wanted. It never checks anything out, so nothing of a repository can act:
-// hooks, filters, submodules and links are bytes here.
+// needed files. It never checks files out, so no part of a repository can act: hooks, filters,
+// submodules and links are only bytes.
 package git
 
 import (
@@ -16,42 +16,42 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// Options are what an [Origin] takes from its caller.
+// Options configure an [Origin].
 type Options struct {
-	// Program is the path of git. If it is "", git is looked for as the system does.
+	// Program is the path of git. If it is "", the system's search path is used.
 	Program string
-	// Env is the environment of the process, as NAME=VALUE. git gets it, but for variables
-	// that lead it to another repository.
+	// Env is the environment of the process, as NAME=VALUE. git gets it without variables that
+	// point to another repository.
 	Env []string
-	// Dir returns the folder of the bare repository for a key. The folder need not exist, but
-	// what is in it stays for the next call. Deleting it is safe.
+	// Dir returns the folder of the bare repository for a key. The folder need not exist, but its
+	// contents stay for the next call. Deleting it is safe.
 	Dir func(key string) (string, error)
 	// Terminal allows git and ssh to ask for a password on the terminal.
 	Terminal bool
-	// Offline forbids to ask a server. What was fetched before can be read.
+	// Offline forbids requests to servers. Fetched objects can still be read.
 	Offline bool
-	// HTTP, if set, returns a client of internal/base/httpfetch for the server at an address. It asks for
-	// branches and tags, which takes a hundredth of what a run of git takes, and follows redirects.
-	// git is asked whenever its settings or the answer call for it.
+	// HTTP, if set, returns a client of internal/base/httpfetch for the server at an address. It
+	// requests branches and tags in a hundredth of the time of a git run, and follows redirects.
+	// git is used if its settings or the answer require it.
 	HTTP func(address string) (*http.Client, error)
-	// Judge, if set, says whether a server that the user named may lead to an address. Without
-	// it, git follows no redirect.
+	// Judge, if set, returns an error if a server that the user named may not lead to an address.
+	// Without it, git follows no redirect.
 	Judge func(ctx context.Context, named, to string) error
 	// Progress, if set, is called while bytes arrive.
 	Progress origin.Progress
-	// Warn, if set, is called with what a user should know of a skill that is installed. It
-	// may be called from several goroutines.
+	// Warn, if set, is called with warnings about installed skills. It may be called
+	// concurrently.
 	Warn func(text string)
 
-	limit time.Duration // for a run of git that reaches a server; zero is an hour
+	limit time.Duration // for a run of git that contacts a server; zero means an hour
 }
 
-// Origin reads repositories. It asks each for its branches and tags at most once, so it is made
-// for one command.
+// Origin reads repositories. It requests the branches and tags of each at most once, so it serves
+// one command.
 type Origin struct {
 	opts     Options
-	start    func() (*setup, error) // what is known of the program, once
-	slots    chan struct{}          // of the repositories that are asked at the same time
+	start    func() (*setup, error) // examines the program, once
+	slots    chan struct{}          // for concurrent requests to repositories
 	mu       sync.Mutex
 	asked    map[string]*question   // by location
 	occupied map[string]*sync.Mutex // by folder
@@ -59,10 +59,10 @@ type Origin struct {
 
 var _ origin.Origin = (*Origin)(nil)
 
-// mostAtOnce bounds the repositories that are asked at the same time.
+// mostAtOnce bounds the concurrent requests to repositories.
 const mostAtOnce = 16
 
-// New returns an Origin. It starts nothing.
+// New returns an Origin without starting a program.
 func New(o Options) *Origin {
 	g := &Origin{
 		opts: o, slots: make(chan struct{}, mostAtOnce),
@@ -78,16 +78,16 @@ func New(o Options) *Origin {
 	return g
 }
 
-// ErrOffline says that a server would have to be asked, which the caller forbids.
+// ErrOffline is the error of a request to a server that the caller forbids.
 var ErrOffline = errors.New("it would have to be asked, and knack is offline: run it without --offline")
 
-// question is what a repository answered.
+// question is a repository's answer.
 type question struct {
 	first  sync.Once
-	at     place // where its server led
-	advert *refs // nil if git has to ask
+	at     place // after redirects
+	advert *refs // nil if git must ask
 	no     error
-	asked  bool // git was asked, with this error
+	asked  bool // git has asked, with the error said
 	said   error
 
 	then sync.Once
@@ -95,7 +95,7 @@ type question struct {
 	err  error
 }
 
-// question makes the first request to a repository, unless it was made before.
+// question sends the first request to a repository, unless it was sent before.
 func (g *Origin) question(ctx context.Context, at place) *question {
 	g.mu.Lock()
 	q := g.asked[at.url]
@@ -118,7 +118,7 @@ func (g *Origin) question(ctx context.Context, at place) *question {
 	return q
 }
 
-// inSlot calls do when fewer than mostAtOnce repositories are being asked.
+// inSlot calls do when fewer than mostAtOnce requests are running.
 func (g *Origin) inSlot(ctx context.Context, do func() error) error {
 	select {
 	case g.slots <- struct{}{}:
@@ -129,13 +129,13 @@ func (g *Origin) inSlot(ctx context.Context, do func() error) error {
 	}
 }
 
-// follow returns where the server of a place leads.
+// follow returns the place after redirects.
 func (g *Origin) follow(ctx context.Context, at place) (place, error) {
 	q := g.question(ctx, at)
 	return q.at, q.no
 }
 
-// Resolve asks which commit a reference names. A whole commit is not asked about.
+// Resolve returns the commit that a reference names. A full commit hash needs no request.
 func (g *Origin) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, error) {
 	if isCommit(ref.Want) {
 		return revision(strings.ToLower(ref.Want), ""), nil
@@ -156,7 +156,7 @@ func (g *Origin) Versions(ctx context.Context, ref origin.Ref) ([]string, error)
 	return r.names(), nil
 }
 
-// refs asks a repository, or returns its answer to the question before.
+// refs requests the refs of a repository, or returns the answer to an earlier request.
 func (g *Origin) refs(ctx context.Context, ref origin.Ref) (*refs, error) {
 	at, err := locate(ref.Location)
 	if err != nil {
@@ -183,7 +183,7 @@ func (g *Origin) refs(ctx context.Context, ref origin.Ref) (*refs, error) {
 	return q.refs, nil
 }
 
-// ask lets git ask a server.
+// ask runs git to request a server's refs.
 func (g *Origin) ask(ctx context.Context, at place) (*refs, error) {
 	r := newRefs()
 	err := g.run(ctx, call{
@@ -194,7 +194,7 @@ func (g *Origin) ask(ctx context.Context, at place) (*refs, error) {
 	return r, err
 }
 
-// Open fetches a commit, without its files, unless it is there.
+// Open fetches a commit without its files, unless the repository has it.
 func (g *Origin) Open(ctx context.Context, ref origin.Ref, at origin.Revision) (origin.Library, error) {
 	where, err := locate(ref.Location)
 	if err != nil {

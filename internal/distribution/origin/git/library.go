@@ -22,7 +22,7 @@ type library struct {
 	place    place
 	revision origin.Revision
 	commit   string
-	whole    bool // the server gives no single files
+	whole    bool // the server does not send single files
 	repo     *bare
 	tree     *tree
 	found    []origin.Skill
@@ -34,10 +34,10 @@ const generations = 4
 // Revision returns the commit.
 func (l *library) Revision() origin.Revision { return l.revision }
 
-// Close does nothing: what was fetched stays in the store.
+// Close does nothing: fetched objects stay in the store.
 func (l *library) Close() error { return nil }
 
-// open fetches the commit, and lists its files.
+// open fetches the commit and lists its files.
 func (l *library) open(ctx context.Context) (err error) {
 	for n := range generations {
 		if l.repo, err = l.commitIn(ctx, n); err == nil {
@@ -50,13 +50,13 @@ func (l *library) open(ctx context.Context) (err error) {
 	return err
 }
 
-// mayHelp reports whether an error may be one of the repository on the disk, so that the next one
-// may not have it.
+// mayHelp reports whether an error may be caused by the local repository, so that another
+// repository may avoid it.
 func mayHelp(err error) bool {
 	return errors.Is(err, errOccupied) || errors.Is(err, errDamaged) || errors.Is(err, errTree) || errors.Is(err, errUnknown)
 }
 
-// commitIn returns the n-th repository with the commit in it.
+// commitIn returns the n-th repository after fetching the commit into it.
 func (l *library) commitIn(ctx context.Context, n int) (*bare, error) {
 	b, err := l.git.bare(ctx, l.place, l.key(), n, len(l.commit) == 64)
 	if err != nil {
@@ -66,7 +66,7 @@ func (l *library) commitIn(ctx context.Context, n int) (*bare, error) {
 		return b, nil
 	}
 	if err := b.fetchCommit(ctx, l.ref.Source, l.commit, l.whole); err != nil {
-		if errors.Is(err, errObject) && !l.whole { // git forgives old objects only in whole commits
+		if errors.Is(err, errObject) && !l.whole { // git accepts damaged old objects only in whole commits
 			l.whole = true
 			return l.commitIn(ctx, n)
 		}
@@ -88,7 +88,7 @@ func (l *library) key() string {
 	return l.place.url
 }
 
-// Skills finds the skills, and reads their names and descriptions.
+// Skills returns the skills with their names and descriptions.
 func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
 	if l.found != nil {
 		return slices.Clone(l.found), nil
@@ -120,7 +120,7 @@ func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
 	return slices.Clone(found), nil
 }
 
-// find finds the skills. It reads where the links in them lead, which git keeps as files.
+// find finds the skills. It reads the targets of links, which git stores as files.
 func (l *library) find(ctx context.Context) ([]origin.Skill, error) {
 	found := origin.Find(l.tree.entries, l.ref.Sub)
 	all := origin.Select(found)
@@ -146,16 +146,16 @@ func (l *library) find(ctx context.Context) ([]origin.Skill, error) {
 	return origin.Find(l.tree.entries, l.ref.Sub), err
 }
 
-// maxTarget bounds the text of a link, in bytes: PATH_MAX of the systems in use.
+// maxTarget bounds the text of a link, in bytes: PATH_MAX of common systems.
 const maxTarget = 4096
 
-// wanted is one file of a skill that is fetched.
+// wanted is one file to fetch.
 type wanted struct {
 	skill string
 	file  origin.File
 }
 
-// Fetch sends the files of skills.
+// Fetch sends the files of skills to a sink.
 func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Sink) error {
 	chosen := origin.Selection{}
 	for _, s := range skills {
@@ -203,8 +203,7 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 	return nil
 }
 
-// A pointer of Git LFS begins with this line and is shorter than 1,024 bytes (its
-// specification).
+// A Git LFS pointer begins with this line and is shorter than 1,024 bytes (its specification).
 const (
 	pointer    = "version https://git-lfs.github.com/spec/"
 	maxPointer = 1024
@@ -212,7 +211,7 @@ const (
 
 func short(commit string) string { return commit[:7] }
 
-// blobs passes on files by their hashes, in any order, and fetches those that are not there.
+// blobs passes on files by their hashes, in any order, and fetches missing ones.
 func (l *library) blobs(ctx context.Context, ids []string, take func(i int, size int64, content io.Reader) error) error {
 	left := make([]int, len(ids))
 	for i := range left {
@@ -260,8 +259,8 @@ func (l *library) blobs(ctx context.Context, ids []string, take func(i int, size
 
 var errNoFile = errors.New("the server does not send all files of the commit")
 
-// fetchInto fetches the files that are left. If the server gives no single files, it fetches the
-// commit with all of them into a repository of its own.
+// fetchInto fetches the remaining files. If the server does not send single files, it fetches the
+// whole commit into a separate repository.
 func (l *library) fetchInto(ctx context.Context, b **bare, n int, ids []string, left []int) error {
 	var batch []string
 	seen := map[string]bool{}

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// place is a repository as git is told of it.
+// place is a repository's address for git.
 type place struct {
 	url string
-	// protocols lists what git may use to reach it, as GIT_ALLOW_PROTOCOL does. https and ssh
-	// are always there, since settings of the user may lead from one to the other.
+	// protocols lists the permitted protocols, as in GIT_ALLOW_PROTOCOL. https and ssh are always
+	// included, since the user's settings may replace one by the other.
 	protocols []string
 }
 
 var errLocation = errors.New("it is no address of a repository: write https://HOST/PATH, ssh://HOST/PATH, git@HOST:PATH or git+file:///PATH")
 
-// locate checks a location. It refuses what git would take for an option or for a program to
-// be run.
+// locate checks a location. It refuses texts that git would treat as an option or a program to
+// run.
 func locate(location string) (place, error) {
 	p := place{location, []string{"https", "ssh"}}
 	if location == "" || location[0] == '-' || strings.ContainsFunc(location, func(r rune) bool { return r < ' ' || r == 0x7f }) {

@@ -11,16 +11,16 @@ import (
 	"github.com/knack-dev/knack/internal/base/httpfetch"
 )
 
-// maxLeads bounds the addresses to which a repository leads one after the other.
+// maxLeads bounds the consecutive redirects of a repository.
 const maxLeads = 5
 
-// errElsewhere says that a server leads to something else than a repository.
+// errElsewhere is the error of a redirect to an address that is not a repository.
 var errElsewhere = errors.New("its server leads to another address, which is none of a repository")
 
-// askFollowing lets git ask a server for its refs, since settings of the user say how it is
-// reached. git follows no redirect by itself, not even the first one as it does by default: it
-// would follow that into a private network. Here each is judged, and git asked there. said is why
-// git failed, and err why the server may not be asked at all.
+// askFollowing runs git to request a server's refs, since the user's settings determine the
+// connection. git follows no redirect itself, because one could lead into a private network. Each
+// redirect is checked here, and git asks again at its target. said is the error of git, and err
+// the reason why the server may not be asked.
 func (g *Origin) askFollowing(ctx context.Context, at place) (_ place, r *refs, said, err error) {
 	for range maxLeads {
 		r, said = g.ask(ctx, at)
@@ -44,10 +44,10 @@ func (g *Origin) askFollowing(ctx context.Context, at place) (_ place, r *refs, 
 	return at, nil, nil, fmt.Errorf("its server leads to more than %d addresses, one after the other", maxLeads)
 }
 
-// leadsTo returns the repository to which the server of a place leads, if it may lead there. It
-// is "" if git does not say where.
+// leadsTo returns the repository that a place redirects to, after checking it. It is "" if git
+// does not report the target.
 func (g *Origin) leadsTo(ctx context.Context, at place) (string, error) {
-	var from strings.Builder // with insteadOf of the user's settings
+	var from strings.Builder // after insteadOf of the user's settings
 	args := []string{"ls-remote", "--quiet", "--get-url", "--", at.url}
 	if err := g.run(ctx, call{dir: noRepository, args: args, stdout: func(r io.Reader) error {
 		_, err := io.Copy(&from, io.LimitReader(r, maxLine))
@@ -59,7 +59,7 @@ func (g *Origin) leadsTo(ctx context.Context, at place) (string, error) {
 	if err != nil {
 		return "", nil
 	}
-	asked.User = nil // they are the user's, and for this server
+	asked.User = nil // the credentials are for this server only
 	location := ""
 	err = g.run(ctx, call{place: at, dir: noRepository, args: []string{"ls-remote", "--quiet", "--", at.url}, location: &location})
 	if ctx.Err() != nil {

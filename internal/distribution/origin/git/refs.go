@@ -16,25 +16,25 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// scheme begins the ID of a revision.
+// scheme is the prefix of a revision's ID.
 const scheme = "git:"
 
 func revision(commit, version string) origin.Revision {
 	return origin.Revision{ID: scheme + commit, Version: version}
 }
 
-// refs are the branches and tags of a repository, by name, and the commit that each names. A
-// tag with a message names an object of its own; here it names the commit that is tagged.
+// refs has the branches and tags of a repository by name, with their commits. An annotated tag is
+// an object of its own; here it has the tagged commit.
 type refs struct {
 	head           string
 	branches, tags map[string]string
-	skipped        int // names that no reference may have
+	skipped        int // invalid names
 }
 
 func newRefs() *refs { return &refs{branches: map[string]string{}, tags: map[string]string{}} }
 
-// The bounds of what a server may say about its refs. The repository with the most, of a
-// public list of mirrors, has 90,000 branches and tags.
+// Bounds of a server's list of refs. The largest repository in a public list of mirrors has
+// 90,000 branches and tags.
 const (
 	maxRefs = 500_000
 	maxLine = 8 << 10
@@ -42,7 +42,7 @@ const (
 
 var errRefs = errors.New("the server's list of branches and tags is not in the form of git")
 
-// read reads the lines of git ls-remote: a commit, a tab and a name.
+// read parses the lines of git ls-remote: a commit, a tab and a name.
 func (r *refs) read(from io.Reader) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, 0, maxLine), maxLine)
@@ -61,7 +61,7 @@ func (r *refs) read(from io.Reader) error {
 	return lines.Err()
 }
 
-// add takes one ref. The name of a tag's commit follows that of the tag and ends with ^{}.
+// add adds one ref. An annotated tag is followed by its name with ^{} and its commit.
 func (r *refs) add(commit, name string) error {
 	if !isCommit(commit) {
 		return errRefs
@@ -79,7 +79,7 @@ func (r *refs) add(commit, name string) error {
 	return nil
 }
 
-// put leaves out a name that git itself refuses, since the name of a tag becomes a version.
+// put skips names that git itself refuses, since a tag's name becomes a version.
 func (r *refs) put(to map[string]string, name, commit string) {
 	if origin.CheckWant(name) != nil {
 		r.skipped++
@@ -88,7 +88,7 @@ func (r *refs) put(to map[string]string, name, commit string) {
 	to[name] = commit
 }
 
-// names returns the tags.
+// names returns the names of the tags, sorted.
 func (r *refs) names() []string { return slices.Sorted(maps.Keys(r.tags)) }
 
 var (
@@ -97,10 +97,10 @@ var (
 	longHex    = lazyregexp.New(`^(?:[0-9a-fA-F]{40}|[0-9a-fA-F]{64})$`)
 )
 
-// isCommit reports whether a text is a whole commit: a SHA-1 or a SHA-256.
+// isCommit reports whether a text is a full commit hash: SHA-1 or SHA-256.
 func isCommit(text string) bool { return longHex().MatchString(text) }
 
-// pick finds what a reference names: a tag before a branch, as git itself does.
+// pick returns the commit that a reference names. A tag goes before a branch, as in git.
 func (r *refs) pick(source, want string) (origin.Revision, error) {
 	if want == "" || want == "HEAD" {
 		switch {
@@ -133,7 +133,7 @@ func (r *refs) pick(source, want string) (origin.Revision, error) {
 	return origin.Revision{}, fmt.Errorf("%w; it has %s", err, r.some())
 }
 
-// some names a few branches and tags.
+// some returns the names of a few branches and tags.
 func (r *refs) some() string {
 	const most = 5
 	var names []string

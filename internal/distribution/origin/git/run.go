@@ -14,26 +14,26 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// setup is what is known of the program before its first use.
+// setup describes the program and the user's settings.
 type setup struct {
 	program string
-	env     []string // of every run; GIT_ALLOW_PROTOCOL follows
+	env     []string // of every run; GIT_ALLOW_PROTOCOL is added
 	allowed string   // the user's own GIT_ALLOW_PROTOCOL, or ""
-	plain   bool     // no setting of the user concerns how a server is reached
+	plain   bool     // no user setting affects connections
 }
 
 // oldest is the oldest version of git with fetch --stdin and --no-write-fetch-head.
 var oldest = [2]int{2, 29}
 
-// useArchive is what a user without a fitting git can do.
+// useArchive is the advice for a user without a suitable git.
 const useArchive = "or name an archive of the repository, such as https://HOST/OWNER/REPO/archive/REF.tar.gz, which needs no git"
 
-// noRepository keeps git from looking for a repository around the working directory.
+// noRepository keeps git from searching for a repository around the working directory.
 const noRepository = "/dev/null"
 
 var versionLine = lazyregexp.New(`^git version ([0-9]+)\.([0-9]+)`)
 
-// look finds the program, and reads which settings the user has.
+// look finds the program, and checks the user's settings.
 func (g *Origin) look() (*setup, error) {
 	s := &setup{}
 	name := g.opts.Program
@@ -81,11 +81,11 @@ func (g *Origin) look() (*setup, error) {
 	return s, nil
 }
 
-// sshCommand is ssh that leaves a server that says nothing, before the login and after it. A program
-// that the user has chosen instead may have other options.
+// sshCommand runs ssh with a timeout for silent servers, before and after the login. It is not
+// used if the user has set another program, which may have other options.
 const sshCommand = "ssh -oConnectTimeout=30 -oServerAliveInterval=15 -oServerAliveCountMax=2"
 
-// answer runs git for a short answer of its own.
+// answer runs git and returns its output.
 func (s *setup) answer(args ...string) (string, error) {
 	cmd := exec.Command(s.program, args...)
 	cmd.Env = s.env
@@ -93,18 +93,18 @@ func (s *setup) answer(args ...string) (string, error) {
 	return string(out), err
 }
 
-// elsewhere lists the variables that lead git to another repository, or to templates, as git
-// rev-parse --local-env-vars lists them. Those with settings of the user stay.
+// elsewhere lists the variables that point git to another repository or to templates, from git
+// rev-parse --local-env-vars. Variables with user settings stay.
 var elsewhere = []string{
 	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_DIR", "GIT_GRAFT_FILE", "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE",
 	"GIT_INTERNAL_SUPER_PREFIX", "GIT_NAMESPACE", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX", "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE",
 	"GIT_TEMPLATE_DIR", "GIT_WORK_TREE", "GIT_DEFAULT_HASH", "GIT_EXTERNAL_DIFF", "GIT_PROTOCOL",
-	// Set below.
+	// Set by environment itself.
 	"GIT_ALLOW_PROTOCOL", "GIT_NO_LAZY_FETCH", "GIT_NO_REPLACE_OBJECTS", "GIT_LITERAL_PATHSPECS", "LC_ALL", "LANGUAGE",
 }
 
-// environment returns the environment of every run of git: the user's, with their credentials
-// and proxies.
+// environment returns the environment of every run of git: the user's, with credentials and
+// proxies.
 func (g *Origin) environment(s *setup) []string {
 	env := make([]string, 0, len(g.opts.Env)+8)
 	for _, v := range g.opts.Env {
@@ -125,54 +125,55 @@ func (g *Origin) environment(s *setup) []string {
 	return env
 }
 
-// protocols returns what a place may be reached by: never more than the user's environment allows.
+// protocols returns the protocols that a place may use, limited to the protocols that the user's
+// environment allows.
 func (s *setup) protocols(at place) string {
 	of := at.protocols
 	if s.allowed != "" {
 		users := strings.Split(s.allowed, ":")
 		of = slices.DeleteFunc(slices.Clone(of), func(p string) bool { return !slices.Contains(users, p) })
 	}
-	return "GIT_ALLOW_PROTOCOL=" + strings.Join(of, ":") // an empty one allows nothing
+	return "GIT_ALLOW_PROTOCOL=" + strings.Join(of, ":") // an empty list allows nothing
 }
 
-// always are the settings of every run. They stand above those of the user. Nothing that
-// the program does by itself is wanted: hooks, watchers, checks of other repositories, and
-// cleaning up, which would take what no branch names.
+// always has the settings of every run, which override the user's. They disable everything that
+// git does by itself: hooks, watchers, submodules, and garbage collection, which would remove
+// objects without a branch.
 var always = []string{
 	"core.hooksPath=/dev/null", "core.fsmonitor=false", "fetch.fsckObjects=true", "submodule.recurse=false",
-	// What old programs wrote, and leads nowhere.
+	// Harmless faults that old programs wrote.
 	"fetch.fsck.zeroPaddedFilemode=ignore", "fetch.fsck.badTimezone=ignore", "fetch.fsck.missingSpaceBeforeDate=ignore",
 	"fetch.recurseSubmodules=false", "fetch.writeCommitGraph=false", "gc.auto=0", "maintenance.auto=false",
 	"protocol.version=2", "color.ui=false", "init.defaultBranch=main",
-	"core.bigFileThreshold=8m",                     // larger files are never whole in memory
+	"core.bigFileThreshold=8m",                     // larger files are never completely in memory
 	"http.lowSpeedLimit=1", "http.lowSpeedTime=30", // half a minute without a byte ends a transfer
-	"http.followRedirects=false", // where a server leads is judged before
+	"http.followRedirects=false", // redirects are checked before
 }
 
 // call is one run of git.
 type call struct {
-	place  place // that it may reach; without protocols it reaches nothing
+	place  place // the permitted place; without protocols no server is contacted
 	dir    string
-	config []string // further settings
+	config []string // additional settings
 	args   []string
 	stdin  io.Reader
-	// stdout reads what git writes. If it returns an error, git is ended.
+	// stdout reads the output of git. If it returns an error, git is killed.
 	stdout func(io.Reader) error
-	// received, if set, is called with the bytes that have arrived. If it returns an error,
-	// git is ended.
+	// received, if set, is called with the number of received bytes. If it returns an error, git
+	// is killed.
 	received func(int64) error
-	// location, if set, gets the address to which a server leads.
+	// location, if set, gets the target of a redirect.
 	location *string
 }
 
-// errLate says that a run of git which reaches a server took too long.
+// errLate is the error of a run of git that contacted a server and took too long.
 var errLate = errors.New("the server was not done after an hour: it is too slow, or sends without end")
 
-// The time that git has to end after it was asked to, and the time that a program which it
-// left behind may keep its streams open.
+// endTime is how long git may take to end after it was asked to, and how long a program that it
+// started may keep its streams open.
 const endTime = 2 * time.Second
 
-// run runs git. The error says in plain words what git reports.
+// run runs git. The error explains git's failure in plain words.
 func (g *Origin) run(ctx context.Context, c call) error {
 	s, err := g.start()
 	if err != nil {
@@ -224,7 +225,7 @@ func (g *Origin) run(ctx context.Context, c call) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case err == nil, errors.Is(err, exec.ErrWaitDelay): // something that git left behind keeps its streams open
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // a program that git started keeps its streams open
 		return nil
 	}
 	return said.reason(c.args[0], err)

@@ -21,11 +21,11 @@ type tree struct {
 	ids     []string
 }
 
-// The bounds of a tree. A few hundred bytes can name a tree of any size, so what git lists is
+// Bounds of a tree. A few hundred bytes can name a tree of any size, so the listed entries are
 // counted.
 const (
 	maxListed  = 10_000_000
-	keptWhole  = 100_000   // a tree up to this size is kept as it is listed
+	keptWhole  = 100_000   // up to this size the whole tree is kept
 	maxKept    = 1_000_000 // entries in the folders of skills
 	maxFolders = 200_000   // of skills
 	maxEntry   = 64 << 10  // of one entry, in bytes
@@ -33,8 +33,8 @@ const (
 
 var errTree = errors.New("the list of its files is not in the form of git")
 
-// tree lists the files below a folder. Of a large tree only those are kept that may belong to a
-// skill.
+// tree lists the files below a folder. It keeps only files of possible skills if the tree is
+// large.
 func (b *bare) tree(ctx context.Context, commit, sub string) (*tree, error) {
 	t, listed := &tree{}, 0
 	c := candidates{}
@@ -72,7 +72,7 @@ func (t *tree) add(e origin.Entry, id string) {
 	t.ids = append(t.ids, strings.Clone(id))
 }
 
-// candidates are the folders that may be skills, since an entry in them is called SKILL.md.
+// candidates are the folders that may be skills, because they have an entry named SKILL.md.
 type candidates map[string]*candidate
 
 type candidate struct {
@@ -96,8 +96,8 @@ func (c candidates) note(p string) {
 	}
 }
 
-// keep reports whether an entry is of interest. Of a skill with too many files, which cannot be
-// installed, only as many are kept as show that, and of a dot-entry one file.
+// keep reports whether to keep an entry. A skill with too many files cannot be installed, so only
+// enough files to detect that are kept, and one file of each dot-entry.
 func (c candidates) keep(p string) bool {
 	folder := p
 	var of *candidate
@@ -128,7 +128,8 @@ func (c candidates) keep(p string) bool {
 	return of.files <= origin.MaxFiles+1 || strings.EqualFold(path.Base(p), skill.MainFile)
 }
 
-// list passes on each entry of a commit but folders. What it passes is valid until take returns.
+// list calls take for each entry of a commit except folders. The arguments are valid until take
+// returns.
 func (b *bare) list(ctx context.Context, commit, sub string, take func(e origin.Entry, id string) error) error {
 	args := []string{"ls-tree", "-r", "-z", "--full-tree", commit}
 	if sub != "" {

@@ -14,18 +14,18 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// transcript is what git writes to its stderr: its progress, and at last why it failed.
+// transcript is git's output on stderr: its progress, and finally the reason of a failure.
 type transcript struct {
 	received func(int64) error
 	stop     context.CancelCauseFunc
-	location *string // gets the last one in a trace of headers, if set
+	location *string // gets the last location in a trace of headers, if set
 
 	mu    sync.Mutex
 	line  []byte
-	lines []string // the last ones, without progress
+	lines []string // the last lines, without progress
 }
 
-// The bounds of what is kept. A server can send any amount of text.
+// Bounds of the stored lines. A server can send any amount of text.
 const (
 	maxSaid  = 40
 	maxWidth = 1000 // of a line, in bytes
@@ -35,7 +35,7 @@ var arriving = lazyregexp.New(`^(?:Receiving|Unpacking) objects: .*?, ([0-9]+(?:
 
 var units = map[string]float64{"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
-// Write takes lines, which end with a carriage return if they are progress.
+// Write splits the output into lines. Progress lines end with a carriage return.
 func (t *transcript) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,7 +54,7 @@ func (t *transcript) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// end takes a whole line.
+// end processes a complete line.
 func (t *transcript) end() {
 	line := strings.TrimSpace(string(t.line))
 	t.line = t.line[:0]
@@ -81,7 +81,7 @@ func (t *transcript) end() {
 	}
 }
 
-// Failures of git that the caller of run can do something about.
+// Failures of git that the caller of run can handle.
 var (
 	errOccupied = errors.New("another process is writing into it")
 	errObject   = errors.New("the repository has an object that git refuses, since it is damaged or leads out of its folder: ask its author to run git fsck")
@@ -92,9 +92,9 @@ var (
 	errNoCommit error = &origin.Gone{Message: "the server does not have this commit any more, or does not give it"}
 )
 
-// failure is one way in which git fails, and what a user can do.
+// failure is a kind of failure of git, and advice for the user.
 type failure struct {
-	signs []string // one of them is in what git wrote, in any case of letters
+	signs []string // texts in git's output, ignoring case; one is enough
 	err   error
 }
 
@@ -119,7 +119,7 @@ var failures = []failure{
 	{[]string{"early EOF", "unexpected disconnect", "hung up unexpectedly", "RPC failed", "invalid index-pack output"}, errors.New("the connection broke off, or the server sent something that is no repository: try again")},
 }
 
-// reason returns why git failed.
+// reason returns the reason of git's failure.
 func (t *transcript) reason(command string, err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -143,8 +143,8 @@ func said(err error, last string) error {
 	return fmt.Errorf("%w. git says: %s", err, last)
 }
 
-// last returns the line that says most: the last error of git, without its advice. Lines of a
-// server are left out, since it could repeat what it was sent.
+// last returns the most informative line: git's last error, without its advice. It skips lines
+// from a server, which could repeat secrets that it received.
 func (t *transcript) last() (line string) {
 	for _, prefix := range []string{"error: object ", "fatal: ", "error: ", ""} {
 		for _, l := range t.lines {
@@ -168,8 +168,8 @@ var (
 	query    = lazyregexp.New(`[?#][^\s'"]*`)
 )
 
-// clean makes a line of git fit to be shown: user names, passwords and queries of URLs are left
-// out, and words that look like secrets.
+// clean makes a line of git safe to show. It removes user names, passwords and queries of URLs,
+// and words that look like secrets.
 func clean(line string) string {
 	line = query().ReplaceAllString(userinfo().ReplaceAllString(line, "$1"), "")
 	words := strings.Fields(display.OneLine(line))

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// most is how much a helper may write; an answer has a name and a token.
+// most bounds the output of a helper; an answer has a name and a token.
 const most = 256 << 10
 
-// errLate says that a helper took too long: it may ask something where nobody sees it.
+// errLate is the error of a slow helper: it may wait for input on a hidden prompt.
 var errLate = errors.New("it did not answer within a minute")
 
-// Helper returns a function for [Config.Run]. It starts programs of the folders in path, in
-// the environment env. Relative folders are not searched: they would be the project's.
-// A program has a minute.
+// Helper returns a function for [Config.Run]. It starts programs from the folders in path, with
+// the environment env and a limit of one minute. It does not search relative folders, which would
+// be the project's.
 func Helper(path string, env []string) func(ctx context.Context, program, input string) ([]byte, error) {
 	return helper(path, env, time.Minute)
 }
@@ -59,8 +59,8 @@ func helper(path string, env []string, limit time.Duration) func(ctx context.Con
 	}
 }
 
-// bounded keeps the first bytes of what is written to it. The buffer is no embedded field:
-// its ReadFrom would pass by Write.
+// bounded keeps the first bytes written to it. The buffer is not embedded: its ReadFrom would
+// bypass Write.
 type bounded struct{ kept bytes.Buffer }
 
 func (b *bounded) Write(p []byte) (int, error) {

@@ -1,5 +1,5 @@
-// Package login finds the user's credentials for a registry, as the docker program keeps them:
-// in its config.json, or with a credential helper that the file names.
+// Package login finds the user's credentials for a registry where the docker program keeps them:
+// in its config.json, or in a credential helper that the file names.
 package login
 
 import (
@@ -18,25 +18,24 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/reference"
 )
 
-// Credentials are what a registry accepts instead of an anonymous request. No message may
-// contain one of them.
+// Credentials authorize requests to a registry. No message may contain one of them.
 type Credentials struct {
 	Username, Password string
 	RefreshToken       string // exchanged for access tokens
-	AccessToken        string // sent as it is
+	AccessToken        string // sent unchanged
 }
 
 // Config is docker's configuration.
 type Config struct {
-	File string // the path of config.json; or ""
+	File string // the path of config.json, or ""
 	// Read returns the content of a file.
 	Read func(file string) ([]byte, error)
-	// Run starts a credential helper with the argument "get" and this input, and returns what
-	// it writes to stdout. It keeps stderr from the user's terminal.
+	// Run starts a credential helper with the argument "get" and this input, and returns its
+	// stdout. It hides stderr from the user's terminal.
 	Run func(ctx context.Context, program, input string) ([]byte, error)
 }
 
-// content is the part of config.json that is about credentials.
+// content is the part of config.json about credentials.
 type content struct {
 	Auths       map[string]entry  `json:"auths"`
 	CredsStore  string            `json:"credsStore"`
@@ -51,17 +50,17 @@ type entry struct {
 	RegistryToken string `json:"registrytoken"`
 }
 
-// Names of Docker Hub: the host that answers, and the key of its credentials.
+// Names of Docker Hub: its host, and the key of its credentials.
 const (
 	hubHost = "registry-1.docker.io"
 	hubKey  = "https://index.docker.io/v1/"
 )
 
-// plainHelper matches the names of helpers that cannot be a path.
+// plainHelper matches helper names that cannot be a path.
 var plainHelper = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// Find returns the credentials for a registry, a host with an optional port. They are empty
-// if the configuration has no others.
+// Find returns the credentials for a registry, a host with an optional port. They are empty if
+// the configuration has none.
 func (c Config) Find(ctx context.Context, registry string) (Credentials, error) {
 	if c.File == "" {
 		return Credentials{}, nil
@@ -101,7 +100,7 @@ func (c Config) Find(ctx context.Context, registry string) (Credentials, error) 
 	return Credentials{}, nil
 }
 
-// hostOf returns the normal form of the host of a key, which may be a URL.
+// hostOf returns the normalized host of a key, which may be a URL.
 func hostOf(key string) string {
 	key = strings.TrimPrefix(strings.TrimPrefix(key, "https://"), "http://")
 	host, _, _ := strings.Cut(key, "/")
@@ -123,7 +122,7 @@ func (c Config) read(e entry, key string) (Credentials, error) {
 	return found, nil
 }
 
-// absent lists what helpers say if they have no credentials for a registry.
+// absent lists the messages of helpers without credentials for a registry.
 var absent = []string{"credentials not found in native keychain", "no credentials server URL", "The specified item could not be found in the keychain"}
 
 // ask gets the credentials from a helper.
@@ -139,7 +138,7 @@ func (c Config) ask(ctx context.Context, helper, key string) (Credentials, error
 				return Credentials{}, nil
 			}
 		}
-		// What the helper wrote may contain a secret.
+		// The helper's output may contain a secret.
 		return Credentials{}, fmt.Errorf("%s, which %s names, gave no credentials for %s: %w; see why with: echo %s | %s get", program, c.File, key, err, key, program)
 	}
 	var answer struct{ Username, Secret string }
