@@ -17,7 +17,7 @@ func Cut(s string, n int) string {
 	return kept
 }
 
-// Fill is like [Cut] but uses more of the room: it looks for the end of a sentence or word only
+// Fill is like [Cut] but uses more of the room. It looks for the end of a sentence or word only
 // in the last eighth, or the last ten characters.
 func Fill(s string, n int) string {
 	kept, elided := shorten(s, n, max(n/2, n-max(n/8, 10)))

@@ -13,10 +13,10 @@ import (
 // bytes that Microsoft left undefined to C1 controls.
 var windows1252 = []rune("€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ")
 
-// Decode decodes a file's bytes and returns the encoding: "utf-8" (a byte-order mark stays),
-// "utf-16le" or "utf-16be" if a byte-order mark says so (it is removed), else "windows-1252" if
-// no byte indicates binary data. It returns false for a binary file. The text may share memory
-// with data, which must not change any more.
+// Decode decodes a file's bytes and returns the name of their encoding. It is "utf-8" (a
+// byte-order mark stays), "utf-16le" or "utf-16be" by a byte-order mark (which is removed), else
+// "windows-1252" if no byte indicates binary data. It returns false for a binary file. The text
+// may share memory with data, which must not change any more.
 func Decode(data []byte) (text, encoding string, ok bool) {
 	if utf8.Valid(data) {
 		return unsafe.String(unsafe.SliceData(data), len(data)), "utf-8", true

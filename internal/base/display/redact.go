@@ -22,9 +22,9 @@ var (
 	anyScheme = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]*$`)
 )
 
-// RedactURI returns the form of a URI for answers, errors and logs: one line without userinfo,
-// query and fragment, with "[redacted]" for each segment that may have a token, cut at
-// [EchoLimit] bytes. Everything up to the last "@" counts as userinfo.
+// RedactURI returns the form of a URI for answers, errors and logs. It is one line of at most
+// [EchoLimit] bytes without userinfo, query and fragment, and with "[redacted]" for each segment
+// that may have a token. Everything up to the last "@" counts as userinfo.
 func RedactURI(s string) string {
 	head, rest, ok := strings.Cut(s, "://")
 	if head += "://"; !ok || !anyScheme().MatchString(strings.TrimSuffix(strings.TrimSpace(head), "://")) {

@@ -54,9 +54,9 @@ func IsBidiControl(r rune) bool {
 // do not see.
 func IsTag(r rune) bool { return r >= 0xe0000 && r <= 0xe007f }
 
-// Visible returns s with spell applied to each invisible or terminal control character: control
-// characters except tab and line ends, and characters of [IsUnseen] that the text does not need;
-// see [IsNeeded].
+// Visible returns s with spell applied to each invisible character and each terminal control.
+// These are control characters except tab and line ends, and characters of [IsUnseen] that the
+// text does not need; see [IsNeeded].
 func Visible(s string, spell func(rune) string) string {
 	return spellHidden(s, "\t\n\r", math.MaxInt, spell)
 }

@@ -18,8 +18,8 @@ const (
 	logKinds = 256
 )
 
-// Log returns a log that writes a line at most once a minute, with the number of times that it
-// was left out, unless hundreds of other lines came in between. Messages that are a client's
+// Log returns a log that writes a line at most once a minute, unless hundreds of other lines came
+// in between. The line has the number of times that it was left out. Messages that are a client's
 // fault get the level Debug. A log of Log is returned unchanged.
 func Log(log *slog.Logger, isFault func(message string) bool) *slog.Logger {
 	if _, is := log.Handler().(*boundedLog); is {

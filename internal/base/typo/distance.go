@@ -59,8 +59,8 @@ func runes(s string, buf []rune) []rune {
 	return buf
 }
 
-// Nearest returns the candidate with the fewest edits from the typed text, or "" if none is near:
-// at most a third of the letters, and at most three, may differ.
+// Nearest returns the candidate with the fewest edits from the typed text, or "" if none is near.
+// At most a third of the letters, and at most three, may differ.
 func Nearest(typed string, candidates []string) (best string) {
 	typed = strings.ToLower(display.CutBytes(typed, 64))
 	limit := min(max(utf8.RuneCountInString(typed)/3, 1), 3)

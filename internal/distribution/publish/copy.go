@@ -22,8 +22,8 @@ const (
 	maxDeep      = 4
 )
 
-// Copy publishes the content of a tag or a digest byte for byte: to another repository with all
-// referrers, such as signatures, or in the same repository under another tag.
+// Copy publishes the content of a tag or a digest byte for byte. It copies it to another
+// repository with all referrers, such as signatures, or tags it anew in the same repository.
 func (p *Publisher) Copy(ctx context.Context, from *registry.Repository, name string, to Target) (*Result, error) {
 	m, err := from.Manifest(ctx, name)
 	if err != nil {

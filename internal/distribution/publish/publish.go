@@ -1,6 +1,6 @@
-// Package publish sends skills to a registry: a library as a release, one skill as an artifact in
-// the community's format, or existing content as a copy or under another tag. The sent bytes
-// depend only on the skills, so two machines publish the same digest.
+// Package publish sends skills to a registry. It publishes a library as a release, one skill as
+// an artifact in the community's format, or existing content as a copy or under another tag. The
+// sent bytes depend only on the skills, so two machines publish the same digest.
 package publish
 
 import (

@@ -276,8 +276,8 @@ func (l *pack) make(ctx context.Context, p *Publisher, c *contents) (err error) 
 }
 
 // takeOver replaces a layer by the last release's layer with the same content but another
-// compression, so that clients with that layer need not fetch it again. The release may claim
-// false digests, so the layer is fetched and compared.
+// compression. Clients with that layer then need not fetch it again. The release may claim false
+// digests, so the layer is fetched and compared.
 func (l *pack) takeOver(ctx context.Context, p *Publisher, from *registry.Repository, was registry.Descriptor) error {
 	spool, err := p.Spool()
 	if err != nil {

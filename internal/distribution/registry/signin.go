@@ -199,8 +199,8 @@ func (s *session) ask(ctx context.Context, own *asking, c challenge, key string,
 	close(own.done)
 }
 
-// token requests a token from the sign-in, as the distribution specifications define it: with an
-// identity token by OAuth 2, else with a name and a password, or anonymously.
+// token requests a token from the sign-in, as the distribution specifications define it. It uses
+// OAuth 2 with an identity token, else a name and a password, or neither.
 func (s *session) token(ctx context.Context, c challenge, scopes []string) (*authorization, error) {
 	found, err := s.credentials(ctx)
 	if err != nil {

@@ -20,12 +20,12 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// A record is a text: a line with the digest of the rest, a line of JSON, and for a release or a
-// layer the number of its skills and a line for each. A skill's line has tab-separated fields:
-// the skill's digest and its main file's digest in hexadecimal, the main file, the path, and the
-// fault, quoted as in Go. Absent fields are empty. The lines are not JSON because a server reads
-// them at each start, and a pull without news spends most of its time on them: JSON took six
-// times as long.
+// A record is a text: a line with the digest of the rest, and a line of JSON. A release or a
+// layer adds the number of its skills and a line for each. A skill's line has tab-separated
+// fields: the skill's digest and its main file's digest in hexadecimal, the main file, the path,
+// and the fault, quoted as in Go. Absent fields are empty. The lines are not JSON because a
+// server reads them at each start, and a pull without news spends most of its time on them: JSON
+// took six times as long.
 
 // maxRecord bounds a record, in bytes: some 800,000 skills.
 const maxRecord = 128 << 20

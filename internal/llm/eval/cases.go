@@ -1,5 +1,5 @@
-// Package eval measures whether the right skill is found for a prompt: its rank in a search, and
-// how often a model loads it among all the others.
+// Package eval measures whether the right skill is found for a prompt. It has the skill's rank in
+// a search, and how often a model loads it among all others.
 package eval
 
 import (

@@ -114,7 +114,7 @@ func (t Tried) Triggered(e *catalog.Entry) (rate Rate) {
 }
 
 // Passed reports whether at least half of the runs loaded the skill, or fewer than half if it
-// should not trigger, as agentskills.io's guide to descriptions defines it.
+// should not trigger. This is the rule of agentskills.io's guide to descriptions.
 func (t Tried) Passed(e *catalog.Entry) bool {
 	return (t.Triggered(e).Value() >= 0.5) == t.ShouldTrigger
 }

@@ -226,8 +226,8 @@ func (p *program) run(cmd *exec.Cmd, in, out, stderr *os.File) {
 	close(p.ended)
 }
 
-// listen passes on the lines of the program's standard error, and keeps the line that may explain
-// its end: the last one with an error, or else the last one.
+// listen passes on the lines of the program's standard error. It keeps the line that may explain
+// the program's end: the last one with an error, or else the last one.
 func (p *program) listen(stderr *os.File) {
 	defer close(p.heard)
 	defer stderr.Close()

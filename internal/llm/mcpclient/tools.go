@@ -14,7 +14,7 @@ import (
 // Tool is a server's tool in the form that a model gets.
 type Tool struct {
 	// Name is the tool's name for the model: the server's name, two underscores, and the tool's
-	// own name with characters other than A-Z, a-z, 0-9, "_" and "-" replaced by underscores.
+	// own name. Underscores replace characters other than A-Z, a-z, 0-9, "_" and "-".
 	Name string
 	// Server is the user's name for the server, and Own the server's name for the tool.
 	Server, Own string

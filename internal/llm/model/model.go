@@ -1,5 +1,5 @@
-// Package model makes one turn of a conversation with a language model, over the two wires that
-// nearly every endpoint speaks: OpenAI's Chat Completions and Anthropic's Messages.
+// Package model makes one turn of a conversation with a language model. It speaks the wires of
+// nearly every endpoint: OpenAI's Chat Completions and Anthropic's Messages.
 //
 // A caller keeps the messages, and appends the answer's message and the results of its calls:
 //

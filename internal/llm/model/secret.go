@@ -11,8 +11,8 @@ import (
 
 const (
 	redacted = "[redacted]"
-	// prefix is the number of a key's first characters that mark a word as a part of the key:
-	// some endpoints repeat the beginning of a wrong key.
+	// prefix is the number of a key's first characters that mark a word as part of the key. Some
+	// endpoints repeat the beginning of a wrong key.
 	prefix = 8
 	// shortest is the minimum length of a secret in an address.
 	shortest = 4

@@ -85,7 +85,7 @@ func (c *Client) explain(ctx context.Context, e *Error) error {
 }
 
 // pause waits before another attempt: as long as the endpoint asks, or else 1, 2, 4 seconds give
-// or take a quarter, so that clients that failed together do not return together.
+// or take a quarter. The variation keeps clients that failed together from returning together.
 func (c *Client) pause(ctx context.Context, try int, asked time.Duration) error {
 	wait := asked
 	if wait == 0 {

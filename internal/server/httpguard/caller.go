@@ -15,8 +15,8 @@ type Caller struct {
 	Address string // without the port; empty over stdio
 	// Share names the client for its shares of limits. It is empty for a client without limits.
 	Share string
-	// Remote is true if the sender must not learn the folders of this machine: it has a token, a
-	// policy is in force, or a proxy forwarded the request.
+	// Remote is true if the sender must not learn the folders of this machine. The sender then
+	// has a token, a policy is in force, or a proxy forwarded the request.
 	Remote bool
 }
 

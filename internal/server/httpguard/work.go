@@ -43,8 +43,8 @@ func Full(b *limit.Budget, client, what string) string {
 // writeChunk is the number of bytes written under one deadline.
 const writeChunk = 64 << 10
 
-// leastSpeed is the minimum speed of a client that reads an answer, in bytes a second, after its
-// first chunk: an answer takes memory until it is written.
+// leastSpeed is the minimum speed of a client that reads an answer, in bytes a second, after the
+// first chunk. An answer takes memory until it is written.
 const leastSpeed = 32 << 10
 
 // PacedWriter fails if a client reads too slowly or not at all.

@@ -53,8 +53,8 @@ func (t *Tally) Missed(v catalog.View, asked string, arguments json.RawMessage) 
 	t.miss(name, 1, now)
 }
 
-// nameable returns the form of a name to count, or "" if it cannot be a skill's name or URI, or
-// if the audit log would change it.
+// nameable returns the form of a name to count. It is "" if the name cannot be a skill's name or
+// URI, or if the audit log would change it.
 func nameable(asked string) string {
 	asked = strings.TrimSpace(asked)
 	if len(asked) > maxURI || display.RedactURI(asked) != asked || display.OneLine(asked) != asked {

@@ -1,5 +1,5 @@
-// Package usage counts how agents use skills: how often each was offered in a list, loaded, or
-// had a file read, by client and by week, and which requested names no skill has.
+// Package usage counts how agents use skills. For each skill, client and week it has the numbers
+// of lists, loads and file reads, and it has the requested names without a skill.
 //
 // It stores numbers, names and URIs, no content, and nothing about persons: neither subjects nor
 // addresses. It opens no files; callers store the counts with [Tally.Encode] and [Tally.Restore].

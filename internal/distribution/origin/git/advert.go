@@ -71,8 +71,9 @@ func (g *Origin) advertised(ctx context.Context, at place) (place, *refs, error)
 	return at, found, nil
 }
 
-// parse parses an advertisement of lines with a length prefix: the name of the service, a flush
-// line, and the refs up to the next flush line. The server's capabilities follow the first ref.
+// parse parses an advertisement of lines with a length prefix. They are the name of the service,
+// a flush line, and the refs up to the next flush line. The server's capabilities follow the
+// first ref.
 func (r *refs) parse(from io.Reader) error {
 	in := bufio.NewReaderSize(from, 64<<10)
 	if line, err := packet(in); err != nil || string(line) != "# service=git-upload-pack" {

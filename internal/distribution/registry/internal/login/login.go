@@ -1,5 +1,5 @@
-// Package login finds the user's credentials for a registry where the docker program keeps them:
-// in its config.json, or in a credential helper that the file names.
+// Package login finds the user's credentials for a registry where the docker program keeps them.
+// They are in its config.json, or in a credential helper that the file names.
 package login
 
 import (
