@@ -1,7 +1,7 @@
-// Package access decides which skills each subject sees. It maps a token to a
-// subject and a subject to the rules that apply. The result is a [catalog.Filter],
-// which every surface uses. [Sessions] holds the sign-ins of browsers: a person presents a
-// token once, and a cookie stands for it until the token is revoked.
+// Package access decides which skills each subject sees. It maps a token to a subject and a subject
+// to the rules that apply. The result is a [catalog.Filter], which every surface uses. [Sessions]
+// holds the sign-ins of browsers: a person presents a token once, and a cookie then represents it
+// until the token is revoked.
 package access
 
 import (
@@ -31,8 +31,8 @@ func SubjectOf(ctx context.Context) Subject {
 
 type subjectKey struct{}
 
-// Verifier returns the subject of a token. Another way to authenticate is another Verifier,
-// such as that of package openid.
+// Verifier returns the subject of a token. Each way to authenticate is a Verifier; package openid
+// has one.
 type Verifier interface {
 	// Verify returns the subject of a valid token. Either it takes as long for a
 	// wrong token as for a right one, or tokens cannot be guessed. It may be called
@@ -40,8 +40,8 @@ type Verifier interface {
 	Verify(ctx context.Context, token string) (Subject, bool)
 }
 
-// AnyOf returns a verifier that knows the tokens of each of several. The first that knows a
-// token decides.
+// AnyOf returns a verifier that accepts the tokens of all given verifiers. The first one that
+// accepts a token decides its subject.
 func AnyOf(all ...Verifier) Verifier { return anyOf(all) }
 
 type anyOf []Verifier

@@ -12,14 +12,14 @@ import (
 // with a label that the operator chose, or with a number of --dir.
 type Astray struct {
 	Pattern Pattern
-	// Label is the pattern's first segment, which no root has as its label. It is empty if
-	// the segment has a *, so that it can mean a label or a folder.
+	// Label is the pattern's first segment, which is no root's label. It is empty if the segment
+	// contains a *, because it can then mean a label or a folder.
 	Label  string
 	Denies bool
 }
 
-// Astray lists, in the order of the rules, the patterns that begin neither with ** nor with
-// one of the labels. A rule that was written for other roots would hide less than it says.
+// Astray lists, in the order of the rules, the patterns that begin neither with ** nor with one of
+// the labels. A rule written for other roots would hide less than intended.
 func (p *Policy) Astray(labels []string) (all []Astray) {
 	add := func(patterns []Pattern, denies bool) {
 		for _, pattern := range patterns {
@@ -43,13 +43,14 @@ func (p Pattern) IsAbout(label string) bool {
 	return ok && first == label
 }
 
-// means reports whether the pattern begins with a label. dir-* means every number of --dir.
+// means reports whether the pattern's first segment matches a label. dir-* matches every number of
+// --dir.
 func (p Pattern) means(label string) bool {
 	one := p.segments[0]
 	return !one.deep && one.match(label) && (one.isPlain() || IsNumbered(label) && strings.HasPrefix(one.parts[0], "dir-"))
 }
 
-// label returns the first segment, and false if it is ** or has a *.
+// label returns the first segment, and false if it is ** or contains a *.
 func (p Pattern) label() (string, bool) {
 	if one := p.segments[0]; one.isPlain() {
 		return one.parts[0], true
@@ -57,28 +58,28 @@ func (p Pattern) label() (string, bool) {
 	return "", false
 }
 
-// isPlain reports whether a segment has no *.
+// isPlain reports whether a segment contains no *.
 func (s segment) isPlain() bool { return !s.deep && len(s.parts) == 1 }
 
 // isDeep reports whether the pattern begins with **.
 func (p Pattern) isDeep() bool { return p.segments[0].deep }
 
-// IsMovable reports whether the URIs of a root's skills have a label that they would lack, or
-// would have in another form, under other settings: that of a named root, or a number of --dir.
+// IsMovable reports whether the URIs of a root's skills contain a label that depends on settings:
+// the label of a named root, or a number of --dir.
 func IsMovable(r *skill.Root) bool {
 	return r.Prefix != "" && (r.Publisher != nil || IsNumbered(r.Label))
 }
 
-// IsNumbered reports whether a label is one that --dir gives, which depends on the number and
-// the order of the roots.
+// IsNumbered reports whether a label comes from --dir, so that it depends on the number and the
+// order of the roots.
 func IsNumbered(label string) bool {
 	number, ok := strings.CutPrefix(label, "dir-")
 	return ok && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
-// denies reports whether a pattern denies the skill at a place. In a root whose label can
-// move, that is also true if it would without the label: a rule for a single root goes on to
-// hide what it hid. The exception is a place that one of the rules allows by its label and
+// denies reports whether a pattern denies the skill at a place. In a root whose label can move, it
+// also denies the skills that it would deny without the label, so that a rule for a single root
+// continues to hide them. The exception is a place that one of the rules allows by its label and
 // folder.
 func denies(rules []*Rule, pattern Pattern, root *skill.Root, at []string) bool {
 	if matchAll(pattern.segments, at) {
@@ -88,9 +89,9 @@ func denies(rules []*Rule, pattern Pattern, root *skill.Root, at []string) bool 
 	return ok && !pattern.isDeep() && matchAll(pattern.segments, bare) && !named(rules, at)
 }
 
-// allows reports whether a pattern allows the skill at a place. In a root whose label can
-// move, a leading ** stands for the label, and what follows it never means the label: a rule
-// for a single root shows nothing that it did not show.
+// allows reports whether a pattern allows the skill at a place. In a root whose label can move, a
+// leading ** stands for the label, and the rest never matches the label, so that a rule for a
+// single root shows no more skills than before.
 func allows(pattern Pattern, root *skill.Root, at []string) bool {
 	if bare, ok := unlabelled(root, at); ok && pattern.isDeep() {
 		return matchAll(pattern.segments, bare)
@@ -98,7 +99,7 @@ func allows(pattern Pattern, root *skill.Root, at []string) bool {
 	return matchAll(pattern.segments, at)
 }
 
-// unlabelled returns a place without the label of its root, if that can move.
+// unlabelled returns a place without the label of its root, if the label can move.
 func unlabelled(root *skill.Root, at []string) ([]string, bool) {
 	if !IsMovable(root) || len(at) < 2 || at[0] != root.Prefix {
 		return nil, false
@@ -106,8 +107,8 @@ func unlabelled(root *skill.Root, at []string) ([]string, bool) {
 	return at[1:], true
 }
 
-// named reports whether one of the rules allows a place by a pattern that begins with a label
-// and a folder: then it was written with the label in mind.
+// named reports whether one of the rules allows a place by a pattern that begins with a label and a
+// folder, and so was written for the labelled root.
 func named(rules []*Rule, at []string) bool {
 	return slices.ContainsFunc(rules, func(r *Rule) bool {
 		return slices.ContainsFunc(r.Allow, func(one Pattern) bool {
@@ -117,7 +118,7 @@ func named(rules []*Rule, at []string) bool {
 }
 
 // Twofold lists the patterns that begin with a number of --dir if a folder in that root has the
-// same name: for a single --dir, the pattern means that folder alone.
+// same name: for a single --dir, the pattern would mean that folder alone.
 func (p *Policy) Twofold(in *catalog.Snapshot) (all []Pattern) {
 	for _, e := range in.Entries {
 		for _, at := range places(e, "") {
@@ -137,7 +138,7 @@ func (p *Policy) Twofold(in *catalog.Snapshot) (all []Pattern) {
 	return all
 }
 
-// all returns every rule, whatever subjects it applies to.
+// all returns every rule, for all subjects.
 func (p *Policy) all() (rules []*Rule) {
 	for i := range p.rules {
 		rules = append(rules, &p.rules[i])

@@ -10,9 +10,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// linked reports whether a skill was found through a link that leads to a hidden one: a rule
-// denies the folder to which it leads in one of the roots, or no rule allows it in another root
-// than the link's. Otherwise the authors of one root would decide who sees another.
+// linked reports whether a skill was found through a link to a hidden skill: a rule denies the
+// link's target in one of the roots, or no rule allows it in another root than the link's.
+// Otherwise the authors of one root could show the skills of another.
 func linked(rules []*Rule, allow bool, e *catalog.Entry, roots []catalog.RootStatus) bool {
 	if e.Bundle == nil || e.Link() == "" {
 		return false
@@ -28,9 +28,9 @@ func linked(rules []*Rule, allow bool, e *catalog.Entry, roots []catalog.RootSta
 	return false
 }
 
-// target returns the places of a skill if it were found in a root, which is at the path real,
-// by the path to which its link leads: by its folder's name and by its own. There are none if
-// that path is not in the root.
+// target returns the places that a skill would have, by its folder's name and by its own, if the
+// target of its link were found in a root with the path real. It returns none if the target is not
+// in the root.
 func target(e *catalog.Entry, root *skill.Root, real string) [][]string {
 	separator := string(filepath.Separator)
 	rest, ok := strings.CutPrefix(e.Link()+separator, strings.TrimSuffix(real, separator)+separator)
@@ -48,9 +48,9 @@ func target(e *catalog.Entry, root *skill.Root, real string) [][]string {
 	return [][]string{at, append(slices.Clone(at[:len(at)-1]), cmp.Or(e.Name, anyName))}
 }
 
-// around returns the real paths of the folders around the skills that rules deny, if a link in
-// the snapshot could lead to one: files of a denied skill belong to the skills around it, and a
-// scan lists a folder only by the first way to it.
+// around returns the real paths of the folders around the skills that rules deny, if the snapshot
+// contains links, which could lead to them. The files of a denied skill also belong to the skills
+// around it, and a scan lists a folder only by the first path to it.
 func around(rules []*Rule, allow bool, s *catalog.Snapshot) map[string]bool {
 	if len(denied(rules)) == 0 || !slices.ContainsFunc(s.Entries, func(e *catalog.Entry) bool { return e.Bundle != nil && e.Link() != "" }) {
 		return nil

@@ -27,12 +27,11 @@ type segment struct {
 	parts []string
 }
 
-// anyName stands for a segment that is not known. No path has it, and every segment of a
-// pattern matches it.
+// anyName represents an unknown segment. No path contains it, and every segment of a pattern
+// matches it.
 const anyName = "\x00"
 
-// ParsePattern parses a pattern. The error says what is wrong, and does not repeat
-// the pattern.
+// ParsePattern parses a pattern. The error describes the fault, and does not repeat the pattern.
 func ParsePattern(text string) (Pattern, error) {
 	rest, ok := strings.CutPrefix(text, skill.Scheme)
 	switch {
@@ -116,7 +115,7 @@ func (s segment) match(text string) bool {
 	return true
 }
 
-// String returns the segment as a pattern has it.
+// String returns the segment as written in a pattern.
 func (s segment) String() string {
 	parts := slices.Clone(s.parts)
 	for i, part := range parts {

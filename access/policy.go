@@ -30,12 +30,12 @@ func (r *Rule) appliesTo(s Subject) bool {
 // skill outweighs all that allow it. The default decides a skill that no rule
 // matches.
 //
-// Rules match the URI of a skill's folder. A skipped skill has no URI; it is matched by those
-// that it could have, of which one may deny it and all must allow it. A pattern that matches
-// no skill denies the skills that it would match in another spelling; see [Policy.Misspelt].
-// In a root whose label can move (see [IsMovable]), a pattern also denies what it would deny
-// without the label, and allows nothing that it would not allow without it. A deny also
-// applies to a skill that a link shows elsewhere, and to those around it.
+// Rules match the URI of a skill's folder. A skipped skill has no URI; rules match the URIs that it
+// could have: one match denies it, and all must match to allow it. A pattern that matches no skill
+// denies the skills that it would match in another spelling; see [Policy.Misspelt]. In a root whose
+// label can move (see [IsMovable]), a pattern also denies the skills that it would deny without the
+// label, and allows only skills that it would also allow without it. A deny also applies to a skill
+// that a link shows elsewhere, and to the skills around it.
 type Policy struct {
 	allow bool
 	rules []Rule
@@ -77,7 +77,7 @@ func (p *Policy) Filter(s Subject) *catalog.Filter {
 	return filter
 }
 
-// whole reports whether rules hide no skill, whatever skills there are.
+// whole reports whether rules can never hide a skill, present or future.
 func whole(rules []*Rule, allow bool) bool {
 	for _, r := range rules {
 		if len(r.Deny) > 0 {
@@ -88,7 +88,7 @@ func whole(rules []*Rule, allow bool) bool {
 	return allow
 }
 
-// denied returns the patterns that deny.
+// denied returns the denying patterns of rules.
 func denied(rules []*Rule) (all []Pattern) {
 	for _, r := range rules {
 		all = append(all, r.Deny...)
@@ -121,9 +121,9 @@ func deniesOne(rules []*Rule, root *skill.Root, places [][]string) bool {
 	})
 }
 
-// places returns the path of a skill's folder in the URI space, in segments. A skipped skill
-// has those that its folder and its name could give it. If its name cannot be read, unread
-// stands for it: every segment of a pattern matches [anyName], and only * matches "".
+// places returns the path of a skill's folder in the URI space, in segments. For a skipped skill it
+// returns the paths that its folder and its name could give it. If its name cannot be read, unread
+// represents it: every segment of a pattern matches [anyName], and only * matches "".
 func places(e *catalog.Entry, unread string) [][]string {
 	if base := e.Base(); base != "" {
 		return [][]string{strings.Split(base, "/")}

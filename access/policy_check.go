@@ -33,14 +33,14 @@ func unmatched(patterns []Pattern, entries []*catalog.Entry) []Pattern {
 	return idle
 }
 
-// Misspelt is a pattern that no skill matches as written, but some skill would in
-// another spelling. Most likely the rules were written for other roots than the server
-// has, or with other capitals or accents than the folders have.
+// Misspelt is a pattern that no skill matches as written, but some skill would in another spelling.
+// Most likely the rules were written for other roots than the server's, or with other capitals or
+// accents than the folders'.
 type Misspelt struct {
 	Pattern Pattern
 	As      string // the spelling that a skill matches
-	// Matched reports that the pattern also matches as written: it means a folder that is now
-	// below the label of a root, or the root that has the folder's name as its label.
+	// Matched is set if the pattern also matches as written: it can mean a folder that is now below
+	// the label of a root, or the root whose label is the folder's name.
 	Matched bool
 }
 
@@ -94,7 +94,7 @@ func (p *Policy) twofold(in *catalog.Snapshot) (all []Misspelt) {
 type misspelling struct {
 	Pattern
 	written, folded []segment
-	labelled        bool // it begins with the label of a root, which may be another's
+	labelled        bool // begins with the label of a root, perhaps of another one
 }
 
 // misspellings prepares those patterns that match no skill.
@@ -113,8 +113,8 @@ func misspellings(patterns []Pattern, in *catalog.Snapshot) (all []misspelling) 
 	return all
 }
 
-// labelled reports whether segments begin with the label of a root, of these or on a server
-// with more roots. If they mean all that is in one of these roots, they mean no other root.
+// labelled reports whether segments begin with the label of a root, one of these or one on a server
+// with more roots. Segments that mean everything in one of these roots mean no other root.
 func labelled(all []segment, roots []catalog.RootStatus) bool {
 	if len(all) < 2 || all[0].deep {
 		return false
@@ -128,7 +128,7 @@ func labelled(all []segment, roots []catalog.RootStatus) bool {
 		slices.ContainsFunc(roots, func(r catalog.RootStatus) bool { return label.match(r.Label) })
 }
 
-// numbered matches the label of a root that has no name of its own.
+// numbered matches the label of a root without its own name.
 var numbered = lazyregexp.New(`^(dir|env)-[0-9]+$`)
 
 // spelt reports whether one of the patterns matches a skill in another spelling.
@@ -140,8 +140,8 @@ func spelt(all []misspelling, e *catalog.Entry) bool {
 	return slices.ContainsFunc(all, func(m misspelling) bool { return m.spelling(spots) != "" })
 }
 
-// spot is a place of a skill, as it is and folded. The first segments, label in number, are
-// the prefix of its root.
+// spot is a place of a skill, unchanged and folded. Its first label segments are the prefix of its
+// root.
 type spot struct {
 	at, folded []string
 	label      int
@@ -166,8 +166,8 @@ func foldAll(texts []string) []string {
 	return keys
 }
 
-// spelling returns the spelling in which the pattern would match one of a skill's places, or
-// "" if more differs than a [Misspelt] may.
+// spelling returns the spelling in which the pattern would match one of a skill's places, or "" if
+// they differ in more ways than a [Misspelt] may.
 func (m *misspelling) spelling(spots []spot) string {
 	for _, s := range spots {
 		if m.matches(0, s, 0) {
@@ -189,8 +189,8 @@ func (m *misspelling) matches(w int, s spot, h int) bool {
 	return matchAll(m.folded[w:], s.folded[h:])
 }
 
-// as returns the pattern from segment w on, spelt as the place from segment h on, which it
-// matches. The segments of the place before h come first.
+// as returns the first h segments of the place, followed by the pattern from segment w on, spelt
+// like the matching rest of the place.
 func (m *misspelling) as(w int, s spot, h int) string {
 	var out []string
 	for _, text := range s.at[:h] {

@@ -12,18 +12,17 @@ import (
 
 // Bounds of sessions.
 const (
-	// SessionLife is how long a session of a user with a token lasts. Skills are read and not
-	// changed, and a token that is revoked ends its sessions at once.
+	// SessionLife is the lifetime of a session. It can be long because skills are only read, and
+	// revoking a token ends its sessions at once.
 	SessionLife = 7 * 24 * time.Hour
-	// maxSessions bounds the sessions of all tokens, maxSessionsOfOne those of one
-	// token. A user who signs in again and again ends only their own sessions.
+	// maxSessions bounds the sessions of all tokens, maxSessionsOfOne the sessions of one token. A
+	// user who signs in again and again ends only their own sessions.
 	maxSessions      = 4096
 	maxSessionsOfOne = 16
 )
 
-// Sessions holds the sessions of users who signed in. A session only stands for its token:
-// the verifier checks the token each time. So a revoked token, or a change of its groups,
-// takes effect at once.
+// Sessions holds the sessions of signed-in users. A session only represents its token, which the
+// verifier checks each time. Revoking the token, or changing its groups, thus takes effect at once.
 type Sessions struct {
 	verifier Verifier
 
@@ -40,9 +39,8 @@ type session struct {
 // NewSessions returns an empty set of sessions for the subjects of a verifier.
 func NewSessions(v Verifier) *Sessions { return &Sessions{verifier: v} }
 
-// Begin starts a session for a token that the verifier knows. The id is 256 random
-// bits and reveals nothing about the token. The session ends after life, or sooner with the
-// token.
+// Begin starts a session for a token that the verifier accepts. The id is 256 random bits and
+// reveals nothing about the token. The session ends after life, or sooner with the token.
 func (s *Sessions) Begin(ctx context.Context, token string, life time.Duration) (id string, subject Subject, ok bool) {
 	if subject, ok = s.verifier.Verify(ctx, token); !ok {
 		return "", Subject{}, false
@@ -52,7 +50,7 @@ func (s *Sessions) Begin(ctx context.Context, token string, life time.Duration) 
 	id = base64.RawURLEncoding.EncodeToString(b[:])
 	now := time.Now()
 	s.mu.Lock()
-	if len(s.held) >= maxSessions { // some may stand for tokens that are no longer valid
+	if len(s.held) >= maxSessions { // some may belong to tokens that are no longer valid
 		s.mu.Unlock()
 		s.Recheck(ctx)
 		s.mu.Lock()
@@ -74,8 +72,7 @@ func (s *Sessions) Begin(ctx context.Context, token string, life time.Duration) 
 	return id, subject, true
 }
 
-// Token returns the token that a session stands for. It does not verify the token;
-// the caller does.
+// Token returns the token of a session. It does not verify the token; the caller does.
 func (s *Sessions) Token(id string) (token string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,9 +7,8 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// State is the tokens and rules that are valid at one moment. It never changes, so a
-// request that loads it once cannot mix the tokens of one moment with the rules of
-// another.
+// State holds the tokens and rules in force at one moment. It never changes, so a request that
+// loads it once cannot mix the tokens of one moment with the rules of another.
 type State struct {
 	Verifier Verifier // nil: no token is needed, and every request has the zero Subject
 	Policy   *Policy  // nil: every subject sees everything
@@ -18,7 +17,7 @@ type State struct {
 // Principal is the subject of a request with its visibility filter.
 type Principal struct {
 	Subject
-	Filter *catalog.Filter // nil sees everything
+	Filter *catalog.Filter // nil shows everything
 }
 
 // PrincipalOf returns the principal of a subject.
@@ -29,8 +28,8 @@ func (s *State) PrincipalOf(who Subject) Principal {
 	return Principal{who, s.Policy.Filter(who)}
 }
 
-// Authenticate returns the principal of a token. If no token is needed, every request has the
-// subject without name and groups, whatever token it carries.
+// Authenticate returns the principal of a token. If no token is needed, every request has the zero
+// Subject, whatever token it carries.
 func (s *State) Authenticate(ctx context.Context, token string) (Principal, bool) {
 	if s.Verifier == nil {
 		return s.PrincipalOf(Subject{}), true
@@ -42,8 +41,8 @@ func (s *State) Authenticate(ctx context.Context, token string) (Principal, bool
 	return s.PrincipalOf(who), true
 }
 
-// Context returns a context in which the catalogue shows only what the principal sees,
-// and [SubjectOf] returns the principal's subject.
+// Context returns a context in which the catalogue shows only the principal's skills, and
+// [SubjectOf] returns the principal's subject.
 func (p Principal) Context(ctx context.Context) context.Context {
 	ctx = withSubject(ctx, p.Subject)
 	if p.Filter == nil {
@@ -73,8 +72,7 @@ func (g *Gate) Now() *State {
 	return &State{}
 }
 
-// Verify implements [Verifier] with the current state. Without a verifier it knows no
-// token.
+// Verify implements [Verifier] with the current state. Without a verifier it accepts no token.
 func (g *Gate) Verify(ctx context.Context, token string) (Subject, bool) {
 	v := g.Now().Verifier
 	if v == nil {

@@ -21,9 +21,9 @@ import (
 // tokenPrefix marks a token as such for people and secret scanners.
 const tokenPrefix = "knack_"
 
-// Tokens holds the access tokens that a server accepts, with their subjects and ends. It
-// stores only SHA-256 hashes. A token is 256 random bits, so its hash cannot be
-// brute-forced and needs no salt.
+// Tokens holds the access tokens that a server accepts, with their subjects and expiry times. It
+// stores only SHA-256 hashes. A token is 256 random bits, so its hash cannot be brute-forced and
+// needs no salt.
 type Tokens struct{ held []Credential }
 
 // Credential is the hash of a token with the token's subject.
@@ -33,7 +33,7 @@ type Credential struct {
 	Expires time.Time // the token is refused from then on; zero: never
 }
 
-// Expired reports whether a token is refused at a time because of its end.
+// Expired reports whether the token has expired at a given time.
 func (c Credential) Expired(at time.Time) bool { return !c.Expires.IsZero() && !at.Before(c.Expires) }
 
 // NewTokens returns a Tokens that accepts the tokens of held.
@@ -47,8 +47,8 @@ func (t *Tokens) With(held []Credential) *Tokens {
 	return NewTokens(slices.Concat(t.held, held))
 }
 
-// SubsetOf reports whether before has every token of t with the same subject and end, so that at
-// most some tokens were removed. Either may be nil, which accepts no token.
+// SubsetOf reports whether before contains every token of t with the same subject and expiry, so
+// that the only change is the removal of tokens. Either may be nil, which accepts no token.
 func (t *Tokens) SubsetOf(before *Tokens) bool {
 	held := func(t *Tokens) map[skill.Digest]Credential {
 		all := map[skill.Digest]Credential{}
@@ -76,11 +76,10 @@ func NewToken() (token, line string) {
 	return token, skill.DigestOf([]byte(token)).String()
 }
 
-// ParseTokens reads a token file. Each line is one "sha256:…" followed by the name
-// of the subject, which may have several words. Empty lines and lines that begin
-// with # are ignored. Subjects of a file are in no group.
-// An error names a line by its number and never repeats it: the line may be a token
-// that was put there by mistake.
+// ParseTokens reads a token file. Each line is a hash "sha256:…" followed by the name of the
+// subject, which may have several words. Empty lines and lines that begin with # are ignored.
+// Subjects of a file are in no group. An error names a line by its number and never repeats it: the
+// line may be a token that was put there by mistake.
 func ParseTokens(r io.Reader) (*Tokens, error) {
 	t := &Tokens{}
 	in := bufio.NewScanner(r)

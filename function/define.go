@@ -31,10 +31,9 @@ type geminiDefinitions struct {
 	Declarations []geminiDeclaration `json:"functionDeclarations"`
 }
 
-// geminiDeclaration has the schema as parametersJsonSchema, which takes JSON Schema as it
-// is, additionalProperties included; the alternative, parameters, accepts a subset of
-// OpenAPI 3.0 without it
-// (cloud.google.com/vertex-ai/docs/reference/rest/v1beta1/FunctionDeclaration).
+// geminiDeclaration has the schema as parametersJsonSchema, which accepts unchanged JSON Schema,
+// additionalProperties included; the alternative, parameters, accepts a subset of OpenAPI 3.0
+// without it (cloud.google.com/vertex-ai/docs/reference/rest/v1beta1/FunctionDeclaration).
 type geminiDeclaration struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
@@ -68,8 +67,8 @@ const OpenAILimit = 1024
 // client has no limit of its own, [OpenAILimit] applies to OpenAI's form. The error is the
 // context's, or reports an unknown format or a limit that is less than a tool's fixed words.
 //
-// Tools from elsewhere, which the caller itself calls, follow those of the set. A description
-// of theirs that is over the limit is cut.
+// Tools from elsewhere, which the caller itself calls, follow the tools of the set. Their
+// descriptions are cut to the limit.
 func Definitions(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, c profile.Client, elsewhere ...tool.Definition) (json.RawMessage, error) {
 	if _, err := ParseFormat(string(f)); err != nil {
 		return nil, err

@@ -2,8 +2,8 @@
 // tool definitions and tool calls as OpenAI, Anthropic and Gemini write them, and
 // as MCP does.
 //
-// An agent loop prints [Definitions] to the model, hands each call of the model
-// to [Call] and the answer back to the model:
+// An agent loop passes [Definitions] to the model, each call of the model to [Call], and the answer
+// back to the model:
 //
 //	messages, err := function.Call(ctx, host, tools, function.OpenAI, reply.ToolCalls)
 package function
@@ -21,16 +21,16 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Format is how a vendor writes tool definitions, calls and results.
+// Format is a vendor's encoding of tool definitions, calls and results.
 type Format string
 
 // The formats.
 const (
 	// OpenAI is the Chat Completions form, which most other endpoints speak too:
 	// {"id","type":"function","function":{"name","arguments"}} is answered by
-	// {"role":"tool","tool_call_id","name","content"}. The items of the Responses form
-	// are taken too: {"type":"function_call","call_id","name","arguments"} is answered
-	// by {"type":"function_call_output","call_id","output"}.
+	// {"role":"tool","tool_call_id","name","content"}. Items of the Responses form are accepted
+	// too: {"type":"function_call","call_id","name","arguments"} is answered by
+	// {"type":"function_call_output","call_id","output"}.
 	OpenAI Format = "openai"
 	// Anthropic is the Messages form: a tool_use block is answered by a
 	// tool_result block.
@@ -63,8 +63,8 @@ func ParseFormat(name string) (Format, error) {
 
 // Limits of one [Call].
 const (
-	// MaxInput is the largest size of a call or a list of calls in bytes, that of the
-	// largest file that a tool reads.
+	// MaxInput is the largest size in bytes of a call or a list of calls: the size of the largest
+	// file that a tool reads.
 	MaxInput = 16 << 20
 	// maxCalls is the largest number of calls in a list. OpenAI accepts at most 128 tools,
 	// and no model is known to make more calls at once.
@@ -82,10 +82,10 @@ func inputError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInput, fmt.Sprintf(format, args...))
 }
 
-// Call reads one call, or a list of them, executes them in order and returns the message
-// that answers it, or the list of those. A list may be a message's whole content: other
-// items of it are skipped. A mistake of the model, in a tool's name or its arguments, is
-// answered by an error message for the model:
+// Call parses one call or a list of calls, executes them in order, and returns the answering
+// message or list of messages. A list may be a message's whole content: its other items are
+// skipped. A mistake of the model, in a tool's name or its arguments, is answered by an error
+// message for the model:
 //
 //	{"error":"Unknown tool: X"}
 //	{"error":"Invalid tool arguments: …"}
@@ -147,8 +147,8 @@ func execute(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, c 
 	return h.Watch(tool.Event{Tool: c.name, Arguments: args}, func() (tool.Result, error) { return refusal(message), nil })
 }
 
-// Execute is [Call] for one call whose parts the caller has already, and returns its result.
-// Arguments is the text that the model wrote. The error is the context's.
+// Execute is [Call] for one parsed call, and returns its result. Arguments is the model's text. The
+// error is the context's.
 func Execute(ctx context.Context, h *tool.Host, tools []*tool.Tool, name, arguments string) (tool.Result, error) {
 	text, err := marshal(arguments)
 	if err != nil {
@@ -165,9 +165,8 @@ func refusal(message string) tool.Result {
 }
 
 // given returns the arguments for a tool: the JSON itself, or the JSON in a string. Missing
-// arguments count as an empty object. The tool refuses JSON of another kind in its
-// contract's words, as over MCP. Only a string that is not JSON reaches no tool; MCP has no
-// such strings.
+// arguments count as an empty object. The tool refuses other kinds of JSON in the words of its
+// contract, as over MCP. Only a string that is not JSON reaches no tool; MCP has no such strings.
 func given(f Format, raw json.RawMessage) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) > 0 && raw[0] == '"' && f != MCP {

@@ -79,7 +79,7 @@ var callTypes = []string{"function", "function_call", "custom", "custom_tool_cal
 // functionResponse (ai.google.dev/api/caching, Part).
 var partFields = []string{"text", "inlineData", "fileData", "executableCode", "codeExecutionResult", "toolCall", "toolResponse", "thought", "thoughtSignature", "videoMetadata"}
 
-// shape names the fields in which a format keeps the parts of a call.
+// shape names the fields of a call in one format.
 type shape struct {
 	wrap string // the field that contains name and arguments, or ""
 	bare bool   // name and arguments are also accepted without it

@@ -17,11 +17,11 @@ type child struct {
 	folder, link, regular bool
 }
 
-// reader is what one worker needs to read folders and files repeatedly.
+// reader holds one worker's buffers for reading folders and files repeatedly.
 type reader struct {
 	entries []byte      // of a folder, as the system wrote them
 	stamp   skill.Stamp // of the folder
-	kept    []child     // of the folder that is being visited
+	kept    []child     // of the folder being visited
 	texts   bool        // also keep files that may be links stored as text
 	git     bool        // the folder has a regular file ".git"
 	file    []byte
@@ -30,9 +30,8 @@ type reader struct {
 // readers are reused from one level to the next.
 var readers = sync.Pool{New: func() any { return new(reader) }}
 
-// children opens a folder and reads its entries in no order, without those that a scan
-// does not use. They are valid until the next call. A handle that is not nil must be
-// closed, even after an error.
+// children opens a folder and reads the entries that a scan uses, in no order. They are valid until
+// the next call. A handle that is not nil must be closed, even after an error.
 func (r *reader) children(top handle, sub string) (handle, []child, error) {
 	r.kept, r.stamp, r.git = r.kept[:0], skill.Stamp{}, false
 	if q, ok := top.(fastHandle); ok {
@@ -45,7 +44,7 @@ func (r *reader) children(top handle, sub string) (handle, []child, error) {
 	return h, r.kept, err
 }
 
-// fastHandle is a handle that skips what a scan does not use.
+// fastHandle is a handle that skips the entries that a scan does not use.
 type fastHandle interface {
 	handle
 	children(sub string, r *reader) (handle, []child, error)

@@ -11,26 +11,26 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Entry is an entry of a skill's folder that need not be on the disk, such as one of a
-// repository or an archive. It is no folder.
+// Entry is a file or link of a skill's folder that need not be on disk, such as one in a repository
+// or an archive.
 type Entry struct {
 	Path   string      // slash-separated below the skill
 	Mode   fs.FileMode // its type
 	Target string      // of a link
 }
 
-// Linked says what the links of a skill are.
+// Linked describes the links of a skill.
 type Linked struct {
-	// Files has the files that links give the skill: by their paths, those of the files whose
-	// bytes they have.
+	// Files maps the path of each file that the skill has through a link to the path of the file
+	// with its bytes.
 	Files map[string]string
-	// Left has the links that are not followed, and why.
+	// Left lists the links that are not followed, and why.
 	Left []skill.Notice
 }
 
-// Links judges the links among the entries of a skill as it judges those of a folder on the
-// disk. at is the absolute path of the skill by which a link may name it, or any other if the
-// skill has none; main is the skill's main file, and limit bounds its files.
+// Links judges the links among the entries of a skill as it judges the links of a folder on disk.
+// at is the absolute path by which a link may name the skill, or any other path if the skill has
+// none; main is the skill's main file, and limit bounds its files.
 func Links(ctx context.Context, at, main string, limit int, entries []Entry) (Linked, error) {
 	m := &memory{infos: map[string]*info{}, targets: map[string]string{}, names: map[string][]fs.DirEntry{}}
 	m.add(".", fs.ModeDir)
@@ -43,7 +43,7 @@ func Links(ctx context.Context, at, main string, limit int, entries []Entry) (Li
 		return Linked{}, err
 	}
 	out := Linked{Files: map[string]string{}}
-	gives := map[string]bool{} // links that give the skill a file
+	gives := map[string]bool{} // links that lead to a file of the skill
 	for _, file := range files {
 		name := file.Path
 		if name == skill.MainFile {
@@ -140,7 +140,7 @@ func (m *memory) lstat(name string) (*info, error) {
 
 func (m *memory) readlink(name string) (string, error) { return m.targets[m.path(name)], nil }
 
-// open opens nothing: a folder is asked for its entries.
+// open always fails: the entries have no contents.
 func (m *memory) open(name string) (*file, error) {
 	in, err := m.lstat(name)
 	switch {
@@ -168,6 +168,5 @@ func (m *memory) list(name string, most int) (handle, []fs.DirEntry, error) {
 
 func (m *memory) close() {}
 
-// SkillPath returns the absolute path that [Links] takes for a skill in a source whose own path
-// nothing can name.
+// SkillPath returns an absolute path for [Links] for a skill in a source that no link can name.
 func SkillPath(below string) string { return "/\x00/" + strings.TrimPrefix(below, "./") }

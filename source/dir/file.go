@@ -15,7 +15,7 @@ type info struct {
 	name  string
 	mode  fs.FileMode
 	stamp skill.Stamp
-	// sys is what os returned, for systems on which the identity is not in the stamp.
+	// sys is the os result, for systems on which the identity is not in the stamp.
 	sys fs.FileInfo
 }
 
@@ -59,8 +59,8 @@ type file struct {
 	asked bool
 }
 
-// Stat describes the file: on the first call as it was when it was opened, later as it is
-// now. A reader that asks before and after it reads notices a write in between.
+// Stat describes the file: on the first call as it was when opened, later as it is now. A reader
+// that calls it before and after reading detects a write in between.
 func (f *file) Stat() (fs.FileInfo, error) {
 	if !f.asked {
 		f.asked = true

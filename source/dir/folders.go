@@ -45,9 +45,9 @@ func (s *Source) Folders(match func(name string) bool) []skill.Folder {
 	return out
 }
 
-// Names lists at most limit names in the root's direct child folder of exactly this
-// name, sorted and without dot-entries. ok is false if there is no such folder. Use
-// it to tell an author which file is in the place of SKILL.md.
+// Names lists at most limit names in the root's direct child folder of exactly this name, sorted
+// and without dot-entries. ok is false if there is no such folder. It serves to tell an author
+// which file is in the place of SKILL.md.
 func (s *Source) Names(name string, limit int) (names []string, ok bool) {
 	if !s.hasFolder(name) {
 		return nil, false
@@ -86,9 +86,8 @@ func (s *Source) child(name string) (handle, error) {
 	return top.enter(name)
 }
 
-// folderList is what a root's folder held when [Source.Folders] last listed it. A missing
-// name is often asked for again, or another one is. Listing 60,000 folders costs 20 ms
-// of processor time.
+// folderList is the content of a root's folder when [Source.Folders] last listed it. Missing names
+// are often requested repeatedly. Listing 60,000 folders costs 20 ms of processor time.
 type folderList struct {
 	stamp    skill.Stamp
 	at       time.Time

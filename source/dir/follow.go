@@ -26,11 +26,11 @@ type linkLoop struct{}
 func (linkLoop) Error() string        { return "link loop" }
 func (linkLoop) Is(target error) bool { return target == error(syscall.ELOOP) }
 
-// errDotEntry refuses a link to a file that is never read. Such a file does not exist
-// by its own name, so it does not exist by a link either.
+// errDotEntry refuses a link to a dot-entry. Such a file does not exist under its own name, so it
+// does not exist through a link either.
 var errDotEntry = fmt.Errorf("leads to a dot-entry: %w", fs.ErrNotExist)
 
-// ownPaths returns the absolute paths by which links may name the folder that holds them.
+// ownPaths returns the absolute paths by which links may name the folder that contains them.
 func (f *folder) ownPaths() ownPaths {
 	me := ownPaths{windows: runtime.GOOS == "windows"}
 	of := func(base string) string {
@@ -97,7 +97,7 @@ func (me ownPaths) reenter(at string, rest []string) (inside []string, ok bool) 
 			continue
 		case "..":
 			if !above(me.real, at) {
-				return nil, false // behind a link, ".." is not the part that is written before it
+				return nil, false // after a link, ".." is not the preceding part of the path
 			}
 			at = path.Dir(at)
 			continue
@@ -157,7 +157,7 @@ func follow(h handle, name string, me ownPaths) (string, error) {
 		target, err := h.readlink(at)
 		switch {
 		case err != nil && in.Mode()&fs.ModeSymlink == 0:
-			return "", skill.ErrNotRegular // irregular, and no junction
+			return "", skill.ErrNotRegular // irregular, but not a junction
 		case err != nil:
 			return "", err
 		}
@@ -194,8 +194,8 @@ func (me ownPaths) parts(p string) []string {
 	return strings.Split(p, "/")
 }
 
-// spelt returns a path or a name as it is compared. Windows ignores its case, nearly
-// everywhere; where it does not, a link that leads nowhere is the worst that comes of it.
+// spelt returns a path or a name in its form for comparison. Windows ignores case in nearly all
+// folders; in the others, a link may at worst lead nowhere.
 func (me ownPaths) spelt(p string) string {
 	if me.windows {
 		return strings.ToLower(p)

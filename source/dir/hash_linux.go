@@ -27,12 +27,12 @@ type pass struct {
 	begun time.Time
 	known []skill.File
 	files []skill.File
-	below []string // the subfolders of the folder that was read last, by their paths
+	below []string // paths of the subfolders of the last folder read
 	bytes int64
 
 	entries []byte // of a folder, as the system wrote them
 	content []byte
-	sum     hash.Hash // of files that content does not hold whole
+	sum     hash.Hash // for files that do not fit into content
 }
 
 // hashBuffer is the size of the buffer for a file's content.
@@ -42,10 +42,10 @@ var passes = sync.Pool{New: func() any {
 	return &pass{entries: make([]byte, 8<<10), content: make([]byte, hashBuffer), sum: sha256.New()}
 }}
 
-// Whole lists and hashes the files of a skill's folder in one pass; see
-// [skill.Skill.Manifest]. It answers only for ordinary folders (files and folders, no
-// links, nothing unreadable), on a file system that is known to keep stamps. For others
-// the caller lists and hashes file by file, which reports the details.
+// Whole lists and hashes the files of a skill's folder in one pass; see [skill.Skill.Manifest]. It
+// handles only ordinary folders (files and folders, no links, nothing unreadable) on a file system
+// that is known to keep stamps. For other folders the caller lists and hashes file by file, which
+// reports the details.
 func (f *folder) Whole(ctx context.Context, known []skill.File) (files []skill.File, ok bool) {
 	if f.dev == 0 {
 		return nil, false
@@ -53,7 +53,7 @@ func (f *folder) Whole(ctx context.Context, known []skill.File) (files []skill.F
 	return hashSince(ctx, f, known, time.Now())
 }
 
-// hashSince returns the state at a time at which the pass had not begun.
+// hashSince is Whole for a pass that began at the given time.
 func hashSince(ctx context.Context, f *folder, known []skill.File, begun time.Time) ([]skill.File, bool) {
 	p := newPass(ctx, f.dev, begun)
 	defer p.end()
@@ -102,8 +102,8 @@ func (f *folder) openForList() (int, error) {
 	return openat2(int(h.(fdHandle)), f.sub, flags, beneath)
 }
 
-// folder records an open folder and those below it. prefix is its path with a slash
-// appended, or empty.
+// folder records an open folder and its subfolders. prefix is its path with a slash appended, or
+// empty.
 func (p *pass) folder(fd int, prefix string) bool {
 	p.below = p.below[:0]
 	for {
@@ -139,8 +139,7 @@ func (p *pass) folder(fd int, prefix string) bool {
 	return true
 }
 
-// listed records entries of an open folder, as the system wrote them: its files, and
-// which folders it has.
+// listed records the entries of an open folder, as the system wrote them: its files and subfolders.
 func (p *pass) listed(fd int, raw []byte, prefix string) bool {
 	for len(raw) > direntName {
 		size := binary.NativeEndian.Uint16(raw[16:])

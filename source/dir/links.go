@@ -38,8 +38,8 @@ func (o *lazyFolder) close() {
 	}
 }
 
-// link decides what becomes of a link that the walk met in p. in is the open folder of
-// the skill that holds p.
+// link follows or reports a link that the walk found in p. in is the open folder of the skill that
+// contains p.
 func (w *walk) link(out *found, p *node, name string, in *lazyFolder) {
 	at := path.Join(p.path, name)
 	say := func(rule skill.RuleID, message, fix string) {
@@ -91,8 +91,8 @@ func (w *walk) link(out *found, p *node, name string, in *lazyFolder) {
 	}
 }
 
-// unfollowed says why a link in a skill is not followed, by the error of [locate]. The rule is ""
-// for an error of the disk.
+// unfollowed returns the reason that a link in a skill is not followed, from the error of [locate].
+// The rule is "" for an error of the disk.
 func unfollowed(err error) (rule skill.RuleID, message, fix string) {
 	switch {
 	case errors.Is(err, skill.ErrOutside):
@@ -109,7 +109,7 @@ func unfollowed(err error) (rule skill.RuleID, message, fix string) {
 	return "", "", ""
 }
 
-// target returns where a link in a folder leads, if nothing on the way is a link, or "".
+// target returns the path that a link in a folder leads to, without resolving further links, or "".
 func target(folder, name string) string {
 	to, err := os.Readlink(filepath.Join(folder, name))
 	if err == nil && !filepath.IsAbs(to) {
@@ -127,8 +127,8 @@ func (w *walk) bound(p *node) string {
 	return p.bound
 }
 
-// inSkill asks the skill that holds p, which makes the rule, why a link in it is not
-// followed. It returns nil if nothing prevents that.
+// inSkill returns the reason that a link in p is not followed by the rules of the skill that
+// contains p, or nil if it is.
 func (w *walk) inSkill(p *node, name string, in *lazyFolder) error {
 	rel := path.Join(p.path, name)
 	if p.skill.path != "." {

@@ -15,11 +15,11 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// ReadDir lists a directory in name order, without dot-entries. It lists a file or
-// folder whose name cannot be asked for (a backslash, bytes that are not UTF-8). Such
-// an entry cannot be opened; it is listed so that the list is complete. A link appears
-// as what it leads to within the folder. A link that leads nowhere or out of the folder
-// is left out. A folder of more than [skill.MaxFolder] names is not listed.
+// ReadDir lists a directory in name order, without dot-entries. It lists a file or folder whose
+// name cannot be asked for (a backslash, bytes that are not UTF-8). Such an entry cannot be opened;
+// it is listed so that the list is complete. A link appears as its target within the folder. A link
+// that leads nowhere or out of the folder is left out. A folder of more than [skill.MaxFolder]
+// names is not listed.
 //
 // Links to directories are listed only if the directory itself was reached without a
 // link and is not below the link's target. Otherwise two links to "." would unfold into
@@ -47,8 +47,8 @@ func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	return out, err
 }
 
-// entriesOf reads the entries of an open folder; see [handle]. Of a folder with too many it
-// reads no more than tell so.
+// entriesOf reads the entries of an open folder; see [handle]. It stops as soon as there are too
+// many.
 func entriesOf(d *os.File, most int) ([]fs.DirEntry, error) {
 	entries, err := d.ReadDir(most + 1)
 	switch {
@@ -155,8 +155,7 @@ func holds(h handle, dir string, target *info) bool {
 	return false
 }
 
-// entry is a directory entry that looks its info up through the folder, never by
-// a path of its own.
+// entry is a directory entry that looks its info up through the folder, never by a path of its own.
 type entry struct {
 	h    *folder
 	at   string

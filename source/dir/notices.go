@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// The rules of the notices that a scan gives.
+// Rules of the notices of a scan.
 const (
 	ruleUnreadable    = skill.RuleID("folder-unreadable")
 	ruleDepthLimit    = skill.RuleID("depth-limit")
@@ -45,7 +45,7 @@ func Unsearched(rule skill.RuleID) bool {
 	return rule == ruleUnreadable || rule == ruleNameNotUTF8 || rule == ruleLinkIgnored || AtLimit(rule)
 }
 
-// notice records what the scan met and does not serve.
+// notice records entries that the scan found and does not serve.
 func (w *walk) notice(ns ...skill.Notice) {
 	for _, n := range ns {
 		if len(w.scan.Notices) < maxNotices {
@@ -56,10 +56,11 @@ func (w *walk) notice(ns ...skill.Notice) {
 	}
 }
 
-// reportNearMiss reports a file that was probably meant as the SKILL.md of the folder p, which
-// has none. Such a file has a similar name and begins as a SKILL.md does, or its name [isShouted]. It is
-// meant as one if it has a name, or is in a skill's place. In a skill it must have a name and a description too. Other files are
-// the skill's own, and renaming them is its author's choice.
+// reportNearMiss reports a file that was probably meant as the SKILL.md of the folder p, which has
+// none. Such a file has a similar name and begins like a SKILL.md, or its name [isShouted]. It is
+// meant as a SKILL.md if it has a name field, or if the folder is in a skill's place. Within a
+// skill it must also have a name and a description. Other files are the skill's own, and renaming
+// them is its author's choice.
 func (w *walk) reportNearMiss(out *found, p *node, h handle, children []child) {
 	for _, c := range children {
 		// Beside the skills of a root, skills.md is a list of them.
@@ -88,15 +89,14 @@ func (w *walk) reportNearMiss(out *found, p *node, h handle, children []child) {
 	}
 }
 
-// isShouted reports whether a name can only mean a SKILL.md. It has the word in
-// capitals, or letters that only look like those of the word. A skills.md is a text
-// about skills, unless it begins as a SKILL.md does.
+// isShouted reports whether a name can only mean a SKILL.md: it contains the word in capitals, or
+// with look-alike letters. A skills.md is a text about skills, unless it begins as a SKILL.md does.
 func isShouted(name string) bool {
 	return strings.Contains(name, "SKIL") || strings.IndexFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0
 }
 
-// InPlace reports whether a folder is where a skill belongs, whatever is in it: below a folder
-// called skills.
+// InPlace reports whether a folder is in a skill's place, whatever its contents: directly in a
+// folder called skills.
 func InPlace(folder string) bool {
 	return strings.EqualFold(path.Base(path.Dir(filepath.ToSlash(folder))), "skills")
 }

@@ -14,8 +14,8 @@ import (
 // meanwhile.
 const maxTries = 8
 
-// errThroughLink says that the way to a name passes through a link. It never leaves
-// this package.
+// errThroughLink reports that the path to a name passes through a link. It never leaves this
+// package.
 var errThroughLink = errors.New("passes through a link")
 
 // An opener opens folders. There are two: openat2 on Linux, and [os.Root] elsewhere and if
@@ -46,17 +46,16 @@ type handle interface {
 	close()
 }
 
-// folder is one skill's folder as a file system. It holds no descriptor: each call
-// opens the folder, does its work and closes it. Ten thousand skills cost ten thousand
-// strings. It implements [fs.StatFS] and [fs.ReadDirFS]. Links appear as what they lead
-// to, so there is no [fs.ReadLinkFS].
+// folder is one skill's folder as a file system. It holds no descriptor: each call opens the
+// folder, does its work and closes it. Ten thousand skills cost ten thousand strings. It implements
+// [fs.StatFS] and [fs.ReadDirFS]. Links appear as their targets, so it does not implement
+// [fs.ReadLinkFS].
 type folder struct {
 	*location
 	sub string // the skill's folder below base, "." for base itself
 }
 
-// location says where folders are. Nearly all that were reached without a link share
-// one.
+// location locates folders. Nearly all folders reached without a link share one.
 type location struct {
 	opener opener
 	base   string // absolute path
@@ -97,7 +96,7 @@ func (f *folder) Open(name string) (fs.File, error) {
 	return out, err
 }
 
-// Stat describes what a name leads to, which may be of any kind.
+// Stat describes the file of a name, of any kind, after following links.
 func (f *folder) Stat(name string) (fs.FileInfo, error) {
 	var out fs.FileInfo
 	err := f.with("stat", name, func(h handle) error {
@@ -110,9 +109,9 @@ func (f *folder) Stat(name string) (fs.FileInfo, error) {
 	return out, err
 }
 
-// with opens the folder, runs one piece of work in it and closes it. Work that meets a
-// link that was not there just before is done again, since the folder is changing.
-// Errors name only the path within the skill.
+// with opens the folder, runs one piece of work in it and closes it. If work meets a link that has
+// just appeared, it is repeated, since the folder is changing. Errors name only the path within the
+// skill.
 func (f *folder) with(op, name string, work func(handle) error) error {
 	err := checkName(name)
 	if err == nil {
@@ -177,8 +176,7 @@ func isAlias(part string) bool {
 	return strings.TrimRight(part, ". ") != part || strings.Contains(part, ":")
 }
 
-// bare takes the paths out of an error. What the system says about a path below the
-// user's home concerns only the user.
+// bare removes the paths from an error: paths below the user's home concern only the user.
 func bare(err error) error {
 	for {
 		var p *fs.PathError

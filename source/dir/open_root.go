@@ -36,9 +36,9 @@ func (rootOpener) folder(dir string, plain bool) (handle, error) {
 	return rootHandle{r}, nil
 }
 
-// isPlain checks that r is the folder at dir and that no part of dir is a link. It is
-// best effort: to be sure, it would have to open each part on the way. Not every parent
-// of a readable folder is readable.
+// isPlain checks that r is the folder at dir and that no part of dir is a link. It is best effort:
+// certainty would require opening each part of the path, and not every parent of a readable folder
+// is readable.
 func isPlain(r *os.Root, dir string) error {
 	opened, err := r.Stat(".")
 	if err != nil {
@@ -62,7 +62,7 @@ type rootHandle struct{ r *os.Root }
 
 func (h rootHandle) close() { h.r.Close() }
 
-// at walks to the folder at name and hands it to work.
+// at walks to the folder at name and passes it to work.
 func (h rootHandle) at(name string, work func(*os.Root) error) error {
 	if name == "." {
 		return mapRoot(work(h.r))

@@ -53,12 +53,12 @@ var wellKnownRoots = []wellKnown{
 // they exist or not. projects are absolute project folders, home is the user's; either
 // may be empty.
 //
-// Each project contributes itself and its parents up to the repository's root, see
-// [Project]. A root's label is the row's with "-user", or with "-project" for the
-// first of those folders and "-project-2", "-project-3" for the next. A label says how
-// far up a folder is, not what else exists. The home folder is never a project, so that
-// its roots count once, as global. Of roots that are one real folder, only the first is
-// listed, with the labels of the others in [skill.Root.Also].
+// Each project contributes itself and its parents up to the repository's root, see [Project]. A
+// root's label is the row's with "-user", or with "-project" for the first of those folders and
+// "-project-2", "-project-3" for the next. A label depends only on the folder's distance, not on
+// the existence of other folders. The home folder is never a project, so that its roots count once,
+// as global. Roots with the same real folder are listed once, as the first of them, with the other
+// labels in [skill.Root.Also].
 func WellKnown(projects []string, home string) []skill.Root {
 	folders := projectFolders(projects, home)
 	var out []skill.Root
@@ -112,8 +112,8 @@ func projectFolders(projects []string, home string) []string {
 	return out
 }
 
-// Repository lists dir and its parents up to the one that holds ".git", which is a
-// folder, or a file in a linked work tree. Outside a repository it lists only dir.
+// Repository lists dir and its parents up to the folder that contains ".git", which is a folder, or
+// a file in a linked worktree. Outside a repository it lists only dir.
 func Repository(dir string) (chain []string) {
 	dir = filepath.Clean(dir)
 	for at := dir; ; at = filepath.Dir(at) {
@@ -128,8 +128,9 @@ func Repository(dir string) (chain []string) {
 }
 
 // Project lists the folder of a project and its parents up to the root of its repository, as
-// [Repository] does. The home folder is never a project, by whatever path: the list is empty for it,
-// and a repository that holds it is the user's own, so that a folder in that is a project alone.
+// [Repository] does. The home folder is never a project, by any path: its list is empty. A
+// repository that contains the home folder is the user's own, and a folder in it is a project by
+// itself.
 func Project(folder, home string) (chain []string) {
 	chain = Repository(folder)
 	if home == "" {
@@ -143,14 +144,14 @@ func Project(folder, home string) (chain []string) {
 	return chain
 }
 
-// InRepository reports whether a folder is in a repository other than that of the home folder.
+// InRepository reports whether a folder is in a repository that does not contain the home folder.
 func InRepository(folder, home string) bool {
 	chain := Project(folder, home)
 	return len(chain) > 0 && exists(filepath.Join(chain[len(chain)-1], ".git"))
 }
 
-// realBelow is [realpath.Of] of a path below a folder. Few of the well-known folders
-// exist. If the first part of sub is missing, folder is resolved only once.
+// realBelow returns [realpath.Of] for a path below a folder. Few of the well-known folders exist.
+// If the first part of sub is missing, folder is resolved only once.
 func realBelow(folder, sub string, reals map[string]string) string {
 	first, _, _ := strings.Cut(sub, "/")
 	sub = filepath.FromSlash(sub)

@@ -16,26 +16,25 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Options are what a [Source] needs to know about its root.
+// Options configures a [Source] for its root.
 type Options struct {
 	Root skill.Root
 	// Required makes a missing root an error rather than an empty scan, since the user
 	// asked for this root.
 	Required bool
-	// NoLinks makes a scan follow no link to a folder. Otherwise it follows a link that is a
-	// direct child of the root to any target, since the root's owner placed it there, and a
-	// deeper link if that stays below the root. Links within a skill are another matter:
-	// they are resolved when a file is opened, and never lead out of the skill.
+	// NoLinks makes a scan follow no link to a folder. Otherwise it follows a link that is a direct
+	// child of the root to any target, since the root's owner placed it there, and a deeper link if
+	// that stays below the root. Links within a skill are resolved when a file is opened, and never
+	// lead out of the skill.
 	NoLinks bool
-	// Within is the folder out of which no link may lead the root: its project, which may be a
-	// clone. If one does, the root is missing, and nothing in it is read, not even a file of a
-	// skill found before. It is "" for a root that may be anywhere.
+	// Within is the folder that must contain the root after links are resolved: its project, which
+	// may be a clone. Otherwise the root is missing, and nothing in it is read, not even a file of
+	// a skill found before. It is "" for a root that may be anywhere.
 	Within string
 	// Load makes the first scan load each skill while its folder is open, for a third
 	// of the cost of reading it afterwards; see [skill.Scan.Skills].
 	Load bool
-	// Watches is what the sources of one process should share. If it is nil, the
-	// source has its own.
+	// Watches should be shared by the sources of one process. If it is nil, the source has its own.
 	Watches *Watches
 }
 
@@ -48,7 +47,7 @@ type Source struct {
 	now    func() time.Time // time.Now, replaced in tests
 
 	mu      sync.Mutex
-	last    *scanState    // what the last scan left; nil if the root is missing
+	last    *scanState    // state after the last scan; nil if the root is missing
 	listed  *folderList   // for [Source.Folders]; nil if no stamp proves a list
 	scanned chan struct{} // poked after each scan
 	watch   watchState
@@ -70,7 +69,7 @@ func New(opt Options) *Source {
 	}
 }
 
-// Root is the root this source was made for.
+// Root returns the root of the source.
 func (s *Source) Root() skill.Root { return s.opt.Root }
 
 // Scan looks at every folder below the root and describes the skills that it finds. It
@@ -207,13 +206,13 @@ func (s *Source) signalScanned() {
 	}
 }
 
-// Check reports what keeps the folder at an absolute path from being a root. That is
-// [fs.ErrNotExist], [skill.ErrNotFolder], [fs.ErrPermission], a link loop
-// ([syscall.ELOOP]) or another error of the system. It returns nil if the folder can be
-// a root, or if its disk does not answer within seconds: a scan will tell.
+// Check returns the reason that the folder at an absolute path cannot be a root: [fs.ErrNotExist],
+// [skill.ErrNotFolder], [fs.ErrPermission], a link loop ([syscall.ELOOP]) or another error of the
+// system. It returns nil if the folder can be a root, or if its disk does not answer within
+// seconds: a scan will tell.
 func Check(dir string) error { return inTime(func() error { return check(dir) }) }
 
-// checkPatience is how long [Check] waits for a disk.
+// checkPatience bounds how long [Check] waits for a disk.
 const checkPatience = 2 * time.Second
 
 // inTime returns the error of work, or nil if work takes too long.
@@ -244,8 +243,8 @@ func check(dir string) error {
 	return nil
 }
 
-// FS returns the folder at an absolute path, read as a skill's folder is: contained,
-// and without its dot-entries. The folder itself may be a link.
+// FS returns the folder at an absolute path as a file system with the rules for a skill's folder:
+// contained, and without dot-entries. The folder itself may be a link.
 func FS(dir string) (fs.FS, error) {
 	real, err := realRoot(dir)
 	if err != nil {
@@ -272,9 +271,8 @@ type bundled struct {
 	folder folder
 }
 
-// bundle describes the skill at p, whose folder holds the given spellings of SKILL.md.
-// dev is the folder's device if that keeps stamps, else 0. The entry is not examined
-// yet.
+// bundle describes the skill at p, whose folder contains the given spellings of SKILL.md. dev is
+// the folder's device if it keeps stamps, else 0. The entry is not examined yet.
 func (w *walk) bundle(p *node, spellings []string, dev uint64) *skill.Bundle {
 	all := &bundled{folder: w.folder(p, dev)}
 	b := &all.Bundle
@@ -290,8 +288,7 @@ func (w *walk) bundle(p *node, spellings []string, dev uint64) *skill.Bundle {
 	return b
 }
 
-// keepSame replaces bundles by equal ones of the scan before, which the skills that
-// were read then hold.
+// keepSame replaces bundles by equal ones of the previous scan, which its loaded skills refer to.
 func keepSame(now, before []*skill.Bundle) {
 	for i, b := range now {
 		for len(before) > 0 && before[0].Path < b.Path {
@@ -308,8 +305,7 @@ func sameBundle(a, b *skill.Bundle) bool {
 	return a == b || a.Same(b) && in.sub == now.sub && *in.location == *now.location
 }
 
-// choose splits the sorted spellings of SKILL.md into the one that is served and the
-// others.
+// choose splits the sorted spellings of SKILL.md into the served one and the others.
 func choose(spellings []string) (entry string, others []string) {
 	for _, want := range skill.EntryNames {
 		for i, have := range spellings {
@@ -322,7 +318,7 @@ func choose(spellings []string) (entry string, others []string) {
 	return "", spellings
 }
 
-// examine takes the stamp of a skill's entry, or says why it cannot be served.
+// examine returns the stamp of a skill's entry, or the reason that it cannot be served.
 func examine(h handle, name string, f *folder) (skill.Stamp, error) {
 	real, in, err := locate(h, name, f)
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Shelf is a folder in which another package keeps the folders of skills, and knows where. It
-// opens them as a [Source] does: contained, and without links on the way.
+// Shelf is a folder in which another package stores the folders of skills at known paths. It opens
+// them as a [Source] does: contained, and without links on the way.
 type Shelf struct{ *location }
 
 // OpenShelf resolves the folder dir, an absolute path. It keeps nothing open.
@@ -38,9 +38,9 @@ func OpenShelf(dir string) (*Shelf, error) {
 // a bundle. It does not touch the disk.
 func (s *Shelf) FS(sub string) fs.FS { return &folder{s.location, sub} }
 
-// Load reads skills whose main files are known, several at once: that of each bundle in the
-// folder sub(i). It sets the stamps of the bundles. A skill that it cannot read at once is nil: the caller
-// reads it by its file system. If alone is set, it leaves processors to others.
+// Load loads skills whose main files are known, several at once: bundles[i] from the folder sub(i).
+// It sets the stamps of the bundles. A skill that it cannot read directly is nil, and the caller
+// reads it through its file system. If alone is set, it leaves processors to others.
 func (s *Shelf) Load(ctx context.Context, bundles []*skill.Bundle, sub func(i int) string, alone bool) ([]*skill.Skill, error) {
 	out := make([]*skill.Skill, len(bundles))
 	top, err := s.opener.folder(s.base, true)

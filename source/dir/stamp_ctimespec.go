@@ -9,7 +9,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// openNonblock keeps an open from waiting for a pipe's other end.
+// openNonblock prevents an open from waiting for a pipe's other end.
 const openNonblock = syscall.O_NONBLOCK
 
 func fillStamp(s *skill.Stamp, fi fs.FileInfo) {

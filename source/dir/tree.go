@@ -12,8 +12,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Tree is an open folder with everything in it, dot-entries and links included. It shows what
-// a folder holds before files of it are copied or replaced. It follows no link below the folder.
+// Tree is an open folder with everything in it, dot-entries and links included. It lists the
+// contents of a folder before its files are copied or replaced. It follows no link below the
+// folder.
 type Tree struct{ h handle }
 
 // TreeEntry is an entry of a [Tree].
@@ -23,8 +24,8 @@ type TreeEntry struct {
 	Stamp skill.Stamp // except for folders
 }
 
-// OpenTree opens the folder dir. If follow is set, links on the way to it are followed, since
-// the user named it; else none of its path may be a link. The caller closes it.
+// OpenTree opens the folder dir. If follow is set, links on the way to it are followed, since the
+// user named it; else no part of its path may be a link. The caller closes it.
 func OpenTree(dir string, follow bool) (*Tree, error) {
 	if follow {
 		real, err := realRoot(dir)
@@ -49,9 +50,9 @@ func (t *Tree) Close() error {
 	return nil
 }
 
-// Walk calls visit for every entry below the folder, a folder before what is in it, each
-// folder in name order. It skips a folder for which visit returns [fs.SkipDir], and ends with
-// any other error.
+// Walk calls visit for every entry below the folder, a folder before its contents, each folder in
+// name order. It skips a folder for which visit returns [fs.SkipDir], and ends with any other
+// error.
 func (t *Tree) Walk(ctx context.Context, visit func(TreeEntry) error) error {
 	return t.walk(ctx, ".", visit)
 }
@@ -110,13 +111,13 @@ func (t *Tree) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: bare(err)}
 }
 
-// Unchanged reports whether an entry that is no folder is still what it was when it was listed.
+// Unchanged reports whether a file or link is unchanged since it was listed.
 func (t *Tree) Unchanged(e TreeEntry) bool {
 	in, err := t.h.lstat(e.Path)
 	return err == nil && in.stamp == e.Stamp
 }
 
-// Readlink returns where a link leads, as it is written.
+// Readlink returns the target of a link, as written.
 func (t *Tree) Readlink(name string) (string, error) {
 	to, err := t.h.readlink(name)
 	if err != nil {

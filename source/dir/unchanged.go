@@ -24,16 +24,16 @@ const (
 	// maxSpecial bounds the links, and the entries that are not regular files, that are
 	// resolved again one by one.
 	maxSpecial = 1000
-	// trusted is how long time stamps are believed before the tree is walked anyway.
+	// trusted is how long time stamps are trusted before the tree is walked anyway.
 	trusted = 10 * time.Minute
 )
 
-// scanState is what a scan leaves for the next one.
+// scanState is the result of a scan that the next one starts from.
 type scanState struct {
 	real    string // of the root
 	begun   time.Time
 	folders []visited
-	bundles []int32        // 1 + the index in the scan of each folder's bundle; 0 if it is no skill
+	bundles []int32        // 1 + the index in the scan of each folder's bundle; 0 if it is not a skill
 	bases   map[int]string // of the folders that a link led to, by their place in folders
 	links   []followedLink
 	special []int // the bundles whose entry is not a regular file or has a fault
@@ -44,7 +44,7 @@ type scanState struct {
 // visited is a folder that the last scan visited.
 type visited struct {
 	sub string // below its base, or the root
-	sum uint64 // of its stamp; unsure if that does not tell whether its entries change
+	sum uint64 // of its stamp; unsure if the stamp does not show changes of its entries
 }
 
 const unsure = 0
@@ -87,8 +87,8 @@ type stampHandle interface {
 	stamp(name string) (skill.Stamp, error)
 }
 
-// unchanged returns what a scan would leave now: l, or a copy of l with new stamps if only
-// SKILL.md files have changed. It returns nil if the stamps do not prove that.
+// unchanged returns the state that a scan would produce now: l, or a copy of l with new stamps if
+// only SKILL.md files have changed. It returns nil if the stamps do not prove that.
 func (s *Source) unchanged(ctx context.Context, l *scanState, top handle, real string) *scanState {
 	h, ok := top.(stampHandle)
 	if !ok || l == nil || !l.proven || l.real != real || time.Since(l.begun) > trusted {
@@ -136,9 +136,9 @@ func (s *Source) unchanged(ctx context.Context, l *scanState, top handle, real s
 	return next
 }
 
-// pause yields the processor now and then, since system calls are too short for the
-// scheduler to preempt them. Without it, a call would wait for the end of a time slice,
-// 10 ms. It reports whether to go on.
+// pause yields the processor now and then, since system calls are too short for the scheduler to
+// preempt them. Without it, a call would wait for the end of a time slice, 10 ms. It reports
+// whether to continue.
 func pause(ctx context.Context, i int) bool {
 	if i%32 != 0 {
 		return true
@@ -181,7 +181,7 @@ func stamped(b *skill.Bundle, stamp skill.Stamp) *skill.Bundle {
 	return &now.Bundle
 }
 
-// state builds the state that the scan leaves for the next one.
+// state builds the state from which the next scan starts.
 func (w *walk) state(scan skill.Scan) *scanState {
 	scan.Skills = nil // they are the caller's
 	l := &scanState{real: w.real, begun: w.begun, scan: scan, folders: make([]visited, len(w.folders)), bundles: make([]int32, len(w.folders)), bases: map[int]string{}, links: w.links}

@@ -18,16 +18,15 @@ import (
 )
 
 const (
-	// maxDepth is how many levels below the root are searched. It is twice the bound
-	// that loses 1.9 % of 145,005 skills in 91 public repositories.
+	// maxDepth is the number of levels searched below the root. Half of it would miss 1.9 % of
+	// 145,005 skills in 91 public repositories.
 	maxDepth = 12
 	// maxNotices bounds what one scan reports, so that a hostile tree cannot fill
 	// the memory with complaints.
 	maxNotices = 1000
 )
 
-// maxFolders bounds one scan: ten times the largest tree it is made for. It is a
-// variable for the tests.
+// maxFolders bounds one scan: ten times the largest tree it is designed for. Tests change it.
 var maxFolders = 1_000_000
 
 // A node is a folder to visit. Many exist at once.
@@ -35,16 +34,16 @@ type node struct {
 	path string // as the user sees it, below the root
 	sub  string // slash-separated below base, "." for base itself
 	*origin
-	skill  *node  // the innermost skill that holds it, maybe itself
+	skill  *node  // the innermost skill that contains it, maybe itself
 	sum    uint64 // of its stamp before its entries were read
-	proven bool   // that stamp would show that they changed
-	bundle int32  // 1 + the index of its skill in the scan; 0 if it is no skill
+	proven bool   // the stamp would show a change of its entries
+	bundle int32  // 1 + the index of its skill in the scan; 0 if it is not a skill
 }
 
-// origin is what all places that were reached in one way have in common. It does not
-// change.
+// origin is the shared part of all nodes that were reached through the same link, or without one.
+// It is immutable.
 type origin struct {
-	base   string // real absolute path of the root, or of what the last link on the way led to
+	base   string // real absolute path of the root, or of the target of the last link on the way
 	bound  string // real path that links from here must stay below
 	linked bool   // reached through a link below the root
 }
@@ -58,8 +57,7 @@ func (p *node) real() string {
 	return strings.TrimSuffix(p.base, separator) + separator + filepath.FromSlash(p.sub)
 }
 
-// folder returns the node as a file system. dev is its device if that keeps stamps,
-// else 0.
+// folder returns the node as a file system. dev is its device if it keeps stamps, else 0.
 func (w *walk) folder(p *node, dev uint64) folder {
 	s := w.source
 	switch {
@@ -82,9 +80,9 @@ func (s *Source) locationOf(real string) *location {
 	return &location{opener: s.opener, base: s.opt.Root.Dir, alias: real}
 }
 
-// walk is one scan. It goes level by level, so that of two ways to one real folder it
-// meets the shorter first. On one level folders come before links, then path order
-// decides. Each real folder is visited once, which ends every loop.
+// walk is one scan. It goes level by level, so that it meets the shorter of two paths to one real
+// folder first. On one level folders come before links, then path order decides. Each real folder
+// is visited once, which ends every loop.
 type walk struct {
 	source   *Source
 	top      handle // the root, open during the scan
@@ -101,7 +99,7 @@ type walk struct {
 	begun       time.Time
 	keepsStamps bool   // the root's file system is known to keep stamps
 	dev         uint64 // the device of that file system
-	proven      bool   // so far nothing speaks against the stamps
+	proven      bool   // no evidence against the stamps so far
 	links       []followedLink
 	single      bool            // use one worker
 	special     map[string]bool // paths of the skills whose entry was not listed as a regular file
@@ -122,7 +120,7 @@ type placedSkill struct {
 type result struct {
 	foundSkill
 	folders []node
-	more    *found // everything, if there is more than that
+	more    *found // everything, if the visit found more than these
 }
 
 func resultOf(f *found) result {
@@ -134,14 +132,14 @@ func resultOf(f *found) result {
 	return r
 }
 
-// found is what one visit yields.
+// found is the result of one visit.
 type found struct {
 	foundSkill
 	folders []node
 	notices []skill.Notice
 	links   []followedLink
 	special bool // the entry was not listed as a regular file
-	texts   bool // files were read, of which no stamp is kept
+	texts   bool // files were read whose stamps are not recorded
 	err     error
 }
 
@@ -180,7 +178,7 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 	return w.scan, nil
 }
 
-// next gathers one level's results and decides what the next level visits.
+// next collects one level's results and returns the folders of the next level.
 func (w *walk) next(level []*node, results []result, depth int) []*node {
 	folders, skills := 0, 0
 	for _, r := range results {
@@ -268,7 +266,7 @@ func (w *walk) visitAll(ctx context.Context, level []*node) []result {
 	out := w.results[:len(level)]
 	var at atomic.Int64
 	progress := skill.Progress(ctx)
-	some := 1 // how many a worker takes at once, so that workers need not wait for each other's counting
+	some := 1 // folders that a worker takes at once, to reduce contention on the counter
 	if len(level) >= visitsMany {
 		some = visitsAtOnce
 	}
@@ -304,8 +302,8 @@ func (w *walk) visitAll(ctx context.Context, level []*node) []result {
 	return out
 }
 
-// visitsAtOnce is the number of folders that take some tenths of a millisecond.
-// visitsMany is how many folders a level must have for that to be a small part of it.
+// visitsAtOnce is a number of folders that takes some tenths of a millisecond. visitsMany is the
+// size of a level from which visitsAtOnce is a small part of it.
 const visitsAtOnce, visitsMany = 8, 512
 
 // visit reads one folder.
@@ -358,8 +356,8 @@ func (w *walk) visit(p *node, r *reader) (out found) {
 	return out
 }
 
-// skill records the skill that a folder is, and loads it while the folder is open. An
-// entry that was listed as a regular file is not examined first if it can be read.
+// skill records the skill in a folder, and loads it while the folder is open. An entry listed as a
+// regular file is not examined first if it can be read.
 func (w *walk) skill(out *found, p *node, h handle, r *reader, spellings []string) {
 	dev := uint64(0)
 	if w.keepsStamps && r.stamp.Dev == w.dev {
@@ -443,6 +441,6 @@ func (w *walk) below(out *found, p *node, children []child) {
 	}
 }
 
-// pathsAtOnce bounds, in bytes, the paths that are kept as long as one of them is. A
-// skill that stays, while those around it come and go, keeps no more than that.
+// pathsAtOnce bounds, in bytes, the paths that share one allocation. It limits the memory that one
+// remaining skill keeps alive after its neighbours are gone.
 const pathsAtOnce = 512

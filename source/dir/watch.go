@@ -9,13 +9,13 @@ import (
 	"github.com/knack-dev/knack/source/dir/internal/watch"
 )
 
-// pollInterval is how often the root is looked at if it cannot be watched: contract 002
-// asks for a refresh at least every 30 s. It is a variable for the tests.
+// pollInterval is the interval of scans if the root cannot be watched: contract 002 requires a
+// refresh at least every 30 s. Tests change it.
 var pollInterval = 30 * time.Second
 
-// Watches is what watches folders for all sources of a process; see [Options]. The sources
-// that share one also share the bound on watched folders: 32,768 on Linux and Windows, else
-// 256. A source that does not fit polls.
+// Watches watches folders for all sources of a process; see [Options]. The sources that share one
+// also share its bound on watched folders: 32,768 on Linux and Windows, else 256. A source that
+// does not fit polls.
 type Watches = watch.Watcher
 
 // NewWatches makes a Watches. It is open while a [Source.Watch] uses it, and holds nothing
@@ -27,8 +27,8 @@ type watchState struct {
 	reason string
 }
 
-// Watching reports whether the system tells this source of changes and, if not, why the
-// source polls.
+// Watching reports whether the system notifies this source of changes and, if not, why the source
+// polls.
 func (s *Source) Watching() (on bool, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +76,7 @@ func (s *Source) poll(ctx context.Context, poke func(), once bool) {
 	}
 }
 
-// follow watches until ctx ends or watching fails, and says why it failed.
+// follow watches until ctx ends or watching fails, and returns the error.
 func (s *Source) follow(ctx context.Context, poke func()) error {
 	root, err := s.opt.Watches.Join(s.opt.Root.Dir)
 	if err != nil {
@@ -129,7 +129,7 @@ func (l *scanState) paths(ctx context.Context) []string {
 	return out
 }
 
-// wait passes pokes on until a scan has finished.
+// wait forwards pokes until a scan has finished.
 func (s *Source) wait(ctx context.Context, root *watch.Root, poke func()) error {
 	for {
 		select {
@@ -145,7 +145,7 @@ func (s *Source) wait(ctx context.Context, root *watch.Root, poke func()) error 
 	}
 }
 
-// watchFailure says why watching is not possible.
+// watchFailure words the reason that watching is not possible.
 func watchFailure(err error) string {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE) {
 		return "the system has no watches left: " + err.Error()

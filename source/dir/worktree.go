@@ -9,15 +9,15 @@ import (
 	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
-// gitLink is the name of the file that stands for ".git" in a linked worktree and in a submodule.
-// It has one line, "gitdir: PATH" (gitrepository-layout(5)).
+// gitLink is the name of the file that replaces the folder ".git" in a linked worktree and in a
+// submodule. It has one line, "gitdir: PATH" (gitrepository-layout(5)).
 const gitLink = ".git"
 
-// maxGitLink bounds the file's size, for a path.
+// maxGitLink bounds the file's size.
 const maxGitLink = 8 << 10
 
 // LinkedWorktree reports whether a folder below a root is a linked worktree of the repository that
-// the root is in or contains. It is another state of the same skills, so that no scan enters it.
+// contains the root or is in it. It has another state of the same skills, so no scan enters it.
 func LinkedWorktree(root, folder string) bool {
 	h, err := pickOpener().folder(folder, false)
 	if err != nil {
@@ -28,8 +28,9 @@ func LinkedWorktree(root, folder string) bool {
 	return err == nil && in.Mode().IsRegular() && linkedWorktree(h, realpath.Of(folder), realpath.Of(root))
 }
 
-// linkedWorktree is LinkedWorktree of an open folder with a regular file ".git". The paths are real.
-// A repository without an index has no files of its own: its worktrees are the only state there is.
+// linkedWorktree is LinkedWorktree for an open folder with a regular file ".git". The paths are
+// real. A repository without an index has no files of its own, so its worktrees hold the only
+// state.
 func linkedWorktree(h handle, at, root string) bool {
 	common, linked := commonOf(gitFolder(h, at))
 	if !linked {
@@ -61,7 +62,7 @@ func gitFolder(h handle, at string) string {
 	return to
 }
 
-// gitFolderAbove returns the folder that git uses for the repository that a folder is in, or "".
+// gitFolderAbove returns the git folder of the repository that contains a folder, or "".
 func gitFolderAbove(folder string) string {
 	chain := Repository(folder)
 	top := chain[len(chain)-1]
@@ -80,8 +81,8 @@ func gitFolderAbove(folder string) string {
 	return filepath.Join(top, gitLink)
 }
 
-// commonOf returns the folder that all worktrees of a repository share, and whether a git folder is
-// that of a linked worktree: PATH/worktrees/NAME.
+// commonOf returns the folder that all worktrees of a repository share, and whether a git folder
+// belongs to a linked worktree: PATH/worktrees/NAME.
 func commonOf(folder string) (common string, linked bool) {
 	if above := filepath.Dir(folder); filepath.Base(above) == "worktrees" {
 		return filepath.Dir(above), true

@@ -19,12 +19,12 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Cache keeps what was judged: the reports of sets of files, and which files a skill had. A server
-// that starts again knows by it what to serve before it has read a file. It is only a memory: what
-// is served is compared with the digests in it while it is read.
+// Cache stores verdicts: the scan reports of sets of files, and the files that each skill had. With
+// it a restarted server knows which skills to serve before it has read a file. It is not trusted:
+// served files are compared with its digests while they are read.
 //
-// The file is one of this user, for one build and one set of lanes. A file that is damaged, of another
-// build, or that another user can have written is as good as none.
+// The file belongs to one user, one build and one set of lanes. A file that is damaged, from
+// another build, or writable by another user is ignored.
 type Cache struct {
 	path, engine string
 	now          func() time.Time
@@ -32,18 +32,18 @@ type Cache struct {
 	mu      sync.Mutex
 	reports map[skill.Digest]*kept
 	skills  map[string]quarantine.Files // by place
-	days    map[string]int64            // when a place was seen last, in days since 1970
+	days    map[string]int64            // day when a place was last seen, counted from 1970
 	dirty   bool
 }
 
 // Bounds of the file.
 const (
 	maxCache = 256 << 20
-	keepDays = 30   // how long a skill is known that was not seen
-	spare    = 1000 // reports of no skill that are kept in memory
+	keepDays = 30   // days that a skill not seen stays in the cache
+	spare    = 1000 // reports without a skill kept in memory
 )
 
-// kept is a report, and what of it a verdict needs.
+// kept is an encoded report, with the parts that a verdict needs.
 type kept struct {
 	enforce, review int
 	unread          bool
@@ -51,8 +51,8 @@ type kept struct {
 	data            string // the report as JSON
 }
 
-// NewCache returns a cache that is kept in a file, or in memory alone if path or engine is empty.
-// engine names what else a report depends on beside the files: the build, and the lanes.
+// NewCache returns a cache stored in a file, or only in memory if path or engine is empty. engine
+// identifies the other inputs of a report: the build, and the lanes.
 func NewCache(path, engine string, now func() time.Time) *Cache {
 	c := &Cache{path: path, engine: engine, now: now, reports: map[skill.Digest]*kept{}, skills: map[string]quarantine.Files{}, days: map[string]int64{}}
 	if path == "" || engine == "" {
@@ -67,7 +67,7 @@ func NewCache(path, engine string, now func() time.Time) *Cache {
 
 func (c *Cache) today() int64 { return c.now().Unix() / (24 * 60 * 60) }
 
-// Recall implements [hold.Memory].
+// Recall implements [quarantine.Memory].
 func (c *Cache) Recall(place string) (quarantine.Files, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +75,7 @@ func (c *Cache) Recall(place string) (quarantine.Files, bool) {
 	return f, ok
 }
 
-// Remember implements [hold.Memory].
+// Remember implements [quarantine.Memory].
 func (c *Cache) Remember(place string, f quarantine.Files) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,14 +88,14 @@ func (c *Cache) Remember(place string, f quarantine.Files) {
 	c.skills[place], c.dirty = f, true
 }
 
-// report returns what is known about a set of files, or nil.
+// report returns the report about a set of files, or nil.
 func (c *Cache) report(set skill.Digest) *kept {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.reports[set]
 }
 
-// keep keeps a report.
+// keep stores a report.
 func (c *Cache) keep(set skill.Digest, r *scan.Report) error {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -128,7 +128,7 @@ func (k *kept) report() *scan.Report {
 	return r
 }
 
-// Save writes the file, if there is something new.
+// Save writes the file, if anything has changed.
 func (c *Cache) Save() error {
 	c.mu.Lock()
 	if !c.dirty || c.path == "" {
@@ -148,15 +148,15 @@ func (c *Cache) Save() error {
 	return edit.Replace(edit.Named(c.path), old, data)
 }
 
-// sumOf returns the sum that processors compute. It finds damage, and is no proof against a forger, who
-// needs the user's rights, and with these could change the policy itself. Its tables are made when it is
-// used: a server that does not scan needs none.
+// sumOf returns a CRC-32C, which processors compute fast. It detects corruption, not tampering: a
+// forger needs the user's rights, and could change the policy itself. The tables are made on use,
+// since a server that does not scan needs none.
 func sumOf(data []byte) uint32 { return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)) }
 
 const magic = "knack verdicts 3\n"
 
-// append writes the file: the engine, then reports and skills, then the sum of all that. The
-// caller holds mu.
+// append encodes the file: the engine, then reports and skills, then the sum of everything before.
+// The caller holds mu.
 func (c *Cache) append(b []byte) []byte {
 	c.prune()
 	b = append(b, magic...)
@@ -187,7 +187,7 @@ func (c *Cache) append(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, sumOf(b))
 }
 
-// prune drops the skills that were not seen for long, and the reports of no skill. The caller holds
+// prune drops skills that were not seen for keepDays, and reports without a skill. The caller holds
 // mu.
 func (c *Cache) prune() {
 	oldest := c.today() - keepDays
@@ -205,14 +205,14 @@ func appendText(b []byte, text string) []byte {
 }
 
 func appendStamp(b []byte, s skill.Stamp) []byte {
-	// Of a fixed size, since a start reads thousands of them.
+	// Fixed size, since a start reads thousands of them.
 	for _, n := range [...]uint64{uint64(s.Size), uint64(s.MTime), uint64(s.CTime), s.Dev, s.Inode} {
 		b = binary.LittleEndian.AppendUint64(b, n)
 	}
 	return b
 }
 
-// parse takes in a file, if it is whole and of this engine.
+// parse loads a file, if it is intact and from this engine.
 func (c *Cache) parse(data []byte) {
 	n := len(data) - crc32.Size
 	if n < 0 || sumOf(data[:n]) != binary.LittleEndian.Uint32(data[n:]) || !bytes.HasPrefix(data, []byte(magic)) {
@@ -288,7 +288,7 @@ func (r *reader) varint() int64 {
 	return int64(n >> 1)
 }
 
-// count returns a number of records, each of which takes a byte at least.
+// count reads the number of records, each of which takes at least a byte.
 func (r *reader) count() int {
 	n := r.uvarint()
 	if n > uint64(len(r.rest)) {

@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/config"
 )
 
-// Engine names what a report depends on beside the files: the build, and the lanes of a policy. It is
-// empty for a build that cannot be told from others.
+// Engine identifies the inputs of a report other than the files: the build, and the lanes of a
+// policy. It is empty for a build that cannot be distinguished from others.
 func Engine(b buildinfo.Info, policy config.Scan) string {
 	if b.Modified || b.Commit == "" && b.Version == "devel" {
 		return ""

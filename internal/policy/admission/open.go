@@ -16,8 +16,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Open returns a judge by the section scan of the file in effect, or of the user's if that is nil.
-// cache is the user's folder for what can be made again, or "".
+// Open returns a judge for the scan section of the configuration file in effect, or of the user's
+// file if that is nil. cache is the user's cache folder, or "".
 func Open(env *console.Env, inEffect *settings.File, cache string, log *slog.Logger) (*Judge, error) {
 	policy, file, err := settings.ScanPolicy(env, inEffect)
 	if err != nil {
@@ -36,14 +36,14 @@ func Open(env *console.Env, inEffect *settings.File, cache string, log *slog.Log
 	return New(o), nil
 }
 
-// bookFresh is how long the file of approvals is taken to be as it was read. One scan judges many
-// skills. bookEvery is how often a server looks whether it has changed.
+// bookFresh is how long the file of approvals is not read again, since one scan judges many skills.
+// bookEvery is the interval at which a server checks it for changes.
 const (
 	bookFresh = 100 * time.Millisecond
 	bookEvery = 500 * time.Millisecond
 )
 
-// book is the file of approvals as it is now. One that cannot be read approves nothing.
+// book is the present file of approvals. An unreadable file approves nothing.
 type book struct {
 	path string
 	now  func() time.Time
@@ -73,7 +73,7 @@ func (b *book) Approved(uris []string, files []skill.File) (ok bool, why string)
 	return false, why
 }
 
-// current returns the approvals as they are now, and how often they have changed.
+// current returns the present approvals, and the number of changes so far.
 func (b *book) current() (now *approvals.Book, texts int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 
 type pattern = access.Pattern
 
-// entryOf returns a candidate as an entry without a URI, which patterns can be compared with.
+// entryOf returns a candidate as an entry without a URI, for matching with patterns.
 func entryOf(c *quarantine.Candidate) *catalog.Entry {
 	return &catalog.Entry{Skill: c.Skill, Root: &c.Root, Status: catalog.Skipped}
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// reviewEvery is how often the files of the skills are compared with those that were scanned.
+// reviewEvery is the interval at which the files of the skills are compared with the scanned files.
 const reviewEvery = catalog.DefaultInterval
 
-// review scans the skills of a catalogue in the background, until the context ends, if the policy is
-// to show findings and to hold nothing back for them. It takes one processor at most.
+// review scans the skills of a catalogue in the background until the context ends, if the policy
+// shows findings without holding skills back. It uses at most one processor.
 func (j *Judge) review(ctx context.Context, c *catalog.Catalog) {
 	if j.o.Policy.Mode != config.ScanReview {
 		return
@@ -41,8 +41,8 @@ func (j *Judge) review(ctx context.Context, c *catalog.Catalog) {
 	}
 }
 
-// reviewAll scans the skills of a view that are not known. large has the files of those that are too
-// large for a manifest.
+// reviewAll scans the skills of a view that are not in the cache. large holds the files of skills
+// too large for a manifest.
 func (j *Judge) reviewAll(ctx context.Context, v catalog.View, large map[place][]skill.File) {
 	seen := map[place]bool{}
 	for _, e := range v.Entries {
@@ -65,14 +65,14 @@ func (j *Judge) reviewAll(ctx context.Context, v catalog.View, large map[place][
 			j.o.Cache.Remember(at.label+"\x00"+at.path, quarantine.Files{Files: files, Set: c.Set})
 		}
 		if err == nil && j.o.Cache.report(c.Set) == nil {
-			_ = j.Judge(ctx, c) // one that changes meanwhile is judged in the next round
+			_ = j.Judge(ctx, c) // a skill that changes meanwhile is judged in the next round
 		}
 		j.Known(c)
 	}
 	j.forget(seen)
 }
 
-// forget forgets the skills that are not there any more.
+// forget drops the verdicts of skills that no longer exist.
 func (j *Judge) forget(seen map[place]bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package admission decides by an operator's policy which skills a server serves: what a scan found in
-// them, and whether they are as they were approved.
+// Package admission decides by an operator's policy which skills a server serves, from the findings
+// of a scan and from approvals.
 package admission
 
 import (
@@ -19,12 +19,12 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Approvals knows which files of which skills are approved.
+// Approvals looks up which files of which skills are approved.
 type Approvals interface {
-	// Approved reports whether the files of a skill are approved under one of the URIs that it may
-	// have, and else says why not.
+	// Approved reports whether the files of a skill are approved under one of its possible URIs,
+	// and if not, why.
 	Approved(uris []string, files []skill.File) (ok bool, why string)
-	// Changed calls poke when approvals have changed, until the context ends.
+	// Changed calls poke after each change of the approvals, until the context ends.
 	Changed(ctx context.Context, poke func())
 }
 
@@ -34,25 +34,25 @@ type Options struct {
 	Approvals Approvals        // nil approves nothing
 	Log       *slog.Logger     // logs each skill with findings, once; nil discards them
 	Now       func() time.Time // time.Now
-	Cache     *Cache           // nil for one in memory
+	Cache     *Cache           // nil means one in memory
 }
 
-// Judge judges skills by a policy. It implements [hold.Judge].
+// Judge judges skills by a policy. It implements [quarantine.Judge].
 type Judge struct {
 	o    Options
 	mu   sync.Mutex
 	last map[place]Verdict
 }
 
-// place is where a skill is: the label of its root, and its folder below the root.
+// place locates a skill by the label of its root and its folder below the root.
 type place struct{ label, path string }
 
-// Verdict is what is known of a skill.
+// Verdict is the result of judging a skill.
 type Verdict struct {
 	Set   skill.Digest // of its files
 	Fault *skill.HeldError
 	kept  *kept // nil if the skill is not scanned
-	// Approved is "approved", or why the skill is not; empty if it need not be.
+	// Approved is "approved", or why the skill is not approved; empty if it need not be.
 	Approved string
 }
 
@@ -64,7 +64,7 @@ func (v Verdict) Report() *scan.Report {
 	return v.kept.report()
 }
 
-// New returns a judge that has judged nothing.
+// New returns a judge without verdicts.
 func New(o Options) *Judge {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -91,7 +91,7 @@ func (j *Judge) Scans() bool {
 // Enforces reports whether findings hold skills back.
 func (j *Judge) Enforces() bool { return j != nil && j.o.Policy.Mode == config.ScanEnforce }
 
-// Lanes returns the rules that the policy puts into another lane.
+// Lanes returns the rules that the policy moves to another lane.
 func (j *Judge) Lanes() map[skill.RuleID]scan.Lane {
 	if j == nil {
 		return nil
@@ -99,7 +99,8 @@ func (j *Judge) Lanes() map[skill.RuleID]scan.Lane {
 	return j.o.Policy.Rules
 }
 
-// Source returns a source of the skills that may be served. whole is for a command that scans once.
+// Source returns a source of the skills in s that may be served. whole is for a command that scans
+// only once.
 func (j *Judge) Source(s catalog.Source, whole bool) catalog.Source {
 	if !j.Holds() {
 		return s
@@ -107,8 +108,8 @@ func (j *Judge) Source(s catalog.Source, whole bool) catalog.Source {
 	return quarantine.New(s, quarantine.Options{Judge: j, Memory: j.o.Cache, Whole: whole})
 }
 
-// Start starts what a server does beside judging, until stop is called or the context ends: it scans
-// the skills of the catalogue if nothing is held back, and keeps what was judged.
+// Start starts a server's background work, until stop is called or the context ends. It scans the
+// skills of the catalogue if the policy holds nothing back, and saves the verdicts.
 func (j *Judge) Start(ctx context.Context, c *catalog.Catalog) (stop func()) {
 	if !j.Holds() && !j.Scans() {
 		return func() {}
@@ -123,10 +124,10 @@ func (j *Judge) Start(ctx context.Context, c *catalog.Catalog) (stop func()) {
 	}
 }
 
-// saveEvery is how often a server writes what it has judged.
+// saveEvery is the interval at which a server saves its verdicts.
 const saveEvery = 10 * time.Second
 
-// run keeps the cache until the context ends.
+// run saves the cache periodically until the context ends.
 func (j *Judge) run(ctx context.Context) {
 	tick := time.NewTicker(saveEvery)
 	defer tick.Stop()
@@ -139,7 +140,7 @@ func (j *Judge) run(ctx context.Context) {
 	}
 }
 
-// Save keeps what was judged for the next run. A failure costs time then, and no more.
+// Save stores the verdicts for the next run. A failure only costs that run time.
 func (j *Judge) Save() {
 	if j == nil {
 		return
@@ -149,7 +150,8 @@ func (j *Judge) Save() {
 	}
 }
 
-// Changed implements [hold.Judge]. Verdicts change with the approvals, and when an acceptance ends.
+// Changed implements [quarantine.Judge]. Verdicts change with the approvals, and when an acceptance
+// expires.
 func (j *Judge) Changed(ctx context.Context, poke func()) {
 	for _, a := range j.o.Policy.Accept {
 		if now := j.o.Now(); a.Until.After(now) {
@@ -163,7 +165,7 @@ func (j *Judge) Changed(ctx context.Context, poke func()) {
 	<-ctx.Done()
 }
 
-// Known implements [hold.Judge].
+// Known implements [quarantine.Judge].
 func (j *Judge) Known(c *quarantine.Candidate) (*skill.HeldError, bool) {
 	v := Verdict{}
 	if c.Err == nil {
@@ -193,8 +195,8 @@ func (j *Judge) Known(c *quarantine.Candidate) (*skill.HeldError, bool) {
 	return v.Fault, true
 }
 
-// Judge implements [hold.Judge]. It keeps a report only of exactly the candidate's files: of those
-// that it lists, and each read whole.
+// Judge implements [quarantine.Judge]. It stores a report only if the scan has read exactly the
+// candidate's files, each to its end.
 func (j *Judge) Judge(ctx context.Context, c *quarantine.Candidate) error {
 	if c.Err != nil || !j.Scans() {
 		return ctx.Err()
@@ -209,13 +211,13 @@ func (j *Judge) Judge(ctx context.Context, c *quarantine.Candidate) error {
 	return j.o.Cache.keep(c.Set, &r)
 }
 
-// served is a skill's file system by the names under which its files are served.
+// served is a skill's file system with the served names of its files.
 type served struct{ *skill.Skill }
 
 // Open implements [fs.FS].
 func (s served) Open(name string) (fs.File, error) { return s.FS.Open(s.OnDisk(name)) }
 
-// found returns why the findings hold a skill back, or nil.
+// found returns the reason that findings hold a skill back, or nil.
 func (j *Judge) found(c *quarantine.Candidate, e *catalog.Entry, v Verdict) *skill.HeldError {
 	if v.kept.enforce == 0 && !v.kept.unread {
 		return nil // nearly always
@@ -225,7 +227,7 @@ func (j *Judge) found(c *quarantine.Candidate, e *catalog.Entry, v Verdict) *ski
 		return held(c, "its report cannot be read", "delete knack's cache")
 	}
 	var first *scan.Finding
-	open := r.Enforce // findings that are not accepted; those beyond the listed cannot be
+	open := r.Enforce // findings that are not accepted; findings beyond the listed ones cannot be
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		switch {
@@ -254,10 +256,10 @@ func (j *Judge) found(c *quarantine.Candidate, e *catalog.Entry, v Verdict) *ski
 	return nil
 }
 
-// notRead is the rule of what could not be judged.
+// notRead is the rule for content that could not be judged.
 const notRead skill.RuleID = "not-read"
 
-// firstOf returns the words of the first finding of a rule, which can be off.
+// firstOf returns the text of the first finding of a rule, which may be off.
 func firstOf(r *scan.Report, rule skill.RuleID) string {
 	for i := range r.Findings {
 		if f := &r.Findings[i]; f.Rule == rule {
@@ -267,7 +269,7 @@ func firstOf(r *scan.Report, rule skill.RuleID) string {
 	return "not all of it could be judged"
 }
 
-// words says where a finding is and what it is: "run.sh:3:1: a program is decoded and run
+// words returns the location and the text of a finding: "run.sh:3:1: a program is decoded and run
 // [run-decoded]".
 func words(f *scan.Finding) string {
 	at := display.Echo(f.File)
@@ -291,12 +293,12 @@ func (j *Judge) accepts(rule skill.RuleID, e *catalog.Entry, set skill.Digest) b
 	})
 }
 
-// mustBeApproved reports whether a skill is served only as it was approved.
+// mustBeApproved reports whether a skill is served only with approval.
 func (j *Judge) mustBeApproved(e *catalog.Entry) bool {
 	return slices.ContainsFunc(j.o.Policy.Approve, func(p pattern) bool { return p.FitsAny(e) })
 }
 
-// record records what is known of a skill, and logs its findings once.
+// record records the verdict on a skill, and logs its findings once.
 func (j *Judge) record(c *quarantine.Candidate, v Verdict) {
 	at := place{c.Root.Label, c.Path}
 	j.mu.Lock()
@@ -313,7 +315,7 @@ func (j *Judge) record(c *quarantine.Candidate, v Verdict) {
 	j.o.Log.Log(context.Background(), level, "skill scanned", "at", c.Root.LocalName()+"/"+c.Path, "enforce", v.kept.enforce, "review", v.kept.review, "rules", v.kept.rules)
 }
 
-// Of returns what is known of a skill.
+// Of returns the verdict on a skill.
 func (j *Judge) Of(e *catalog.Entry) (Verdict, bool) {
 	if j == nil {
 		return Verdict{}, false

@@ -9,14 +9,14 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Limits of a skill that is installed. Beyond those of a published skill, it is installed with a
+// Limits of an installed skill. A skill beyond the limits of a published skill is installed with a
 // warning.
 const (
 	maxFiles = 4096
 	maxSize  = 64 << 20
 )
 
-// differencesShown bounds the files that a reason names.
+// differencesShown bounds the files named in a reason.
 const differencesShown = 3
 
 // differs compares the files of a skill with its entry in the lock. It returns nil if they are as
@@ -59,12 +59,12 @@ func changed(what string) *skill.LockError {
 	return &skill.LockError{Changed: true, Message: "changed since it was locked: " + what, Fix: restoreFix("")}
 }
 
-// restoreFix is what to do about a changed skill. flags are those of the lock.
+// restoreFix returns the fix for a changed skill. flags are the flags of its lock.
 func restoreFix(flags string) string {
 	return "restore it with 'knack sync" + flags + " --overwrite'; 'knack verify" + flags + "' lists the files"
 }
 
-// isLarge reports whether a skill was locked with more than may be published.
+// isLarge reports whether a locked skill exceeds the limits of publication.
 func isLarge(entry lockfile.Entry) bool {
 	total := int64(0)
 	for _, f := range entry.Files {

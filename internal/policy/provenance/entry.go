@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// entry returns what the lock says about the skill in a folder. A skill within a locked one is
-// locked with it, since its files are among the files of that one.
+// entry returns the lock's entry for the skill in a folder. A skill nested in a locked skill is
+// locked with it, since its files are among the outer skill's files.
 func (f *lock) entry(key string) (lockfile.Entry, bool) {
 	if e, has := f.skills[key]; has {
 		return e, true
@@ -38,7 +38,7 @@ func (f *lock) entry(key string) (lockfile.Entry, bool) {
 	return e, true
 }
 
-// around returns the innermost locked folder around a folder, and the path from there.
+// around returns the innermost locked folder that contains a folder, and the path from there.
 func (f *lock) around(key string) (around, below string) {
 	for at := path.Dir(key); at != "." && at != "/"; at = path.Dir(at) {
 		if _, has := f.skills[at]; has {
@@ -48,19 +48,19 @@ func (f *lock) around(key string) (around, below string) {
 	return "", ""
 }
 
-// without returns why a skill that the lock does not have is refused.
+// without returns the reason for refusing a skill that is not in the lock.
 func (f *lock) without(b *skill.Bundle, key string) *skill.LockError {
 	if f.fault != nil {
 		return f.fault
 	}
 	fix := "add it with knack add" + elsewhere
-	if b.Link() == "" { // else the folder has its place elsewhere
+	if b.Link() == "" { // otherwise the folder belongs elsewhere
 		fix = f.addFix(key)
 	}
 	return &skill.LockError{Message: "not locked: " + lockfile.Name + " does not have it", Fix: fix}
 }
 
-// located returns an error with the flags of this lock in what to do about it.
+// located returns an error with the flags of this lock in its fix.
 func (f *lock) located(err *skill.LockError) *skill.LockError {
 	flags := f.flags()
 	if err == nil || !err.Changed || flags == "" {
@@ -71,10 +71,11 @@ func (f *lock) located(err *skill.LockError) *skill.LockError {
 	return &with
 }
 
-// elsewhere is what else can be done about a skill that is not locked.
+// elsewhere is the alternative fix for a skill that is not locked.
 const elsewhere = ", or move it to a folder without a lock"
 
-// addFix says how a skill gets into the lock: with a command that a shell reads as it is shown.
+// addFix returns the fix that adds a skill to the lock, with a command that can be pasted into a
+// shell.
 func (f *lock) addFix(key string) string {
 	if around, _ := f.around(key); around != "" {
 		return "move it out of " + around + ", which is an installed skill, then add it with knack add" + elsewhere
@@ -97,16 +98,17 @@ func (f *lock) addFix(key string) string {
 	return words + " records it as your own" + elsewhere
 }
 
-// plain are the characters that a shell reads as they are. Trim leaves any other one.
+// plain are the characters that need no quotes in a shell. A text with any other is not empty after
+// Trim.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-~"
 
-// skillsFolder is the folder that gets skills by default.
+// skillsFolder is the default folder for installed skills.
 const skillsFolder = ".agents/skills"
 
-// isGlobal reports whether a lock is that of the skills for all projects.
+// isGlobal reports whether this is the lock of the skills for all projects.
 func (f *lock) isGlobal() bool { return f.global || filepath.Base(f.folder) == ".agents" }
 
-// flags are what makes a command use this lock.
+// flags returns the flags that make a command use this lock.
 func (f *lock) flags() string {
 	switch {
 	case f.isGlobal():

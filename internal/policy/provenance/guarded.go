@@ -8,8 +8,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// guardedFS is the folder of a skill whose files can be read only if they are as locked. Names
-// and sizes can be read: they are in the lock too.
+// guardedFS is the folder of a skill whose files can be read only if they match the lock. Names and
+// sizes can always be read: they are in the lock too.
 type guardedFS struct {
 	inner  fs.FS
 	gate   *gate
@@ -17,8 +17,8 @@ type guardedFS struct {
 	bundle *skill.Bundle // as package dir found it
 }
 
-// entry returns the skill's entry in its lock as that is now, nil if there is no lock, or why no
-// file can be opened. If the lock differs from that of the last scan, it asks for a refresh.
+// entry returns the skill's entry in the present lock, nil if there is no lock, or the reason that
+// no file can be opened. If the lock has changed since the last scan, it requests a refresh.
 func (g *guardedFS) entry() (*lockfile.Entry, *skill.LockError) {
 	v := g.gate.now.Load()
 	if v == nil {
@@ -38,8 +38,7 @@ func (g *guardedFS) entry() (*lockfile.Entry, *skill.LockError) {
 	return &entry, v.fault
 }
 
-// Open implements [fs.FS]. A file that is not as locked cannot be opened, or fails to be read to
-// its end.
+// Open implements [fs.FS]. For a file that does not match the lock, Open or the last Read fails.
 func (g *guardedFS) Open(name string) (fs.File, error) {
 	entry, fault := g.entry()
 	f, err := g.inner.Open(name)
@@ -68,8 +67,8 @@ func (g *guardedFS) Open(name string) (fs.File, error) {
 	}), nil
 }
 
-// fileToRead returns a file as it is locked, or why it cannot be opened, as far as its name and
-// size tell.
+// fileToRead returns the locked file of this name, or an error if the name or size does not match
+// the lock.
 func fileToRead(entry *lockfile.Entry, name string, info fs.FileInfo) (lockfile.File, error) {
 	want, has := fileOf(*entry, name)
 	switch {
@@ -87,8 +86,8 @@ func (g *guardedFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(g.in
 // ReadDir implements [fs.ReadDirFS].
 func (g *guardedFS) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(g.inner, name) }
 
-// Whole lists the files in one pass, with their digests. If they are not as locked, it leaves the
-// skill to the long way, which fails.
+// Whole lists the files in one pass, with their digests. If they do not match the lock, it reports
+// false, and hashing them one by one fails.
 func (g *guardedFS) Whole(ctx context.Context, known []skill.File) (files []skill.File, ok bool) {
 	by, can := g.inner.(onePass)
 	entry, fault := g.entry()

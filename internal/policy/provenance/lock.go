@@ -19,27 +19,27 @@ type lock struct {
 	folder string // without links
 	skills map[string]lockfile.Entry
 	fault  *skill.LockError // why it cannot be used, or nil
-	shown  string           // the folder as people at this machine write it, "" if others ask too
-	nested *sync.Map        // lockfile.Entry by key, of skills within a locked one
-	// The folders of the skills without links, when they were looked at last.
+	shown  string           // the folder as a user of this machine would write it, "" if clients on other machines ask too
+	nested *sync.Map        // lockfile.Entry by key, for skills nested in a locked one
+	// The real folders of the skills when last checked.
 	reals   map[string]string // by key
-	keys    map[string]string // the other way round
-	parents map[string]string // the folders with skills as keys have them, by their real paths
-	others  *sync.Map         // what [lock.parentOf] found by asking the disk
-	global  bool              // it is that of [Options.Global]
+	keys    map[string]string // the inverse of reals
+	parents map[string]string // the folders with skills in the form of keys, by their real paths
+	others  *sync.Map         // results of [lock.parentOf] from the disk
+	global  bool              // the lock of [Options.Global]
 }
 
-// file is a place of a lock.
+// file is the cached state of one lock file.
 type file struct {
 	mu    sync.Mutex
 	stamp skill.Stamp
-	read  int64 // when, in Unix nanoseconds
+	read  int64 // time of the last read, in Unix nanoseconds
 	now   *lock // nil if there is no lock
 	turn  uint64
-	had   bool // there was a lock
+	had   bool // a lock existed
 }
 
-// lockIn returns the lock in a folder as it is now, or nil, and logs once why it cannot be used.
+// lockIn returns the present lock in a folder, or nil, and logs once if it cannot be used.
 func (l *Locks) lockIn(folder string, turn uint64) *lock {
 	l.mu.Lock()
 	f := l.files[folder]
@@ -67,9 +67,9 @@ func (l *Locks) lockIn(folder string, turn uint64) *lock {
 	return now
 }
 
-// look returns the lock in a folder as it is now, or nil. A lock that was there and is gone
-// remains, as one that cannot be used, if locks are enforced: a program that replaces it, or one
-// that removes it, does not free the skills. The caller holds the file's mu.
+// look returns the present lock in a folder, or nil. If locks are enforced, a removed lock remains
+// as an unusable one, so that replacing or removing it does not free the skills. The caller holds
+// the file's mu.
 func (l *Locks) look(f *file, folder string, anew bool) *lock {
 	now := l.o.Now().UnixNano()
 	if !anew && f.read != 0 && now-f.read < int64(fresh) && now >= f.read {
@@ -116,8 +116,8 @@ func (l *Locks) look(f *file, folder string, anew bool) *lock {
 	return f.now
 }
 
-// resolved returns the lock with the real folders of its skills as they are now. Most skills are
-// in one folder, whose links are followed once.
+// resolved returns the lock with the present real folders of its skills. Most skills are in one
+// folder, whose links are resolved once.
 func (f *lock) resolved() *lock {
 	now := *f
 	now.reals, now.keys, now.parents, now.others = make(map[string]string, len(f.skills)), make(map[string]string, len(f.skills)), map[string]string{}, &sync.Map{}
@@ -146,10 +146,10 @@ func (f *lock) resolved() *lock {
 	return &now
 }
 
-// isAbout reports whether a lock is that of a folder with skills, by its real path: a skill of the
-// lock is in it or around it, it is the folder in which skills are installed by default, or nobody
-// knows, since the lock cannot be read. The lock for all projects that cannot be read is about its
-// own folders alone.
+// isAbout reports whether a lock applies to a folder with skills, given its real path: a skill of
+// the lock is in it or around it, or it is the default folder for installed skills. An unreadable
+// lock applies to every folder; the unreadable lock for all projects applies only to its own
+// folders.
 func (f *lock) isAbout(folder string, global bool) bool {
 	if f.fault != nil {
 		return !global || realpath.Inside(f.folder, folder) || realpath.Same(filepath.Join(f.folder, path.Base(skillsFolder)), folder)
@@ -167,8 +167,8 @@ func (f *lock) isAbout(folder string, global bool) bool {
 	return false
 }
 
-// keyOf returns the key of the skill with a real folder, and whether the lock has it. A skill in
-// another one has the key of that, and its path in it.
+// keyOf returns the key of the skill with a real folder, and whether it is in the lock. A nested
+// skill has the key of the outer skill followed by its path in it.
 func (f *lock) keyOf(real string) (key string, has bool) {
 	for at, below := real, ""; filepath.Dir(at) != at; at, below = filepath.Dir(at), path.Join(filepath.Base(at), below) {
 		if key, has := f.keys[at]; has {
@@ -187,8 +187,8 @@ func (f *lock) keyOf(real string) (key string, has bool) {
 	return key, has
 }
 
-// parentOf returns a real folder with skills as the keys of the lock have it. The disk knows a
-// folder by another case and by a mount, too.
+// parentOf returns a real folder with skills in the form of the lock's keys. It also asks the disk,
+// which can know a folder in another case or through a mount.
 func (f *lock) parentOf(folder string) (parent string, ok bool) {
 	if parent, ok = f.parents[folder]; ok {
 		return parent, true

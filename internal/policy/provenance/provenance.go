@@ -1,5 +1,5 @@
-// Package provenance compares the skills on the disk with the locks of their folders, and serves
-// only what is as locked if that is enforced.
+// Package provenance compares the skills on disk with the locks of their folders. If locks are
+// enforced, it serves only skills that match their locks.
 package provenance
 
 import (
@@ -24,55 +24,55 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// Options of a [Locks]. The zero value of each field is its default.
+// Options configures a [Locks]. The zero value of each field is its default.
 type Options struct {
-	// Enforce keeps skills that are not as locked from being served; see [Locks.Source].
+	// Enforce refuses to serve skills that do not match their locks; see [Locks.Source].
 	Enforce bool
-	Log     *slog.Logger // logs a skill that was found changed, at Warn, once; nil discards it
-	// Drift is told of a skill that was found changed, once, and whether it is kept back; nil
-	// discards it.
+	Log     *slog.Logger // logs each changed skill once, at Warn; nil discards it
+	// Drift, if not nil, is called once per changed skill; refused reports whether the skill is
+	// held back.
 	Drift func(skill, reason string, refused bool)
-	Shown func(path string) string // how people at this machine write a path; nil if others ask too
-	// Global is the folder of the lock for all projects, or "". It is asked about every root, since
-	// links can make any root the folder of its skills.
+	Shown func(path string) string // writes a path as a user of this machine would; nil if clients on other machines ask too
+	// Global is the folder of the lock for all projects, or "". That lock is checked for every
+	// root, since links can make any root the folder of its skills.
 	Global string
 	Now    func() time.Time // time.Now
 }
 
-// fresh is how long the look for a lock is good, unless a scan asks.
+// fresh is how long the result of a search for locks stays valid, except for scans.
 const fresh = time.Second
 
-// outside is how many folders above a root may have its lock if the root is in no repository:
-// two, as .agents/skills is two folders below it.
+// outside is the number of folders above a root outside of a repository that are searched for its
+// lock: two, because .agents/skills is two levels deep.
 const outside = 2
 
-// mostAreas bounds the folders that are known, beside those whose lock is kept. mostStates bounds
-// the skills that were compared.
+// mostAreas bounds the cached folders, except folders whose locks must be remembered. mostStates
+// bounds the cached results of comparisons.
 const (
 	mostAreas  = 1 << 10
 	mostStates = 1 << 16
 )
 
-// missingShown bounds the missing skills that are named.
+// missingShown bounds the missing skills named in a status.
 const missingShown = 20
 
-// Locks knows the locks of roots. It reads a lock when it is first asked about a skill below its
-// folder, and again when its stamp has changed. It implements [catalog.Provenance].
+// Locks finds and caches the locks of roots. It reads a lock for the first skill below its folder,
+// and again when its stamp has changed. It implements [catalog.Provenance].
 type Locks struct {
 	o Options
 
-	mu      sync.Mutex                       // never held while a disk is asked
-	areas   map[string]*area                 // by the folder that holds skills
+	mu      sync.Mutex                       // never held while waiting for a disk
+	areas   map[string]*area                 // by the folder with skills
 	files   map[string]*file                 // by the folder of the lock
-	sweepAt int                              // so many areas
-	gates   map[[2]string]weak.Pointer[gate] // by root and path of a skill, while a file system has one
-	turns   atomic.Uint64                    // of scans, each of which looks at each lock once
+	sweepAt int                              // number of areas at which sweep runs
+	gates   map[[2]string]weak.Pointer[gate] // by root and path of a skill, while a file system uses it
+	turns   atomic.Uint64                    // numbers the scans, each of which checks each lock once
 
 	logMu  sync.Mutex
-	states map[string]catalog.LockState // the last of each skill with a lock, by folder
+	states map[string]catalog.LockState // last state of each skill with a lock, by folder
 }
 
-// New returns a Locks that has read nothing.
+// New returns a Locks without any cached locks.
 func New(o Options) *Locks {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
@@ -81,24 +81,23 @@ func New(o Options) *Locks {
 	return &Locks{o: o, areas: map[string]*area{}, files: map[string]*file{}, gates: map[[2]string]weak.Pointer[gate]{}, states: map[string]catalog.LockState{}, sweepAt: mostAreas}
 }
 
-// area is a folder that holds skills: a root, or the folder to one of whose skills a link leads.
+// area is a folder with skills: a root, or the parent folder of the target of a link to a skill.
 type area struct {
-	mu   sync.Mutex // held while its disk is asked
+	mu   sync.Mutex // held while waiting for its disk
 	now  atomic.Pointer[place]
-	held []string // the folders of the locks that were in effect, if locks are enforced; guarded by mu
+	held []string // folders of all locks ever in effect, if locks are enforced; guarded by mu
 }
 
-// place is what is known about an area.
+// place is the cached state of an area.
 type place struct {
 	real    string  // without links
-	locks   []*lock // in effect, the first wins
+	locks   []*lock // locks in effect; the first wins
 	checked time.Time
 	turn    uint64 // of [Locks.turns] when it was checked
 }
 
-// area returns what is known about a folder that holds skills. A scan asks for what was checked
-// in its turn. If the disk does not answer another caller, for which turn is 0, what was known
-// before is good enough.
+// area returns the state of a folder with skills. For a scan, the state is checked in its turn.
+// Other callers have turn 0, and get the previous state if the disk does not answer.
 func (l *Locks) area(folder string, turn uint64) place {
 	l.mu.Lock()
 	a := l.areas[folder]
@@ -130,7 +129,7 @@ func (l *Locks) area(folder string, turn uint64) place {
 		}
 	}
 	if l.o.Enforce {
-		for _, at := range a.held { // emptied, or with other folders now: that does not free the skills
+		for _, at := range a.held { // emptying a lock or changing its folders does not free the skills
 			if !slices.ContainsFunc(next.locks, func(k *lock) bool { return k.folder == at }) {
 				if lock := l.lockIn(at, turn); lock != nil {
 					next.locks = append(next.locks, lock)
@@ -146,9 +145,9 @@ func (l *Locks) area(folder string, turn uint64) place {
 	return *next
 }
 
-// sweep forgets the folders and locks that can be asked for again: links lead to ever new places.
-// A folder that had a lock keeps that, if locks are enforced. What waits for its disk stays.
-// The caller holds l.mu.
+// sweep drops folders and locks that can be read again, since links may lead to ever more places.
+// If locks are enforced, folders that had a lock stay. Folders waiting for their disk stay too. The
+// caller holds l.mu.
 func (l *Locks) sweep() {
 	maps.DeleteFunc(l.areas, func(_ string, a *area) bool {
 		if !a.mu.TryLock() {
@@ -169,9 +168,9 @@ func (l *Locks) sweep() {
 	l.sweepAt = len(l.areas) + mostAreas
 }
 
-// candidates lists the folders that may have a lock of a folder with skills: its real path and
-// the parents of that, then the parents of each link on the way to it, last the folder of the
-// lock for all projects, which it returns too. Each is without links.
+// candidates lists the folders that may contain a lock for a folder with skills: its real path and
+// the parents of that path, then the parents of each link on the way to it, last the folder of the
+// lock for all projects, which it also returns as global. All are real paths.
 func (l *Locks) candidates(folder, real string) (all []string, global string) {
 	all = above(real)
 	for _, link := range realpath.Links(folder) {
@@ -203,9 +202,9 @@ func above(folder string) []string {
 }
 
 // find returns the lock of a skill, or nil, and the skill's key in it. Skills and entries are
-// compared by their real folders. Of the locks that are about the skill's place or, for a link,
-// about the place of the link, the first that has the skill wins. If none has it, it is the first
-// of all: a root with a lock serves nothing that is not locked.
+// compared by their real folders. Among the locks for the skill's place or, for a link, for the
+// link's place, the first that contains the skill wins. If none contains it, find returns the first
+// lock: a root with a lock serves only locked skills.
 func (l *Locks) find(b *skill.Bundle, turn uint64) (*lock, string) {
 	if b.In == nil || b.In.Dir == "" {
 		return nil, "" // not on a disk
@@ -263,7 +262,7 @@ func (l *Locks) compare(s *skill.Skill, lock *lock, key string, files func() ([]
 		return locked
 	}
 	if err, ok := errors.AsType[*skill.LockError](s.Fault()); ok {
-		return refused(err) // a scan has compared it
+		return refused(err) // a scan has already compared it
 	}
 	if lock.fault != nil || !has {
 		return refused(lock.without(s.Bundle, key))
@@ -288,13 +287,13 @@ func (l *Locks) compare(s *skill.Skill, lock *lock, key string, files func() ([]
 	return locked
 }
 
-// note logs that a skill was found changed, once until it is as locked again.
+// note logs a changed skill, once until it matches the lock again.
 func (l *Locks) note(e *catalog.Entry, locked catalog.Locked) {
 	at := e.Dir()
 	l.logMu.Lock()
 	before, known := l.states[at]
 	if !known && len(l.states) >= mostStates {
-		clear(l.states) // most are gone: a catalogue has fewer skills
+		clear(l.states) // most of these skills are gone: a catalogue has fewer
 	}
 	l.states[at] = locked.State
 	l.logMu.Unlock()
@@ -303,7 +302,7 @@ func (l *Locks) note(e *catalog.Entry, locked catalog.Locked) {
 	case locked.State == catalog.Changed || locked.State == catalog.NotLocked:
 		reason := cmp.Or(locked.Reason, locked.Words())
 		l.o.Log.Warn("skill not as locked", "at", e.Root.LocalName()+"/"+e.Path, "reason", reason, "fix", locked.Fix)
-		if !l.o.Enforce { // else the scan has told it
+		if !l.o.Enforce { // otherwise the scan has reported it
 			l.drift(e.Bundle, reason, false)
 		}
 	case before == catalog.Changed && locked.State == catalog.AsLocked:
@@ -376,7 +375,7 @@ func (l *Locks) Locks(s *catalog.Snapshot) (all []catalog.LockStatus) {
 	return all
 }
 
-// name returns how answers name a lock.
+// name returns the name of a lock in answers.
 func (l *Locks) name(f *lock, label string) string {
 	if l.o.Shown == nil {
 		return lockfile.Name + " of " + label

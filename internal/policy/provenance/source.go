@@ -16,13 +16,13 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// Source returns a source that serves only skills that are as their lock says, if locks are
-// enforced, and else the source itself. A nil Locks enforces nothing.
+// Source returns a source that serves only skills that match their locks if locks are enforced, and
+// otherwise s itself. A nil Locks enforces nothing.
 //
 // At each scan, all files of each skill below a root with a lock are compared with the lock. A
-// skill that is not as locked has a fault, and none of its files can be opened. Each file of the
-// others is hashed again while it is read, and compared with the lock as it is by then: what is
-// read to its end is as locked, or the read fails.
+// skill that does not match has a fault, and none of its files can be opened. The files of the
+// other skills are hashed again while they are read, and compared with the lock of that moment: a
+// file read to its end matches the lock, or the read fails.
 func (l *Locks) Source(s catalog.Source) catalog.Source {
 	from, onDisk := s.(*dir.Source)
 	if l == nil || !l.o.Enforce || !onDisk {
@@ -31,11 +31,11 @@ func (l *Locks) Source(s catalog.Source) catalog.Source {
 	return &source{Source: from, locks: l, places: map[string]*judged{}}
 }
 
-// gate has the verdict about a folder with a skill, for every file system of that folder that the
-// catalogue may keep, by whatever source and scan.
+// gate holds the verdict on a folder with a skill. All file systems of that folder in the catalogue
+// share it, across sources and scans.
 type gate struct {
 	now    atomic.Pointer[verdict]
-	source atomic.Pointer[source] // the last that judged it
+	source atomic.Pointer[source] // last source that judged the folder
 }
 
 // gate returns the gate of a skill of a root.
@@ -52,7 +52,7 @@ func (l *Locks) gate(root, path string) *gate {
 	return g
 }
 
-// forget removes the gate of a skill that has none any more.
+// forget removes the entry of a gate that no file system uses any more.
 func (l *Locks) forget(at [2]string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,8 +61,8 @@ func (l *Locks) forget(at [2]string) {
 	}
 }
 
-// source embeds the concrete type for its other methods: Watch, Folders and those that package
-// doctor asks for.
+// source embeds the concrete type for its other methods: Watch, Folders and the methods used by
+// package doctor.
 type source struct {
 	*dir.Source
 	locks *Locks
@@ -74,17 +74,18 @@ type source struct {
 	version uint64             // of the last scan
 }
 
-// versions numbers the scans of all sources, since a source may take the place of another.
+// versions numbers the scans of all sources, since one source may replace another.
 var versions atomic.Uint64
 
-// judged is a folder with a skill, for as long as the source finds one there.
+// judged is a folder with a skill, while the source finds one there.
 type judged struct {
 	*gate
 	found, given *skill.Bundle // the same skill, as Source and as source return it
-	files        []skill.File  // the digests that are known, without those whose stamps prove nothing
+	files        []skill.File  // known digests, without files whose stamps prove nothing
 }
 
-// verdict is what a lock says about a place. It is immutable; nil is a place without a lock.
+// verdict is the result of comparing a place with its lock. It is immutable; nil means a place
+// without a lock.
 type verdict struct {
 	fault *skill.LockError // why the skill is not served, or nil
 	entry lockfile.Entry
@@ -96,7 +97,7 @@ func (s *source) Watch(ctx context.Context, poke func()) {
 	s.Source.Watch(ctx, poke)
 }
 
-// changed asks for a refresh, if the catalogue watches.
+// changed requests a refresh, if the catalogue watches.
 func (g *gate) changed() {
 	if poke := g.source.Load().poke.Load(); poke != nil {
 		(*poke)()
@@ -117,7 +118,7 @@ func (s *source) Scan(ctx context.Context) (skill.Scan, error) {
 	return scan, nil
 }
 
-// judgeAll judges the skills of a scan, and puts guarded ones in their place.
+// judgeAll judges the skills of a scan, and replaces them by guarded ones.
 func (s *source) judgeAll(ctx context.Context, scan *skill.Scan) error {
 	places := make([]*judged, len(scan.Bundles))
 	for i, b := range scan.Bundles {
@@ -183,7 +184,7 @@ func (s *source) judgeAll(ctx context.Context, scan *skill.Scan) error {
 	return nil
 }
 
-// equal reports whether a skill may stay as it was read.
+// equal reports whether a skill need not be read again.
 func (v *verdict) equal(o *verdict) bool {
 	switch {
 	case v == nil || o == nil:
@@ -194,7 +195,7 @@ func (v *verdict) equal(o *verdict) bool {
 	return *v.fault == *o.fault
 }
 
-// guard returns a bundle with the verdict's fault, whose files are compared when they are read.
+// guard returns a bundle with the verdict's fault, whose files are checked while they are read.
 func (s *source) guard(p *judged, b *skill.Bundle, now *verdict) *skill.Bundle {
 	guarded := *b
 	guarded.FS = &guardedFS{inner: b.FS, gate: p.gate, locks: s.locks, bundle: b}
@@ -251,7 +252,7 @@ func (p *judged) compare(ctx context.Context, b *skill.Bundle, entry lockfile.En
 	return differs(s, entry, files)
 }
 
-// fileOf finds a file of an entry, which has them in path order.
+// fileOf finds a file of an entry, whose files are in path order.
 func fileOf(entry lockfile.Entry, name string) (lockfile.File, bool) {
 	for _, f := range entry.Files {
 		if f.Path == name {
@@ -261,7 +262,7 @@ func fileOf(entry lockfile.Entry, name string) (lockfile.File, bool) {
 	return lockfile.File{}, false
 }
 
-// Whole and Hidden are what a skill's folder of package dir offers beside [fs.FS].
+// Whole and Hidden are the methods of package dir's skill folders beside [fs.FS].
 type (
 	onePass interface {
 		Whole(ctx context.Context, known []skill.File) (files []skill.File, ok bool)

@@ -11,16 +11,16 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// folder is the folder of a skill of which only the judged files can be opened. Nothing of a skill
-// that is held back can be opened or listed.
+// folder is the folder of a skill, in which only judged files can be opened. In a held-back skill
+// nothing can be opened or listed.
 type folder struct {
 	inner   fs.FS
 	bundle  *skill.Bundle // as the source found it
 	now     func() *verdict
-	differs func() // is called if a file is not as it was judged
+	differs func() // called if a file differs from the judged one
 }
 
-// held is the error for a file that is not as it was judged.
+// held returns the error for a file that differs from the judged one.
 func (f *folder) held(op, name string) error {
 	f.differs()
 	return &fs.PathError{Op: op, Path: name, Err: pending("")}
@@ -38,7 +38,7 @@ func (f *folder) Open(name string) (fs.File, error) {
 	}
 	info, err := file.Stat()
 	if err == nil && info.IsDir() {
-		return struct{ fs.File }{file}, nil // what is in it is listed by ReadDir
+		return struct{ fs.File }{file}, nil // its contents are listed by ReadDir
 	}
 	at := f.served(name)
 	want, judged := v.file(at)
@@ -67,7 +67,7 @@ func (v *verdict) file(path string) (skill.File, bool) {
 // Stat implements [fs.StatFS].
 func (f *folder) Stat(name string) (fs.FileInfo, error) { return fs.Stat(f.inner, name) }
 
-// ReadDir implements [fs.ReadDirFS]. A file that was not judged is left out, since its name is text
+// ReadDir implements [fs.ReadDirFS]. It leaves out files that were not judged, since names are text
 // too.
 func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	v := f.now()
@@ -89,7 +89,7 @@ func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 // served returns the path under which a file is served, or "".
 func (f *folder) served(name string) string { return (&skill.Skill{Bundle: f.bundle}).ServedPath(name) }
 
-// lists reports whether a name of a folder is that of a judged file, or of a folder with one.
+// lists reports whether a name belongs to a judged file, or to a folder that contains one.
 func (v *verdict) lists(b *skill.Bundle, name string) bool {
 	if _, ok := v.file((&skill.Skill{Bundle: b}).ServedPath(name)); ok {
 		return true
@@ -98,8 +98,8 @@ func (v *verdict) lists(b *skill.Bundle, name string) bool {
 	return i < len(v.files) && strings.HasPrefix(v.files[i].Path, name+"/")
 }
 
-// Whole lists the files in one pass, with their digests. If they are not as they were judged, it
-// leaves the skill to the long way, which fails.
+// Whole lists the files in one pass, with their digests. If they differ from the judged files, it
+// reports false, and hashing them one by one fails.
 func (f *folder) Whole(ctx context.Context, known []skill.File) (files []skill.File, ok bool) {
 	by, can := f.inner.(interface {
 		Whole(ctx context.Context, known []skill.File) ([]skill.File, bool)

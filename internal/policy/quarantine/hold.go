@@ -1,9 +1,9 @@
-// Package quarantine keeps skills from being served until a judge has let them pass.
+// Package quarantine withholds skills until a judge has let them pass.
 //
-// A [Source] takes the place of another source, so that every surface sees the same: a skill that
-// is held back has a fault, and none of its files can be opened. Each file of the others is hashed
-// while it is read, and compared with the files that were judged. What is served was judged, byte
-// for byte, or the read fails.
+// A [Source] replaces another source, so that every surface sees the same skills: a held-back skill
+// has a fault, and none of its files can be opened. The files of the other skills are hashed while
+// they are read, and compared with the judged files. Every served byte was judged, or the read
+// fails.
 package quarantine
 
 import (
@@ -22,9 +22,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Candidate is a skill that is judged.
+// Candidate is a skill to judge.
 type Candidate struct {
-	*skill.Skill // as it was loaded; its file system has the files that are judged, and no others
+	*skill.Skill // as loaded; its file system contains only the files to judge
 	Root         skill.Root
 	Files        []skill.File // with their digests, in path order; nil if they cannot all be listed
 	Set          skill.Digest // of the files; see [skill.SetOf]
@@ -33,50 +33,51 @@ type Candidate struct {
 
 // Judge decides which skills are served. Its methods may be called from any goroutine.
 type Judge interface {
-	// Known returns the verdict about a skill if it needs no reading: nil lets it pass. ok is false
-	// if the skill must be judged.
+	// Known returns the verdict on a skill if it need not be read; nil lets it pass. ok is false if
+	// the skill must be judged.
 	Known(c *Candidate) (fault *skill.HeldError, ok bool)
-	// Judge reads a skill, so that its verdict is known. It fails with its context.
+	// Judge reads a skill, so that Known has its verdict. It fails only if the context ends.
 	Judge(ctx context.Context, c *Candidate) error
 	// Changed calls poke, until the context ends, when verdicts may have changed though no skill
 	// did.
 	Changed(ctx context.Context, poke func())
 }
 
-// Files are those that a skill had when it was judged, and the stamp that its SKILL.md had then.
+// Files are the files of a skill when it was judged, with the stamp of its SKILL.md.
 type Files struct {
 	Main  skill.Stamp
 	Files []skill.File
 	Set   skill.Digest // of the files
 }
 
-// Memory remembers the files of skills between two runs. By it a source knows at its first scan what
-// to serve, without reading a file. Its methods may be called from any goroutine.
+// Memory remembers the files of skills between two runs. With it, the first scan of a source knows
+// which skills to serve without reading a file. Its methods may be called from any goroutine.
 type Memory interface {
 	Recall(place string) (Files, bool)
 	Remember(place string, f Files)
 }
 
-// The bounds of a skill that is judged, as those of a skill that is installed.
+// Bounds of a skill to judge, equal to the bounds of an installed skill.
 const (
 	MaxFiles = 10_000
 	MaxSize  = 256 << 20
 )
 
-// budget is how long one scan of a server judges skills that are not known. Those that it did not
-// come to are held back, and another scan follows at once. Some 300 real skills are judged in that
-// time, so that a client that asks once, at its start, nearly always sees them all.
+// budget bounds the time that one scan of a server spends on judging unknown skills. The rest are
+// held back, and another scan follows at once. Some 300 real skills are judged in that time, so
+// that a client that asks only at its start nearly always sees all skills.
 const budget = time.Second
 
-// Options of a [Source].
+// Options configures a [Source].
 type Options struct {
 	Judge  Judge
 	Memory Memory // or nil
-	// Whole makes a scan judge every skill, however long that takes, for a command that scans once.
+	// Whole makes a scan judge every skill without a time limit, for a command that scans only
+	// once.
 	Whole bool
 }
 
-// New returns a source of the skills of from that the judge lets pass.
+// New returns a source of those skills in from that the judge lets pass.
 func New(from catalog.Source, o Options) catalog.Source {
 	s := &Source{from: from, o: o, places: map[string]*place{}}
 	if on, ok := from.(onDisk); ok {
@@ -85,7 +86,7 @@ func New(from catalog.Source, o Options) catalog.Source {
 	return s
 }
 
-// onDisk has what a source of package dir offers beside [catalog.Source].
+// onDisk has the methods of package dir's source beside [catalog.Source].
 type onDisk interface {
 	catalog.Folders
 	Names(name string, limit int) (names []string, ok bool)
@@ -97,7 +98,7 @@ type diskSource struct {
 	onDisk
 }
 
-// Source serves the skills of another source that a judge lets pass.
+// Source serves those skills of another source that a judge lets pass.
 type Source struct {
 	from catalog.Source
 	o    Options
@@ -105,28 +106,28 @@ type Source struct {
 
 	mu      sync.Mutex
 	scanned bool
-	pending bool              // the last scan has left skills, or has trusted its memory
+	pending bool              // the last scan has left skills unjudged, or has trusted its memory
 	places  map[string]*place // by the path of the bundle
 	inner   uint64            // the version of the last scan of from
 	version uint64            // of the last scan
 }
 
-// versions numbers the scans of all sources, since a source may take the place of another.
+// versions numbers the scans of all sources, since one source may replace another.
 var versions atomic.Uint64
 
-// place is a folder with a skill, for as long as the source finds one there.
+// place is a folder with a skill, while the source finds one there.
 type place struct {
 	now          atomic.Pointer[verdict]
 	of           *Source
-	found, given *skill.Bundle // the same skill, as from and as this source return it
-	files        []skill.File  // the digests that are known, without those whose stamps prove nothing
-	loaded       *skill.Skill  // as it was judged last
+	found, given *skill.Bundle // the same skill, as returned by from and by this source
+	files        []skill.File  // known digests, without files whose stamps prove nothing
+	loaded       *skill.Skill  // as last judged
 }
 
-// verdict is what is decided about a skill. It is immutable.
+// verdict is the decision on a skill. It is immutable.
 type verdict struct {
 	fault *skill.HeldError // nil lets it pass
-	files []skill.File     // that were judged, in path order
+	files []skill.File     // the judged files, in path order
 	main  skill.Digest     // of SKILL.md
 }
 
@@ -150,7 +151,7 @@ func (s *Source) Watch(ctx context.Context, poke func()) {
 	}
 }
 
-// changed asks for a scan, if the catalogue watches.
+// changed requests a scan, if the catalogue watches.
 func (s *Source) changed() {
 	if poke := s.poke.Load(); poke != nil {
 		(*poke)()
@@ -172,9 +173,9 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 	return scan, nil
 }
 
-// judgeAll judges the skills of a scan, and puts guarded ones in their place.
+// judgeAll judges the skills of a scan, and replaces them by guarded ones.
 func (s *Source) judgeAll(ctx context.Context, scan *skill.Scan) error {
-	// Verdicts hold together, after the last: those of a scan that is broken off do not.
+	// All verdicts take effect together, after the last: the verdicts of a cancelled scan never do.
 	places, before, after := make([]*place, len(scan.Bundles)), make([]*verdict, len(scan.Bundles)), make([]*verdict, len(scan.Bundles))
 	for i, b := range scan.Bundles {
 		if places[i] = s.places[b.Path]; places[i] == nil {
@@ -243,9 +244,9 @@ func (s *Source) judgeAll(ctx context.Context, scan *skill.Scan) error {
 	return nil
 }
 
-// holdAround holds back the skills around one that is held back: its files are theirs too.
+// holdAround holds back the skills around a held-back one, since its files are also theirs.
 func holdAround(bundles []*skill.Bundle, places []*place, verdicts []*verdict) {
-	within := map[string]int{} // a skill that is held back, by the folders above it
+	within := map[string]int{} // a held-back skill, by the folders above it
 	for i, b := range bundles {
 		if verdicts[i].fault == nil {
 			continue
@@ -291,7 +292,7 @@ func (v *verdict) sameFault(o *verdict) bool {
 	return *v.fault == *o.fault
 }
 
-// guard returns a bundle with the verdict's fault, whose files are compared when they are read.
+// guard returns a bundle with the verdict's fault, whose files are checked while they are read.
 func (p *place) guard(b *skill.Bundle, now *verdict) *skill.Bundle {
 	guarded := *b
 	guarded.FS = &folder{inner: b.FS, bundle: b, now: p.now.Load, differs: p.of.changed}
@@ -311,8 +312,8 @@ func pending(name string) *skill.HeldError {
 	return &skill.HeldError{Pending: true, Name: name, Message: "held back: it is not judged yet", Fix: "wait a moment"}
 }
 
-// recall returns the verdict about the files that the skill had in an earlier run, if its SKILL.md is
-// still the same, or nil. Whatever else has changed since cannot be read, and the next scan sees it.
+// recall returns the verdict on the files that the skill had in an earlier run, or nil if its
+// SKILL.md has changed. Other changed files cannot be read, and the next scan finds them.
 func (p *place) recall(b *skill.Bundle, loaded *skill.Skill) *verdict {
 	if loaded == nil {
 		return nil
@@ -336,7 +337,7 @@ func (p *place) recall(b *skill.Bundle, loaded *skill.Skill) *verdict {
 	return v
 }
 
-// verdictOf returns a verdict about files that lets them pass.
+// verdictOf returns a verdict that lets files pass.
 func (p *place) verdictOf(b *skill.Bundle, files []skill.File) *verdict {
 	v := &verdict{files: files}
 	whole := &skill.Skill{Bundle: b}
@@ -346,14 +347,13 @@ func (p *place) verdictOf(b *skill.Bundle, files []skill.File) *verdict {
 	return v
 }
 
-// key names a place in every run.
+// key returns a name of a place that is stable across runs.
 func (s *Source) key(b *skill.Bundle) string {
 	root := s.Root()
 	return root.Label + "\x00" + root.Dir + "\x00" + b.Path
 }
 
-// judge decides about the skill as it is now. After the deadline, if there is one, it decides only
-// what it knows.
+// judge decides on the skill as it is now. After the deadline, if any, it uses only known verdicts.
 func (p *place) judge(ctx context.Context, b *skill.Bundle, loaded *skill.Skill, deadline time.Time) *verdict {
 	begun := time.Now()
 	whole := &skill.Skill{Bundle: b}
@@ -366,7 +366,7 @@ func (p *place) judge(ctx context.Context, b *skill.Bundle, loaded *skill.Skill,
 		p.files = slices.DeleteFunc(slices.Clone(files), racy)
 	}
 	v := p.verdictOf(b, files)
-	var other atomic.Bool // the files are no longer those of the manifest
+	var other atomic.Bool // the files no longer match the manifest
 	judged := *b
 	judged.FS = &folder{inner: b.FS, bundle: b, now: func() *verdict { return &verdict{files: files} }, differs: func() { other.Store(true) }}
 	if loaded == nil || loaded.Digest != v.main {

@@ -12,9 +12,9 @@ import (
 	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
-// drain takes everything from the watcher at once, since the watcher must never wait
-// for us. On some systems it answers Add from the goroutine that sends. Events that do
-// not fit into the queue count as an overflow.
+// drain takes events from the watcher at once, since it must never wait for this package. On some
+// systems it answers Add from the goroutine that sends. Events that do not fit into the queue count
+// as an overflow.
 func drain(fw *fsnotify.Watcher) (<-chan fsnotify.Event, <-chan error) {
 	events, errs := make(chan fsnotify.Event, 4096), make(chan error, 16)
 	report := func(err error) {
@@ -159,7 +159,7 @@ func (w *Watcher) handle(fw *fsnotify.Watcher, err error) {
 		return
 	}
 	for name, s := range w.watched {
-		// Adding again keeps a watch that lives.
+		// Adding a folder again keeps a live watch.
 		if identify(name) != s.id || fw.Add(name) != nil {
 			w.lose(s)
 		}
@@ -169,9 +169,9 @@ func (w *Watcher) handle(fw *fsnotify.Watcher, err error) {
 	}
 }
 
-// survives reports whether the watcher works on after an error: the queue overflowed, or
-// a watched folder went away. EINVAL means that the folder was moved, then removed, and
-// its watch with it (inotify_rm_watch(2)).
+// survives reports whether the watcher still works after an error: the queue overflowed, or a
+// watched folder went away. EINVAL means that the folder was moved, then removed, and its watch
+// with it (inotify_rm_watch(2)).
 func survives(err error) bool {
 	return errors.Is(err, fsnotify.ErrEventOverflow) || errors.Is(err, syscall.EINVAL) || unwatchable(err)
 }

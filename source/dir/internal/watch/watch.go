@@ -61,18 +61,17 @@ type Root struct {
 	root    string // its real path, as far as it exists
 	missing bool
 	links   map[string]bool // on the way to the root, by the real path of each
-	beside  map[string]bool // the folders that are watched for such a link alone
+	beside  map[string]bool // folders watched only for such a link
 	at      map[string]*folder
 	lost    bool          // a watch was lost, which Set must renew
 	poked   chan struct{} // capacity 1
 	failed  chan error    // capacity 1
 }
 
-// identity tells folders apart whatever their names. It is zero if the system gives
-// none.
+// identity identifies a folder independently of its names. It is zero if the system provides none.
 type identity struct{ dev, inode uint64 }
 
-// FullError says that a root needs more folders than may still be watched.
+// FullError reports that a root needs more folders than may still be watched.
 type FullError struct{ Folders, Room int }
 
 // Error says how many folders are too many.
@@ -89,7 +88,7 @@ func New(max int) *Watcher {
 	return w
 }
 
-// Watched returns how many folders are watched, and how many uses the roots make of them.
+// Watched returns the number of watched folders, and the number of their uses by roots.
 func (w *Watcher) Watched() (folders, uses int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -155,7 +154,7 @@ func (r *Root) Fits(folders int) error {
 	return nil
 }
 
-// Leave gives back what only this root used; the last root closes the system's watcher.
+// Leave ends the watches that only this root used; the last root closes the system's watcher.
 func (r *Root) Leave() {
 	w := r.w
 	w.mu.Lock()
@@ -170,10 +169,10 @@ func (r *Root) Leave() {
 	}
 }
 
-// Set makes the root watch exactly dirs, all of them or none. It does without a folder that
-// has gone or may not be read. Without dirs the root is missing, and Set watches the place
-// at which it may appear. changed reports that some folders were not watched yet, or have
-// gone, so that changes to them since the scan went unseen.
+// Set makes the root watch exactly dirs, all of them or none. It skips a folder that is gone or may
+// not be read. Without dirs the root is missing, and Set watches the place at which it may appear.
+// changed reports that some folders were not watched yet, or have gone, so that changes to them
+// since the scan went unseen.
 func (r *Root) Set(dirs []string) (changed bool, err error) {
 	w := r.w
 	w.mu.Lock()
@@ -324,8 +323,7 @@ func (w *Watcher) drop(r *Root, path string) {
 	w.fw.Remove(s.name) // fails if the folder has gone, and its watch with it
 }
 
-// lose ends a watch that is worthless now, and notifies the roots that relied on
-// it.
+// lose ends a watch that no longer works, and notifies the roots that relied on it.
 func (w *Watcher) lose(s *folder) {
 	// This is the same folder under the name it was moved to: the system ends a watch
 	// for all its names at once.
